@@ -28,7 +28,8 @@ static OwningOpRef<ModuleOp> readModelOf(const CommandLine &line, MLIRContext *c
   return readModel(context, line.model, changes);
 }
 
-/// The widths that every target has rounded operands of: phase `fuse`, which rounds them, does not depend on the target.
+/// The widths that every target has rounded operands of: phase `fuse`, which rounds them, does not depend on the
+/// target.
 static HeadWidths headsOf(ArrayRef<const TargetProfile *> targets) {
   HeadWidths heads = targets.front()->heads;
   for (const TargetProfile *profile : targets)
