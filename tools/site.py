@@ -15,7 +15,7 @@ import tempfile
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 NAVIGATION = [
     ("Heddle", [("Start", "README.md"), ("Changes", "CHANGELOG.md"), ("State and figures", "docs/status.md"), ("Contributing", "CONTRIBUTING.md")]),
-    ("Tutorials", [("Life of a model", "docs/life-of-a-model.md"), ("Models in a program", "docs/embed.md"), ("Write a pass", "docs/add-a-pass.md"),
+    ("Tutorials", [("Life of a model", "docs/life-of-a-model.md"), ("Models in a program", "docs/embed.md"), ("Write a pass", "docs/write-a-pass.md"), ("Add a pass", "docs/add-a-pass.md"),
                    ("Add an op", "docs/add-an-op.md"), ("Add a target", "docs/targets.md")]),
     ("Reference", [("Descriptions", "docs/description.md"), ("The language of models", "docs/language.md"), ("heddle-run", "tools/heddle-run/README.md"),
                    ("Many devices", "docs/many-devices.md"), ("The runtime", "runtime/README.md"), ("Glossary", "docs/glossary.md"), ("Security", "docs/security.md")]),
