@@ -18,5 +18,6 @@ for sanitizers in "$@"; do
   cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=clang++-22 -DHEDDLE_SANITIZE="$sanitizers" -DHEDDLE_BUILD_COMPILER=OFF >/dev/null
   cmake --build "$build" --target all test/all
   # A test forks a process that has threads, and the new one starts some: the sanitizer ends it by default.
-  TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 die_after_fork=0" ctest --test-dir "$build" --output-on-failure -j2
+  TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 die_after_fork=0 suppressions=$PWD/test/thread-sanitizer.supp" \
+    ctest --test-dir "$build" --output-on-failure -j2
 done
