@@ -13,6 +13,9 @@ import sys
 import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
+sys.path.append(str(SOURCE / "test/tools"))
+import tree  # noqa: E402
+
 NAVIGATION = [
     ("Heddle", [("Start", "README.md"), ("Changes", "CHANGELOG.md"), ("State and figures", "docs/status.md"), ("Contributing", "CONTRIBUTING.md")]),
     ("Tutorials", [("Life of a model", "docs/life-of-a-model.md"), ("Models in a program", "docs/embed.md"), ("Write a pass", "docs/write-a-pass.md"), ("Add a pass", "docs/add-a-pass.md"),
@@ -22,12 +25,6 @@ NAVIGATION = [
     ("How it works", [("Fusion", "docs/fusion.md"), ("Attention", "docs/attention.md"), ("Kernels for GPUs", "docs/gpu-kernels.md"),
                       ("CUDA's kernels", "docs/cuda-kernels.md"), ("A step on CUDA", "docs/cuda-step.md"), ("Decisions", "docs/decisions.md")]),
 ]
-
-
-def listed(*patterns):
-    files = subprocess.run(["git", "-C", SOURCE, "ls-files", "-z", "--cached", "--others", "--exclude-standard", *patterns], capture_output=True, text=True)
-    names = files.stdout.split("\0") if files.returncode == 0 else [str(page.relative_to(SOURCE)) for page in SOURCE.rglob("*.md")]
-    return sorted(name for name in names if name and (SOURCE / name).is_file())
 
 
 def stage(pages, folder):
@@ -71,7 +68,7 @@ def main():
     if not shutil.which("mkdocs"):
         sys.exit("site: mkdocs is not installed; it is Debian's package mkdocs")
     site = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "out/site").resolve()
-    pages = listed("*.md")
+    pages = [str(page.relative_to(SOURCE)) for page in tree.files(SOURCE, "*.md")]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         stage(pages, folder / "pages")

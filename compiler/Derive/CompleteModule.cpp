@@ -48,7 +48,12 @@ private:
                                   << "does not call itself; heddle.scan computes a step for each token";
       if (failed(inlineCallsOf(callee)))
         return failure();
-      called.insert(callee);
+      if (!called.insert(callee) && draws(callee))
+        return call.emitOpError() << "calls @" << call.getCallee() << " a second time, whose random numbers would be "
+                                  << "those of the first call; give each call a function with streams of its own";
+      cloned += std::distance(callee.getBody().front().begin(), callee.getBody().front().end());
+      if (cloned > kMostClones)
+        return call.emitOpError() << "makes a model of more than " << kMostClones << " ops, by calls within calls";
       IRMapping mapping;
       mapping.map(callee.getArguments(), call.getOperands());
       OpBuilder builder(call);
@@ -64,7 +69,23 @@ private:
     return success();
   }
 
+  static constexpr int64_t kMostClones = int64_t(1) << 20;
+
+  /// Whether ops of the function, whose own calls are inlined, draw random numbers by their streams.
+  static bool draws(func::FuncOp function) {
+    return function
+        .walk([](Operation *op) {
+          bool drops = llvm::TypeSwitch<Operation *, bool>(op)
+                           .Case<DropoutOp, GumbelOp, RandomOp>([](auto) { return true; })
+                           .Case([](AttentionOp attention) { return attention.getSeed() != nullptr; })
+                           .Default(false);
+          return drops ? WalkResult::interrupt() : WalkResult::advance();
+        })
+        .wasInterrupted();
+  }
+
   ModuleOp module;
+  int64_t cloned = 0;
   llvm::SmallPtrSet<Operation *, 8> inWork, isDone;
   llvm::SmallSetVector<func::FuncOp, 8> called;
 };
@@ -73,8 +94,9 @@ private:
 void replaceConstants(ModuleOp module) {
   module.walk([](arith::ConstantOp constant) {
     auto elements = dyn_cast<SplatElementsAttr>(constant.getValue());
-    if (!elements || !isa<RankedTensorType>(elements.getType()))
-      return;
+    auto type = elements ? dyn_cast<RankedTensorType>(elements.getType()) : RankedTensorType();
+    if (!type || (!type.getElementType().isF32() && !type.getElementType().isInteger(32)))
+      return; // what kernels do not take is told later
     OpBuilder builder(constant);
     Value fill = FillOp::create(builder, constant.getLoc(), constant.getType(), elements.getSplatValue<TypedAttr>());
     constant.getResult().replaceAllUsesWith(fill);

@@ -13,10 +13,17 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// A module without a task, whose variables say how they start.
+/// Whether a module without a task gets an `init`: its weights say how they start, and the caller need not write them.
 bool wantsInit(ModuleOp module) {
-  return !module.lookupSymbol("init") &&
-         llvm::any_of(module.getOps<VariableOp>(), [](VariableOp variable) { return variable.getStart(); });
+  bool isAnyWeight = false;
+  for (auto variable : module.getOps<VariableOp>()) {
+    if (variable.getKind() != VariableKind::Weight)
+      continue;
+    if (!variable.getStart())
+      return false;
+    isAnyWeight = true;
+  }
+  return isAnyWeight && !module.lookupSymbol("init");
 }
 
 class DeriveInitPass : public mlir::heddle::impl::DeriveInitPassBase<DeriveInitPass> {

@@ -1,6 +1,7 @@
 #include "compiler/Derive/EntryBuilder.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -103,8 +104,12 @@ void heddle::addVariable(ModuleOp module, Location where, VariableRole role, Ran
 
 void heddle::addStateOfWeights(ModuleOp module, WeightState state) {
   VariableRoles roles(module);
+  llvm::StringSet<> storage; // of other variables, which have state of their own
+  for (auto variable : module.getOps<VariableOp>())
+    if (FlatSymbolRefAttr whole = variable.getStorageAttr())
+      storage.insert(whole.getValue());
   for (auto weight : llvm::make_early_inc_range(module.getOps<VariableOp>())) {
-    if (weight.getKind() != VariableKind::Weight)
+    if (weight.getKind() != VariableKind::Weight || storage.contains(weight.getSymName()))
       continue;
     Operation *behind = weight->getNextNode();
     auto add = [&](VariableRole role) {

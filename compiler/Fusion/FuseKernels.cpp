@@ -397,7 +397,7 @@ private:
   static bool mayBeAdded(MatmulOp product) { return !product.getTransposeLhs(); }
 
   /// Whether loops of one kernel can make all of these: from operands of one kind; or by lanes, as packed numbers are
-  /// multiplied. Beside those, lanes may do what tensor cores could of a few columns: the operands of an adapter.
+  /// multiplied. Beside those, lanes may do what tensor cores could of a few columns: the matrices of an adapter.
   static bool haveOneKernel(ArrayRef<MatmulOp> products) {
     constexpr int64_t fewColumns = 64;
     auto isPacked = [](MatmulOp product) { return isa_and_nonnull<DequantizeOp>(product.getRhs().getDefiningOp()); };

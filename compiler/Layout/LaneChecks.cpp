@@ -43,10 +43,10 @@ LogicalResult checkDot(tile::DotOp op) {
   if (DimDistribution::of(lhs, 1 - lhsRow).lanes != 1 || DimDistribution::of(rhs, 1 - rhsColumn).lanes != 1)
     return op.emitOpError() << "needs all of the contracted dimension in each lane, got " << lhs << " and " << rhs;
   if (!agree(lhs, lhsRow, result, 0))
-    return op.emitOpError() << "cannot deal the rows of " << result << " as " << lhs << " has them";
+    return op.emitOpError() << "cannot distribute the rows of " << result << " as " << lhs << " has them";
   if (!agree(rhs, rhsColumn, result, 1) ||
       (!op.getTransposeRhs() && tile::getLaneShape(rhs).vector != tile::getLaneShape(result).vector))
-    return op.emitOpError() << "cannot deal the columns of " << result << " as " << rhs << " has them";
+    return op.emitOpError() << "cannot distribute the columns of " << result << " as " << rhs << " has them";
   return success();
 }
 
@@ -55,7 +55,7 @@ LogicalResult checkReduce(tile::ReduceOp op, int64_t subgroup) {
   int kept = 1 - static_cast<int>(op.getDim());
   if (!agree(input, kept, result, kept) ||
       (kept == 1 && tile::getLaneShape(input).vector != tile::getLaneShape(result).vector))
-    return op.emitOpError() << "keeps a dimension, which " << input << " and " << result << " deal differently";
+    return op.emitOpError() << "keeps a dimension, which " << input << " and " << result << " distribute differently";
   DimDistribution reduced = DimDistribution::of(input, static_cast<int>(op.getDim()));
   if (!llvm::isPowerOf2_64(reduced.lanes) || !llvm::isPowerOf2_64(reduced.stride) ||
       (reduced.lanes * reduced.stride > subgroup && !isOfWorkgroup(op, reduced)))
@@ -69,7 +69,7 @@ LogicalResult checkBroadcast(tile::BroadcastOp op) {
   for (int dim : {0, 1})
     if (input.getDimSize(dim) != 1 && !agree(input, dim, result, dim))
       return op.emitOpError() << "keeps dimension " << dim << ", which " << input << " and " << result
-                              << " deal differently";
+                              << " distribute differently";
   if (input.getDimSize(1) != 1 && tile::getLaneShape(input).vector != tile::getLaneShape(result).vector)
     return op.emitOpError() << "cannot change the registers of " << input << " into those of " << result;
   return success();
@@ -102,20 +102,25 @@ LogicalResult checkColumnRows(tile::GatherOp op) {
   RankedTensorType rows = typeOf(op.getRows());
   if (agree(rows, 1, op.getType(), 1) && tile::getLaneShape(rows).vector == tile::getLaneShape(op.getType()).vector)
     return success();
-  return op.emitOpError() << "cannot deal the columns of " << op.getType() << " as " << rows << " has them";
+  return op.emitOpError() << "cannot distribute the columns of " << op.getType() << " as " << rows << " has them";
 }
 
 /// Whoever has a row of the tile has its number.
 LogicalResult checkRows(Operation *op, Value tile, Value rows) {
   if (agree(typeOf(rows), 0, typeOf(tile), 0))
     return success();
-  return op->emitOpError() << "cannot deal the rows of " << tile.getType() << " as " << rows.getType() << " has them";
+  return op->emitOpError() << "cannot distribute the rows of " << tile.getType() << " as " << rows.getType()
+                           << " has them";
 }
 
 LogicalResult checkRandom(tile::RandomOp op) {
+  if (op.getStreams() && op.getStreams().getType() != op.getRows().getType())
+    return op.emitOpError() << "has streams of type " << op.getStreams().getType() << ", and rows of type "
+                            << op.getRows().getType();
   if (tile::getLayout(op.getType()) == tile::getLayout(op.getRows().getType()))
     return success();
-  return op.emitOpError() << "cannot deal " << op.getType() << " otherwise than its places, " << op.getRows().getType();
+  return op.emitOpError() << "cannot distribute " << op.getType() << " otherwise than its places, "
+                          << op.getRows().getType();
 }
 
 LogicalResult checkConstant(arith::ConstantOp op) {

@@ -107,10 +107,10 @@ private:
   /// Whether shared memory has room for two steps' operands of 16 bits, of which one is on its way, beside the owned
   /// operands that registers do not hold.
   bool haveRoom(int64_t subgroups, int64_t rowsOfSubgroup, int64_t ownedOperands) const {
-    constexpr int64_t bytes = 2, visitedFactors = 2, stages = 2;
+    constexpr int64_t bytes = 2, visitedOperands = 2, stages = 2;
     int64_t inRegisters = registersLeft / std::max<int64_t>(1, rowsOfSubgroup * width / (2 * emitter.getLanes()));
     int64_t owned = std::max<int64_t>(0, ownedOperands - std::max<int64_t>(0, inRegisters));
-    int64_t rows = owned * subgroups * rowsOfSubgroup + stages * visitedFactors * step;
+    int64_t rows = owned * subgroups * rowsOfSubgroup + stages * visitedOperands * step;
     return rows * width * bytes <= emitter.getProfile().sharedBytesOfLane * subgroups * emitter.getLanes();
   }
 

@@ -73,7 +73,7 @@ public:
     registersLeft = emitter.getProfile().tensorAttentionRegisters - work.results() * registersOf(32);
   }
 
-  // Factors of 16 bits would be rounded once more.
+  // Operands of 16 bits would be rounded once more.
   Scales scales() const override { return Scales::Unit; }
   bool looksAtEachStep() const override { return false; }
   bool putsLongestFirst() const override { return true; }

@@ -215,6 +215,10 @@ Result<std::vector<Translation>> Translator::translate(std::span<const std::vect
 Result<std::vector<Translation>> Translator::translate(std::vector<TranslationRequest> requests) {
   std::vector<Translation> translations(requests.size());
   for (size_t i = 0; i < requests.size(); ++i) {
+    size_t length = requests[i].source.size();
+    if (requests[i].pixels.empty() && (length == 0 || int64_t(length) > maximumSourceLength()))
+      return makeError(ErrorKind::InvalidArgument, "source ", i, " has ", length, " tokens; the model translates 1 to ",
+                       maximumSourceLength(), " of them.");
     requests[i].number = i;
     add(std::move(requests[i]));
   }

@@ -25,7 +25,8 @@ struct StepReport {
   double tokensPerSecond() const { return seconds > 0 ? double(sourceTokens + targetTokens) / seconds : 0; }
 };
 
-// All functions are called by the thread that trains. An error ends the training, and is what it ends with.
+// All functions are called by the thread that trains. An error ends the training, and is what it ends with. Of several
+// ranks all are told of steps and of the beginning of validations; the first alone of their results and of checkpoints.
 class TrainingObserver {
 public:
   virtual ~TrainingObserver() = default;

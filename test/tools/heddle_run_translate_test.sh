@@ -65,7 +65,7 @@ for beam in 1 3; do
     cmp - prefixed.txt || fail "a prefix in a column is another one than in a file"
 done
 
-# Several devices, here one of them twice: lines are dealt to them, and answers, their order and warnings stay.
+# Several devices, here one of them twice: lines are shared out to them, and answers, their order and warnings stay.
 warnings() { grep -v 'device\|checkpoint' said.txt | sort; }
 translate greedy.txt
 warnings > warnings.txt

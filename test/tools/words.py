@@ -8,14 +8,16 @@ import sys
 
 import tree
 
+SUFFIXES = [f"*.{end}" for end in "cpp h td md py mlir test sh txt cmake js css html fbs toml weft in".split()]
 source = pathlib.Path(sys.argv[1]).resolve()
 glossary = (source / "docs/glossary.md").read_text().split("## Words given up")[1]
 # A row: what is looked for, as a regular expression; what to write; and where.
 rows = re.findall(r"^\| `([^`]+)` \| ([^|]+) \| ([^|\n]*) \|$", glossary, flags=re.MULTILINE)
-if not rows:
-    sys.exit("words: docs/glossary.md lists no words that were given up")
+listed = sum(line.startswith("|") for line in glossary.splitlines()) - 2
+if not rows or len(rows) != listed:
+    sys.exit(f"words: of the {listed} rows of words that were given up in docs/glossary.md, {len(rows)} can be read")
 mistakes = []
-for file in tree.files(source, "*.cpp", "*.h", "*.td", "*.md", "*.py", "*.mlir", "*.test"):
+for file in tree.files(source, *SUFFIXES):
     name = str(file.relative_to(source))
     if name in ("docs/glossary.md", "CHANGELOG.md"):
         continue

@@ -59,11 +59,12 @@ heddle::Status learn(char **arguments, std::vector<std::string> sentences) {
 
 int main(int count, char **arguments) {
   if (count < 6) {
-    std::cerr << "usage: heddle-example-train model.heddle source.txt target.txt CHECKPOINT_FOLDER STEPS SENTENCE...\n";
+    std::cerr << "usage: " << arguments[0]
+              << " model.heddle source.txt target.txt CHECKPOINT_FOLDER STEPS SENTENCE...\n";
     return 2;
   }
   if (heddle::Status status = learn(arguments + 1, {arguments + 6, arguments + count}); !status) {
-    std::cerr << "heddle-example-train: " << status.message() << "\n";
+    std::cerr << arguments[0] << ": " << status.message() << "\n";
     return 1;
   }
   return 0;

@@ -27,7 +27,7 @@ tile.func @columns() attributes {workgroup = 8 : i64, mapping = #tile.mapping<co
   %l = arith.constant dense<1.0> : tensor<4x8xf32, #whole>
   %r = arith.constant dense<1.0> : tensor<8x64xf32, #whole>
   %a = arith.constant dense<0.0> : tensor<4x64xf32, #distributed>
-  // expected-error @+1 {{cannot deal the columns of 'tensor<4x64xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>>'}}
+  // expected-error @+1 {{cannot distribute the columns of 'tensor<4x64xf32, #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>>'}}
   %0 = tile.dot %l, %r, %a : tensor<4x8xf32, #whole>, tensor<8x64xf32, #whole> -> tensor<4x64xf32, #distributed>
   tile.return
 }
@@ -42,7 +42,7 @@ tile.func @transposed() attributes {workgroup = 8 : i64, mapping = #tile.mapping
   %l = arith.constant dense<1.0> : tensor<4x64xf32, #columns>
   %r = arith.constant dense<1.0> : tensor<4x8xf32, #whole>
   %a = arith.constant dense<0.0> : tensor<64x8xf32, #rows>
-  // expected-error @+1 {{cannot deal the rows of 'tensor<64x8xf32, #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>>'}}
+  // expected-error @+1 {{cannot distribute the rows of 'tensor<64x8xf32, #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>>'}}
   %0 = tile.dot %l, %r, %a {transpose_lhs} : tensor<4x64xf32, #columns>, tensor<4x8xf32, #whole> -> tensor<64x8xf32, #rows>
   tile.return
 }
@@ -117,7 +117,7 @@ tile.func @registers() attributes {workgroup = 8 : i64, mapping = #tile.mapping<
 tile.func @gather(%m: memref<?x64xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %rows = arith.constant dense<1> : tensor<8x1xi32, #whole>
-  // expected-error @+1 {{cannot deal the rows of}}
+  // expected-error @+1 {{cannot distribute the rows of}}
   %0 = tile.gather %m[%rows, %c0] : memref<?x64xf32>, tensor<8x1xi32, #whole> -> tensor<8x64xf32, #rows>
   tile.return
 }
@@ -129,7 +129,7 @@ tile.func @gather(%m: memref<?x64xf32>) attributes {workgroup = 8 : i64, mapping
 tile.func @gatherTransposed(%m: memref<?x64xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 1 : i64} {
   %c0 = arith.constant 0 : index
   %rows = arith.constant dense<1> : tensor<1x8xi32, #whole>
-  // expected-error @+1 {{cannot deal the columns of}}
+  // expected-error @+1 {{cannot distribute the columns of}}
   %0 = tile.gather %m[%rows, %c0] {transposed} : memref<?x64xf32>, tensor<1x8xi32, #whole> -> tensor<4x8xf32, #columns>
   tile.return
 }
@@ -142,7 +142,7 @@ tile.func @storeTo(%m: memref<?x64xf32>) attributes {workgroup = 8 : i64, mappin
   %c0 = arith.constant 0 : index
   %rows = arith.constant dense<1> : tensor<8x1xi32, #whole>
   %t = arith.constant dense<1.0> : tensor<8x64xf32, #rows>
-  // expected-error @+1 {{cannot deal the rows of}}
+  // expected-error @+1 {{cannot distribute the rows of}}
   tile.store %t, %m[%c0, %c0] to %rows : tensor<8x1xi32, #whole> : tensor<8x64xf32, #rows>, memref<?x64xf32>
   tile.return
 }
@@ -154,8 +154,20 @@ tile.func @storeTo(%m: memref<?x64xf32>) attributes {workgroup = 8 : i64, mappin
 tile.func @random() attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   %s = arith.constant 1 : i32
   %t = arith.constant dense<1> : tensor<8x64xi32, #whole>
-  // expected-error @+1 {{cannot deal 'tensor<8x64xf32, #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>>' otherwise than its places}}
+  // expected-error @+1 {{cannot distribute 'tensor<8x64xf32, #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>>' otherwise than its places}}
   %0 = tile.random seed(%s, %s) step %s stream %s at(%t, %t) : tensor<8x64xi32, #whole> -> tensor<8x64xf32, #rows>
+  tile.return
+}
+
+// -----
+
+#whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
+tile.func @streams() attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
+  %s = arith.constant 1 : i32
+  %t = arith.constant dense<1> : tensor<8x64xi32, #whole>
+  %one = arith.constant dense<1> : tensor<1x64xi32, #whole>
+  // expected-error @+1 {{has streams of type 'tensor<1x64xi32}}
+  %0 = tile.random seed(%s, %s) step %s stream %s at(%t, %t) streams %one : tensor<1x64xi32, #whole> : tensor<8x64xi32, #whole> -> tensor<8x64xf32, #whole>
   tile.return
 }
 

@@ -164,6 +164,16 @@ TEST(Translator, EndedSentencesLeave) {
   EXPECT_EQ(engine.calls.size(), 1u + 4);
 }
 
+TEST(Translator, SourcesOfNoOrTooManyTokensAreErrors) {
+  FakeEngine engine(64, 5, 16);
+  ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
+  auto message = [&](const Ids &source) {
+    return Translator(engine, model, {}).translate(std::vector<Ids>{{3}, source}).message();
+  };
+  EXPECT_NE(message({}).find("source 1 has 0 tokens"), std::string::npos) << message({});
+  EXPECT_NE(message(Ids(100, 3)).find("source 1 has 100 tokens; the model translates 1 to 15"), std::string::npos);
+}
+
 TEST(Translator, SaysWhatTheModelCannotDo) {
   FakeEngine engine(64, 5, 16);
   ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();

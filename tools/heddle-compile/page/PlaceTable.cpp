@@ -50,7 +50,8 @@ static std::string folderOf(StringRef file) {
 
 /// Of the texts that Heddle brings along, or of a file in the model's folder.
 static Json readText(StringRef file, StringRef model) {
-  if (StringRef text = language::findLibraryText(llvm::sys::path::stem(file)); !text.empty() && !file.contains('/'))
+  if (StringRef text = language::findLibraryText(llvm::sys::path::stem(file));
+      !text.empty() && !file.contains('/') && file != model && llvm::sys::path::extension(file) == ".weft")
     return text.str();
   if (!llvm::is_contained({".toml", ".weft", ".mlir", ".json"}, llvm::sys::path::extension(file)) ||
       folderOf(file) != folderOf(llvm::sys::fs::is_directory(model) ? (model + "/").str() : model.str()))

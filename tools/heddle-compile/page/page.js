@@ -106,7 +106,9 @@ tabs.overview = {name: "overview", draw(view) {
 }};
 
 function readAddress() {
-  const [tab, target, entry, left, right] = decodeURIComponent(location.hash.slice(1)).split("/");
+  const [tab, target, entry, left, right] = location.hash.slice(1).split("/").map(part => {
+    try { return decodeURIComponent(part); } catch { return ""; } // an address that somebody else wrote
+  });
   shown.tab = tab in tabs ? tab : "overview";
   shown.target = Number(target) in report.targets ? Number(target) : 0;
   shown.entry = entry || report.targets[0].entries[0]?.name || "";
@@ -120,7 +122,7 @@ async function choose(change) {
     shown.filter = change.filter || "";
   Object.assign(shown, change);
   const {tab, target, entry, left, right} = shown;
-  history.replaceState(null, "", "#" + [tab, target, entry, ...(tab === "phases" ? [left, right] : [])].join("/"));
+  history.replaceState(null, "", "#" + [tab, target, entry, ...(tab === "phases" ? [left, right] : [])].map(encodeURIComponent).join("/"));
   await draw();
 }
 
