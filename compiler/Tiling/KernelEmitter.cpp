@@ -110,6 +110,8 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
       return failure();
   // Registers of several columns must not reach across the places where columns are cut and joined.
   for (Operation &op : body) {
+    if (auto project = dyn_cast<ProjectOp>(op)) // whose bias is cut into the results' columns
+      widths.push_back(cast<RankedTensorType>(project.getResultTypes().front()).getDimSize(1));
     if (auto unpacked = dyn_cast<DequantizeOp>(op))
       widths.push_back(unpacked.getResult().getType().getDimSize(1));
     if (auto columns = dyn_cast<ColumnsOp>(op))

@@ -10,6 +10,8 @@ heddle.variable @gamma weight : tensor<1xf32>
 heddle.variable @grad.gamma gradient of @gamma as gradient : tensor<1xf32>
 heddle.variable @beta weight : tensor<1xf32>
 heddle.variable @grad.beta gradient of @beta as gradient : tensor<1xf32>
+heddle.variable @projections.weight weight : tensor<32x1xf32>
+heddle.variable @projections.bias weight : tensor<2xf32>
 
 func.func @sums(%x: tensor<?x1xf32, #tokens> {heddle.name = "x"}, %y: tensor<?x1xf32, #tokens> {heddle.name = "y"})
     -> (tensor<?xf32, #tokens> {heddle.name = "columns"}, tensor<1xf32> {heddle.name = "rows"}, tensor<?x1xf32, #tokens> {heddle.name = "normal"}) {
@@ -95,4 +97,14 @@ func.func @one_key(%x: tensor<?x1xf32, #tokens> {heddle.name = "x"}, %z: tensor<
   %softer = heddle.softmax %parts : tensor<?x3x1xf32, #tokens>
   %w = heddle.reshape %softer : tensor<?x3x1xf32, #tokens> to tensor<?x3xf32, #tokens>
   return %y, %w : tensor<?x1xf32, #tokens>, tensor<?x3xf32, #tokens>
+}
+
+// Projections to one column each, whose biases stand side by side: a register of two would begin between them.
+func.func @projections(%x: tensor<?x16xf32, #tokens> {heddle.name = "x"})
+    -> (tensor<?x1xf32, #tokens> {heddle.name = "y"}, tensor<?x1xf32, #tokens> {heddle.name = "z"}) {
+  %w = heddle.read @projections.weight : tensor<32x1xf32>
+  %b = heddle.read @projections.bias : tensor<2xf32>
+  %y, %z = heddle.project %x, %w, %b : tensor<?x16xf32, #tokens>, tensor<32x1xf32>, tensor<2xf32>
+    -> tensor<?x1xf32, #tokens>, tensor<?x1xf32, #tokens>
+  return %y, %z : tensor<?x1xf32, #tokens>, tensor<?x1xf32, #tokens>
 }
