@@ -188,7 +188,6 @@ struct ProjectGradWeightsKernel : KernelOpInterface::ExternalModel<ProjectGradWe
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto grad = cast<ProjectGradWeightsOp>(op);
     Matrix input = *Matrix::of(typeOf(grad.getInput())), gradient = *Matrix::of(typeOf(grad.getGradients()[0]));
-    Matrix weights = *Matrix::of(typeOf(grad.getWeights()));
     int64_t count = grad.getGradients().size();
     ProductFrame frame(emitter, /*transposeLhs=*/true, /*transposeRhs=*/false, input,
                        {input.columns, gradient.columns, {}}, count);
@@ -200,7 +199,7 @@ struct ProjectGradWeightsKernel : KernelOpInterface::ExternalModel<ProjectGradWe
       place.row = emitter.add(place.row, shift);
       place.rowLimit = place.rowLimit ? emitter.add(place.rowLimit, shift) : Value();
       emitter.define(grad.getWeights(), place, totals[0]);
-      return emitter.finish(weights, place);
+      return emitter.finish(typeOf(grad.getWeights()), place); // of 1 x 1 weights the biases have the same matrix
     });
   }
 };

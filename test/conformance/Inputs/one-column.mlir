@@ -108,3 +108,11 @@ func.func @projections(%x: tensor<?x16xf32, #tokens> {heddle.name = "x"})
     -> tensor<?x1xf32, #tokens>, tensor<?x1xf32, #tokens>
   return %y, %z : tensor<?x1xf32, #tokens>, tensor<?x1xf32, #tokens>
 }
+
+// The gradients of a weight and a bias of one number each: both are matrices of one by one.
+func.func @projection_gradients(%x: tensor<?x1xf32, #tokens> {heddle.name = "x"}, %g: tensor<?x1xf32, #tokens> {heddle.name = "g"}, %before: tensor<1x1xf32> {heddle.name = "before"})
+    -> (tensor<1x1xf32> {heddle.name = "weight"}, tensor<1xf32> {heddle.name = "bias"}) {
+  %weight, %bias = heddle.project_grad_weights %x, %g : tensor<?x1xf32, #tokens>, tensor<?x1xf32, #tokens> -> tensor<1x1xf32>, tensor<1xf32>
+  %sum = arith.addf %before, %weight : tensor<1x1xf32>
+  return %sum, %bias : tensor<1x1xf32>, tensor<1xf32>
+}
