@@ -99,6 +99,12 @@ class Module:
         name = f"floats_{len(self.inputs)}"
         return Value(self.input(name, dims, self.numbers.uniform(-1, 1, [self.extent(dim) for dim in dims]), "f32"), dims)
 
+    def bind(self, dims):
+        """An input that gives a size of these dimensions a value, where no input has one of that size."""
+        for dim in dims:
+            if is_size(dim) and not any(f'"{dim}"' in argument for argument in self.arguments):
+                self.floats([dim])
+
     def sequences(self, side):
         lengths = self.lengths[side]
         starts = self.input(f"{side}_starts", ["sequences"], np.cumsum([0] + lengths[:-1]))

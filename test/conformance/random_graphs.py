@@ -203,7 +203,9 @@ class Graph(Module):
             targets = [[rows, width], [rows], [rows, parts, width], [parts, width], [width]]
         else:
             targets = [[rows, value.dims[0]], [rows, parts, value.dims[0]], [parts, value.dims[0]]]
-        wide = self.repeat(scope, value, self.random.choice(targets))
+        target = self.random.choice(targets)
+        self.bind(target)
+        wide = self.repeat(scope, value, target)
         other = self.pick(scope, lambda value: value.dims == wide.dims)
         scope.pool.append(wide)
         if other:
