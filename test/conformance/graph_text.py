@@ -102,7 +102,7 @@ class Module:
     def bind(self, dims):
         """An input that gives a size of these dimensions a value, where no input has one of that size."""
         for dim in dims:
-            if is_size(dim) and not any(f'"{dim}"' in argument for argument in self.arguments):
+            if dim in self.extents and not any(f'"{dim}"' in argument for argument in self.arguments):
                 self.floats([dim])
 
     def sequences(self, side):
