@@ -89,8 +89,20 @@ Value heddle::addGradients(OpBuilder &builder, Location loc, Value a, Value b) {
     sums = getSumsOfRows(a);
     std::swap(a, b);
   }
-  if (sums.empty())
-    return arith::AddFOp::create(builder, loc, b, a);
+  if (sums.empty()) {
+    // Sums of rows go last: they are made in the place of what they are added to, which may be another term as well
+    // once equal values are one.
+    bool isOfVariable =
+        a.getDefiningOp<ReadOp>() || b.getDefiningOp<ReadOp>(); // a last sum, with earlier calls' gradient
+    for (Value *side : {&a, &b})
+      while (auto scatter = side->getDefiningOp<ScatterAddOp>()) {
+        if (isOfVariable || !scatter->use_empty())
+          break;
+        sums.push_back({scatter.getLoc(), scatter.getIndices(), scatter.getRows()});
+        *side = scatter.getDestination();
+      }
+    a = arith::AddFOp::create(builder, loc, b, a);
+  }
   for (const SumOfRows &sum : llvm::reverse(sums))
     a = ScatterAddOp::create(builder, sum.loc, a.getType(), a, sum.indices, sum.rows);
   return a;

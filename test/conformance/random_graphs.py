@@ -469,7 +469,9 @@ class Graph(Module):
         """The module."""
         self.grow()
         pool = self.top.pool
-        chosen = [pool[-1]] + [value for value in pool[:-1] if self.random.random() < 0.25]
+        # Where gradients are stopped, the first value keeps the loss dependent on a weight.
+        stops = any("stop_gradient" in line for line in self.top.lines)
+        chosen = [pool[-1]] + pool[:1] * stops + [value for value in pool[:-1] if self.random.random() < 0.25]
         # What is a view of a variable would have to be copied.
         outputs = [value for value in pool if is_size(value.dims[0]) and self.random.random() < 0.15]
         loss = None

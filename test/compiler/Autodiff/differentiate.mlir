@@ -313,6 +313,29 @@ func.func @scatter_first(%i: tensor<?xi32, #heddle.dims<"source">>) {
 
 // -----
 
+// Sums of rows go last: they are made in the place of what they are added to, and %x * %x has the same gradient twice.
+heddle.variable @table weight : tensor<32x8xf32>
+heddle.variable @grad.table gradient of @table as gradient : tensor<32x8xf32>
+
+// CHECK-LABEL: func.func @scatter_last
+func.func @scatter_last(%i: tensor<?xi32, #heddle.dims<"source">>) {
+  %table = heddle.read @table : tensor<32x8xf32>
+  %square = arith.mulf %table, %table : tensor<32x8xf32>
+  %s = heddle.embedding %i, %table : tensor<?xi32, #heddle.dims<"source">>, tensor<32x8xf32> -> tensor<?x8xf32, #heddle.dims<"source">>
+  %a = heddle.sum rows %s : tensor<?x8xf32, #heddle.dims<"source">> -> tensor<8xf32>
+  %b = heddle.sum rows %square : tensor<32x8xf32> -> tensor<8xf32>
+  %c = arith.addf %a, %b : tensor<8xf32>
+  %loss = heddle.sum columns %c : tensor<8xf32> -> tensor<1xf32>
+  // CHECK-COUNT-3: arith.mulf {{.*}} : tensor<32x8xf32>
+  // CHECK-NEXT: %[[DENSE:.*]] = arith.addf
+  // CHECK-NEXT: heddle.scatter_add %[[DENSE]]
+  // CHECK-NEXT: heddle.read @grad.table
+  heddle.accumulate %loss
+  return
+}
+
+// -----
+
 // With an average of the weights, Adam keeps it.
 heddle.variable @step counter as steps : tensor<1xi32>
 heddle.variable @w weight : tensor<8xf32>
