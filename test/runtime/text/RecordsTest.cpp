@@ -5,13 +5,16 @@
 #include "runtime/text/PairRecords.h"
 #include "test/runtime/TemporaryFolder.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 using namespace heddle;
 using heddle::test::TemporaryFolder;
 
 namespace {
+
+void expectPart(const std::string &message, std::string_view part) {
+  EXPECT_NE(message.find(part), std::string::npos) << message;
+}
 
 // Words are pieces of their own, so that lengths are easy to count.
 class RecordsTest : public testing::Test {
@@ -92,13 +95,12 @@ TEST_F(RecordsTest, EdgesThatAreNoneAreErrors) {
                        {.neighbours = 2});
     return corpus.ok() ? std::string() : corpus.message();
   };
-  EXPECT_THAT(message(""), testing::HasSubstr("has no \"edges\", and the model is one of graphs"));
-  EXPECT_THAT(message(", \"edges\": 3"), testing::HasSubstr("has \"edges\" that are not a list"));
+  expectPart(message(""), "has no \"edges\", and the model is one of graphs");
+  expectPart(message(", \"edges\": 3"), "has \"edges\" that are not a list");
   for (const char *edge : {"[0, 2]", "[-1, 0]", "[0]", "[0, 1, 1]", "[0, 0.5]", "\"ab\"", "[0, 4294967296]"})
-    EXPECT_THAT(message(str(", \"edges\": [", edge, "]")), testing::HasSubstr("has the edge ")) << edge;
-  EXPECT_THAT(message(", \"edges\": [[0, 1], [0, 1], [1, 1]]"), testing::HasSubstr("has more than 2 edges to word 1"));
-  EXPECT_THAT(message(", \"edges\": [[0, 1], [0, 1], [0, 0]]"),
-              testing::HasSubstr("has more than 2 edges from word 0"));
+    expectPart(message(str(", \"edges\": [", edge, "]")), "has the edge ");
+  expectPart(message(", \"edges\": [[0, 1], [0, 1], [1, 1]]"), "has more than 2 edges to word 1");
+  expectPart(message(", \"edges\": [[0, 1], [0, 1], [0, 0]]"), "has more than 2 edges from word 0");
   EXPECT_EQ(message(", \"edges\": [[0, 1], [0, 1]]"), "");
 }
 
@@ -124,12 +126,11 @@ TEST_F(RecordsTest, SentencesThatAreNoneAreErrors) {
     auto corpus = read(str("{\"text\": ", text, ", \"label\": \"n\"}\n"), Labelling::Texts, 16, {.sentences = 2});
     return corpus.ok() ? std::string() : corpus.message();
   };
-  EXPECT_THAT(message("\"a b\""), testing::HasSubstr("has no sentences, and the model tells them apart"));
-  EXPECT_THAT(message("[\"a\", \" \"]"), testing::HasSubstr("has a sentence without a word"));
-  EXPECT_THAT(message("[\"a\", 3]"), testing::HasSubstr("a string or a list of sentences"));
-  EXPECT_THAT(message("[]"), testing::HasSubstr("has a text without a word"));
-  EXPECT_THAT(message("[\"a\", \"b\", \"c\"]"),
-              testing::HasSubstr("has 3 sentences, and the model was compiled for 2"));
+  expectPart(message("\"a b\""), "has no sentences, and the model tells them apart");
+  expectPart(message("[\"a\", \" \"]"), "has a sentence without a word");
+  expectPart(message("[\"a\", 3]"), "a string or a list of sentences");
+  expectPart(message("[]"), "has a text without a word");
+  expectPart(message("[\"a\", \"b\", \"c\"]"), "has 3 sentences, and the model was compiled for 2");
   EXPECT_EQ(message("[\"a\", \"b\"]"), "");
 }
 
@@ -187,21 +188,19 @@ TEST_F(RecordsTest, ImagesThatAreNoneAreErrors) {
   };
   EXPECT_EQ(message("\"image\": [[[1, 2], [3, 4]]]"), "");
   EXPECT_EQ(message("\"text\": \"a\", \"image\": [[[1, 2], [3, 4]]]"), "");
-  EXPECT_THAT(message(""), testing::HasSubstr("records' line 1 has no \"image\", and the model takes images"));
-  EXPECT_THAT(message("\"image\": 3"), testing::HasSubstr("that is no list of rows"));
-  EXPECT_THAT(message("\"image\": []"), testing::HasSubstr("that is no list of rows"));
-  EXPECT_THAT(message("\"image\": [[1, 2], [3]]"), testing::HasSubstr("whose rows are not of one length"));
-  EXPECT_THAT(message("\"image\": [[[1, 2], 3]]"), testing::HasSubstr("whose pixels are not of as many channels"));
-  EXPECT_THAT(message("\"image\": [[[1, 2], [3]]]"), testing::HasSubstr("whose pixels are not of as many channels"));
-  EXPECT_THAT(message("\"image\": [[\"a\"]]"), testing::HasSubstr("with something else than finite numbers"));
-  EXPECT_THAT(message("\"image\": [[1e39]]"), testing::HasSubstr("with something else than finite numbers"));
-  EXPECT_THAT(message("\"image\": \"\""), testing::HasSubstr("without a name"));
-  EXPECT_THAT(message("\"image\": \"absent.npy\""), testing::HasSubstr("absent.npy"));
-  EXPECT_THAT(
-      message("\"image\": [[1, 2]]"),
-      testing::HasSubstr("has an image of 1 x 2 pixels, and the model takes images of 1 x 2 pixels of 2 channels"));
-  EXPECT_THAT(message("\"image\": [[1, 2]]", {}),
-              testing::HasSubstr("has an image and no text, and the model takes texts"));
+  expectPart(message(""), "records' line 1 has no \"image\", and the model takes images");
+  expectPart(message("\"image\": 3"), "that is no list of rows");
+  expectPart(message("\"image\": []"), "that is no list of rows");
+  expectPart(message("\"image\": [[1, 2], [3]]"), "whose rows are not of one length");
+  expectPart(message("\"image\": [[[1, 2], 3]]"), "whose pixels are not of as many channels");
+  expectPart(message("\"image\": [[[1, 2], [3]]]"), "whose pixels are not of as many channels");
+  expectPart(message("\"image\": [[\"a\"]]"), "with something else than finite numbers");
+  expectPart(message("\"image\": [[1e39]]"), "with something else than finite numbers");
+  expectPart(message("\"image\": \"\""), "without a name");
+  expectPart(message("\"image\": \"absent.npy\""), "absent.npy");
+  expectPart(message("\"image\": [[1, 2]]"),
+             "has an image of 1 x 2 pixels, and the model takes images of 1 x 2 pixels of 2 channels");
+  expectPart(message("\"image\": [[1, 2]]", {}), "has an image and no text, and the model takes texts");
 }
 
 // What a text that is too long loses, its edges lose.
