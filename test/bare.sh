@@ -3,6 +3,7 @@
 # tools/demo.sh and tools/test.sh there, from nothing. Needs root, debootstrap and the network.
 #
 #   test/bare.sh debian-12|debian-13 [--folder DIR] [--cache DIR] [--no-shm] [--mirror URL] [-- COMMAND...]
+#   test/bare.sh debian-12|debian-13 --package FILE.deb ...
 #
 #   --folder DIR   where the root goes, and stays: the next run goes on in it with a new clone. About 8 GB.
 #                  Default: /var/tmp/heddle-debian-12 (or 13)
@@ -10,6 +11,8 @@
 #   --no-shm       leaves /dev/shm out, as some containers do
 #   --mirror URL   Debian's archive to install from. Default: debootstrap's own
 #   COMMAND        runs in the clone in place of `tools/demo.sh && tools/test.sh`
+#   --package FILE a package of Heddle (docs/embed.md says how it is made). No clone then: the root is new each time, gets the package and
+#                  what the examples are built with, and test/runtime/use_package.sh runs there. The folder's name ends in -package
 set -euo pipefail
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
@@ -21,25 +24,40 @@ fail() {
 case ${1:-} in
   debian-12) codename=bookworm ;;
   debian-13) codename=trixie ;;
-  *) sed -n '2,13s/^# \?//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+  *) sed -n '2,16s/^# \?//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
 esac
 folder=/var/tmp/heddle-$1
 shift
 cache=
 shm=yes
 mirror=
+package=
 while [ $# -gt 0 ]; do
   case $1 in
     --folder) folder=${2:?--folder takes a folder}; shift 2 ;;
     --cache) cache=$(realpath -m "${2:?--cache takes a folder}"); shift 2 ;;
     --no-shm) shm=no; shift ;;
+    --package) package=$(realpath -e "${2:?--package takes a file}"); shift 2 ;;
     --mirror) mirror=${2:?--mirror takes an address}; shift 2 ;;
     --) shift; break ;;
     *) fail "unknown option '$1'; test/bare.sh without arguments prints the options" 2 ;;
   esac
 done
 command=("$@")
-[ ${#command[@]} -gt 0 ] || command=(bash -c 'tools/demo.sh && tools/test.sh')
+if [ -n "$package" ]; then
+  folder+=-package
+  rm -rf "$folder"
+  # Its dependencies come with it; Vulkan's loader and a driver; then what the examples and the plug-in are built with.
+  command=(bash -exc 'apt-get update -qq
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get install -qq --yes --no-install-recommends ./heddle.deb libvulkan1 mesa-vulkan-drivers >installed.log
+    apt-get install -qq --yes --no-install-recommends g++ cmake ninja-build pkgconf nlohmann-json3-dev libsentencepiece-dev libutf8proc-dev \
+      libxxhash-dev zlib1g-dev libzstd-dev libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools python3-numpy python3-pip python3-setuptools python3-wheel \
+      >>installed.log
+    exec test/runtime/use_package.sh "$PWD" /usr /usr/bin/python3')
+elif [ ${#command[@]} -eq 0 ]; then
+  command=(bash -c 'tools/demo.sh && tools/test.sh')
+fi
 [ "$(id -u)" -eq 0 ] || fail "needs root, for debootstrap and chroot" 2
 command -v debootstrap >/dev/null || fail "needs debootstrap: apt-get install debootstrap" 2
 
@@ -63,7 +81,13 @@ cp /etc/resolv.conf "$folder/etc/resolv.conf"
 cp /etc/hosts "$folder/etc/hosts"
 
 rm -rf "$folder/heddle"
-git clone --quiet --no-hardlinks "$repository" "$folder/heddle"
+if [ -n "$package" ]; then
+  mkdir "$folder/heddle"
+  (cd "$repository" && cp -r --parents runtime/c/examples runtime/session/example runtime/train/example runtime/python compiler/examples test/lit.py test/runtime/use_package.sh "$folder/heddle")
+  cp "$package" "$folder/heddle/heddle.deb"
+else
+  git clone --quiet --no-hardlinks "$repository" "$folder/heddle"
+fi
 [ -z "$cache" ] || mkdir -p "$cache" "$folder/cache"
 
 # All mounts live in a namespace of their own and are gone with it.

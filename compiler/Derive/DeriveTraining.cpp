@@ -135,7 +135,7 @@ void DeriveTrainingPass::inlineLoss(EntryBuilder &entry) {
   entry.inlineFunction(model->loss);
 }
 
-/// The sum of the tokens' losses times the input `loss_scale`, and times their weights if they have any: the caller
+/// The sum of the tokens' losses times the input `token_scale`, and times their weights if they have any: the caller
 /// knows how many tokens a step has in all. Losses of pairs of sentences are scaled by `sentence_scale`.
 Value DeriveTrainingPass::scaledLoss(EntryBuilder &entry) {
   inlineLoss(entry);
@@ -151,7 +151,7 @@ Value DeriveTrainingPass::scaledLoss(EntryBuilder &entry) {
     }
     return SumOp::create(entry.builder, where, scalar, scaled, /*columns=*/false);
   };
-  Value loss = sum("token_loss", "loss_scale");
+  Value loss = sum("token_loss", "token_scale");
   if (entry.result("sentence_loss"))
     loss = arith::AddFOp::create(entry.builder, where, loss, sum("sentence_loss", "sentence_scale"));
   entry.output("loss", loss);

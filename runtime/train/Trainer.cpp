@@ -170,14 +170,14 @@ Result<Trainer::StartedStep> Trainer::startStep() {
   for (const BatchPart &share : parts) {
     const Batch &part = share.batch;
     float counts = share.counts ? 1.0f : 0.0f;
-    float lossScale = counts / float(report.predictions), sentenceScale = counts / float(report.sentences);
+    float tokenScale = counts / float(report.predictions), sentenceScale = counts / float(report.sentences);
     CallInputs values;
     std::vector<float> ones; // of a batch in which all tokens count
     if (inputs.model.weighsTokens) {
       ones.assign(part.weights.empty() ? size_t(part.target.tokens()) : 0, 1.0f);
       values.add("token_weights", std::span<const float>(ones.empty() ? part.weights : ones));
     }
-    values.addBatch(part).add("loss_scale", std::span<const float>(&lossScale, 1));
+    values.addBatch(part).add("token_scale", std::span<const float>(&tokenScale, 1));
     if (report.sentences != 0)
       values.add("sentence_scale", std::span<const float>(&sentenceScale, 1));
     if (Status status = engine.run(started.lastEntry, values); !status)

@@ -94,7 +94,7 @@ def main():
             checker.stops(f"nan in {name}", done, "entry 'train_step', launch \\d+ of \\d+, kernel '\\w+'",
                           rf"\([^()]*{part}[^()]*: [^()]*{place}", f"It read -?nan at {text} of variable '{name}'",
                           "was there before the call")
-        done = checker.call(model.artifact, "eval", {k: v for k, v in batch.items() if k != "loss_scale"},
+        done = checker.call(model.artifact, "eval", {k: v for k, v in batch.items() if k != "token_scale"},
                             poisoned("decoder.0.feed_forward.outer.bias", (3,), np.inf))
         checker.stops("an infinite bias in eval", done, "entry 'eval'", r"decoder\.0\.feed_forward\.outer: ",
                       r"It read inf at \[3\] of variable 'decoder.0.feed_forward.outer.bias'")
@@ -103,12 +103,12 @@ def main():
         done = checker.call(model.artifact, "train_step", batch, poisoned("step", (0,), -1))
         checker.stops("step 0 of Adam", done, r"\(optimizer: [^()]*divf", r"it wrote -?nan at \[0\]",
                       "All values that it read were finite")
-        huge = {**batch, "loss_scale": np.asarray([3e38], np.float32)}
+        huge = {**batch, "token_scale": np.asarray([3e38], np.float32)}
         done = checker.call(model.artifact, "train_step", huge, start)
         checker.stops("a loss too large", done, r"\((gradient of [^()]*|loss): \w+", "it wrote -?(inf|nan)")
-        done = checker.call(model.artifact, "accumulate_step", {**batch, "loss_scale": np.asarray([np.inf], np.float32)},
+        done = checker.call(model.artifact, "accumulate_step", {**batch, "token_scale": np.asarray([np.inf], np.float32)},
                             start)
-        checker.stops("an infinite input", done, "entry 'accumulate_step'", "It read inf at \\[0\\] of input 'loss_scale'")
+        checker.stops("an infinite input", done, "entry 'accumulate_step'", "It read inf at \\[0\\] of input 'token_scale'")
 
         with open(f"{folder}/grow.mlir", "w") as file:
             file.write(EXP)

@@ -45,7 +45,7 @@ def main():
                 planned = {entry["entry"]: entry["memory_bytes"] for entry in json.load(file)}
             for entry, scaled in ("train_step", True), ("eval", False):
                 command = [f"{arguments.bin}/heddle-run", "call", artifact, "--entry", entry]
-                beside = measure(command, reference.pack(batch, loss_scale=scaled), folder) - planned[entry]
+                beside = measure(command, reference.pack(batch, token_scale=scaled), folder) - planned[entry]
                 bad = abs(beside) > MOST_BESIDE
                 failed |= bad
                 print(f"{'FAIL' if bad else 'ok  '} {entry} {' '.join(flags)}: {planned[entry]} bytes, {beside} more on the device")

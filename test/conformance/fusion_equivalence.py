@@ -28,7 +28,7 @@ def run(arguments, flags, folder, batches, start):
             start = reference.load_safetensors(f"{folder}/start.safetensors")
         reference.save_safetensors(f"{folder}/start.safetensors", start)
         inputs = [reference.pack(batch) for batch in batches]
-        (found["token losses"],) = model.call("eval", reference.pack(batches[0], loss_scale=False), ["token_loss"],
+        (found["token losses"],) = model.call("eval", reference.pack(batches[0], token_scale=False), ["token_loss"],
                                               variables="start.safetensors")
         (found["accumulated loss"],) = model.call("accumulate_step", inputs[0], ["loss"], save="summed.safetensors")
         summed = reference.load_safetensors(f"{folder}/summed.safetensors")

@@ -104,7 +104,7 @@ def marian(arguments, folder, changes={}, **files):
         words = case.draw(target - 1, config["vocab_size"])
         batch.append((case.draw(source - 1, config["vocab_size"]) + [end], [begin] + words, words + [end]))
 
-    packed = reference.pack(batch, loss_scale=False)
+    packed = reference.pack(batch, token_scale=False)
     expected = [oracle.logits(torch.tensor(source), torch.tensor(target)) for source, target, _ in batch]
     (logits,) = case.call("logits", reference.without_labels(packed), ["logits"])
     case.report.check("logits", error(logits, torch.cat(expected)), BOUND)
@@ -179,7 +179,7 @@ def check_decoder(case, oracle, config, pairs):
     case.report.check("logits with a cache", error(np.concatenate([np.stack(rows) for rows in cached]), torch.cat(
         [rows[:steps] for rows in kept])), case.bound_of_caches)
     if case.is_trained:
-        case.check_gradients(losses.mean(), {**inputs, "loss_scale": np.asarray([1 / len(losses)], np.float32)}, pairs)
+        case.check_gradients(losses.mean(), {**inputs, "token_scale": np.asarray([1 / len(losses)], np.float32)}, pairs)
     return case
 
 

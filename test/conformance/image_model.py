@@ -99,7 +99,7 @@ def main():
         expected = oracle.logits(torch.tensor(images, dtype=torch.float64))
         report.check("logits", relative(logits, expected.detach().numpy()), BOUND)
         loss_of(oracle, images, labels).backward()
-        step = inputs | {"source_label": i32(labels), "loss_scale": np.asarray([1 / COUNT], np.float32)}
+        step = inputs | {"source_label": i32(labels), "token_scale": np.asarray([1 / COUNT], np.float32)}
         model.call("accumulate_step", step, ["loss"], variables="start.safetensors", save="after.safetensors")
         after = reference.load_safetensors(f"{folder}/after.safetensors")
         for name, weight in oracle.weights.items():

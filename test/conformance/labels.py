@@ -83,7 +83,7 @@ def pack(batch, tags):
     with_labels = dict(inputs, source_label=i32(labels))
     if tags:
         with_labels["source_labelled"] = i32([start + place for start, (_, places, _) in zip(starts, batch) for place in places])
-    return inputs, with_labels, dict(with_labels, loss_scale=np.asarray([1 / len(labels)], np.float32))
+    return inputs, with_labels, dict(with_labels, token_scale=np.asarray([1 / len(labels)], np.float32))
 
 
 def draw_weights(model, folder, random):

@@ -40,9 +40,9 @@ def main():
         vocabulary = config["vocab_size"]
         batch = [([vocabulary - 1, 7, 36000], [1, vocabulary - 1, 33000], [vocabulary - 1, 33000, 2]),
                  ([5], [1], [vocabulary - 2])]
-        (logits,) = model.call("logits", reference.without_labels(reference.pack(batch, loss_scale=False)), ["logits"],
+        (logits,) = model.call("logits", reference.without_labels(reference.pack(batch, token_scale=False)), ["logits"],
                                variables="weights.safetensors")
-        (losses,) = model.call("eval", reference.pack(batch, loss_scale=False), ["token_loss"])
+        (losses,) = model.call("eval", reference.pack(batch, token_scale=False), ["token_loss"])
         expected = reference.Transformer(config, weights).batch_logits(batch).detach()
         report.check("logits", parity.relative(logits, expected), 1e-4)
         report.check("logits of the last row", parity.relative(logits[:, -1], expected[:, -1]), 1e-4)

@@ -43,7 +43,7 @@ def run_case(arguments, report, what, case, first_scale, good_steps):
             if overrides["accumulate"]:
                 tokens = sum(len(labels) for batch in batches for _, _, labels in batch)
                 for batch in batches:
-                    inputs = {**reference.pack(batch), "loss_scale": np.asarray([1 / tokens], np.float32)}
+                    inputs = {**reference.pack(batch), "token_scale": np.asarray([1 / tokens], np.float32)}
                     (part,), state = call("accumulate_step", inputs, ["loss"])
                     loss += float(part[0])
                 _, state = call("apply_step")

@@ -138,7 +138,7 @@ def pack(batch):
                    f"{name}_starts": i32(np.cumsum([0] + lengths[:-1])), f"{name}_lengths": i32(lengths)}
     truth = [truth for _, _, truth in batch]
     told = {"pair_grade": np.asarray(truth, np.float32)} if isinstance(truth[0], float) else {"pair_label": i32(truth)}
-    return inputs, {**inputs, **told, "loss_scale": np.asarray([1 / len(batch)], np.float32)}
+    return inputs, {**inputs, **told, "token_scale": np.asarray([1 / len(batch)], np.float32)}
 
 
 def check_entries(report, model, folder, network, config):

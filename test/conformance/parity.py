@@ -96,7 +96,7 @@ def decode_with_cache(model, batch, steps):
     """The logits of each sentence's first `steps` target tokens, one token a call, keys and values kept in between, by the
     weights that the session has."""
     i32 = lambda values: np.asarray(list(values), np.int32)
-    packed = reference.pack(batch, loss_scale=False)
+    packed = reference.pack(batch, token_scale=False)
     source = {name: packed[name] for name in ("source", "source_positions", "source_starts", "source_lengths")}
     model.call("encode", {**source, "memory_rows": i32(range(len(source["source"])))})
     logits = [[] for _ in batch]
@@ -163,9 +163,9 @@ def main():
         torch_model = changed.TEXTS.get(arguments.text, reference.Transformer)(overrides, start)
         batch = draw_batch(random, overrides["vocab_size"])
 
-        (logits,) = model.call("logits", reference.without_labels(reference.pack(batch, loss_scale=False)), ["logits"],
+        (logits,) = model.call("logits", reference.without_labels(reference.pack(batch, token_scale=False)), ["logits"],
                                variables="start.safetensors")
-        (losses,) = model.call("eval", reference.pack(batch, loss_scale=False), ["token_loss"])
+        (losses,) = model.call("eval", reference.pack(batch, token_scale=False), ["token_loss"])
         expected = torch_model.batch_logits(batch)
         labels = torch.tensor([label for _, _, labels in batch for label in labels])
         report.check("logits", relative(logits, expected.detach()), bounds["logits"])

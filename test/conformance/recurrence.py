@@ -226,12 +226,12 @@ def draw_batch(random, vocabulary, pairs):
     return batch
 
 
-def pack(batch, pairs, loss_scale=True):
+def pack(batch, pairs, token_scale=True):
     if pairs:
-        return reference.pack(batch, loss_scale=loss_scale)
+        return reference.pack(batch, token_scale=token_scale)
     packed = reference.pack_targets(batch)
-    if not loss_scale:
-        packed.pop("loss_scale")
+    if not token_scale:
+        packed.pop("token_scale")
     return packed
 
 
@@ -259,7 +259,7 @@ def check_differences(report, model, batch, pairs, start, gradients, random, fol
         moved = {**start, name: start[name].copy()}
         moved[name][place] += by
         reference.save_safetensors(f"{folder}/moved.safetensors", moved)
-        (losses,) = model.call("eval", pack(batch, pairs, loss_scale=False), ["token_loss"], variables="moved.safetensors")
+        (losses,) = model.call("eval", pack(batch, pairs, token_scale=False), ["token_loss"], variables="moved.safetensors")
         return float(np.mean(losses, dtype=np.float64))
 
     names = [name for name in gradients if ".weight" in name]
@@ -301,7 +301,7 @@ def main():
         reference.save_safetensors(f"{folder}/start.safetensors", start)
         torch_model = oracle(sizes, start)
         batch = draw_batch(random, sizes["vocab_size"], pairs)
-        (logits,) = model.call("logits", reference.without_labels(pack(batch, pairs, loss_scale=False)), ["logits"],
+        (logits,) = model.call("logits", reference.without_labels(pack(batch, pairs, token_scale=False)), ["logits"],
                                variables="start.safetensors")
         expected = torch_model.batch_logits(batch).detach()
         report.check("logits", relative(logits, expected), BOUND)

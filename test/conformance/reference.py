@@ -138,12 +138,12 @@ class Decoder(Transformer):
         return self.final(x, "decoder") @ self.table("projection").t()
 
 
-def pack_targets(batch, loss_scale=True):
+def pack_targets(batch, token_scale=True):
     """The same for a decoder alone."""
-    return {name: value for name, value in pack(batch, loss_scale).items() if not name.startswith("source")}
+    return {name: value for name, value in pack(batch, token_scale).items() if not name.startswith("source")}
 
 
-def pack(batch, loss_scale=True):
+def pack(batch, token_scale=True):
     """The inputs of train_step, accumulate_step and (without the scale) eval for a list of (source, target in, target
     out) triples of token ids."""
     i32 = lambda values: np.asarray(values, np.int32)
@@ -156,8 +156,8 @@ def pack(batch, loss_scale=True):
     inputs["source"] = i32([t for source, _, _ in batch for t in source])
     inputs["target_in"] = i32([t for _, target, _ in batch for t in target])
     inputs["target_out"] = i32([t for _, _, labels in batch for t in labels])
-    if loss_scale:
-        inputs["loss_scale"] = np.asarray([1 / len(inputs["target_out"])], np.float32)
+    if token_scale:
+        inputs["token_scale"] = np.asarray([1 / len(inputs["target_out"])], np.float32)
     return inputs
 
 

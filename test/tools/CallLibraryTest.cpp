@@ -94,7 +94,7 @@ EntryInfo evalEntry() {
            {"source_positions", ElementType::I32, {{"source_tokens", 100}}, 16},
            {"source_starts", ElementType::I32, {{"sequences", 8}}, 101},
            {"source_lengths", ElementType::I32, {{"sequences", 8}}, 17},
-           {"loss_scale", ElementType::F32, {{"", 1}}, 0}},
+           {"token_scale", ElementType::F32, {{"", 1}}, 0}},
           {}};
 }
 

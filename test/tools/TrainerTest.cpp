@@ -148,7 +148,7 @@ TEST_F(TrainerTest, AccumulationScalesByAllTokens) {
   EXPECT_EQ(engine.calls, expected);
   nlohmann::json record = nlohmann::json::parse(records("log")[0]);
   for (int i = 0; i < 3; ++i)
-    EXPECT_FLOAT_EQ(engine.lossScales[size_t(i)], 1 / record["target_tokens"].get<float>());
+    EXPECT_FLOAT_EQ(engine.tokenScales[size_t(i)], 1 / record["target_tokens"].get<float>());
 }
 
 TEST_F(TrainerTest, StoppedBeforeTheFirstStepCanResume) {

@@ -28,7 +28,7 @@ spm=learnt/step-00000010/spm.model
 # It is in the artifact as it is, and a training with it is that which learnt it.
 quietly "${compile[@]}" --vocabulary="$spm" -o full.heddle
 quietly "$bin/heddle-inspect" full.heddle
-grep -A 1 '^vocabulary$' said.txt | grep -q '^  spm.model .* KiB$' || fail "heddle-inspect shows no vocabulary"
+grep -A 1 '^vocabulary$' said.txt | grep '^  spm.model .* KiB$' > /dev/null || fail "heddle-inspect shows no vocabulary"
 quietly "$bin/heddle-inspect" --json full.heddle
 /usr/bin/python3 - "$spm" << 'END' || fail "heddle-inspect --json shows another vocabulary"
 import json, os, sys

@@ -69,7 +69,7 @@ func.func private @loss(%logits: tensor<?x10xf32, #targets> {heddle.name = "logi
 // TRAIN-NEXT: heddle.variable @adam.m.table optimizer_state of @table as first_moment : tensor<10x4xf32> {start = #heddle.start<constant 0.0
 // TRAIN-NEXT: heddle.variable @adam.v.table optimizer_state of @table as second_moment
 // TRAIN-NEXT: heddle.variable @grad.table gradient of @table as gradient
-// TRAIN: func.func @train_step({{.*}}"target_in"{{.*}}"target_out"{{.*}}"target_positions"{{.*}}"target_starts"{{.*}}"target_lengths"{{.*}}"loss_scale"
+// TRAIN: func.func @train_step({{.*}}"target_in"{{.*}}"target_out"{{.*}}"target_positions"{{.*}}"target_starts"{{.*}}"target_lengths"{{.*}}"token_scale"
 // TRAIN-SAME: -> (tensor<1xf32> {heddle.name = "loss"}, tensor<1xf32> {heddle.name = "learning_rate"})
 // TRAIN: heddle.read @step
 // TRAIN: heddle.dropout
@@ -80,7 +80,7 @@ func.func private @loss(%logits: tensor<?x10xf32, #targets> {heddle.name = "logi
 // TRAIN-NEXT: %[[HALF:.*]] = heddle.fill 5.000000e-01
 // TRAIN-NEXT: %[[RATE:.*]] = arith.divf %[[HALF]], %[[S]]
 // TRAIN-NEXT: heddle.yield %[[RATE]]
-// WEIGHED: func.func @train_step({{.*}}"loss_scale"{{.*}}%[[WEIGHTS:[a-z0-9]*]]: tensor<?xf32, #heddle.dims<"target_tokens">> {heddle.name = "token_weights"}
+// WEIGHED: func.func @train_step({{.*}}"token_scale"{{.*}}%[[WEIGHTS:[a-z0-9]*]]: tensor<?xf32, #heddle.dims<"target_tokens">> {heddle.name = "token_weights"}
 // WEIGHED: heddle.cross_entropy
 // WEIGHED: %[[SCALED:.*]] = arith.mulf
 // WEIGHED: %[[WEIGHED:.*]] = arith.mulf %[[SCALED]], %[[WEIGHTS]]

@@ -86,7 +86,7 @@ Status FakeEngine::train() {
       mix(weights, uint64_t(id));
   mix(weights, uint64_t(moments[1]));
   mix(weights, uint64_t(seed[0]));
-  lossScales.push_back(inputs.back().tensor.values<float>()[0]);
+  tokenScales.push_back(inputs.back().tensor.values<float>()[0]);
   float loss = float(uint32_t(weights[0]) % 100'000) * 1e-5f;
   if (step == nanAtStep)
     loss = std::numeric_limits<float>::quiet_NaN();

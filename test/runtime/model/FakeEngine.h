@@ -39,7 +39,7 @@ public:
                                                 "eval", "logits",     "encode",          "beam_step"};
   std::vector<std::string> calls;
   std::vector<size_t> lossReads; // how many calls had been made when each loss was read
-  std::vector<float> lossScales;
+  std::vector<float> tokenScales;
   std::string text;
   int64_t nanAtStep = -1, explodeAtStep = -1;
   std::vector<float> validationLosses; // of each validation; 0.5 where there is none left

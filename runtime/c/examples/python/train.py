@@ -23,7 +23,7 @@ def draw_batch(random, count, words):
     inputs = {f"source{name}": value for name, value in source.items()}
     inputs |= {f"target{name or '_in'}": value for name, value in target.items()}
     inputs["target_out"] = np.concatenate([np.append(s[::-1], END) for s in sources])
-    inputs["loss_scale"] = np.float32([1 / len(inputs["target_out"])])
+    inputs["token_scale"] = np.float32([1 / len(inputs["target_out"])])
     return inputs
 
 
