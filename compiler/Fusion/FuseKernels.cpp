@@ -9,16 +9,12 @@
 
 #include "compiler/Cost/Cost.h"
 #include "compiler/Fusion/HoistForFusion.h"
+#include "compiler/Fusion/KernelGroups.h"
 #include "compiler/Fusion/Remarks.h"
 #include "compiler/Kernels/Fragments.h"
-#include "compiler/Kernels/KernelInterfaces.h"
-#include "compiler/Locations/Locations.h"
-#include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace mlir::heddle {
 #define GEN_PASS_DEF_FUSEKERNELSPASS
@@ -30,88 +26,13 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// Operands and results of a kernel are passed as addresses, of which targets take 16, sizes included: a kernel of
-/// elementwise work, or of lone queries, takes the number of its rows.
-constexpr size_t kMaxOperands = 13;
-constexpr size_t kMaxOperandsOfRows = 15;
-constexpr StringLiteral kTooManyOperands = "the kernel would have more operands and results than fit its addresses";
-
-/// Where the queries of a sequence begin or how many they are, by its number alone: a kernel on pairs needs no memory
-/// for that.
-bool isNumberOfSequence(OpOperand &operand) {
-  return isa<PairsOpInterface>(operand.getOwner()) && isa_and_nonnull<IotaOp, FillOp>(operand.get().getDefiningOp()) &&
-         getElementTypeOrSelf(operand.get()).isInteger(32);
-}
-
-/// The queries that a kernel of lone queries has one of, read column by column.
-bool isOwnQuery(OpOperand &operand) {
-  auto grad = dyn_cast<ScoresGradQueryOp>(operand.getOwner());
-  return grad && operand.get() == grad.getQuery();
-}
-
-/// Weights that the op unpacks where it reads them.
-bool isUnpacked(OpOperand &operand) {
-  Operation *op = operand.getOwner();
-  auto product = dyn_cast<MatmulOp>(op);
-  auto rows = dyn_cast<EmbeddingOp>(op);
-  return operand.get().getDefiningOp<DequantizeOp>() &&
-         (product ? operand.get() == product.getRhs() : rows && operand.get() == rows.getTable());
-}
-
-/// The rows of a product that stand elsewhere in memory, and that it reads there; tensor cores cannot.
-bool isMovedOperand(OpOperand &operand) {
-  auto product = dyn_cast<MatmulOp>(operand.getOwner());
-  return product && operand.get() == product.getLhs() && operand.get() != product.getRhs() &&
-         isa_and_nonnull<UnfoldOp>(operand.get().getDefiningOp()) && !hasTensorOperands(product, operand.get());
-}
-
-/// Ops that could have been in one kernel and are not.
-struct Missed {
-  Operation *op, *with; // the latter in the kernel that `op` would have joined
-  StringRef role;       // that it would have had there
-  StringRef reason;
-};
-
-struct Group {
-  SmallVector<Operation *> ops; // in program order, without copied ones
-  KernelOpInterface anchor;
-  bool isChain = false;       // of anchors, of which the last decides
-  SmallVector<int64_t> shape; // of the elementwise ops in it
-  Attribute encoding;
-};
-
-class FuseKernelsPass : public mlir::heddle::impl::FuseKernelsPassBase<FuseKernelsPass> {
+/// Decides which ops are in which group.
+class KernelCutter : public KernelGroups {
 public:
-  using Base::Base;
-  FuseKernelsPass(const FuseKernelsPass &other) : Base(other) {} // the state below is one run's
+  KernelCutter(Block &block, bool fuse)
+      : KernelGroups(block, fuse && wantsRemarks(block.getParentOp()->getContext())), fuse(fuse) {}
 
-  void runOnOperation() override {
-    if (getOperation().isExternal())
-      return;
-    if (!llvm::hasSingleElement(getOperation().getBody())) {
-      getOperation().emitError("an entry is straight-line code; expects a single block");
-      return signalPassFailure();
-    }
-    for (Operation &op : getOperation().getBody().front())
-      if (!llvm::all_of(op.getResultTypes(), llvm::IsaPred<RankedTensorType>)) {
-        op.emitError() << "'" << op.getName() << "' computes no tensor: kernels do not pass single numbers";
-        return signalPassFailure();
-      }
-    SmallVector<Block *> blocks;
-    getOperation().walk([&](RepeatOp repeat) { blocks.push_back(&repeat.getBody().front()); });
-    blocks.push_back(&getOperation().getBody().front());
-    for (Block *next : blocks)
-      if (failed(cut(*next)))
-        return signalPassFailure();
-  }
-
-private:
-  LogicalResult cut(Block &next) {
-    block = &next;
-    groups.clear();
-    groupOf.clear();
-    materialized.clear();
-    missed.clear();
+  LogicalResult cut() {
     hoistForFusion(*block);
     if (fuse)
       absorbChains();
@@ -124,47 +45,15 @@ private:
       return failure();
     if (fuse)
       absorbAddends();
-    if (fuse && wantsRemarks(&getContext()))
-      emitRemarks();
-    SmallVector<std::unique_ptr<Group>> done = std::move(groups);
-    for (auto &group : done)
-      outline(*group);
-    eraseDead();
+    emitRemarks();
+    outline();
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
+      if (isOpTriviallyDead(&op))
+        op.erase();
     return success();
   }
 
-  /// Copied ops whose value is needed in memory (written, returned, or an operand that is read as a matrix or number by
-  /// number) get a copy of their own that is computed like any other op.
-  void materialize() {
-    for (Operation &op : llvm::make_early_inc_range(*block)) {
-      auto anchor = dyn_cast<KernelOpInterface>(op);
-      Group *group = groupOf.lookup(&op);
-      bool isOfChain = group && group->anchor != anchor && !isa<ScoresOp>(op);
-      bool computesOperands = isElementwise(&op) || isOfChain || (anchor && anchor.takesPrologue());
-      for (OpOperand &operand : op.getOpOperands())
-        if (isCopied(operand.get().getDefiningOp()) && (!computesOperands || isReadElsewhere(operand)) &&
-            !isNumberOfSequence(operand) && !(group && isOwnQuery(operand)) && !isUnpacked(operand) &&
-            !isMovedOperand(operand)) {
-          OpBuilder builder(&op);
-          Operation *copy = builder.clone(*operand.get().getDefiningOp());
-          operand.set(copy->getResult(0));
-          materialized.insert(copy);
-        }
-    }
-  }
-
-  bool isInlined(Operation *op) { return isCopied(op) && !materialized.contains(op); }
-
-  /// The addresses that `op` needs for its operands, at most.
-  size_t countOperands(Operation *op) {
-    size_t count = 0;
-    for (Value operand : op->getOperands()) {
-      Operation *producer = operand.getDefiningOp();
-      count += producer && isInlined(producer) ? countOperands(producer) : 1;
-    }
-    return count;
-  }
-
+private:
   /// Anchors take along what they compute on the way to an operand.
   void absorbChains() {
     for (auto anchor : llvm::to_vector(block->getOps<KernelOpInterface>())) {
@@ -187,7 +76,7 @@ private:
         miss(chain.front(), anchor, "chain", "an operand of it is made after the kernel");
         continue;
       }
-      Group &group = *groups.emplace_back(std::make_unique<Group>());
+      KernelGroup &group = *groups.emplace_back(std::make_unique<KernelGroup>());
       initialise(group, anchor);
       group.isChain = true;
       llvm::append_range(group.ops, chain);
@@ -247,7 +136,7 @@ private:
       }
       if (members.empty())
         continue;
-      Group &group = *groups.emplace_back(std::make_unique<Group>());
+      KernelGroup &group = *groups.emplace_back(std::make_unique<KernelGroup>());
       initialise(group, anchor);
       llvm::append_range(group.ops, members);
       llvm::sort(group.ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
@@ -277,12 +166,12 @@ private:
   void absorbCompanions() {
     auto anchors = llvm::to_vector(block->getOps<KernelOpInterface>());
     for (KernelOpInterface anchor : llvm::reverse(anchors)) {
-      if (Group *group = groupOf.lookup(anchor); group && group->anchor != anchor)
+      if (KernelGroup *group = groupOf.lookup(anchor); group && group->anchor != anchor)
         continue;
       SetVector<Operation *> candidates;
       for (Value input : inputsOf(anchor))
         for (Operation *user : input.getUsers()) {
-          Group *group = groupOf.lookup(user);
+          KernelGroup *group = groupOf.lookup(user);
           Operation *candidate = group ? group->anchor.getOperation() : user;
           if (candidate && candidate != anchor && isa<KernelOpInterface>(candidate) && canAccompany(candidate, anchor))
             candidates.insert(candidate);
@@ -290,16 +179,6 @@ private:
       for (Operation *candidate : candidates)
         accompany(candidate, anchor);
     }
-  }
-
-  SetVector<Value> inputsOf(KernelOpInterface anchor) {
-    Group *group = groupOf.lookup(anchor);
-    SetVector<Value> inputs;
-    for (Operation *op : group ? group->ops : SmallVector<Operation *>{anchor})
-      for (Value operand : op->getOperands())
-        if (!group || groupOf.lookup(operand.getDefiningOp()) != group)
-          inputs.insert(operand);
-    return inputs;
   }
 
   /// The kernel stands where the anchor does: what the candidate needs is there by then if the candidate stands before
@@ -320,10 +199,10 @@ private:
       inputs.insert(input);
     if (inputs.size() + 2 > kMaxOperands)
       return miss(candidate, anchor, "companion", kTooManyOperands);
-    Group *group = groupOf.lookup(anchor);
+    KernelGroup *group = groupOf.lookup(anchor);
     if (!group)
       group = &start(anchor);
-    Group *other = groupOf.lookup(candidate);
+    KernelGroup *other = groupOf.lookup(candidate);
     SmallVector<Operation *> joining = other ? other->ops : SmallVector<Operation *>{candidate};
     if (other)
       other->ops.clear();
@@ -331,11 +210,6 @@ private:
     for (Operation *op : joining)
       groupOf[op] = group;
     llvm::sort(group->ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
-  }
-
-  static bool sameMatrix(Type a, Type b) {
-    auto x = cast<RankedTensorType>(a), y = cast<RankedTensorType>(b);
-    return x.getShape() == y.getShape() && x.getEncoding() == y.getEncoding();
   }
 
   /// Ops join groups while their own users are not placed yet, so a group may have more results in the end than were
@@ -351,7 +225,7 @@ private:
       for (Operation &op : *block)
         if (failed(assign(&op)))
           return failure();
-      Group *crowded = nullptr;
+      KernelGroup *crowded = nullptr;
       for (auto [index, group] : llvm::enumerate(groups))
         if (group->ops.size() > (index < begun.size() ? begun[index].size() : 1) && isCrowded(*group))
           crowded = group.get();
@@ -384,7 +258,7 @@ private:
         if (!addend)
           break;
         if (StringRef obstacle = absorb(*group, last, addend); !obstacle.empty()) {
-          if (Group *other = groupOf.lookup(addend);
+          if (KernelGroup *other = groupOf.lookup(addend);
               other && other != group.get() && isa_and_nonnull<MatmulOp>(other->anchor.getOperation()))
             miss(addend, last, "addend", obstacle);
           break;
@@ -414,8 +288,8 @@ private:
   }
 
   /// The group takes the kernel that makes `addend`, if that is all it does; else the reason why it does not.
-  StringRef absorb(Group &group, MatmulOp last, Operation *addend) {
-    Group *other = groupOf.lookup(addend);
+  StringRef absorb(KernelGroup &group, MatmulOp last, Operation *addend) {
+    KernelGroup *other = groupOf.lookup(addend);
     // A sum may have a product that another kernel makes, for other kernels too.
     auto isOwn = [&](Value product) { return groupOf.lookup(product.getDefiningOp()) == other; };
     auto isAlike = [&](Operation *op) {
@@ -450,17 +324,6 @@ private:
     return "";
   }
 
-  bool isCrowded(Group &group) {
-    SetVector<Operation *> body;
-    SetVector<Value> inputs;
-    size_t results = 0; // of which an update has up to four
-    for (Operation *op : group.ops) {
-      gather(op, group, body, inputs);
-      results += llvm::count_if(op->getResults(), [&](Value result) { return isUsedOutside(result, group); });
-    }
-    return inputs.size() + results > kMaxOperandsOfRows;
-  }
-
   LogicalResult assign(Operation *op) {
     if (isa<ReadOp, WriteOp, SliceOp, ReshapeOp, ConcatOp, EmptyOp, RepeatOp, ReplaceFirstOp, YieldOp, func::ReturnOp>(
             op) ||
@@ -473,11 +336,11 @@ private:
     if (!isElementwise(op))
       return op->emitError() << "'" << op->getName() << "' belongs to no kernel: the op is not elementwise and does "
                              << "not anchor a kernel";
-    SetVector<Group *> candidates;
+    SetVector<KernelGroup *> candidates;
     if (fuse)
       findProducers(op, candidates);
     SmallVector<StringRef> obstacles;
-    for (Group *group : candidates) {
+    for (KernelGroup *group : candidates) {
       StringRef obstacle = findObstacle(op, *group);
       if (obstacle.empty()) {
         group->ops.push_back(op);
@@ -501,262 +364,44 @@ private:
   }
 
   /// The groups that make what `op` takes, and those that make numbers of their rows which it takes repeated.
-  void findProducers(Operation *op, SetVector<Group *> &producers) {
+  void findProducers(Operation *op, SetVector<KernelGroup *> &producers) {
     for (Value operand : op->getOperands()) {
       Operation *producer = operand.getDefiningOp();
       auto repeated = dyn_cast_or_null<BroadcastOp>(producer);
-      if (Group *group = groupOf.lookup(producer))
+      if (KernelGroup *group = groupOf.lookup(producer))
         producers.insert(group);
-      else if (Group *group = repeated ? groupOf.lookup(repeated.getInput().getDefiningOp()) : nullptr;
+      else if (KernelGroup *group = repeated ? groupOf.lookup(repeated.getInput().getDefiningOp()) : nullptr;
                group && group->anchor && group->anchor.ownsRows())
         producers.insert(group);
     }
   }
 
-  Group &start(Operation *op) {
-    Group &group = *groups.emplace_back(std::make_unique<Group>());
-    initialise(group, op);
-    groupOf[op] = &group;
-    return group;
-  }
+  bool fuse;
+};
 
-  /// The matrix that `op` computes on in the group's kernel, or in one of its own. Joined columns that another kernel
-  /// makes are a matrix like any other.
-  RankedTensorType computedTypeIn(Operation *op, const Group *group) {
-    auto insert = dyn_cast<InsertRowsOp>(op);
-    Operation *rows = insert ? insert.getRows().getDefiningOp() : nullptr;
-    return rows && (!group || groupOf.lookup(rows) != group) ? cast<RankedTensorType>(insert.getRows().getType())
-                                                             : getComputedType(op);
-  }
+class FuseKernelsPass : public mlir::heddle::impl::FuseKernelsPassBase<FuseKernelsPass> {
+public:
+  using Base::Base;
 
-  void initialise(Group &group, Operation *op) {
-    group.ops.push_back(op);
-    auto anchor = dyn_cast<KernelOpInterface>(op);
-    group.anchor = anchor;
-    auto type = anchor ? anchor.getEpilogueType() : computedTypeIn(op, nullptr);
-    group.shape = llvm::to_vector(type.getShape());
-    group.encoding = type.getEncoding();
-  }
-
-  /// Where a group's kernel runs: all that it needs from elsewhere must be there by then.
-  static Operation *placeOf(Group &group) { return group.anchor ? group.anchor.getOperation() : group.ops.front(); }
-
-  /// Whether a number for each of the rows, or of the parts of rows, that the kernel's workgroups own.
-  static bool isColumnOfRows(RankedTensorType type, Group &group) {
-    if (!group.anchor || !group.anchor.ownsRows())
-      return false;
-    auto made = cast<RankedTensorType>(group.anchor->getResult(0).getType());
-    if (group.anchor.getEpilogueType().getRank() == 3)
-      return made.getRank() == 2 && sameMatrix(type, made);
-    return isColumn(type) && getSizeName(type, 0) == getSizeName(group.anchor.getEpilogueType(), 0);
-  }
-
-  /// Why `op` cannot join, if it cannot: all that it needs must be there where the kernel runs, or in the kernel.
-  StringRef findObstacle(Operation *op, Group &group) {
-    RankedTensorType type = computedTypeIn(op, &group);
-    bool isOfMatrix = type.getShape() == ArrayRef<int64_t>(group.shape) && type.getEncoding() == group.encoding;
-    if (!isOfMatrix && !isColumnOfRows(type, group))
-      return "it computes on another matrix than the kernel";
-    if (refused.contains({placeOf(group), op}))
-      return kTooManyOperands;
-    if (group.anchor && !group.anchor.takesEpilogue())
-      return "the anchor takes no epilogue";
-    // What is computed again where it is needed would be kept all the way from here.
-    if (op->hasAttr(kRecomputedAttrName) && !placeOf(group)->hasAttr(kRecomputedAttrName))
-      return "it is recomputed later than the kernel runs";
-    SetVector<Value> outside;
-    for (Operation *member : group.ops)
-      if (StringRef obstacle = collectOperands(member, group, outside); !obstacle.empty())
-        return obstacle;
-    if (StringRef obstacle = collectOperands(op, group, outside); !obstacle.empty())
-      return obstacle;
-    if (readsWhatIsOverwritten(op, group))
-      return "the kernel would read rows that it replaces";
-    bool takesRowsAlone = isa<RepeatOp>(block->getParentOp()) && (!group.anchor || group.isChain);
-    if (outside.size() + countResults(group, op) > (takesRowsAlone ? kMaxOperandsOfRows : kMaxOperands - 1))
-      return kTooManyOperands;
-    return "";
-  }
-
-  /// Whether the kernel would read rows that it replaces: others of its workgroups may have replaced them before.
-  bool readsWhatIsOverwritten(Operation *next, Group &group) {
-    auto isRead = [&](Operation *op) {
-      auto scatter = dyn_cast<ScatterRowsOp>(op);
-      return scatter && llvm::any_of(scatter.getDestination().getUsers(), [&](Operation *user) {
-               return user != op && (user == next || groupOf.lookup(user) == &group);
-             });
-    };
-    return isRead(next) || llvm::any_of(group.ops, isRead);
-  }
-
-  /// What a kernel hands on at most, with `next` in it. Within a repetition, where a step is a few kernels of much
-  /// arithmetic, it is counted: elementwise work on the same matrix will join.
-  size_t countResults(const Group &group, Operation *next) {
-    if (!isa<RepeatOp>(block->getParentOp()))
-      return group.ops.size();
-    auto isHandedOn = [&](Operation *op) {
-      return llvm::any_of(op->getUsers(), [&](Operation *user) {
-        Group *other = groupOf.lookup(user);
-        if (other == &group || user == next)
-          return false;
-        return other || group.isChain || !isElementwise(user) ||
-               !sameMatrix(getComputedType(user), getComputedType(next));
-      });
-    };
-    auto isStored = [&](Operation *op) { return isa<InsertRowsOp>(op) || isHandedOn(op); };
-    return llvm::count_if(group.ops, isStored) + isStored(next);
-  }
-
-  /// Adds what `op` takes from outside of the group. The reason is returned where it cannot: an operand is not there
-  /// yet where the group runs, or the group itself computes it and it is a vector, or a matrix read in other places
-  /// too.
-  StringRef collectOperands(Operation *op, Group &group, SetVector<Value> &outside) {
-    for (OpOperand &use : op->getOpOperands()) {
-      Value operand = use.get();
-      Operation *producer = operand.getDefiningOp();
-      if (producer && groupOf.lookup(producer) == &group) {
-        if (isReadElsewhere(use))
-          return "it reads what the kernel makes at other places than the one that is computed";
-        if (!isThere(operand, op, group))
-          return "a workgroup of the kernel makes another part of what it reads";
-        continue;
-      }
-      if (producer && isInlined(producer)) {
-        if (StringRef obstacle = collectOperands(producer, group, outside); !obstacle.empty())
-          return obstacle;
-        continue;
-      }
-      // What another kernel makes is there where that kernel is.
-      Group *other = groupOf.lookup(producer);
-      if (producer && !(other ? placeOf(*other) : producer)->isBeforeInBlock(placeOf(group)))
-        return "an operand of it is made after the kernel";
-      outside.insert(operand);
-    }
-    return "";
-  }
-
-  /// Whether the kernel has the part of `operand`, which it computes, that goes with an element of `op`.
-  static bool isThere(Value operand, Operation *op, Group &group) {
-    if (op == group.anchor.getOperation()) // which computes it on the way
-      return true;
-    if (isColumnOfRows(cast<RankedTensorType>(operand.getType()), group))
-      return true;
-    bool isSideResult = group.anchor && operand.getDefiningOp() == group.anchor.getOperation() &&
-                        operand != operand.getDefiningOp()->getResult(0);
-    if (isSideResult && !sameMatrix(operand.getType(), group.anchor.getEpilogueType()))
-      return false;
-    return sameMatrix(operand.getType(), getComputedType(op)) ||
-           (isa<InsertRowsOp>(op) && isa_and_nonnull<JoinOp>(operand.getDefiningOp()));
-  }
-
-  void outline(Group &group) {
-    if (group.ops.empty()) // they have joined another group
+  void runOnOperation() override {
+    if (getOperation().isExternal())
       return;
-    llvm::SetVector<Value> inputs, outputs;
-    SetVector<Operation *> body;
-    for (Operation *op : group.ops)
-      gather(op, group, body, inputs);
-    for (Operation *op : group.ops)
-      for (Value result : op->getResults())
-        if (isUsedOutside(result, group))
-          outputs.insert(result);
-    if (outputs.empty()) // an anchor that nothing uses
-      return;
-
-    Operation *place = placeOf(group);
-    OpBuilder builder(place);
-    SmallVector<Operation *> placed{place};
-    llvm::copy_if(group.ops, std::back_inserter(placed), [&](Operation *op) { return op != place; });
-    auto kernel = KernelOp::create(builder, locationOfKernel(placed), ValueRange(outputs.getArrayRef()).getTypes(),
-                                   nameOf(group), inputs.getArrayRef());
-    Block *block = builder.createBlock(&kernel.getBody());
-    IRMapping mapping;
-    for (Value input : inputs)
-      mapping.map(input, block->addArgument(input.getType(), input.getLoc()));
-    for (Operation *op : body)
-      builder.clone(*op, mapping);
-    SmallVector<Value> yielded;
-    for (Value output : outputs)
-      yielded.push_back(mapping.lookup(output));
-    YieldOp::create(builder, place->getLoc(), yielded);
-    for (auto [output, result] : llvm::zip(outputs.takeVector(), kernel.getResults()))
-      output.replaceUsesWithIf(result, [&](OpOperand &use) { return groupOf.lookup(use.getOwner()) != &group; });
-  }
-
-  /// Whether a kernel's value is needed outside of it. A copied op is wherever its users are.
-  bool isUsedOutside(Value value, Group &group) {
-    return llvm::any_of(value.getUsers(), [&](Operation *user) {
-      if (isInlined(user))
-        return llvm::any_of(user->getResults(), [&](Value copied) { return isUsedOutside(copied, group); });
-      return groupOf.lookup(user) != &group;
-    });
-  }
-
-  /// `op`, after the copied ops that it needs; what comes from elsewhere is an input.
-  void gather(Operation *op, Group &group, SetVector<Operation *> &body, SetVector<Value> &inputs) {
-    for (Value operand : op->getOperands()) {
-      Operation *producer = operand.getDefiningOp();
-      if (producer && groupOf.lookup(producer) == &group)
-        continue;
-      if (producer && isInlined(producer))
-        gather(producer, group, body, inputs);
-      else
-        inputs.insert(operand);
+    if (!llvm::hasSingleElement(getOperation().getBody())) {
+      getOperation().emitError("an entry is straight-line code; expects a single block");
+      return signalPassFailure();
     }
-    body.insert(op);
-  }
-
-  /// The anchor's name, then those of its epilogue's arithmetic: "matmul_addf_maximumf".
-  static std::string nameOf(const Group &group) {
-    constexpr size_t maximum = 4;
-    SmallVector<StringRef> names;
-    Operation *anchor = group.anchor;
-    if (anchor)
-      names.push_back(anchor->getName().stripDialect());
-    for (Operation *op : group.ops)
-      if (op != anchor && names.size() < maximum)
-        names.push_back(op->getName().stripDialect());
-    return llvm::join(names, "_");
-  }
-
-  void miss(Operation *op, Operation *with, StringRef role, StringRef reason) {
-    if (wantsRemarks(&getContext()))
-      missed.push_back({op, with, role, reason});
-  }
-
-  /// For each kernel of several ops which those are, and which others could not be in it.
-  void emitRemarks() {
-    constexpr StringLiteral pass = "fuse-kernels";
-    for (auto &group : groups)
-      if (group->ops.size() > 1) {
-        SmallVector<StringRef> names;
-        for (Operation *op : group->ops)
-          names.push_back(op->getName().stripDialect());
-        remarkFused(pass, placeOf(*group), llvm::join(names, ", "), "kernel " + nameOf(*group));
+    for (Operation &op : getOperation().getBody().front())
+      if (!llvm::all_of(op.getResultTypes(), llvm::IsaPred<RankedTensorType>)) {
+        op.emitError() << "'" << op.getName() << "' computes no tensor: kernels do not pass single numbers";
+        return signalPassFailure();
       }
-    DenseSet<std::tuple<Operation *, Operation *, StringRef>> said; // an operand may be used twice
-    for (const Missed &miss : missed) {
-      Group *own = groupOf.lookup(miss.op), *other = groupOf.lookup(miss.with);
-      bool isApart = other && own != other; // it may have come there another way
-      if (isApart && said.insert({miss.op, miss.with, miss.role}).second)
-        remarkMissed(pass, miss.op,
-                     Twine(miss.op->getName().stripDialect()) + " as " + miss.role + " of kernel " + nameOf(*other),
-                     miss.reason);
-    }
+    SmallVector<Block *> blocks;
+    getOperation().walk([&](RepeatOp repeat) { blocks.push_back(&repeat.getBody().front()); });
+    blocks.push_back(&getOperation().getBody().front());
+    for (Block *next : blocks)
+      if (failed(KernelCutter(*next, fuse).cut()))
+        return signalPassFailure();
   }
-
-  void eraseDead() {
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
-      if (isOpTriviallyDead(&op))
-        op.erase();
-  }
-
-  Block *block = nullptr; // that is being cut: the entry's, or that of a repetition
-  SmallVector<std::unique_ptr<Group>> groups;
-  DenseMap<Operation *, Group *> groupOf;
-  DenseSet<Operation *> materialized;
-  SmallVector<Missed> missed;                            // where remarks are wanted
-  DenseSet<std::pair<Operation *, Operation *>> refused; // a group's place, and an op that would be too much for it
 };
 
 } // namespace
