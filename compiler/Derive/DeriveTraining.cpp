@@ -69,7 +69,10 @@ private:
   void buildAccumulateStep();
   func::FuncOp buildApplyStep(StringRef name);
   void buildEval();
-  Location lossPlace() { return model->loss.getBody().front().back().getPrevNode()->getLoc(); }
+  Location lossPlace() {
+    Operation *last = model->loss.getBody().front().back().getPrevNode();
+    return last ? last->getLoc() : model->loss.getLoc();
+  }
 
   ModuleOp module;
   std::optional<ModelFunctions> model;

@@ -76,3 +76,11 @@ def QuantizeWeightsPass : Pass<"heddle-quantize-weights", "::mlir::ModuleOp"> {
   ];
   let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::arith::ArithDialect"];
 }
+
+def VerifyModelPass : Pass<"heddle-verify-model", "::mlir::ModuleOp"> {
+  let summary = "Check that entries can be made of a model's functions";
+  let description = [{
+    Each function is a block; what is called alike in several functions has one type; `logits` and `loss` have the results that training
+    takes, and `logits` only inputs that a step of decoding has. Models that were imported are so; a module written by hand need not be.
+  }];
+}

@@ -38,6 +38,7 @@ static void buildNothing(OpPassManager &, const PipelineOptions &) {}
 
 static void buildDerive(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createCompleteModulePass());
+  passes.addPass(createVerifyModelPass());
   if (options.adapters)
     passes.addPass(createAddAdaptersPass(*options.adapters));
   if (options.weights)
