@@ -134,7 +134,7 @@ void parseOptions(int &argc, char **argv) {
     else if (auto ceilings = value("--ceilings="))
       options.ceilings = *ceilings;
     else if (auto repeat = value("--repeat="))
-      options.repeat = std::max(1L, std::atol(repeat->c_str()));
+      options.repeat = std::max(1L, std::strtol(repeat->c_str(), nullptr, 10));
     else
       return false;
     return true;

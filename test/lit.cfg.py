@@ -19,7 +19,7 @@ config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = config.heddle_test_exec_root
 
 for name in ("VK_ICD_FILENAMES", "VK_DRIVER_FILES", "VK_LAYER_PATH", "XDG_RUNTIME_DIR", "HOME", "LD_LIBRARY_PATH",
-             "ASAN_OPTIONS", "UBSAN_OPTIONS"):
+             "ASAN_OPTIONS", "UBSAN_OPTIONS", "LLVM_PROFILE_FILE"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 config.environment["HEDDLE_VALIDATION"] = "1"

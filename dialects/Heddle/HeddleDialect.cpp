@@ -3,8 +3,6 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
-#include "mlir/IR/Matchers.h"
-#include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/FoldInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -54,108 +52,6 @@ void HeddleDialect::initialize() {
 #include "dialects/Heddle/HeddleAttrs.cpp.inc"
       >();
 }
-
-//===-- Canonicalisation ----------------------------------------------------------------------------------------===//
-
-namespace {
-
-/// Drops a score region that yields the score, and moves a multiplication by a constant, if that is all there is to it,
-/// into the scale.
-struct SimplifyScore : OpRewritePattern<AttentionOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter &rewriter) const override {
-    if (op.getScore().empty())
-      return failure();
-    Block &block = op.getScore().front();
-    Value result = block.getTerminator()->getOperand(0), score = block.getArgument(0);
-    double scale = op.getScale().convertToDouble();
-    if (auto product = result.getDefiningOp<arith::MulFOp>())
-      for (auto [x, y] : {std::pair(product.getLhs(), product.getRhs()), {product.getRhs(), product.getLhs()}})
-        if (FloatAttr factor; x == score && matchPattern(y, m_Constant(&factor))) {
-          scale *= factor.getValueAsDouble();
-          result = score;
-        }
-    if (result != score)
-      return failure();
-    rewriter.modifyOpInPlace(op, [&] {
-      rewriter.eraseBlock(&block);
-      op.setScale(APFloat(static_cast<float>(scale)));
-    });
-    return success();
-  }
-};
-
-/// Drops a mask that lets every pair count.
-struct DropFullMask : OpRewritePattern<AttentionOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter &rewriter) const override {
-    if (op.getMask().empty() || !matchPattern(op.getMask().front().getTerminator()->getOperand(0), m_One()))
-      return failure();
-    rewriter.modifyOpInPlace(op, [&] { rewriter.eraseBlock(&op.getMask().front()); });
-    return success();
-  }
-};
-
-} // namespace
-
-void AttentionOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
-  patterns.add<SimplifyScore, DropFullMask>(context);
-}
-
-OpFoldResult ReshapeOp::fold(FoldAdaptor) {
-  if (getInput().getType() == getType())
-    return getInput();
-  auto inner = getInput().getDefiningOp<ReshapeOp>();
-  if (!inner)
-    return {};
-  if (inner.getInput().getType() == getType())
-    return inner.getInput();
-  setOperand(inner.getInput());
-  return getResult();
-}
-
-/// The sum over one column is the column.
-LogicalResult SumOp::canonicalize(SumOp op, PatternRewriter &rewriter) {
-  RankedTensorType input = cast<RankedTensorType>(op.getInput().getType());
-  if (!op.getColumns() || input.getRank() < 2 || input.getDimSize(1) != 1 || input.getDimSize(input.getRank() - 1) != 1)
-    return failure();
-  rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), op.getInput());
-  return success();
-}
-
-//===-- Products ------------------------------------------------------------------------------------------------===//
-
-SmallVector<OpOperand *> MatmulOp::getProductOperands() { return {&getLhsMutable(), &getRhsMutable()}; }
-
-/// Attention has none where sequences have one query each: their products are of matrices and vectors.
-template <typename AttentionLike>
-static SmallVector<OpOperand *> getProductOperandsOf(AttentionLike attention, ArrayRef<OpOperand *> factors) {
-  if (attention.getQuerySize().empty())
-    return {};
-  return llvm::to_vector(factors);
-}
-
-template <typename AttentionLike> static int64_t getHeadWidthOf(AttentionLike attention) {
-  return cast<RankedTensorType>(attention.getQuery().getType()).getDimSize(1) / attention.getHeads();
-}
-
-SmallVector<OpOperand *> AttentionOp::getProductOperands() {
-  if (getKeyRows()) // gathered rows are no fragments
-    return {};
-  return getProductOperandsOf(*this, {&getQueryMutable(), &getKeyMutable(), &getValueMutable()});
-}
-SmallVector<OpOperand *> AttentionGradQueryOp::getProductOperands() {
-  return getProductOperandsOf(*this, {&getQueryMutable(), &getKeyMutable(), &getValueMutable(), &getGradientMutable()});
-}
-SmallVector<OpOperand *> AttentionGradKeyValueOp::getProductOperands() {
-  return getProductOperandsOf(*this, {&getQueryMutable(), &getKeyMutable(), &getValueMutable(), &getGradientMutable()});
-}
-
-std::optional<int64_t> AttentionOp::getHeadWidth() { return getHeadWidthOf(*this); }
-std::optional<int64_t> AttentionGradQueryOp::getHeadWidth() { return getHeadWidthOf(*this); }
-std::optional<int64_t> AttentionGradKeyValueOp::getHeadWidth() { return getHeadWidthOf(*this); }
 
 LogicalResult DimsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                                        function_ref<InFlightDiagnostic()> emitError) const {

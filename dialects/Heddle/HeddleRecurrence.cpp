@@ -1,6 +1,6 @@
 // What recurrence demands of its operands, and the gradient rules of columns. That of `heddle.scan` is another scan:
 // compiler/Autodiff/ScanGradient.cpp.
-#include "dialects/Heddle/Heddle.h"
+#include "dialects/Heddle/Checks.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/PatternMatch.h"
@@ -8,8 +8,6 @@
 
 using namespace mlir;
 using namespace mlir::heddle;
-
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// `type` with its first dimension of the size `size`.
 static RankedTensorType withRows(RankedTensorType type, StringAttr size) {

@@ -1,5 +1,5 @@
 // Windows over the rows of a sequence, and strides over the pixels of images: what they demand, and their gradients.
-#include "dialects/Heddle/Heddle.h"
+#include "dialects/Heddle/Checks.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -10,8 +10,6 @@ using namespace mlir::heddle;
 static constexpr int64_t kWidest = 1024;
 /// The widest image: kernels compute numbers of pixels in 32 bits.
 static constexpr int64_t kWidestImage = 1 << 20;
-
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// `narrow` has the rows, and `wide` their windows.
 template <typename WindowOp>

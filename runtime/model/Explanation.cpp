@@ -3,7 +3,7 @@
 #include "runtime/model/CallInputs.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <charconv>
 
 namespace heddle {
 namespace {
@@ -61,7 +61,7 @@ void setPath(AttentionMap &map, std::string_view path) {
     std::string_view part = path.substr(0, path.find('.'));
     path.remove_prefix(std::min(part.size() + 1, path.size()));
     if (std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; }))
-      map.layer = std::atoll(std::string(part).c_str());
+      std::from_chars(part.data(), part.data() + part.size(), map.layer);
     else
       map.kind += (map.kind.empty() ? "" : ".") + std::string(part);
   }

@@ -48,7 +48,7 @@ Status LineTranslator::step() {
       std::ranges::replace_if(text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
       line.choices.push_back({std::move(text), hypothesis.score});
     }
-    lines.finish(line.number, std::move(line));
+    lines.finish(translation.number, std::move(line));
   }
   return Success();
 }

@@ -64,7 +64,8 @@ static LogicalResult compile(MLIRContext *context, const CommandLine &asked) {
 
 /// Compiles under a profile where one is asked for, which also tells what a compilation did that failed.
 static LogicalResult run(MLIRContext *context, const CommandLine &line) {
-  for (auto [flag, path] : {std::pair("-o", line.output), {"--report", line.report}, {"--profile", line.profile}})
+  for (const auto &[flag, path] :
+       {std::pair("-o", line.output), {"--report", line.report}, {"--profile", line.profile}})
     if (failed(checkOutput(context, flag, path)))
       return failure();
   if (line.profile.empty())

@@ -189,7 +189,7 @@ Json portsJson(const schema::Module &module, const flatbuffers::Vector<flatbuffe
 // Loading the artifact has read it before.
 Json descriptionOf(const Artifact &artifact) {
   Result<nlohmann::json> description = parseJson(artifact.description(), "the description");
-  return description.ok() ? Json(std::move(*description)) : Json::object();
+  return description.ok() ? Json(*description) : Json::object();
 }
 
 std::string extentText(const schema::Module &module, const schema::Dim &dim) {

@@ -186,38 +186,6 @@ func.func @numbers() {
 
 // -----
 
-func.func @rotary(%x: tensor<4x8xf32>, %positions: tensor<5xi32>, %frequencies: tensor<2xf32>) {
-  // expected-error @+1 {{expects the same number of rows}}
-  %0 = heddle.rotary %x at %positions by %frequencies : tensor<4x8xf32>, tensor<5xi32>, tensor<2xf32>
-  return
-}
-
-// -----
-
-func.func @rotary(%x: tensor<4x8xf32>, %positions: tensor<4xi32>, %frequencies: tensor<3xf32>) {
-  // expected-error @+1 {{expects heads of two columns for each frequency, got 'tensor<4x8xf32>' and 'tensor<3xf32>'}}
-  %0 = heddle.rotary %x at %positions by %frequencies : tensor<4x8xf32>, tensor<4xi32>, tensor<3xf32>
-  return
-}
-
-// -----
-
-func.func @rotary(%x: tensor<4x9xf32>, %positions: tensor<4xi32>, %frequencies: tensor<3xf32>) {
-  // expected-error @+1 {{expects heads of pairs of columns, with a frequency for each column, got 'tensor<4x9xf32>' and 'tensor<3xf32>'}}
-  %0 = heddle.rotary %x at %positions by %frequencies {neighbours} : tensor<4x9xf32>, tensor<4xi32>, tensor<3xf32>
-  return
-}
-
-// -----
-
-func.func @rotary(%x: tensor<4x8xf32>, %positions: tensor<4xi32>, %frequencies: tensor<6xf32>) {
-  // expected-error @+1 {{expects heads of pairs of columns, with a frequency for each column, got 'tensor<4x8xf32>' and 'tensor<6xf32>'}}
-  %0 = heddle.rotary %x at %positions by %frequencies {neighbours} : tensor<4x8xf32>, tensor<4xi32>, tensor<6xf32>
-  return
-}
-
-// -----
-
 func.func @sinusoid(%positions: tensor<?xi32, #heddle.dims<"tokens">>) {
   // expected-error @+1 {{expects an even number of columns where sines and cosines are halves, got 'tensor<?x7xf32}}
   %0 = heddle.sinusoid %positions {halves} : tensor<?xi32, #heddle.dims<"tokens">> -> tensor<?x7xf32, #heddle.dims<"tokens">>

@@ -43,15 +43,6 @@ func.func @tokens(%indices: !indices, %table: tensor<32x8xf32>, %numbers: tensor
   %3 = heddle.iota : tensor<8xi32>
   // CHECK: heddle.sinusoid %{{.*}} {halves} : tensor<?xi32, #heddle.dims<"tokens">> -> tensor<?x8xf32, #heddle.dims<"tokens">>
   %4 = heddle.sinusoid %indices {halves} : !indices -> !matrix
-  // CHECK: %[[FREQUENCIES:.*]] = heddle.numbers [1.000000e+00, 1.250000e-01] : tensor<2xf32>
-  // CHECK: heddle.rotary %{{.*}} at %{{.*}} by %[[FREQUENCIES]] : tensor<?x8xf32, #heddle.dims<"tokens">>, tensor<?xi32, #heddle.dims<"tokens">>, tensor<2xf32>
-  // CHECK: heddle.rotary %{{.*}} at %{{.*}} by %[[FREQUENCIES]] {inverse} : tensor<?x8xf32
-  %frequencies = heddle.numbers [1.0, 0.125] : tensor<2xf32>
-  %turned = heddle.rotary %0 at %indices by %frequencies : !matrix, !indices, tensor<2xf32>
-  %back = heddle.rotary %turned at %indices by %frequencies {inverse} : !matrix, !indices, tensor<2xf32>
-  // CHECK: heddle.rotary %{{.*}} at %{{.*}} by %{{.*}} {neighbours} : tensor<?x8xf32, #heddle.dims<"tokens">>, tensor<?xi32, #heddle.dims<"tokens">>, tensor<4xf32>
-  %columns = heddle.numbers [1.0, 1.0, 0.125, 0.125] : tensor<4xf32>
-  %others = heddle.rotary %0 at %indices by %columns {neighbours} : !matrix, !indices, tensor<4xf32>
   // CHECK: heddle.embedding %{{.*}}, %{{.*}} : tensor<?xi32, #heddle.dims<"tokens">>, tensor<32x8xi32> -> tensor<?x8xi32, #heddle.dims<"tokens">>
   %5 = heddle.embedding %indices, %numbers : !indices, tensor<32x8xi32> -> tensor<?x8xi32, #heddle.dims<"tokens">>
   return

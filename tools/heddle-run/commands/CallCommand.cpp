@@ -184,7 +184,8 @@ Status callLines(const CallCommand &command) {
     if (line.empty())
       break;
     Status status = callLine(caller, line.front());
-    if (!status.ok()) {
+    const bool isDone = status.ok();
+    if (!isDone) {
       Error error = std::move(status).error().within(str("line ", number + 1, " of standard input"));
       // A device that is lost answers no further call.
       if (!command.keepGoing || error.kind == ErrorKind::DeviceLost)
@@ -192,7 +193,7 @@ Status callLines(const CallCommand &command) {
       log(LogLevel::Error, error.message);
       ++failed;
     }
-    std::printf("call %llu: %s\n", static_cast<unsigned long long>(number + 1), status.ok() ? "done" : "failed");
+    std::printf("call %llu: %s\n", static_cast<unsigned long long>(number + 1), isDone ? "done" : "failed");
     std::fflush(stdout);
   }
   logMemory(engine->onDevice());

@@ -38,7 +38,10 @@ struct TextScores {
   }
 
   // To one decimal and downwards: 100.0 says that every line is right.
-  double exactPercent() const { return lines == 0 ? 0 : double(exact * 1000 / lines) / 10; }
+  double exactPercent() const {
+    uint64_t tenths = lines == 0 ? 0 : exact * 1000 / lines;
+    return double(tenths) / 10;
+  }
 
   void print() const {
     if (bleu.hasHighestOrder())

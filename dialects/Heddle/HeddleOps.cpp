@@ -1,0 +1,267 @@
+// Sizes, variables, the task and its training, kernels, and views of tensors.
+#include "dialects/Heddle/Checks.h"
+#include "dialects/Heddle/Limits.h"
+#include "dialects/Heddle/VariableRoles.h"
+#include "mlir/IR/Builders.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+LogicalResult SizeOp::verify() {
+  auto maximum = static_cast<int64_t>(getMaximum());
+  int64_t least = getFixed() ? 0 : 1, most = getFixed() ? std::numeric_limits<int32_t>::max() : kLargestSize;
+  if (maximum >= least && maximum <= most)
+    return success();
+  return emitOpError() << "@" << getSymName() << " expects a maximum of at " << (maximum < least ? "least " : "most ")
+                       << (maximum < least ? least : most) << ", got " << maximum;
+}
+
+LogicalResult SizeOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!getOfAttr())
+    return success();
+  auto whole = lookup<SizeOp>(*this, symbols, getOfAttr(), "size");
+  if (!whole)
+    return failure();
+  int64_t from = getFrom(), last = from + static_cast<int64_t>(getMaximum());
+  if (whole.getOfAttr() || whole.getFixed())
+    return emitOpError() << "expects " << getOfAttr() << " to be bound by an input";
+  if (from < 0 || last > static_cast<int64_t>(whole.getMaximum()))
+    return emitOpError() << "covers " << from << " to " << last << " of " << getOfAttr() << ", whose maximum is "
+                         << whole.getMaximum();
+  return success();
+}
+
+LogicalResult VariableOp::verify() {
+  if (!getTensorType().hasStaticShape())
+    return emitOpError() << "expects a static shape, got " << getType();
+  if (!isTensorOfKernels(getTensorType()) || getTensorType().getElementType().isInteger(1))
+    return emitOpError() << "@" << getSymName() << " is a " << getType() << ", and variables are " << kTensorsOfKernels
+                         << "; truth values are not stored";
+  Type element = getTensorType().getElementType();
+  if (getSharded() &&
+      (getKind() != VariableKind::OptimizerState || getStorageAttr() || !(element.isF32() || element.isBF16()) ||
+       getTensorType().getNumElements() % getShardElements(element) != 0))
+    return emitOpError()
+           << "@" << getSymName()
+           << " is sharded, and so should be optimizer_state of f32 or bf16 with memory of its own, a multiple of "
+           << getShardElements(element) << " numbers";
+  std::optional<VariableRole> role = getRole();
+  if (!role)
+    return getOwnerAttr() ? emitOpError() << "belongs to " << getOwnerAttr() << " and does not say as what: write `of "
+                                          << getOwnerAttr() << " as first_moment`"
+                          : success();
+  StringRef name = stringifyVariableRole(*role);
+  if (hasOwner(*role) && !getOwnerAttr())
+    return emitOpError() << "is a weight's " << name << " and does not say of which weight: write `of @weight as "
+                         << name << "`";
+  if (!hasOwner(*role) && getOwnerAttr())
+    return emitOpError() << "is the model's " << name << " and belongs to no weight, got `of " << getOwnerAttr() << "`";
+  bool isFrozen = *role == VariableRole::Scales && getKind() == VariableKind::Frozen; // as its weight is
+  if (getKind() != heddle::getKind(*role) && !isFrozen)
+    return emitOpError() << "is " << stringifyVariableKind(getKind()) << ", but its role " << name << " is of kind "
+                         << stringifyVariableKind(heddle::getKind(*role));
+  auto words = RankedTensorType::get({2}, IntegerType::get(getContext(), 32));
+  if (*role == VariableRole::Seed && getTensorType() != words)
+    return emitOpError() << "is the model's seed, which is a " << words << ", got " << getType();
+  return success();
+}
+
+/// Whether a view and what it is a view of have the same element type and the same dimensions but the first.
+static LogicalResult expectSameRows(Operation *op, RankedTensorType a, RankedTensorType b) {
+  bool same = a.getElementType() == b.getElementType() && a.getRank() == b.getRank();
+  for (int64_t dim = 1; same && dim < a.getRank(); ++dim)
+    same = sameDim({a, dim}, {b, dim});
+  if (same)
+    return success();
+  return op->emitOpError() << "expects rows of the same type in " << a << " and " << b;
+}
+
+/// A weight's copy of fewer bits has its shape, and moments of bf16 have; all else that belongs to it has its type.
+static LogicalResult verifyOwner(VariableOp variable, SymbolTableCollection &symbols) {
+  auto owner = lookup<VariableOp>(variable, symbols, variable.getOwnerAttr(), "variable");
+  if (!owner)
+    return failure();
+  if (!owner.isWeight())
+    return variable.emitOpError() << "belongs to " << variable.getOwnerAttr() << ", which is "
+                                  << stringifyVariableKind(owner.getKind()) << " and no weight";
+  RankedTensorType type = variable.getTensorType(), whole = owner.getTensorType();
+  if (variable.getRole() == VariableRole::Scales)
+    return whole.getElementType().isInteger(32) && whole.getRank() == 2 && type.getElementType().isF32() &&
+                   type.getRank() == 2
+               ? success()
+               : variable.emitOpError() << "is a " << type << " of scales, and " << variable.getOwnerAttr() << " a "
+                                        << whole << "; expects a matrix of f32 for a matrix of packed words";
+  VariableRole role = *variable.getRole();
+  bool isMoment = role == VariableRole::FirstMoment || role == VariableRole::SecondMoment;
+  bool isRounded = role == VariableRole::Rounded || (isMoment && type.getElementType().isBF16());
+  if (isRounded ? type.getShape() != whole.getShape() : type != whole)
+    return variable.emitOpError() << "is a " << type << ", but " << variable.getOwnerAttr()
+                                  << ", which it belongs to, is a " << whole;
+  return success();
+}
+
+LogicalResult VariableOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (getOwnerAttr() && failed(verifyOwner(*this, symbols)))
+    return failure();
+  if (!getStorageAttr())
+    return success();
+  auto storage = lookup<VariableOp>(*this, symbols, getStorageAttr(), "variable");
+  if (!storage)
+    return failure();
+  RankedTensorType view = getTensorType(), whole = storage.getTensorType();
+  int64_t from = static_cast<int64_t>(getFrom());
+  if (failed(expectSameRows(*this, view, whole)))
+    return failure();
+  if (from < 0 || from + view.getDimSize(0) > whole.getDimSize(0))
+    return emitOpError() << "expects rows that " << getStorageAttr() << " has, got " << view << " from row " << from
+                         << " of " << whole;
+  llvm::SmallPtrSet<Operation *, 8> chain; // of views, which ends at memory
+  for (; storage && storage.getStorageAttr() && chain.insert(storage).second;
+       storage = symbols.lookupNearestSymbolFrom<VariableOp>(*this, storage.getStorageAttr()))
+    if (storage == *this)
+      return emitOpError() << "@" << getSymName() << " is a view of itself";
+  return success();
+}
+
+static LogicalResult verifyVariableUse(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr name,
+                                       Type type) {
+  auto variable = lookup<VariableOp>(op, symbols, name, "variable");
+  if (!variable)
+    return failure();
+  if (variable.getType() != type)
+    return op->emitOpError() << "has type " << type << ", but variable " << name << " is " << variable.getType();
+  return success();
+}
+
+LogicalResult ReadOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyVariableUse(*this, symbols, getVariableAttr(), getResult().getType());
+}
+
+LogicalResult WriteOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyVariableUse(*this, symbols, getVariableAttr(), getValue().getType());
+}
+
+/// The learning rate is made of the step's number by elementwise arithmetic, in the kernel that updates counters.
+static LogicalResult verifyRate(Operation *op, Region &rate) {
+  auto scalar = RankedTensorType::get({1}, Float32Type::get(op->getContext()));
+  Block &block = rate.front();
+  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (block.getArgumentTypes() != ArrayRef<Type>{scalar} || !yield || yield.getOperandTypes() != ArrayRef<Type>{scalar})
+    return op->emitOpError(
+        "expects its rate region to take the step's number and to yield the rate, both tensor<1xf32>");
+  for (Operation &inner : block.without_terminator())
+    if (!isa<FillOp>(inner) && !OpTrait::hasElementwiseMappableTraits(&inner))
+      return op->emitOpError() << "expects elementwise arithmetic in its rate region, not '" << inner.getName() << "'";
+  return success();
+}
+
+LogicalResult MinimizeOp::verify() { return verifyRate(*this, getRate()); }
+
+LogicalResult TaskOp::verify() {
+  if (!llvm::is_contained({"translate", "language", "encode", "classify", "tag", "pair", "pretrain"}, getName()))
+    return emitOpError() << "expects the task translate, language, encode, classify, tag, pair or pretrain, got '"
+                         << getName() << "'";
+  if (static_cast<int64_t>(getBeam()) < 1)
+    return emitOpError() << "expects a beam of at least 1, got " << getBeam();
+  return success();
+}
+
+LogicalResult TrainingOp::verify() {
+  if (getLossScale().has_value() != getScaleInterval().has_value())
+    return emitOpError() << "expects loss_scale and scale_interval together or not at all";
+  return success();
+}
+
+LogicalResult ApplyOp::verify() { return verifyRate(*this, getRate()); }
+
+LogicalResult KernelOp::verify() {
+  Block &block = getBody().front();
+  if (block.getArgumentTypes() != getInputs().getTypes())
+    return emitOpError("expects its region's arguments to have the inputs' types");
+  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (!yield || yield.getOperandTypes() != getResultTypes())
+    return emitOpError("expects its region to yield the results' types");
+  return success();
+}
+
+LogicalResult SliceOp::verify() {
+  if (failed(expectTensorsOfKernels(*this)))
+    return failure();
+  RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
+  int64_t from = static_cast<int64_t>(getFrom());
+  if (failed(expectSameRows(*this, input, result)))
+    return failure();
+  if (from < 0 ||
+      (!input.isDynamicDim(0) && !result.isDynamicDim(0) && from + result.getDimSize(0) > input.getDimSize(0)))
+    return emitOpError() << "expects rows that " << input << " has, got " << result << " from row " << from << " on";
+  return success();
+}
+
+Gradients SliceOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
+  if (!input.hasStaticShape() || !result.hasStaticShape())
+    return emitOpError() << "has no gradient rule for rows of " << input;
+  int64_t before = static_cast<int64_t>(getFrom()), behind = input.getDimSize(0) - before - result.getDimSize(0);
+  SmallVector<Value> parts;
+  auto addZeros = [&](int64_t rows) {
+    SmallVector<int64_t> shape(input.getShape());
+    shape[0] = rows;
+    if (rows > 0)
+      parts.push_back(FillOp::create(builder, getLoc(), input.clone(shape), builder.getF32FloatAttr(0)));
+  };
+  addZeros(before);
+  parts.push_back(resultGradients[0]);
+  addZeros(behind);
+  return SmallVector<Value>{ConcatOp::create(builder, getLoc(), input, parts)};
+}
+
+LogicalResult ReshapeOp::verify() {
+  if (failed(expectTensorsOfKernels(*this)))
+    return failure();
+  RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
+  if (failed(expectSameElements(*this, input, result)))
+    return failure();
+  auto elementsOfRow = [](RankedTensorType type) { return ShapedType::getNumElements(type.getShape().drop_front()); };
+  auto isOfRows = [](RankedTensorType type) { return !ShapedType::isDynamicShape(type.getShape().drop_front()); };
+  if (input.hasStaticShape() && result.hasStaticShape()
+          ? input.getNumElements() == result.getNumElements()
+          : isOfRows(input) && isOfRows(result) && sameDim({input, 0}, {result, 0}) &&
+                elementsOfRow(input) == elementsOfRow(result))
+    return success();
+  return emitOpError() << "cannot take " << input << " as " << result << ": expects as many elements in as many rows";
+}
+
+OpFoldResult ReshapeOp::fold(FoldAdaptor) {
+  if (getInput().getType() == getType())
+    return getInput();
+  auto inner = getInput().getDefiningOp<ReshapeOp>();
+  if (!inner)
+    return {};
+  if (inner.getInput().getType() == getType())
+    return inner.getInput();
+  setOperand(inner.getInput());
+  return getResult();
+}
+
+Gradients ReshapeOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
+  return SmallVector<Value>{ReshapeOp::create(builder, getLoc(), getInput().getType(), resultGradients[0])};
+}
+
+LogicalResult ConcatOp::verify() {
+  if (getParts().empty())
+    return emitOpError("expects at least one part");
+  if (failed(expectTensorsOfKernels(*this)))
+    return failure();
+  int64_t rows = 0;
+  for (Value part : getParts()) {
+    if (failed(expectSameRows(*this, typeOf(part), typeOf(getResult()))))
+      return failure();
+    rows = ShapedType::isDynamic(rows) || typeOf(part).isDynamicDim(0) ? ShapedType::kDynamic
+                                                                       : rows + typeOf(part).getDimSize(0);
+  }
+  if (rows != typeOf(getResult()).getDimSize(0))
+    return emitOpError() << "expects a result with the rows of its parts, got " << getResult().getType();
+  return success();
+}
