@@ -114,8 +114,8 @@ void rotary(Program &p) {
     positions.push_back(static_cast<double>(3 * i));
   std::string at = p.input("at", {"tokens"}, positions), half = p.randomInput("half", {pairs});
   std::vector<double> twice;
-  for (int64_t i = 0; i < 2 * pairs; ++i)
-    twice.push_back(0.3 * static_cast<double>(i / 2) + 0.1);
+  for (int64_t pair = 0; pair < pairs; ++pair)
+    twice.insert(twice.end(), 2, 0.3 * static_cast<double>(pair) + 0.1);
   std::string each = p.input("each", {2 * pairs}, twice, "f32");
   int next = 0;
   for (const std::string flags : {"", "{inverse}", "{neighbours}", "{inverse, neighbours}"}) {
