@@ -2,6 +2,8 @@
 
 #include "dialects/Heddle/Limits.h"
 
+#include <utility>
+
 using namespace mlir;
 using namespace mlir::heddle;
 
@@ -313,8 +315,7 @@ void EntryGraph::reorder(ArrayRef<unsigned> order) {
   for (auto [place, launch] : llvm::enumerate(order))
     places[launch] = place;
   auto permute = [&](auto &list) {
-    auto old = std::move(list);
-    list.clear();
+    auto old = std::exchange(list, {});
     for (unsigned launch : order)
       list.push_back(std::move(old[launch]));
   };

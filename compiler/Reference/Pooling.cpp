@@ -130,8 +130,9 @@ static LogicalResult topK(TopKOp op, Frame &frame) {
       bool isThere = k < static_cast<int64_t>(places.size());
       int64_t place = isThere ? places[static_cast<size_t>(k)] : start * width;
       values(s, k) = isThere ? input(place) : lowest;
-      rows(s, k) = static_cast<double>(place / width);
-      columns(s, k) = static_cast<double>(place % width);
+      const int64_t row = place / width, column = place % width;
+      rows(s, k) = static_cast<double>(row);
+      columns(s, k) = static_cast<double>(column);
     }
   }
   return success();
