@@ -63,8 +63,22 @@ Value StepBuilder::sourceLengths() {
   return entry.port("source_lengths", cast<RankedTensorType>(inputs.starts.getType()));
 }
 
+/// Whether a step computes with the operand: starts and lengths of its queries and keys are its own, and nothing is
+/// dropped.
+static bool takes(Operation &op, Value operand) {
+  if (auto dropout = dyn_cast<DropoutOp>(op))
+    return operand == dropout.getInput();
+  auto type = cast<RankedTensorType>(operand.getType());
+  bool isOfSequences = type.getRank() == 1 && type.getElementType().isInteger(32);
+  return !isOfSequences || !isa<LocateOp, ScoresOp, ContextOp, ScanOp>(op);
+}
+
 LogicalResult StepBuilder::buildOp(Operation &op) {
   plan.inlineConstants(entry, op);
+  for (Value operand : op.getOperands())
+    if (!entry.mapping.contains(operand) && !plan.findCache(operand) && takes(op, operand))
+      return op.emitError() << "decoding a token at a time keeps rows of the memory, and this op takes a "
+                            << operand.getType() << " that is made of it and has none";
   if (auto locate = dyn_cast<LocateOp>(op))
     return buildLocate(locate);
   if (auto scores = dyn_cast<ScoresOp>(op))

@@ -74,8 +74,8 @@ private:
     return success();
   }
 
-  /// Fails, after an error, where `function` has no such result, or not of f32 with `ranks[0]` to `ranks[1]`
-  /// dimensions.
+  /// Fails, after an error, unless `function` has a result of that name: of f32, with as many dimensions as `ranks`
+  /// says (from, to), of which the first alone varies.
   LogicalResult verifyResult(func::FuncOp function, StringRef name, std::pair<int64_t, int64_t> ranks, StringRef what) {
     for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
       if (getPortName(function.getResultAttrDict(i)) != name)

@@ -65,3 +65,26 @@ func.func private @logits(%in: tensor<?xi32, #targets> {heddle.name = "target_in
   %y = heddle.embedding %in, %memory : tensor<?xi32, #targets>, tensor<?x4xf32, #sources> -> tensor<?x4xf32, #targets>
   return %y : tensor<?x4xf32, #targets>
 }
+
+// -----
+
+#sources = #heddle.dims<"source_tokens">
+#targets = #heddle.dims<"target_tokens">
+heddle.task "translate" {beam = 1 : i64}
+heddle.size @source_tokens max 64
+heddle.size @target_tokens max 64
+heddle.size @sequences max 8
+heddle.size @target_length max 16 longest "target_lengths"
+heddle.variable @seed counter : tensor<2xi32>
+
+func.func private @memory(%in: tensor<?x4xf32, #sources> {heddle.name = "source"})
+    -> (tensor<4xf32> {heddle.name = "mood"}) attributes {heddle.model} {
+  %sums = heddle.sum rows %in : tensor<?x4xf32, #sources> -> tensor<4xf32>
+  return %sums : tensor<4xf32>
+}
+func.func private @logits(%mood: tensor<4xf32> {heddle.name = "mood"})
+    -> (tensor<?x4xf32, #targets> {heddle.name = "logits"}) attributes {heddle.model} {
+  // expected-error @+1 {{decoding a token at a time keeps rows of the memory, and this op takes a 'tensor<4xf32>' that is made of it and has none}}
+  %y = heddle.broadcast %mood : tensor<4xf32> to tensor<?x4xf32, #targets>
+  return %y : tensor<?x4xf32, #targets>
+}
