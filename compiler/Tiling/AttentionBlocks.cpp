@@ -88,7 +88,7 @@ private:
       Place place = transposeRhs ? Place{zero, k, shape[1], part, {}, {}} : Place{k, zero, part, shape[1], {}, {}};
       Value right = emitter.load(rhs, place, Padding::Any);
       return SmallVector<Value>{
-          tile::DotOp::create(b, accumulator.getType(), left, right, state[0], /*transposeLhs=*/false, transposeRhs)};
+          tile::DotOp::create(b, accumulator.getType(), left, right, state[0], /*transpose_lhs=*/false, transposeRhs)};
     })[0];
   }
 

@@ -88,7 +88,7 @@ public:
   Value products(Value ownedRows, Value visitedRows, Value sums) override {
     if (!sums)
       sums = zeros();
-    return tile::DotOp::create(b, sums.getType(), ownedRows, visitedRows, sums, false, /*transposeRhs=*/true);
+    return tile::DotOp::create(b, sums.getType(), ownedRows, visitedRows, sums, false, /*transpose_rhs=*/true);
   }
 
   Value accumulate(Value weights, Value value, const AttentionStep &at, Value accumulator, Value rescale) override {
@@ -97,7 +97,7 @@ public:
     // Tensor cores take the right side transposed.
     Value right = emitter.load(emitter.memoryOf(value), at.visited, Padding::Any, /*transposed=*/true);
     return tile::DotOp::create(b, accumulator.getType(), asOperand(weights), right, accumulator, false,
-                               /*transposeRhs=*/true);
+                               /*transpose_rhs=*/true);
   }
 
 protected:

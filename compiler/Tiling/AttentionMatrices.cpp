@@ -132,7 +132,7 @@ private:
       // Matrices take the right side transposed.
       Value rhs = transposeRhs ? emitter.load(right, {zero, place, columns, side, {}, {}}, Padding::Any)
                                : emitter.load(right, {place, zero, side, columns, {}, {}}, Padding::Any, true);
-      sums = tile::DotOp::create(b, sums.getType(), lhs, rhs, sums, /*transposeLhs=*/false, /*transposeRhs=*/true);
+      sums = tile::DotOp::create(b, sums.getType(), lhs, rhs, sums, /*transpose_lhs=*/false, /*transpose_rhs=*/true);
     }
     return sums;
   }

@@ -33,7 +33,7 @@ public:
   Value products(Value ownedRows, Value visitedRows, Value sums) override {
     if (!sums)
       sums = zeros();
-    return tile::DotOp::create(b, sums.getType(), ownedRows, visitedRows, sums, false, /*transposeRhs=*/true);
+    return tile::DotOp::create(b, sums.getType(), ownedRows, visitedRows, sums, false, /*transpose_rhs=*/true);
   }
 
   Value accumulate(Value weights, Value value, const AttentionStep &at, Value accumulator, Value rescale) override {

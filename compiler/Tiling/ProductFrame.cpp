@@ -240,7 +240,7 @@ Value ProductFrame::addGroup(Value sum, Value left, Value numbers, DequantizeOp 
                               {group, place.column, 1, place.columns, {}, place.columnLimit}, Padding::Any);
   Value none = emitter.constant(tile.rows, tile.columns, 0);
   Value product =
-      tile::DotOp::create(b, none.getType(), left, numbers, none, /*transposeLhs=*/false, /*transposeRhs=*/false);
+      tile::DotOp::create(b, none.getType(), left, numbers, none, /*transpose_lhs=*/false, /*transpose_rhs=*/false);
   Value scaled = arith::MulFOp::create(b, product, emitter.broadcast(scales, tile.rows, tile.columns));
   return arith::AddFOp::create(b, sum, scaled);
 }
@@ -252,7 +252,7 @@ Value ProductFrame::multiplyFragments(Value lhs, const Place &lhsPlace, Value rh
   Value left = emitter.load(emitter.memoryOf(lhs), lhsPlace, padding, transposeLhs);
   Value right = emitter.load(emitter.memoryOf(rhs), rhsPlace, padding, !transposeRhs);
   return tile::DotOp::create(emitter.builder(), accumulator.getType(), left, right, accumulator,
-                             /*transposeLhs=*/false, /*transposeRhs=*/true);
+                             /*transpose_lhs=*/false, /*transpose_rhs=*/true);
 }
 
 /// Lanes that hold rows of the same column may be in different subgroups: they meet in shared memory, where the right
