@@ -3,10 +3,13 @@
 
 #include "mlir/Parser/Parser.h"
 
+#include <string>
+
 namespace heddle::fuzz {
 
 void fuzz(std::span<const std::byte> bytes) {
-  compile(mlir::parseSourceString<mlir::ModuleOp>(text(bytes), &quietContext()));
+  const std::string source(text(bytes)); // MLIR's lexer reads the zero behind its end
+  compile(mlir::parseSourceString<mlir::ModuleOp>(source, &quietContext()));
 }
 
 } // namespace heddle::fuzz
