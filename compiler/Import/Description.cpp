@@ -7,6 +7,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
@@ -187,6 +188,10 @@ void Reader::readOverride(StringRef text) {
   value = value.trim();
   if (name.empty() || value.empty()) {
     fail(where) << "expects key=value, such as --set d_model=64";
+    return;
+  }
+  if (!llvm::json::isUTF8(text)) {
+    fail(where) << "is not UTF-8, as the description in an artifact is";
     return;
   }
   const DescriptionKey *key = findDescriptionKey(name);

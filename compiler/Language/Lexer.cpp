@@ -2,6 +2,7 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/JSON.h"
 
 using namespace mlir;
 using namespace mlir::heddle::language;
@@ -95,6 +96,8 @@ LogicalResult Lexer::string() {
   size_t end = rest.find_first_of("\"\n", 1);
   if (end == StringRef::npos || rest[end] == '\n')
     return emitError(Location(here())) << "the string has no end; close it with '\"' on the same line";
+  if (!llvm::json::isUTF8(rest.slice(1, end))) // an artifact's description has the text's strings
+    return emitError(Location(here())) << "the string is not UTF-8; save the text in that encoding";
   tokens.push_back({Token::String, rest.slice(1, end), here()});
   skip(end + 1);
   return success();
