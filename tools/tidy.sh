@@ -27,6 +27,7 @@ grep -q 'clang++-22' "$build/compile_commands.json" ||
   { echo "tidy: $build was not made by clang++-22, whose precompiled headers are needed" >&2; exit 1; }
 
 if [ -n "${latest-}" ]; then
+  git log -1 >/dev/null 2>&1 || { echo "tidy: there is no history of commits here" >&2; exit 77; } # a test is skipped then
   # A file of a history that is cut off, or that went, is left out below.
   mapfile -t files < <({ git diff --name-only HEAD; git log --name-only --format=; } | awk '/\.cpp$/ && !seen[$0]++' |
     while read -r file; do [ ! -e "$file" ] || echo "$file"; done | awk -v most="$latest" 'NR <= most')
