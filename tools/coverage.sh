@@ -36,7 +36,7 @@ mapfile -t programs < <(find "$build/bin" "$build/test/bin" "$build/dialects" "$
   \( -perm -u+x -o -name '*.so*' \) 2>/dev/null | while read -r file; do $tools/llvm-readelf -S "$file" 2>/dev/null | grep __llvm_covmap >/dev/null && echo "$file"; done)
 objects=()
 for program in "${programs[@]:1}"; do objects+=(-object "$program"); done
-cover() { $tools/llvm-cov "$@" -instr-profile="$build/tests.profdata" "${programs[0]}" "${objects[@]}" -ignore-filename-regex='^/usr|/build|/test/'; }
+cover() { $tools/llvm-cov "$@" -instr-profile="$build/tests.profdata" "${programs[0]}" "${objects[@]}" -ignore-filename-regex="^/usr|^$root/(build|test/)"; }
 cover export -summary-only 2>/dev/null >"$build/summary.json"
 cover show -format=html -output-dir="$build/lines" 2>/dev/null || true
 python=/usr/bin/python3; [ -x $python ] || python=python3

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# clang-tidy, with the checks of .clang-tidy, over Heddle's own code. Needs the build in build/, made by clang++-22 (the preset `release` where that is
+# clang-tidy, with the checks of .clang-tidy, over Heddle's own code. Needs a build, made by clang++-22 (the preset `release` where that is
 # installed): its precompiled headers make a file of the compiler a matter of ten seconds instead of thirty.
 #
-#   tools/tidy.sh [--analyze] [--latest N | FILE.cpp...]
+#   tools/tidy.sh [--analyze] [--build DIR] [--latest N | FILE.cpp...]
 #
 #   --latest N   the N files that were changed last, by the history of commits; those changed and not committed besides
 #   FILE.cpp     default: all files, which takes some twenty minutes on two cores
 #   --analyze    the static analyzer, too
+#   --build DIR  default: build
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=build

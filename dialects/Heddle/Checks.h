@@ -10,6 +10,9 @@ namespace mlir::heddle {
 
 using Gradients = FailureOr<SmallVector<Value>>;
 
+/// Whether a value has rows of the batch (RowwiseOpInterface).
+using IsOfRows = llvm::function_ref<bool(Value)>;
+
 inline RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// Whether two dimensions are alike, by extent and by the name of their run-time size.

@@ -4,8 +4,6 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-using IsOfRows = llvm::function_ref<bool(Value)>;
-
 LogicalResult DrawOp::verify() {
   RankedTensorType logits = typeOf(getLogits());
   if (failed(expectStaticColumns(*this, logits)) || failed(expectColumn(*this, "rows", logits)))

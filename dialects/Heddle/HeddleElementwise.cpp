@@ -5,8 +5,6 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-using IsOfRows = llvm::function_ref<bool(Value)>;
-
 LogicalResult FillOp::verify() {
   Type element = typeOf(getResult()).getElementType();
   if (getValue().getType() != element)

@@ -5,8 +5,6 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-using IsOfRows = llvm::function_ref<bool(Value)>;
-
 /// `columns`: the dimension of the result that has the columns.
 template <typename ProductOp> static LogicalResult verifyProduct(ProductOp op, int columns) {
   RankedTensorType lhs = typeOf(op.getLhs()), rhs = typeOf(op.getRhs()), result = typeOf(op.getResult());
