@@ -35,9 +35,7 @@ struct Pieces {
   Value firstRow, firstColumn, ownRow;
 };
 
-IntegerAttr leadDimension(LaneBuilder &b, MemRefType memory) {
-  return b.getIndexAttr(memory.getStridesAndOffset().first[0]);
-}
+IntegerAttr leadDimension(LaneBuilder &b, MemRefType memory) { return b.getIndexAttr(tile::getRowStride(memory)); }
 
 /// An op of which a value is a tile of cooperative matrices.
 template <typename Op> struct CooperativePattern : LanePattern<Op> {

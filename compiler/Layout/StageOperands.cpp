@@ -203,10 +203,7 @@ private:
       return stage.rows * stage.columns * LoadOp(stage.load).getType().getElementTypeBitWidth() / 8;
     };
     int64_t fixed = 0, moving = 0;
-    kernel.walk([&](SharedOp other) {
-      MemRefType type = other.getResult().getType();
-      fixed += type.getNumElements() * type.getElementTypeBitWidth() / 8;
-    });
+    kernel.walk([&](SharedOp other) { fixed += getSharedBytes(other.getResult().getType()); });
     for (const Stage &stage : staged)
       if (stage.copies)
         (stage.isFixed ? fixed : moving) += bytesOf(stage);

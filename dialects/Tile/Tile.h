@@ -45,6 +45,12 @@ CooperativeAttr getCooperativeLayout(Type tile);
 /// Shared memory for `tiles` tiles one below the other, whose rows lie `padding` elements apart, in their order.
 MemRefType getSharedType(RankedTensorType tile, int64_t padding, int64_t tiles = 1);
 
+/// Elements from the beginning of one row to that of the next.
+int64_t getRowStride(MemRefType memory);
+
+/// The bytes that shared memory takes, those between its rows included.
+int64_t getSharedBytes(MemRefType memory);
+
 } // namespace mlir::tile
 
 #endif

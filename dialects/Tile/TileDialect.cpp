@@ -98,6 +98,12 @@ MemRefType tile::getSharedType(RankedTensorType tile, int64_t padding, int64_t t
                          gpu::AddressSpaceAttr::get(context, gpu::AddressSpace::Workgroup));
 }
 
+int64_t tile::getRowStride(MemRefType memory) { return memory.getStridesAndOffset().first[0]; }
+
+int64_t tile::getSharedBytes(MemRefType memory) {
+  return memory.getDimSize(0) * getRowStride(memory) * memory.getElementTypeBitWidth() / 8;
+}
+
 //===-- Kernels and launches ------------------------------------------------------------------------------------===//
 
 ParseResult FuncOp::parse(OpAsmParser &parser, OperationState &result) {

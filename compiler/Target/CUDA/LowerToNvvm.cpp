@@ -85,8 +85,7 @@ private:
     int64_t bytes = 0;
     main.walk([&](tile::SharedOp op) {
       op->setAttr(kSharedOffsetName, builder.getI32IntegerAttr(static_cast<int32_t>(bytes)));
-      MemRefType type = op.getResult().getType();
-      bytes += type.getNumElements() * type.getElementTypeBitWidth() / 8;
+      bytes += llvm::alignTo(tile::getSharedBytes(op.getResult().getType()), kSharedAlignment);
     });
     if (bytes == 0)
       return;

@@ -33,11 +33,11 @@ Value withoutOffset(Value index) {
   return sum && getConstantIntValue(sum.getRhs()) ? sum.getLhs() : index;
 }
 
-/// The address of an element of a row-major matrix of up to 2^31 elements. Its constant part comes last: loads and
-/// stores have room for one.
+/// The address of an element of a row-major matrix of up to 2^31 elements, whose rows may have something between them.
+/// Its constant part comes last: loads and stores have room for one.
 Value addressOf(ConversionPatternRewriter &rewriter, Location loc, MemRefType matrix, Value base, ValueRange indices) {
   Type i32 = rewriter.getI32Type(), i64 = rewriter.getI64Type(), element = matrix.getElementType();
-  int64_t width = matrix.getDimSize(1);
+  int64_t width = tile::getRowStride(matrix);
   SplitIndex row = SplitIndex::of(indices[0], rewriter), column = SplitIndex::of(indices[1], rewriter);
   // Bits of a column that are exchanged are exchanged in the sum: rows begin where they are zero. What is added up is
   // then the same for all columns of a row.

@@ -118,7 +118,7 @@ template <typename Op> struct LowerSharedStore : OpConversionPattern<Op> {
 
 /// Rows of the array's vectors apart.
 Value strideOf(ConversionPatternRewriter &rewriter, Location loc, MemRefType memory) {
-  return integer(rewriter, loc, rewriter.getI32Type(), memory.getStridesAndOffset().first[0] / kVector);
+  return integer(rewriter, loc, rewriter.getI32Type(), tile::getRowStride(memory) / kVector);
 }
 
 struct LowerMatrixLoad : OpConversionPattern<gpu::SubgroupMmaLoadMatrixOp> {
@@ -178,7 +178,7 @@ bool heddle::isShared(MemRefType matrix) { return gpu::GPUDialect::hasWorkgroupM
 
 spirv::PointerType heddle::getSharedPointer(MemRefType matrix) {
   auto element = VectorType::get({kVector}, matrix.getElementType());
-  int64_t count = llvm::divideCeil(matrix.getDimSize(0) * matrix.getStridesAndOffset().first[0], kVector);
+  int64_t count = llvm::divideCeil(matrix.getDimSize(0) * tile::getRowStride(matrix), kVector);
   return spirv::PointerType::get(spirv::ArrayType::get(element, static_cast<unsigned>(count)),
                                  spirv::StorageClass::Workgroup);
 }

@@ -390,7 +390,7 @@ Value heddle::integer(OpBuilder &builder, Location loc, Type type, int64_t value
 }
 
 SplitIndex heddle::linearize(ConversionPatternRewriter &rewriter, Location loc, MemRefType matrix, ValueRange indices) {
-  int64_t width = matrix.getStridesAndOffset().first[0];
+  int64_t width = tile::getRowStride(matrix);
   SplitIndex row = SplitIndex::of(indices[0], rewriter), column = SplitIndex::of(indices[1], rewriter);
   Value linear = row.value;
   if (linear && width != 1)

@@ -103,6 +103,24 @@ tile.func @shared(%a: memref<64x64xbf16>) attributes {workgroup = 128 : i64, map
   tile.return
 }
 
+// Rows that lie apart, so that neighbours begin in different banks, lie apart in memory too, and count in its size; what
+// follows begins at a row of the banks.
+// CHECK-LABEL: gpu.module @apart
+// CHECK-SAME: heddle.shared_bytes = 4480 : i32
+tile.func @apart(%a: memref<16x64xf32>) attributes {workgroup = 128 : i64, mapping = #tile.mapping<blocks>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %s = tile.shared : memref<16x64xf32, strided<[68, 1]>, #gpu.address_space<workgroup>>
+  %t = tile.shared : memref<1x4xf32, strided<[4, 1]>, #gpu.address_space<workgroup>>
+  // CHECK: llvm.getelementptr %{{.*}}[4352] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i8
+  // CHECK: %[[LANE:.*]] = nvvm.read.ptx.sreg.tid.x
+  %lane = gpu.thread_id x
+  // CHECK: %[[WIDTH:.*]] = llvm.mlir.constant(68 : i32)
+  // CHECK: llvm.mul %[[LANE]], %[[WIDTH]]
+  %x = vector.load %s[%lane, %c0] : memref<16x64xf32, strided<[68, 1]>, #gpu.address_space<workgroup>>, vector<4xf32>
+  vector.store %x, %a[%lane, %c0] : memref<16x64xf32>, vector<4xf32>
+  tile.return
+}
+
 // Of an exclusive or with a constant along a row of a power of two columns, the sum that all columns share comes first. A
 // power that may be rough is one instruction, others are LLVM's.
 // CHECK-LABEL: gpu.module @exclusive
