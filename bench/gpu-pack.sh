@@ -8,7 +8,8 @@
 # OUT is a folder, or an archive of it: NAME.tar.gz or NAME.tar.xz.
 # --targets: those of the list below that the compiler knows. An artifact has code for these alone; the expected outputs come
 #   from artifacts that are not packed, made for --device, and in bf16 for the emulated CUDA driver of the tests' build.
-# --cases: of long-loops, attention and parity-NAME (test/conformance/parity.py), with -f16 or -bf16 at the end perhaps.
+# --cases: of long-loops, attention, parity-NAME and parity-NAME-smooth (test/conformance/parity.py, whose --smooth puts GELU
+#   in ReLU's place), with -f16 or -bf16 at the end perhaps.
 # --bench: of matmul-N, attention-TOKENSxHEADSxWIDTH-full, the same with -causal, numbers, transformer-base and
 #   transformer-big, with -bf16 or -f16 at the end perhaps.
 set -euo pipefail
@@ -17,9 +18,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 bin=build/bin
 device=vulkan
 targets=vulkan:nvidia,cuda:sm_80,cuda:sm_90a
-cases=long-loops,attention,attention-f16,attention-bf16
+cases=long-loops,products,products-f16,products-bf16,attention,attention-f16,attention-bf16
 for case in base one-head odd-widths pre-norm clipped window soft-cap large-tiles; do cases+=,parity-$case; done
-cases+=,parity-base-f16,parity-odd-widths-f16,parity-large-tiles-f16,parity-base-bf16
+# In f16 a ReLU's input near 0 may be on either side of it, by the order of a sum. One that tips changes gradients by as much as
+# the bound allows, and the pack's outputs have tipped others than the GPU will.
+cases+=,parity-base-smooth-f16,parity-odd-widths-f16,parity-large-tiles-smooth-f16,parity-base-bf16
 bench=
 for precision in -bf16 ''; do
   for extent in 4096 8192 1024; do bench+=matmul-$extent$precision,; done
@@ -105,7 +108,7 @@ for name in heddle-compile heddle-run; do
 done
 export HEDDLE_PACK_BIN=$bin
 for name in ${cases//,/ }; do
-  export HEDDLE_PACK_CASE=$out/golden/$name HEDDLE_PACK_TARGETS=$known HEDDLE_PACK_DEVICE=$device HEDDLE_PACK_PRECISION=f32
+  export HEDDLE_PACK_CASE=$out/golden/$name HEDDLE_PACK_TARGETS=$known HEDDLE_PACK_DEVICE=$device HEDDLE_PACK_PRECISION=f32 HEDDLE_PACK_SMOOTH=
   libraries=${LD_LIBRARY_PATH:-}
   flags=()
   case $name in
@@ -124,14 +127,18 @@ for name in ${cases//,/ }; do
   flags+=(--precision "$HEDDLE_PACK_PRECISION")
   stem=${name%-f16}
   stem=${stem%-bf16}
+  [[ $stem = parity-*-smooth ]] && HEDDLE_PACK_SMOOTH=1 flags+=(--smooth)
   case $stem in
     # Rounded differently, trainings drift apart.
     parity-*) [ "$stem" = "$name" ] && steps=20 || steps=4
+      stem=${stem%-smooth}
       [ "$stem" != parity-large-tiles ] || steps=2
       test=(parity.py --model models/numbers.toml --case "${stem#parity-}" --steps $steps) ;;
     attention) test=(attention.py)
       # Tensor cores take their large tiles for long sequences.
       [ "$stem" = "$name" ] || test+=(--longest 1024) ;;
+    products) test=(tensor_products.py)
+      [[ " ${flags[*]} " = *" --target "* ]] || test+=(--target vulkan:software) ;;
     long-loops) test=(long_loops.py) flags=() ;;
     *) echo "bench/gpu-pack.sh: there is no case '$name'" >&2; exit 2 ;;
   esac

@@ -5,6 +5,7 @@
 // Of tf32 the depth is 8, and the instruction wants elements l % 4 and l % 4 + 4 of a piece's row in lane l. It gets
 // the two neighbours that the lane has, of both operands: a sum does not mind the order of what it adds up.
 #include "compiler/Layout/Lanes.h"
+#include "compiler/Layout/Warpgroups.h"
 
 #include "compiler/Kernels/Fragments.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -135,8 +136,9 @@ struct LowerSharedLoad : LanePattern<tile::LoadOp> {
     // Further subgroups have further rows.
     Value subgroup =
         rowLanes == kPiece ? b.index(0) : arith::DivUIOp::create(b, lane, b.index(lanes.subgroup())).getResult();
-    Value firstRow = b.scaled(ofRow, rowLanes);
-    firstRow = arith::AddIOp::create(b, firstRow, b.scaled(subgroup, kPiece));
+    bool paired = tile::getLayout(tile).getPaired();
+    Value firstRow = b.scaled(ofRow, paired ? kPiece : rowLanes);
+    firstRow = arith::AddIOp::create(b, firstRow, b.scaled(subgroup, paired ? 2 * kPiece : kPiece));
 
     // What differs from register to register comes last, so that their addresses share the rest.
     Value base = arith::AddIOp::create(b, op.getTransposed() ? b.scaled(ofRun, kPiece) : firstRow, inPiece);
@@ -150,7 +152,7 @@ struct LowerSharedLoad : LanePattern<tile::LoadOp> {
     auto type = VectorType::get({2 * rowPieces, 2}, tile.getElementType());
     for (int64_t run = 0; run < shape.runs; run += 2)
       for (int64_t i = 0; i < shape.rows; i += rowPieces) {
-        // In elements of the tile: row i of the lane starts a piece at rowLanes * i, run r one at 8 r.
+        // In elements of the tile: row i of the lane, an even one, starts a piece at rowLanes * i, run r one at 8 r.
         Value row = b.add(base, op.getTransposed() ? run * kPiece : i * rowLanes);
         Value column = swizzle.further(b, place, op.getTransposed() ? i * rowLanes / kPiece : run);
         Value pieces =
@@ -169,6 +171,8 @@ struct LowerSharedLoad : LanePattern<tile::LoadOp> {
 struct LowerCopy : LanePattern<tile::CopyOp> {
   using LanePattern::LanePattern;
   LogicalResult matchAndRewrite(tile::CopyOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    if (isWarpgroupOperand(op.getShared()))
+      return failure();
     LaneBuilder b(op.getLoc(), rewriter);
     Swizzle swizzle(op.getShared().getType());
     int64_t rows = op.getRows(), count = lanes.count(), rowsAtOnce = std::max<int64_t>(1, count / swizzle.groups);
@@ -190,23 +194,8 @@ struct LowerCopy : LanePattern<tile::CopyOp> {
 
   /// The group of row `first` + `done` of the tile.
   static void copy(LaneBuilder &b, tile::CopyOp op, const Swizzle &swizzle, Value first, int64_t done, Value group) {
-    int64_t elements = std::min(kCopyElements, op.getShared().getType().getDimSize(1));
-    Value fromRow = b.add(arith::AddIOp::create(b, op.getRow(), first), done);
-    Value fromColumn = arith::AddIOp::create(b, op.getColumn(), b.scaled(group, kCopyElements));
-    // A copy of nothing reads nothing, wherever its address is: so that of a row is a constant past that of the first.
-    Value count;
-    if (Value limit = op.getColumnLimit()) {
-      Value left = arith::SubIOp::create(b, limit, fromColumn);
-      count = arith::MinSIOp::create(b, arith::MaxSIOp::create(b, left, b.index(0)), b.index(elements));
-    }
-    if (Value limit = op.getRowLimit())
-      count = arith::SelectOp::create(b, b.less(fromRow, limit), count ? count : b.index(elements), b.index(0));
     Value toRow = b.add(arith::AddIOp::create(b, op.getTo(), first), done);
-    Value toColumn = swizzle.place(b, group, b.add(first, done));
-    MemberPlace member = MemberPlace::of(b, op, fromRow);
-    nvgpu::DeviceAsyncCopyOp::create(b, op.getShared(), ValueRange{toRow, toColumn}, op.getMemory(),
-                                     ValueRange{member.row, member.column(b, fromColumn)}, b.getIndexAttr(elements),
-                                     count, elements == kCopyElements ? b.getUnitAttr() : UnitAttr());
+    copyGroup(b, op, first, done, group, toRow, swizzle.place(b, group, b.add(first, done)));
   }
 };
 
@@ -223,12 +212,33 @@ struct LowerWait : LanePattern<tile::WaitOp> {
   using LanePattern::LanePattern;
   LogicalResult matchAndRewrite(tile::WaitOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
     NVVM::CpAsyncWaitGroupOp::create(rewriter, op.getLoc(), static_cast<uint32_t>(op.getPending()));
+    if (lanes.hasWarpgroups())
+      fenceOperands(rewriter, op.getLoc());
     rewriter.replaceOpWithNewOp<gpu::BarrierOp>(op);
     return success();
   }
 };
 
 } // namespace
+
+void heddle::copyGroup(LaneBuilder &b, tile::CopyOp op, Value first, int64_t done, Value group, Value toRow,
+                       Value toColumn) {
+  int64_t elements = std::min(kCopyElements, op.getShared().getType().getDimSize(1));
+  Value fromRow = b.add(arith::AddIOp::create(b, op.getRow(), first), done);
+  Value fromColumn = arith::AddIOp::create(b, op.getColumn(), b.scaled(group, kCopyElements));
+  // A copy of nothing reads nothing, wherever its address is: so that of a row is a constant past that of the first.
+  Value count;
+  if (Value limit = op.getColumnLimit()) {
+    Value left = arith::SubIOp::create(b, limit, fromColumn);
+    count = arith::MinSIOp::create(b, arith::MaxSIOp::create(b, left, b.index(0)), b.index(elements));
+  }
+  if (Value limit = op.getRowLimit())
+    count = arith::SelectOp::create(b, b.less(fromRow, limit), count ? count : b.index(elements), b.index(0));
+  MemberPlace member = MemberPlace::of(b, op, fromRow);
+  nvgpu::DeviceAsyncCopyOp::create(b, op.getShared(), ValueRange{toRow, toColumn}, op.getMemory(),
+                                   ValueRange{member.row, member.column(b, fromColumn)}, b.getIndexAttr(elements),
+                                   count, elements == kCopyElements ? b.getUnitAttr() : UnitAttr());
+}
 
 void heddle::populateLaneFragmentPatterns(const TypeConverter &converter, const Lanes &lanes,
                                           RewritePatternSet &patterns) {

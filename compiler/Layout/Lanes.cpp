@@ -10,7 +10,7 @@ DimDistribution DimDistribution::of(RankedTensorType tile, int dim) {
   if (tile.getDimSize(dim) == 1)
     return {};
   if (dim == 0)
-    return {layout.getRowLanes(), layout.getRowStride(), 1};
+    return {layout.getRowLanes(), layout.getRowStride(), 1, layout.getPaired()};
   return {layout.getColumnLanes(), layout.getColumnStride(), layout.getVector()};
 }
 
@@ -49,7 +49,8 @@ int64_t heddle::exchangingLanes(tile::FuncOp kernel) {
 
 Lanes::Lanes(tile::FuncOp kernel)
     : workgroup(kernel.getWorkgroup()), exchanging(exchangingLanes(kernel)),
-      copies(kernel.walk([](tile::CopyOp) { return WalkResult::interrupt(); }).wasInterrupted()) {
+      copies(kernel.walk([](tile::CopyOp) { return WalkResult::interrupt(); }).wasInterrupted()),
+      warpgroups(kernel.walk([](tile::WarpgroupDotOp) { return WalkResult::interrupt(); }).wasInterrupted()) {
   LaneBuilder b(kernel.getLoc(), OpBuilder::atBlockBegin(&kernel.getBody().front()));
   lane = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   auto addCoordinates = [&](Type type) {
@@ -137,7 +138,13 @@ LanePlace::LanePlace(LaneBuilder &b, const Lanes &lanes, RankedTensorType tile, 
   DimDistribution rows = DimDistribution::of(tile, 0), columns = DimDistribution::of(tile, 1);
   rowStep = rows.lanes;
   runStep = columns.lanes * tile::getLaneShape(tile).vector;
+  paired = rows.paired;
   Value laneRow = lanes.coordinate(rows), laneColumn = lanes.coordinate(columns);
+  if (paired) {
+    constexpr int64_t piece = tile::SimtAttr::kFragmentPiece;
+    Value pieces = arith::DivUIOp::create(b, laneRow, b.index(piece));
+    laneRow = arith::AddIOp::create(b, laneRow, b.scaled(pieces, piece));
+  }
   firstRow = laneRow ? b.createOrFold<arith::AddIOp>(row, laneRow) : row;
   if (laneColumn && columns.unit != 1)
     laneColumn = arith::MulIOp::create(b, laneColumn, b.index(columns.unit));

@@ -9,14 +9,17 @@
 
 namespace mlir::heddle {
 
-/// How a dimension of a tile is distributed over lanes: in turn, `unit` neighbours at a time. Where all of it lies in
-/// each lane, the units do not matter.
+/// How a dimension of a tile is distributed over lanes: in turn, `unit` neighbours at a time, or rows in pairs of
+/// pieces
+/// (#tile.simt). Where all of it lies in each lane, neither matters.
 struct DimDistribution {
   int64_t lanes = 1, stride = 1, unit = 1;
+  bool paired = false;
 
   static DimDistribution of(RankedTensorType tile, int dim);
   bool operator==(const DimDistribution &other) const {
-    return lanes == other.lanes && (lanes == 1 || (stride == other.stride && unit == other.unit));
+    return lanes == other.lanes &&
+           (lanes == 1 || (stride == other.stride && unit == other.unit && paired == other.paired));
   }
 };
 
@@ -48,12 +51,14 @@ public:
   Value number() const { return lane; }
   /// Whether copies to shared memory run beside the arithmetic, so that who waits waits for them too.
   bool hasCopies() const { return copies; }
+  /// Whether tensor cores read operands from shared memory.
+  bool hasWarpgroups() const { return warpgroups; }
   /// Where the lane stands along a dimension distributed like this; null where the dimension lies in each lane.
   Value coordinate(const DimDistribution &distribution) const;
 
 private:
   int64_t workgroup, exchanging;
-  bool copies;
+  bool copies, warpgroups;
   Value lane;
   DenseMap<std::pair<int64_t, int64_t>, Value> coordinates;
 };
@@ -100,7 +105,10 @@ class LanePlace {
 public:
   LanePlace(LaneBuilder &b, const Lanes &lanes, RankedTensorType tile, Value row, Value column);
 
-  Value row(LaneBuilder &b, int64_t i) const { return b.add(firstRow, i * rowStep); }
+  Value row(LaneBuilder &b, int64_t i) const {
+    constexpr int64_t piece = tile::SimtAttr::kFragmentPiece;
+    return b.add(firstRow, paired ? i / 2 * 2 * rowStep + i % 2 * piece : i * rowStep);
+  }
   Value column(LaneBuilder &b, int64_t run, int64_t element = 0) const {
     return b.add(firstColumn, run * runStep + element);
   }
@@ -108,6 +116,7 @@ public:
 private:
   Value firstRow, firstColumn;
   int64_t rowStep, runStep;
+  bool paired;
 };
 
 /// Where a row of tiles is in a matrix whose rows have several of them: its row there, and how much further right its
@@ -135,6 +144,7 @@ template <typename Op> struct LanePattern : OpConversionPattern<Op> {
 void populateLaneMemoryPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneArithmeticPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneFragmentPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
+void populateLaneWarpgroupPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneCooperativePatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneProductPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 

@@ -2,6 +2,7 @@
 
 #include "compiler/Layout/Lanes.h"
 #include "compiler/Layout/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -46,6 +47,7 @@ struct LowerToLanesPass : mlir::heddle::impl::LowerToLanesPassBase<LowerToLanesP
     populateLaneMemoryPatterns(converter, lanes, patterns);
     populateLaneArithmeticPatterns(converter, lanes, patterns);
     populateLaneFragmentPatterns(converter, lanes, patterns);
+    populateLaneWarpgroupPatterns(converter, lanes, patterns);
     populateLaneCooperativePatterns(converter, lanes, patterns);
     populateLaneProductPatterns(converter, lanes, patterns);
     populateLaneRandomPatterns(converter, lanes, wholeCounters, patterns);

@@ -27,7 +27,7 @@ def LowerToLanesPass : Pass<"heddle-lower-to-lanes", "::mlir::tile::FuncOp"> {
     On tile.func. Every tile must carry a layout; after it there is no tile left, but scalars
     and short vectors in arith, math, scf, vector, memref and gpu.
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::nvgpu::NVGPUDialect", "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect", "::mlir::vector::VectorDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::nvgpu::NVGPUDialect", "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect", "::mlir::vector::VectorDialect"];
 }
 
 def SinkLoadsPass : Pass<"heddle-sink-loads", "::mlir::tile::FuncOp"> {
@@ -48,11 +48,13 @@ def StageOperandsPass : Pass<"heddle-stage-operands", "::mlir::tile::FuncOp"> {
   let description = [{
     On tile.func before its layouts: tiles that a loop of a kernel on fragments loads for a
     tile.dot come through a ring of tiles in shared memory, which copies fill ahead of their use. So does a column of
-    numbers that the loop loads as a row beside them. Tiles that are the same in all iterations are copied once.
+    numbers that the loop loads as a row beside them. Tiles that are the same in all iterations are copied once. With
+    `warpgroup`, the product of a loop that has only one becomes a tile.warpgroup_dot, which runs beside that of the next iteration.
   }];
   let options = [
     Option<"stages", "stages", "int64_t", /*default=*/"3", "Tiles of a ring, at most">,
-    Option<"bytesOfLane", "bytes", "int64_t", /*default=*/"896", "Shared memory for each lane of a workgroup">
+    Option<"bytesOfLane", "bytes", "int64_t", /*default=*/"896", "Shared memory for each lane of a workgroup">,
+    Option<"warpgroup", "warpgroup", "int64_t", /*default=*/"0", "Subgroups whose tensor cores read operands from shared memory together; 0: none do">
   ];
 }
 

@@ -28,6 +28,7 @@ namespace {
 
 constexpr int64_t kSwizzledRows = 8; // rows over which the ring's elements are out of order
 constexpr int64_t kFewestStages = 2; // one is read while the other is filled
+constexpr int64_t kFewestOfWarpgroups = 3;
 
 /// A load of operands, or of a number for each row of some, and the ring that it is to come from.
 struct Stage {
@@ -36,6 +37,7 @@ struct Stage {
   int64_t rows, columns; // of the tile as it lies in memory
   bool copies;           // false where another load's copies fill the ring
   bool isFixed;          // the same tile in all iterations: a ring of one
+  bool panels = false;   // the ring's order is that of warpgroups
 };
 
 int64_t rowsOf(LoadOp load) { return load.getType().getDimSize(load.getTransposed() ? 1 : 0); }
@@ -52,6 +54,12 @@ bool isProductOperand(LoadOp load) {
 bool isColumn(LoadOp load) {
   return load.getType().getElementTypeBitWidth() == 32 && load.getTransposed() && columnsOf(load) == 1 &&
          load.getAnyPadding() && !load.getColumnLimit();
+}
+
+/// Whether the operand of a loop's only product can be read from shared memory by tensor cores themselves.
+bool canReadShared(LoadOp load, int64_t depth) {
+  return load && isProductOperand(load) && load->hasOneUse() && columnsOf(load) % kOperandColumns == 0 &&
+         load.getType().getDimSize(1) == depth;
 }
 
 class StageOperandsPass : public mlir::heddle::impl::StageOperandsPassBase<StageOperandsPass> {
@@ -87,8 +95,18 @@ private:
       bool isFixed = llvm::all_of(load->getOperands(), [&](Value value) { return loop.isDefinedOutsideOfLoop(value); });
       staged.push_back({load, {}, rows, columns, same == staged.end(), isFixed});
     }
+    DotOp ofWarpgroups = findWarpgroupProduct(loop, staged);
+    auto order = [&](bool panels) { llvm::for_each(staged, [&](Stage &stage) { stage.panels = panels; }); };
+    order(static_cast<bool>(ofWarpgroups));
     bool isAfter = takeRings(staged, loop);
+    if (ofWarpgroups && !isAfter && countStages(staged, loop) < kFewestOfWarpgroups) {
+      ofWarpgroups = {};
+      order(false);
+      isAfter = takeRings(staged, loop);
+    }
     int64_t stages = isAfter ? last.stages : makeRings(b, staged, loop);
+    // How many tiles ahead of their use copies begin.
+    int64_t lead = ofWarpgroups ? stages - 2 : stages - 1;
     last.block = loop->getBlock(), last.stages = stages;
     if (!isAfter)
       last.rings.clear();
@@ -107,17 +125,30 @@ private:
         CopyOp::create(b, stage.ring, constant(b, 0), stage.rows, load.getMemory(), load.getRow(), load.getColumn(),
                        load.getRowLimit(), load.getColumnLimit(), load.getMembers(), load.getApart());
       }
-    Value step = loop.getStep(), at = loop.getLowerBound();
-    for (int64_t s = 0; s + 1 < stages; ++s) {
-      copyAt(b, loop, staged, at, constant(b, s));
+    // A warpgroup's sums that come from a loop which may not run come by moves, for which ptxas waits for each product.
+    // So the loop runs once at least; the numbers of its iterations say so to LLVM.
+    Value step = loop.getStep(), lower = loop.getLowerBound(), upper = loop.getUpperBound();
+    bool isCounted = ofWarpgroups && !getConstantIntValue(upper) && llvm::all_of(staged, hasDepthLimit);
+    Value from = lower, to = upper, by = step;
+    if (isCounted) {
+      Value one = constant(b, 1);
+      upper = arith::MaxSIOp::create(b, upper, arith::AddIOp::create(b, lower, one));
+      Value length =
+          arith::AddIOp::create(b, arith::SubIOp::create(b, upper, lower), arith::SubIOp::create(b, step, one));
+      from = constant(b, 0), by = one;
+      to = arith::MaxSIOp::create(b, arith::DivUIOp::create(b, length, step), one);
+    }
+    Value at = lower;
+    for (int64_t s = 0; s < lead; ++s) {
+      copyAt(b, loop, staged, at, upper, constant(b, s));
       at = arith::AddIOp::create(b, at, step);
     }
 
     // The same loop with the number of the tile that it is at, and that of the one that it copies.
-    auto next = scf::ForOp::create(
-        b, loop.getLowerBound(), loop.getUpperBound(), step,
-        llvm::to_vector(llvm::concat<Value>(llvm::to_vector_of<Value>(loop.getInitArgs()),
-                                            SmallVector<Value>{constant(b, 0), constant(b, stages - 1)})));
+    auto next =
+        scf::ForOp::create(b, from, to, by,
+                           llvm::to_vector(llvm::concat<Value>(llvm::to_vector_of<Value>(loop.getInitArgs()),
+                                                               SmallVector<Value>{constant(b, 0), constant(b, lead)})));
     Block *body = next.getBody();
     if (body->mightHaveTerminator())
       body->getTerminator()->erase();
@@ -125,36 +156,54 @@ private:
     Value current = next.getRegionIterArg(count), ahead = next.getRegionIterArg(count + 1);
 
     b.setInsertionPointToStart(body);
-    WaitOp::create(b, stages - 2);
+    WaitOp::create(b, lead - 1);
+    Value k = next.getInductionVar();
+    if (isCounted)
+      k = arith::AddIOp::create(b, lower, arith::MulIOp::create(b, k, step));
     auto copyNext = [&] {
-      Value last = next.getInductionVar();
-      for (int64_t s = 0; s + 1 < stages; ++s)
+      Value last = k;
+      for (int64_t s = 0; s < lead; ++s)
         last = arith::AddIOp::create(b, last, step);
-      copyAt(b, loop, staged, last, ahead);
+      copyAt(b, loop, staged, last, upper, ahead);
     };
     // After the barrier all lanes are at the same place: what they do there before they multiply, no multiplication
     // hides. Where there is more than a product between barriers, that is little, and registers are scarce at the end.
-    bool isEarly = stages == kFewestStages || isLong(loop);
+    bool isEarly = !ofWarpgroups && (stages == kFewestStages || isLong(loop));
     if (isEarly)
       copyNext();
 
     IRMapping mapping;
-    mapping.map(loop.getInductionVar(), next.getInductionVar());
+    mapping.map(loop.getInductionVar(), k);
     for (auto [from, to] : llvm::zip(loop.getRegionIterArgs(), next.getRegionIterArgs()))
       mapping.map(from, to);
+    auto rowOf = [&](const Stage &stage) -> Value {
+      return stage.isFixed ? constant(b, 0) : arith::MulIOp::create(b, current, constant(b, stage.rows)).getResult();
+    };
     for (Operation &op : loop.getBody()->without_terminator()) {
       auto found = llvm::find_if(staged, [&](const Stage &stage) { return stage.load == &op; });
+      if (ofWarpgroups && found != staged.end())
+        continue;
+      if (ofWarpgroups == &op) {
+        const Stage &lhs = stageOf(staged, ofWarpgroups.getLhs()), &rhs = stageOf(staged, ofWarpgroups.getRhs());
+        mapping.map(ofWarpgroups.getResult(),
+                    WarpgroupDotOp::create(b, ofWarpgroups.getType(), mapping.lookup(ofWarpgroups.getAccumulator()),
+                                           lhs.ring, rowOf(lhs), rhs.ring, rowOf(rhs), depthOf(ofWarpgroups),
+                                           LoadOp(lhs.load).getTransposed(), !LoadOp(rhs.load).getTransposed())
+                        .getResult());
+        copyNext();
+        WarpgroupWaitOp::create(b, Type(), 1, Value());
+        continue;
+      }
       if (found == staged.end()) {
         b.clone(op, mapping);
         continue;
       }
-      Value row = found->isFixed ? constant(b, 0) : arith::MulIOp::create(b, current, constant(b, found->rows));
       mapping.map(found->load.getResult(),
-                  LoadOp::create(b, found->load.getType(), found->ring, row, constant(b, 0), Value(), Value(),
+                  LoadOp::create(b, found->load.getType(), found->ring, rowOf(*found), constant(b, 0), Value(), Value(),
                                  /*any_padding=*/true, found->load.getTransposed())
                       .getResult());
     }
-    if (!isEarly)
+    if (!isEarly && !ofWarpgroups)
       copyNext();
     SmallVector<Value> yielded;
     for (Value value : loop.getYieldedValues())
@@ -165,8 +214,45 @@ private:
       yielded.push_back(arith::SelectOp::create(b, isLast, constant(b, 0), following));
     }
     scf::YieldOp::create(b, yielded);
-    loop.replaceAllUsesWith(next.getResults().take_front(count));
+    SmallVector<Value> results(next.getResults().take_front(count));
+    if (ofWarpgroups) {
+      b.setInsertionPointAfter(next);
+      for (Value &result : results)
+        if (isa<RankedTensorType>(result.getType()))
+          result = WarpgroupWaitOp::create(b, result.getType(), 0, result).getResult();
+    }
+    loop.replaceAllUsesWith(results);
     loop.erase();
+  }
+
+  static int64_t depthOf(DotOp dot) { return cast<RankedTensorType>(dot.getLhs().getType()).getDimSize(1); }
+  static const Stage &stageOf(ArrayRef<Stage> staged, Value operand) {
+    return *llvm::find_if(staged, [&](const Stage &stage) { return LoadOp(stage.load).getResult() == operand; });
+  }
+
+  /// Whether places past the end of the contracted dimension read as zero.
+  static bool hasDepthLimit(const Stage &stage) {
+    LoadOp load = stage.load;
+    return static_cast<bool>(load.getTransposed() ? load.getRowLimit() : load.getColumnLimit());
+  }
+
+  /// The product of a loop of nothing but copies and a product, if warpgroups can make it: its sums are then touched by
+  /// no other instruction.
+  DotOp findWarpgroupProduct(scf::ForOp loop, ArrayRef<Stage> staged) const {
+    auto dots = loop.getBody()->getOps<DotOp>();
+    auto kernel = loop->getParentOfType<tile::FuncOp>();
+    int64_t subgroups = static_cast<int64_t>(kernel.getWorkgroup()) / SimtAttr::kFragmentLanes;
+    if (warpgroup == 0 || subgroups % warpgroup != 0 || !llvm::hasSingleElement(dots) || staged.size() != 2 ||
+        loop.getNumRegionIterArgs() != 1)
+      return {};
+    DotOp dot = *dots.begin();
+    auto lhs = dot.getLhs().getDefiningOp<LoadOp>(), rhs = dot.getRhs().getDefiningOp<LoadOp>();
+    int64_t depth = depthOf(dot);
+    bool isWhole = dot.getAccumulator() == loop.getRegionIterArg(0) && loop.getYieldedValues()[0] == dot.getResult() &&
+                   dot->hasOneUse() && !dot.getTransposeLhs() && dot.getTransposeRhs();
+    bool canRead = isWhole && canReadShared(lhs, depth) && canReadShared(rhs, depth) &&
+                   llvm::all_of(staged, [](const Stage &stage) { return stage.copies && !stage.isFixed; });
+    return canRead ? dot : DotOp();
   }
 
   /// Several products make a step that takes longer than a copy does.
@@ -182,7 +268,9 @@ private:
     for (const Stage &stage : staged) {
       auto fits = [&](Value ring) {
         auto type = cast<MemRefType>(ring.getType());
-        return type.getShape() == ArrayRef{last.stages * stage.rows, stage.columns} &&
+        auto shared = ring.getDefiningOp<SharedOp>();
+        return shared.getPanels() == stage.panels &&
+               type.getShape() == ArrayRef{last.stages * stage.rows, stage.columns} &&
                type.getElementType() == LoadOp(stage.load).getType().getElementType();
       };
       auto ring = llvm::find_if(left, fits);
@@ -196,8 +284,8 @@ private:
     return true;
   }
 
-  /// As many tiles a ring as there is room for. Returns their number.
-  int64_t makeRings(ImplicitLocOpBuilder &b, MutableArrayRef<Stage> staged, scf::ForOp loop) {
+  /// As many tiles a ring as there is room for.
+  int64_t countStages(ArrayRef<Stage> staged, scf::ForOp loop) const {
     auto kernel = loop->getParentOfType<tile::FuncOp>();
     auto bytesOf = [](const Stage &stage) {
       return stage.rows * stage.columns * LoadOp(stage.load).getType().getElementTypeBitWidth() / 8;
@@ -212,12 +300,18 @@ private:
             count = isLong(loop) ? std::min<int64_t>(stages, kFewestStages + 1) : stages;
     while (count > kFewestStages && fixed + count * moving > room)
       --count;
+    return count;
+  }
+
+  /// Makes the rings. Returns how many tiles each has.
+  int64_t makeRings(ImplicitLocOpBuilder &b, MutableArrayRef<Stage> staged, scf::ForOp loop) {
+    int64_t count = countStages(staged, loop);
     auto space = gpu::AddressSpaceAttr::get(&getContext(), gpu::AddressSpace::Workgroup);
     for (Stage &stage : staged) {
       if (stage.copies) {
         auto type = MemRefType::get({(stage.isFixed ? 1 : count) * stage.rows, stage.columns},
                                     LoadOp(stage.load).getType().getElementType(), AffineMap(), space);
-        stage.ring = SharedOp::create(b, type);
+        stage.ring = SharedOp::create(b, type, stage.panels);
         continue;
       }
       stage.ring = llvm::find_if(staged, [&](const Stage &other) {
@@ -237,10 +331,11 @@ private:
     int64_t stages = 0;
   } last;
 
-  /// Starts the copies of the tiles that the loop loads at `at` to tile `number` of their rings, if it comes to there.
-  /// The group is closed in any case: waiting counts groups.
-  static void copyAt(ImplicitLocOpBuilder &b, scf::ForOp loop, ArrayRef<Stage> staged, Value at, Value number) {
-    Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at, loop.getUpperBound());
+  /// Starts the copies of the tiles that the loop loads at `at` to tile `number` of their rings, if that is below
+  /// `upper`. The group is closed in any case: waiting counts groups.
+  static void copyAt(ImplicitLocOpBuilder &b, scf::ForOp loop, ArrayRef<Stage> staged, Value at, Value upper,
+                     Value number) {
+    Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at, upper);
     auto branch = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
     {
       OpBuilder::InsertionGuard guard(b);
@@ -282,5 +377,5 @@ Value heddle::cloneForCounter(OpBuilder &b, scf::ForOp loop, Value value, IRMapp
 }
 
 std::unique_ptr<Pass> heddle::createStageOperandsPass(const TargetProfile &profile) {
-  return createStageOperandsPass({profile.tensorStages, profile.sharedBytesOfLane});
+  return createStageOperandsPass({profile.tensorStages, profile.sharedBytesOfLane, profile.warpgroup});
 }

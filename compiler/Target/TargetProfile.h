@@ -76,6 +76,9 @@ struct TargetProfile {
   int64_t tensorDepth = 0;
   int64_t tensorStages = 0;
   int64_t sharedBytesOfLane = 0;
+  /// Subgroups of a warpgroup, whose tensor cores read operands from shared memory together, 64 rows of the left one at
+  /// a time (wgmma); 0: each subgroup's read them from registers.
+  int64_t warpgroup = 0;
   /// Shared memory of a workgroup in attention on cooperative matrices, at most.
   int64_t sharedBytes = 0;
   /// Whether tensor cores take cooperative matrices (VK_KHR_cooperative_matrix; `matrix` is then a cube), of f16 with
@@ -86,6 +89,7 @@ struct TargetProfile {
   /// What a tile is chosen by: multiply-adds that a processor's tensor cores do in a clock, bytes that it reads from
   /// its shared memory, and bytes that it, and all processors together, get from the cache that they share.
   double tensorRate = 0;
+  double warpgroupRate = 0; // the same of a warpgroup's
   double sharedRate = 0;
   double cacheRate = 0;
   double cacheRateOfAll = 0;

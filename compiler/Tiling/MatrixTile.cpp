@@ -101,55 +101,65 @@ std::optional<BlockTile> heddle::chooseBlock(const TargetProfile &profile, const
   return best;
 }
 
-double heddle::costOfTensorTile(const TargetProfile &profile, int64_t m, int64_t n, int64_t bits, TensorTile tile,
-                                int64_t parts) {
-  int64_t tiles = llvm::divideCeil(m, tile.allRows()) * llvm::divideCeil(n, tile.columns) * parts;
-  auto waves = static_cast<double>(llvm::divideCeil(tiles, profile.processors));
-  auto bytes = [&](int64_t elements) { return static_cast<double>(elements * bits) / 8; };
-  double multiply = static_cast<double>(tile.allRows() * tile.columns) * static_cast<double>(bits) / 16;
-  double operands = bytes(tile.allRows() + tile.columns);
-  double clocks =
-      std::max({waves * multiply / profile.tensorRate,
-                waves * bytes(tile.allRows() + tile.subgroups * tile.columns) / profile.sharedRate,
-                waves * operands / profile.cacheRate, static_cast<double>(tiles) * operands / profile.cacheRateOfAll});
-  return clocks / static_cast<double>(parts);
+bool heddle::usesWarpgroups(const TargetProfile &profile, const TensorProduct &product) {
+  return profile.warpgroup > 0 && product.bits == 16 && product.k >= tile::kOperandColumns;
 }
 
-TensorTile heddle::chooseTensorTile(const TargetProfile &profile, int64_t m, int64_t n, int64_t bits, int64_t parts) {
+double heddle::costOfTensorTile(const TargetProfile &profile, const TensorProduct &product, TensorTile tile) {
+  constexpr int64_t rowsOfWarpgroup = 64;
+  bool warpgroups = usesWarpgroups(profile, product);
+  int64_t tiles =
+      llvm::divideCeil(product.m, tile.allRows()) * llvm::divideCeil(product.n, tile.columns) * product.parts;
+  auto waves = static_cast<double>(llvm::divideCeil(tiles, profile.processors));
+  auto bytes = [&](int64_t elements) { return static_cast<double>(elements * product.bits) / 8; };
+  double multiply = static_cast<double>(tile.allRows() * tile.columns) * static_cast<double>(product.bits) / 16;
+  double operands = bytes(tile.allRows() + tile.columns);
+  int64_t readers = warpgroups ? llvm::divideCeil(tile.allRows(), rowsOfWarpgroup) : tile.subgroups;
+  double clocks =
+      std::max({waves * multiply / (warpgroups ? profile.warpgroupRate : profile.tensorRate),
+                waves * bytes(tile.allRows() + readers * tile.columns) / profile.sharedRate,
+                waves * operands / profile.cacheRate, static_cast<double>(tiles) * operands / profile.cacheRateOfAll});
+  return clocks / static_cast<double>(product.parts);
+}
+
+TensorTile heddle::chooseTensorTile(const TargetProfile &profile, const TensorProduct &product) {
   constexpr int64_t fewestSubgroups = 4, fewestRows = 16, fewestColumns = 32;
+  // Wider operands leave room for fewer sums in a lane, and those that stay in shared memory for more.
+  int64_t sums = profile.tensorRows * profile.tensorColumns * 16 / product.bits, columns = sums / profile.tensorRows;
+  if (usesWarpgroups(profile, product))
+    columns *= 2;
   std::optional<TensorTile> best;
   double least = 0;
   for (int64_t subgroups = fewestSubgroups; subgroups <= profile.tensorSubgroups; subgroups *= 2)
     for (int64_t rows = std::max(fewestRows, profile.matrix.rows); rows <= profile.tensorRows; rows *= 2)
-      // Wider operands leave room for fewer sums in a lane.
-      for (int64_t columns = fewestColumns; columns <= profile.tensorColumns * 16 / bits; columns *= 2) {
-        TensorTile tile{subgroups, rows, columns};
-        double cost = costOfTensorTile(profile, m, n, bits, tile, parts);
+      for (int64_t wide = fewestColumns; wide <= columns && rows * wide <= sums; wide *= 2) {
+        TensorTile tile{subgroups, rows, wide};
+        double cost = costOfTensorTile(profile, product, tile);
         if (!best || cost < least)
           best = tile, least = cost;
       }
   return *best;
 }
 
-int64_t heddle::choosePartsOfDepth(const TargetProfile &profile, int64_t m, int64_t n, int64_t k, int64_t bits) {
+int64_t heddle::choosePartsOfDepth(const TargetProfile &profile, TensorProduct product) {
   // A part that is shorter than a few steps does little but fill its shared memory; a launch more takes some 3 us.
   constexpr int64_t fewestSteps = 8, most = 8;
   constexpr double launch = 5000, worthIt = 0.8;
   int64_t best = 1;
   double whole = 0, least = 0;
-  for (int64_t parts = 1; parts <= most; parts *= 2) {
-    if (parts > 1 && k / parts < fewestSteps * profile.tensorDepth)
+  for (product.parts = 1; product.parts <= most; product.parts *= 2) {
+    if (product.parts > 1 && product.k / product.parts < fewestSteps * profile.tensorDepth)
       break;
-    TensorTile tile = chooseTensorTile(profile, m, n, bits, parts);
-    double cost = costOfTensorTile(profile, m, n, bits, tile, parts) * static_cast<double>(k);
-    if (parts == 1) {
+    TensorTile tile = chooseTensorTile(profile, product);
+    double cost = costOfTensorTile(profile, product, tile) * static_cast<double>(product.k);
+    if (product.parts == 1) {
       whole = least = cost;
       continue;
     }
     // Sums are written once and read once.
-    cost += launch + static_cast<double>(2 * 4 * parts * m * n) / profile.cacheRateOfAll;
+    cost += launch + static_cast<double>(2 * 4 * product.parts * product.m * product.n) / profile.cacheRateOfAll;
     if (cost < least)
-      best = parts, least = cost;
+      best = product.parts, least = cost;
   }
   return least <= worthIt * whole ? best : 1;
 }

@@ -63,21 +63,27 @@ struct TensorTile {
   int64_t allRows() const { return subgroups * rows; }
 };
 
-/// The model's time for a product m x n with operands of `bits` each, in clocks for a depth of one. It is the longest
-/// of
+/// A product m x n of depth k on tensor cores, with operands of `bits` each. Each of `parts` of the contracted
+/// dimension has workgroups of its own.
+struct TensorProduct {
+  int64_t m, n, k, bits, parts = 1;
+};
+
+/// Whether warpgroups make the product, whose operands tensor cores read from shared memory.
+bool usesWarpgroups(const TargetProfile &profile, const TensorProduct &product);
+
+/// The model's time for the product, in clocks for a depth of one. It is the longest of
 ///   - the multiplications of the tiles that one processor computes, one after the other;
-///   - reading the operands of these tiles from shared memory, as often as subgroups need them;
+///   - reading the operands of these tiles from shared memory, as often as subgroups or warpgroups need them;
 ///   - bringing them there from the cache that processors share, by what one of them and all together can get.
-/// Each of `parts` of the contracted dimension has workgroups of its own.
-double costOfTensorTile(const TargetProfile &profile, int64_t m, int64_t n, int64_t bits, TensorTile tile,
-                        int64_t parts = 1);
+double costOfTensorTile(const TargetProfile &profile, const TensorProduct &product, TensorTile tile);
 
 /// The tile that the model likes best: of equals the smallest.
-TensorTile chooseTensorTile(const TargetProfile &profile, int64_t m, int64_t n, int64_t bits, int64_t parts = 1);
+TensorTile chooseTensorTile(const TargetProfile &profile, const TensorProduct &product);
 
 /// How many parts of the contracted dimension should have workgroups of their own, whose products another launch then
 /// adds up: 1 unless the model finds a fifth or more of the time to be saved.
-int64_t choosePartsOfDepth(const TargetProfile &profile, int64_t m, int64_t n, int64_t k, int64_t bits);
+int64_t choosePartsOfDepth(const TargetProfile &profile, TensorProduct product);
 
 /// Tiles that were measured, and the products that a compilation asked for.
 struct TileChoices {

@@ -143,7 +143,9 @@ std::optional<std::pair<int64_t, int64_t>> ProductFrame::chooseBlocks(const Matr
 
 std::pair<int64_t, int64_t> ProductFrame::chooseFragments(const Matrix &result, int64_t operandBits, int64_t parts) {
   const TargetProfile &profile = emitter.getProfile();
-  TensorTile best = chooseTensorTile(profile, emitter.maximumRows(result), result.columns, operandBits, parts);
+  TensorTile best = chooseTensorTile(
+      profile,
+      {.m = emitter.maximumRows(result), .n = result.columns, .k = depth, .bits = operandBits, .parts = parts});
   emitter.setTensorTiles(best.subgroups);
   constexpr int64_t shortest = 16; // less is not worth a barrier
   int64_t shallowest = std::max(shortest, profile.matrix.depth);

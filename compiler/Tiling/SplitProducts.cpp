@@ -74,8 +74,10 @@ private:
       return type.isDynamicDim(dim) ? maxima.lookup(getSizeName(type, dim)) : type.getDimSize(dim);
     };
     RankedTensorType lhs = typeOf(product.getLhs()), result = product.getType();
-    return choosePartsOfDepth(*profile, extent(result, 0), extent(result, 1),
-                              extent(lhs, product.getTransposeLhs() ? 0 : 1), lhs.getElementTypeBitWidth());
+    return choosePartsOfDepth(*profile, {.m = extent(result, 0),
+                                         .n = extent(result, 1),
+                                         .k = extent(lhs, product.getTransposeLhs() ? 0 : 1),
+                                         .bits = lhs.getElementTypeBitWidth()});
   }
 
   LogicalResult split(KernelOp kernel, MatmulOp product, int64_t parts) {

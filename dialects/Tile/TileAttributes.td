@@ -31,18 +31,25 @@ def Tile_SimtAttr : AttrDef<Tile_Dialect, "Simt", [DeclareAttrInterfaceMethods<V
     lane (a, b) holds rows a, a + lanes[0], ... and runs b, b + lanes[1], ... Where lanes[d] is 1, or where the tile has
     one element along d, every lane holds all of it. That covers an operand of a product (all of the contracted
     dimension in each lane), a row vector to be repeated and the result of a reduction.
+
+    With `paired`, rows are distributed in pieces of eight, of which each group of eight lanes has two neighbouring ones: lane (a, b)
+    holds rows 16 (a / 8) + a mod 8 and the eighth after it, and so on after 2 lanes[0] rows.
   }];
   let parameters = (ins "int64_t":$rowLanes, "int64_t":$columnLanes, "int64_t":$rowStride, "int64_t":$columnStride,
-                        "int64_t":$vector);
-  let assemblyFormat = "`<` `lanes` `=` `[` $rowLanes `,` $columnLanes `]` `,` `strides` `=` `[` $rowStride `,` $columnStride `]` `,` `vector` `=` $vector `>`";
+                        "int64_t":$vector, OptionalParameter<"bool">:$paired);
+  let assemblyFormat = "`<` `lanes` `=` `[` $rowLanes `,` $columnLanes `]` `,` `strides` `=` `[` $rowStride `,` $columnStride `]` `,` `vector` `=` $vector (`,` `paired` `=` $paired^)? `>`";
+  let builders = [AttrBuilder<(ins "int64_t":$rowLanes, "int64_t":$columnLanes, "int64_t":$rowStride, "int64_t":$columnStride,
+                                   "int64_t":$vector), [{
+    return $_get($_ctxt, rowLanes, columnLanes, rowStride, columnStride, vector, /*paired=*/false);
+  }]>];
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// The lanes that a tensor core's instruction works with, and the rows and columns of a piece of its operands.
     static constexpr int64_t kFragmentLanes = 32, kFragmentPiece = 8;
     /// How tensor cores have an operand or a sum in pieces: four lanes along a row, two neighbouring columns
-    /// each. Further subgroups of 32 lanes take further rows.
+    /// each. Of several subgroups of 32 lanes each has 16 neighbouring rows, as instructions of four of them want it.
     static SimtAttr getFragment(MLIRContext *context, int64_t lanes) {
-      return get(context, lanes / 4, 4, 4, 1, 2);
+      return get(context, lanes / 4, 4, 4, 1, 2, /*paired=*/lanes > kFragmentLanes);
     }
     bool isFragment() const {
       return getRowLanes() % kFragmentPiece == 0 && getColumnLanes() == 4 && getRowStride() == 4 && getColumnStride() == 1 &&

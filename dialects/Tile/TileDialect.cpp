@@ -31,7 +31,9 @@ void TileDialect::initialize() {
 //===-- Layouts -------------------------------------------------------------------------------------------------===//
 
 LogicalResult SimtAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rowLanes, int64_t columnLanes,
-                               int64_t rowStride, int64_t columnStride, int64_t vector) {
+                               int64_t rowStride, int64_t columnStride, int64_t vector, bool paired) {
+  if (paired && rowLanes % kFragmentPiece != 0)
+    return emitError() << "pairs pieces of " << kFragmentPiece << " rows, got " << rowLanes << " lanes along rows";
   if (rowLanes < 1 || columnLanes < 1 || rowStride < 1 || columnStride < 1)
     return emitError() << "expects lanes and strides of at least 1";
   if (vector != 1 && vector != 2 && vector != 4)
@@ -43,8 +45,9 @@ LogicalResult SimtAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType
                                        function_ref<InFlightDiagnostic()> emitError) const {
   if (shape.size() != 2 || ShapedType::isDynamicShape(shape))
     return emitError() << "a tile has two static dimensions";
-  if (shape[0] != 1 && shape[0] % getRowLanes() != 0)
-    return emitError() << shape[0] << " rows cannot be distributed over " << getRowLanes() << " lanes";
+  if (shape[0] != 1 && shape[0] % ((getPaired() ? 2 : 1) * getRowLanes()) != 0)
+    return emitError() << shape[0] << " rows cannot be distributed over " << getRowLanes() << " lanes"
+                       << (getPaired() ? " in pairs" : "");
   if (shape[1] != 1 && shape[1] % (getColumnLanes() * getVector()) != 0)
     return emitError() << shape[1] << " columns cannot be distributed over " << getColumnLanes() << " lanes in runs of "
                        << getVector();
@@ -226,9 +229,14 @@ LogicalResult GatherOp::verify() {
 
 LogicalResult SharedOp::verify() {
   MemRefType type = getResult().getType();
-  if (type.hasStaticShape() && gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(type))
+  if (!type.hasStaticShape() || !gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(type))
+    return emitOpError() << "expects a matrix of known size in a workgroup's memory, got " << type;
+  bool fits =
+      type.getLayout().isIdentity() && type.getElementTypeBitWidth() == 16 && type.getDimSize(1) % kOperandColumns == 0;
+  if (!getPanels() || fits)
     return success();
-  return emitOpError() << "expects a matrix of known size in a workgroup's memory, got " << type;
+  return emitOpError() << "has panels of elements of 16 bits in rows of a multiple of " << kOperandColumns << ", got "
+                       << type;
 }
 
 LogicalResult CopyOp::verify() {
@@ -270,6 +278,34 @@ LogicalResult DotOp::verify() {
     return success();
   return emitOpError() << "cannot multiply " << getLhs().getType() << " and " << getRhs().getType() << " into "
                        << getResult().getType();
+}
+
+LogicalResult WarpgroupDotOp::verify() {
+  ArrayRef<int64_t> result = typeOf(getResult()).getShape();
+  // A turned operand has a row for each place of the contracted dimension.
+  auto check = [&](TypedValue<MemRefType> memory, StringRef side, bool isTurned, int64_t extent) -> LogicalResult {
+    MemRefType type = memory.getType();
+    auto depth = static_cast<int64_t>(getDepth());
+    int64_t down = isTurned ? depth : extent, across = isTurned ? extent : depth;
+    if (type.getDimSize(1) != across || type.getDimSize(0) % down != 0)
+      return emitOpError() << "expects " << side << " operands of " << down << "x" << across << ", got " << type;
+    if (auto shared = memory.getDefiningOp<SharedOp>(); shared && shared.getPanels())
+      return success();
+    return emitOpError() << "expects its " << side << " operand in shared memory with panels";
+  };
+  if (getLhs().getType().getElementType() != getRhs().getType().getElementType())
+    return emitOpError() << "multiplies elements of a single type, got " << getLhs().getType() << " and "
+                         << getRhs().getType();
+  if (failed(check(getLhs(), "left", getTransposeLhs(), result[0])))
+    return failure();
+  return check(getRhs(), "right", !getTransposeRhs(), result[1]);
+}
+
+LogicalResult WarpgroupWaitOp::verify() {
+  if (static_cast<bool>(getSum()) != static_cast<bool>(getResult()) ||
+      (getSum() && getSum().getType() != getResult().getType()))
+    return emitOpError() << "has the sum that it is given as its result";
+  return success();
 }
 
 LogicalResult ReduceOp::verify() {

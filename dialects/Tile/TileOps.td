@@ -129,9 +129,14 @@ def SharedOp : Tile_Op<"shared", [MemoryEffects<[MemAlloc]>]> {
   let description = [{
     A row's elements do not lie in their order: lanes that read neighbouring rows at once would meet in one bank. Only
     `copy` and `load` know where they are. With a strided layout they do, and `store` writes there too.
+
+    With `panels` they are as `warpgroup_dot` reads them, in rows of 64 elements: of a wider tile the next 64 columns lie behind all
+    rows of the 64 before. Then `copy` alone writes there, whole tiles.
   }];
+  let arguments = (ins UnitAttr:$panels);
   let results = (outs Tile_Shared:$result);
-  let assemblyFormat = "attr-dict `:` type($result)";
+  let assemblyFormat = "(`panels` $panels^)? attr-dict `:` type($result)";
+  let builders = [OpBuilder<(ins "MemRefType":$type), [{ build($_builder, $_state, type, /*panels=*/false); }]>];
   let hasVerifier = 1;
 }
 
@@ -182,6 +187,34 @@ def DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["accumulator", "result"]>]> {
                        UnitAttr:$transpose_rhs);
   let results = (outs Tile_F32:$result);
   let assemblyFormat = "$lhs `,` $rhs `,` $accumulator attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def WarpgroupDotOp : Tile_Op<"warpgroup_dot", [AllTypesMatch<["accumulator", "result"]>,
+                                               MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Starts accumulator + lhs * rhs, both in shared memory, in all lanes of warpgroups (wgmma)";
+  let description = [{
+    A warpgroup is four subgroups, whose tensor cores read operands from shared memory by themselves. The left operand has a
+    row for each of the result, from row `lhs_row` of its memory on, or with `transpose_lhs` a row for each of `depth` places
+    of the contracted dimension; the right operand likewise for the result's columns, `transpose_rhs` being as in `dot`: then it has a row
+    for each column. The product runs beside what follows. Until a `warpgroup_wait` for it nothing may read the result but the next such
+    product as its accumulator, and nothing may write the operands.
+  }];
+  let arguments = (ins Tile_F32:$accumulator, Tile_Shared:$lhs, Index:$lhs_row, Tile_Shared:$rhs, Index:$rhs_row,
+                       I64Attr:$depth, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
+  let results = (outs Tile_F32:$result);
+  let assemblyFormat = [{
+    $accumulator `,` $lhs `[` $lhs_row `]` `,` $rhs `[` $rhs_row `]` `depth` $depth attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def WarpgroupWaitOp : Tile_Op<"warpgroup_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Waits until all but the last `pending` products of the lane's warpgroup are done";
+  let description = [{ With a sum, which no product adds to any more, the result is that sum, to be read. }];
+  let arguments = (ins I64Attr:$pending, Optional<Tile_F32>:$sum);
+  let results = (outs Optional<Tile_F32>:$result);
+  let assemblyFormat = "$pending (`,` $sum^ `:` type($sum) `->` type($result))? attr-dict";
   let hasVerifier = 1;
 }
 

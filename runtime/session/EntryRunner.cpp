@@ -173,6 +173,18 @@ Status EntryRunner::computeCounts(std::span<const int32_t> sizes) {
   return Success();
 }
 
+Status EntryRunner::send(std::span<const Input> inputs, Send send) {
+  HEDDLE_ASSIGN(CallBinding binding, bind(inputs));
+  HEDDLE_ASSIGN(std::vector<hal::Upload> uploads, uploadsOf(binding, send));
+  return write(uploads);
+}
+
+Status EntryRunner::write(std::span<const hal::Upload> uploads) {
+  for (const hal::Upload &upload : uploads)
+    HEDDLE_CHECK(state.device.write(*upload.to, upload.offset, upload.data));
+  return Success();
+}
+
 Status EntryRunner::run(std::span<const Input> inputs, Send send) { return submit(programs, inputs, send); }
 
 Result<CallBinding> EntryRunner::bind(std::span<const Input> inputs) {
@@ -185,7 +197,7 @@ Result<std::vector<hal::Upload>> EntryRunner::uploadsOf(const CallBinding &bindi
   HEDDLE_ASSIGN(hal::Buffer * sizesBuffer, state.sizes());
   std::vector<hal::Upload> uploads;
   for (size_t i = 0; i < binding.inputs.size(); ++i) {
-    if (send == Send::Overwritten && !overwritten[i])
+    if (send == Send::Nothing || (send == Send::Overwritten && !overwritten[i]))
       continue;
     const schema::Port &port = *entry.inputs()->Get(static_cast<flatbuffers::uoffset_t>(i));
     EntryMemory::Place place = memory.at(port.arena_offset(), port.bytes());
@@ -223,8 +235,7 @@ Status EntryRunner::runChecked(std::span<const Input> inputs) {
   NumberCheck check(state, memory, entry, binding);
   HEDDLE_CHECK(check.begin());
   HEDDLE_ASSIGN(std::vector<hal::Upload> uploads, uploadsOf(binding, Send::All));
-  for (const hal::Upload &upload : uploads)
-    HEDDLE_CHECK(state.device.write(*upload.to, upload.offset, upload.data));
+  HEDDLE_CHECK(write(uploads));
   uint32_t done = 0;
   for (size_t i = 0; i < runs.size(); ++i) {
     HEDDLE_CHECK(doTogether(collectives.countBefore(runs[i]), done));
@@ -246,8 +257,7 @@ Status EntryRunner::doTogether(uint32_t until, uint32_t &done) {
     std::vector<hal::Upload> uploads;
     HEDDLE_CHECK(collectives.start(done));
     HEDDLE_CHECK(collectives.finish(done, uploads));
-    for (const hal::Upload &upload : uploads)
-      HEDDLE_CHECK(state.device.write(*upload.to, upload.offset, upload.data));
+    HEDDLE_CHECK(write(uploads));
   }
   return Success();
 }

@@ -24,12 +24,14 @@ public:
   bool recorded() const { return !programs.empty(); }
   void forget() { programs.clear(), timedPrograms.clear(); } // the recordings are void, for the arena moved
 
+  // Checks the inputs and sends them to the device, after earlier runs.
+  Status send(std::span<const Input> inputs, Send send);
   // Checks the inputs, sends them to the device and starts the launches. Does not wait.
   Status run(std::span<const Input> inputs, Send send);
-  // The same, one launch after the other, waiting for each: the first that writes NaN or infinities is an error, which
-  // says what it computes. Costs a call without it nothing.
+  // Like run(), one launch after the other, waiting for each: the first that writes NaN or infinities is an error,
+  // which says what it computes. Costs a call without it nothing.
   Status runChecked(std::span<const Input> inputs);
-  // The same as run(), with each launch timed and alone on the device; then waits. Recorded when first asked for.
+  // Like run(), with each launch timed and alone on the device; then waits. Recorded when first asked for.
   Result<std::vector<LaunchProfile>> profile(std::span<const Input> inputs, Send send);
 
   // Of the last run.
@@ -45,6 +47,7 @@ private:
   Status doTogether(uint32_t until, uint32_t &done);
   // Checks the inputs and counts the workgroups.
   Result<CallBinding> bind(std::span<const Input> inputs);
+  Status write(std::span<const hal::Upload> uploads);
   Result<std::vector<hal::Upload>> uploadsOf(const CallBinding &binding, Send send);
   Status computeCounts(std::span<const int32_t> sizes);
   std::optional<uint64_t> groupsOfShard(const schema::Launch &launch, flatbuffers::uoffset_t axis) const;

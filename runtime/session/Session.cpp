@@ -177,7 +177,7 @@ Status Session::State::prepare(std::span<const std::string_view> names, const Ke
   if (!onDevice->arena() || onDevice->arena()->bytes() < arenaBytes) {
     for (auto &[name, runner] : runners)
       runner->forget();
-    last = nullptr;
+    forgetValues();
     Span span("allocate arena");
     span.with("bytes", int64_t(arenaBytes));
     HEDDLE_CHECK(onDevice->growArena(arenaBytes));
@@ -251,7 +251,7 @@ Status Session::State::roundWeights(std::string_view before) {
   if (!weightsWritten || before == schema::kRoundEntry || !findByName(entries, schema::kRoundEntry))
     return Success();
   HEDDLE_ASSIGN(EntryRunner * runner, prepared(schema::kRoundEntry));
-  last = nullptr;
+  forgetValues();
   Span span("round weights");
   HEDDLE_CHECK(runner->run({}, Send::All)); // numbers that are none are found where the model uses them
   weightsWritten = false;
@@ -265,7 +265,10 @@ Result<EntryRunner *> Session::State::ready(std::string_view entry, Send send) {
   if (send == Send::Overwritten && runner != last)
     return makeError(ErrorKind::InvalidArgument, "the inputs of entry '", entry,
                      "' are not on the device: another entry ran last. Send all inputs.");
-  last = nullptr;
+  if (send == Send::Nothing && runner != sent)
+    return makeError(ErrorKind::InvalidArgument, "the inputs of entry '", entry,
+                     "' are not on the device: they were not sent just before.");
+  forgetValues();
   return runner;
 }
 
@@ -285,6 +288,15 @@ Status Session::run(std::string_view entry, std::span<const Input> inputs, Send 
   span.with("entry", entry);
   HEDDLE_CHECK(state->options.checkNumbers ? runner->runChecked(inputs) : runner->run(inputs, send));
   state->last = runner;
+  return Success();
+}
+
+Status Session::send(std::string_view entry, std::span<const Input> inputs, Send send) {
+  HEDDLE_ASSIGN(EntryRunner * runner, state->ready(entry, send));
+  Span span("send inputs");
+  span.with("entry", entry);
+  HEDDLE_CHECK(runner->send(inputs, send));
+  state->sent = runner;
   return Success();
 }
 

@@ -64,6 +64,8 @@ enum class Send {
   // Those that the entry itself overwrites; the others are on the device already, from the run before, which was one of
   // the same entry with the same inputs. For measurements.
   Overwritten,
+  // None: send() has sent the same inputs just before. For measurements.
+  Nothing,
 };
 
 // A dimension of an input's or output's shape.
@@ -230,6 +232,9 @@ public:
   Status run(std::string_view entry, std::initializer_list<Input> inputs = {}) {
     return run(entry, std::span(inputs.begin(), inputs.size()));
   }
+
+  // Sends an entry's inputs and starts nothing: a run with Send::Nothing follows. Waits for earlier runs.
+  Status send(std::string_view entry, std::span<const Input> inputs, Send send = Send::All);
 
   // Runs an entry with every launch timed on the device, waits, and returns the launches in their order. Launches then
   // run one after the other, so that the whole takes longer than run() does. The device's clock is not the host's: the

@@ -14,6 +14,7 @@ struct Session::State {
   std::unique_ptr<DeviceState> onDevice;
   std::map<std::string, std::unique_ptr<EntryRunner>, std::less<>> runners; // the prepared entries
   EntryRunner *last = nullptr;                                              // the one that ran last
+  EntryRunner *sent = nullptr; // the one whose inputs were sent, where nothing has run since
   bool weightsWritten = false; // by the caller, since their copies were made
 
   std::vector<EntryInfo> entries;
@@ -25,6 +26,7 @@ struct Session::State {
 
   Result<EntryRunner *> prepared(std::string_view entry);
   Result<EntryRunner *> ready(std::string_view entry, Send send);
+  void forgetValues() { last = sent = nullptr; } // the arena has others, or will have
   Status prepare(std::span<const std::string_view> names, const KernelProgress &progress = {});
   Status loadKernels(std::vector<uint32_t> &kernels, const KernelProgress &progress);
   Status launchOnce(std::span<const std::string_view> names, const KernelProgress &progress);

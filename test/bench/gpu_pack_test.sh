@@ -7,7 +7,7 @@ source "$source/test/tools/own_folder.sh"
 export PATH=$source/test/bench/Inputs/gpu:/usr/bin:$PATH PYTHONPATH=$source/test/bench/Inputs/gpu
 
 "$source/bench/gpu-pack.sh" "$PWD/pack.tar.gz" --bin="$bin" --targets=vulkan:software,cuda:sm_90a \
-  --cases=parity-one-head,attention-bf16 --bench=matmul-128,matmul-128-bf16,attention-64x2x64-causal-bf16,numbers
+  --cases=parity-one-head,parity-one-head-smooth-f16,attention-bf16 --bench=matmul-128,matmul-128-bf16,attention-64x2x64-causal-bf16,numbers
 tar -xf pack.tar.gz
 cd heddle-gpu
 
@@ -30,7 +30,12 @@ check 0 --out=all --only=bench --match='matmul|attention'
 check 0 --out=all --only=bench --match=numbers --devices=vulkan
 check 0 --out=all --only=torch --torch-device=cpu
 grep -q "numbers,train_step on vulkan, kernels: .* PyTorch .* ratio" out.txt || fail "nothing is beside PyTorch: $(cat out.txt)"
-for device in cuda vulkan; do has conformance parity-one-head $device ok; done
+for device in cuda vulkan; do
+  has conformance parity-one-head $device ok
+  has conformance parity-one-head-smooth-f16 $device ok
+done
+grep -q -- "--entry accumulate_step --tolerance 0.01 " golden/parity-one-head-smooth-f16/*.calls ||
+  fail "gradients without ReLUs are not within 1e-2"
 has conformance attention-bf16 cuda ok
 has conformance attention-bf16 vulkan "no code"
 for tool in memcheck racecheck; do has sanitizer "$tool attention-bf16" cuda ok; done
@@ -64,7 +69,7 @@ wrong=golden/parity-one-head/$(grep -o -m 1 -- '--expect=logits=@[^ ]*' "$calls"
 size=$(stat -c %s "$wrong")
 printf '\x00\x00\x80\x42' | dd of="$wrong" bs=1 seek=$((size - 4)) conv=notrunc status=none # 64
 results=wrong
-check 1 --out=wrong --only=conformance --match=parity
+check 1 --out=wrong --only=conformance --match='parity-one-head$'
 for device in cuda vulkan; do has conformance parity-one-head $device FAIL; done
 grep -q "output 'logits'" out.txt || fail "the output is not named: $(cat out.txt)"
 echo "all as expected"

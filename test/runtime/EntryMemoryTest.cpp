@@ -105,6 +105,28 @@ TEST_P(EntryMemoryTest, inputsThatAreOverwrittenAreSentAgain) {
   expectAll(*session, "sum", 3);
 }
 
+TEST_P(EntryMemoryTest, inputsMayBeSentBeforeTheRun) {
+  for (bool inPlace : {false, true}) {
+    auto session = inPlace ? openInPlace() : openAdder();
+    ASSERT_TRUE(session);
+    HostTensor one = filled(1), two = filled(2), other = filled(100);
+    const Input inputs[] = {{"a", one}, {"b", two}}, others[] = {{"a", other}, {"b", other}};
+    EXPECT_FALSE(session->run("add", inputs, Send::Nothing).ok()) << "nothing was sent";
+    for (Send missing : {Send::All, Send::Overwritten, Send::Overwritten}) {
+      ASSERT_TRUE(session->send("add", inputs, missing).ok());
+      ASSERT_TRUE(session->run("add", others, Send::Nothing).ok());
+      expectAll(*session, "sum", 3);
+    }
+    ASSERT_TRUE(session->send("add", inputs, Send::Overwritten).ok());
+    ASSERT_TRUE(session->profile("add", others, Send::Nothing).ok());
+    expectAll(*session, "sum", 3);
+    EXPECT_FALSE(session->run("add", inputs, Send::Nothing).ok()) << "a run lies between";
+    ASSERT_TRUE(session->send("add", inputs).ok());
+    ASSERT_TRUE(session->run("chain", {{"a", one}}).ok());
+    EXPECT_FALSE(session->run("add", inputs, Send::Nothing).ok()) << "another entry's run lies between";
+  }
+}
+
 TEST_P(EntryMemoryTest, inputsOfAnotherEntryAreNotTakenForThese) {
   auto session = openAdder();
   ASSERT_TRUE(session);

@@ -40,8 +40,8 @@ constexpr TargetProfile makeCuda(StringLiteral name, StringLiteral summary, Stri
       // By datasheets and what is published of Hopper's L2; nothing of it was measured.
       .tensorRate = 1200,
       .sharedRate = 128,
-      .cacheRate = 48,
-      .cacheRateOfAll = 3200,
+      .cacheRate = 64,
+      .cacheRateOfAll = 5000,
       .attentionRows = 1,
       .attentionKeys = 8,
       .attentionWork = 4096,
@@ -61,11 +61,19 @@ constexpr TargetProfile makeCuda(StringLiteral name, StringLiteral summary, Stri
   };
 }
 
+constexpr TargetProfile makeHopper(StringLiteral name, StringLiteral summary, StringLiteral chip, int64_t processors,
+                                   int64_t shared) {
+  TargetProfile profile = makeCuda(name, summary, chip, processors, shared);
+  profile.warpgroup = 4; // wgmma
+  profile.warpgroupRate = 2000;
+  return profile;
+}
+
 constexpr TargetProfile kProfiles[] = {
     makeCuda("cuda:sm_80", "NVIDIA GPUs from A100 on, by CUDA", "sm_80", 108, 164 * 1024),
     makeCuda("cuda:sm_86", "NVIDIA GPUs with less shared memory, such as GeForce RTX from 30 on", "sm_86", 84,
              100 * 1024),
-    makeCuda("cuda:sm_90a", "NVIDIA Hopper GPUs, by CUDA", "sm_90a", 132, 228 * 1024),
+    makeHopper("cuda:sm_90a", "NVIDIA Hopper GPUs, by CUDA", "sm_90a", 132, 228 * 1024),
 };
 
 } // namespace

@@ -29,8 +29,9 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// Rows of 128 bytes then begin at multiples of 128.
-constexpr uint64_t kSharedAlignment = 128;
+/// Rows of 128 bytes then begin at multiples of 128; eight of them, which a warpgroup's operands are exchanged within,
+/// at multiples of 1024.
+constexpr uint64_t kSharedAlignment = 128, kOperandAlignment = 1024;
 
 /// Converts one kernel. It touches nothing but the kernel and its module, so that kernels are converted in parallel.
 class KernelLowering {
@@ -83,16 +84,21 @@ private:
   void placeSharedMemory(LLVM::LLVMFuncOp main) {
     OpBuilder builder(main);
     int64_t bytes = 0;
+    uint64_t alignment = kSharedAlignment;
+    main.walk([&](tile::SharedOp op) {
+      if (op.getPanels())
+        alignment = kOperandAlignment;
+    });
     main.walk([&](tile::SharedOp op) {
       op->setAttr(kSharedOffsetName, builder.getI32IntegerAttr(static_cast<int32_t>(bytes)));
-      bytes += llvm::alignTo(tile::getSharedBytes(op.getResult().getType()), kSharedAlignment);
+      bytes += llvm::alignTo(tile::getSharedBytes(op.getResult().getType()), alignment);
     });
     if (bytes == 0)
       return;
     module->setAttr(kSharedBytesName, builder.getI32IntegerAttr(static_cast<int32_t>(bytes)));
     auto array = LLVM::LLVMArrayType::get(builder.getI8Type(), 0);
     LLVM::GlobalOp::create(builder, main.getLoc(), array, /*isConstant=*/false, LLVM::Linkage::External,
-                           kSharedMemoryName, /*value=*/Attribute(), kSharedAlignment, kSharedMemory);
+                           kSharedMemoryName, /*value=*/Attribute(), alignment, kSharedMemory);
   }
 
   LogicalResult convert(LLVM::LLVMFuncOp main) {

@@ -105,6 +105,18 @@ struct LowerShared : OpConversionPattern<tile::SharedOp> {
   }
 };
 
+/// Where shared memory begins, as descriptors of operands say it: in 32 bits.
+struct LowerSharedAddress : OpConversionPattern<memref::ExtractAlignedPointerAsIndexOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(memref::ExtractAlignedPointerAsIndexOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(cast<MemRefType>(op.getSource().getType())))
+      return rewriter.notifyMatchFailure(op, "addresses of device memory have 64 bits");
+    rewriter.replaceOpWithNewOp<LLVM::PtrToIntOp>(op, rewriter.getI32Type(), adaptor.getSource());
+    return success();
+  }
+};
+
 struct LowerLdMatrix : OpConversionPattern<nvgpu::LdMatrixOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(nvgpu::LdMatrixOp op, OpAdaptor adaptor,
@@ -353,10 +365,9 @@ void heddle::populateKernelPatterns(const LLVMTypeConverter &converter, RewriteP
   // MLIR's own patterns for these loads and stores take memory for a descriptor.
   patterns.add<LowerLoad<memref::LoadOp>, LowerLoad<vector::LoadOp>, LowerStore<memref::StoreOp>,
                LowerStore<vector::StoreOp>>(converter, context, /*benefit=*/2);
-  patterns
-      .add<LowerId<gpu::BlockIdOp, NVVM::BlockIdXOp, NVVM::BlockIdYOp, NVVM::BlockIdZOp>,
-           LowerId<gpu::ThreadIdOp, NVVM::ThreadIdXOp, NVVM::ThreadIdYOp, NVVM::ThreadIdZOp>, LowerShuffle, LowerShared,
-           LowerLdMatrix, LowerAsyncCopy, LowerMmaSync, LowerBarrier, LowerExp2, LowerCast, LowerReturn>(converter,
-                                                                                                         context,
-                                                                                                         /*benefit=*/2);
+  patterns.add<LowerId<gpu::BlockIdOp, NVVM::BlockIdXOp, NVVM::BlockIdYOp, NVVM::BlockIdZOp>,
+               LowerId<gpu::ThreadIdOp, NVVM::ThreadIdXOp, NVVM::ThreadIdYOp, NVVM::ThreadIdZOp>, LowerShuffle,
+               LowerShared, LowerSharedAddress, LowerLdMatrix, LowerAsyncCopy, LowerMmaSync, LowerBarrier, LowerExp2,
+               LowerCast, LowerReturn>(converter, context,
+                                       /*benefit=*/2);
 }

@@ -2,6 +2,7 @@
 
 #sums = #tile.simt<lanes = [16, 4], strides = [4, 1], vector = 2>
 #right = #tile.simt<lanes = [8, 4], strides = [4, 1], vector = 2>
+#paired = #tile.simt<lanes = [16, 4], strides = [4, 1], vector = 2, paired = true>
 
 // Two subgroups: a lane has two of 32 rows, which make the instruction's 16 rows with those of the other lanes, and eight
 // columns in four runs. Four instructions' worth of depth from two ldmatrix of four pieces each.
@@ -33,6 +34,24 @@ tile.func @product(%c: memref<32x16xf32>) attributes {workgroup = 64 : i64, mapp
   %t = tile.broadcast %s : tensor<32x1xf32, #sums> -> tensor<32x16xf32, #sums>
   // CHECK-COUNT-4: vector.store {{.*}} : memref<32x16xf32>, vector<2xf32>
   tile.store %t, %c[%c0, %c0] : tensor<32x16xf32, #sums>, memref<32x16xf32>
+  tile.return
+}
+
+// Rows in pairs of pieces: lane l of subgroup w has rows 16 w + l / 4 and the eighth after it.
+// CHECK-LABEL: tile.func @pairs
+tile.func @pairs(%c: memref<32x8xf32>) attributes {workgroup = 64 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64, row_lanes = 32 : i64} {
+  %c0 = arith.constant 0 : index
+  // CHECK: %[[LANE:.*]] = gpu.thread_id x
+  // CHECK: %[[ROW:.*]] = arith.divui %[[LANE]], %c4
+  // CHECK: %[[PIECE:.*]] = arith.divui %[[ROW]], %c8
+  // CHECK: %[[APART:.*]] = arith.muli %[[PIECE]], %c8
+  // CHECK: %[[FIRST:.*]] = arith.addi %[[ROW]], %[[APART]]
+  // CHECK: %[[SECOND:.*]] = arith.addi %[[FIRST]], %c8
+  // CHECK: vector.load %{{.*}}[%[[FIRST]], %{{.*}}] : memref<32x8xf32>
+  // CHECK: vector.load %{{.*}}[%[[SECOND]], %{{.*}}] : memref<32x8xf32>
+  %x = tile.load %c[%c0, %c0] : memref<32x8xf32> -> tensor<32x8xf32, #paired>
+  %y = math.exp %x : tensor<32x8xf32, #paired>
+  tile.store %y, %c[%c0, %c0] : tensor<32x8xf32, #paired>, memref<32x8xf32>
   tile.return
 }
 
@@ -75,9 +94,9 @@ tile.func @copy(%a: memref<?x16xbf16>, %n: index) attributes {workgroup = 64 : i
   %c0 = arith.constant 0 : index
   %c16 = arith.constant 16 : index
   %ring = tile.shared : memref<64x16xbf16, #gpu.address_space<workgroup>>
+  // CHECK: arith.xori
   // CHECK: %[[INSIDE:.*]] = arith.cmpi slt, %[[ROW:.*]], %{{.*}} : index
   // CHECK: %[[COUNT:.*]] = arith.select %[[INSIDE]], %c8, %c0
-  // CHECK: arith.xori
   // CHECK: nvgpu.device_async_copy %{{.*}}[%[[ROW]], %{{.*}}], %{{.*}}[%{{.*}}, %{{.*}}], 8, %[[COUNT]] {bypassL1}
   // CHECK-NOT: nvgpu.device_async_copy
   tile.copy %a[%c16, %c0] rows(%n) to %ring[%c0] count 32 : memref<?x16xbf16> to memref<64x16xbf16, #gpu.address_space<workgroup>>

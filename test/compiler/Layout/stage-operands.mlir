@@ -1,4 +1,5 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-stage-operands{stages=3}))' --split-input-file | FileCheck %s
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-stage-operands{stages=4 warpgroup=4}))' --split-input-file | FileCheck %s --check-prefix=WARPGROUP
 
 // Two tiles are on their way when the loop starts. Each turn waits for the oldest and reads from the ring; then it copies
 // the next but one over the tile of the turn before.
@@ -115,6 +116,107 @@ tile.func @members(%a: memref<?x96xbf16>, %b: memref<256x32xbf16>, %c: memref<64
     %x = tile.load %a[%n, %c0] {any_padding, members = 3, apart = 32} : memref<?x96xbf16> -> tensor<64x32xbf16>
     %y = tile.load %b[%k, %c0] {any_padding} : memref<256x32xbf16> -> tensor<64x32xbf16>
     %d = tile.dot %x, %y, %acc {transpose_rhs} : tensor<64x32xbf16>, tensor<64x32xbf16> -> tensor<64x64xf32>
+    scf.yield %d : tensor<64x64xf32>
+  }
+  tile.store %sum, %c[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32>
+  tile.return
+}
+
+// -----
+
+// A warpgroup's product runs beside that of the next turn: copies begin two turns ahead, over the tile of the turn before the last. The
+// loop runs once at least, so that its sums come from no other instruction; past the end operands are zero.
+// WARPGROUP-LABEL: tile.func @warpgroup
+// WARPGROUP: %[[LEFT:.*]] = tile.shared panels : memref<256x64xbf16
+// WARPGROUP: %[[RIGHT:.*]] = tile.shared panels : memref<256x128xbf16
+// WARPGROUP: %[[END:.*]] = arith.maxsi %[[N:.*]], %{{.*}}
+// WARPGROUP: %[[TURNS:.*]] = arith.divui
+// WARPGROUP: %[[MORE:.*]] = arith.maxsi %[[TURNS]], %c1
+// WARPGROUP: arith.cmpi slt, %{{.*}}, %[[END]]
+// WARPGROUP-COUNT-2: tile.commit
+// WARPGROUP: %[[SUM:.*]]:3 = scf.for %{{.*}} = %{{.*}} to %[[MORE]] step %{{.*}} iter_args(%[[STATE:.*]] = %{{.*}}, %[[CURRENT:.*]] = %{{.*}}, %[[AHEAD:.*]] = %{{.*}})
+// WARPGROUP: tile.wait 1
+// WARPGROUP: %[[NEXT:.*]] = tile.warpgroup_dot %[[STATE]], %[[LEFT]][%{{.*}}], %[[RIGHT]][%{{.*}}] depth 64 : memref
+// WARPGROUP: scf.if
+// WARPGROUP: arith.muli %[[AHEAD]]
+// WARPGROUP: tile.copy {{.*}} columns(%[[N]]) to %[[LEFT]]
+// WARPGROUP: tile.copy {{.*}} rows(%[[N]]) to %[[RIGHT]]
+// WARPGROUP: tile.commit
+// WARPGROUP-NEXT: tile.warpgroup_wait 1
+// WARPGROUP: scf.yield %[[NEXT]]
+// WARPGROUP: %[[DONE:.*]] = tile.warpgroup_wait 0, %[[SUM]]#0
+// WARPGROUP: tile.store %[[DONE]]
+tile.func @warpgroup(%a: memref<64x256xbf16>, %b: memref<?x128xbf16>, %c: memref<64x128xf32>, %n: index)
+    attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+  %zero = arith.constant dense<0.0> : tensor<64x128xf32>
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %sum = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero) -> tensor<64x128xf32> {
+    %x = tile.load %a[%c0, %k] columns(%n) : memref<64x256xbf16> -> tensor<64x64xbf16>
+    %y = tile.load %b[%k, %c0] rows(%n) {transposed} : memref<?x128xbf16> -> tensor<128x64xbf16>
+    %d = tile.dot %x, %y, %acc {transpose_rhs} : tensor<64x64xbf16>, tensor<128x64xbf16> -> tensor<64x128xf32>
+    scf.yield %d : tensor<64x128xf32>
+  }
+  tile.store %sum, %c[%c0, %c0] : tensor<64x128xf32>, memref<64x128xf32>
+  tile.return
+}
+
+// -----
+
+// Of a right operand with rows of 32 elements, of a sum that is changed between products, and of fewer subgroups than a warpgroup has,
+// each subgroup makes its product.
+// WARPGROUP-LABEL: tile.func @narrow
+// WARPGROUP-NOT: tile.warpgroup_dot
+// WARPGROUP: tile.dot
+tile.func @narrow(%a: memref<64x256xbf16>, %b: memref<256x32xbf16>, %c: memref<64x32xf32>)
+    attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+  %zero = arith.constant dense<0.0> : tensor<64x32xf32>
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c256 = arith.constant 256 : index
+  %sum = scf.for %k = %c0 to %c256 step %c64 iter_args(%acc = %zero) -> tensor<64x32xf32> {
+    %x = tile.load %a[%c0, %k] : memref<64x256xbf16> -> tensor<64x64xbf16>
+    %y = tile.load %b[%k, %c0] {transposed} : memref<256x32xbf16> -> tensor<32x64xbf16>
+    %d = tile.dot %x, %y, %acc {transpose_rhs} : tensor<64x64xbf16>, tensor<32x64xbf16> -> tensor<64x32xf32>
+    scf.yield %d : tensor<64x32xf32>
+  }
+  tile.store %sum, %c[%c0, %c0] : tensor<64x32xf32>, memref<64x32xf32>
+  tile.return
+}
+
+// WARPGROUP-LABEL: tile.func @changed
+// WARPGROUP-NOT: tile.warpgroup_dot
+// WARPGROUP: tile.return
+tile.func @changed(%a: memref<64x256xbf16>, %b: memref<64x256xbf16>, %c: memref<64x64xf32>)
+    attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c256 = arith.constant 256 : index
+  %sum = scf.for %k = %c0 to %c256 step %c64 iter_args(%acc = %zero) -> tensor<64x64xf32> {
+    %x = tile.load %a[%c0, %k] : memref<64x256xbf16> -> tensor<64x64xbf16>
+    %y = tile.load %b[%c0, %k] : memref<64x256xbf16> -> tensor<64x64xbf16>
+    %d = tile.dot %x, %y, %acc {transpose_rhs} : tensor<64x64xbf16>, tensor<64x64xbf16> -> tensor<64x64xf32>
+    %e = arith.negf %d : tensor<64x64xf32>
+    scf.yield %e : tensor<64x64xf32>
+  }
+  tile.store %sum, %c[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32>
+  tile.return
+}
+
+// WARPGROUP-LABEL: tile.func @few
+// WARPGROUP-NOT: tile.warpgroup_dot
+// WARPGROUP: tile.return
+tile.func @few(%a: memref<64x256xbf16>, %b: memref<64x256xbf16>, %c: memref<64x64xf32>)
+    attributes {workgroup = 64 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c256 = arith.constant 256 : index
+  %sum = scf.for %k = %c0 to %c256 step %c64 iter_args(%acc = %zero) -> tensor<64x64xf32> {
+    %x = tile.load %a[%c0, %k] : memref<64x256xbf16> -> tensor<64x64xbf16>
+    %y = tile.load %b[%c0, %k] : memref<64x256xbf16> -> tensor<64x64xbf16>
+    %d = tile.dot %x, %y, %acc {transpose_rhs} : tensor<64x64xbf16>, tensor<64x64xbf16> -> tensor<64x64xf32>
     scf.yield %d : tensor<64x64xf32>
   }
   tile.store %sum, %c[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32>

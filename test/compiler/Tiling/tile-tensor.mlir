@@ -1,5 +1,5 @@
 // Tiles of products on tensor cores: large where there are enough of them, so that operands are read less often; what
-// follows a product is computed in parts of 32 columns, which leaves a lane room for its operands.
+// follows a product is computed in parts of its columns, which leaves a lane room for its operands.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-set-precision{precision=bf16},heddle-fuse-kernels),heddle-tile{target=cuda:sm_90a})' | FileCheck %s
 
 !x = tensor<?x1024xf32, #heddle.dims<"tokens">>
@@ -8,7 +8,7 @@ heddle.size @tokens max 16384
 heddle.size @short max 128
 
 // CHECK-LABEL: func.func @many
-// CHECK: tile.launch @matmul{{.*}} grid [#tile.grid<"tokens", 256, 8>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>]
+// CHECK: tile.launch @matmul{{.*}} grid [#tile.grid<"tokens", 128, 4>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>]
 func.func @many(%x: !x, %w: tensor<1024x1024xf32>, %r: !x) -> !x {
   %p = heddle.matmul %x, %w : !x, tensor<1024x1024xf32> -> !x
   %s = arith.addf %p, %r : !x
@@ -34,22 +34,22 @@ func.func @few(%x: !few, %w: tensor<1024x1024xf32>) -> !few {
 // CHECK-SAME: %[[R:[a-z0-9]*]]: memref<?x1024xf32>, %[[S:[a-z0-9]*]]: memref<?x1024xf32>, %{{.*}}: index) attributes {mapping = #tile.mapping<tensor>, vector = 4 : i64, workgroup = 256 : i64}
 // Workgroups that run at once make a compact part of the result: strips of eight tiles, the last of which may have fewer.
 // CHECK: %[[NUMBER:.*]] = gpu.block_id x
-// CHECK: %[[STRIP:.*]] = arith.divui %[[NUMBER]], %c64
+// CHECK: %[[STRIP:.*]] = arith.divui %[[NUMBER]], %c32
 // CHECK: %[[FIRST:.*]] = arith.muli %[[STRIP]], %c8
 // CHECK: %[[LEFT:.*]] = arith.subi %{{.*}}, %[[FIRST]]
 // CHECK: %[[WIDTH:.*]] = arith.minsi %[[LEFT]], %c8
-// CHECK: %[[INSIDE:.*]] = arith.remui %[[NUMBER]], %c64
+// CHECK: %[[INSIDE:.*]] = arith.remui %[[NUMBER]], %c32
 // CHECK-DAG: arith.remui %[[INSIDE]], %[[WIDTH]]
 // CHECK-DAG: arith.divui %[[INSIDE]], %[[WIDTH]]
 // CHECK: %[[P:.*]] = scf.for
-// CHECK: tile.dot {{.*}} : tensor<256x64xbf16>, tensor<128x64xbf16> -> tensor<256x128xf32>
-// CHECK: %[[P0:.*]] = tile.columns %[[P]] from 0 : tensor<256x128xf32> -> tensor<256x32xf32>
+// CHECK: tile.dot {{.*}} : tensor<128x64xbf16>, tensor<256x64xbf16> -> tensor<128x256xf32>
+// CHECK: %[[P0:.*]] = tile.columns %[[P]] from 0 : tensor<128x256xf32> -> tensor<128x64xf32>
 // CHECK: %[[R0:.*]] = tile.load %[[R]]
 // CHECK: %[[S0:.*]] = arith.addf %[[P0]], %[[R0]]
 // CHECK: tile.store %[[S0]], %[[S]]
-// CHECK: tile.columns %[[P]] from 32
 // CHECK: tile.columns %[[P]] from 64
-// CHECK: tile.columns %[[P]] from 96
+// CHECK: tile.columns %[[P]] from 128
+// CHECK: tile.columns %[[P]] from 192
 // CHECK: tile.store
 // CHECK-NOT: tile.columns
 // CHECK: tile.return

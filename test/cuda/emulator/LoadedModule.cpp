@@ -75,6 +75,9 @@ LoadedModule::LoadedModule(const std::string &text, unsigned deviceTarget) : tex
   layout.races = setting("HEDDLE_EMULATOR_RACECHECK", false);
   layout.initialised = setting("HEDDLE_EMULATOR_INITCHECK", true);
   layout.placeShared();
+  for (const Function &function : ptx.functions)
+    for (const Instruction &instruction : function.body)
+      layout.wgmma |= instruction.opcode[0] == "wgmma";
   placeGlobals();
   try {
     static const bool once = [] {

@@ -52,6 +52,7 @@ public:
   // The device address and size of a variable; false if there is none of that name.
   bool findGlobal(const std::string &name, uint64_t &address, uint64_t &size) const;
   bool races() const { return layout.races; }
+  bool hasWgmma() const { return layout.wgmma; }
   bool checksInitialised() const { return layout.initialised; }
 
 private:

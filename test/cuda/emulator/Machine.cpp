@@ -100,6 +100,7 @@ bool Block::run(uint32_t x, uint32_t y, uint32_t z) {
     thread.fiber = nullptr;
     thread.copies.clear();
     thread.groups.clear();
+    thread.proxyFences = thread.publishedFences = 0;
   }
   for (uint32_t i = 0; i < warps.size(); ++i) {
     uint32_t lanes = std::min(32u, threadCount - i * 32);
@@ -110,6 +111,8 @@ bool Block::run(uint32_t x, uint32_t y, uint32_t z) {
   std::memset(sharedShadow, kLive, launch->sharedBytes);
   if (launch->races)
     races.begin(threadCount, launch->sharedBytes);
+  if (launch->wgmma)
+    beginWarpgroups();
   ready.clear();
   started = ended = 0;
   startFirst = false;
@@ -164,6 +167,8 @@ void Block::endThread(Thread *thread) {
   ++ended;
   Warp &warp = *thread->warp;
   warp.alive &= ~(1u << thread->lane);
+  if (launch->wgmma && !warp.alive)
+    endWarp(thread);
   // Those who waited for this lane in vain may go on.
   for (uint32_t rest = warp.alive; rest; rest &= rest - 1) {
     Thread *other = warp.lanes[__builtin_ctz(rest)];
@@ -315,6 +320,10 @@ bool Block::tryCollective(Warp &warp, uint32_t mask, const Site *site, Thread *l
       if (lane)
         races.leave(lane->index, joined);
   }
+  if (site->op == Collective::Sync)
+    for (Thread *lane : lanes)
+      if (lane)
+        lane->publishedFences = lane->proxyFences;
   computeCollective(*this, *site, lanes, needed);
   for (Thread *lane : lanes) {
     if (!lane)
@@ -378,6 +387,7 @@ uint32_t Block::barrier(Thread *thread, const Site *site, uint32_t id, uint32_t 
   barrier.expected = count;
   barrier.arrived += 1;
   barrier.popcount += value;
+  thread->publishedFences = thread->proxyFences;
   if (launch->races)
     races.arrive(thread->index, barrier.joined);
   if (kind != BarrierKind::Arrive)
@@ -425,6 +435,8 @@ uint8_t *Block::sharedAccess(Thread *thread, const Site *site, uint64_t offset, 
     std::memset(sharedShadow + offset, kReadable, size);
   if (launch->races)
     raceCheck(thread, site, static_cast<uint32_t>(offset), size, access);
+  if (launch->wgmma && access != Access::Read)
+    noteWrite(thread, site, static_cast<uint32_t>(offset), size);
   return shared + offset;
 }
 
@@ -487,6 +499,8 @@ void Block::startCopy(Thread *thread, const Site *site, uint64_t to, uint64_t fr
   // The bytes may arrive at any time until the wait: the write must be in order now, and once more then.
   if (launch->races)
     raceCheck(thread, site, static_cast<uint32_t>(to), bytes, Access::Write);
+  if (launch->wgmma)
+    checkNotRead(thread, site, static_cast<uint32_t>(to), bytes);
   thread->copies.push_back({static_cast<uint32_t>(to), from, bytes, sourceBytes, site});
 }
 
@@ -512,6 +526,8 @@ void Block::finishCopies(Thread *thread, size_t groupsLeft) {
     std::memset(sharedShadow + copy.to, kReadable, copy.bytes);
     if (launch->races)
       raceCheck(thread, copy.site, copy.to, copy.bytes, Access::Write);
+    if (launch->wgmma)
+      noteWrite(thread, copy.site, copy.to, copy.bytes);
   }
   thread->copies.erase(thread->copies.begin(), thread->copies.begin() + static_cast<ptrdiff_t>(done));
 }

@@ -39,6 +39,10 @@ enum class Collective : uint8_t {
   StoreMatrix,
   MoveMatrix,
   Multiply,
+  WarpgroupFence,
+  WarpgroupCommit,
+  WarpgroupWait,
+  WarpgroupMultiply,
 };
 
 enum class MmaType : uint8_t { F16, BF16, TF32 };
@@ -57,11 +61,20 @@ struct Site {
   uint8_t count = 1;     // 8x8 matrices
   uint8_t depth = 0;     // k of mma
   MmaType type = MmaType::F16;
+  // Of wgmma.
+  uint16_t columns = 0; // n
+  uint32_t groupsLeft = 0;
+  bool registersOfA = false; // else a descriptor
+  bool transposedA = false, transposedB = false;
+  bool negated = false; // the products
 };
 
 enum class Access : uint32_t { Read, Write, Atomic };
 
 enum class Wait : uint8_t { None, Warp, Barrier, ActiveMask };
+
+// In wgmma's slots lie A's registers or descriptor, B's descriptor, scale-d, and the sums.
+constexpr unsigned kSlotOfA = 0, kSlotOfB = 4, kSlotOfScale = 6, kSlotOfSums = 8, kSlots = kSlotOfSums + 128;
 
 // One thread of PTX. Generated code reads the first fields by their offsets.
 struct Thread {
@@ -77,8 +90,8 @@ struct Thread {
   uint64_t localBase; // the host's addresses of what .local declares: [localBase, localTop)
   uint64_t localTop;
   uint64_t localEnd;
-  uint32_t slots[16]; // operands of a collective, then its results
-  uint32_t mask;      // and the lanes that take part
+  uint32_t slots[kSlots]; // operands of a collective, then its results
+  uint32_t mask;          // and the lanes that take part
 
   Block *block;
   Warp *warp;
@@ -97,11 +110,23 @@ struct Thread {
   };
   std::vector<Copy> copies;  // cp.async in order, not yet done
   std::deque<size_t> groups; // how many of the oldest copies each committed group has
+
+  // How many fence.proxy.async it has passed, and how many of them before the last barrier that it came to.
+  uint32_t proxyFences, publishedFences;
 };
 
 struct Warp {
   uint32_t alive = 0; // lanes that have not ended
   Thread *lanes[32] = {};
+
+  // A wgmma that may still read shared memory: the addresses of its 16-byte pieces.
+  struct Reads {
+    const Site *site;
+    std::vector<uint32_t> addresses;
+  };
+  std::vector<Reads> reads;  // in order, not yet waited for
+  std::deque<size_t> groups; // how many of the oldest each committed group has
+  bool fenced = false;       // has passed a wgmma.fence
 };
 
 struct Launch {
@@ -112,6 +137,7 @@ struct Launch {
   uint32_t grid[3], block[3];
   uint32_t sharedBytes, dynamicBytes;
   bool races;       // look for unordered accesses to shared memory
+  bool wgmma;       // the module has it: whoever writes shared memory is noted
   bool initialised; // a read of what nothing has written is a fault
   bool declared;    // so is an access that the program did not announce
 };
@@ -180,6 +206,9 @@ public:
   void startCopy(Thread *thread, const Site *site, uint64_t to, uint64_t from, uint32_t bytes, uint32_t sourceBytes);
   // Until no more than `groupsLeft` of the committed groups are under way.
   void finishCopies(Thread *thread, size_t groupsLeft);
+  // In Warpgroup.cpp: what wgmma computes and checks.
+  void warpgroup(const Site &site, Thread *const lanes[32]);
+  void noteWrite(Thread *thread, const Site *site, uint32_t offset, uint32_t size);
   // Lets the others of the block go on first.
   void yield(Thread *thread);
 
@@ -194,6 +223,35 @@ private:
     std::vector<uint32_t> joined; // clocks
     const Site *warpSites[32] = {};
   };
+
+  // What the four warps of a warpgroup must all do, in one order.
+  struct Warpgroup {
+    struct Step {
+      const Site *site;
+      uint64_t a, b; // descriptors
+      uint32_t scale;
+      bool operator==(const Step &) const = default;
+    };
+    std::deque<Step> steps;            // from the first that not all have taken
+    uint64_t first = 0, taken[4] = {}; // numbers of steps
+  };
+  // Who wrote a byte last with an ordinary instruction, by its index plus one, and after how many of its fences.
+  struct Writer {
+    uint32_t thread, fences;
+  };
+  // Who reads 16 bytes by wgmma: how many that are not yet waited for, and the last of them.
+  struct Readers {
+    uint32_t count;
+    const Site *site;
+  };
+  void beginWarpgroups();
+  void takeStep(const Site &site, Thread *const lanes[32]);
+  void multiplyWarpgroup(const Site &site, Thread *const lanes[32]);
+  void checkNotRead(Thread *thread, const Site *site, uint32_t offset, uint32_t size);
+  void checkFenced(Thread *thread, const Site *site, uint32_t offset, uint32_t size);
+  void retireReads(Warp &warp, size_t groupsLeft);
+  // The last lane of a warp has ended.
+  void endWarp(Thread *thread);
 
   static void fiberMain(void *self);
   void fiberLoop();
@@ -222,6 +280,9 @@ private:
   uint8_t *sharedShadow = nullptr;
   uint8_t *local = nullptr;
   Races races;
+  std::vector<Warpgroup> warpgroups;
+  std::vector<Writer> writers;  // of each byte of shared memory
+  std::vector<Readers> readers; // of each 16
 };
 
 // Computes a collective for the lanes that take part (null elsewhere); in Warp.cpp.

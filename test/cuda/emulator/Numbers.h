@@ -1,6 +1,8 @@
-// The 16-bit formats and tf32, in integers: round to nearest, ties to even, unless a name says otherwise.
+// The 16-bit formats and tf32, in integers: round to nearest, ties to even, unless a name says otherwise; and how
+// tensor cores add.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -51,6 +53,27 @@ inline float fromHalf(uint16_t bits) {
 
 // What a tensor core reads of an f32 register that should hold tf32: the low bits do not count.
 inline float fromTensorFloat(uint32_t bits) { return std::bit_cast<float>(bits & 0xffffe000); }
+
+// The sum of some products and what was there, as tensor cores add: all are brought to the exponent of the largest,
+// which keeps 25 bits; bits below are cut off, and those of the sum that an f32 has no place for.
+inline float addTruncated(float start, const double *products, unsigned count) {
+  double largest = std::fabs(double(start)), plain = start;
+  for (unsigned k = 0; k < count; ++k) {
+    largest = std::max(largest, std::fabs(products[k]));
+    plain += products[k];
+  }
+  if (largest == 0 || !std::isfinite(plain))
+    return static_cast<float>(plain);
+  auto exponent = std::bit_cast<uint64_t>(largest) >> 52;                         // biased
+  auto scale = std::bit_cast<double>((uint64_t(2 * 1023 + 24) - exponent) << 52); // 2^(24 - exponent)
+  auto whole = static_cast<int64_t>(double(start) * scale);
+  for (unsigned k = 0; k < count; ++k)
+    whole += static_cast<int64_t>(products[k] * scale);
+  double sum = static_cast<double>(whole) / scale;
+  auto rounded = static_cast<float>(sum);
+  return std::isfinite(rounded) && std::fabs(double(rounded)) > std::fabs(sum) ? std::nextafter(rounded, 0.0f)
+                                                                               : rounded;
+}
 
 // All values of f16, for code that converts many.
 const float *halfTable();

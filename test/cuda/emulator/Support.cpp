@@ -53,6 +53,12 @@ void race(Thread *thread, const Site *site, uint32_t offset, uint32_t size, uint
   thread->block->raceCheck(thread, site, offset, size, static_cast<Access>(access));
 }
 
+void noteWrite(Thread *thread, const Site *site, uint32_t offset, uint32_t size) {
+  thread->block->noteWrite(thread, site, offset, size);
+}
+
+void fenceProxy(Thread *thread) { ++thread->proxyFences; }
+
 void localOverflow(Thread *thread, const Site *site) {
   thread->block->fail(thread, site, kErrorLaunchOutOfResources, "the thread's local memory is used up");
 }
@@ -233,6 +239,8 @@ const std::map<std::string, void *> &supportFunctions() {
       {"heddle_generic", pointer(generic)},
       {"heddle_is_space", pointer(isSpace)},
       {"heddle_race", pointer(race)},
+      {"heddle_note_write", pointer(noteWrite)},
+      {"heddle_fence_proxy", pointer(fenceProxy)},
       {"heddle_local_overflow", pointer(localOverflow)},
       {"heddle_copy", pointer(copy)},
       {"heddle_copy_commit", pointer(copyCommit)},

@@ -24,6 +24,7 @@ struct ModuleLayout {
   std::map<std::string, uint32_t> shared;  // offsets of shared variables that device functions use: in every kernel
   uint32_t sharedBytes = 0;                // and their extent
   bool races = false;                      // calls of the race check are emitted
+  bool wgmma = false;                      // the module has it: writes of shared memory are noted for it
   bool initialised = true;                 // reads of memory that nothing wrote are faults
   std::deque<Site> sites;
 
@@ -65,6 +66,7 @@ private:
   static void addConversions(std::map<std::string, Entry> &table);
   static void addMemory(std::map<std::string, Entry> &table);
   static void addCollectives(std::map<std::string, Entry> &table);
+  static void addWarpgroups(std::map<std::string, Entry> &table);
 
   // Translate.cpp: names, operands, control.
   [[noreturn]] void fail(const std::string &message) const;
@@ -177,6 +179,10 @@ private:
   void storeMatrix();
   void moveMatrix();
   void mma();
+
+  // TranslateWarpgroup.cpp
+  void wgmma();
+  void multiplyWarpgroup();
 
   ModuleLayout &layout;
   const Function &function;

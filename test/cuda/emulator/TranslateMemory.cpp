@@ -132,6 +132,9 @@ Translator::Value *Translator::access(Space space, Value *address, unsigned byte
   if (layout.races)
     call("heddle_race", builder.getVoidTy(),
          {thread, site, builder.CreateTrunc(address, builder.getInt32Ty()), size, access});
+  if (layout.wgmma && kind != Access::Read)
+    call("heddle_note_write", builder.getVoidTy(),
+         {thread, site, builder.CreateTrunc(address, builder.getInt32Ty()), size});
   return builder.CreateGEP(i8, threadField(offsetof(Thread, shared), pointer), address);
 }
 
@@ -292,7 +295,12 @@ void Translator::copyAsync() {
   }
 }
 
-void Translator::fence() { builder.CreateFence(AtomicOrdering::SequentiallyConsistent); }
+void Translator::fence() {
+  builder.CreateFence(AtomicOrdering::SequentiallyConsistent);
+  // Without a state space it is of all.
+  if (layout.wgmma && at->has("proxy") && at->has("async") && !at->has("global"))
+    call("heddle_fence_proxy", builder.getVoidTy(), {thread});
+}
 
 void Translator::yieldThread() { call("heddle_yield", builder.getVoidTy(), {thread}); }
 

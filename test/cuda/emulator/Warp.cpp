@@ -193,27 +193,6 @@ void moveMatrix(Lanes lanes) {
     lanes[lane]->slots[0] = elements[lane / 4][lane % 4 * 2] | uint32_t(elements[lane / 4][lane % 4 * 2 + 1]) << 16;
 }
 
-// The sum of some products and what was there, as tensor cores add: all are brought to the exponent of the largest,
-// which keeps 25 bits; bits below are cut off, and those of the sum that an f32 has no place for.
-float addTruncated(float start, const double *products, unsigned count) {
-  double largest = std::fabs(double(start)), plain = start;
-  for (unsigned k = 0; k < count; ++k) {
-    largest = std::max(largest, std::fabs(products[k]));
-    plain += products[k];
-  }
-  if (largest == 0 || !std::isfinite(plain))
-    return static_cast<float>(plain);
-  auto exponent = std::bit_cast<uint64_t>(largest) >> 52;                         // biased
-  auto scale = std::bit_cast<double>((uint64_t(2 * 1023 + 24) - exponent) << 52); // 2^(24 - exponent)
-  auto whole = static_cast<int64_t>(double(start) * scale);
-  for (unsigned k = 0; k < count; ++k)
-    whole += static_cast<int64_t>(products[k] * scale);
-  double sum = static_cast<double>(whole) / scale;
-  auto rounded = static_cast<float>(sum);
-  return std::isfinite(rounded) && std::fabs(double(rounded)) > std::fabs(sum) ? std::nextafter(rounded, 0.0f)
-                                                                               : rounded;
-}
-
 // D = A B + C: 16 rows, 8 columns, `depth` deep. Register r of A, element e of it (with p elements to a register):
 //   row    lane / 4 + 8 (r % 2),  column p (lane % 4) + 4p (r / 2) + e
 // of B: row  p (lane % 4) + 4p r + e,  column lane / 4
@@ -306,6 +285,11 @@ void computeCollective(Block &block, const Site &site, Thread *const lanes[32], 
     return moveMatrix(lanes);
   case Collective::Multiply:
     return multiply(site, lanes);
+  case Collective::WarpgroupFence:
+  case Collective::WarpgroupCommit:
+  case Collective::WarpgroupWait:
+  case Collective::WarpgroupMultiply:
+    return block.warpgroup(site, lanes);
   }
 }
 

@@ -387,3 +387,81 @@ tile.func @kernel(%a: memref<?x64xf32>, %c: index) attributes {workgroup = 8 : i
   %0 = tile.load %a[%c, %c] {transposed, members = 3, apart = 16} : memref<?x64xf32> -> tensor<16x8xf32>
   tile.return
 }
+
+// -----
+
+// expected-error @+1 {{pairs pieces of 8 rows, got 4 lanes along rows}}
+#layout = #tile.simt<lanes = [4, 2], strides = [2, 1], vector = 1, paired = true>
+
+// -----
+
+// expected-error @+1 {{32 rows cannot be distributed over 32 lanes in pairs}}
+func.func private @tile(tensor<32x8xf32, #tile.simt<lanes = [32, 4], strides = [4, 1], vector = 2, paired = true>>)
+
+// -----
+
+tile.func @kernel(%c: index) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+  // expected-error @+1 {{has panels of elements of 16 bits in rows of a multiple of 64, got}}
+  %a = tile.shared panels : memref<64x32xbf16, #gpu.address_space<workgroup>>
+  tile.return
+}
+
+// -----
+
+tile.func @kernel(%c: index) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+  // expected-error @+1 {{has panels of elements of 16 bits in rows of a multiple of 64, got}}
+  %a = tile.shared panels : memref<64x64xf32, #gpu.address_space<workgroup>>
+  tile.return
+}
+
+// -----
+
+tile.func @kernel(%c: index) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %a = tile.shared panels : memref<96x64xbf16, #gpu.address_space<workgroup>>
+  // expected-error @+1 {{expects left operands of 64x64, got}}
+  %0 = tile.warpgroup_dot %zero, %a[%c], %a[%c] depth 64 {transpose_rhs} : memref<96x64xbf16, #gpu.address_space<workgroup>>, memref<96x64xbf16, #gpu.address_space<workgroup>> -> tensor<64x64xf32>
+  tile.return
+}
+
+// -----
+
+tile.func @kernel(%c: index) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %a = tile.shared panels : memref<64x64xbf16, #gpu.address_space<workgroup>>
+  %b = tile.shared panels : memref<64x128xbf16, #gpu.address_space<workgroup>>
+  // expected-error @+1 {{expects right operands of 64x64, got}}
+  %0 = tile.warpgroup_dot %zero, %a[%c], %b[%c] depth 64 : memref<64x64xbf16, #gpu.address_space<workgroup>>, memref<64x128xbf16, #gpu.address_space<workgroup>> -> tensor<64x64xf32>
+  tile.return
+}
+
+// -----
+
+tile.func @kernel(%c: index) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %a = tile.shared panels : memref<64x64xbf16, #gpu.address_space<workgroup>>
+  %b = tile.shared : memref<64x64xbf16, #gpu.address_space<workgroup>>
+  // expected-error @+1 {{expects its right operand in shared memory with panels}}
+  %0 = tile.warpgroup_dot %zero, %a[%c], %b[%c] depth 64 : memref<64x64xbf16, #gpu.address_space<workgroup>>, memref<64x64xbf16, #gpu.address_space<workgroup>> -> tensor<64x64xf32>
+  tile.return
+}
+
+// -----
+
+tile.func @kernel(%c: index) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %a = tile.shared panels : memref<64x64xbf16, #gpu.address_space<workgroup>>
+  %b = tile.shared panels : memref<64x64xf16, #gpu.address_space<workgroup>>
+  // expected-error @+1 {{multiplies elements of a single type}}
+  %0 = tile.warpgroup_dot %zero, %a[%c], %b[%c] depth 64 : memref<64x64xbf16, #gpu.address_space<workgroup>>, memref<64x64xf16, #gpu.address_space<workgroup>> -> tensor<64x64xf32>
+  tile.return
+}
+
+// -----
+
+tile.func @kernel(%c: index) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  // expected-error @+1 {{has the sum that it is given as its result}}
+  %0 = tile.warpgroup_wait 0, %zero : tensor<64x64xf32> -> tensor<64x32xf32>
+  tile.return
+}

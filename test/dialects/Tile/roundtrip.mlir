@@ -104,3 +104,23 @@ tile.func @staged(%a: memref<?x64xbf16>, %n: index) attributes {workgroup = 128 
   %y = tile.dot %x, %x, %zero {transpose_rhs} : tensor<16x64xbf16>, tensor<16x64xbf16> -> tensor<16x16xf32>
   tile.return
 }
+
+// CHECK-LABEL: tile.func @warpgroups
+tile.func @warpgroups(%row: index)
+    attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+  // CHECK: %[[A:.*]] = tile.shared panels : memref<128x64xbf16, #gpu.address_space<workgroup>>
+  %a = tile.shared panels : memref<128x64xbf16, #gpu.address_space<workgroup>>
+  // CHECK: %[[B:.*]] = tile.shared panels : memref<256x64xbf16, #gpu.address_space<workgroup>>
+  %b = tile.shared panels : memref<256x64xbf16, #gpu.address_space<workgroup>>
+  %zero = arith.constant dense<0.0> : tensor<64x128xf32>
+  // CHECK: arith.constant dense<0.000000e+00> : tensor<64x128xf32, #tile.simt<lanes = [32, 4], strides = [4, 1], vector = 2, paired = true>>
+  %pairs = arith.constant dense<0.0> : tensor<64x128xf32, #tile.simt<lanes = [32, 4], strides = [4, 1], vector = 2, paired = true>>
+  // CHECK: %[[P:.*]] = tile.warpgroup_dot %{{.*}}, %[[A]][%{{.*}}], %[[B]][%{{.*}}] depth 64 {transpose_rhs} : memref<128x64xbf16, {{.*}}>, memref<256x64xbf16, {{.*}}> -> tensor<64x128xf32>
+  %p = tile.warpgroup_dot %zero, %a[%row], %b[%row] depth 64 {transpose_rhs}
+      : memref<128x64xbf16, #gpu.address_space<workgroup>>, memref<256x64xbf16, #gpu.address_space<workgroup>> -> tensor<64x128xf32>
+  // CHECK: tile.warpgroup_wait 1
+  tile.warpgroup_wait 1
+  // CHECK: tile.warpgroup_wait 0, %[[P]] : tensor<64x128xf32> -> tensor<64x128xf32>
+  %q = tile.warpgroup_wait 0, %p : tensor<64x128xf32> -> tensor<64x128xf32>
+  tile.return
+}

@@ -1,0 +1,222 @@
+// Products of warpgroups, in one lane. An instruction (wgmma) multiplies 64 rows by up to 256 columns, 16 deep, and
+// reads both operands from shared memory; a descriptor says where and how they lie there.
+//
+// In shared memory a row of 64 elements, 128 bytes, is as long as all banks. Rows follow each other; of row r, group g
+// of eight elements is at place g xor (r mod 8): the order of `heddle-stage-operands` for such rows, and of descriptors
+// with a swizzle of 128 bytes. Of wider tiles the next 64 columns, a panel, lie behind all rows of the 64 before.
+//
+// Of a left operand an instruction takes 64 neighbouring rows, 16 for each of four subgroups. But #tile.simt gives
+// subgroups eight rows in turn. So copies exchange groups of eight rows (or columns, of a turned operand): with n
+// subgroups, group 2 n m + n h + w becomes 2 n m + 2 w + h, for half h of subgroup w in the m-th rows of all.
+#include "compiler/Layout/Warpgroups.h"
+
+#include "compiler/Kernels/Fragments.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+constexpr int64_t kPiece = tile::SimtAttr::kFragmentPiece, kSubgroup = tile::SimtAttr::kFragmentLanes;
+constexpr int64_t kRows = 64, kDepth = 16;                              // of an instruction
+constexpr int64_t kRowBytes = 2 * tile::kOperandColumns;                // in shared memory
+constexpr int64_t kPanelGroups = tile::kOperandColumns / kCopyElements; // in a row
+
+/// Each lane copies every n-th group of eight elements, n being the number of lanes.
+struct LowerOperandCopy : LanePattern<tile::CopyOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::CopyOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    if (!isWarpgroupOperand(op.getShared()))
+      return failure();
+    LaneBuilder b(op.getLoc(), rewriter);
+    int64_t rows = op.getRows(), groups = op.getShared().getType().getDimSize(1) / kCopyElements,
+            rowsAtOnce = lanes.count() / groups;
+    Value group = b.remainder(lanes.number(), groups);
+    Value first = arith::DivUIOp::create(b, lanes.number(), b.index(groups));
+    Value panel = b.createOrFold<arith::DivUIOp>(group, b.index(kPanelGroups)),
+          inPanel = b.remainder(group, kPanelGroups);
+    for (int64_t done = 0; done < rows; done += rowsAtOnce) {
+      Value row = b.add(first, done);
+      // From the tile's first row on all elements are counted, as if its rows were one.
+      Value place = arith::AddIOp::create(b, b.scaled(panel, rows), row);
+      Value swizzled = b.scaled(arith::XOrIOp::create(b, inPanel, b.remainder(row, kPiece)), kCopyElements);
+      place = arith::AddIOp::create(b, b.scaled(place, tile::kOperandColumns), swizzled);
+      copyGroup(b, op, first, done, group, op.getTo(), place);
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct LowerWarpgroupDot : LanePattern<tile::WarpgroupDotOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::WarpgroupDotOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    LaneBuilder b(op.getLoc(), rewriter);
+    auto type = cast<RankedTensorType>(op.getType());
+    tile::LaneShape shape = tile::getLaneShape(type);
+    int64_t rows = type.getDimSize(0), columns = type.getDimSize(1), depth = op.getDepth();
+    SmallVector<Value> sums(adaptor.getAccumulator());
+    Operand left(b, op.getLhs(), op.getLhsRow(), op.getTransposeLhs(), rows, depth);
+    Operand right(b, op.getRhs(), op.getRhsRow(), !op.getTransposeRhs(), columns, depth);
+    // The warpgroup's number, the same in all lanes of a subgroup.
+    constexpr int64_t warpgroup = kRows / 16 * kSubgroup;
+    int64_t warpgroups = lanes.count() / warpgroup;
+    Value own = warpgroups > 1 ? arith::DivUIOp::create(b, lanes.number(), b.index(warpgroup)).getResult() : b.index(0);
+    NVVM::WgmmaFenceAlignedOp::create(b);
+    for (int64_t m = 0; m < shape.rows / 2; ++m) {
+      SmallVector<Value> descriptors;
+      Value block = b.add(own, m * warpgroups);
+      for (int64_t k = 0; k < depth; k += kDepth) {
+        descriptors.push_back(left.describe(b, block, k));
+        descriptors.push_back(right.describe(b, b.index(0), k));
+      }
+      auto own = MutableArrayRef(sums).slice(2 * m * shape.runs, 2 * shape.runs);
+      multiply(b, op, own, descriptors, columns);
+    }
+    NVVM::WgmmaGroupSyncAlignedOp::create(b);
+    rewriter.replaceOpWithMultiple(op, {sums});
+    return success();
+  }
+
+private:
+  /// An operand's tile in shared memory.
+  class Operand {
+  public:
+    Operand(LaneBuilder &b, TypedValue<MemRefType> memory, Value row, bool isTurned, int64_t extent, int64_t depth)
+        : isTurned(isTurned), rows(isTurned ? depth : extent) {
+      Value start = memref::ExtractAlignedPointerAsIndexOp::create(b, memory);
+      first = arith::AddIOp::create(b, start, b.scaled(row, 2 * memory.getType().getDimSize(1)));
+      // In units of 16 bytes: from one panel of a turned operand to the next, and from eight rows to the next; a
+      // swizzle of 128 bytes. Rows of others are read along, and have one panel at a time.
+      constexpr int64_t swizzle = int64_t(1) << 62, pieceBytes = kPiece * kRowBytes;
+      int64_t panelBytes = isTurned ? rows * kRowBytes : 16;
+      shape = swizzle | (pieceBytes / 16) << 32 | (panelBytes / 16) << 16;
+    }
+
+    /// The descriptor of 64 rows (columns) from 64 * block on, or of all, from place `k` of the contracted dimension
+    /// on.
+    Value describe(LaneBuilder &b, Value block, int64_t k) const {
+      int64_t blockBytes = isTurned ? rows * kRowBytes : kRows * kRowBytes;
+      int64_t offset =
+          isTurned ? k * kRowBytes : k / tile::kOperandColumns * rows * kRowBytes + k % tile::kOperandColumns * 2;
+      Value address = b.add(arith::AddIOp::create(b, first, b.scaled(block, blockBytes)), offset);
+      Value units = arith::DivUIOp::create(b, address, b.index(16));
+      Value wide = arith::IndexCastUIOp::create(b, b.getI64Type(), units);
+      return arith::OrIOp::create(b, wide, arith::ConstantIntOp::create(b, b.getI64Type(), shape));
+    }
+
+  private:
+    bool isTurned;
+    int64_t rows; // of a tile in memory
+    Value first;
+    int64_t shape;
+  };
+
+  /// Starts `sums` += the operands that the descriptors name, pair by pair.
+  static void multiply(LaneBuilder &b, tile::WarpgroupDotOp op, MutableArrayRef<Value> sums,
+                       ArrayRef<Value> descriptors, int64_t columns) {
+    // The instruction has a lane's elements of 8 columns side by side, those of both rows; a lane has row by row.
+    int64_t runs = columns / kPiece;
+    SmallVector<Value> operands;
+    for (int64_t run = 0; run < runs; ++run)
+      for (int64_t half : {0, 1})
+        for (int64_t element : {0, 1})
+          operands.push_back(b.extract(sums[half * runs + run], element));
+    auto count = static_cast<int64_t>(operands.size());
+    llvm::append_range(operands, descriptors);
+
+    std::string registers, constraints, code = "{\n.reg .pred adds;\nsetp.ne.b32 adds, 1, 0;\n";
+    for (int64_t i = 0; i < count; ++i) {
+      registers += llvm::formatv("{0}${1}", i ? ", " : "", i);
+      constraints += "=f,";
+    }
+    for (int64_t i = 0; i < count; ++i)
+      constraints += std::to_string(i) + ",";
+    StringRef element = op.getLhs().getType().getElementType().isBF16() ? "bf16" : "f16";
+    for (size_t i = 0; i < descriptors.size(); i += 2) {
+      code += llvm::formatv(
+          "wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} {{{2}}, ${3}, ${4}, adds, 1, 1, {5}, {6};\n", columns,
+          element, registers, 2 * count + i, 2 * count + i + 1, static_cast<int>(op.getTransposeLhs()),
+          static_cast<int>(!op.getTransposeRhs()));
+      constraints += i ? ",l,l" : "l,l";
+    }
+    code += "}";
+    auto results = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(count, b.getF32Type()));
+    Value products = LLVM::InlineAsmOp::create(b, results, operands, code, constraints, /*has_side_effects=*/true,
+                                               /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                                               LLVM::AsmDialectAttr(), ArrayAttr())
+                         .getRes();
+    takeApart(b, products, sums, runs);
+  }
+
+public:
+  /// The elements of an instruction's result as the registers of a lane.
+  static void takeApart(LaneBuilder &b, Value results, MutableArrayRef<Value> sums, int64_t runs) {
+    Type type = sums.front().getType();
+    for (int64_t run = 0; run < runs; ++run)
+      for (int64_t half : {0, 1}) {
+        Value pair[2];
+        for (int64_t element : {0, 1})
+          pair[element] = LLVM::ExtractValueOp::create(b, results, 4 * run + 2 * half + element);
+        sums[half * runs + run] = b.assemble(type, pair);
+      }
+  }
+};
+
+/// What waits touches the sums, so that nothing that reads them can come before.
+struct LowerWarpgroupWait : LanePattern<tile::WarpgroupWaitOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::WarpgroupWaitOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    LaneBuilder b(op.getLoc(), rewriter);
+    if (!op.getSum()) {
+      NVVM::WgmmaWaitGroupSyncOp::create(b, op.getPending());
+      rewriter.eraseOp(op);
+      return success();
+    }
+    SmallVector<Value> sums(adaptor.getSum()), operands;
+    std::string constraints;
+    for (Value sum : sums)
+      for (int64_t element : {0, 1})
+        operands.push_back(b.extract(sum, element));
+    for (size_t i = 0; i < operands.size(); ++i)
+      constraints += "=f,";
+    for (size_t i = 0; i < operands.size(); ++i)
+      constraints += (i ? "," : "") + std::to_string(i);
+    auto results = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(operands.size(), b.getF32Type()));
+    Value done = LLVM::InlineAsmOp::create(b, results, operands,
+                                           llvm::formatv("wgmma.wait_group.sync.aligned {0};", op.getPending()).str(),
+                                           constraints, /*has_side_effects=*/true, /*is_align_stack=*/false,
+                                           LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+                     .getRes();
+    for (auto [i, sum] : llvm::enumerate(sums)) {
+      Value pair[2];
+      for (int64_t element : {0, 1})
+        pair[element] = LLVM::ExtractValueOp::create(b, done, 2 * i + element);
+      sum = b.assemble(sum.getType(), pair);
+    }
+    rewriter.replaceOpWithMultiple(op, {sums});
+    return success();
+  }
+};
+
+} // namespace
+
+void heddle::fenceOperands(OpBuilder &builder, Location loc) {
+  LLVM::InlineAsmOp::create(builder, loc, TypeRange(), ValueRange(), "fence.proxy.async.shared::cta;", "~{memory}",
+                            /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                            LLVM::AsmDialectAttr(), ArrayAttr());
+}
+
+void heddle::populateLaneWarpgroupPatterns(const TypeConverter &converter, const Lanes &lanes,
+                                           RewritePatternSet &patterns) {
+  MLIRContext *context = patterns.getContext();
+  patterns.add<LowerOperandCopy, LowerWarpgroupDot, LowerWarpgroupWait>(converter, context, lanes);
+}

@@ -1,0 +1,67 @@
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-lower-to-lanes,canonicalize,cse))' | FileCheck %s
+
+#sums = #tile.simt<lanes = [64, 4], strides = [4, 1], vector = 2, paired = true>
+
+// Two warpgroups of 64 rows. The left operand's rows are 128 bytes and follow each other; the right one's are columns of the result,
+// whose second 64 lie behind the first. A descriptor has an address in units of 16 bytes, and a constant with the swizzle.
+// CHECK-LABEL: tile.func @product
+tile.func @product(%c: memref<128x128xf32>, %row: index) attributes {workgroup = 256 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64, row_lanes = 32 : i64} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32, #sums>
+  // CHECK-DAG: %[[PLAIN:.*]] = arith.constant 4611686293305360384 : i64
+  // CHECK-DAG: %[[TURNED:.*]] = arith.constant 4611686293338849280 : i64
+  // CHECK: %[[A:.*]] = tile.shared panels : memref<256x64xbf16
+  // CHECK: %[[B:.*]] = tile.shared panels : memref<64x128xbf16
+  %a = tile.shared panels : memref<256x64xbf16, #gpu.address_space<workgroup>>
+  %d = tile.shared panels : memref<64x128xbf16, #gpu.address_space<workgroup>>
+  // CHECK: %[[LEFT:.*]] = memref.extract_aligned_pointer_as_index %[[A]]
+  // CHECK: %[[RIGHT:.*]] = memref.extract_aligned_pointer_as_index %[[B]]
+  // CHECK: nvvm.wgmma.fence.aligned
+  // CHECK: %[[OWN:.*]] = arith.muli %{{.*}}, %c8192
+  // CHECK: %[[UNITS:.*]] = arith.divui %{{.*}}, %c16
+  // CHECK: %[[WIDE:.*]] = arith.index_castui %[[UNITS]] : index to i64
+  // CHECK: arith.ori %[[WIDE]], %[[PLAIN]]
+  // CHECK: arith.ori %{{.*}}, %[[TURNED]]
+  // CHECK: llvm.inline_asm has_side_effects "{{.*}}wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {$0, $1, {{.*}}$63}, $128, $129, adds, 1, 1, 0, 1;{{.*}}$130, $131, adds
+  // CHECK: nvvm.wgmma.commit.group.sync.aligned
+  %p = tile.warpgroup_dot %zero, %a[%row], %d[%c0] depth 64
+      : memref<256x64xbf16, #gpu.address_space<workgroup>>, memref<64x128xbf16, #gpu.address_space<workgroup>> -> tensor<128x128xf32, #sums>
+  // CHECK: nvvm.wgmma.wait.group.sync.aligned 1
+  tile.warpgroup_wait 1
+  // Sums go through the instruction that waits for them.
+  // CHECK: %[[DONE:.*]] = llvm.inline_asm has_side_effects "wgmma.wait_group.sync.aligned 0;"
+  // CHECK: llvm.extractvalue %[[DONE]][0]
+  %q = tile.warpgroup_wait 0, %p : tensor<128x128xf32, #sums> -> tensor<128x128xf32, #sums>
+  // CHECK: vector.store
+  tile.store %q, %c[%c0, %c0] : tensor<128x128xf32, #sums>, memref<128x128xf32>
+  tile.return
+}
+
+// Copies put row r's group g of eight at place g xor (r mod 8) of its 64 columns. Before other lanes' tensor cores may read them, a lane
+// makes visible what it has written.
+// CHECK-LABEL: tile.func @copy
+tile.func @copy(%x: memref<64x128xbf16>, %c: memref<128x128xf32>) attributes {workgroup = 256 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64, row_lanes = 32 : i64} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32, #sums>
+  %a = tile.shared panels : memref<64x128xbf16, #gpu.address_space<workgroup>>
+  // CHECK: %[[GROUP:.*]] = arith.remui %{{.*}}, %c16
+  // CHECK: %[[ROW:.*]] = arith.divui %{{.*}}, %c16
+  // CHECK: %[[PANEL:.*]] = arith.divui %[[GROUP]], %c8
+  // CHECK: %[[PLACE:.*]] = arith.remui %[[GROUP]], %c8
+  // CHECK: %[[BEFORE:.*]] = arith.muli %[[PANEL]], %c64
+  // CHECK: %[[LINE:.*]] = arith.addi %[[BEFORE]], %[[ROW]]
+  // CHECK: %[[SWIZZLED:.*]] = arith.xori %[[PLACE]]
+  // CHECK: nvgpu.device_async_copy
+  tile.copy %x[%c0, %c0] to %a[%c0] count 64 : memref<64x128xbf16> to memref<64x128xbf16, #gpu.address_space<workgroup>>
+  tile.commit
+  // CHECK: nvvm.cp.async.wait.group 0
+  // CHECK-NEXT: llvm.inline_asm has_side_effects "fence.proxy.async.shared::cta;"
+  // CHECK-NEXT: gpu.barrier
+  tile.wait 0
+  // CHECK: adds, 1, 1, 1, 1;
+  %p = tile.warpgroup_dot %zero, %a[%c0], %a[%c0] depth 64 {transpose_lhs}
+      : memref<64x128xbf16, #gpu.address_space<workgroup>>, memref<64x128xbf16, #gpu.address_space<workgroup>> -> tensor<128x128xf32, #sums>
+  %q = tile.warpgroup_wait 0, %p : tensor<128x128xf32, #sums> -> tensor<128x128xf32, #sums>
+  tile.store %q, %c[%c0, %c0] : tensor<128x128xf32, #sums>, memref<128x128xf32>
+  tile.return
+}

@@ -1,0 +1,31 @@
+// A large product on Hopper: copies ahead, and warpgroups that read both operands from shared memory.
+// RUN: heddle-compile %s -o %t.heddle --target=cuda:sm_90a --precision=bf16 --ptxas=none
+// RUN: heddle-inspect %t.heddle --kernel=matmul_Tx1024 | FileCheck %s
+// RUN: heddle-compile %s -o %t.80.heddle --target=cuda:sm_80 --precision=bf16 --ptxas=none
+// RUN: heddle-inspect %t.80.heddle --kernel=matmul_Tx1024 | FileCheck %s --check-prefix=OLDER
+
+// Operands begin at multiples of what a swizzle exchanges.
+// CHECK: .target sm_90a
+// CHECK: .extern .shared .align 1024
+// CHECK: .maxntid 256
+// CHECK: cp.async.cg.shared.global
+// CHECK: cp.async.wait_group 1;
+// CHECK: fence.proxy.async.shared::cta;
+// CHECK: bar.sync 0;
+// CHECK: wgmma.fence.sync.aligned;
+// CHECK-COUNT-4: wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16
+// CHECK: wgmma.commit_group.sync.aligned;
+// CHECK: wgmma.wait_group.sync.aligned 0;
+// CHECK: st.global
+// CHECK-NOT: mma.sync
+
+// OLDER: mma.sync
+// OLDER-NOT: wgmma
+
+heddle.size @n max 16384
+
+func.func @forward(%x: tensor<?x1024xf32, #heddle.dims<"n">> {heddle.name = "x"}, %w: tensor<1024x1024xf32> {heddle.name = "w"})
+    -> (tensor<?x1024xf32, #heddle.dims<"n">> {heddle.name = "y"}) {
+  %y = heddle.matmul %x, %w : tensor<?x1024xf32, #heddle.dims<"n">>, tensor<1024x1024xf32> -> tensor<?x1024xf32, #heddle.dims<"n">>
+  return %y : tensor<?x1024xf32, #heddle.dims<"n">>
+}

@@ -1,0 +1,92 @@
+// Hopper's wgmma.
+#include "test/cuda/emulator/Translate.h"
+
+namespace heddle::emulator {
+
+void Translator::addWarpgroups(std::map<std::string, Entry> &table) {
+  static const std::string modifiers = [] {
+    std::string all = "fence commit_group wait_group mma_async sync aligned";
+    for (unsigned n = 8; n <= 256; n += 8)
+      all += " m64n" + std::to_string(n) + "k16";
+    return all;
+  }();
+  table.insert({{"wgmma", {&Translator::wgmma, modifiers.c_str()}}});
+}
+
+void Translator::wgmma() {
+  // Its target runs on 9.0 alone, so a module with it is refused by every other device.
+  if (layout.ptx->targetName != "sm_90a")
+    fail("wgmma needs .target sm_90a, not " + layout.ptx->targetName + ",");
+  if (at->opcode.size() < 4 || at->opcode[2] != "sync" || at->opcode[3] != "aligned")
+    fail("wgmma is .sync.aligned");
+  if (at->opcode[1] == "mma_async")
+    return multiplyWarpgroup();
+  if (at->opcode.size() != 4)
+    fail("this form of wgmma is not known");
+  Site *site = collectiveSite(Collective::WarpgroupFence);
+  if (at->opcode[1] == "commit_group") {
+    site->op = Collective::WarpgroupCommit;
+  } else if (at->opcode[1] == "wait_group") {
+    site->op = Collective::WarpgroupWait;
+    if (operand(0).kind != Operand::Integer)
+      fail("the number of groups must be a constant");
+    site->groupsLeft = static_cast<uint32_t>(operand(0).value);
+  } else if (at->opcode[1] != "fence") {
+    fail("this form of wgmma is not known");
+  }
+  callCollective(site, builder.getInt32(~0u));
+}
+
+// wgmma.mma_async.sync.aligned.shape.f32.type.type d, a, b-desc, scale-d, imm-scale-a, imm-scale-b{, imm-trans-a},
+// imm-trans-b; A is a descriptor, or four registers, which have no imm-trans-a.
+void Translator::multiplyWarpgroup() {
+  Site *site = collectiveSite(Collective::WarpgroupMultiply);
+  std::vector<Type> all = types();
+  if (at->opcode.size() != 8 || all.size() != 3 || at->opcode[5] != "f32" || at->opcode[6] != at->opcode[7] ||
+      (at->opcode[6] != "f16" && at->opcode[6] != "bf16") || at->opcode[4].compare(0, 4, "m64n") != 0)
+    fail("this form of wgmma is not known");
+  site->type = at->opcode[6] == "f16" ? MmaType::F16 : MmaType::BF16;
+  site->depth = 16;
+  site->columns = static_cast<uint16_t>(std::stoul(at->opcode[4].substr(4)));
+  unsigned sums = site->columns / 2;
+  if (operand(0).kind != Operand::Vector || operand(0).items.size() != sums)
+    fail("a vector of " + std::to_string(sums) + " registers is needed for the sums");
+  site->registersOfA = operand(1).kind == Operand::Vector;
+  if (site->registersOfA && operand(1).items.size() != 4)
+    fail("a vector of 4 registers is needed for the first factor");
+  size_t immediates = site->registersOfA ? 3 : 4;
+  if (at->operands.size() != 4 + immediates)
+    fail(std::to_string(4 + immediates) + " operands are needed");
+  auto immediate = [&](size_t i, uint64_t one, uint64_t other) {
+    if (operand(i).kind != Operand::Integer || (operand(i).value != one && operand(i).value != other))
+      fail("operand " + std::to_string(i + 1) + " must be " + std::to_string(int64_t(one)) + " or " +
+           std::to_string(int64_t(other)));
+    return operand(i).value == other;
+  };
+  bool negatedA = immediate(4, 1, ~uint64_t(0)), negatedB = immediate(5, 1, ~uint64_t(0));
+  site->negated = negatedA != negatedB;
+  site->transposedA = !site->registersOfA && immediate(6, 0, 1);
+  site->transposedB = immediate(3 + immediates, 0, 1);
+
+  auto setPair = [&](unsigned first, Value *value) {
+    setSlot(first, builder.CreateTrunc(value, builder.getInt32Ty()));
+    setSlot(first + 1, builder.CreateTrunc(builder.CreateLShr(value, 32), builder.getInt32Ty()));
+  };
+  if (site->registersOfA)
+    for (unsigned i = 0; i < 4; ++i)
+      setSlot(kSlotOfA + i, read(operand(1).items[i], 32));
+  else
+    setPair(kSlotOfA, read(operand(1), 64));
+  setPair(kSlotOfB, read(operand(2), 64));
+  const Type *scale = operand(3).kind == Operand::Name ? registerType(operand(3).name) : nullptr;
+  if (!scale || scale->kind != Type::Predicate)
+    fail("scale-d must be a predicate");
+  setSlot(kSlotOfScale, builder.CreateZExt(predicate(operand(3)), builder.getInt32Ty()));
+  for (unsigned i = 0; i < sums; ++i)
+    setSlot(kSlotOfSums + i, read(operand(0).items[i], 32));
+  callCollective(site, builder.getInt32(~0u));
+  for (unsigned i = 0; i < sums; ++i)
+    write(operand(0).items[i], slotValue(kSlotOfSums + i));
+}
+
+} // namespace heddle::emulator
