@@ -160,8 +160,11 @@ private:
     case LaneMapping::Blocks:
       return withAlong(*getOperation().getRowLanes());
     case LaneMapping::Tensor:
+      // Where no warpgroup multiplies, pieces in turn: pairs cost attention registers, which it has none left of.
       if (!isCooperative)
-        return SimtAttr::getFragment(&getContext(), lanes);
+        return getOperation().walk([](WarpgroupDotOp) { return WalkResult::interrupt(); }).wasInterrupted()
+                   ? SimtAttr::getFragment(&getContext(), lanes)
+                   : SimtAttr::get(&getContext(), lanes / 4, 4, 4, 1, 2);
       [[fallthrough]];
     case LaneMapping::Columns:
       return withAlong(hasRows(getOperation()) ? std::min(lanes, profile->lanes) : lanes);

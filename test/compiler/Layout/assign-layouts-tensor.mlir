@@ -2,14 +2,14 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-assign-layouts{target=cuda:sm_80}))' | FileCheck %s --check-prefix=FRAGMENTS
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-assign-layouts{target=vulkan:nvidia}))' | FileCheck %s --check-prefix=MATRICES
 
-// The left side and the sums are distributed alike to all subgroups, 16 neighbouring rows each, and the right side whole to each. What is computed of the
+// The left side and the sums are distributed alike to all subgroups, and the right side whole to each. What is computed of the
 // sums is distributed like them.
 // FRAGMENTS-LABEL: tile.func @product
 // FRAGMENTS-SAME: row_lanes = 32
-// FRAGMENTS: tile.load {{.*}} -> tensor<64x16xf16, #tile.simt<lanes = [32, 4], strides = [4, 1], vector = 2, paired = true>>
+// FRAGMENTS: tile.load {{.*}} -> tensor<64x16xf16, #tile.simt<lanes = [32, 4], strides = [4, 1], vector = 2>>
 // FRAGMENTS: tile.load {{.*}} -> tensor<64x16xf16, #tile.simt<lanes = [8, 4], strides = [4, 1], vector = 2>>
 // FRAGMENTS-NOT: tile.convert_layout
-// FRAGMENTS: math.exp %{{.*}} : tensor<64x64xf32, #tile.simt<lanes = [32, 4], strides = [4, 1], vector = 2, paired = true>>
+// FRAGMENTS: math.exp %{{.*}} : tensor<64x64xf32, #tile.simt<lanes = [32, 4], strides = [4, 1], vector = 2>>
 
 // Matrices come from shared memory: operands that do not are converted, and so are sums for all that lanes compute.
 // MATRICES-LABEL: tile.func @product
