@@ -8,7 +8,7 @@
 # OUT is a folder, or an archive of it: NAME.tar.gz or NAME.tar.xz.
 # --targets: those of the list below that the compiler knows. An artifact has code for these alone; the expected outputs come
 #   from artifacts that are not packed, made for --device, and in bf16 for the emulated CUDA driver of the tests' build.
-# --cases: of long-loops, attention, parity-NAME and parity-NAME-smooth (test/conformance/parity.py, whose --smooth puts GELU
+# --cases: of long-loops, products, attention, parity-NAME and parity-NAME-smooth (test/conformance/parity.py, whose --smooth puts GELU
 #   in ReLU's place), with -f16 or -bf16 at the end perhaps.
 # --bench: of matmul-N, attention-TOKENSxHEADSxWIDTH-full, the same with -causal, numbers, transformer-base and
 #   transformer-big, with -bf16 or -f16 at the end perhaps.

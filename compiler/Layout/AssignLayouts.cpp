@@ -160,16 +160,19 @@ private:
     case LaneMapping::Blocks:
       return withAlong(*getOperation().getRowLanes());
     case LaneMapping::Tensor:
-      // Where no warpgroup multiplies, pieces in turn: pairs cost attention registers, which it has none left of.
+      // Rows in pairs of pieces are for warpgroups alone: their addresses cost registers, and attention has none to
+      // spare.
       if (!isCooperative)
-        return getOperation().walk([](WarpgroupDotOp) { return WalkResult::interrupt(); }).wasInterrupted()
-                   ? SimtAttr::getFragment(&getContext(), lanes)
-                   : SimtAttr::get(&getContext(), lanes / 4, 4, 4, 1, 2);
+        return SimtAttr::getFragment(&getContext(), lanes, hasWarpgroups(getOperation()));
       [[fallthrough]];
     case LaneMapping::Columns:
       return withAlong(hasRows(getOperation()) ? std::min(lanes, profile->lanes) : lanes);
     }
     llvm_unreachable("unknown mapping");
+  }
+
+  static bool hasWarpgroups(tile::FuncOp func) {
+    return func.walk([](WarpgroupDotOp) { return WalkResult::interrupt(); }).wasInterrupted();
   }
 
   /// Whether a product's sides are transposed as the mapping can multiply them; failure after an emitted error.

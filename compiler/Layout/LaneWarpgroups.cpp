@@ -5,17 +5,15 @@
 // of eight elements is at place g xor (r mod 8): the order of `heddle-stage-operands` for such rows, and of descriptors
 // with a swizzle of 128 bytes. Of wider tiles the next 64 columns, a panel, lie behind all rows of the 64 before.
 //
-// Of a left operand an instruction takes 64 neighbouring rows, 16 for each of four subgroups. But #tile.simt gives
-// subgroups eight rows in turn. So copies exchange groups of eight rows (or columns, of a turned operand): with n
-// subgroups, group 2 n m + n h + w becomes 2 n m + 2 w + h, for half h of subgroup w in the m-th rows of all.
+// An instruction has 16 neighbouring rows of its result in each of four subgroups: those that a `paired` #tile.simt
+// gives them.
 #include "compiler/Layout/Warpgroups.h"
 
 #include "compiler/Kernels/Fragments.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/UB/IR/UBOps.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -24,9 +22,39 @@ using namespace mlir::heddle;
 namespace {
 
 constexpr int64_t kPiece = tile::SimtAttr::kFragmentPiece, kSubgroup = tile::SimtAttr::kFragmentLanes;
-constexpr int64_t kRows = 64, kDepth = 16;                              // of an instruction
+constexpr int64_t kRows = tile::kWarpgroupRows, kDepth = 16;            // of an instruction
 constexpr int64_t kRowBytes = 2 * tile::kOperandColumns;                // in shared memory
 constexpr int64_t kPanelGroups = tile::kOperandColumns / kCopyElements; // in a row
+
+LLVM::InlineAsmOp assembly(OpBuilder &builder, Location loc, TypeRange results, ValueRange operands, StringRef code,
+                           StringRef constraints) {
+  return LLVM::InlineAsmOp::create(builder, loc, results, operands, code, constraints, /*has_side_effects=*/true,
+                                   /*is_align_stack=*/false, LLVM::TailCallKind::None, LLVM::AsmDialectAttr(),
+                                   ArrayAttr());
+}
+
+/// Instructions that change the elements of `sums`, pairs of f32: `code` has them as $0, $1 and so on, and the numbers
+/// of 64 bits in `more` from twice as many on.
+void changeByAssembly(LaneBuilder &b, MutableArrayRef<Value> sums, StringRef code, ValueRange more) {
+  SmallVector<Value> operands;
+  for (Value sum : sums)
+    for (int64_t element : {0, 1})
+      operands.push_back(b.extract(sum, element));
+  size_t count = operands.size();
+  SmallVector<std::string> constraints(count, "=f");
+  for (size_t i = 0; i < count; ++i)
+    constraints.push_back(std::to_string(i));
+  constraints.append(more.size(), "l");
+  llvm::append_range(operands, more);
+  Type type = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(count, b.getF32Type()));
+  Value results = assembly(b, b.getLoc(), type, operands, code, llvm::join(constraints, ",")).getRes();
+  for (auto [i, sum] : llvm::enumerate(sums)) {
+    Value pair[2];
+    for (int64_t element : {0, 1})
+      pair[element] = LLVM::ExtractValueOp::create(b, results, 2 * i + element);
+    sum = b.assemble(sum.getType(), pair);
+  }
+}
 
 /// Each lane copies every n-th group of eight elements, n being the number of lanes.
 struct LowerOperandCopy : LanePattern<tile::CopyOp> {
@@ -122,55 +150,29 @@ private:
   /// Starts `sums` += the operands that the descriptors name, pair by pair.
   static void multiply(LaneBuilder &b, tile::WarpgroupDotOp op, MutableArrayRef<Value> sums,
                        ArrayRef<Value> descriptors, int64_t columns) {
-    // The instruction has a lane's elements of 8 columns side by side, those of both rows; a lane has row by row.
+    // The instruction has a lane's elements of eight columns side by side, those of both rows; a lane has row by row.
     int64_t runs = columns / kPiece;
-    SmallVector<Value> operands;
+    SmallVector<Value> ordered;
     for (int64_t run = 0; run < runs; ++run)
       for (int64_t half : {0, 1})
-        for (int64_t element : {0, 1})
-          operands.push_back(b.extract(sums[half * runs + run], element));
-    auto count = static_cast<int64_t>(operands.size());
-    llvm::append_range(operands, descriptors);
-
-    std::string registers, constraints, code = "{\n.reg .pred adds;\nsetp.ne.b32 adds, 1, 0;\n";
-    for (int64_t i = 0; i < count; ++i) {
+        ordered.push_back(sums[half * runs + run]);
+    size_t count = 2 * ordered.size();
+    std::string registers, code = "{\n.reg .pred adds;\nsetp.ne.b32 adds, 1, 0;\n";
+    for (size_t i = 0; i < count; ++i)
       registers += llvm::formatv("{0}${1}", i ? ", " : "", i);
-      constraints += "=f,";
-    }
-    for (int64_t i = 0; i < count; ++i)
-      constraints += std::to_string(i) + ",";
     StringRef element = op.getLhs().getType().getElementType().isBF16() ? "bf16" : "f16";
-    for (size_t i = 0; i < descriptors.size(); i += 2) {
+    for (size_t i = 0; i < descriptors.size(); i += 2)
       code += llvm::formatv(
           "wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} {{{2}}, ${3}, ${4}, adds, 1, 1, {5}, {6};\n", columns,
           element, registers, 2 * count + i, 2 * count + i + 1, static_cast<int>(op.getTransposeLhs()),
           static_cast<int>(!op.getTransposeRhs()));
-      constraints += i ? ",l,l" : "l,l";
-    }
-    code += "}";
-    auto results = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(count, b.getF32Type()));
-    Value products = LLVM::InlineAsmOp::create(b, results, operands, code, constraints, /*has_side_effects=*/true,
-                                               /*is_align_stack=*/false, LLVM::TailCallKind::None,
-                                               LLVM::AsmDialectAttr(), ArrayAttr())
-                         .getRes();
-    takeApart(b, products, sums, runs);
-  }
-
-public:
-  /// The elements of an instruction's result as the registers of a lane.
-  static void takeApart(LaneBuilder &b, Value results, MutableArrayRef<Value> sums, int64_t runs) {
-    Type type = sums.front().getType();
+    changeByAssembly(b, ordered, code + "}", descriptors);
     for (int64_t run = 0; run < runs; ++run)
-      for (int64_t half : {0, 1}) {
-        Value pair[2];
-        for (int64_t element : {0, 1})
-          pair[element] = LLVM::ExtractValueOp::create(b, results, 4 * run + 2 * half + element);
-        sums[half * runs + run] = b.assemble(type, pair);
-      }
+      for (int64_t half : {0, 1})
+        sums[half * runs + run] = ordered[2 * run + half];
   }
 };
 
-/// What waits touches the sums, so that nothing that reads them can come before.
 struct LowerWarpgroupWait : LanePattern<tile::WarpgroupWaitOp> {
   using LanePattern::LanePattern;
   LogicalResult matchAndRewrite(tile::WarpgroupWaitOp op, OneToNOpAdaptor adaptor,
@@ -181,27 +183,9 @@ struct LowerWarpgroupWait : LanePattern<tile::WarpgroupWaitOp> {
       rewriter.eraseOp(op);
       return success();
     }
-    SmallVector<Value> sums(adaptor.getSum()), operands;
-    std::string constraints;
-    for (Value sum : sums)
-      for (int64_t element : {0, 1})
-        operands.push_back(b.extract(sum, element));
-    for (size_t i = 0; i < operands.size(); ++i)
-      constraints += "=f,";
-    for (size_t i = 0; i < operands.size(); ++i)
-      constraints += (i ? "," : "") + std::to_string(i);
-    auto results = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(operands.size(), b.getF32Type()));
-    Value done = LLVM::InlineAsmOp::create(b, results, operands,
-                                           llvm::formatv("wgmma.wait_group.sync.aligned {0};", op.getPending()).str(),
-                                           constraints, /*has_side_effects=*/true, /*is_align_stack=*/false,
-                                           LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
-                     .getRes();
-    for (auto [i, sum] : llvm::enumerate(sums)) {
-      Value pair[2];
-      for (int64_t element : {0, 1})
-        pair[element] = LLVM::ExtractValueOp::create(b, done, 2 * i + element);
-      sum = b.assemble(sum.getType(), pair);
-    }
+    // The instruction that waits takes the sums and gives them back, so that nothing that reads them can come before.
+    SmallVector<Value> sums(adaptor.getSum());
+    changeByAssembly(b, sums, llvm::formatv("wgmma.wait_group.sync.aligned {0};", op.getPending()).str(), {});
     rewriter.replaceOpWithMultiple(op, {sums});
     return success();
   }
@@ -210,9 +194,7 @@ struct LowerWarpgroupWait : LanePattern<tile::WarpgroupWaitOp> {
 } // namespace
 
 void heddle::fenceOperands(OpBuilder &builder, Location loc) {
-  LLVM::InlineAsmOp::create(builder, loc, TypeRange(), ValueRange(), "fence.proxy.async.shared::cta;", "~{memory}",
-                            /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::TailCallKind::None,
-                            LLVM::AsmDialectAttr(), ArrayAttr());
+  assembly(builder, loc, {}, {}, "fence.proxy.async.shared::cta;", "~{memory}");
 }
 
 void heddle::populateLaneWarpgroupPatterns(const TypeConverter &converter, const Lanes &lanes,

@@ -106,7 +106,6 @@ bool heddle::usesWarpgroups(const TargetProfile &profile, const TensorProduct &p
 }
 
 double heddle::costOfTensorTile(const TargetProfile &profile, const TensorProduct &product, TensorTile tile) {
-  constexpr int64_t rowsOfWarpgroup = 64;
   bool warpgroups = usesWarpgroups(profile, product);
   int64_t tiles =
       llvm::divideCeil(product.m, tile.allRows()) * llvm::divideCeil(product.n, tile.columns) * product.parts;
@@ -114,7 +113,7 @@ double heddle::costOfTensorTile(const TargetProfile &profile, const TensorProduc
   auto bytes = [&](int64_t elements) { return static_cast<double>(elements * product.bits) / 8; };
   double multiply = static_cast<double>(tile.allRows() * tile.columns) * static_cast<double>(product.bits) / 16;
   double operands = bytes(tile.allRows() + tile.columns);
-  int64_t readers = warpgroups ? llvm::divideCeil(tile.allRows(), rowsOfWarpgroup) : tile.subgroups;
+  int64_t readers = warpgroups ? llvm::divideCeil(tile.allRows(), tile::kWarpgroupRows) : tile.subgroups;
   double clocks =
       std::max({waves * multiply / (warpgroups ? profile.warpgroupRate : profile.tensorRate),
                 waves * bytes(tile.allRows() + readers * tile.columns) / profile.sharedRate,

@@ -45,6 +45,9 @@ CooperativeAttr getCooperativeLayout(Type tile);
 /// Elements of 16 bits in a row of an operand that tensor cores read from shared memory: all of its banks once.
 inline constexpr int64_t kOperandColumns = 64;
 
+/// Rows of the left operand that a warpgroup multiplies at once.
+inline constexpr int64_t kWarpgroupRows = 64;
+
 /// Shared memory for `tiles` tiles one below the other, whose rows lie `padding` elements apart, in their order.
 MemRefType getSharedType(RankedTensorType tile, int64_t padding, int64_t tiles = 1);
 

@@ -47,9 +47,9 @@ def Tile_SimtAttr : AttrDef<Tile_Dialect, "Simt", [DeclareAttrInterfaceMethods<V
     /// The lanes that a tensor core's instruction works with, and the rows and columns of a piece of its operands.
     static constexpr int64_t kFragmentLanes = 32, kFragmentPiece = 8;
     /// How tensor cores have an operand or a sum in pieces: four lanes along a row, two neighbouring columns
-    /// each. Of several subgroups of 32 lanes each has 16 neighbouring rows, as instructions of four of them want it.
-    static SimtAttr getFragment(MLIRContext *context, int64_t lanes) {
-      return get(context, lanes / 4, 4, 4, 1, 2, /*paired=*/lanes > kFragmentLanes);
+    /// each. Further subgroups of 32 lanes take further rows; `paired`, each has 16 neighbouring ones, as warpgroups want it.
+    static SimtAttr getFragment(MLIRContext *context, int64_t lanes, bool paired = false) {
+      return get(context, lanes / 4, 4, 4, 1, 2, paired);
     }
     bool isFragment() const {
       return getRowLanes() % kFragmentPiece == 0 && getColumnLanes() == 4 && getRowStride() == 4 && getColumnStride() == 1 &&

@@ -1,10 +1,10 @@
 """Products on tensor cores against numpy: operands as they are, the left or the right one transposed, of sizes that tiles
-divide and that they do not, of dynamic rows, and with rows that a gradient adds up. Factors are small multiples of 1/8, so that every product
-and every sum is exact in any precision.
+divide and that they do not, and of dynamic rows. Factors are small multiples of 1/8, so that every product and every sum is exact in
+any precision.
 
     tensor_products.py --bin build/bin [--target=NAME] [--precision=NAME] [--instruction=TEXT]
 
-With --instruction most kernels of products must have it in their code."""
+With --instruction four in five kernels of products must have it in their code."""
 
 import argparse
 import json
