@@ -13,6 +13,10 @@ inline constexpr int64_t kCopyElements = 8;
 /// The widest rows of operands that are copied to shared memory.
 inline constexpr int64_t kWidestCopy = 256;
 
+/// Steps' operands that shared memory has room for, at least, where warpgroups multiply: those of the product that
+/// runs, of the one that is started, and those that are copied.
+inline constexpr int64_t kFewestWarpgroupStages = 3;
+
 /// Whether tiles of `columns` of a matrix of 16-bit elements can be copied to shared memory.
 inline bool canCopyOperands(int64_t matrixColumns, int64_t columns) {
   return matrixColumns % kCopyElements == 0 && columns % kCopyElements == 0 && llvm::isPowerOf2_64(columns) &&

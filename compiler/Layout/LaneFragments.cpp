@@ -171,8 +171,6 @@ struct LowerSharedLoad : LanePattern<tile::LoadOp> {
 struct LowerCopy : LanePattern<tile::CopyOp> {
   using LanePattern::LanePattern;
   LogicalResult matchAndRewrite(tile::CopyOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
-    if (isWarpgroupOperand(op.getShared()))
-      return failure();
     LaneBuilder b(op.getLoc(), rewriter);
     Swizzle swizzle(op.getShared().getType());
     int64_t rows = op.getRows(), count = lanes.count(), rowsAtOnce = std::max<int64_t>(1, count / swizzle.groups);
@@ -194,8 +192,28 @@ struct LowerCopy : LanePattern<tile::CopyOp> {
 
   /// The group of row `first` + `done` of the tile.
   static void copy(LaneBuilder &b, tile::CopyOp op, const Swizzle &swizzle, Value first, int64_t done, Value group) {
-    Value toRow = b.add(arith::AddIOp::create(b, op.getTo(), first), done);
-    copyGroup(b, op, first, done, group, toRow, swizzle.place(b, group, b.add(first, done)));
+    int64_t elements = std::min(kCopyElements, op.getShared().getType().getDimSize(1));
+    Value fromRow = b.add(arith::AddIOp::create(b, op.getRow(), first), done);
+    Value fromColumn = arith::AddIOp::create(b, op.getColumn(), b.scaled(group, kCopyElements));
+    // A copy of nothing reads nothing, wherever its address is: so that of a row is a constant past that of the first.
+    Value count;
+    if (Value limit = op.getColumnLimit()) {
+      Value left = arith::SubIOp::create(b, limit, fromColumn);
+      count = arith::MinSIOp::create(b, arith::MaxSIOp::create(b, left, b.index(0)), b.index(elements));
+    }
+    if (Value limit = op.getRowLimit())
+      count = arith::SelectOp::create(b, b.less(fromRow, limit), count ? count : b.index(elements), b.index(0));
+    Value row = b.add(first, done), toRow = op.getTo(), toColumn;
+    if (isWarpgroupOperand(op.getShared())) {
+      toColumn = placeInPanels(b, op, row, group);
+    } else {
+      toRow = b.add(arith::AddIOp::create(b, toRow, first), done);
+      toColumn = swizzle.place(b, group, row);
+    }
+    MemberPlace member = MemberPlace::of(b, op, fromRow);
+    nvgpu::DeviceAsyncCopyOp::create(b, op.getShared(), ValueRange{toRow, toColumn}, op.getMemory(),
+                                     ValueRange{member.row, member.column(b, fromColumn)}, b.getIndexAttr(elements),
+                                     count, elements == kCopyElements ? b.getUnitAttr() : UnitAttr());
   }
 };
 
@@ -220,25 +238,6 @@ struct LowerWait : LanePattern<tile::WaitOp> {
 };
 
 } // namespace
-
-void heddle::copyGroup(LaneBuilder &b, tile::CopyOp op, Value first, int64_t done, Value group, Value toRow,
-                       Value toColumn) {
-  int64_t elements = std::min(kCopyElements, op.getShared().getType().getDimSize(1));
-  Value fromRow = b.add(arith::AddIOp::create(b, op.getRow(), first), done);
-  Value fromColumn = arith::AddIOp::create(b, op.getColumn(), b.scaled(group, kCopyElements));
-  // A copy of nothing reads nothing, wherever its address is: so that of a row is a constant past that of the first.
-  Value count;
-  if (Value limit = op.getColumnLimit()) {
-    Value left = arith::SubIOp::create(b, limit, fromColumn);
-    count = arith::MinSIOp::create(b, arith::MaxSIOp::create(b, left, b.index(0)), b.index(elements));
-  }
-  if (Value limit = op.getRowLimit())
-    count = arith::SelectOp::create(b, b.less(fromRow, limit), count ? count : b.index(elements), b.index(0));
-  MemberPlace member = MemberPlace::of(b, op, fromRow);
-  nvgpu::DeviceAsyncCopyOp::create(b, op.getShared(), ValueRange{toRow, toColumn}, op.getMemory(),
-                                   ValueRange{member.row, member.column(b, fromColumn)}, b.getIndexAttr(elements),
-                                   count, elements == kCopyElements ? b.getUnitAttr() : UnitAttr());
-}
 
 void heddle::populateLaneFragmentPatterns(const TypeConverter &converter, const Lanes &lanes,
                                           RewritePatternSet &patterns) {

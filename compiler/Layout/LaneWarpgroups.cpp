@@ -22,9 +22,8 @@ using namespace mlir::heddle;
 namespace {
 
 constexpr int64_t kPiece = tile::SimtAttr::kFragmentPiece, kSubgroup = tile::SimtAttr::kFragmentLanes;
-constexpr int64_t kRows = tile::kWarpgroupRows, kDepth = 16;            // of an instruction
-constexpr int64_t kRowBytes = 2 * tile::kOperandColumns;                // in shared memory
-constexpr int64_t kPanelGroups = tile::kOperandColumns / kCopyElements; // in a row
+constexpr int64_t kRows = tile::kWarpgroupRows, kDepth = 16; // of an instruction
+constexpr int64_t kRowBytes = 2 * tile::kOperandColumns;     // in shared memory
 
 LLVM::InlineAsmOp assembly(OpBuilder &builder, Location loc, TypeRange results, ValueRange operands, StringRef code,
                            StringRef constraints) {
@@ -56,32 +55,6 @@ void changeByAssembly(LaneBuilder &b, MutableArrayRef<Value> sums, StringRef cod
   }
 }
 
-/// Each lane copies every n-th group of eight elements, n being the number of lanes.
-struct LowerOperandCopy : LanePattern<tile::CopyOp> {
-  using LanePattern::LanePattern;
-  LogicalResult matchAndRewrite(tile::CopyOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
-    if (!isWarpgroupOperand(op.getShared()))
-      return failure();
-    LaneBuilder b(op.getLoc(), rewriter);
-    int64_t rows = op.getRows(), groups = op.getShared().getType().getDimSize(1) / kCopyElements,
-            rowsAtOnce = lanes.count() / groups;
-    Value group = b.remainder(lanes.number(), groups);
-    Value first = arith::DivUIOp::create(b, lanes.number(), b.index(groups));
-    Value panel = b.createOrFold<arith::DivUIOp>(group, b.index(kPanelGroups)),
-          inPanel = b.remainder(group, kPanelGroups);
-    for (int64_t done = 0; done < rows; done += rowsAtOnce) {
-      Value row = b.add(first, done);
-      // From the tile's first row on all elements are counted, as if its rows were one.
-      Value place = arith::AddIOp::create(b, b.scaled(panel, rows), row);
-      Value swizzled = b.scaled(arith::XOrIOp::create(b, inPanel, b.remainder(row, kPiece)), kCopyElements);
-      place = arith::AddIOp::create(b, b.scaled(place, tile::kOperandColumns), swizzled);
-      copyGroup(b, op, first, done, group, op.getTo(), place);
-    }
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
-
 struct LowerWarpgroupDot : LanePattern<tile::WarpgroupDotOp> {
   using LanePattern::LanePattern;
   LogicalResult matchAndRewrite(tile::WarpgroupDotOp op, OneToNOpAdaptor adaptor,
@@ -105,8 +78,7 @@ struct LowerWarpgroupDot : LanePattern<tile::WarpgroupDotOp> {
         descriptors.push_back(left.describe(b, block, k));
         descriptors.push_back(right.describe(b, b.index(0), k));
       }
-      auto own = MutableArrayRef(sums).slice(2 * m * shape.runs, 2 * shape.runs);
-      multiply(b, op, own, descriptors, columns);
+      multiply(b, op, MutableArrayRef(sums).slice(2 * m * shape.runs, 2 * shape.runs), descriptors, columns);
     }
     NVVM::WgmmaGroupSyncAlignedOp::create(b);
     rewriter.replaceOpWithMultiple(op, {sums});
@@ -193,6 +165,14 @@ struct LowerWarpgroupWait : LanePattern<tile::WarpgroupWaitOp> {
 
 } // namespace
 
+Value heddle::placeInPanels(LaneBuilder &b, tile::CopyOp op, Value row, Value group) {
+  constexpr int64_t groups = tile::kOperandColumns / kCopyElements; // of a row of a panel
+  Value panel = b.createOrFold<arith::DivUIOp>(group, b.index(groups)), inPanel = b.remainder(group, groups);
+  Value line = arith::AddIOp::create(b, b.scaled(panel, op.getRows()), row);
+  Value swizzled = b.scaled(arith::XOrIOp::create(b, inPanel, b.remainder(row, kPiece)), kCopyElements);
+  return arith::AddIOp::create(b, b.scaled(line, tile::kOperandColumns), swizzled);
+}
+
 void heddle::fenceOperands(OpBuilder &builder, Location loc) {
   assembly(builder, loc, {}, {}, "fence.proxy.async.shared::cta;", "~{memory}");
 }
@@ -200,5 +180,5 @@ void heddle::fenceOperands(OpBuilder &builder, Location loc) {
 void heddle::populateLaneWarpgroupPatterns(const TypeConverter &converter, const Lanes &lanes,
                                            RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
-  patterns.add<LowerOperandCopy, LowerWarpgroupDot, LowerWarpgroupWait>(converter, context, lanes);
+  patterns.add<LowerWarpgroupDot, LowerWarpgroupWait>(converter, context, lanes);
 }

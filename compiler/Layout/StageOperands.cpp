@@ -28,7 +28,6 @@ namespace {
 
 constexpr int64_t kSwizzledRows = 8; // rows over which the ring's elements are out of order
 constexpr int64_t kFewestStages = 2; // one is read while the other is filled
-constexpr int64_t kFewestOfWarpgroups = 3;
 
 /// A load of operands, or of a number for each row of some, and the ring that it is to come from.
 struct Stage {
@@ -99,7 +98,7 @@ private:
     auto order = [&](bool panels) { llvm::for_each(staged, [&](Stage &stage) { stage.panels = panels; }); };
     order(static_cast<bool>(ofWarpgroups));
     bool isAfter = takeRings(staged, loop);
-    if (ofWarpgroups && !isAfter && countStages(staged, loop) < kFewestOfWarpgroups) {
+    if (ofWarpgroups && !isAfter && countStages(staged, loop) < heddle::kFewestWarpgroupStages) {
       ofWarpgroups = {};
       order(false);
       isAfter = takeRings(staged, loop);

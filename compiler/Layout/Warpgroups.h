@@ -15,9 +15,9 @@ inline bool isWarpgroupOperand(Value memory) {
 /// Makes what the lane has written to shared memory visible to tensor cores that read it behind the next barrier.
 void fenceOperands(OpBuilder &builder, Location loc);
 
-/// Copies group `group` of eight elements (or the one element) of row `first` + `done` of a tile to a place in shared
-/// memory.
-void copyGroup(LaneBuilder &b, tile::CopyOp op, Value first, int64_t done, Value group, Value toRow, Value toColumn);
+/// Where group `group` of eight elements of row `row` of a copied tile lies in memory with panels: in elements from the
+/// tile's first row on, as if its rows were one.
+Value placeInPanels(LaneBuilder &b, tile::CopyOp op, Value row, Value group);
 
 } // namespace mlir::heddle
 

@@ -125,8 +125,13 @@ TensorTile heddle::chooseTensorTile(const TargetProfile &profile, const TensorPr
   constexpr int64_t fewestSubgroups = 4, fewestRows = 16, fewestColumns = 32;
   // Wider operands leave room for fewer sums in a lane, and those that stay in shared memory for more.
   int64_t sums = profile.tensorRows * profile.tensorColumns * 16 / product.bits, columns = sums / profile.tensorRows;
-  if (usesWarpgroups(profile, product))
+  bool warpgroups = usesWarpgroups(profile, product);
+  if (warpgroups)
     columns *= 2;
+  auto fits = [&](TensorTile tile) {
+    int64_t step = (tile.allRows() + tile.columns) * profile.tensorDepth * product.bits / 8;
+    return !warpgroups || kFewestWarpgroupStages * step <= profile.sharedBytesOfLane * profile.lanes * tile.subgroups;
+  };
   std::optional<TensorTile> best;
   double least = 0;
   for (int64_t subgroups = fewestSubgroups; subgroups <= profile.tensorSubgroups; subgroups *= 2)
@@ -134,7 +139,7 @@ TensorTile heddle::chooseTensorTile(const TargetProfile &profile, const TensorPr
       for (int64_t wide = fewestColumns; wide <= columns && rows * wide <= sums; wide *= 2) {
         TensorTile tile{subgroups, rows, wide};
         double cost = costOfTensorTile(profile, product, tile);
-        if (!best || cost < least)
+        if (fits(tile) && (!best || cost < least))
           best = tile, least = cost;
       }
   return *best;

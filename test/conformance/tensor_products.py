@@ -4,7 +4,7 @@ any precision.
 
     tensor_products.py --bin build/bin [--target=NAME] [--precision=NAME] [--instruction=TEXT]
 
-With --instruction four in five kernels of products must have it in their code."""
+With --instruction the kernels of products that are 64 deep or more must have it in their code."""
 
 import argparse
 import json
@@ -18,7 +18,7 @@ import calls
 
 FORMS = {"nn": "", "nt": " {transpose_rhs}", "tn": " {transpose_lhs}"}
 #        m,    n,   k
-SIZES = [(64, 64, 64), (128, 256, 128), (520, 264, 192), (40, 128, 320), (257, 72, 200), (192, 512, 1024), (64, 40, 48)]
+SIZES = [(64, 64, 64), (128, 256, 128), (520, 264, 192), (40, 128, 320), (257, 72, 200), (192, 512, 1024), (64, 40, 48), (256, 64, 16)]
 DYNAMIC = [(384, 256, 128), (300, 192, 64)]
 COUNTS = (300, 33, 1)
 
@@ -67,7 +67,9 @@ def main():
             kernels = [kernel["name"] for kernel in json.loads(inspect("--json"))["targets"][0]["kernels"]]
             have = sum(arguments.instruction in inspect("--kernel", kernel) for kernel in kernels if "matmul" in kernel)
             print(f"{have} kernels have {arguments.instruction}")
-            failed += have < 0.8 * len(cases)
+            # Rows of 16 bits that are no multiple of 16 bytes are not copied.
+            deep = [name for name, (form, m, _, k, _) in cases.items() if k >= 64 and not (form == "tn" and m % 8)]
+            failed += have < len(deep)
         session = calls.Session(tools, f"{folder}/products.heddle", folder)
         for name, (form, m, n, k, free) in cases.items():
             for count in COUNTS if free else (None,):

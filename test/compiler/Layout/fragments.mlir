@@ -94,9 +94,9 @@ tile.func @copy(%a: memref<?x16xbf16>, %n: index) attributes {workgroup = 64 : i
   %c0 = arith.constant 0 : index
   %c16 = arith.constant 16 : index
   %ring = tile.shared : memref<64x16xbf16, #gpu.address_space<workgroup>>
-  // CHECK: arith.xori
   // CHECK: %[[INSIDE:.*]] = arith.cmpi slt, %[[ROW:.*]], %{{.*}} : index
   // CHECK: %[[COUNT:.*]] = arith.select %[[INSIDE]], %c8, %c0
+  // CHECK: arith.xori
   // CHECK: nvgpu.device_async_copy %{{.*}}[%[[ROW]], %{{.*}}], %{{.*}}[%{{.*}}, %{{.*}}], 8, %[[COUNT]] {bypassL1}
   // CHECK-NOT: nvgpu.device_async_copy
   tile.copy %a[%c16, %c0] rows(%n) to %ring[%c0] count 32 : memref<?x16xbf16> to memref<64x16xbf16, #gpu.address_space<workgroup>>

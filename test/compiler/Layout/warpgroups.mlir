@@ -65,3 +65,17 @@ tile.func @copy(%x: memref<64x128xbf16>, %c: memref<128x128xf32>) attributes {wo
   tile.store %q, %c[%c0, %c0] : tensor<128x128xf32, #sums>, memref<128x128xf32>
   tile.return
 }
+
+// 256 lanes copy 32 rows of 64 elements at once: of 16 rows, those that have one.
+// CHECK-LABEL: tile.func @few_rows
+tile.func @few_rows(%x: memref<16x64xbf16>) attributes {workgroup = 256 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64, row_lanes = 32 : i64} {
+  %c0 = arith.constant 0 : index
+  %a = tile.shared panels : memref<16x64xbf16, #gpu.address_space<workgroup>>
+  // CHECK: %[[ROW:.*]] = arith.divui %{{.*}}, %c8
+  // CHECK: %[[INSIDE:.*]] = arith.cmpi slt, %[[ROW]], %c16
+  // CHECK: scf.if %[[INSIDE]]
+  // CHECK: nvgpu.device_async_copy
+  // CHECK-NOT: nvgpu.device_async_copy
+  tile.copy %x[%c0, %c0] to %a[%c0] count 16 : memref<16x64xbf16> to memref<16x64xbf16, #gpu.address_space<workgroup>>
+  tile.return
+}
