@@ -297,8 +297,9 @@ bool KernelEmitter::hasResultOn(RankedTensorType type) {
 
 LogicalResult KernelEmitter::finish(const Matrix &matrix, const Place &place) {
   // A lane that holds many sums has no room for as many elements of all that the epilogue reads.
-  constexpr size_t longEpilogue = 8; // ops, whose values are there at once
-  bool isLong = kernel.getBody().front().getOperations().size() > longEpilogue;
+  constexpr size_t longEpilogue = 8, manyResults = 2; // ops, whose values are there at once, or results of an update
+  Block &body = kernel.getBody().front();
+  bool isLong = body.getOperations().size() > longEpilogue || body.getTerminator()->getNumOperands() > manyResults;
   int64_t mostElements = mapping == tile::LaneMapping::Blocks || isLong ? 16 : 32;
   int64_t parts = mapping == tile::LaneMapping::Tensor || mapping == tile::LaneMapping::Blocks
                       ? place.rows * place.columns / (workgroup * mostElements)
