@@ -1,18 +1,21 @@
 // Products of warpgroups, in one lane. An instruction (wgmma) multiplies 64 rows by up to 256 columns, 16 deep, and
-// reads both operands from shared memory; a descriptor says where and how they lie there.
+// reads the right operand from shared memory, the left one from there or from registers; a descriptor says where and
+// how an operand lies in shared memory.
 //
 // In shared memory a row of 64 elements, 128 bytes, is as long as all banks. Rows follow each other; of row r, group g
 // of eight elements is at place g xor (r mod 8): the order of `heddle-stage-operands` for such rows, and of descriptors
 // with a swizzle of 128 bytes. Of wider tiles the next 64 columns, a panel, lie behind all rows of the 64 before.
 //
-// An instruction has 16 neighbouring rows of its result in each of four subgroups: those that a `paired` #tile.simt
-// gives them.
+// An instruction has 16 neighbouring rows of its result, and of a left operand in registers, in each of four subgroups:
+// those that a `paired` #tile.simt gives them.
 #include "compiler/Layout/Warpgroups.h"
 
 #include "compiler/Kernels/Fragments.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -25,6 +28,8 @@ constexpr int64_t kPiece = tile::SimtAttr::kFragmentPiece, kSubgroup = tile::Sim
 constexpr int64_t kRows = tile::kWarpgroupRows, kDepth = 16; // of an instruction
 constexpr int64_t kRowBytes = 2 * tile::kOperandColumns;     // in shared memory
 
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
 LLVM::InlineAsmOp assembly(OpBuilder &builder, Location loc, TypeRange results, ValueRange operands, StringRef code,
                            StringRef constraints) {
   return LLVM::InlineAsmOp::create(builder, loc, results, operands, code, constraints, /*has_side_effects=*/true,
@@ -33,17 +38,19 @@ LLVM::InlineAsmOp assembly(OpBuilder &builder, Location loc, TypeRange results, 
 }
 
 /// Instructions that change the elements of `sums`, pairs of f32: `code` has them as $0, $1 and so on, and the numbers
-/// of 64 bits in `more` from twice as many on.
-void changeByAssembly(LaneBuilder &b, MutableArrayRef<Value> sums, StringRef code, ValueRange more) {
+/// in `more` behind them. With `overwrites` they do not read them.
+void changeByAssembly(LaneBuilder &b, MutableArrayRef<Value> sums, bool overwrites, StringRef code, ValueRange more) {
   SmallVector<Value> operands;
-  for (Value sum : sums)
-    for (int64_t element : {0, 1})
-      operands.push_back(b.extract(sum, element));
-  size_t count = operands.size();
+  size_t count = 2 * sums.size();
   SmallVector<std::string> constraints(count, "=f");
-  for (size_t i = 0; i < count; ++i)
-    constraints.push_back(std::to_string(i));
-  constraints.append(more.size(), "l");
+  if (!overwrites)
+    for (auto [i, sum] : llvm::enumerate(sums))
+      for (int64_t element : {0, 1}) {
+        operands.push_back(b.extract(sum, element));
+        constraints.push_back(std::to_string(2 * i + element));
+      }
+  for (Value value : more)
+    constraints.push_back(value.getType().isInteger(64) ? "l" : "r");
   llvm::append_range(operands, more);
   Type type = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(count, b.getF32Type()));
   Value results = assembly(b, b.getLoc(), type, operands, code, llvm::join(constraints, ",")).getRes();
@@ -64,7 +71,9 @@ struct LowerWarpgroupDot : LanePattern<tile::WarpgroupDotOp> {
     tile::LaneShape shape = tile::getLaneShape(type);
     int64_t rows = type.getDimSize(0), columns = type.getDimSize(1), depth = op.getDepth();
     SmallVector<Value> sums(adaptor.getAccumulator());
-    Operand left(b, op.getLhs(), op.getLhsRow(), op.getTransposeLhs(), rows, depth);
+    std::optional<Operand> left;
+    if (auto memory = dyn_cast<TypedValue<MemRefType>>(op.getLhs()))
+      left.emplace(b, memory, op.getLhsRow(), op.getTransposeLhs(), rows, depth);
     Operand right(b, op.getRhs(), op.getRhsRow(), !op.getTransposeRhs(), columns, depth);
     // The warpgroup's number, the same in all lanes of a subgroup.
     constexpr int64_t warpgroup = kRows / 16 * kSubgroup;
@@ -72,13 +81,13 @@ struct LowerWarpgroupDot : LanePattern<tile::WarpgroupDotOp> {
     Value own = warpgroups > 1 ? arith::DivUIOp::create(b, lanes.number(), b.index(warpgroup)).getResult() : b.index(0);
     NVVM::WgmmaFenceAlignedOp::create(b);
     for (int64_t m = 0; m < shape.rows / 2; ++m) {
-      SmallVector<Value> descriptors;
+      SmallVector<Operands> operands;
       Value block = b.add(own, m * warpgroups);
-      for (int64_t k = 0; k < depth; k += kDepth) {
-        descriptors.push_back(left.describe(b, block, k));
-        descriptors.push_back(right.describe(b, b.index(0), k));
-      }
-      multiply(b, op, MutableArrayRef(sums).slice(2 * m * shape.runs, 2 * shape.runs), descriptors, columns);
+      for (int64_t k = 0; k < depth; k += kDepth)
+        operands.push_back({left ? SmallVector<Value, 4>{left->describe(b, block, k)}
+                                 : piecesOf(b, typeOf(op.getLhs()), adaptor.getLhs(), m, k),
+                            right.describe(b, b.index(0), k)});
+      multiply(b, op, MutableArrayRef(sums).slice(2 * m * shape.runs, 2 * shape.runs), operands, columns);
     }
     NVVM::WgmmaGroupSyncAlignedOp::create(b);
     rewriter.replaceOpWithMultiple(op, {sums});
@@ -119,9 +128,29 @@ private:
     int64_t shape;
   };
 
-  /// Starts `sums` += the operands that the descriptors name, pair by pair.
+  /// What an instruction multiplies: a descriptor or four registers, and a descriptor.
+  struct Operands {
+    SmallVector<Value, 4> left;
+    Value right;
+  };
+
+  /// The lane's pieces of 64 rows of a tile in registers, its m-th, from place `k` of the contracted dimension on.
+  static SmallVector<Value, 4> piecesOf(LaneBuilder &b, RankedTensorType tile, ValueRange values, int64_t m,
+                                        int64_t k) {
+    Registers registers(tile, values);
+    SmallVector<Value, 4> pieces;
+    for (int64_t run : {0, 1})
+      for (int64_t row : {0, 1}) {
+        Value pair = registers.at(2 * m + row, k / kPiece + run);
+        Value number = vector::BitCastOp::create(b, VectorType::get(1, b.getI32Type()), pair);
+        pieces.push_back(b.extract(number, 0));
+      }
+    return pieces;
+  }
+
+  /// Starts `sums` += the products of `operands`.
   static void multiply(LaneBuilder &b, tile::WarpgroupDotOp op, MutableArrayRef<Value> sums,
-                       ArrayRef<Value> descriptors, int64_t columns) {
+                       ArrayRef<Operands> operands, int64_t columns) {
     // The instruction has a lane's elements of eight columns side by side, those of both rows; a lane has row by row.
     int64_t runs = columns / kPiece;
     SmallVector<Value> ordered;
@@ -129,16 +158,29 @@ private:
       for (int64_t half : {0, 1})
         ordered.push_back(sums[half * runs + run]);
     size_t count = 2 * ordered.size();
-    std::string registers, code = "{\n.reg .pred adds;\nsetp.ne.b32 adds, 1, 0;\n";
+    // A product with nothing before it needs no zeros in registers.
+    bool overwrites = llvm::all_of(sums, [](Value sum) { return matchPattern(sum, m_AnyZeroFloat()); });
+    std::string registers, code = "{\n.reg .pred adds;\n";
     for (size_t i = 0; i < count; ++i)
       registers += llvm::formatv("{0}${1}", i ? ", " : "", i);
-    StringRef element = op.getLhs().getType().getElementType().isBF16() ? "bf16" : "f16";
-    for (size_t i = 0; i < descriptors.size(); i += 2)
+    StringRef element = op.getRhs().getType().getElementType().isBF16() ? "bf16" : "f16";
+    SmallVector<Value> more;
+    auto name = [&](Value value) {
+      more.push_back(value);
+      return llvm::formatv("${0}", (overwrites ? 1 : 2) * count + more.size() - 1).str();
+    };
+    for (auto [i, pair] : llvm::enumerate(operands)) {
+      if (i == 0 || (i == 1 && overwrites))
+        code += llvm::formatv("setp.ne.b32 adds, {0}, 0;\n", i == 0 && overwrites ? 0 : 1);
+      SmallVector<std::string> left = llvm::map_to_vector(pair.left, name);
+      std::string right = name(pair.right);
+      bool isMemory = left.size() == 1;
       code += llvm::formatv(
-          "wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} {{{2}}, ${3}, ${4}, adds, 1, 1, {5}, {6};\n", columns,
-          element, registers, 2 * count + i, 2 * count + i + 1, static_cast<int>(op.getTransposeLhs()),
-          static_cast<int>(!op.getTransposeRhs()));
-    changeByAssembly(b, ordered, code + "}", descriptors);
+          "wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} {{{2}}, {3}, {4}, adds, 1, 1, {5}{6};\n", columns,
+          element, registers, isMemory ? left[0] : "{" + llvm::join(left, ", ") + "}", right,
+          isMemory ? (op.getTransposeLhs() ? "1, " : "0, ") : "", static_cast<int>(!op.getTransposeRhs()));
+    }
+    changeByAssembly(b, ordered, overwrites, code + "}", more);
     for (int64_t run = 0; run < runs; ++run)
       for (int64_t half : {0, 1})
         sums[half * runs + run] = ordered[2 * run + half];
@@ -157,7 +199,8 @@ struct LowerWarpgroupWait : LanePattern<tile::WarpgroupWaitOp> {
     }
     // The instruction that waits takes the sums and gives them back, so that nothing that reads them can come before.
     SmallVector<Value> sums(adaptor.getSum());
-    changeByAssembly(b, sums, llvm::formatv("wgmma.wait_group.sync.aligned {0};", op.getPending()).str(), {});
+    changeByAssembly(b, sums, /*overwrites=*/false,
+                     llvm::formatv("wgmma.wait_group.sync.aligned {0};", op.getPending()).str(), {});
     rewriter.replaceOpWithMultiple(op, {sums});
     return success();
   }

@@ -58,6 +58,18 @@ def StageOperandsPass : Pass<"heddle-stage-operands", "::mlir::tile::FuncOp"> {
   ];
 }
 
+def UseWarpgroupsPass : Pass<"heddle-use-warpgroups", "::mlir::tile::FuncOp"> {
+  let summary = "Make products whose operands lie in shared memory by warpgroups";
+  let description = [{
+    On tile.func after heddle-stage-operands: where every tile.dot of a kernel has its right operand in shared memory, in rows of a
+    multiple of 64 elements, and rows for all warpgroups, each becomes a tile.warpgroup_dot. Left operands stay in registers where they are
+    computed or kept there. Products start as soon as their operands are there, and are waited for where their results are used.
+  }];
+  let options = [
+    Option<"warpgroup", "warpgroup", "int64_t", /*default=*/"4", "Subgroups whose tensor cores read operands from shared memory together">
+  ];
+}
+
 def StageThroughRegistersPass : Pass<"heddle-stage-through-registers", "::mlir::tile::FuncOp"> {
   let summary = "Read the operands of products an iteration ahead and write them to shared memory (software pipelining)";
   let description = [{

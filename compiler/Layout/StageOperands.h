@@ -1,4 +1,4 @@
-// The pass that copies the operands of products to shared memory ahead of their use.
+// The passes that copy the operands of products to shared memory ahead of their use, and read them there.
 #ifndef HEDDLE_COMPILER_LAYOUT_STAGEOPERANDS_H
 #define HEDDLE_COMPILER_LAYOUT_STAGEOPERANDS_H
 
@@ -12,6 +12,9 @@ namespace mlir::heddle {
 
 /// `heddle-stage-operands` with the stages and the shared memory of a profile.
 std::unique_ptr<Pass> createStageOperandsPass(const TargetProfile &profile);
+
+/// `heddle-use-warpgroups` with the warpgroups of a profile that has some.
+std::unique_ptr<Pass> createUseWarpgroupsPass(const TargetProfile &profile);
 
 /// Whether both read the same part of a matrix, one of them perhaps transposed.
 bool readSame(tile::LoadOp a, tile::LoadOp b);

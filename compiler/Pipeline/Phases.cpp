@@ -102,6 +102,8 @@ static void buildLayout(OpPassManager &passes, const PipelineOptions &options) {
     passes.addNestedPass<tile::FuncOp>(createCSEPass()); // places that are the same are then one value
     if (options.profile->copiesAhead)
       passes.addNestedPass<tile::FuncOp>(createStageOperandsPass(*options.profile)); // fragments
+    if (options.profile->warpgroup > 0)
+      passes.addNestedPass<tile::FuncOp>(createUseWarpgroupsPass(*options.profile));
     // Blocks and cooperative matrices.
     passes.addNestedPass<tile::FuncOp>(createStageThroughRegistersPass(*options.profile));
   }

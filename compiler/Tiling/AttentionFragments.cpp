@@ -12,8 +12,12 @@ public:
   explicit FragmentSharing(const Work &work) : AttentionSharing(work) {
     const TargetProfile &profile = emitter.getProfile();
     subgroups = profile.tensorAttentionSubgroups;
-    emitter.setTensorTiles(subgroups);
-    int64_t rowsOfSubgroup = profile.tensorAttentionRows;
+    bool warpgroups = areOfWarpgroups(work);
+    // Of warpgroups two share what is visited; more rows of each would need the registers of longer steps, for which
+    // tensor cores read the owned rows less often.
+    int64_t rowsOfSubgroup = warpgroups ? profile.matrix.rows : profile.tensorAttentionRows;
+    if (warpgroups && work.bounds.maximumOwned() >= 8 * subgroups * rowsOfSubgroup)
+      subgroups *= 2;
     // A lane holds its part of the results, and of the scores two tiles where there are gradients of them.
     int64_t tiles = work.isGradient() ? 2 : 1;
     // Owned operands that cannot come from shared memory have to fit as well.
@@ -28,7 +32,7 @@ public:
     // of scores; the addresses of wide heads' operands, and a band's two bounds beside them.
     if (more > 0)
       most -= 40;
-    if (!staysInRegisters && width > 64 && (work.products != 3 || work.bounds.count() > 1))
+    if (!staysInRegisters && !warpgroups && width > 64 && (work.products != 3 || work.bounds.count() > 1))
       most -= 32;
     auto registers = [&] {
       return rowsOfSubgroup * (work.results() * width + (tiles + more) * step + kept) / emitter.getLanes();
@@ -41,6 +45,9 @@ public:
     while (rowsOfSubgroup > profile.matrix.rows && work.bounds.maximumOwned() < 4 * subgroups * rowsOfSubgroup)
       rowsOfSubgroup /= 2;
     auto longestStep = [&] {
+      if (warpgroups)
+        return tiles == 1 && width > tile::kOperandColumns ? 2 * profile.tensorAttentionKeys
+                                                           : profile.tensorAttentionKeys;
       return profile.tensorAttentionKeys / (tiles > 1 ? rowsOfSubgroup / profile.matrix.rows : 1);
     };
     step = longestStep();
@@ -57,6 +64,7 @@ public:
     // By the same reports there is no room for owned operands that could be elsewhere.
     if (!staysInRegisters && more > 0)
       registersLeft = 0;
+    emitter.setTensorTiles(subgroups);
     // A processor has no more subgroups of so many registers; together they bring a group's keys there once.
     if (work.isWorthTwice(2 * subgroups * rowsOfSubgroup) &&
         (staysInRegisters || haveRoom(2 * subgroups, rowsOfSubgroup, tiles))) {
@@ -104,6 +112,13 @@ protected:
   Value asLoaded(Value tile) override { return tile; }
 
 private:
+  /// Whether heddle-use-warpgroups makes the products: visited rows are whole panels in shared memory.
+  bool areOfWarpgroups(const Work &work) const {
+    int64_t columns = cast<RankedTensorType>(attention.key.getType()).getDimSize(1);
+    return emitter.getProfile().warpgroup > 0 && isTensorOperand(attention.query.getType()) && !attention.keyRows &&
+           width % tile::kOperandColumns == 0 && canCopyOperands(columns, width);
+  }
+
   /// Whether shared memory has room for two steps' operands of 16 bits, of which one is on its way, beside the owned
   /// operands that registers do not hold.
   bool haveRoom(int64_t subgroups, int64_t rowsOfSubgroup, int64_t ownedOperands) const {

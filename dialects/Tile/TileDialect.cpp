@@ -126,6 +126,8 @@ void FuncOp::print(OpAsmPrinter &printer) {
 LogicalResult FuncOp::verify() {
   if (static_cast<int64_t>(getWorkgroup()) < 1)
     return emitOpError() << "expects a workgroup of at least 1 lane";
+  if (auto vector = static_cast<int64_t>(getVector()); vector != 1 && vector != 2 && vector != 4)
+    return emitOpError() << "expects a vector of 1, 2 or 4 elements, got " << vector;
   if (getRowLanes() || getMapping() == LaneMapping::Quads) {
     auto along = static_cast<int64_t>(getRowLanes().value_or(0));
     if (along < 1 || static_cast<int64_t>(getWorkgroup()) % along != 0)
@@ -293,11 +295,17 @@ LogicalResult WarpgroupDotOp::verify() {
       return success();
     return emitOpError() << "expects its " << side << " operand in shared memory with panels";
   };
-  if (getLhs().getType().getElementType() != getRhs().getType().getElementType())
+  if (getElementTypeOrSelf(getLhs()) != getRhs().getType().getElementType())
     return emitOpError() << "multiplies elements of a single type, got " << getLhs().getType() << " and "
                          << getRhs().getType();
-  if (failed(check(getLhs(), "left", getTransposeLhs(), result[0])))
+  auto memory = dyn_cast<TypedValue<MemRefType>>(getLhs());
+  if (static_cast<bool>(memory) != static_cast<bool>(getLhsRow()) || (!memory && getTransposeLhs()))
+    return emitOpError() << "expects a row of its left operand, and may transpose it, in shared memory alone";
+  if (memory && failed(check(memory, "left", getTransposeLhs(), result[0])))
     return failure();
+  const int64_t rows[] = {result[0], static_cast<int64_t>(getDepth())};
+  if (!memory && cast<RankedTensorType>(getLhs().getType()).getShape() != ArrayRef(rows))
+    return emitOpError() << "expects a left operand of " << rows[0] << "x" << rows[1] << ", got " << getLhs().getType();
   return check(getRhs(), "right", !getTransposeRhs(), result[1]);
 }
 

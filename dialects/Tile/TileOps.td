@@ -192,19 +192,19 @@ def DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["accumulator", "result"]>]> {
 
 def WarpgroupDotOp : Tile_Op<"warpgroup_dot", [AllTypesMatch<["accumulator", "result"]>,
                                                MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "Starts accumulator + lhs * rhs, both in shared memory, in all lanes of warpgroups (wgmma)";
+  let summary = "Starts accumulator + lhs * rhs, the right operand in shared memory, in all lanes of warpgroups (wgmma)";
   let description = [{
-    A warpgroup is four subgroups, whose tensor cores read operands from shared memory by themselves. The left operand has a
-    row for each of the result, from row `lhs_row` of its memory on, or with `transpose_lhs` a row for each of `depth` places
-    of the contracted dimension; the right operand likewise for the result's columns, `transpose_rhs` being as in `dot`: then it has a row
+    A warpgroup is four subgroups, whose tensor cores read operands from shared memory by themselves. The left operand is a tile in
+    registers, or in shared memory: there it has a row for each of the result, from row `lhs_row` of its memory on, or with `transpose_lhs`
+    a row for each of `depth` places of the contracted dimension; the right operand likewise for the result's columns, `transpose_rhs` being as in `dot`: then it has a row
     for each column. The product runs beside what follows. Until a `warpgroup_wait` for it nothing may read the result but the next such
     product as its accumulator, and nothing may write the operands.
   }];
-  let arguments = (ins Tile_F32:$accumulator, Tile_Shared:$lhs, Index:$lhs_row, Tile_Shared:$rhs, Index:$rhs_row,
-                       I64Attr:$depth, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
+  let arguments = (ins Tile_F32:$accumulator, AnyTypeOf<[Tile_Shared, TileOf<[BF16, F16]>]>:$lhs,
+                       Optional<Index>:$lhs_row, Tile_Shared:$rhs, Index:$rhs_row, I64Attr:$depth, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
   let results = (outs Tile_F32:$result);
   let assemblyFormat = [{
-    $accumulator `,` $lhs `[` $lhs_row `]` `,` $rhs `[` $rhs_row `]` `depth` $depth attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)
+    $accumulator `,` $lhs (`[` $lhs_row^ `]`)? `,` $rhs `[` $rhs_row `]` `depth` $depth attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)
   }];
   let hasVerifier = 1;
 }

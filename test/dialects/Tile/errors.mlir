@@ -465,3 +465,32 @@ tile.func @kernel(%c: index) attributes {workgroup = 128 : i64, mapping = #tile.
   %0 = tile.warpgroup_wait 0, %zero : tensor<64x64xf32> -> tensor<64x32xf32>
   tile.return
 }
+
+// -----
+
+// expected-error @+1 {{expects a vector of 1, 2 or 4 elements, got 7}}
+tile.func @vector() attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 7 : i64} {
+  tile.return
+}
+
+// -----
+
+tile.func @kernel(%c: index) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %a = arith.constant dense<0.0> : tensor<64x32xbf16>
+  %b = tile.shared panels : memref<64x64xbf16, #gpu.address_space<workgroup>>
+  // expected-error @+1 {{expects a left operand of 64x64, got}}
+  %0 = tile.warpgroup_dot %zero, %a, %b[%c] depth 64 : tensor<64x32xbf16>, memref<64x64xbf16, #gpu.address_space<workgroup>> -> tensor<64x64xf32>
+  tile.return
+}
+
+// -----
+
+tile.func @kernel(%c: index) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %a = arith.constant dense<0.0> : tensor<64x64xbf16>
+  %b = tile.shared panels : memref<64x64xbf16, #gpu.address_space<workgroup>>
+  // expected-error @+1 {{expects a row of its left operand, and may transpose it, in shared memory alone}}
+  %0 = tile.warpgroup_dot %zero, %a, %b[%c] depth 64 {transpose_lhs} : tensor<64x64xbf16>, memref<64x64xbf16, #gpu.address_space<workgroup>> -> tensor<64x64xf32>
+  tile.return
+}

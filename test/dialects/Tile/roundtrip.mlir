@@ -118,6 +118,10 @@ tile.func @warpgroups(%row: index)
   // CHECK: %[[P:.*]] = tile.warpgroup_dot %{{.*}}, %[[A]][%{{.*}}], %[[B]][%{{.*}}] depth 64 {transpose_rhs} : memref<128x64xbf16, {{.*}}>, memref<256x64xbf16, {{.*}}> -> tensor<64x128xf32>
   %p = tile.warpgroup_dot %zero, %a[%row], %b[%row] depth 64 {transpose_rhs}
       : memref<128x64xbf16, #gpu.address_space<workgroup>>, memref<256x64xbf16, #gpu.address_space<workgroup>> -> tensor<64x128xf32>
+  // CHECK: tile.warpgroup_dot %{{.*}}, %{{.*}}, %[[B]][%{{.*}}] depth 64 {transpose_rhs} : tensor<64x64xbf16>, memref<256x64xbf16, {{.*}}> -> tensor<64x128xf32>
+  %left = arith.constant dense<0.0> : tensor<64x64xbf16>
+  %r = tile.warpgroup_dot %zero, %left, %b[%row] depth 64 {transpose_rhs}
+      : tensor<64x64xbf16>, memref<256x64xbf16, #gpu.address_space<workgroup>> -> tensor<64x128xf32>
   // CHECK: tile.warpgroup_wait 1
   tile.warpgroup_wait 1
   // CHECK: tile.warpgroup_wait 0, %[[P]] : tensor<64x128xf32> -> tensor<64x128xf32>
