@@ -14,7 +14,7 @@ import tempfile
 FLAGS = {
     "fuse-attention": "scores, mask, softmax and dropout in a single kernel with both products, without any of them in memory",
     "fuse-projections": "sibling fusion: a single product for an attention's queries, keys and values, and for their gradients",
-    "fuse-cross-entropy": "logits, their loss and the gradients of both a chunk of tokens at a time",
+    "fuse-cross-entropy": "computes logits, their loss and both gradients a chunk of tokens at a time",
     "fuse-updates": "biases and gains are stored and updated together",
     "fuse-kernels": "prologues, epilogues (bias, ReLU, dropout, residual sum, Adam), bias gradients with their product",
 }
@@ -46,7 +46,7 @@ A training step of {pathlib.Path(arguments.model).stem} with {arguments.tokens} 
 different kernels among them, barriers between launches, the bytes that kernels read and write (each operand once), and the arena.
 Written by `tools/fusion_table.py`.
 
-| passes | launches | kernels | barriers | memory traffic | of all off | arena |
+| passes | launches | kernels | barriers | memory traffic | traffic relative to "all off" | arena |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |""")
     unfused = None
     for name, off in rows:

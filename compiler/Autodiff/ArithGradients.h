@@ -6,7 +6,7 @@
 
 namespace mlir::heddle {
 
-/// The models are attached when the dialects are loaded. `differentiate` depends on this; nobody else need call it.
+/// The models are attached when the dialects are loaded. `differentiate` depends on this; nothing else need call it.
 void registerArithGradients(DialectRegistry &registry);
 
 } // namespace mlir::heddle

@@ -1,5 +1,5 @@
-// The passes of phase `differentiate`; Passes.td says what each does. Passes with options that are no text have a
-// header of their own.
+// The passes of phase `differentiate`; Passes.td says what each does. A pass whose options cannot be given as text has
+// a header of its own.
 #ifndef HEDDLE_COMPILER_AUTODIFF_PASSES_H
 #define HEDDLE_COMPILER_AUTODIFF_PASSES_H
 

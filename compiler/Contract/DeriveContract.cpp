@@ -20,12 +20,12 @@ static constexpr int64_t kMostCoefficient = 1 << 16, kMostConstant = int64_t(1) 
 
 namespace {
 
-/// At each place the rows [first, first + count) of `rows`; or, with `list`, those elements of each of its rows, which
-/// are rows of `listed`.
+/// For each index i, an op uses rows [first[i], first[i] + count[i]) of a tensor that has `rows` of them. With `list`,
+/// a matrix, it uses these elements of row i of `list` instead, and their values are row numbers below `listed`.
 struct Segments {
   Operation *op;
-  Value first; // null: 0
-  Value count; // null: 1, of an index
+  Value first; // null: all 0
+  Value count; // null: all 1, where `first` is an index
   Extent rows;
   Value list;
   Extent listed;

@@ -118,8 +118,9 @@ struct SumEqualCost : CostOpInterface::ExternalModel<SumEqualCost, SumEqualOp> {
   }
 };
 
-/// Attention counts its products over the pairs that it visits, as is the custom: the softmax's few operations a pair
-/// do not count. `products` of them have the width of a head, two operations each; `modelProducts` are the model's.
+/// The FLOPs of attention are those of its products over the pairs that it visits, as is customary; the softmax's few
+/// operations a pair are left out. `products`: how many products of a head's width count for each pair, two operations
+/// a column; `modelProducts`: how many count as model FLOPs (bench/README.md).
 template <typename AttentionLike, int64_t products, int64_t modelProducts>
 struct AttentionCost
     : CostOpInterface::ExternalModel<AttentionCost<AttentionLike, products, modelProducts>, AttentionLike> {

@@ -266,7 +266,7 @@ LogicalResult DeriveDecodingPass::buildBeamStep() {
       CrossEntropyOp::create(b, where, score.getType(), score.getType(), logits, expected, b.getF32FloatAttr(0));
   Value before = arith::SubFOp::create(b, where, score, entropy.getLogSumExp());
   Value scores = arith::AddFOp::create(b, where, logits, BroadcastOp::create(b, where, logits.getType(), before));
-  // Half of twice as many as the beam is wide may end their sentence, and there still are as many to go on with.
+  // Twice as many candidates as the beam is wide: even if half of them end their sentence, enough are left to go on.
   int64_t count = std::min(2 * static_cast<int64_t>(task.getBeam()), vocabulary());
   auto ofGroups = [&](Type element) {
     return RankedTensorType::get({ShapedType::kDynamic, count}, element, indices("groups").getEncoding());

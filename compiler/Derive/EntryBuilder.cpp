@@ -6,7 +6,7 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// What the name of a model's function begins with where there is an entry of this name.
+/// The prefix that a model's function gets when an entry takes its name.
 static constexpr StringLiteral kBesideEntry = "model.";
 
 StringRef heddle::getPortName(DictionaryAttr attributes) {

@@ -17,7 +17,7 @@ inline constexpr StringLiteral kModelFunction = "heddle.model";
 /// What is called `name` among `attributes` of arguments or results.
 StringRef getPortName(DictionaryAttr attributes);
 
-/// The model's functions of a module, by name.
+/// The functions of a module that make up the model, found by their names.
 struct ModelFunctions {
   explicit ModelFunctions(ModuleOp module);
   func::FuncOp memory, logits, loss, rate, hidden, pooled, next; // null where the model has none
@@ -84,13 +84,13 @@ void addVariable(ModuleOp module, Location where, VariableRole role, RankedTenso
 void addVariable(ModuleOp module, Location where, StringRef name, VariableKind kind, RankedTensorType type,
                  double start = 0, Operation *before = nullptr);
 
-/// What training keeps of each weight beside its moments.
+/// What training keeps for each weight in addition to its moments.
 struct WeightState {
-  bool averages = false;    // over all steps
-  bool accumulates = false; // gradients, until a step is taken
+  bool averages = false;    // keeps an average of the weight over all steps
+  bool accumulates = false; // sums gradients until a step is taken
 };
 
-/// Declares that and the moments, each behind its weight, as far as they are not declared.
+/// Declares the moments and `state` of each weight, right after the weight, unless they are declared already.
 void addStateOfWeights(ModuleOp module, WeightState state);
 
 /// The path of the part of the model that a value belongs to (its location's name), or empty.

@@ -29,9 +29,9 @@ struct DecodingPlan {
   const Cache *findCache(Value value) const;
   /// How many tokens before the newest a step reads the rows of: one for the states of scans, and as windows reach.
   int64_t getReach() const;
-  /// Tells `entry` what the arguments of `logits` are that come from the memory's function.
+  /// Maps the memory's arguments of `logits` to values in `entry`.
   void mapMemory(EntryBuilder &entry) const;
-  /// Puts what `user` takes of weights and constants alone into `entry`.
+  /// Inlines into `entry` the ops that compute `user`'s operands from weights and constants alone.
   void inlineConstants(EntryBuilder &entry, Operation &user) const;
 
   ModelFunctions functions;
@@ -95,10 +95,10 @@ private:
   EntryBuilder &entry;
   const DecodingPlan &plan;
   const StepInputs &inputs;
-  llvm::DenseMap<Value, Value> written; // caches with the newest tokens
+  llvm::DenseMap<Value, Value> written; // by the model's value: its cache with the newest tokens in it
   llvm::DenseMap<Operation *, Past> pastOfMask;
   std::map<int64_t, Past> windows;
-  Operation *places = nullptr; // that reads the places of keys
+  Operation *places = nullptr; // an op that uses the keys' places
 };
 
 /// Whether an op gives each token a row of its sequence's.

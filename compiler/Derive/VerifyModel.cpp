@@ -15,7 +15,7 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// The tokens' inputs that a step of decoding has, and the size that each is of.
+/// The inputs about tokens that a decoding step has, each with the run-time size that is its extent.
 constexpr std::pair<StringLiteral, StringLiteral> kStepInputs[] = {
     {"target_in", "target_tokens"}, {"target_positions", "target_tokens"}, {"target_starts", kSequences},
     {"target_lengths", kSequences}, {"source_starts", kSequences},         {"source_lengths", kSequences}};

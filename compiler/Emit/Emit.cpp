@@ -182,7 +182,7 @@ static bool isSame(Operation *a, Operation *b) {
   return OperationEquivalence::isEquivalentTo(a, b, OperationEquivalence::IgnoreLocations);
 }
 
-/// One table for all targets: profiles add sizes of their own to those of the model, and no call minds one more.
+/// One table for all targets: profiles add sizes of their own to the model's, and an unused size does no harm.
 LogicalResult Writer::writeSizes() {
   SmallVector<SizeOp> all;
   for (const PlannedTarget &target : targets)
@@ -232,8 +232,8 @@ static bool isRoundedMoment(VariableOp variable) {
   return isMoment && variable.getTensorType().getElementType().isBF16();
 }
 
-/// Of other variables callers see words of 32 bits. One of 16 bits is a cache of the program's own; two elements are
-/// one word.
+/// The type that callers see. A moment keeps its type. Any other variable of 16 bits is a cache that only the program
+/// itself uses: callers see it as words of 32 bits, each of which holds two elements.
 static RankedTensorType inWords(VariableOp variable) {
   RankedTensorType type = variable.getTensorType();
   if (isRoundedMoment(variable) || type.getElementTypeBitWidth() != 16 || type.getShape().back() % 2 != 0)
@@ -546,7 +546,7 @@ FailureOr<Offset<schema::Entry>> Writer::writeEntry(plan::EntryOp entry, const K
                                    collectives.empty() ? nullptr : &collectives);
 }
 
-/// Its code is in the target's.
+/// Leaves `code` empty: the target holds the code of all its kernels.
 Offset<schema::Kernel> Writer::writeKernel(const KernelCode &code) {
   auto name = writeString(code.name);
   auto words = builder.CreateVector(std::vector<uint32_t>());

@@ -9,7 +9,7 @@
 
 namespace mlir::heddle {
 
-/// A file that goes along in the artifact as it is.
+/// A file that the artifact contains unchanged.
 struct VocabularyFile {
   std::string name;
   std::string bytes;

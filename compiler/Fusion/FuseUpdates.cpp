@@ -5,7 +5,7 @@
 //   b2' = adam b2, g2, m2, v2       =>
 //   ...                                    b1, b2, ... are views of b, and their moments of m and v
 //
-// What the kernels make is written where it then stands in the concatenation: nothing is copied.
+// Each kernel writes its gradient directly to its place in the concatenation: nothing is copied.
 #include "compiler/Fusion/Passes.h"
 
 #include "compiler/Fusion/PackVariables.h"

@@ -71,7 +71,7 @@ static void hoistColumns(Block &block) {
       if (producer && producer->getBlock() == &block && (!last || last->isBeforeInBlock(producer)))
         last = producer;
     }
-    // What is computed again where it is needed stays there.
+    // An op that is recomputed stays next to its users, unless its producer is recomputed, too.
     if (last && (!op.hasAttr(kRecomputedAttrName) || last->hasAttr(kRecomputedAttrName)))
       op.moveAfter(last);
   }

@@ -105,6 +105,7 @@ def RecomputePass : Pass<"heddle-recompute", "::mlir::ModuleOp"> {
     Values that are held while an entry needs the most memory, and that the policy allows to make
     again from what is held anyway, are made again before their next use. Results do not change in any bit.
   }];
+  let dependentDialects = ["::mlir::heddle::HeddleDialect"];
   let options = [
     Option<"name", "policy", "std::string", /*default=*/"\"cheap\"", "none, cheap or products">
   ];

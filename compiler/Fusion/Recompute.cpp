@@ -109,9 +109,9 @@ private:
   SmallVector<Operation *> order;
   DenseMap<Operation *, int64_t> places;
   int64_t peak = 0, peakBytes = 0;
-  DenseSet<Operation *> chosen; // their results are not held
+  DenseSet<Operation *> chosen; // to be recomputed: their results are not held
   DenseMap<Operation *, llvm::SetVector<Operation *>>
-      madeFrom;                               // by an op that is held: the chosen ones that start from it
+      madeFrom;                               // by an op whose results are held: the chosen ops that start from them
   DenseMap<Operation *, Operation *> repeats; // by original
 };
 

@@ -90,7 +90,7 @@ private:
   }
 
   /// Rows begin at a word of the variable. What several ranks could not share out stays as it is for one, too, so that
-  /// sharding changes no bit of a training.
+  /// sharding changes no bit of a training run.
   static bool isRoundable(RankedTensorType type) {
     return type.getElementType().isF32() && type.getRank() >= 2 && type.getShape().back() % 2 == 0 &&
            type.getNumElements() % getShardElements(BFloat16Type::get(type.getContext())) == 0;

@@ -96,7 +96,7 @@ public:
   void readLlama(StringRef architecture);
 
   Description d;
-  int64_t longest = 0;     // of a sequence, in the model as published
+  int64_t longest = 0;     // the longest sequence of the model as published
   int64_t dynamicFrom = 0; // the length beyond which rotary frequencies depend on each sequence's length; 0: none
 
 private:

@@ -129,8 +129,8 @@ struct DescriptionKey {
 
   StringLiteral name;
   Member member;
-  bool required;    // of a description without a text of its own
-  bool isStructure; // what the model computes: a text has parameters of its own in such a key's place
+  bool required;    // must be given unless the description names a `model`
+  bool isStructure; // says what the model computes; a `model` text declares its own parameters instead
   NumberRange range;
   ArrayRef<StringLiteral> choices; // of a string
   StringLiteral doc;

@@ -6,7 +6,7 @@
 
 namespace mlir::heddle {
 
-/// query * (query index) + key * (key index) + constant >= 0.
+/// The condition query * (query index) + key * (key index) + constant >= 0.
 struct MaskBound {
   int64_t query, key, constant;
 };

@@ -288,7 +288,7 @@ Item Elaborator::computeTensors(StringRef symbol, const Item &a, const Item &b, 
   if (symbol == "*" || symbol == "^")
     return both(Of<arith::MulFOp>(), Of<arith::MulIOp>());
   if (symbol == "/" && isFloat) {
-    // Multiplying by the inverse of a number is what every kernel would rather do.
+    // Multiplying by the inverse of a number is faster than dividing by it.
     if (const NumberItem *divisor = constant(b); divisor && divisor->value != 0)
       return make(arith::MulFOp::create(builder, at, left, fill(type, 1 / divisor->value, where)), keys);
     return make(arith::DivFOp::create(builder, at, left, right), keys);

@@ -258,8 +258,8 @@ private:
 
   std::vector<std::unique_ptr<Side>> sides;
   std::vector<std::unique_ptr<PartState>> parts;
-  PartState *part = nullptr;      // under construction
-  ScanState *scanState = nullptr; // the same; null outside of scans
+  PartState *part = nullptr;      // the part under construction
+  ScanState *scanState = nullptr; // the scan under construction; null outside of scans
 
   friend class ModelText;
 };

@@ -76,14 +76,14 @@ Item Elaborator::gridColumns(BuiltinCall &call) {
   return make(arith::RemUIOp::create(builder, place(call.where()), positions, width));
 }
 
-/// grid_width(x): the pixels of a row of an image.
+/// grid_width(x): the number of pixels in a row of an image.
 Item Elaborator::gridWidth(BuiltinCall &call) {
   Side *side = imagesOf(call);
   return side ? wholeNumber(side->image.width) : mistake();
 }
 
-/// The images that have every `stride`-th row and column of pixels of others, with ports of their own: sizes and ports
-/// are named by the stride of the whole images.
+/// The images made of every `stride`-th row and column of pixels of the images of `side`. They have sizes and ports of
+/// their own, whose names contain the stride relative to the model's whole images.
 Side *Elaborator::strided(const Side &side, int64_t stride, LocationAttr where) {
   std::string all = "source", name = all + "_stride" + std::to_string(side.stride * stride);
   if (Side *known = sideNamed(name))

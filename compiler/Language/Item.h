@@ -23,15 +23,15 @@ struct ImageShape {
 /// of such a tensor says so by the name `tokens` (#heddle.dims).
 struct Side {
   std::string name;    // of the input, as in `memory(source)`
-  std::string tokens;  // the run-time size
+  std::string tokens;  // the run-time size that holds the number of all sequences' tokens
   std::string longest; // the run-time size that holds the longest sequence's length
-  int64_t most = 0;    // tokens of a sequence
+  int64_t most = 0;    // the most tokens that a sequence has
   std::string labels;  // the run-time size of the tokens that have a label; empty where there are no such tokens
   Value starts, lengths;
-  Value positions;    // of each token in its sequence
+  Value positions;    // each token's position in its sequence
   Value labelled;     // which tokens have a label
-  ImageShape image;   // where its sequences are images, and their tokens pixels
-  int64_t stride = 1; // of the images' rows and columns of pixels those that are tokens
+  ImageShape image;   // if the sequences are images, whose pixels are the tokens
+  int64_t stride = 1; // every stride-th row and column of the model's images has tokens
 
   // Of keys that a query by itself has: the words of each sentence, or the neighbours of each token. These are tokens
   // of another input, which has the rows. Neighbours have lists of rows and no starts, and lists of the tokens that
@@ -63,7 +63,7 @@ struct RowItem {
 
 struct Scope;
 
-/// A block with parameters, `{ |a, b| ... }`, where it was written.
+/// A block with parameters, `{ |a, b| ... }`, with the scope and the path of the place where it was written.
 struct BlockItem {
   const Body *block = nullptr;
   const Scope *scope = nullptr;
@@ -94,7 +94,7 @@ struct Item : std::variant<std::monostate, NumberItem, bool, std::string, Weight
   template <typename T> const T *as() const { return std::get_if<T>(this); }
 };
 
-/// Whether there is a tensor of it where a part computes.
+/// Whether the item is a tensor, or becomes one when a part is computed.
 inline bool isTensor(const Item &item) {
   return item.as<TensorItem>() || item.as<std::shared_ptr<WeightItem>>() || item.as<std::shared_ptr<RowItem>>();
 }

@@ -6,7 +6,7 @@
 
 namespace mlir::heddle::language {
 
-/// Parses `text`, called `path` in errors. The first mistake is an error of the context, and the result a failure.
+/// Parses `text`, called `path` in errors. Reports the first mistake to the context and returns a failure.
 FailureOr<Text> parse(MLIRContext *context, StringRef path, StringRef text);
 
 } // namespace mlir::heddle::language

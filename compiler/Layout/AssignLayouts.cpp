@@ -2,8 +2,8 @@
 // results, a loop's state, a branch's results, a reduction and its result. A product connects nothing but its
 // accumulator and result; its operands hold the contracted dimension whole in each lane, which is either the kernel's
 // own layout or a tile that every lane has. Tensor cores want fragments or cooperative matrices instead
-// (dialects/Tile/README.md). Where a product wants a tile otherwise than its class has it, a tile.convert_layout stands
-// between.
+// (dialects/Tile/README.md). If a product needs a tile in another layout than the connected tiles have, a
+// tile.convert_layout is put between.
 #include "compiler/Layout/AssignLayouts.h"
 #include "compiler/Layout/Passes.h"
 
@@ -46,6 +46,10 @@ public:
     }
     isCooperative = mapping == LaneMapping::Tensor && profile->cooperative;
     chooseRowLanes();
+    if (auto along = static_cast<int64_t>(func.getRowLanes().value_or(1)); lanes % along != 0) {
+      func.emitError() << "lanes along rows are " << along << ", which do not divide the workgroup of " << lanes;
+      return signalPassFailure();
+    }
     separateSources(func);
     if (isCooperative)
       heddle::separateMatrices(func);

@@ -97,7 +97,7 @@ LogicalResult checkConversion(tile::ConvertLayoutOp op) {
   return op.emitOpError() << "gives lanes other elements than they have; run heddle-lower-conversions first";
 }
 
-/// Whoever has a column of the tile has the number of the row that it is part of.
+/// A lane that holds a column of the tile also holds that column's row number.
 LogicalResult checkColumnRows(tile::GatherOp op) {
   RankedTensorType rows = typeOf(op.getRows());
   if (agree(rows, 1, op.getType(), 1) && tile::getLaneShape(rows).vector == tile::getLaneShape(op.getType()).vector)
@@ -105,7 +105,7 @@ LogicalResult checkColumnRows(tile::GatherOp op) {
   return op.emitOpError() << "cannot distribute the columns of " << op.getType() << " as " << rows << " has them";
 }
 
-/// Whoever has a row of the tile has its number.
+/// A lane that holds a row of the tile also holds that row's number.
 LogicalResult checkRows(Operation *op, Value tile, Value rows) {
   if (agree(typeOf(rows), 0, typeOf(tile), 0))
     return success();

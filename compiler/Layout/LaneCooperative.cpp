@@ -37,7 +37,7 @@ struct Pieces {
 
 IntegerAttr leadDimension(LaneBuilder &b, MemRefType memory) { return b.getIndexAttr(tile::getRowStride(memory)); }
 
-/// An op of which a value is a tile of cooperative matrices.
+/// Lowers an op that has a tile of cooperative matrices among its operands or results.
 template <typename Op> struct CooperativePattern : LanePattern<Op> {
   CooperativePattern(const TypeConverter &converter, MLIRContext *context, const Lanes &lanes)
       : LanePattern<Op>(converter, context, lanes, /*benefit=*/3) {}

@@ -152,7 +152,7 @@ struct LowerSharedLoad : LanePattern<tile::LoadOp> {
     auto type = VectorType::get({2 * rowPieces, 2}, tile.getElementType());
     for (int64_t run = 0; run < shape.runs; run += 2)
       for (int64_t i = 0; i < shape.rows; i += rowPieces) {
-        // In elements of the tile: row i of the lane, an even one, starts a piece at rowLanes * i, run r one at 8 r.
+        // For row i of the lane the piece starts at row rowLanes * i of the tile, for run r at column 8 * r.
         Value row = b.add(base, op.getTransposed() ? run * kPiece : i * rowLanes);
         Value column = swizzle.further(b, place, op.getTransposed() ? i * rowLanes / kPiece : run);
         Value pieces =
@@ -167,7 +167,8 @@ struct LowerSharedLoad : LanePattern<tile::LoadOp> {
   }
 };
 
-/// Each lane copies every n-th group of eight elements, or element of one column, n being the number of lanes.
+/// Each lane copies every n-th group of eight elements, or every n-th element of a single column, n being the number of
+/// lanes.
 struct LowerCopy : LanePattern<tile::CopyOp> {
   using LanePattern::LanePattern;
   LogicalResult matchAndRewrite(tile::CopyOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {

@@ -22,7 +22,7 @@ struct Bounded {
   Value index, inside, shift = {};
 };
 
-/// The last index below `limit` that is a multiple of `unit`. A limit of 0 leaves nothing that matters, so index 0.
+/// The last index below `limit` that is a multiple of `unit`; 0 for a limit of 0, where no element counts.
 Value lastIndex(LaneBuilder &b, Value limit, int64_t unit) {
   Value last = b.createOrFold<arith::MaxSIOp>(b.add(limit, -1), b.index(0));
   if (unit == 1)
@@ -60,8 +60,8 @@ struct Source {
   int64_t ofWord() const { return 32 / bits; }
 };
 
-/// A register's worth of neighbouring columns can be moved at once where every row starts at a multiple of it, and one
-/// element counts for all of them or each for one.
+/// A register's worth of neighbouring columns can be moved at once if every row starts at a multiple of it, and the
+/// columns share one repeated element, or each has its own.
 bool movesRuns(const Source &source, int64_t vector) {
   int64_t columns = cast<MemRefType>(source.memory.getType()).getDimSize(1) * source.repeats;
   return vector > 1 && columns % vector == 0 && (source.repeats == 1 || source.repeats % vector == 0);
@@ -319,7 +319,8 @@ struct LowerStore : LanePattern<tile::StoreOp> {
     body(inner);
   }
 
-  /// Of the lanes that hold the same elements one writes them: the one whose number has no part but its coordinates.
+  /// Where several lanes hold the same elements, only one writes them: the lane whose number is what its coordinates
+  /// alone add up to. Null: every lane writes.
   Value isOwner(LaneBuilder &b, RankedTensorType tile) const {
     DimDistribution rows = DimDistribution::of(tile, 0), columns = DimDistribution::of(tile, 1);
     if (rows.lanes * columns.lanes == lanes.count())

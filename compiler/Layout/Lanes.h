@@ -49,7 +49,7 @@ public:
   int64_t subgroup() const { return exchanging; }
   /// The lane's number in its workgroup.
   Value number() const { return lane; }
-  /// Whether copies to shared memory run beside the arithmetic, so that who waits waits for them too.
+  /// Whether copies to shared memory run beside the arithmetic, so that tile.wait has to wait for them, too.
   bool hasCopies() const { return copies; }
   /// Whether tensor cores read operands from shared memory.
   bool hasWarpgroups() const { return warpgroups; }

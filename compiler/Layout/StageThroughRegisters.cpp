@@ -40,7 +40,7 @@ bool isProductOperand(Operation *load) {
 struct Stage {
   LoadOp load;
   RankedTensorType tile; // as it lies in the ring: as in memory, or, in blocks, as it is loaded
-  bool turned;           // the load turns what lies in the ring
+  bool turned;           // the load transposes what lies in the ring
   Value ring;
   Value next;    // the tile of the next iteration, in registers
   bool isSource; // false where another load's tiles fill the ring
@@ -64,7 +64,8 @@ public:
 
   Value read(const Stage &stage) { return read(stage, 0, LoadOp(stage.load).getType(), /*offset=*/0); }
 
-  /// Whether both operands come from rings, and lie there as they are multiplied.
+  /// Whether `dot` is a product in blocks that can read both operands part by part: from rings whose tiles the loads do
+  /// not transpose.
   bool hasSlices(DotOp dot) const {
     auto isStaged = [&](Value operand) {
       const Stage *stage = find(source(operand));

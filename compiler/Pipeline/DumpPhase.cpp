@@ -15,12 +15,8 @@ class DumpPhasePass : public PassWrapper<DumpPhasePass, OperationPass<ModuleOp>>
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DumpPhasePass)
 
-  DumpPhasePass(const PhaseInfo &phase, const PipelineOptions &options) : directory(options.dumpDirectory) {
-    std::string name = llvm::formatv("{0,0+2}-{1}", static_cast<int>(phase.phase), phase.name);
-    if (!options.dumpTag.empty())
-      name += "-" + options.dumpTag;
-    llvm::sys::path::append(path, directory, name + ".mlir");
-  }
+  DumpPhasePass(const PhaseInfo &phase, const PipelineOptions &options)
+      : directory(options.dumpDirectory), path(getDumpPath(phase, options)) {}
 
   StringRef getName() const override { return "DumpPhase"; }
 
@@ -38,10 +34,19 @@ public:
 
 private:
   std::string directory;
-  SmallString<128> path;
+  std::string path;
 };
 
 } // namespace
+
+std::string mlir::heddle::getDumpPath(const PhaseInfo &phase, const PipelineOptions &options) {
+  std::string name = llvm::formatv("{0,0+2}-{1}", static_cast<int>(phase.phase), phase.name);
+  if (!options.dumpTag.empty())
+    name += "-" + options.dumpTag;
+  SmallString<128> path(options.dumpDirectory);
+  llvm::sys::path::append(path, name + ".mlir");
+  return path.str().str();
+}
 
 std::unique_ptr<Pass> mlir::heddle::createDumpPhasePass(const PhaseInfo &phase, const PipelineOptions &options) {
   return std::make_unique<DumpPhasePass>(phase, options);

@@ -6,7 +6,10 @@
 
 namespace mlir::heddle {
 
-/// Writes `options.dumpDirectory`/NN-phase.mlir, NN being the phase's place in the table.
+/// `options.dumpDirectory`/NN-phase.mlir, NN being the phase's place in the table.
+std::string getDumpPath(const PhaseInfo &phase, const PipelineOptions &options);
+
+/// Writes that file.
 std::unique_ptr<Pass> createDumpPhasePass(const PhaseInfo &phase, const PipelineOptions &options);
 
 } // namespace mlir::heddle

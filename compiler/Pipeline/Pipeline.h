@@ -23,7 +23,7 @@ namespace heddle {
 
 struct TileChoices;
 
-/// What of the training's state each of several ranks keeps all of, or a part.
+/// The training state of which each rank keeps only a part.
 enum class Sharding { None, Optimizer };
 
 enum class Phase { Import, Derive, FuseAttention, Differentiate, Fuse, Tile, Layout, Lower, Plan, Emit };

@@ -112,6 +112,11 @@ void Verifier::verifyPorts(func::FuncOp function, TypeRange types, StringRef kin
                      << "; a call tells them apart by name";
     if (!verifyTensor(where(i), what, type, /*isPort=*/true))
       continue;
+    for (NamedAttribute attribute : dictionary ? dictionary.getValue() : ArrayRef<NamedAttribute>())
+      if (StringRef key = attribute.getName();
+          key.starts_with("heddle.") && key != "heddle.name" && key != "heddle.limit")
+        fail(where(i)) << what << " has the attribute '" << key << "', which means nothing; there are heddle.name and "
+                       << "heddle.limit";
     Attribute limit = dictionary ? dictionary.get("heddle.limit") : Attribute();
     auto number = dyn_cast_or_null<IntegerAttr>(limit);
     if (limit && (kind != "input" || !getElementTypeOrSelf(type).isInteger(32) || !number || number.getValue().slt(1) ||
@@ -199,6 +204,10 @@ void Verifier::verifyOp(Operation *op, StringRef entry) {
   for (auto [i, type] : llvm::enumerate(op->getResultTypes()))
     if (!verifyTensor(op->getLoc(), what + "result " + Twine(i) + " of '" + name + "'", type, /*isPort=*/false))
       return;
+  if (isa<HeddleDialect>(op->getDialect()))
+    for (NamedAttribute attribute : op->getDiscardableAttrs())
+      if (StringRef key = attribute.getName(); !key.contains('.'))
+        fail(op->getLoc()) << what << "'" << name << "' has no attribute '" << key << "'";
   for (StringRef attribute : {"query_size", "key_size", "row_size"})
     if (auto size = op->getAttrOfType<StringAttr>(attribute); size && !size.empty())
       verifyBound(op->getLoc(), what + attribute, size);

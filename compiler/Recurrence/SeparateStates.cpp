@@ -38,8 +38,8 @@ Value copy(OpBuilder &builder, Value value) {
   return kernel.getResult(0);
 }
 
-/// Whether `result` may be written over `old`, a step's rows of it: nothing reads these later, and the kernel itself
-/// reads of them what it writes alone.
+/// Whether the kernel may write `result`, a state's rows after a step, over `old`, its rows before: no later op reads
+/// `old`, and the kernel itself reads only the element that it then writes.
 bool mayReplace(OpResult result, Value old) {
   Operation *kernel = result.getOwner();
   SmallVector<Value> views{old};

@@ -42,14 +42,15 @@ static int64_t signedOf(double number, Type type) {
   return type.isInteger(1) ? -value : value;
 }
 
-/// `compute` of the operands' numbers at each place. A single number goes with all others.
+/// `compute` of the operands' numbers at each place. A single number goes with all others, also where these are none.
 template <typename Compute> static void forEach(Operation *op, Frame &frame, Compute compute) {
   SmallVector<const Array *> operands;
   const Array *largest = nullptr;
   for (Value operand : op->getOperands()) {
-    operands.push_back(&frame.get(operand));
-    if (!largest || operands.back()->size() > largest->size() || operands.back()->shape.size() > largest->shape.size())
-      largest = operands.back();
+    const Array *array = operands.emplace_back(&frame.get(operand));
+    bool isLarger = !largest || array->size() > largest->size() || array->shape.size() > largest->shape.size();
+    if (array->size() == 0 || (isLarger && !(largest && largest->size() == 0)))
+      largest = array;
   }
   Array result(largest->shape);
   SmallVector<double> numbers(operands.size());

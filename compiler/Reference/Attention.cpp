@@ -107,6 +107,9 @@ template <typename Op> static FailureOr<Scored> score(Op op, Frame &frame, Value
   return scored;
 }
 
+/// exp(score - other), which is zero of minus infinity, whatever the other is.
+static double exponential(double score, double other) { return score == -INFINITY ? 0 : std::exp(score - other); }
+
 static LogicalResult attention(AttentionOp op, Frame &frame) {
   FailureOr<Scored> scored = score(op, frame, op.getKeyRows());
   if (failed(scored))
@@ -118,16 +121,21 @@ static LogicalResult attention(AttentionOp op, Frame &frame) {
   scored->forEach([&](int64_t p, const Pair &pair, int64_t head) {
     largest(pair.queryRow, head) = std::max(largest(pair.queryRow, head), scored->score(p, head));
   });
+  // Not the exponential of the score less log_sum_exp, in which a large score leaves nothing of the sum.
+  Array weight(scored->score.shape);
   scored->forEach([&](int64_t p, const Pair &pair, int64_t head) {
-    sums(pair.queryRow, head) += std::exp(scored->score(p, head) - largest(pair.queryRow, head));
+    weight(p, head) = exponential(scored->score(p, head), largest(pair.queryRow, head));
+    sums(pair.queryRow, head) += weight(p, head);
   });
   for (int64_t i = 0; i < sums.size(); ++i)
     logSumExp(i) = largest(i) + std::log(sums(i));
   scored->forEach([&](int64_t p, const Pair &pair, int64_t head) {
-    double weight = std::exp(scored->score(p, head) - logSumExp(pair.queryRow, head)) * scored->factor(p, head);
+    if (sums(pair.queryRow, head) == 0) // all scores are minus infinity
+      return;
+    double probability = weight(p, head) / sums(pair.queryRow, head) * scored->factor(p, head);
     for (int64_t column = 0; column < scored->heads.width; ++column)
       result(pair.queryRow, scored->heads.query(head, column)) +=
-          weight * value(pair.keyRow, scored->heads.key(head, column));
+          probability * value(pair.keyRow, scored->heads.key(head, column));
   });
   return success();
 }
@@ -157,7 +165,7 @@ template <typename Op> static FailureOr<Slopes> slopesOf(Op op, Frame &frame) {
   Slopes slopes{std::move(*made), none, none};
   const Scored &scored = slopes.scored;
   scored.forEach([&](int64_t p, const Pair &pair, int64_t head) {
-    double probability = std::exp(scored.score(p, head) - logSumExp(pair.queryRow, head));
+    double probability = exponential(scored.score(p, head), logSumExp(pair.queryRow, head));
     double ofWeight = product(gradient, value, pair, scored.heads, head) * scored.factor(p, head);
     slopes.weight(p, head) = probability * scored.factor(p, head);
     slopes.slope(p, head) = probability * (ofWeight - delta(pair.queryRow, head));

@@ -38,11 +38,11 @@ static void broadcast(BroadcastOp op, Frame &frame) {
   int64_t rows = result.rows(), width = result.width(), last = result.shape.back();
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t column = 0; column < width; ++column) {
-      int64_t from = column % last; // of a row
+      int64_t from = column % last; // a row is repeated
       if (isScalar)
         from = 0;
       else if (type.getRank() == 2)
-        from = row * type.getDimSize(1) + column / last; // of the part
+        from = row * type.getDimSize(1) + column / last; // a number for each part of a row
       else if (isColumn(type))
         from = row;
       result(row * width + column) = input(from);

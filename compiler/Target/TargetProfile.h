@@ -86,10 +86,10 @@ struct TargetProfile {
   bool cooperative = false;
   /// Whether copies to shared memory run beside the arithmetic, without registers (tile.copy).
   bool copiesAhead = false;
-  /// What a tile is chosen by: multiply-adds that a processor's tensor cores do in a clock, bytes that it reads from
-  /// its shared memory, and bytes that it, and all processors together, get from the cache that they share.
+  /// Rates per clock by which tiles are chosen: multiply-adds of a processor's tensor cores; bytes that a processor
+  /// reads from its shared memory; bytes that one processor, and all together, get from the cache that they share.
   double tensorRate = 0;
-  double warpgroupRate = 0; // the same of a warpgroup's
+  double warpgroupRate = 0; // like tensorRate, where warpgroups multiply
   double sharedRate = 0;
   double cacheRate = 0;
   double cacheRateOfAll = 0;

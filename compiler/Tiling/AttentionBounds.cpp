@@ -5,18 +5,34 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
+/// So that twice as much, and a few rows, still have 32 bits.
+static constexpr int64_t kLargestSum = int64_t(1) << 29;
+
 AttentionBounds::AttentionBounds(KernelEmitter &emitter, const Attention &attention, bool ownsQueries)
     : emitter(emitter), attention(attention), ownsQueries(ownsQueries) {
   if (attention.mask)
     for (const MaskBound &bound : getMaskBounds(*attention.mask, &areExact)) {
+      // What indices add up to at most. A larger constant says no more, and the device counts in 32 bits.
+      int64_t most = std::abs(bound.query) * longest(true) + std::abs(bound.key) * longest(false);
+      if (most > kLargestSum) {
+        areExact = false;
+        continue;
+      }
       auto [owned, visited] = ownsQueries ? std::pair(bound.query, bound.key) : std::pair(bound.key, bound.query);
-      bounds.push_back({owned, visited, bound.constant});
+      bounds.push_back({owned, visited, std::clamp(bound.constant, -most - 1, most)});
     }
 }
 
+int64_t AttentionBounds::longest(bool ofQueries) const {
+  StringRef size = ofQueries ? attention.querySize : attention.keySize;
+  if (!size.empty())
+    return emitter.maximumOf(size);
+  return ofQueries ? 1 : emitter.maximumRows(*Matrix::of(cast<RankedTensorType>(attention.key.getType())));
+}
+
 int64_t AttentionBounds::maximumOwned() const {
-  StringRef longest = ownsQueries ? attention.querySize : attention.keySize;
-  return (longest.empty() ? 1 : emitter.maximumOf(longest)) * attention.members;
+  StringRef size = ownsQueries ? attention.querySize : attention.keySize;
+  return (size.empty() ? 1 : emitter.maximumOf(size)) * attention.members;
 }
 
 int64_t AttentionBounds::spanOf(int64_t rows) const {
@@ -31,12 +47,7 @@ Value AttentionBounds::ownerOf(Value row) const {
 }
 
 int64_t AttentionBounds::maximumVisited(int64_t ownedAtOnce, int64_t visitedAtOnce) const {
-  StringRef longest = ownsQueries ? attention.keySize : attention.querySize;
-  int64_t maximum = 1;
-  if (!longest.empty())
-    maximum = emitter.maximumOf(longest);
-  else if (ownsQueries)
-    maximum = emitter.maximumRows(*Matrix::of(cast<RankedTensorType>(attention.key.getType())));
+  int64_t maximum = longest(!ownsQueries);
   for (const Bound &lower : bounds)
     for (const Bound &upper : bounds)
       if (lower.visited == 1 && upper.visited == -1 && lower.owned == -upper.owned)

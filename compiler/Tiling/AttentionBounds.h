@@ -41,6 +41,8 @@ private:
     int64_t owned, visited, constant;
   };
 
+  /// The longest sequence of queries, or of keys, in queries or keys.
+  int64_t longest(bool ofQueries) const;
   /// The most queries (or keys) that so many owned rows are of, wherever the first of them is.
   int64_t spanOf(int64_t rows) const;
   /// The query (or key) of an owned row.

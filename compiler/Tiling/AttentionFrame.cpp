@@ -253,7 +253,7 @@ Value AttentionFrame::scores(Value scaled, const Step &at) {
 Value AttentionFrame::scaledGradient(Value scaled, const Step &at, Value gradient) {
   if (!attention.scoreGradient)
     return gradient;
-  // Where a pair does not count its score is any number, of which the slope need not be finite.
+  // The score of a pair that does not count may be any number, and the slope there need not be finite.
   Value slope = applyToScores(*attention.scoreGradient, scaled, at, gradient);
   return where(at, slope, 0);
 }

@@ -97,7 +97,7 @@ public:
   Value powers(const Step &step, Value scores, Value reference);
   /// The probabilities again, from scores and each query's log-sum-exp in units of log(2).
   Value probabilities(const Step &step, Value scores, Value logSumExp);
-  /// A number in the scores' unit in units of log(2).
+  /// Converts a number from the scores' unit to units of log(2).
   Value inLogs(Value score) { return unit == 1 ? score : mul(score, unit); }
 
   Value mul(Value x, Value y);

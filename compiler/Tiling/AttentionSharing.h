@@ -77,7 +77,7 @@ public:
   virtual OwnedOperand ownedOperand(Value value, double scale);
   /// A step's visited rows as an operand.
   virtual Value loadVisited(Value value, const AttentionStep &at);
-  /// The dot product of each owned row with each visited row, and what `sums` holds before.
+  /// The dot product of each owned row with each visited row, added to `sums`.
   virtual Value products(Value ownedRows, Value visitedRows, Value sums) = 0;
   /// accumulator * (`rescale`, a number a row) + weights * the step's visited rows of `value`. There may be no
   /// `rescale`.

@@ -34,7 +34,7 @@ struct Place {
   int64_t rows, columns;
   Value rowLimit, columnLimit;
   Value part = {};                // the number of the part that it lies in, where the kernel has it at hand
-  int64_t members = 1, apart = 0; // rows of the tile that a row of the matrix is, and columns between them (tile.load)
+  int64_t members = 1, apart = 0; // tile rows in a row of the matrix; columns from one to the next (tile.load)
 
   bool operator==(const Place &other) const;
 };
@@ -204,7 +204,7 @@ private:
   tile::FuncOp func;
   tile::LaneMapping mapping = tile::LaneMapping::Columns;
   int64_t vector = 1;
-  std::optional<int64_t> rowLanes; // of quads
+  std::optional<int64_t> rowLanes; // lanes that share a row, in quads
   int64_t workgroup;               // lanes
   std::optional<int64_t> partColumns;
   RankedTensorType finished; // what results are computed on that are being finished; null: any of their matrix

@@ -154,7 +154,7 @@ LogicalResult heddle::emitLoneQueries(Operation *anchor, const Attention &attent
       return emitter.loop(none, end, lanes, room, state, body);
     };
 
-    // What is past the last key reads the last one; where there are no keys, this.
+    // Reads past the last key get the last one; if there are no keys, they get this.
     keep(emitter.constant(1, lanes, 0), none);
 
     // Scores, and the largest of them, or the sum of what the weights make of their gradients.

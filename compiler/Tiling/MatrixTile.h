@@ -39,7 +39,7 @@ struct MatrixTile {
 /// there are as many steps as tiles need, and as many waves of workgroups as the device needs for the tiles.
 double costOfTile(const TargetProfile &profile, const Product &product, MatrixTile tile);
 
-/// The tiles that the model likes best, at most `count` of them, the best first.
+/// The tiles that the cost model rates best, at most `count` of them, the best first.
 std::vector<MatrixTile> candidateTiles(const TargetProfile &profile, const Product &product, size_t count);
 
 /// A lane's part of a block, whose rows and columns lanes share out.
@@ -52,8 +52,8 @@ struct BlockTile {
 /// from shared memory, and brings its share of the tile's operands there; there are as many waves as with other tiles.
 double costOfBlock(const TargetProfile &profile, const Product &product, BlockTile tile);
 
-/// The part that the model likes best; nothing where the result is too small to share out in blocks, or the target has
-/// none.
+/// The part that the cost model rates best; nothing if the result is too small to share out in blocks, or the target
+/// has no blocks.
 std::optional<BlockTile> chooseBlock(const TargetProfile &profile, const Product &product);
 
 /// A workgroup's tile on tensor cores: `rows` of each of `subgroups`, one below the other, by `columns`.
@@ -78,11 +78,11 @@ bool usesWarpgroups(const TargetProfile &profile, const TensorProduct &product);
 ///   - bringing them there from the cache that processors share, by what one of them and all together can get.
 double costOfTensorTile(const TargetProfile &profile, const TensorProduct &product, TensorTile tile);
 
-/// The tile that the model likes best: of equals the smallest.
+/// The tile that the cost model rates best; the smallest among equals.
 TensorTile chooseTensorTile(const TargetProfile &profile, const TensorProduct &product);
 
-/// How many parts of the contracted dimension should have workgroups of their own, whose products another launch then
-/// adds up: 1 unless the model finds a fifth or more of the time to be saved.
+/// Into how many parts to split the contracted dimension. Each part has workgroups of its own, and another launch adds
+/// up their products. 1 unless the cost model expects that this saves at least a fifth of the time.
 int64_t choosePartsOfDepth(const TargetProfile &profile, TensorProduct product);
 
 /// Tiles that were measured, and the products that a compilation asked for.

@@ -149,7 +149,7 @@ Value PairsFrame::sumsOfHead(Value sums, Value column, Value otherColumn, ValueR
           llvm::append_range(tiles, ofParameters);
         }
         tiles.push_back(number(from, rows));
-        // Past its end a list has any row.
+        // Past its end a list may hold any row number.
         bool mayBeMore = region || hasList();
         return {accumulate(state[0], region, tiles, rows, lanes, from, mayBeMore ? otherLength : Value())};
       })[0];

@@ -24,7 +24,7 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
     : emitter(emitter), transposeLhs(transposeLhs), transposeRhs(transposeRhs), fragments(tensorBits > 0),
       depth(emitter.maximumRows(contracted)) {
   std::optional<std::pair<int64_t, int64_t>> block;
-  if (!fragments && !group) // what is unpacked comes to lanes through no shared memory
+  if (!fragments && !group) // packed operands are unpacked in registers, not through shared memory
     block = chooseBlocks(result, loops, moved);
   blocks = block.has_value();
   auto [rows, columns] = fragments ? chooseFragments(result, tensorBits, parts)

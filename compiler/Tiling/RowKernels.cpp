@@ -21,13 +21,13 @@ constexpr int64_t kChunk = 64;
 /// Lower than any logit, and yet a difference of two is a number.
 constexpr double kLowest = -1e30;
 
-/// The most that a lane holds of a row which all of them share.
+/// The most vectors of a row that each lane holds when all lanes share the row.
 constexpr int64_t kSharedRuns = 8;
 
 /// Rows that are too few to leave each to a lane of its own.
 constexpr int64_t kFewRows = 8;
 
-/// Rows of which lanes that share them read parts at once, so that enough is on its way.
+/// Rows that the lanes which share them read at the same time, so that enough loads are in flight.
 constexpr int64_t kRowsOfDelta = 8;
 
 /// The frame of a kernel that owns whole rows (of one part of the matrix, where it has several): which rows, and how to

@@ -11,15 +11,15 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// What a lane compares an index to: enough for the comparisons to take longer than reading it.
+/// How many numbers a lane compares an index to: enough for the comparisons to take longer than reading the index.
 constexpr int64_t kNumbersOfLane = 8;
 
 /// Indices that a workgroup with a part of them reads at once: it waits for memory once for all of them.
 constexpr int64_t kIndicesAtOnce = 8;
 
-/// Groups of rows that a device's workgroups, `strips` of them wide, deal with independently of one another. A
-/// workgroup waits for memory between one row and the next, and many that wait at once keep a GPU busy; but each goes
-/// through all indices, and on a device that runs few at once that is all that more of them would do.
+/// Into how many parts the indices are divided, each with workgroups of its own, `strips` of which lie side by side. A
+/// workgroup waits for memory between one row and the next, so many waiting workgroups keep a GPU busy. But each goes
+/// through all indices: on a device that runs few workgroups at once, more parts would only repeat that work.
 int64_t partsOf(const TargetProfile &profile, int64_t strips) {
   constexpr int64_t groupsWorthSharing = 2;
   return llvm::bit_floor<uint64_t>(std::max<int64_t>(1, profile.parallelGroups / (groupsWorthSharing * strips)));

@@ -39,7 +39,7 @@ public:
     target = profile.name.str();
   }
   TilePass(const TilePass &other)
-      : Base(other), profile(other.profile), choices(other.choices) {} // the rest is one run's
+      : Base(other), profile(other.profile), choices(other.choices) {} // the other members belong to one run
 
   LogicalResult initialize(MLIRContext *) override { return resolveTarget(profile, target); }
 

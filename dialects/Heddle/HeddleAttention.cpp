@@ -166,7 +166,8 @@ static Value createTransposedContext(OpBuilder &builder, Op op, Value of, Value 
                                      op.getQuerySizeAttr(), op.getKeySizeAttr());
 }
 
-/// Makes `slope` of the `combine` region: its arithmetic again, and then the rules in reverse down to an argument.
+/// Fills `slope` from the `combine` region: a copy of its arithmetic, then the gradient rules in reverse, down to
+/// `argument`.
 static LogicalResult buildSlope(ScoresOp op, unsigned argument, Region &slope) {
   IRMapping mapping;
   op.getCombine().cloneInto(&slope, mapping);

@@ -5,7 +5,7 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// `columns`: the dimension of the result that has the columns.
+/// `columns`: which dimension of the result counts its columns.
 template <typename ProductOp> static LogicalResult verifyProduct(ProductOp op, int columns) {
   RankedTensorType lhs = typeOf(op.getLhs()), rhs = typeOf(op.getRhs()), result = typeOf(op.getResult());
   int64_t lhsRow = op.getTransposeLhs() ? 1 : 0, rhsColumn = op.getTransposeRhs() ? 0 : 1;

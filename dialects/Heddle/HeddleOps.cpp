@@ -24,12 +24,12 @@ LogicalResult SizeOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto whole = lookup<SizeOp>(*this, symbols, getOfAttr(), "size");
   if (!whole)
     return failure();
-  int64_t from = getFrom(), last = from + static_cast<int64_t>(getMaximum());
+  auto from = static_cast<int64_t>(getFrom()), most = static_cast<int64_t>(whole.getMaximum());
   if (whole.getOfAttr() || whole.getFixed())
     return emitOpError() << "expects " << getOfAttr() << " to be bound by an input";
-  if (from < 0 || last > static_cast<int64_t>(whole.getMaximum()))
-    return emitOpError() << "covers " << from << " to " << last << " of " << getOfAttr() << ", whose maximum is "
-                         << whole.getMaximum();
+  if (from < 0 || from > most - static_cast<int64_t>(getMaximum()))
+    return emitOpError() << "covers " << getMaximum() << " from " << from << " on of " << getOfAttr()
+                         << ", whose maximum is " << most;
   return success();
 }
 
@@ -114,7 +114,7 @@ LogicalResult VariableOp::verifySymbolUses(SymbolTableCollection &symbols) {
   int64_t from = static_cast<int64_t>(getFrom());
   if (failed(expectSameRows(*this, view, whole)))
     return failure();
-  if (from < 0 || from + view.getDimSize(0) > whole.getDimSize(0))
+  if (from < 0 || from > whole.getDimSize(0) - view.getDimSize(0))
     return emitOpError() << "expects rows that " << getStorageAttr() << " has, got " << view << " from row " << from
                          << " of " << whole;
   llvm::SmallPtrSet<Operation *, 8> chain; // of views, which ends at memory
@@ -194,7 +194,7 @@ LogicalResult SliceOp::verify() {
   if (failed(expectSameRows(*this, input, result)))
     return failure();
   if (from < 0 ||
-      (!input.isDynamicDim(0) && !result.isDynamicDim(0) && from + result.getDimSize(0) > input.getDimSize(0)))
+      (!input.isDynamicDim(0) && !result.isDynamicDim(0) && from > input.getDimSize(0) - result.getDimSize(0)))
     return emitOpError() << "expects rows that " << input << " has, got " << result << " from row " << from << " on";
   return success();
 }

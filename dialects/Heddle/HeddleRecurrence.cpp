@@ -1,5 +1,5 @@
-// What recurrence demands of its operands, and the gradient rules of columns. That of `heddle.scan` is another scan:
-// compiler/Autodiff/ScanGradient.cpp.
+// Verifiers and canonicalization of the ops of recurrence, and the gradient rules of `heddle.columns` and
+// `heddle.join`. The gradient of `heddle.scan` is itself a scan: compiler/Autodiff/ScanGradient.cpp.
 #include "dialects/Heddle/Checks.h"
 
 #include "mlir/IR/Builders.h"
@@ -218,8 +218,8 @@ LogicalResult ColumnsOp::verify() {
   if (failed(verifySameNumberOfRows(*this, input, result)))
     return failure();
   auto from = static_cast<int64_t>(getFrom());
-  if (from < 0 || from + result.getDimSize(1) > input.getDimSize(1))
-    return emitOpError() << "takes columns " << from << " to " << from + result.getDimSize(1) << " of "
+  if (from < 0 || from > input.getDimSize(1) - result.getDimSize(1))
+    return emitOpError() << "takes " << result.getDimSize(1) << " columns from " << from << " on of "
                          << input.getDimSize(1);
   return success();
 }

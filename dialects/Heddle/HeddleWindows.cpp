@@ -33,7 +33,7 @@ static LogicalResult verifyWindow(WindowOp op, RankedTensorType narrow, RankedTe
 LogicalResult UnfoldOp::verify() { return verifyWindow(*this, getInput().getType(), getResult().getType()); }
 LogicalResult FoldOp::verify() { return verifyWindow(*this, getResult().getType(), getInput().getType()); }
 
-/// A window of the row alone is the row.
+/// A window of nothing but the row itself is that row.
 OpFoldResult UnfoldOp::fold(FoldAdaptor) { return getFirst() == 0 && getLast() == 0 ? getInput() : Value(); }
 OpFoldResult FoldOp::fold(FoldAdaptor) { return getFirst() == 0 && getLast() == 0 ? getInput() : Value(); }
 

@@ -75,18 +75,32 @@ Error pastLast(std::string_view what, size_t index, size_t count) {
                    ", from 0 on.");
 }
 
+// Before a structure of the caller's is read or written.
+Status checkSize(size_t size) {
+  if (size >= sizeof(size_t))
+    return Success();
+  return makeError(ErrorKind::InvalidArgument, "struct_size is ", size,
+                   ": set it to sizeof of the structure before the call.");
+}
+
 // Fills in what the caller's version of a structure has room for. A newer caller's further fields are zero.
 template <typename T> Status fill(T *target, T value) {
   if (!target)
     return missing("the structure for the result");
   size_t size = target->struct_size;
-  if (size < sizeof(size_t))
-    return makeError(ErrorKind::InvalidArgument, "struct_size is ", size,
-                     ": set it to sizeof of the structure before the call.");
+  HEDDLE_CHECK(checkSize(size));
   value.struct_size = size;
   std::memcpy(static_cast<void *>(target), &value, std::min(size, sizeof(T)));
   if (size > sizeof(T))
     std::memset(reinterpret_cast<char *>(target) + sizeof(T), 0, size - sizeof(T));
+  return Success();
+}
+
+// Finds the devices anew, those that can be used.
+Status listUsable(size_t &count) {
+  HEDDLE_ASSIGN(devices, hal::listDevices());
+  std::erase_if(devices, [](const hal::DeviceInfo &device) { return !device.unusable.empty(); });
+  count = devices.size();
   return Success();
 }
 
@@ -112,10 +126,12 @@ Status take(Result<std::unique_ptr<Session>> opened, heddle_session **result) {
   return Success();
 }
 
-SessionOptions optionsOf(const heddle_options *given) {
+Result<SessionOptions> optionsOf(const heddle_options *given) {
   heddle_options options{};
-  if (given)
+  if (given) {
+    HEDDLE_CHECK(checkSize(given->struct_size));
     std::memcpy(static_cast<void *>(&options), given, std::min(given->struct_size, sizeof(options)));
+  }
   SessionOptions result;
   if (options.device)
     result.device = options.device;
@@ -218,15 +234,15 @@ heddle_status heddle_device_count(size_t *count) {
   return guarded([&]() -> Status {
     if (!count)
       return missing("count");
-    HEDDLE_ASSIGN(devices, hal::listDevices());
-    std::erase_if(devices, [](const hal::DeviceInfo &device) { return !device.unusable.empty(); });
-    *count = devices.size();
+    HEDDLE_CHECK(listUsable(*count));
     return Success();
   });
 }
 
 heddle_status heddle_device_at(size_t index, heddle_device *device) {
   return guarded([&]() -> Status {
+    if (size_t count = 0; devices.empty()) // the caller knows the number from before
+      HEDDLE_CHECK(listUsable(count));
     if (index >= devices.size())
       return pastLast("device", index, devices.size());
     return fill(device, heddle_device{0, devices[index].id.c_str(), devices[index].name.c_str()});
@@ -239,7 +255,8 @@ heddle_status heddle_open(const char *path, const heddle_options *options, heddl
   return guarded([&]() -> Status {
     if (!path || !session)
       return missing(path ? "session" : "path");
-    return take(Session::open(path, optionsOf(options)), session);
+    HEDDLE_ASSIGN(SessionOptions wanted, optionsOf(options));
+    return take(Session::open(path, wanted), session);
   });
 }
 
@@ -248,10 +265,13 @@ heddle_status heddle_open_bytes(const void *data, size_t bytes, const heddle_opt
   return guarded([&]() -> Status {
     if (!data || !session)
       return missing(data ? "session" : "data");
+    HEDDLE_ASSIGN(SessionOptions wanted, optionsOf(options));
+    if (bytes > std::vector<std::byte>().max_size())
+      return makeError(ErrorKind::InvalidArgument, "an artifact of ", bytes, " bytes is larger than any memory.");
     const auto *begin = static_cast<const std::byte *>(data);
     HEDDLE_ASSIGN(std::shared_ptr<const Artifact> artifact,
                   Artifact::fromBytes(std::vector<std::byte>(begin, begin + bytes), "the artifact in memory"));
-    return take(Session::open(std::move(artifact), optionsOf(options)), session);
+    return take(Session::open(std::move(artifact), wanted), session);
   });
 }
 
@@ -303,6 +323,8 @@ size_t heddle_variable_count(const heddle_session *session) {
 
 heddle_status heddle_variable_at(const heddle_session *session, size_t index, heddle_variable *variable) {
   return guarded([&]() -> Status {
+    if (!session)
+      return missing("the session");
     if (index >= heddle_variable_count(session))
       return pastLast("variable", index, heddle_variable_count(session));
     return describeVariable(session->session->variables()[index], variable);
@@ -446,6 +468,10 @@ heddle_status heddle_load(heddle_session *session, const char *path, uint32_t ki
     if (!session || !path)
       return missing(session ? "path" : "the session");
     HEDDLE_ASSIGN(VariableKinds wanted, kindsOf(kinds));
+    auto isWanted = [&](const VariableInfo &variable) { return std::ranges::count(wanted, variable.kind) != 0; };
+    if (std::ranges::none_of(session->session->variables(), isWanted))
+      return makeError(ErrorKind::NotFound, "the model has no variable of the kinds that are to be loaded, ", kinds,
+                       " (bits of heddle_kind).");
     return session->session->load(path, wanted);
   });
 }

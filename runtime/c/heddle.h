@@ -163,7 +163,7 @@ typedef struct heddle_variable {
   heddle_element_type type;
   size_t rank;
   const int64_t *shape;
-  uint64_t bytes; /* of device memory */
+  uint64_t bytes; /* on the device, where elements may be narrower; on the host each has 4 */
 } heddle_variable;
 
 HEDDLE_API size_t heddle_variable_count(const heddle_session *session);
@@ -172,7 +172,8 @@ HEDDLE_API heddle_status heddle_variable_named(const heddle_session *session, co
                                                heddle_variable *variable);
 /* Copies a variable's value, after all that runs. `bytes` is the size of `data`, and must be the value's. */
 HEDDLE_API heddle_status heddle_read_variable(heddle_session *session, const char *name, void *data, size_t bytes);
-/* Sets a variable; name, type and shape of `value` must be the variable's. */
+/* Sets a variable; name, type and shape of `value` must be the variable's. Of a weight of packed numbers (i32, with
+   scales) the value may also be the matrix in f32, which is packed here. */
 HEDDLE_API heddle_status heddle_write_variable(heddle_session *session, const heddle_tensor *value);
 
 /*-- Calls ----------------------------------------------------------------------------------------------------------*/

@@ -77,6 +77,17 @@ Result<std::vector<std::byte>> readFile(const std::filesystem::path &path, uint6
   return data;
 }
 
+Status requireFolder(const std::filesystem::path &folder) {
+  int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0 && errno == ENOENT)
+    return makeError(ErrorKind::NotFound, "there is no folder '", folder.string(), "'.");
+  if (descriptor < 0)
+    return ioError("read the folder", folder, errno);
+  int searched = ::faccessat(descriptor, ".", R_OK | X_OK, 0), code = errno;
+  ::close(descriptor);
+  return searched == 0 ? Success() : Status(ioError("read the folder", folder, code));
+}
+
 Result<AtomicFile> AtomicFile::create(const std::filesystem::path &path) {
   static std::atomic<unsigned> serial = 0;
   AtomicFile file;

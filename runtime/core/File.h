@@ -15,6 +15,9 @@ namespace heddle {
 // The whole file, refused where it is larger than `limit` bytes or no regular file.
 Result<std::vector<std::byte>> readFile(const std::filesystem::path &path, uint64_t limit);
 
+// Fails if there is no such folder, or if it may not be read.
+Status requireFolder(const std::filesystem::path &folder);
+
 // A file opened for reading at arbitrary offsets.
 class InputFile {
 public:

@@ -44,8 +44,8 @@ constexpr StoredType storedTypes[] = {{"F32", 4, ElementType::F32},
 
 float widen(Stored stored, uint16_t bits) { return stored == Stored::F16 ? widenF16(bits) : widenBF16(bits); }
 
-// One tensor of the header: {"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}. A string says what is wrong with it.
-// `storage` is null where the type is unknown.
+// Reads one tensor of the header: {"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}. Returns what is wrong with it,
+// or nothing. `storage` becomes null if the type is unknown.
 std::optional<std::string> parseEntry(const Json &value, uint64_t dataBytes, SafetensorsEntry &entry,
                                       const StoredType *&storage) {
   if (!value.is_object() || !value.contains("dtype") || !value.contains("shape") || !value.contains("data_offsets"))

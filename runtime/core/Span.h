@@ -36,7 +36,7 @@ void setSpanSink(SpanSink sink);
 // same time need different names: spans of one name are taken for nested.
 void nameThread(std::string name);
 
-// The work from here to the end of the block.
+// Marks the work from here to the end of the block, for whoever listens to spans.
 class Span {
 public:
   // The text outlives the span.

@@ -48,7 +48,8 @@ private:
     return *this;
   }
 
-  // The pixels, and the layout of images of every so many rows and columns.
+  // Adds the pixels, and for each stride the positions, starts and lengths of the images of every stride-th row and
+  // column.
   CallInputs &addImages(const SourceBatch &source, const ImageShape &image);
 
   std::deque<std::vector<int64_t>> shapes;

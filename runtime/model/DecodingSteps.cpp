@@ -10,7 +10,7 @@
 namespace heddle {
 namespace {
 
-// What the device gives in place of a candidate where there are no more numbers.
+// Score that pads the device's list when it has too few candidates.
 constexpr float kNoCandidate = -std::numeric_limits<float>::max();
 
 class CachedSteps final : public DecodingSteps {

@@ -8,7 +8,7 @@
 namespace heddle {
 namespace {
 
-// What a weight means depends on these; every other key may change between a training and its continuation.
+// What a weight means depends on these; every other key may change between a training run and its continuation.
 constexpr std::array<std::string_view, 27> kFunctionKeys = {
     "adapter",      "classes",     "neighbours", "sentences", "image_height",     "image_width",       "channels",
     "architecture", "d_model",     "heads",      "d_ff",      "encoder_layers",   "decoder_layers",    "vocab_size",
@@ -73,7 +73,7 @@ std::vector<std::string> differences(const nlohmann::json &before, const nlohman
   };
   std::vector<std::string> result;
   for (const std::string &key : keys) {
-    // A key that came to be since has its default, which is how models were before.
+    // A key that was added to Heddle since has its default, with which a model computes what it did before.
     if (functionOnly && !before.contains(key))
       continue;
     if (std::string was = show(before, key), is = show(now, key); was != is)

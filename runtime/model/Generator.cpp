@@ -9,6 +9,15 @@ namespace heddle {
 
 int64_t Generator::longest(size_t prompt) const { return std::min(int64_t(prompt) + options.tokens, maximumLength()); }
 
+Status Generator::add(Prompt prompt) {
+  auto length = int64_t(prompt.tokens.size());
+  if (length == 0 || length >= maximumLength())
+    return makeError(ErrorKind::InvalidArgument, "prompt ", prompt.number, " has ", length,
+                     " tokens; the model continues 1 to ", maximumLength() - 1, " of them.");
+  waiting.push_back(std::move(prompt));
+  return Success();
+}
+
 // A sequence gets cache rows for all that it may become: one that is alone always finds them.
 void Generator::admit() {
   while (!waiting.empty() && int64_t(jobs.size()) < model.maximumSequences) {
@@ -129,6 +138,17 @@ std::optional<Continuation> Generator::advance(Job &job, int32_t token) const {
 }
 
 Result<std::vector<Continuation>> Generator::step() {
+  Result<std::vector<Continuation>> finished = decode();
+  if (!finished.ok()) { // no later call is to find sequences that were given up
+    for (const Job &job : jobs)
+      cacheRows.giveBack(job.firstRow, job.rows);
+    jobs.clear();
+    waiting.clear();
+  }
+  return finished;
+}
+
+Result<std::vector<Continuation>> Generator::decode() {
   admit();
   std::vector<Continuation> finished;
   if (jobs.empty())

@@ -56,13 +56,13 @@ public:
   // Tokens of a prompt with its continuation at most.
   int64_t maximumLength() const { return std::min(model.maximumLength, model.maximumTokens); }
 
-  // Prompts have 1 to maximumLength() - 1 tokens.
-  void add(Prompt prompt) { waiting.push_back(std::move(prompt)); }
+  // Prompts have 1 to maximumLength() - 1 tokens: others are refused.
+  Status add(Prompt prompt);
   // Added and not yet finished.
   size_t pending() const { return waiting.size() + jobs.size(); }
 
   // Takes in what there is room for, gives each sequence in work a token more, or reads on in its prompt, and returns
-  // those that are finished.
+  // those that are finished. After an error nothing is pending: all that was added is lost.
   Result<std::vector<Continuation>> step();
 
 private:
@@ -89,6 +89,7 @@ private:
   };
 
   int64_t longest(size_t prompt) const;
+  Result<std::vector<Continuation>> decode(); // step(), without what an error asks for
   void admit();
   Status runStep();
   void addChoice(const Job &job, bool isLast, Choices &choices) const;

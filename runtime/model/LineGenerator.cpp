@@ -8,7 +8,7 @@
 
 namespace heddle {
 
-void LineGenerator::add(std::string_view line) {
+Status LineGenerator::add(std::string_view line) {
   uint64_t number = lines.add();
   std::string text = replaceInvalidBytes(unescaped(line), number);
   Prompt prompt{number, vocabulary.encode(text)};
@@ -21,12 +21,12 @@ void LineGenerator::add(std::string_view line) {
             generator.maximumLength(), " in all"));
     Text whole{std::move(text), {}};
     lines.finish(number, answers.json ? record(whole, "", 0, Ending::Room) : escaped(whole.text));
-    return;
+    return Success();
   }
   if (answers.stream)
     answers.stream(escaped(text));
   prompts.emplace(number, Text{std::move(text), prompt.tokens});
-  generator.add(std::move(prompt));
+  return generator.add(std::move(prompt));
 }
 
 size_t LineGenerator::findStop(std::string_view text) const {

@@ -32,7 +32,7 @@ public:
 
   // The next prompt, escaped (Escapes.h). An empty one begins with the begin mark always; one that leaves no room for a
   // token more is its own answer, which a warning says.
-  void add(std::string_view line);
+  Status add(std::string_view line);
   Status step();
   // The answers, escaped or as JSON, in the prompts' order; of those that were streamed what is left.
   std::vector<std::string> take() { return lines.take(); }

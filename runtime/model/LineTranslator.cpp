@@ -34,8 +34,7 @@ Status LineTranslator::add(std::string_view line, std::string_view prefix) {
         vocabulary.encodeTarget(replaceInvalidBytes(prefix, number)), number,
         size_t(translator.maximumPrefixLength(image.pixels() > 0 ? image.pixels() : int64_t(request.source.size()))),
         "a prefix of ");
-  translator.add(std::move(request));
-  return Success();
+  return translator.add(std::move(request));
 }
 
 Status LineTranslator::step() {

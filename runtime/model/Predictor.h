@@ -16,12 +16,12 @@ namespace heddle {
 
 struct PredictedLabel {
   std::string name;
-  double probability = 0; // among the labels that the training had
+  double probability = 0; // among the labels that the training data had
 };
 
 struct PredictedLine {
-  std::vector<PredictedLabel> labels; // one, or one for each word; none of a blank line
-  std::optional<float> grade;         // of a pair, where the model gives grades
+  std::vector<PredictedLabel> labels; // one, or one for each word; empty for a blank line
+  std::optional<float> grade;         // for a pair, if the model gives grades
 };
 
 class Predictor {
@@ -30,17 +30,17 @@ public:
   Predictor(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary)
       : engine(engine), model(model), vocabulary(vocabulary) {}
 
-  // The next line. A text that is too long for the model is cut, which a warning says; words behind the cut get the
-  // label
-  // "?". Fails where a record is none.
+  // Adds the next line. A text that is too long for the model is cut, with a warning; words after the cut get the label
+  // "?". Fails if `isRecord` and the line is no record.
   Status add(std::string_view line, bool isRecord);
   // One call, for as many of the lines as it holds.
   Status step();
   std::vector<PredictedLine> take() { return lines.take(); }
-  // As InOrder's.
+  // See InOrder::skipTo.
   void skipTo(uint64_t number) { lines.skipTo(number); }
-  // Added and not yet taken, and of these the ones that still need steps.
+  // Lines added but not yet taken.
   uint64_t held() const { return lines.held(); }
+  // Whether any still need steps.
   bool busy() const { return !waiting.empty(); }
 
 private:

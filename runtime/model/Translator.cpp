@@ -20,6 +20,8 @@ Translator::Translator(Engine &engine, const ModelDescription &model, Translatio
 }
 
 Status Translator::check(const Engine &engine, const ModelDescription &model, const TranslationOptions &options) {
+  if (options.beam < 1)
+    return makeError(ErrorKind::InvalidArgument, "a beam of ", options.beam, " keeps no translation; 1 is the least.");
   auto has = [&](std::string_view entry) { return engine.hasEntry(entry); };
   if (!options.cache && !has("logits"))
     return makeError(ErrorKind::Unsupported, "the artifact has no entry 'logits', which translation without a cache "
@@ -50,7 +52,24 @@ int64_t Translator::expectedRows(const TranslationRequest &request) const {
   return BeamSearch::mostHypotheses(options.beam) * std::min(maximumLength(length), length + length / 4 + 4);
 }
 
-void Translator::add(TranslationRequest request) {
+Status Translator::checkLengths(const TranslationRequest &request) const {
+  auto length = int64_t(request.source.size()), prefix = int64_t(request.prefix.size());
+  if (request.pixels.empty() && (length == 0 || length > maximumSourceLength()))
+    return makeError(ErrorKind::InvalidArgument, "source ", request.number, " has ", length,
+                     " tokens; the model translates 1 to ", maximumSourceLength(), " of them.");
+  if (int64_t most = maximumPrefixLength(rowsOf(request) - 1); prefix > most)
+    return makeError(ErrorKind::InvalidArgument, "the translation of source ", request.number, " is to begin with ",
+                     prefix, " tokens; there is room for ", most, ".");
+  return Success();
+}
+
+Status Translator::add(TranslationRequest request) {
+  HEDDLE_CHECK(checkLengths(request));
+  queue(std::move(request));
+  return Success();
+}
+
+void Translator::queue(TranslationRequest request) {
   auto length = size_t(rowsOf(request));
   waiting.emplace(length, std::move(request));
 }
@@ -91,7 +110,7 @@ Status Translator::admit() {
   if (4 * fresh.size() < jobs.size() && !waiting.empty()) {
     for (Job &job : fresh) {
       sourceRows.giveBack(job.sourceRow, rowsOf(job.request));
-      add(std::move(job.request));
+      queue(std::move(job.request));
     }
     return Success();
   }
@@ -100,9 +119,8 @@ Status Translator::admit() {
     sources.push_back({job.request.source, job.sourceRow, job.request.pixels});
   Span span("encode");
   span.with("sentences", int64_t(sources.size()));
-  HEDDLE_CHECK(steps->encode(sources));
   jobs.splice(jobs.end(), fresh);
-  return Success();
+  return steps->encode(sources);
 }
 
 void Translator::release(Job &job) {
@@ -121,7 +139,7 @@ void Translator::takeCacheRows() {
   };
   while (needed() > freeRows.size()) {
     release(jobs.back());
-    add(std::move(jobs.back().request));
+    queue(std::move(jobs.back().request));
     jobs.pop_back();
   }
   for (Job &job : jobs)
@@ -156,6 +174,17 @@ DecodingStep Translator::describeStep() {
 }
 
 Result<std::vector<Translation>> Translator::step() {
+  Result<std::vector<Translation>> finished = decode();
+  if (!finished.ok()) { // no later call is to find sentences that were given up
+    for (Job &job : jobs)
+      release(job);
+    jobs.clear();
+    waiting.clear();
+  }
+  return finished;
+}
+
+Result<std::vector<Translation>> Translator::decode() {
   HEDDLE_CHECK(admit());
   takeCacheRows();
   std::vector<Translation> finished;
@@ -213,15 +242,17 @@ Result<std::vector<Translation>> Translator::translate(std::span<const std::vect
 }
 
 Result<std::vector<Translation>> Translator::translate(std::vector<TranslationRequest> requests) {
+  if (pending() != 0)
+    return makeError(ErrorKind::InvalidArgument, pending(),
+                     " sentences that were added are not finished; step() finishes them, before others are translated "
+                     "together.");
   std::vector<Translation> translations(requests.size());
   for (size_t i = 0; i < requests.size(); ++i) {
-    size_t length = requests[i].source.size();
-    if (requests[i].pixels.empty() && (length == 0 || int64_t(length) > maximumSourceLength()))
-      return makeError(ErrorKind::InvalidArgument, "source ", i, " has ", length, " tokens; the model translates 1 to ",
-                       maximumSourceLength(), " of them.");
     requests[i].number = i;
-    add(std::move(requests[i]));
+    HEDDLE_CHECK(checkLengths(requests[i]));
   }
+  for (TranslationRequest &request : requests)
+    queue(std::move(request));
   while (pending() != 0) {
     HEDDLE_ASSIGN(std::vector<Translation> finished, step());
     for (Translation &translation : finished)

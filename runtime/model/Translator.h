@@ -54,16 +54,17 @@ public:
   int64_t maximumSourceLength() const { return std::min(model.maximumLength, model.maximumTokens) - 1; }
   int64_t maximumPrefixLength(int64_t sourceLength) const { return maximumLength(sourceLength) - 1; }
 
-  // Sources have 1 to maximumSourceLength() tokens or an image, prefixes at most maximumPrefixLength().
-  void add(TranslationRequest request);
+  // Sources have 1 to maximumSourceLength() tokens or an image, prefixes at most maximumPrefixLength(): others are
+  // refused.
+  Status add(TranslationRequest request);
   // Added and not yet finished.
   size_t pending() const { return waiting.size() + jobs.size(); }
 
   // Takes in what there is room for, decodes one more token of each sentence in work and returns those that are
-  // finished.
+  // finished. After an error nothing is pending: all that was added is lost.
   Result<std::vector<Translation>> step();
 
-  // All of these, in their order.
+  // All of these, in their order; nothing else may be pending.
   Result<std::vector<Translation>> translate(std::span<const std::vector<int32_t>> sentences);
   Result<std::vector<Translation>> translate(std::vector<TranslationRequest> requests);
 
@@ -82,10 +83,13 @@ private:
   int64_t rowsOf(const TranslationRequest &request) const { return model.marks.sourceRows(request.source.size()); }
   int64_t maximumLength(int64_t sourceLength) const;
   int64_t expectedRows(const TranslationRequest &request) const;
+  Status checkLengths(const TranslationRequest &request) const;
+  void queue(TranslationRequest request);
   std::optional<Job> makeRoom(TranslationRequest &request, int64_t promisedRows);
   Status admit();
   void takeCacheRows();
   void release(Job &job);
+  Result<std::vector<Translation>> decode(); // step(), without what an error asks for
   DecodingStep describeStep();
   Status advance(Job &job, std::vector<Candidate> &ofBeam, std::vector<Candidate> &ofGreedy,
                  const DecodingStep::Outcome &outcome);

@@ -40,7 +40,7 @@ struct RankPlace {
 // Looks up a variable of the environment; null where there is none.
 using Environment = std::function<const char *(const char *)>;
 
-// The flags come first, then what launchers set: mpirun, torchrun, srun. One rank of one where nothing says more.
+// The flags take precedence over what launchers set (mpirun, torchrun, srun). Without either: the only rank.
 Result<RankPlace> findRankPlace(const RankFlags &flags, const Environment &environment);
 
 // The first of Slurm's list of hosts: "node17" of "node[17-20,33],other".

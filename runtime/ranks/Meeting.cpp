@@ -280,7 +280,7 @@ void Meeting::greet(std::vector<std::unique_ptr<Channel>> &strangers) {
       continue;
     }
     bool isAllThere = std::all_of(peers.begin(), peers.end(), [](const Peer &peer) { return peer.joined; });
-    if (isAllThere) { // a training that runs does not end because another one starts
+    if (isAllThere) { // a training run that is under way does not end because another one starts
       channel->send({Refusal, str("another training of ", ranks(), " ranks (rank 0 is process ", peers[0].pid, " on ",
                                   peers[0].host, ") runs at the place where rank ", rank, " of ", count,
                                   " was to meet the others; give a --rendezvous of its own.")});
@@ -471,7 +471,7 @@ void Meeting::follow() {
         break;
       case End:
         finish({}, false);
-      case Refusal: // every rank of such a training gets it
+      case Refusal: // every rank of such a training run gets it
         finish(message->body, true);
       default:
         break;
@@ -491,7 +491,7 @@ void Meeting::follow() {
       return;
     if (!isThere)
       lose(isComplete ? " has ended unexpectedly" : " has ended before all ranks had come");
-    // Who answered may be another program, at an address of a training that is over.
+    // Who answered may be another program, at an address of a training run that is over.
     if (!isComplete && std::chrono::duration<double>(Clock::now() - begun).count() > options.timeout)
       finish(str("rank 0 of ", ranks(), " has not welcomed rank ", rank(), " where ranks meet within the --timeout of ",
                  options.timeout, " s."),

@@ -67,7 +67,7 @@ public:
   // The same, of work whose length nobody knows: "writing a checkpoint". Until it says something else, no other rank
   // takes it to stand still. This is a rank's state at first.
   void busy(std::string_view what);
-  // The step that it is at, which messages name too.
+  // Sets the step that this rank is at, which messages name, too.
   void atStep(uint64_t step);
   // While one lives, this rank waits for others; then it does what it did before.
   class Waiting {

@@ -1,4 +1,4 @@
-// The ranks of a training, as one of them sees them: their meeting, and what carries their numbers.
+// The ranks of a training run, as one of them sees them: their meeting, and what carries their numbers.
 #pragma once
 
 #include "runtime/ranks/Collectives.h"

@@ -21,7 +21,7 @@ public:
   virtual Status sum(std::span<float> values) = 0;
   virtual Status gather(std::span<const std::byte> own,
                         std::span<std::byte> all) = 0;      // all: own.size() bytes of each rank
-  virtual Status broadcast(std::span<std::byte> bytes) = 0; // rank 0's
+  virtual Status broadcast(std::span<std::byte> bytes) = 0; // all ranks get rank 0's bytes
 };
 
 // Carries numbers in host memory over devices that exchange what is in their own: by way of a piece of device memory,

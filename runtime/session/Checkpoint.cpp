@@ -1,6 +1,7 @@
 #include "runtime/core/Narrow.h"
 #include "runtime/core/Safetensors.h"
 #include "runtime/core/Span.h"
+#include "runtime/session/PackedWeights.h"
 #include "runtime/session/SessionState.h"
 
 #include <algorithm>
@@ -46,7 +47,7 @@ Status Session::save(const std::filesystem::path &path, const VariableKinds &kin
     const VariableInfo &variable = state->variables[i];
     if (!chosen(kinds, variable))
       continue;
-    if (!state->onDevice->allocatedVariable(i))
+    if (!state->hasValues || !state->onDevice->allocatedVariable(i))
       return makeError(ErrorKind::InvalidArgument, "cannot save '", path.string(), "': variable '", variable.name,
                        "' has no value yet. Run `init` or load a checkpoint first.");
     indices.push_back(i);
@@ -98,6 +99,11 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
   };
   std::vector<std::string> unpacked;
 
+  bool hasOnlyWeights = std::ranges::all_of(reader.entries(), [&](const SafetensorsEntry &entry) {
+    const VariableInfo *variable = findVariable(entry.name);
+    return variable && variable->isWeight();
+  });
+
   // Everything is compared before anything is written: a refused checkpoint leaves the model as it was.
   std::vector<std::pair<uint32_t, const SafetensorsEntry *>> loads;
   for (uint32_t i = 0; i < state->variables.size(); ++i) {
@@ -110,6 +116,9 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
     if (isUnpacked(variable) || (owner && isUnpacked(*owner)))
       continue;
     const SafetensorsEntry *entry = reader.find(variable.name);
+    if (!entry && hasOnlyWeights)
+      return makeError(ErrorKind::InvalidArgument, "'", path.string(), "' holds weights alone, and ",
+                       toString(variable.kind), " '", variable.name, "' was asked for as well; load the weights only.");
     if (!entry)
       return another("it lacks ", toString(variable.kind), " '", variable.name, "'");
     if (entry->type != variable.type || entry->shape != variable.shape)
@@ -128,10 +137,21 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
     if (!findVariable(entry.name) && roleOfName(entry.name) == VariableRole::None)
       return another("it has '", entry.name, "', which the artifact does not have");
 
-  for (const std::string &name : unpacked) {
+  auto packed = [&](const std::string &name) -> Result<PackedWeight> {
     HEDDLE_ASSIGN(HostTensor values, reader.read(name));
-    HEDDLE_CHECK(writeVariable(name, values));
+    const VariableInfo &weight = *findVariable(name);
+    Result<PackedWeight> result = packWeight(values, weight.shape, findScales(weight)->shape);
+    return result.ok() ? std::move(result)
+                       : std::move(result).error().within(str("'", path.string(), "': '", name, "'"));
+  };
+  for (const std::string &name : unpacked) // twice, as memory has no room for all of them
+    HEDDLE_CHECK(packed(name));
+  for (const std::string &name : unpacked) {
+    HEDDLE_ASSIGN(PackedWeight weight, packed(name));
+    HEDDLE_CHECK(writeVariable(name, weight.words));
+    HEDDLE_CHECK(writeVariable(findScales(*findVariable(name))->name, weight.scales));
   }
+  state->hasValues = true;
   std::vector<std::byte> chunk;
   for (auto [index, entry] : loads) {
     state->weightsWritten |= state->variables[index].isWeight();

@@ -29,7 +29,7 @@ EntryRunner::EntryRunner(DeviceState &state, const schema::Entry &entry, bool se
   for (const LaunchRun &run : runs) {
     const schema::Launch *launch = entry.launches()->Get(run.launch);
     std::array<uint32_t, 11> key{};
-    if (run.repeat) { // which has no work past the steps of a call
+    if (run.repeat) { // a repeated launch has no work past the call's last step
       key[9] = run.repeat->trips() + 1;
       key[10] = run.step;
     }

@@ -19,7 +19,7 @@ public:
 
   // Records the launches; the arena must be large enough and the kernels loaded.
   Status record();
-  // One launch with no workgroup; waits. Drivers that compile a kernel at its first launch do so here.
+  // Starts one launch with no workgroups, and waits. Drivers that compile a kernel at its first launch do so here.
   Status launchOverNothing(uint32_t launch);
   bool recorded() const { return !programs.empty(); }
   void forget() { programs.clear(), timedPrograms.clear(); } // the recordings are void, for the arena moved

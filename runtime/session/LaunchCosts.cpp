@@ -13,7 +13,7 @@ public:
   CostEvaluator(const schema::Module &module, const schema::Entry &entry, const CallBinding &binding)
       : module(module), entry(entry), binding(binding) {}
 
-  // Of a launch of a repetition, where there is one: of all its steps together.
+  // Cost of a launch; in a repetition, of all its steps together.
   LaunchCost evaluate(int32_t index, const schema::Repeat *repeat) {
     if (index < 0)
       return {};

@@ -13,15 +13,41 @@
 namespace heddle {
 namespace {
 
+DimInfo describeDim(const schema::Module &module, const schema::Dim &dim) {
+  if (dim.size() < 0)
+    return {"", dim.extent()};
+  const schema::Size &size = *module.sizes()->Get(dim.size());
+  return {std::string(view(size.name())), size.maximum()};
+}
+
 PortInfo describePort(const schema::Module &module, const schema::Port &port) {
   PortInfo info{std::string(view(port.name())), elementType(*port.type()), {}, port.value_limit()};
-  for (const schema::Dim *dim : *port.type()->dims()) {
-    if (dim->size() < 0) {
-      info.dims.push_back({"", dim->extent()});
-    } else {
-      const schema::Size &size = *module.sizes()->Get(dim->size());
-      info.dims.push_back({std::string(view(size.name())), size.maximum()});
-    }
+  for (const schema::Dim *dim : *port.type()->dims())
+    info.dims.push_back(describeDim(module, *dim));
+  for (const schema::Size *size : *module.sizes())
+    if (view(size->max_of_input()) == info.name)
+      info.longest = {std::string(view(size->name())), size->maximum()};
+  return info;
+}
+
+std::optional<RowsInfo::Term> describeSum(const schema::Entry &entry, const schema::Sum &sum) {
+  if (!sum.addends() || sum.addends()->size() == 0)
+    return RowsInfo::Term{"", sum.constant()};
+  const schema::Addend &addend = *sum.addends()->Get(0);
+  if (sum.addends()->size() > 1 || addend.coefficient() != 1 || addend.from() != 0)
+    return {};
+  return RowsInfo::Term{std::string(view(entry.inputs()->Get(addend.input())->name())), sum.constant()};
+}
+
+RowsInfo describeRows(const schema::Module &module, const schema::Entry &entry, const schema::Segments &segments) {
+  RowsInfo info{describeSum(entry, *segments.first()),
+                describeSum(entry, *segments.count()),
+                describeDim(module, *segments.rows()),
+                {},
+                {}};
+  if (segments.list() >= 0) {
+    info.list = view(entry.inputs()->Get(static_cast<flatbuffers::uoffset_t>(segments.list()))->name());
+    info.listed = describeDim(module, *segments.listed());
   }
   return info;
 }
@@ -34,6 +60,9 @@ std::vector<EntryInfo> describeEntries(const schema::Module &module) {
       info.inputs.push_back(describePort(module, *port));
     for (const schema::Port *port : *entry->outputs())
       info.outputs.push_back(describePort(module, *port));
+    if (entry->segments())
+      for (const schema::Segments *segments : *entry->segments())
+        info.rows.push_back(describeRows(module, *entry, *segments));
     entries.push_back(std::move(info));
   }
   return entries;
@@ -272,7 +301,7 @@ Result<EntryRunner *> Session::State::ready(std::string_view entry, Send send) {
   return runner;
 }
 
-// What `init` leaves to the runtime, which knows how many rows there are.
+// Zeroes the sharded variables. `init` leaves them to the runtime, which knows how many of their rows this rank has.
 Status Session::State::beginShards() {
   for (uint32_t i = 0; i < variables.size(); ++i)
     if (const schema::Variable &variable = *module().variables()->Get(i); variable.sharded())
@@ -288,6 +317,7 @@ Status Session::run(std::string_view entry, std::span<const Input> inputs, Send 
   span.with("entry", entry);
   HEDDLE_CHECK(state->options.checkNumbers ? runner->runChecked(inputs) : runner->run(inputs, send));
   state->last = runner;
+  state->hasValues = true;
   return Success();
 }
 
@@ -306,6 +336,7 @@ Result<std::vector<LaunchProfile>> Session::profile(std::string_view entry, std:
   span.with("entry", entry);
   HEDDLE_ASSIGN(std::vector<LaunchProfile> launches, runner->profile(inputs, send));
   state->last = runner;
+  state->hasValues = true;
   return launches;
 }
 
@@ -323,7 +354,7 @@ Result<Outputs> Session::call(std::string_view entry, std::span<const Input> inp
 Result<Outputs> Session::outputs() {
   if (!state->last)
     return makeError(ErrorKind::InvalidArgument, "outputs were asked for, and no entry has run since the session was "
-                                                 "opened or another entry was prepared.");
+                                                 "opened, another entry was prepared or a call failed.");
   Outputs outputs;
   for (const schema::Port *port : *state->last->entry.outputs()) {
     HEDDLE_ASSIGN(HostTensor tensor, state->last->output(*port));
@@ -337,7 +368,7 @@ Result<const schema::Port *> Session::State::lastOutput(std::string_view name) c
   if (!last)
     return makeError(ErrorKind::InvalidArgument, "output '", name,
                      "' was asked for, and no entry has run since the "
-                     "session was opened or another entry was prepared.");
+                     "session was opened, another entry was prepared or a call failed.");
   for (const schema::Port *port : *last->entry.outputs())
     if (view(port->name()) == name)
       return port;
@@ -423,6 +454,7 @@ Status Session::writeVariable(std::string_view name, const TensorView &value) {
   if (info.type == ElementType::I32)
     HEDDLE_CHECK(state->checkVariable(index, value.values<int32_t>()));
   state->weightsWritten |= info.isWeight();
+  state->hasValues = true;
   return info.isNarrow ? state->onDevice->write(index, 0, narrowAllBF16(value.values<float>()))
                        : state->onDevice->write(index, 0, value.bytes);
 }

@@ -26,6 +26,7 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,7 +47,7 @@ struct SessionOptions {
   hal::DeviceOptions deviceOptions = {};
   // Each call runs its launches one by one, and the session searches the results of each launch. The first NaN or
   // infinity is an error that names the launch and the ops of the model that the launch computes. Calls take several
-  // times as long; the option is for finding out why a training diverges.
+  // times as long; the option is for finding out why a training run diverges.
   bool checkNumbers = false;
   // Each input, output and intermediate value of an entry has memory of its own, so that tools that check a kernel's
   // accesses against allocations (compute-sanitizer) see where a kernel runs from one tensor into another. It takes
@@ -80,11 +81,27 @@ struct PortInfo {
   ElementType type = ElementType::F32;
   std::vector<DimInfo> dims; // outermost first; empty for a scalar
   int64_t valueLimit = 0; // of an i32 input: a call checks that values lie in [0, valueLimit); 0: any value is allowed
+  DimInfo longest = {}; // the size that is the largest value of this input, and its maximum; of others the extent is 0
+};
+
+// Rows of `rows` that an entry takes, [first, first + count) at each place; a call checks that they are there. With
+// `list` they are elements of that input's rows, which are rows of `listed` in turn.
+struct RowsInfo {
+  // An input's element of the place and `number` more; without an input `number` alone.
+  struct Term {
+    std::string input;
+    int64_t number = 0;
+  };
+  std::optional<Term> first, count; // nothing where it is another sum
+  DimInfo rows;
+  std::string list;
+  DimInfo listed;
 };
 
 struct EntryInfo {
   std::string name;
   std::vector<PortInfo> inputs, outputs;
+  std::vector<RowsInfo> rows = {};
 };
 
 // A frozen weight is one that training leaves as it is, and no checkpoint holds.

@@ -6,7 +6,7 @@
 namespace heddle {
 
 struct Session::State {
-  // In the order of construction: what the device made goes before the device.
+  // The order matters, as members are destroyed in reverse: what the device made goes before the device.
   std::shared_ptr<const Artifact> artifact;
   SessionOptions options;
   std::unique_ptr<hal::Device> device;
@@ -16,6 +16,7 @@ struct Session::State {
   EntryRunner *last = nullptr;                                              // the one that ran last
   EntryRunner *sent = nullptr; // the one whose inputs were sent, where nothing has run since
   bool weightsWritten = false; // by the caller, since their copies were made
+  bool hasValues = false;      // an entry has run, or a variable was written
 
   std::vector<EntryInfo> entries;
   std::vector<VariableInfo> variables;
@@ -34,7 +35,7 @@ struct Session::State {
   Status beginShards();
   Result<const schema::Port *> lastOutput(std::string_view name) const;
   Result<uint32_t> variableIndex(std::string_view name) const;
-  // Whether a value for a variable, or a part of it, lies within the variable's limit.
+  // Fails if a value for a variable, or for a part of it, lies outside of the variable's limit.
   Status checkVariable(uint32_t index, std::span<const int32_t> values) const;
 };
 

@@ -104,7 +104,8 @@ Status BatchSource::enter() {
   readAhead(last ? place.epoch + 1 : place.epoch, last ? 0 : place.window + 1);
   entered = true;
 
-  seen.add(window.report);
+  if (windowsSeen < windowsOfEpoch()) // or what it counts would be read more than once
+    seen.add(window.report);
   ++windowsSeen;
   if (windowsSeen == 1 || windowsSeen == windowsOfEpoch())
     remark = seen.describe(options.limits.maximumLength) +

@@ -1,5 +1,5 @@
-// The order in which a training sees its corpus. It is drawn from the seed, the epoch and the window alone, so that a
-// cursor is all that a resumed training needs, and memory holds two windows however large the corpus is.
+// The order in which a training run sees its corpus. It is drawn from the seed, the epoch and the window alone, so that
+// a cursor is all that a resumed training run needs, and memory holds two windows however large the corpus is.
 //
 // An epoch is all blocks in a new order. A window is as many of them as hold `windowLines` lines; its examples are
 // shuffled, put into buckets by length, cut into batches, and the batches are shuffled. A bucket is a power of two

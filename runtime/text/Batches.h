@@ -16,9 +16,9 @@ struct Marks {
   int32_t begin = kBeginId;
   int32_t end = kEndId;
   bool hasTypes = false;  // whether the model is told of each token which of two sentences it is of
-  int64_t neighbours = 0; // that a token has at most, and is of, where the model is told of a graph's edges
-  int64_t sentences = 0;  // that a text has at most, where the model is told of them
-  ImageShape image;       // of the model's images, where it takes any in the place of texts
+  int64_t neighbours = 0; // the most edges to a token, and from it; 0: the model is told of no edges
+  int64_t sentences = 0;  // the most sentences of a text; 0: the model is not told of sentences
+  ImageShape image;       // of the model's images, if it takes images in place of texts
 
   // Rows of a call that a source takes: of a sentence of so many tokens, which has an end mark, or of an image.
   int64_t sourceRows(size_t tokens) const { return image.pixels() > 0 ? image.pixels() : int64_t(tokens) + 1; }
@@ -34,7 +34,7 @@ struct BatchLimits {
 
 // The sequences of one side.
 struct PackedSequences {
-  std::vector<int32_t> positions; // of each token within its sequence
+  std::vector<int32_t> positions; // each token's position in its sequence
   std::vector<int32_t> starts, lengths;
 
   int64_t tokens() const { return int64_t(positions.size()); }
@@ -86,7 +86,7 @@ struct Batch {
   std::vector<int32_t> targetIn;  // the begin mark and a sentence; of a sequence all tokens but the last
   std::vector<int32_t> targetOut; // what is to be predicted: the sentence and the end mark; all tokens but the first
 
-  // Of each token that is to be predicted 1, or 0 where it does not count; empty where all count.
+  // For each token to predict: 1, or 0 if it does not count. Empty if all count.
   std::vector<float> weights;
 
   // Of texts with labels, which have no target: the labels, and where labels are of words the tokens that have them.

@@ -1,5 +1,5 @@
 // The bytes of a text file, from begin to end. A gzip or Zstandard file, which is told by its first bytes and not by
-// its name, is decompressed on the way; several compressed files one after the other in one are one text.
+// its name, is decompressed on the way; several compressed files that are concatenated are one text.
 #pragma once
 
 #include "runtime/core/Status.h"

@@ -175,7 +175,7 @@ public:
   virtual size_t blocks() const = 0;
   virtual uint64_t linesPerBlock() const = 0;
 
-  // Tells two corpora apart: a resumed training must see the one that it began with.
+  // Tells two corpora apart: a resumed training run must see the one that it began with.
   virtual const std::string &fingerprint() const = 0;
 
   // Appends a block's examples, and to the report what was left out. Called from one thread at a time.

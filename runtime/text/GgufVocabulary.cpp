@@ -13,7 +13,7 @@ using Parts = PublishedVocabulary::Parts;
 
 constexpr std::string_view kPrefix = "tokenizer.", kOfModels = "tokenizer.ggml.", kMark = "\u2581";
 
-// What a token is.
+// The kinds of tokens, by their numbers in a GGUF file.
 enum TokenKind : uint64_t { Normal = 1, Unknown = 2, Control = 3, UserDefined = 4, Unused = 5, Byte = 6 };
 
 // How texts are cut where the pieces are bytes, by the names that the files have for it.
@@ -195,10 +195,10 @@ private:
   }
 
   const GgufReader &file;
-  bool isPieces = false; // and not bytes
+  bool isPieces = false; // whether tokens are SentencePiece's pieces of characters, not GPT-2's of bytes
   std::vector<std::string> tokens;
   std::vector<uint64_t> kinds;
-  std::vector<int32_t> added; // that stand in a text as a whole
+  std::vector<int32_t> added; // tokens that stand in a text as a whole
 };
 
 } // namespace

@@ -21,7 +21,7 @@ inline bool isTrue(const nlohmann::json &object, const char *key, bool otherwise
   return value.is_boolean() ? value.get<bool>() : otherwise;
 }
 
-// A text; empty where the value is none.
+// The value if it is a string, otherwise empty.
 inline std::string textAt(const nlohmann::json &object, const char *key) {
   const nlohmann::json &value = at(object, key);
   return value.is_string() ? value.get<std::string>() : std::string();

@@ -1,4 +1,4 @@
-// Random numbers that a training draws from its seed and its place in the data alone.
+// Random numbers that a training run draws from its seed and its place in the data alone.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace heddle {
 
-// The standard library leaves the algorithm of std::shuffle open; a training must draw the same order everywhere.
+// The standard library leaves the algorithm of std::shuffle open; a training run must draw the same order everywhere.
 class OrderRandom {
 public:
   OrderRandom(uint64_t seed, uint64_t epoch, uint64_t window)

@@ -41,11 +41,14 @@ Status requireVocabularyFiles(const std::filesystem::path &folder, std::initiali
   std::string all;
   for (const char *name : names)
     all += str(all.empty() ? "" : " and ", name);
-  for (const char *name : names)
-    if (!std::filesystem::exists(folder / name, error))
-      return makeError(ErrorKind::NotFound, "'", folder.string(), "' has no ", name, ", and the vocabulary of ", kind,
-                       " is ", all, "; download the missing files from the page of the model.",
-                       aboutTokenizerJson(folder));
+  for (const char *name : names) {
+    if (std::filesystem::exists(folder / name, error))
+      continue;
+    HEDDLE_CHECK(requireFolder(folder));
+    return makeError(ErrorKind::NotFound, "'", folder.string(), "' has no ", name, ", and the vocabulary of ", kind,
+                     " is ", all, "; download the missing files from the page of the model.",
+                     aboutTokenizerJson(folder));
+  }
   return Success();
 }
 

@@ -43,7 +43,7 @@ public:
     PieceTable table;             // with the added tokens
     WholeTokens wholes;           // added tokens as they stand in a text
     WholeTokens normalizedWholes; // those that are looked for in what the normalizer makes of a text
-    std::vector<int32_t> marks;   // added tokens that are no text
+    std::vector<int32_t> marks;   // added tokens that stand for no text, such as the begin mark
     TextNormalizer normalizer;
     TextCutter cutter;
     std::unique_ptr<SubwordModel> model;

@@ -51,8 +51,8 @@ struct EncodedRecord {
   // Leaves out what lies behind the first tokens, of which the last becomes the end mark.
   void cut(size_t length, Marks marks);
 };
-// Fails where a record has not the edges, sentences or image that the model can take; `origin` as in Record::parse(),
-// and `folder` where files are that the record names.
+// Fails if the record lacks the edges, sentences or image that the model takes. `origin`: see Record::parse().
+// `folder`: where the files named in the record are.
 Result<EncodedRecord> encodeRecord(const Record &record, Labelling kind, const TextCodec &vocabulary,
                                    const Marks &marks, const std::string &origin,
                                    const std::filesystem::path &folder = {});
@@ -66,7 +66,7 @@ std::string shown(const nlohmann::json &value); // shortened, for an error
 class LabelNumbers {
 public:
   explicit LabelNumbers(const TextCodec &vocabulary);
-  // Fails where the training had no such label; `origin` as in Record::parse().
+  // Fails if the training data had no such label. `origin`: see Record::parse().
   Result<int32_t> of(const std::string &label, const std::string &origin) const;
 
 private:

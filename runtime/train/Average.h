@@ -10,13 +10,13 @@
 
 namespace heddle {
 
-// Writes `output`, a checkpoint to translate with; it has no optimizer's state, and no training goes on from it.
+// Writes `output`, a checkpoint to translate with; it has no optimizer state, so training cannot resume from it.
 // `weights` has a factor for each checkpoint; they are scaled to a sum of one. Sums are made in double precision. Fails
 // where the checkpoints are not of one model, or are damaged.
 Status averageCheckpoints(std::span<const std::filesystem::path> checkpoints, std::span<const double> weights,
                           const std::filesystem::path &output);
 
-// Writes `output` from the average over all steps that the training kept beside its weights, as it was at a checkpoint:
+// Writes `output` from the average over all steps that training kept beside the weights, as it was at a checkpoint:
 // step i of n has the share (1 - d) d^(n - i) / (1 - d^n), d being the model's `ema_decay`. Skipped steps are none.
 // Fails where the model was compiled without an average.
 Status extractAverage(const std::filesystem::path &checkpoint, const std::filesystem::path &output);

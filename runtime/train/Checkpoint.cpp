@@ -29,7 +29,7 @@ constexpr uint64_t kManifestLimit = 1 << 20;
 
 const VariableKinds kOptimizerKinds = {VariableKind::OptimizerState, VariableKind::Counter};
 
-// A training that has diverged must not replace a checkpoint that is worth something.
+// A training run that has diverged must not replace a checkpoint that is worth something.
 Status checkFinite(const fs::path &path, uint64_t step) {
   HEDDLE_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(path));
   std::vector<float> chunk(1 << 20);
@@ -116,9 +116,12 @@ std::string Manifest::toJson() const {
 Result<Manifest> Manifest::read(const fs::path &folder) {
   fs::path path = folder / kManifestFile;
   std::error_code error;
-  if (!fs::exists(path, error))
+  if (!fs::exists(path, error)) {
+    if (Status status = requireFolder(folder); !status.ok())
+      return std::move(status).error().within("no checkpoint can be read");
     return makeError(ErrorKind::NotFound, "'", folder.string(), "' holds no checkpoint: there is no ", kManifestFile,
                      " in it. `heddle-run train` writes checkpoints.");
+  }
   HEDDLE_ASSIGN(std::vector<std::byte> bytes, readFile(path, kManifestLimit));
   std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
   HEDDLE_ASSIGN(nlohmann::json json, parseJson(text, str("'", path.string(), "'")));
@@ -198,7 +201,7 @@ Status writeCheckpoint(const fs::path &folder, Engine &engine, const TextCodec &
   auto save = [&](const fs::path &into) -> Status {
     HEDDLE_CHECK(engine.save(into / kWeightsFile, kWeightsOnly));
     if (isFrozen(engine))
-      HEDDLE_CHECK(writeAdapter(into, engine)); // what PEFT reads, beside what a training resumes from
+      HEDDLE_CHECK(writeAdapter(into, engine)); // what PEFT reads, beside what a training run resumes from
     return engine.save(into / kOptimizerFile, kOptimizerKinds);
   };
   return writeCheckpoint(folder, files, save, vocabulary, std::move(manifest));

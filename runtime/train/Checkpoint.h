@@ -40,7 +40,7 @@ struct Manifest {
   uint64_t seed = 0;
   DataCursor cursor;
   std::string dataFingerprint; // of the training text
-  // The flags that decide which pairs each step sees, by name: where they change, a resumed training is another one.
+  // The flags that decide which pairs each step sees, by name. A run resumed with other values takes other steps.
   nlohmann::json batching = nlohmann::json::object();
   ValidationRecord validation;
   uint64_t artifactSeal = 0;
@@ -58,7 +58,7 @@ struct Manifest {
 Status writeCheckpoint(const std::filesystem::path &folder, Engine &engine, const TextCodec &vocabulary,
                        Manifest manifest);
 
-// What the other ranks do meanwhile, where one of several writes.
+// Called by the other ranks while one rank writes the checkpoint.
 Status takePartInWriting(Engine &engine);
 
 // The same for tensors that are in no engine: `writeTensors` writes the files of these names into the folder given to
@@ -72,14 +72,14 @@ std::string describeWeights(std::optional<uint64_t> step);
 
 enum class CheckpointUse { Weights, Training };
 
-// Loads the weights, and for a training the optimizer's state too. Fails where a file is not what was written, or where
-// the checkpoint was trained with a model that computes something else.
+// Loads the weights, and for CheckpointUse::Training the optimizer's state too. Fails if a file is not what was
+// written, or if the checkpoint was trained with a model that computes something else.
 Result<Manifest> loadCheckpoint(const std::filesystem::path &folder, Engine &engine, const ModelDescription &model,
                                 CheckpointUse use);
 
-// Loads the weights of a checkpoint, of the newest one in a training's folder, of an adapter that PEFT wrote, or of a
-// Hugging Face folder where the artifact was compiled from one; adapters are zeros then. Returns the step that they are
-// of; published weights have none.
+// Loads the weights of a checkpoint, of the newest one in a training run's folder, of an adapter that PEFT wrote, or of
+// a Hugging Face folder if the artifact was compiled from one; adapters are zeros then. Returns the step of the
+// weights; published weights have none.
 Result<std::optional<uint64_t>> loadWeights(const std::filesystem::path &folder, Engine &engine,
                                             const ModelDescription &model);
 
@@ -92,7 +92,7 @@ Status loadBase(const std::filesystem::path &folder, Engine &engine, const Model
 // Fails where the file is not what was written.
 Status checkFile(const std::filesystem::path &checkpoint, const char *name, const Manifest &manifest);
 
-// The vocabulary of a checkpoint, or of the newest one in a training's folder.
+// The vocabulary of a checkpoint, or of the newest one in a training run's folder.
 Result<std::unique_ptr<TextCodec>> loadCheckpointVocabulary(const std::filesystem::path &folder);
 
 // The hashes of a checkpoint's files that are no tensors.

@@ -100,6 +100,23 @@ Result<fs::path> setAside(const fs::path &folder) {
   }
 }
 
+Status CheckpointFolder::open(bool isFresh) const {
+  fs::path place = plainPath(folder), probe = place / (std::string(kPrefix) + "0" + std::string(kUnfinished));
+  if (std::vector<fs::path> before = listCheckpoints(place); isFresh && !before.empty())
+    return makeError(ErrorKind::InvalidArgument, "'", folder.string(),
+                     "' holds a training run, whose last checkpoint is '", before.back().string(),
+                     "': resume it, set its folder aside, or name another folder.");
+  std::error_code error;
+  fs::create_directories(place, error);
+  if (error)
+    return systemError("cannot create the checkpoint folder", place, error);
+  fs::create_directory(probe, error); // which the next save would remove, should this not come to it
+  if (error)
+    return systemError("cannot write to the checkpoint folder", place, error);
+  fs::remove(probe, error);
+  return Success();
+}
+
 Status CheckpointFolder::save(Engine &engine, const TextCodec &vocabulary, const Manifest &manifest) {
   Span span("save checkpoint");
   span.with("step", int64_t(manifest.step));
@@ -126,7 +143,7 @@ Status CheckpointFolder::save(Engine &engine, const TextCodec &vocabulary, const
 
   std::vector<fs::path> all = listCheckpoints(place);
   for (size_t i = 0; i + std::max<uint64_t>(1, keepLast) < all.size(); ++i)
-    if (all[i].filename() != best)
+    if (all[i].filename() != best && all[i].filename() != name)
       HEDDLE_CHECK(removeCheckpoint(all[i]));
   return Success();
 }

@@ -38,10 +38,10 @@ private:
 // Whether the path is such a folder or file, and no checkpoint of Heddle's.
 bool isPublishedModel(const std::filesystem::path &path);
 
-// Hands every weight of the artifact to `write`, one after another, as the artifact's variables have it: read from
-// model.safetensors, from the files that model.safetensors.index.json names, or from a GGUF file; transposed where it
-// is stored so, numbers of fewer bits widened. `description` is the artifact's, which says where each weight comes
-// from.
+// Hands every weight of the artifact to `write`, one after another, in the form of the artifact's variable: a weight
+// that is stored transposed is transposed back, and numbers of fewer bits are widened. Reads model.safetensors, the
+// files that model.safetensors.index.json names, or a GGUF file. `description`: the artifact's; it says where each
+// weight comes from.
 Status loadPublishedWeights(const std::filesystem::path &path, std::string_view description,
                             const std::function<Status(std::string_view name, const TensorView &value)> &write);
 

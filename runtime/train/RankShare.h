@@ -1,4 +1,4 @@
-// What a training does with the ranks that it is shared out to.
+// What a training run does with the ranks that it is shared out to.
 #pragma once
 
 #include "runtime/model/Engine.h"

@@ -1,4 +1,4 @@
-// Shows that a training that is interrupted and resumed is the training that runs through.
+// Shows that a training run that is interrupted and resumed takes the same steps as one that runs through.
 #pragma once
 
 #include "runtime/train/Trainer.h"

@@ -267,6 +267,11 @@ Status Trainer::save(TrainingObserver &observer) {
 }
 
 Result<TrainingEnd> Trainer::run(TrainingObserver &observer) {
+  if (!batches)
+    return makeError(ErrorKind::InvalidArgument, "the training run has not begun: begin() or resume() comes first.");
+  if (isFirst() && !hasFolder)
+    HEDDLE_CHECK(checkpoints.open(/*isFresh=*/!resumed));
+  hasFolder = true;
   auto due = [&](uint64_t every) { return every != 0 && taken % every == 0; };
   std::optional<uint64_t> savedAt;
   if (resumed)

@@ -21,11 +21,11 @@ namespace heddle {
 
 struct TrainerOptions {
   std::filesystem::path checkpoint;
-  uint64_t steps = 100'000; // in all, those of a resumed training counted
+  uint64_t steps = 100'000; // in all, those of a resumed training run counted
   uint64_t seed = 1;
   uint64_t microBatches = 1;  // more than one: gradients are summed over so many calls before a step is taken
   uint64_t validateEvery = 0; // steps; 0: at the end only
-  uint64_t patience = 0;      // validations in a row without a better loss that end the training; 0: none do
+  uint64_t patience = 0;      // validations in a row without a better loss that end the run; 0: none do
   uint64_t saveEvery = 0;     // steps; 0: at the end, and where a validation is the best
   uint64_t keepLast = 1;      // checkpoints, beside the best
   uint64_t windowLines = BatchOptions().windowLines;
@@ -37,7 +37,7 @@ struct TrainerOptions {
   Ranks *ranks = nullptr;
 };
 
-// What a training is of. All of it outlives the trainer.
+// What a training run works with. All of it outlives the trainer.
 struct TrainingInputs {
   const ModelDescription &model;
   const TextCodec &vocabulary;
@@ -58,18 +58,20 @@ public:
   // `stopRequested` is asked after every step.
   Trainer(Engine &engine, TrainingInputs inputs, TrainerOptions options, std::function<bool()> stopRequested);
 
-  // Draws the weights, or takes up a training where its newest checkpoint left it.
+  // Draws the weights, or continues a training run from its newest checkpoint.
   Status begin();
   Status resume();
-  // After that, and after weights were loaded: all ranks get what rank 0 has, but for a sharded optimizer.
+  // Gives all ranks the state that rank 0 has, except a sharded optimizer's. Comes after begin() or resume(), and after
+  // weights were loaded.
   Status share();
   uint64_t step() const { return taken; }
   uint64_t seed() const { return options.seed; } // the checkpoint's where it goes on from one
   const ValidationRecord &validations() const { return validated; }
   uint64_t skippedSteps() const { return skipped; } // until the last step of this run: their gradients overflowed
 
-  // Ends with a checkpoint of the last step, unless it fails: then the checkpoint before stays. A loss that is not
-  // finite or explodes is a failure.
+  // Comes after begin() or resume(). Ends with a checkpoint of the last step, unless it fails: then the checkpoint
+  // before stays. A loss that is not finite or explodes is a failure. So is, before the first step, a folder that
+  // cannot be written to, or that holds another training run (setAside).
   Result<TrainingEnd> run(TrainingObserver &observer);
 
 private:
@@ -108,8 +110,8 @@ private:
   ValidationRecord validated;
   uint64_t taken = 0, skipped = 0;
   std::chrono::steady_clock::time_point finished; // when a step was last waited for
-  bool resumed = false;
-  bool stopAgreed = false; // with other ranks: some rank was asked to stop
+  bool resumed = false, hasFolder = false;        // hasFolder: run() has found that checkpoints can be written
+  bool stopAgreed = false;                        // with other ranks: some rank was asked to stop
 };
 
 } // namespace heddle

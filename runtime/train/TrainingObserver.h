@@ -1,4 +1,4 @@
-// What a training tells as it goes: a program shows it, logs it, or draws curves of it.
+// What a training run tells as it goes: a program shows it, logs it, or draws curves of it.
 #pragma once
 
 #include "runtime/core/Log.h"
@@ -25,7 +25,7 @@ struct StepReport {
   double tokensPerSecond() const { return seconds > 0 ? double(sourceTokens + targetTokens) / seconds : 0; }
 };
 
-// All functions are called by the thread that trains. An error ends the training, and is what it ends with. Of several
+// All functions are called by the thread that trains. An error ends the training run, which returns it. Of several
 // ranks all are told of steps and of the beginning of validations; the first alone of their results and of checkpoints.
 class TrainingObserver {
 public:

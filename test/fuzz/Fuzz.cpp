@@ -1,8 +1,9 @@
 #include "test/fuzz/Fuzz.h"
 
+#include "test/runtime/TemporaryFolder.h"
+
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -19,23 +20,10 @@ MemoryFile::MemoryFile(std::span<const std::byte> bytes) : descriptor(::memfd_cr
 
 MemoryFile::~MemoryFile() { ::close(descriptor); }
 
-namespace {
-
-struct Folder {
-  Folder() : path((std::filesystem::temp_directory_path() / "heddle-fuzz-XXXXXX").string()) {
-    require(::mkdtemp(path.data()) != nullptr, "a folder can be made");
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::string path;
-};
-
-} // namespace
-
 std::filesystem::path folderWith(const char *name, std::span<const std::byte> bytes) {
-  static const Folder folder;
-  std::ofstream(std::filesystem::path(folder.path) / name, std::ios::binary)
-      .write(reinterpret_cast<const char *>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  return folder.path;
+  static const test::TemporaryFolder folder;
+  folder.write(name, {reinterpret_cast<const char *>(bytes.data()), bytes.size()});
+  return folder.path();
 }
 
 void require(bool holds, const char *what) {

@@ -43,6 +43,9 @@ def main():
     tiny = TEST / "tools/heddle-compile/tiny.toml"
     seed("description", "tiny.toml", tiny.read_bytes())
     seed("description", "text.toml", (repository / "models/text.toml").read_bytes())
+    # What toml++ has assertions against, and a letter outside of a string.
+    for number, text in enumerate(("[\n", "[[=", "heads = [}\n", "heads = 2026-11-22 1\n", "heads = 2026-11-22T:", "heads = \u00e9\n")):
+        seed("description", f"broken-{number}.toml", text)
     for source in [*(repository / "models").glob("*.weft"), *(TEST / "conformance/texts").glob("*.weft")]:
         seed("text", source.name, re.sub(r"(?m)^(param .*\bclasses)$", r"\1 = 3", source.read_text()))
     small = work / "small.weft"

@@ -110,6 +110,7 @@ TEST_F(CApiTest, savesAndLoads) {
   ASSERT_EQ(heddle_prepare(session, nullptr, 0), HEDDLE_OK);
   const char *entries[] = {"accumulate", "lookup"};
   ASSERT_EQ(heddle_prepare(session, entries, 2), HEDDLE_OK) << heddle_error_message();
+  expect(heddle_save(session, path.c_str(), HEDDLE_WEIGHTS_ONLY), HEDDLE_INVALID_ARGUMENT, "has no value yet");
   Values weight(1000, 0.5f);
   int64_t extent = 1000;
   heddle_tensor value = tensor("weight", weight, extent);
@@ -170,6 +171,13 @@ TEST_F(CApiTest, tellsOfMistakes) {
   std::vector<std::byte> bytes = test::buildAdder();
   EXPECT_NE(heddle_open_bytes(bytes.data(), bytes.size(), &options, &other), HEDDLE_OK);
   EXPECT_EQ(other, nullptr);
+  options = {0, "vulkan:99", nullptr, 0};
+  expect(heddle_open_bytes(bytes.data(), bytes.size(), &options, &other), HEDDLE_INVALID_ARGUMENT, "struct_size is 0");
+  expect(heddle_open_bytes(bytes.data(), SIZE_MAX, nullptr, &other), HEDDLE_INVALID_ARGUMENT, "larger than any memory");
+  heddle_variable variable{};
+  variable.struct_size = sizeof(variable);
+  expect(heddle_variable_at(nullptr, 0, &variable), HEDDLE_INVALID_ARGUMENT, "session is NULL");
+  expect(heddle_load(session, "nowhere", HEDDLE_FROZEN), HEDDLE_NOT_FOUND, "no variable of the kinds");
   heddle_close(nullptr);
   heddle_free_outputs(nullptr);
 }

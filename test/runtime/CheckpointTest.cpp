@@ -181,6 +181,9 @@ TEST_P(CheckpointTest, ofAnotherModelIsRefused) {
   expect("'weight' is i32[1000] in the checkpoint");
   write({weight, seed});
   expect("it lacks optimizer state 'total'");
+  write({weight});
+  std::string message = loadMessage(*session);
+  EXPECT_NE(message.find("holds weights alone, and optimizer state 'total'"), std::string::npos) << message;
   write({weight, total, seed, {"encoder.9.bias", ElementType::F32, {1}}});
   expect("it has 'encoder.9.bias', which the artifact does not have");
   write({weight, total, seed, {"adam.m.weight", ElementType::F32, {1}}});

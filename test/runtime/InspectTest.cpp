@@ -171,6 +171,22 @@ TEST_F(InspectTest, saysWhatIsWrong) {
   Outcome run = inspect("a.heddle --kernel=sub");
   EXPECT_EQ(run.exitCode, 1);
   EXPECT_NE(run.output.find("has no kernel 'sub'"), std::string::npos) << run.output;
+  for (const char *flags : {"", " --json", " --kernel=add", " --pipelines"}) {
+    run = inspect(std::string("a.heddle --target nonsense") + flags);
+    EXPECT_EQ(run.exitCode, 1) << flags;
+    EXPECT_NE(run.output.find("no target 'nonsense'; it has vulkan:software, vulkan:portable"), std::string::npos)
+        << run.output;
+  }
+  run = inspect("a.heddle --target vulkan:software --json");
+  EXPECT_EQ(run.exitCode, 2);
+  EXPECT_NE(run.output.find("--target needs --kernel or --pipelines"), std::string::npos) << run.output;
+  run = inspect("a.heddle --kernel ''");
+  EXPECT_EQ(run.exitCode, 2);
+  EXPECT_NE(run.output.find("--kernel names no kernel"), std::string::npos) << run.output;
+  EXPECT_EQ(inspect("a.heddle --kernel=add -o ''").exitCode, 2);
+  const std::string before = test::slurp(folder / "a.heddle");
+  EXPECT_EQ(inspect("a.heddle --kernel=add -o a.heddle").exitCode, 1);
+  EXPECT_EQ(test::slurp(folder / "a.heddle"), before);
   EXPECT_EQ(inspect("b.heddle").exitCode, 1);
   EXPECT_EQ(inspect("").exitCode, 2);
   EXPECT_EQ(inspect("a.heddle --jsno").exitCode, 2);

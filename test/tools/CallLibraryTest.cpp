@@ -1,3 +1,4 @@
+#include "runtime/core/Log.h"
 #include "runtime/text/InputLines.h"
 #include "tools/heddle-run/call/Compare.h"
 #include "tools/heddle-run/call/NamedFile.h"
@@ -133,6 +134,16 @@ TEST(RandomInputs, FillTheTokensWithSequences) {
   EXPECT_NE(values(1), values(2));
 }
 
+TEST(RandomInputs, SayWhereSequencesAreTooMany) {
+  std::string said;
+  setLogSink([&](LogLevel, std::string_view text) { said += text; });
+  ASSERT_TRUE(randomInputs(evalEntry(), {.sequences = 8}).ok());
+  EXPECT_EQ(said, "");
+  ASSERT_TRUE(randomInputs(evalEntry(), {.sequences = 100}).ok());
+  setLogSink({});
+  EXPECT_EQ(said, "the entry 'eval' takes 8 sequences at most, and gets as many instead of 100");
+}
+
 // A call that holds fewer tokens than sequences: as many sequences as there is room for.
 TEST(RandomInputs, FitWhereTokensAreFewerThanSequences) {
   for (int32_t longest : {1, 3}) {
@@ -168,6 +179,51 @@ TEST(RandomInputs, FollowTheCacheOfADecodingStep) {
     EXPECT_EQ(values(3)[i], values(4)[i] + values(5)[i] - 1);
   }
   EXPECT_EQ(values(4)[3] + values(5)[3], 60);
+}
+
+// Inputs of other names than the models': the rows that the entry takes say what they are.
+TEST(RandomInputs, FollowTheRowsThatAnEntryTakes) {
+  DimInfo tokens{"n", 64}, sequences{"s", 5}, longest{"l", 16};
+  EntryInfo entry{"f",
+                  {{"x", ElementType::F32, {tokens}},
+                   {"at", ElementType::I32, {sequences}},
+                   {"len", ElementType::I32, {sequences}, 0, longest},
+                   {"table", ElementType::I32, {sequences, {"", 3}}},
+                   {"z", ElementType::I32, {{"", 100}}}},
+                  {},
+                  {{{{"at", 0}}, {{"len", 0}}, tokens, "", {}},
+                   {{{"", 0}}, {{"len", 0}}, longest, "", {}},
+                   {{{"", 0}}, {{"", 3}}, {"", 3}, "table", tokens}}};
+  auto inputs = randomInputs(entry);
+  ASSERT_TRUE(inputs.ok()) << inputs.message();
+  auto values = [&](size_t i) { return (*inputs)[i].tensor.values<int32_t>(); };
+  int32_t next = 0;
+  for (size_t i = 0; i < values(1).size(); ++i) {
+    EXPECT_EQ(values(1)[i], next);
+    EXPECT_TRUE(values(2)[i] >= 1 && values(2)[i] <= 16) << values(2)[i];
+    next += values(2)[i];
+  }
+  EXPECT_GT(next, 16);
+  EXPECT_EQ((*inputs)[0].tensor.shape(), Shape{next});
+  for (int32_t row : values(3))
+    EXPECT_TRUE(row >= 0 && row < next) << row;
+  for (int32_t number : values(4))
+    EXPECT_TRUE(number >= 1 && number <= 7) << number;
+  std::string warning = warningOfBlind("f", *inputs);
+  EXPECT_NE(warning.find("the numbers of 'z' may be"), std::string::npos) << warning;
+}
+
+// Lengths without a limit, which a size of the entry limits.
+TEST(RandomInputs, StayWithinTheLongestThereMayBe) {
+  EntryInfo entry{"f",
+                  {{"x", ElementType::F32, {{"q_tokens", 64}}},
+                   {"q_starts", ElementType::I32, {{"s", 5}}},
+                   {"q_lengths", ElementType::I32, {{"s", 5}}, 0, {"l", 16}}},
+                  {}};
+  auto inputs = randomInputs(entry);
+  ASSERT_TRUE(inputs.ok()) << inputs.message();
+  for (int32_t length : (*inputs)[2].tensor.values<int32_t>())
+    EXPECT_TRUE(length >= 1 && length <= 16) << length;
 }
 
 TEST(InputLines, TakesWhatIsThere) {

@@ -1,6 +1,12 @@
 #include "tools/cli/CommandLine.h"
+#include "test/runtime/TemporaryFolder.h"
+#include "tools/cli/SameFile.h"
 
 #include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace heddle::cli;
 
@@ -82,6 +88,38 @@ TEST(CommandLine, ReadsFlagsOfALine) {
   EXPECT_EQ(name, "a b");
   EXPECT_EQ(problem("--nam=x", name), "there is no flag '--nam'; the nearest is '--name'");
   EXPECT_EQ(problem("", name), "--name is required");
+  EXPECT_EQ(problem("--help", name), "there is no flag '--help'");
+}
+
+// A file that is opened later would get what is printed, and what a program prints would be lost without an error.
+TEST(Program, ClosedStreamsGetNoFile) {
+  pid_t child = fork();
+  if (child == 0) {
+    for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+      close(stream);
+    beginProgram();
+    char byte = 0;
+    bool fails = read(STDIN_FILENO, &byte, 1) < 0 && write(STDOUT_FILENO, &byte, 1) < 0;
+    _exit(fails && open("/dev/null", O_WRONLY) > STDERR_FILENO ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+TEST(SameFile, AnOutputIsNoInput) {
+  heddle::test::TemporaryFolder folder;
+  std::filesystem::path input = folder.write("in", "text"), output = folder.write("out", "page");
+  std::filesystem::create_symlink("in", folder / "link");
+  EXPECT_TRUE(checkOutput("-o", output, {input, "", folder / "absent"}).ok());
+  EXPECT_TRUE(checkOutput("-o", folder / "absent", {input, folder / "absent"}).ok());
+  EXPECT_TRUE(checkOutput("-o", "", {"", input}).ok());
+  EXPECT_TRUE(checkOutput("-o", "/dev/null", {"/dev/null"}).ok());
+  EXPECT_EQ(checkOutput("-o", input, {output, input}).message(),
+            "-o '" + input.string() + "' would replace a file that is read; name another file.");
+  EXPECT_EQ(checkOutput("-o", folder / "link", {input}).message(), "-o '" + (folder / "link").string() +
+                                                                       "' would replace '" + input.string() +
+                                                                       "', which is read; name another file.");
 }
 
 } // namespace

@@ -99,6 +99,35 @@ TEST_F(TrainerTest, ResumedTrainingIsTheSameTraining) {
   EXPECT_EQ(optimizer(), wholeOptimizer);
 }
 
+// Nor does a shorter one delete its own checkpoint as the older of two.
+TEST_F(TrainerTest, AnotherTrainingsFolderIsRefused) {
+  FakeEngine first(64, 8, 16), second(64, 8, 16);
+  ASSERT_TRUE(train(first, "first", false).ok());
+  options.steps = 10;
+  auto end = train(second, "second", false);
+  ASSERT_FALSE(end.ok());
+  EXPECT_NE(end.message().find("holds a training run, whose last checkpoint is"), std::string::npos) << end.message();
+  EXPECT_TRUE(second.calls.empty());
+  EXPECT_EQ(Manifest::read(newest())->step, 25u);
+}
+
+TEST_F(TrainerTest, AFolderThatCannotBeWrittenIsSaidBeforeTheFirstStep) {
+  options.checkpoint = folder.write("file", "in the way\n");
+  FakeEngine engine(64, 8, 16);
+  auto end = train(engine, "log", false);
+  ASSERT_FALSE(end.ok());
+  EXPECT_NE(end.message().find("cannot create the checkpoint folder"), std::string::npos) << end.message();
+  EXPECT_TRUE(engine.calls.empty());
+}
+
+TEST_F(TrainerTest, RunComesAfterBegin) {
+  FakeEngine engine(64, 8, 16);
+  ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
+  Trainer trainer(engine, {model, *tokenizer, corpus, validation, validationText}, options, [] { return false; });
+  TrainingObserver observer;
+  EXPECT_NE(trainer.run(observer).message().find("begin() or resume() comes first"), std::string::npos);
+}
+
 // After a crash the log is ahead of the checkpoint; the steps are taken again and logged once.
 TEST_F(TrainerTest, CrashedTrainingLogsEachStepOnce) {
   FakeEngine whole(64, 8, 16);

@@ -27,6 +27,16 @@ expect 1 "no output 'mean'; its outputs: sum" "${call[@]}" --input=a=@a.npy --in
 expect 1 "'none.npy'" "${call[@]}" --input=a=@none.npy --input=b=@b.npy
 expect 1 "no entry 'mul'" "$run" call adder.heddle --entry mul
 expect 1 "NAME=@FILE.npy" "${call[@]}" --input=a.npy
+# What is read is not replaced.
+cksum *.npy *.heddle > before.txt
+added=("${call[@]}" --input=a=@a.npy --input=b=@b.npy)
+expect 1 "--output 'a.npy' would replace a file that is read" "${added[@]}" --output=sum=@a.npy
+ln -s expected.npy link.npy
+expect 1 "--output 'link.npy' would replace 'expected.npy', which is read" "${added[@]}" --expect=sum=@expected.npy \
+  --output=sum=@link.npy
+expect 1 "--profile './adder.heddle' would replace 'adder.heddle'" "${added[@]}" --profile ./adder.heddle
+rm link.npy
+cksum *.npy *.heddle | diff before.txt - || fail "a file that is read is another one"
 
 # Variables: three calls add three times, and what was saved can be loaded.
 expect 0 "" "$run" call adder.heddle --entry accumulate --input=a=@full.npy --repeat 3 --save-variables total.safetensors
@@ -62,6 +72,8 @@ grep -q "call 1: done" out.txt || fail "the first line is not answered: $(cat ou
 expect_lines 1 "line 1 of standard input: there is no flag '--imput'; the nearest is '--input'" "--entry add --imput=a=@a.npy"
 expect_lines 1 "line 2 of standard input: --entry is required" "$accumulate" "--repeat 2"
 expect_lines 1 "no entry 'mul'" "--entry mul"
+expect_lines 1 "line 1 of standard input: there is no flag '--help'" "--help"
+expect_lines 1 "would replace a file that is read" "--entry add --input=a=@a.npy --input=b=@b.npy --output=sum=@b.npy"
 "${lines[@]}" < /dev/null > out.txt 2>&1 || fail "no lines are an error: $(cat out.txt)"
 expect 2 "--entry excludes --calls" "${lines[@]}" --entry add
 lines+=(--keep-going)
@@ -91,6 +103,7 @@ expect 0 "chain" "${bench[@]}" --repeat 1 --warmup 0
 for entry in add chain accumulate lookup; do
   grep -q "^$entry: median" out.txt || fail "no table of entry $entry: $(cat out.txt)"
 done
+expect 1 "--save 'adder.heddle' would replace" "${bench[@]}" --entry add --save adder.heddle
 expect 1 "no entry 'none'" "${bench[@]}" --entry add --entry none
 expect 1 "is not fma_*, long_* or copy_*" "$run" bench adder.heddle --ceilings adder.heddle
 expect 1 "cuda" "$run" call adder.heddle --entry add --device=cuda
@@ -101,11 +114,29 @@ expect 2 "a command is missing" "$run"
 expect 2 "--entry" "$run" call adder.heddle
 expect 2 "--src" "$run" train adder.heddle --checkpoint ck
 expect 2 "--beam" "$run" translate adder.heddle --checkpoint ck --beam=0
+translate=("$run" translate adder.heddle --checkpoint ck)
+expect 2 "leave --n-best out" "${translate[@]}" --sample --n-best 2
+expect 2 "--temperature: 'nan' is not a number from 0.001 to 1000" "${translate[@]}" --sample --temperature nan
+expect 2 "--top-p: 'nan' is not a number from 1e-06 to 1" "${translate[@]}" --sample --top-p nan
+expect 2 "--length-penalty: 'inf' is not a number of at least 0" "${translate[@]}" --length-penalty inf
+expect 2 "--seed: '-1' is not a whole number" "${translate[@]}" --sample --seed -1
+expect 2 "--repetition-penalty: 'nan'" "$run" generate adder.heddle --checkpoint ck --repetition-penalty nan
+expect 2 "--decay: 'nan' is not a number from 0 to 1" "$run" average --checkpoint ck --output mean --decay nan
+train=("$run" train adder.heddle --src s --tgt t --checkpoint ck)
+expect 2 "--seed: '-1' is not a whole number" "${train[@]}" --seed -1
+expect 2 "--patience: '-1' is not a whole number" "${train[@]}" --patience -1
+expect 2 "--steps: '99999999999999999999' is larger than 9223372036854775807" "${train[@]}" --steps 99999999999999999999
+expect 2 "--transport: 'foo' is none of auto, nccl and mpi" "${train[@]}" --transport foo
 expect 2 "no flag '--stepz'; the nearest is '--steps'" "$run" train adder.heddle --src s --tgt t --checkpoint ck --stepz 3
 expect 2 "no flag '--step'; the nearest is '--steps' of 'train'" "$run" --step 3
 expect 0 "Usage" "$run" train --help
 expect 0 "heddle-run 0." "$run" --version
 expect 1 "'none.heddle'" "$run" call none.heddle --entry add
+ln -s loop loop
+expect 1 "there is no folder 'nope'." "$run" average --checkpoint nope --output mean
+expect 1 "cannot read the folder 'loop': Too many levels of symbolic links." \
+  "$run" average --checkpoint loop --output mean
+expect 1 "there is no folder 'nope'." "$run" tokenize nope
 head -c 100 adder.heddle > cut.heddle
 expect 1 "cut.heddle" "$run" call cut.heddle --entry add
 echo "all as expected"

@@ -133,6 +133,10 @@ refuses 1 "'other.jsonl' line 1 has the label 'blue', which no record of the tra
 { cat train.texts other.jsonl; } > four.jsonl
 refuses 1 "the records have 4 labels and the model room for 3; compile it for as many, with --set classes=4" \
   "$bin/heddle-run" train texts.heddle --data four.jsonl --checkpoint other
+echo foo > foo.jsonl
+refuses 1 "'foo.jsonl' line 1 is not JSON" "$bin/heddle-run" train texts.heddle --data foo.jsonl --checkpoint other
+echo > blank.jsonl
+refuses 1 "'blank.jsonl' has no record" "$bin/heddle-run" train texts.heddle --data blank.jsonl --checkpoint other
 : > empty.jsonl
 refuses 1 "'empty.jsonl' is empty; give records" "$bin/heddle-run" train texts.heddle --data empty.jsonl --checkpoint other
 refuses 1 "--text is not for the artifact's model, which gives labels: give --data" \

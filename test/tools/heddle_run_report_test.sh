@@ -34,6 +34,9 @@ refuses 1 "absent.jsonl" absent.jsonl --html refused.html
 refuses 1 "no record of a training" data/train.en --html refused.html
 refuses 1 "none/p.html" "run 1.jsonl" --html none/p.html
 refuses 2 "--html" "run 1.jsonl"
+cp "run 1.jsonl" kept.jsonl
+refuses 1 "--html 'run 1.jsonl' would replace a file that is read" "run 2.jsonl" "run 1.jsonl" --html "run 1.jsonl"
+cmp "run 1.jsonl" kept.jsonl || fail "a page replaces its log"
 refuses 2 "log" --html refused.html
 quietly "$bin/heddle-run" report "run 1.jsonl" --html one.html
 quietly "$bin/heddle-run" report "run 1.jsonl" "run 2.jsonl" --html two.html

@@ -192,6 +192,8 @@ printf x | dd of=kept/step-00000012/weights.safetensors bs=1 seek=999 conv=notru
 refuses "weights.safetensors' is damaged" "${train[@]}" --checkpoint kept --steps 20 --resume
 refuses "seed 6 contradicts" "${train[@]}" --checkpoint whole --resume --seed 6
 refuses "holds no checkpoint" "$bin/heddle-run" translate n.heddle --checkpoint data
+refuses "there is no folder 'nope'" "$bin/heddle-run" translate n.heddle --checkpoint nope
+refuses "is a single checkpoint of a training" "$bin/heddle-run" average --checkpoint whole/best --output other
 refuses "max_sequences=17" "${train[@]}" --checkpoint other --batch-sequences 17
 quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=16 --set d_ff=64 --set encoder_layers=1 \
   --set decoder_layers=1 --set max_tokens=256 --set learning_rate=0 --set warmup=7 --set clip_norm=1 \
@@ -219,6 +221,25 @@ refuses "in the entry 'train_step'" "$bin/heddle-run" train wild.heddle --src da
 quietly "${train[@]}" --checkpoint whole --log whole.jsonl --steps 2
 grep -q "held an earlier training, which is now at '.*whole.1'" said.txt || fail "an earlier training is not set aside"
 [ -f whole.1/step-00000040/weights.safetensors ] || fail "an earlier training is lost"
+# One that cannot begin leaves the earlier one's folder and log, and its own text, as they are.
+find whole whole.jsonl data -type f -exec cksum {} + | sort > before.txt
+again=("$bin/heddle-run" train n.heddle --src data/train.en --tgt data/train.de --checkpoint whole --steps 2)
+refuses "cannot write the log 'absent/l'" "${again[@]}" --log absent/l
+refuses "cannot write TensorBoard's events" "${again[@]}" --log whole.jsonl --tensorboard n.heddle/events
+refuses "leaves no pair to use (0 of 400 pairs; skipped 400 longer than 1 tokens)" "${again[@]}" --log whole.jsonl \
+  --batch-tokens 1
+refuses "--log 'data/train.en' would replace a file that is read" "${again[@]}" --log data/train.en
+refuses "--profile 'data/train.de' would replace a file that is read" "${again[@]}" --profile data/train.de
+[ ! -e whole.2 ] || fail "a training that cannot begin sets another one aside"
+find whole whole.jsonl data -type f -exec cksum {} + | sort | diff before.txt - ||
+  fail "a training that cannot begin changes files"
+# A log in the folder of the checkpoints is set aside with them.
+mkdir whole/logs
+for run in 2 3; do
+  quietly "${again[@]}" --log whole/logs/log.jsonl
+  [ "$(wc -l < whole/logs/log.jsonl)" = 2 ] && [ -d "whole.$run" ] || fail "a log among the checkpoints: $(ls whole*)"
+done
+[ "$(wc -l < whole.3/logs/log.jsonl)" = 2 ] || fail "an earlier log is lost"
 
 # Of two trainings into one folder the second is refused, and says whose it is; death gives the folder back.
 "${train[@]}" --checkpoint shared --log shared.jsonl --steps 100000 --save-every 1 > first.txt 2>&1 &

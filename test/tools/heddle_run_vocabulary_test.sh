@@ -42,6 +42,10 @@ for file in spm.model weights.safetensors; do
 done
 # --vocab goes before it.
 quietly "$bin/heddle-run" train full.heddle "${train[@]}" --vocab "$spm" --checkpoint named
+for folder in learnt learnt/step-00000010; do
+  quietly "$bin/heddle-run" train full.heddle "${train[@]}" --vocab "$folder" --checkpoint named
+  cmp "$spm" named/step-00000010/spm.model || fail "another vocabulary with --vocab $folder"
+done
 
 # A checkpoint without a vocabulary gets it from the artifact, or from nowhere.
 cp -r learnt/step-00000010 bare

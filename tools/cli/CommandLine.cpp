@@ -80,8 +80,8 @@ std::string aboutArgument(const CLI::App &command, const std::string &argument) 
   return "there is no command '" + argument + "'" + (meant ? "; the nearest is '" + *meant + "'" : "");
 }
 
-// What is wrong, and with which command. A flag that nobody knows comes first: it may be what is missing, and what
-// follows it is taken for something else.
+// Says what is wrong, and with which command. An unknown flag is reported first: it may be a misspelling of the flag
+// that is missing, and its value may have been taken for an argument.
 std::string describe(const CLI::App &root, const CLI::App *&command, const CLI::ParseError &error) {
   std::vector<const CLI::App *> used = {&root};
   for (const CLI::App *parsed : root.get_subcommands())
@@ -125,6 +125,7 @@ std::optional<int> parseCommandLine(CLI::App &app, int argc, char **argv) {
 }
 
 std::string parseFlags(CLI::App &app, const std::string &line) {
+  app.set_help_flag(); // a line asks for none
   try {
     app.parse(line);
     return "";

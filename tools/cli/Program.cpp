@@ -4,10 +4,22 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+#include <utility>
 
 namespace heddle::cli {
 
-void beginProgram() { std::signal(SIGXFSZ, SIG_IGN); }
+void beginProgram() {
+  std::signal(SIGXFSZ, SIG_IGN);
+  // A standard stream that is closed is opened here, so that no other file gets its number. It is opened in the wrong
+  // direction: reading standard input and writing standard output still fail. Messages get lost.
+  const std::pair<int, int> streams[] = {
+      {STDIN_FILENO, O_WRONLY}, {STDOUT_FILENO, O_RDONLY}, {STDERR_FILENO, O_WRONLY}};
+  for (auto [stream, access] : streams)
+    if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF)
+      (void)::open("/dev/null", access); // takes the lowest number that is free
+}
 
 std::string versionText(const std::string &program) { return program + " " HEDDLE_VERSION; }
 

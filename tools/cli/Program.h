@@ -7,8 +7,9 @@ namespace heddle::cli {
 
 constexpr int kWorkFailed = 1, kWrongCommandLine = 2; // exit codes
 
-// Comes first in every main(): a write beyond the limit on file sizes (ulimit -f) fails from here on, where it would
-// kill the program, so that it is reported and cleaned up after like every failed write.
+// Comes first in every main(). A write beyond the limit on file sizes (ulimit -f) fails from here on, where it would
+// kill the program, so that it is reported and cleaned up after like every failed write. And where a standard stream is
+// closed (2>&-), no file that is opened later takes its number and with it what is printed.
 void beginProgram();
 
 // "heddle-run 0.1.0"

@@ -110,8 +110,8 @@ struct Flags {
   cl::opt<std::string> shard{"shard",
                              cl::desc("Add entries with which several devices train together (heddle-run train): with "
                                       "none, every device keeps all of the "
-                                      "optimizer's state"),
-                             cl::value_desc("none"), cl::cat(category)};
+                                      "optimizer's state; with optimizer, each keeps a part of it"),
+                             cl::value_desc("none|optimizer"), cl::cat(category)};
   cl::opt<std::string> fit{"fit",
                            cl::desc("Choose the largest batch, of max_tokens tokens or fewer, whose memory is at most "
                                     "this, 12GiB or 800MiB, and the "
@@ -249,8 +249,14 @@ std::optional<CommandLine> check(Flags &flags) {
   if (line.helpDescription)
     return line;
   if (flags.model.empty())
-    return wrong("MODEL is missing; name a description (.toml), a model text (.weft), a module (.mlir) or a Hugging "
-                 "Face folder");
+    return wrong("MODEL is missing; name a description (.toml), a model text (.weft), a module (.mlir), a GGUF file "
+                 "(.gguf) or a Hugging Face folder");
+  for (const cl::opt<std::string> *flag :
+       {&flags.output, &flags.compileFrom, &flags.dumpPhases, &flags.report, &flags.profile, &flags.maxTokens,
+        &flags.maxSequences, &flags.vocabulary, &flags.tune})
+    if (flag->getNumOccurrences() && flag->empty())
+      return wrong((flag->ArgStr.size() == 1 ? "-" : "--") + flag->ArgStr + " has no value; it takes " +
+                   flag->ValueStr);
   line.model = flags.model;
   line.output = flags.output;
 
@@ -384,8 +390,6 @@ std::optional<CommandLine> check(Flags &flags) {
   if (!line.ptxas.empty() && !llvm::sys::fs::can_execute(line.ptxas))
     return wrong("--ptxas: '" + line.ptxas +
                  "' is not a program; name ptxas of the CUDA toolkit, or give none for PTX alone");
-  if (flags.tune.getNumOccurrences() && line.tuningFile.empty())
-    return wrong("--tune names no file; give --tune=FILE, the file that keeps the measured tiles");
   for (auto [flag, value] : llvm::zip(getFusionFlags(), flags.fusion))
     if (!*value)
       line.fusion.switchOff(flag.name);
@@ -421,6 +425,8 @@ std::optional<CommandLine> mlir::heddle::parseCommandLine(int argc, char **argv)
   std::string problem;
   llvm::raw_string_ostream stream(problem);
   if (!cl::ParseCommandLineOptions(argc, argv, "compiles a model to an artifact that heddle-run runs\n", &stream)) {
+    if (problem.empty()) // LLVM has printed what is wrong with a value
+      return std::nullopt;
     // "PROGRAM: The mistake.  Try: 'PROGRAM --help'", and maybe "PROGRAM: Did you mean '--nearest'?", however far that
     // is.
     auto [mistake, guess] = StringRef(problem).split('\n');
@@ -428,7 +434,7 @@ std::optional<CommandLine> mlir::heddle::parseCommandLine(int argc, char **argv)
     StringRef nearest = guess.split("'").second.split("'").first.split('=').first;
     bool isNear = guess.contains("Did you mean") && given.edit_distance(nearest) <= 3;
     text.consume_front("heddle-compile: ");
-    return wrong(text.rtrim(". ") + (isNear ? "; did you mean " + nearest + "?" : "; --help lists the flags"));
+    return wrong(text.rtrim(".! ") + (isNear ? "; did you mean " + nearest + "?" : "; --help lists the flags"));
   }
   std::optional<CommandLine> line = check(flags);
   if (line)

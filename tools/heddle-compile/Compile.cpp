@@ -16,7 +16,7 @@ using namespace mlir::heddle;
 /// The phases up to this one do not depend on the target.
 static constexpr Phase kLastSharedPhase = Phase::Fuse;
 
-/// The first scale of a training whose description gives none. It need not be good: training halves and doubles it
+/// The first scale of a training run whose description gives none. It need not be good: training halves and doubles it
 /// soon.
 static constexpr double kLossScaleOfF16 = 65536;
 
@@ -128,6 +128,11 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
   FailureOr<Artifact> artifact = emitArtifact(planned, line.ptxas, vocabulary);
   if (failed(artifact))
     return failure();
+  if (artifact->entries == 0)
+    return emitError(UnknownLoc::get(context))
+           << "'" << line.model
+           << "' has no entry to compile; an entry is a func.func whose arguments and results have "
+           << "names (heddle.name)";
   compiled.artifact = std::move(*artifact);
   return compiled;
 }

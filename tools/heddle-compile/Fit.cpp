@@ -8,8 +8,8 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-static constexpr int64_t kUnit = 64; // batches between halves are multiples of it
-static constexpr int kSteps = 3;     // that are tried of them
+static constexpr int64_t kUnit = 64; // batches between one that fits and twice as many tokens are multiples of it
+static constexpr int kSteps = 3;     // how many of these batches are tried
 
 static constexpr StringLiteral kTokens = "max_tokens", kLength = "max_length";
 
@@ -27,7 +27,7 @@ static std::optional<int64_t> findNumber(ModuleOp module, StringRef key) {
 
 namespace {
 
-/// A batch, the recomputation, and the memory that the model then needs.
+/// A batch's size, the recomputation, and the memory that the model then needs.
 struct Candidate {
   int64_t tokens;
   Recomputation recompute;

@@ -57,6 +57,19 @@ LogicalResult mlir::heddle::checkOutput(MLIRContext *context, StringRef flag, St
   return success();
 }
 
+bool mlir::heddle::areSameOutput(StringRef path, StringRef other) {
+  if (path.empty() || other.empty() || path == "/dev/null")
+    return false;
+  if (path == other || fs::exists(path) || fs::exists(other))
+    return path == other || fs::equivalent(path, other);
+  auto folderOf = [](StringRef path) {
+    StringRef folder = llvm::sys::path::parent_path(path);
+    return folder.empty() ? StringRef(".") : folder;
+  };
+  return llvm::sys::path::filename(path) == llvm::sys::path::filename(other) &&
+         fs::equivalent(folderOf(path), folderOf(other));
+}
+
 LogicalResult mlir::heddle::writeOutput(MLIRContext *context, StringRef flag, StringRef path,
                                         function_ref<void(raw_ostream &)> write) {
   if (path == "-") {

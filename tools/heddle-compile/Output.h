@@ -16,6 +16,9 @@ namespace mlir::heddle {
 /// Fails, after an error, where `path` is neither a file, nor the place for a file, nor "-" for standard output.
 LogicalResult checkOutput(MLIRContext *context, StringRef flag, StringRef path);
 
+/// Whether two outputs are one file, by whatever names; it need not be there yet.
+bool areSameOutput(StringRef path, StringRef other);
+
 /// Writes all of a file or nothing; "-" is standard output. An error names the flag that the path comes from.
 LogicalResult writeOutput(MLIRContext *context, StringRef flag, StringRef path,
                           function_ref<void(raw_ostream &)> write);

@@ -1,7 +1,9 @@
 #include "tools/heddle-compile/Program.h"
 
 #include "compiler/Import/Description.h"
+#include "compiler/Pipeline/DumpPhase.h"
 #include "tools/cli/Program.h"
+#include "tools/cli/SameFile.h"
 #include "tools/heddle-compile/CommandLine.h"
 #include "tools/heddle-compile/Compile.h"
 #include "tools/heddle-compile/Diagnostics.h"
@@ -62,12 +64,38 @@ static LogicalResult compile(MLIRContext *context, const CommandLine &asked) {
   return flushStandardOutput(context);
 }
 
-/// Compiles under a profile where one is asked for, which also tells what a compilation did that failed.
-static LogicalResult run(MLIRContext *context, const CommandLine &line) {
-  for (const auto &[flag, path] :
-       {std::pair("-o", line.output), {"--report", line.report}, {"--profile", line.profile}})
+/// Fails, after an error, where an output cannot be written, is the file of an input, or is that of another output.
+static LogicalResult checkOutputs(MLIRContext *context, const CommandLine &line) {
+  SmallVector<std::pair<StringRef, std::string>> outputs{
+      {"-o", line.output}, {"--report", line.report}, {"--profile", line.profile}, {"--tune", line.tuningFile}};
+  for (const auto &[flag, path] : outputs)
     if (failed(checkOutput(context, flag, path)))
       return failure();
+  PipelineOptions options;
+  options.dumpDirectory = line.dumpDirectory;
+  if (!line.dumpDirectory.empty())
+    for (const PhaseInfo &phase : getPhases())
+      if (phase.phase != Phase::Emit && phase.phase <= line.compileTo &&
+          (!line.compileFrom || phase.phase > *line.compileFrom))
+        outputs.push_back({"--dump-phases", getDumpPath(phase, options)});
+  for (const auto &[i, output] : llvm::enumerate(outputs)) {
+    const auto &[flag, path] = output;
+    ::heddle::Status status =
+        ::heddle::cli::checkOutput(flag, path, {line.model, line.model + "/config.json", line.vocabulary});
+    if (!status.ok())
+      return emitError(UnknownLoc::get(context)) << status.message();
+    for (const auto &[otherFlag, other] : ArrayRef(outputs).take_front(i))
+      if (areSameOutput(path, other))
+        return emitError(UnknownLoc::get(context)) << flag << ": '" << path << "' is the same file as '" << other
+                                                   << "' of " << otherFlag << "; name another file";
+  }
+  return success();
+}
+
+/// Compiles under a profile where one is asked for, which also tells what a compilation did that failed.
+static LogicalResult run(MLIRContext *context, const CommandLine &line) {
+  if (failed(checkOutputs(context, line)))
+    return failure();
   if (line.profile.empty())
     return compile(context, line);
   ::heddle::ChromeTrace trace("heddle-compile");

@@ -20,7 +20,7 @@ OwningOpRef<ModuleOp> mlir::heddle::readModel(MLIRContext *context, StringRef pa
   bool isFolder = llvm::sys::fs::is_directory(path);
   if (StringRef kind = describeSpecialFile(path); !isFolder && !kind.empty())
     return fail("'" + path + "' is " + kind +
-                "; name a description (.toml), a text (.weft), a module (.mlir) or a folder");
+                "; name a description (.toml), a text (.weft), a module (.mlir), a GGUF file (.gguf) or a folder");
   if (isFolder)
     return importHuggingFace(context, path, changes);
   StringRef extension = llvm::sys::path::extension(path);

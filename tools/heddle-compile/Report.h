@@ -29,7 +29,7 @@ struct EntryTotals {
   EntryTotals(plan::EntryOp entry, const SizeMaxima &maxima);
 };
 
-/// How often a launch is done in a call: of a repetition, all steps of the longest sequence.
+/// How often a launch runs in a call. In a repetition: once for each step of the longest sequence.
 int64_t countSteps(plan::LaunchOp launch);
 
 /// "1.5 MiB"

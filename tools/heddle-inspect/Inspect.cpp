@@ -4,6 +4,7 @@
 #include "runtime/core/File.h"
 #include "runtime/core/Json.h"
 #include "tools/cli/CommandLine.h"
+#include "tools/cli/SameFile.h"
 #include "tools/heddle-inspect/Pipelines.h"
 
 #include <cctype>
@@ -512,6 +513,17 @@ Status printKernel(const Artifact &artifact, const std::string &kernelName, cons
   return Success();
 }
 
+Status checkTarget(const Artifact &artifact, const std::string &targetName) {
+  std::string names;
+  for (const schema::Target *target : *artifact.module().targets()) {
+    if (view(target->name()) == targetName)
+      return Success();
+    names += str(names.empty() ? "" : ", ", view(target->name()));
+  }
+  return makeError(ErrorKind::NotFound, "'", artifact.origin(), "' has no target '", targetName, "'; it has ", names,
+                   ".");
+}
+
 int run(int argc, char **argv) {
   CLI::App app("Shows the contents of a Heddle artifact: targets, entries, variables, kernels.", "heddle-inspect");
   std::string path, kernel, target, output;
@@ -521,7 +533,7 @@ int run(int argc, char **argv) {
   CLI::Option *kernelOption =
       app.add_option("--kernel", kernel, "Show this kernel: its launches and their bindings, and its PTX")
           ->excludes(jsonFlag);
-  app.add_option(
+  CLI::Option *targetOption = app.add_option(
       "--target", target,
       "The target whose kernel is meant (default: the first target that has the kernel), or whose pipelines");
   CLI::Option *outputOption =
@@ -545,13 +557,28 @@ int run(int argc, char **argv) {
       ->needs(pipelinesFlag);
   if (std::optional<int> code = cli::parseCommandLine(app, argc, argv))
     return *code;
+  if ((kernelOption->count() && kernel.empty()) || (outputOption->count() && output.empty())) {
+    std::cerr << "heddle-inspect: " << (kernel.empty() ? "--kernel names no kernel" : "-o names no file")
+              << ". `heddle-inspect --help` lists the flags.\n";
+    return cli::kWrongCommandLine;
+  }
 
   Result<std::shared_ptr<const Artifact>> artifact = Artifact::load(path);
   if (!artifact) {
     std::cerr << "heddle-inspect: " << artifact.message() << "\n";
     return cli::kWorkFailed;
   }
-  Status status = Success();
+  Status status = cli::checkOutput("-o", output, {path});
+  if (status && targetOption->count())
+    status = checkTarget(**artifact, target);
+  if (!status) {
+    std::cerr << "heddle-inspect: " << status.message() << "\n";
+    return cli::kWorkFailed;
+  }
+  if (targetOption->count() && !compile && kernel.empty()) {
+    std::cerr << "heddle-inspect: --target needs --kernel or --pipelines; without them all targets are shown.\n";
+    return cli::kWrongCommandLine;
+  }
   if (compile) {
     pipelines.kernel = kernel;
     pipelines.target = target;

@@ -1,5 +1,5 @@
-// What editors ask about .mlir files: mlir-lsp-server with Heddle's dialects. It speaks the Language Server Protocol on
-// standard input and output.
+// Answers editors' questions about .mlir files: mlir-lsp-server with Heddle's dialects. It speaks the Language Server
+// Protocol on standard input and output.
 #include "compiler/Pipeline/Pipeline.h"
 #include "tools/cli/Program.h"
 

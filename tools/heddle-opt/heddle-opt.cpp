@@ -13,7 +13,7 @@
 
 using namespace mlir;
 
-/// As MLIR's own, but what is written is whole or not there, and a failed write is an error.
+/// Like MlirOptMain(), but the output is written as a whole or not at all, and a failed write is an error.
 static LogicalResult run(StringRef input, StringRef output, DialectRegistry &registry,
                          const MlirOptMainConfig &config) {
   std::string problem, text;

@@ -136,7 +136,8 @@ public:
   }
 
 private:
-  /// Tries half of the places at once, quarters, and so on, from the last, as ops come behind what they use.
+  /// Tries all places at once, then halves, quarters and so on. Goes from last to first, because an op stands after the
+  /// ops it uses.
   LogicalResult makeEverywhere(const Change &change) {
     for (size_t count = findPlaces(*module, change).size(); count > 0; count /= 2)
       for (size_t end = findPlaces(*module, change).size(); end > 0;) {

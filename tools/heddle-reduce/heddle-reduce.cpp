@@ -3,6 +3,8 @@
 #include "compiler/Pipeline/WriteWhole.h"
 #include "dialects/Heddle/Heddle.h"
 #include "tools/cli/Program.h"
+#include "tools/heddle-compile/Diagnostics.h"
+#include "tools/heddle-compile/Output.h"
 #include "tools/heddle-reduce/Reduce.h"
 
 #include "mlir/Parser/Parser.h"
@@ -37,7 +39,7 @@ int fail(const Twine &message) {
 size_t countOps(ModuleOp module) {
   size_t count = 0;
   module.walk([&](Operation *op) { ++count; });
-  return count - 1; // the module itself is none
+  return count - 1; // do not count the module op
 }
 
 /// Calls the test, with each module in the same temporary file.
@@ -96,6 +98,9 @@ int main(int argc, char **argv) {
   mlir::heddle::registerAllDialects(registry);
   MLIRContext context(registry);
   context.loadDialect<mlir::heddle::HeddleDialect>(); // for tensors of zeros
+  mlir::heddle::DiagnosticPrinter diagnostics(&context, "heddle-reduce");
+  if (failed(mlir::heddle::checkOutput(&context, "-o", flags.output)))
+    return ::heddle::cli::kWorkFailed;
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(flags.model, &context);
   if (!module)
     return ::heddle::cli::kWorkFailed; // after a message of the parser
@@ -115,11 +120,9 @@ int main(int argc, char **argv) {
     return ::heddle::cli::kWorkFailed;
   llvm::errs() << "heddle-reduce: " << before << " ops are now " << countOps(*module) << ", after " << test->getRuns()
                << " tests\n";
-  llvm::Error error = mlir::heddle::writeWhole(flags.output, [&](raw_ostream &stream) {
+  LogicalResult written = mlir::heddle::writeOutput(&context, "-o", flags.output, [&](raw_ostream &stream) {
     module->print(stream);
     stream << "\n";
   });
-  if (!error)
-    return 0;
-  return fail("cannot write '" + flags.output + "': " + llvm::toString(std::move(error)));
+  return succeeded(written) ? 0 : ::heddle::cli::kWorkFailed;
 }

@@ -1,6 +1,7 @@
 #include "tools/heddle-reference/CommandLine.h"
 
 #include "tools/cli/Program.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -31,8 +32,8 @@ struct Flags {
   cl::opt<std::string> savedVariables{"save-variables", cl::desc("Where to save all variables afterwards"),
                                       cl::value_desc("file"), cl::cat(category)};
   cl::opt<uint64_t> seed{"seed", cl::desc("Run `init` with this seed first"), cl::cat(category)};
-  cl::opt<uint64_t> repeat{"repeat", cl::desc("Calls to make; the outputs of the last call count"), cl::init(1),
-                           cl::cat(category)};
+  cl::opt<int64_t> repeat{"repeat", cl::desc("Calls to make; the outputs of the last call count"), cl::init(1),
+                          cl::cat(category)};
   cl::opt<std::string> phase{"phase",
                              cl::desc("Interpret the module that this phase leaves: derive, fuse-attention, "
                                       "differentiate (default) or fuse"),
@@ -109,6 +110,10 @@ std::optional<ReferenceCommand> check(Flags &flags) {
   if (!parseFiles("--input", flags.inputs, command.inputs) || !parseFiles("--output", flags.outputs, command.outputs) ||
       !parseFiles("--expect", flags.expectations, command.expectations))
     return std::nullopt;
+  llvm::StringSet<> names;
+  for (const NamedFile &input : command.inputs)
+    if (!names.insert(input.name).second)
+      return wrong("--input: '" + input.name + "' is given twice; name one file for it");
   if (!flags.diff &&
       (flags.target.getNumOccurrences() || flags.device.getNumOccurrences() || flags.floor.getNumOccurrences()))
     return wrong("--target, --device and --floor go with --diff");
@@ -132,7 +137,7 @@ std::optional<ReferenceCommand> check(Flags &flags) {
   command.savedVariables = flags.savedVariables;
   if (flags.seed.getNumOccurrences())
     command.seed = flags.seed;
-  command.repeat = flags.repeat;
+  command.repeat = static_cast<uint64_t>(flags.repeat);
   return command;
 }
 
@@ -148,6 +153,8 @@ std::optional<ReferenceCommand> mlir::heddle::parseReferenceCommand(int argc, ch
   if (!cl::ParseCommandLineOptions(argc, argv, "runs an entry of a model in the reference interpreter\n", &stream)) {
     StringRef text = StringRef(problem).split('\n').first.split("  Try:").first;
     text.consume_front("heddle-reference: ");
+    if (text.empty()) // LLVM has said on standard error what is wrong with a flag's value
+      return std::nullopt;
     return wrong(text.rtrim(". ") + "; --help lists the flags");
   }
   return check(flags);

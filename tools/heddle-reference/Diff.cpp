@@ -86,7 +86,10 @@ Status Comparison::startVariables() {
       return ::heddle::makeError(::heddle::ErrorKind::NotFound, "entry '", command.entry, "' has no input '", file.name,
                                  "'.");
     HEDDLE_ASSIGN(input->tensor, ::heddle::readNpy(file.path));
+    input->isBlind = false;
   }
+  if (std::string warning = ::heddle::run::warningOfBlind(command.entry, inputs); !warning.empty())
+    emitWarning(UnknownLoc::get(module.getContext())) << warning;
   return inputs;
 }
 

@@ -87,7 +87,7 @@ private:
     command->parse_complete_callback([this] { requireText(train.text, ""); });
     command->add_option("--checkpoint", train.checkpoint, "Folder of the training's checkpoints")->required();
     command->add_option("--steps", train.steps, "Steps in all, with the steps before a --resume")
-        ->check(kPositive)
+        ->check(kCount)
         ->capture_default_str();
     command->add_flag("--resume", train.resume, "Continue from the newest checkpoint");
     command->add_flag("--restart-from-checkpoint", train.restarts,
@@ -96,12 +96,13 @@ private:
     command->add_flag("--verify-resume", train.verifyResume,
                       "Prove that resuming is exact: train --steps at once, and again with a stop in the middle, and\n"
                       "compare hashes of weights and optimizer; leaves no files");
-    command->add_option("--seed", train.seed, "Seed of the weights, dropout and the order of the data (default: 1)");
+    command->add_option("--seed", train.seed, "Seed of the weights, dropout and the order of the data (default: 1)")
+        ->check(kSeed);
     command->add_option("--log", train.log, "Write a record for every step as a line of JSON");
     command->add_option("--tensorboard", train.tensorboard, "Folder for TensorBoard's event files");
     command->add_option("--vocab", train.vocabulary,
-                        "A SentencePiece model, or a folder with that of a language model (default: the vocabulary in\n"
-                        "the artifact, or learnt from the text)");
+                        "A SentencePiece model, a folder with the vocabulary of a language model, or a checkpoint\n"
+                        "(default: the vocabulary in the artifact, or learnt from the text)");
     command->add_option("--weights", train.weights,
                         "A checkpoint or Hugging Face folder whose weights and vocabulary to begin with");
     command
@@ -110,26 +111,30 @@ private:
         ->check(CLI::IsMember({"bpe", "unigram", "word"}))
         ->capture_default_str();
     command->add_option("--shuffle-window", train.shuffleWindow, "Lines that are shuffled and sorted by length at once")
-        ->check(kPositive)
+        ->check(kCount)
         ->capture_default_str();
     command
         ->add_option("--batch-sequences", train.batchSequences,
                      "Pairs, sequences or records of a batch at most (default: as compiled)")
-        ->check(kPositive);
+        ->check(kCount);
     command->add_option("--batch-tokens", train.batchTokens, "Tokens of a batch's side at most (default: as compiled)")
-        ->check(kPositive);
+        ->check(kCount);
     command->add_option("--accumulate", train.microBatches, "Batches whose gradients are summed before a step is taken")
-        ->check(kPositive)
+        ->check(kCount)
         ->capture_default_str();
     command->add_option("--validate-every", train.validateEvery, "Steps between validations; 0: at the end only")
+        ->check(kCountOrNone)
         ->capture_default_str();
     command->add_flag("--validate-bleu", train.validateBleu,
                       "Translate the validation text at each validation too, greedily, and log the BLEU");
-    command->add_option("--patience", train.patience,
-                        "Validations in a row without a better loss that end the training; 0: never");
+    command
+        ->add_option("--patience", train.patience,
+                     "Validations in a row without a better loss that end the training; 0: never")
+        ->check(kCountOrNone);
     command
         ->add_option("--save-every", train.saveEvery,
                      "Steps between checkpoints; 0: at the end, and where a validation is the best")
+        ->check(kCountOrNone)
         ->capture_default_str();
     CLI::Option *profile = addProfile(command, train.common)->excludes(numerics);
     command
@@ -145,21 +150,30 @@ private:
             "recorded too, and after these steps the first validation and the first checkpoint")
         ->needs(profile)
         ->type_name("FIRST:COUNT");
-    command->add_option(
-        "--rank", train.ranks.rank,
-        "Which of several processes this is that train together, from 0 on (default: what mpirun, torchrun or\n"
-        "srun says)");
-    command->add_option("--ranks", train.ranks.ranks, "How many these are; the model is compiled with --shard");
+    command
+        ->add_option(
+            "--rank", train.ranks.rank,
+            "Which of several processes this is that train together, from 0 on (default: what mpirun, torchrun or\n"
+            "srun says)")
+        ->check(kCountOrNone);
+    command->add_option("--ranks", train.ranks.ranks, "How many these are; the model is compiled with --shard")
+        ->check(kCount);
     command->add_option("--rendezvous", train.ranks.rendezvous,
                         "Where they meet: tcp:HOST:PORT, file:PATH or mpi (default: as the launcher says)");
     static const std::map<std::string, TransportChoice> transports{
         {"auto", TransportChoice::Auto}, {"nccl", TransportChoice::Nccl}, {"mpi", TransportChoice::Mpi}};
     command
-        ->add_option("--transport", train.transport,
-                     "What carries their gradients: nccl (between CUDA devices), mpi (Open MPI, through host memory) "
-                     "or auto (nccl\n"
-                     "where each has a CUDA device of its own; the default)")
-        ->transform(CLI::CheckedTransformer(transports).description(""))
+        ->add_option_function<std::string>(
+            "--transport",
+            [this](const std::string &name) {
+              auto choice = transports.find(name);
+              if (choice == transports.end())
+                throw CLI::ValidationError("--transport", "'" + name + "' is none of auto, nccl and mpi");
+              train.transport = choice->second;
+            },
+            "What carries their gradients: nccl (between CUDA devices), mpi (Open MPI, through host memory) "
+            "or auto (nccl\n"
+            "where each has a CUDA device of its own; the default)")
         ->type_name("NAME");
     command
         ->add_option("--timeout", train.timeout,
@@ -168,7 +182,7 @@ private:
         ->capture_default_str();
     command
         ->add_option("--keep-last", train.keepLast, "Checkpoints to keep, beside the checkpoint of the best validation")
-        ->check(kPositive)
+        ->check(kCount)
         ->capture_default_str();
   }
 
@@ -178,12 +192,12 @@ private:
     command->add_option("--checkpoint", average.checkpoint, "Folder of the training's checkpoints")->required();
     command->add_option("--output", average.output, "Folder of the checkpoint to write")->required();
     CLI::Option *last =
-        command->add_option("--last", average.last, "Checkpoints to average")->check(kPositive)->capture_default_str();
+        command->add_option("--last", average.last, "Checkpoints to average")->check(kCount)->capture_default_str();
     CLI::Option *decay =
         command
             ->add_option("--decay", average.decay,
                          "The weight of a checkpoint, relative to the checkpoint after it; 1: the same")
-            ->check(CLI::Range(0.0, 1.0))
+            ->check(between(0, 1))
             ->capture_default_str();
     command
         ->add_flag(
@@ -227,7 +241,7 @@ private:
         ->required();
     addDecoding(command, translate.decoding);
     command->add_option("--n-best", translate.nBest, "Print as many translations of each line: number, score, text")
-        ->check(kPositive);
+        ->check(kCount);
     CLI::Option *prefixes = command->add_option("--prefix", translate.prefixes,
                                                 "A file with the beginning of each translation, a line for each line");
     command
@@ -237,11 +251,13 @@ private:
     addSampling(command, translate.sampling);
     command->parse_complete_callback([this] {
       int64_t beam = translate.decoding.beam;
+      if (translate.sampling.sample && beam != 1)
+        throw CLI::ValidationError("--sample", "draws a single translation without a beam; leave --beam out");
+      if (translate.sampling.sample && translate.nBest > 1)
+        throw CLI::ValidationError("--sample", "draws a single translation of a line; leave --n-best out");
       if (translate.nBest > beam)
         throw CLI::ValidationError("--n-best", "a beam of " + std::to_string(beam) + " has no " +
                                                    std::to_string(translate.nBest) + " translations; widen --beam");
-      if (translate.sampling.sample && beam != 1)
-        throw CLI::ValidationError("--sample", "draws a single translation without a beam; leave --beam out");
     });
   }
 
@@ -314,14 +330,14 @@ private:
             "--tokens", generate.tokens,
             "Tokens to continue a prompt with at most; the end mark (<|endoftext|>), or the length that the model was\n"
             "compiled for, may end it before")
-        ->check(kPositive)
+        ->check(kCount)
         ->capture_default_str();
     addSampling(command, generate.sampling);
     command
         ->add_option(
             "--repetition-penalty", generate.repetitionPenalty,
             "Divides the logits of tokens that the text has, where they are above 0, and multiplies those below")
-        ->check(CLI::Range(1e-2, 1e2))
+        ->check(between(1e-2, 1e2))
         ->capture_default_str();
     command->add_option("--stop", generate.stops, "End a continuation before this text; may be given several times")
         ->allow_extra_args(false)
@@ -349,7 +365,7 @@ private:
             "--top-k", fill.choices,
             "Print as many choices for each mask, a line each, instead of the filled line: the line's number,\n"
             "the mask's, probability, token; of a line without a mask its number, 0 and nan")
-        ->check(kPositive);
+        ->check(kCount);
   }
 
   void addPredict() {
@@ -416,13 +432,13 @@ private:
     command->add_option("--entry", bench.entries, "An entry's name; may be repeated (default: all but init)")
         ->allow_extra_args(false);
     command->add_option("--repeat", bench.repeat, "Timed calls, of which the median counts")
-        ->check(kPositive)
+        ->check(kCount)
         ->capture_default_str();
-    command->add_option("--warmup", bench.warmup, "Calls before them")->check(kNotNegative)->capture_default_str();
+    command->add_option("--warmup", bench.warmup, "Calls before them")->check(kCountOrNone)->capture_default_str();
     command
         ->add_option("--sequences", bench.sequences,
                      "Sequences of a batch (default: as many as make them 25 tokens long, within the maximum)")
-        ->check(kPositive);
+        ->check(kCount);
     command->add_option(
         "--ceilings", bench.ceilings,
         "The artifact that measures the ceilings of the device (default: built for the target), or none");

@@ -11,13 +11,17 @@
 #include "mlir/Conversion/SCFToSPIRV/SCFToSPIRV.h"
 #include "mlir/Conversion/UBToSPIRV/UBToSPIRV.h"
 #include "mlir/Conversion/VectorToSPIRV/VectorToSPIRV.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Threading.h"
 #include "mlir/Pass/Pass.h"
+#include "mlir/Transforms/DialectConversion.h"
 
 namespace mlir::heddle {
 #define GEN_PASS_DEF_LOWERTOSPIRVPASS
@@ -112,7 +116,6 @@ public:
     auto main = spirv::FuncOp::create(builder, kernel.getLoc(), "main", builder.getFunctionType({}, {}));
     main.getBody().takeBody(kernel.getBody());
     uses.texels = texelLoads && bindTexels(main);
-    module.setVceTripleAttr(getTriple(context, uses));
     if (uses.exchange)
       module->setAttr(kExchangeName,
                       builder.getI64IntegerAttr(hasSubgroups(kernel) ? *kernel.getRowLanes() : kernel.getWorkgroup()));
@@ -120,6 +123,8 @@ public:
     declareShared(main);
     if (failed(convert(main, uses)))
       return failure();
+    addUsesOf(main, uses);
+    module.setVceTripleAttr(getTriple(context, uses));
 
     SmallVector<Attribute> interface;
     for (auto variable : module.getOps<spirv::GlobalVariableOp>())
@@ -212,19 +217,58 @@ private:
     entry.eraseArguments(0, entry.getNumArguments());
   }
 
+  /// Arguments do not tell what a kernel computes with: it may round what is f32 in memory.
+  static void addUsesOf(spirv::FuncOp main, Uses &uses) {
+    auto add = [&](TypeRange types) {
+      for (Type type : types) {
+        Type element = getElementTypeOrSelf(type);
+        uses.float16 |= element.isF16();
+        uses.int16 |= element.isInteger(16);
+      }
+    };
+    main.walk([&](Operation *op) { add(op->getResultTypes()); });
+    main.walk([&](Block *block) { add(block->getArgumentTypes()); });
+  }
+
+  /// Integers of one bit are booleans in SPIR-V, which the expansions left no more than logic of.
+  static bool isOfBooleans(Operation *op) {
+    return isa_and_present<arith::ArithDialect>(op->getDialect()) && op->getNumOperands() == 2 &&
+           getElementTypeOrSelf(op->getOperand(0)).isInteger(1) &&
+           !isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp, arith::CmpIOp>(op);
+  }
+
+  static LogicalResult refuse(Operation *op) {
+    InFlightDiagnostic message = op->emitError() << "kernels for Vulkan cannot compute '" << op->getName() << "'";
+    if (op->getNumResults() > 0)
+      message << " of " << getElementTypeOrSelf(op->getResult(0).getType());
+    return message << "; write it with ops that they can, which compiler/Target/Vulkan/README.md lists";
+  }
+
   LogicalResult convert(spirv::FuncOp main, const Uses &uses) {
+    expandArithmetic(main);
+    Operation *impossible = nullptr;
+    main.walk([&](Operation *op) {
+      impossible = isOfBooleans(op) ? op : nullptr;
+      return impossible ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    if (impossible)
+      return refuse(impossible);
+
     auto environment = spirv::TargetEnvAttr::get(getTriple(context, {true, true, true, true, uses.cooperative}),
                                                  spirv::getDefaultResourceLimits(context), spirv::ClientAPI::Vulkan);
     SPIRVTypeConverter converter(environment);
     addMatrixConversion(converter);
     std::unique_ptr<ConversionTarget> target = SPIRVConversionTarget::get(environment);
     target->addIllegalOp<UnrealizedConversionCastOp>();
+    // Neither legal nor illegal: what is left of them is refused below, by a message that helps.
+    target->addDynamicallyLegalDialect<arith::ArithDialect, gpu::GPUDialect, math::MathDialect, memref::MemRefDialect,
+                                       scf::SCFDialect, tile::TileDialect, ub::UBDialect, vector::VectorDialect>(
+        [](Operation *) { return std::optional<bool>(); });
 
     RewritePatternSet patterns(context);
     ScfToSPIRVContext loops;
     arith::populateArithToSPIRVPatterns(converter, patterns);
     populateMathToSPIRVPatterns(converter, patterns);
-    populatePolynomialApproximateErfPattern(patterns); // which GLSL's instructions lack
     populateSCFToSPIRVPatterns(converter, loops, patterns);
     populateVectorToSPIRVPatterns(converter, patterns);
     ub::populateUBToSPIRVConversionPatterns(converter, patterns);
@@ -233,7 +277,16 @@ private:
                                                : LaneNumber::OfSubgroup;
     populateKernelPatterns(converter, number, patterns);
     populateSharedPatterns(converter, patterns);
-    return applyFullConversion(main, *target, std::move(patterns));
+    DenseSet<Operation *> left;
+    ConversionConfig config;
+    config.unlegalizedOps = &left;
+    if (failed(applyPartialConversion(main, *target, std::move(patterns), config)))
+      return failure();
+    main.walk([&](Operation *op) {
+      impossible = left.contains(op) ? op : nullptr;
+      return impossible ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    return impossible ? refuse(impossible) : success();
   }
 
   tile::FuncOp kernel;

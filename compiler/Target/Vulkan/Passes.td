@@ -12,5 +12,5 @@ def LowerToSpirvPass : Pass<"heddle-lower-to-spirv", "::mlir::ModuleOp"> {
   let options = [
     Option<"texelLoads", "texel-loads", "bool", /*default=*/"false", "Read vectors of matrices that a kernel does not write through texel buffers">
   ];
-  let dependentDialects = ["::mlir::spirv::SPIRVDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::spirv::SPIRVDialect"];
 }

@@ -237,7 +237,7 @@ bool isLong(scf::ForOp op) {
 }
 
 /// A loop whose results are its header's arguments once the condition fails. MLIR's own pattern stores every state to a
-/// variable in every iteration, which software then moves about: a 768^3 product took twice the time.
+/// variable in every iteration, which a software device then copies: a 768^3 product took twice the time.
 struct LowerFor : OpConversionPattern<scf::ForOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(scf::ForOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
@@ -287,8 +287,8 @@ struct LowerYield : OpConversionPattern<scf::YieldOp> {
     auto loop = dyn_cast<spirv::LoopOp>(op->getParentOp());
     if (!loop)
       return failure();
-    // MLIR's serializer does not find what an inner loop results in when it completes the header's phis; what is
-    // selected of it twice it does, and a cooperative matrix times one.
+    // When it completes the header's phis, MLIR's serializer does not find the result of an inner loop. It does find a
+    // select between that result and itself, or a cooperative matrix times one.
     SmallVector<Value> next(adaptor.getOperands());
     for (auto [value, original] : llvm::zip(next, op.getOperands()))
       if (original.getDefiningOp<scf::ForOp>() || original.getDefiningOp<spirv::LoopOp>()) {

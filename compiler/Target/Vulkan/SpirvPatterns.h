@@ -31,6 +31,10 @@ void addMatrixConversion(SPIRVTypeConverter &converter);
 /// neighbours in the workgroup are neighbours there.
 enum class LaneNumber { OfWorkgroup, OfSubgroup, OfAllSubgroups };
 
+/// Makes simpler ops of those that SPIR-V for Vulkan has no instruction for, or none that is C's function in every
+/// case.
+void expandArithmetic(Operation *kernel);
+
 void populateKernelPatterns(const SPIRVTypeConverter &converter, LaneNumber number, RewritePatternSet &patterns);
 
 } // namespace mlir::heddle

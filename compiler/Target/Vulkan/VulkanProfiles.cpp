@@ -20,7 +20,7 @@ constexpr TargetProfile kSoftware = {
     .vector = 4,
     // 3 times as fast as the same load by address: lavapipe's texel fetches are straight vector code.
     .texelLoads = true,
-    // Measured in a 768^3 product: a fetch of a vector as long as 22 multiply-adds, a shuffle of one 8.
+    // Measured in a 768^3 product: fetching a vector takes as long as 22 multiply-adds, shuffling one as long as 8.
     .accumulators = 192,
     .loadCost = 22,
     .shareCost = 8,

@@ -55,7 +55,7 @@ private:
     const CudaKernel *kernel = nullptr;
     uint32_t count = 0;
     bool barrier = false;
-    size_t firstArgument = 0; // into the three below
+    size_t firstArgument = 0; // index into `addresses`, `arguments` and `accesses`
     CUgraphNode handle = nullptr;
   };
 

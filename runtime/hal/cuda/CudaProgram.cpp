@@ -157,7 +157,7 @@ Status CudaProgram::launchEach(std::span<const WorkgroupCount> counts) {
     if (blocking && status == CUDA_SUCCESS)
       status = cuda.cuStreamSynchronize(stream.handle());
     if (blocking && status != CUDA_SUCCESS)
-      context.running = nullptr; // it is known
+      context.running = nullptr; // the failing kernel is named in the error below
     if (status != CUDA_SUCCESS)
       return context.error(status, str("kernel '", kernel.name, "'"));
     if ((status = stamp(i + 1)))

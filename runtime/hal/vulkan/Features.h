@@ -1,4 +1,4 @@
-// What a Vulkan device has, of what Heddle needs or can use.
+// Which of the features that Heddle needs or can use a Vulkan device has.
 #pragma once
 
 #include "runtime/hal/Device.h"

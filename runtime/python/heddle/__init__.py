@@ -15,7 +15,9 @@ import ctypes
 import ctypes.util
 import json
 import os
+import threading
 from collections import namedtuple
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -33,6 +35,7 @@ Variable = namedtuple("Variable", "name kind dtype shape bytes")
 _API = 1  # of heddle.h
 _DTYPES = (np.dtype(np.float32), np.dtype(np.int32))
 _STATUSES = {1: "invalid argument", 2: "not found", 3: "io", 4: "malformed", 5: "unsupported", 6: "out of memory", 7: "device lost"}
+_INT32 = np.iinfo(np.int32)
 _size, _text, _pointer = ctypes.c_size_t, ctypes.c_char_p, ctypes.c_void_p
 
 
@@ -98,9 +101,14 @@ def _load():
 _library = _load()
 
 
+def _decoded(text):
+    """Names and messages may have bytes of files that are not UTF-8."""
+    return text.decode(errors="replace")
+
+
 def _check(status):
     if status:
-        raise Error(_STATUSES.get(status, str(status)), _library.heddle_error_message().decode())
+        raise Error(_STATUSES.get(status, str(status)), _decoded(_library.heddle_error_message()))
 
 
 def _filled(structure, function, *arguments):
@@ -117,13 +125,13 @@ def _count(function, *arguments):
 
 
 def version():
-    return _library.heddle_version().decode()
+    return _decoded(_library.heddle_version())
 
 
 def devices():
     """The devices of this machine, (id, name), the preferred ones first."""
     found = [_filled(_Device, _library.heddle_device_at, _size(i)) for i in range(_count(_library.heddle_device_count))]
-    return [(device.id.decode(), device.name.decode()) for device in found]
+    return [(_decoded(device.id), _decoded(device.name)) for device in found]
 
 
 def open(artifact, device=None, target=None, check_numbers=False):
@@ -132,8 +140,12 @@ def open(artifact, device=None, target=None, check_numbers=False):
 
 
 class Model:
+    """An open model, which has its variables by name. Threads take turns at it. A forked process cannot use its parent's."""
+
+    _session = None
+
     def __init__(self, artifact, device=None, target=None, check_numbers=False):
-        self._session = None
+        self._process, self._lock = os.getpid(), threading.RLock()
         encode = lambda text: None if text is None else text.encode()
         options = _Options(ctypes.sizeof(_Options), encode(device), encode(target), bool(check_numbers))
         session = _pointer()
@@ -145,9 +157,11 @@ class Model:
         self._session = session
 
     def close(self):
-        if self._session:
+        if not self._session or os.getpid() != self._process:  # the device's threads, which closing waits for, are not forked
+            return
+        with self._lock:
             _library.heddle_close(self._session)
-        self._session = None
+            self._session = None
 
     def __enter__(self):
         return self
@@ -158,124 +172,166 @@ class Model:
     def __del__(self):
         self.close()
 
-    @property
-    def _open(self):
-        if not self._session:
-            raise Error("invalid argument", "the model is closed.")
-        return self._session
+    @contextmanager
+    def _use(self):
+        """The session, for one thread at a time: ctypes lets other threads run during a call. What it points to is read within, too."""
+        if os.getpid() != self._process:  # before the lock, which another thread may have held when the process was forked
+            raise Error("invalid argument", f"the model was opened by process {self._process}, and this is a fork of it, {os.getpid()}, "
+                        "which cannot use its models: start processes by multiprocessing's 'spawn', and open the model in each.")
+        with self._lock:
+            if not self._session:
+                raise Error("invalid argument", "the model is closed.")
+            yield self._session
 
     @property
     def device(self):
-        return _library.heddle_session_device(self._open).decode()
+        with self._use() as session:
+            return _decoded(_library.heddle_session_device(session))
 
     @property
     def target(self):
-        return _library.heddle_session_target(self._open).decode()
+        with self._use() as session:
+            return _decoded(_library.heddle_session_target(session))
 
     @property
     def description(self):
         """What the model was compiled from: a dictionary of the description's keys."""
-        return json.loads(_library.heddle_session_description(self._open))
+        with self._use() as session:
+            return json.loads(_decoded(_library.heddle_session_description(session)))
 
     @property
     def entries(self):
-        return [_library.heddle_entry_name(self._open, _size(i)).decode() for i in range(_library.heddle_entry_count(self._open))]
+        with self._use() as session:
+            return [_decoded(_library.heddle_entry_name(session, _size(i))) for i in range(_library.heddle_entry_count(session))]
 
     def _ports(self, entry, direction):
-        count = _count(_library.heddle_port_count, self._open, entry.encode(), direction)
-        for i in range(count):
-            port = _filled(_Port, _library.heddle_port_at, self._open, entry.encode(), direction, _size(i))
-            shape = tuple((dim.size.decode(), dim.extent) if dim.size else dim.extent for dim in port.dimensions[:port.rank])
-            yield Port(port.name.decode(), _DTYPES[port.type], shape, port.value_limit or None)
+        ports = []
+        with self._use() as session:
+            for i in range(_count(_library.heddle_port_count, session, entry.encode(), direction)):
+                port = _filled(_Port, _library.heddle_port_at, session, entry.encode(), direction, _size(i))
+                shape = tuple((_decoded(dim.size), dim.extent) if dim.size else dim.extent for dim in port.dimensions[:port.rank])
+                ports.append(Port(_decoded(port.name), _DTYPES[port.type], shape, port.value_limit or None))
+        return ports
 
     def inputs(self, entry):
-        return list(self._ports(entry, 0))
+        return self._ports(entry, 0)
 
     def outputs(self, entry):
-        return list(self._ports(entry, 1))
+        return self._ports(entry, 1)
 
-    @staticmethod
-    def _variable(raw):
-        return Variable(raw.name.decode(), raw.kind, _DTYPES[raw.type], tuple(raw.shape[:raw.rank]), raw.bytes)
+    def _variable(self, function, key):
+        with self._use() as session:
+            raw = _filled(_Variable, function, session, key)
+            return Variable(_decoded(raw.name), raw.kind, _DTYPES[raw.type], tuple(raw.shape[:raw.rank]), raw.bytes)
 
     @property
     def variables(self):
-        return [self._variable(_filled(_Variable, _library.heddle_variable_at, self._open, _size(i)))
-                for i in range(_library.heddle_variable_count(self._open))]
+        with self._use() as session:
+            return [self._variable(_library.heddle_variable_at, _size(i)) for i in range(_library.heddle_variable_count(session))]
+
+    def __iter__(self):
+        """The names of the variables."""
+        return iter([variable.name for variable in self.variables])
+
+    def __len__(self):
+        return len(self.variables)
+
+    def __bool__(self):
+        return True  # with no variables, and closed, too
+
+    def __contains__(self, name):
+        with self._use() as session:
+            return not _library.heddle_variable_named(session, name.encode(), ctypes.byref(_Variable(ctypes.sizeof(_Variable))))
 
     def __getitem__(self, name):
         """A copy of a variable."""
-        info = self._variable(_filled(_Variable, _library.heddle_variable_named, self._open, name.encode()))
+        info = self._variable(_library.heddle_variable_named, name.encode())
         value = np.empty(info.shape, info.dtype)
-        _check(_library.heddle_read_variable(self._open, name.encode(), value.ctypes.data_as(_pointer), _size(value.nbytes)))
+        with self._use() as session:
+            _check(_library.heddle_read_variable(session, name.encode(), value.ctypes.data_as(_pointer), _size(value.nbytes)))
         return value
 
     def __setitem__(self, name, value):
-        info = self._variable(_filled(_Variable, _library.heddle_variable_named, self._open, name.encode()))
+        info = self._variable(_library.heddle_variable_named, name.encode())
         tensor, keep = _tensor(name, value, info.dtype)
-        _check(_library.heddle_write_variable(self._open, ctypes.byref(tensor)))
+        with self._use() as session:
+            _check(_library.heddle_write_variable(session, ctypes.byref(tensor)))
         del keep
 
     def prepare(self, *entries):
         names = (_text * len(entries))(*(entry.encode() for entry in entries))
-        _check(_library.heddle_prepare(self._open, names, _size(len(entries))))
+        with self._use() as session:
+            _check(_library.heddle_prepare(session, names, _size(len(entries))))
 
     def init(self, seed=1):
         """Seeds the model's random numbers and draws every weight."""
-        _check(_library.heddle_init(self._open, ctypes.c_uint64(seed)))
+        with self._use() as session:
+            _check(_library.heddle_init(session, ctypes.c_uint64(seed)))
 
     def _inputs(self, entry, inputs):
         dtypes = {port.name: port.dtype for port in self.inputs(entry)}
-        made = [_tensor(name, value, dtypes.get(name)) for name, value in inputs.items()]
+        # What has no input's name becomes float32 for the library to refuse: it says which names there are.
+        made = [_tensor(name, value, dtypes.get(name, _DTYPES[0])) for name, value in inputs.items()]
         return (_Tensor * len(made))(*(tensor for tensor, _ in made)), made
 
     def call(self, entry, **inputs):
         """Runs an entry, and gives its outputs by name. Inputs are arrays, or lists of numbers."""
         tensors, keep = self._inputs(entry, inputs)
         outputs = _pointer()
-        _check(_library.heddle_call(self._open, entry.encode(), tensors, _size(len(tensors)), ctypes.byref(outputs)))
+        with self._use() as session:
+            _check(_library.heddle_call(session, entry.encode(), tensors, _size(len(tensors)), ctypes.byref(outputs)))
         del keep
         return _take(outputs)
 
     def run(self, entry, **inputs):
         """Starts an entry and does not wait for it, so that Python prepares the next call meanwhile."""
         tensors, keep = self._inputs(entry, inputs)
-        _check(_library.heddle_run(self._open, entry.encode(), tensors, _size(len(tensors))))
+        with self._use() as session:
+            _check(_library.heddle_run(session, entry.encode(), tensors, _size(len(tensors))))
         del keep
 
     def read_outputs(self):
         """The outputs of the last run."""
         outputs = _pointer()
-        _check(_library.heddle_read_outputs(self._open, ctypes.byref(outputs)))
+        with self._use() as session:
+            _check(_library.heddle_read_outputs(session, ctypes.byref(outputs)))
         return _take(outputs)
 
     def wait(self):
-        _check(_library.heddle_wait(self._open))
+        with self._use() as session:
+            _check(_library.heddle_wait(session))
 
     def save(self, path, kinds=TRAINING_STATE):
         """Writes variables as a safetensors file."""
-        _check(_library.heddle_save(self._open, os.fsencode(path), ctypes.c_uint32(kinds)))
+        with self._use() as session:
+            _check(_library.heddle_save(session, os.fsencode(path), ctypes.c_uint32(kinds)))
 
     def load(self, path, kinds=TRAINING_STATE):
-        _check(_library.heddle_load(self._open, os.fsencode(path), ctypes.c_uint32(kinds)))
+        with self._use() as session:
+            _check(_library.heddle_load(session, os.fsencode(path), ctypes.c_uint32(kinds)))
 
     @property
     def memory(self):
         """Device memory in bytes, by what it is for."""
-        report = _filled(_Memory, _library.heddle_session_memory, self._open)
+        with self._use() as session:
+            report = _filled(_Memory, _library.heddle_session_memory, session)
         return {name: getattr(report, name) for name, _ in _Memory._fields_[1:]}
 
 
 def _tensor(name, value, dtype):
-    """The structure, and what it points to: keep that as long as the structure is in use."""
+    """The structure, and what it points to: keep that as long as the structure is in use. `dtype` is the input's or variable's."""
     array = np.asarray(value)
-    if dtype is not None and array.dtype != dtype:
-        if not np.can_cast(array.dtype, dtype, "same_kind") and not (array.size == 0 or array.dtype == np.bool_):
-            raise Error("invalid argument", f"the input '{name}' has numbers of {array.dtype}, and the model takes {dtype}.")
-        array = array.astype(dtype)
-    array = np.ascontiguousarray(array)
-    if array.dtype not in _DTYPES:
+    # Of no numbers, any are right. Python's integers that no dtype holds are objects.
+    integers = array.dtype.kind in "biu" or all(isinstance(number, int) for number in array.flat)
+    if not integers and array.dtype.kind != "f":
         raise Error("invalid argument", f"'{name}' has numbers of {array.dtype}; Heddle takes float32 and int32.")
+    if not integers:
+        dtype = _DTYPES[0]  # also for int32: the library refuses them, or packs them where a weight is packed
+    elif dtype == np.int32 and array.dtype != dtype and array.size:
+        for number in int(array.min()), int(array.max()):
+            if not _INT32.min <= number <= _INT32.max:
+                raise Error("invalid argument", f"'{name}' holds {number}, and its numbers are int32: {_INT32.min} to {_INT32.max}.")
+    array = np.ascontiguousarray(array, dtype)
     shape = (ctypes.c_int64 * array.ndim)(*array.shape)
     encoded = name.encode()
     return _Tensor(encoded, _DTYPES.index(array.dtype), array.ndim, shape, array.ctypes.data_as(_pointer)), (array, shape, encoded)
@@ -290,7 +346,7 @@ def _take(outputs):
             shape, dtype = tuple(tensor.shape[:tensor.rank]), _DTYPES[tensor.type]
             count = int(np.prod(shape, dtype=np.int64))
             data = ctypes.string_at(tensor.data, count * dtype.itemsize) if count else b""
-            result[tensor.name.decode()] = np.frombuffer(data, dtype).reshape(shape).copy()
+            result[_decoded(tensor.name)] = np.frombuffer(data, dtype).reshape(shape).copy()
         return result
     finally:
         _library.heddle_free_outputs(outputs)

@@ -162,3 +162,18 @@ func.func @one_row(%x: tensor<1x8xf32> {heddle.name = "x"}) -> (tensor<1xi32> {h
   %1 = heddle.sum rows %x : tensor<1x8xf32> -> tensor<8xf32>
   return %0, %1 : tensor<1xi32>, tensor<8xf32>
 }
+
+// -----
+
+// expected-error @+1 {{entry 'f': input 0 has the attribute 'heddle.limits', which means nothing; there are heddle.name and heddle.limit}}
+func.func @f(%x: tensor<4xi32> {heddle.name = "x", heddle.limits = 3}) {
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4x4xf32> {heddle.name = "x"}) -> (tensor<4x4xf32> {heddle.name = "y"}) {
+  // expected-error @+1 {{entry 'f': 'heddle.matmul' has no attribute 'transpose_rsh'}}
+  %y = heddle.matmul %x, %x {transpose_rsh} : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  return %y : tensor<4x4xf32>
+}

@@ -136,6 +136,62 @@ TEST_F(InterpreterTest, RunsWholeNumbersInTheirBits) {
   EXPECT_EQ((*results)[2].numbers, (std::vector<double>{0, 0, 0}));
 }
 
+const char *kMaskedAttention = R"(
+  heddle.size @n max 8
+  heddle.size @s max 2
+  heddle.size @l max 8 longest "length"
+  #n = #heddle.dims<"n">
+  #s = #heddle.dims<"s">
+  func.func @f(%v: tensor<?x1xf32, #n> {heddle.name = "v"}, %at: tensor<?xi32, #s> {heddle.name = "at"},
+               %length: tensor<?xi32, #s> {heddle.name = "length"})
+      -> (tensor<?x1xf32, #n> {heddle.name = "y"}, tensor<?x1xf32, #n> {heddle.name = "e"}) {
+    %y, %e = heddle.attention %v, %v, %v queries(%at, %length) keys(%at, %length) score {
+    ^bb0(%score: f32, %query: i32, %key: i32, %head: i32):
+      %zero = arith.constant 0.0 : f32
+      %constant = arith.constant SCORE : f32
+      %product = arith.mulf %score, %zero : f32
+      %sum = arith.addf %product, %constant : f32
+      heddle.yield %sum : f32
+    } mask {
+    ^bb0(%query: i32, %key: i32):
+      %last = arith.constant 6 : i32
+      %counts = arith.cmpi sle, %key, %last : i32
+      heddle.yield %counts : i1
+    } {heads = 1 : i64, scale = 1.0 : f32, query_size = "l", key_size = "l"}
+      : (tensor<?x1xf32, #n>, tensor<?x1xf32, #n>, tensor<?x1xf32, #n>, tensor<?xi32, #s>, tensor<?xi32, #s>,
+         tensor<?xi32, #s>, tensor<?xi32, #s>) -> (tensor<?x1xf32, #n>, tensor<?x1xf32, #n>)
+    return %y, %e : tensor<?x1xf32, #n>, tensor<?x1xf32, #n>
+  })";
+
+std::string maskedAttention(StringRef score) {
+  std::string text = kMaskedAttention;
+  return text.replace(text.find("SCORE"), 5, score.str());
+}
+
+TEST_F(InterpreterTest, RunsConstantsOfRegionsWithoutPairs) {
+  Array none(ArrayRef<int64_t>{0, 1}), noSequences(ArrayRef<int64_t>{0}), values(ArrayRef<int64_t>{2, 1});
+  FailureOr<SmallVector<Array>> results = call(maskedAttention("1.0"), {none, noSequences, noSequences});
+  ASSERT_TRUE(succeeded(results)) << problems;
+  EXPECT_EQ((*results)[0].size(), 0);
+  results = call(maskedAttention("1.0"), {values, row({0, 0}), row({0, 0})});
+  ASSERT_TRUE(succeeded(results)) << problems;
+  EXPECT_EQ((*results)[0].numbers, (std::vector<double>{0, 0}));
+}
+
+TEST_F(InterpreterTest, WeighsLargeScoresByTheirSum) {
+  Array values(ArrayRef<int64_t>{7, 1});
+  for (int64_t i = 0; i < 7; ++i)
+    values(i) = static_cast<double>(i);
+  FailureOr<SmallVector<Array>> results = call(maskedAttention("-1.0e+30"), {values, row({0}), row({7})});
+  ASSERT_TRUE(succeeded(results)) << problems;
+  for (double mean : (*results)[0].numbers)
+    EXPECT_NEAR(mean, 3, 1e-12);
+  results = call(maskedAttention("0xFF800000"), {values, row({0}), row({7})});
+  ASSERT_TRUE(succeeded(results)) << problems;
+  EXPECT_EQ((*results)[0].numbers, std::vector<double>(7, 0));
+  EXPECT_EQ((*results)[1].numbers, std::vector<double>(7, -INFINITY));
+}
+
 TEST_F(InterpreterTest, TellsOfInputsThatDoNotFit) {
   const char *text = R"(
     heddle.size @n max 3

@@ -214,8 +214,16 @@ func.func @step_sizes(%l: tensor<?xi32, #s>) {
 
 #t = #heddle.dims<"tokens">
 func.func @columns(%x: tensor<?x8xf32, #t>) {
-  // expected-error @+1 {{takes columns 6 to 10 of 8}}
+  // expected-error @+1 {{takes 4 columns from 6 on of 8}}
   %0 = heddle.columns %x from 6 : tensor<?x8xf32, #t> -> tensor<?x4xf32, #t>
+  return
+}
+
+// -----
+
+func.func @columns_far_out(%x: tensor<?x8xf32, #heddle.dims<"tokens">>) {
+  // expected-error @+1 {{takes 4 columns from 9223372036854775806 on of 8}}
+  %0 = heddle.columns %x from 9223372036854775806 : tensor<?x8xf32, #heddle.dims<"tokens">> -> tensor<?x4xf32, #heddle.dims<"tokens">>
   return
 }
 

@@ -108,7 +108,7 @@ heddle.size @chunk max 4 of @tokens from 0
 // -----
 
 heddle.size @tokens max 8
-// expected-error @+1 {{covers 6 to 10 of @tokens, whose maximum is 8}}
+// expected-error @+1 {{covers 4 from 6 on of @tokens, whose maximum is 8}}
 heddle.size @chunk max 4 of @tokens from 6
 
 // -----
@@ -343,4 +343,25 @@ func.func @f() -> tensor<2xf32> {
   // expected-note @+1 {{nor is @u}}
   heddle.write @u, %v : tensor<2xf32>
   return %w : tensor<2xf32>
+}
+
+// -----
+
+// Sums that 64 bits have no room for.
+heddle.size @tokens max 8
+// expected-error @+1 {{covers 4 from 9223372036854775806 on of @tokens, whose maximum is 8}}
+heddle.size @chunk max 4 of @tokens from 9223372036854775806
+
+// -----
+
+heddle.variable @w weight : tensor<8x4xf32>
+// expected-error @+1 {{expects rows that @w has, got 'tensor<4x4xf32>' from row 9223372036854775806}}
+heddle.variable @v weight : tensor<4x4xf32> in @w from 9223372036854775806
+
+// -----
+
+func.func @slice(%x: tensor<8x4xf32>) {
+  // expected-error @+1 {{expects rows that 'tensor<8x4xf32>' has, got 'tensor<4x4xf32>' from row 9223372036854775806 on}}
+  %0 = heddle.slice %x from 9223372036854775806 : tensor<8x4xf32> to tensor<4x4xf32>
+  return
 }

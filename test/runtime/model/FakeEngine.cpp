@@ -55,6 +55,8 @@ void FakeEngine::checkPacking(const std::string &side, size_t tokens) {
 }
 
 Status FakeEngine::run(std::string_view entry, std::span<const Input> given) {
+  if (entry == failing)
+    return makeError(ErrorKind::InvalidArgument, "'", entry, "' fails.");
   calls.emplace_back(entry);
   inputs = given;
   outputs.clear();

@@ -1,4 +1,5 @@
 #include "runtime/model/Translator.h"
+#include "runtime/model/Generator.h"
 #include "test/runtime/model/FakeEngine.h"
 
 #include <gtest/gtest.h>
@@ -97,8 +98,8 @@ TEST_P(TranslatorTest, PrefixIsTaken) {
   FakeEngine engine(80, 10, 16);
   ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
   Translator translator(engine, model, options());
-  translator.add({7, {3, 4, 5, 6}, {20, 21}});
-  translator.add({8, {9, 10}, {}});
+  EXPECT_TRUE(translator.add({7, {3, 4, 5, 6}, {20, 21}}).ok());
+  EXPECT_TRUE(translator.add({8, {9, 10}, {}}).ok());
   std::map<uint64_t, Hypothesis> best;
   while (translator.pending() != 0) {
     auto finished = translator.step();
@@ -118,9 +119,9 @@ TEST_P(TranslatorTest, PlacesAreRefilled) {
   FakeEngine engine(200, 10, 16);
   ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
   Translator translator(engine, model, options());
-  translator.add({0, Ids(15, 9), {}});
+  EXPECT_TRUE(translator.add({0, Ids(15, 9), {}}).ok());
   ASSERT_TRUE(translator.step().ok());
-  translator.add({1, {5}, {}});
+  EXPECT_TRUE(translator.add({1, {5}, {}}).ok());
   bool shortCameFirst = false;
   while (translator.pending() != 0) {
     auto finished = translator.step();
@@ -137,7 +138,7 @@ TEST_P(TranslatorTest, FullCachesLoseNothing) {
   ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
   Translator translator(engine, model, options(13));
   for (uint64_t i = 0; i < 6; ++i)
-    translator.add({i, {5}, Ids(12, int32_t(20 + i))}); // expected to have 5 tokens, and has 12
+    EXPECT_TRUE(translator.add({i, {5}, Ids(12, int32_t(20 + i))}).ok()); // expected to have 5 tokens, and has 12
   size_t count = 0;
   while (translator.pending() != 0) {
     auto finished = translator.step();
@@ -172,6 +173,49 @@ TEST(Translator, SourcesOfNoOrTooManyTokensAreErrors) {
   };
   EXPECT_NE(message({}).find("source 1 has 0 tokens"), std::string::npos) << message({});
   EXPECT_NE(message(Ids(100, 3)).find("source 1 has 100 tokens; the model translates 1 to 15"), std::string::npos);
+}
+
+// As often as there are rows for: none may be lost.
+TEST(Translator, NothingIsLeftOfWhatFailed) {
+  FakeEngine engine(64, 5, 16);
+  ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
+  Translator translator(engine, model, {});
+  std::vector<Ids> sentences = {{3}, {4, 5, 6}, {7, 8}, {9, 10, 11}, {12}, {13, 14}, {15}};
+  for (int i = 0; i < 100; ++i) {
+    engine.failing = i % 2 ? "encode" : "beam_step";
+    EXPECT_FALSE(translator.translate(sentences).ok());
+    EXPECT_EQ(translator.pending(), 0u);
+  }
+  engine.failing.clear();
+  auto translations = translator.translate(std::vector<Ids>{{3, 4}});
+  ASSERT_TRUE(translations.ok()) << translations.message();
+  EXPECT_EQ(translations->front().best.front().tokens, (Ids{4, 3}));
+}
+
+TEST(Translator, RefusesWhatItHasNoRoomFor) {
+  FakeEngine engine(64, 5, 16);
+  ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
+  Translator translator(engine, model, {});
+  EXPECT_NE(translator.add({3, {}, {}, {}}).message().find("source 3 has 0 tokens"), std::string::npos);
+  std::string tooLong = translator.add({4, {5}, Ids(16, 6), {}}).message();
+  EXPECT_NE(tooLong.find("the translation of source 4 is to begin with 16 tokens; there is room for 15"),
+            std::string::npos)
+      << tooLong;
+  EXPECT_EQ(translator.pending(), 0u);
+  ASSERT_TRUE(translator.add({5, {5}, {}, {}}).ok());
+  std::string together = translator.translate(std::vector<Ids>{{3}}).message();
+  EXPECT_NE(together.find("1 sentences that were added are not finished"), std::string::npos) << together;
+}
+
+TEST(Generator, RefusesPromptsThatItHasNoRoomFor) {
+  FakeEngine engine(64, 5, 16);
+  ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
+  Generator generator(engine, model, {});
+  EXPECT_NE(generator.add({2, {}}).message().find("prompt 2 has 0 tokens; the model continues 1 to 15"),
+            std::string::npos);
+  EXPECT_FALSE(generator.add({2, Ids(16, 3)}).ok());
+  EXPECT_TRUE(generator.add({2, Ids(15, 3)}).ok());
+  EXPECT_EQ(generator.pending(), 1u);
 }
 
 TEST(Translator, SaysWhatTheModelCannotDo) {

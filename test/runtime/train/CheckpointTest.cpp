@@ -69,6 +69,18 @@ TEST_F(CheckpointTest, ManifestRoundTrip) {
   EXPECT_EQ((*loadCheckpointVocabulary(checkpoint))->files()[0].bytes, tokenizer.files()[0].bytes);
 }
 
+TEST_F(CheckpointTest, SaysWhyThereIsNone) {
+  EXPECT_EQ(findCheckpoint(place).error().kind, ErrorKind::NotFound);
+  EXPECT_NE(findCheckpoint(place).message().find("there is no folder '" + place.string()), std::string::npos);
+  fs::path file = folder.write("file", ""), loop = folder / "loop", empty = folder / "empty";
+  EXPECT_NE(findCheckpoint(file).message().find("Not a directory"), std::string::npos);
+  fs::create_symlink(loop, loop);
+  EXPECT_EQ(findCheckpoint(loop).error().kind, ErrorKind::Io);
+  EXPECT_NE(findCheckpoint(loop).message().find("Too many levels of symbolic links"), std::string::npos);
+  fs::create_directory(empty);
+  EXPECT_NE(findCheckpoint(empty).message().find("there is no manifest.json in it"), std::string::npos);
+}
+
 TEST_F(CheckpointTest, OldOnesGo) {
   for (uint64_t step : {1, 2, 3, 4, 5})
     ASSERT_TRUE(save(step, 3).ok());

@@ -21,7 +21,7 @@ public:
   const std::vector<std::string> &get() const { return texts; }
 
 private:
-  llvm::StringMap<size_t> numbers; // by the packed text: those are shorter
+  llvm::StringMap<size_t> numbers; // by packed text, which is shorter
   std::vector<std::string> texts;
 };
 

@@ -1,4 +1,4 @@
-// What `heddle-run bench` prints of its measurements.
+// Prints the measurements of `heddle-run bench`.
 #pragma once
 
 #include "tools/heddle-run/bench/Ceilings.h"

@@ -1,4 +1,4 @@
-// How busy the processors are with other things: what times on a software device are worth.
+// Measures how busy the processors are with other work, and so how far times on a software device can be trusted.
 #pragma once
 
 #include <optional>

@@ -1,8 +1,12 @@
 #include "tools/heddle-run/call/RandomInputs.h"
 
+#include "runtime/core/Log.h"
+
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <random>
 
 namespace heddle::run {
@@ -10,6 +14,9 @@ namespace {
 
 // Tokens of a sentence of the paper's English-German corpus, about.
 constexpr int64_t kSentenceTokens = 25;
+
+// The largest of numbers of which nothing is known; the smallest is 1, for they may be divisors.
+constexpr uint32_t kBlindLargest = 7;
 
 // Lengths around their mean, of which each is in [1, longest] and all together are `tokens` where that can be.
 std::vector<int32_t> drawLengths(int64_t sequences, int64_t tokens, int64_t longest, std::mt19937 &random) {
@@ -34,9 +41,14 @@ public:
     for (const PortInfo &port : entry.inputs)
       if (std::string prefix; splitSuffix(port.name, "_lengths", prefix) && prefix != kSentences && prefix != kWords)
         prefixes.push_back(prefix);
+    findSequences();
     chooseSequences(options.sequences);
+    if (options.sequences > most)
+      log(LogLevel::Warning, str("the entry '", entry.name, "' takes ", most,
+                                 most == 1 ? " sequence at most, and gets one" : " sequences at most, and gets as many",
+                                 " instead of ", options.sequences));
     for (const std::string &prefix : prefixes) {
-      int64_t sequences = extentOf(port(prefix + "_lengths")->dims[0]);
+      int64_t sequences = extentOf(lengthsPort(prefix).dims[0]);
       std::vector<int32_t> &lengths = lengthsOf[prefix] =
           isOfImages(prefix) ? std::vector<int32_t>(size_t(sequences), int32_t(longest(prefix)))
                              : drawLengths(sequences, tokens(prefix), longest(prefix), random);
@@ -45,6 +57,7 @@ public:
         for (const DimInfo &dim : other.dims)
           if (dim.size == prefix + "_tokens")
             extents[dim.size] = std::accumulate(lengths.begin(), lengths.end(), int64_t(0));
+      fitExtents(prefix, lengths);
     }
     if (const PortInfo *sentences = port(kSentences))
       divideIntoSentences(sentences->valueLimit);
@@ -55,19 +68,22 @@ public:
     for (const DimInfo &dim : port.dims)
       shape.push_back(extentOf(dim));
     HEDDLE_ASSIGN(HostTensor tensor, HostTensor::uninitialized(port.type, shape));
+    bool isBlind = false;
     if (port.type == ElementType::F32) {
       std::span<float> values = tensor.values<float>();
       for (float &value : values)
         value = values.size() == 1 ? float(1 + random() % 1000) * 1e-6f : float(random()) * 0x1p-31f - 1;
     } else {
-      fill(port, tensor.values<int32_t>());
+      isBlind = !fill(port, tensor.values<int32_t>());
     }
-    return NamedTensor{port.name, std::move(tensor)};
+    return NamedTensor{port.name, std::move(tensor), isBlind};
   }
 
 private:
   static constexpr const char *kSentences = "source_sentences", *kWords = "source_words";
   static constexpr int32_t kSentenceWords = 8;
+  // Ends what stands for a prefix where lengths are not named PREFIX_lengths; no other input's name begins with it.
+  static constexpr const char *kOwn = ":";
 
   // Each text into sentences of some words, the last of which may have more.
   void divideIntoSentences(int64_t most) {
@@ -92,6 +108,47 @@ private:
     return found == entry.inputs.end() ? nullptr : &*found;
   }
 
+  // Sequences with names of their own: a pair of inputs that says of rows where they begin and how many they are.
+  void findSequences() {
+    for (const RowsInfo &rows : entry.rows) {
+      if (!areSequences(rows))
+        continue;
+      std::string prefix;
+      if (!splitSuffix(rows.count->input, "_lengths", prefix)) {
+        prefix = rows.count->input + kOwn;
+        if (std::ranges::find(prefixes, prefix) == prefixes.end())
+          prefixes.push_back(prefix);
+      }
+      prefixOfStarts.try_emplace(rows.first->input, prefix);
+    }
+  }
+
+  bool areSequences(const RowsInfo &rows) const {
+    if (!rows.first || !rows.count || rows.first->input.empty() || rows.count->input.empty() ||
+        rows.first->number != 0 || rows.count->number != 0 || rows.first->input == rows.count->input)
+      return false;
+    const DimInfo &first = port(rows.first->input)->dims[0], &count = port(rows.count->input)->dims[0];
+    return first.size == count.size && first.extent == count.extent;
+  }
+
+  const PortInfo &lengthsPort(const std::string &prefix) const {
+    std::string name;
+    return *port(splitSuffix(prefix, kOwn, name) ? name : prefix + "_lengths");
+  }
+
+  // Sizes of sequences with names of their own are as large as these need, too.
+  void fitExtents(const std::string &prefix, const std::vector<int32_t> &lengths) {
+    const PortInfo &port = lengthsPort(prefix);
+    if (!port.longest.size.empty())
+      extents[port.longest.size] = std::ranges::max(lengths);
+    for (const RowsInfo &rows : entry.rows)
+      if (areSequences(rows) && rows.count->input + kOwn == prefix && !rows.rows.size.empty() &&
+          rows.rows.size != port.dims[0].size) {
+        int64_t &extent = extents[rows.rows.size];
+        extent = std::max(extent, std::accumulate(lengths.begin(), lengths.end(), int64_t(0)));
+      }
+  }
+
   int64_t extentOf(const DimInfo &dim) const {
     auto found = extents.find(dim.size);
     return found == extents.end() ? dim.extent : found->second;
@@ -108,42 +165,80 @@ private:
     if (const PortInfo *row = port("cache_row"); row && prefix == "cache") // any row of the cache
       return row->valueLimit;
     const PortInfo *starts = port(prefix + "_starts"); // one of them may lie one past the last token
-    return starts && starts->valueLimit > 1 ? starts->valueLimit - 1 : port(prefix + "_lengths")->dims[0].extent;
+    if (starts && starts->valueLimit > 1)
+      return starts->valueLimit - 1;
+    const PortInfo &lengths = lengthsPort(prefix);
+    std::optional<int64_t> room;
+    for (const RowsInfo &rows : entry.rows)
+      if (areSequences(rows) && rows.count->input == lengths.name) {
+        int64_t limit = port(rows.first->input)->valueLimit;
+        int64_t here = limit > 1 ? std::min(extentOf(rows.rows), limit - 1) : extentOf(rows.rows);
+        room = std::min(room.value_or(here), here);
+      }
+    return std::max<int64_t>(room.value_or(lengths.dims[0].extent), 1);
   }
   int64_t longest(const std::string &prefix) const {
-    int64_t limit = port(prefix + "_lengths")->valueLimit;
+    int64_t limit = limitOf(lengthsPort(prefix));
     int64_t length = limit > 1 ? limit - 1 : tokens(prefix);
     const PortInfo *positions = port(prefix == "cache" ? "position" : prefix + "_positions");
     return positions && positions->valueLimit > 0 ? std::min(length, positions->valueLimit) : length;
   }
 
+  // Below which an input's numbers lie, as its limit and the rows that it chooses say; 0 where nothing does.
+  int64_t limitOf(const PortInfo &port) const {
+    int64_t limit = port.valueLimit;
+    auto tighten = [&](int64_t other) { limit = std::max<int64_t>(limit > 0 ? std::min(limit, other) : other, 1); };
+    if (port.longest.extent > 0)
+      tighten(port.longest.extent + 1);
+    for (const RowsInfo &rows : entry.rows) {
+      if (rows.list == port.name)
+        tighten(extentOf(rows.listed));
+      if (!rows.first || !rows.count)
+        continue;
+      int64_t room = extentOf(rows.rows) - rows.first->number - rows.count->number;
+      if (rows.first->input == port.name && rows.count->input.empty())
+        tighten(room + 1);
+      else if (rows.count->input == port.name && rows.first->input.empty())
+        tighten(room + 1);
+    }
+    return limit;
+  }
+
   // All images have as many pixels.
   bool isOfImages(const std::string &prefix) const { return port(prefix + "_pixels") != nullptr; }
 
-  // As many sequences for each size that counts some, as all their tokens have room for and can be filled by.
+  // Chooses the number of sequences so that their tokens fit and can fill the token size.
   void chooseSequences(int64_t wanted) {
     for (const std::string &prefix : prefixes) {
-      const DimInfo &dim = port(prefix + "_lengths")->dims[0];
+      const DimInfo &dim = lengthsPort(prefix).dims[0];
       if (dim.size.empty() || prefix == "query") // of a decoding step: a token of each sequence
         continue;
       int64_t least = (tokens(prefix) + longest(prefix) - 1) / longest(prefix);
-      int64_t count = wanted ? wanted : std::max(least, tokens(prefix) / kSentenceTokens);
-      if (isOfImages(prefix))
-        count = std::min(wanted ? wanted : dim.extent, tokens(prefix) / longest(prefix));
-      count = std::clamp<int64_t>(count, 1, std::min(dim.extent, tokens(prefix)));
+      int64_t count = std::max(least, tokens(prefix) / kSentenceTokens), room = tokens(prefix);
+      if (isOfImages(prefix)) {
+        room /= longest(prefix);
+        count = dim.extent;
+      }
+      room = std::max<int64_t>(std::min(dim.extent, room), 1);
+      most = std::min(most, room);
+      count = std::clamp<int64_t>(wanted ? wanted : count, 1, room);
       auto [known, isNew] = extents.try_emplace(dim.size, count);
       known->second = std::min(known->second, count);
     }
   }
 
-  void fill(const PortInfo &port, std::span<int32_t> values) {
+  // Whether anything is known of what the numbers may be.
+  bool fill(const PortInfo &port, std::span<int32_t> values) {
     std::string prefix;
     auto known = [&](std::string_view suffix) {
       return splitSuffix(port.name, suffix, prefix) && lengthsOf.contains(prefix);
     };
+    auto named = prefixOfStarts.find(port.name);
     if (known("_lengths")) {
       std::ranges::copy(lengthsOf[prefix], values.begin());
-    } else if (known("_starts")) {
+    } else if (lengthsOf.contains(port.name + kOwn)) {
+      std::ranges::copy(lengthsOf[port.name + kOwn], values.begin());
+    } else if (known("_starts") || (named != prefixOfStarts.end() && lengthsOf.contains(prefix = named->second))) {
       std::exclusive_scan(lengthsOf[prefix].begin(), lengthsOf[prefix].end(), values.begin(), 0);
     } else if (known("_positions")) {
       size_t next = 0;
@@ -165,16 +260,23 @@ private:
       auto sequences = size_t(extentOf(this->port("token")->dims[0]));
       for (size_t i = 0; i < values.size(); ++i)
         values[i] = int32_t(port.name == "seen_rows" ? i % sequences : i / sequences % size_t(port.valueLimit));
+    } else if (port.name == "top_k" || port.name == "key_high" || port.name == "key_low") {
+      std::ranges::fill(values, 0); // a draw from all tokens; any key will do
     } else {
+      int64_t limit = limitOf(port);
       for (int32_t &value : values)
-        value = port.valueLimit > 0 ? int32_t(random() % uint64_t(port.valueLimit)) : 0;
+        value = int32_t(limit > 0 ? random() % uint64_t(limit) : 1 + random() % kBlindLargest);
+      return limit > 0;
     }
+    return true;
   }
 
   const EntryInfo &entry;
   std::mt19937 random;
   std::vector<std::string> prefixes;
-  std::map<std::string, int64_t, std::less<>> extents; // of sizes that are not at their maximum
+  std::map<std::string, std::string, std::less<>> prefixOfStarts; // of inputs that say where sequences begin
+  int64_t most = std::numeric_limits<int64_t>::max();             // sequences that there is room for
+  std::map<std::string, int64_t, std::less<>> extents;            // of sizes that are not at their maximum
   std::map<std::string, std::vector<int32_t>> lengthsOf;
 };
 
@@ -188,6 +290,17 @@ Result<std::vector<NamedTensor>> randomInputs(const EntryInfo &entry, const Rand
     inputs.push_back(std::move(input));
   }
   return inputs;
+}
+
+std::string warningOfBlind(const std::string &entry, const std::vector<NamedTensor> &inputs) {
+  std::string names;
+  for (const NamedTensor &input : inputs)
+    if (input.isBlind)
+      names += str(names.empty() ? "" : ", ", "'", input.name, "'");
+  return names.empty()
+             ? ""
+             : str("entry '", entry, "': nothing says what the numbers of ", names, " may be, so they are 1 to ",
+                   kBlindLargest, " at random; give each a heddle.limit if others matter");
 }
 
 } // namespace heddle::run

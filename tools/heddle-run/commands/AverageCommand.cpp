@@ -15,6 +15,11 @@ Status runAverage(const AverageCommand &command) {
     return Success();
   }
   std::vector<std::filesystem::path> found = listCheckpoints(command.checkpoint);
+  if (found.empty()) {
+    HEDDLE_ASSIGN(std::filesystem::path single, findCheckpoint(command.checkpoint)); // says what is wrong
+    return makeError(ErrorKind::InvalidArgument, "'", single.string(),
+                     "' is a single checkpoint of a training run; --checkpoint takes the folder that holds several.");
+  }
   if (found.size() < command.last)
     return makeError(ErrorKind::InvalidArgument, "'", command.checkpoint, "' holds ", found.size(),
                      " checkpoints, and --last asks for ", command.last, "; train with --keep-last ", command.last,

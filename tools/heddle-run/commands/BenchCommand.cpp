@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kSeed = 1;
 
-// All that is asked for, or every entry but the one that makes the weights.
+// The entries that the user asked for, or all but `init`.
 std::vector<std::string> chooseEntries(const BenchCommand &command, const Session &session) {
   std::vector<std::string> entries = command.entries;
   if (entries.empty())
@@ -62,6 +62,8 @@ Status bench(const BenchCommand &command, Profile *profile) {
   for (const std::string &entry : entries) {
     HEDDLE_ASSIGN(std::vector<NamedTensor> tensors,
                   randomInputs(*session.findEntry(entry), {.sequences = command.sequences, .seed = kSeed}));
+    if (std::string warning = warningOfBlind(entry, tensors); !warning.empty())
+      log(LogLevel::Warning, warning);
     std::vector<Input> inputs;
     for (const NamedTensor &named : tensors)
       inputs.push_back({named.name, named.tensor});
@@ -83,7 +85,9 @@ Status bench(const BenchCommand &command, Profile *profile) {
 } // namespace
 
 Status runBench(const BenchCommand &command) {
-  return profiled(command.common, "bench", [&](Profile *profile) { return bench(command, profile); });
+  std::vector<std::filesystem::path> read = filesRead(command.common, {command.ceilings});
+  HEDDLE_CHECK(cli::checkOutput("--save", command.save, read));
+  return profiled(command.common, "bench", read, [&](Profile *profile) { return bench(command, profile); });
 }
 
 } // namespace heddle::run

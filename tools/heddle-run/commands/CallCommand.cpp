@@ -77,11 +77,25 @@ struct CallFiles {
   std::vector<NamedFile> outputs, expectations;
 };
 
-Result<CallFiles> readFiles(const EntryCall &call) {
+Result<std::vector<std::filesystem::path>> filesOfCall(const ArtifactOptions &options, const EntryCall &call) {
+  std::vector<std::filesystem::path> files = filesRead(options, {call.variables, call.expectedVariables});
+  HEDDLE_ASSIGN(std::vector<NamedFile> inputs, parseAll("--input", call.inputs));
+  HEDDLE_ASSIGN(std::vector<NamedFile> expectations, parseAll("--expect", call.expectations));
+  for (const std::vector<NamedFile> *named : {&inputs, &expectations})
+    for (const NamedFile &file : *named)
+      files.push_back(file.path);
+  return files;
+}
+
+Result<CallFiles> readFiles(const ArtifactOptions &options, const EntryCall &call) {
   CallFiles files;
   HEDDLE_ASSIGN(std::vector<NamedFile> inputs, parseAll("--input", call.inputs));
   HEDDLE_ASSIGN(files.outputs, parseAll("--output", call.outputs));
   HEDDLE_ASSIGN(files.expectations, parseAll("--expect", call.expectations));
+  HEDDLE_ASSIGN(std::vector<std::filesystem::path> read, filesOfCall(options, call));
+  HEDDLE_CHECK(cli::checkOutput("--save-variables", call.saveVariables, read));
+  for (const NamedFile &output : files.outputs)
+    HEDDLE_CHECK(cli::checkOutput("--output", output.path, read));
   for (const NamedFile &file : inputs) {
     HEDDLE_ASSIGN(HostTensor tensor, readNpy(file.path));
     files.inputs.push_back({file.name, std::move(tensor)});
@@ -156,20 +170,20 @@ void logMemory(const Session &session) {
 }
 
 Status callOnce(const CallCommand &command, Profile *profile) {
-  HEDDLE_ASSIGN(CallFiles files, readFiles(command.single));
+  HEDDLE_ASSIGN(CallFiles files, readFiles(command.common, command.single));
   HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common, profile));
   Status status = Caller(engine->onDevice(), profile).make(command.single, files);
   logMemory(engine->onDevice());
   return status;
 }
 
-Status callLine(Caller &caller, const std::string &line) {
+Status callLine(const ArtifactOptions &options, Caller &caller, const std::string &line) {
   EntryCall call;
   CLI::App flags;
   addEntryCall(&flags, call).front()->required();
   if (std::string problem = cli::parseFlags(flags, line); !problem.empty())
     return makeError(ErrorKind::InvalidArgument, problem, ".");
-  HEDDLE_ASSIGN(CallFiles files, readFiles(call));
+  HEDDLE_ASSIGN(CallFiles files, readFiles(options, call));
   return caller.make(call, files);
 }
 
@@ -183,7 +197,7 @@ Status callLines(const CallCommand &command) {
     HEDDLE_ASSIGN(std::vector<std::string> line, lines.next(1));
     if (line.empty())
       break;
-    Status status = callLine(caller, line.front());
+    Status status = callLine(command.common, caller, line.front());
     const bool isDone = status.ok();
     if (!isDone) {
       Error error = std::move(status).error().within(str("line ", number + 1, " of standard input"));
@@ -206,7 +220,8 @@ Status callLines(const CallCommand &command) {
 Status runCall(const CallCommand &command) {
   if (command.calls)
     return callLines(command);
-  return profiled(command.common, "call", [&](Profile *profile) { return callOnce(command, profile); });
+  HEDDLE_ASSIGN(std::vector<std::filesystem::path> read, filesOfCall(command.common, command.single));
+  return profiled(command.common, "call", read, [&](Profile *profile) { return callOnce(command, profile); });
 }
 
 } // namespace heddle::run

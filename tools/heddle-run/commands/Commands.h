@@ -17,7 +17,8 @@ namespace heddle::run {
 struct ArtifactOptions {
   std::string artifact;
   std::string device; // empty: a CUDA device that the artifact has code for, else Vulkan's best
-  // Of commands that share lines out, in place of `device`; "all" alone: those like the one that is chosen without it.
+  // For commands that share lines out among devices, in place of `device`. A single "all" means the device that would
+  // be chosen without the flag, and all devices like it.
   std::vector<std::string> devices;
   std::string profile;        // where to write what host and device do when; empty: nowhere
   bool debugNumerics = false; // for `call` and `train`
@@ -48,7 +49,7 @@ struct AverageCommand {
   std::string checkpoint, output;
   uint64_t last = 5;
   double decay = 1;
-  bool ema = false; // the average that the training kept, instead of one of checkpoints
+  bool ema = false; // the average that training kept, instead of an average of checkpoints
 };
 
 struct MergeCommand {

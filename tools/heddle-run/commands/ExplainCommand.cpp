@@ -87,7 +87,9 @@ Status explain(const ExplainCommand &command, Profile *profile) {
 } // namespace
 
 Status runExplain(const ExplainCommand &command) {
-  return profiled(command.common, "explain", [&](Profile *profile) { return explain(command, profile); });
+  std::vector<std::filesystem::path> read = filesRead(command.common, {command.checkpoint});
+  HEDDLE_CHECK(cli::checkOutput("--html", command.page, read));
+  return profiled(command.common, "explain", read, [&](Profile *profile) { return explain(command, profile); });
 }
 
 } // namespace heddle::run

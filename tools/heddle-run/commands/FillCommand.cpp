@@ -49,7 +49,8 @@ Status fill(const FillCommand &command, Profile *profile) {
 } // namespace
 
 Status runFill(const FillCommand &command) {
-  return profiled(command.common, "fill", [&](Profile *profile) { return fill(command, profile); });
+  return profiled(command.common, "fill", filesRead(command.common, {command.checkpoint}),
+                  [&](Profile *profile) { return fill(command, profile); });
 }
 
 } // namespace heddle::run

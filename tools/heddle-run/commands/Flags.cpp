@@ -1,25 +1,55 @@
 #include "tools/heddle-run/commands/Flags.h"
 
+#include "runtime/core/Status.h"
+
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstdlib>
+#include <functional>
+#include <limits>
 
 namespace heddle::run {
 namespace {
 
-CLI::Validator above(double least, bool inclusive, const char *text, const char *name) {
+CLI::Validator finite(std::function<bool(double)> fits, const std::string &text, const std::string &name) {
   auto check = [=](const std::string &value) {
     char *end = nullptr;
     double number = std::strtod(value.c_str(), &end);
-    bool fits = !value.empty() && *end == '\0' && (inclusive ? number >= least : number > least);
-    return fits ? std::string() : "'" + value + "' is not " + text;
+    bool isFinite = !value.empty() && *end == '\0' && std::isfinite(number);
+    return isFinite && fits(number) ? std::string() : "'" + value + "' is not " + text;
+  };
+  return CLI::Validator(check, name);
+}
+
+CLI::Validator whole(uint64_t least, uint64_t most, const char *text, const char *name) {
+  auto check = [=](const std::string &value) {
+    uint64_t number = 0;
+    const char *end = value.data() + value.size();
+    auto [behind, error] = std::from_chars(value.data(), end, number);
+    if (behind == end && (error == std::errc::result_out_of_range || number > most))
+      return str("'", value, "' is larger than ", most);
+    return error == std::errc() && behind == end && number >= least ? std::string()
+                                                                    : str("'", value, "' is not ", text);
   };
   return CLI::Validator(check, name);
 }
 
 } // namespace
 
-const CLI::Validator kPositive = above(0, false, "a number above 0", "POSITIVE");
-const CLI::Validator kNotNegative = above(0, true, "a number of at least 0", "NONNEGATIVE");
+const CLI::Validator kPositive = finite([](double value) { return value > 0; }, "a number above 0", "POSITIVE");
+const CLI::Validator kNotNegative =
+    finite([](double value) { return value >= 0; }, "a number of at least 0", "NONNEGATIVE");
+
+CLI::Validator between(double least, double most) {
+  return finite([=](double value) { return value >= least && value <= most; },
+                str("a number from ", least, " to ", most), str("FROM ", least, " TO ", most));
+}
+
+constexpr uint64_t kMostCount = std::numeric_limits<int64_t>::max(), kMostSeed = std::numeric_limits<uint64_t>::max();
+const CLI::Validator kCount = whole(1, kMostCount, "a whole number above 0", "POSITIVE");
+const CLI::Validator kCountOrNone = whole(0, kMostCount, "a whole number of at least 0", "NONNEGATIVE");
+const CLI::Validator kSeed = whole(0, kMostSeed, "a whole number of at least 0", "NONNEGATIVE");
 
 void addArtifact(CLI::App *command, ArtifactOptions &options) {
   command->add_option("artifact", options.artifact, "The compiled model, a .heddle file")->required();
@@ -70,12 +100,12 @@ void addDecoding(CLI::App *command, DecodingOptions &options) {
   command
       ->add_option("--max-length", options.maximumLength,
                    "Tokens of a translation at most (default: the sentence's and 50)")
-      ->check(kPositive);
+      ->check(kCount);
   command->add_flag("--no-cache", options.noCache,
                     "Evaluate the whole translation at every step: slow, a check of the key-value cache;\n"
                     "needs a model compiled with --set logits_entry=true");
   command->add_option("--beam", options.beam, "Hypotheses to follow side by side; 1: greedy")
-      ->check(kPositive)
+      ->check(kCount)
       ->capture_default_str();
   command
       ->add_option("--length-penalty", options.lengthPenalty,
@@ -140,9 +170,9 @@ std::vector<CLI::Option *> addEntryCall(CLI::App *command, EntryCall &call) {
           "--expect-variables", call.expectedVariables,
           "The expected variables afterwards, a .safetensors file; each variable is compared as a whole, by norms"),
       command->add_option("--save-variables", call.saveVariables, "Where to save the entry's variables afterwards"),
-      command->add_option("--seed", call.seed, "Run `init` with this seed first"),
+      command->add_option("--seed", call.seed, "Run `init` with this seed first")->check(kSeed),
       command->add_option("--repeat", call.repeat, "Calls to make; the outputs of the last call count")
-          ->check(kPositive)
+          ->check(kCount)
           ->capture_default_str(),
   };
 }
@@ -150,21 +180,24 @@ std::vector<CLI::Option *> addEntryCall(CLI::App *command, EntryCall &call) {
 void addSampling(CLI::App *command, SamplingFlags &flags) {
   CLI::Option *sample = command->add_flag("--sample", flags.sample, "Draw each token at random");
   command->add_option("--temperature", flags.options.temperature, "Divides the logits before a token is drawn")
-      ->check(CLI::Range(1e-3, 1e3))
+      ->check(between(1e-3, 1e3))
       ->needs(sample)
       ->capture_default_str();
   command
       ->add_option("--top-k", flags.options.topK, "Draw from this many tokens, the most probable; 0: from all tokens")
-      ->check(kNotNegative)
+      ->check(kCountOrNone)
       ->needs(sample)
       ->capture_default_str();
   command
       ->add_option("--top-p", flags.options.topP,
                    "Draw from the most probable tokens that together have this probability")
-      ->check(CLI::Range(1e-6, 1.0))
+      ->check(between(1e-6, 1))
       ->needs(sample)
       ->capture_default_str();
-  command->add_option("--seed", flags.options.seed, "Seed of the random numbers")->needs(sample)->capture_default_str();
+  command->add_option("--seed", flags.options.seed, "Seed of the random numbers")
+      ->check(kSeed)
+      ->needs(sample)
+      ->capture_default_str();
 }
 
 } // namespace heddle::run

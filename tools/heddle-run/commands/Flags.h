@@ -10,8 +10,13 @@
 
 namespace heddle::run {
 
-// In the place of CLI11's own, whose messages have 309 digits.
+// In the place of CLI11's own, whose messages have 309 digits, and which let NaN, infinities and numbers that do not
+// fit into 64 bits pass.
 extern const CLI::Validator kPositive, kNotNegative;
+CLI::Validator between(double least, double most);
+
+// Whole numbers: from 1 on, from 0 on, and up to 2^64 - 1.
+extern const CLI::Validator kCount, kCountOrNone, kSeed;
 
 void addArtifact(CLI::App *command, ArtifactOptions &options);
 CLI::Option *addProfile(CLI::App *command, ArtifactOptions &options);

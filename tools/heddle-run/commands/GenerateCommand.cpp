@@ -20,13 +20,10 @@ Status generate(const GenerateCommand &command, Profile *profile) {
       std::fwrite(piece.data(), 1, piece.size(), stdout);
       std::fflush(stdout);
     };
-  // Heddle's trainings begin each document with the begin mark; published models' as their vocabulary says.
+  // Heddle's training runs begin each document with the begin mark; published models' as their vocabulary says.
   auto beginning = model.step ? PromptBeginning::Mark : PromptBeginning::AsVocabulary;
   auto lineOf = [](std::string &line) -> Result<LinePool<LineGenerator>::Line> {
-    return [line = std::move(line)](LineGenerator &generator) {
-      generator.add(line);
-      return Status(Success());
-    };
+    return [line = std::move(line)](LineGenerator &generator) { return generator.add(line); };
   };
   // What is streamed is said prompt by prompt.
   uint64_t window = command.stream ? 1 : kCallsAhead * uint64_t(model.description.maximumSequences);
@@ -37,7 +34,8 @@ Status generate(const GenerateCommand &command, Profile *profile) {
 } // namespace
 
 Status runGenerate(const GenerateCommand &command) {
-  return profiled(command.common, "generate", [&](Profile *profile) { return generate(command, profile); });
+  return profiled(command.common, "generate", filesRead(command.common, {command.checkpoint}),
+                  [&](Profile *profile) { return generate(command, profile); });
 }
 
 } // namespace heddle::run

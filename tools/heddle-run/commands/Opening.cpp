@@ -46,6 +46,16 @@ static Result<std::string> deviceOfRank(const std::string &choice, uint32_t numb
   return alike[number % alike.size()];
 }
 
+std::vector<std::filesystem::path> filesRead(const ArtifactOptions &options,
+                                             const std::vector<std::filesystem::path> &others,
+                                             std::initializer_list<const TextFiles *> texts) {
+  std::vector<std::filesystem::path> read = {options.artifact, options.base};
+  read.insert(read.end(), others.begin(), others.end());
+  for (const TextFiles *files : texts)
+    read.insert(read.end(), {files->source, files->target, files->text, files->data});
+  return read;
+}
+
 Result<std::unique_ptr<SessionEngine>> openEngine(const ArtifactOptions &options, Profile *profile, Ranks *ranks) {
   SessionOptions session;
   session.device = options.device;
@@ -81,7 +91,7 @@ Result<std::unique_ptr<TextCodec>> embeddedVocabulary(SessionEngine &engine) {
 
 namespace {
 
-// A published decoder alone is a GPT-2, any other published model a Marian.
+// A published model that is a decoder alone has a vocabulary like GPT-2's or LLaMA's; any other has Marian's.
 Result<std::unique_ptr<TextCodec>> publishedVocabulary(const std::filesystem::path &folder,
                                                        const ModelDescription &description) {
   if (description.architecture == kDecoderAlone) {

@@ -5,6 +5,7 @@
 #include "runtime/model/Engine.h"
 #include "runtime/model/Translator.h"
 #include "runtime/text/TextCodec.h"
+#include "tools/cli/SameFile.h"
 #include "tools/heddle-run/commands/Commands.h"
 #include "tools/heddle-run/report/Profile.h"
 
@@ -19,8 +20,17 @@ class Ranks; // runtime/ranks/Ranks.h
 
 namespace heddle::run {
 
-// Does a command's work, under a profile where one is asked for; without one the work gets null.
-template <typename Work> Status profiled(const ArtifactOptions &options, std::string_view command, Work work) {
+// The files that a command reads: the artifact and the base, these, and texts.
+std::vector<std::filesystem::path> filesRead(const ArtifactOptions &options,
+                                             const std::vector<std::filesystem::path> &others,
+                                             std::initializer_list<const TextFiles *> texts = {});
+
+// Does a command's work, under a profile where one is asked for; without one the work gets null. The profile is none of
+// the files that are read.
+template <typename Work>
+Status profiled(const ArtifactOptions &options, std::string_view command,
+                const std::vector<std::filesystem::path> &read, Work work) {
+  HEDDLE_CHECK(cli::checkOutput("--profile", options.profile, read));
   HEDDLE_ASSIGN(std::unique_ptr<Profile> profile, Profile::begin(options.profile, command));
   HEDDLE_CHECK(work(profile.get()));
   return profile ? profile->finish() : Status(Success());

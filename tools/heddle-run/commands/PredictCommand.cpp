@@ -48,7 +48,8 @@ Status predict(const PredictCommand &command, Profile *profile) {
 } // namespace
 
 Status runPredict(const PredictCommand &command) {
-  return profiled(command.common, "predict", [&](Profile *profile) { return predict(command, profile); });
+  return profiled(command.common, "predict", filesRead(command.common, {command.checkpoint}),
+                  [&](Profile *profile) { return predict(command, profile); });
 }
 
 } // namespace heddle::run

@@ -1,11 +1,13 @@
 #include "tools/heddle-run/commands/Commands.h"
 
 #include "runtime/core/Log.h"
+#include "tools/cli/SameFile.h"
 #include "tools/heddle-run/report/ReportPage.h"
 
 namespace heddle::run {
 
 Status runReport(const ReportCommand &command) {
+  HEDDLE_CHECK(cli::checkOutput("--html", command.page, {command.logs.begin(), command.logs.end()}));
   std::vector<TrainingCurves> runs;
   for (const std::string &path : command.logs) {
     HEDDLE_ASSIGN(runs.emplace_back(), TrainingCurves::read(path));

@@ -239,7 +239,9 @@ Status scoreModel(const ScoreCommand &command, Profile *profile) {
 } // namespace
 
 Status runScore(const ScoreCommand &command) {
-  return profiled(command.common, "score", [&](Profile *profile) {
+  std::vector<fs::path> read = filesRead(command.common, {command.checkpoint, command.hypothesis}, {&command.text});
+  HEDDLE_CHECK(cli::checkOutput("--log", command.log, read));
+  return profiled(command.common, "score", read, [&](Profile *profile) {
     return command.hypothesis.empty() ? scoreModel(command, profile) : scoreHypotheses(command);
   });
 }

@@ -1,3 +1,4 @@
+#include "runtime/core/File.h"
 #include "runtime/core/Gguf.h"
 #include "runtime/text/Escapes.h"
 #include "runtime/text/PublishedVocabulary.h"
@@ -36,6 +37,8 @@ Result<std::unique_ptr<TextCodec>> openVocabulary(const std::filesystem::path &f
     HEDDLE_ASSIGN(PublishedVocabulary published, PublishedVocabulary::load(folder));
     return own(std::move(published));
   }
+  if (!std::filesystem::is_regular_file(folder, error))
+    HEDDLE_CHECK(requireFolder(folder));
   return makeError(ErrorKind::NotFound, "'", folder.string(),
                    "' has no vocabulary that heddle-run reads: neither vocab.txt, as BERT has it, nor tokenizer.json "
                    "or vocab.json and "
@@ -72,7 +75,7 @@ Result<std::string> decode(const TextCodec &codec, std::string_view line, uint64
   return escaped(codec.decode(ids));
 }
 
-// Answers at once.
+// A worker for answerLines() whose answers are there at once.
 struct LineTokenizer {
   std::vector<std::string> answers;
 

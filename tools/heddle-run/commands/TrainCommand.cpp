@@ -87,9 +87,17 @@ Result<BatchLimits> batchLimits(const TrainCommand &command, const ModelDescript
   return limits;
 }
 
-// A folder or a GGUF file has the vocabulary of a language model, another file is a SentencePiece model.
-Result<std::unique_ptr<TextCodec>> readVocabulary(const std::filesystem::path &path) {
+// A folder or a GGUF file has the vocabulary of a language model, or the folder is a checkpoint; another file is a
+// SentencePiece model.
+Result<std::unique_ptr<TextCodec>> readVocabulary(std::filesystem::path path) {
   std::error_code error;
+  if (std::vector<std::filesystem::path> checkpoints = listCheckpoints(path); !checkpoints.empty())
+    path = checkpoints.back();
+  auto has = [&](const char *name) { return std::filesystem::exists(path / name, error); };
+  if ((has("spm.model") || has("source.spm")) && !has(PublishedVocabulary::kTokenizerJson)) {
+    HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::loadFolder(path));
+    return std::make_unique<Tokenizer>(std::move(tokenizer));
+  }
   if (std::filesystem::is_directory(path, error) || isGgufFile(path)) {
     HEDDLE_ASSIGN(PublishedVocabulary published, PublishedVocabulary::load(path));
     return std::make_unique<PublishedVocabulary>(std::move(published));
@@ -143,17 +151,25 @@ Result<std::unique_ptr<TextCodec>> makeVocabulary(const TrainCommand &command, c
   return embedded ? std::move(embedded) : learnVocabulary(command, model, text);
 }
 
-// Adds the labels of the records to the vocabulary, unless it is of a checkpoint that has labels.
-Result<std::unique_ptr<TextCodec>> withLabels(std::unique_ptr<TextCodec> vocabulary, const ModelDescription &model,
-                                              const LineBlocks &records) {
-  // A mistake in a record shows now and not in the midst of an epoch.
-  Labelling kind = model.labelling();
+// The labels of the records. A mistake in a record shows now, not as a text that no vocabulary can be learnt from, and
+// not in the midst of an epoch.
+Result<std::vector<std::string>> readLabels(const LineBlocks &records, Labelling kind) {
+  if (kind == Labelling::None) {
+    HEDDLE_CHECK(checkCompletions(records));
+    return std::vector<std::string>();
+  }
   HEDDLE_ASSIGN(std::vector<std::string> labels,
                 isOfPairs(kind) ? collectPairLabels(records, kind) : collectLabels(records, kind));
-  if (!vocabulary->labels().empty() || kind == Labelling::Grades)
-    return vocabulary;
-  if (labels.empty())
+  if (labels.empty() && kind != Labelling::Grades)
     return makeError(ErrorKind::InvalidArgument, "'", records.source().string(), "' has no record.");
+  return labels;
+}
+
+// Adds the labels to the vocabulary, unless it is of a checkpoint that has labels.
+Result<std::unique_ptr<TextCodec>> withLabels(std::unique_ptr<TextCodec> vocabulary, const ModelDescription &model,
+                                              std::vector<std::string> labels) {
+  if (!vocabulary->labels().empty() || model.labelling() == Labelling::Grades)
+    return vocabulary;
   if (int64_t(labels.size()) > model.classes)
     return makeError(ErrorKind::InvalidArgument, "the records have ", labels.size(), " labels and the model room for ",
                      model.classes, "; compile it for as many, with --set classes=", labels.size(),
@@ -171,6 +187,15 @@ std::filesystem::path spoolFolder(const TrainCommand &command) {
   while (!std::filesystem::is_directory(folder, error) && folder.has_relative_path())
     folder = folder.parent_path();
   return folder;
+}
+
+// Reads a first batch. If the text leaves none, or its first lines have a mistake, this shows before an earlier
+// training run is set aside.
+Status checkText(const ExampleBlocks &corpus, const TrainerOptions &options) {
+  constexpr uint64_t kLines = 1 << 12; // which take a moment
+  BatchSource batches(corpus, {options.limits, options.seed, std::min(options.windowLines, kLines)});
+  HEDDLE_CHECK(batches.next());
+  return Success();
 }
 
 TrainerOptions trainerOptions(const TrainCommand &command, const BatchLimits &limits, Ranks *ranks) {
@@ -299,6 +324,7 @@ Status trainOn(std::unique_ptr<SessionEngine> &engine, const TrainCommand &comma
   std::optional<FolderLock> lock;
   if (!command.verifyResume && isFirst) {
     HEDDLE_ASSIGN(lock, FolderLock::take(command.checkpoint));
+    HEDDLE_CHECK(TrainingLog::check(command.log, command.tensorboard));
   }
   HEDDLE_ASSIGN(engine, openEngine(command.common, profile, ranks));
   if (ranks) {
@@ -317,8 +343,10 @@ Status trainOn(std::unique_ptr<SessionEngine> &engine, const TrainCommand &comma
                      command.text.isPlain()     ? " is empty; give text."
                      : command.text.isRecords() ? " is empty; give records, each on a line of its own."
                                                 : " are empty; give text with a sentence on each line.");
-  if (command.text.isRecords() && model.labelling() == Labelling::None)
-    HEDDLE_CHECK(checkCompletions(text)); // a mistake in a record shows now and not in the midst of an epoch
+  std::vector<std::string> labels;
+  if (command.text.isRecords()) {
+    HEDDLE_ASSIGN(labels, readLabels(text, model.labelling()));
+  }
   HEDDLE_ASSIGN(std::unique_ptr<TextCodec> vocabulary, makeVocabulary(command, model, *engine, text));
   HEDDLE_CHECK(checkVocabulary(*vocabulary, model));
   if (model.labelling() == Labelling::Hidden && (!vocabulary->maskId() || limits.maximumLength < 5))
@@ -328,7 +356,7 @@ Status trainOn(std::unique_ptr<SessionEngine> &engine, const TrainCommand &comma
                                            : str("two sentences with their marks do not fit into a max_length of ",
                                                  limits.maximumLength, "."));
   if (command.text.isRecords() && model.labelling() != Labelling::None) {
-    HEDDLE_ASSIGN(vocabulary, withLabels(std::move(vocabulary), model, text));
+    HEDDLE_ASSIGN(vocabulary, withLabels(std::move(vocabulary), model, std::move(labels)));
   }
   std::unique_ptr<ExampleBlocks> corpus = command.text.examples(text, *vocabulary, limits, model.labelling());
   std::vector<Batch> validation;
@@ -351,6 +379,8 @@ Status trainOn(std::unique_ptr<SessionEngine> &engine, const TrainCommand &comma
   TrainerOptions options = trainerOptions(command, limits, ranks);
   if (command.verifyResume)
     return verifyResume(command, std::move(engine), inputs, options);
+  if (isFirst)
+    HEDDLE_CHECK(checkText(*corpus, options));
 
   watchStopSignals();
   std::unique_ptr<std::FILE, int (*)(std::FILE *)> nowhere(isFirst ? nullptr : std::fopen("/dev/null", "w"),
@@ -379,19 +409,22 @@ Status trainOn(std::unique_ptr<SessionEngine> &engine, const TrainCommand &comma
     }
     if (ranks) // behind which all have loaded the weights: the folder may be set aside
       HEDDLE_CHECK(checkRanks(*ranks, command, trainer, *engine, *vocabulary, *corpus, limits));
-    if (isFirst && findCheckpoint(command.checkpoint).ok()) {
-      lock->release(); // its file is not to move along
-      HEDDLE_ASSIGN(std::filesystem::path moved, setAside(command.checkpoint));
-      HEDDLE_ASSIGN(lock, FolderLock::take(command.checkpoint));
-      log(LogLevel::Warning, str("'", command.checkpoint, "' held an earlier training, which is now at '",
-                                 moved.string(), "'; --resume would have continued it"));
-    }
   }
 
   HEDDLE_CHECK(trainer.share());
   if (ranks)
     describeState(*engine);
 
+  // From here on the files of an earlier training run are replaced.
+  if (!command.resume && isFirst && findCheckpoint(command.checkpoint).ok()) {
+    lock->release(); // its file is not to move along
+    HEDDLE_ASSIGN(std::filesystem::path moved, setAside(command.checkpoint));
+    HEDDLE_ASSIGN(lock, FolderLock::take(command.checkpoint));
+    std::error_code error; // the log's folder may have moved along
+    std::filesystem::create_directories(std::filesystem::path(command.log).parent_path(), error);
+    log(LogLevel::Warning, str("'", command.checkpoint, "' held an earlier training, which is now at '", moved.string(),
+                               "'; --resume would have continued it"));
+  }
   TrainingLog trainingLog;
   if (!command.log.empty() && isFirst)
     HEDDLE_CHECK(trainingLog.openJson(command.log, trainer.step()));
@@ -446,7 +479,10 @@ Status trainAs(Ranks *ranks, TrainCommand command) {
                      "--verify-resume trains in one process; start it without other ranks.");
   if (ranks && !ranks->isFirst())
     command.common.profile.clear();
-  return profiled(command.common, "train", [&](Profile *profile) {
+  std::vector<std::filesystem::path> read =
+      filesRead(command.common, {command.vocabulary, command.weights}, {&command.text, &command.validation});
+  HEDDLE_CHECK(cli::checkOutput("--log", command.log, read));
+  return profiled(command.common, "train", read, [&](Profile *profile) {
     if (profile)
       profile->limitTo(command.profiledSteps.value_or(StepWindow()));
     return train(command, profile, ranks);

@@ -112,7 +112,8 @@ Status translate(const TranslateCommand &command, Profile *profile) {
 } // namespace
 
 Status runTranslate(const TranslateCommand &command) {
-  return profiled(command.common, "translate", [&](Profile *profile) { return translate(command, profile); });
+  return profiled(command.common, "translate", filesRead(command.common, {command.checkpoint, command.prefixes}),
+                  [&](Profile *profile) { return translate(command, profile); });
 }
 
 } // namespace heddle::run

@@ -15,7 +15,7 @@
 
 namespace heddle::run {
 
-// Steps of a run, counted from 1, whatever number a resumed training gives them.
+// Steps of a run, counted from 1, whatever number a resumed training run gives them.
 struct StepWindow {
   uint64_t first = 3, count = 5; // the first steps are slow: drivers compile in them
 
@@ -23,8 +23,8 @@ struct StepWindow {
   static std::optional<StepWindow> parse(std::string_view text);
 };
 
-// Records from its beginning to its end, or until it is full. Of a training it records the beginning, the steps of a
-// window with all that goes on meanwhile, and after them the first validation and the first checkpoint.
+// Records from its beginning to its end, or until it is full. Of a training run it records the beginning, the steps of
+// a window with all that goes on meanwhile, and after them the first validation and the first checkpoint.
 class Profile {
 public:
   // Null where `path` is empty. A file that cannot be written is an error now, not after hours.
@@ -39,7 +39,7 @@ public:
   void add(const Session &session, std::string_view entry, std::span<const LaunchProfile> launches,
            std::span<const LaunchCost> costs);
 
-  // A training says what comes next. Until the first step all is recorded.
+  // Called by the training run to say what comes next. Until the first step everything is recorded.
   void limitTo(StepWindow steps);
   Status enterStep();
   void enterValidation() { enter(validated); }
@@ -56,7 +56,7 @@ private:
 
   std::filesystem::path path;
   ChromeTrace trace;
-  std::optional<int> device; // its process in the trace
+  std::optional<int> device; // the device's process in the trace
   bool recording = false, unwritten = false;
   std::optional<StepWindow> window;
   uint64_t step = 0; // of this run

@@ -1,4 +1,5 @@
-// What a person sees of a training on stderr: one line rewritten in place on a terminal, a line now and then elsewhere.
+// Shows the progress of a training run on stderr: one line rewritten in place on a terminal, a line now and then
+// elsewhere.
 #pragma once
 
 #include "runtime/train/TrainingObserver.h"
@@ -25,8 +26,7 @@ public:
   void clear();
 
 private:
-  // On a terminal in the place of the line before; elsewhere as a line. Unless it matters, not where the last was
-  // printed just now.
+  // On a terminal, replaces the previous line. Skipped if a line was printed just now, unless `matters`.
   void print(const std::string &text, bool matters);
 
   std::FILE *out;

@@ -1,4 +1,4 @@
-// The logs of trainings (report/TrainingLog.h) as a page of curves, one beside the other.
+// The logs of training runs (report/TrainingLog.h) as a page of curves, one beside the other.
 #pragma once
 
 #include "tools/heddle-run/report/HtmlPage.h"
@@ -18,13 +18,13 @@ class Curve {
 public:
   static constexpr size_t kMostPoints = 600;
 
-  // How far a training had come, and what it had used up until then.
+  // How far a training run had come, and what it had used up until then.
   struct Place {
     uint64_t step = 0;
     double tokens = 0, seconds = 0; // of steps alone: validating and saving take no part
   };
   struct Point {
-    Place place; // of its last record
+    Place place; // of the point's last record
     double sum = 0, low = 0, high = 0;
     uint64_t records = 0;
 
@@ -41,7 +41,7 @@ private:
   uint64_t perPoint = 1;
 };
 
-// What a log says of a training.
+// What a log says of a training run.
 struct TrainingCurves {
   std::string name;
   std::map<std::string, Curve> curves; // by the log's keys
@@ -50,7 +50,7 @@ struct TrainingCurves {
   // many.
   std::vector<std::array<double, 4>> wordsInPlace;
 
-  // Fails where the file cannot be read or has no record of a training. Other lines, like a last one that is being
+  // Fails where the file cannot be read or has no record of a training run. Other lines, like a last one that is being
   // written, are left out.
   static Result<TrainingCurves> read(const std::filesystem::path &log);
 };

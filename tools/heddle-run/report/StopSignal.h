@@ -1,4 +1,4 @@
-// Lets a training end in good order: the first SIGINT or SIGTERM asks it to, a second one kills it as usual. A file
+// Lets a training run end in good order: the first SIGINT or SIGTERM asks it to, a second one kills it as usual. A file
 // size limit fails the write instead of killing the program.
 #pragma once
 

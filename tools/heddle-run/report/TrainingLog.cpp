@@ -5,6 +5,8 @@
 #include "runtime/core/Span.h"
 #include "runtime/text/Lines.h"
 
+#include <unistd.h>
+
 namespace heddle::run {
 namespace {
 
@@ -24,7 +26,31 @@ Status keepUpTo(const std::filesystem::path &path, uint64_t lastStep) {
   return writeFile(path, kept);
 }
 
+Error cannotWrite(const std::filesystem::path &path) {
+  return makeError(ErrorKind::Io, "cannot write the log '", path.string(), "'; does its folder exist?");
+}
+
+bool isWritableFolder(const std::filesystem::path &folder) {
+  std::error_code error;
+  return std::filesystem::is_directory(folder, error) && ::access(folder.c_str(), W_OK | X_OK) == 0;
+}
+
 } // namespace
+
+Status TrainingLog::check(const std::filesystem::path &json, const std::filesystem::path &events) {
+  std::error_code error;
+  std::filesystem::path place = std::filesystem::absolute(json, error);
+  if (!json.empty() && (std::filesystem::exists(place, error)
+                            ? std::filesystem::is_directory(place, error) || ::access(place.c_str(), W_OK) != 0
+                            : !isWritableFolder(place.parent_path())))
+    return cannotWrite(json);
+  place = std::filesystem::absolute(events, error);
+  while (!std::filesystem::exists(place, error) && place.has_relative_path())
+    place = place.parent_path(); // folders are made
+  if (!events.empty() && !isWritableFolder(place))
+    return makeError(ErrorKind::Io, "cannot write TensorBoard's events to '", events.string(), "'.");
+  return Success();
+}
 
 Status TrainingLog::openJson(const std::filesystem::path &where, uint64_t resumedStep) {
   std::error_code error;
@@ -34,7 +60,7 @@ Status TrainingLog::openJson(const std::filesystem::path &where, uint64_t resume
   path = where;
   file.open(path, append ? std::ios::binary | std::ios::app : std::ios::binary | std::ios::trunc);
   if (!file)
-    return makeError(ErrorKind::Io, "cannot write the log '", path.string(), "'; does its folder exist?");
+    return cannotWrite(path);
   return Success();
 }
 

@@ -1,4 +1,4 @@
-// The training's logs for programs. The JSON log has an object a line: every step one with "step", "loss",
+// A training run's logs for programs. The JSON log has an object a line: every step one with "step", "loss",
 // "learning_rate", "tokens_per_second", ...; every validation one with "step", "validation_loss" and
 // "validation_perplexity". TensorBoard's event files have the same as curves.
 #pragma once
@@ -17,7 +17,10 @@ namespace heddle::run {
 
 class TrainingLog {
 public:
-  // Goes nowhere until one is opened. A training that starts afresh begins an empty log. One that resumes after
+  // Fails where logs could not be written there, and changes nothing. Either may be empty.
+  static Status check(const std::filesystem::path &json, const std::filesystem::path &events);
+
+  // Goes nowhere until one is opened. A training run that starts afresh begins an empty log. One that resumes after
   // `resumedStep` keeps the records up to that step: later ones are of steps that are taken again.
   Status openJson(const std::filesystem::path &path, uint64_t resumedStep);
   Status openEvents(const std::filesystem::path &folder, uint64_t resumedStep);

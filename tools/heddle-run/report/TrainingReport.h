@@ -1,4 +1,4 @@
-// What `heddle-run train` shows and keeps of a training: the progress line, validations as lines, logs, a profile.
+// What `heddle-run train` shows and keeps of a training run: the progress line, validations as lines, logs, a profile.
 #pragma once
 
 #include "runtime/train/TrainingObserver.h"

@@ -1,0 +1,218 @@
+"""The Python package: numbers that do not fit, text that is not UTF-8, threads, forks, packed weights, misspelt names, and models as
+mappings. What may crash or hang is in a process of its own.
+
+    python_package.py --bin build/bin --library build/runtime/c/libheddle.so [TEST ...]"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+
+SOURCE = Path(__file__).resolve().parents[2]
+SIZES = {"vocab_size": 12, "d_model": 32, "heads": 2, "d_ff": 64, "encoder_layers": 1, "decoder_layers": 1, "max_tokens": 128,
+         "max_sequences": 4, "max_length": 16, "dropout": 0}
+BATCH = dict(source=[3, 2], source_positions=[0, 1], source_starts=[0], source_lengths=[2], target_in=[1, 3], target_out=[3, 2],
+             target_positions=[0, 1], target_starts=[0], target_lengths=[2])
+
+# Two threads call with inputs of their own, and each gets its own results, until the model is closed under them.
+THREADS = f"""
+import sys, threading, time
+import numpy as np
+import heddle
+model = heddle.open(sys.argv[1])
+model.init(1)
+call = lambda number: model.call("eval", **{{**{BATCH}, "source": [number, 2]}})["token_loss"]
+numbers = [3, 4]
+expected = [call(number) for number in numbers]
+assert not np.array_equal(*expected)
+done, closing = [0, 0], False
+def work(i):
+    try:
+        while True:
+            assert np.array_equal(call(numbers[i]), expected[i])
+            assert {{variable.name: variable for variable in model.variables}}["embedding"].shape == (12, 32)
+            done[i] += 1
+    except heddle.Error as error:
+        assert closing and "the model is closed" in str(error), error
+        done[i] = -1
+threads = [threading.Thread(target=work, args=(i,)) for i in range(2)]
+for thread in threads:
+    thread.start()
+while min(done) < 100 and all(thread.is_alive() for thread in threads):
+    time.sleep(0.01)
+closing = True
+model.close()
+for thread in threads:
+    thread.join()
+assert done == [-1, -1], done
+"""
+
+# A child that ends by itself within 20 seconds, while another thread of its parent is in a call.
+FORK = f"""
+import os, sys, threading, time
+import heddle
+model = heddle.open(sys.argv[1])
+model.init(1)
+ended = threading.Event()
+def work():
+    while not ended.is_set():
+        model.call("eval", **{BATCH})
+thread = threading.Thread(target=work)
+thread.start()
+def child(body):
+    process = os.fork()
+    if process == 0:
+        body()
+        sys.exit(0)
+    for _ in range(200):
+        found, status = os.waitpid(process, os.WNOHANG)
+        if found:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.1)
+    os.kill(process, 9)
+    os.waitpid(process, 0)
+    return "hangs"
+def close():
+    model.close()
+def drop():
+    global model
+    del model
+def leave():
+    with model:
+        sys.exit(0)
+def use():
+    for use in (lambda: model["step"], lambda: model.call("eval", **{BATCH}), lambda: model.variables, lambda: model.device):
+        try:
+            use()
+        except heddle.Error as error:
+            assert error.kind == "invalid argument" and "a fork of it" in str(error) and "spawn" in str(error), error
+        else:
+            sys.exit("a forked process used the model")
+results = {{body.__name__: child(body) for body in (close, drop, leave, use)}}
+ended.set()
+thread.join()
+model.call("eval", **{BATCH})
+if any(results.values()):
+    sys.exit(str(results))
+"""
+
+
+class Package(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.temporary.cleanup)
+        cls.folder = Path(cls.temporary.name)
+        cls.artifact = cls.compile("model.heddle")
+        cls.model = heddle.open(cls.artifact)
+        cls.addClassCleanup(cls.model.close)
+
+    @classmethod
+    def compile(cls, name, *flags):
+        sizes = [word for key, value in SIZES.items() for word in ("--set", f"{key}={value}")]
+        subprocess.run([OPTIONS.bin / "heddle-compile", SOURCE / "models/transformer-base.toml", *sizes, *flags, "-o", cls.folder / name],
+                       check=True, stdout=subprocess.DEVNULL)
+        return cls.folder / name
+
+    def setUp(self):
+        self.model.init(1)
+
+    def fails(self, kind, words, function, *arguments, **named):
+        with self.assertRaises(heddle.Error) as caught:
+            function(*arguments, **named)
+        self.assertEqual(caught.exception.kind, kind)
+        for word in words:
+            self.assertIn(word, str(caught.exception))
+
+    def eval(self, **changed):
+        return self.model.call("eval", **{**BATCH, **changed})["token_loss"]
+
+    def runs(self, script):
+        ran = subprocess.run([sys.executable, "-c", script, self.artifact], timeout=120, text=True, capture_output=True,
+                             env={**os.environ, "PYTHONPATH": str(SOURCE / "runtime/python")})
+        self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+
+    def test_integers_that_do_not_fit(self):
+        limits = ["int32", "-2147483648", "2147483647"]
+        for wrong, value in (([2**32 + 3, 2], 2**32 + 3), (np.array([3, 2**64 - 2**32 + 2], np.uint64), 2**64 - 2**32 + 2),
+                             (np.array([-2**31 - 1, 2]), -2**31 - 1), ([3, 2**64], 2**64)):
+            self.fails("invalid argument", ["'source'", str(value), *limits], self.eval, source=wrong)
+            self.fails("invalid argument", ["'seed'", str(value), *limits], self.model.__setitem__, "seed", wrong)
+        self.model["step"] = [7]
+        self.fails("invalid argument", ["'step'", str(2**40), *limits], self.model.__setitem__, "step", [2**40])
+        self.assertEqual(self.model["step"], [7])
+        for right in (np.int64([-2**31, 2**31 - 1]), np.uint8([0, 255]), np.array([1, 2], ">i8"), [True, False]):
+            self.model["seed"] = right
+            np.testing.assert_array_equal(self.model["seed"], right)
+        np.testing.assert_array_equal(self.eval(source=np.uint64([3, 2])), self.eval())
+        self.assertEqual(len(self.eval(**{name: [] for name in BATCH})), 0)
+
+    def test_what_is_no_number_of_the_right_kind(self):
+        for wrong in ([3.0, 2.0], [np.nan, 2], [np.inf, 2]):
+            self.fails("invalid argument", ["'source' is f32", "i32"], self.eval, source=wrong)
+        for wrong in (["3", "2"], [None, 2], None, [1j, 2]):
+            self.fails("invalid argument", ["'source' has numbers of", "float32 and int32"], self.eval, source=wrong)
+        self.fails("invalid argument", ["'step' is i32[1]", "f32[1]"], self.model.__setitem__, "step", [5.0])
+
+    def test_text_that_is_not_utf8(self):
+        self.fails("not found", ["/nowhere/\ufffd.heddle"], heddle.open, "/nowhere/\udcff.heddle")
+        file = self.folder / "weights.safetensors"
+        self.model.save(file, heddle.WEIGHTS)
+        file.write_bytes(file.read_bytes().replace(b'"embedding"', b'"embed\xff\xfeng"', 1))
+        with self.assertRaises(heddle.Error):
+            self.model.load(file, heddle.WEIGHTS)
+
+    def test_threads_take_turns(self):
+        self.runs(THREADS)
+
+    def test_forked_processes(self):
+        self.runs(FORK)
+
+    def test_packed_weights_take_float32(self):
+        with heddle.open(self.compile("packed.heddle", "--weights=int8")) as packed:
+            for dtype in np.float32, np.float64:
+                value = np.random.default_rng(1).normal(size=(12, 32)).astype(dtype)
+                packed["embedding"] = value
+                words, scales = packed["embedding"], packed["embedding.scales"]
+                self.assertEqual(words.dtype, np.int32)
+                numbers = np.stack([(words >> bits).astype(np.int8) for bits in (0, 8, 16, 24)], axis=1).reshape(12, 32)
+                self.assertLessEqual(np.max(np.abs(numbers * scales - value) / scales), 0.51)
+            packed["embedding"] = words // 2  # as they are on the device
+            np.testing.assert_array_equal(packed["embedding"], words // 2)
+            self.fails("invalid argument", ["f32[3,32]"], packed.__setitem__, "embedding", value[:3])
+
+    def test_misspelt_names(self):
+        others = {name: value for name, value in BATCH.items() if name != "source"}
+        for value in ([3, 2], [3.0, 2.0], [2**40, 2], [2**64, 2], np.uint8([3, 2])):
+            self.fails("invalid argument", ["no input 'sorce'", "source_positions"], self.model.call, "eval", sorce=value, **others)
+        self.fails("not found", ["no entry 'evil'"], self.model.call, "evil", **BATCH)
+        self.fails("not found", ["no variable 'stop'"], self.model.__setitem__, "stop", [2**40])
+
+    def test_a_model_is_a_mapping(self):
+        names = [variable.name for variable in self.model.variables]
+        self.assertIn("embedding", self.model)
+        self.assertNotIn("source", self.model)
+        self.assertEqual(list(self.model), names)
+        self.assertEqual(len(self.model), len(names))
+        self.assertEqual({name: self.model[name].shape for name in self.model}["embedding"], (12, 32))
+        with heddle.open(self.artifact) as closed:
+            pass
+        self.assertTrue(closed)
+        self.fails("invalid argument", ["the model is closed"], list, closed)
+        self.fails("invalid argument", ["the model is closed"], lambda: "embedding" in closed)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", type=Path, required=True)
+    parser.add_argument("--library", required=True)
+    OPTIONS, rest = parser.parse_known_args()
+    os.environ["HEDDLE_LIBRARY"] = OPTIONS.library
+    sys.path.insert(0, str(SOURCE / "runtime/python"))
+    import heddle
+    unittest.main(argv=[sys.argv[0], *rest])
