@@ -64,13 +64,12 @@ public:
     // By the same reports there is no room for owned operands that could be elsewhere.
     if (!staysInRegisters && more > 0)
       registersLeft = 0;
-    emitter.setTensorTiles(subgroups);
     // A processor has no more subgroups of so many registers; together they bring a group's keys there once.
-    if (work.isWorthTwice(2 * subgroups * rowsOfSubgroup) &&
-        (staysInRegisters || haveRoom(2 * subgroups, rowsOfSubgroup, tiles))) {
+    bool areTwo = subgroups > profile.tensorAttentionSubgroups;
+    if (!areTwo && work.isWorthTwice(2 * subgroups * rowsOfSubgroup) &&
+        (staysInRegisters || haveRoom(2 * subgroups, rowsOfSubgroup, tiles)))
       subgroups *= 2;
-      emitter.setTensorTiles(subgroups);
-    }
+    emitter.setTensorTiles(subgroups);
     rows = subgroups * rowsOfSubgroup;
     while (step / 2 >= work.bounds.maximumVisited(rows, step) && step > profile.matrix.depth)
       step /= 2;

@@ -1,5 +1,5 @@
 // Attention on tensor cores.
-// RUN: heddle-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(heddle-set-precision{precision=bf16},heddle-fuse-kernels),heddle-tile{target=cuda:sm_90a})' | FileCheck %s
+// RUN: heddle-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(heddle-set-precision{precision=bf16},heddle-fuse-kernels),heddle-tile{target=cuda:sm_80})' | FileCheck %s
 
 !x = tensor<?x128xf32, #heddle.dims<"tokens">>
 !heads = tensor<?x2xf32, #heddle.dims<"tokens">>
