@@ -3,7 +3,7 @@
 #sums = #tile.simt<lanes = [64, 4], strides = [4, 1], vector = 2, paired = true>
 
 // Two warpgroups of 64 rows. The left operand's rows are 128 bytes and follow each other; the right one's are columns of the result,
-// whose second 64 lie behind the first. A descriptor has an address in units of 16 bytes, and a constant with the swizzle.
+// whose second 64 lie behind the first. Sums that begin with zeros are not read. A descriptor has an address in units of 16 bytes, and a constant with the swizzle.
 // CHECK-LABEL: tile.func @product
 tile.func @product(%c: memref<128x128xf32>, %row: index) attributes {workgroup = 256 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64, row_lanes = 32 : i64} {
   %c0 = arith.constant 0 : index
@@ -22,7 +22,7 @@ tile.func @product(%c: memref<128x128xf32>, %row: index) attributes {workgroup =
   // CHECK: %[[WIDE:.*]] = arith.index_castui %[[UNITS]] : index to i64
   // CHECK: arith.ori %[[WIDE]], %[[PLAIN]]
   // CHECK: arith.ori %{{.*}}, %[[TURNED]]
-  // CHECK: llvm.inline_asm has_side_effects "{{.*}}wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {$0, $1, {{.*}}$63}, $128, $129, adds, 1, 1, 0, 1;{{.*}}$130, $131, adds
+  // CHECK: llvm.inline_asm has_side_effects "{{.*}}wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {$0, $1, {{.*}}$63}, $64, $65, adds, 1, 1, 0, 1;{{.*}}$66, $67, adds
   // CHECK: nvvm.wgmma.commit.group.sync.aligned
   %p = tile.warpgroup_dot %zero, %a[%row], %d[%c0] depth 64
       : memref<256x64xbf16, #gpu.address_space<workgroup>>, memref<64x128xbf16, #gpu.address_space<workgroup>> -> tensor<128x128xf32, #sums>
