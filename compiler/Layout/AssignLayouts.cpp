@@ -164,8 +164,8 @@ private:
     case LaneMapping::Blocks:
       return withAlong(*getOperation().getRowLanes());
     case LaneMapping::Tensor:
-      // Rows in pairs of pieces are for warpgroups alone: their addresses cost registers, and attention has none to
-      // spare.
+      // Only warpgroups need rows in pairs of pieces. Their addresses cost registers, which attention by mma.sync does
+      // not have to spare.
       if (!isCooperative)
         return SimtAttr::getFragment(&getContext(), lanes, hasWarpgroups(getOperation()));
       [[fallthrough]];

@@ -158,7 +158,7 @@ private:
       for (int64_t half : {0, 1})
         ordered.push_back(sums[half * runs + run]);
     size_t count = 2 * ordered.size();
-    // A product with nothing before it needs no zeros in registers.
+    // If the accumulator is zero, the first instruction overwrites the sums, and no register has to hold zeros.
     bool overwrites = llvm::all_of(sums, [](Value sum) { return matchPattern(sum, m_AnyZeroFloat()); });
     std::string registers, code = "{\n.reg .pred adds;\n";
     for (size_t i = 0; i < count; ++i)

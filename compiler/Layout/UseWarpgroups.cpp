@@ -27,7 +27,7 @@ constexpr int64_t kDepth = 16;          // of an instruction
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// The shared memory that an operand is loaded from as it lies there; null: it is loaded from elsewhere.
+/// The shared memory whose whole rows an operand is loaded from, if warpgroups can read it there; else null.
 SharedOp sharedOf(Value operand) {
   auto load = operand.getDefiningOp<LoadOp>();
   auto shared = load ? load.getMemory().getDefiningOp<SharedOp>() : SharedOp();
@@ -39,7 +39,7 @@ SharedOp sharedOf(Value operand) {
   return isWhole && columns % kOperandColumns == 0 ? shared : SharedOp();
 }
 
-/// The shared memory that a product's left operand can stay in: it is not turned as it is loaded.
+/// The same of a product's left operand, which must not be transposed by its load.
 SharedOp sharedLeft(DotOp dot) {
   auto load = dot.getLhs().getDefiningOp<LoadOp>();
   return load && !load.getTransposed() ? sharedOf(dot.getLhs()) : SharedOp();
@@ -52,7 +52,7 @@ public:
   void runOnOperation() override {
     tile::FuncOp kernel = getOperation();
     int64_t subgroups = static_cast<int64_t>(kernel.getWorkgroup()) / SimtAttr::kFragmentLanes;
-    if (kernel.getMapping() != LaneMapping::Tensor || subgroups % warpgroup != 0)
+    if (kernel.getMapping() != LaneMapping::Tensor || warpgroup < 1 || subgroups % warpgroup != 0)
       return;
     SmallVector<DotOp> dots;
     bool hasPanels = false;
@@ -61,7 +61,7 @@ public:
     int64_t rows = subgroups / warpgroup * kWarpgroupRows;
     if (hasPanels || dots.empty() || !llvm::all_of(dots, [&](DotOp dot) { return canMultiply(dot, rows); }))
       return;
-    // Memory with panels can be read by products alone.
+    // Only products can read memory with panels.
     SetVector<SharedOp> panels;
     for (DotOp dot : dots)
       for (SharedOp shared : {sharedLeft(dot), sharedOf(dot.getRhs())})
@@ -92,7 +92,7 @@ private:
            result[1] % SimtAttr::kFragmentPiece == 0 && typeOf(dot.getLhs()).getDimSize(1) % kDepth == 0;
   }
 
-  /// Whether a use of a loaded tile is that of a product which can read it in memory.
+  /// Whether the use of a loaded tile is an operand that the product can read from shared memory instead.
   static bool isRead(OpOperand &use) {
     auto dot = dyn_cast<DotOp>(use.getOwner());
     return dot && (use.get() == dot.getRhs() || (use.get() == dot.getLhs() && sharedLeft(dot)));
@@ -118,9 +118,9 @@ private:
     });
   }
 
-  /// Puts products as early as can be, those first that depend on the fewest others, and ahead of each only what it is
-  /// computed from. Products that depend on equally many start behind each other, as nothing may compute what a
-  /// product begins with while another one runs.
+  /// Moves products as early as possible: those that depend on the fewest other products come first, and only the ops
+  /// that a product is computed from come before it. Products that depend on equally many others start one right after
+  /// the other: ptxas serialises products if an accumulator is initialised while another product runs.
   static void order(SmallVector<DotOp> &products) {
     Operation *first = products.front();
     DenseMap<Operation *, DenseSet<Operation *>> sources;
@@ -154,10 +154,11 @@ private:
       op->moveBefore(end);
   }
 
-  /// Makes warpgroups' products of a block's, which are in their order, and waits for each where its result is first
-  /// used.
+  /// Replaces a block's products, given in their order, by products of warpgroups, and waits for each right before the
+  /// first use of its result.
   static void start(ArrayRef<DotOp> products) {
     SmallVector<WarpgroupDotOp> started;
+    SetVector<LoadOp> loads;
     for (DotOp dot : products) {
       OpBuilder b(dot);
       auto left = sharedLeft(dot) ? dot.getLhs().getDefiningOp<LoadOp>() : LoadOp();
@@ -170,10 +171,13 @@ private:
       started.push_back(product);
       dot.replaceAllUsesWith(product.getResult());
       dot.erase();
-      for (LoadOp load : {left, right})
-        if (load && load->use_empty())
-          load.erase();
+      if (left)
+        loads.insert(left);
+      loads.insert(right);
     }
+    for (LoadOp load : loads)
+      if (load->use_empty())
+        load.erase();
     for (auto [number, product] : llvm::enumerate(started)) {
       Operation *first = nullptr;
       for (Operation *user : product->getUsers())

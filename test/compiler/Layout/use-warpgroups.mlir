@@ -1,4 +1,6 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-use-warpgroups))' --split-input-file | FileCheck %s
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-use-warpgroups{warpgroup=0}))' --split-input-file | FileCheck %s --check-prefix=NONE
+// NONE-NOT: warpgroup_
 
 #shared = #gpu.address_space<workgroup>
 
@@ -84,5 +86,24 @@ tile.func @few(%c: memref<32x64xf32>) attributes {workgroup = 128 : i64, mapping
   %y = tile.load %k[%c0, %c0] : memref<64x64xbf16, #shared> -> tensor<64x64xbf16>
   %s = tile.dot %x, %y, %zero {transpose_rhs} : tensor<32x64xbf16>, tensor<64x64xbf16> -> tensor<32x64xf32>
   tile.store %s, %c[%c0, %c0] : tensor<32x64xf32>, memref<32x64xf32>
+  tile.return
+}
+
+// -----
+
+#shared = #gpu.address_space<workgroup>
+
+// Both operands are the same tile.
+// CHECK-LABEL: tile.func @square(
+// CHECK: %[[K:.*]] = tile.shared panels
+// CHECK-NOT: tile.load
+// CHECK: tile.warpgroup_dot %{{.*}}, %[[K]][%{{.*}}], %[[K]][%{{.*}}] depth 64 {transpose_rhs}
+tile.func @square(%c: memref<64x64xf32>) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %k = tile.shared : memref<64x64xbf16, #shared>
+  %x = tile.load %k[%c0, %c0] : memref<64x64xbf16, #shared> -> tensor<64x64xbf16>
+  %s = tile.dot %x, %x, %zero {transpose_rhs} : tensor<64x64xbf16>, tensor<64x64xbf16> -> tensor<64x64xf32>
+  tile.store %s, %c[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32>
   tile.return
 }
