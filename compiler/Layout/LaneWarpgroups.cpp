@@ -42,7 +42,8 @@ LLVM::InlineAsmOp assembly(OpBuilder &builder, Location loc, TypeRange results, 
 void changeByAssembly(LaneBuilder &b, MutableArrayRef<Value> sums, bool overwrites, StringRef code, ValueRange more) {
   SmallVector<Value> operands;
   size_t count = 2 * sums.size();
-  SmallVector<std::string> constraints(count, "=f");
+  // The first instruction of several may write a sum before a later one reads the last of `more`.
+  SmallVector<std::string> constraints(count, overwrites ? "=&f" : "=f");
   if (!overwrites)
     for (auto [i, sum] : llvm::enumerate(sums))
       for (int64_t element : {0, 1}) {

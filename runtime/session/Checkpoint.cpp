@@ -47,7 +47,7 @@ Status Session::save(const std::filesystem::path &path, const VariableKinds &kin
     const VariableInfo &variable = state->variables[i];
     if (!chosen(kinds, variable))
       continue;
-    if (!state->hasValues || !state->onDevice->allocatedVariable(i))
+    if (!state->isWritten(i) || !state->onDevice->allocatedVariable(i))
       return makeError(ErrorKind::InvalidArgument, "cannot save '", path.string(), "': variable '", variable.name,
                        "' has no value yet. Run `init` or load a checkpoint first.");
     indices.push_back(i);
@@ -116,7 +116,7 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
     if (isUnpacked(variable) || (owner && isUnpacked(*owner)))
       continue;
     const SafetensorsEntry *entry = reader.find(variable.name);
-    if (!entry && hasOnlyWeights)
+    if (!entry && hasOnlyWeights && !variable.isWeight())
       return makeError(ErrorKind::InvalidArgument, "'", path.string(), "' holds weights alone, and ",
                        toString(variable.kind), " '", variable.name, "' was asked for as well; load the weights only.");
     if (!entry)
@@ -151,10 +151,10 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
     HEDDLE_CHECK(writeVariable(name, weight.words));
     HEDDLE_CHECK(writeVariable(findScales(*findVariable(name))->name, weight.scales));
   }
-  state->hasValues = true;
   std::vector<std::byte> chunk;
   for (auto [index, entry] : loads) {
     state->weightsWritten |= state->variables[index].isWeight();
+    state->noteValue(index);
     for (uint64_t offset = 0; offset < entry->bytes; offset += chunk.size()) {
       chunk.resize(std::min(entry->bytes - offset, chunkBytes));
       HEDDLE_CHECK(reader.read(*entry, offset, chunk));

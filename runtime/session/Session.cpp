@@ -317,7 +317,7 @@ Status Session::run(std::string_view entry, std::span<const Input> inputs, Send 
   span.with("entry", entry);
   HEDDLE_CHECK(state->options.checkNumbers ? runner->runChecked(inputs) : runner->run(inputs, send));
   state->last = runner;
-  state->hasValues = true;
+  state->hasValue.assign(state->variables.size(), true);
   return Success();
 }
 
@@ -336,7 +336,7 @@ Result<std::vector<LaunchProfile>> Session::profile(std::string_view entry, std:
   span.with("entry", entry);
   HEDDLE_ASSIGN(std::vector<LaunchProfile> launches, runner->profile(inputs, send));
   state->last = runner;
-  state->hasValues = true;
+  state->hasValue.assign(state->variables.size(), true);
   return launches;
 }
 
@@ -454,7 +454,7 @@ Status Session::writeVariable(std::string_view name, const TensorView &value) {
   if (info.type == ElementType::I32)
     HEDDLE_CHECK(state->checkVariable(index, value.values<int32_t>()));
   state->weightsWritten |= info.isWeight();
-  state->hasValues = true;
+  state->noteValue(index);
   return info.isNarrow ? state->onDevice->write(index, 0, narrowAllBF16(value.values<float>()))
                        : state->onDevice->write(index, 0, value.bytes);
 }

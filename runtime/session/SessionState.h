@@ -16,7 +16,7 @@ struct Session::State {
   EntryRunner *last = nullptr;                                              // the one that ran last
   EntryRunner *sent = nullptr; // the one whose inputs were sent, where nothing has run since
   bool weightsWritten = false; // by the caller, since their copies were made
-  bool hasValues = false;      // an entry has run, or a variable was written
+  std::vector<bool> hasValue;  // by the variable whose memory it is: written, or an entry has run since
 
   std::vector<EntryInfo> entries;
   std::vector<VariableInfo> variables;
@@ -34,6 +34,11 @@ struct Session::State {
   Status roundWeights(std::string_view before);
   Status beginShards();
   Result<const schema::Port *> lastOutput(std::string_view name) const;
+  void noteValue(uint32_t index) {
+    hasValue.resize(variables.size());
+    hasValue[onDevice->storageOf(index)] = true;
+  }
+  bool isWritten(uint32_t index) const { return !hasValue.empty() && hasValue[onDevice->storageOf(index)]; }
   Result<uint32_t> variableIndex(std::string_view name) const;
   // Fails if a value for a variable, or for a part of it, lies outside of the variable's limit.
   Status checkVariable(uint32_t index, std::span<const int32_t> values) const;

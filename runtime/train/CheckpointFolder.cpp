@@ -110,7 +110,8 @@ Status CheckpointFolder::open(bool isFresh) const {
   fs::create_directories(place, error);
   if (error)
     return systemError("cannot create the checkpoint folder", place, error);
-  fs::create_directory(probe, error); // which the next save would remove, should this not come to it
+  // If the program is killed before it removes the probe, the next save removes it, as the rest of a killed save.
+  fs::create_directory(probe, error);
   if (error)
     return systemError("cannot write to the checkpoint folder", place, error);
   fs::remove(probe, error);

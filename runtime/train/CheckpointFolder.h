@@ -8,7 +8,7 @@ namespace heddle {
 
 class CheckpointFolder {
 public:
-  // `keepLast` of the newest checkpoints stay, and the best.
+  // `keepLast` of the newest checkpoints stay, the best, and the last that was written.
   CheckpointFolder(std::filesystem::path folder, uint64_t keepLast) : folder(std::move(folder)), keepLast(keepLast) {}
 
   // Makes the folder, and finds out that it can be written to. Fails where it holds a training run and `isFresh`: that

@@ -116,6 +116,7 @@ TEST_F(CApiTest, savesAndLoads) {
   heddle_tensor value = tensor("weight", weight, extent);
   ASSERT_EQ(heddle_write_variable(session, &value), HEDDLE_OK) << heddle_error_message();
   ASSERT_EQ(heddle_save(session, path.c_str(), HEDDLE_WEIGHTS_ONLY), HEDDLE_OK) << heddle_error_message();
+  expect(heddle_save(session, path.c_str(), HEDDLE_TRAINING_STATE), HEDDLE_INVALID_ARGUMENT, "has no value yet");
   Values others(1000, 7);
   value.data = others.data();
   ASSERT_EQ(heddle_write_variable(session, &value), HEDDLE_OK);

@@ -181,6 +181,8 @@ TEST_P(CheckpointTest, ofAnotherModelIsRefused) {
   expect("'weight' is i32[1000] in the checkpoint");
   write({weight, seed});
   expect("it lacks optimizer state 'total'");
+  write({});
+  expect("it lacks weight 'weight'");
   write({weight});
   std::string message = loadMessage(*session);
   EXPECT_NE(message.find("holds weights alone, and optimizer state 'total'"), std::string::npos) << message;

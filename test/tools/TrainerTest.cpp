@@ -99,7 +99,6 @@ TEST_F(TrainerTest, ResumedTrainingIsTheSameTraining) {
   EXPECT_EQ(optimizer(), wholeOptimizer);
 }
 
-// Nor does a shorter one delete its own checkpoint as the older of two.
 TEST_F(TrainerTest, AnotherTrainingsFolderIsRefused) {
   FakeEngine first(64, 8, 16), second(64, 8, 16);
   ASSERT_TRUE(train(first, "first", false).ok());

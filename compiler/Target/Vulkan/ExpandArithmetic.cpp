@@ -1,3 +1,4 @@
+#include "compiler/Kernels/Fragments.h"
 #include "compiler/Target/Vulkan/SpirvPatterns.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -127,7 +128,8 @@ struct ExpandCbrt : OpRewritePattern<math::CbrtOp> {
   }
 };
 
-/// C's fmod, whose result has the dividend's sign; exact where the quotient is below 2^24. SPIR-V's OpFRem may multiply
+/// C's fmod, whose result has the dividend's sign; exact where the quotient is below 2^22 (a device may
+/// divide with an error of 2.5 units in the last place). SPIR-V's OpFRem may multiply
 /// infinity by 0, and loses what the product of quotient and divisor does, as OpFma may too: here, both are cut in
 /// halves of 12 bits, whose products lose nothing.
 struct ExpandRem : OpRewritePattern<arith::RemFOp> {
@@ -200,19 +202,35 @@ template <typename Op, typename Logic> struct ExpandBoolean : OpRewritePattern<O
   }
 };
 
-/// Computes on floats of 16 bits as on f32: these ops look at bits, or need more of them on the way.
-template <typename Op> struct InF32 : OpRewritePattern<Op> {
-  using OpRewritePattern<Op>::OpRewritePattern;
-  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
-    Type type = op.getType(), wide = withElement(type, rewriter.getF32Type());
-    if (getElementTypeOrSelf(type).getIntOrFloatBitWidth() >= 32)
+/// Computes an op on floats of 16 bits as on f32, and rounds the result.
+struct InF32 : RewritePattern {
+  explicit InF32(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/1, context) {}
+  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
+    if (op->getNumResults() != 1 || !needsF32(op, getElementTypeOrSelf(op->getResult(0).getType())))
       return failure();
+    Type type = op->getResult(0).getType();
     SmallVector<Value> operands;
     for (Value operand : op->getOperands())
-      operands.push_back(arith::ExtFOp::create(rewriter, op.getLoc(), wide, operand));
-    Value result = Op::create(rewriter, op.getLoc(), TypeRange(wide), operands);
-    rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, type, result);
+      operands.push_back(isTensorOperand(operand.getType())
+                             ? arith::ExtFOp::create(rewriter, op->getLoc(),
+                                                     withElement(operand.getType(), rewriter.getF32Type()), operand)
+                             : operand);
+    OperationState wide(op->getLoc(), op->getName(), operands, withElement(type, rewriter.getF32Type()),
+                        op->getAttrs());
+    rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, type, rewriter.create(wide)->getResult(0));
     return success();
+  }
+
+private:
+  static bool needsF32(Operation *op, Type element) {
+    // These look at bits, or need more of them on the way.
+    if (element.isF16())
+      return isa<math::TruncOp, math::RoundOp, math::CopySignOp, math::PowFOp, math::CbrtOp, math::Atan2Op, math::ErfOp,
+                 math::ErfcOp, arith::RemFOp>(op);
+    // Devices have no bf16: it is f32 whose lower bits are zero, and only these ops leave them so.
+    return element.isBF16() && isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
+           !isa<arith::ConstantOp, arith::SelectOp, arith::TruncFOp, arith::BitcastOp, arith::NegFOp, math::AbsFOp,
+                arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp>(op);
   }
 };
 
@@ -221,9 +239,7 @@ template <typename Op> struct InF32 : OpRewritePattern<Op> {
 void heddle::expandArithmetic(Operation *kernel) {
   MLIRContext *context = kernel->getContext();
   RewritePatternSet wider(context);
-  wider.add<InF32<math::TruncOp>, InF32<math::RoundOp>, InF32<math::CopySignOp>, InF32<math::PowFOp>,
-            InF32<math::CbrtOp>, InF32<math::Atan2Op>, InF32<math::ErfOp>, InF32<math::ErfcOp>, InF32<arith::RemFOp>>(
-      context);
+  wider.add<InF32>(context);
   walkAndApplyPatterns(kernel, std::move(wider));
 
   RewritePatternSet patterns(context);

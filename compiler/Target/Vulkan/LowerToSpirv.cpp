@@ -230,8 +230,11 @@ private:
     main.walk([&](Block *block) { add(block->getArgumentTypes()); });
   }
 
-  /// Integers of one bit are booleans in SPIR-V, which the expansions left no more than logic of.
-  static bool isOfBooleans(Operation *op) {
+  /// Integers of one bit are booleans in SPIR-V, for which the expansions left nothing but logic. bf16 has 32 bits
+  /// there.
+  static bool isImpossible(Operation *op) {
+    if (isa<arith::BitcastOp>(op))
+      return getElementTypeOrSelf(op->getOperand(0)).isBF16() || getElementTypeOrSelf(op->getResult(0)).isBF16();
     return isa_and_present<arith::ArithDialect>(op->getDialect()) && op->getNumOperands() == 2 &&
            getElementTypeOrSelf(op->getOperand(0)).isInteger(1) &&
            !isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp, arith::CmpIOp>(op);
@@ -248,7 +251,7 @@ private:
     expandArithmetic(main);
     Operation *impossible = nullptr;
     main.walk([&](Operation *op) {
-      impossible = isOfBooleans(op) ? op : nullptr;
+      impossible = isImpossible(op) ? op : nullptr;
       return impossible ? WalkResult::interrupt() : WalkResult::advance();
     });
     if (impossible)

@@ -218,6 +218,19 @@ TEST(Generator, RefusesPromptsThatItHasNoRoomFor) {
   EXPECT_EQ(generator.pending(), 1u);
 }
 
+// If a failure lost rows, a later step would find no room and do nothing, without an error.
+TEST(Generator, NothingIsLeftOfWhatFailed) {
+  FakeEngine engine(64, 5, 16);
+  engine.failing = "decode_step";
+  ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
+  Generator generator(engine, model, {});
+  for (uint64_t i = 0; i < 100; ++i) {
+    ASSERT_TRUE(generator.add({i, {3, 4}}).ok());
+    EXPECT_FALSE(generator.step().ok());
+    EXPECT_EQ(generator.pending(), 0u);
+  }
+}
+
 TEST(Translator, SaysWhatTheModelCannotDo) {
   FakeEngine engine(64, 5, 16);
   ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();

@@ -90,6 +90,12 @@ TEST_F(CheckpointTest, OldOnesGo) {
   EXPECT_EQ(newestStep(), 100'000'000u);
 }
 
+TEST_F(CheckpointTest, TheLastThatWasWrittenStays) {
+  ASSERT_TRUE(save(5, 1).ok());
+  ASSERT_TRUE(save(3, 1).ok());
+  EXPECT_EQ(names(), (std::vector<std::string>{"step-00000003", "step-00000005"}));
+}
+
 TEST_F(CheckpointTest, TheBestStays) {
   const double losses[] = {3, 1, 2, 0.5, 4, 5};
   for (uint64_t step = 1; step <= 6; ++step) {

@@ -89,15 +89,11 @@ Result<BatchLimits> batchLimits(const TrainCommand &command, const ModelDescript
 
 // A folder or a GGUF file has the vocabulary of a language model, or the folder is a checkpoint; another file is a
 // SentencePiece model.
-Result<std::unique_ptr<TextCodec>> readVocabulary(std::filesystem::path path) {
+Result<std::unique_ptr<TextCodec>> readVocabulary(const std::filesystem::path &path) {
   std::error_code error;
-  if (std::vector<std::filesystem::path> checkpoints = listCheckpoints(path); !checkpoints.empty())
-    path = checkpoints.back();
   auto has = [&](const char *name) { return std::filesystem::exists(path / name, error); };
-  if ((has("spm.model") || has("source.spm")) && !has(PublishedVocabulary::kTokenizerJson)) {
-    HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::loadFolder(path));
-    return std::make_unique<Tokenizer>(std::move(tokenizer));
-  }
+  if (has("manifest.json") || !listCheckpoints(path).empty())
+    return loadCheckpointVocabulary(path);
   if (std::filesystem::is_directory(path, error) || isGgufFile(path)) {
     HEDDLE_ASSIGN(PublishedVocabulary published, PublishedVocabulary::load(path));
     return std::make_unique<PublishedVocabulary>(std::move(published));
@@ -416,12 +412,14 @@ Status trainOn(std::unique_ptr<SessionEngine> &engine, const TrainCommand &comma
     describeState(*engine);
 
   // From here on the files of an earlier training run are replaced.
-  if (!command.resume && isFirst && findCheckpoint(command.checkpoint).ok()) {
+  bool isOccupied = findCheckpoint(command.checkpoint).ok() || !listCheckpoints(command.checkpoint).empty();
+  if (!command.resume && isFirst && isOccupied) {
     lock->release(); // its file is not to move along
     HEDDLE_ASSIGN(std::filesystem::path moved, setAside(command.checkpoint));
     HEDDLE_ASSIGN(lock, FolderLock::take(command.checkpoint));
-    std::error_code error; // the log's folder may have moved along
-    std::filesystem::create_directories(std::filesystem::path(command.log).parent_path(), error);
+    std::error_code error;
+    for (const std::filesystem::path file : {command.log, command.common.profile}) // their folders may have moved along
+      std::filesystem::create_directories(file.parent_path(), error);
     log(LogLevel::Warning, str("'", command.checkpoint, "' held an earlier training, which is now at '", moved.string(),
                                "'; --resume would have continued it"));
   }

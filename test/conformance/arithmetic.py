@@ -1,0 +1,99 @@
+"""Arithmetic of kernels that SPIR-V leaves undefined somewhere, or computes in another type than the model says, on all
+pairs of numbers that are special: against numpy, which computes in float64 here.
+
+    arithmetic.py --bin build/bin [--target=NAME] [--lanes=N] [--cases NAME...]"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import torch
+
+import calls
+
+NUMBERS = [0.0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 1.5, -2.5, 3, -3, 7, -7, 0.3, 1e-3, 1e10, np.inf, -np.inf, np.nan]
+BOUND = 5e-5  # of software drivers' logarithms, exponentials and arctangents
+
+
+def rounded(dtype, compute):
+    """What a chain of ops gives, each of which rounds to this type."""
+    return lambda x, y: compute(torch.tensor(x).to(dtype), torch.tensor(y).to(dtype)).float().numpy()
+
+
+def unlike(x, y):
+    """Where the quotient's whole part has no place in f32, a remainder is not exact."""
+    with np.errstate(all="ignore"):
+        return np.isfinite(x / y) & (abs(x / y) >= 2**22)
+
+
+# The ops on %x and %y of TYPE, whose result is %z; what they give; and where that is not compared.
+CASES = {
+    "pow": ("%z = math.powf %x, %y : TYPE", np.power, None),
+    "fmod": ("%z = arith.remf %x, %y : TYPE", np.fmod, unlike),
+    "atan2": ("%z = math.atan2 %x, %y : TYPE", np.arctan2, None),
+    "trunc": ("%z = math.trunc %x : TYPE", lambda x, y: np.trunc(x), None),
+    "cbrt": ("%z = math.cbrt %x : TYPE", lambda x, y: np.cbrt(x), None),
+    "f16": ("%a = arith.truncf %x : TYPE to HALF\n  %z = arith.extf %a : HALF to TYPE", rounded(torch.float16, lambda x, y: x), None),
+    "bf16": ("%a = arith.truncf %x : TYPE to BRAIN\n  %b = arith.truncf %y : TYPE to BRAIN\n"
+             "  %c = arith.mulf %a, %b : BRAIN\n  %d = arith.addf %c, %b : BRAIN\n  %z = arith.extf %d : BRAIN to TYPE",
+             rounded(torch.bfloat16, lambda x, y: x * y + y), None),
+}
+
+
+def write_module(cases):
+    text = f"heddle.size @n max {len(NUMBERS)**2}\n"
+    for name in cases:
+        ops = CASES[name][0]
+        for old, new in ("TYPE", "f32"), ("HALF", "f16"), ("BRAIN", "bf16"):
+            ops = ops.replace(old, f'tensor<?x1x{new}, #heddle.dims<"n">>')
+        port = 'tensor<?x1xf32, #heddle.dims<"n">>'
+        text += f"""func.func @{name}(%x: {port} {{heddle.name = "x"}}, %y: {port} {{heddle.name = "y"}}) -> ({port} {{heddle.name = "z"}}) {{
+  {ops}
+  return %z : {port}
+}}
+"""
+    return text
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--target", default="vulkan:software")
+    parser.add_argument("--lanes", type=int)
+    parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
+    arguments = parser.parse_args()
+    first, second = (grid.ravel() for grid in np.meshgrid(np.float32(NUMBERS), np.float32(NUMBERS), indexing="ij"))
+    failed = False
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/arithmetic.mlir", "w") as file:
+            file.write(write_module(arguments.cases))
+        # Apart, 16 bits also lie in memory between ops.
+        for flags in [], ["--fuse-kernels=false"]:
+            lanes = [f"--lanes={arguments.lanes}"] if arguments.lanes else []
+            subprocess.run([f"{arguments.bin}/heddle-compile", f"{folder}/arithmetic.mlir", "-o", f"{folder}/a.heddle",
+                            f"--target={arguments.target}", *lanes, *flags], check=True, stdout=subprocess.DEVNULL)
+            with calls.Session(arguments.bin, f"{folder}/a.heddle", folder) as session:
+                for name in arguments.cases:
+                    _, compute, ignored = CASES[name]
+                    inputs = {"x": first[:, None], "y": second[:, None]}
+                    (result,) = session.call(name, inputs, ["z"])
+                    wide = not name.endswith("16")
+                    with np.errstate(all="ignore"):
+                        wanted = np.float32(compute(np.float64(first), np.float64(second)) if wide else compute(first, second))
+                        error = abs(result[:, 0] - wanted) / np.maximum(abs(wanted), 1e-30)
+                    bound = BOUND if wide else 0
+                    right = (result[:, 0] == wanted) | (np.isnan(result[:, 0]) & np.isnan(wanted)) | (error <= bound)
+                    if ignored:
+                        right |= ignored(first, second)
+                    wrong = np.flatnonzero(~right)
+                    for i in wrong[:5]:
+                        print(f"FAIL {name}({first[i]}, {second[i]}) = {result[i, 0]}, not {wanted[i]}")
+                    print(f"{'FAIL' if len(wrong) else 'ok  '} {name:6} {' '.join(flags)}")
+                    failed |= len(wrong) > 0
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()
