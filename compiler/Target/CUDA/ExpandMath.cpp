@@ -1,5 +1,6 @@
 #include "compiler/Target/CUDA/LowerToNvvm.h"
 #include "compiler/Target/CUDA/Passes.h"
+#include "compiler/Target/ExpandFunctions.h"
 
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -100,13 +101,55 @@ template <typename Op> struct ExpandTurn : OpRewritePattern<Op> {
   }
 };
 
+/// LLVM has these functions alone in 16 bits for NVIDIA's GPUs.
+bool needsF32(Operation *op, FloatType) {
+  return isa<arith::RemFOp>(op) || (isa<math::MathDialect>(op->getDialect()) &&
+                                    !isa<math::AbsFOp, math::CeilOp, math::FloorOp, math::TruncOp, math::RoundOp,
+                                         math::RoundEvenOp, math::CopySignOp, math::FmaOp>(op));
+}
+
+/// (e^x - e^-x) / 2, whose difference leaves few digits of a small x: there, the first terms of its series.
+struct ExpandSinh : OpRewritePattern<math::SinhOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::SinhOp op, PatternRewriter &rewriter) const override {
+    Arithmetic a(op, rewriter);
+    Value x = op.getOperand(), square = a.mul(x, x);
+    Value series = a.mul(x, a.polynomial(square, {1.0 / 5040, 1.0 / 120, 1.0 / 6, 1}));
+    Value powers =
+        arith::SubFOp::create(a, math::ExpOp::create(a, x), math::ExpOp::create(a, arith::NegFOp::create(a, x)));
+    Value isSmall = arith::CmpFOp::create(a, arith::CmpFPredicate::OLT, square, a.constant(0.25));
+    rewriter.replaceOpWithNewOp<arith::SelectOp>(op, isSmall, series, a.mul(powers, a.constant(0.5)));
+    return success();
+  }
+};
+
+struct ExpandLog10 : OpRewritePattern<math::Log10Op> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::Log10Op op, PatternRewriter &rewriter) const override {
+    Arithmetic a(op, rewriter);
+    rewriter.replaceOp(op, a.mul(math::LogOp::create(a, op.getOperand()), a.constant(std::numbers::log10e)));
+    return success();
+  }
+};
+
 struct ExpandMathPass : mlir::heddle::impl::ExpandMathPassBase<ExpandMathPass> {
   void runOnOperation() override {
+    computeInF32(getOperation(), needsF32);
+    expandFunctions(getOperation());
+    // Functions by others, which are replaced in turn.
+    RewritePatternSet functions(&getContext());
+    math::populateExpansionPatterns(functions, {"cosh", "tan", "asinh", "acosh", "atanh"});
+    populateMathPolynomialApproximationPatterns(functions, [](StringRef name) {
+      return name == "math.acos" || name == "math.expm1" || name == "math.log1p" || name == "math.log2";
+    });
+    functions.add<ExpandSinh, ExpandLog10>(&getContext());
+    walkAndApplyPatterns(getOperation(), std::move(functions));
+
     RewritePatternSet patterns(&getContext());
     patterns.add<ExpandExp, ExpandTurn<math::SinOp>, ExpandTurn<math::CosOp>>(&getContext());
-    populateMathPolynomialApproximationPatterns(
-        patterns, [](StringRef name) { return name == "math.log" || name == "math.tanh"; });
-    populatePolynomialApproximateErfPattern(patterns);
+    populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
+      return name == "math.log" || name == "math.tanh" || name == "math.asin" || name == "math.atan";
+    });
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };

@@ -1,179 +1,22 @@
-#include "compiler/Kernels/Fragments.h"
+#include "compiler/Target/ExpandFunctions.h"
 #include "compiler/Target/Vulkan/SpirvPatterns.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
-
-#include <numbers>
 
 using namespace mlir;
 using namespace mlir::heddle;
 
 namespace {
 
-/// The same vector of other elements; of a number, the element.
-Type withElement(Type type, Type element) {
-  auto vector = dyn_cast<VectorType>(type);
-  return vector ? vector.clone(element) : element;
-}
-
-/// Arithmetic on floats of one type.
-struct Floats : ImplicitLocOpBuilder {
-  Floats(Operation *op, OpBuilder &builder)
-      : ImplicitLocOpBuilder(op->getLoc(), builder), type(op->getOperand(0).getType()) {}
-
-  const llvm::fltSemantics &semantics() { return cast<FloatType>(getElementTypeOrSelf(type)).getFloatSemantics(); }
-  Value constant(const APFloat &value) {
-    TypedAttr attribute = FloatAttr::get(getElementTypeOrSelf(type), value);
-    if (auto vector = dyn_cast<VectorType>(type))
-      attribute = DenseElementsAttr::get(vector, value);
-    return arith::ConstantOp::create(*this, attribute);
-  }
-  Value constant(double value) {
-    APFloat number(value);
-    bool losesInfo;
-    number.convert(semantics(), APFloat::rmNearestTiesToEven, &losesInfo);
-    return constant(number);
-  }
-  Value infinity() { return constant(APFloat::getInf(semantics())); }
-
-  Value abs(Value x) { return math::AbsFOp::create(*this, x); }
-  Value floor(Value x) { return math::FloorOp::create(*this, x); }
-  Value mul(Value x, Value y) { return arith::MulFOp::create(*this, x, y); }
-  Value withSign(Value x, Value sign) { return math::CopySignOp::create(*this, x, sign); }
-  Value is(Value x, arith::CmpFPredicate predicate, Value y) { return arith::CmpFOp::create(*this, predicate, x, y); }
-  Value both(Value x, Value y) { return arith::AndIOp::create(*this, x, y); }
-  Value either(Value x, Value y) { return arith::OrIOp::create(*this, x, y); }
-  Value unlike(Value x, Value y) { return arith::XOrIOp::create(*this, x, y); }
-  Value select(Value condition, Value yes, Value no) { return arith::SelectOp::create(*this, condition, yes, no); }
-
-  Type type;
-};
-
-using Is = arith::CmpFPredicate;
-
-/// SPIR-V's OpIsFinite and OpIsNormal are OpenCL's alone.
-struct ExpandIsFinite : OpRewritePattern<math::IsFiniteOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(math::IsFiniteOp op, PatternRewriter &rewriter) const override {
-    Floats f(op, rewriter);
-    rewriter.replaceOp(op, f.is(f.abs(op.getOperand()), Is::OLT, f.infinity()));
-    return success();
-  }
-};
-
-struct ExpandIsNormal : OpRewritePattern<math::IsNormalOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(math::IsNormalOp op, PatternRewriter &rewriter) const override {
-    Floats f(op, rewriter);
-    Value size = f.abs(op.getOperand()), least = f.constant(APFloat::getSmallestNormalized(f.semantics()));
-    rewriter.replaceOp(op, f.both(f.is(size, Is::OGE, least), f.is(size, Is::OLT, f.infinity())));
-    return success();
-  }
-};
-
 struct ExpandTrunc : OpRewritePattern<math::TruncOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(math::TruncOp op, PatternRewriter &rewriter) const override {
-    Floats f(op, rewriter);
     Value x = op.getOperand();
-    rewriter.replaceOp(op, f.withSign(f.floor(f.abs(x)), x));
-    return success();
-  }
-};
-
-/// C's pow. GLSL's says nothing of bases that are negative, and of 0 only where the exponent is positive.
-struct ExpandPow : OpRewritePattern<math::PowFOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(math::PowFOp op, PatternRewriter &rewriter) const override {
-    Floats f(op, rewriter);
-    Value x = op.getLhs(), y = op.getRhs(), size = f.abs(x);
-    Value zero = f.constant(0.0), one = f.constant(1.0), infinity = f.infinity();
-    Value none = f.constant(APFloat::getNaN(f.semantics()));
-
-    Value power = math::Exp2Op::create(f, f.mul(y, math::Log2Op::create(f, size)));
-    // The logarithm of these bases is infinite, which not all devices promise.
-    Value isZero = f.is(size, Is::OEQ, zero), isInfinite = f.is(size, Is::OEQ, infinity);
-    Value isFalling = f.is(y, Is::OLT, zero);
-    power = f.select(f.either(isZero, isInfinite), f.select(f.unlike(isZero, isFalling), zero, infinity), power);
-    power = f.select(f.is(size, Is::OEQ, one), one, power); // of an infinite exponent as well
-
-    Value half = f.mul(y, f.constant(0.5));
-    Value isWhole = f.is(f.floor(y), Is::OEQ, y);
-    Value isOdd = f.both(isWhole, f.is(f.floor(half), Is::ONE, half));
-    power = f.select(isOdd, f.withSign(power, x), power);
-    Value isRoot = f.both(f.is(f.floor(y), Is::UNE, y), f.both(f.is(x, Is::OLT, zero), f.is(size, Is::OLT, infinity)));
-    power = f.select(f.either(isRoot, f.is(x, Is::UNO, y)), none, power);
-    rewriter.replaceOp(op, f.select(f.either(f.is(y, Is::OEQ, zero), f.is(x, Is::OEQ, one)), one, power));
-    return success();
-  }
-};
-
-struct ExpandCbrt : OpRewritePattern<math::CbrtOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(math::CbrtOp op, PatternRewriter &rewriter) const override {
-    Floats f(op, rewriter);
-    Value x = op.getOperand(), size = f.abs(x), third = f.constant(1.0 / 3);
-    Value root = math::Exp2Op::create(f, f.mul(math::Log2Op::create(f, size), third));
-    // A step of Newton's makes good what the power is off by.
-    Value error = arith::SubFOp::create(f, root, arith::DivFOp::create(f, size, f.mul(root, root)));
-    root = arith::SubFOp::create(f, root, f.mul(error, third));
-    Value isItself = f.either(f.is(size, Is::OEQ, f.constant(0.0)), f.is(size, Is::OEQ, f.infinity()));
-    rewriter.replaceOp(op, f.withSign(f.select(isItself, size, root), x));
-    return success();
-  }
-};
-
-/// C's fmod, whose result has the dividend's sign; exact where the quotient is below 2^22 (a device may
-/// divide with an error of 2.5 units in the last place). SPIR-V's OpFRem may multiply
-/// infinity by 0, and loses what the product of quotient and divisor does, as OpFma may too: here, both are cut in
-/// halves of 12 bits, whose products lose nothing.
-struct ExpandRem : OpRewritePattern<arith::RemFOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(arith::RemFOp op, PatternRewriter &rewriter) const override {
-    Floats f(op, rewriter);
-    Value dividend = f.abs(op.getLhs()), divisor = f.abs(op.getRhs());
-    Value times = f.floor(arith::DivFOp::create(f, dividend, divisor));
-    Value upperTimes = f.mul(f.floor(f.mul(times, f.constant(1.0 / 4096))), f.constant(4096));
-    Value lowerTimes = arith::SubFOp::create(f, times, upperTimes);
-    Type integers = withElement(f.type, f.getI32Type());
-    TypedAttr mask = f.getI32IntegerAttr(static_cast<int32_t>(0xFFFFF000));
-    if (auto vector = dyn_cast<VectorType>(integers))
-      mask = DenseElementsAttr::get(vector, ArrayRef<Attribute>(mask));
-    Value bits = arith::BitcastOp::create(f, integers, divisor);
-    Value upper =
-        arith::BitcastOp::create(f, f.type, arith::AndIOp::create(f, bits, arith::ConstantOp::create(f, mask)));
-    Value lower = arith::SubFOp::create(f, divisor, upper);
-    Value rest = dividend;
-    for (auto [left, right] : {std::pair(upperTimes, upper), std::pair(upperTimes, lower), std::pair(lowerTimes, upper),
-                               std::pair(lowerTimes, lower)})
-      rest = arith::SubFOp::create(f, rest, f.mul(left, right));
-    // The quotient may have been rounded to the next whole number.
-    rest = f.select(f.is(rest, Is::OLT, f.constant(0.0)), arith::AddFOp::create(f, rest, divisor), rest);
-    rest = f.select(f.is(rest, Is::OGE, divisor), arith::SubFOp::create(f, rest, divisor), rest);
-    rewriter.replaceOp(op, f.withSign(f.select(f.is(dividend, Is::OLT, divisor), dividend, rest), op.getLhs()));
-    return success();
-  }
-};
-
-/// GLSL's atan2 is undefined where both are 0, and SPIR-V's dialect lacks it.
-struct ExpandAtan2 : OpRewritePattern<math::Atan2Op> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(math::Atan2Op op, PatternRewriter &rewriter) const override {
-    Floats f(op, rewriter);
-    Value y = op.getLhs(), x = op.getRhs(), height = f.abs(y), width = f.abs(x);
-    Value zero = f.constant(0.0), pi = f.constant(std::numbers::pi);
-    Value angle = math::AtanOp::create(f, arith::DivFOp::create(f, height, width));
-    angle = f.select(f.is(width, Is::OEQ, zero), f.constant(std::numbers::pi / 2), angle);
-    angle = f.select(f.is(height, Is::OEQ, width), f.constant(std::numbers::pi / 4), angle); // infinities as well
-    angle = f.select(f.is(height, Is::OEQ, zero), zero, angle);
-    Value isLeft = f.is(f.withSign(f.constant(1.0), x), Is::OLT, zero); // -0 as well
-    angle = f.withSign(f.select(isLeft, arith::SubFOp::create(f, pi, angle), angle), y);
-    rewriter.replaceOp(op, f.select(f.is(x, Is::UNO, y), f.constant(APFloat::getNaN(f.semantics())), angle));
+    Value size = math::FloorOp::create(rewriter, op.getLoc(), math::AbsFOp::create(rewriter, op.getLoc(), x));
+    rewriter.replaceOpWithNewOp<math::CopySignOp>(op, size, x);
     return success();
   }
 };
@@ -184,9 +27,13 @@ struct ExpandSignedBoolean : OpRewritePattern<arith::SIToFPOp> {
   LogicalResult matchAndRewrite(arith::SIToFPOp op, PatternRewriter &rewriter) const override {
     if (!getElementTypeOrSelf(op.getIn()).isInteger(1))
       return failure();
-    Floats f(op, rewriter);
-    f.type = op.getType();
-    rewriter.replaceOp(op, f.select(op.getIn(), f.constant(-1.0), f.constant(0.0)));
+    auto constant = [&](double number) -> Value {
+      TypedAttr attribute = rewriter.getFloatAttr(getElementTypeOrSelf(op.getType()), number);
+      if (auto vector = dyn_cast<VectorType>(op.getType()))
+        attribute = DenseElementsAttr::get(vector, ArrayRef<Attribute>(attribute));
+      return arith::ConstantOp::create(rewriter, op.getLoc(), attribute);
+    };
+    rewriter.replaceOpWithNewOp<arith::SelectOp>(op, op.getIn(), constant(-1), constant(0));
     return success();
   }
 };
@@ -202,56 +49,30 @@ template <typename Op, typename Logic> struct ExpandBoolean : OpRewritePattern<O
   }
 };
 
-/// Computes an op on floats of 16 bits as on f32, and rounds the result.
-struct InF32 : RewritePattern {
-  explicit InF32(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/1, context) {}
-  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
-    if (op->getNumResults() != 1 || !needsF32(op, getElementTypeOrSelf(op->getResult(0).getType())))
-      return failure();
-    Type type = op->getResult(0).getType();
-    SmallVector<Value> operands;
-    for (Value operand : op->getOperands())
-      operands.push_back(isTensorOperand(operand.getType())
-                             ? arith::ExtFOp::create(rewriter, op->getLoc(),
-                                                     withElement(operand.getType(), rewriter.getF32Type()), operand)
-                             : operand);
-    OperationState wide(op->getLoc(), op->getName(), operands, withElement(type, rewriter.getF32Type()),
-                        op->getAttrs());
-    rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, type, rewriter.create(wide)->getResult(0));
-    return success();
-  }
-
-private:
-  static bool needsF32(Operation *op, Type element) {
-    // These look at bits, or need more of them on the way.
-    if (element.isF16())
-      return isa<math::TruncOp, math::RoundOp, math::CopySignOp, math::PowFOp, math::CbrtOp, math::Atan2Op, math::ErfOp,
-                 math::ErfcOp, arith::RemFOp>(op);
-    // Devices have no bf16: it is f32 whose lower bits are zero, and only these ops leave them so.
-    return element.isBF16() && isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
-           !isa<arith::ConstantOp, arith::SelectOp, arith::TruncFOp, arith::BitcastOp, arith::NegFOp, math::AbsFOp,
-                arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp>(op);
-  }
-};
+bool needsF32(Operation *op, FloatType type) {
+  // These look at bits, or need more of them on the way.
+  if (type.isF16())
+    return isa<math::TruncOp, math::RoundOp, math::CopySignOp, math::PowFOp, math::CbrtOp, math::Atan2Op, math::ErfOp,
+               math::ErfcOp, arith::RemFOp>(op);
+  // Devices have no bf16: it is f32 whose lower bits are zero, and only these ops leave them so.
+  return isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
+         !isa<arith::ConstantOp, arith::SelectOp, arith::TruncFOp, arith::BitcastOp, arith::NegFOp, math::AbsFOp,
+              arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp>(op);
+}
 
 } // namespace
 
 void heddle::expandArithmetic(Operation *kernel) {
-  MLIRContext *context = kernel->getContext();
-  RewritePatternSet wider(context);
-  wider.add<InF32>(context);
-  walkAndApplyPatterns(kernel, std::move(wider));
+  computeInF32(kernel, needsF32);
+  expandFunctions(kernel);
 
+  MLIRContext *context = kernel->getContext();
   RewritePatternSet patterns(context);
-  patterns.add<ExpandIsFinite, ExpandIsNormal, ExpandTrunc, ExpandPow, ExpandCbrt, ExpandRem, ExpandAtan2,
-               ExpandSignedBoolean>(context);
+  patterns.add<ExpandTrunc, ExpandSignedBoolean>(context);
   patterns.add<ExpandBoolean<arith::AddIOp, arith::XOrIOp>, ExpandBoolean<arith::SubIOp, arith::XOrIOp>,
                ExpandBoolean<arith::MulIOp, arith::AndIOp>, ExpandBoolean<arith::MinUIOp, arith::AndIOp>,
                ExpandBoolean<arith::MaxSIOp, arith::AndIOp>, ExpandBoolean<arith::MaxUIOp, arith::OrIOp>,
                ExpandBoolean<arith::MinSIOp, arith::OrIOp>>(context);
   arith::populateCeilFloorDivExpandOpsPatterns(patterns);
-  math::populateExpansionPatterns(patterns, {"clampf"});
-  populatePolynomialApproximateErfPattern(patterns); // which GLSL's instructions lack
-  populatePolynomialApproximateErfcPattern(patterns);
   walkAndApplyPatterns(kernel, std::move(patterns));
 }

@@ -40,3 +40,26 @@ tile.func @others(%a: memref<?x4xf32>) attributes {workgroup = 32 : i64, mapping
   // CHECK: tile.return
   tile.return
 }
+
+// LLVM has no power, and nothing of 16 bits: both are computed by f32, here and where functions are made of others.
+// CHECK-LABEL: tile.func @functions
+// CHECK-NOT: math.{{powf|cbrt|atan2|sinh|log10|log2|tanh|exp }}
+// CHECK-NOT: arith.remf
+// CHECK: arith.truncf
+// CHECK: tile.return
+tile.func @functions(%a: memref<1x32xf32>, %b: memref<1x32xf16>) attributes {workgroup = 32 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %lane = gpu.thread_id x
+  %x = memref.load %a[%c0, %lane] : memref<1x32xf32>
+  %0 = math.powf %x, %x : f32
+  %1 = math.cbrt %0 : f32
+  %2 = math.atan2 %1, %0 : f32
+  %3 = math.sinh %2 : f32
+  %4 = math.log10 %3 : f32
+  %5 = arith.remf %4, %x : f32
+  memref.store %5, %a[%c0, %lane] : memref<1x32xf32>
+  %y = memref.load %b[%c0, %lane] : memref<1x32xf16>
+  %6 = math.tanh %y : f16
+  memref.store %6, %b[%c0, %lane] : memref<1x32xf16>
+  tile.return
+}
