@@ -1,6 +1,5 @@
 #include "compiler/Target/ExpandFunctions.h"
 
-#include "compiler/Kernels/Fragments.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
@@ -13,6 +12,12 @@ using namespace mlir;
 using namespace mlir::heddle;
 
 namespace {
+
+/// Whether values of this type are of f16 or bf16.
+bool isHalfPrecision(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return element.isF16() || element.isBF16();
+}
 
 /// The same vector of other elements; of a number, the element.
 Type withElement(Type type, Type element) {
@@ -171,14 +176,14 @@ struct InF32 : RewritePattern {
   InF32(MLIRContext *context, function_ref<bool(Operation *, FloatType)> needsF32)
       : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/1, context), needsF32(needsF32) {}
   LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
-    if (op->getNumResults() != 1 || !isTensorOperand(op->getResult(0).getType()))
+    if (op->getNumResults() != 1 || !isHalfPrecision(op->getResult(0).getType()))
       return failure();
     Type type = op->getResult(0).getType();
     if (!needsF32(op, cast<FloatType>(getElementTypeOrSelf(type))))
       return failure();
     SmallVector<Value> operands;
     for (Value operand : op->getOperands())
-      operands.push_back(isTensorOperand(operand.getType())
+      operands.push_back(isHalfPrecision(operand.getType())
                              ? arith::ExtFOp::create(rewriter, op->getLoc(),
                                                      withElement(operand.getType(), rewriter.getF32Type()), operand)
                              : operand);

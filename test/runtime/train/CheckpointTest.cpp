@@ -245,7 +245,7 @@ TEST_F(CheckpointTest, FoldersMayBeLinks) {
   for (const auto &[name, target] : links) {
     place = folder.path() / name;
     fs::create_directory_symlink(target, place);
-    for (fs::path written : {place, place / ""}) {
+    for (const fs::path &written : {place, place / ""}) {
       auto lock = FolderLock::take(written); // makes the folder where it is not there
       ASSERT_TRUE(lock.ok()) << lock.message();
       ASSERT_TRUE(fs::is_directory(place)) << place;
