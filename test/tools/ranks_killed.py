@@ -18,6 +18,7 @@ from mpi_ranks import ENVIRONMENT, fail, losses, need, run, started_by_mpirun
 STEPS = 260
 KILLS = 10
 TIMEOUT = 20
+STOPPED_TIMEOUT = 8  # of seconds, for the rank that is stopped; a rank that merely waits for its processor takes less
 
 
 def has_ended(process):
@@ -117,9 +118,9 @@ def main():
             print(f"{seconds:.1f} s, {when}: {message}")
         if slowest > TIMEOUT:
             fail(f"the other rank took {slowest:.1f} s to end")
-        message, seconds = disturbed(1, "steps", signal.SIGSTOP, 4)
+        message, seconds = disturbed(1, "steps", signal.SIGSTOP, STOPPED_TIMEOUT)
         print(f"stopped; {seconds:.1f} s: {message}")
-        if seconds > 4 + 2:  # mpirun gives the stopped one some time
+        if seconds > STOPPED_TIMEOUT + 4:  # mpirun gives the stopped one some time
             fail(f"the other rank took {seconds:.1f} s to end")
 
         # A signal to any rank ends all of them after the same step, with a checkpoint.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs every ```sh block of the README, in order, in a temporary folder that looks like the repository, and compares the
-# last lines that a block prints with the ``` block behind it. The trainings are those of the README, to their end: the demo's,
-# and that of the reader's own data.
+# Runs every ```sh block of the README and of the guides for users, in order, in a temporary folder that looks like the repository, and
+# compares the last lines that a block prints with the ``` block behind it. The training runs are the README's, to their end: the demo's,
+# and that of the reader's own data. A guide finds what the demo left and an empty out/; train-a-model.md goes on from the README's out/.
 #
 #   readme_test.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail
@@ -49,43 +49,55 @@ export PATH="$folder/stand-ins:$PATH"
 # mpirun asks root whether it is meant, and one core whether it is enough.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 
-# The README's example of a pass test is one that the lit suite runs.
-awk '/^```mlir$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$source_dir/README.md" |
+# The example of a pass test is one that the lit suite runs.
+awk '/^```mlir$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$source_dir/docs/look-inside.md" |
   diff - "$source_dir/test/tools/heddle-opt/canonicalize.mlir"
 
-# LINE.sh is the block at that line of the README, LINE.expected the output that follows it under the same heading.
-awk -v folder="$folder" '
-  /^```sh$/ { file = sprintf("%s/%04d", folder, NR); inside = ".sh"; next }
-  /^```[a-z]+$/ { inside = "other"; next }
-  /^```$/ && inside { if (inside == ".sh") behind = file; inside = ""; next }
-  /^```$/ && behind { inside = ".expected"; file = behind; behind = ""; next }
-  inside { if (inside != "other") print > (file inside); next }
-  /^#/ { behind = "" }
-' "$source_dir/README.md"
-compgen -G "$folder/*.sh" > /dev/null || fail "README.md has no sh block"
-sed -i 's/^tools\/test\.sh.*$/test -x tools\/test.sh/' "$folder"/*.sh
+run_page() {
+  local page=$1 blocks=$folder/blocks/$1
+  mkdir -p "$blocks"
+  # LINE.sh is the block at that line of the page, LINE.expected the output that follows it under the same heading.
+  awk -v folder="$blocks" '
+    /^```sh$/ { file = sprintf("%s/%04d", folder, NR); inside = ".sh"; next }
+    /^```[a-z]+$/ { inside = "other"; next }
+    /^```$/ && inside { if (inside == ".sh") behind = file; inside = ""; next }
+    /^```$/ && behind { inside = ".expected"; file = behind; behind = ""; next }
+    inside { if (inside != "other") print > (file inside); next }
+    /^#/ { behind = "" }
+  ' "$source_dir/$page"
+  compgen -G "$blocks/*.sh" > /dev/null || fail "$page has no sh block"
+  sed -i 's/^tools\/test\.sh.*$/test -x tools\/test.sh/' "$blocks"/*.sh
 
-for block in "$folder"/*.sh; do
-  name=${block%.sh} line=$((10#$(basename "$block" .sh)))
-  # A command that fails, or a variable that is not set, ends the run at its line, which is in the trace.
-  bash -euxo pipefail "$block" </dev/null > "$name.out" || fail "README.md:$line: $(tail -n 20 "$name.out")"
-  if grep -q 'heddle-run score .*--checkpoint .*--src' "$block"; then
-    scored 95 "$name.out"
-  fi
-  [ -f "$name.expected" ] || continue
-  tail -n "$(wc -l < "$name.expected")" "$name.out" > "$name.end"
-  if grep -q tools/demo.sh "$block"; then
-    # The demo's scores and times may differ between machines; its words may not.
-    sed -i -E 's/[0-9]+(\.[0-9]+)?/N/g' "$name.expected" "$name.end"
-    scored 98 "$name.out"
-    # What it proposes to try next.
-    [ "$(tail -n 1 "$name.out" | bash -e 2> /dev/null)" = vierhundertzwei ] || fail "$(tail -n 1 "$name.out") answers wrongly"
-  fi
-  diff "$name.expected" "$name.end" || fail "README.md:$line prints something else"
+  local block name line
+  for block in "$blocks"/*.sh; do
+    name=${block%.sh} line=$((10#$(basename "$block" .sh)))
+    # A command that fails, or a variable that is not set, ends the run at its line, which is in the trace.
+    bash -euxo pipefail "$block" </dev/null > "$name.out" || fail "$page:$line: $(tail -n 20 "$name.out")"
+    if grep -q 'heddle-run score .*--checkpoint .*--src' "$block"; then
+      scored 95 "$name.out"
+    fi
+    [ -f "$name.expected" ] || continue
+    tail -n "$(wc -l < "$name.expected")" "$name.out" > "$name.end"
+    if grep -q tools/demo.sh "$block"; then
+      # The demo's scores and times may differ between machines; its words may not.
+      sed -i -E 's/[0-9]+(\.[0-9]+)?/N/g' "$name.expected" "$name.end"
+      scored 98 "$name.out"
+      # What it proposes to try next.
+      [ "$(tail -n 1 "$name.out" | bash -e 2> /dev/null)" = vierhundertzwei ] || fail "$(tail -n 1 "$name.out") answers wrongly"
+    fi
+    diff "$name.expected" "$name.end" || fail "$page:$line prints something else"
+  done
+}
+
+run_page README.md
+run_page docs/train-a-model.md
+for page in docs/published-models.md docs/devices.md docs/look-inside.md; do
+  rm -rf out
+  run_page "$page"
 done
 
 [ "$(ls -A)" = "$(printf '%s\n' CMakeLists.txt CMakePresets.json build models out test tools)" ] ||
-  fail "the README's commands leave files beside build/ and out/: $(ls -A)"
+  fail "the commands of the README and the guides leave files beside build/ and out/: $(ls -A)"
 
 # The words that a reader tries first: the digits, the teens, the tens, a hundred and a thousand, in every writing.
 build/bin/heddle-numbers {0..20} {30..100..10} 1000 > asked.tsv
