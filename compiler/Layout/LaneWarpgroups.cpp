@@ -80,16 +80,15 @@ struct LowerWarpgroupDot : LanePattern<tile::WarpgroupDotOp> {
     constexpr int64_t warpgroup = kRows / 16 * kSubgroup;
     int64_t warpgroups = lanes.count() / warpgroup;
     Value own = warpgroups > 1 ? arith::DivUIOp::create(b, lanes.number(), b.index(warpgroup)).getResult() : b.index(0);
-    NVVM::WgmmaFenceAlignedOp::create(b);
-    for (int64_t m = 0; m < shape.rows / 2; ++m) {
-      SmallVector<Operands> operands;
+    SmallVector<SmallVector<Operands>> blocks(shape.rows / 2);
+    for (auto [m, operands] : llvm::enumerate(blocks)) {
       Value block = b.add(own, m * warpgroups);
       for (int64_t k = 0; k < depth; k += kDepth)
         operands.push_back({left ? SmallVector<Value, 4>{left->describe(b, block, k)}
                                  : piecesOf(b, typeOf(op.getLhs()), adaptor.getLhs(), m, k),
                             right.describe(b, b.index(0), k)});
-      multiply(b, op, MutableArrayRef(sums).slice(2 * m * shape.runs, 2 * shape.runs), operands, columns);
     }
+    multiply(b, op, sums, blocks, columns);
     NVVM::WgmmaGroupSyncAlignedOp::create(b);
     rewriter.replaceOpWithMultiple(op, {sums});
     return success();
@@ -149,42 +148,66 @@ private:
     return pieces;
   }
 
-  /// Starts `sums` += the products of `operands`.
+  /// Starts `sums` += the products of each block of 64 rows. The fence is a part of the instructions, so that nothing
+  /// that writes their registers can come behind it.
   static void multiply(LaneBuilder &b, tile::WarpgroupDotOp op, MutableArrayRef<Value> sums,
-                       ArrayRef<Operands> operands, int64_t columns) {
+                       ArrayRef<SmallVector<Operands>> blocks, int64_t columns) {
     // The instruction has a lane's elements of eight columns side by side, those of both rows; a lane has row by row.
     int64_t runs = columns / kPiece;
+    auto sumsOf = [&](size_t block) {
+      SmallVector<Value *> places;
+      for (int64_t run = 0; run < runs; ++run)
+        for (int64_t half : {0, 1})
+          places.push_back(&sums[(2 * block + half) * runs + run]);
+      return places;
+    };
     SmallVector<Value> ordered;
-    for (int64_t run = 0; run < runs; ++run)
-      for (int64_t half : {0, 1})
-        ordered.push_back(sums[half * runs + run]);
+    for (size_t block = 0; block < blocks.size(); ++block)
+      for (Value *sum : sumsOf(block))
+        ordered.push_back(*sum);
     size_t count = 2 * ordered.size();
     // If the accumulator is zero, the first instruction overwrites the sums, and no register has to hold zeros.
     bool overwrites = llvm::all_of(sums, [](Value sum) { return matchPattern(sum, m_AnyZeroFloat()); });
-    std::string registers, code = "{\n.reg .pred adds;\n";
-    for (size_t i = 0; i < count; ++i)
-      registers += llvm::formatv("{0}${1}", i ? ", " : "", i);
+    std::string code = "{\n.reg .pred adds;\nwgmma.fence.sync.aligned;\n";
     StringRef element = op.getRhs().getType().getElementType().isBF16() ? "bf16" : "f16";
     SmallVector<Value> more;
     auto name = [&](Value value) {
       more.push_back(value);
       return llvm::formatv("${0}", (overwrites ? 1 : 2) * count + more.size() - 1).str();
     };
-    for (auto [i, pair] : llvm::enumerate(operands)) {
-      if (i == 0 || (i == 1 && overwrites))
-        code += llvm::formatv("setp.ne.b32 adds, {0}, 0;\n", i == 0 && overwrites ? 0 : 1);
-      SmallVector<std::string> left = llvm::map_to_vector(pair.left, name);
-      std::string right = name(pair.right);
-      bool isMemory = left.size() == 1;
-      code += llvm::formatv(
-          "wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} {{{2}}, {3}, {4}, adds, 1, 1, {5}{6};\n", columns,
-          element, registers, isMemory ? left[0] : "{" + llvm::join(left, ", ") + "}", right,
-          isMemory ? (op.getTransposeLhs() ? "1, " : "0, ") : "", static_cast<int>(!op.getTransposeRhs()));
+    for (auto [block, operands] : llvm::enumerate(blocks)) {
+      std::string registers;
+      for (size_t i = 0; i < count / blocks.size(); ++i)
+        registers += llvm::formatv("{0}${1}", i ? ", " : "", block * (count / blocks.size()) + i);
+      for (auto [i, pair] : llvm::enumerate(operands)) {
+        if (i == 0 || (i == 1 && overwrites))
+          code += llvm::formatv("setp.ne.b32 adds, {0}, 0;\n", i == 0 && overwrites ? 0 : 1);
+        SmallVector<std::string> left = llvm::map_to_vector(pair.left, name);
+        std::string right = name(pair.right);
+        bool isMemory = left.size() == 1;
+        code += llvm::formatv(
+            "wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} {{{2}}, {3}, {4}, adds, 1, 1, {5}{6};\n", columns,
+            element, registers, isMemory ? left[0] : "{" + llvm::join(left, ", ") + "}", right,
+            isMemory ? (op.getTransposeLhs() ? "1, " : "0, ") : "", static_cast<int>(!op.getTransposeRhs()));
+      }
     }
     changeByAssembly(b, ordered, overwrites, code + "}", more);
-    for (int64_t run = 0; run < runs; ++run)
-      for (int64_t half : {0, 1})
-        sums[half * runs + run] = ordered[2 * run + half];
+    auto changed = ordered.begin();
+    for (size_t block = 0; block < blocks.size(); ++block)
+      for (Value *sum : sumsOf(block))
+        *sum = *changed++;
+  }
+};
+
+struct LowerWarpgroupFence : LanePattern<tile::WarpgroupFenceOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::WarpgroupFenceOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    LaneBuilder b(op.getLoc(), rewriter);
+    SmallVector<Value> sums(adaptor.getSum());
+    changeByAssembly(b, sums, /*overwrites=*/false, "wgmma.fence.sync.aligned;", {});
+    rewriter.replaceOpWithMultiple(op, {sums});
+    return success();
   }
 };
 
@@ -224,5 +247,5 @@ void heddle::fenceOperands(OpBuilder &builder, Location loc) {
 void heddle::populateLaneWarpgroupPatterns(const TypeConverter &converter, const Lanes &lanes,
                                            RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
-  patterns.add<LowerWarpgroupDot, LowerWarpgroupWait>(converter, context, lanes);
+  patterns.add<LowerWarpgroupDot, LowerWarpgroupFence, LowerWarpgroupWait>(converter, context, lanes);
 }

@@ -9,6 +9,7 @@
 
 #include "compiler/Kernels/Fragments.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -86,6 +87,10 @@ public:
 
 private:
   static bool canMultiply(DotOp dot, int64_t rows) {
+    // ptxas 13.0 gives registers of a left operand that a loop keeps to other values after the first product.
+    auto loop = dot->getParentOfType<scf::ForOp>();
+    if (loop && !sharedLeft(dot) && loop.isDefinedOutsideOfLoop(dot.getLhs()))
+      return false;
     ArrayRef<int64_t> result = typeOf(dot.getResult()).getShape();
     return heddle::isTensorOperand(dot.getLhs().getType()) && dot.getTransposeRhs() && !dot.getTransposeLhs() &&
            sharedOf(dot.getRhs()) && result[0] % rows == 0 && result[1] <= kWidestProduct &&
@@ -120,7 +125,7 @@ private:
 
   /// Moves products as early as possible: those that depend on the fewest other products come first, and only the ops
   /// that a product is computed from come before it. Products that depend on equally many others start one right after
-  /// the other: ptxas serialises products if an accumulator is initialised while another product runs.
+  /// the other, and their accumulators are set before.
   static void order(SmallVector<DotOp> &products) {
     Operation *first = products.front();
     DenseMap<Operation *, DenseSet<Operation *>> sources;
@@ -146,6 +151,13 @@ private:
       for (Operation *op : rest)
         if (llvm::any_of(together, [&](DotOp dot) { return sources[dot].contains(op); }))
           place(op);
+      for (DotOp dot : together.drop_front())
+        if (!isa<BlockArgument>(dot.getAccumulator()) && !matchPattern(dot.getAccumulator(), m_AnyZeroFloat())) {
+          OpBuilder b(dot);
+          auto fence = WarpgroupFenceOp::create(b, dot.getLoc(), dot.getAccumulator());
+          dot.getAccumulatorMutable().assign(fence.getResult());
+          place(fence);
+        }
       llvm::for_each(together, place);
     }
     llvm::for_each(rest, place);

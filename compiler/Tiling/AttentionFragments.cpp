@@ -61,8 +61,9 @@ public:
     }
     if (!staysInRegisters || registers() > most)
       registersLeft = most - registers() + rowsOfSubgroup * kept / emitter.getLanes();
-    // By the same reports there is no room for owned operands that could be elsewhere.
-    if (!staysInRegisters && more > 0)
+    // By the same reports there is no room for owned operands that could be elsewhere. Those of warpgroups must be
+    // (compiler/Target/CUDA/RATIONALE.md).
+    if (warpgroups || (!staysInRegisters && more > 0))
       registersLeft = 0;
     // A processor has no more subgroups of so many registers; together they bring a group's keys there once.
     bool areTwo = subgroups > profile.tensorAttentionSubgroups;

@@ -218,6 +218,14 @@ def WarpgroupWaitOp : Tile_Op<"warpgroup_wait", [MemoryEffects<[MemRead, MemWrit
   let hasVerifier = 1;
 }
 
+def WarpgroupFenceOp : Tile_Op<"warpgroup_fence", [SameOperandsAndResultType, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "A sum that is set before the next product of the lane's warpgroup starts";
+  let description = [{ If it were set while that product runs, for another one, ptxas would wait for the product. }];
+  let arguments = (ins Tile_F32:$sum);
+  let results = (outs Tile_F32:$result);
+  let assemblyFormat = "$sum attr-dict `:` type($sum)";
+}
+
 def Tile_Combine : Tile_Enum<"Combine", "how a reduction combines two elements", [
     I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">, I32EnumAttrCase<"Min", 2, "min">]>;
 def Tile_CombineAttr : EnumAttr<Tile_Dialect, Tile_Combine, "combine">;

@@ -75,6 +75,8 @@ def main():
             registers = int(re.search(r"Used (\d+) registers", said).group(1))
             if spilled > (0 if any(part in name for part in MUST_NOT_SPILL) else MAY_SPILL):
                 return f"spills {spilled} bytes; it has {registers} registers", registers
+            if serialised := re.search(r"\(C75\d\d\).*", said):
+                return f"has products of warpgroups that do not run side by side: {serialised.group()}", registers
             return None, registers
 
         kernels = [kernel for kernel in described["targets"][0]["kernels"] if arguments.only in kernel["name"]]

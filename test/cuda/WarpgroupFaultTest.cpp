@@ -167,6 +167,30 @@ TEST_F(WgmmaFaultTest, NoFence) {
   change(kOpen, "");
   expectFault("no wgmma.fence comes before");
 }
+TEST_F(WgmmaFaultTest, RegistersWrittenAfterTheFence) {
+  std::string log, right = ptx;
+  change(kOpen, kOpen + "\nmov.f32 %f3, 0f00000000;");
+  EXPECT_EQ(load(log), emulator::kErrorInvalidPtx) << log;
+  EXPECT_NE(log.find("writes its register %f3 after the last wgmma.fence"), std::string::npos) << log;
+  ptx = right;
+  change(kOpen, "mov.f32 %f3, 0f40A00000;\n" + kOpen);
+  expectFine();
+}
+// ptxas does not keep them, though PTX does.
+TEST_F(WgmmaFaultTest, RegistersOfTheLeftOperandThatALoopKeeps) {
+  what.registersOfA = true;
+  ptx = program(what);
+  expectFine();
+  std::string log, end = kWait + "\nsetp.eq.u32 %p1, %r1, 77;\n@%p1 bra again;";
+  change(kWait, end);
+  std::string straight = ptx;
+  change(kOpen, "again:\n" + kOpen);
+  EXPECT_EQ(load(log), emulator::kErrorInvalidPtx) << log;
+  EXPECT_NE(log.find("its register %r20 of A is written before the loop around it"), std::string::npos) << log;
+  ptx = straight;
+  change("ld.param.u64 %rd3, [fragments];", "again:\nld.param.u64 %rd3, [fragments];");
+  expectFine();
+}
 
 // Warpgroups.
 

@@ -11,6 +11,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/Dominators.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -61,6 +63,17 @@ static void keepLoops(llvm::Module &module) {
   }
 }
 
+/// Assembly of instructions that all lanes of a subgroup have to run together must not come to be in a branch of some.
+/// LLVM's dialect in MLIR has no word for it.
+static void keepTogether(llvm::Module &module) {
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::instructions(function))
+      if (auto *call = dyn_cast<llvm::CallInst>(&instruction))
+        if (auto *assembly = dyn_cast<llvm::InlineAsm>(call->getCalledOperand());
+            assembly && StringRef(assembly->getAsmString()).contains(".aligned"))
+          call->setConvergent();
+}
+
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::PassBuilder builder(&machine);
   llvm::LoopAnalysisManager loops;
@@ -89,6 +102,7 @@ LogicalResult heddle::emitPtx(gpu::GPUModuleOp kernel, std::string &ptx) {
   module->setDataLayout(machine->createDataLayout());
   if (kernel->hasAttr(kSharedBytesName))
     keepLoops(*module);
+  keepTogether(*module);
   optimize(*module, *machine);
 
   SmallVector<char, 0> text;

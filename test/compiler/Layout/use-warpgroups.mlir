@@ -5,17 +5,19 @@
 #shared = #gpu.address_space<workgroup>
 
 // The gradient of attention's keys: both products of scores start at once, and each is waited for where it is used. The values' gradient
-// needs the probabilities alone, and starts before the scores' gradient is made. Owned operands stay where they are.
+// needs the probabilities alone, and starts before the scores' gradient is made. The accumulator of the second product is set before the first.
 // CHECK-LABEL: tile.func @gradient(
 // CHECK-DAG: %[[K:.*]] = tile.shared panels : memref<64x64xbf16
 // CHECK-DAG: %[[Q:.*]] = tile.shared panels : memref<64x64xbf16
 // CHECK-DAG: %[[G:.*]] = tile.shared panels : memref<64x64xbf16
+// CHECK-DAG: %[[W:.*]] = tile.shared panels : memref<64x64xbf16
 // CHECK: scf.for
 // CHECK: tile.wait 0
 // CHECK-NOT: workgroup
-// CHECK: arith.mulf
+// CHECK: %[[FIRST:.*]] = arith.mulf
+// CHECK: %[[SET:.*]] = tile.warpgroup_fence %[[FIRST]] : tensor<64x64xf32>
 // CHECK: %[[S:.*]] = tile.warpgroup_dot %{{.*}}, %[[K]][%{{.*}}], %[[Q]][%{{.*}}] depth 64 {transpose_rhs}
-// CHECK-NEXT: %[[P:.*]] = tile.warpgroup_dot %{{.*}}, %{{.*}}, %[[G]][%{{.*}}] depth 64 {transpose_rhs}
+// CHECK-NEXT: %[[P:.*]] = tile.warpgroup_dot %[[SET]], %[[W]][%{{.*}}], %[[G]][%{{.*}}] depth 64 {transpose_rhs}
 // CHECK: %[[SCORES:.*]] = tile.warpgroup_wait 1, %[[S]]
 // CHECK: math.exp2 %[[SCORES]]
 // CHECK: %[[V:.*]] = tile.warpgroup_dot %{{.*}}, %{{.*}}, %[[G]][%{{.*}}] depth 64 : tensor<64x64xbf16>
@@ -25,7 +27,7 @@
 // CHECK: %[[VALUES:.*]] = tile.warpgroup_wait 1, %[[V]]
 // CHECK: %[[KEYS:.*]] = tile.warpgroup_wait 0, %[[L]]
 // CHECK: scf.yield %[[KEYS]], %[[VALUES]]
-tile.func @gradient(%values: memref<64x64xbf16>, %deltas: memref<64x64xf32>, %c: memref<64x64xf32>)
+tile.func @gradient(%deltas: memref<64x64xf32>, %c: memref<64x64xf32>)
     attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -34,7 +36,7 @@ tile.func @gradient(%values: memref<64x64xbf16>, %deltas: memref<64x64xf32>, %c:
   %k = tile.shared : memref<64x64xbf16, #shared>
   %q = tile.shared : memref<64x64xbf16, #shared>
   %g = tile.shared : memref<64x64xbf16, #shared>
-  %v = tile.load %values[%c0, %c0] : memref<64x64xbf16> -> tensor<64x64xbf16>
+  %w = tile.shared : memref<64x64xbf16, #shared>
   %sums:2 = scf.for %i = %c0 to %c4 step %c1 iter_args(%a = %zero, %b = %zero) -> (tensor<64x64xf32>, tensor<64x64xf32>) {
     tile.wait 0
     %keys = tile.load %k[%c0, %c0] : memref<64x64xbf16, #shared> -> tensor<64x64xbf16>
@@ -44,6 +46,7 @@ tile.func @gradient(%values: memref<64x64xbf16>, %deltas: memref<64x64xf32>, %c:
     %delta = tile.load %deltas[%c0, %c0] : memref<64x64xf32> -> tensor<64x64xf32>
     %first = arith.mulf %delta, %delta : tensor<64x64xf32>
     %gradient = tile.load %g[%c0, %c0] : memref<64x64xbf16, #shared> -> tensor<64x64xbf16>
+    %v = tile.load %w[%c0, %c0] : memref<64x64xbf16, #shared> -> tensor<64x64xbf16>
     %d = tile.dot %v, %gradient, %first {transpose_rhs} : tensor<64x64xbf16>, tensor<64x64xbf16> -> tensor<64x64xf32>
     %ds = arith.mulf %p, %d : tensor<64x64xf32>
     %narrow = arith.truncf %ds : tensor<64x64xf32> to tensor<64x64xbf16>
@@ -105,5 +108,29 @@ tile.func @square(%c: memref<64x64xf32>) attributes {workgroup = 128 : i64, mapp
   %x = tile.load %k[%c0, %c0] : memref<64x64xbf16, #shared> -> tensor<64x64xbf16>
   %s = tile.dot %x, %x, %zero {transpose_rhs} : tensor<64x64xbf16>, tensor<64x64xbf16> -> tensor<64x64xf32>
   tile.store %s, %c[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32>
+  tile.return
+}
+
+// -----
+
+#shared = #gpu.address_space<workgroup>
+
+// A left operand in registers that a loop keeps.
+// CHECK-LABEL: tile.func @kept(
+// CHECK-NOT: warpgroup
+// CHECK: tile.dot
+tile.func @kept(%queries: memref<64x64xbf16>, %c: memref<64x64xf32>) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %k = tile.shared : memref<64x64xbf16, #shared>
+  %q = tile.load %queries[%c0, %c0] : memref<64x64xbf16> -> tensor<64x64xbf16>
+  %sum = scf.for %i = %c0 to %c4 step %c1 iter_args(%a = %zero) -> (tensor<64x64xf32>) {
+    %keys = tile.load %k[%c0, %c0] : memref<64x64xbf16, #shared> -> tensor<64x64xbf16>
+    %s = tile.dot %q, %keys, %a {transpose_rhs} : tensor<64x64xbf16>, tensor<64x64xbf16> -> tensor<64x64xf32>
+    scf.yield %s : tensor<64x64xf32>
+  }
+  tile.store %sum, %c[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32>
   tile.return
 }

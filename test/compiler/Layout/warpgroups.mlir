@@ -16,13 +16,12 @@ tile.func @product(%c: memref<128x128xf32>, %row: index) attributes {workgroup =
   %d = tile.shared panels : memref<64x128xbf16, #gpu.address_space<workgroup>>
   // CHECK: %[[LEFT:.*]] = memref.extract_aligned_pointer_as_index %[[A]]
   // CHECK: %[[RIGHT:.*]] = memref.extract_aligned_pointer_as_index %[[B]]
-  // CHECK: nvvm.wgmma.fence.aligned
   // CHECK: %[[OWN:.*]] = arith.muli %{{.*}}, %c8192
   // CHECK: %[[UNITS:.*]] = arith.divui %{{.*}}, %c16
   // CHECK: %[[WIDE:.*]] = arith.index_castui %[[UNITS]] : index to i64
   // CHECK: arith.ori %[[WIDE]], %[[PLAIN]]
   // CHECK: arith.ori %{{.*}}, %[[TURNED]]
-  // CHECK: llvm.inline_asm has_side_effects "{{.*}}wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {$0, $1, {{.*}}$63}, $64, $65, adds, 1, 1, 0, 1;{{.*}}$66, $67, adds
+  // CHECK: llvm.inline_asm has_side_effects "{{.*}}wgmma.fence.sync.aligned;{{.*}}wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {$0, $1, {{.*}}$63}, $64, $65, adds, 1, 1, 0, 1;{{.*}}$66, $67, adds
   // CHECK: nvvm.wgmma.commit.group.sync.aligned
   %p = tile.warpgroup_dot %zero, %a[%row], %d[%c0] depth 64
       : memref<256x64xbf16, #gpu.address_space<workgroup>>, memref<64x128xbf16, #gpu.address_space<workgroup>> -> tensor<128x128xf32, #sums>
@@ -58,8 +57,11 @@ tile.func @copy(%x: memref<64x128xbf16>, %c: memref<128x128xf32>) attributes {wo
   // CHECK-NEXT: llvm.inline_asm has_side_effects "fence.proxy.async.shared::cta;"
   // CHECK-NEXT: gpu.barrier
   tile.wait 0
+  // CHECK: llvm.inline_asm has_side_effects "wgmma.fence.sync.aligned;", "=f,{{.*}},0,1
+  %sums = tile.load %c[%c0, %c0] : memref<128x128xf32> -> tensor<128x128xf32, #sums>
+  %fenced = tile.warpgroup_fence %sums : tensor<128x128xf32, #sums>
   // CHECK: adds, 1, 1, 1, 1;
-  %p = tile.warpgroup_dot %zero, %a[%c0], %a[%c0] depth 64 {transpose_lhs}
+  %p = tile.warpgroup_dot %fenced, %a[%c0], %a[%c0] depth 64 {transpose_lhs}
       : memref<64x128xbf16, #gpu.address_space<workgroup>>, memref<64x128xbf16, #gpu.address_space<workgroup>> -> tensor<128x128xf32, #sums>
   %q = tile.warpgroup_wait 0, %p : tensor<128x128xf32, #sums> -> tensor<128x128xf32, #sums>
   tile.store %q, %c[%c0, %c0] : tensor<128x128xf32, #sums>, memref<128x128xf32>

@@ -183,6 +183,8 @@ private:
   // TranslateWarpgroup.cpp
   void wgmma();
   void multiplyWarpgroup();
+  void requireFence();
+  void requireWritesInLoop();
 
   ModuleLayout &layout;
   const Function &function;

@@ -1,6 +1,8 @@
 // Hopper's wgmma.
 #include "test/cuda/emulator/Translate.h"
 
+#include <algorithm>
+
 namespace heddle::emulator {
 
 void Translator::addWarpgroups(std::map<std::string, Entry> &table) {
@@ -37,6 +39,58 @@ void Translator::wgmma() {
   callCollective(site, builder.getInt32(~0u));
 }
 
+// Whether an instruction other than wgmma writes the register, by its first operand.
+static bool writes(const Instruction &instruction, const std::string &name) {
+  static const std::set<std::string> others = {"st", "cp", "bar", "barrier", "fence", "membar", "red", "bra", "wgmma"};
+  if (instruction.operands.empty() || others.count(instruction.opcode[0]))
+    return false;
+  const Operand &first = instruction.operands[0];
+  auto isIt = [&](const Operand &operand) { return operand.name == name; };
+  return first.kind == Operand::Vector ? std::any_of(first.items.begin(), first.items.end(), isIt)
+                                       : first.kind == Operand::Name && isIt(first);
+}
+
+// Registers that are written behind the fence may be written after the instruction that reads them has begun. Whether a
+// warp has passed a fence at all is found when it runs.
+void Translator::requireFence() {
+  std::vector<Operand> registers = operand(0).items;
+  registers.insert(registers.end(), operand(1).items.begin(), operand(1).items.end());
+  std::string problem;
+  for (const Instruction *before = at; before-- != function.body.data();) {
+    if (before->opcode[0] == "wgmma" && before->opcode[1] == "fence") {
+      if (!problem.empty())
+        fail(problem);
+      return;
+    }
+    for (const Operand &one : registers)
+      if (writes(*before, one.name))
+        problem = "PTX line " + std::to_string(before->line) + " writes its register " + one.name +
+                  " after the last wgmma.fence";
+  }
+}
+
+// Valid PTX, but not for ptxas 13.0: it gives registers of A that a loop keeps to other values after their first use.
+void Translator::requireWritesInLoop() {
+  auto index = static_cast<size_t>(at - function.body.data());
+  size_t begin = 0; // of the innermost loop around it
+  for (size_t i = index + 1; i < function.body.size(); ++i) {
+    const Instruction &branch = function.body[i];
+    if (branch.opcode[0] != "bra" || branch.operands.empty())
+      continue;
+    for (const Scope &scope : function.scopes)
+      if (auto found = scope.labels.find(branch.operands[0].name);
+          found != scope.labels.end() && found->second <= index)
+        begin = std::max(begin, found->second);
+  }
+  for (const Operand &one : operand(1).items) {
+    bool isWritten = begin == 0;
+    for (size_t i = begin; i < index; ++i)
+      isWritten |= writes(function.body[i], one.name);
+    if (!isWritten)
+      fail("its register " + one.name + " of A is written before the loop around it, which ptxas 13.0 does not keep");
+  }
+}
+
 // wgmma.mma_async.sync.aligned.shape.f32.type.type d, a, b-desc, scale-d, imm-scale-a, imm-scale-b{, imm-trans-a},
 // imm-trans-b; A is a descriptor, or four registers, which have no imm-trans-a.
 void Translator::multiplyWarpgroup() {
@@ -67,6 +121,9 @@ void Translator::multiplyWarpgroup() {
   site->negated = negatedA != negatedB;
   site->transposedA = !site->registersOfA && immediate(6, 0, 1);
   site->transposedB = immediate(3 + immediates, 0, 1);
+  requireFence();
+  if (site->registersOfA)
+    requireWritesInLoop();
 
   auto setPair = [&](unsigned first, Value *value) {
     setSlot(first, builder.CreateTrunc(value, builder.getInt32Ty()));

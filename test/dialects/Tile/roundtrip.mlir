@@ -122,6 +122,8 @@ tile.func @warpgroups(%row: index)
   %left = arith.constant dense<0.0> : tensor<64x64xbf16>
   %r = tile.warpgroup_dot %zero, %left, %b[%row] depth 64 {transpose_rhs}
       : tensor<64x64xbf16>, memref<256x64xbf16, #gpu.address_space<workgroup>> -> tensor<64x128xf32>
+  // CHECK: tile.warpgroup_fence %{{.*}} : tensor<64x128xf32>
+  %fenced = tile.warpgroup_fence %zero : tensor<64x128xf32>
   // CHECK: tile.warpgroup_wait 1
   tile.warpgroup_wait 1
   // CHECK: tile.warpgroup_wait 0, %[[P]] : tensor<64x128xf32> -> tensor<64x128xf32>
