@@ -3,6 +3,7 @@
 #include "compiler/Kernels/Fragments.h"
 #include "compiler/Tiling/Windows.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <numeric>
@@ -55,6 +56,15 @@ void ProductFrame::takePart(int64_t parts) {
   ownPart = emitter.setGrid(2, parts, {}, 1);
   // Whole steps, so that no step belongs to two parts.
   int64_t stepOfAll = parts * step;
+  if (std::optional<int64_t> all = getConstantIntValue(end); all && *all % stepOfAll == 0) {
+    // With constant bounds the loop certainly runs, and a warpgroup's products need not wait for each other
+    // (compiler/Target/CUDA/RATIONALE.md).
+    partBegin = emitter.mul(ownPart, *all / parts);
+    end = emitter.index(*all / parts);
+    return;
+  }
+  if (!depthLimit)
+    depthLimit = end;
   Value steps =
       b.createOrFold<arith::DivUIOp>(emitter.add(end, emitter.index(stepOfAll - 1)), emitter.index(stepOfAll));
   Value length = emitter.mul(steps, step);
@@ -177,6 +187,7 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
   SmallVector<Value> first = isApart ? zeros(false) : llvm::to_vector(state);
   SmallVector<Value> totals =
       emitter.loop(begin, end, step, depth, first, [&](Value k, ValueRange state) -> SmallVector<Value> {
+        k = partBegin ? emitter.add(partBegin, k) : k;
         Place lhsPlace = transposeLhs ? Place{k, tile.row, step, tile.rows, depthLimit, tile.rowLimit}
                                       : Place{tile.row, k, tile.rows, step, tile.rowLimit, depthLimit};
         Place rhsPlace =

@@ -56,6 +56,7 @@ private:
   bool transposeLhs, transposeRhs, fragments, blocks = false;
   int64_t depth, step;
   Value begin, end, depthLimit, ownPart;
+  Value partBegin;          // where the part begins, if `begin` and `end` count from there
   mutable Value sharedRows; // of all parts of a kernel: see sumOfRows
   Place tile;
 };
