@@ -14,6 +14,7 @@ import numpy as np
 import calls
 
 LONG = 4096
+WIDE = [8192, 8256]  # columns that divide evenly into parts of whole steps, and that do not
 MODEL = f"""
 heddle.size @tokens max {LONG}
 heddle.size @rows max 40
@@ -41,6 +42,14 @@ func.func @adapted(%x: !long {{heddle.name = "x"}}, %w: tensor<72x{LONG}xf32> {{
   return %y : !y
 }}
 """
+for columns in WIDE:  # in tiles that warpgroups can multiply
+    MODEL += f"""
+func.func @wide{columns}(%x: tensor<256x{columns}xf32> {{heddle.name = "x"}}, %w: tensor<{columns}x128xf32> {{heddle.name = "w"}})
+    -> (tensor<256x128xf32> {{heddle.name = "y"}}) {{
+  %y = heddle.matmul %x, %w : tensor<256x{columns}xf32>, tensor<{columns}x128xf32> -> tensor<256x128xf32>
+  return %y : tensor<256x128xf32>
+}}
+"""
 
 
 def main():
@@ -63,7 +72,7 @@ def main():
                                               capture_output=True, text=True).stdout)
         names = [kernel["name"] for kernel in described["targets"][0]["kernels"]]
         split = [name for name in names if name.startswith("partial_matmul")]
-        if len(split) != 2 or "sum_parts_matmul_addf_Tx72" not in names:  # two alike are one kernel
+        if len(split) != 2 + len(WIDE) or "sum_parts_matmul_addf_Tx72" not in names:  # two alike are one kernel
             failed += 1
             print(f"FAIL not all products are split: {', '.join(names)}")
         session = calls.Session(tools, f"{folder}/split.heddle", folder)
@@ -86,6 +95,9 @@ def main():
             low, b = draw(rows, 8), draw(72, 8)
             check(f"{rows} rows of {LONG} columns, and of 8", "adapted", {"x": x, "w": w, "low": low, "b": b},
                   double(x) @ double(w).T + double(low) @ double(b).T)
+        for columns in WIDE:
+            x, w = draw(256, columns), draw(columns, 128)
+            check(f"256 rows of {columns} columns", f"wide{columns}", {"x": x, "w": w}, double(x) @ double(w))
     sys.exit(failed != 0)
 
 
