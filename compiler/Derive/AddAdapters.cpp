@@ -86,10 +86,11 @@ private:
   };
   std::vector<Linear> findLinears(SymbolTable &symbols);
   LogicalResult checkTargets(ArrayRef<Linear> linears);
-  /// The adapter's two variables, declared at the weight's first use.
-  std::pair<VariableOp, VariableOp> getAdapter(Linear linear, SymbolTable &symbols);
-  void adapt(Linear linear, SymbolTable &symbols);
-  void describe();
+  /// The adapter's two variables, declared at the weight's first use; failure after an error where others have their
+  /// names.
+  FailureOr<std::pair<VariableOp, VariableOp>> getAdapter(Linear linear, SymbolTable &symbols);
+  LogicalResult adapt(Linear linear, SymbolTable &symbols);
+  LogicalResult describe();
 
   AdapterOptions options;
 };
@@ -126,12 +127,18 @@ LogicalResult AddAdaptersPass::checkTargets(ArrayRef<Linear> linears) {
   return success();
 }
 
-std::pair<VariableOp, VariableOp> AddAdaptersPass::getAdapter(Linear linear, SymbolTable &symbols) {
+FailureOr<std::pair<VariableOp, VariableOp>> AddAdaptersPass::getAdapter(Linear linear, SymbolTable &symbols) {
   std::string first = (linear.path + ".lora_a").str(), second = (linear.path + ".lora_b").str();
-  if (auto known = symbols.lookup<VariableOp>(first))
-    return {known, symbols.lookup<VariableOp>(second)};
   RankedTensorType type = linear.weight.getTensorType();
   int64_t inputs = type.getDimSize(0), outputs = type.getDimSize(1);
+  if (Operation *known = symbols.lookup(first), *other = symbols.lookup(second); known || other) {
+    auto a = dyn_cast_or_null<VariableOp>(known), b = dyn_cast_or_null<VariableOp>(other);
+    if (a && b && a.getType() == type.clone({inputs, options.rank}) &&
+        b.getType() == type.clone({options.rank, outputs}))
+      return std::pair(a, b);
+    return linear.weight.emitOpError() << "cannot have an adapter of rank " << options.rank << ", as the module has '"
+                                       << (known ? first : second) << "' already";
+  }
   OpBuilder b(linear.weight->getContext());
   b.setInsertionPointAfter(linear.weight);
   auto declare = [&](StringRef name, ArrayRef<int64_t> shape, StartKind kind, double scale) {
@@ -141,11 +148,14 @@ std::pair<VariableOp, VariableOp> AddAdaptersPass::getAdapter(Linear linear, Sym
     return variable;
   };
   auto a = declare(first, {inputs, options.rank}, StartKind::Uniform, 1 / std::sqrt(static_cast<double>(inputs)));
-  return {a, declare(second, {options.rank, outputs}, StartKind::Constant, 0)};
+  return std::pair(a, declare(second, {options.rank, outputs}, StartKind::Constant, 0));
 }
 
-void AddAdaptersPass::adapt(Linear linear, SymbolTable &symbols) {
-  auto [first, second] = getAdapter(linear, symbols);
+LogicalResult AddAdaptersPass::adapt(Linear linear, SymbolTable &symbols) {
+  FailureOr<std::pair<VariableOp, VariableOp>> adapter = getAdapter(linear, symbols);
+  if (failed(adapter))
+    return failure();
+  auto [first, second] = *adapter;
   MatmulOp product = linear.product;
   OpBuilder b(product.getContext());
   b.setInsertionPointAfter(product.getRhs().getDefiningOp());
@@ -164,15 +174,23 @@ void AddAdaptersPass::adapt(Linear linear, SymbolTable &symbols) {
   Value change = MatmulOp::create(b, loc, type, scaled, down);
   auto sum = arith::AddFOp::create(b, loc, product, change);
   product.getResult().replaceAllUsesExcept(sum, sum);
+  return success();
 }
 
 /// The runtime writes and reads files of adapters by these numbers.
-void AddAdaptersPass::describe() {
+LogicalResult AddAdaptersPass::describe() {
   ModuleOp module = getOperation();
   auto attribute = module->getAttrOfType<StringAttr>("heddle.description");
   llvm::json::Object description;
-  if (attribute)
-    description = *llvm::cantFail(llvm::json::parse(attribute.getValue())).getAsObject(); // the importer wrote it
+  if (attribute) {
+    llvm::Expected<llvm::json::Value> written = llvm::json::parse(attribute.getValue());
+    bool isObject = written && written->getAsObject();
+    if (!written)
+      llvm::consumeError(written.takeError());
+    if (!isObject)
+      return module.emitError("the attribute heddle.description should be a JSON object, as the importer writes it");
+    description = std::move(*written->getAsObject());
+  }
   llvm::json::Array targets;
   for (const std::string &target : options.targets)
     targets.push_back(target);
@@ -180,6 +198,7 @@ void AddAdaptersPass::describe() {
       llvm::json::Object{{"rank", options.rank}, {"alpha", options.alpha}, {"targets", std::move(targets)}};
   std::string json = llvm::formatv("{0}", llvm::json::Value(std::move(description)));
   module->setAttr("heddle.description", StringAttr::get(&getContext(), json));
+  return success();
 }
 
 void AddAdaptersPass::runOnOperation() {
@@ -194,9 +213,10 @@ void AddAdaptersPass::runOnOperation() {
     if (variable.getKind() == VariableKind::Weight)
       variable.setKind(VariableKind::Frozen);
   for (const Linear &linear : linears)
-    if (llvm::is_contained(options.targets, linear.name))
-      adapt(linear, symbols);
-  describe();
+    if (llvm::is_contained(options.targets, linear.name) && failed(adapt(linear, symbols)))
+      return signalPassFailure();
+  if (failed(describe()))
+    signalPassFailure();
 }
 
 std::unique_ptr<Pass> heddle::createAddAdaptersPass(AdapterOptions options) {

@@ -121,8 +121,7 @@ void addState(ModuleOp module) {
     return;
   if (VariableRoles(module).find(VariableRole::Steps) == VariableOp())
     addVariable(module, optimizer->getLoc(), VariableRole::Steps,
-                RankedTensorType::get({1}, IntegerType::get(module.getContext(), 32)), 0,
-                *module.getOps<func::FuncOp>().begin());
+                RankedTensorType::get({1}, IntegerType::get(module.getContext(), 32)), 0, /*before=*/nullptr);
   addStateOfWeights(module, {.averages = averages, .accumulates = accumulates});
 }
 

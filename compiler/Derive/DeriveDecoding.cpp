@@ -26,6 +26,8 @@ public:
     ModelFunctions functions(module);
     if (!functions.task || !functions.isDecoded())
       return;
+    if (failed(functions.verify()))
+      return signalPassFailure();
     FailureOr<DecodingPlan> made = DecodingPlan::make(functions);
     if (failed(made))
       return signalPassFailure();
@@ -82,7 +84,10 @@ static std::string nameOfLastRow(int64_t number) {
 static constexpr StringLiteral kSeen = "seen";
 
 void DeriveDecodingPass::declareState() {
-  OpBuilder builder(module.getBody(), Block::iterator(*module.getOps<VariableOp>().begin()));
+  Operation *first = plan->functions.logits;
+  if (auto variables = module.getOps<VariableOp>(); !variables.empty())
+    first = *variables.begin();
+  OpBuilder builder(first);
   Location where = task.getLoc();
   auto addSize = [&](StringRef name, int64_t maximum, StringRef longestOf) {
     SizeOp::create(builder, where, name, maximum, longestOf.empty() ? StringAttr() : builder.getStringAttr(longestOf));

@@ -19,6 +19,8 @@ public:
     ModelFunctions model(getOperation());
     if (!model.task)
       return;
+    if (failed(model.verify()))
+      return signalPassFailure();
     if (model.hidden) {
       build("encode", {model.hidden, model.pooled}, {"hidden", "pooled"});
       if (model.logits)

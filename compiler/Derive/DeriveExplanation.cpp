@@ -25,6 +25,8 @@ public:
     ModelFunctions model(getOperation());
     if (!model.task || !model.task.getExplain())
       return;
+    if (failed(model.verify()))
+      return signalPassFailure();
     oneHots.clear();
     names.clear();
     EntryBuilder entry(getOperation(), "explain", model.task.getLoc());

@@ -46,7 +46,10 @@ public:
     auto seedType = RankedTensorType::get({2}, IntegerType::get(&getContext(), 32));
     std::string seedName = getVariableName(VariableRole::Seed);
     if (!module.lookupSymbol(seedName)) {
-      addVariable(module, where, VariableRole::Seed, seedType, 0, *module.getOps<VariableOp>().begin());
+      Operation *first = nullptr;
+      if (auto variables = module.getOps<VariableOp>(); !variables.empty())
+        first = *variables.begin();
+      addVariable(module, where, VariableRole::Seed, seedType, 0, first);
       module.lookupSymbol<VariableOp>(seedName).removeStartAttr(); // the caller's
     }
     EntryBuilder entry(module, "init", where);

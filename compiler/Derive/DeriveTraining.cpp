@@ -35,7 +35,7 @@ public:
                                     << "'";
       return signalPassFailure();
     }
-    if (failed(checkLoss()) || failed(checkRate()))
+    if (failed(model->verify()) || failed(checkLoss()) || failed(checkRate()))
       return signalPassFailure();
     // Packed numbers are not trained.
     bool isTrained = llvm::none_of(module.getOps<VariableOp>(), [](VariableOp variable) {

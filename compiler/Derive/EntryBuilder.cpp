@@ -32,6 +32,21 @@ ModelFunctions::ModelFunctions(ModuleOp module) {
   next = find("next");
 }
 
+LogicalResult ModelFunctions::verify() const {
+  for (func::FuncOp function : {memory, hidden, pooled, logits, next, loss}) {
+    if (!function)
+      continue;
+    if (!function.getBody().hasOneBlock())
+      return function.emitError() << "the model's function '" << function.getSymName()
+                                  << "' should be a single block of ops";
+    for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
+      if (!isa<RankedTensorType>(type) || getPortName(function.getArgAttrDict(i)).empty())
+        return function.emitError() << "argument " << i << " of the model's function '" << function.getSymName()
+                                    << "' should be a tensor with a heddle.name, got " << type;
+  }
+  return success();
+}
+
 RankedTensorType heddle::columnOf(MLIRContext *context, StringRef size, Type element) {
   return RankedTensorType::get({ShapedType::kDynamic}, element,
                                DimsAttr::get(context, {StringAttr::get(context, size)}));
@@ -78,8 +93,8 @@ StringRef heddle::getPath(Location where) {
   return path;
 }
 
-void heddle::addVariable(ModuleOp module, Location where, StringRef name, VariableKind kind, RankedTensorType type,
-                         double start, Operation *before) {
+VariableOp heddle::addVariable(ModuleOp module, Location where, StringRef name, VariableKind kind,
+                               RankedTensorType type, double start, Operation *before) {
   // The first function stands behind all variables: to look for it once for each of them would take time by their
   // square.
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
@@ -89,14 +104,13 @@ void heddle::addVariable(ModuleOp module, Location where, StringRef name, Variab
     builder.setInsertionPoint(*functions.begin());
   }
   auto begin = StartAttr::get(module.getContext(), StartKind::Constant, builder.getF64FloatAttr(start));
-  VariableOp::create(builder, where, name, kind, type, begin);
+  return VariableOp::create(builder, where, name, kind, type, begin);
 }
 
 void heddle::addVariable(ModuleOp module, Location where, VariableRole role, RankedTensorType type, double start,
                          Operation *before, StringRef owner) {
   MLIRContext *context = module.getContext();
-  addVariable(module, where, getVariableName(role, owner), getKind(role), type, start, before);
-  auto added = cast<VariableOp>(before->getPrevNode());
+  VariableOp added = addVariable(module, where, getVariableName(role, owner), getKind(role), type, start, before);
   added.setRoleAttr(VariableRoleAttr::get(context, role));
   if (!owner.empty())
     added.setOwnerAttr(FlatSymbolRefAttr::get(context, owner));

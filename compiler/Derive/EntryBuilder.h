@@ -23,6 +23,8 @@ struct ModelFunctions {
   func::FuncOp memory, logits, loss, rate, hidden, pooled, next; // null where the model has none
   /// Whether an answer is made a token at a time.
   bool isDecoded() { return logits && (task.getName() == "translate" || task.getName() == "language"); }
+  /// Fails, after an error, unless each function is a block of ops whose arguments are tensors with names.
+  LogicalResult verify() const;
   TaskOp task;         // null where the module has no model's functions
   TrainingOp training; // null where nothing is trained
 };
@@ -76,13 +78,13 @@ private:
 /// Columns of a run-time size.
 RankedTensorType columnOf(MLIRContext *context, StringRef size, Type element);
 
-/// Declares a variable that training adds, in front of `before`.
+/// Declares a variable that training adds, in front of `before` or, without it, of the functions of the module.
 void addVariable(ModuleOp module, Location where, VariableRole role, RankedTensorType type, double start,
                  Operation *before, StringRef owner = {});
 
 /// Declares a variable before the functions of the module. A second one of the same name is an error of the caller.
-void addVariable(ModuleOp module, Location where, StringRef name, VariableKind kind, RankedTensorType type,
-                 double start = 0, Operation *before = nullptr);
+VariableOp addVariable(ModuleOp module, Location where, StringRef name, VariableKind kind, RankedTensorType type,
+                       double start = 0, Operation *before = nullptr);
 
 /// What training keeps for each weight in addition to its moments.
 struct WeightState {

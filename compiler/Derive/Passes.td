@@ -30,6 +30,7 @@ def DeriveDecodingPass : Pass<"heddle-derive-decoding", "::mlir::ModuleOp"> {
   let description = [{
     `encode`, `decode_step` and `beam_step`, with their caches.
   }];
+  let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::func::FuncDialect"];
 }
 
 def DeriveEvaluationPass : Pass<"heddle-derive-evaluation", "::mlir::ModuleOp"> {
@@ -37,6 +38,7 @@ def DeriveEvaluationPass : Pass<"heddle-derive-evaluation", "::mlir::ModuleOp"> 
   let description = [{
     `logits`; of an encoder alone `encode`.
   }];
+  let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::func::FuncDialect"];
 }
 
 def DeriveExplanationPass : Pass<"heddle-derive-explanation", "::mlir::ModuleOp"> {
@@ -44,6 +46,7 @@ def DeriveExplanationPass : Pass<"heddle-derive-explanation", "::mlir::ModuleOp"
   let description = [{
     `explain`: the weights of every attention.
   }];
+  let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::func::FuncDialect"];
 }
 
 def DeriveInitPass : Pass<"heddle-derive-init", "::mlir::ModuleOp"> {
@@ -52,6 +55,7 @@ def DeriveInitPass : Pass<"heddle-derive-init", "::mlir::ModuleOp"> {
     `init`; and the model's functions go. A module that is written by hand gets an `init` where its variables say how they start and
     it has none.
   }];
+  let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::func::FuncDialect"];
 }
 
 def DeriveTrainingPass : Pass<"heddle-derive-training", "::mlir::ModuleOp"> {
@@ -63,6 +67,7 @@ def DeriveTrainingPass : Pass<"heddle-derive-training", "::mlir::ModuleOp"> {
   let options = [
     Option<"ranks", "ranks", "bool", /*default=*/"false", "Make entries that several ranks run together, too">
   ];
+  let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::func::FuncDialect"];
 }
 
 def QuantizeWeightsPass : Pass<"heddle-quantize-weights", "::mlir::ModuleOp"> {

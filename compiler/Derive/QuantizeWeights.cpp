@@ -61,9 +61,18 @@ public:
     bool hasFrozen = llvm::any_of(getOperation().getOps<VariableOp>(),
                                   [](VariableOp variable) { return variable.getKind() == VariableKind::Frozen; });
     llvm::MapVector<VariableOp, SmallVector<ReadOp>> reads;
-    getOperation().walk([&](ReadOp read) { reads[symbols.lookup<VariableOp>(read.getVariable())].push_back(read); });
+    DenseSet<StringRef> others; // that are written, or that variables belong to or are views of: they stay as they are
+    getOperation().walk([&](Operation *op) {
+      if (auto read = dyn_cast<ReadOp>(op); read && read->getParentOfType<ModuleOp>() == getOperation())
+        reads[symbols.lookup<VariableOp>(read.getVariable())].push_back(read);
+      else if (auto write = dyn_cast<WriteOp>(op))
+        others.insert(write.getVariable());
+      else if (auto variable = dyn_cast<VariableOp>(op))
+        others.insert_range(ArrayRef{variable.getOwner().value_or(""), variable.getStorage().value_or("")});
+    });
     for (auto &[variable, ofVariable] : reads)
-      if (variable.getKind() == (hasFrozen ? VariableKind::Frozen : VariableKind::Weight))
+      if (variable.getKind() == (hasFrozen ? VariableKind::Frozen : VariableKind::Weight) && !variable.getStorage() &&
+          !others.contains(variable.getSymName()))
         if (std::optional<int64_t> contracted = findContracted(variable, ofVariable))
           quantize(variable, *contracted, ofVariable, symbols);
   }

@@ -35,6 +35,8 @@ public:
       model.task.emitOpError("is of a model without variables; declare its weights with heddle.variable");
       return signalPassFailure();
     }
+    if (failed(model.verify()))
+      return signalPassFailure();
     for (func::FuncOp function : {model.memory, model.hidden, model.pooled, model.logits, model.next, model.loss})
       if (function && failed(verify(function)))
         return signalPassFailure();
@@ -53,9 +55,6 @@ private:
   }
 
   LogicalResult verify(func::FuncOp function) {
-    if (!function.getBody().hasOneBlock())
-      return function.emitError() << "the model's function '" << function.getSymName()
-                                  << "' should be a single block of ops";
     for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
       if (failed(name(function, getPortName(function.getArgAttrDict(i)), type)))
         return failure();

@@ -108,7 +108,7 @@ public:
       bucket.clear();
       bytes = 0;
     }
-    return verifyWrites();
+    return isTooEarly ? failure() : verifyWrites();
   }
 
 private:
@@ -247,10 +247,14 @@ private:
 
   void replace(Value gradient, Value sum, Operation *behind) {
     gradient.replaceUsesWithIf(sum, [&](OpOperand &use) {
-      bool isMoved = isOfOptimizer(use);
-      assert((!isMoved || behind->isBeforeInBlock(inBlock(use.getOwner(), block))) &&
-             "the optimizer follows the backward pass");
-      return isMoved;
+      if (!isOfOptimizer(use))
+        return false;
+      bool isThere = behind->isBeforeInBlock(inBlock(use.getOwner(), block));
+      if (!isThere && !isTooEarly)
+        use.getOwner()->emitOpError(
+            "uses a gradient before the ranks have summed it up: move it behind the backward pass");
+      isTooEarly |= !isThere;
+      return isThere;
     });
   }
 
@@ -282,6 +286,7 @@ private:
   SymbolTable &symbols;
   SmallVector<Value> gradients;
   DenseSet<Operation *> backward;
+  bool isTooEarly = false; // an op of the optimizer, as was told
 };
 
 /// Which variables ranks may keep parts of: moments and averages that an update of every entry of several ranks reads

@@ -97,7 +97,8 @@ private:
 };
 
 bool Head::add(Operation *op, SmallVectorImpl<Value> &worklist) {
-  if (op->getBlock() != entropy->getBlock() || op->getNumRegions() != 0 || getChunking(op, size) == Chunking::None)
+  if (op->getBlock() != entropy->getBlock() || op->getNumRegions() != 0 ||
+      !llvm::all_of(op->getOperandTypes(), llvm::IsaPred<RankedTensorType>) || getChunking(op, size) == Chunking::None)
     return false;
   if (!ops.insert(op))
     return true;

@@ -390,11 +390,8 @@ public:
       getOperation().emitError("an entry is straight-line code; expects a single block");
       return signalPassFailure();
     }
-    for (Operation &op : getOperation().getBody().front())
-      if (!llvm::all_of(op.getResultTypes(), llvm::IsaPred<RankedTensorType>)) {
-        op.emitError() << "'" << op.getName() << "' computes no tensor: kernels do not pass single numbers";
-        return signalPassFailure();
-      }
+    if (failed(verifyTensors(getOperation())))
+      return signalPassFailure();
     SmallVector<Block *> blocks;
     getOperation().walk([&](RepeatOp repeat) { blocks.push_back(&repeat.getBody().front()); });
     blocks.push_back(&getOperation().getBody().front());

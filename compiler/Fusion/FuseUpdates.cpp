@@ -38,7 +38,7 @@ struct Update {
 
   static std::optional<Update> match(AdamOp adam) {
     Update update{adam, {}, {}};
-    if (!isOfVector(adam))
+    if (!isOfVector(adam) || adam.getStep()) // moments of fewer bits have rounding of their own
       return std::nullopt;
     Value before[] = {adam.getWeight(), adam.getFirstMoment(), adam.getSecondMoment(), adam.getAverage()};
     for (auto [old, value] : llvm::zip_first(ArrayRef(before).take_front(adam->getNumResults()), adam->getResults())) {

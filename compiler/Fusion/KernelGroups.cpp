@@ -4,6 +4,7 @@
 #include "compiler/Fusion/HoistForFusion.h"
 #include "compiler/Fusion/Passes.h"
 #include "compiler/Kernels/Fragments.h"
+#include "dialects/Heddle/Limits.h"
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
@@ -41,6 +42,24 @@ bool isMovedOperand(OpOperand &operand) {
 }
 
 } // namespace
+
+LogicalResult heddle::verifyTensors(func::FuncOp entry) {
+  auto isTaken = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && isTensorOfKernels(tensor);
+  };
+  for (Operation &op : entry.getBody().front())
+    for (Type type : op.getResultTypes())
+      if (!isa<RankedTensorType>(type))
+        return op.emitError() << "'" << op.getName() << "' computes no tensor: kernels do not pass single numbers";
+      else if (!isTaken(type))
+        return op.emitError() << "kernels take " << kTensorsOfKernels << ", and '" << op.getName() << "' makes a "
+                              << type;
+  for (auto [i, type] : llvm::enumerate(entry.getArgumentTypes()))
+    if (!isTaken(type))
+      return entry.emitError() << "kernels take " << kTensorsOfKernels << ", and argument " << i << " is a " << type;
+  return success();
+}
 
 void KernelGroups::materialize() {
   for (Operation &op : llvm::make_early_inc_range(*block)) {

@@ -4,9 +4,13 @@
 
 #include "compiler/Kernels/KernelInterfaces.h"
 #include "dialects/Heddle/Heddle.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace mlir::heddle {
+
+/// Fails, after an error, unless kernels take all values of an entry.
+LogicalResult verifyTensors(func::FuncOp entry);
 
 /// Operands and results of a kernel are passed as addresses, of which targets take 16, sizes included: a kernel of
 /// elementwise work, or of lone queries, takes the number of its rows.

@@ -33,19 +33,21 @@ VariableOp heddle::packVariables(StringRef name, ArrayRef<VariableOp> parts, Sym
   SmallVector<int64_t> shape(first.getTensorType().getShape());
   shape[0] = 0;
   for (VariableOp part : parts) {
-    part.setStorageAttr(FlatSymbolRefAttr::get(builder.getContext(), name));
     part.setFrom(shape[0]);
     shape[0] += part.getTensorType().getDimSize(0);
   }
   auto type = RankedTensorType::get(shape, first.getTensorType().getElementType());
   auto packed = VariableOp::create(builder, first.getLoc(), name, first.getKind(), type);
-  symbols.insert(packed, Block::iterator(first));
+  symbols.insert(packed, Block::iterator(first)); // under another name where the model has a variable of this one
+  for (VariableOp part : parts)
+    part.setStorageAttr(FlatSymbolRefAttr::get(packed));
   return packed;
 }
 
 VariableOp heddle::packVariables(VariableRole role, VariableOp owner, ArrayRef<VariableOp> parts,
                                  SymbolTable &symbols) {
   VariableOp packed = packVariables(getVariableName(role, owner.getSymName()), parts, symbols);
+  packed.setKind(getKind(role));
   packed.setOwnerAttr(FlatSymbolRefAttr::get(owner));
   packed.setRoleAttr(VariableRoleAttr::get(owner.getContext(), role));
   return packed;

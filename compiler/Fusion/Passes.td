@@ -74,7 +74,7 @@ def KeepRoundedPass : Pass<"heddle-keep-rounded", "::mlir::ModuleOp"> {
     own beside each of them. Entries read it; those that give the weight a new value give it one too; and an entry of
     its own, `round_weights`, makes all of them, for weights that come from elsewhere.
   }];
-  let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::arith::ArithDialect"];
+  let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect"];
 }
 
 def LowerWindowsPass : Pass<"heddle-lower-windows", "::mlir::func::FuncOp"> {

@@ -5,6 +5,7 @@
 #include "compiler/Fusion/Passes.h"
 
 #include "compiler/Cost/Cost.h"
+#include "compiler/Fusion/KernelGroups.h"
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -294,10 +295,15 @@ struct RecomputePass : mlir::heddle::impl::RecomputePassBase<RecomputePass> {
       return signalPassFailure();
     }
     CostCounter counter(getOperation());
-    if (*policy != Recomputation::None)
-      for (auto function : getOperation().getOps<func::FuncOp>())
-        if (!function.isExternal() && llvm::hasSingleElement(function.getBody()))
-          Recomputer(function, counter, *policy).run();
+    if (*policy == Recomputation::None)
+      return;
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (function.isExternal() || !llvm::hasSingleElement(function.getBody()))
+        continue;
+      if (failed(verifyTensors(function)))
+        return signalPassFailure();
+      Recomputer(function, counter, *policy).run();
+    }
   }
 };
 

@@ -23,6 +23,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <mutex>
@@ -45,8 +46,8 @@ void mlir::heddle::registerAllTargets() {
 
 void mlir::heddle::registerAllDialects(DialectRegistry &registry) {
   registry.insert<arith::ArithDialect, func::FuncDialect, gpu::GPUDialect, math::MathDialect, memref::MemRefDialect,
-                  nvgpu::NVGPUDialect, scf::SCFDialect, vector::VectorDialect, HeddleDialect, tile::TileDialect,
-                  plan::PlanDialect>();
+                  nvgpu::NVGPUDialect, scf::SCFDialect, ub::UBDialect, vector::VectorDialect, HeddleDialect,
+                  tile::TileDialect, plan::PlanDialect>();
   registerAllTargets();
   for (const Backend *backend : getBackends())
     backend->registerDialects(registry);

@@ -190,6 +190,8 @@ bool Verifier::verifyTensor(Location where, const Twine &what, Type type, bool i
         return false;
       auto size = sizes.find(name);
       extent = size == sizes.end() ? 1 : static_cast<int64_t>(size->second.getMaximum());
+      if (extent == 0)
+        return refuse("size '" + name + "' of dimension " + Twine(dim) + " is always 0");
     }
     if (extent > mostElements / elements)
       return refuse("has more than 2^40 elements at its largest; lower its extents or the maxima of its sizes");

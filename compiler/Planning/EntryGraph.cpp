@@ -37,8 +37,8 @@ static LogicalResult verifySizes(Operation *op, Type type, const SizeMaxima &max
   if (!tensor || !isTensorOfKernels(tensor))
     return op->emitError() << "launches take " << kTensorsOfKernels << ", got " << type;
   for (int64_t dim = 0; dim < tensor.getRank(); ++dim)
-    if (tensor.isDynamicDim(dim) && !maxima.contains(getSizeName(tensor, dim)))
-      return op->emitError() << "dimension " << dim << " of " << type << " is named after no heddle.size";
+    if (tensor.isDynamicDim(dim) && maxima.lookup(getSizeName(tensor, dim)) < 1)
+      return op->emitError() << "dimension " << dim << " of " << type << " is named after no heddle.size above 0";
   return success();
 }
 

@@ -67,9 +67,9 @@ private:
   template <typename PortOp>
   LogicalResult buildPort(EntryGraph::Id id, Type type, DictionaryAttr attributes, StringRef what, unsigned number);
   void buildRepeat(const EntryGraph::Loop &loop);
-  void buildLaunch(unsigned launch);
+  LogicalResult buildLaunch(unsigned launch);
   void buildCollective(unsigned launch);
-  plan::ShardAttr shardOf(tile::LaunchOp launch, unsigned index);
+  FailureOr<plan::ShardAttr> shardOf(tile::LaunchOp launch, unsigned index);
   Attribute binding(EntryGraph::Id id) {
     const Storage &place = storage.places[id];
     const EntryValue &value = graph.values[id];
@@ -112,8 +112,8 @@ LogicalResult EntryBuilder::build() {
     }
     if (graph.isCollective(launch))
       buildCollective(launch);
-    else
-      buildLaunch(launch);
+    else if (failed(buildLaunch(launch)))
+      return failure();
   }
   function.erase();
   return success();
@@ -141,7 +141,7 @@ void EntryBuilder::buildRepeat(const EntryGraph::Loop &loop) {
   repeat.getBody().emplaceBlock();
 }
 
-void EntryBuilder::buildLaunch(unsigned index) {
+LogicalResult EntryBuilder::buildLaunch(unsigned index) {
   auto launch = cast<tile::LaunchOp>(graph.launches[index]);
   const EntryGraph::Loop *loop = graph.findLoop(index);
   SmallVector<Attribute> bindings;
@@ -159,26 +159,30 @@ void EntryBuilder::buildLaunch(unsigned index) {
     bindings.push_back(loop && size == RepeatOp(loop->op).getStepAttr()
                            ? binding(loop->counts)
                            : plan::BindingAttr::get(builder.getContext(), plan::Space::Size, size, 0, 4, 0));
+  FailureOr<plan::ShardAttr> shard = shardOf(launch, index);
+  if (failed(shard))
+    return failure();
   auto unitIf = [&](bool condition) { return condition ? builder.getUnitAttr() : UnitAttr(); };
   auto planned = plan::LaunchOp::create(builder, launch.getLoc(), launch.getKernelAttr(), launch.getGrid(),
                                         builder.getArrayAttr(bindings),
                                         unitIf(hazards.add(accesses, loop && index == loop->first)),
                                         builder.getTypeArrayAttr(llvm::to_vector(launch.getInputs().getTypes())),
                                         builder.getTypeArrayAttr(llvm::to_vector(launch.getResultTypes())),
-                                        unitIf(launch->hasAttr("infinities")), shardOf(launch, index));
+                                        unitIf(launch->hasAttr("infinities")), *shard);
   if (Attribute cost = launch->getDiscardableAttr(kCostAttrName))
     planned->setDiscardableAttr(kCostAttrName, cost);
+  return success();
 }
 
 /// The part of a launch that each rank does, where it changes a sharded variable.
-plan::ShardAttr EntryBuilder::shardOf(tile::LaunchOp launch, unsigned index) {
+FailureOr<plan::ShardAttr> EntryBuilder::shardOf(tile::LaunchOp launch, unsigned index) {
   auto rows = launch->getAttrOfType<DenseI64ArrayAttr>(tile::kShardAttrName);
   if (!rows)
-    return {};
+    return plan::ShardAttr();
   for (EntryGraph::Id id : graph.results[index])
     if (StringAttr variable = storage.places[id].variable; variable && graph.placeOf(variable).isSharded)
       return plan::ShardAttr::get(builder.getContext(), variable.getValue(), rows[0], rows[1]);
-  llvm_unreachable("a launch that is sharded changes a sharded variable");
+  return launch.emitOpError("is done by each rank for its part, and changes no sharded variable");
 }
 
 /// The first launch that needs its results waits for it; launches before that need not.

@@ -1,6 +1,7 @@
 #include "compiler/Tiling/KernelEmitter.h"
 
 #include "compiler/Kernels/Fragments.h"
+#include "dialects/Heddle/Limits.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -86,7 +87,9 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
   auto addMatrix = [&](Value value) -> LogicalResult {
     auto type = cast<RankedTensorType>(value.getType());
     FailureOr<Matrix> matrix = Matrix::of(type);
-    if (mlir::failed(matrix))
+    if (type.getElementType().isInteger(1))
+      return fail() << "truth values are not stored, and the kernel takes or makes a " << type;
+    if (mlir::failed(matrix) || !isTensorOfKernels(type))
       return fail() << "a kernel works on matrices with a static number of columns, not on " << type;
     if (maximumRows(*matrix) * matrix->columns > kMostElements)
       return fail() << "a matrix of up to " << maximumRows(*matrix) << " x " << matrix->columns
@@ -98,6 +101,8 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
   };
   Block &body = kernel.getBody().front();
   auto yield = cast<YieldOp>(body.getTerminator());
+  if (yield.getNumOperands() == 0)
+    return fail() << "a kernel makes at least one result, and this one makes nothing";
   for (Value value : body.getArguments())
     if (mlir::failed(addMatrix(value)))
       return failure();
@@ -246,17 +251,17 @@ Value KernelEmitter::evaluate(Value value, const Place &place, Padding padding) 
   for (auto &[known, at, block, tile] : tiles)
     if (known == value && at == place && block->getParent()->isAncestor(here))
       return tile;
-  if (Value matrix = memoryOf(value)) {
-    Value tile = load(matrix, place, padding);
+  if (isInMemory(value)) {
+    Value tile = load(memoryOf(value), place, padding);
     tiles.emplace_back(value, place, b.getInsertionBlock(), tile);
     return tile;
   }
   Operation *op = value.getDefiningOp();
   SmallVector<Value> results = compute(op, place);
   if (results.empty()) { // an error has been emitted; go on with anything of the right type
-    auto type = cast<RankedTensorType>(value.getType());
-    return tile::SplatOp::create(b, tileType(place.rows, place.columns, type.getElementType()),
-                                 arith::ConstantOp::create(b, b.getZeroAttr(type.getElementType())));
+    Type element = getElementTypeOrSelf(value.getType());
+    return tile::SplatOp::create(b, tileType(place.rows, place.columns, element),
+                                 arith::ConstantOp::create(b, b.getZeroAttr(element)));
   }
   for (auto [result, tile] : llvm::zip(op->getResults(), results))
     tiles.emplace_back(result, place, b.getInsertionBlock(), tile);
@@ -275,7 +280,7 @@ SmallVector<Value> KernelEmitter::compute(Operation *op, const Place &place) {
     operands.push_back(evaluate(operand, place));
   SmallVector<Type> types;
   for (Type type : op->getResultTypes())
-    types.push_back(tileType(place.rows, place.columns, cast<RankedTensorType>(type).getElementType()));
+    types.push_back(tileType(place.rows, place.columns, getElementTypeOrSelf(type)));
   OperationState state(op->getLoc(), op->getName(), operands, types, op->getAttrs());
   return llvm::to_vector_of<Value>(b.create(state)->getResults());
 }
@@ -333,7 +338,7 @@ void KernelEmitter::definePart(const Place &whole, const Place &part, int64_t fr
       mapping == tile::LaneMapping::Tensor && profile.cooperative; // what is loaded is distributed otherwise
   SmallVector<std::tuple<Value, Place, Block *, Value>> parts;
   for (auto [value, at, block, tile] : tiles)
-    if (at == whole && block == b.getInsertionBlock() && !(sumsAlone && memoryOf(value))) {
+    if (at == whole && block == b.getInsertionBlock() && !(sumsAlone && isInMemory(value))) {
       RankedTensorType type =
           tileType(part.rows, part.columns, cast<RankedTensorType>(tile.getType()).getElementType());
       parts.emplace_back(value, part, block, tile::ColumnsOp::create(b, type, tile, from));

@@ -138,7 +138,10 @@ public:
 
   //===-- Memory ----------------------------------------------------------------------------------------------===//
 
-  /// The memory of an operand of the kernel; a value computed inside has none: null. And that of a result.
+  /// Whether a value is an operand of the kernel; one that is computed inside has no memory.
+  bool isInMemory(Value value) { return memory.contains(value); }
+  /// The memory of an operand of the kernel: of another value, anything of its type after an error. And that of a
+  /// result.
   Value memoryOf(Value value);
   Value memoryOfResult(Value value);
   Value load(Value memory, const Place &place, Padding padding = Padding::Zero, bool transposed = false);

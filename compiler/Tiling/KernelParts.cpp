@@ -129,7 +129,15 @@ Value KernelEmitter::inlineRegion(Region &region, ArrayRef<Value> arguments) {
 
 //===-- Memory --------------------------------------------------------------------------------------------------===//
 
-Value KernelEmitter::memoryOf(Value value) { return memory.lookup(value); }
+Value KernelEmitter::memoryOf(Value value) {
+  Value &known = memory[value];
+  if (known)
+    return known;
+  auto type = cast<RankedTensorType>(value.getType());
+  fail() << "an op reads other elements of a " << type << " than its own; make that an input of the kernel";
+  auto matrix = MemRefType::get({ShapedType::kDynamic, ShapedType::kDynamic}, type.getElementType());
+  return known = UnrealizedConversionCastOp::create(b, matrix, ValueRange()).getResult(0);
+}
 
 Value KernelEmitter::memoryOfResult(Value value) {
   Block &body = kernel.getBody().front();
@@ -173,7 +181,7 @@ Value KernelEmitter::sharedTile(RankedTensorType type, int64_t tiles) {
 
 Value KernelEmitter::isSequence(Value starts, Value sequence, Value condition) {
   auto type = cast<RankedTensorType>(starts.getType());
-  if (memoryOf(starts) || type.hasStaticShape())
+  if (isInMemory(starts) || type.hasStaticShape())
     return condition;
   Value isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, sequence, size(getSizeName(type, 0)));
   return arith::AndIOp::create(b, isThere, condition);

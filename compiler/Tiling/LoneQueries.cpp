@@ -133,6 +133,10 @@ LogicalResult heddle::emitLoneQueries(Operation *anchor, const Attention &attent
                                       Region *region, KernelEmitter &emitter) {
   auto &b = emitter.builder();
   Chain chain(pairs);
+  if (!chain.scores || !chain.weights) { // what else makes numbers of pairs, makes them in memory
+    (void)emitter.memoryOf(pairs);
+    return failure();
+  }
   auto grad = dyn_cast<SoftmaxGradOp>(chain.weights);
   int64_t room = attention.pairKeys, width = attention.width();
   bool isStored = llvm::any_of(anchor->getBlock()->getTerminator()->getOperandTypes(), [&](Type type) {

@@ -196,7 +196,7 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
         if (fragments)
           return {multiplyFragments(lhs, lhsPlace, rhs, rhsPlace, state[0])};
         // A block's left side is turned on its way to shared memory, from where a lane then takes vectors of its rows.
-        bool turns = blocks && transposeLhs && emitter.memoryOf(lhs);
+        bool turns = blocks && transposeLhs && emitter.isInMemory(lhs);
         Value left = emitter.widen(turns   ? emitter.load(emitter.memoryOf(lhs), lhsPlace, padding, /*transposed=*/true)
                                    : moved ? moved->read(lhsPlace, padding)
                                            : emitter.evaluate(lhs, lhsPlace, padding));

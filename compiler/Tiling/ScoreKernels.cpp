@@ -66,7 +66,7 @@ struct ScoresGradKernel : KernelOpInterface::ExternalModel<ScoresGradKernel<Grad
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto grad = cast<GradOp>(op);
     Attention attention = attentionOf(grad);
-    if (!emitter.memoryOf(grad.getGradient()))
+    if (!emitter.isInMemory(grad.getGradient()))
       return emitLoneQueries(op, attention, grad.getGradient(), grad.getParameters(), &grad.getSlope(), emitter);
     return emitSumsOneByOne(op, attention, ownsQueries, grad.getGradient(), grad.getParameters(), &grad.getSlope(),
                             emitter);
@@ -132,7 +132,7 @@ struct ContextKernel : KernelOpInterface::ExternalModel<ContextKernel, ContextOp
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto context = cast<ContextOp>(op);
     Attention attention = attentionOf(context);
-    if (!emitter.memoryOf(context.getWeights()))
+    if (!emitter.isInMemory(context.getWeights()))
       return emitLoneQueries(op, attention, context.getWeights(), {}, nullptr, emitter);
     if (isOneByOne(attention))
       return emitSumsOneByOne(op, attention, /*ownsQueries=*/true, context.getWeights(), {}, nullptr, emitter);

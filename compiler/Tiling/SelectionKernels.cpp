@@ -27,7 +27,7 @@ struct TopKKernel : KernelOpInterface::ExternalModel<TopKKernel, TopKOp> {
     auto &b = emitter.builder();
     RankedTensorType segments = typeOf(topK.getStarts());
     int64_t columns = typeOf(topK.getInput()).getDimSize(1), count = typeOf(topK.getValues()).getDimSize(1);
-    int64_t longest = emitter.maximumOf(topK.getRowSize());
+    int64_t longest = topK.getRowSize().empty() ? 1 : emitter.maximumOf(topK.getRowSize());
     if (columns * longest >= kNowhere)
       return emitter.fail() << "a segment of " << longest << " rows of " << columns
                             << " has more elements than an i32 can number; lower the maximum of size "

@@ -52,9 +52,12 @@ private:
     std::optional<Matrix> matrix;
     for (Value result : kernel.getBody().front().getTerminator()->getOperands()) {
       auto sum = result.getDefiningOp<SumOp>();
-      if (!sum || sum.getColumns())
+      if (!sum || sum.getColumns() || !sum->hasOneUse())
         return 1;
-      matrix = *Matrix::of(cast<RankedTensorType>(sum.getInput().getType()));
+      FailureOr<Matrix> rows = Matrix::of(cast<RankedTensorType>(sum.getInput().getType()));
+      if (failed(rows)) // which the tile pass tells
+        return 1;
+      matrix = *rows;
     }
     if (!matrix)
       return 1;

@@ -74,6 +74,9 @@ private:
       for (Type type : op.getResultTypes())
         if (failed(verify(type)))
           return failure();
+      if (Value changed = changedInPlace(op); changed && !isa<BlockArgument>(changed))
+        return op.emitError() << "'" << op.getName() << "' changes a tensor in place, which should be an input of the "
+                              << "kernel";
       for (StringRef attribute : {"query_size", "key_size", "row_size"})
         if (auto name = op.getAttrOfType<StringAttr>(attribute); name && !name.empty() && !maxima.contains(name))
           return op.emitError() << attribute << " '" << name.getValue() << "' is not declared";
@@ -82,6 +85,16 @@ private:
       if (failed(verify(type)))
         return failure();
     return success();
+  }
+
+  /// The operand in whose memory an op makes its result, or null.
+  static Value changedInPlace(Operation &op) {
+    if (auto insert = dyn_cast<InsertRowsOp>(op))
+      return insert.getDestination();
+    if (auto scatter = dyn_cast<ScatterRowsOp>(op))
+      return scatter.getDestination();
+    auto anchor = dyn_cast<KernelOpInterface>(op);
+    return anchor && anchor.worksInPlace() ? op.getOperand(0) : Value();
   }
 
   /// A kernel that was tiled: layers repeat the same ops over and over, and need it once.

@@ -214,6 +214,8 @@ bool RandomOp::isRowwise(IsOfRows isOfRows) { return false; }
 
 LogicalResult AdamOp::verify() {
   RankedTensorType weight = typeOf(getWeight()), moment = typeOf(getFirstMoment());
+  if (!weight.hasStaticShape())
+    return emitOpError() << "expects a weight of static shape, got " << weight;
   if (moment.clone(weight.getElementType()) != weight)
     return emitOpError() << "expects moments of the weight's shape, got " << moment << " for " << weight;
   if (moment.getElementType().isBF16() != bool(getStep()))

@@ -47,6 +47,8 @@ LogicalResult VariableOp::verify() {
            << "@" << getSymName()
            << " is sharded, and so should be optimizer_state of f32 or bf16 with memory of its own, a multiple of "
            << getShardElements(element) << " numbers";
+  if (std::optional<StartAttr> start = getStart(); start && start->getKind() != StartKind::Constant && !element.isF32())
+    return emitOpError() << "@" << getSymName() << " is a " << getType() << ", and f32 alone begins at random";
   std::optional<VariableRole> role = getRole();
   if (!role)
     return getOwnerAttr() ? emitOpError() << "belongs to " << getOwnerAttr() << " and does not say as what: write `of "

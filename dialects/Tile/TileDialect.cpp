@@ -124,6 +124,8 @@ void FuncOp::print(OpAsmPrinter &printer) {
 }
 
 LogicalResult FuncOp::verify() {
+  if (isExternal())
+    return emitOpError("expects a body: no kernel comes from elsewhere");
   if (static_cast<int64_t>(getWorkgroup()) < 1)
     return emitOpError() << "expects a workgroup of at least 1 lane";
   if (auto vector = static_cast<int64_t>(getVector()); vector != 1 && vector != 2 && vector != 4)

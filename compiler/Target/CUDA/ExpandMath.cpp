@@ -134,6 +134,14 @@ struct ExpandLog10 : OpRewritePattern<math::Log10Op> {
 
 struct ExpandMathPass : mlir::heddle::impl::ExpandMathPassBase<ExpandMathPass> {
   void runOnOperation() override {
+    WalkResult walked = getOperation().walk([](Operation *op) {
+      if (!llvm::any_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>))
+        return WalkResult::advance();
+      op->emitOpError("makes a tile; run heddle-lower-to-lanes first");
+      return WalkResult::interrupt();
+    });
+    if (walked.wasInterrupted())
+      return signalPassFailure();
     computeInF32(getOperation(), needsF32);
     expandFunctions(getOperation());
     // Functions by others, which are replaced in turn.

@@ -143,6 +143,15 @@ private:
 struct LowerToNvvmPass : mlir::heddle::impl::LowerToNvvmPassBase<LowerToNvvmPass> {
   using Base::Base;
 
+  LogicalResult initialize(MLIRContext *context) override {
+    StringRef number = chip;
+    unsigned version;
+    if (number.consume_front("sm_") && !number.consumeInteger(10, version) && version >= 20) // NVVM's first
+      return success();
+    return emitError(UnknownLoc::get(context))
+           << "heddle-lower-to-nvvm: there is no chip '" << chip << "'; chips are called sm_80 or sm_90a";
+  }
+
   void runOnOperation() override {
     SmallVector<std::pair<tile::FuncOp, gpu::GPUModuleOp>> kernels;
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<tile::FuncOp>())) {

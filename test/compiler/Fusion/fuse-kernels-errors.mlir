@@ -27,3 +27,20 @@ func.func @number(%x: f32) {
   %0 = arith.addf %x, %x : f32
   return
 }
+
+// -----
+
+// expected-error @+1 {{kernels take tensors of f32, bf16, f16, i32 or i1, with one to three dimensions of at least one element each, and argument 0 is a 'i1'}}
+func.func @condition(%c: i1, %x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = arith.select %c, %x, %y : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+func.func @wide(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @+1 {{kernels take tensors of f32, bf16, f16, i32 or i1, with one to three dimensions of at least one element each, and 'arith.extf' makes a 'tensor<8xf64>'}}
+  %0 = arith.extf %x : tensor<8xf32> to tensor<8xf64>
+  %1 = arith.truncf %0 : tensor<8xf64> to tensor<8xf32>
+  return %1 : tensor<8xf32>
+}

@@ -208,3 +208,73 @@ func.func @averaged(%x: tensor<4xf32>, %y: tensor<8xf32>, %r: tensor<1xf32>) {
   heddle.write @ema.b, %eb2 : tensor<8xf32>
   return
 }
+
+// -----
+
+// A model may have a variable of the storage's name. That one keeps it, and the parts lie in the storage.
+// CHECK: heddle.variable @vectors frozen : tensor<12xf32>{{$}}
+// CHECK: heddle.variable @[[ALL:[a-z_0-9]+]] weight : tensor<12xf32>{{$}}
+// CHECK: heddle.variable @a weight : tensor<4xf32> in @[[ALL]] from 0
+// CHECK: heddle.variable @adam.m.a optimizer_state of @a as first_moment : tensor<4xf32> in @adam.m.[[ALL]] from 0
+// CHECK: heddle.variable @b weight : tensor<8xf32> in @[[ALL]] from 4
+heddle.variable @vectors frozen : tensor<12xf32>
+heddle.variable @a weight : tensor<4xf32>
+heddle.variable @adam.m.a optimizer_state of @a as first_moment : tensor<4xf32>
+heddle.variable @adam.v.a optimizer_state of @a as second_moment : tensor<4xf32>
+heddle.variable @b weight : tensor<8xf32>
+heddle.variable @adam.m.b optimizer_state of @b as first_moment : tensor<8xf32>
+heddle.variable @adam.v.b optimizer_state of @b as second_moment : tensor<8xf32>
+func.func @named(%x: tensor<4xf32>, %y: tensor<8xf32>, %r: tensor<1xf32>) {
+  %ga = math.exp %x : tensor<4xf32>
+  %a = heddle.read @a : tensor<4xf32>
+  %ma = heddle.read @adam.m.a : tensor<4xf32>
+  %va = heddle.read @adam.v.a : tensor<4xf32>
+  %a2, %ma2, %va2 = heddle.adam %a, %ga, %ma, %va rate %r corrections %r, %r scale %r
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<4xf32>
+  %gb = math.exp %y : tensor<8xf32>
+  %b = heddle.read @b : tensor<8xf32>
+  %mb = heddle.read @adam.m.b : tensor<8xf32>
+  %vb = heddle.read @adam.v.b : tensor<8xf32>
+  %b2, %mb2, %vb2 = heddle.adam %b, %gb, %mb, %vb rate %r corrections %r, %r scale %r
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<8xf32>
+  heddle.write @a, %a2 : tensor<4xf32>
+  heddle.write @adam.m.a, %ma2 : tensor<4xf32>
+  heddle.write @adam.v.a, %va2 : tensor<4xf32>
+  heddle.write @b, %b2 : tensor<8xf32>
+  heddle.write @adam.m.b, %mb2 : tensor<8xf32>
+  heddle.write @adam.v.b, %vb2 : tensor<8xf32>
+  return
+}
+
+// -----
+
+// Moments of bf16 are rounded, each vector's by itself.
+heddle.variable @a weight : tensor<4xf32>
+heddle.variable @adam.m.a optimizer_state of @a as first_moment : tensor<4xbf16>
+heddle.variable @adam.v.a optimizer_state of @a as second_moment : tensor<4xbf16>
+heddle.variable @b weight : tensor<4xf32>
+heddle.variable @adam.m.b optimizer_state of @b as first_moment : tensor<4xbf16>
+heddle.variable @adam.v.b optimizer_state of @b as second_moment : tensor<4xbf16>
+// CHECK-LABEL: func.func @rounded
+// CHECK-COUNT-2: heddle.adam {{.*}} rounding
+func.func @rounded(%x: tensor<4xf32>, %r: tensor<1xf32>, %step: tensor<1xi32>) {
+  %ga = math.exp %x : tensor<4xf32>
+  %a = heddle.read @a : tensor<4xf32>
+  %ma = heddle.read @adam.m.a : tensor<4xbf16>
+  %va = heddle.read @adam.v.a : tensor<4xbf16>
+  %a2, %ma2, %va2 = heddle.adam %a, %ga, %ma, %va rate %r corrections %r, %r scale %r rounding %step
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<4xf32>, tensor<4xbf16>
+  %gb = math.sin %x : tensor<4xf32>
+  %b = heddle.read @b : tensor<4xf32>
+  %mb = heddle.read @adam.m.b : tensor<4xbf16>
+  %vb = heddle.read @adam.v.b : tensor<4xbf16>
+  %b2, %mb2, %vb2 = heddle.adam %b, %gb, %mb, %vb rate %r corrections %r, %r scale %r rounding %step
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<4xf32>, tensor<4xbf16>
+  heddle.write @a, %a2 : tensor<4xf32>
+  heddle.write @adam.m.a, %ma2 : tensor<4xbf16>
+  heddle.write @adam.v.a, %va2 : tensor<4xbf16>
+  heddle.write @b, %b2 : tensor<4xf32>
+  heddle.write @adam.m.b, %mb2 : tensor<4xbf16>
+  heddle.write @adam.v.b, %vb2 : tensor<4xbf16>
+  return
+}

@@ -177,3 +177,11 @@ func.func @f(%x: tensor<4x4xf32> {heddle.name = "x"}) -> (tensor<4x4xf32> {heddl
   %y = heddle.matmul %x, %x {transpose_rsh} : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
   return %y : tensor<4x4xf32>
 }
+
+// -----
+
+heddle.size @none max 0 fixed
+// expected-error @+1 {{entry 'f': input 0 is a 'tensor<?x4xf32, #heddle.dims<"none">>', and size 'none' of dimension 0 is always 0}}
+func.func @f(%x: tensor<?x4xf32, #heddle.dims<"none">> {heddle.name = "x"}) {
+  return
+}

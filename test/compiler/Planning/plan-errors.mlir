@@ -138,3 +138,24 @@ func.func @stale() -> (tensor<16xf32> {heddle.name = "y"}) {
 func.func @index(%x: tensor<8xindex> {heddle.name = "x"}) -> (tensor<8xindex> {heddle.name = "y"}) {
   return %x : tensor<8xindex>
 }
+
+// -----
+
+// A size that is always 0 is no extent of a tensor.
+heddle.size @n max 8
+heddle.size @none max 0 fixed
+func.func @no_rows(%x: tensor<?x4xf32, #heddle.dims<"n">> {heddle.name = "x"}) {
+  // expected-error @+1 {{dimension 0 of 'tensor<?x4xf32, #heddle.dims<"none">>' is named after no heddle.size above 0}}
+  %0 = heddle.slice %x from 0 : tensor<?x4xf32, #heddle.dims<"n">> to tensor<?x4xf32, #heddle.dims<"none">>
+  return
+}
+
+// -----
+
+#g = #tile.grid<"", 1, 1>
+tile.func @copy(%a: memref<4x4xf32>, %r: memref<4x4xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} { tile.return }
+func.func @part_of_no_variable(%x: tensor<4x4xf32> {heddle.name = "x"}) -> (tensor<4x4xf32> {heddle.name = "y"}) {
+  // expected-error @+1 {{is done by each rank for its part, and changes no sharded variable}}
+  %a = tile.launch @copy(%x) grid [#g, #g, #g] sizes [] reuse [-1] {shard = array<i64: 0, 1>} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %a : tensor<4x4xf32>
+}

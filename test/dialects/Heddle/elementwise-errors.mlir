@@ -247,3 +247,12 @@ func.func @dequantize(%words: tensor<2x8xi32>, %scales: tensor<3x8xf32>) {
   %0 = heddle.dequantize %words scales(%scales) {bits = 8} : tensor<2x8xi32>, tensor<3x8xf32> -> tensor<8x8xf32>
   return
 }
+
+// -----
+
+func.func @adam_rows(%x: tensor<?xf32, #heddle.dims<"n">>, %r: tensor<1xf32>) {
+  // expected-error @+1 {{expects a weight of static shape, got 'tensor<?xf32, #heddle.dims<"n">>'}}
+  %0:3 = heddle.adam %x, %x, %x, %x rate %r corrections %r, %r scale %r
+    {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<?xf32, #heddle.dims<"n">>
+  return
+}

@@ -365,3 +365,8 @@ func.func @slice(%x: tensor<8x4xf32>) {
   %0 = heddle.slice %x from 9223372036854775806 : tensor<8x4xf32> to tensor<4x4xf32>
   return
 }
+
+// -----
+
+// expected-error @+1 {{@w is a 'tensor<4xi32>', and f32 alone begins at random}}
+heddle.variable @w weight : tensor<4xi32> {start = #heddle.start<uniform 1.0>}

@@ -494,3 +494,8 @@ tile.func @kernel(%c: index) attributes {workgroup = 128 : i64, mapping = #tile.
   %0 = tile.warpgroup_dot %zero, %a, %b[%c] depth 64 {transpose_lhs} : tensor<64x64xbf16>, memref<64x64xbf16, #gpu.address_space<workgroup>> -> tensor<64x64xf32>
   tile.return
 }
+
+// -----
+
+// expected-error @+1 {{expects a body: no kernel comes from elsewhere}}
+tile.func private @kernel(memref<4x4xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64}
