@@ -88,7 +88,7 @@ struct ExpandPow : OpRewritePattern<math::PowFOp> {
     Floats f(op, rewriter);
     Value x = op.getLhs(), y = op.getRhs(), size = f.abs(x);
     Value zero = f.constant(0.0), one = f.constant(1.0), infinity = f.infinity();
-    Value none = f.constant(APFloat::getNaN(f.semantics()));
+    Value nan = f.constant(APFloat::getNaN(f.semantics()));
 
     Value power = math::Exp2Op::create(f, f.mul(y, math::Log2Op::create(f, size)));
     // The logarithm of these bases is infinite, which not all devices promise.
@@ -102,7 +102,7 @@ struct ExpandPow : OpRewritePattern<math::PowFOp> {
     Value isOdd = f.both(isWhole, f.is(f.floor(half), Is::ONE, half));
     power = f.select(isOdd, f.withSign(power, x), power);
     Value isRoot = f.both(f.is(f.floor(y), Is::UNE, y), f.both(f.is(x, Is::OLT, zero), f.is(size, Is::OLT, infinity)));
-    power = f.select(f.either(isRoot, f.is(x, Is::UNO, y)), none, power);
+    power = f.select(f.either(isRoot, f.is(x, Is::UNO, y)), nan, power);
     rewriter.replaceOp(op, f.select(f.either(f.is(y, Is::OEQ, zero), f.is(x, Is::OEQ, one)), one, power));
     return success();
   }

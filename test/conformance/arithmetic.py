@@ -23,7 +23,7 @@ def rounded(dtype, compute):
     return lambda x, y: compute(torch.tensor(x).to(dtype), torch.tensor(y).to(dtype)).float().numpy()
 
 
-def unlike(x, y):
+def inexact(x, y):
     """Where the quotient's whole part has no place in f32, a remainder is not exact."""
     with np.errstate(all="ignore"):
         return np.isfinite(x / y) & (abs(x / y) >= 2**22)
@@ -32,7 +32,7 @@ def unlike(x, y):
 # The ops on %x and %y of TYPE, whose result is %z; what they give; and where that is not compared.
 CASES = {
     "pow": ("%z = math.powf %x, %y : TYPE", np.power, None),
-    "fmod": ("%z = arith.remf %x, %y : TYPE", np.fmod, unlike),
+    "fmod": ("%z = arith.remf %x, %y : TYPE", np.fmod, inexact),
     "atan2": ("%z = math.atan2 %x, %y : TYPE", np.arctan2, None),
     "trunc": ("%z = math.trunc %x : TYPE", lambda x, y: np.trunc(x), None),
     "cbrt": ("%z = math.cbrt %x : TYPE", lambda x, y: np.cbrt(x), None),

@@ -18,7 +18,7 @@ from mpi_ranks import ENVIRONMENT, fail, losses, need, run, started_by_mpirun
 STEPS = 260
 KILLS = 10
 TIMEOUT = 20
-STOPPED_TIMEOUT = 8  # of seconds, for the rank that is stopped; a rank that merely waits for its processor takes less
+STOPPED_TIMEOUT = 8  # seconds, where a rank is stopped; on a busy machine 4 were too few for a rank that runs
 
 
 def has_ended(process):
@@ -120,7 +120,7 @@ def main():
             fail(f"the other rank took {slowest:.1f} s to end")
         message, seconds = disturbed(1, "steps", signal.SIGSTOP, STOPPED_TIMEOUT)
         print(f"stopped; {seconds:.1f} s: {message}")
-        if seconds > STOPPED_TIMEOUT + 4:  # mpirun gives the stopped one some time
+        if seconds > STOPPED_TIMEOUT + 2:  # mpirun gives the stopped one some time
             fail(f"the other rank took {seconds:.1f} s to end")
 
         # A signal to any rank ends all of them after the same step, with a checkpoint.

@@ -101,7 +101,7 @@ template <typename Op> struct ExpandTurn : OpRewritePattern<Op> {
   }
 };
 
-/// LLVM has these functions alone in 16 bits for NVIDIA's GPUs.
+/// Whether LLVM has no code in 16 bits for an op on NVIDIA's GPUs.
 bool needsF32(Operation *op, FloatType) {
   return isa<arith::RemFOp>(op) || (isa<math::MathDialect>(op->getDialect()) &&
                                     !isa<math::AbsFOp, math::CeilOp, math::FloorOp, math::TruncOp, math::RoundOp,
