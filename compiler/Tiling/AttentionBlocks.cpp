@@ -66,7 +66,11 @@ private:
     };
     bool fits = bytes() <= room;
     int64_t inRows = width & -width; // lanes side by side, of a power of two
-    while (step > rowLanes && (step / 2 >= work.bounds.maximumVisited(rows, step) || bytes() > room))
+    // A step that visits fewer rows has to have some of each for all lanes.
+    auto isTooLong = [&] {
+      return step / 2 >= work.bounds.maximumVisited(rows, step) && step / 2 * inRows >= emitter.getProfile().blockLanes;
+    };
+    while (step > rowLanes && (isTooLong() || bytes() > room))
       step /= 2;
     step = emitter.stepFor(work.bounds.maximumVisited(rows, step), step);
     return fits && lanes <= inRows * step;

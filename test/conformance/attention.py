@@ -110,7 +110,9 @@ def main():
     if arguments.target == "vulkan:software-matrices":  # whose other heads are those of vulkan:software
         widths = MATRIX_WIDTHS
     random = np.random.default_rng(5)
-    lengths = np.array(LENGTHS + ([(150, 140)] if arguments.longest else []), np.int32)
+    longest = arguments.longest or np.max(LENGTHS)
+    more = [(150, 140)] if longest >= 150 else [(longest, longest)] if longest < np.max(LENGTHS) else []
+    lengths = np.array([pair for pair in LENGTHS if max(pair) <= longest] + more, np.int32)
     starts = (np.cumsum(lengths, 0) - lengths).astype(np.int32)
     inputs = {f"{side}_{what}": array[:, column].copy() for column, side in enumerate(("query", "key"))
               for what, array in (("starts", starts), ("lengths", lengths))}
@@ -119,7 +121,7 @@ def main():
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/attention.mlir", "w") as file:
-            limits = (int(lengths.sum(0).max()), arguments.longest or int(lengths.max()))
+            limits = (int(lengths.sum(0).max()), longest)
             file.write(write_model(widths, limits[0], len(lengths), limits[1]))
         subprocess.run([f"{tools}/heddle-compile", f"{folder}/attention.mlir", "-o", f"{folder}/attention.heddle",
                         f"--target={arguments.target}", f"--precision={arguments.precision}",
