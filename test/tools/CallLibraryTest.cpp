@@ -79,6 +79,23 @@ TEST(WholeComparison, FloatsOfOneGroupShareAScale) {
   EXPECT_EQ(judge("b"), 1u);
 }
 
+TEST(WholeComparison, InfinitiesAndNanAgreeWithTheirLike) {
+  constexpr float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  auto isRight = [](float actual, float expected) {
+    WholeComparison comparison;
+    EXPECT_TRUE(
+        comparison.add("y", "a", HostTensor::vector<float>({1, actual}), HostTensor::vector<float>({1, expected}))
+            .ok());
+    return comparison.judge(1e-4).wrong.empty();
+  };
+  EXPECT_TRUE(isRight(nan, nan));
+  EXPECT_TRUE(isRight(-infinity, -infinity));
+  EXPECT_FALSE(isRight(nan, 2));
+  EXPECT_FALSE(isRight(2, nan));
+  EXPECT_FALSE(isRight(infinity, -infinity));
+  EXPECT_FALSE(isRight(nan, infinity));
+}
+
 TEST(WholeComparison, IntegersOfAGroupWithoutFloatsAreEqualOrWrong) {
   WholeComparison comparison;
   HostTensor zero = HostTensor::vector<int32_t>({0}), one = HostTensor::vector<int32_t>({1});

@@ -180,6 +180,8 @@ refuses() {
   grep -qF -- "$text" said.txt || fail "'$text' is not said by: $* $(cat said.txt)"
 }
 head -n 399 data/train.de > short.de
+refuses "--log and --profile both name 'same.json'" \
+  "${train[@]}" --checkpoint refused --steps 1 --log ./same.json --profile same.json
 refuses "has 400 lines and 'short.de' has 399" \
   "$bin/heddle-run" train n.heddle --src data/train.en --tgt short.de --checkpoint other
 refuses "cut.gz' is a damaged gzip file: it ends early" \

@@ -7,13 +7,17 @@
 namespace heddle::run {
 namespace {
 
+// Infinities and NaN agree with their like.
+bool agree(double actual, double expected) {
+  return actual == expected || (std::isnan(actual) && std::isnan(expected));
+}
+
 template <typename T>
 void compareValues(std::span<const T> actual, std::span<const T> expected, double tolerance, Comparison &result) {
   result.values = expected.size();
   for (size_t i = 0; i < expected.size(); ++i) {
     double got = double(actual[i]), want = double(expected[i]);
-    bool same = got == want || (std::isnan(got) && std::isnan(want));
-    if (same)
+    if (agree(got, want))
       continue;
     double difference = std::abs(got - want);
     if (std::isnan(difference))
@@ -36,8 +40,8 @@ void compareValues(std::span<const T> actual, std::span<const T> expected, doubl
 template <typename T> std::pair<double, double> squares(std::span<const T> actual, std::span<const T> expected) {
   double ofError = 0, ofExpected = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
-    double want = double(expected[i]), error = double(actual[i]) - want;
-    ofError += double(actual[i]) == want ? 0 : error * error; // infinities too
+    double got = double(actual[i]), want = double(expected[i]);
+    ofError += agree(got, want) ? 0 : (got - want) * (got - want);
     ofExpected += std::isfinite(want) ? want * want : 0;
   }
   return {ofError, ofExpected};
@@ -87,7 +91,7 @@ WholeComparison::Verdict WholeComparison::judge(double tolerance) const {
                              floor * std::sqrt(double(tensor.count))});
     double error = tensor.error == 0 ? 0 : std::sqrt(tensor.error) / scale;
     verdict.worst = std::max(verdict.worst, std::isnan(error) ? std::numeric_limits<double>::infinity() : error);
-    bool right = tensor.isFloat ? error <= tolerance : tensor.error == 0; // a NaN is wrong
+    bool right = tensor.isFloat ? error <= tolerance : tensor.error == 0; // a NaN on one side is wrong
     if (!right)
       verdict.wrong.push_back({tensor.name, error, scale});
   }

@@ -51,6 +51,13 @@ Status checkOptions(const TrainCommand &command) {
                                                  "leave --resume out.");
   if (command.verifyResume && !command.common.profile.empty())
     return makeError(ErrorKind::InvalidArgument, "--verify-resume trains three times; leave --profile out.");
+  auto whole = [](const std::filesystem::path &file) {
+    std::error_code error; // which opening the file will tell
+    return weakly_canonical(absolute(file, error), error);
+  };
+  if (!command.common.profile.empty() && whole(command.common.profile) == whole(command.log))
+    return makeError(ErrorKind::InvalidArgument, "--log and --profile both name '", command.common.profile,
+                     "'; name two files.");
   if (!command.resume)
     return Success();
   HEDDLE_ASSIGN(std::filesystem::path checkpoint, findCheckpoint(command.checkpoint));
