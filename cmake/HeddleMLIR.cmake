@@ -41,21 +41,7 @@ if(HEDDLE_SANITIZE)
   target_compile_options(heddle_mlir INTERFACE -fno-sanitize=address,vptr)
 endif()
 
-# heddle_precompile(<library>): lets a compiler library share one precompiled header of MLIR.
-option(HEDDLE_PRECOMPILE "Parse MLIR's headers once for the whole compiler" ON)
-if(HEDDLE_PRECOMPILE)
-  add_library(heddle_mlir_headers OBJECT "${CMAKE_CURRENT_LIST_DIR}/HeddleMLIRHeaders.cpp")
-  target_link_libraries(heddle_mlir_headers PRIVATE heddle_mlir)
-  target_precompile_headers(heddle_mlir_headers PRIVATE "${CMAKE_CURRENT_LIST_DIR}/HeddleMLIRHeaders.h")
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-    target_compile_options(heddle_mlir_headers PRIVATE -fpch-instantiate-templates)
-  endif()
-endif()
-function(heddle_precompile target)
-  if(HEDDLE_PRECOMPILE)
-    target_precompile_headers(${target} REUSE_FROM heddle_mlir_headers)
-  endif()
-endfunction()
+heddle_headers(MLIR heddle_mlir)
 
 # heddle_tablegen(<target> <file.td> <output> <flags>... [<output> <flags>...]...)
 #

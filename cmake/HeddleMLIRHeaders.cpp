@@ -1,1 +1,0 @@
-// The source that the precompiled header of HeddleMLIRHeaders.h is built for.

@@ -1,0 +1,1 @@
+// The source that each precompiled header of this folder is built for.
