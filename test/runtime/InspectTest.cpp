@@ -101,6 +101,17 @@ TEST_F(InspectTest, printsAndWritesKernels) {
             std::string(reinterpret_cast<const char *>(code.data()), code.size() * sizeof(uint32_t)));
 }
 
+TEST_F(InspectTest, writesAllKernels) {
+  EXPECT_EQ(inspect("a.heddle --kernels all").exitCode, 0);
+  EXPECT_EQ(inspect("a.heddle --kernel=add -o add.spv").exitCode, 0);
+  EXPECT_EQ(test::slurp(folder / "all" / "add.spirv"), test::slurp(folder / "add.spv"));
+  EXPECT_EQ(inspect("a.heddle --kernels all --target vulkan:portable").exitCode, 0);
+  EXPECT_EQ(inspect("a.heddle --kernels all --target nonsense").exitCode, 1);
+  EXPECT_EQ(inspect("a.heddle --kernels ''").exitCode, 2);
+  EXPECT_EQ(inspect("a.heddle --kernels all --json").exitCode, 2);
+  EXPECT_EQ(inspect("a.heddle --kernels a.heddle").exitCode, 1);
+}
+
 TEST_F(InspectTest, saysWhatCudaCodeHolds) {
   std::vector<std::byte> bytes = test::buildAdder({.targets = {"cuda:sm_80", "vulkan:portable"}, .ownEntries = true});
   std::unique_ptr<schema::ModuleT> module(schema::GetModule(bytes.data())->UnPack());
@@ -179,7 +190,7 @@ TEST_F(InspectTest, saysWhatIsWrong) {
   }
   run = inspect("a.heddle --target vulkan:software --json");
   EXPECT_EQ(run.exitCode, 2);
-  EXPECT_NE(run.output.find("--target needs --kernel or --pipelines"), std::string::npos) << run.output;
+  EXPECT_NE(run.output.find("--target needs --kernel, --kernels or --pipelines"), std::string::npos) << run.output;
   run = inspect("a.heddle --kernel ''");
   EXPECT_EQ(run.exitCode, 2);
   EXPECT_NE(run.output.find("--kernel names no kernel"), std::string::npos) << run.output;

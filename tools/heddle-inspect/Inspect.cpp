@@ -9,6 +9,7 @@
 
 #include <cctype>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <utility>
@@ -429,6 +430,12 @@ void printText(const Artifact &artifact) {
   }
 }
 
+Status writeFile(const std::string &path, std::string_view text) {
+  HEDDLE_ASSIGN(AtomicFile file, AtomicFile::create(path));
+  HEDDLE_CHECK(file.write(std::as_bytes(std::span(text))));
+  return file.commit();
+}
+
 // The code of one kernel, to a file or to standard output.
 Status writeKernel(const Artifact &artifact, const std::string &kernelName, const std::string &targetName,
                    const std::string &path) {
@@ -438,21 +445,43 @@ Status writeKernel(const Artifact &artifact, const std::string &kernelName, cons
     for (uint32_t i = 0; i < target->kernels()->size(); ++i) {
       if (view(target->kernels()->Get(i)->name()) != kernelName)
         continue;
-      std::span<const std::byte> code = std::as_bytes(std::span(codeOf(artifact, *target, i)));
-      if (path == "-") {
-        bool done = std::fwrite(code.data(), 1, code.size(), stdout) == code.size() && std::fflush(stdout) == 0;
-        if (!done)
-          return makeError(ErrorKind::Io, "cannot write to standard output.");
-        return Success();
-      }
-      HEDDLE_ASSIGN(AtomicFile file, AtomicFile::create(path));
-      HEDDLE_CHECK(file.write(code));
-      return file.commit();
+      std::string_view code = codeOf(artifact, *target, i);
+      if (path != "-")
+        return writeFile(path, code);
+      bool done = std::fwrite(code.data(), 1, code.size(), stdout) == code.size() && std::fflush(stdout) == 0;
+      if (!done)
+        return makeError(ErrorKind::Io, "cannot write to standard output.");
+      return Success();
     }
   }
   return makeError(ErrorKind::NotFound, "'", artifact.origin(), "' has no kernel '", kernelName, "'",
                    targetName.empty() ? "" : " for target '" + targetName + "'",
                    ". Without --kernel all kernels are listed.");
+}
+
+// The code of every kernel of a target, the first one if none is named: to FOLDER/KERNEL.ptx or .spirv.
+Status writeKernels(const Artifact &artifact, const std::string &targetName, const std::string &folder) {
+  for (const schema::Target *target : *artifact.module().targets()) {
+    if (!targetName.empty() && view(target->name()) != targetName)
+      continue;
+    std::string ending = ".";
+    for (char c : formatOf(*target).name)
+      if (std::isalnum(static_cast<unsigned char>(c)))
+        ending += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error)
+      return makeError(ErrorKind::Io, "cannot make the folder '", folder, "': ", error.message(), ".");
+    for (uint32_t i = 0; i < target->kernels()->size(); ++i) {
+      std::string_view name = view(target->kernels()->Get(i)->name());
+      if (name.find('/') != std::string_view::npos) // of an artifact that somebody made by hand
+        return makeError(ErrorKind::InvalidArgument, "kernel ", i, " of '", artifact.origin(),
+                         "' has a '/' in its name, and no file can be called so.");
+      HEDDLE_CHECK(writeFile(str(folder, "/", name, ending), codeOf(artifact, *target, i)));
+    }
+    return Success();
+  }
+  return Success(); // checkTarget has said that the target is there
 }
 
 void printLaunches(const schema::Module &module, const schema::Target &target, flatbuffers::uoffset_t kernel) {
@@ -526,20 +555,25 @@ Status checkTarget(const Artifact &artifact, const std::string &targetName) {
 
 int run(int argc, char **argv) {
   CLI::App app("Shows the contents of a Heddle artifact: targets, entries, variables, kernels.", "heddle-inspect");
-  std::string path, kernel, target, output;
+  std::string path, kernel, target, output, folder;
   bool json = false;
   app.add_option("ARTIFACT", path, "The compiled model, a .heddle file")->required();
   CLI::Option *jsonFlag = app.add_flag("--json", json, "Print JSON");
   CLI::Option *kernelOption =
       app.add_option("--kernel", kernel, "Show this kernel: its launches and their bindings, and its PTX")
           ->excludes(jsonFlag);
-  CLI::Option *targetOption = app.add_option(
-      "--target", target,
-      "The target whose kernel is meant (default: the first target that has the kernel), or whose pipelines");
+  CLI::Option *targetOption = app.add_option("--target", target,
+                                             "The target whose kernel or kernels are meant (default: the first target "
+                                             "that has the kernel), or whose pipelines");
   CLI::Option *outputOption =
       app.add_option("-o,--output", output,
                      "Write the kernel's code (SPIR-V or PTX) to this file; - is standard output")
           ->needs(kernelOption);
+  CLI::Option *folderOption =
+      app.add_option("--kernels", folder,
+                     "Write the code of every kernel of the target into this folder: KERNEL.ptx or KERNEL.spirv")
+          ->excludes(jsonFlag)
+          ->excludes(kernelOption);
   PipelineOptions pipelines;
   bool compile = false;
   CLI::Option *pipelinesFlag =
@@ -548,7 +582,8 @@ int run(int argc, char **argv) {
              "Compile the Vulkan kernels (or the one of --kernel) on a device, and print what its driver says of\n"
              "the code. Mesa's driver for AMD compiles for GPUs that are not there:\n"
              "RADV_FORCE_FAMILY=GFX1100 VK_ICD_FILENAMES=/usr/share/vulkan/icd.d/radeon_icd.x86_64.json")
-          ->excludes(outputOption);
+          ->excludes(outputOption)
+          ->excludes(folderOption);
   app.add_option("--device", pipelines.device, "Where to compile: vulkan, or vulkan:1 as `heddle-run devices` says")
       ->needs(pipelinesFlag)
       ->capture_default_str();
@@ -557,8 +592,12 @@ int run(int argc, char **argv) {
       ->needs(pipelinesFlag);
   if (std::optional<int> code = cli::parseCommandLine(app, argc, argv))
     return *code;
-  if ((kernelOption->count() && kernel.empty()) || (outputOption->count() && output.empty())) {
-    std::cerr << "heddle-inspect: " << (kernel.empty() ? "--kernel names no kernel" : "-o names no file")
+  if ((kernelOption->count() && kernel.empty()) || (outputOption->count() && output.empty()) ||
+      (folderOption->count() && folder.empty())) {
+    std::cerr << "heddle-inspect: "
+              << (folderOption->count() ? "--kernels names no folder"
+                  : kernel.empty()      ? "--kernel names no kernel"
+                                        : "-o names no file")
               << ". `heddle-inspect --help` lists the flags.\n";
     return cli::kWrongCommandLine;
   }
@@ -575,8 +614,9 @@ int run(int argc, char **argv) {
     std::cerr << "heddle-inspect: " << status.message() << "\n";
     return cli::kWorkFailed;
   }
-  if (targetOption->count() && !compile && kernel.empty()) {
-    std::cerr << "heddle-inspect: --target needs --kernel or --pipelines; without them all targets are shown.\n";
+  if (targetOption->count() && !compile && kernel.empty() && folder.empty()) {
+    std::cerr
+        << "heddle-inspect: --target needs --kernel, --kernels or --pipelines; without them all targets are shown.\n";
     return cli::kWrongCommandLine;
   }
   if (compile) {
@@ -584,7 +624,9 @@ int run(int argc, char **argv) {
     pipelines.target = target;
     pipelines.json = json;
     status = printPipelines(**artifact, pipelines);
-  } else if (!output.empty())
+  } else if (!folder.empty())
+    status = writeKernels(**artifact, target, folder);
+  else if (!output.empty())
     status = writeKernel(**artifact, kernel, target, output);
   else if (!kernel.empty())
     status = printKernel(**artifact, kernel, target);
