@@ -1,7 +1,8 @@
-// Compiling kernels on all of the host's processors, for the backends.
+// Compiles kernels in several host threads, for the backends.
 #pragma once
 
 #include "runtime/core/Span.h"
+#include "runtime/core/Threads.h"
 #include "runtime/hal/Device.h"
 
 #include <algorithm>
@@ -34,7 +35,7 @@ Result<std::vector<std::unique_ptr<Executable>>> loadInParallel(std::span<const 
         errors[i] = std::move(result).error();
     }
   };
-  size_t threads = std::min<size_t>(std::max(1u, std::thread::hardware_concurrency()), kernels.size());
+  size_t threads = std::min<size_t>(hostThreads(), kernels.size());
   {
     std::vector<std::jthread> helpers; // which are waited for, whatever is thrown
     for (size_t i = 1; i < threads; ++i)

@@ -6,6 +6,7 @@
 #include "runtime/core/Safetensors.h"
 #include "runtime/core/Status.h"
 #include "runtime/core/Tensor.h"
+#include "runtime/core/Threads.h"
 #include "test/runtime/TemporaryFolder.h"
 
 #include <bit>
@@ -53,6 +54,21 @@ TEST(ResultTest, movesWhatCannotBeCopied) {
   Result<std::unique_ptr<int>> result = std::make_unique<int>(5);
   std::unique_ptr<int> taken = std::move(result).value();
   EXPECT_EQ(*taken, 5);
+}
+
+TEST(ThreadsTest, takesAsManyAsTheEnvironmentSays) {
+  const char *before = std::getenv("HEDDLE_THREADS");
+  std::string kept = before ? before : "";
+  unsetenv("HEDDLE_THREADS");
+  unsigned all = hostThreads();
+  EXPECT_GE(all, 1u);
+  setenv("HEDDLE_THREADS", "3", 1);
+  EXPECT_EQ(hostThreads(), 3u);
+  for (const char *wrong : {"", "0", "-1", "2x", "1025", "99999999999999999999"}) {
+    setenv("HEDDLE_THREADS", wrong, 1);
+    EXPECT_EQ(hostThreads(), all) << wrong;
+  }
+  before ? setenv("HEDDLE_THREADS", kept.c_str(), 1) : unsetenv("HEDDLE_THREADS");
 }
 
 TEST(TensorTest, countsElementsWithoutOverflow) {
