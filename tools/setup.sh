@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs what building and running Heddle needs on Debian 12 or 13: only the packages that are missing, and nothing but
-# packages. Safe to run again; does nothing, and needs no root, when all is there.
+# Installs what building and running Heddle needs on Debian 12 or 13: only the packages that are missing. Safe to run again; does
+# nothing, and needs no root, when all is there. With --tests, NVIDIA's assembler comes from PyPI into build/, and nowhere else.
 #
 #   tools/setup.sh                 what the programs need
-#   tools/setup.sh --tests         what their tests and benchmarks need, too (PyTorch, a browser, validation layers)
+#   tools/setup.sh --tests         what their tests and benchmarks need, too (PyTorch, a browser, validation layers, ptxas)
 #   tools/setup.sh --runtime-only  what the preset `runtime-only` needs: no LLVM
 #   tools/setup.sh --list          print the packages and stop; with --tests, those as well
 set -euo pipefail
@@ -25,11 +25,35 @@ fail() {
   exit 1
 }
 
+# ptxas judges the kernels for NVIDIA's GPUs, without one. Tests that need it are skipped where PyPI cannot be reached.
+wheel=nvidia-cuda-nvcc==13.0.88
+wheel_hashes=(sha256:56fe502eb77625a12f25172caa3cdddb4e4c8ba2c8c17dba44b164761b380f03  # x86_64
+              sha256:c7ff28f86a24effdc6c034fa15230c549a273e4771b10a7fec14996f8cf3307f) # aarch64
+ptxas=$(dirname "${BASH_SOURCE[0]}")/../build/ptxas
+fetch_ptxas() {
+  [ "$for_tests" = yes ] && [ ! -x "$ptxas" ] || return 0
+  local folder
+  folder=$(mktemp -d)
+  echo "setup: fetching ptxas of $wheel"
+  echo "$wheel ${wheel_hashes[*]/#/--hash=}" > "$folder/wanted.txt"
+  if python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --dest "$folder" \
+      --require-hashes --requirement "$folder/wanted.txt" >&2; then
+    mkdir -p "$(dirname "$ptxas")"
+    python3 -m zipfile -e "$folder"/*.whl "$folder/wheel"
+    install -m 755 "$(find "$folder/wheel" -path '*/bin/ptxas')" "$ptxas.new"
+    mv "$ptxas.new" "$ptxas"
+  else
+    echo "setup: PyPI gave no $wheel: tests that need ptxas are skipped, unless it is in PATH" >&2
+  fi
+  rm -rf "$folder"
+}
+
 packages=("${build[@]}" "${runtime[@]}" "${compiler[@]}")
 list_only=no
+for_tests=no
 for argument in "$@"; do
   case $argument in
-    --tests) packages+=("${tests[@]}") ;;
+    --tests) packages+=("${tests[@]}"); for_tests=yes ;;
     --runtime-only) packages=("${build[@]}" "${runtime[@]}") ;;
     --list) list_only=yes ;;
     *) echo "setup: unknown option '$argument'; there are --tests, --runtime-only and --list" >&2; exit 2 ;;
@@ -61,6 +85,7 @@ for package in "${packages[@]}"; do
   [ "$state" = installed ] || missing+=("$package")
 done
 if [ ${#missing[@]} -eq 0 ]; then
+  fetch_ptxas
   echo "setup: all ${#packages[@]} packages are installed"
   exit 0
 fi
@@ -83,7 +108,7 @@ unavailable() {
     case $candidate in '' | '(none)') echo "$package" ;; esac
   done
 }
-install() {
+install_packages() {
   apt install --yes --no-install-recommends "${missing[@]}"
 }
 
@@ -109,9 +134,10 @@ if [ -n "$absent" ]; then
 fi
 
 # Package lists may be there but old, naming files that the archive no longer has.
-if ! install; then
+if ! install_packages; then
   [ "$updated" = no ] || fail "apt-get could not install the packages; its message is above."
   update
-  install || fail "apt-get could not install the packages; its message is above."
+  install_packages || fail "apt-get could not install the packages; its message is above."
 fi
+fetch_ptxas
 echo "setup: done"
