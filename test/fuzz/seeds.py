@@ -64,7 +64,9 @@ loss(source) { cross_entropy(logits, source.label) }
 
     # A checkpoint.
     run(tools / "heddle-numbers", "--out", work / "data", "--train", "40", "--valid", "2", "--test", "1", "--maximum", "9999")
-    run(tools / "heddle-compile", repository / "models/numbers.toml", "-o", work / "numbers.heddle")
+    sizes = {"d_model": 16, "heads": 2, "d_ff": 16, "encoder_layers": 1, "decoder_layers": 1, "max_tokens": 128, "max_sequences": 16}
+    run(tools / "heddle-compile", repository / "models/numbers.toml", *(f"--set={key}={value}" for key, value in sizes.items()), "-o",
+        work / "numbers.heddle")
     run(tools / "heddle-run", "train", work / "numbers.heddle", "--src", work / "data/train.en", "--tgt", work / "data/train.de", "--checkpoint",
         work / "checkpoint", "--steps", "1")
     checkpoint = work / "checkpoint/step-00000001"
