@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.append(str(Path(__file__).parent.parent / "test" / "conformance"))
-import attention
+import attention_text
 
 WIDTH, HEADS, RADIUS = 64, 8, 64
 WINDOW = f"""%radius = arith.constant {RADIUS} : i32
@@ -42,9 +42,9 @@ def main():
             for name, value in inputs.items():
                 np.save(f"{folder}/{name}.npy", value)
             with open(f"{folder}/attention.mlir", "w") as file:
-                file.write(attention.write_sizes(length, 1, length))
+                file.write(attention_text.write_sizes(length, 1, length))
                 for name, mask in (("full", None), ("window", WINDOW)):
-                    file.write(attention.write_entry(name, mask, WIDTH, HEADS, length, length))
+                    file.write(attention_text.write_entry(name, mask, WIDTH, HEADS, HEADS, length, length))
             subprocess.run([f"{arguments.bin}/heddle-compile", f"{folder}/attention.mlir", "-o", f"{folder}/a.heddle"],
                            check=True, stdout=subprocess.DEVNULL)
             for entry in ("full", "window"):

@@ -1,7 +1,7 @@
 """`heddle.attention` and its gradients against PyTorch in float64, for head widths from 8 to 256, one head and several,
 and every kind of mask; the sequences of the one batch are of unlike lengths, some without a key that counts.
 
-    attention.py --bin build/bin [--target=NAME] [--precision=NAME] [--longest=N] [--processors=N]"""
+    attention.py --bin build/bin [--target=NAME] [--precision=NAME] [--longest=N] [--processors=N] [--in-turn]"""
 
 import argparse
 import subprocess
@@ -12,70 +12,21 @@ import numpy as np
 import torch
 
 import calls
+from attention_text import RADIUS, masks_of, write_model
 
 # Of a head; heads of queries, and of keys.
 WIDTHS = [(8, 3, 3), (24, 1, 1), (16, 6, 2), (16, 10, 2), (8, 4, 2), (64, 2, 2), (64, 3, 1), (128, 1, 1), (256, 2, 1)]
 MATRIX_WIDTHS = [(16, 3, 3), (16, 5, 1), (64, 2, 2), (64, 4, 2), (64, 6, 2), (128, 1, 1)]  # of heads on cooperative matrices
 LENGTHS = [(1, 1), (7, 7), (33, 33), (70, 70), (1, 70), (33, 7), (5, 0), (70, 1)]  # of each sequence's queries and keys
-RADIUS = 9
 BOUND = 1e-5
 BOUNDS = {"f32": BOUND, "f16": 2e-3, "tf32": 2e-3, "bf16": 1.6e-2}  # f16 and tf32 keep 11 bits of a factor, bf16 8
-# Each mask as the body of a region of (%i, %j), and as a function of columns of queries and rows of keys.
-CAUSAL = "%late = arith.cmpi sle, %j, %i : i32"
-NEAR = f"""%radius = arith.constant {RADIUS} : i32
-    %far = arith.subi %i, %j : i32
-    %distance = math.absi %far : i32
-    %near = arith.cmpi sle, %distance, %radius : i32"""
+# Each mask of attention_text.py as a function of columns of queries and rows of keys.
 MASKS = {
-    "full": (None, lambda i, j: torch.ones(len(i), j.shape[1], dtype=torch.bool)),
-    "causal": (f"{CAUSAL}\n    heddle.yield %late : i1", lambda i, j: j <= i),
-    "window": (f"{NEAR}\n    heddle.yield %near : i1", lambda i, j: abs(i - j) <= RADIUS),
-    "causal_window": (f"{CAUSAL}\n    {NEAR}\n    %both = arith.andi %late, %near : i1\n    heddle.yield %both : i1",
-                      lambda i, j: (j <= i) & (abs(i - j) <= RADIUS)),
+    "full": lambda i, j: torch.ones(len(i), j.shape[1], dtype=torch.bool),
+    "causal": lambda i, j: j <= i,
+    "window": lambda i, j: abs(i - j) <= RADIUS,
+    "causal_window": lambda i, j: (j <= i) & (abs(i - j) <= RADIUS),
 }
-
-
-def write_sizes(rows, sequences, longest):
-    return f"""heddle.size @queries max {rows}
-heddle.size @keys max {rows}
-heddle.size @sequences max {sequences}
-heddle.size @query_length max {longest} longest "query_lengths"
-heddle.size @key_length max {longest} longest "key_lengths"
-!segments = tensor<?xi32, #heddle.dims<"sequences">>
-"""
-
-
-def write_entry(name, mask, width, heads, key_heads, rows, longest):
-    """The forward op and the three of its backward pass, as differentiation writes them."""
-    matrix = lambda size, columns: f'tensor<?x{columns}xf32, #heddle.dims<"{size}">>'
-    q, k, per_head = matrix("queries", width * heads), matrix("keys", width * key_heads), matrix("queries", heads)
-    port = lambda name, kind: f'%{name}: {kind} {{heddle.name = "{name}"}}'
-    segment = lambda name, limit: f'%{name}: !segments {{heddle.name = "{name}", heddle.limit = {limit} : i64}}'
-    result = lambda name, kind: f'{kind} {{heddle.name = "{name}"}}'
-    region = f"mask {{\n  ^bb0(%i: i32, %j: i32):\n    {mask}\n  }}" if mask else ""
-    rest = f"""queries(%query_starts, %query_lengths) keys(%key_starts, %key_lengths) {region}
-    {{heads = {heads} : i64, scale = {width ** -0.5:.9e} : f32, query_size = "query_length", key_size = "key_length"}}"""
-    segments = ", ".join(["!segments"] * 4)
-    backward = f"%query, %key, %value gradient %gradient, %lse, %delta {rest}"
-    operands = f"({q}, {k}, {k}, {q}, {per_head}, {per_head}, {segments})"
-    return f"""func.func @{name}({port("query", q)}, {port("key", k)}, {port("value", k)}, {port("gradient", q)},
-    {segment("query_starts", rows + 1)}, {segment("query_lengths", longest + 1)},
-    {segment("key_starts", rows + 1)}, {segment("key_lengths", longest + 1)})
-    -> ({result("result", q)}, {result("grad_query", q)}, {result("grad_key", k)}, {result("grad_value", k)}) {{
-  %y, %lse = heddle.attention %query, %key, %value {rest} : ({q}, {k}, {k}, {segments}) -> ({q}, {per_head})
-  %delta = heddle.attention_delta %y, %gradient : {q} -> {per_head}
-  %dq = heddle.attention_grad_query {backward} : {operands} -> {q}
-  %dk, %dv = heddle.attention_grad_key_value {backward} : {operands} -> ({k}, {k})
-  return %y, %dq, %dk, %dv : {q}, {q}, {k}, {k}
-}}
-"""
-
-
-def write_model(widths, rows, sequences, longest):
-    """All masks with heads of these widths."""
-    return write_sizes(rows, sequences, longest) + "".join(
-        write_entry(f"{name}_{width}x{heads}x{key_heads}", mask, width, heads, key_heads, rows, longest)
-        for width, heads, key_heads in widths for name, (mask, _) in MASKS.items())
 
 
 def attend(query, key, value, counts, heads):
@@ -102,6 +53,7 @@ def main():
     parser.add_argument("--longest", type=int, help="compile for sequences of up to so many rows; tiles depend on it")
     parser.add_argument("--lanes", type=int, help="compile a Vulkan target for so narrow subgroups")
     parser.add_argument("--processors", type=int, help="compile for a GPU of so many: of few, a group's heads share larger tiles")
+    parser.add_argument("--in-turn", action="store_true", help="each width with one mask, the masks in turn, instead of with all of them")
     arguments = parser.parse_args()
     tools, bound = arguments.bin, BOUNDS[arguments.precision]
     widths = WIDTHS
@@ -122,7 +74,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/attention.mlir", "w") as file:
             limits = (int(lengths.sum(0).max()), longest)
-            file.write(write_model(widths, limits[0], len(lengths), limits[1]))
+            file.write(write_model(widths, limits[0], len(lengths), limits[1], arguments.in_turn))
         subprocess.run([f"{tools}/heddle-compile", f"{folder}/attention.mlir", "-o", f"{folder}/attention.heddle",
                         f"--target={arguments.target}", f"--precision={arguments.precision}",
                         *([f"--lanes={arguments.lanes}"] if arguments.lanes else []),
@@ -135,7 +87,8 @@ def main():
                     columns = width * (key_heads if column else heads)
                     inputs[name] = random.standard_normal((lengths[:, column].sum(), columns)).astype(np.float32)
             inputs["query"] *= 2  # less even weights
-            for mask, (_, counts) in MASKS.items():
+            for mask in masks_of(widths.index((width, heads, key_heads)), arguments.in_turn):
+                counts = MASKS[mask]
                 outputs = ["result", "grad_query", "grad_key", "grad_value"]
                 found = session.call(f"{mask}_{width}x{heads}x{key_heads}", inputs, outputs)
                 of_heads = inputs["value"][0].reshape(key_heads, width).repeat(heads // key_heads, 0).ravel()

@@ -14,8 +14,9 @@ import numpy as np
 import torch
 
 import attention
+import attention_text
 import calls
-import reference
+import tensor_files
 
 WIDTHS = [(11, 3), (64, 2)]  # of a head, and heads
 BOUNDS = {"f32": attention.BOUND, "bf16": 2e-2, "f16": 2.5e-3}  # bf16 keeps 8 bits of a factor, f16 11
@@ -67,7 +68,7 @@ def write_module(width, heads, rows, sequences, longest):
     columns = width * heads
     matrix = lambda size: f'tensor<?x{columns}xf32, #heddle.dims<"{size}">>'
     weight = f"tensor<{columns}x{columns}xf32>"
-    module = attention.write_sizes(rows, sequences, longest) + f"""!queries = {matrix("queries")}
+    module = attention_text.write_sizes(rows, sequences, longest) + f"""!queries = {matrix("queries")}
 !keys = {matrix("keys")}
 !scores = tensor<?x{heads}x{ROOM}xf32, #heddle.dims<"queries">>
 !places = tensor<?x{heads}x{ROOM}xi32, #heddle.dims<"queries">>
@@ -82,7 +83,7 @@ def write_module(width, heads, rows, sequences, longest):
     for name, (arithmetic, _, mask, dropout) in CASES.items():
         body = []
         score = arithmetic(body.append, "%scaled", heads)
-        region, _ = attention.MASKS[mask]
+        region = attention_text.MASKS[mask]
         region = f"mask {{\n  ^bb0(%i: i32, %j: i32):\n    {region}\n  }}" if region else ""
         lines = "\n  ".join(body)
         kept = (f"%kept = heddle.dropout %weights seed %seed step %step {{rate = {RATE} : f32, stream = {STREAM} : i32}} : !scores\n"
@@ -148,7 +149,7 @@ def attend(case, query, key, value, start, heads):
     _, arithmetic, mask, dropout = CASES[case]
     split = lambda x: x.reshape(len(x), heads, x.shape[1] // heads).transpose(0, 1)
     i, j = torch.arange(len(query))[:, None], torch.arange(len(key))[None, :]
-    counts = attention.MASKS[mask][1](i, j)
+    counts = attention.MASKS[mask](i, j)
     some = counts.any(1)
     result = torch.zeros_like(split(query))
     for head in range(heads):
@@ -166,6 +167,7 @@ def main():
     parser.add_argument("--bin", required=True)
     parser.add_argument("--target", default="vulkan:software")
     parser.add_argument("--precision", choices=BOUNDS, default="f32")
+    parser.add_argument("--widths", nargs="+", type=int, default=[width for width, _ in WIDTHS], help="of heads")
     arguments = parser.parse_args()
     tools = arguments.bin
     random = np.random.default_rng(6)
@@ -176,7 +178,7 @@ def main():
     inputs.update(seed=np.array(SEED, np.int32), step=np.array([STEP], np.int32))
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
-        for width, heads in WIDTHS:
+        for width, heads in filter(lambda pair: pair[0] in arguments.widths, WIDTHS):
             with open(f"{folder}/attention.mlir", "w") as file:
                 file.write(write_module(width, heads, int(lengths.sum(0).max()), len(lengths), int(lengths.max())))
             columns = width * heads
@@ -184,7 +186,7 @@ def main():
                 inputs[name] = random.standard_normal((lengths[:, side].sum(), columns)).astype(np.float32)
             weights = {name: (random.standard_normal((columns, columns)) * (2 / columns) ** 0.5).astype(np.float32)
                        for name in ("query", "key", "value")}
-            reference.save_safetensors(f"{folder}/start.safetensors",
+            tensor_files.save_safetensors(f"{folder}/start.safetensors",
                                        {**weights, **{f"grad.{name}": 0 * value for name, value in weights.items()}})
             for fused in ("true", "false"):
                 subprocess.run([f"{tools}/heddle-compile", f"{folder}/attention.mlir", f"--fuse-attention={fused}",
@@ -208,7 +210,7 @@ def main():
                 for fused, session in sessions.items():
                     (found,) = session.call(case, inputs, ["result"], ["--variables", f"{folder}/start.safetensors",
                                                                        "--save-variables", f"{folder}/found.safetensors"])
-                    found = {**reference.load_safetensors(f"{folder}/found.safetensors"), "result": found}
+                    found = {**tensor_files.load_safetensors(f"{folder}/found.safetensors"), "result": found}
                     errors = {name: float(np.abs(found[name] - value.numpy()).max() / np.abs(value.numpy()).max())
                               for name, value in expected.items()}
                     bad = not max(errors.values()) <= BOUNDS[arguments.precision]  # NaN is bad too

@@ -94,12 +94,17 @@ def sizes(attention, **own):
 
 
 TEXT = "show-attend-tell.weft"
-recurrence.CASES = {
+CASES = {
     "soft": (TEXT, ShowAttendTell, sizes("soft", doubly_stochastic=0.3)),
     "hard": (TEXT, ShowAttendTell, sizes("hard", entropy_weight=0.1)),
     "hard-narrow": (TEXT, ShowAttendTell, sizes("hard", width=20, align=7, reward_weight=0.5)),
     "mean": (TEXT, ShowAttendTell, sizes("mean", width=24)),
 }
 
+
+def main():
+    recurrence.main(CASES)
+
+
 if __name__ == "__main__":
-    recurrence.main()
+    main()

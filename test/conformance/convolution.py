@@ -72,12 +72,17 @@ def convs2s(**own):
 
 
 TEXT = HERE / "texts/convolution.weft"
-recurrence.CASES = {
+CASES = {
     "language": (TEXT, ConvolutionalLanguage, {"width": 33, "kernel": 4}),
     "language-wide": (TEXT, ConvolutionalLanguage, {"width": 20, "kernel": 9}),  # than the shortest sequences
     "convs2s": ("convs2s.weft", ConvS2S, convs2s()),
     "convs2s-even": ("convs2s.weft", ConvS2S, convs2s(width=25, words=14, kernel=4)),
 }
 
+
+def main():
+    recurrence.main(CASES)
+
+
 if __name__ == "__main__":
-    recurrence.main()
+    main()

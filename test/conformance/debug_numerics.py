@@ -10,8 +10,8 @@ import tempfile
 
 import numpy as np
 
-import parity
-import reference
+import compiled
+import tensor_files
 
 SIZES = {"d_model": 36, "heads": 3, "d_ff": 52, "vocab_size": 61, "encoder_layers": 2, "decoder_layers": 1,
          "dropout": 0.0, "max_tokens": 64, "max_sequences": 8, "max_length": 64, "accumulate": True}
@@ -32,7 +32,7 @@ class Checker:
         self.tool, self.folder, self.failed = f"{arguments.bin}/heddle-run", folder, 0
 
     def call(self, artifact, entry, inputs, variables, flags=("--debug-numerics",)):
-        reference.save_safetensors(f"{self.folder}/state.safetensors", variables)
+        tensor_files.save_safetensors(f"{self.folder}/state.safetensors", variables)
         command = [self.tool, "call", artifact, "--entry", entry, "--variables", f"{self.folder}/state.safetensors",
                    "--save-variables", f"{self.folder}/after.safetensors", *flags]
         for name, value in inputs.items():
@@ -61,10 +61,10 @@ def main():
     random = np.random.default_rng(3)
     with tempfile.TemporaryDirectory() as folder:
         checker = Checker(arguments, folder)
-        with parity.Model(arguments, SIZES, folder, arguments.target, arguments.precision) as model:
+        with compiled.Model(arguments, SIZES, folder, arguments.target, arguments.precision) as model:
             model.call("init", save="start.safetensors", extra=["--seed", "1"])
-        start = reference.load_safetensors(f"{folder}/start.safetensors")
-        batch = reference.pack(parity.draw_batch(random, SIZES["vocab_size"]))
+        start = tensor_files.load_safetensors(f"{folder}/start.safetensors")
+        batch = tensor_files.pack(compiled.draw_batch(random, SIZES["vocab_size"]))
         place = r"\((stacks|transformer)\.weft:\d+:\d+\)"
 
         def poisoned(name, index, value):
@@ -73,9 +73,9 @@ def main():
             return state
 
         done = checker.call(model.artifact, "train_step", batch, start)
-        after = reference.load_safetensors(f"{folder}/after.safetensors") if done.returncode == 0 else {}
+        after = tensor_files.load_safetensors(f"{folder}/after.safetensors") if done.returncode == 0 else {}
         checker.call(model.artifact, "train_step", batch, start, flags=())
-        unchecked = reference.load_safetensors(f"{folder}/after.safetensors")
+        unchecked = tensor_files.load_safetensors(f"{folder}/after.safetensors")
         good = done.returncode == 0 and after.keys() == unchecked.keys() and all(
             np.array_equal(after[name], value) for name, value in unchecked.items())
         checker.failed += not good
@@ -114,7 +114,7 @@ def main():
             file.write(EXP)
         for fused, ops in (("true", r"growth: exp \(grow\.model:3:5\); sign: negf \(grow\.model:4:5\)"),
                            ("false", r"\(growth: exp \(grow\.model:3:5\)\): it wrote inf at \[4\]")):
-            parity.run([f"{arguments.bin}/heddle-compile", f"{folder}/grow.mlir", "-o", f"{folder}/grow.heddle",
+            compiled.run([f"{arguments.bin}/heddle-compile", f"{folder}/grow.mlir", "-o", f"{folder}/grow.heddle",
                         f"--target={arguments.target}", f"--fuse-kernels={fused}"])
             weights = np.asarray([-90, 0, 1, 88, 89, 90, 2], np.float32)
             done = checker.call(f"{folder}/grow.heddle", "grow", {}, {"w": weights})

@@ -12,8 +12,8 @@ import tempfile
 
 import numpy as np
 
-import parity
-import reference
+import compiled
+import tensor_files
 
 MOST_BESIDE = 4096  # of 3 to 25 MB
 
@@ -34,18 +34,18 @@ def main():
     parser.add_argument("--bin", required=True)
     parser.add_argument("--model", required=True)
     arguments = parser.parse_args()
-    batch = parity.draw_batch(np.random.default_rng(5), 41)
+    batch = compiled.draw_batch(np.random.default_rng(5), 41)
     failed = False
     with tempfile.TemporaryDirectory() as folder:
         artifact = f"{folder}/model.heddle"
         for flags in [], ["--recompute=products"], ["--set", "clip_norm=1", "--set", "share_embeddings=false"]:
-            parity.run([f"{arguments.bin}/heddle-compile", arguments.model, "-o", artifact, f"--report={folder}/report.json",
+            compiled.run([f"{arguments.bin}/heddle-compile", arguments.model, "-o", artifact, f"--report={folder}/report.json",
                         "--set", "max_length=64", *flags])
             with open(f"{folder}/report.json") as file:
                 planned = {entry["entry"]: entry["memory_bytes"] for entry in json.load(file)}
             for entry, scaled in ("train_step", True), ("eval", False):
                 command = [f"{arguments.bin}/heddle-run", "call", artifact, "--entry", entry]
-                beside = measure(command, reference.pack(batch, token_scale=scaled), folder) - planned[entry]
+                beside = measure(command, tensor_files.pack(batch, token_scale=scaled), folder) - planned[entry]
                 bad = abs(beside) > MOST_BESIDE
                 failed |= bad
                 print(f"{'FAIL' if bad else 'ok  '} {entry} {' '.join(flags)}: {planned[entry]} bytes, {beside} more on the device")

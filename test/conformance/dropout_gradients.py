@@ -6,8 +6,9 @@ import tempfile
 
 import numpy as np
 
+import compiled
 import parity
-import reference
+import tensor_files
 
 CASE = {**parity.COMMON, "d_model": 32, "heads": 2, "d_ff": 48, "vocab_size": 50, "dropout": 0.2,
         "attention_dropout": 0.3, "label_smoothing": 0.1, "encoder_layers": 1, "decoder_layers": 1}
@@ -27,21 +28,21 @@ def main():
     parser.add_argument("--lanes", type=int, help="compile a Vulkan target for so narrow subgroups")
     arguments = parser.parse_args()
     random = np.random.default_rng(11)
-    report = parity.Report()
-    with tempfile.TemporaryDirectory() as folder, parity.Model(
+    report = compiled.Report()
+    with tempfile.TemporaryDirectory() as folder, compiled.Model(
             arguments, CASE, folder, arguments.target,
             flags=[f"--lanes={arguments.lanes}"] if arguments.lanes else []) as model:
         model.call("init", save="start.safetensors", extra=["--seed", "3"])
-        start = reference.load_safetensors(f"{folder}/start.safetensors")
-        inputs = reference.pack(parity.draw_batch(random, CASE["vocab_size"]))
+        start = tensor_files.load_safetensors(f"{folder}/start.safetensors")
+        inputs = tensor_files.pack(compiled.draw_batch(random, CASE["vocab_size"]))
 
         def loss(variables, save=None):
-            reference.save_safetensors(f"{folder}/now.safetensors", variables)
+            tensor_files.save_safetensors(f"{folder}/now.safetensors", variables)
             return float(model.call("accumulate_step", inputs, ["loss"], variables="now.safetensors", save=save)[0][0])
 
         masked = loss(start, save="gradients.safetensors")
         report.check("the same masks again", abs(masked - loss(start)) / masked, 1e-6)
-        gradients = reference.load_safetensors(f"{folder}/gradients.safetensors")
+        gradients = tensor_files.load_safetensors(f"{folder}/gradients.safetensors")
         for name in WEIGHTS:
             # Along the gradient itself the difference is largest beside the rounding of the loss.
             gradient = gradients["grad." + name].astype(np.float64)

@@ -11,14 +11,16 @@ from pathlib import Path
 
 import numpy as np
 
-import parity
-import reference
+import compiled
+import tensor_files
 
 SIZES = {"d_model": 33, "heads": 3, "d_ff": 37, "vocab_size": 41, "positions": "learned", "encoder_layers": 1,
          "decoder_layers": 1, "dropout": 0.1, "max_tokens": 64, "max_sequences": 8, "max_length": 64, "warmup": 5,
          "learning_rate": 0.01}
 DECAY = 0.9
-STEPS = 20
+# What is set besides, and how many steps are followed; of the emulated driver three at most.
+CASES = {"plain": ({}, 20), "clipped": ({"clip_norm": 0.5}, 6), "accumulated": ({"accumulate": True}, 6),
+         "unfused": ({"d_model": 36, "share_embeddings": False}, 5)}
 
 
 def launches_of(arguments, model):
@@ -33,7 +35,7 @@ def averages_of(state):
 
 
 def weights_of(state):
-    return {name: value.astype(np.float64) for name, value in state.items() if reference.is_weight(name)}
+    return {name: value.astype(np.float64) for name, value in state.items() if tensor_files.is_weight(name)}
 
 
 def largest_difference(actual, expected):
@@ -47,36 +49,36 @@ def follow(arguments, report, what, overrides, steps):
     beside it: its weights are the same, bit for bit."""
     random = np.random.default_rng(5)
     with (tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as plain_folder,
-          parity.Model(arguments, {**SIZES, **overrides, "ema_decay": DECAY}, folder, arguments.target) as model,
-          parity.Model(arguments, {**SIZES, **overrides}, plain_folder, arguments.target) as plain):
+          compiled.Model(arguments, {**SIZES, **overrides, "ema_decay": DECAY}, folder, arguments.target) as model,
+          compiled.Model(arguments, {**SIZES, **overrides}, plain_folder, arguments.target) as plain):
         for each in (model, plain):
             each.call("init", save="now.safetensors", extra=["--seed", "1"])
         launches = [launches_of(arguments, each) for each in (model, plain)]
         report.check(f"{what}: launches more than without", launches[0] - launches[1], 0)
-        state = reference.load_safetensors(f"{folder}/now.safetensors")
+        state = tensor_files.load_safetensors(f"{folder}/now.safetensors")
         decay = float(np.float32(DECAY))
         expected = {name: np.zeros(value.shape) for name, value in weights_of(state).items()}
 
         def call(entry, inputs=()):
             for each in (model, plain):
                 each.call(entry, inputs, save="after.safetensors")
-                now = reference.load_safetensors(f"{each.folder}/now.safetensors")
-                now.update(reference.load_safetensors(f"{each.folder}/after.safetensors"))
-                reference.save_safetensors(f"{each.folder}/now.safetensors", now)
+                now = tensor_files.load_safetensors(f"{each.folder}/now.safetensors")
+                now.update(tensor_files.load_safetensors(f"{each.folder}/after.safetensors"))
+                tensor_files.save_safetensors(f"{each.folder}/now.safetensors", now)
 
         for _ in range(steps):
-            batch = lambda: reference.pack(parity.draw_batch(random, SIZES["vocab_size"]))
+            batch = lambda: tensor_files.pack(compiled.draw_batch(random, SIZES["vocab_size"]))
             if overrides.get("accumulate"):
                 call("accumulate_step", batch())
                 call("accumulate_step", batch())
                 call("apply_step")
             else:
                 call("train_step", batch())
-            state = reference.load_safetensors(f"{folder}/now.safetensors")
+            state = tensor_files.load_safetensors(f"{folder}/now.safetensors")
             for name, weight in weights_of(state).items():
                 expected[name] = decay * expected[name] + (1 - decay) * weight
         report.check(f"{what}: averages after {steps} steps", largest_difference(averages_of(state), expected), 1e-6)
-        other = reference.load_safetensors(f"{plain_folder}/now.safetensors")
+        other = tensor_files.load_safetensors(f"{plain_folder}/now.safetensors")
         report.check(f"{what}: weights beside those without", sum(
             int((state[name] != value).sum()) for name, value in other.items()), 0)
 
@@ -92,7 +94,7 @@ def train(arguments, report):
 
         tool("heddle-numbers", "--out", "data", "--train", "300", "--valid", "10", "--test", "10", "--maximum", "9999")
         sets = [word for key, value in {**SIZES, "vocab_size": 80, "max_tokens": 256, "max_sequences": 16}.items()
-                for word in ("--set", f"{key}={parity.toml(value)}")]
+                for word in ("--set", f"{key}={compiled.toml(value)}")]
         model = str(Path(arguments.model).resolve())
         tool("heddle-compile", model, "-o", "m.heddle", f"--target={arguments.target}", "--set", f"ema_decay={DECAY}", *sets)
         tool("heddle-compile", model, "-o", "plain.heddle", f"--target={arguments.target}", *sets)
@@ -102,11 +104,11 @@ def train(arguments, report):
         tool("heddle-run", "average", "--ema", "--checkpoint", "ck", "--output", "averaged")
         decay, expected = float(np.float32(DECAY)), {}
         for step in range(1, 10):
-            weights = reference.load_safetensors(f"{folder}/ck/step-{step:08}/weights.safetensors")
+            weights = tensor_files.load_safetensors(f"{folder}/ck/step-{step:08}/weights.safetensors")
             for name, weight in weights.items():
                 expected[name] = decay * expected.get(name, 0) + (1 - decay) * weight.astype(np.float64)
         expected = {name: value / (1 - decay ** 9) for name, value in expected.items()}
-        actual = reference.load_safetensors(f"{folder}/averaged/weights.safetensors")
+        actual = tensor_files.load_safetensors(f"{folder}/averaged/weights.safetensors")
         report.check("average --ema of 9 steps", largest_difference(actual, expected), 1e-6)
         tool("heddle-run", "score", "m.heddle", "--checkpoint", "averaged", "--src", "data/test.en", "--tgt", "data/test.de")
         tool("heddle-run", "train", "m.heddle", *common, "--checkpoint", "proof", "--steps", "7", "--verify-resume")
@@ -121,16 +123,16 @@ def main():
     parser.add_argument("--bin", required=True)
     parser.add_argument("--model", required=True)
     parser.add_argument("--target", default="vulkan:software")
+    parser.add_argument("--cases", nargs="+", choices=[*CASES, "train"], default=[*CASES, "train"])
     arguments = parser.parse_args()
     arguments.bin = str(Path(arguments.bin).resolve())
-    report = parity.Report()
-    emulated = arguments.target.startswith("cuda")
-    follow(arguments, report, "train_step", {}, 3 if emulated else STEPS)
-    follow(arguments, report, "clipped", {"clip_norm": 0.5}, 2 if emulated else 6)
-    if not emulated:
-        follow(arguments, report, "accumulated", {"accumulate": True}, 6)
-        follow(arguments, report, "unfused", {"d_model": 36, "share_embeddings": False}, 5)
-        train(arguments, report)
+    report = compiled.Report()
+    for case in arguments.cases:
+        if case == "train":
+            train(arguments, report)
+        else:
+            overrides, steps = CASES[case]
+            follow(arguments, report, case, overrides, min(steps, 3) if arguments.target.startswith("cuda") else steps)
     print(f"{report.failed} failed")
     sys.exit(report.failed != 0)
 

@@ -16,7 +16,8 @@ import torch
 
 import recurrence
 import reference
-from parity import run, toml
+import tensor_files
+from compiled import run, toml
 
 COMMON = {"vocab_size": 120, "encoder_layers": 2, "decoder_layers": 2, "max_tokens": 512, "max_sequences": 16, "max_length": 80,
           "d_ff": 37, "explain_entry": True}
@@ -128,7 +129,7 @@ def main():
         run([f"{arguments.bin}/heddle-run", "train", f"{folder}/model.heddle", "--src", f"{folder}/data/train.en", "--tgt",
              f"{folder}/data/train.de", "--checkpoint", f"{folder}/checkpoint", "--steps", "60", "--seed", "3"])
         (newest,) = Path(f"{folder}/checkpoint").glob("step-00000060")
-        variables = reference.load_safetensors(newest / "weights.safetensors")
+        variables = tensor_files.load_safetensors(newest / "weights.safetensors")
         pieces = read_pieces(newest / "spm.model")
         model = RECURRENT[arguments.case](config, variables) if arguments.case in RECURRENT else \
             reference.Transformer({**config, "layer_norm_epsilon": 1e-5, "norm": config.get("norm", "post"),

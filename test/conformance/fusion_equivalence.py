@@ -4,14 +4,13 @@ three optimizer steps are those of the compile with all passes on, under dropout
     fusion_equivalence.py --bin build/bin --model models/numbers.toml"""
 
 import argparse
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 
-import parity
-import reference
+import compiled
+import tensor_files
 
 FLAGS = ["fuse-attention", "fuse-projections", "fuse-cross-entropy", "fuse-updates", "fuse-kernels"]
 OPTIONS = {"dropout": 0.2, "attention_dropout": 0.1, "encoder_layers": 1, "decoder_layers": 1, "d_model": 36, "heads": 3,
@@ -22,21 +21,21 @@ OPTIONS = {"dropout": 0.2, "attention_dropout": 0.1, "encoder_layers": 1, "decod
 def run(arguments, flags, folder, batches, start):
     """Everything that the compile with these flags computes, by name, and the variables that it starts with."""
     found = {}
-    with parity.Model(arguments, OPTIONS, folder, flags=flags) as model:
+    with compiled.Model(arguments, OPTIONS, folder, flags=flags) as model:
         if start is None:
             model.call("init", save="start.safetensors", extra=["--seed", "3"])
-            start = reference.load_safetensors(f"{folder}/start.safetensors")
-        reference.save_safetensors(f"{folder}/start.safetensors", start)
-        inputs = [reference.pack(batch) for batch in batches]
-        (found["token losses"],) = model.call("eval", reference.pack(batches[0], token_scale=False), ["token_loss"],
+            start = tensor_files.load_safetensors(f"{folder}/start.safetensors")
+        tensor_files.save_safetensors(f"{folder}/start.safetensors", start)
+        inputs = [tensor_files.pack(batch) for batch in batches]
+        (found["token losses"],) = model.call("eval", tensor_files.pack(batches[0], token_scale=False), ["token_loss"],
                                               variables="start.safetensors")
         (found["accumulated loss"],) = model.call("accumulate_step", inputs[0], ["loss"], save="summed.safetensors")
-        summed = reference.load_safetensors(f"{folder}/summed.safetensors")
+        summed = tensor_files.load_safetensors(f"{folder}/summed.safetensors")
         found.update({name: value for name, value in summed.items() if name.startswith("grad.")})
         for step, batch in enumerate(inputs):
             (found[f"loss of step {step}"],) = model.call("train_step", batch, ["loss"], save="now.safetensors")
-    trained = reference.load_safetensors(f"{folder}/now.safetensors")
-    found.update({f"trained {name}": value for name, value in trained.items() if reference.is_weight(name)})
+    trained = tensor_files.load_safetensors(f"{folder}/now.safetensors")
+    found.update({f"trained {name}": value for name, value in trained.items() if tensor_files.is_weight(name)})
     return found, start
 
 
@@ -56,8 +55,8 @@ def main():
     parser.add_argument("--model", required=True)
     arguments = parser.parse_args()
     random = np.random.default_rng(11)
-    batches = [parity.draw_batch(random, OPTIONS["vocab_size"]) for _ in range(3)]
-    report = parity.Report()
+    batches = [compiled.draw_batch(random, OPTIONS["vocab_size"]) for _ in range(3)]
+    report = compiled.Report()
     with tempfile.TemporaryDirectory() as folder:
         expected, start = run(arguments, [], folder, batches, None)
         for off in [*[[flag] for flag in FLAGS], FLAGS]:

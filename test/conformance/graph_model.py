@@ -16,11 +16,11 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-import reference
+import tensor_files
 from graphs import attend
 from labels import BOUND, CLASSES, draw_weights, pack
 from language_model import RATE, STEPS, WARMUP, compare, torch_losses
-from parity import Model, Report, relative, run
+from compiled import Model, Report, relative, run
 
 NEIGHBOURS, NODES_AND_EDGES = 9, [(1, 1), (7, 20), (33, 150), (12, 0)]
 SIZES = {"width": 36, "heads": 3, "layers": 2, "neighbours": NEIGHBOURS, "classes": CLASSES, "vocab_size": 60, "max_tokens": 120,
@@ -31,7 +31,7 @@ class Network:
     def __init__(self, score, weights):
         self.score = score
         self.weights = {name: torch.tensor(value, dtype=torch.float64, requires_grad=True)
-                        for name, value in weights.items() if reference.is_weight(name)}
+                        for name, value in weights.items() if tensor_files.is_weight(name)}
 
     def linear(self, x, name):
         bias = self.weights.get(f"{name}.bias")
@@ -102,7 +102,7 @@ def check_entries(report, model, folder, score):
     report.check("logits", relative(logits, expected.detach().numpy()), BOUND)
     oracle.loss(batch).backward()
     model.call("accumulate_step", scaled | lists, ["loss"], variables="start.safetensors", save="after.safetensors")
-    after = reference.load_safetensors(f"{folder}/after.safetensors")
+    after = tensor_files.load_safetensors(f"{folder}/after.safetensors")
     worst = max((relative(after[f"grad.{name}"], weight.grad.numpy()), name)
                 for name, weight in oracle.weights.items() if weight.grad.abs().max() > 1e-7)
     report.check(f"worst gradient, {worst[1]}", worst[0], BOUND)
@@ -129,7 +129,7 @@ def check_training(report, arguments, model, folder):
         batch.append(([1, *ids, 2], list(range(1, 1 + len(words))), [known.index(label) for label in labels],
                       as_tensor(edges) + 1))
     model.call("init", save="drawn.safetensors", extra=["--seed", "1"])
-    oracle = Network(arguments.score, reference.load_safetensors(f"{folder}/drawn.safetensors"))
+    oracle = Network(arguments.score, tensor_files.load_safetensors(f"{folder}/drawn.safetensors"))
     actual = [json.loads(line)["loss"] for line in Path(folder, "log").read_text().splitlines()]
     compare(report, actual, torch_losses(oracle.weights.values(), lambda step: oracle.loss(batch)))
     said = subprocess.run([f"{arguments.bin}/heddle-run", "predict", model.artifact, "--checkpoint", f"{folder}/ck", "--records"],

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 import calls
-import reference
+import tensor_files
 
 MOST_NODES, MOST_NEIGHBOURS = 100, 24
 NODES_AND_EDGES = [(1, 0), (1, 1), (7, 20), (33, 200), (100, 700)]
@@ -165,10 +165,10 @@ def check(session, folder, name, kind, heads, widths, nodes, edges, random):
     weights = {w: value.astype(np.float32) for w, value in weights.items()}
     start = {f"{name}.{w}": value for w, value in weights.items()}
     start |= {f"grad.{name}.{w}": np.zeros_like(value) for w, value in weights.items()}
-    reference.save_safetensors(f"{folder}/weights.safetensors", start)
+    tensor_files.save_safetensors(f"{folder}/weights.safetensors", start)
     result, = session.call(name, inputs | lists, ["result"], ["--variables", f"{folder}/weights.safetensors",
                                                             "--save-variables", f"{folder}/after.safetensors"])
-    after = reference.load_safetensors(f"{folder}/after.safetensors")
+    after = tensor_files.load_safetensors(f"{folder}/after.safetensors")
     exact = {w: torch.tensor(value, dtype=torch.float64, requires_grad=True) for w, value in weights.items()}
     x = torch.tensor(inputs["x"], dtype=torch.float64)
     expected = attend(kind, heads, *(x @ exact[w] for w in "qkv"), exact.get("p"), pairs)

@@ -6,7 +6,6 @@ Sequences of 1, 7 and 33 tokens and others between, in one ragged batch; hidden 
 
 import argparse
 import json
-import math
 import re
 import subprocess
 import sys
@@ -19,8 +18,8 @@ import torch
 
 import gguf_files
 import published
-import reference
-from parity import Model, Report, decode_with_cache, relative
+import tensor_files
+from compiled import Model, Report, decode_with_cache, relative
 
 BOUND = 1e-4
 LENGTHS = [1, 33, 7, 12]
@@ -89,7 +88,7 @@ class Case:
         (loss,) = self.call("accumulate_step", inputs, ["loss"], save="gradients.safetensors")
         self.report.check("loss", error(loss, [expected.item()]), BOUND)
         expected.backward()
-        gradients = reference.load_safetensors(f"{self.model.folder}/gradients.safetensors")
+        gradients = tensor_files.load_safetensors(f"{self.model.folder}/gradients.safetensors")
         for name, gradient in pairs():
             self.report.check(f"gradient of {name}", relative(gradients["grad." + name], gradient), 1e-3)
 
@@ -104,9 +103,9 @@ def marian(arguments, folder, changes={}, **files):
         words = case.draw(target - 1, config["vocab_size"])
         batch.append((case.draw(source - 1, config["vocab_size"]) + [end], [begin] + words, words + [end]))
 
-    packed = reference.pack(batch, token_scale=False)
+    packed = tensor_files.pack(batch, token_scale=False)
     expected = [oracle.logits(torch.tensor(source), torch.tensor(target)) for source, target, _ in batch]
-    (logits,) = case.call("logits", reference.without_labels(packed), ["logits"])
+    (logits,) = case.call("logits", tensor_files.without_labels(packed), ["logits"])
     case.report.check("logits", error(logits, torch.cat(expected)), BOUND)
     labels = torch.tensor([label for _, _, labels in batch for label in labels])
     losses = torch.nn.functional.cross_entropy(torch.cat(expected), labels, reduction="none")
@@ -126,7 +125,7 @@ def marian(arguments, folder, changes={}, **files):
              ("decoder.0.feed_forward.outer.weight", lambda: tensor("model.decoder.layers.0.fc2.weight").t())]
     if "model.shared.weight" in oracle.tensors and "lm_head.weight" not in oracle.tensors:
         pairs.append(("embedding", lambda: tensor("model.shared.weight")))
-    case.check_gradients(losses.mean(), reference.pack(batch), lambda: [(name, get()) for name, get in pairs])
+    case.check_gradients(losses.mean(), tensor_files.pack(batch), lambda: [(name, get()) for name, get in pairs])
     return case
 
 
@@ -157,7 +156,7 @@ def check_decoder(case, oracle, config, pairs):
     inputs = {"target_in": flat([ids[:-1] for ids in batch]), "target_out": flat([ids[1:] for ids in batch]),
               **pack(LENGTHS, "target")}
     expected = [oracle.logits(torch.tensor(ids[:-1])) for ids in batch]
-    (logits,) = case.call("logits", reference.without_labels(inputs), ["logits"])
+    (logits,) = case.call("logits", tensor_files.without_labels(inputs), ["logits"])
     case.report.check("logits", error(logits, torch.cat(expected)), BOUND)
     losses = torch.nn.functional.cross_entropy(torch.cat(expected), torch.tensor(inputs["target_out"]).long(),
                                                reduction="none")

@@ -15,10 +15,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-import reference
+import tensor_files
 from labels import BOUND, CLASSES, draw_weights
 from language_model import RATE, STEPS, WARMUP, compare, torch_losses
-from parity import Model, Report, relative, run
+from compiled import Model, Report, relative, run
 from sentence_model import Network
 
 CHANNELS, COUNT = 3, 4
@@ -101,7 +101,7 @@ def main():
         loss_of(oracle, images, labels).backward()
         step = inputs | {"source_label": i32(labels), "token_scale": np.asarray([1 / COUNT], np.float32)}
         model.call("accumulate_step", step, ["loss"], variables="start.safetensors", save="after.safetensors")
-        after = reference.load_safetensors(f"{folder}/after.safetensors")
+        after = tensor_files.load_safetensors(f"{folder}/after.safetensors")
         for name, weight in oracle.weights.items():
             if weight.grad.abs().max() > 1e-7:
                 report.check(f"gradient of {name}", relative(after[f"grad.{name}"], weight.grad.numpy()), BOUND)
@@ -111,7 +111,7 @@ def main():
             run([f"{arguments.bin}/heddle-run", "train", model.artifact, "--data", f"{folder}/records", "--checkpoint", f"{folder}/ck",
                  "--log", f"{folder}/log", "--steps", str(STEPS), "--seed", "1"])
             model.call("init", save="drawn.safetensors", extra=["--seed", "1"])
-            oracle = network(reference.load_safetensors(f"{folder}/drawn.safetensors"), sizes)
+            oracle = network(tensor_files.load_safetensors(f"{folder}/drawn.safetensors"), sizes)
             actual = [json.loads(line)["loss"] for line in Path(folder, "log").read_text().splitlines()]
             compare(report, actual, torch_losses(oracle.weights.values(), lambda step: loss_of(oracle, images, labels)))
     print(f"{report.failed} failed")

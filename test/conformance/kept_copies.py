@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-import parity
+import compiled
 
 SIZES = {"d_model": 32, "heads": 2, "d_ff": 48, "vocab_size": 80, "encoder_layers": 1, "decoder_layers": 1,
          "max_tokens": 256, "max_sequences": 16, "max_length": 64, "warmup": 2, "learning_rate": 0.02}
@@ -24,7 +24,7 @@ def main():
     parser.add_argument("--target", default="cuda:sm_80")
     arguments = parser.parse_args()
     tools, model = Path(arguments.bin).resolve(), str(Path(arguments.model).resolve())
-    report = parity.Report()
+    report = compiled.Report()
     with tempfile.TemporaryDirectory() as folder:
         def tool(name, *words):
             done = subprocess.run([tools / name, *words], cwd=folder, capture_output=True, text=True)
@@ -33,7 +33,7 @@ def main():
             return done.stdout
 
         tool("heddle-numbers", "--out", "data", "--train", "200", "--valid", "20", "--test", "10", "--maximum", "9999")
-        sets = [word for key, value in SIZES.items() for word in ("--set", f"{key}={parity.toml(value)}")]
+        sets = [word for key, value in SIZES.items() for word in ("--set", f"{key}={compiled.toml(value)}")]
         tool("heddle-compile", model, "-o", "m.heddle", f"--target={arguments.target}", "--precision=bf16", *sets)
         described = json.loads(tool("heddle-inspect", "m.heddle", "--json"))
         copies = [variable["name"] for variable in described["variables"] if variable["name"].endswith(".bf16")]

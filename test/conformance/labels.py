@@ -19,8 +19,9 @@ import torch
 import torch.nn.functional as F
 
 import reference
+import tensor_files
 from language_model import RATE, STEPS, WARMUP, compare, torch_losses
-from parity import Model, Report, relative, run
+from compiled import Model, Report, relative, run
 from tokenize_lines import CORPUS
 
 BOUND = 1e-5
@@ -88,11 +89,11 @@ def pack(batch, tags):
 
 def draw_weights(model, folder, random):
     model.call("init", save="start.safetensors", extra=["--seed", "1"])
-    start = reference.load_safetensors(f"{folder}/start.safetensors")
+    start = tensor_files.load_safetensors(f"{folder}/start.safetensors")
     for name, value in start.items():
-        if reference.is_weight(name) and name.endswith((".bias", ".beta", ".gamma")):
+        if tensor_files.is_weight(name) and name.endswith((".bias", ".beta", ".gamma")):
             start[name] = (value + 0.1 * random.standard_normal(value.shape)).astype(np.float32)
-    reference.save_safetensors(f"{folder}/start.safetensors", start)
+    tensor_files.save_safetensors(f"{folder}/start.safetensors", start)
     return start
 
 
@@ -115,7 +116,7 @@ def check_entries(report, model, folder, config, tags):
     report.check("choices that differ", int((choices != expected.argmax(-1).numpy()).sum()), 0)
     loss.backward()
     model.call("accumulate_step", scaled, ["loss"], variables="start.safetensors", save="after.safetensors")
-    after = reference.load_safetensors(f"{folder}/after.safetensors")
+    after = tensor_files.load_safetensors(f"{folder}/after.safetensors")
     worst = max((relative(after[f"grad.{name}"], weight.grad.numpy()), name)
                 for name, weight in oracle.weights.items() if weight.grad.abs().max() > 1e-7)
     report.check(f"worst gradient, {worst[1]}", worst[0], BOUND)
@@ -146,11 +147,11 @@ def check_pretraining(report, model, folder, config):
         report.check(f"choices of {name} that differ", int((given != expected).sum()), 0)
     sum(losses).backward()
     model.call("accumulate_step", step, ["loss"], variables="start.safetensors", save="after.safetensors")
-    after = reference.load_safetensors(f"{folder}/after.safetensors")
+    after = tensor_files.load_safetensors(f"{folder}/after.safetensors")
     worst = max((relative(after[f"grad.{name}"], weight.grad.numpy()), name)
                 for name, weight in oracle.weights.items() if weight.grad.abs().max() > 1e-7)
     report.check(f"worst gradient, {worst[1]}", worst[0], BOUND)
-    oracle = Guesser(config, reference.load_safetensors(f"{folder}/start.safetensors"))
+    oracle = Guesser(config, tensor_files.load_safetensors(f"{folder}/start.safetensors"))
     actual = [model.call("train_step", step, ["loss"], variables=None if i else "start.safetensors")[0].item()
               for i in range(STEPS)]
     compare(report, actual, torch_losses(oracle.weights.values(), lambda step: sum(oracle.both_losses(batch, types, follows))))
@@ -182,7 +183,7 @@ def check_training(report, arguments, model, folder, config, tags):
         places = range(1, 1 + len(text)) if tags else [0]
         batch.append(([1, *ids, 2], places, [known.index(label) for label in (own if tags else own[:1])]))
     model.call("init", save="drawn.safetensors", extra=["--seed", "1"])
-    oracle = Labeller(config, reference.load_safetensors(f"{folder}/drawn.safetensors"))
+    oracle = Labeller(config, tensor_files.load_safetensors(f"{folder}/drawn.safetensors"))
     actual = [json.loads(line)["loss"] for line in Path(folder, "log").read_text().splitlines()]
     compare(report, actual, torch_losses(oracle.weights.values(), lambda step: oracle.label_loss(batch)))
 

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -20,7 +19,8 @@ import torch
 import published
 import reference
 import subwords
-from parity import Model, Report, relative, run
+import tensor_files
+from compiled import Model, Report, relative, run
 from tokenize_lines import CORPUS
 
 BOUND = 1e-5
@@ -52,11 +52,11 @@ def steps(arguments, folder):
     report, random = Report(), np.random.default_rng(3)
     with Model(arguments, SIZES, folder) as model:
         model.call("init", save="start.safetensors", extra=["--seed", "1"])
-        start = reference.load_safetensors(f"{folder}/start.safetensors")
+        start = tensor_files.load_safetensors(f"{folder}/start.safetensors")
         for name, value in start.items():
-            if reference.is_weight(name) and name.endswith((".bias", ".beta", ".gamma")):
+            if tensor_files.is_weight(name) and name.endswith((".bias", ".beta", ".gamma")):
                 start[name] = (value + 0.1 * random.standard_normal(value.shape)).astype(np.float32)
-        reference.save_safetensors(f"{folder}/start.safetensors", start)
+        tensor_files.save_safetensors(f"{folder}/start.safetensors", start)
         oracle = reference.Decoder(SIZES, start)
         batches = []
         for step in range(STEPS):
@@ -65,7 +65,7 @@ def steps(arguments, folder):
             batches.append([([], ids[:-1], ids[1:]) for ids in words])
         actual = []
         for step, batch in enumerate(batches):
-            (loss,) = model.call("train_step", reference.pack_targets(batch), ["loss"],
+            (loss,) = model.call("train_step", tensor_files.pack_targets(batch), ["loss"],
                                  variables="start.safetensors" if step == 0 else None)
             actual.append(loss.item())
         compare(report, actual, torch_losses(oracle.weights.values(), lambda step: oracle.loss(batches[step - 1])))
@@ -94,7 +94,7 @@ def text(arguments, folder):
     report = Report()
     with Model(arguments, SIZES, folder) as model:
         model.call("init", save="start.safetensors", extra=["--seed", "1"])
-        oracle = reference.Decoder(SIZES, reference.load_safetensors(f"{folder}/start.safetensors"))
+        oracle = reference.Decoder(SIZES, tensor_files.load_safetensors(f"{folder}/start.safetensors"))
         words = CORPUS.split()
         lines = [" ".join(words[i:i + 1 + i % 4]) for i in range(0, 12, 2)] + ["a " * n for n in (15, 16, 17, 31)]
         actual = train(arguments, folder, model.artifact, "\n\n".join(lines) + "\n", "--seed", "1")
@@ -116,7 +116,7 @@ def completions(arguments, folder):
     Path(folder, "records").write_text("".join(json.dumps(record) + "\n" for record in records) + "\n")
     with Model(arguments, sizes, folder) as model:
         model.call("init", save="start.safetensors", extra=["--seed", "1"])
-        oracle = reference.Decoder(sizes, reference.load_safetensors(f"{folder}/start.safetensors"))
+        oracle = reference.Decoder(sizes, tensor_files.load_safetensors(f"{folder}/start.safetensors"))
         tool, flags = f"{arguments.bin}/heddle-run", ["--data", f"{folder}/records"]
         run([tool, "train", model.artifact, *flags, "--valid-data", f"{folder}/records", "--checkpoint", f"{folder}/ck", "--seed", "1",
              "--log", f"{folder}/log", "--steps", str(STEPS)])

@@ -9,8 +9,9 @@ import tempfile
 
 import numpy as np
 
-import parity
+import compiled
 import reference
+import tensor_files
 
 SMALL = {"logits_entry": True, "max_tokens": 32, "max_sequences": 4, "max_length": 32}
 
@@ -28,27 +29,27 @@ def main():
     parser.add_argument("--model", required=True)
     arguments = parser.parse_args()
     random = np.random.default_rng(5)
-    report = parity.Report()
-    with tempfile.TemporaryDirectory() as folder, parity.Model(arguments, SMALL, folder) as model:
+    report = compiled.Report()
+    with tempfile.TemporaryDirectory() as folder, compiled.Model(arguments, SMALL, folder) as model:
         described = json.loads(subprocess.run([f"{arguments.bin}/heddle-inspect", model.artifact, "--json"], check=True,
                                               capture_output=True, text=True).stdout)
         config = described["description"]
         weights = {variable["name"]: draw(random, variable["name"], variable["shape"])
-                   for variable in described["variables"] if reference.is_weight(variable["name"])}
+                   for variable in described["variables"] if tensor_files.is_weight(variable["name"])}
         weights["embedding"][-1] *= 3  # the row farthest past the limit matters
-        reference.save_safetensors(f"{folder}/weights.safetensors", weights)
+        tensor_files.save_safetensors(f"{folder}/weights.safetensors", weights)
         vocabulary = config["vocab_size"]
         batch = [([vocabulary - 1, 7, 36000], [1, vocabulary - 1, 33000], [vocabulary - 1, 33000, 2]),
                  ([5], [1], [vocabulary - 2])]
-        (logits,) = model.call("logits", reference.without_labels(reference.pack(batch, token_scale=False)), ["logits"],
+        (logits,) = model.call("logits", tensor_files.without_labels(tensor_files.pack(batch, token_scale=False)), ["logits"],
                                variables="weights.safetensors")
-        (losses,) = model.call("eval", reference.pack(batch, token_scale=False), ["token_loss"])
+        (losses,) = model.call("eval", tensor_files.pack(batch, token_scale=False), ["token_loss"])
         expected = reference.Transformer(config, weights).batch_logits(batch).detach()
-        report.check("logits", parity.relative(logits, expected), 1e-4)
-        report.check("logits of the last row", parity.relative(logits[:, -1], expected[:, -1]), 1e-4)
+        report.check("logits", compiled.relative(logits, expected), 1e-4)
+        report.check("logits of the last row", compiled.relative(logits[:, -1], expected[:, -1]), 1e-4)
         targets = np.concatenate([labels for _, _, labels in batch])
         loss = np.log(np.exp(expected.double().numpy()).sum(1)) - expected.double().numpy()[np.arange(4), targets]
-        report.check("loss of each token", parity.relative(losses, loss), 1e-4)
+        report.check("loss of each token", compiled.relative(losses, loss), 1e-4)
     sys.exit(report.failed != 0)
 
 

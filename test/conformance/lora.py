@@ -16,10 +16,10 @@ import torch
 
 import gguf_files
 import published
-import reference
 import subwords
+import tensor_files
 from language_model import BOUND, RATE, STEPS, WARMUP, compare, pieces, torch_losses, train
-from parity import Report, relative, run
+from compiled import Report, relative, run
 from tokenize_lines import CORPUS
 
 RANK, ALPHA, TARGETS = 4, 6, {"query": "q_proj", "value": "v_proj", "gate": "gate_proj", "outer": "down_proj"}
@@ -58,7 +58,7 @@ def write_adapter(folder, adapter, rank, alpha, **changes):
 
 
 def read_adapter(folder):
-    tensors = reference.load_safetensors(f"{folder}/adapter_model.safetensors")
+    tensors = tensor_files.load_safetensors(f"{folder}/adapter_model.safetensors")
     return {name.removeprefix("base_model.model."): value for name, value in tensors.items()}
 
 

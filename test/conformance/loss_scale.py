@@ -10,8 +10,10 @@ import tempfile
 import numpy as np
 import torch
 
+import compiled
 import parity
 import reference
+import tensor_files
 
 CASES = {"plain": {}, "clipped": {"clip_norm": 0.05}, "accumulated": {"accumulate": True}}
 INTERVAL = 3
@@ -25,9 +27,9 @@ def run_case(arguments, report, what, case, first_scale, good_steps):
     bounds = parity.BOUNDS[arguments.precision]
     random = np.random.default_rng(11)
     with (tempfile.TemporaryDirectory() as folder,
-          parity.Model(arguments, overrides, folder, arguments.target, arguments.precision) as model):
+          compiled.Model(arguments, overrides, folder, arguments.target, arguments.precision) as model):
         model.call("init", save="now.safetensors", extra=["--seed", "1"])
-        state = reference.load_safetensors(f"{folder}/now.safetensors")
+        state = tensor_files.load_safetensors(f"{folder}/now.safetensors")
         start = state
         torch_model = reference.Transformer(overrides, state)
         optimizer = torch.optim.Adam(torch_model.weights.values(), lr=1, betas=(0.9, 0.98), eps=1e-9)
@@ -35,27 +37,27 @@ def run_case(arguments, report, what, case, first_scale, good_steps):
 
         def call(entry, inputs=(), outputs=()):
             results = model.call(entry, inputs, outputs, save="after.safetensors")
-            return results, {**state, **reference.load_safetensors(f"{folder}/after.safetensors")}
+            return results, {**state, **tensor_files.load_safetensors(f"{folder}/after.safetensors")}
 
         for step in range(1, 60):
-            batches = [parity.draw_batch(random, overrides["vocab_size"]) for _ in range(1 + overrides["accumulate"])]
+            batches = [compiled.draw_batch(random, overrides["vocab_size"]) for _ in range(1 + overrides["accumulate"])]
             before, loss = state, 0.0
             if overrides["accumulate"]:
                 tokens = sum(len(labels) for batch in batches for _, _, labels in batch)
                 for batch in batches:
-                    inputs = {**reference.pack(batch), "token_scale": np.asarray([1 / tokens], np.float32)}
+                    inputs = {**tensor_files.pack(batch), "token_scale": np.asarray([1 / tokens], np.float32)}
                     (part,), state = call("accumulate_step", inputs, ["loss"])
                     loss += float(part[0])
                 _, state = call("apply_step")
             else:
-                (part,), state = call("train_step", reference.pack(batches[0]), ["loss"])
+                (part,), state = call("train_step", tensor_files.pack(batches[0]), ["loss"])
                 loss = float(part[0])
             optimizer.zero_grad()
             expected = torch_model.loss([pair for batch in batches for pair in batch])
             expected.backward()
-            errors.append(parity.relative([loss], [expected.item()]))
+            errors.append(compiled.relative([loss], [expected.item()]))
             if state["skipped_steps"][0] > before["skipped_steps"][0]:
-                kept = [name for name in state if reference.is_weight(name) or name.startswith(("adam.", "ema."))]
+                kept = [name for name in state if tensor_files.is_weight(name) or name.startswith(("adam.", "ema."))]
                 unchanged &= all(np.array_equal(state[name], before[name]) for name in kept)
                 scale, good, skipped = scale / 2, 0, skipped + 1
             else:
@@ -95,7 +97,7 @@ def main():
     parser.add_argument("--precision", choices=parity.BOUNDS, default="f32")
     parser.add_argument("--case", choices=CASES, action="append", help="default: all")
     arguments = parser.parse_args()
-    report = parity.Report()
+    report = compiled.Report()
     # Of f32 the squares that are summed up overflow first.
     first_scale = 2.0 ** 24 if arguments.precision == "f16" else 2.0 ** 68
     for what in arguments.case or CASES:

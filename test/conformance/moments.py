@@ -14,8 +14,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
+import compiled
 import parity
 import reference
+import tensor_files
 
 SIZES = {"d_model": 32, "heads": 2, "d_ff": 44, "vocab_size": 41, "positions": "learned", "encoder_layers": 1,
          "decoder_layers": 1, "dropout": 0.0, "attention_dropout": 0.0, "max_tokens": 64, "max_sequences": 8, "max_length": 64,
@@ -59,28 +61,28 @@ def bits(arguments, report, overrides, steps):
     """Of every step the moments that are there after it, from those before it."""
     random = np.random.default_rng(3)
     with (tempfile.TemporaryDirectory() as folder,
-          parity.Model(arguments, {**SIZES, **overrides}, folder, arguments.target, flags=arguments.flags) as model):
+          compiled.Model(arguments, {**SIZES, **overrides}, folder, arguments.target, flags=arguments.flags) as model):
         def state():
-            return reference.load_safetensors(f"{folder}/now.safetensors")
+            return tensor_files.load_safetensors(f"{folder}/now.safetensors")
 
         model.call("init", save="init.safetensors", extra=["--seed", "1"])
         elements = exactly = outside = changed = 0
         worst = 0.0
         for step in range(1, steps + 1):
-            model.call("accumulate_step", reference.pack(parity.draw_batch(random, SIZES["vocab_size"])), save="gradients.safetensors")
-            gradients = reference.load_safetensors(f"{folder}/gradients.safetensors")
+            model.call("accumulate_step", tensor_files.pack(compiled.draw_batch(random, SIZES["vocab_size"])), save="gradients.safetensors")
+            gradients = tensor_files.load_safetensors(f"{folder}/gradients.safetensors")
             if step == 1:
-                before = reference.load_safetensors(f"{folder}/init.safetensors")
+                before = tensor_files.load_safetensors(f"{folder}/init.safetensors")
             (rate,) = model.call("apply_step", (), ["learning_rate"], save="now.safetensors")
             after = state()
-            for name in filter(reference.is_weight, after):
+            for name in filter(tensor_files.is_weight, after):
                 moments, errors = exact(before, name, gradients["grad." + name])
                 drawn = random_of(before[name], step)
                 for role, moment, error, added in zip("mv", moments, errors, (drawn >> np.uint32(16), drawn & np.uint32(0xFFFF))):
                     key = f"adam.{role}.{name}"
                     actual = after[key]
                     if not is_rounded(key, actual.shape):
-                        worst = max(worst, parity.relative(actual, moment))
+                        worst = max(worst, compiled.relative(actual, moment))
                         continue
                     elements += actual.size
                     exactly += (actual == cut(moment, added)).sum()
@@ -90,7 +92,7 @@ def bits(arguments, report, overrides, steps):
                 # Weights are made of the moments before they are rounded.
                 correction1, correction2 = 1 / (1 - BETA1 ** step), 1 / (1 - BETA2 ** step)
                 expected = before[name] - rate[0] * moments[0] * correction1 / (np.sqrt(moments[1] * correction2) + EPSILON)
-                worst = max(worst, parity.relative(after[name] - before[name], expected - before[name]) / 100)
+                worst = max(worst, compiled.relative(after[name] - before[name], expected - before[name]) / 100)
             before = after
         what = ", ".join(overrides) or "plain"
         report.check(f"{what}: rounded otherwise", int(outside), 0)
@@ -102,15 +104,15 @@ def bits(arguments, report, overrides, steps):
 def decay(arguments, report, steps):
     """Without gradients second moments shrink by a thousandth a step, less than half of the last bit of bf16."""
     with (tempfile.TemporaryDirectory() as folder,
-          parity.Model(arguments, SIZES, folder, arguments.target, flags=arguments.flags) as model):
+          compiled.Model(arguments, SIZES, folder, arguments.target, flags=arguments.flags) as model):
         model.call("init", save="start.safetensors", extra=["--seed", "1"])
-        start = reference.load_safetensors(f"{folder}/start.safetensors")
+        start = tensor_files.load_safetensors(f"{folder}/start.safetensors")
         moments = {name for name, value in start.items() if is_rounded(name, value.shape) and name.startswith("adam.v.")}
-        reference.save_safetensors(f"{folder}/ones.safetensors", {name: np.full(start[name].shape, 1.5, np.float32) for name in moments})
+        tensor_files.save_safetensors(f"{folder}/ones.safetensors", {name: np.full(start[name].shape, 1.5, np.float32) for name in moments})
         for step in range(steps):
             model.call("apply_step", variables="ones.safetensors" if step == 0 else None,
                        save="end.safetensors" if step == steps - 1 else None)
-        end = reference.load_safetensors(f"{folder}/end.safetensors")
+        end = tensor_files.load_safetensors(f"{folder}/end.safetensors")
         values = np.concatenate([end[name].ravel() for name in sorted(moments)]).astype(np.float64)
         # A step goes down by one of the last bit, of numbers in [1, 2), or stays.
         last, mean, variance = 2.0 ** -7, 1.5, 0.0
@@ -126,19 +128,19 @@ def train(arguments, report, steps):
     """Losses, beside PyTorch's with Adam in numpy."""
     random = np.random.default_rng(7)
     with (tempfile.TemporaryDirectory() as folder,
-          parity.Model(arguments, SIZES, folder, arguments.target, flags=arguments.flags) as model):
+          compiled.Model(arguments, SIZES, folder, arguments.target, flags=arguments.flags) as model):
         model.call("init", save="start.safetensors", extra=["--seed", "1"])
-        start = reference.load_safetensors(f"{folder}/start.safetensors")
+        start = tensor_files.load_safetensors(f"{folder}/start.safetensors")
         torch_model = reference.Transformer(SIZES, start)
         moments = {name: value for name, value in start.items() if name.startswith("adam.")}
         for step in range(1, steps + 1):
-            batch = parity.draw_batch(random, SIZES["vocab_size"])
-            (loss, rate) = model.call("train_step", reference.pack(batch), ["loss", "learning_rate"])
+            batch = compiled.draw_batch(random, SIZES["vocab_size"])
+            (loss, rate) = model.call("train_step", tensor_files.pack(batch), ["loss", "learning_rate"])
             for weight in torch_model.weights.values():
                 weight.grad = None
             expected = torch_model.loss(batch)
             expected.backward()
-            report.check(f"loss of step {step}", parity.relative(loss, [expected.item()]), parity.BOUNDS["f32"]["trained"])
+            report.check(f"loss of step {step}", compiled.relative(loss, [expected.item()]), parity.BOUNDS["f32"]["trained"])
             for name, weight in torch_model.weights.items():
                 old = weight.detach().numpy().copy()
                 new, _ = exact(moments, name, weight.grad.numpy())
@@ -168,7 +170,7 @@ def checkpoints(arguments, report):
 
         tool("heddle-numbers", "--out", "data", "--train", "300", "--valid", "10", "--test", "10", "--maximum", "9999")
         sets = [word for key, value in {**SIZES, "vocab_size": 80, "max_tokens": 256, "max_sequences": 16, "dropout": 0.1}.items()
-                for word in ("--set", f"{key}={parity.toml(value)}")]
+                for word in ("--set", f"{key}={compiled.toml(value)}")]
         model = str(Path(arguments.model).resolve())
         for moments in ("f32", "bf16"):
             tool("heddle-compile", model, "-o", f"{moments}.heddle", f"--target={arguments.target}", f"--moments={moments}", *sets)
@@ -194,7 +196,7 @@ def main():
     arguments = parser.parse_args()
     arguments.bin = str(Path(arguments.bin).resolve())
     arguments.flags = ["--moments=bf16"]
-    report = parity.Report()
+    report = compiled.Report()
     bits(arguments, report, {}, arguments.steps)
     if not arguments.target.startswith("cuda"): # emulated
         bits(arguments, report, {"d_model": 33, "heads": 3, "d_ff": 128, "ema_decay": 0.9}, 2)

@@ -16,10 +16,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-import reference
+import tensor_files
 from labels import BOUND, CLASSES, draw_weights
 from language_model import RATE, STEPS, WARMUP, compare, torch_losses
-from parity import Model, Report, relative, run
+from compiled import Model, Report, relative, run
 
 SIZES = {"width": 20, "vocab_size": 60, "max_tokens": 120, "max_sequences": 6, "max_length": 40, "warmup": WARMUP, "learning_rate": RATE,
          "accumulate": True}
@@ -42,7 +42,7 @@ def windows(x, first, last):
 class Network:
     def __init__(self, weights, config):
         self.weights = {name: torch.tensor(value, dtype=torch.float64, requires_grad=True)
-                        for name, value in weights.items() if reference.is_weight(name)}
+                        for name, value in weights.items() if tensor_files.is_weight(name)}
         self.config = config
 
     def linear(self, x, name):
@@ -154,7 +154,7 @@ def check_entries(report, model, folder, network, config):
     report.check("logits", relative(logits, expected.detach().numpy()), BOUND)
     oracle.loss(batch).backward()
     model.call("accumulate_step", told, ["loss"], variables="start.safetensors", save="after.safetensors")
-    after = reference.load_safetensors(f"{folder}/after.safetensors")
+    after = tensor_files.load_safetensors(f"{folder}/after.safetensors")
     worst = max((relative(after[f"grad.{name}"], weight.grad.numpy()), name)
                 for name, weight in oracle.weights.items() if weight.grad.abs().max() > 1e-7)
     report.check(f"worst gradient, {worst[1]}", worst[0], BOUND)
@@ -180,7 +180,7 @@ def check_training(report, arguments, model, folder, network, config):
     known = [] if graded else json.loads(next(Path(folder, "ck").glob("step-*/labels.json")).read_text())
     batch = [(left, right, own if graded else known.index(own)) for left, right, own in zip(ids[::2], ids[1::2], truth, strict=True)]
     model.call("init", save="drawn.safetensors", extra=["--seed", "1"])
-    oracle = network(reference.load_safetensors(f"{folder}/drawn.safetensors"), config)
+    oracle = network(tensor_files.load_safetensors(f"{folder}/drawn.safetensors"), config)
     actual = [json.loads(line)["loss"] for line in Path(folder, "log").read_text().splitlines()]
     compare(report, actual, torch_losses(oracle.weights.values(), lambda step: oracle.loss(batch)))
 

@@ -5,18 +5,17 @@
 Every case is a set of overrides that makes sizes odd: lengths of 1, 7 and 33, one head, widths that no tile divides."""
 
 import argparse
-import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 import torch
 
-import calls
 import changed
+import compiled
 import reference
+import tensor_files
 
 COMMON = {"dropout": 0.0, "attention_dropout": 0.0, "encoder_layers": 2, "decoder_layers": 2, "max_tokens": 64,
           "max_sequences": 8, "max_length": 64, "warmup": 10, "learning_rate": 0.003, "accumulate": True, "logits_entry": True}
@@ -44,84 +43,6 @@ BOUNDS = {"f32": {"logits": 1e-4, "loss": 1e-4, "gradient": 1e-3, "nothing": 1e-
           "tf32": {"logits": 2e-3, "loss": 2e-3, "gradient": 3e-2, "nothing": 1e-4, "trained": 4e-3},
           "bf16": {"logits": 1e-2, "loss": 1e-2, "gradient": 5e-2, "nothing": 1e-4, "trained": 2e-2}}
 SMOOTH_GRADIENT = 5e-3  # of f16 and tf32 without ReLUs
-LENGTHS = [(1, 33), (7, 1), (33, 7), (12, 19)]  # of each pair's source and target
-
-
-class Model(calls.Session):
-    """The compiled model in a session of `heddle-run call`."""
-
-    def __init__(self, arguments, overrides, folder, target="vulkan:software", precision="f32", flags=()):
-        self.artifact = f"{folder}/model.heddle"
-        sets = [word for key, value in overrides.items() for word in ("--set", f"{key}={toml(value)}")]
-        run([f"{arguments.bin}/heddle-compile", arguments.model, "-o", self.artifact, f"--target={target}",
-             f"--precision={precision}", *sets, *flags])
-        super().__init__(arguments.bin, self.artifact, folder)
-
-    def call(self, entry, inputs=(), outputs=(), variables=None, save=None, extra=()):
-        """Variables of a file come before the call, and are saved after it."""
-        flags = [*extra]
-        if variables:
-            flags += ["--variables", f"{self.folder}/{variables}"]
-        if save:
-            flags += ["--save-variables", f"{self.folder}/{save}"]
-        return super().call(entry, inputs, outputs, flags)
-
-
-def toml(value):
-    return f'"{value}"' if isinstance(value, str) else json.dumps(value)
-
-
-def run(command):
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))}\nexit code {done.returncode}\n{done.stdout}{done.stderr}")
-
-
-def relative(actual, expected):
-    expected = np.asarray(expected, np.float64)
-    norm = np.linalg.norm(expected)
-    return float(np.linalg.norm(np.asarray(actual, np.float64) - expected) / (norm if norm > 0 else 1))
-
-
-def draw_batch(random, vocabulary):
-    ids = lambda count: random.integers(3, vocabulary, count).tolist()
-    batch = []
-    for source, target in LENGTHS:
-        words = ids(target - 1)
-        batch.append((ids(source), [1] + words, words + [2]))
-    return batch
-
-
-def decode_with_cache(model, batch, steps):
-    """The logits of each sentence's first `steps` target tokens, one token a call, keys and values kept in between, by the
-    weights that the session has."""
-    i32 = lambda values: np.asarray(list(values), np.int32)
-    packed = reference.pack(batch, token_scale=False)
-    source = {name: packed[name] for name in ("source", "source_positions", "source_starts", "source_lengths")}
-    model.call("encode", {**source, "memory_rows": i32(range(len(source["source"])))})
-    logits = [[] for _ in batch]
-    for step in range(steps):
-        going = [s for s, (_, target, _) in enumerate(batch) if step < len(target)]
-        first = [s * steps for s in going]
-        inputs = {"token": i32(batch[s][1][step] for s in going), "position": i32(step for _ in going),
-                  "query_starts": i32(range(len(going))), "query_lengths": i32(1 for _ in going),
-                  "cache_rows": i32(row + step for row in first), "cache_starts": i32(first),
-                  "cache_lengths": i32(step + 1 for _ in going),
-                  "source_starts": source["source_starts"][going], "source_lengths": source["source_lengths"][going]}
-        (rows,) = model.call("decode_step", inputs, ["logits"])
-        for s, row in zip(going, rows):
-            logits[s].append(row)
-    return np.concatenate([np.stack(rows) for rows in logits])
-
-
-class Report:
-    def __init__(self):
-        self.failed = 0
-
-    def check(self, what, error, bound):
-        bad = not error <= bound  # NaN is bad too
-        self.failed += bad
-        print(f"{'FAIL' if bad else 'ok  '} {what:<42} {error:.2e} (at most {bound:.0e})")
 
 
 def main():
@@ -149,38 +70,38 @@ def main():
                  "adam_beta2": 0.98, "adam_epsilon": 1e-9, **CASES[arguments.case],
                  **({"activation": "gelu"} if arguments.smooth else {})}
     random = np.random.default_rng(7)
-    report = Report()
+    report = compiled.Report()
     flags = [f"--{flag}=false" for flag in arguments.off] + ([f"--lanes={arguments.lanes}"] if arguments.lanes else [])
     with (tempfile.TemporaryDirectory() as folder,
-          Model(arguments, overrides, folder, arguments.target, arguments.precision, flags) as model):
+          compiled.Model(arguments, overrides, folder, arguments.target, arguments.precision, flags) as model):
         model.call("init", save="start.safetensors", extra=["--seed", "1"])
-        start = reference.load_safetensors(f"{folder}/start.safetensors")
+        start = tensor_files.load_safetensors(f"{folder}/start.safetensors")
         # Biases start at zero and gains at one: draw them too, or a wrong gradient through them would not show.
         for name, value in start.items():
-            if reference.is_weight(name) and name.endswith((".bias", ".beta", ".gamma", ".gain")):
+            if tensor_files.is_weight(name) and name.endswith((".bias", ".beta", ".gamma", ".gain")):
                 start[name] = (value + 0.1 * random.standard_normal(value.shape)).astype(np.float32)
-        reference.save_safetensors(f"{folder}/start.safetensors", start)
+        tensor_files.save_safetensors(f"{folder}/start.safetensors", start)
         torch_model = changed.TEXTS.get(arguments.text, reference.Transformer)(overrides, start)
-        batch = draw_batch(random, overrides["vocab_size"])
+        batch = compiled.draw_batch(random, overrides["vocab_size"])
 
-        (logits,) = model.call("logits", reference.without_labels(reference.pack(batch, token_scale=False)), ["logits"],
+        (logits,) = model.call("logits", tensor_files.without_labels(tensor_files.pack(batch, token_scale=False)), ["logits"],
                                variables="start.safetensors")
-        (losses,) = model.call("eval", reference.pack(batch, token_scale=False), ["token_loss"])
+        (losses,) = model.call("eval", tensor_files.pack(batch, token_scale=False), ["token_loss"])
         expected = torch_model.batch_logits(batch)
         labels = torch.tensor([label for _, _, labels in batch for label in labels])
-        report.check("logits", relative(logits, expected.detach()), bounds["logits"])
-        report.check("loss of each token", relative(
+        report.check("logits", compiled.relative(logits, expected.detach()), bounds["logits"])
+        report.check("loss of each token", compiled.relative(
             losses, torch.nn.functional.cross_entropy(expected, labels, reduction="none").detach()), bounds["logits"])
 
         steps = 12
-        report.check("logits with a cache", relative(decode_with_cache(model, batch, steps), np.concatenate(
+        report.check("logits with a cache", compiled.relative(compiled.decode_with_cache(model, batch, steps), np.concatenate(
             [rows[:steps].detach() for rows in expected.split([len(target) for _, target, _ in batch])])), bounds["logits"])
 
-        (loss,) = model.call("accumulate_step", reference.pack(batch), ["loss"], save="gradients.safetensors")
+        (loss,) = model.call("accumulate_step", tensor_files.pack(batch), ["loss"], save="gradients.safetensors")
         expected = torch_model.loss(batch)
         expected.backward()
-        report.check("loss", relative(loss, [expected.item()]), bounds["loss"])
-        gradients = reference.load_safetensors(f"{folder}/gradients.safetensors")
+        report.check("loss", compiled.relative(loss, [expected.item()]), bounds["loss"])
+        gradients = tensor_files.load_safetensors(f"{folder}/gradients.safetensors")
         scale = start.get("loss_scale", [1])[0]
         gradients = {name: value / scale for name, value in gradients.items() if name.startswith("grad.")}
         total = np.sqrt(sum(float((w.grad ** 2).sum()) for w in torch_model.weights.values()))
@@ -190,15 +111,15 @@ def main():
                 report.check(f"gradient of {name} (zero)", float(np.linalg.norm(gradients["grad." + name])),
                              bounds["nothing"] * total)
             else:
-                report.check(f"gradient of {name}", relative(gradients["grad." + name], weight.grad), bounds["gradient"])
+                report.check(f"gradient of {name}", compiled.relative(gradients["grad." + name], weight.grad), bounds["gradient"])
 
         decay = overrides.get("weight_decay", 0.0)
         parts = [{"params": [w for w in torch_model.weights.values() if (w.dim() == 2) == is_matrix],
                   "weight_decay": decay * is_matrix} for is_matrix in (False, True)]
         optimizer = torch.optim.AdamW(parts, lr=1, betas=(0.9, 0.98), eps=1e-9)
         for step in range(1, arguments.steps + 1):
-            batch = draw_batch(random, overrides["vocab_size"])
-            loss, rate = model.call("train_step", reference.pack(batch), ["loss", "learning_rate"])
+            batch = compiled.draw_batch(random, overrides["vocab_size"])
+            loss, rate = model.call("train_step", tensor_files.pack(batch), ["loss", "learning_rate"])
             optimizer.zero_grad()
             expected = torch_model.loss(batch)
             expected.backward()
@@ -207,9 +128,9 @@ def main():
             warmup = overrides["warmup"]
             for group in optimizer.param_groups:
                 group["lr"] = overrides["learning_rate"] * min(step / warmup, (warmup / step) ** 0.5)
-            report.check(f"learning rate of step {step}", relative(rate, [optimizer.param_groups[0]["lr"]]), 1e-5)
+            report.check(f"learning rate of step {step}", compiled.relative(rate, [optimizer.param_groups[0]["lr"]]), 1e-5)
             optimizer.step()
-            report.check(f"loss of step {step}", relative(loss, [expected.item()]), bounds["trained"])
+            report.check(f"loss of step {step}", compiled.relative(loss, [expected.item()]), bounds["trained"])
     print(f"{arguments.case}: {report.failed} failed")
     sys.exit(report.failed != 0)
 

@@ -1,8 +1,9 @@
-"""Every kernel of a model assembles for its architecture and asks for no more shared memory than a workgroup gets there. Matrix
-products and attention spill no register, and no other kernel more than a few."""
+"""Every kernel of a model assembles for its architecture and asks for no more shared memory than a workgroup gets there. Matmuls and
+attention spill no register, and no other kernel more than a few."""
 
 import argparse
 import concurrent.futures
+import hashlib
 import json
 import os
 import re
@@ -10,8 +11,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
-import attention
+from attention_text import write_model
 
 SKIPPED = 77  # ctest's SKIP_RETURN_CODE
 MUST_NOT_SPILL = ("matmul", "project", "attention")
@@ -22,9 +24,35 @@ NARROW_WIDTHS = [width for width in WIDTHS if width[0] != 96]  # in 16 bits, whe
 SHARED_KIB = {"sm_80": 163, "sm_86": 99, "sm_90a": 227}  # of a workgroup, by the CUDA programming guide
 
 
-def find_ptxas():
+def find_ptxas(build):
+    """The one that tools/setup.sh --tests fetched, or else the machine's."""
     home = os.environ.get("CUDA_HOME", "/usr/local/cuda")
-    return shutil.which("ptxas") or shutil.which("ptxas", path=f"{home}/bin")
+    return shutil.which("ptxas", path=str(build)) or shutil.which("ptxas") or shutil.which("ptxas", path=f"{home}/bin")
+
+
+def say(ptxas, chip, code, folder):
+    """Exit code and messages of ptxas for a kernel. Kernels of several models are often the same but for their names: it is asked once for
+    each in a run of run.py, whose folder keeps what it said."""
+    text = re.sub(rb"\b" + re.escape(code.stem.encode()) + rb"\b", b"kernel", code.read_bytes())
+    kept = Path(os.environ.get("HEDDLE_JUDGED", folder)) / f"{chip}-{hashlib.sha256(text).hexdigest()}"
+    if not kept.exists():
+        done = subprocess.run([ptxas, f"--gpu-name={chip}", "-v", code, "-o", f"{folder}/{code.stem}.cubin"], capture_output=True, text=True)
+        kept.with_suffix(".new").write_text(json.dumps([done.returncode, done.stdout + done.stderr]))
+        kept.with_suffix(".new").rename(kept)
+    return json.loads(kept.read_text())
+
+
+def judge(name, code, output):
+    """What is wrong with the kernel, if anything, and how many registers a lane of it has."""
+    if code:
+        return output, 0
+    spilled = sum(map(int, re.findall(r"(\d+) bytes spill", output)))
+    registers = int(re.search(r"Used (\d+) registers", output).group(1))
+    if spilled > (0 if any(part in name for part in MUST_NOT_SPILL) else MAY_SPILL):
+        return f"spills {spilled} bytes; it has {registers} registers", registers
+    if serialised := re.search(r"\(C75\d\d\).*", output):
+        return f"has matmuls of warpgroups that do not run side by side: {serialised.group()}", registers
+    return None, registers
 
 
 def main():
@@ -37,18 +65,18 @@ def main():
     parser.add_argument("--flag", action="append", default=[], help="one more for heddle-compile")
     parser.add_argument("--only", default="", help="kernels with this in their name")
     arguments = parser.parse_args()
-    ptxas = find_ptxas()
+    ptxas = find_ptxas(Path(arguments.bin).resolve().parent)
     if not ptxas:
-        print("there is no ptxas in PATH, nor in CUDA_HOME")
+        print("there is no ptxas: tools/setup.sh --tests fetches it from PyPI")
         sys.exit(SKIPPED)
 
     with tempfile.TemporaryDirectory() as folder:
-        artifact, model = f"{folder}/model.heddle", arguments.model
+        artifact, model, chip = f"{folder}/model.heddle", arguments.model, arguments.target.split(":")[1]
         if model == "attention":
             model = f"{folder}/attention.mlir"
             with open(model, "w") as file:
                 widths = NARROW_WIDTHS if arguments.precision in ("bf16", "f16") else WIDTHS
-                file.write(attention.write_model(widths, rows=4096, sequences=16, longest=1024))
+                file.write(write_model(widths, rows=4096, sequences=16, longest=1024))
         sets = [word for value in arguments.set for word in ("--set", value)]
         sets += arguments.flag
         subprocess.run([f"{arguments.bin}/heddle-compile", model, "-o", artifact,
@@ -56,33 +84,19 @@ def main():
                        check=True, stdout=subprocess.DEVNULL)
         described = json.loads(subprocess.run([f"{arguments.bin}/heddle-inspect", artifact, "--json"], check=True,
                                               capture_output=True, text=True).stdout)
+        subprocess.run([f"{arguments.bin}/heddle-inspect", artifact, f"--kernels={folder}/kernels"], check=True)
 
-        chip = arguments.target.split(":")[1]
-
-        def assemble(kernel):
-            """What is wrong with the kernel, if anything, and how many registers a lane of it has."""
-            name = kernel["name"]
+        def check(kernel):
+            code = Path(folder, "kernels", kernel["name"] + ".ptx")
             if kernel["shared_bytes"] > SHARED_KIB[chip] * 1024:
                 return f"asks for {kernel['shared_bytes']} bytes of shared memory", 0
-            code = f"{folder}/{name}.ptx"
-            subprocess.run([f"{arguments.bin}/heddle-inspect", artifact, f"--kernel={name}", "-o", code], check=True,
-                           stdout=subprocess.DEVNULL)
-            done = subprocess.run([ptxas, f"--gpu-name={chip}", "-v", code, "-o", f"{code}.cubin"], capture_output=True, text=True)
-            said = done.stdout + done.stderr
-            if done.returncode != 0:
-                return said, 0
-            spilled = sum(map(int, re.findall(r"(\d+) bytes spill", said)))
-            registers = int(re.search(r"Used (\d+) registers", said).group(1))
-            if spilled > (0 if any(part in name for part in MUST_NOT_SPILL) else MAY_SPILL):
-                return f"spills {spilled} bytes; it has {registers} registers", registers
-            if serialised := re.search(r"\(C75\d\d\).*", said):
-                return f"has products of warpgroups that do not run side by side: {serialised.group()}", registers
-            return None, registers
+            return judge(kernel["name"], *say(ptxas, chip, code, folder))
 
         kernels = [kernel for kernel in described["targets"][0]["kernels"] if arguments.only in kernel["name"]]
         names = [kernel["name"] for kernel in kernels]
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            results = list(pool.map(assemble, kernels))
+        threads = int(os.environ.get("HEDDLE_THREADS", 0)) or os.cpu_count()
+        with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+            results = list(pool.map(check, kernels))
     failed = 0
     for name, (problem, _) in zip(names, results):
         if problem:

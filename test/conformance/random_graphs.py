@@ -15,7 +15,7 @@ import tempfile
 
 import numpy as np
 
-import reference
+import tensor_files
 from graph_text import Module, Scope, Value, is_size, type_of
 
 WIDTHS = [1, 1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 33]
@@ -485,7 +485,7 @@ def check(graph, number, tools, folder):
     """What is wrong, and the command that shows it; nothing where all is right."""
     with open(f"{folder}/graph.mlir", "w") as file:
         file.write(graph.write())
-    reference.save_safetensors(f"{folder}/start.safetensors", graph.variables)
+    tensor_files.save_safetensors(f"{folder}/start.safetensors", graph.variables)
     command = [f"{tools}/heddle-reference", f"{folder}/graph.mlir", "--entry=f", "--diff", f"--tolerance={TOLERANCE}", "--floor=0.01",
                f"--variables={folder}/start.safetensors"]
     for name, value in graph.inputs.items():

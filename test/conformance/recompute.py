@@ -10,8 +10,8 @@ import tempfile
 
 import numpy as np
 
+import compiled
 import fusion_equivalence
-import parity
 
 
 def main():
@@ -20,8 +20,8 @@ def main():
     parser.add_argument("--model", required=True)
     arguments = parser.parse_args()
     random = np.random.default_rng(12)
-    batches = [parity.draw_batch(random, fusion_equivalence.OPTIONS["vocab_size"]) for _ in range(3)]
-    report = parity.Report()
+    batches = [compiled.draw_batch(random, fusion_equivalence.OPTIONS["vocab_size"]) for _ in range(3)]
+    report = compiled.Report()
     with tempfile.TemporaryDirectory() as folder:
         results, steps, start = {}, {}, None
         for policy in ["none", "cheap", "products"]:

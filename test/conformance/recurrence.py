@@ -14,8 +14,8 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-import reference
-from parity import LENGTHS, Model, Report, decode_with_cache, relative
+import tensor_files
+from compiled import LENGTHS, Model, Report, decode_with_cache, relative
 
 HERE = pathlib.Path(__file__).parent
 BOUND = 1e-5
@@ -55,7 +55,7 @@ class Oracle:
 
     def __init__(self, sizes, start):
         self.weights = {name: torch.tensor(value.astype(np.float64), requires_grad=True) for name, value in start.items()
-                        if reference.is_weight(name) and name not in self.averages()}
+                        if tensor_files.is_weight(name) and name not in self.averages()}
 
     def averages(self):
         """Moving averages of the training, by name."""
@@ -228,8 +228,8 @@ def draw_batch(random, vocabulary, pairs):
 
 def pack(batch, pairs, token_scale=True):
     if pairs:
-        return reference.pack(batch, token_scale=token_scale)
-    packed = reference.pack_targets(batch)
+        return tensor_files.pack(batch, token_scale=token_scale)
+    packed = tensor_files.pack_targets(batch)
     if not token_scale:
         packed.pop("token_scale")
     return packed
@@ -258,7 +258,7 @@ def check_differences(report, model, batch, pairs, start, gradients, random, fol
     def loss_with(name, place, by):
         moved = {**start, name: start[name].copy()}
         moved[name][place] += by
-        reference.save_safetensors(f"{folder}/moved.safetensors", moved)
+        tensor_files.save_safetensors(f"{folder}/moved.safetensors", moved)
         (losses,) = model.call("eval", pack(batch, pairs, token_scale=False), ["token_loss"], variables="moved.safetensors")
         return float(np.mean(losses, dtype=np.float64))
 
@@ -272,17 +272,18 @@ def check_differences(report, model, batch, pairs, start, gradients, random, fol
         report.check(f"slope at {name}{list(map(int, place))}", relative([gradients[name][place]], [slope]), DIFFERENCES)
 
 
-def main():
+def main(cases=CASES):
+    """Runs the case that the command line names: of a text of models/, its oracle, and settings."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
     parser.add_argument("--models", required=True)
-    parser.add_argument("--case", choices=CASES, required=True)
+    parser.add_argument("--case", choices=cases, required=True)
     parser.add_argument("--target", default="vulkan:software")
     parser.add_argument("--steps", type=int, default=STEPS, help="of Adam")
     parser.add_argument("--lanes", type=int, help="compile a Vulkan target for so narrow subgroups")
     arguments = parser.parse_args()
     torch.set_default_dtype(torch.float64)
-    text, oracle, own = CASES[arguments.case]
+    text, oracle, own = cases[arguments.case]
     sizes = {**COMMON, **own}
     pairs = oracle.pairs
     random, report = np.random.default_rng(5), Report()
@@ -290,18 +291,18 @@ def main():
           Model(SimpleNamespace(bin=arguments.bin, model=str(pathlib.Path(arguments.models) / text)), sizes, folder,
                 arguments.target, flags=[f"--lanes={arguments.lanes}"] if arguments.lanes else []) as model):
         model.call("init", save="start.safetensors", extra=["--seed", "1"])
-        start = reference.load_safetensors(f"{folder}/start.safetensors")
+        start = tensor_files.load_safetensors(f"{folder}/start.safetensors")
         for name, value in start.items():
-            if reference.is_weight(name) and name.endswith("bias"):
+            if tensor_files.is_weight(name) and name.endswith("bias"):
                 start[name] = (value + 0.1 * random.standard_normal(value.shape)).astype(np.float32)
         # What shifts all scores of a query alike has no gradient: without much curvature, rounding errors alone.
         for name in start:
-            if reference.is_weight(name) and (name.endswith("keys.weight") or name.split(".")[-1] in ("v", "direction")):
+            if tensor_files.is_weight(name) and (name.endswith("keys.weight") or name.split(".")[-1] in ("v", "direction")):
                 start[name] *= 10
-        reference.save_safetensors(f"{folder}/start.safetensors", start)
+        tensor_files.save_safetensors(f"{folder}/start.safetensors", start)
         torch_model = oracle(sizes, start)
         batch = draw_batch(random, sizes["vocab_size"], pairs)
-        (logits,) = model.call("logits", reference.without_labels(pack(batch, pairs, token_scale=False)), ["logits"],
+        (logits,) = model.call("logits", tensor_files.without_labels(pack(batch, pairs, token_scale=False)), ["logits"],
                                variables="start.safetensors")
         expected = torch_model.batch_logits(batch).detach()
         report.check("logits", relative(logits, expected), BOUND)
@@ -313,7 +314,7 @@ def main():
         expected = torch_model.loss(batch)
         expected.backward()
         report.check("loss", relative(loss, [expected.item()]), BOUND)
-        saved = reference.load_safetensors(f"{folder}/gradients.safetensors")
+        saved = tensor_files.load_safetensors(f"{folder}/gradients.safetensors")
         gradients = {name: saved["grad." + name] for name in torch_model.weights}
         for name, weight in torch_model.weights.items():
             report.check(f"gradient of {name}", relative(gradients[name], weight.grad), BOUND)

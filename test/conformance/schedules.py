@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-import parity
-import reference
+import compiled
+import tensor_files
 
 SIZES = {"d_model": 32, "heads": 4, "d_ff": 16, "vocab_size": 41, "encoder_layers": 1, "decoder_layers": 1,
          "max_tokens": 16, "max_sequences": 2, "max_length": 16, "dropout": 0.0, "accumulate": True}
@@ -71,13 +71,13 @@ def by_torch(name):
 
 def check(report, arguments, name, overrides, formula):
     """Steps of a model so small that the batch hardly matters: what counts is the output `learning_rate`."""
-    inputs = reference.pack([([5, 6, 7], [1, 8], [8, 2])])
+    inputs = tensor_files.pack([([5, 6, 7], [1, 8], [8, 2])])
     expected = np.array([formula(step) for step in range(1, STEPS + 1)])
     if name in ("linear", "cosine"):
         difference = np.abs(expected[WARMUP - 1:] - by_torch(name)).max() / PEAK
         report.check(f"{name}: formula against PyTorch's scheduler", difference, 1e-9)
     with tempfile.TemporaryDirectory() as folder, \
-            parity.Model(arguments, {**SIZES, **overrides}, folder, arguments.target) as model:
+            compiled.Model(arguments, {**SIZES, **overrides}, folder, arguments.target) as model:
         for accumulated in (False, True):
             model.call("init", extra=["--seed", "1"])
             rates = []
@@ -101,7 +101,7 @@ def main():
     parser.add_argument("--model", required=True)
     parser.add_argument("--target", default="vulkan:software")
     arguments = parser.parse_args()
-    report = parity.Report()
+    report = compiled.Report()
     common = {"learning_rate": PEAK, "warmup": WARMUP}
     falls = {**common, "decay_steps": END, "final_learning_rate": FINAL}
     check(report, arguments, "unnamed", common, paper)

@@ -16,10 +16,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-import reference
+import tensor_files
 from labels import BOUND, CLASSES, draw_weights, pack
 from language_model import RATE, STEPS, WARMUP, compare, torch_losses
-from parity import Model, Report, relative, run
+from compiled import Model, Report, relative, run
 
 SIZES = {"width": 20, "classes": CLASSES, "vocab_size": 60, "max_tokens": 120, "max_sequences": 5, "max_length": 60,
          "warmup": WARMUP, "learning_rate": RATE, "accumulate": True}
@@ -31,7 +31,7 @@ class Network:
 
     def __init__(self, weights):
         self.weights = {name: torch.tensor(value, dtype=torch.float64, requires_grad=True)
-                        for name, value in weights.items() if reference.is_weight(name)}
+                        for name, value in weights.items() if tensor_files.is_weight(name)}
 
     def linear(self, x, name, suffix=""):
         return x @ self.weights[f"{name}.weight{suffix}"] + self.weights[f"{name}.bias{suffix}"]
@@ -132,7 +132,7 @@ def check_entries(report, model, folder, network):
     report.check("logits", relative(logits, expected.detach().numpy()), BOUND)
     oracle.loss(batch).backward()
     model.call("accumulate_step", scaled | lists, ["loss"], variables="start.safetensors", save="after.safetensors")
-    after = reference.load_safetensors(f"{folder}/after.safetensors")
+    after = tensor_files.load_safetensors(f"{folder}/after.safetensors")
     worst = max((relative(after[f"grad.{name}"], weight.grad.numpy()), name)
                 for name, weight in oracle.weights.items() if weight.grad.abs().max() > 1e-7)
     report.check(f"worst gradient, {worst[1]}", worst[0], BOUND)
@@ -160,7 +160,7 @@ def check_training(report, arguments, model, folder, network):
         lengths[-1] += 1
         batch.append(([1, *(int(number) for number in line.split("\t")[0].split()), 2], lengths, known.index(label)))
     model.call("init", save="drawn.safetensors", extra=["--seed", "1"])
-    oracle = network(reference.load_safetensors(f"{folder}/drawn.safetensors"))
+    oracle = network(tensor_files.load_safetensors(f"{folder}/drawn.safetensors"))
     actual = [json.loads(line)["loss"] for line in Path(folder, "log").read_text().splitlines()]
     compare(report, actual, torch_losses(oracle.weights.values(), lambda step: oracle.loss(batch)))
 

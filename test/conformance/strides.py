@@ -11,7 +11,7 @@ import tempfile
 import numpy as np
 
 import calls
-from parity import Report
+from compiled import Report
 
 CASES = [(1, 2, 2, 2, 5), (3, 4, 6, 2, 1), (2, 9, 3, 3, 7), (2, 12, 20, 4, 33), (1, 6, 6, 6, 64), (5, 8, 8, 2, 13)]  # images, height, width, stride, columns
 

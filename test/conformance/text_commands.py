@@ -18,7 +18,7 @@ import gguf_files
 import piece_models
 import published
 import subwords
-from parity import Report, run
+from compiled import Report, run
 from tokenize_lines import CORPUS, escape
 
 

@@ -175,10 +175,15 @@ def gguf(arguments, folder):
 CASES = {"gpt2": gpt2, "bert": bert, "tokenizer-json": tokenizer_json,
          "piece-models": piece_models_json, "gguf": gguf}
 
-if __name__ == "__main__":
+
+def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
     parser.add_argument("--case", choices=CASES, required=True)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         sys.exit(CASES[arguments.case](arguments, Path(name)) != 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -11,7 +11,7 @@ import tempfile
 import numpy as np
 
 import calls
-from parity import Report, relative
+from compiled import Report, relative
 
 LENGTHS = [1, 7, 33, 2, 1, 64]
 COLUMNS = [1, 3, 7, 33, 64]

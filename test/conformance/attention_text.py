@@ -1,0 +1,63 @@
+"""Modules with `heddle.attention` and its gradients, for heads of many widths and every kind of mask."""
+
+RADIUS = 9
+CAUSAL = "%late = arith.cmpi sle, %j, %i : i32"
+NEAR = f"""%radius = arith.constant {RADIUS} : i32
+    %far = arith.subi %i, %j : i32
+    %distance = math.absi %far : i32
+    %near = arith.cmpi sle, %distance, %radius : i32"""
+# Each mask as the body of a region of (%i, %j).
+MASKS = {
+    "full": None,
+    "causal": f"{CAUSAL}\n    heddle.yield %late : i1",
+    "window": f"{NEAR}\n    heddle.yield %near : i1",
+    "causal_window": f"{CAUSAL}\n    {NEAR}\n    %both = arith.andi %late, %near : i1\n    heddle.yield %both : i1",
+}
+
+
+def write_sizes(rows, sequences, longest):
+    return f"""heddle.size @queries max {rows}
+heddle.size @keys max {rows}
+heddle.size @sequences max {sequences}
+heddle.size @query_length max {longest} longest "query_lengths"
+heddle.size @key_length max {longest} longest "key_lengths"
+!segments = tensor<?xi32, #heddle.dims<"sequences">>
+"""
+
+
+def write_entry(name, mask, width, heads, key_heads, rows, longest):
+    """The forward op and the three of its backward pass, as differentiation writes them."""
+    matrix = lambda size, columns: f'tensor<?x{columns}xf32, #heddle.dims<"{size}">>'
+    q, k, per_head = matrix("queries", width * heads), matrix("keys", width * key_heads), matrix("queries", heads)
+    port = lambda name, kind: f'%{name}: {kind} {{heddle.name = "{name}"}}'
+    segment = lambda name, limit: f'%{name}: !segments {{heddle.name = "{name}", heddle.limit = {limit} : i64}}'
+    result = lambda name, kind: f'{kind} {{heddle.name = "{name}"}}'
+    region = f"mask {{\n  ^bb0(%i: i32, %j: i32):\n    {mask}\n  }}" if mask else ""
+    rest = f"""queries(%query_starts, %query_lengths) keys(%key_starts, %key_lengths) {region}
+    {{heads = {heads} : i64, scale = {width ** -0.5:.9e} : f32, query_size = "query_length", key_size = "key_length"}}"""
+    segments = ", ".join(["!segments"] * 4)
+    backward = f"%query, %key, %value gradient %gradient, %lse, %delta {rest}"
+    operands = f"({q}, {k}, {k}, {q}, {per_head}, {per_head}, {segments})"
+    return f"""func.func @{name}({port("query", q)}, {port("key", k)}, {port("value", k)}, {port("gradient", q)},
+    {segment("query_starts", rows + 1)}, {segment("query_lengths", longest + 1)},
+    {segment("key_starts", rows + 1)}, {segment("key_lengths", longest + 1)})
+    -> ({result("result", q)}, {result("grad_query", q)}, {result("grad_key", k)}, {result("grad_value", k)}) {{
+  %y, %lse = heddle.attention %query, %key, %value {rest} : ({q}, {k}, {k}, {segments}) -> ({q}, {per_head})
+  %delta = heddle.attention_delta %y, %gradient : {q} -> {per_head}
+  %dq = heddle.attention_grad_query {backward} : {operands} -> {q}
+  %dk, %dv = heddle.attention_grad_key_value {backward} : {operands} -> ({k}, {k})
+  return %y, %dq, %dk, %dv : {q}, {q}, {k}, {k}
+}}
+"""
+
+
+def masks_of(place, in_turn):
+    """The masks for heads of the width at this place of a list: all, or one of them in turn."""
+    return [list(MASKS)[place % len(MASKS)]] if in_turn else list(MASKS)
+
+
+def write_model(widths, rows, sequences, longest, in_turn=False):
+    """Heads of these widths with their masks."""
+    return write_sizes(rows, sequences, longest) + "".join(
+        write_entry(f"{name}_{width}x{heads}x{key_heads}", MASKS[name], width, heads, key_heads, rows, longest)
+        for place, (width, heads, key_heads) in enumerate(widths) for name in masks_of(place, in_turn))

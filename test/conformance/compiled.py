@@ -1,0 +1,90 @@
+"""A compiled model in a session of heddle-run, batches for it, and a report of what it computes beside what is expected: all without
+PyTorch."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+
+import calls
+import tensor_files
+
+LENGTHS = [(1, 33), (7, 1), (33, 7), (12, 19)]  # of each pair's source and target
+
+
+class Model(calls.Session):
+    """The compiled model in a session of `heddle-run call`."""
+
+    def __init__(self, arguments, overrides, folder, target="vulkan:software", precision="f32", flags=()):
+        self.artifact = f"{folder}/model.heddle"
+        sets = [word for key, value in overrides.items() for word in ("--set", f"{key}={toml(value)}")]
+        run([f"{arguments.bin}/heddle-compile", arguments.model, "-o", self.artifact, f"--target={target}",
+             f"--precision={precision}", *sets, *flags])
+        super().__init__(arguments.bin, self.artifact, folder)
+
+    def call(self, entry, inputs=(), outputs=(), variables=None, save=None, extra=()):
+        """Variables of a file come before the call, and are saved after it."""
+        flags = [*extra]
+        if variables:
+            flags += ["--variables", f"{self.folder}/{variables}"]
+        if save:
+            flags += ["--save-variables", f"{self.folder}/{save}"]
+        return super().call(entry, inputs, outputs, flags)
+
+
+def toml(value):
+    return f'"{value}"' if isinstance(value, str) else json.dumps(value)
+
+
+def run(command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}\nexit code {done.returncode}\n{done.stdout}{done.stderr}")
+
+
+def relative(actual, expected):
+    expected = np.asarray(expected, np.float64)
+    norm = np.linalg.norm(expected)
+    return float(np.linalg.norm(np.asarray(actual, np.float64) - expected) / (norm if norm > 0 else 1))
+
+
+def draw_batch(random, vocabulary):
+    ids = lambda count: random.integers(3, vocabulary, count).tolist()
+    batch = []
+    for source, target in LENGTHS:
+        words = ids(target - 1)
+        batch.append((ids(source), [1] + words, words + [2]))
+    return batch
+
+
+def decode_with_cache(model, batch, steps):
+    """The logits of each sentence's first `steps` target tokens, one token a call, keys and values kept in between, by the
+    weights that the session has."""
+    i32 = lambda values: np.asarray(list(values), np.int32)
+    packed = tensor_files.pack(batch, token_scale=False)
+    source = {name: packed[name] for name in ("source", "source_positions", "source_starts", "source_lengths")}
+    model.call("encode", {**source, "memory_rows": i32(range(len(source["source"])))})
+    logits = [[] for _ in batch]
+    for step in range(steps):
+        going = [s for s, (_, target, _) in enumerate(batch) if step < len(target)]
+        first = [s * steps for s in going]
+        inputs = {"token": i32(batch[s][1][step] for s in going), "position": i32(step for _ in going),
+                  "query_starts": i32(range(len(going))), "query_lengths": i32(1 for _ in going),
+                  "cache_rows": i32(row + step for row in first), "cache_starts": i32(first),
+                  "cache_lengths": i32(step + 1 for _ in going),
+                  "source_starts": source["source_starts"][going], "source_lengths": source["source_lengths"][going]}
+        (rows,) = model.call("decode_step", inputs, ["logits"])
+        for s, row in zip(going, rows):
+            logits[s].append(row)
+    return np.concatenate([np.stack(rows) for rows in logits])
+
+
+class Report:
+    def __init__(self):
+        self.failed = 0
+
+    def check(self, what, error, bound):
+        bad = not error <= bound  # NaN is bad too
+        self.failed += bad
+        print(f"{'FAIL' if bad else 'ok  '} {what:<42} {error:.2e} (at most {bound:.0e})")
