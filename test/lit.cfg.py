@@ -3,7 +3,8 @@
 # Substitutions: the programs by their names (heddle-opt, heddle-compile, heddle-run, heddle-inspect, heddle-reference,
 # heddle-lsp-server, heddle-reduce, FileCheck, not, split-file, spirv-val); %python, the interpreter that has numpy and PyTorch; %pages, the folder of the
 # generated reference; %models, %bench, %docs and %tools, those folders of the repository.
-# Features: `spirv-val`, `numpy` and `torch`, when they are installed; `benchmark`, where the kernel benchmark is built.
+# Features: `spirv-val`, `numpy` and `torch`, when they are installed; `benchmark`, where the kernel benchmark is built; `long`, for what
+# takes more than three seconds of a processor: with `--param long=only` these files run and no others, with `long=too` all do.
 
 import os
 import shutil
@@ -19,7 +20,8 @@ config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = config.heddle_test_exec_root
 
 for name in ("VK_ICD_FILENAMES", "VK_DRIVER_FILES", "VK_LAYER_PATH", "XDG_RUNTIME_DIR", "HOME", "LD_LIBRARY_PATH",
-             "ASAN_OPTIONS", "UBSAN_OPTIONS", "LLVM_PROFILE_FILE"):
+             "ASAN_OPTIONS", "UBSAN_OPTIONS", "LLVM_PROFILE_FILE", "HEDDLE_THREADS", "GALLIVM_PERF", "LP_NUM_THREADS", "OMP_NUM_THREADS",
+             "OPENBLAS_NUM_THREADS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 config.environment["HEDDLE_VALIDATION"] = "1"
@@ -50,3 +52,8 @@ for module in ("numpy", "torch"):
     probe = f"import importlib.util, sys; sys.exit(importlib.util.find_spec('{module}') is None)"
     if subprocess.run([config.python, "-c", probe]).returncode == 0:
         config.available_features.add(module)
+long = lit_config.params.get("long", "no")
+if long != "no":
+    config.available_features.add("long")
+if long == "only":
+    config.limit_to_features = {"long"}

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Which lines the tests run, by folder: builds Heddle with clang's coverage and runs its tests.
 #
-#   tools/coverage.sh [--runtime-only] [ctest's own options, for example -R lit; default: -LE slow]
+#   tools/coverage.sh [--runtime-only] [--gate | --long | ctest's own options, for example -R lit]
 #
+#   --gate           the gate's tests (default)
+#   --long           the gate's and those that it leaves to tools/test.sh --long
 #   --runtime-only   without the compiler, which takes most of the time
 #
 # The table goes to the standard output, and every line's count to build-coverage/lines (a page for each file).
@@ -15,7 +17,10 @@ if [ "${1-}" = --runtime-only ]; then
   build+=-runtime
   shift
 fi
-[ $# -gt 0 ] || set -- -LE slow
+case ${1---gate} in
+  --gate) set -- -LE long ;;
+  --long) set -- ;;
+esac
 tools=/usr/lib/llvm-22/bin
 command -v clang++-22 >/dev/null && [ -x $tools/llvm-cov ] ||
   { echo "coverage: needs Debian's packages clang-22, llvm-22 and libclang-rt-22-dev" >&2; exit 1; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs Heddle into a folder, looks at what is there, and has use_package.sh use it.
+# Installs Heddle into a folder, looks at what is there, and with HEDDLE_LONG=1 has use_package.sh use it.
 #
 #   package_test.sh SOURCE_DIR BUILD_DIR PYTHON
 set -euo pipefail
@@ -22,4 +22,6 @@ if nm -D --defined-only "$lib/libheddle.so" | awk '{ print $3 }' | grep -v '^hed
   echo "libheddle.so exports more than the C API (above)" >&2
   exit 1
 fi
-"$source/test/runtime/use_package.sh" "$source" "$prefix" "$python"
+"$prefix/bin/heddle-compile" "$source/models/numbers.toml" -o "$work/numbers.heddle" >"$work/install.log"
+"$prefix/bin/heddle-inspect" "$work/numbers.heddle" >>"$work/install.log"
+[ -z "${HEDDLE_LONG-}" ] || "$source/test/runtime/use_package.sh" "$source" "$prefix" "$python"

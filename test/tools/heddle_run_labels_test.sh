@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Trains models that give labels on records, resumes, scores and predicts: heddle_run_labels_test.sh BIN
+# Trains models that give labels on records, resumes, scores and predicts: heddle_run_labels_test.sh BIN. Without HEDDLE_LONG=1 the trainings end before
+# the models are right.
 set -euo pipefail
 bin=$1
 source "$(dirname "${BASH_SOURCE[0]}")/own_folder.sh"
 
+steps=$([ -n "${HEDDLE_LONG-}" ] && echo 400 || echo 80)
 needs_vulkan "$bin/heddle-run"
 # A text's label says whether it has a colour, or both pets. A word's label is its kind, of another spelling where the text
 # begins with "no".
@@ -31,7 +33,7 @@ losses() { grep -o '"step":[0-9]*,"loss":[^,]*' "$1"; }
 
 for kind in texts words; do
   train=("$bin/heddle-run" train $kind.heddle --data train.$kind --valid-data valid.$kind)
-  quietly "${train[@]}" --checkpoint $kind --log $kind.jsonl --steps 400 --seed 1 --validate-every 100
+  quietly "${train[@]}" --checkpoint $kind --log $kind.jsonl --steps $steps --seed 1 --validate-every $((steps / 4))
   grep -q 'training: 2000 records' said.txt || fail "$(cat said.txt)"
   "$bin/heddle-run" score $kind.heddle --checkpoint $kind --data valid.$kind --log $kind.score > score.txt 2> said.txt ||
     fail "$(cat said.txt)"
@@ -41,9 +43,9 @@ for kind in texts words; do
     fail "$(cat said.txt)"
   cmp two.txt predicted.txt || fail "two devices predict other labels"
   cat score.txt
-  /usr/bin/python3 - $kind << 'END' || fail "$kind: $(cat score.txt)"
+  /usr/bin/python3 - $kind $steps << 'END' || fail "$kind: $(cat score.txt)"
 import json, sys
-kind = sys.argv[1]
+kind, count = sys.argv[1], int(sys.argv[2])
 score = json.load(open(f"{kind}.score"))
 records = [json.loads(line) for line in open(f"valid.{kind}")]
 predicted = [line.rstrip("\n") for line in open("predicted.txt")]
@@ -60,13 +62,13 @@ for record, line in zip(records, predicted):
         pairs += zip(record["labels"], given)
 accuracy = sum(a == b for a, b in pairs) / len(pairs)
 assert score["labels"] == len(pairs) and abs(score["accuracy"] - accuracy) < 1e-9, (score, accuracy)
-assert accuracy >= 0.98, accuracy
+assert accuracy >= (0.98 if count == 400 else 0.4), accuracy
 logged = [json.loads(line) for line in open(f"{kind}.jsonl")]
 validations = [record for record in logged if "validation_loss" in record]
 assert len(validations) == 4 and abs(validations[-1]["validation_loss"] - score["loss"]) < 1e-5
 assert abs(validations[-1]["validation_accuracy"] - accuracy) < 1e-9
 steps = [record for record in logged if "learning_rate" in record]
-assert len(steps) == 400 and all(record["labels"] > 0 and record["target_tokens"] == 0 for record in steps)
+assert len(steps) == count and all(record["labels"] > 0 and record["target_tokens"] == 0 for record in steps)
 END
   [ -e $kind/best/labels.json ] || fail "no labels beside the best checkpoint"
   quietly "$bin/heddle-run" report $kind.jsonl --html report.html

@@ -1,4 +1,4 @@
-"""Kills a training with SIGKILL at 20 random moments: kill_training.py BIN MODELS
+"""Kills a training with SIGKILL at 4 random moments, or with HEDDLE_LONG=1 at 20: kill_training.py BIN MODELS
 
 Every restart must resume from a whole checkpoint, the newest, and the end must be that of a training that nobody killed:
 the same losses, and weights and moments that are equal bit for bit.
@@ -14,8 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-STEPS = 350
-KILLS = 20
+STEPS, KILLS = (350, 20) if os.environ.get("HEDDLE_LONG") else (80, 4)
 FILES = {"manifest.json", "optimizer.safetensors", "spm.model", "weights.safetensors"}
 
 
@@ -95,7 +94,7 @@ def main():
                 if resumed[-1] != int(have[-1].name.removeprefix("step-")):
                     sys.exit(f"resumed from step {resumed[-1]} where there is {have[-1].name}")
         print(f"{in_step} kills between steps; resumed after steps {resumed}")
-        if resumed[-1] >= STEPS or len(set(resumed)) < 5:
+        if resumed[-1] >= STEPS or len(set(resumed)) < KILLS // 4:
             sys.exit("the kills do not fall into the training: change STEPS")
 
         run(*train, "--checkpoint", "killed", "--log", "killed.jsonl", "--resume")

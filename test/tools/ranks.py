@@ -1,7 +1,8 @@
 """Trains the numbers task with 1, 2 and 4 ranks on software Vulkan: ranks.py BIN MODELS
 
 Every number of ranks has the losses of one rank, also with clipping, a scaled loss and accumulated gradients; two trainings are equal
-bit for bit; a checkpoint goes on with any number of ranks; mistakes are told once.
+bit for bit; a checkpoint goes on with any number of ranks; mistakes are told once. Without HEDDLE_LONG=1 there are fewer steps, 2 ranks and, with a
+sharded optimizer, 3.
 """
 import os
 import re
@@ -12,7 +13,8 @@ from pathlib import Path
 
 from mpi_ranks import ENVIRONMENT, compare, fail, logged, losses, need, run, started_by_mpirun
 
-STEPS = 12
+LONG = bool(os.environ.get("HEDDLE_LONG"))
+STEPS = 12 if LONG else 6
 
 
 def main():
@@ -40,32 +42,34 @@ def main():
 
         steps = range(1, STEPS + 1)
         compile("numbers")
-        validated = ["--valid-src", "data/valid.en", "--valid-tgt", "data/valid.de", "--validate-every", "5"]
-        train(1, "numbers", "one", *validated, "--save-every", "6")
-        for ranks in (2, 4):
-            said = train(ranks, "numbers", f"{ranks}", *validated, "--save-every", "6", "--keep-last", "9")
+        half = STEPS // 2
+        validated = ["--valid-src", "data/valid.en", "--valid-tgt", "data/valid.de", "--validate-every", "5", "--save-every", str(half)]
+        most = 4 if LONG else 2
+        train(1, "numbers", "one", *validated)
+        for ranks in (2, 4) if LONG else (2,):
+            said = train(ranks, "numbers", f"{ranks}", *validated, "--keep-last", "9")
             compare(f"{ranks} ranks", trained(f"{ranks}"), trained("one"), steps)
-            for once in ("learning a vocabulary", "validation loss", "trained 12 steps"):
+            for once in ("learning a vocabulary", "validation loss", f"trained {STEPS} steps"):
                 if not 1 <= said.count(once) <= 3 or (once.startswith("trained") and said.count(once) != 1):
                     fail(f"'{once}' is not said by one rank alone: {said}")
-        train(2, "numbers", "again", *validated, "--save-every", "6")
+        train(2, "numbers", "again", *validated)
         if state("2") != state("again"):
             fail("2 ranks twice are not equal bit for bit")
         if trained("2") != trained("again"):
             fail("2 ranks twice have other losses")
 
-        # The checkpoint that 4 ranks wrote after half of the steps.
-        for ranks in (1, 2, 4):
+        # The checkpoint that several ranks wrote after half of the steps.
+        for ranks in (1, 2, 4) if LONG else (1, 2):
             resumed = folder / f"resumed{ranks}"
             resumed.mkdir()
-            os.rename(folder / "4/step-00000006", resumed / "step-00000006")
+            os.rename(folder / f"{most}/step-{half:08d}", resumed / f"step-{half:08d}")
             run([*started_by_mpirun(ranks), tools / "heddle-run", "train", "numbers.heddle", "--src", "data/train.en", "--tgt",
                  "data/train.de", "--checkpoint", resumed, "--log", f"resumed{ranks}.jsonl", "--steps", STEPS, "--resume"], folder)
-            os.rename(resumed / "step-00000006", folder / "4/step-00000006")
-            compare(f"resumed with {ranks}", trained(f"resumed{ranks}"), {step: loss for step, loss in trained("4").items() if step > 6},
-                    range(7, STEPS + 1))
-        if state("resumed4") != state("4"):
-            fail("4 ranks that were resumed are not those that never stopped, bit for bit")
+            os.rename(resumed / f"step-{half:08d}", folder / f"{most}/step-{half:08d}")
+            compare(f"resumed with {ranks}", trained(f"resumed{ranks}"), {step: loss for step, loss in trained(f"{most}").items() if step > half},
+                    range(half + 1, STEPS + 1))
+        if state(f"resumed{most}") != state(f"{most}"):
+            fail(f"{most} ranks that were resumed are not those that never stopped, bit for bit")
 
         # A norm is that of the gradients of all ranks, and so is a scaled loss that overflows.
         compile("clipped", "--set", "clip_norm=0.05", "--set", "loss_scale=1e20", "--set", "loss_scale_interval=3")
@@ -78,7 +82,7 @@ def main():
 
         # Four batches a step: two ranks take two each, and of three each has a part of all.
         train(1, "numbers", "sum1", "--accumulate", "4", steps=4)
-        for ranks in (2, 3):
+        for ranks in (2, 3) if LONG else (3,):
             train(ranks, "numbers", f"sum{ranks}", "--accumulate", "4", steps=4)
             compare(f"{ranks} ranks, 4 batches a step", trained(f"sum{ranks}"), trained("sum1"), range(1, 5))
 
@@ -86,16 +90,18 @@ def main():
         # the model: some parts overlap, and some tensors stay whole.
         compile("sharded", "--shard=optimizer", "--set", "clip_norm=0.5", "--set", "ema_decay=0.9", "--set", "d_ff=180", "--set", "vocab_size=123")
         compile("whole", "--set", "clip_norm=0.5", "--set", "ema_decay=0.9", "--set", "d_ff=180", "--set", "vocab_size=123")
-        compile("scattered", "--shard=optimizer", "--set", "d_ff=180", "--set", "vocab_size=123")
-        compile("summed", "--set", "d_ff=180", "--set", "vocab_size=123")
-        train(3, "scattered", "scattered3", steps=6)
-        train(3, "summed", "summed3", steps=6)
-        if trained("scattered3") != trained("summed3") or state("scattered3", 6) != state("summed3", 6):
-            fail("3 ranks with a sharded optimizer and no clipping have other weights, moments or losses than with a whole one")
-        for ranks in (3, 4):
-            train(ranks, "whole", f"whole{ranks}", steps=20)
-            said = train(ranks, "sharded", f"sharded{ranks}", "--save-every", "10", "--keep-last", "9", steps=20)
-            if trained(f"sharded{ranks}") != trained(f"whole{ranks}") or state(f"sharded{ranks}", 20) != state(f"whole{ranks}", 20):
+        if LONG:
+            compile("scattered", "--shard=optimizer", "--set", "d_ff=180", "--set", "vocab_size=123")
+            compile("summed", "--set", "d_ff=180", "--set", "vocab_size=123")
+            train(3, "scattered", "scattered3", steps=6)
+            train(3, "summed", "summed3", steps=6)
+            if trained("scattered3") != trained("summed3") or state("scattered3", 6) != state("summed3", 6):
+                fail("3 ranks with a sharded optimizer and no clipping have other weights, moments or losses than with a whole one")
+        last = 20 if LONG else 6
+        for ranks in (3, 4) if LONG else (3,):
+            train(ranks, "whole", f"whole{ranks}", steps=last)
+            said = train(ranks, "sharded", f"sharded{ranks}", "--save-every", str(last // 2), "--keep-last", "9", steps=last)
+            if trained(f"sharded{ranks}") != trained(f"whole{ranks}") or state(f"sharded{ranks}", last) != state(f"whole{ranks}", last):
                 fail(f"{ranks} ranks with a sharded optimizer have other weights, moments or losses than with a whole one")
             kept = re.search(r"of the optimizer's state, ([\d.]+) (\w+), each rank keeps ([\d.]+) (\w+)", said)
             if not kept:
@@ -105,33 +111,36 @@ def main():
             print(f"{ranks} ranks keep {share:.3f} of the optimizer's state each")
             if not 1 / ranks <= share < 1.25 / ranks:  # of tensors as small as these a few rows are a large part
                 fail(f"{ranks} ranks keep {share:.3f} of the optimizer's state each")
-        for ranks in (1, 2, 4):
+        most = 4 if LONG else 3
+        for ranks in (1, 2, 4) if LONG else (3,):
             resumed = folder / f"sharded-resumed{ranks}"
             resumed.mkdir()
-            shutil.copytree(folder / "sharded4/step-00000010", resumed / "step-00000010")
+            name = f"step-{last // 2:08d}"
+            shutil.copytree(folder / f"sharded{most}" / name, resumed / name)
             run([*started_by_mpirun(ranks), tools / "heddle-run", "train", "sharded.heddle", "--src", "data/train.en", "--tgt",
-                 "data/train.de", "--checkpoint", resumed, "--log", f"sharded-resumed{ranks}.jsonl", "--steps", 20, "--resume"], folder)
+                 "data/train.de", "--checkpoint", resumed, "--log", f"sharded-resumed{ranks}.jsonl", "--steps", last, "--resume"], folder)
             compare(f"sharded, resumed with {ranks}", trained(f"sharded-resumed{ranks}"),
-                    {step: loss for step, loss in trained("sharded4").items() if step > 10}, range(11, 21))
-        if state("sharded-resumed4", 20) != state("sharded4", 20):
-            fail("4 ranks with a sharded optimizer that were resumed are not those that never stopped, bit for bit")
-        train(2, "sharded", "sharded-sum", "--accumulate", "4", steps=4)
-        train(2, "whole", "whole-sum", "--accumulate", "4", steps=4)
-        if state("sharded-sum", 4) != state("whole-sum", 4):
-            fail("with several batches a step, a sharded optimizer is another than a whole one")
+                    {step: loss for step, loss in trained(f"sharded{most}").items() if step > last // 2}, range(last // 2 + 1, last + 1))
+        if state(f"sharded-resumed{most}", last) != state(f"sharded{most}", last):
+            fail(f"{most} ranks with a sharded optimizer that were resumed are not those that never stopped, bit for bit")
+        if LONG:
+            train(2, "sharded", "sharded-sum", "--accumulate", "4", steps=4)
+            train(2, "whole", "whole-sum", "--accumulate", "4", steps=4)
+            if state("sharded-sum", 4) != state("whole-sum", 4):
+                fail("with several batches a step, a sharded optimizer is another than a whole one")
 
-        # Moments of 16 bits beside an average of 32: the same rows, and the same random numbers wherever a rank's part begins.
-        for name in ("sharded", "whole"):
-            compile(f"narrow-{name}", "--moments=bf16", *(["--shard=optimizer"] if name == "sharded" else []), "--set", "ema_decay=0.9", "--set",
-                    "d_ff=180", "--set", "vocab_size=123")
-            train(3, f"narrow-{name}", f"narrow-{name}", steps=5)
-        if trained("narrow-sharded") != trained("narrow-whole") or state("narrow-sharded", 5) != state("narrow-whole", 5):
-            fail("3 ranks with moments of bf16 in parts have other weights, moments or losses than with whole ones")
+            # Moments of 16 bits beside an average of 32: the same rows, and the same random numbers wherever a rank's part begins.
+            for name in ("sharded", "whole"):
+                compile(f"narrow-{name}", "--moments=bf16", *(["--shard=optimizer"] if name == "sharded" else []), "--set", "ema_decay=0.9", "--set",
+                        "d_ff=180", "--set", "vocab_size=123")
+                train(3, f"narrow-{name}", f"narrow-{name}", steps=5)
+            if trained("narrow-sharded") != trained("narrow-whole") or state("narrow-sharded", 5) != state("narrow-whole", 5):
+                fail("3 ranks with moments of bf16 in parts have other weights, moments or losses than with whole ones")
 
-        # Batches with fewer sequences than ranks.
-        train(1, "numbers", "few1", "--batch-sequences", "2", steps=4)
-        train(4, "numbers", "few4", "--batch-sequences", "2", steps=4)
-        compare("2 sequences for 4 ranks", trained("few4"), trained("few1"), range(1, 5))
+            # Batches with fewer sequences than ranks.
+            train(1, "numbers", "few1", "--batch-sequences", "2", steps=4)
+            train(4, "numbers", "few4", "--batch-sequences", "2", steps=4)
+            compare("2 sequences for 4 ranks", trained("few4"), trained("few1"), range(1, 5))
 
         # Weights from elsewhere, and other launchers' variables, whose MPI is here the one of mpirun.
         train(1, "numbers", "from1", "--weights", "one", steps=2)

@@ -1,4 +1,5 @@
-"""Kills one of two ranks with SIGKILL at 10 random moments, and stops one: ranks_killed.py BIN MODELS
+"""Kills one of two ranks with SIGKILL at 2 random moments, or with HEDDLE_LONG=1 at 10, and stops one: ranks_killed.py BIN
+MODELS
 
 Every time the other one ends, with one message that names the rank; the training then goes on from the newest checkpoint; and its
 end is that of a training that nobody disturbed, bit for bit.
@@ -15,8 +16,7 @@ from pathlib import Path
 
 from mpi_ranks import ENVIRONMENT, fail, losses, need, run, started_by_mpirun
 
-STEPS = 260
-KILLS = 10
+STEPS, KILLS = (260, 10) if os.environ.get("HEDDLE_LONG") else (80, 2)
 TIMEOUT = 20
 STOPPED_TIMEOUT = 8  # seconds, where a rank is stopped; on a busy machine 4 were too few for a rank that runs
 

@@ -1,0 +1,70 @@
+#!/usr/bin/python3
+"""Runs ctest for tools/test.sh, and ends with what was skipped and why, the ten longest tests, and the seconds of processors that all
+took, beside the gate's budget.
+
+    gate.py [--budget] BUILD_DIR [ctest's own options]
+
+Ends with ctest's exit code; with 1 if, on a machine for continuous integration (CI=true), --budget is given and the tests took more than
+1.5 times the budget."""
+
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parent.parent
+BUDGET = 1800  # seconds of processors, of all tests of the gate: 15 minutes of two cores
+TOO_MUCH = 1.5
+
+
+def skipped_in(case):
+    """Names and reasons: of the test itself, or of the cases and lit's files within it."""
+    said = case.findtext("system-out") or ""
+    within = re.findall(r"^skipped: ([^\n:]+): ([^\n]*)$", said, re.MULTILINE)
+    for file in re.findall(r"^UNSUPPORTED: \S+ :: (\S+)", said, re.MULTILINE):
+        wanted = re.search(r"REQUIRES: (.*)", (TESTS / file).read_text())[1]
+        if "long" not in wanted or "long" in case.get("name"):
+            within.append((file, f"requires {wanted}"))
+    if within:
+        return within
+    if case.get("status") in ("notrun", "disabled") or case.find("skipped") is not None:
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        return [(case.get("name"), lines[-1] if lines else "no reason given")]
+    return []
+
+
+def main():
+    arguments = sys.argv[1:]
+    has_budget = arguments[:1] == ["--budget"]
+    build, *options = arguments[has_budget:]
+    with tempfile.TemporaryDirectory() as folder:
+        code = subprocess.run(["ctest", "--test-dir", build, "--output-on-failure", "--output-junit", f"{folder}/results.xml",
+                               "--test-output-size-passed", "1000000", *options], stdin=subprocess.DEVNULL).returncode
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds = used.ru_utime + used.ru_stime
+        if not os.path.exists(f"{folder}/results.xml"):
+            sys.exit(code)
+        cases = xml.parse(f"{folder}/results.xml").getroot().findall("testcase")
+
+    skipped = [pair for case in cases for pair in skipped_in(case)]
+    print(f"\nSkipped: {len(skipped)}")
+    for name, reason in skipped:
+        print(f"  {name}: {reason}")
+    print("\nThe longest:")
+    for case in sorted(cases, key=lambda case: -float(case.get("time")))[:10]:
+        print(f"  {float(case.get('time')):6.1f} s  {case.get('name')}")
+    print(f"\n{len(cases)} tests took {seconds:.0f} s of processors", end="")
+    print(f"; the budget is {BUDGET} s, {abs(BUDGET - seconds):.0f} s {'less' if BUDGET < seconds else 'more'}" if has_budget else "")
+    if has_budget and seconds > TOO_MUCH * BUDGET:
+        print(f"The tests take more than {TOO_MUCH} times their budget: make some faster, or leave them to tools/test.sh --long.")
+        if os.environ.get("CI") == "true":
+            sys.exit(code or 1)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()
