@@ -95,7 +95,8 @@ class Runner:
         self.emulator = build / "test" / "cuda" / "lib"
 
     def words(self, case):
-        return [re.sub(r"\$(\w+)", lambda found: str(self.places[found[1]]), word) for word in case.command]
+        words = [re.sub(r"\$(\w+)", lambda found: str(self.places[found[1]]), word) for word in case.command]
+        return [str(HERE / words[0]), *words[1:]]  # which leaves a whole path as it is
 
     def environment(self, case):
         """What the case's variables are, or a string: why the machine cannot run it."""
@@ -121,7 +122,7 @@ class Runner:
     def load(self, cases):
         """Imports the scripts of these cases, so that they need not."""
         for script in dict.fromkeys(filter(None, map(self.script_of, cases))):
-            folder = str((HERE / script).parent)
+            folder = str(script.parent)
             if folder not in sys.path:
                 sys.path.insert(0, folder)
             importlib.import_module(script.stem)

@@ -25,6 +25,7 @@ protected:
 
   Outcome inspect(const std::string &arguments) {
     std::string command = std::string(HEDDLE_INSPECT) + " " + arguments + " 2>&1";
+    // NOLINTNEXTLINE(bugprone-command-processor): the command is the test's own
     FILE *pipe = popen(("cd '" + folder.path().string() + "' && " + command).c_str(), "r");
     Outcome run;
     char buffer[4096];

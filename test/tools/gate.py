@@ -58,7 +58,7 @@ def main():
     for case in sorted(cases, key=lambda case: -float(case.get("time")))[:10]:
         print(f"  {float(case.get('time')):6.1f} s  {case.get('name')}")
     print(f"\n{len(cases)} tests took {seconds:.0f} s of processors", end="")
-    print(f"; the budget is {BUDGET} s, {abs(BUDGET - seconds):.0f} s {'less' if BUDGET < seconds else 'more'}" if has_budget else "")
+    print(f"; the budget is {BUDGET} s, {abs(BUDGET - seconds):.0f} s {'are over' if BUDGET < seconds else 'are left'}" if has_budget else "")
     if has_budget and seconds > TOO_MUCH * BUDGET:
         print(f"The tests take more than {TOO_MUCH} times their budget: make some faster, or leave them to tools/test.sh --long.")
         if os.environ.get("CI") == "true":

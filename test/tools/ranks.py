@@ -71,20 +71,21 @@ def main():
         if state(f"resumed{most}") != state(f"{most}"):
             fail(f"{most} ranks that were resumed are not those that never stopped, bit for bit")
 
-        # A norm is that of the gradients of all ranks, and so is a scaled loss that overflows.
-        compile("clipped", "--set", "clip_norm=0.05", "--set", "loss_scale=1e20", "--set", "loss_scale_interval=3")
-        train(1, "clipped", "clipped1", steps=9)
-        train(2, "clipped", "clipped2", steps=9)
-        compare("clipped, scaled", trained("clipped2"), trained("clipped1"), range(1, 10))
-        skipped = [logged(folder / f"clipped{ranks}.jsonl", "skipped_steps") for ranks in (1, 2)]
-        if skipped[0] != skipped[1] or not 0 < max(skipped[0]) < 9:
-            fail(f"steps are skipped otherwise with two ranks: {skipped}")
+        if LONG:
+            # A norm is that of the gradients of all ranks, and so is a scaled loss that overflows.
+            compile("clipped", "--set", "clip_norm=0.05", "--set", "loss_scale=1e20", "--set", "loss_scale_interval=3")
+            train(1, "clipped", "clipped1", steps=9)
+            train(2, "clipped", "clipped2", steps=9)
+            compare("clipped, scaled", trained("clipped2"), trained("clipped1"), range(1, 10))
+            skipped = [logged(folder / f"clipped{ranks}.jsonl", "skipped_steps") for ranks in (1, 2)]
+            if skipped[0] != skipped[1] or not 0 < max(skipped[0]) < 9:
+                fail(f"steps are skipped otherwise with two ranks: {skipped}")
 
-        # Four batches a step: two ranks take two each, and of three each has a part of all.
-        train(1, "numbers", "sum1", "--accumulate", "4", steps=4)
-        for ranks in (2, 3) if LONG else (3,):
-            train(ranks, "numbers", f"sum{ranks}", "--accumulate", "4", steps=4)
-            compare(f"{ranks} ranks, 4 batches a step", trained(f"sum{ranks}"), trained("sum1"), range(1, 5))
+            # Four batches a step: two ranks take two each, and of three each has a part of all.
+            train(1, "numbers", "sum1", "--accumulate", "4", steps=4)
+            for ranks in (2, 3) if LONG else (3,):
+                train(ranks, "numbers", f"sum{ranks}", "--accumulate", "4", steps=4)
+                compare(f"{ranks} ranks, 4 batches a step", trained(f"sum{ranks}"), trained("sum1"), range(1, 5))
 
         # A sharded optimizer: each rank keeps a part of the moments, and all bits are those of whole ones. 12, 3 and 7 divide no extent of
         # the model: some parts overlap, and some tensors stay whole.

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Memory of `translate` over many lines, 10,000 or with HEDDLE_LONG=1 100,000: translate_soak.sh BIN MODELS
+# Memory of `translate` over many lines, 5,000 or with HEDDLE_LONG=1 100,000: translate_soak.sh BIN MODELS
 set -euo pipefail
 bin=$1
 models=$2
-lines=$([ -n "${HEDDLE_LONG-}" ] && echo 100000 || echo 10000)
+lines=$([ -n "${HEDDLE_LONG-}" ] && echo 100000 || echo 5000)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"

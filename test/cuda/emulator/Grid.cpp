@@ -44,7 +44,8 @@ private:
     const char *wanted = std::getenv("HEDDLE_EMULATOR_THREADS");
     if (!wanted)
       wanted = std::getenv("HEDDLE_THREADS");
-    int chosen = wanted ? std::atoi(wanted) : static_cast<int>(std::thread::hardware_concurrency());
+    int chosen = wanted ? static_cast<int>(std::strtol(wanted, nullptr, 10))
+                        : static_cast<int>(std::thread::hardware_concurrency());
     count = static_cast<unsigned>(std::clamp(chosen, 1, 64));
     for (unsigned i = 1; i < count; ++i)
       std::thread([this, i] { helper(i); }).detach();

@@ -16,6 +16,7 @@ uint64_t warpsOf(uint64_t threads) { return (threads + kWarp - 1) / kWarp; }
 // What a command prints, on stderr as well.
 std::string outputOf(const std::string &command) {
   std::string output;
+  // NOLINTNEXTLINE(bugprone-command-processor): the command is the test's own
   FILE *pipe = popen((command + " 2>&1").c_str(), "r");
   if (!pipe)
     return output;
