@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Memory of `translate` over many lines, 5,000 or with HEDDLE_LONG=1 100,000: translate_soak.sh BIN MODELS
+# Memory of `translate` over many lines, 10,000 or with HEDDLE_LONG=1 100,000: translate_soak.sh BIN MODELS
 set -euo pipefail
 bin=$1
 models=$2
-lines=$([ -n "${HEDDLE_LONG-}" ] && echo 100000 || echo 5000)
+lines=$([ -n "${HEDDLE_LONG-}" ] && echo 100000 || echo 10000)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
@@ -38,7 +38,7 @@ while kill -0 "$translating" 2> /dev/null; do
       late=$((now > late ? now : late))
     fi
   fi
-  sleep 0.2
+  sleep 0.05
 done
 wait "$translating" || { tail -n 3 said.txt; exit 1; }
 [ "$(wc -l < out.txt)" = "$lines" ] || { echo "$(wc -l < out.txt) of $lines lines came out"; exit 1; }
