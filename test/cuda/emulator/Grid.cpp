@@ -1,4 +1,5 @@
 // The blocks of a grid, shared out to the host's threads.
+#include "runtime/core/Threads.h"
 #include "test/cuda/emulator/Machine.h"
 
 #include <algorithm>
@@ -42,11 +43,8 @@ public:
 private:
   Pool() {
     const char *wanted = std::getenv("HEDDLE_EMULATOR_THREADS");
-    if (!wanted)
-      wanted = std::getenv("HEDDLE_THREADS");
-    int chosen = wanted ? static_cast<int>(std::strtol(wanted, nullptr, 10))
-                        : static_cast<int>(std::thread::hardware_concurrency());
-    count = static_cast<unsigned>(std::clamp(chosen, 1, 64));
+    long chosen = wanted ? std::strtol(wanted, nullptr, 10) : static_cast<long>(hostThreads());
+    count = static_cast<unsigned>(std::clamp(chosen, 1L, 64L));
     for (unsigned i = 1; i < count; ++i)
       std::thread([this, i] { helper(i); }).detach();
   }
