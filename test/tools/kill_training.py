@@ -14,7 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
-STEPS, KILLS = (350, 20) if os.environ.get("HEDDLE_LONG") else (80, 4)
+LONG = bool(os.environ.get("HEDDLE_LONG"))
+STEPS, KILLS = (350, 20) if LONG else (80, 4)
 FILES = {"manifest.json", "optimizer.safetensors", "spm.model", "weights.safetensors"}
 
 
@@ -71,10 +72,10 @@ def main():
             with open(folder / "said.txt", "w+") as said:
                 program = subprocess.Popen(train + ["--checkpoint", "killed", "--log", "killed.jsonl"] +
                                            (["--resume"] if have else []), cwd=folder, stderr=said, stdout=said)
-                if draw.random() < 0.2:  # while it starts
+                if (LONG or resumed) and draw.random() < 0.2:  # while it starts; the short form first needs a checkpoint
                     time.sleep(draw.uniform(0, 1))
                 else:  # some steps after the first, anywhere in one
-                    steps, deadline = draw.randrange(0, 14), time.time() + 60
+                    steps, deadline = draw.randrange(0 if LONG or resumed else 6, 14), time.time() + 60
                     while program.poll() is None and time.time() < deadline:
                         if first := re.search(rf"step (\d+) of {STEPS}  loss", (folder / "said.txt").read_text()):
                             if max(losses(log), default=0) >= int(first.group(1)) + steps:
