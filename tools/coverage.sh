@@ -4,7 +4,7 @@
 #   tools/coverage.sh [--runtime-only] [--gate | --long | ctest's own options, for example -R lit]
 #
 #   --gate           the gate's tests (default)
-#   --long           the gate's and those that it leaves to tools/test.sh --long
+#   --long           the gate's tests and the long ones
 #   --runtime-only   without the compiler, which takes most of the time
 #
 # The table goes to the standard output, and every line's count to build-coverage/lines (a page for each file).

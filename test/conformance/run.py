@@ -2,7 +2,7 @@
 """Runs conformance cases, which cases.txt lists in groups.
 
     run.py [--bin build/bin] NAME...         the cases whose names match one of these regular expressions
-    run.py [--bin build/bin] --group GROUP   those of a group that the gate runs; with --long, those that it leaves to `tools/test.sh --long`
+    run.py [--bin build/bin] --group GROUP   a group's cases of the gate; with --long, the other cases of the group
     run.py --list [NAME...]                  their names and commands
 
 A case that is a Python script runs in a process forked from this one, which has imported what the scripts import: PyTorch takes
@@ -96,7 +96,7 @@ class Runner:
 
     def words(self, case):
         words = [re.sub(r"\$(\w+)", lambda found: str(self.places[found[1]]), word) for word in case.command]
-        return [str(HERE / words[0]), *words[1:]]  # which leaves a whole path as it is
+        return [str(HERE / words[0]), *words[1:]]  # an absolute path stays as it is
 
     def environment(self, case):
         """What the case's variables are, or a string: why the machine cannot run it."""
@@ -172,7 +172,7 @@ class Runner:
             log.seek(0)
             said = log.read()
         if code < 0:
-            said += f"ended by signal {-code}, which is sent after {SECONDS} s\n" if code == -signal.SIGKILL else f"ended by signal {-code}\n"
+            said += f"ended by signal {-code}; run.py sends SIGKILL after {SECONDS} s\n"
         lacking = [tag for tag in case.tags & LACKING.keys() if re.search(LACKING[tag], said)]
         return SKIPPED if code and lacking else code, used.ru_utime + used.ru_stime, said
 

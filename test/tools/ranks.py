@@ -72,7 +72,7 @@ def main():
             fail(f"{most} ranks that were resumed are not those that never stopped, bit for bit")
 
         if LONG:
-            # A norm is that of the gradients of all ranks, and so is a scaled loss that overflows.
+            # Clipping uses the norm of the gradients of all ranks, and all ranks skip a step whose scaled loss overflows.
             compile("clipped", "--set", "clip_norm=0.05", "--set", "loss_scale=1e20", "--set", "loss_scale_interval=3")
             train(1, "clipped", "clipped1", steps=9)
             train(2, "clipped", "clipped2", steps=9)
