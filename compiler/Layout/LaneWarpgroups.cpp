@@ -76,13 +76,11 @@ struct LowerWarpgroupDot : LanePattern<tile::WarpgroupDotOp> {
     if (auto memory = dyn_cast<TypedValue<MemRefType>>(op.getLhs()))
       left.emplace(b, memory, op.getLhsRow(), op.getTransposeLhs(), rows, depth);
     Operand right(b, op.getRhs(), op.getRhsRow(), !op.getTransposeRhs(), columns, depth);
-    // The warpgroup's number, the same in all lanes of a subgroup.
-    constexpr int64_t warpgroup = kRows / 16 * kSubgroup;
-    int64_t warpgroups = lanes.count() / warpgroup;
-    Value own = warpgroups > 1 ? arith::DivUIOp::create(b, lanes.number(), b.index(warpgroup)).getResult() : b.index(0);
+    constexpr int64_t lanesOfOne = 4 * kSubgroup;
+    int64_t warpgroups = lanes.count() / lanesOfOne;
     SmallVector<SmallVector<Operands>> blocks(shape.rows / 2);
     for (auto [m, operands] : llvm::enumerate(blocks)) {
-      Value block = b.add(own, m * warpgroups);
+      Value block = b.add(lanes.warpgroup(), m * warpgroups);
       for (int64_t k = 0; k < depth; k += kDepth)
         operands.push_back({left ? SmallVector<Value, 4>{left->describe(b, block, k)}
                                  : piecesOf(b, typeOf(op.getLhs()), adaptor.getLhs(), m, k),
@@ -100,7 +98,9 @@ private:
   public:
     Operand(LaneBuilder &b, TypedValue<MemRefType> memory, Value row, bool isTurned, int64_t extent, int64_t depth)
         : isTurned(isTurned), rows(isTurned ? depth : extent) {
-      Value start = memref::ExtractAlignedPointerAsIndexOp::create(b, memory);
+      // A descriptor has 14 bits for the address; its upper bits in a cluster say whose shared memory it is.
+      Value start =
+          arith::AndIOp::create(b, memref::ExtractAlignedPointerAsIndexOp::create(b, memory), b.index((1 << 18) - 1));
       first = arith::AddIOp::create(b, start, b.scaled(row, 2 * memory.getType().getDimSize(1)));
       // In units of 16 bytes: from one panel of a turned operand to the next, and from eight rows to the next; a
       // swizzle of 128 bytes. Rows of others are read along, and have one panel at a time.

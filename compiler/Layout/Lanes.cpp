@@ -1,5 +1,6 @@
 #include "compiler/Layout/Lanes.h"
 
+#include "compiler/Layout/Warpgroups.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -47,12 +48,25 @@ int64_t heddle::exchangingLanes(tile::FuncOp kernel) {
   llvm_unreachable("unknown mapping");
 }
 
+Value heddle::findWarpgroup(ImplicitLocOpBuilder &b, Value lane, int64_t workgroup) {
+  constexpr int64_t lanes = 4 * tile::SimtAttr::kFragmentLanes;
+  if (workgroup == lanes)
+    return arith::ConstantIndexOp::create(b, 0);
+  Value own = arith::DivUIOp::create(b, lane, arith::ConstantIndexOp::create(b, lanes));
+  Value word = arith::IndexCastUIOp::create(b, b.getI32Type(), own);
+  Value first = gpu::ShuffleOp::create(b, word, /*offset=*/0, static_cast<int32_t>(tile::SimtAttr::kFragmentLanes),
+                                       gpu::ShuffleMode::IDX)
+                    .getShuffleResult();
+  return arith::IndexCastUIOp::create(b, b.getIndexType(), first);
+}
+
 Lanes::Lanes(tile::FuncOp kernel)
     : workgroup(kernel.getWorkgroup()), exchanging(exchangingLanes(kernel)),
-      copies(kernel.walk([](tile::CopyOp) { return WalkResult::interrupt(); }).wasInterrupted()),
-      warpgroups(kernel.walk([](tile::WarpgroupDotOp) { return WalkResult::interrupt(); }).wasInterrupted()) {
+      copies(kernel.walk([](tile::CopyOp) { return WalkResult::interrupt(); }).wasInterrupted()) {
   LaneBuilder b(kernel.getLoc(), OpBuilder::atBlockBegin(&kernel.getBody().front()));
   lane = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  if (kernel.walk([](tile::WarpgroupDotOp) { return WalkResult::interrupt(); }).wasInterrupted())
+    ownWarpgroup = findWarpgroup(b, lane, workgroup);
   auto addCoordinates = [&](Type type) {
     if (!tile::getLayout(type))
       return;

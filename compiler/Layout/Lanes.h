@@ -52,14 +52,17 @@ public:
   /// Whether copies to shared memory run beside the arithmetic, so that tile.wait has to wait for them, too.
   bool hasCopies() const { return copies; }
   /// Whether tensor cores read operands from shared memory.
-  bool hasWarpgroups() const { return warpgroups; }
+  bool hasWarpgroups() const { return ownWarpgroup != nullptr; }
+  /// The lane's warpgroup, where `hasWarpgroups()`: a number that is the same in all lanes of a subgroup, and that
+  /// ptxas knows to be.
+  Value warpgroup() const { return ownWarpgroup; }
   /// Where the lane stands along a dimension distributed like this; null where the dimension lies in each lane.
   Value coordinate(const DimDistribution &distribution) const;
 
 private:
   int64_t workgroup, exchanging;
-  bool copies, warpgroups;
-  Value lane;
+  bool copies;
+  Value lane, ownWarpgroup;
   DenseMap<std::pair<int64_t, int64_t>, Value> coordinates;
 };
 

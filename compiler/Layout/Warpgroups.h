@@ -19,6 +19,11 @@ void fenceOperands(OpBuilder &builder, Location loc);
 /// tile's first row on, as if its rows were one.
 Value placeInPanels(LaneBuilder &b, tile::CopyOp op, Value row, Value group);
 
+/// The warpgroup of `lane`, of a workgroup of so many lanes, from the first lane of its subgroup: of a number that
+/// lanes compute alone ptxas does not know that it is the same in all of them. It then makes descriptors anew from the
+/// first lane's in every step of a loop, and keeps them in no uniform register behind a branch.
+Value findWarpgroup(ImplicitLocOpBuilder &b, Value lane, int64_t workgroup);
+
 } // namespace mlir::heddle
 
 #endif

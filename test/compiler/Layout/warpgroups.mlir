@@ -10,12 +10,16 @@ tile.func @product(%c: memref<128x128xf32>, %row: index) attributes {workgroup =
   %zero = arith.constant dense<0.0> : tensor<128x128xf32, #sums>
   // CHECK-DAG: %[[PLAIN:.*]] = arith.constant 4611686293305360384 : i64
   // CHECK-DAG: %[[TURNED:.*]] = arith.constant 4611686293338849280 : i64
+  // CHECK: %[[NUMBER:.*]] = arith.index_castui %{{.*}} : index to i32
+  // CHECK: gpu.shuffle  idx %[[NUMBER]], %c0_i32, %c32_i32
   // CHECK: %[[A:.*]] = tile.shared panels : memref<256x64xbf16
   // CHECK: %[[B:.*]] = tile.shared panels : memref<64x128xbf16
   %a = tile.shared panels : memref<256x64xbf16, #gpu.address_space<workgroup>>
   %d = tile.shared panels : memref<64x128xbf16, #gpu.address_space<workgroup>>
   // CHECK: %[[LEFT:.*]] = memref.extract_aligned_pointer_as_index %[[A]]
+  // CHECK: arith.andi %[[LEFT]], %c262143
   // CHECK: %[[RIGHT:.*]] = memref.extract_aligned_pointer_as_index %[[B]]
+  // CHECK: arith.andi %[[RIGHT]], %c262143
   // CHECK: %[[OWN:.*]] = arith.muli %{{.*}}, %c8192
   // CHECK: %[[UNITS:.*]] = arith.divui %{{.*}}, %c16
   // CHECK: %[[WIDE:.*]] = arith.index_castui %[[UNITS]] : index to i64
