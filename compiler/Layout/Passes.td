@@ -70,6 +70,19 @@ def UseWarpgroupsPass : Pass<"heddle-use-warpgroups", "::mlir::tile::FuncOp"> {
   ];
 }
 
+def AlternateWarpgroupsPass : Pass<"heddle-alternate-warpgroups", "::mlir::tile::FuncOp"> {
+  let summary = "Let one of two warpgroups multiply while the other computes softmax";
+  let description = [{
+    On tile.func after heddle-use-warpgroups, for loops of two products in kernels of two warpgroups, the second product being of what becomes of the
+    first (attention's forward pass). The second product is made a step later, beside the next step's first, and the second warpgroup runs half a step behind
+    the first, as in FlashAttention-3 (Shah et al., 2024, sections 3.1 and 3.2). Without that, both wait for the tensor cores at one time, and leave them
+    idle at another. Rings of shared memory need a tile that a step neither reads nor fills, for the warpgroup that is behind.
+  }];
+  let options = [
+    Option<"warpgroup", "warpgroup", "int64_t", /*default=*/"4", "Subgroups of a warpgroup">
+  ];
+}
+
 def StageThroughRegistersPass : Pass<"heddle-stage-through-registers", "::mlir::tile::FuncOp"> {
   let summary = "Read the operands of products an iteration ahead and write them to shared memory (software pipelining)";
   let description = [{

@@ -104,8 +104,10 @@ private:
       isAfter = takeRings(staged, loop);
     }
     int64_t stages = isAfter ? last.stages : makeRings(b, staged, loop);
-    // How many tiles ahead of their use copies begin.
-    int64_t lead = ofWarpgroups ? stages - 2 : stages - 1;
+    // How many tiles ahead of their use copies begin. Where a warpgroup may be behind, one less: it reads the tile
+    // before.
+    bool isSpare = ofWarpgroups || (stages > kFewestStages && canAlternate(loop, staged));
+    int64_t lead = isSpare ? stages - 2 : stages - 1;
     last.block = loop->getBlock(), last.stages = stages;
     if (!isAfter)
       last.rings.clear();
@@ -222,6 +224,19 @@ private:
     }
     loop.replaceAllUsesWith(results);
     loop.erase();
+  }
+
+  /// Whether heddle-alternate-warpgroups may let two warpgroups take turns in the loop's steps: one of two products,
+  /// where a processor has no room for another workgroup, which would do the same.
+  bool canAlternate(scf::ForOp loop, ArrayRef<Stage> staged) const {
+    auto kernel = loop->getParentOfType<tile::FuncOp>();
+    auto lanes = static_cast<int64_t>(kernel.getWorkgroup());
+    int64_t taken = 0;
+    kernel.walk([&](SharedOp shared) { taken += getSharedBytes(shared.getResult().getType()); });
+    return warpgroup > 0 && lanes == 2 * warpgroup * SimtAttr::kFragmentLanes && 2 * taken > bytesOfLane * lanes &&
+           llvm::hasNItems(loop.getBody()->getOps<DotOp>(), 2) && llvm::all_of(staged, [](const Stage &stage) {
+             return isProductOperand(stage.load) && stage.columns % kOperandColumns == 0;
+           });
   }
 
   static int64_t depthOf(DotOp dot) { return cast<RankedTensorType>(dot.getLhs().getType()).getDimSize(1); }

@@ -5,6 +5,7 @@
 #include "compiler/Fusion/Passes.h"
 #include "compiler/Fusion/SetPrecision.h"
 #include "compiler/Layout/AssignLayouts.h"
+#include "compiler/Layout/Passes.h"
 #include "compiler/Layout/StageOperands.h"
 #include "compiler/Layout/StageThroughRegisters.h"
 #include "compiler/Pipeline/DumpPhase.h"
@@ -102,8 +103,10 @@ static void buildLayout(OpPassManager &passes, const PipelineOptions &options) {
     passes.addNestedPass<tile::FuncOp>(createCSEPass()); // places that are the same are then one value
     if (options.profile->copiesAhead)
       passes.addNestedPass<tile::FuncOp>(createStageOperandsPass(*options.profile)); // fragments
-    if (options.profile->warpgroup > 0)
+    if (options.profile->warpgroup > 0) {
       passes.addNestedPass<tile::FuncOp>(createUseWarpgroupsPass(*options.profile));
+      passes.addNestedPass<tile::FuncOp>(createAlternateWarpgroupsPass({options.profile->warpgroup}));
+    }
     // Blocks and cooperative matrices.
     passes.addNestedPass<tile::FuncOp>(createStageThroughRegistersPass(*options.profile));
   }
