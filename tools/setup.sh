@@ -25,25 +25,31 @@ fail() {
   exit 1
 }
 
-# ptxas judges the kernels for NVIDIA's GPUs, without one. Tests that need it are skipped where PyPI cannot be reached.
-wheel=nvidia-cuda-nvcc==13.0.88
-wheel_hashes=(sha256:56fe502eb77625a12f25172caa3cdddb4e4c8ba2c8c17dba44b164761b380f03  # x86_64
-              sha256:c7ff28f86a24effdc6c034fa15230c549a273e4771b10a7fec14996f8cf3307f) # aarch64
-ptxas=$(dirname "${BASH_SOURCE[0]}")/../build/ptxas
-fetch_ptxas() {
-  [ "$for_tests" = yes ] && [ ! -x "$ptxas" ] || return 0
-  local folder
+# ptxas judges the kernels for NVIDIA's GPUs, without one, and nvdisasm shows what it made of them. Tests that need them are
+# skipped where PyPI cannot be reached. For each a wheel, and the hashes of its files for x86_64 and aarch64.
+fetch_tools() {
+  [ "$for_tests" = yes ] || return 0
+  fetch_tool ptxas nvidia-cuda-nvcc==13.0.88 \
+    56fe502eb77625a12f25172caa3cdddb4e4c8ba2c8c17dba44b164761b380f03 c7ff28f86a24effdc6c034fa15230c549a273e4771b10a7fec14996f8cf3307f
+  fetch_tool nvdisasm nvidia-cuda-nvdisasm==13.5.37 \
+    d3fdbdd49fa53e2e4aacd3db8259d052bd2b049ececdcb69e92e083c6728e7ca a3a8248074edb9fba63b74c38a5416b712a91ab09e70b8ab37186c3d293fc605
+}
+fetch_tool() { # NAME WHEEL HASH...
+  local name=$1 wheel=$2 folder tool
+  shift 2
+  tool=$(dirname "${BASH_SOURCE[0]}")/../build/$name
+  [ ! -x "$tool" ] || return 0
   folder=$(mktemp -d)
-  echo "setup: fetching ptxas of $wheel"
-  echo "$wheel ${wheel_hashes[*]/#/--hash=}" > "$folder/wanted.txt"
+  echo "setup: fetching $name of $wheel"
+  echo "$wheel ${*/#/--hash=sha256:}" > "$folder/wanted.txt"
   if python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --dest "$folder" \
       --require-hashes --requirement "$folder/wanted.txt" >&2; then
-    mkdir -p "$(dirname "$ptxas")"
+    mkdir -p "$(dirname "$tool")"
     python3 -m zipfile -e "$folder"/*.whl "$folder/wheel"
-    install -m 755 "$(find "$folder/wheel" -path '*/bin/ptxas')" "$ptxas.new"
-    mv "$ptxas.new" "$ptxas"
+    install -m 755 "$(find "$folder/wheel" -path "*/bin/$name")" "$tool.new"
+    mv "$tool.new" "$tool"
   else
-    echo "setup: PyPI gave no $wheel: tests that need ptxas are skipped, unless it is in PATH" >&2
+    echo "setup: PyPI gave no $wheel: tests that need $name are skipped, unless it is in PATH" >&2
   fi
   rm -rf "$folder"
 }
@@ -85,7 +91,7 @@ for package in "${packages[@]}"; do
   [ "$state" = installed ] || missing+=("$package")
 done
 if [ ${#missing[@]} -eq 0 ]; then
-  fetch_ptxas
+  fetch_tools
   echo "setup: all ${#packages[@]} packages are installed"
   exit 0
 fi
@@ -139,5 +145,5 @@ if ! install_packages; then
   update
   install_packages || fail "apt-get could not install the packages; its message is above."
 fi
-fetch_ptxas
+fetch_tools
 echo "setup: done"

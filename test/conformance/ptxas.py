@@ -1,5 +1,6 @@
 """Every kernel of a model assembles for its architecture and asks for no more shared memory than a workgroup gets there. Matmuls and
-attention spill no register, and no other kernel more than a few."""
+attention spill no register, and no other kernel more than a few. By the machine code, nothing touches the registers of a wgmma that runs
+(sass.py), where nvdisasm is there."""
 
 import argparse
 import concurrent.futures
@@ -13,6 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import sass
 from attention_text import write_model
 
 SKIPPED = 77  # ctest's SKIP_RETURN_CODE
@@ -24,25 +26,28 @@ NARROW_WIDTHS = [width for width in WIDTHS if width[0] != 96]  # in 16 bits, whe
 SHARED_KIB = {"sm_80": 163, "sm_86": 99, "sm_90a": 227}  # of a workgroup, by the CUDA programming guide
 
 
-def find_ptxas(build):
+def find_tool(name, build):
     """The one that tools/setup.sh --tests fetched, or else the machine's."""
     home = os.environ.get("CUDA_HOME", "/usr/local/cuda")
-    return shutil.which("ptxas", path=str(build)) or shutil.which("ptxas") or shutil.which("ptxas", path=f"{home}/bin")
+    return shutil.which(name, path=str(build)) or shutil.which(name) or shutil.which(name, path=f"{home}/bin")
 
 
-def say(ptxas, chip, code, folder):
-    """Exit code and messages of ptxas for a kernel. Kernels of several models are often the same but for their names: it is asked once for
-    each in a run of run.py, whose folder keeps what it said."""
+def say(ptxas, nvdisasm, chip, code, folder):
+    """Exit code and messages of ptxas for a kernel, and its hazards of wgmma. Kernels of several models are often the same but for their
+    names: it is asked once for each in a run of run.py, whose folder keeps what it said."""
     text = re.sub(rb"\b" + re.escape(code.stem.encode()) + rb"\b", b"kernel", code.read_bytes())
     kept = Path(os.environ.get("HEDDLE_JUDGED", folder)) / f"{chip}-{hashlib.sha256(text).hexdigest()}"
     if not kept.exists():
-        done = subprocess.run([ptxas, f"--gpu-name={chip}", "-v", code, "-o", f"{folder}/{code.stem}.cubin"], capture_output=True, text=True)
-        kept.with_suffix(".new").write_text(json.dumps([done.returncode, done.stdout + done.stderr]))
+        binary, hazards = f"{folder}/{code.stem}.cubin", []
+        done = subprocess.run([ptxas, f"--gpu-name={chip}", "-v", code, "-o", binary], capture_output=True, text=True)
+        if nvdisasm and not done.returncode and b"wgmma.mma_async" in text:
+            hazards = sass.find_hazards(subprocess.run([nvdisasm, "-c", binary], capture_output=True, text=True, check=True).stdout)
+        kept.with_suffix(".new").write_text(json.dumps([done.returncode, done.stdout + done.stderr, hazards]))
         kept.with_suffix(".new").rename(kept)
     return json.loads(kept.read_text())
 
 
-def judge(name, code, output):
+def judge(name, code, output, hazards):
     """What is wrong with the kernel, if anything, and how many registers a lane of it has."""
     if code:
         return output, 0
@@ -52,6 +57,8 @@ def judge(name, code, output):
         return f"spills {spilled} bytes; it has {registers} registers", registers
     if serialised := re.search(r"\(C75\d\d\).*", output):
         return f"has matmuls of warpgroups that do not run side by side: {serialised.group()}", registers
+    if hazards:
+        return f"{len(hazards)} hazards of wgmma; {hazards[0]}", registers
     return None, registers
 
 
@@ -65,7 +72,7 @@ def main():
     parser.add_argument("--flag", action="append", default=[], help="one more for heddle-compile")
     parser.add_argument("--only", default="", help="kernels with this in their name")
     arguments = parser.parse_args()
-    ptxas = find_ptxas(Path(arguments.bin).resolve().parent)
+    ptxas, nvdisasm = (find_tool(name, Path(arguments.bin).resolve().parent) for name in ("ptxas", "nvdisasm"))
     if not ptxas:
         print("there is no ptxas: tools/setup.sh --tests fetches it from PyPI")
         sys.exit(SKIPPED)
@@ -90,7 +97,7 @@ def main():
             code = Path(folder, "kernels", kernel["name"] + ".ptx")
             if kernel["shared_bytes"] > SHARED_KIB[chip] * 1024:
                 return f"asks for {kernel['shared_bytes']} bytes of shared memory", 0
-            return judge(kernel["name"], *say(ptxas, chip, code, folder))
+            return judge(kernel["name"], *say(ptxas, nvdisasm, chip, code, folder))
 
         kernels = [kernel for kernel in described["targets"][0]["kernels"] if arguments.only in kernel["name"]]
         names = [kernel["name"] for kernel in kernels]

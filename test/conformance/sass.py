@@ -1,0 +1,87 @@
+"""Hazards of wgmma in machine code. A product of a warpgroup runs beside what follows it. Until a wait covers it, nothing may read or write
+its sums but the next product that adds to them, and nothing may write the registers of its left operand. PTX says so by the order of its
+instructions; whether the registers that ptxas chooses keep to it, only the machine code tells.
+
+`find_hazards` takes what `nvdisasm -c` prints of one kernel."""
+
+import re
+
+INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+\s+)?([^;]*?)\s*;")
+LABEL = re.compile(r"^(\.L_x_\d+):")
+REGISTER = re.compile(r"\bR(\d+)\b")
+PRODUCT = re.compile(r"HGMMA\.64x(\d+)x\d+\.F32\S* R(\d+), (?:R(\d+)|gdesc\S*), ")
+# Without a result in a register of the lane.
+NO_RESULT = ("ST", "RED", "BRA", "BAR", "EXIT", "LDGSTS", "LDGDEPBAR", "DEPBAR", "WARP", "R2UR", "ISETP", "FSETP", "BSYNC", "BSSY", "FENCE", "MEMBAR",
+             "NOP", "PLOP", "U")
+
+
+def parse(text):
+    """Instructions without predicates, whether each has one, and each label's place."""
+    instructions, labels = [], {}
+    for line in text.splitlines():
+        if label := LABEL.match(line):
+            labels[label[1]] = len(instructions)
+        elif found := INSTRUCTION.match(line):
+            instructions.append((found[1], "@" in line.split(";")[0]))
+    return instructions, labels
+
+
+def product_of(text):
+    """The registers of a product's sums and of its left operand."""
+    found = PRODUCT.match(text)
+    if not found:
+        return None
+    sums = range(int(found[2]), int(found[2]) + int(found[1]) // 2)
+    return sums, range(int(found[3]), int(found[3]) + 4) if found[3] else range(0)
+
+
+def touched(text):
+    """The registers that an instruction writes, and those that it names."""
+    opcode, _, operands = text.partition(" ")
+    named = [int(number) for number in REGISTER.findall(operands)]
+    if not named or opcode.startswith(NO_RESULT):
+        return set(), set(named)
+    count = 4 if ".128" in opcode else 2 if ".64" in opcode or ".WIDE" in opcode else 1
+    # A predicate may stand before the result.
+    first = re.match(r"(?:U?P\w+, )*R(\d+)", operands)
+    return set(range(int(first[1]), int(first[1]) + count)) if first else set(), set(named)
+
+
+def find_hazards(text):
+    """A sentence for each instruction that touches what a product beside it needs."""
+    instructions, labels = parse(text)
+    hazards, seen, work = {}, set(), [(0, ())]
+    while work:
+        at, groups = work.pop()
+        while at < len(instructions) and (at, groups) not in seen:
+            seen.add((at, groups))
+            code, is_predicated = instructions[at]
+            running = [place for group in groups for place in group]
+            own = product_of(code)
+            writes, names = touched(code) if not own else (set(), set())
+            for place in running:
+                sums, left = product_of(instructions[place][0])
+                wrong = names & set(sums) or writes & set(left)
+                if own:
+                    wrong = set(own[0]) & set(left) or (own[0] != sums and set(own[0]) & set(sums)) or set(own[1]) & set(sums)
+                if wrong:
+                    hazards[at] = f"'{code}' uses R{min(wrong)} while '{instructions[place][0]}' runs"
+            if own:
+                # Products up to the one that is marked are a group; the last group is open until then.
+                if not groups or any("gsb0" in instructions[place][0] for place in groups[-1]):
+                    groups += ((at,),)
+                else:
+                    groups = groups[:-1] + (groups[-1] + (at,),)
+            elif wait := re.match(r"WARPGROUP\.DEPBAR\.LE gsb0, 0x([0-9a-f]+)", code):
+                if not is_predicated:
+                    pending = int(wait[1], 16)
+                    groups = groups[len(groups) - pending:] if pending else ()
+            if branch := re.match(r"(BRA|BRX|CALL)\b.*?(\.L_x_\d+)", code):
+                if branch[2] in labels:
+                    work.append((labels[branch[2]], groups))
+                if not is_predicated:
+                    break
+            if code.startswith(("EXIT", "RET")) and not is_predicated:
+                break
+            at += 1
+    return [hazards[at] for at in sorted(hazards)]
