@@ -3,7 +3,8 @@
 # pack and a driver: heddle-run with its libraries, the calls of the conformance tests with inputs and the outputs that
 # PyTorch has confirmed, artifacts to time, and the PyTorch comparisons.
 #
-#   bench/gpu-pack.sh OUT [--targets=NAME,...] [--cases=NAME,...] [--bench=NAME,...|none] [--bin=build/bin] [--device=vulkan]
+#   bench/gpu-pack.sh OUT [--preset=lease] [--targets=NAME,...] [--cases=NAME,...|none] [--bench=NAME,...|none] [--bin=build/bin]
+#                     [--device=vulkan]
 #
 # OUT is a folder, or an archive of it: NAME.tar.gz or NAME.tar.xz.
 # --targets: those of the list below that the compiler knows. An artifact has code for these alone; the expected outputs come
@@ -11,7 +12,9 @@
 # --cases: of long-loops, products, attention, parity-NAME and parity-NAME-smooth (test/conformance/parity.py, whose --smooth puts GELU
 #   in ReLU's place), with -f16 or -bf16 at the end perhaps.
 # --bench: of matmul-N, attention-TOKENSxHEADSxWIDTH-full, the same with -causal, numbers, transformer-base and
-#   transformer-big, with -bf16 or -f16 at the end perhaps.
+#   transformer-big, with -bf16 or -f16 at the end perhaps, and behind that @sm_80, compiled for that target alone, or
+#   @recompute-none.
+# --preset=lease: for bench/gpu-lease.sh; no cases, and what it times in bf16 for cuda:sm_90a. What follows it changes that.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -34,6 +37,14 @@ bench+=matmul-1024-f16,matmul-4096-f16,matmul-8192-f16
 out=
 for argument in "$@"; do
   case $argument in
+    --preset=lease)
+      targets=cuda:sm_90a cases=none bench=
+      for width in 64 128; do
+        for mask in full causal; do bench+=attention-4096x16x$width-$mask-bf16,attention-512x2x$width-$mask-bf16,; done
+        bench+=attention-4096x16x$width-full-bf16@sm_80,
+      done
+      bench+=matmul-4096-bf16,matmul-8192-bf16,transformer-big-bf16,transformer-big-bf16@recompute-none,transformer-base-bf16 ;;
+    --preset=*) echo "bench/gpu-pack.sh: there is no preset '${argument#*=}'; there is lease" >&2; exit 2 ;;
     --bin=*) bin=${argument#*=} ;;
     --device=*) device=${argument#*=} ;;
     --targets=*) targets=${argument#*=} ;;
@@ -44,6 +55,7 @@ for argument in "$@"; do
   esac
 done
 [ "$bench" != none ] || bench=
+[ "$cases" != none ] || cases=
 [ -n "$out" ] || { echo "bench/gpu-pack.sh: name the folder or the archive to write" >&2; exit 2; }
 python=$(command -v /usr/bin/python3 || command -v python3)
 bin=$(cd "$bin" && pwd)
@@ -94,9 +106,10 @@ system=$(find /lib /lib64 /usr/lib /usr/lib64 -name libstdc++.so.6 2> /dev/null 
 [ -n "$system" ] && grep -aq @GLIBCXX@ "$system" || path=$path:$here/lib/cxx
 LD_LIBRARY_PATH=$path${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} exec "$here/bin/heddle-run" "$@"
 RUN
-cp bench/gpu-check.sh "$out/"
-chmod +x "$out/heddle-run" "$out/gpu-check.sh"
-cp bench/torch_*.py models/*.toml "$out/torch/"
+cp bench/gpu-check.sh bench/gpu-lease.sh "$out/"
+chmod +x "$out/heddle-run" "$out/gpu-check.sh" "$out/gpu-lease.sh"
+cp bench/torch_*.py bench/gpu_lease.py models/*.toml "$out/torch/"
+git rev-parse --short HEAD > "$out/revision" 2> "$work/log" || echo unknown > "$out/revision"
 # As it is compiled below.
 sed -i 's/^max_tokens = .*/max_tokens = 16384/' "$out/torch/transformer-big.toml"
 echo "heddle-run needs a C library with $(newest GLIBC_)"
@@ -118,8 +131,8 @@ for name in ${cases//,/ }; do
       libraries=$emulator${libraries:+:$libraries}
       flags=(--target cuda:sm_80)
       if [ -z "$HEDDLE_PACK_TARGETS" ] || [ ! -d "$emulator" ]; then
-        echo "without $name: it takes a CUDA target, and the emulated driver in $emulator"
-        continue
+        echo "bench/gpu-pack.sh: $name takes a CUDA target, and the emulated driver in $emulator; --cases says which to pack" >&2
+        exit 1
       fi ;;
     *-f16) HEDDLE_PACK_PRECISION=f16 ;;
   esac
@@ -167,7 +180,11 @@ fill() { # TEMPLATE NAME=VALUE...
 }
 compile_bench() { # NAME MODEL PRECISION
   local taken=$known target
-  if ! "$bin/heddle-compile" "$2" --precision="$3" --target="$taken" -o "$out/bench/$1.heddle" > "$work/log" 2>&1; then
+  case $1 in
+    *@sm_80) taken=cuda:sm_80 ;;
+    *@recompute-none) flags+=(--recompute=none) ;;
+  esac
+  if ! "$bin/heddle-compile" "$2" "${flags[@]}" --precision="$3" --target="$taken" -o "$out/bench/$1.heddle" > "$work/log" 2>&1; then
     taken= # the targets that take the precision
     for target in ${known//,/ }; do
       if "$bin/heddle-compile" "$2" --precision="$3" --target="$target" -o "$work/probe.heddle" > "$work/log" 2>&1
@@ -182,10 +199,10 @@ compile_bench() { # NAME MODEL PRECISION
 }
 causal='mask { ^bb0(%i: i32, %j: i32): %c = arith.cmpi sle, %j, %i : i32 heddle.yield %c : i1 }'
 for name in ${bench//,/ }; do
-  stem=$name precision=f32 narrow= product=matmul
-  case $name in
-    *-bf16) stem=${name%-bf16} precision=bf16 ;;
-    *-f16) stem=${name%-f16} precision=f16 ;;
+  stem=${name%@*} precision=f32 narrow= product=matmul flags=()
+  case $stem in
+    *-bf16) stem=${stem%-bf16} precision=bf16 ;;
+    *-f16) stem=${stem%-f16} precision=f16 ;;
   esac
   [ $precision = f32 ] || narrow=-16 product=matmul_truncf
   model=$work/model.mlir

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# What a GPU that is lent for minutes is for: checks of attention on tensor cores, and times of ours and of PyTorch in turn, row
+# by row (gpu_lease.py says which). Runs in a pack of `bench/gpu-pack.sh OUT --preset=lease`; needs PyTorch.
+#
+#   ./gpu-lease.sh [--part=1|2] [--out=DIR] [--minutes=N] [--repeat=N] [--match=REGEX]
+#
+# Exit code: 0, all is right; 1, something is not, or was cut off.
+set -euo pipefail
+pack=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+[ -x "$pack/heddle-run" ] || { echo "gpu-lease.sh: run it in a folder that bench/gpu-pack.sh made" >&2; exit 2; }
+exec python3 -u "$pack/torch/gpu_lease.py" "$@"
