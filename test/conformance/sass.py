@@ -27,10 +27,14 @@ def parse(text):
 
 
 def product_of(text):
-    """The registers of a product's sums and of its left operand."""
-    found = PRODUCT.match(text)
-    if not found:
+    """The registers of a product's sums and of its left operand; null of another instruction."""
+    if not text.startswith("HGMMA"):
         return None
+    found = PRODUCT.match(text)
+    if not found and not re.match(r"HGMMA\S* RZ, ", text):
+        raise ValueError(f"this form of a product is not known: {text}")
+    if not found:  # what ptxas makes of a group of no products
+        return range(0), range(0)
     sums = range(int(found[2]), int(found[2]) + int(found[1]) // 2)
     return sums, range(int(found[3]), int(found[3]) + 4) if found[3] else range(0)
 

@@ -31,6 +31,7 @@ CASES = [
     (("NOP ;", "NOP ;", "FMUL R24, R24, R4 ;"), 0),
     (("NOP ;", "SHFL.BFLY PT, R90, R4, 0x1, 0x1f ;", "NOP ;"), 1),
     (("HGMMA.64x64x16.F32.BF16 R56, R92, gdesc[UR8], R56, gsb0 ;", "FADD R4, R56, R24 ;", "NOP ;"), 1),  # the last of three
+    (("HGMMA.64x8x16.F16 RZ, gdesc[URZ], RZ, !UPT, gsb0 ;", "FADD R4, R56, R24 ;", "NOP ;"), 0),  # an empty group
 ]
 
 
