@@ -54,6 +54,7 @@ def touched(text):
 def find_hazards(text):
     """A sentence for each instruction that touches what a product beside it needs."""
     instructions, labels = parse(text)
+    products = [product_of(code) for code, _ in instructions]
     hazards, seen, work = {}, set(), [(0, ())]
     while work:
         at, groups = work.pop()
@@ -61,11 +62,11 @@ def find_hazards(text):
             seen.add((at, groups))
             code, is_predicated = instructions[at]
             running = [place for group in groups for place in group]
-            own = product_of(code)
-            writes, names = touched(code) if not own else (set(), set())
+            own = products[at]
+            writes, names = touched(code) if running and not own else (set(), set())
             for place in running:
-                sums, left = product_of(instructions[place][0])
-                wrong = names & set(sums) or writes & set(left)
+                sums, left = products[place]
+                wrong = names.intersection(sums) or writes.intersection(left)
                 if own:
                     wrong = set(own[0]) & set(left) or (own[0] != sums and set(own[0]) & set(sums)) or set(own[1]) & set(sums)
                 if wrong:
