@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a GPU that is lent for minutes is for: checks of attention on tensor cores, and times of ours and of PyTorch in turn, row
-# by row (gpu_lease.py says which). Runs in a pack of `bench/gpu-pack.sh OUT --preset=lease`; needs PyTorch.
+# Checks attention on tensor cores and times Heddle and PyTorch in turn, for a GPU that is there for minutes: each row is written as
+# soon as it is measured (gpu_lease.py lists them). Runs in a pack of `bench/gpu-pack.sh OUT --preset=lease`; needs PyTorch.
 #
 #   ./gpu-lease.sh [--part=1|2] [--out=DIR] [--minutes=N] [--repeat=N] [--match=REGEX]
 #

@@ -12,9 +12,9 @@
 # --cases: of long-loops, products, attention, parity-NAME and parity-NAME-smooth (test/conformance/parity.py, whose --smooth puts GELU
 #   in ReLU's place), with -f16 or -bf16 at the end perhaps.
 # --bench: of matmul-N, attention-TOKENSxHEADSxWIDTH-full, the same with -causal, numbers, transformer-base and
-#   transformer-big, with -bf16 or -f16 at the end perhaps, and behind that @sm_80, compiled for that target alone, or
-#   @recompute-none.
-# --preset=lease: for bench/gpu-lease.sh; no cases, and what it times in bf16 for cuda:sm_90a. What follows it changes that.
+#   transformer-big, with -bf16 or -f16 at the end perhaps. A variant may follow: @sm_80 compiles for cuda:sm_80 and no other
+#   target, @recompute-none with --recompute=none.
+# --preset=lease: the benchmarks of bench/gpu-lease.sh in bf16 for cuda:sm_90a, and no cases. Options after it change that.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -179,27 +179,29 @@ fill() { # TEMPLATE NAME=VALUE...
   sed "${edits[@]}" "bench/models/$template" > "$work/model.mlir"
 }
 compile_bench() { # NAME MODEL PRECISION
-  local taken=$known target
+  local wanted=$known taken target flags=()
   case $1 in
-    *@sm_80) taken=cuda:sm_80 ;;
-    *@recompute-none) flags+=(--recompute=none) ;;
+    *@sm_80) wanted=cuda:sm_80 ;;
+    *@recompute-none) flags=(--recompute=none) ;;
+    *@*) echo "bench/gpu-pack.sh: there is no variant '@${1#*@}'; there are @sm_80 and @recompute-none" >&2; exit 2 ;;
   esac
+  taken=$wanted
   if ! "$bin/heddle-compile" "$2" "${flags[@]}" --precision="$3" --target="$taken" -o "$out/bench/$1.heddle" > "$work/log" 2>&1; then
     taken= # the targets that take the precision
-    for target in ${known//,/ }; do
-      if "$bin/heddle-compile" "$2" --precision="$3" --target="$target" -o "$work/probe.heddle" > "$work/log" 2>&1
+    for target in ${wanted//,/ }; do
+      if "$bin/heddle-compile" "$2" "${flags[@]}" --precision="$3" --target="$target" -o "$work/probe.heddle" > "$work/log" 2>&1
       then taken+=${taken:+,}$target
       else echo "$1 is without $target: $(head -n 1 "$work/log")"
       fi
     done
     [ -n "$taken" ] || return 0
-    "$bin/heddle-compile" "$2" --precision="$3" --target="$taken" -o "$out/bench/$1.heddle" > "$work/log"
+    "$bin/heddle-compile" "$2" "${flags[@]}" --precision="$3" --target="$taken" -o "$out/bench/$1.heddle" > "$work/log"
   fi
   echo "$1: $taken, $(du -h "$out/bench/$1.heddle" | cut -f 1)"
 }
 causal='mask { ^bb0(%i: i32, %j: i32): %c = arith.cmpi sle, %j, %i : i32 heddle.yield %c : i1 }'
 for name in ${bench//,/ }; do
-  stem=${name%@*} precision=f32 narrow= product=matmul flags=()
+  stem=${name%@*} precision=f32 narrow= product=matmul
   case $stem in
     *-bf16) stem=${stem%-bf16} precision=bf16 ;;
     *-f16) stem=${stem%-f16} precision=f16 ;;

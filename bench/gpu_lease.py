@@ -3,8 +3,8 @@
 bench/gpu-lease.sh runs it; needs PyTorch with a GPU, and ncu and compute-sanitizer for their rows.
 
 Part 1: the device's ceilings; attention against f32 arithmetic in PyTorch; times of attention, matmuls and transformer-big's
-step, each as ours, PyTorch's, and ours again; ncu's counters of attention's kernels. Part 2: compute-sanitizer; attention of
-8,192 tokens; transformer-base.
+step, each as ours, PyTorch's, and ours again; ncu's counters of attention's kernels. Part 2: compute-sanitizer;
+transformer-base. PyTorch's step is a CUDA graph, without torch.compile.
 
 OUT/lease.jsonl gets a row as soon as it is measured: part, what, variant, milliseconds (median, of n; the smallest),
 error (relative, by norms, against f32), peer and its milliseconds, ratio (above 1: Heddle is faster), the SM clock in MHz,
@@ -14,7 +14,6 @@ import argparse
 import datetime
 import json
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -243,8 +242,8 @@ def count_by_ncu(lease):
                              str(PACK / "heddle-run"), "bench", str(variants["default"]), "--entry", entry, "--repeat", "1", "--warmup", "0",
                              "--ceilings", "none", f"--device={lease.device}")
             with open(lease.out / "ncu.csv", "a", encoding="utf-8") as file:
-                file.write(f"# {name},{entry}\n" + "".join(line + "\n" for line in done.stdout.splitlines()
-                                                            if line.startswith(chr(34))))
+                rows = [line + "\n" for line in done.stdout.splitlines() if line.startswith('"')]
+                file.write(f"# {name},{entry}\n" + "".join(rows))
             lease.row(f"{name},{entry}", "ncu")
 
 

@@ -32,7 +32,7 @@ has conformance parity-one-head vulkan "cut off"
 check 1 --out=short --only=conformance --devices=metal
 has machine "is there" metal FAIL
 check 2 --only=speed
-# The lease's rows, without PyTorch's on a GPU. An error above the bound is a failure: here one of 0.
+# The lease writes its rows here without PyTorch's, which need a GPU. It fails where an error is above the bound, which is 0 the second time.
 LD_LIBRARY_PATH=$emulator ./gpu-lease.sh --part=1 --out=lease --repeat=1 --torch-device=cpu --match=attention > out.txt 2>&1 ||
   fail "gpu-lease.sh: $(cat out.txt)"
 for row in '"what": "attention-64x2x64-full-bf16 of 33", "variant": "default", "result": "ok"' \
