@@ -41,7 +41,7 @@ struct Steps {
   Operation *round;      // what makes the second product's left operand of 16 bits
   unsigned position;     // of the sum among the loop's values
 
-  /// What happens to the first product's result, and everything else that is of one step, in its order.
+  /// Whether the op belongs to the second product, which is made a step later.
   bool isOfSum(Operation *op) const { return op == sum || op == sumDone || op == rescale || op == round; }
 };
 
@@ -49,7 +49,8 @@ WarpgroupWaitOp waitOf(WarpgroupDotOp product) {
   return product->hasOneUse() ? dyn_cast<WarpgroupWaitOp>(*product->user_begin()) : WarpgroupWaitOp();
 }
 
-/// Whether each ring of shared memory has a tile that is neither read nor copied to in a step: that of the step before.
+/// Whether the ring that the product reads has one more tile than a step reads and copies: the warpgroup that is behind
+/// still reads it.
 bool hasSpareTile(scf::ForOp loop, WarpgroupDotOp product) {
   auto waits = loop.getBody()->getOps<WaitOp>();
   if (!llvm::hasSingleElement(waits))

@@ -19,9 +19,9 @@ void fenceOperands(OpBuilder &builder, Location loc);
 /// tile's first row on, as if its rows were one.
 Value placeInPanels(LaneBuilder &b, tile::CopyOp op, Value row, Value group);
 
-/// The warpgroup of `lane`, of a workgroup of so many lanes, from the first lane of its subgroup: of a number that
-/// lanes compute alone ptxas does not know that it is the same in all of them. It then makes descriptors anew from the
-/// first lane's in every step of a loop, and keeps them in no uniform register behind a branch.
+/// The number of the warpgroup that `lane` belongs to, in a workgroup of `workgroup` lanes. It comes from the first
+/// lane of the subgroup by a shuffle, so that ptxas knows it to be the same in all lanes. Without the shuffle, ptxas
+/// makes each descriptor again in every step of a loop.
 Value findWarpgroup(ImplicitLocOpBuilder &b, Value lane, int64_t workgroup);
 
 } // namespace mlir::heddle

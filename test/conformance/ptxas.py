@@ -77,6 +77,9 @@ def main():
         print("there is no ptxas: tools/setup.sh --tests fetches it from PyPI")
         sys.exit(SKIPPED)
 
+    if not nvdisasm:
+        print("skipped: hazards of wgmma: there is no nvdisasm; tools/setup.sh --tests fetches it from PyPI")
+
     with tempfile.TemporaryDirectory() as folder:
         artifact, model, chip = f"{folder}/model.heddle", arguments.model, arguments.target.split(":")[1]
         if model == "attention":
