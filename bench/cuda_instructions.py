@@ -3,7 +3,7 @@
 
   bench/cuda_instructions.py OUT.heddle [--kernel=REGEX] [--arch=sm_90a] [--bin=build/bin]
 
-For each kernel with mma.sync its registers, spills, shared memory and warps per processor, and of its innermost loops the
+For each kernel with wgmma its registers and the instructions of its innermost loops by kind. For each kernel with mma.sync its registers, spills, shared memory and warps per processor, and of its innermost loops the
 instructions by kind for each multiplication (HMMA). Code that a forward branch within the loop skips and that multiplies
 nothing is not counted: steps of attention that no mask cuts skip it. The clocks are those that a processor takes for four
 multiplications, one in each of its four parts, by what they keep busy: the tensor cores, shared memory (128 bytes a clock),
@@ -29,7 +29,7 @@ TENSOR_CLOCKS = {"sm_80": 8.0, "sm_90a": 6.5}
 # Bytes of shared memory, registers and threads of a processor.
 PROCESSOR = {"sm_80": (164 * 1024, 65536, 2048), "sm_90a": (228 * 1024, 65536, 2048)}
 KINDS = [
-    ("HMMA", "HMMA"), ("LDSM", "LDSM"), ("LDGSTS", "LDGSTS"), ("MUFU", "MUFU"), ("SHFL", "SHFL"),
+    ("HMMA", "HMMA"), ("HGMMA", "HGMMA"), ("LDSM", "LDSM"), ("LDGSTS", "LDGSTS"), ("MUFU", "MUFU"), ("SHFL", "SHFL"),
     ("memory", "LDG|STG|LDS|STS|LD|ST|LDC"), ("spill", "LDL|STL"),
     ("float", "FFMA|FMUL|FADD|FMNMX|FSEL|FSETP|FSET"), ("convert", "F2F|F2FP|I2F|I2FP|F2I"),
     ("move", "MOV|UMOV|S2R|S2UR|R2UR|CS2R"), ("barrier", "BAR|DEPBAR|LDGDEPBAR|BSSY|BSYNC|WARPSYNC"),
@@ -73,7 +73,7 @@ def loops(instructions, labels):
             ends[target] = max(ends[target], at)
 
     def multiplies(begin, end):
-        return any(name.startswith("HMMA") for name, _ in instructions[begin:end])
+        return any(name.startswith(("HMMA", "HGMMA")) for name, _ in instructions[begin:end])
 
     spans = [span for span in ends.items() if multiplies(span[0], span[1] + 1)]
     spans = [a for a in spans if not any(b != a and a[0] <= b[0] and b[1] <= a[1] for b in spans)]
@@ -106,6 +106,8 @@ def wavefronts(name):
 def describe(loop, arch):
     counts = collections.Counter(map(kind_of, loop))
     products = counts["HMMA"]
+    if not products:  # wgmma, whose instructions are of many sizes
+        return [f"  loop of {len(loop)} instructions: " + ", ".join(f"{kind} {count}" for kind, count in counts.most_common())]
     parts = ", ".join(f"{kind} {count / products:.2f}" for kind, count in counts.most_common() if kind != "HMMA")
     bounds = {"tensor": TENSOR_CLOCKS[arch], "shared memory": 4 * sum(map(wavefronts, loop)) / products,
               "issue": len(loop) / products, "powers": 8 * counts["MUFU"] / products}
@@ -152,7 +154,7 @@ def main():
             subprocess.run([inspect, arguments.artifact, f"--kernel={kernel['name']}", f"--target=cuda:{arguments.arch}",
                             "-o", code], check=True, stdout=subprocess.DEVNULL)
             with open(code, encoding="utf-8") as file:
-                if "mma.sync" not in file.read():
+                if not re.search(r"mma\.sync|wgmma\.mma_async", file.read()):
                     continue
             done = subprocess.run([ptxas, "-v", f"--gpu-name={arguments.arch}", code, "-o", cubin], check=True,
                                   capture_output=True, text=True)
