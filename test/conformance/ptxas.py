@@ -34,9 +34,9 @@ def find_tool(name, build):
 
 def say(ptxas, nvdisasm, chip, code, folder):
     """Exit code and messages of ptxas for a kernel, and its hazards of wgmma. Kernels of several models are often the same but for their
-    names: it is asked once for each in a run of run.py, whose folder keeps what it said."""
+    names: it is asked once for each in a run of run.py, whose folder keeps what it said. Without nvdisasm no hazard is looked for."""
     text = re.sub(rb"\b" + re.escape(code.stem.encode()) + rb"\b", b"kernel", code.read_bytes())
-    kept = Path(os.environ.get("HEDDLE_JUDGED", folder)) / f"{chip}-{hashlib.sha256(text).hexdigest()}"
+    kept = Path(os.environ.get("HEDDLE_JUDGED", folder)) / f"{chip}-{hashlib.sha256(text).hexdigest()}{'-sass' if nvdisasm else ''}"
     if not kept.exists():
         binary, hazards = f"{folder}/{code.stem}.cubin", []
         done = subprocess.run([ptxas, f"--gpu-name={chip}", "-v", code, "-o", binary], capture_output=True, text=True)
@@ -71,6 +71,8 @@ def main():
     parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--flag", action="append", default=[], help="one more for heddle-compile")
     parser.add_argument("--only", default="", help="kernels with this in their name")
+    parser.add_argument("--disassemble-every", type=int, default=1, metavar="N",
+                        help="nvdisasm, which takes most of a second to start, sees one kernel in so many")
     arguments = parser.parse_args()
     ptxas, nvdisasm = (find_tool(name, Path(arguments.bin).resolve().parent) for name in ("ptxas", "nvdisasm"))
     if not ptxas:
@@ -96,17 +98,18 @@ def main():
                                               capture_output=True, text=True).stdout)
         subprocess.run([f"{arguments.bin}/heddle-inspect", artifact, f"--kernels={folder}/kernels"], check=True)
 
-        def check(kernel):
+        def check(place, kernel):
             code = Path(folder, "kernels", kernel["name"] + ".ptx")
             if kernel["shared_bytes"] > SHARED_KIB[chip] * 1024:
                 return f"asks for {kernel['shared_bytes']} bytes of shared memory", 0
-            return judge(kernel["name"], *say(ptxas, nvdisasm, chip, code, folder))
+            is_disassembled = place % arguments.disassemble_every == 0
+            return judge(kernel["name"], *say(ptxas, nvdisasm if is_disassembled else None, chip, code, folder))
 
         kernels = [kernel for kernel in described["targets"][0]["kernels"] if arguments.only in kernel["name"]]
         names = [kernel["name"] for kernel in kernels]
         threads = int(os.environ.get("HEDDLE_THREADS", 0)) or os.cpu_count()
         with concurrent.futures.ThreadPoolExecutor(threads) as pool:
-            results = list(pool.map(check, kernels))
+            results = list(pool.map(check, range(len(kernels)), kernels))
     failed = 0
     for name, (problem, _) in zip(names, results):
         if problem:
