@@ -16,7 +16,7 @@ using namespace mlir::heddle;
 
 namespace {
 
-constexpr int kTexts = 20000;
+constexpr int kTexts = 5000;
 constexpr std::chrono::seconds kLongest(10);
 
 std::string readLibrary(StringRef name) {
