@@ -12,7 +12,6 @@
 #include <llvm/ExecutionEngine/Orc/ThreadSafeModule.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/TargetSelect.h>
-#include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/LICM.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
@@ -36,7 +35,7 @@ void check(llvm::Error error) {
     throw PtxError(0, "the host's code generator failed: " + llvm::toString(std::move(error)));
 }
 
-// Little and quick: PTX comes optimised, and a test runs a kernel a few times.
+// Little: PTX comes optimised, a test runs a kernel a few times, and the code generator takes most of its time.
 void optimise(llvm::Module &module) {
   llvm::PassBuilder passes;
   llvm::LoopAnalysisManager loops;
@@ -52,8 +51,6 @@ void optimise(llvm::Module &module) {
   pipeline.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
   pipeline.addPass(llvm::EarlyCSEPass());
   pipeline.addPass(llvm::SimplifyCFGPass());
-  pipeline.addPass(llvm::InstCombinePass());
-  pipeline.addPass(llvm::EarlyCSEPass());
   for (llvm::Function &function : module)
     if (!function.isDeclaration())
       pipeline.run(function, functions);
@@ -87,7 +84,7 @@ LoadedModule::LoadedModule(const std::string &text, unsigned deviceTarget) : tex
     }();
     (void)once;
     auto machine = check(orc::JITTargetMachineBuilder::detectHost());
-    machine.setCodeGenOptLevel(llvm::CodeGenOptLevel::Less);
+    machine.setCodeGenOptLevel(llvm::CodeGenOptLevel::None);
     jit = check(orc::LLJITBuilder().setJITTargetMachineBuilder(std::move(machine)).create());
     orc::SymbolMap symbols;
     for (const auto &[name, function] : supportFunctions())
