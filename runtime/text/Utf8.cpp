@@ -1,31 +1,44 @@
 #include "runtime/text/Utf8.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace heddle {
 namespace {
 
-// Bytes of the character that `text` begins with, or 0 where it begins with none.
-size_t characterBytes(std::string_view text) {
+// Bytes of a character by its first byte, or 0 where none begins with it.
+size_t lengthByLead(uint8_t lead) {
+  return lead < 0x80                    ? 1
+         : lead >= 0xc2 && lead <= 0xdf ? 2
+         : lead >= 0xe0 && lead <= 0xef ? 3
+         : lead >= 0xf0 && lead <= 0xf4 ? 4
+                                        : 0;
+}
+
+// How many of the first `length` bytes fit the first one.
+size_t fittingBytes(std::string_view text, size_t length) {
   auto byte = [&](size_t i) { return uint8_t(text[i]); };
   uint8_t lead = byte(0);
-  if (lead < 0x80)
-    return 1;
-  size_t length = lead >= 0xc2 && lead <= 0xdf   ? 2
-                  : lead >= 0xe0 && lead <= 0xef ? 3
-                  : lead >= 0xf0 && lead <= 0xf4 ? 4
-                                                 : 0;
-  if (length == 0 || text.size() < length)
-    return 0;
   // The second byte's range is what excludes overlong forms, surrogates and numbers past U+10FFFF.
   uint8_t low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
   uint8_t high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-  if (byte(1) < low || byte(1) > high)
-    return 0;
-  for (size_t i = 2; i < length; ++i)
-    if ((byte(i) & 0xc0) != 0x80)
-      return 0;
-  return length;
+  size_t fitting = 1;
+  for (; fitting < std::min(length, text.size()); ++fitting, low = 0x80, high = 0xbf)
+    if (byte(fitting) < low || byte(fitting) > high)
+      break;
+  return fitting;
+}
+
+// Bytes of the character that `text` begins with, or 0 where it begins with none.
+size_t characterBytes(std::string_view text) {
+  size_t length = lengthByLead(uint8_t(text[0]));
+  return length != 0 && fittingBytes(text, length) == length ? length : 0;
+}
+
+// Bytes of what stands for one U+FFFD: the longest beginning of a character, or a single byte that begins none.
+size_t brokenBytes(std::string_view text) {
+  size_t length = lengthByLead(uint8_t(text[0]));
+  return length == 0 ? 1 : fittingBytes(text, length);
 }
 
 } // namespace
@@ -46,7 +59,7 @@ std::string replaceInvalidUtf8(std::string_view text) {
     size_t bytes = characterBytes(text);
     if (bytes == 0) {
       result += "\ufffd";
-      bytes = 1;
+      bytes = brokenBytes(text);
     } else {
       result += text.substr(0, bytes);
     }

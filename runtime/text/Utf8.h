@@ -9,7 +9,8 @@ namespace heddle {
 
 bool isValidUtf8(std::string_view text);
 
-// Every byte that no valid character holds becomes U+FFFD.
+// The beginning of a character that is cut off becomes one U+FFFD, and so does every other byte that no valid character
+// holds: as Unicode recommends, and as Python and Rust do.
 std::string replaceInvalidUtf8(std::string_view text);
 
 struct Character {

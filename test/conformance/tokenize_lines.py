@@ -50,8 +50,9 @@ def escape(text):
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
 
 
-def escape_bytes(text):
-    return text.replace(b"\\", b"\\\\").replace(b"\n", b"\\n").replace(b"\r", b"\\r")
+def shown(text):
+    """Bytes as `--decode` prints them."""
+    return escape(text.decode(errors="replace")).encode()
 
 
 class Tool:
@@ -70,7 +71,7 @@ class Tool:
         wrong = abs(len(lines) - len(texts))
         for text, line in zip(texts, lines):
             expected = oracle.encode(text)
-            said = " ".join(map(str, expected)) + "\t" + " ".join(pieces[i] for i in expected)
+            said = " ".join(map(str, expected)) + "\t" + " ".join(escape(pieces[i]) for i in expected)
             if line.decode() != said:
                 wrong += 1
                 if wrong <= 5:
@@ -87,11 +88,11 @@ def gpt2(arguments, folder):
     wrong, lines = tool.check(texts, oracle, oracle.pieces)
     back = tool.lines(b"\n".join(lines) + b"\n", "--decode")
     lost = sum(escape(text).encode() != line for text, line in zip(texts, back)) + abs(len(texts) - len(back))
-    # What is no UTF-8 comes back too.
+    # What is no UTF-8 has ids too; of these comes text, with a mark for what is no character.
     noise = [bytes(drawn.random.choice([b for b in range(256) if b not in b"\n\r\\"]) for _ in range(drawn.random.randint(0, 40)))
              for _ in range(1000)]
     back = tool.lines(b"\n".join(tool.lines(b"\n".join(noise) + b"\n")) + b"\n", "--decode")
-    lost += sum(a != b for a, b in zip(noise, back)) + abs(len(noise) - len(back))
+    lost += sum(a.decode(errors="replace").encode() != b for a, b in zip(noise, back)) + abs(len(noise) - len(back))
     print(f"{lost} texts lost on the way there and back")
 
     # Merges in an order that no corpus gives: what one makes has an earlier one.
@@ -142,7 +143,7 @@ def piece_models_json(arguments, folder):
         tool = Tool(arguments, folder)
         differ, lines = tool.check(texts, oracle, oracle.pieces)
         back = tool.lines(b"\n".join(lines) + b"\n", "--decode")
-        lost = sum(escape_bytes(oracle.decode(oracle.encode(text))) != line for text, line in zip(texts, back))
+        lost = sum(shown(oracle.decode(oracle.encode(text))) != line for text, line in zip(texts, back))
         print(f"{lost} decoded otherwise")
         wrong += differ + lost + abs(len(texts) - len(back))
     return wrong
@@ -166,7 +167,7 @@ def gguf(arguments, folder):
         tool = Tool(arguments, path)
         differ, lines = tool.check(texts, oracle, oracle.pieces)
         back = tool.lines(b"\n".join(lines) + b"\n", "--decode")
-        lost = sum(escape_bytes(oracle.decode(oracle.encode(text))) != line for text, line in zip(texts, back))
+        lost = sum(shown(oracle.decode(oracle.encode(text))) != line for text, line in zip(texts, back))
         print(f"{lost} decoded otherwise")
         wrong += differ + lost
     return wrong

@@ -33,7 +33,21 @@ TEST(Utf8, Invalid) {
 TEST(Utf8, Replace) {
   EXPECT_EQ(replaceInvalidUtf8("f\xfcnf"), "f\ufffdnf");
   EXPECT_EQ(replaceInvalidUtf8("dreißig"), "dreißig");
-  EXPECT_EQ(replaceInvalidUtf8("a\xe2\x82"), "a\ufffd\ufffd");
+}
+
+// One mark for a character that is cut off, and one for each byte that begins none.
+TEST(Utf8, ReplaceCutCharacters) {
+  EXPECT_EQ(replaceInvalidUtf8("a\xe2\x82"), "a\ufffd");
+  EXPECT_EQ(replaceInvalidUtf8("a\xf0\x9f\x98"), "a\ufffd") << "three of four bytes";
+  EXPECT_EQ(replaceInvalidUtf8("\xf0\x9f\x98"
+                               "b\xc3"),
+            "\ufffd"
+            "b\ufffd");
+  EXPECT_EQ(replaceInvalidUtf8("\xf0\x9f\xf0\x9f\x98\x80"), "\ufffd\U0001f600");
+  EXPECT_EQ(replaceInvalidUtf8("\x9f\x98\x80"), "\ufffd\ufffd\ufffd") << "none is a beginning";
+  EXPECT_EQ(replaceInvalidUtf8("\xe0\x9f\xbf"), "\ufffd\ufffd\ufffd") << "overlong: E0 begins no character with 9F";
+  EXPECT_EQ(replaceInvalidUtf8("\xed\xa0\x80"), "\ufffd\ufffd\ufffd") << "a surrogate";
+  EXPECT_EQ(replaceInvalidUtf8("\xf4\x90\x80\x80"), "\ufffd\ufffd\ufffd\ufffd") << "past U+10FFFF";
 }
 
 TEST(Utf8, Blank) {

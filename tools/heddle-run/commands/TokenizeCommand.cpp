@@ -3,6 +3,7 @@
 #include "runtime/text/Escapes.h"
 #include "runtime/text/PublishedVocabulary.h"
 #include "runtime/text/Tokenizer.h"
+#include "runtime/text/Utf8.h"
 #include "runtime/text/WordPieces.h"
 #include "runtime/train/CheckpointFolder.h"
 #include "tools/heddle-run/commands/LineAnswers.h"
@@ -72,7 +73,7 @@ Result<std::string> decode(const TextCodec &codec, std::string_view line, uint64
                        codec.pieces() - 1, ", separated by spaces.");
     ids.push_back(id);
   }
-  return escaped(codec.decode(ids));
+  return escaped(replaceInvalidUtf8(codec.decode(ids)));
 }
 
 // A worker for answerLines() whose answers are there at once.
