@@ -1,6 +1,7 @@
 #include "compiler/HuggingFace/Config.h"
 
 #include "compiler/Import/Nesting.h"
+#include "runtime/core/Signature.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -26,6 +27,9 @@ FailureOr<HuggingFaceConfig> HuggingFaceConfig::read(MLIRContext *context, Strin
     return emitError(UnknownLoc::get(context))
            << "cannot read '" << path << "': " << file.getError().message()
            << "; a folder is read as a model from Hugging Face, which has its configuration there";
+  if (std::optional<std::string> kind =
+          ::heddle::foreignKind((*file)->getBuffer().take_front(::heddle::kSignatureBytes)))
+    return emitError(UnknownLoc::get(context)) << "'" << path << "' " << *kind;
   config.source = (*file)->getBuffer().str();
   llvm::Expected<llvm::json::Value> parsed = parseShallowJSON(config.source);
   if (!parsed)

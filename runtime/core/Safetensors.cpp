@@ -2,6 +2,7 @@
 
 #include "runtime/core/Json.h"
 #include "runtime/core/Narrow.h"
+#include "runtime/core/Signature.h"
 
 #include <algorithm>
 #include <array>
@@ -88,7 +89,12 @@ Result<SafetensorsReader> SafetensorsReader::open(const std::filesystem::path &p
     return makeError(ErrorKind::Malformed, "'", path.string(), "' is not a usable safetensors file: ", why..., ".");
   };
 
+  std::string beginning(std::min<uint64_t>(reader.file.size(), kSignatureBytes), '\0');
+  HEDDLE_CHECK(reader.file.read(0, std::as_writable_bytes(std::span(beginning))));
   uint64_t headerBytes = 0;
+  // A header of JSON tells a file that is right, whatever its length looks like.
+  if (beginning.size() <= sizeof headerBytes || beginning[sizeof headerBytes] != '{')
+    HEDDLE_CHECK(checkSignature(beginning, path));
   if (reader.file.size() < sizeof headerBytes)
     return malformed("it is too short for a header");
   HEDDLE_CHECK(reader.file.read(0, std::as_writable_bytes(std::span(&headerBytes, 1))));

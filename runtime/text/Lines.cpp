@@ -1,5 +1,8 @@
 #include "runtime/text/Lines.h"
 
+#include "runtime/core/Log.h"
+#include "runtime/core/Signature.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -38,7 +41,24 @@ bool LineReader::fill() {
   return *got != 0;
 }
 
+// What the text, be it decompressed or not, begins with. A page of HTML may be a text to learn.
+bool LineReader::isText() {
+  std::string_view beginning = std::string_view(buffer).substr(begin, std::min(end - begin, kSignatureBytes));
+  std::optional<std::string> kind = foreignKind(beginning);
+  if (!kind)
+    return true;
+  std::string what = str("'", path.string(), "' ", *kind);
+  if (isHtml(beginning)) {
+    log(LogLevel::Warning, what);
+    return true;
+  }
+  problem = makeError(ErrorKind::Malformed, std::move(what));
+  return false;
+}
+
 bool LineReader::next(std::string &line) {
+  if (number == 0 && begin == end && (!fill() || !isText()))
+    return false;
   size_t searched = begin;
   while (true) {
     if (const void *feed = std::memchr(buffer.data() + searched, '\n', end - searched)) {

@@ -29,6 +29,7 @@ private:
   LineReader(std::filesystem::path path, std::unique_ptr<ByteStream> stream)
       : path(std::move(path)), stream(std::move(stream)) {}
   bool fill();
+  bool isText(); // or `problem` says what it is
 
   std::filesystem::path path;
   std::unique_ptr<ByteStream> stream;
