@@ -4,6 +4,7 @@
 
 #include "runtime/core/Status.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,10 +12,14 @@ namespace heddle {
 
 class InputLines {
 public:
-  explicit InputLines(int descriptor) : descriptor(descriptor) {}
-
-  // What is left of a longer line.
+  // A longer line is cut at this many bytes, with a warning.
   static constexpr size_t kLongestLine = 1 << 20;
+  // A longer line is an error, where lines are not cut.
+  static constexpr size_t kLongestWholeLine = 64 << 20;
+
+  enum class LongLines { Cut, Whole };
+  explicit InputLines(int descriptor, LongLines longLines = LongLines::Cut)
+      : descriptor(descriptor), longLines(longLines) {}
 
   enum class Wait { No, ForOne };
   // Takes what is there, up to `limit` lines; with Wait::ForOne it is at least one, unless the input has ended.
@@ -27,8 +32,11 @@ private:
   bool moreIsReady(int milliseconds) const;
 
   int descriptor;
+  LongLines longLines;
   std::string buffer;
   size_t begin = 0;     // of what has not been handed out
+  size_t searched = 0;  // no line ends between `begin` and this place
+  uint64_t taken = 0;   // lines that were handed out
   bool cutting = false; // the rest of the line that the buffer holds is to be left out
   bool atEnd = false;
 };

@@ -1,7 +1,10 @@
 #include "runtime/text/InputLines.h"
 
+#include "runtime/core/Log.h"
+
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <thread>
 #include <unistd.h>
 
@@ -69,6 +72,66 @@ TEST_F(InputLinesTest, EndlessLinesAreCut) {
   Lines last = next(input, 1);
   ASSERT_EQ(last.size(), 1u);
   EXPECT_EQ(last[0].substr(0, InputLines::kLongestLine), std::string(InputLines::kLongestLine, 'y'));
+  writer.join();
+}
+
+TEST_F(InputLinesTest, ALineThatIsCutIsToldOf) {
+  std::vector<std::string> said;
+  setLogSink([&](LogLevel, std::string_view text) { said.emplace_back(text); });
+  InputLines input(ends[0]);
+  std::thread writer([&] {
+    write("short\n" + std::string(2 * InputLines::kLongestLine, 'x') + "\nshort\n");
+    close();
+  });
+  for (int i = 0; i < 3; ++i)
+    next(input, 1);
+  writer.join();
+  setLogSink(nullptr);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0], "line 2 of the standard input is longer than 1 MiB: the rest of it is left out");
+}
+
+TEST_F(InputLinesTest, OtherEncodings) {
+  using namespace std::string_literals;
+  {
+    InputLines input(ends[0]);
+    write("\xef\xbb\xbfone\n\xef\xbb\xbftwo\n");
+    EXPECT_EQ(next(input, 2), (Lines{"one", "\xef\xbb\xbftwo"})) << "a byte order mark is no text";
+  }
+  InputLines input(ends[0]);
+  write("\xff\xfeo\0\n\0"s);
+  auto lines = input.next(1);
+  ASSERT_FALSE(lines.ok());
+  EXPECT_NE(lines.message().find("the standard input is text in UTF-16"), std::string::npos) << lines.message();
+}
+
+TEST_F(InputLinesTest, WholeLines) {
+  InputLines input(ends[0], InputLines::LongLines::Whole);
+  std::thread writer([&] {
+    write("a\n" + std::string(3 * InputLines::kLongestLine, 'x') + "\nb\n" + std::string(1'500'000, 'y'));
+    close();
+  });
+  EXPECT_EQ(next(input, 1), (Lines{"a"}));
+  EXPECT_EQ(next(input, 1), (Lines{std::string(3 * InputLines::kLongestLine, 'x')}));
+  EXPECT_EQ(next(input, 2), (Lines{"b", std::string(1'500'000, 'y')}));
+  writer.join();
+}
+
+TEST_F(InputLinesTest, AWholeLineHasALimit) {
+  InputLines input(ends[0], InputLines::LongLines::Whole);
+  std::thread writer([&] {
+    std::string portion(1 << 20, 'x');
+    ::signal(SIGPIPE, SIG_IGN);
+    for (size_t i = 0; i <= InputLines::kLongestWholeLine; i += portion.size())
+      write(portion);
+    close();
+  });
+  auto line = input.next(1);
+  ASSERT_FALSE(line.ok());
+  EXPECT_EQ(line.message(), "line 1 of the standard input is longer than 64 MiB; divide it into several lines.");
+  char rest[1 << 16];
+  while (::read(ends[0], rest, sizeof rest) > 0)
+    ;
   writer.join();
 }
 

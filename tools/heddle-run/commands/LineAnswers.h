@@ -27,9 +27,10 @@ inline void printLine(std::string_view line) {
 // Gives each line to `add`, which hands it to the worker, and each of the worker's answers to `print`, in order and as
 // soon as it is there; at most `window` lines are in work. A reader that has gone is an end like any other.
 template <typename Worker, typename Add, typename Print>
-Status answerLines(Worker &worker, uint64_t window, Add add, Print print) {
+Status answerLines(Worker &worker, uint64_t window, Add add, Print print,
+                   InputLines::LongLines longLines = InputLines::LongLines::Cut) {
   std::signal(SIGPIPE, SIG_IGN); // seen when writing
-  InputLines input(STDIN_FILENO);
+  InputLines input(STDIN_FILENO, longLines);
   while (true) {
     if (worker.held() < window && !input.ended()) {
       auto wait = worker.busy() ? InputLines::Wait::No : InputLines::Wait::ForOne;

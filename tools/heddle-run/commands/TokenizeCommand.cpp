@@ -52,7 +52,7 @@ std::string describeTokens(const TextCodec &codec, std::string_view line) {
   std::string ids, pieces;
   for (int32_t id : codec.encode(line)) {
     ids += str(ids.empty() ? "" : " ", id);
-    pieces += (pieces.empty() ? "" : " ") + codec.piece(id);
+    pieces += (pieces.empty() ? "" : " ") + escaped(codec.piece(id));
   }
   return ids + '\t' + pieces;
 }
@@ -102,7 +102,7 @@ Status runTokenize(const TokenizeCommand &command) {
     }
     return Success();
   };
-  return answerLines(worker, kLinesAhead, add, printLine);
+  return answerLines(worker, kLinesAhead, add, printLine, InputLines::LongLines::Whole);
 }
 
 } // namespace heddle::run
