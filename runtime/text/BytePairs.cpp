@@ -3,6 +3,8 @@
 #include "runtime/text/Unicode.h"
 #include "runtime/text/Utf8.h"
 
+#include <algorithm>
+
 namespace heddle {
 namespace {
 
@@ -29,20 +31,18 @@ const Alphabet &alphabet() {
 
 } // namespace
 
-Result<BytePairs> BytePairs::create(const PieceTable &pieces, Merges merges, bool wholeWordsFirst,
+Result<BytePairs> BytePairs::create(const PieceTable &pieces, Merges merges, const Options &options,
                                     const std::string &name) {
   BytePairs model;
   model.merges = std::move(merges);
-  for (size_t byte = 0; byte < 256; ++byte) {
-    const std::string &character = alphabet().characters[byte];
-    std::optional<int32_t> id = pieces.find(character);
-    if (!id)
-      return makeError(ErrorKind::Malformed, "'", name,
-                       "' is not a vocabulary of bytes as GPT-2's is: it lacks the piece \"", character,
-                       "\", which is the byte ", byte, "; take the vocabulary that was published with the model.");
-    model.byteIds[byte] = *id;
-  }
-  if (wholeWordsFirst)
+  model.options = options;
+  for (size_t byte = 0; byte < 256; ++byte)
+    model.byteIds[byte] = pieces.find(alphabet().characters[byte]);
+  if (std::ranges::none_of(model.byteIds, &std::optional<int32_t>::has_value))
+    return makeError(ErrorKind::Malformed, "'", name,
+                     "' is not a vocabulary of bytes as GPT-2's is: it lacks the "
+                     "pieces of all 256 bytes; take the vocabulary that was published with the model.");
+  if (options.wholeWordsFirst)
     model.wholeWords = pieces;
   return model;
 }
@@ -58,8 +58,15 @@ void BytePairs::append(std::string_view word, std::vector<int32_t> &ids) const {
     }
   }
   std::vector<int32_t> bytes;
-  for (char byte : word)
-    bytes.push_back(byteIds[uint8_t(byte)]);
+  bool behindUnknown = false;
+  for (char byte : word) {
+    std::optional<int32_t> id = byteIds[uint8_t(byte)];
+    if (id)
+      bytes.push_back(*id);
+    else if (options.unknown && !(behindUnknown && options.fusesUnknown))
+      bytes.push_back(*options.unknown);
+    behindUnknown = !id;
+  }
   merges.apply(bytes, ids);
 }
 

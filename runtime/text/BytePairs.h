@@ -13,15 +13,21 @@ namespace heddle {
 
 class BytePairs final : public SubwordModel {
 public:
+  struct Options {
+    bool wholeWordsFirst = false;     // a word that is a piece is no matter of merges
+    std::optional<int32_t> unknown{}; // stands for a byte without a piece, which is left out otherwise
+    bool fusesUnknown = false;        // neighbouring unknown bytes are a single token
+  };
   // Of a vocabulary whose pieces have a printable character in the place of each byte; `name` is the file's, for
-  // messages. With `wholeWordsFirst` a word that is a piece is no matter of merges.
-  static Result<BytePairs> create(const PieceTable &pieces, Merges merges, bool wholeWordsFirst,
+  // messages. Some bytes may lack a piece, but not all of them.
+  static Result<BytePairs> create(const PieceTable &pieces, Merges merges, const Options &options,
                                   const std::string &name);
 
   void append(std::string_view word, std::vector<int32_t> &ids) const override;
 
 private:
-  std::array<int32_t, 256> byteIds{};
+  Options options;
+  std::array<std::optional<int32_t>, 256> byteIds;
   Merges merges;
   std::optional<PieceTable> wholeWords;
 };

@@ -134,7 +134,8 @@ private:
                               str("'", file.path().string(), "', merge ", merges.size(), ",")));
     }
     HEDDLE_ASSIGN(BytePairs pairs,
-                  BytePairs::create(parts.table, std::move(merges), cutting->wholeWordsFirst, file.path().string()));
+                  BytePairs::create(parts.table, std::move(merges), {.wholeWordsFirst = cutting->wholeWordsFirst},
+                                    file.path().string()));
     parts.model = std::make_unique<BytePairs>(std::move(pairs));
     parts.cutter.add(cutting->rule);
     if (cutting->isComposed)

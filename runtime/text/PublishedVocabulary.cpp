@@ -58,7 +58,7 @@ Result<PublishedVocabulary> PublishedVocabulary::loadGpt2(const std::filesystem:
   HEDDLE_ASSIGN(parts.files, readTokenizerFiles(folder, names));
   HEDDLE_ASSIGN(parts.table, PieceTable::fromJson(parts.files.front().bytes, path));
   HEDDLE_ASSIGN(Merges merges, readMerges(folder / "merges.txt", parts.table));
-  HEDDLE_ASSIGN(BytePairs model, BytePairs::create(parts.table, std::move(merges), /*wholeWordsFirst=*/false, path));
+  HEDDLE_ASSIGN(BytePairs model, BytePairs::create(parts.table, std::move(merges), {}, path));
   parts.end = parts.table.find(kEndPiece);
   if (!parts.end)
     return makeError(ErrorKind::Malformed, "'", path, "' is not a vocabulary of GPT-2: it lacks \"", kEndPiece,

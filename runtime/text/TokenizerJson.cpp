@@ -76,8 +76,11 @@ private:
     if (isTrue(model(), "byte_fallback"))
       return steps.unreadable("'byte_fallback', and pieces of bytes");
     HEDDLE_ASSIGN(Merges merges, readMerges(parts));
-    HEDDLE_ASSIGN(BytePairs pairs,
-                  BytePairs::create(parts.table, std::move(merges), isTrue(model(), "ignore_merges"), path));
+    // A token that is no piece is never needed where each byte has one.
+    BytePairs::Options options{.wholeWordsFirst = isTrue(model(), "ignore_merges"),
+                               .unknown = parts.table.find(textAt(model(), "unk_token")),
+                               .fusesUnknown = isTrue(model(), "fuse_unk")};
+    HEDDLE_ASSIGN(BytePairs pairs, BytePairs::create(parts.table, std::move(merges), options, path));
     parts.model = std::make_unique<BytePairs>(std::move(pairs));
     return Success();
   }

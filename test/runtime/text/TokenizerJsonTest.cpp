@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <ctime>
 #include <random>
 
 using namespace heddle;
@@ -149,11 +150,30 @@ TEST_F(TokenizerJson, BytePairErrors) {
          "the normalizer {\"type\":\"BertNormalizer\"}");
   expect([](json &whole) { whole["pre_tokenizer"]["pretokenizers"][0]["type"] = "Metaspace"; }, "the pre-tokenizer");
   expect([](json &whole) { whole["post_processor"] = {{"type", "Other"}}; }, "the post-processor {\"type\":\"Other\"}");
-  expect([](json &whole) { whole["added_tokens"][0]["single_word"] = true; }, "'single_word'");
   expect([](json &whole) { whole["added_tokens"][0]["id"] = -1; }, "with the number -1");
   expect([](json &whole) { whole["model"]["merges"][1] = "ab q"; }, "merge 1, is \"ab q\"");
   expect([](json &whole) { whole["model"]["merges"][1] = 7; }, "merge 1 is 7");
-  expect([](json &whole) { whole["model"]["vocab"].erase("z"); }, "it lacks the piece \"z\"");
+  expect(
+      [](json &whole) {
+        whole["model"]["vocab"] = {{"ab", 0}, {"abc", 1}};
+        whole["model"]["merges"] = json::array();
+      },
+      "it lacks the pieces of all 256 bytes");
+}
+
+// As Hugging Face's tokenizers do: a byte without a piece is left out before neighbours are merged.
+TEST_F(TokenizerJson, BytesWithoutPieces) {
+  json file = ofBytes();
+  for (const char *piece : {"\u0104", "z", "\u00ff"}) // the bytes 04, 7A and FF
+    file["model"]["vocab"].erase(piece);
+  EXPECT_EQ(load(file)->encode("a\x04!"), (Ids{'a', '!'}));
+  EXPECT_EQ(load(file)->encode("azbc"), (Ids{257})) << "abc";
+  EXPECT_TRUE(load(file)->encode("zz\xff").empty());
+  file["model"]["vocab"]["<unk>"] = 260;
+  file["model"]["unk_token"] = "<unk>";
+  EXPECT_EQ(load(file)->encode("azzb"), (Ids{'a', 260, 260, 'b'}));
+  file["model"]["fuse_unk"] = true;
+  EXPECT_EQ(load(file)->encode("azzbz"), (Ids{'a', 260, 'b', 260}));
 }
 
 TEST_F(TokenizerJson, Characters) {

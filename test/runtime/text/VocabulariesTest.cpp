@@ -64,7 +64,7 @@ TEST_F(VocabularyFolder, BytePairErrors) {
   folder.write("vocab.json", "{}");
   EXPECT_NE(message().find("has no merges.txt"), std::string::npos);
   folder.write("merges.txt", "");
-  EXPECT_NE(message().find("lacks the piece \"\u0100\", which is the byte 0"), std::string::npos);
+  EXPECT_NE(message().find("it lacks the pieces of all 256 bytes"), std::string::npos);
   for (const char *merges : {"a c\n", "ab\n", "a b c\n", "\u6771 b\n"}) {
     writeBytePairs(merges);
     EXPECT_NE(message().find("merges.txt', line 1, is \""), std::string::npos) << merges;
