@@ -124,8 +124,6 @@ private:
       const json &id = at(token, "id"), &content = at(token, "content");
       if (!id.is_number_integer() || !content.is_string())
         return steps.malformed("an added token is ", token.dump().substr(0, 100), ", without a number or a text");
-      if (isTrue(token, "single_word"))
-        return steps.unreadable("an added token with 'single_word'");
       int64_t wide = id.get<int64_t>();
       auto number = wide >= 0 && wide < (1 << 24) ? int32_t(wide) : -1;
       std::string text = content.get<std::string>();
@@ -138,7 +136,8 @@ private:
         text = parts.normalizer.apply(text);
       if (!text.empty())
         (isNormalized ? parts.normalizedWholes : parts.wholes)
-            .add(std::move(text), number, {isTrue(token, "lstrip"), isTrue(token, "rstrip")});
+            .add(std::move(text), number,
+                 {isTrue(token, "lstrip"), isTrue(token, "rstrip"), isTrue(token, "single_word")});
     }
     return Success();
   }

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <vector>
 
 namespace heddle {
@@ -43,6 +42,32 @@ bool endsWord(std::u32string_view text, size_t place) {
   return seesCased(before.rbegin(), before.rend()) && !seesCased(after.begin(), after.end());
 }
 
+using Points = std::vector<utf8proc_int32_t>;
+
+// utf8proc_decompose() without its order of marks, which takes time that grows with the square of their number.
+Points decompose(std::u32string_view text, int options) {
+  constexpr size_t kLongest = 32; // no character becomes more
+  Points points;
+  points.reserve(text.size());
+  for (char32_t point : text) {
+    utf8proc_int32_t parts[kLongest];
+    int boundary = 0;
+    utf8proc_ssize_t count = utf8proc_decompose_char(utf8proc_int32_t(point), parts, kLongest,
+                                                     utf8proc_option_t(options | UTF8PROC_STABLE), &boundary);
+    if (count >= 0 && count <= utf8proc_ssize_t(kLongest))
+      points.insert(points.end(), parts, parts + count);
+  }
+  // Neighbouring marks are put into the order of their classes.
+  auto classOf = [](utf8proc_int32_t point) { return utf8proc_get_property(point)->combining_class; };
+  auto isMark = [&](utf8proc_int32_t point) { return classOf(point) != 0; };
+  for (auto begin = points.begin(); (begin = std::find_if(begin, points.end(), isMark)) != points.end();) {
+    auto end = std::find_if_not(begin, points.end(), isMark);
+    std::stable_sort(begin, end, [&](auto a, auto b) { return classOf(a) < classOf(b); });
+    begin = end;
+  }
+  return points;
+}
+
 } // namespace
 
 bool isLetter(char32_t point) {
@@ -65,6 +90,19 @@ bool isOther(char32_t point) {
                          UTF8PROC_CATEGORY_CO});
 }
 
+uint32_t categoryBit(char32_t point) { return uint32_t(1) << category(point); }
+
+uint32_t categoriesNamed(std::string_view name) {
+  constexpr const char *names[] = {"Cn", "Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd",
+                                   "Nl", "No", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sm",
+                                   "Sc", "Sk", "So", "Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co"};
+  uint32_t bits = 0;
+  for (size_t i = 0; i < std::size(names); ++i)
+    if (std::string_view(names[i]).starts_with(name))
+      bits |= uint32_t(1) << i;
+  return bits;
+}
+
 bool isNonspacingMark(char32_t point) { return category(point) == UTF8PROC_CATEGORY_MN; }
 
 bool isWhiteSpace(char32_t point) {
@@ -85,33 +123,19 @@ std::u32string lowerCase(std::u32string_view text) {
 }
 
 std::u32string decomposed(std::u32string_view text) {
-  std::string bytes = toUtf8(text);
-  std::vector<utf8proc_int32_t> points(4 * text.size());
-  auto decompose = [&] {
-    return utf8proc_decompose(reinterpret_cast<const utf8proc_uint8_t *>(bytes.data()), utf8proc_ssize_t(bytes.size()),
-                              points.data(), utf8proc_ssize_t(points.size()),
-                              utf8proc_option_t(UTF8PROC_DECOMPOSE | UTF8PROC_STABLE));
-  };
-  utf8proc_ssize_t count = decompose();
-  if (count > utf8proc_ssize_t(points.size())) {
-    points.resize(size_t(count));
-    count = decompose();
-  }
-  // Below 0 for what is no text.
-  return {points.begin(), points.begin() + std::max<utf8proc_ssize_t>(count, 0)};
+  Points points = decompose(text, UTF8PROC_DECOMPOSE);
+  return {points.begin(), points.end()};
 }
 
 std::string normalized(std::string_view text, NormalForm form) {
-  int options = UTF8PROC_STABLE;
-  options |= form == NormalForm::C || form == NormalForm::KC ? UTF8PROC_COMPOSE : UTF8PROC_DECOMPOSE;
-  if (form == NormalForm::KC || form == NormalForm::KD)
-    options |= UTF8PROC_COMPAT;
-  utf8proc_uint8_t *result = nullptr;
-  utf8proc_ssize_t bytes = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t *>(text.data()),
-                                        utf8proc_ssize_t(text.size()), &result, utf8proc_option_t(options));
-  std::string normal = bytes < 0 ? std::string(text) : std::string(reinterpret_cast<char *>(result), size_t(bytes));
-  std::free(result);
-  return normal;
+  if (!isValidUtf8(text))
+    return std::string(text);
+  bool isCompatible = form == NormalForm::KC || form == NormalForm::KD;
+  Points points = decompose(codePoints(text), UTF8PROC_DECOMPOSE | (isCompatible ? UTF8PROC_COMPAT : 0));
+  if (form == NormalForm::C || form == NormalForm::KC)
+    points.resize(size_t(utf8proc_normalize_utf32(points.data(), utf8proc_ssize_t(points.size()),
+                                                  utf8proc_option_t(UTF8PROC_COMPOSE | UTF8PROC_STABLE))));
+  return toUtf8(std::u32string(points.begin(), points.end()));
 }
 
 size_t firstClusterBytes(std::string_view text) {

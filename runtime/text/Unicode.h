@@ -1,6 +1,7 @@
 // What Unicode says of characters; their table is utf8proc's.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,11 @@ bool isNumber(char32_t point);
 bool isPunctuation(char32_t point);
 bool isOther(char32_t point);
 bool isNonspacingMark(char32_t point);
+
+// A bit for each general category: that of a character, and those of the categories with a name, such as "Lu", or whose
+// names begin with it, such as "L".
+uint32_t categoryBit(char32_t point);
+uint32_t categoriesNamed(std::string_view name);
 
 // The property White_Space.
 bool isWhiteSpace(char32_t point);

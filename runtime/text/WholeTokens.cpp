@@ -6,11 +6,47 @@
 #include <algorithm>
 
 namespace heddle {
+namespace {
+
+// What regular expressions call \w.
+bool isOfWord(char32_t point) {
+  static const uint32_t kCategories = categoriesNamed("L") | categoriesNamed("M") | categoriesNamed("Nd") |
+                                      categoriesNamed("Nl") | categoriesNamed("Pc");
+  return (categoryBit(point) & kCategories) != 0 || point == U'\u200c' || point == U'\u200d' ||
+         (point >= U'\u24b6' && point <= U'\u24e9');
+}
+
+bool beginsWithWord(std::string_view text) { return !text.empty() && isOfWord(firstCharacter(text).point); }
+
+bool endsWithWord(std::string_view text) {
+  for (size_t bytes = 1; bytes <= std::min<size_t>(text.size(), 4); ++bytes) {
+    std::string_view last = text.substr(text.size() - bytes);
+    if ((uint8_t(last[0]) & 0xc0) != 0x80) // where a character begins
+      return isOfWord(firstCharacter(last).point);
+  }
+  return false;
+}
+
+} // namespace
 
 void WholeTokens::add(std::string text, int32_t id, Blanks blanks) {
-  std::vector<Token> &alike = tokens[uint8_t(text.front())];
-  auto shorter = std::ranges::find_if(alike, [&](const Token &token) { return token.text.size() < text.size(); });
-  alike.insert(shorter, {std::move(text), id, blanks});
+  begins[uint8_t(text.front())] = true;
+  tokens.try_emplace(std::move(text), Token{id, blanks});
+}
+
+// Where the greatest token that is not behind the text in the order of bytes does not begin it, a token that does is no
+// longer than what the two have in common.
+WholeTokens::Tokens::const_iterator WholeTokens::longest(std::string_view text) const {
+  for (std::string_view key = text; !key.empty();) {
+    auto behind = tokens.upper_bound(key);
+    if (behind == tokens.begin())
+      break;
+    auto token = std::prev(behind);
+    if (key.starts_with(token->first))
+      return token;
+    key = key.substr(0, size_t(std::ranges::mismatch(key, token->first).in1 - key.begin()));
+  }
+  return tokens.end();
 }
 
 std::vector<TextPart> WholeTokens::cut(std::string_view text) const {
@@ -21,20 +57,23 @@ std::vector<TextPart> WholeTokens::cut(std::string_view text) const {
       parts.push_back({text.substr(begin, place - begin), {}});
   };
   for (size_t place = 0; place < text.size();) {
-    const std::vector<Token> &alike = tokens[uint8_t(text[place])];
-    auto token =
-        std::ranges::find_if(alike, [&](const Token &one) { return text.substr(place).starts_with(one.text); });
-    if (token == alike.end()) {
+    auto token = begins[uint8_t(text[place])] ? longest(text.substr(place)) : tokens.end();
+    if (token == tokens.end()) {
       ++place;
       continue;
     }
-    size_t first = place, last = place + token->text.size();
-    if (token->blanks.before)
+    const auto &[id, blanks] = token->second;
+    size_t first = place, last = place + token->first.size();
+    if (blanks.aroundWord && (endsWithWord(text.substr(0, first)) || beginsWithWord(text.substr(last)))) {
+      place = last;
+      continue;
+    }
+    if (blanks.before)
       first = begin + withoutTrailingSpace(text.substr(begin, place - begin)).size();
-    if (token->blanks.behind)
+    if (blanks.behind)
       last = text.size() - withoutLeadingSpace(text.substr(last)).size();
     end(first);
-    parts.push_back({text.substr(first, last - first), token->id});
+    parts.push_back({text.substr(first, last - first), id});
     begin = place = last;
   }
   end(text.size());

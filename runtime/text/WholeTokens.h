@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,9 +19,10 @@ struct TextPart {
 
 class WholeTokens {
 public:
-  // Which of the white space around it belongs to a token.
+  // Which of the white space around it belongs to a token, and whether it stands for itself only between characters of
+  // no word.
   struct Blanks {
-    bool before = false, behind = false;
+    bool before = false, behind = false, aroundWord = false;
   };
   // `text` is not empty.
   void add(std::string text, int32_t id, Blanks blanks);
@@ -31,11 +33,14 @@ public:
 
 private:
   struct Token {
-    std::string text;
     int32_t id;
     Blanks blanks;
   };
-  std::array<std::vector<Token>, 256> tokens; // by the first byte, the longest first
+  using Tokens = std::map<std::string, Token, std::less<>>;
+  Tokens::const_iterator longest(std::string_view text) const;
+
+  Tokens tokens;                  // of two with the same text the first
+  std::array<bool, 256> begins{}; // whether a token begins with the byte
 };
 
 } // namespace heddle

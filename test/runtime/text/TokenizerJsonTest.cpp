@@ -161,6 +161,18 @@ TEST_F(TokenizerJson, BytePairErrors) {
       "it lacks the pieces of all 256 bytes");
 }
 
+// A token that stands for itself only where it is a word, as Hugging Face's tokenizers have it.
+TEST_F(TokenizerJson, SingleWords) {
+  json file = ofBytes();
+  file["added_tokens"][1] = token(260, "loom", {{"single_word", true}});
+  auto count = [&](const char *text) { return std::ranges::count(load(file)->encode(text), 260); };
+  for (const char *text : {"loom", "a loom.", "(loom)", "loom,x", "\u201cloom\u201d", "-loom-"})
+    EXPECT_EQ(count(text), 1) << text;
+  for (const char *text : {"looms", "heirloom", "_loom", "loom2", "\u00e9loom", "loom\u0301", "loomloom"})
+    EXPECT_EQ(count(text), 0) << text;
+  EXPECT_EQ(count("loom loom looms loom"), 3);
+}
+
 // As Hugging Face's tokenizers do: a byte without a piece is left out before neighbours are merged.
 TEST_F(TokenizerJson, BytesWithoutPieces) {
   json file = ofBytes();
@@ -174,6 +186,46 @@ TEST_F(TokenizerJson, BytesWithoutPieces) {
   EXPECT_EQ(load(file)->encode("azzb"), (Ids{'a', 260, 260, 'b'}));
   file["model"]["fuse_unk"] = true;
   EXPECT_EQ(load(file)->encode("azzbz"), (Ids{'a', 260, 'b', 260}));
+}
+
+// Twice the input takes about twice the time, and not four times.
+TEST_F(TokenizerJson, TimeIsLinear) {
+  auto seconds = [](auto work) {
+    auto begin = std::clock();
+    work();
+    return double(std::clock() - begin) / CLOCKS_PER_SEC;
+  };
+  auto expectLinear = [&](const char *what, auto work, size_t count) {
+    double once = seconds([&] { work(count); }), fourfold = seconds([&] { work(4 * count); });
+    EXPECT_LT(fourfold, 9 * once + 0.1) << what << ": " << once << " s, and " << fourfold
+                                        << " s for four times as many";
+  };
+  json file = ofBytes();
+  for (const char *form : {"NFC", "NFD", "NFKC", "NFKD"}) {
+    file["normalizer"] = {{"type", form}};
+    auto vocabulary = load(file);
+    expectLinear(
+        form,
+        [&](size_t count) {
+          std::string text = "a";
+          for (size_t i = 0; i < count; ++i)
+            text += "\u0301\u0323";
+          vocabulary->encode(text);
+        },
+        10'000);
+  }
+  expectLinear(
+      "added tokens",
+      [&](size_t count) {
+        WholeTokens tokens;
+        for (size_t i = 0; i < count; ++i)
+          tokens.add("<" + std::to_string(i), int32_t(i));
+        std::string text;
+        for (size_t i = 0; i < count; ++i)
+          text += "<<" + std::to_string(i);
+        EXPECT_EQ(tokens.cut(text).size(), 2 * count);
+      },
+      20'000);
 }
 
 TEST_F(TokenizerJson, Characters) {

@@ -9,6 +9,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <ctime>
+
 using namespace heddle;
 using heddle::test::TemporaryFolder;
 
@@ -69,6 +71,18 @@ TEST_F(VocabularyFolder, BytePairErrors) {
     writeBytePairs(merges);
     EXPECT_NE(message().find("merges.txt', line 1, is \""), std::string::npos) << merges;
   }
+}
+
+// A letter with very many marks takes time that grows with their number, and not with its square.
+TEST_F(VocabularyFolder, MarksOfAWordPiece) {
+  folder.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n");
+  WordPieces pieces = std::move(WordPieces::load(folder.path())).value();
+  std::string text = "a";
+  for (int i = 0; i < 100'000; ++i)
+    text += "\u0301\u0323";
+  std::clock_t begin = std::clock();
+  EXPECT_EQ(pieces.encode(text), (std::vector<int32_t>{2, 4, 3})) << "accents are stripped";
+  EXPECT_LT(double(std::clock() - begin) / CLOCKS_PER_SEC, 4);
 }
 
 TEST_F(VocabularyFolder, WordPieces) {
