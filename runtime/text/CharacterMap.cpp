@@ -3,6 +3,8 @@
 #include "runtime/text/Unicode.h"
 #include "runtime/text/Utf8.h"
 
+#include <algorithm>
+
 namespace heddle {
 namespace {
 
@@ -40,7 +42,41 @@ std::optional<CharacterMap> CharacterMap::parse(std::string_view bytes) {
   for (size_t place = 0; place < size; place += 4)
     map.trie.push_back(littleEndian(bytes, place));
   map.replacements = bytes.substr(size);
+  for (size_t begin = 0, end; begin < map.replacements.size(); begin = end + 1) {
+    end = std::min(map.replacements.find('\0', begin), map.replacements.size());
+    map.longestReplacement = std::max(map.longestReplacement, end - begin);
+  }
   return map;
+}
+
+bool isSafeCharacterMap(std::string_view bytes) {
+  constexpr size_t kBlock = 256; // the children of a node are in one
+  size_t size = bytes.size() < 4 ? 0 : littleEndian(bytes, 0), replacements = bytes.size() - 4 - size;
+  if (size == 0 || size % 4 != 0 || size >= bytes.size() - 4)
+    return false;
+  auto node = [&](size_t place) { return Node{littleEndian(bytes, 4 + 4 * place)}; };
+  size_t nodes = size / 4;
+  std::vector<bool> seen(nodes);
+  std::vector<size_t> places = {node(0).offset()}; // of the children of what was reached
+  while (!places.empty()) {
+    size_t place = places.back();
+    places.pop_back();
+    if ((place | (kBlock - 1)) >= nodes)
+      return false;
+    if (seen[place])
+      continue;
+    seen[place] = true;
+    for (size_t byte = 0; byte < kBlock; ++byte) {
+      Node child = node(place ^ byte);
+      if (!child.isReachedBy(uint8_t(byte)))
+        continue;
+      size_t behind = place ^ byte ^ child.offset();
+      if (child.hasLeaf() && (behind >= nodes || node(behind).value() >= replacements))
+        return false;
+      places.push_back(behind);
+    }
+  }
+  return true;
 }
 
 std::optional<std::string_view> CharacterMap::find(std::string_view text) const {

@@ -21,12 +21,19 @@ public:
   // Hugging Face's tokenizers (SentencePiece itself keeps the others).
   std::string apply(std::string_view text) const;
 
+  // Bytes of the longest replacement.
+  size_t longest() const { return longestReplacement; }
+
 private:
   // The replacement of the shortest text in the table that `text` begins with.
   std::optional<std::string_view> find(std::string_view text) const;
 
   std::vector<uint32_t> trie;
   std::string replacements;
+  size_t longestReplacement = 0;
 };
+
+// Whether a walk through the trie stays within it, whatever the text: libsentencepiece does not look.
+bool isSafeCharacterMap(std::string_view bytes);
 
 } // namespace heddle

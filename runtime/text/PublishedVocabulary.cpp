@@ -3,6 +3,7 @@
 #include "runtime/text/BytePairs.h"
 #include "runtime/text/GgufVocabulary.h"
 #include "runtime/text/Lines.h"
+#include "runtime/text/SentencePieceVocabulary.h"
 #include "runtime/text/TokenizerJson.h"
 
 #include <algorithm>
@@ -36,6 +37,10 @@ Result<PublishedVocabulary> PublishedVocabulary::load(const std::filesystem::pat
   if (isGguf || has(kGgufVocabulary)) {
     HEDDLE_ASSIGN(GgufReader file, GgufReader::open(isGguf ? folder : folder / kGgufVocabulary));
     HEDDLE_ASSIGN(Parts parts, readGgufVocabulary(file));
+    return PublishedVocabulary(std::move(parts));
+  }
+  if (!has(kTokenizerJson) && has(kTokenizerModel) && !(has("vocab.json") && has("merges.txt"))) {
+    HEDDLE_ASSIGN(Parts parts, readTokenizerModel(folder));
     return PublishedVocabulary(std::move(parts));
   }
   if (!has(kTokenizerJson))

@@ -19,7 +19,8 @@ public:
   // Reads tokenizer.json: pieces, tokens that are added to them, what is done to a text before it is looked up, and how
   // tokens become text. Or vocab.json, whose pieces have a printable character in the place of each byte, and
   // merges.txt, whose lines are pairs of pieces that become one, the first ones first. A tokenizer.json of another kind
-  // is an error that says what it has. `path` may be a GGUF file, too; in a folder that is vocabulary.gguf.
+  // is an error that says what it has. A folder without these may have SentencePiece's tokenizer.model.
+  // `path` may be a GGUF file, too; in a folder that is vocabulary.gguf.
   static Result<PublishedVocabulary> load(const std::filesystem::path &path);
 
   // Added tokens in the line are themselves, such as GPT-2's end mark "<|endoftext|>". decode(encode(line)) is the line
@@ -42,6 +43,7 @@ public:
   struct Parts {
     PieceTable table;             // with the added tokens
     WholeTokens wholes;           // added tokens as they stand in a text
+  static constexpr const char *kTokenizerModel = "tokenizer.model";
     WholeTokens normalizedWholes; // those that are looked for in what the normalizer makes of a text
     std::vector<int32_t> marks;   // added tokens that stand for no text, such as the begin mark
     TextNormalizer normalizer;

@@ -300,7 +300,7 @@ Result<std::unique_ptr<TextCodec>> loadCheckpointVocabulary(const fs::path &fold
     HEDDLE_CHECK(checkFile(checkpoint, name.c_str(), manifest));
   std::unique_ptr<TextCodec> vocabulary;
   if (files.contains("merges.txt") || files.contains(PublishedVocabulary::kTokenizerJson) ||
-      files.contains(PublishedVocabulary::kGgufVocabulary)) {
+      files.contains(PublishedVocabulary::kGgufVocabulary) || files.contains(PublishedVocabulary::kTokenizerModel)) {
     HEDDLE_ASSIGN(PublishedVocabulary published, PublishedVocabulary::load(checkpoint));
     vocabulary = std::make_unique<PublishedVocabulary>(std::move(published));
   } else if (files.size() == 1 && files.contains(kLabelsFile)) {

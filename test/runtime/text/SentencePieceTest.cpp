@@ -1,6 +1,7 @@
 // Vocabularies that SentencePiece has learnt, written as tokenizer.json: texts have the tokens that SentencePiece gives
 // them.
 #include "runtime/text/PublishedVocabulary.h"
+#include "runtime/text/Tokenizer.h"
 #include "test/runtime/GgufBytes.h"
 #include "test/runtime/TemporaryFolder.h"
 #include "tools/numbers/NumberWords.h"
@@ -11,6 +12,7 @@
 #include <sentencepiece_trainer.h>
 
 #include <algorithm>
+#include <ctime>
 #include <random>
 
 using namespace heddle;
@@ -163,6 +165,7 @@ TEST(SentencePiece, BytePairs) {
                                                   {"remove_extra_whitespaces", "false"},
                                                   {"split_digits", "true"}}))
                   .ok());
+  expectSameTokens(model, "tokenizer.model", model.serialized_model_proto(), /*keepsTexts=*/true, /*mostTies=*/0);
   json vocab = json::object();
   for (int id = 0; id < model.GetPieceSize(); ++id)
     vocab[model.IdToPiece(id)] = id;
@@ -205,6 +208,7 @@ TEST(SentencePiece, ScoredPieces) {
       file.numbers("tokenizer.ggml.scores", scores).wholes("tokenizer.ggml.token_type", kinds);
       file.flag("tokenizer.ggml.add_space_prefix", spaceFirst);
       bool keepsTexts = std::string_view(fallback) == "true";
+      expectSameTokens(model, "tokenizer.model", model.serialized_model_proto(), keepsTexts, 0, {"<0x41> x"});
       expectSameTokens(model, "vocabulary.gguf", file.file(), keepsTexts, /*mostTies=*/0, {"<0x41> x"});
     }
 }
@@ -224,12 +228,55 @@ TEST(SentencePiece, Unigram) {
     json strip = ofType("Strip", {{"strip_left", true}, {"strip_right", true}});
     json normalizer = ofSteps("normalizers", {ofType("Precompiled", {{"precompiled_charsmap", table}}), strip,
                                               replaceBy({{"Regex", " {2,}"}}, " ")});
+    expectSameTokens(model, "tokenizer.model", proto, /*keepsTexts=*/false, /*mostTies=*/3);
     bool usesBytes = std::string_view(bytes) == "true";
     json whole = {{"normalizer", normalizer},
                   {"pre_tokenizer", metaspace},
                   {"decoder", metaspace},
                   {"model", ofType("Unigram", {{"unk_id", 0}, {"byte_fallback", usesBytes}, {"vocab", vocab}})}};
     expectSameTokens(model, "tokenizer.json", whole.dump(), /*keepsTexts=*/false, /*mostTies=*/3);
+  }
+}
+
+// A folder with tokenizer.model alone, as Vicuna's and OpenLLaMA's: its marks, and the tokens that other files add.
+TEST(SentencePiece, FolderWithoutTokenizerJson) {
+  std::string model =
+      train({{"model_type", "bpe"}, {"byte_fallback", "true"}, {"normalization_rule_name", "identity"}});
+  TemporaryFolder folder;
+  auto load = [&] { return PublishedVocabulary::load(folder.path()); };
+  folder.write("tokenizer.model", model);
+  auto plain = load();
+  ASSERT_TRUE(plain.ok()) << plain.message();
+  EXPECT_EQ(plain->beginId(), 1);
+  EXPECT_EQ(plain->endId(), std::nullopt) << "the model's configuration says which mark it is";
+  EXPECT_EQ(plain->encode("<s>one</s>").front(), 1);
+  EXPECT_EQ(plain->continuation(Ids{1}, plain->encode("one two")), "one two");
+  EXPECT_EQ(plain->continuation(plain->encode("one"), plain->encode("<s>two")), " two");
+  ASSERT_EQ(plain->files().size(), 1u);
+  EXPECT_EQ(plain->files()[0].name, "tokenizer.model");
+  EXPECT_EQ(plain->files()[0].bytes, model);
+  int32_t pieces = plain->pieces();
+  folder.write("added_tokens.json", json({{"<pad>", pieces}}).dump());
+  json user = {{"content", "<|user|>"}, {"special", true}};
+  folder.write("tokenizer_config.json", json({{"add_bos_token", false},
+                                              {"eos_token", {{"content", "<|user|>"}}},
+                                              {"added_tokens_decoder", {{std::to_string(pieces + 1), user}}}})
+                                            .dump());
+  auto more = load();
+  ASSERT_TRUE(more.ok()) << more.message();
+  EXPECT_EQ(more->beginId(), std::nullopt);
+  EXPECT_EQ(more->endId(), pieces + 1);
+  EXPECT_EQ(more->encode("<pad><|user|>"), (Ids{pieces, pieces + 1}));
+  EXPECT_EQ(more->decode(more->encode("one<pad>")), "one<pad>");
+  for (std::string damaged : {std::string(), std::string("not a model"), model.substr(0, model.size() / 2)}) {
+    folder.write("tokenizer.model", damaged);
+    auto refused = load();
+    ASSERT_FALSE(refused.ok());
+    EXPECT_NE(refused.message().find("is not a SentencePiece model"), std::string::npos) << refused.message();
+  }
+  for (const char *type : {"word", "char"}) {
+    folder.write("tokenizer.model", train({{"model_type", type}, {"vocab_size", "40"}}));
+    EXPECT_NE(load().message().find("whole words or of single characters"), std::string::npos);
   }
 }
 

@@ -34,16 +34,17 @@ Result<std::unique_ptr<TextCodec>> openVocabulary(const std::filesystem::path &f
     HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::loadFolder(folder));
     return own(std::move(tokenizer));
   }
-  if (isGgufFile(folder) || has("vocab.json") || has("merges.txt") || has(PublishedVocabulary::kTokenizerJson)) {
+  if (isGgufFile(folder) || has("vocab.json") || has("merges.txt") || has(PublishedVocabulary::kTokenizerJson) ||
+      has(PublishedVocabulary::kTokenizerModel)) {
     HEDDLE_ASSIGN(PublishedVocabulary published, PublishedVocabulary::load(folder));
     return own(std::move(published));
   }
   if (!std::filesystem::is_regular_file(folder, error))
     HEDDLE_CHECK(requireFolder(folder));
   return makeError(ErrorKind::NotFound, "'", folder.string(),
-                   "' has no vocabulary that heddle-run reads: neither vocab.txt, as BERT has it, nor tokenizer.json "
-                   "or vocab.json and "
-                   "merges.txt, as language models have them, nor source.spm, target.spm and vocab.json, as Marian has "
+                   "' has no vocabulary that heddle-run reads: neither vocab.txt, as BERT has it, nor "
+                   "tokenizer.json, tokenizer.model or vocab.json and merges.txt, as language models have them, nor "
+                   "source.spm, target.spm and vocab.json, as Marian has "
                    "them; it is no GGUF file, and "
                    "no checkpoint of Heddle's.");
 }
