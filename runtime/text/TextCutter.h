@@ -26,6 +26,11 @@ public:
 
   void add(Step step) { steps.push_back(std::move(step)); }
 
+  size_t size() const { return steps.size(); }
+
+  // Where a part of a text stands: at the text's beginning, at the beginning of a text that follows another one, or
+  // elsewhere.
+  enum class Place { Begin, Continuation, Middle };
   using OnWord = std::function<void(std::string_view word)>;
   // Calls `onWord` for each word, none of which is empty. `isFirst`: the part stands at the beginning of its text.
   void cut(std::string_view part, bool isFirst, const OnWord &onWord) const { cut(0, part, isFirst, onWord); }

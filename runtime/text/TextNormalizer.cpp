@@ -47,7 +47,20 @@ struct Apply {
 
 } // namespace
 
-std::string TextNormalizer::apply(std::string_view text) const {
+double TextNormalizer::growth() const {
+  double growth = 1;
+  for (const Step &step : steps) {
+    if (const auto *replace = std::get_if<Replace>(&step))
+      growth *= growthOf(replace->text, replace->by);
+    else if (const auto *spaces = std::get_if<ReplaceSpaces>(&step))
+      growth *= growthOf("  ", spaces->by);
+    else if (const auto *map = std::get_if<CharacterMap>(&step))
+      growth *= std::max(1.0, double(map->longest()));
+  }
+  return growth;
+}
+
+std::string TextNormalizer::apply(std::string_view text, bool continues) const {
   std::string result(text);
   for (const Step &step : steps)
     result = std::visit(Apply{result}, step);

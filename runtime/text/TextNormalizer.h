@@ -4,6 +4,7 @@
 #include "runtime/text/CharacterMap.h"
 #include "runtime/text/Unicode.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -30,11 +31,20 @@ public:
 
   // Steps are taken in the order in which they were added.
   void add(Step step) { steps.push_back(std::move(step)); }
-  std::string apply(std::string_view text) const;
+  size_t size() const { return steps.size(); }
+  // How many times as long replacements make a text at most.
+  double growth() const;
+  // `continues`: the text follows another one, so that nothing is added to its beginning or taken from it.
+  std::string apply(std::string_view text, bool continues = false) const;
 
 private:
   std::vector<Step> steps;
 };
+
+// How many times as long replaceAll() makes a text at most.
+inline double growthOf(std::string_view what, std::string_view by) {
+  return std::max(1.0, double(by.size()) / double(what.size()));
+}
 
 std::string replaceAll(std::string_view text, std::string_view what, std::string_view by);
 

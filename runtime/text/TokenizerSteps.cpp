@@ -14,6 +14,11 @@ using nlohmann::json;
 constexpr std::string_view kCutsBefore = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|)";
 constexpr std::string_view kCutsBehind = R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
+// What vocabularies have is a few steps, which make a text a few times as long.
+constexpr size_t kMostSteps = 100;
+constexpr int kMostGrowth = 256;
+constexpr size_t kLongestMark = 256; // bytes
+
 // The steps that a step consists of: those under the key of a sequence, itself else.
 std::span<const json> stepsOf(const json &step, const char *key) {
   const json &steps = at(step, key);
@@ -30,6 +35,10 @@ Result<TextNormalizer> TokenizerSteps::normalizer(const json &step) const {
   TextNormalizer normalizer;
   if (!step.is_null())
     HEDDLE_CHECK(addNormalizer(step, normalizer));
+  if (normalizer.size() > kMostSteps)
+    return tooMany("normalizers", normalizer.size());
+  if (normalizer.growth() > kMostGrowth)
+    return malformed("its normalizers make a text more than ", kMostGrowth, " times as long");
   return normalizer;
 }
 
@@ -50,6 +59,9 @@ Status TokenizerSteps::addNormalizer(const json &step, TextNormalizer &normalize
     normalizer.add(TextNormalizer::Replace{textAt(pattern, "String"), textAt(step, "content")});
   else if (is(step, "type", "Replace") && is(pattern, "Regex", " {2,}") && at(step, "content").is_string())
     normalizer.add(TextNormalizer::ReplaceSpaces{textAt(step, "content")});
+  else if (is(step, "type", "Prepend") && textAt(step, "prepend").size() > kLongestMark)
+    return malformed("a normalizer puts ", textAt(step, "prepend").size(), " bytes in front of a text, and ",
+                     kLongestMark, " are the most");
   else if (is(step, "type", "Prepend") && at(step, "prepend").is_string())
     normalizer.add(TextNormalizer::Prepend{textAt(step, "prepend")});
   else if (is(step, "type", "Strip"))
@@ -79,6 +91,8 @@ Result<TextCutter> TokenizerSteps::cutter(const json &step) const {
     cutter.add(rule);
   } else if (!step.is_null()) {
     HEDDLE_CHECK(addCutter(step, cutter));
+  if (cutter.size() > kMostSteps)
+    return tooMany("pre-tokenizers", cutter.size());
   }
   return cutter;
 }
@@ -138,13 +152,19 @@ Status TokenizerSteps::addCutter(const json &step, TextCutter &cutter) const {
 Result<PieceRule> TokenizerSteps::decoder(const json &step) const {
   PieceRule rule;
   bool isFused = false; // pieces are one text from here on
-  for (const json &one : stepsOf(step, "decoders"))
+  std::span<const json> all = stepsOf(step, "decoders");
+  if (all.size() > kMostSteps)
+    return tooMany("decoders", all.size());
+  for (const json &one : all)
     HEDDLE_CHECK(addDecoder(one, rule, isFused));
   return rule;
 }
 
 Status TokenizerSteps::addDecoder(const json &step, PieceRule &rule, bool &isFused) const {
   const json &start = at(step, "start"), &stop = at(step, "stop");
+  if (metaspace.mark.size() > kLongestMark)
+    return malformed("a pre-tokenizer's mark of a space has ", metaspace.mark.size(), " bytes, and ", kLongestMark,
+                     " are the most");
   std::string replaced = textAt(at(step, "pattern"), "String"), mark = textAt(step, "replacement");
   bool isPiece = !isFused && !rule.hasBytes;
   if (is(step, "type", "Replace") && isPiece && !replaced.empty() && at(step, "content").is_string()) {
@@ -154,6 +174,11 @@ Status TokenizerSteps::addDecoder(const json &step, PieceRule &rule, bool &isFus
     if (!is(step, "prepend_scheme", "never") && isTrue(step, "add_prefix_space", true))
       rule.hidden = mark;
   } else if (is(step, "type", "ByteFallback") && !isFused) {
+  double growth = 1;
+  for (const auto &[text, by] : rule.replaced)
+    growth *= growthOf(text, by);
+  if (growth > kMostGrowth)
+    return malformed("its decoders make a piece more than ", kMostGrowth, " times as long");
     rule.hasBytes = true;
   } else if (is(step, "type", "Fuse")) {
     isFused = true;

@@ -30,6 +30,9 @@ public:
   template <typename... Why> Error malformed(const Why &...why) const {
     return makeError(ErrorKind::Malformed, "'", path, "': ", why..., "; download the file again.");
   }
+  Error tooMany(std::string_view what, size_t count) const {
+    return malformed("it has ", count, " ", what, ", more than any vocabulary");
+  }
   static std::string shortened(const nlohmann::json &step) { return step.dump().substr(0, 200); }
 
 private:

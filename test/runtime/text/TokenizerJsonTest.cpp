@@ -188,6 +188,38 @@ TEST_F(TokenizerJson, BytesWithoutPieces) {
   EXPECT_EQ(load(file)->encode("azzbz"), (Ids{'a', 260, 'b', 260}));
 }
 
+// Sizes that no vocabulary has, and that would take all memory or the whole stack.
+TEST_F(TokenizerJson, StepsHaveLimits) {
+  std::string thousand(1000, ' ');
+  auto expect = [&](auto change, std::string_view part) { expectError(ofCharacters(), change, part); };
+  expect(
+      [&](json &whole) {
+        whole["normalizer"] = sequence("normalizers", std::vector<json>(3, replace(" ", thousand.c_str())));
+      },
+      "its normalizers make a text more than 256 times as long");
+  expect([&](json &whole) { whole["normalizer"] = sequence("normalizers", std::vector<json>(9, replace("a", "aa"))); },
+         "256 times as long");
+  expect([&](json &whole) { whole["normalizer"] = {{"type", "Prepend"}, {"prepend", thousand}}; },
+         "puts 1000 bytes in front of a text");
+  expect([&](json &whole) { whole["decoder"] = sequence("decoders", std::vector<json>(20, replace("a", "aa"))); },
+         "its decoders make a piece more than 256 times as long");
+  expect(
+      [&](json &whole) {
+        whole["pre_tokenizer"] = sequence("pretokenizers", std::vector<json>(50'000, {{"type", "WhitespaceSplit"}}));
+      },
+      "it has 50000 pre-tokenizers");
+  expect(
+      [&](json &whole) {
+        whole["normalizer"] = sequence("normalizers", std::vector<json>(50'000, {{"type", "Lowercase"}}));
+      },
+      "it has 50000 normalizers");
+  expect([&](json &whole) { whole["pre_tokenizer"] = {{"type", "Metaspace"}, {"replacement", thousand}}; },
+         "a pre-tokenizer's mark of a space has 1000 bytes");
+  json usual = ofCharacters();
+  usual["normalizer"] = sequence("normalizers", {{{"type", "NFKD"}}, {{"type", "Lowercase"}}, replace(" ", "▁")});
+  EXPECT_EQ(load(usual)->encode("A b"), (Ids{260, 259, 261}));
+}
+
 // Twice the input takes about twice the time, and not four times.
 TEST_F(TokenizerJson, TimeIsLinear) {
   auto seconds = [](auto work) {
