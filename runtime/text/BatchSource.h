@@ -66,7 +66,7 @@ public:
   // What there is to say of the text: of the first window that was read, and of a first whole epoch. Empty when nothing
   // new was read since.
   std::string takeRemark();
-  bool hasSkipped() const { return seen.skipped() != 0; } // in what the remark is of
+  bool isWarning() const { return seen.isWorthAWarning(); } // the remark
 
 private:
   struct Window {

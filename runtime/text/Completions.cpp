@@ -4,6 +4,8 @@
 #include "runtime/core/Span.h"
 #include "runtime/text/Utf8.h"
 
+#include <algorithm>
+
 namespace heddle {
 
 Result<Completion> Completion::parse(std::string_view line, const std::string &origin) {
@@ -46,6 +48,19 @@ std::string textOfCompletion(std::string_view line) {
   return record.ok() ? record->prompt + record->completion : std::string();
 }
 
+EncodedCompletion EncodedCompletion::of(const Completion &record, const TextCodec &vocabulary) {
+  std::vector<int32_t> prompt = vocabulary.encode(record.prompt);
+  EncodedCompletion result{vocabulary.encode(record.prompt + record.completion), prompt.size(), false};
+  if (result.tokens.size() >= prompt.size() &&
+      std::ranges::equal(std::span(result.tokens).first(prompt.size()), prompt))
+    return result;
+  std::vector<int32_t> completion = vocabulary.encodeContinuation(record.completion);
+  result.tokens = std::move(prompt);
+  result.tokens.insert(result.tokens.end(), completion.begin(), completion.end());
+  result.isRecut = true;
+  return result;
+}
+
 Status Completions::read(size_t block, Draw, Examples &examples, CorpusReport &report) const {
   Span reading("read and tokenise block");
   HEDDLE_ASSIGN(std::vector<std::string> lines, records.readSource(block));
@@ -56,11 +71,11 @@ Status Completions::read(size_t block, Draw, Examples &examples, CorpusReport &r
       continue;
     ++here.read;
     HEDDLE_ASSIGN(Completion record, Completion::parse(lines[i], records.placeOf(block, i)));
-    // Encoded apart, as a prompt is that the model is to continue.
-    std::vector<int32_t> tokens = vocabulary.encode(record.prompt), completion = vocabulary.encode(record.completion);
+    EncodedCompletion encoded = EncodedCompletion::of(record, vocabulary);
+    here.recut += encoded.isRecut;
+    std::vector<int32_t> tokens = std::move(encoded.tokens);
     tokens.insert(tokens.begin(), marks.begin);
-    size_t given = tokens.size();
-    tokens.insert(tokens.end(), completion.begin(), completion.end());
+    size_t given = encoded.given + 1;
     tokens.push_back(marks.end);
     if (int64_t(tokens.size()) - 1 > maximumLength)
       ++here.overLong;

@@ -17,6 +17,18 @@ struct Completion {
   static Result<Completion> parse(std::string_view line, const std::string &origin);
 };
 
+// The tokens of a record, without marks. The first `given` ones are the prompt's own tokens: those that a model is
+// given to continue.
+struct EncodedCompletion {
+  std::vector<int32_t> tokens;
+  size_t given = 0;
+  // Whether the record's whole text has other tokens: one of them crosses the prompt's end. The completion is then
+  // encoded as a continuation of the prompt.
+  bool isRecut = false;
+
+  static EncodedCompletion of(const Completion &record, const TextCodec &vocabulary);
+};
+
 // Fails at the first line that is no record.
 Status checkCompletions(const LineBlocks &file);
 

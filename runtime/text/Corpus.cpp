@@ -42,6 +42,7 @@ void CorpusReport::add(const CorpusReport &other) {
   read += other.read;
   blank += other.blank;
   overLong += other.overLong;
+  recut += other.recut;
   unit = other.unit;
   sequences += other.sequences;
   if (other.invalidUtf8 != 0 && (invalidUtf8 == 0 || other.firstInvalidLine < firstInvalidLine)) {
@@ -56,6 +57,9 @@ std::string CorpusReport::describe(int64_t maximumLength) const {
   std::string text = skipped() == 0 ? count(read, unit) : str(read - skipped(), " of ", count(read, unit));
   if (sequences != 0)
     text += " in " + count(sequences, "sequence");
+  if (recut != 0)
+    text += str("; ", recut, recut == 1 ? " has" : " have",
+                " other tokens than the same text in one piece, as a token would cross the prompt's end");
   if (skipped() == 0)
     return text;
   text += "; skipped";

@@ -154,6 +154,7 @@ struct CorpusReport {
   uint64_t read = 0;
   uint64_t sequences = 0; // that documents were cut into
   uint64_t blank = 0;     // an empty line on either side of a pair, a document without tokens
+  uint64_t recut = 0;     // completions whose tokens are not those of the whole text
   uint64_t overLong = 0;  // more tokens than one sequence may have
   uint64_t invalidUtf8 = 0;
   uint64_t firstInvalidLine = 0; // the smallest of those seen
@@ -162,6 +163,7 @@ struct CorpusReport {
   void noteInvalid(uint64_t line, const std::string &file);
   void add(const CorpusReport &other);
   uint64_t skipped() const { return blank + overLong + invalidUtf8; }
+  bool isWorthAWarning() const { return skipped() + recut != 0; }
   // "40000 pairs", "39990 of 40000 pairs; skipped 8 with a blank line, 2 longer than 64 tokens",
   // "12 documents in 30 sequences"
   std::string describe(int64_t maximumLength) const;

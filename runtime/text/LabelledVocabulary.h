@@ -33,6 +33,9 @@ public:
 
   std::vector<int32_t> encode(std::string_view line) const override { return tokens->encode(line); }
   std::vector<int32_t> encodeTarget(std::string_view line) const override { return tokens->encodeTarget(line); }
+  std::vector<int32_t> encodeContinuation(std::string_view text) const override {
+    return tokens->encodeContinuation(text);
+  }
   std::string decode(std::span<const int32_t> ids) const override { return tokens->decode(ids); }
   std::string continuation(std::span<const int32_t> before, std::span<const int32_t> ids) const override {
     return tokens->continuation(before, ids);

@@ -75,7 +75,7 @@ Result<PublishedVocabulary> PublishedVocabulary::loadGpt2(const std::filesystem:
   return PublishedVocabulary(std::move(parts));
 }
 
-std::vector<int32_t> PublishedVocabulary::encode(std::string_view line) const {
+std::vector<int32_t> PublishedVocabulary::encode(std::string_view line, TextCutter::Place place) const {
   std::vector<int32_t> ids;
   auto onWord = [&](std::string_view word) { parts.model->append(word, ids); };
   for (const TextPart &part : parts.wholes.cut(line)) {
@@ -83,12 +83,14 @@ std::vector<int32_t> PublishedVocabulary::encode(std::string_view line) const {
       ids.push_back(*part.whole);
       continue;
     }
-    std::string normal = parts.normalizer.apply(part.text);
+    bool isFirst = part.text.data() == line.data();
+    std::string normal = parts.normalizer.apply(part.text, isFirst && place == TextCutter::Place::Continuation);
     for (const TextPart &inner : parts.normalizedWholes.cut(normal))
       if (inner.whole)
         ids.push_back(*inner.whole);
       else
-        parts.cutter.cut(inner.text, part.text.data() == line.data() && inner.text.data() == normal.data(), onWord);
+        parts.cutter.cut(inner.text, isFirst && inner.text.data() == normal.data() ? place : TextCutter::Place::Middle,
+                         onWord);
   }
   return ids;
 }

@@ -25,7 +25,10 @@ public:
 
   // Added tokens in the line are themselves, such as GPT-2's end mark "<|endoftext|>". decode(encode(line)) is the line
   // but for what the vocabulary does to texts before it looks them up; GPT-2's kind gives back every line byte by byte.
-  std::vector<int32_t> encode(std::string_view line) const override;
+  std::vector<int32_t> encode(std::string_view line) const override { return encode(line, TextCutter::Place::Begin); }
+  std::vector<int32_t> encodeContinuation(std::string_view text) const override {
+    return encode(text, TextCutter::Place::Continuation);
+  }
   // Any bytes: a character may be cut off at either end. Ids that name no piece are left out.
   std::string decode(std::span<const int32_t> ids) const override {
     return parts.texts.join(parts.table, ids, /*begins=*/true);
@@ -62,3 +65,5 @@ private:
 };
 
 } // namespace heddle
+  // `place`: where the line's first character stands.
+  std::vector<int32_t> encode(std::string_view line, TextCutter::Place place) const;

@@ -25,6 +25,8 @@ public:
   virtual std::vector<int32_t> encode(std::string_view line) const = 0;
   // The target of a pair, where its side has pieces of its own.
   virtual std::vector<int32_t> encodeTarget(std::string_view line) const { return encode(line); }
+  // The tokens of a text that follows another one: without the space that many vocabularies put in front of a text.
+  virtual std::vector<int32_t> encodeContinuation(std::string_view text) const { return encode(text); }
   virtual std::string decode(std::span<const int32_t> ids) const = 0;
   // The text of `ids` where it stands behind that of `before`.
   virtual std::string continuation(std::span<const int32_t> before, std::span<const int32_t> ids) const {

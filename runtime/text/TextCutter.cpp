@@ -10,7 +10,7 @@ namespace {
 // Calls `next` for each word that a step cuts a part into, with whether it is the part's beginning.
 template <typename Next> struct Cut {
   std::string_view part;
-  bool isFirst;
+  TextCutter::Place place;
   const Next &next;
 
   void operator()(WordRule rule) const {
@@ -20,13 +20,13 @@ template <typename Next> struct Cut {
     }
   }
   void operator()(TextCutter::WhiteSpace) const {
-    size_t begin = 0, place = 0;
-    for (Character here; place < part.size(); place += here.bytes) {
-      here = firstCharacter(part.substr(place));
+    size_t begin = 0, at = 0;
+    for (Character here; at < part.size(); at += here.bytes) {
+      here = firstCharacter(part.substr(at));
       if (!isWhiteSpace(here.point))
         continue;
-      next(part.substr(begin, place - begin), begin == 0);
-      begin = place + here.bytes;
+      next(part.substr(begin, at - begin), begin == 0);
+      begin = at + here.bytes;
     }
     next(part.substr(begin), begin == 0);
   }
@@ -34,22 +34,25 @@ template <typename Next> struct Cut {
   void operator()(const TextCutter::Metaspace &step) const {
     using Prepend = TextCutter::Metaspace::Prepend;
     std::string marked = replaceAll(part, " ", step.mark);
-    if (!marked.starts_with(step.mark) &&
-        (step.prepend == Prepend::Always || (step.prepend == Prepend::First && isFirst)))
+    bool prepends = step.prepend == Prepend::Always  ? place != Place::Continuation
+                    : step.prepend == Prepend::First ? place == Place::Begin
+                                                     : false;
+    if (prepends && !marked.starts_with(step.mark))
       marked = step.mark + marked;
     if (step.cuts)
       cutAt(marked, step.mark, /*behind=*/0);
     else
       next(marked, true);
   }
+    using Place = TextCutter::Place;
 
 private:
   // Cuts before each separator, or that many bytes behind it.
   void cutAt(std::string_view text, std::string_view separator, size_t behind) const {
     size_t begin = 0;
-    for (size_t place = 0; (place = text.find(separator, place)) != std::string_view::npos; place += separator.size()) {
-      next(text.substr(begin, place + behind - begin), begin == 0);
-      begin = place + behind;
+    for (size_t at = 0; (at = text.find(separator, at)) != std::string_view::npos; at += separator.size()) {
+      next(text.substr(begin, at + behind - begin), begin == 0);
+      begin = at + behind;
     }
     next(text.substr(begin), begin == 0);
   }
@@ -57,13 +60,15 @@ private:
 
 } // namespace
 
-void TextCutter::cut(size_t step, std::string_view part, bool isFirst, const OnWord &onWord) const {
+void TextCutter::cut(size_t step, std::string_view part, Place place, const OnWord &onWord) const {
   if (part.empty())
     return;
   if (step == steps.size())
     return onWord(part);
-  auto next = [&](std::string_view word, bool isBeginning) { cut(step + 1, word, isFirst && isBeginning, onWord); };
-  std::visit(Cut<decltype(next)>{part, isFirst, next}, steps[step]);
+  auto next = [&](std::string_view word, bool isBeginning) {
+    cut(step + 1, word, isBeginning ? place : Place::Middle, onWord);
+  };
+  std::visit(Cut<decltype(next)>{part, place, next}, steps[step]);
 }
 
 } // namespace heddle

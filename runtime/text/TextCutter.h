@@ -32,11 +32,11 @@ public:
   // elsewhere.
   enum class Place { Begin, Continuation, Middle };
   using OnWord = std::function<void(std::string_view word)>;
-  // Calls `onWord` for each word, none of which is empty. `isFirst`: the part stands at the beginning of its text.
-  void cut(std::string_view part, bool isFirst, const OnWord &onWord) const { cut(0, part, isFirst, onWord); }
+  // Calls `onWord` for each word, none of which is empty.
+  void cut(std::string_view part, Place place, const OnWord &onWord) const { cut(0, part, place, onWord); }
 
 private:
-  void cut(size_t step, std::string_view part, bool isFirst, const OnWord &onWord) const;
+  void cut(size_t step, std::string_view part, Place place, const OnWord &onWord) const;
 
   std::vector<Step> steps;
 };

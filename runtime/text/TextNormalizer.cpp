@@ -8,6 +8,7 @@ namespace {
 // What each step makes of a text.
 struct Apply {
   std::string_view text;
+  bool continues;
 
   std::string operator()(const TextNormalizer::Replace &step) const { return replaceAll(text, step.text, step.by); }
   std::string operator()(const TextNormalizer::ReplaceSpaces &step) const {
@@ -24,10 +25,10 @@ struct Apply {
     return result;
   }
   std::string operator()(const TextNormalizer::Prepend &step) const {
-    return text.empty() ? std::string() : step.text + std::string(text);
+    return text.empty() || continues ? std::string(text) : step.text + std::string(text);
   }
   std::string operator()(const TextNormalizer::Strip &step) const {
-    std::string_view rest = step.begin ? withoutLeadingSpace(text) : text;
+    std::string_view rest = step.begin && !continues ? withoutLeadingSpace(text) : text;
     return std::string(step.end ? withoutTrailingSpace(rest) : rest);
   }
   // Character by character: a sigma at a word's end is as any other. What is no character is left as it is.
@@ -63,7 +64,7 @@ double TextNormalizer::growth() const {
 std::string TextNormalizer::apply(std::string_view text, bool continues) const {
   std::string result(text);
   for (const Step &step : steps)
-    result = std::visit(Apply{result}, step);
+    result = std::visit(Apply{result, continues}, step);
   return result;
 }
 

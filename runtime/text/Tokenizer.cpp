@@ -3,12 +3,17 @@
 #include "runtime/core/Span.h"
 #include "runtime/text/Lines.h"
 #include "runtime/text/PieceTable.h"
+#include "runtime/text/SentencePieceFile.h"
+#include "runtime/text/Unicode.h"
 #include "runtime/text/Utf8.h"
 
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
 
 #include <algorithm>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace heddle {
 namespace {
@@ -17,6 +22,8 @@ namespace {
 constexpr uint64_t kSampleLines = 2'000'000;
 
 constexpr const char *kTypeNames[] = {"bpe", "unigram", "word"}; // by VocabularyType
+
+constexpr size_t kLongPart = 1 << 12; // bytes that take libsentencepiece no time, whatever they are
 
 constexpr std::string_view kSpace = "\xe2\x96\x81"; // how a piece has it
 
@@ -128,15 +135,50 @@ Result<std::unique_ptr<Tokenizer::Vocabulary>> Tokenizer::Vocabulary::parse(std:
   return vocabulary;
 }
 
+struct Tokenizer::Continuing {
+  explicit Continuing(const Processor &plain) : plain(plain) {}
+
+  const Processor &plain;
+  // Few texts are continued or long: the model is parsed again when the first one is.
+  mutable std::once_flag once;
+  mutable std::unique_ptr<Processor> processor; // null where there is none
+  mutable bool keepsSpaces = false;             // at the beginning of a text
+  mutable bool dividesWords =
+      false;                      // spaces divide words, each of which is a piece, and what is around them is dropped
+  mutable bool usesBytes = false; // nothing is unknown
+
+  void load() const {
+    std::call_once(once, [this] { parse(); });
+  }
+
+private:
+  void parse() const {
+    // A message that stands in a protobuf file twice is merged: field 3 is the normalizer's options, and field 3 of
+    // these, add_dummy_prefix, becomes false.
+    constexpr std::string_view kNoPrefix("\x1a\x02\x18\x00", 4);
+    std::string model = plain.serialized_model_proto();
+    if (Result<SentencePieceFile> file = SentencePieceFile::parse(model, ""); file.ok()) {
+      keepsSpaces = !file->dropsSpaces;
+      dividesWords = file->model == SentencePieceFile::Word && file->spaceFirst && file->dropsSpaces;
+      usesBytes = file->usesBytes;
+    }
+    processor = std::make_unique<Processor>();
+    if (!processor->LoadFromSerializedProto(model.append(kNoPrefix)).ok())
+      processor.reset();
+  }
+};
+
 Tokenizer::Tokenizer(std::unique_ptr<Processor> source, std::unique_ptr<Processor> target,
                      std::unique_ptr<Vocabulary> vocabulary, std::vector<TokenizerFile> stored)
     : source(std::move(source)), target(std::move(target)), vocabulary(std::move(vocabulary)),
-      stored(std::move(stored)) {}
+      stored(std::move(stored)), continuing(std::make_unique<Continuing>(*this->source)),
+      targetContinuing(this->target ? std::make_unique<Continuing>(*this->target) : nullptr) {}
 Tokenizer::Tokenizer(Tokenizer &&) noexcept = default;
 Tokenizer &Tokenizer::operator=(Tokenizer &&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
 Result<std::unique_ptr<Tokenizer::Processor>> Tokenizer::parse(std::string_view model, const std::string &name) {
+  HEDDLE_CHECK(checkSentencePieceMaps(model, name));
   auto processor = std::make_unique<Processor>();
   if (sentencepiece::util::Status status = processor->LoadFromSerializedProto(model); !status.ok())
     return makeError(ErrorKind::Malformed, "'", name, "' is not a SentencePiece model: ", status.message(), ".");
@@ -221,19 +263,79 @@ Result<Tokenizer> Tokenizer::train(const std::vector<std::filesystem::path> &fil
   return fromBytes(model, "learnt vocabulary");
 }
 
+// libsentencepiece makes one piece of neighbours that are unknown, and takes time that grows with the square of their
+// number. A long line is cut within runs of unknown characters, or between the words of a model of whole words, and the
+// unknown tokens on both sides of a cut are one again.
 std::vector<int32_t> Tokenizer::number(const Processor &processor, std::string_view line) const {
+  std::vector<int32_t> ids;
+  int32_t unknown = vocabulary ? vocabulary->unknown : processor.unk_id();
+  for (const Cut &cut : cutLong(processor, line)) {
+    std::vector<int32_t> part = numberPart(*cut.processor, cut.text);
+    bool joins = !ids.empty() && !part.empty() && ids.back() == unknown && part.front() == unknown;
+    ids.insert(ids.end(), part.begin() + joins, part.end());
+  }
+  return ids;
+}
+
+std::vector<int32_t> Tokenizer::numberPart(const Processor &processor, std::string_view text) const {
   // Encoding has no error to give: it fails only where no model is loaded.
   if (!vocabulary) {
     std::vector<int> ids;
-    (void)processor.Encode(line, &ids);
+    (void)processor.Encode(text, &ids);
     return {ids.begin(), ids.end()};
   }
   std::vector<std::string> pieces;
-  (void)processor.Encode(line, &pieces);
+  (void)processor.Encode(text, &pieces);
   std::vector<int32_t> ids;
   for (const std::string &piece : pieces)
     ids.push_back(vocabulary->idOf(piece));
   return ids;
+}
+
+std::vector<Tokenizer::Cut> Tokenizer::cutLong(const Processor &processor, std::string_view line) const {
+  if (line.size() <= kLongPart)
+    return {{&processor, line}};
+  const Continuing &behind = *(&processor == target.get() ? targetContinuing : continuing);
+  behind.load();
+  std::vector<Cut> cuts;
+  size_t begin = 0;
+  auto cutAt = [&](size_t place, const Processor &next, size_t skipped) {
+    cuts.back().text = line.substr(begin, place - begin);
+    begin = place + skipped;
+    cuts.push_back({&next, line.substr(begin)});
+  };
+  cuts.push_back({&processor, line});
+  if (behind.dividesWords) {
+    for (size_t space; (space = line.find(' ', begin + kLongPart)) != std::string_view::npos;)
+      cutAt(space, processor, 1);
+    return cuts;
+  }
+  if (!behind.processor || behind.usesBytes)
+    return cuts;
+  std::unordered_map<std::string_view, bool> known; // clusters of characters
+  auto isUnknown = [&](std::string_view cluster) {
+    auto [place, isNew] = known.try_emplace(cluster, false);
+    if (isNew) {
+      std::vector<int> ids;
+      (void)behind.processor->Encode(cluster, &ids);
+      place->second = !(ids.size() == 1 && behind.processor->IsUnknown(ids[0]));
+    }
+    return !place->second;
+  };
+  constexpr size_t kLongestCluster = 64; // bytes
+  size_t run = 0;                        // bytes of the unknown clusters up to here
+  for (size_t place = 0; place < line.size();) {
+    if (run > kLongPart) {
+      cutAt(place, *behind.processor, 0);
+      run = 0;
+    }
+    size_t length = firstClusterBytes(line.substr(place, 4 * kLongestCluster));
+    if (length > kLongestCluster)
+      length = firstCharacter(line.substr(place)).bytes;
+    run = isUnknown(line.substr(place, length)) ? run + length : 0;
+    place += length;
+  }
+  return cuts;
 }
 
 // A model of many languages is told the target's by a piece before the sentence: >>deu<<.
@@ -259,17 +361,29 @@ std::vector<int32_t> Tokenizer::encodeTarget(std::string_view line) const {
   return number(target ? *target : *source, line);
 }
 
+// A model that drops the spaces in front of a text still has one there if the text begins with a space.
+std::vector<int32_t> Tokenizer::encodeContinuation(std::string_view text) const {
+  continuing->load();
+  bool begins = !text.empty() && whiteSpaceBytes(text) != 0 && !continuing->keepsSpaces;
+  return number(begins || !continuing->processor ? *source : *continuing->processor, text);
+}
+
 std::vector<std::string> Tokenizer::unknownParts(std::string_view line) const {
   std::vector<std::string> parsed, unknown;
+  std::unordered_set<std::string> seen;
   std::string_view language = takeLanguage(line);
-  (void)source->Encode(line, &parsed);
+  for (const Cut &cut : cutLong(*source, line)) {
+    std::vector<std::string> part;
+    (void)cut.processor->Encode(cut.text, &part);
+    parsed.insert(parsed.end(), part.begin(), part.end());
+  }
   if (!language.empty())
     parsed.insert(parsed.begin(), std::string(language));
   for (std::string_view piece : parsed) {
     bool known = vocabulary ? vocabulary->pieces.find(piece).has_value() : !source->IsUnknown(source->PieceToId(piece));
     if (piece.starts_with(kSpace))
       piece.remove_prefix(kSpace.size());
-    if (!known && !piece.empty() && std::ranges::find(unknown, piece) == unknown.end())
+    if (!known && !piece.empty() && seen.emplace(piece).second)
       unknown.emplace_back(piece);
   }
   return unknown;

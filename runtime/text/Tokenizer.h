@@ -57,6 +57,7 @@ public:
 
   std::vector<int32_t> encode(std::string_view line) const override; // a source sentence
   std::vector<int32_t> encodeTarget(std::string_view line) const override;
+  std::vector<int32_t> encodeContinuation(std::string_view text) const override;
 
   // Of a source sentence.
   std::vector<std::string> unknownParts(std::string_view line) const override;
@@ -80,16 +81,26 @@ private:
   using Processor = sentencepiece::SentencePieceProcessor;
   // Numbers the pieces of two models; null where there is one model, which numbers them itself.
   struct Vocabulary;
+  // A model without the space that it puts in front of a text.
+  struct Continuing;
+  // A part of a line, and the model that it is encoded with.
+  struct Cut {
+    const Processor *processor;
+    std::string_view text;
+  };
 
   Tokenizer(std::unique_ptr<Processor> source, std::unique_ptr<Processor> target,
             std::unique_ptr<Vocabulary> vocabulary, std::vector<TokenizerFile> stored);
   static Result<std::unique_ptr<Processor>> parse(std::string_view model, const std::string &name);
   std::string_view takeLanguage(std::string_view &line) const;
   std::vector<int32_t> number(const Processor &processor, std::string_view line) const;
+  std::vector<int32_t> numberPart(const Processor &processor, std::string_view text) const;
+  std::vector<Cut> cutLong(const Processor &processor, std::string_view line) const;
 
   std::unique_ptr<Processor> source, target; // `target` is null where one model serves both sides
   std::unique_ptr<Vocabulary> vocabulary;
   std::vector<TokenizerFile> stored;
+  std::unique_ptr<Continuing> continuing, targetContinuing;
 };
 
 } // namespace heddle

@@ -297,7 +297,7 @@ Result<TrainingEnd> Trainer::run(TrainingObserver &observer) {
     HEDDLE_CHECK(observer.beginStep());
     HEDDLE_ASSIGN(StartedStep started, startStep());
     if (std::string remark = batches->takeRemark(); !remark.empty())
-      observer.remark(batches->hasSkipped() ? LogLevel::Warning : LogLevel::Info, "training: " + remark);
+      observer.remark(batches->isWarning() ? LogLevel::Warning : LogLevel::Info, "training: " + remark);
     HEDDLE_CHECK(finishBefore());
     before = std::move(started);
     // What is validated or saved is a step that went well.

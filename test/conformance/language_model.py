@@ -111,7 +111,8 @@ def completions(arguments, folder):
     """Prompts with completions, which alone count; an empty prompt, an empty completion, and a text without a prompt."""
     report, words = Report(), CORPUS.split()
     sizes = {**SIZES, "token_weights": True, "max_length": 24}
-    records = [{"prompt": " ".join(words[i:i + i % 3]), "completion": " ".join(words[i + 3:i + 3 + (i + 1) % 4])} for i in range(8)]
+    records = [{"prompt": " ".join(words[i:i + i % 3]), "completion": "".join(" " + word for word in words[i + 3:i + 3 + (i + 1) % 4])}
+               for i in range(8)]
     records += [{"prompt": "", "completion": words[1]}, {"prompt": words[2], "completion": ""}, {"text": " ".join(words[4:8])}]
     Path(folder, "records").write_text("".join(json.dumps(record) + "\n" for record in records) + "\n")
     with Model(arguments, sizes, folder) as model:
@@ -122,12 +123,12 @@ def completions(arguments, folder):
              "--log", f"{folder}/log", "--steps", str(STEPS)])
         log = [json.loads(line) for line in Path(folder, "log").read_text().splitlines()]
         said = subprocess.run([tool, "tokenize", f"{folder}/ck"], input="".join(
-            record.get(key, "") + "\n" for record in records for key in ("prompt", "completion", "text")),
+            record.get("prompt", "") + rest + "\n" for record in records for rest in ("", record.get("completion", "") + record.get("text", ""))),
             capture_output=True, text=True, check=True).stdout.splitlines()
         batch, counts = [], []
         for i in range(len(records)):
-            prompt, completion, text = (list(map(int, line.split("\t")[0].split())) for line in said[3 * i:3 * i + 3])
-            ids = [1, *prompt, *completion, *text, 2]
+            prompt, whole = (list(map(int, line.split("\t")[0].split())) for line in said[2 * i:2 * i + 2])
+            ids = [1, *whole, 2]
             batch.append(([], ids[:-1], ids[1:]))
             counts += [False] * len(prompt) + [True] * (len(ids) - 1 - len(prompt))
 

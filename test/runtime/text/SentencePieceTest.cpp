@@ -280,4 +280,68 @@ TEST(SentencePiece, FolderWithoutTokenizerJson) {
   }
 }
 
+// A long line of what is unknown has the tokens of a short one, in time that grows with its length.
+TEST(SentencePiece, LongRunsOfTheUnknown) {
+  auto load = [](const char *type) {
+    return std::move(Tokenizer::fromBytes(train({{"model_type", type}}), "learnt.model")).value();
+  };
+  auto repeated = [](std::string_view text, size_t times) {
+    std::string all;
+    for (size_t i = 0; i < times; ++i)
+      all += text;
+    return all;
+  };
+  for (const char *type : {"bpe", "unigram"}) {
+    Tokenizer tokenizer = load(type);
+    Ids one = tokenizer.encode("ab \u6771x cd"), run = tokenizer.encode("ab " + repeated("\u6771", 9'000) + "x cd");
+    EXPECT_EQ(run, one) << "neighbours that are unknown are a single token";
+    Ids parts = tokenizer.encode(repeated("\u6771 the weaver ", 3'000)), part = tokenizer.encode("\u6771 the weaver ");
+    EXPECT_EQ(parts.size(), 3'000 * part.size());
+    std::clock_t begin = std::clock();
+    EXPECT_EQ(tokenizer.encode(repeated("\u6771\u4eac\U0001f642", 100'000)), tokenizer.encode("\u6771"));
+    EXPECT_LE(tokenizer.unknownParts(repeated("\u6771\u4eac\U0001f642", 20'000)).size(), 60u);
+    EXPECT_LT(double(std::clock() - begin) / CLOCKS_PER_SEC, 4) << "1 MB";
+  }
+  Tokenizer words = load("word");
+  Ids one = words.encode("xq xq and"), long_ = words.encode(repeated("xq ", 5'000) + " and " + repeated("xq  ", 5'000));
+  EXPECT_EQ(std::vector(long_.begin(), long_.end() - 1), one) << "unknown words are a single token, too";
+  EXPECT_EQ(words.encode(repeated("and ", 5'000)).size(), 5'000u);
+  std::clock_t begin = std::clock();
+  words.encode(repeated("xq ", 100'000));
+  EXPECT_LT(double(std::clock() - begin) / CLOCKS_PER_SEC, 4);
+}
+
+// libsentencepiece does not look where a damaged table of characters leads it.
+TEST(SentencePiece, DamagedTablesOfCharactersAreRefused) {
+  const std::string model = train({{"model_type", "unigram"}});
+  std::string_view table = field(field(model, 3), 2);
+  ASSERT_GT(table.size(), 10000u);
+  size_t trie = size_t(table.data() - model.data()) + 4;
+  auto load = [](const std::string &bytes) { return Tokenizer::fromBytes(bytes, "damaged.model"); };
+  ASSERT_TRUE(load(model).ok());
+  for (std::string_view root : {"\xff\xff\xff\x7f", "\x01\xfe\xff\xff"}) {
+    std::string damaged = model;
+    damaged.replace(trie, 4, root);
+    auto refused = load(damaged);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_NE(refused.message().find("its table of characters ('precompiled_charsmap') is damaged"), std::string::npos)
+        << refused.message();
+  }
+  std::string longer = model;
+  longer.replace(trie - 4, 4, "\xf0\xff\xff\x7f");
+  EXPECT_FALSE(load(longer).ok()) << "more trie than there are bytes";
+  std::mt19937 random(3);
+  int refused = 0;
+  for (int i = 0; i < 60; ++i) {
+    std::string damaged = model;
+    for (int change = 0; change < 4; ++change)
+      damaged[trie + random() % (table.size() / 2)] = char(random());
+    auto read = load(damaged);
+    refused += !read.ok();
+    if (read.ok())
+      read->encode("ﬁve ½ Å ① ａ \u0301 of all");
+  }
+  EXPECT_GT(refused, 5);
+}
+
 } // namespace

@@ -196,7 +196,7 @@ Result<EvaluationResult> evaluateText(const ScoreCommand &command, const LineBlo
   BatchLimits limits = scoringLimits(model.description);
   HEDDLE_ASSIGN(PackedText packed,
                 packText(command.text, lines, *model.vocabulary, limits, model.description.labelling(), "score"));
-  if (packed.report.skipped() != 0)
+  if (packed.report.isWorthAWarning())
     log(LogLevel::Warning, str("the loss is of ", packed.report.describe(limits.maximumLength)));
   return evaluate(*model.engine, packed.batches);
 }

@@ -371,7 +371,7 @@ Status trainOn(std::unique_ptr<SessionEngine> &engine, const TrainCommand &comma
     files.documents = command.text.documents;
     HEDDLE_ASSIGN(LineBlocks lines, files.open(spoolFolder(command)));
     HEDDLE_ASSIGN(PackedText packed, packText(files, lines, *vocabulary, limits, model.labelling(), "use"));
-    log(packed.report.skipped() == 0 ? LogLevel::Info : LogLevel::Warning,
+    log(packed.report.isWorthAWarning() ? LogLevel::Warning : LogLevel::Info,
         "validation: " + packed.report.describe(limits.maximumLength));
     validation = std::move(packed.batches);
     if (command.validateBleu) {
