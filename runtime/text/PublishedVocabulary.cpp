@@ -96,9 +96,10 @@ std::vector<int32_t> PublishedVocabulary::encode(std::string_view line, TextCutt
 }
 
 std::string PublishedVocabulary::continuation(std::span<const int32_t> before, std::span<const int32_t> ids) const {
-  bool begins =
-      std::ranges::all_of(before, [&](int32_t id) { return std::ranges::find(parts.marks, id) != parts.marks.end(); });
-  return parts.texts.join(parts.table, ids, begins);
+  auto isMark = [&](int32_t id) { return marks.contains(id); };
+  std::vector<int32_t> said(ids.begin(), ids.end());
+  std::erase_if(said, isMark);
+  return parts.texts.join(parts.table, said, /*begins=*/std::ranges::all_of(before, isMark));
 }
 
 } // namespace heddle

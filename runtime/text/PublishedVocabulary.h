@@ -11,6 +11,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <unordered_set>
 
 namespace heddle {
 
@@ -33,6 +34,7 @@ public:
   std::string decode(std::span<const int32_t> ids) const override {
     return parts.texts.join(parts.table, ids, /*begins=*/true);
   }
+  // Without marks, such as a begin mark among `ids`: they stand for no text.
   std::string continuation(std::span<const int32_t> before, std::span<const int32_t> ids) const override;
   std::string piece(int32_t id) const override { return parts.table.shown(id); }
   int32_t pieces() const override { return parts.table.size(); }
@@ -41,12 +43,12 @@ public:
 
   static constexpr const char *kTokenizerJson = "tokenizer.json";
   static constexpr const char *kGgufVocabulary = "vocabulary.gguf";
+  static constexpr const char *kTokenizerModel = "tokenizer.model";
   const std::vector<TokenizerFile> &files() const override { return parts.files; }
 
   struct Parts {
     PieceTable table;             // with the added tokens
     WholeTokens wholes;           // added tokens as they stand in a text
-  static constexpr const char *kTokenizerModel = "tokenizer.model";
     WholeTokens normalizedWholes; // those that are looked for in what the normalizer makes of a text
     std::vector<int32_t> marks;   // added tokens that stand for no text, such as the begin mark
     TextNormalizer normalizer;
@@ -56,14 +58,19 @@ public:
     std::optional<int32_t> begin, end;
     std::vector<TokenizerFile> files;
   };
-  explicit PublishedVocabulary(Parts parts) : parts(std::move(parts)) {}
+  explicit PublishedVocabulary(Parts given) : parts(std::move(given)), marks(parts.marks.begin(), parts.marks.end()) {
+    for (std::optional<int32_t> mark : {parts.begin, parts.end})
+      if (mark)
+        marks.insert(*mark);
+  }
 
 private:
   static Result<PublishedVocabulary> loadGpt2(const std::filesystem::path &folder);
+  // `place`: where the line's first character stands.
+  std::vector<int32_t> encode(std::string_view line, TextCutter::Place place) const;
 
   Parts parts;
+  std::unordered_set<int32_t> marks; // with the begin and the end
 };
 
 } // namespace heddle
-  // `place`: where the line's first character stands.
-  std::vector<int32_t> encode(std::string_view line, TextCutter::Place place) const;

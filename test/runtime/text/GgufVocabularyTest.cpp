@@ -102,6 +102,8 @@ TEST_F(GgufVocabulary, Pieces) {
   EXPECT_TRUE(pieces->encode("").empty());
   EXPECT_EQ(pieces->decode(Ids{264, 263, 3 + 0xc3, 3 + 0xa9}), "abc\u00e9");
   EXPECT_EQ(pieces->continuation(Ids{264}, Ids{264}), " a");
+  EXPECT_EQ(pieces->continuation(Ids{264}, Ids{1, 264, 2}), " a") << "marks are no text";
+  EXPECT_EQ(pieces->encodeContinuation("bc"), (Ids{263})) << "no space before it";
   EXPECT_EQ(pieces->beginId(), 1);
   EXPECT_EQ(pieces->endId(), 2);
   auto plain =

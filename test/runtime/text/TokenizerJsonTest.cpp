@@ -188,6 +188,19 @@ TEST_F(TokenizerJson, BytesWithoutPieces) {
   EXPECT_EQ(load(file)->encode("azzbz"), (Ids{'a', 260, 'b', 260}));
 }
 
+// Marks stand for no text that a reader sees, and all other tokens do.
+TEST_F(TokenizerJson, GeneratedMarksAreNotText) {
+  auto pieces = load(ofCharacters());
+  EXPECT_EQ(pieces->continuation(Ids{1, 263}, Ids{1, 263, 2, 268, 1}), " a<|user|>");
+  EXPECT_EQ(pieces->continuation(Ids{1}, Ids{1, 263}), "a") << "the text's begin is behind the mark";
+  EXPECT_EQ(pieces->decode(Ids{263, 1}), "a<s>") << "all tokens";
+  json bytes = ofBytes();
+  bytes["post_processor"] = marks("<|endoftext|>", 258, "<|endoftext|>", 258);
+  EXPECT_EQ(load(bytes)->continuation(Ids{'a'}, Ids{'b', 258, 260}), "b<|user|>");
+  bytes["added_tokens"][1]["special"] = true;
+  EXPECT_EQ(load(bytes)->continuation(Ids{'a'}, Ids{'b', 260, 'c'}), "bc");
+}
+
 // Sizes that no vocabulary has, and that would take all memory or the whole stack.
 TEST_F(TokenizerJson, StepsHaveLimits) {
   std::string thousand(1000, ' ');
