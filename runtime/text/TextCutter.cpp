@@ -19,6 +19,15 @@ template <typename Next> struct Cut {
       next(part.substr(begin, bytes), begin == 0);
     }
   }
+  void operator()(const WordPattern &pattern) const {
+    size_t begin = 0;
+    while (std::optional<WordPattern::Match> match = pattern.find(part, begin)) {
+      next(part.substr(begin, match->begin - begin), begin == 0);
+      next(part.substr(match->begin, match->bytes), match->begin == 0);
+      begin = match->begin + match->bytes;
+    }
+    next(part.substr(begin), begin == 0);
+  }
   void operator()(TextCutter::WhiteSpace) const {
     size_t begin = 0, at = 0;
     for (Character here; at < part.size(); at += here.bytes) {
@@ -33,6 +42,7 @@ template <typename Next> struct Cut {
   void operator()(TextCutter::BehindSpaces) const { cutAt(part, " ", /*behind=*/1); }
   void operator()(const TextCutter::Metaspace &step) const {
     using Prepend = TextCutter::Metaspace::Prepend;
+    using Place = TextCutter::Place;
     std::string marked = replaceAll(part, " ", step.mark);
     bool prepends = step.prepend == Prepend::Always  ? place != Place::Continuation
                     : step.prepend == Prepend::First ? place == Place::Begin
@@ -44,7 +54,6 @@ template <typename Next> struct Cut {
     else
       next(marked, true);
   }
-    using Place = TextCutter::Place;
 
 private:
   // Cuts before each separator, or that many bytes behind it.

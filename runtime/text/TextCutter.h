@@ -1,6 +1,7 @@
 // How a text is cut into the words that are looked up one by one: steps, each of which cuts what the step before left.
 #pragma once
 
+#include "runtime/text/WordPattern.h"
 #include "runtime/text/Words.h"
 
 #include <functional>
@@ -22,15 +23,15 @@ public:
     Prepend prepend = Prepend::Always;
     bool cuts = true;
   };
-  using Step = std::variant<WordRule, WhiteSpace, BehindSpaces, Metaspace>;
+  using Step = std::variant<WordRule, WordPattern, WhiteSpace, BehindSpaces, Metaspace>;
 
   void add(Step step) { steps.push_back(std::move(step)); }
-
   size_t size() const { return steps.size(); }
 
   // Where a part of a text stands: at the text's beginning, at the beginning of a text that follows another one, or
   // elsewhere.
   enum class Place { Begin, Continuation, Middle };
+
   using OnWord = std::function<void(std::string_view word)>;
   // Calls `onWord` for each word, none of which is empty.
   void cut(std::string_view part, Place place, const OnWord &onWord) const { cut(0, part, place, onWord); }

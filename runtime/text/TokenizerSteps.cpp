@@ -87,35 +87,49 @@ bool TokenizerSteps::cutsBytes(const json &step) {
 Result<TextCutter> TokenizerSteps::cutter(const json &step) const {
   TextCutter cutter;
   if (cutsBytes(step)) {
-    HEDDLE_ASSIGN(WordRule rule, words(step));
-    cutter.add(rule);
+    HEDDLE_CHECK(addWords(step, cutter));
   } else if (!step.is_null()) {
     HEDDLE_CHECK(addCutter(step, cutter));
+  }
   if (cutter.size() > kMostSteps)
     return tooMany("pre-tokenizers", cutter.size());
-  }
   return cutter;
 }
 
-Result<WordRule> TokenizerSteps::words(const json &step) const {
+// Patterns one after the other, and then words as GPT-2 has them, if the last step says so.
+Status TokenizerSteps::addWords(const json &step, TextCutter &cutter) const {
   std::span<const json> steps = stepsOf(step, "pretokenizers");
   const json &first = steps.front(), &bytes = steps.back();
   auto refuse = [&] { return unreadable("the pre-tokenizer ", shortened(step)); };
-  if (steps.size() > 2 || !is(bytes, "type", "ByteLevel") || isTrue(bytes, "add_prefix_space"))
+  if (!is(bytes, "type", "ByteLevel") || isTrue(bytes, "add_prefix_space"))
     return refuse();
   bool isGpt2 = isTrue(bytes, "use_regex", true);
-  if (steps.size() == 1 && isGpt2)
-    return WordRule{};
-  if (is(first, "type", "Digits") && isTrue(first, "individual_digits") && isGpt2)
-    return WordRule{WordRule::Kind::GPT2, 1};
-  const json &pattern = at(at(first, "pattern"), "Regex");
-  bool isSplit = is(first, "type", "Split") && is(first, "behavior", "Isolated") && !isTrue(first, "invert");
-  if (steps.size() != 2 || !isSplit || isGpt2 || !pattern.is_string())
-    return refuse();
+  if (steps.size() == 2 && is(first, "type", "Digits") && isTrue(first, "individual_digits") && isGpt2) {
+    cutter.add(WordRule{WordRule::Kind::GPT2, 1});
+    return Success();
+  }
+  for (const json &one : steps.first(steps.size() - 1)) {
+    const json &pattern = at(at(one, "pattern"), "Regex");
+    bool isSplit = is(one, "type", "Split") && is(one, "behavior", "Isolated") && !isTrue(one, "invert");
+    if (!isSplit || !pattern.is_string() || !addPattern(pattern.get<std::string>(), cutter))
+      return refuse();
+  }
+  if (isGpt2)
+    cutter.add(WordRule{});
+  return steps.size() == 1 && !isGpt2 ? Status(refuse()) : Success();
+}
+
+// False if no published vocabulary has the pattern.
+bool TokenizerSteps::addPattern(const std::string &pattern, TextCutter &cutter) {
   for (auto [numbers, count] : {std::pair(R"(\p{N}{1,3})", 3), {R"(\p{N})", 1}})
-    if (pattern.get<std::string>() == str(kCutsBefore, numbers, kCutsBehind))
-      return WordRule{WordRule::Kind::LLaMA3, count};
-  return refuse();
+    if (pattern == str(kCutsBefore, numbers, kCutsBehind)) {
+      cutter.add(WordRule{WordRule::Kind::LLaMA3, count});
+      return true;
+    }
+  std::optional<WordPattern> words = WordPattern::published(pattern);
+  if (words)
+    cutter.add(std::move(*words));
+  return words.has_value();
 }
 
 Status TokenizerSteps::addCutter(const json &step, TextCutter &cutter) const {
@@ -145,6 +159,9 @@ Status TokenizerSteps::addCutter(const json &step, TextCutter &cutter) const {
     return unreadable("the pre-tokenizer ", shortened(step));
   if (!is(step, "type", "Metaspace") || metaspace.mark.empty())
     return unreadable("the pre-tokenizer ", shortened(step));
+  if (metaspace.mark.size() > kLongestMark)
+    return malformed("a pre-tokenizer's mark of a space has ", metaspace.mark.size(), " bytes, and ", kLongestMark,
+                     " are the most");
   cutter.add(std::move(metaspace));
   return Success();
 }
@@ -157,14 +174,16 @@ Result<PieceRule> TokenizerSteps::decoder(const json &step) const {
     return tooMany("decoders", all.size());
   for (const json &one : all)
     HEDDLE_CHECK(addDecoder(one, rule, isFused));
+  double growth = 1;
+  for (const auto &[text, by] : rule.replaced)
+    growth *= growthOf(text, by);
+  if (growth > kMostGrowth)
+    return malformed("its decoders make a piece more than ", kMostGrowth, " times as long");
   return rule;
 }
 
 Status TokenizerSteps::addDecoder(const json &step, PieceRule &rule, bool &isFused) const {
   const json &start = at(step, "start"), &stop = at(step, "stop");
-  if (metaspace.mark.size() > kLongestMark)
-    return malformed("a pre-tokenizer's mark of a space has ", metaspace.mark.size(), " bytes, and ", kLongestMark,
-                     " are the most");
   std::string replaced = textAt(at(step, "pattern"), "String"), mark = textAt(step, "replacement");
   bool isPiece = !isFused && !rule.hasBytes;
   if (is(step, "type", "Replace") && isPiece && !replaced.empty() && at(step, "content").is_string()) {
@@ -174,11 +193,6 @@ Status TokenizerSteps::addDecoder(const json &step, PieceRule &rule, bool &isFus
     if (!is(step, "prepend_scheme", "never") && isTrue(step, "add_prefix_space", true))
       rule.hidden = mark;
   } else if (is(step, "type", "ByteFallback") && !isFused) {
-  double growth = 1;
-  for (const auto &[text, by] : rule.replaced)
-    growth *= growthOf(text, by);
-  if (growth > kMostGrowth)
-    return malformed("its decoders make a piece more than ", kMostGrowth, " times as long");
     rule.hasBytes = true;
   } else if (is(step, "type", "Fuse")) {
     isFused = true;

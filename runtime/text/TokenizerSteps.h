@@ -39,7 +39,8 @@ private:
   Status addNormalizer(const nlohmann::json &step, TextNormalizer &normalizer) const;
   Status addCutter(const nlohmann::json &step, TextCutter &cutter) const;
   Status addDecoder(const nlohmann::json &step, PieceRule &rule, bool &isFused) const;
-  Result<WordRule> words(const nlohmann::json &step) const;
+  Status addWords(const nlohmann::json &step, TextCutter &cutter) const;
+  static bool addPattern(const std::string &pattern, TextCutter &cutter);
 
   std::string path;
 };

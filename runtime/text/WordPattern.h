@@ -1,0 +1,53 @@
+// The patterns by which published vocabularies of bytes cut texts into words: a small part of the syntax of regular
+// expressions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace heddle {
+
+// Alternatives, of which the first that matches counts. Each is a sequence of characters, of classes with a greedy
+// quantifier, of literal texts in any case, and of the condition that no word follows.
+class WordPattern {
+public:
+  // Nothing if it is not a pattern that a published vocabulary is known to have: a pattern from outside might take time
+  // that grows with the square of a text.
+  static std::optional<WordPattern> published(std::string_view pattern);
+
+  // The first place from `begin` on where the pattern matches, and the bytes that match, at least one.
+  struct Match {
+    size_t begin, bytes;
+  };
+  std::optional<Match> find(std::string_view text, size_t begin) const;
+
+private:
+  class Parser;
+
+  // What one character may be.
+  struct Class {
+    std::vector<std::pair<char32_t, char32_t>> ranges; // the first and the last
+    uint32_t categories = 0;                           // of Unicode, as a bit each
+    bool spaces = false, notSpaces = false;            // \s and \S
+    bool isNegated = false;
+    bool has(char32_t point) const;
+  };
+  struct Item {
+    Class set;
+    std::vector<std::string> texts; // in the place of the class: ASCII in lower case, which matches any case
+    size_t fewest = 1, most = 1;
+    bool isForbidden = false; // what must not follow
+  };
+  using Sequence = std::vector<Item>;
+
+  static std::optional<size_t> match(std::string_view text, size_t begin, const Sequence &sequence, size_t item);
+
+  std::vector<Sequence> alternatives;
+};
+
+} // namespace heddle
