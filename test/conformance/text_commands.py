@@ -5,7 +5,6 @@ the vocabularies of subwords.py and piece_models.py.
 
 import argparse
 import json
-import re
 import subprocess
 import sys
 import tempfile
@@ -136,6 +135,8 @@ class LlamaOfPieces(LanguageModel):
         return [1] + self.vocabulary.encode(prompt)
 
     def answer(self, prompt, ids):
+        special = {token["id"] for token in self.vocabulary.tokens if token["special"]}  # which stand for no text
+        ids = [i for i in ids if i not in special]
         return escape(prompt + self.vocabulary.decode(ids, begins=prompt == "").decode(errors="replace"))
 
 
@@ -171,11 +172,6 @@ class GemmaOfGguf(LlamaOfPieces):
         self.oracle = published.Gemma2(self.config, gguf_files.write(path, self.config, self.tensors, keys=keys))
 
 
-def squeeze(lines):
-    """One replacement stands for each byte of a broken character, where Python's stands for several."""
-    return [re.sub("\ufffd+", "\ufffd", line) for line in lines]
-
-
 def prompts():
     words = CORPUS.split()
     texts = ["", "T", "The", "They're weaving; we've", " ".join(words[:9]), " ", "a\nb \\n \r", "naïve 東京 🙂",
@@ -190,7 +186,7 @@ def generate(arguments, folder, family=LanguageModel):
     told = [model.continuation(text) for text in texts]
     said = model.lines([escape(text) for text in texts], "--tokens", str(most))
     report.check("continuations that differ", differ(
-        squeeze(said), squeeze([model.answer(text, new[:most]) for text, (new, _) in zip(texts, told)])), 0)
+        said, [model.answer(text, new[:most]) for text, (new, _) in zip(texts, told)]), 0)
     ends = sum(ended and len(new) < most for new, ended in told)
     report.check("whether some end with the mark, not all", int(ends in (0, len(told))), 0)
     cut = sum(len(model.tokens(text)) + len(new) >= model.positions and len(new) < most and not ended
@@ -227,7 +223,7 @@ def sample(arguments, folder):
     texts, few = [escape(text) for text in prompts()], ("--tokens", "9")
     greedy = model.lines(texts, *few)
     report.check("continuations that differ", differ(
-        squeeze(greedy), squeeze([model.answer(text, model.continuation(text)[0][:9]) for text in prompts()])), 0)
+        greedy, [model.answer(text, model.continuation(text)[0][:9]) for text in prompts()]), 0)
     report.check("lines in a pipe that differ", differ(model.in_pipe(texts[:5], *few), greedy[:5]), 0)
     draw = lambda texts, seed: model.lines(texts, *few, "--sample", "--temperature", "0.8", "--seed", seed)
     sampled = draw(texts, "3")
@@ -288,7 +284,7 @@ def answers(arguments, folder):
 
     penalised = model.lines([escape(text) for text in texts], "--tokens", str(most), "--repetition-penalty", "1.7")
     report.check("penalised continuations that differ", differ(
-        squeeze(penalised), squeeze([model.answer(text, continuation(text, 1.7)) for text in texts])), 0)
+        penalised, [model.answer(text, continuation(text, 1.7)) for text in texts]), 0)
     report.check("whether the penalty changes some", int(penalised == said), 0)
     return report
 

@@ -319,6 +319,26 @@ TEST(SafetensorsTest, refusesHugeAndNestedHeaders) {
   EXPECT_NE(nested.find("x' is not usable JSON: its values nest"), std::string::npos) << nested;
 }
 
+// What is downloaded in the place of a file says what it is.
+TEST(SafetensorsTest, namesWhatIsNoFileOfItsKind) {
+  TemporaryFolder folder;
+  const std::pair<const char *, const char *> files[] = {
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n", "is a git-lfs pointer"},
+      {" \n<!DOCTYPE html><html>", "is a page of HTML"},
+      {"<HTML lang=\"en\">", "is a page of HTML"},
+      {"PK\x03\x04 archive/data.pkl", "is a zip archive"},
+      {"\x1f\x8b\x08 model", "is a file compressed with gzip"}};
+  for (auto [bytes, kind] : files) {
+    spit(folder / "m", bytes);
+    std::string weights = SafetensorsReader::open(folder / "m").message(),
+                text = readFile(folder / "m", 1000).message();
+    EXPECT_NE(weights.find(kind), std::string::npos) << weights;
+    EXPECT_NE(text.find(kind), std::string::npos) << text;
+  }
+  spit(folder / "m", "version 2\n<html>");
+  EXPECT_TRUE(readFile(folder / "m", 1000).ok());
+}
+
 TEST(SafetensorsTest, commitsOnlyWholeFiles) {
   TemporaryFolder folder;
   auto writer = SafetensorsWriter::create(folder / "m", {{"a", ElementType::I32, {3}}});
