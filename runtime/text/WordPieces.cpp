@@ -1,6 +1,6 @@
 #include "runtime/text/WordPieces.h"
 
-#include "runtime/core/Json.h"
+#include "runtime/text/JsonFields.h"
 #include "runtime/text/Unicode.h"
 #include "runtime/text/Utf8.h"
 
@@ -9,7 +9,8 @@
 namespace heddle {
 namespace {
 
-constexpr size_t kLongestWord = 100; // characters; a longer one is unknown
+constexpr std::string_view kTokenizerJson = "tokenizer.json";
+constexpr size_t kMostCharacters = 1000; // of a word, whose pieces take time that grows with their square
 
 // The blocks of CJK ideographs, which are words without spaces between them.
 bool isIdeograph(char32_t point) {
@@ -33,26 +34,79 @@ bool isDropped(char32_t point) {
 } // namespace
 
 Result<WordPieces> WordPieces::load(const std::filesystem::path &folder) {
+  std::error_code error;
+  if (!std::filesystem::exists(folder / "vocab.txt", error) && isIn(folder))
+    return loadJson(folder);
   HEDDLE_CHECK(requireVocabularyFiles(folder, {"vocab.txt"}, "BERT"));
   WordPieces pieces;
   constexpr std::string_view kFileNames[] = {"vocab.txt", "tokenizer_config.json"};
   HEDDLE_ASSIGN(pieces.stored, readTokenizerFiles(folder, kFileNames));
   std::filesystem::path path = folder / "vocab.txt";
   HEDDLE_ASSIGN(pieces.table, PieceTable::readLines(path));
-  const std::pair<const char *, int32_t *> marks[] = {
-      {"[UNK]", &pieces.unknown}, {"[CLS]", &pieces.beginning}, {"[SEP]", &pieces.separator}};
-  for (auto [name, id] : marks) {
-    std::optional<int32_t> found = pieces.table.find(name);
-    if (!found)
-      return makeError(ErrorKind::Malformed, "'", path.string(), "' is not a vocabulary of BERT: it lacks ", name,
-                       "; take the vocabulary that was published with the model.");
-    pieces.marks.add(name, *id = *found);
-  }
-  pieces.mask = pieces.table.find("[MASK]");
-  for (const char *name : {"[MASK]", "[PAD]"})
-    if (std::optional<int32_t> id = pieces.table.find(name))
-      pieces.marks.add(name, *id);
+  HEDDLE_CHECK(pieces.findMarks(path.string()));
   HEDDLE_CHECK(pieces.readOptions(folder / "tokenizer_config.json"));
+  return pieces;
+}
+
+Status WordPieces::findMarks(const std::string &path) {
+  for (auto [name, id] : {std::pair("[UNK]", &unknown), {"[CLS]", &beginning}, {"[SEP]", &separator}}) {
+    std::optional<int32_t> found = table.find(name);
+    if (!found)
+      return makeError(ErrorKind::Malformed, "'", path, "' is not a vocabulary of BERT: it lacks ", name,
+                       "; take the vocabulary that was published with the model.");
+    marks.add(name, *id = *found);
+  }
+  mask = table.find("[MASK]");
+  for (const char *name : {"[MASK]", "[PAD]"})
+    if (std::optional<int32_t> id = table.find(name))
+      marks.add(name, *id);
+  return Success();
+}
+
+bool WordPieces::isIn(const std::filesystem::path &folder) {
+  std::error_code error;
+  if (!std::filesystem::exists(folder / kTokenizerJson, error))
+    return false;
+  Result<std::string> text = readVocabularyFile(folder / kTokenizerJson);
+  if (!text.ok() || text->find("\"WordPiece\"") == std::string::npos)
+    return false; // of other models, without the time to parse them
+  Result<nlohmann::json> whole = parseJson(*text, "");
+  return whole.ok() && is(at(*whole, "model"), "type", "WordPiece");
+}
+
+Result<WordPieces> WordPieces::loadJson(const std::filesystem::path &folder) {
+  WordPieces pieces;
+  std::string path = (folder / kTokenizerJson).string();
+  HEDDLE_ASSIGN(pieces.stored, readTokenizerFiles(folder, std::span(&kTokenizerJson, 1)));
+  HEDDLE_ASSIGN(nlohmann::json whole, parseJson(pieces.stored.front().bytes, str("'", path, "'")));
+  const nlohmann::json &model = at(whole, "model"), &normalizer = at(whole, "normalizer"),
+                       &longest = at(model, "max_input_chars_per_word");
+  auto unreadable = [&](const char *what, const nlohmann::json &given) {
+    return makeError(ErrorKind::Unsupported, "'", path, "' has the ", what, " ", given.dump().substr(0, 200),
+                     "; with pieces of words Heddle reads the steps of BERT.");
+  };
+  if (!is(normalizer, "type", "BertNormalizer") || !isTrue(normalizer, "clean_text", true))
+    return unreadable("normalizer", normalizer);
+  if (!is(at(whole, "pre_tokenizer"), "type", "BertPreTokenizer"))
+    return unreadable("pre-tokenizer", at(whole, "pre_tokenizer"));
+  if (!is(model, "continuing_subword_prefix", "##") || !is(model, "unk_token", "[UNK]"))
+    return unreadable("pieces of type", nlohmann::json{at(model, "continuing_subword_prefix"), at(model, "unk_token")});
+  pieces.options.lowerCase = isTrue(normalizer, "lowercase", true);
+  pieces.options.stripAccents = isTrue(normalizer, "strip_accents", pieces.options.lowerCase);
+  pieces.options.splitIdeographs = isTrue(normalizer, "handle_chinese_chars", true);
+  pieces.options.seesWords = false;
+  if (longest.is_number_unsigned())
+    pieces.longestWord = std::min<size_t>(longest.get<size_t>(), kMostCharacters);
+  HEDDLE_ASSIGN(pieces.table, PieceTable::fromJson(at(model, "vocab").dump(), path));
+  for (const nlohmann::json &token : at(whole, "added_tokens")) {
+    const nlohmann::json &id = at(token, "id");
+    bool isNumber = id.is_number_unsigned() && id.get<uint64_t>() < (1 << 24);
+    std::string text = textAt(token, "content");
+    HEDDLE_CHECK(pieces.table.add(isNumber ? id.get<int32_t>() : -1, text, path));
+    pieces.marks.add(text, id.get<int32_t>(),
+                     {isTrue(token, "lstrip"), isTrue(token, "rstrip"), isTrue(token, "single_word")});
+  }
+  HEDDLE_CHECK(pieces.findMarks(path));
   return pieces;
 }
 
@@ -99,7 +153,9 @@ std::vector<std::u32string> WordPieces::words(std::string_view text) const {
   for (char32_t point : codePoints(text)) {
     if (isDropped(point))
       continue;
-    bool isAlone = options.splitIdeographs && isIdeograph(point), isSpace = isWhiteSpace(point);
+    // Hugging Face's tokenizers leave these out of the extension E.
+    bool isLeftOut = !options.seesWords && point >= 0x2b820 && point < 0x2b920;
+    bool isAlone = options.splitIdeographs && isIdeograph(point) && !isLeftOut, isSpace = isWhiteSpace(point);
     if ((begins || isAlone) && !isSpace)
       result.emplace_back();
     if (!isSpace)
@@ -110,7 +166,12 @@ std::vector<std::u32string> WordPieces::words(std::string_view text) const {
 }
 
 void WordPieces::appendWord(std::u32string_view word, std::vector<int32_t> &ids) const {
-  std::u32string plain = options.lowerCase ? lowerCase(word) : std::u32string(word);
+  std::u32string plain;
+  if (options.lowerCase && options.seesWords)
+    plain = lowerCase(word);
+  else
+    for (char32_t point : word)
+      plain += options.lowerCase ? lowerCase(std::u32string_view(&point, 1)) : std::u32string(1, point);
   if (options.stripAccents) {
     plain = decomposed(plain);
     std::erase_if(plain, isNonspacingMark);
@@ -127,7 +188,7 @@ void WordPieces::appendWord(std::u32string_view word, std::vector<int32_t> &ids)
 // The longest piece that the word begins with, then the longest that what is left begins with.
 void WordPieces::appendPieces(std::u32string_view word, std::vector<int32_t> &ids) const {
   size_t before = ids.size();
-  for (std::u32string_view rest = word.size() > kLongestWord ? word.substr(0, 0) : word; !rest.empty();) {
+  for (std::u32string_view rest = word.size() > longestWord ? word.substr(0, 0) : word; !rest.empty();) {
     std::optional<int32_t> found;
     size_t length = rest.size() + 1;
     while (!found && --length != 0)

@@ -7,6 +7,7 @@
 #include "test/runtime/text/BytePieces.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <rapidcheck.h>
 
 #include <ctime>
@@ -71,6 +72,40 @@ TEST_F(VocabularyFolder, BytePairErrors) {
     writeBytePairs(merges);
     EXPECT_NE(message().find("merges.txt', line 1, is \""), std::string::npos) << merges;
   }
+}
+
+// The same pieces in tokenizer.json.
+TEST_F(VocabularyFolder, WordPiecesInTokenizerJson) {
+  nlohmann::json file = {
+      {"added_tokens", {{{"id", 3}, {"content", "[MASK]"}, {"lstrip", true}}}},
+      {"normalizer", {{"type", "BertNormalizer"}, {"lowercase", true}, {"strip_accents", nullptr}}},
+      {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+      {"model",
+       {{"type", "WordPiece"},
+        {"unk_token", "[UNK]"},
+        {"continuing_subword_prefix", "##"},
+        {"max_input_chars_per_word", 6},
+        {"vocab",
+         {{"[UNK]", 0}, {"[CLS]", 1}, {"[SEP]", 2}, {"[MASK]", 3}, {"a", 4}, {"##b", 5}, {"\u03c3", 6}, {"!", 7}}}}}};
+  auto load = [&] {
+    folder.write("tokenizer.json", file.dump());
+    return WordPieces::load(folder.path());
+  };
+  auto pieces = load();
+  ASSERT_TRUE(pieces.ok()) << pieces.message();
+  EXPECT_TRUE(WordPieces::isIn(folder.path()));
+  using Ids = std::vector<int32_t>;
+  EXPECT_EQ(pieces->encode("Ab! \u00e1 \u03a3"), (Ids{1, 4, 5, 7, 4, 6, 2}))
+      << "a sigma at a word's end is as any other";
+  EXPECT_EQ(pieces->encode("a [MASK]abbbbbb"), (Ids{1, 4, 3, 0, 2})) << "a word of more than 6 characters";
+  EXPECT_EQ(pieces->maskId(), 3);
+  ASSERT_EQ(pieces->files().size(), 1u);
+  file["normalizer"]["lowercase"] = false;
+  EXPECT_EQ(load()->encode("A a"), (Ids{1, 0, 4, 2}));
+  file["normalizer"]["type"] = "NFC";
+  EXPECT_NE(load().message().find("has the normalizer {"), std::string::npos);
+  file["model"]["type"] = "BPE";
+  EXPECT_FALSE(WordPieces::isIn(folder.path()) && load().ok());
 }
 
 // A letter with very many marks takes time that grows with their number, and not with its square.

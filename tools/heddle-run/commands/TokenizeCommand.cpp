@@ -24,7 +24,7 @@ Result<std::unique_ptr<TextCodec>> openVocabulary(const std::filesystem::path &f
   auto own = [](auto codec) -> std::unique_ptr<TextCodec> {
     return std::make_unique<decltype(codec)>(std::move(codec));
   };
-  if (has("vocab.txt")) {
+  if (has("vocab.txt") || (!has("manifest.json") && WordPieces::isIn(folder))) {
     HEDDLE_ASSIGN(WordPieces pieces, WordPieces::load(folder));
     return own(std::move(pieces));
   }
