@@ -13,6 +13,16 @@ namespace {
 
 std::string show(const llvm::json::Value &value) { return llvm::formatv("{0}", value); }
 
+/// Whether the value is null or an empty text, list or object.
+bool isEmpty(const llvm::json::Value &value) {
+  if (auto text = value.getAsString())
+    return text->empty();
+  if (const llvm::json::Array *array = value.getAsArray())
+    return array->empty();
+  const llvm::json::Object *object = value.getAsObject();
+  return object ? object->empty() : value.kind() == llvm::json::Value::Null;
+}
+
 } // namespace
 
 FailureOr<HuggingFaceConfig> HuggingFaceConfig::read(MLIRContext *context, StringRef path) {
@@ -151,8 +161,10 @@ std::optional<HuggingFaceConfig> HuggingFaceConfig::nested(StringRef key) {
     return std::nullopt;
   }
   HuggingFaceConfig config = *this;
+  config.prefix = prefix + key.str() + ".";
   config.object = *inner;
   config.known.clear();
+  config.ignored.clear();
   config.failed = false;
   return config;
 }
@@ -174,19 +186,42 @@ void HuggingFaceConfig::notInTraining(StringRef key, const llvm::json::Value &va
 }
 
 void HuggingFaceConfig::ignore(ArrayRef<StringRef> keys) {
-  for (StringRef key : keys)
+  for (StringRef key : keys) {
     known.insert(key);
+    ignored.insert(key);
+  }
 }
 
-void HuggingFaceConfig::rejectOthers() {
+void HuggingFaceConfig::ignorePrefix(StringRef start) {
+  for (const auto &[key, value] : object)
+    if (StringRef(key).starts_with(start))
+      ignore(StringRef(key));
+}
+
+void HuggingFaceConfig::ignoreFalse(ArrayRef<StringRef> keys) {
+  for (StringRef key : keys)
+    if (const llvm::json::Value *value = object.get(key); value && *value == llvm::json::Value(false))
+      ignore(key);
+}
+
+void HuggingFaceConfig::rejectOthers(ArrayRef<std::string> given) {
   SmallVector<StringRef> keys;
   for (const auto &[key, value] : object)
     keys.push_back(key);
   llvm::sort(keys);
   for (StringRef key : keys) {
-    if (!known.contains(key) && !key.starts_with("_"))
-      fail(key) << "'" << key
+    bool isGiven = llvm::is_contained(given, prefix + key.str());
+    if (isGiven && known.contains(key) && !ignored.contains(key))
+      fail(key) << "--ignore-key=" << prefix << key
+                << ": Heddle reads this key; change its value in config.json instead";
+    if (isGiven || known.contains(key) || key.starts_with("_"))
+      continue;
+    if (isEmpty(*object.get(key)))
+      emitWarning(Location(whereIs(key))) << "'" << prefix << key << "' is a key that Heddle does not know; its value "
+                                          << show(*object.get(key)) << " is taken to mean nothing";
+    else
+      fail(key) << "'" << prefix << key
                 << "' is a key that Heddle does not know; if the key does not change the model's results, "
-                << "remove it from config.json";
+                << "pass it over with --ignore-key=" << prefix << key;
   }
 }

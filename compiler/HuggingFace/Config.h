@@ -40,6 +40,8 @@ public:
   bool has(StringRef key) { return find(key); }
   /// Whether the key is there as null, which a default would hide.
   bool isNull(StringRef key) { return !find(key) && object.get(key); }
+  /// Whether the key is there, even as null.
+  bool isGiven(StringRef key) const { return object.get(key); }
   /// An object within, whose keys are read and rejected like those of the whole. Nothing where the key is not there.
   std::optional<HuggingFaceConfig> nested(StringRef key);
 
@@ -51,8 +53,13 @@ public:
   void notInTraining(StringRef key, const llvm::json::Value &value);
   /// Keys that say nothing about what the model computes.
   void ignore(ArrayRef<StringRef> keys);
-  /// An error for every key that nothing above has named. Those that begin with an underscore are private.
-  void rejectOthers();
+  void ignorePrefix(StringRef start);
+  /// Keys that change nothing if they are false; with another value they are unknown.
+  void ignoreFalse(ArrayRef<StringRef> keys);
+  /// An error for every key that nothing above has named, but a warning if its value is null or empty. Private keys,
+  /// which begin with an underscore, and the keys of `given` (a key of an object within as "object.key") pass. A key of
+  /// `given` that Heddle reads is an error.
+  void rejectOthers(ArrayRef<std::string> given = {});
 
 private:
   const llvm::json::Value *find(StringRef key);
@@ -62,8 +69,10 @@ private:
 
   MLIRContext *context = nullptr;
   std::string path, source;
+  std::string prefix; // of an object within: its name and a dot
   llvm::json::Object object;
-  llvm::StringSet<> known;
+  llvm::StringSet<> known;   // read, or passed over
+  llvm::StringSet<> ignored; // passed over
   bool failed = false;
 };
 

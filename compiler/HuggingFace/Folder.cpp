@@ -82,12 +82,35 @@ constexpr StringRef kGeneralKeys[] = {"architectures",
                                       "pooler_num_attention_heads",
                                       "pooler_num_fc_layers",
                                       "pooler_size_per_head",
-                                      "pooler_type"};
+                                      "pooler_type",
+                                      "transformers.js_config",
+                                      "max_sequence_length",
+                                      "model_max_length",
+                                      "tokenizer_model_max_length",
+                                      "tokenizer_padding_side",
+                                      "unk_token_id",
+                                      "mask_token_id",
+                                      "cls_token_id",
+                                      "use_flash_attn",
+                                      "use_flash_attention",
+                                      "use_flash_attention_2",
+                                      "num_logits_to_keep",
+                                      "logits_to_keep",
+                                      "neftune_noise_alpha",
+                                      "base_model_name_or_path",
+                                      "license"};
+
+/// Keys that change nothing if they are false: features that a model may have and this one does not. `use_rope` is not
+/// among them, as its false takes the positions away.
+constexpr StringRef kHarmlessIfFalse[] = {
+    "use_mrope",     "use_qk_norm", "qk_norm",      "qk_layernorm",  "rope_interleaved", "use_parallel_residual",
+    "parallel_attn", "alibi",       "use_alibi",    "use_logn_attn", "use_dynamic_ntk",  "output_router_logits",
+    "use_moe",       "multi_query", "load_in_8bit", "load_in_4bit",  "sandwich_norm",    "cross_attention"};
 
 /// Reads one model's configuration into a description and remembers which key of it each key of ours came from.
 class Reader {
 public:
-  Reader(HuggingFaceConfig &config) : config(config) {}
+  Reader(HuggingFaceConfig &config, ArrayRef<std::string> ignoredKeys) : config(config), ignoredKeys(ignoredKeys) {}
 
   void readMarian();
   void readBert(bool maskedLM);
@@ -121,6 +144,7 @@ private:
   void readWindows(int64_t layers, bool isGemma, bool isQwen);
 
   HuggingFaceConfig &config;
+  ArrayRef<std::string> ignoredKeys;
 };
 
 } // namespace
@@ -292,7 +316,7 @@ void Reader::readRotary() {
       set("rotary_fast", scaling->number("beta_fast", 32), theirs);
     }
     scaling->ignore({"rope_type", "type"});
-    scaling->rejectOthers();
+    scaling->rejectOthers(ignoredKeys);
     if (scaling->hasFailed())
       config.setFailed();
   }
@@ -402,8 +426,8 @@ void Reader::readLlama(StringRef architecture) {
   d.endId = config.whole("eos_token_id", 0, last, last);
   d.unknownId.reset(); // the tokenizer's to say
   config.notInTraining("attention_dropout", 0.0);
-  config.require("pretraining_tp", 1, "Heddle computes each product as a whole");
-  config.ignore({"pad_token_id", "rope_interleaved", "is_llama_config"});
+  // `pretraining_tp` cuts products into slices, whose sum is the product.
+  config.ignore({"pad_token_id", "pretraining_tp", "is_llama_config"});
 }
 
 FailureOr<Description> heddle::describeModel(HuggingFaceConfig &config, const DescriptionChanges &changes) {
@@ -415,7 +439,7 @@ FailureOr<Description> heddle::describeModel(HuggingFaceConfig &config, const De
     return config.fail("architectures") << "'architectures' names " << architectures.size()
                                         << " models and should name a single model of these: " << kArchitectures;
 
-  Reader reader(config);
+  Reader reader(config, changes.ignoredKeys);
   reader.d.start = config.whereIs("architectures");
   const std::string &name = architectures.front();
   if (name == "MarianMTModel")
@@ -434,7 +458,9 @@ FailureOr<Description> heddle::describeModel(HuggingFaceConfig &config, const De
   for (StringRef key : {"is_decoder", "add_cross_attention", "tie_encoder_decoder"})
     config.require(key, false, "Heddle takes encoders as encoders and decoders as decoders; convert the model anew");
   config.ignore(kGeneralKeys);
-  config.rejectOthers();
+  config.ignoreFalse(kHarmlessIfFalse);
+  config.ignorePrefix("unsloth_");
+  config.rejectOthers(changes.ignoredKeys);
   if (config.hasFailed())
     return failure();
   FailureOr<Description> description = overrideDescription(context, std::move(reader.d), changes);

@@ -20,7 +20,8 @@ namespace {
 /// Reads the keys of one model, each once: what nobody read is unknown in the end.
 class Reader {
 public:
-  Reader(MLIRContext *context, StringRef path, const GgufReader &file) : context(context), path(path), file(file) {}
+  Reader(MLIRContext *context, StringRef path, const GgufReader &file, ArrayRef<std::string> ignoredKeys)
+      : context(context), path(path), file(file), ignoredKeys(ignoredKeys) {}
 
   /// Nothing after an error.
   std::optional<llvm::json::Object> read();
@@ -62,6 +63,7 @@ private:
   MLIRContext *context;
   std::string path, architecture;
   const GgufReader &file;
+  ArrayRef<std::string> ignoredKeys;
   llvm::StringSet<> known;
   llvm::json::Object config;
   bool failed = false;
@@ -245,11 +247,20 @@ void Reader::rejectOthers() {
       layout != "reference" && layout != "Meta AI original pth")
     fail() << "'" << named("tensor_data_layout") << "' is \"" << layout
            << "\", and Heddle reads tensors laid out as usual";
-  for (const auto &[key, value] : file.values())
-    if (StringRef(key).starts_with(architecture + ".") && !known.contains(key))
+  for (const auto &[key, value] : file.values()) {
+    bool isIgnored = llvm::is_contained(ignoredKeys, key), isKnown = known.contains(key);
+    if (isIgnored && isKnown)
+      fail() << "--ignore-key=" << key << ": Heddle reads this key";
+    if (isIgnored || isKnown || !StringRef(key).starts_with(architecture + "."))
+      continue;
+    if ((value.text() && value.text()->empty()) || (value.array() && value.array()->empty()))
+      emitWarning(Location(FileLineColLoc::get(context, path, 1, 1)))
+          << "'" << key << "' is a key that Heddle does not know; its empty value is taken to mean nothing";
+    else
       fail() << "'" << key
              << "' is a key that Heddle does not know, and it may change what the model computes; use the "
-             << "folder that Hugging Face publishes";
+             << "folder that Hugging Face publishes, or pass the key over with --ignore-key=" << key;
+  }
 }
 
 std::optional<llvm::json::Object> Reader::read() {
@@ -311,7 +322,7 @@ OwningOpRef<ModuleOp> mlir::heddle::importGguf(MLIRContext *context, StringRef p
     emitError(UnknownLoc::get(context)) << StringRef(file.message()).rtrim('.');
     return nullptr;
   }
-  Reader reader(context, path, *file);
+  Reader reader(context, path, *file, changes.ignoredKeys);
   std::optional<llvm::json::Object> object = reader.read();
   if (!object)
     return nullptr;

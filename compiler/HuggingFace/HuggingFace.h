@@ -10,7 +10,8 @@ namespace mlir::heddle {
 
 /// Imports the model of one of the architectures that config.json may name, with the description that is made of it
 /// changed. A key that is missing, unknown or has a value that Heddle cannot honour is an error of `context`, and the
-/// module is null; a key that only matters in training is a warning.
+/// module is null; a key that only matters in training, or is unknown and empty, is a warning. Unknown keys among
+/// `changes.ignoredKeys` pass.
 OwningOpRef<ModuleOp> importHuggingFace(MLIRContext *context, StringRef folder, const DescriptionChanges &changes);
 
 /// Imports the model of a GGUF file: the description is that of the Hugging Face folder of the same model. A key, a

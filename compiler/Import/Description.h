@@ -154,8 +154,9 @@ void printDescriptionPage(raw_ostream &stream);
 
 /// What is changed of a description from outside of it.
 struct DescriptionChanges {
-  ArrayRef<std::string> overrides; // each a `key=value` that replaces the description's own value
-  double lossScale = 0;            // where neither the description nor an override has `loss_scale`
+  ArrayRef<std::string> overrides;        // each a `key=value` that replaces the description's own value
+  double lossScale = 0;                   // where neither the description nor an override has `loss_scale`
+  ArrayRef<std::string> ignoredKeys = {}; // of a published configuration: unknown keys that are passed over
 };
 
 /// Reads the description at `path` and changes it. Every mistake found is reported as an error of `context`.

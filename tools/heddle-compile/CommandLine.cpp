@@ -125,6 +125,10 @@ struct Flags {
       "set",
       cl::desc("Give a key of the description another value; may be repeated (--help-description lists the keys)"),
       cl::value_desc("key=value"), cl::cat(category)};
+  cl::list<std::string> ignoredKeys{
+      "ignore-key",
+      cl::desc("Pass over this key of config.json, or of a GGUF file, that Heddle does not know; may be repeated"),
+      cl::value_desc("name"), cl::cat(category)};
   cl::opt<std::string> vocabulary{"vocabulary",
                                   cl::desc("Put this SentencePiece model into the artifact, for heddle-run to use"),
                                   cl::value_desc("file"), cl::cat(category)};
@@ -397,6 +401,7 @@ std::optional<CommandLine> check(Flags &flags) {
   if (line.precision != Precision::F32)
     line.fusion.switchOff("fuse-projections");
   line.overrides.assign(flags.overrides.begin(), flags.overrides.end());
+  line.ignoredKeys.assign(flags.ignoredKeys.begin(), flags.ignoredKeys.end());
   if (!flags.maxTokens.empty())
     line.overrides.push_back("max_tokens=" + flags.maxTokens);
   if (!flags.maxSequences.empty())

@@ -40,6 +40,7 @@ struct CommandLine {
   std::string vocabulary;                 // a SentencePiece model to put into the artifact; empty: none
   std::string tuningFile;                 // empty: tiles come from the cost model
   std::vector<std::string> overrides;     // key=value
+  std::vector<std::string> ignoredKeys;   // of a published configuration
   /// Whether `report` is a page for people, rather than JSON for programs.
   bool wantsPage() const { return StringRef(report).ends_with(".html"); }
   std::vector<std::string> given; // the command line's flags as given, for that page

@@ -23,6 +23,7 @@ static constexpr double kLossScaleOfF16 = 65536;
 static OwningOpRef<ModuleOp> readModelOf(const CommandLine &line, MLIRContext *context) {
   ::heddle::Span span("read model");
   DescriptionChanges changes{line.overrides};
+  changes.ignoredKeys = line.ignoredKeys;
   if (line.precision == Precision::F16)
     changes.lossScale = kLossScaleOfF16;
   return readModel(context, line.model, changes);

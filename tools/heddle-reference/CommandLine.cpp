@@ -40,6 +40,9 @@ struct Flags {
                              cl::value_desc("name"), cl::init("differentiate"), cl::cat(category)};
   cl::list<std::string> overrides{"set", cl::desc("Give a key of the description another value"),
                                   cl::value_desc("key=value"), cl::cat(category)};
+  cl::list<std::string> ignoredKeys{
+      "ignore-key", cl::desc("Pass over this key of config.json, or of a GGUF file, that Heddle does not know"),
+      cl::value_desc("name"), cl::cat(category)};
   cl::opt<bool> diff{
       "diff",
       cl::desc("Compile the model, call the entry on a device too, and compare; inputs without a file, and "
@@ -98,6 +101,7 @@ std::optional<ReferenceCommand> check(Flags &flags) {
   command.model = flags.model;
   command.entry = flags.entry;
   command.overrides.assign(flags.overrides.begin(), flags.overrides.end());
+  command.ignoredKeys.assign(flags.ignoredKeys.begin(), flags.ignoredKeys.end());
   if (!command.overrides.empty() && llvm::sys::path::extension(command.model) == ".mlir")
     return wrong("--set changes a description (.toml) or a text (.weft); '" + command.model + "' is a module");
   std::optional<Phase> phase = parsePhase(flags.phase);

@@ -14,8 +14,9 @@ namespace mlir::heddle {
 
 struct ReferenceCommand {
   std::string model, entry;
-  std::vector<std::string> overrides; // key=value
-  Phase phase = Phase::Differentiate; // the model is interpreted as it is after this phase
+  std::vector<std::string> overrides;   // key=value
+  std::vector<std::string> ignoredKeys; // of a published configuration
+  Phase phase = Phase::Differentiate;   // the model is interpreted as it is after this phase
   FusionOptions fusion;
   std::vector<::heddle::run::NamedFile> inputs, outputs, expectations;
   double tolerance = 0;

@@ -163,7 +163,8 @@ LogicalResult Reference::run() {
 }
 
 static LogicalResult run(MLIRContext *context, const ReferenceCommand &command) {
-  OwningOpRef<ModuleOp> module = readModel(context, command.model, DescriptionChanges{command.overrides});
+  OwningOpRef<ModuleOp> module =
+      readModel(context, command.model, DescriptionChanges{command.overrides, 0, command.ignoredKeys});
   if (!module)
     return failure();
   PipelineOptions options;
