@@ -75,6 +75,17 @@ Result<Config> readConfig(const fs::path &path) {
   for (const char *key : {"use_dora", "lora_bias"})
     if (value(key) == true)
       return unsupported(key, "that are two matrices and nothing else");
+  // Some initialisations take a part of the base's weights into the adapter: PEFT changes the base when it loads these.
+  if (const Json start = value("init_lora_weights");
+      !start.is_null() && !start.is_boolean() && start != "gaussian" && start != "orthogonal" && start != "eva")
+    return makeError(ErrorKind::Unsupported, "'", path.string(),
+                     "' has init_lora_weights = ", start.dump().substr(0, 60),
+                     ": the adapter belongs to a base whose weights PEFT changes when it loads the adapter, and Heddle "
+                     "leaves the base as it is. Convert it to plain LoRA: PEFT's save_pretrained does so with "
+                     "path_initial_model_for_weight_conversion.");
+  for (const char *key : {"layer_replication", "alora_invocation_tokens", "use_qalora", "use_bdlora"})
+    if (const Json given = value(key); !given.empty() && given != false)
+      return unsupported(key, "of the layers that the base has, each as it is");
   if (const Json bias = value("bias"); !bias.is_null() && bias != "none")
     return unsupported("bias", "without biases (\"none\")");
   for (const char *key : {"modules_to_save", "rank_pattern", "alpha_pattern"})
