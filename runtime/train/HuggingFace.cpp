@@ -4,6 +4,8 @@
 #include "runtime/core/Json.h"
 #include "runtime/core/Safetensors.h"
 
+#include <algorithm>
+
 namespace heddle {
 namespace {
 
@@ -88,6 +90,70 @@ Result<HostTensor> TensorFiles::read(const std::string &weight, const std::vecto
 
 namespace {
 
+// Whether a tensor of a folder is no weight of the model: a buffer that is computed anew, a head for another task, or a
+// copy of a tied matrix.
+bool isBuffer(std::string_view name) {
+  constexpr std::string_view endings[] = {".inv_freq",  ".cos_cached",  ".sin_cached",  ".position_ids",
+                                          ".attn.bias", ".masked_bias", ".embed_scale", ".embed_positions.weight"};
+  return std::ranges::any_of(endings, [&](std::string_view end) { return name.ends_with(end); });
+}
+bool isOfAnotherTask(std::string_view name) {
+  constexpr std::string_view parts[] = {"cls.", "pooler.", "bert.pooler.", "classifier.", "qa_outputs.", "score."};
+  return std::ranges::any_of(parts, [&](std::string_view part) { return name.starts_with(part); });
+}
+bool isTiedCopy(std::string_view name) {
+  constexpr std::string_view copies[] = {"lm_head.weight",
+                                         "model.encoder.embed_tokens.weight",
+                                         "model.decoder.embed_tokens.weight",
+                                         "encoder.embed_tokens.weight",
+                                         "decoder.embed_tokens.weight",
+                                         "model.shared.weight",
+                                         "shared.weight"};
+  return std::ranges::find(copies, name) != std::end(copies);
+}
+
+} // namespace
+
+std::vector<std::string> TensorFiles::unused(const std::set<std::string> &names) const {
+  std::vector<std::string> result;
+  if (gguf) {
+    for (const GgufEntry &entry : gguf->reader().entries())
+      if (std::optional<GgufTensor> known = gguf->published(entry);
+          entry.name != "rope_freqs.weight" && !(known && names.contains(known->name)))
+        result.push_back(entry.name);
+    return result;
+  }
+  for (const auto &[file, reader] : files)
+    for (const SafetensorsEntry &entry : reader.entries())
+      if (!names.contains(entry.name) && !isBuffer(entry.name) && !isOfAnotherTask(entry.name) &&
+          !isTiedCopy(entry.name))
+        result.push_back(entry.name);
+  return result;
+}
+
+namespace {
+
+// Fails where the files have weights that the model does not use.
+Status checkUnused(const fs::path &path, const TensorFiles &files, const Description &model) {
+  std::set<std::string> names;
+  for (const auto &[name, origin] : model.tensors)
+    names.insert(origin.names.begin(), origin.names.end());
+  std::vector<std::string> unused = files.unused(names);
+  if (unused.empty())
+    return Success();
+  constexpr size_t most = 3;
+  std::string list;
+  for (size_t i = 0; i < std::min(unused.size(), most); ++i)
+    list += str(i == 0 ? "'" : ", '", unused[i], "'");
+  if (unused.size() > most)
+    list += str(" and ", unused.size() - most, " more");
+  return makeError(ErrorKind::InvalidArgument, "'", path.string(), "' has weights that the model does not use: ", list,
+                   isGgufFile(path) ? ". The artifact was compiled from another model; compile this model."
+                                    : ". Its config.json describes another model than the weights (biases need "
+                                      "attention_bias or mlp_bias, for example); correct it, and compile the model "
+                                      "again.");
+}
+
 // The weight that a tensor holds; nothing where the tensor has another shape than it should.
 Result<std::optional<HostTensor>> takeWeight(const HostTensor &tensor, const WeightOrigin &origin) {
   Shape stored = tensor.shape();
@@ -130,6 +196,7 @@ Status loadPublishedWeights(const fs::path &folder, std::string_view description
                      "not compiled from one; use the artifact of `heddle-compile ",
                      folder.string(), "`.");
   HEDDLE_ASSIGN(TensorFiles files, TensorFiles::open(folder));
+  HEDDLE_CHECK(checkUnused(folder, files, model));
   for (const auto &[name, origin] : model.tensors) {
     HEDDLE_ASSIGN(HostTensor tensor, files.read(name, origin.names));
     HEDDLE_ASSIGN(std::optional<HostTensor> weight, takeWeight(tensor, origin));

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,10 @@ public:
 
   // The tensor under the first of the names that the model has.
   Result<HostTensor> read(const std::string &weight, const std::vector<std::string> &names) const;
+
+  // The tensors that the model would read and that have none of the names. Buffers that libraries compute anew, such as
+  // rotary frequencies and masks, do not count.
+  std::vector<std::string> unused(const std::set<std::string> &names) const;
 
   // Of a folder: names and shapes of all tensors, by file.
   const std::map<std::string, SafetensorsReader> &readers() const { return files; }
