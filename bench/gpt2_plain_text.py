@@ -68,7 +68,7 @@ def read_sequences(text, vocabulary, end, context):
     parts = ["".join(lines[i:i + BLOCK_LINES]) for i in range(0, len(lines), BLOCK_LINES)]
     sequences = []
     for number, part in enumerate(parts):
-        ids = [end] * (number == 0) + vocabulary.encode(part) + [end] * (number + 1 == len(parts))
+        ids = vocabulary.encode(part) + [end] * (number + 1 == len(parts))
         sequences += [ids[i:i + context + 1] for i in range(0, len(ids) - 1, context)]
     return sequences
 

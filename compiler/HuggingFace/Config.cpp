@@ -151,6 +151,25 @@ std::vector<std::string> HuggingFaceConfig::list(StringRef key) {
   return texts;
 }
 
+SmallVector<int64_t> HuggingFaceConfig::wholes(StringRef key, int64_t low, int64_t high) {
+  const llvm::json::Value *value = find(key);
+  if (!value)
+    return {};
+  const llvm::json::Array *array = value->getAsArray();
+  SmallVector<int64_t> numbers;
+  for (const llvm::json::Value &one :
+       array ? ArrayRef<llvm::json::Value>(array->data(), array->size()) : ArrayRef<llvm::json::Value>(*value)) {
+    std::optional<int64_t> number = one.getAsInteger();
+    if (!number || *number < low || *number > high) {
+      fail(key) << "'" << key << "' expects whole numbers from " << low << " to " << high << ", got " << show(*value);
+      return {};
+    }
+    if (!llvm::is_contained(numbers, *number))
+      numbers.push_back(*number);
+  }
+  return numbers;
+}
+
 std::optional<HuggingFaceConfig> HuggingFaceConfig::nested(StringRef key) {
   const llvm::json::Value *value = find(key);
   if (!value)

@@ -37,6 +37,9 @@ public:
   /// The strings of a list; none where the key is not there.
   std::vector<std::string> list(StringRef key);
 
+  /// A whole number or a list of them, none where the key is not there.
+  SmallVector<int64_t> wholes(StringRef key, int64_t low, int64_t high);
+
   bool has(StringRef key) { return find(key); }
   /// Whether the key is there as null, which a default would hide.
   bool isNull(StringRef key) { return !find(key) && object.get(key); }

@@ -5,6 +5,7 @@
 #include "compiler/Language/ModelText.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FileSystem.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -136,6 +137,8 @@ private:
   void readDropout(StringRef theirs, StringRef ours, double &rate);
   void readLongest(StringRef theirs);
   void requireEqual(StringRef theirs, int64_t value, StringRef other);
+  /// The tokens that end a text: training writes the first, and generation stops at any of them.
+  void readEnds(int64_t last);
   /// The text's parameter `name`, as their key says.
   void set(StringRef name, decltype(language::Setting::value) value, StringRef theirs) {
     d.settings[name] = {std::move(value), config.whereIs(theirs)};
@@ -180,6 +183,12 @@ void Reader::requireEqual(StringRef theirs, int64_t value, StringRef other) {
                         << "; Heddle takes models in which both are the same";
 }
 
+void Reader::readEnds(int64_t last) {
+  SmallVector<int64_t> ends = config.wholes("eos_token_id", 0, last);
+  d.endId = ends.empty() ? last : ends.front();
+  d.otherEnds.assign(ends.begin() + !ends.empty(), ends.end());
+}
+
 /// The paper's encoder and decoder, with sines and cosines in two halves.
 void Reader::readMarian() {
   d.architecture = "transformer";
@@ -204,7 +213,13 @@ void Reader::readMarian() {
 
   int64_t last = d.vocabSize - 1;
   d.beginId = config.whole("decoder_start_token_id", 0, last);
-  d.endId = config.whole("eos_token_id", 0, last);
+  SmallVector<int64_t> ends = config.wholes("eos_token_id", 0, last);
+  if (ends.size() == 1)
+    d.endId = ends.front();
+  else if (!config.hasFailed())
+    config.fail("eos_token_id") << "'eos_token_id' names " << ends.size()
+                                << " tokens, and a sentence of a MarianMTModel "
+                                << "has one end mark; name this one";
   d.paddingId = config.whole("pad_token_id", 0, last);
   d.unknownId.reset(); // the vocabulary's to say
 
@@ -271,7 +286,7 @@ void Reader::readGPT2() {
 
   int64_t last = d.vocabSize - 1;
   d.beginId = config.whole("bos_token_id", 0, last, last);
-  d.endId = config.whole("eos_token_id", 0, last, last);
+  readEnds(last);
   d.unknownId.reset(); // no byte is unknown
 
   config.require("scale_attn_weights", true, "Heddle divides scores by the root of a head's width always");
@@ -423,7 +438,7 @@ void Reader::readLlama(StringRef architecture) {
 
   int64_t last = d.vocabSize - 1;
   d.beginId = config.whole("bos_token_id", 0, last, last);
-  d.endId = config.whole("eos_token_id", 0, last, last);
+  readEnds(last);
   d.unknownId.reset(); // the tokenizer's to say
   config.notInTraining("attention_dropout", 0.0);
   // `pretraining_tp` cuts products into slices, whose sum is the product.
@@ -483,8 +498,29 @@ FailureOr<Description> heddle::describeModel(HuggingFaceConfig &config, const De
   return description;
 }
 
+/// Adds the ends of a text that generation_config.json names, if the folder has that file. Ids beyond the vocabulary
+/// are never generated.
+static LogicalResult addGenerationEnds(MLIRContext *context, StringRef folder, Description &description) {
+  std::string path = (folder + "/generation_config.json").str();
+  if (!llvm::sys::fs::exists(path))
+    return success();
+  FailureOr<HuggingFaceConfig> config = HuggingFaceConfig::read(context, path);
+  if (failed(config))
+    return failure();
+  for (int64_t end : config->wholes("eos_token_id", 0, kMostVocabulary))
+    if (end != description.endId && end < description.vocabSize && !llvm::is_contained(description.otherEnds, end))
+      description.otherEnds.push_back(end);
+  return failure(config->hasFailed());
+}
+
 OwningOpRef<ModuleOp> heddle::importHuggingFace(MLIRContext *context, StringRef folder,
                                                 const DescriptionChanges &changes) {
   FailureOr<HuggingFaceConfig> config = HuggingFaceConfig::read(context, (folder + "/config.json").str());
-  return failed(config) ? nullptr : importModel(context, describeModel(*config, changes));
+  FailureOr<Description> description =
+      failed(config) ? FailureOr<Description>(failure()) : describeModel(*config, changes);
+  if (failed(description))
+    return nullptr;
+  if (description->architecture == "decoder" && failed(addGenerationEnds(context, folder, *description)))
+    return nullptr;
+  return importModel(context, std::move(description));
 }

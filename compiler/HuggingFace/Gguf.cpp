@@ -224,15 +224,27 @@ void Reader::readMarks() {
   std::string model = text("tokenizer.ggml.model", "");
   bool isPieces = model == "llama";
   std::optional<int64_t> vocabulary = config.getInteger("vocab_size");
-  for (auto [theirs, ours, usual] : {std::tuple("tokenizer.ggml.bos_token_id", "bos_token_id", 1),
-                                     {"tokenizer.ggml.eos_token_id", "eos_token_id", 2}}) {
+  auto read = [&](const char *theirs, std::optional<int64_t> usual) -> std::optional<int64_t> {
     const GgufValue *value = find(theirs);
-    std::optional<uint64_t> id = value ? value->whole() : isPieces ? std::optional<uint64_t>(usual) : std::nullopt;
-    if (value && (!id || (vocabulary && *id >= uint64_t(*vocabulary))))
-      wrong<int64_t>(theirs, "the number of a token");
-    else if (id)
-      config[ours] = int64_t(*id);
-  }
+    if (!value)
+      return usual;
+    std::optional<uint64_t> id = value->whole();
+    if (id && !(vocabulary && *id >= uint64_t(*vocabulary)))
+      return int64_t(*id);
+    return wrong<int64_t>(theirs, "the number of a token");
+  };
+  auto usual = [&](int64_t id) { return isPieces ? std::optional(id) : std::nullopt; };
+  if (std::optional<int64_t> begin = read("tokenizer.ggml.bos_token_id", usual(1)))
+    config["bos_token_id"] = *begin;
+  // The ends of a text, of a turn and of a message.
+  llvm::json::Array ends;
+  for (std::optional<int64_t> end :
+       {read("tokenizer.ggml.eos_token_id", usual(2)), read("tokenizer.ggml.eot_token_id", std::nullopt),
+        read("tokenizer.ggml.eom_token_id", std::nullopt)})
+    if (end)
+      ends.push_back(*end);
+  if (!ends.empty())
+    config["eos_token_id"] = std::move(ends);
 }
 
 /// Keys and tensors that nothing above has named, and that may change what the model computes.

@@ -71,6 +71,8 @@ struct Description {
   // and a decoder never answers with `paddingId`.
   int64_t beginId = 1, endId = 2;
   std::optional<int64_t> unknownId = 0, paddingId;
+  /// Tokens beside `endId` at which a decoder's text ends, such as the end of a turn.
+  std::vector<int64_t> otherEnds;
   /// Labels that the model tells apart, where its logits are of labels.
   std::optional<int64_t> classes;
   /// Neighbours that a token has at most, where the tokens are a graph's nodes.

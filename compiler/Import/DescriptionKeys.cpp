@@ -217,6 +217,8 @@ llvm::json::Object Description::toJSON() const {
     object["unk_id"] = *unknownId;
   object["bos_id"] = beginId;
   object["eos_id"] = endId;
+  if (!otherEnds.empty())
+    object["other_end_ids"] = llvm::json::Array(otherEnds);
   if (paddingId)
     object["pad_id"] = *paddingId;
   if (classes)

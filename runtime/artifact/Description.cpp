@@ -186,6 +186,22 @@ Status readStrides(const Json &json, ImageShape &image) {
   return Success();
 }
 
+// "other_end_ids": [128001, 128008]
+Status readOtherEnds(const Json &json, Description &description) {
+  auto fail = [&] {
+    return wrong("has other_end_ids = ", shown(json), ", and the value of this key is a list of tokens.");
+  };
+  if (!json.is_array())
+    return fail();
+  for (const Json &value : json) {
+    std::optional<int64_t> id = readExtent(value, 0);
+    if (!id || (description.vocabularySize && *id >= *description.vocabularySize))
+      return fail();
+    description.otherEnds.push_back(*id);
+  }
+  return Success();
+}
+
 // {"rank": 8, "alpha": 16, "targets": ["query", "value"]}
 Status readAdapter(const Json &json, AdapterShape &adapter) {
   auto number = [&](const char *key) {
@@ -255,7 +271,9 @@ Status checkLogits(const Description &description, const schema::Module &module)
 }
 
 Status checkStacks(const Description &description, const schema::Module &module) {
-  if (description.width && description.heads && *description.width % *description.heads != 0)
+  // The heads of a text may have a width of their own.
+  if (!description.json.contains("parameters") && description.width && description.heads &&
+      *description.width % *description.heads != 0)
     return wrong("has heads = ", *description.heads, ", which does not divide d_model = ", *description.width, ".");
   int64_t layers = description.encoderLayers.value_or(0) + description.decoderLayers.value_or(0);
   auto variables = int64_t(module.variables()->size());
@@ -331,6 +349,8 @@ Result<Description> Description::parse(std::string_view text) {
     if (auto found = json.find(key);
         found != json.end() && result.vocabularySize && found->get<int64_t>() >= *result.vocabularySize)
       return wrong("has ", key, " = ", found->dump(), ", and the vocabulary has ", *result.vocabularySize, " tokens.");
+  if (auto ends = json.find("other_end_ids"); ends != json.end())
+    HEDDLE_CHECK(readOtherEnds(*ends, result));
   if (auto tensors = json.find("tensors"); tensors != json.end())
     HEDDLE_CHECK(readTensors(*tensors, result));
   if (auto adapter = json.find("adapter"); adapter != json.end())

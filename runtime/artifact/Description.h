@@ -61,6 +61,7 @@ struct Description {
   std::optional<ImageShape> image;   // that the model takes in the place of texts
   std::optional<int64_t> classes;    // labels, where the logits are of labels
   std::optional<int64_t> beginId, endId, paddingId;
+  std::vector<int64_t> otherEnds; // tokens beside `endId` that end a text
   int64_t widestBeam = 1;
   int64_t tokenTypes = 0;
   double lossScale = 0; // 0: the loss is not scaled

@@ -1,5 +1,7 @@
 #include "runtime/model/Description.h"
 
+#include "runtime/text/PublishedVocabulary.h"
+
 #include <algorithm>
 #include <array>
 #include <set>
@@ -41,6 +43,9 @@ Result<ModelDescription> ModelDescription::parse(std::string_view text) {
   description.architecture = read->architecture;
   description.marks.begin = int32_t(read->beginId.value_or(description.marks.begin));
   description.marks.end = int32_t(read->endId.value_or(description.marks.end));
+  description.otherEnds.assign(read->otherEnds.begin(), read->otherEnds.end());
+  description.isPublished = !read->tensors.empty();
+  description.knownTokens = description.vocabularySize;
   description.paddingId = int32_t(read->paddingId.value_or(description.paddingId));
   description.widestBeam = read->widestBeam;
   description.classes = read->classes.value_or(0);
@@ -93,6 +98,23 @@ Status checkVocabulary(const TextCodec &vocabulary, const ModelDescription &desc
     return makeError(ErrorKind::InvalidArgument, "a sentence's end is token ", *end, " of the vocabulary and ",
                      description.marks.end, " of the model; use the vocabulary that the model was made with.");
   return Success();
+}
+
+Status adoptVocabulary(TextCodec &vocabulary, ModelDescription &description) {
+  bool hasOwnRule = dynamic_cast<const PublishedVocabulary *>(&vocabulary); // a vocabulary that is learnt has none
+  if (!description.isPublished || description.architecture != kDecoderAlone || !hasOwnRule)
+    return checkVocabulary(vocabulary, description);
+  Marks &marks = description.marks;
+  vocabulary.limitTo(int32_t(description.vocabularySize));
+  description.knownTokens = vocabulary.pieces();
+  if (std::optional<int32_t> end = vocabulary.endId(); end && *end != marks.end) {
+    description.otherEnds.push_back(marks.end);
+    marks.end = *end;
+  }
+  std::optional<int32_t> begin = vocabulary.beginId();
+  marks.beginsTexts = begin.has_value();
+  marks.begin = begin.value_or(marks.begin);
+  return checkVocabulary(vocabulary, description);
 }
 
 Status checkLabels(const TextCodec &vocabulary, const ModelDescription &description, std::string_view checkpoint) {

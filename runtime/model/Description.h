@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,12 +33,15 @@ struct ModelDescription {
   int64_t maximumSequences = 0; // in one call
   int64_t maximumLength = 0;    // of one sequence, with its mark
   Marks marks;
+  std::vector<int32_t> otherEnds;                                     // tokens beside marks.end that end a text
+  int64_t knownTokens = std::numeric_limits<int64_t>::max();          // tokens from here on have no piece
   int32_t paddingId = -1;                                             // which is no answer; below 0: there is none
   int64_t widestBeam = 1;                                             // that `beam_step` was compiled for
   int64_t width = 0, heads = 0, encoderLayers = 0, decoderLayers = 0; // 0 where the description is silent
   int64_t classes = 0; // labels that the model tells apart; 0: it gives none
   bool hasTokenTypes = false, scalesLoss = false, weighsTokens = false;
-  nlohmann::json json; // all keys, to be compared and kept
+  bool isPublished = false; // compiled from a published model, whose tokenizer has its own rule for marks
+  nlohmann::json json;      // all keys, to be compared and kept
 
   // Fails where the text is not a description that Description::parse takes, or not that of a Transformer.
   static Result<ModelDescription> parse(std::string_view text);
@@ -50,12 +55,20 @@ struct ModelDescription {
   }
   // A row of logits has so many numbers.
   int64_t choices() const { return classes != 0 ? classes : vocabularySize; }
+  bool endsText(int32_t token) const {
+    return token == marks.end || std::ranges::find(otherEnds, token) != otherEnds.end();
+  }
   BatchLimits limits() const { return {maximumTokens, maximumSequences, maximumLength, marks}; }
 };
 
 // Fails where the model has no room for so many pieces; where the vocabulary has an end mark, also where it is not the
 // model's.
 Status checkVocabulary(const TextCodec &vocabulary, const ModelDescription &description);
+
+// Makes the vocabulary and the model fit each other. A published decoder alone takes the vocabulary's marks: texts
+// begin with the begin mark only if the vocabulary says so, and training ends them with the vocabulary's end. Tokens
+// that the model has no row for become unknown. Fails as checkVocabulary does.
+Status adoptVocabulary(TextCodec &vocabulary, ModelDescription &description);
 
 // Fails where the vocabulary of a checkpoint has no labels, or more than the model.
 Status checkLabels(const TextCodec &vocabulary, const ModelDescription &description, std::string_view checkpoint);

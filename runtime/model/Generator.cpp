@@ -55,8 +55,8 @@ void Generator::addChoice(const Job &job, bool isLast, Choices &choices) const {
 
 // One call of the entry. Its rows need not be of different sequences: in every layer the keys and values of all
 // rows go to the cache before any of them is attended to, so that neighbouring tokens of a prompt see each other. Each
-// sequence has a row, and what is left goes to prompts.
-Status Generator::runStep() {
+// sequence has a row, and what is left goes to prompts. A step that is run again computes the same.
+Status Generator::runStep(std::string_view entry) {
   std::vector<int32_t> token, position, queryStarts, queryLengths, rows, cacheStarts, cacheLengths;
   Choices choices;
   size_t spare = size_t(model.maximumSequences) - jobs.size();
@@ -83,7 +83,7 @@ Status Generator::runStep() {
       .add("cache_rows", rows)
       .add("cache_starts", cacheStarts)
       .add("cache_lengths", cacheLengths);
-  if (drawsOnDevice)
+  if (entry == kSampleStep)
     inputs.add("temperature", choices.temperature)
         .add("top_k", choices.topK)
         .add("top_p", choices.topP)
@@ -92,7 +92,15 @@ Status Generator::runStep() {
         .add("seen_rows", choices.seenRows)
         .add("seen_tokens", choices.seenTokens)
         .add("penalty", choices.penalty);
-  return engine.run(entryOf(engine), inputs);
+  return engine.run(entry, inputs);
+}
+
+bool Generator::choseUnknown(std::span<const int32_t> next) const {
+  size_t row = 0;
+  return std::ranges::any_of(jobs, [&](const Job &job) {
+    row += job.taken;
+    return job.isReadInStep() && next[row - 1] >= model.knownTokens;
+  });
 }
 
 // What is the largest of NaN is a token too. So where the host chooses, logits are looked at where a sequence begins,
@@ -105,28 +113,31 @@ bool Generator::needsLogits(const Job &job) const {
 Result<int32_t> Generator::chooseToken(const Job &job, int32_t ofDevice, std::span<const float> logits) const {
   if (ofDevice < 0)
     return logitsAreNoNumbers();
-  if (drawsOnDevice)
+  bool isUnknown = ofDevice >= model.knownTokens;
+  if (drawsOnDevice && !isUnknown)
     return ofDevice;
   HEDDLE_CHECK(checkLogits(logits));
+  logits = logits.first(std::min(logits.size(), size_t(model.knownTokens)));
   std::vector<float> penalised;
   int32_t greedy = ofDevice;
   if (options.repetitionPenalty != 1) {
     penalised = penaliseRepetition(logits, job.tokens, options.repetitionPenalty);
     logits = penalised;
-    greedy = int32_t(std::ranges::max_element(logits) - logits.begin());
   }
+  if (options.repetitionPenalty != 1 || isUnknown)
+    greedy = int32_t(std::ranges::max_element(logits) - logits.begin());
   return options.sampling
              ? sample(logits, *options.sampling, uniform(options.sampling->seed, job.number, job.tokens.size()))
              : greedy;
 }
 
 std::optional<Continuation> Generator::advance(Job &job, int32_t token) const {
-  if (token != model.marks.end)
+  if (!model.endsText(token))
     job.tokens.push_back(token);
   auto length = int64_t(job.tokens.size());
   std::span<const int32_t> continuation = std::span(job.tokens).subspan(job.prompt);
   std::optional<Ending> ending;
-  if (token == model.marks.end)
+  if (model.endsText(token))
     ending = Ending::Mark;
   else if (watch && watch(job.number, continuation))
     ending = Ending::Wish;
@@ -155,17 +166,25 @@ Result<std::vector<Continuation>> Generator::decode() {
     return finished;
   Span span("decoding step");
   span.with("sequences", int64_t(jobs.size()));
-  HEDDLE_CHECK(runStep());
+  HEDDLE_CHECK(runStep(entryOf(engine)));
   HEDDLE_ASSIGN(HostTensor next, engine.output("next_token"));
   HostTensor logits;
-  if (std::ranges::any_of(jobs, [&](const Job &job) { return needsLogits(job); })) {
+  bool isUnknown = choseUnknown(next.values<int32_t>());
+  if (isUnknown && drawsOnDevice) { // whose entry has no logits
+    if (!engine.hasEntry(kDecodeStep))
+      return makeError(ErrorKind::Unsupported, "the model chose a token that its vocabulary has no piece for, and the "
+                                               "artifact has no entry 'decode_step' to choose another by; compile the "
+                                               "model with all its entries.");
+    HEDDLE_CHECK(runStep(kDecodeStep));
+  }
+  if (isUnknown || std::ranges::any_of(jobs, [&](const Job &job) { return needsLogits(job); })) {
     HEDDLE_ASSIGN(logits, engine.output("logits"));
   }
   size_t row = 0; // of each sequence the last
   for (auto job = jobs.begin(); job != jobs.end();) {
     row += job->taken;
     std::span<const float> ofRow;
-    if (auto pieces = size_t(model.vocabularySize); needsLogits(*job))
+    if (auto pieces = size_t(model.vocabularySize); isUnknown || needsLogits(*job))
       ofRow = logits.values<float>().subspan((row - 1) * pieces, pieces);
     job->read += job->taken;
     std::optional<Continuation> end;

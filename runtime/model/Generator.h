@@ -91,7 +91,9 @@ private:
   int64_t longest(size_t prompt) const;
   Result<std::vector<Continuation>> decode(); // step(), without what an error asks for
   void admit();
-  Status runStep();
+  Status runStep(std::string_view entry);
+  // Whether the step gave a token that has no piece, which is chosen again on the host.
+  bool choseUnknown(std::span<const int32_t> next) const;
   void addChoice(const Job &job, bool isLast, Choices &choices) const;
   bool needsLogits(const Job &job) const;
   Result<int32_t> chooseToken(const Job &job, int32_t ofDevice, std::span<const float> logits) const;

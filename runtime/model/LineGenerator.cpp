@@ -12,9 +12,8 @@ Status LineGenerator::add(std::string_view line) {
   uint64_t number = lines.add();
   std::string text = replaceInvalidBytes(unescaped(line), number);
   Prompt prompt{number, vocabulary.encode(text)};
-  std::optional<int32_t> mark = beginning == PromptBeginning::Mark ? begin : vocabulary.beginId();
-  if (prompt.tokens.empty() || mark)
-    prompt.tokens.insert(prompt.tokens.begin(), mark.value_or(begin));
+  if (prompt.tokens.empty() || marks.beginsTexts)
+    prompt.tokens.insert(prompt.tokens.begin(), marks.begin);
   if (auto length = int64_t(prompt.tokens.size()); length >= generator.maximumLength()) {
     log(LogLevel::Warning,
         str("line ", number, " has ", length, " tokens and is not continued: the model was compiled for ",

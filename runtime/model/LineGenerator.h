@@ -13,9 +13,6 @@
 
 namespace heddle {
 
-// What a prompt begins with: the model's begin mark, or what the vocabulary says, if anything.
-enum class PromptBeginning { AsVocabulary, Mark };
-
 struct AnswerOptions {
   std::vector<std::string> stops;                 // a continuation ends before the first of these texts
   bool json = false;                              // answers are objects of JSON, with the reason of the end
@@ -25,10 +22,10 @@ struct AnswerOptions {
 class LineGenerator {
 public:
   LineGenerator(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary, GenerationOptions options,
-                PromptBeginning beginning, AnswerOptions answers = {})
+                AnswerOptions answers = {})
       : generator(engine, model, options,
                   [this](uint64_t number, std::span<const int32_t> tokens) { return watch(number, tokens); }),
-        begin(model.marks.begin), vocabulary(vocabulary), beginning(beginning), answers(std::move(answers)) {}
+        marks(model.marks), vocabulary(vocabulary), answers(std::move(answers)) {}
 
   // The next prompt, escaped (Escapes.h). An empty one begins with the begin mark always; one that leaves no room for a
   // token more is its own answer, which a warning says.
@@ -57,9 +54,8 @@ private:
   std::string record(const Text &prompt, const std::string &completion, size_t tokens, Ending ending) const;
 
   Generator generator;
-  int32_t begin;
+  Marks marks;
   const TextCodec &vocabulary;
-  PromptBeginning beginning;
   AnswerOptions answers;
   InOrder<std::string> lines;
   std::map<uint64_t, Text> prompts; // in work, by number

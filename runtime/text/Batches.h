@@ -15,10 +15,11 @@ namespace heddle {
 struct Marks {
   int32_t begin = kBeginId;
   int32_t end = kEndId;
-  bool hasTypes = false;  // whether the model is told of each token which of two sentences it is of
-  int64_t neighbours = 0; // the most edges to a token, and from it; 0: the model is told of no edges
-  int64_t sentences = 0;  // the most sentences of a text; 0: the model is not told of sentences
-  ImageShape image;       // of the model's images, if it takes images in place of texts
+  bool beginsTexts = true; // whether texts of a decoder alone begin with the begin mark
+  bool hasTypes = false;   // whether the model is told of each token which of two sentences it is of
+  int64_t neighbours = 0;  // the most edges to a token, and from it; 0: the model is told of no edges
+  int64_t sentences = 0;   // the most sentences of a text; 0: the model is not told of sentences
+  ImageShape image;        // of the model's images, if it takes images in place of texts
 
   // Rows of a call that a source takes: of a sentence of so many tokens, which has an end mark, or of an image.
   int64_t sourceRows(size_t tokens) const { return image.pixels() > 0 ? image.pixels() : int64_t(tokens) + 1; }

@@ -74,10 +74,14 @@ Status Completions::read(size_t block, Draw, Examples &examples, CorpusReport &r
     EncodedCompletion encoded = EncodedCompletion::of(record, vocabulary);
     here.recut += encoded.isRecut;
     std::vector<int32_t> tokens = std::move(encoded.tokens);
-    tokens.insert(tokens.begin(), marks.begin);
-    size_t given = encoded.given + 1;
+    if (marks.beginsTexts)
+      tokens.insert(tokens.begin(), marks.begin);
+    // Nothing predicts the first token.
+    size_t given = std::max<size_t>(encoded.given + marks.beginsTexts, 1);
     tokens.push_back(marks.end);
-    if (int64_t(tokens.size()) - 1 > maximumLength)
+    if (tokens.size() == 1)
+      ++here.blank; // an end mark that nothing predicts
+    else if (int64_t(tokens.size()) - 1 > maximumLength)
       ++here.overLong;
     else
       examples.addCompletion(tokens, given);

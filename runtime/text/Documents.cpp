@@ -21,7 +21,7 @@ std::vector<int32_t> TextDocuments::encode(std::string_view document, bool isBeg
   std::vector<int32_t> tokens = vocabulary.encode(document);
   if (tokens.empty())
     return tokens;
-  if (isBegun)
+  if (isBegun && limits.marks.beginsTexts)
     tokens.insert(tokens.begin(), limits.marks.begin);
   if (isEnded)
     tokens.push_back(limits.marks.end);

@@ -159,6 +159,7 @@ private:
       pieces.push_back({tokens[id], *score, isMade, kinds[id] == Unused});
     }
     HEDDLE_ASSIGN(std::optional<int32_t> unknown, mark("unknown_token_id", 0));
+    parts.unknown = unknown;
     parts.model = std::make_unique<ScoredPieces>(parts.table, std::move(pieces), unknown);
 
     HEDDLE_ASSIGN(bool spaceFirst, flag("add_space_prefix", true));

@@ -92,7 +92,22 @@ std::vector<int32_t> PublishedVocabulary::encode(std::string_view line, TextCutt
         parts.cutter.cut(inner.text, isFirst && inner.text.data() == normal.data() ? place : TextCutter::Place::Middle,
                          onWord);
   }
+  if (rows < parts.table.size()) {
+    if (parts.unknown)
+      std::ranges::replace_if(ids, [&](int32_t id) { return id >= rows; }, *parts.unknown);
+    else
+      std::erase_if(ids, [&](int32_t id) { return id >= rows; });
+  }
   return ids;
+}
+
+void PublishedVocabulary::limitTo(int32_t limit) {
+  rows = limit;
+  parts.wholes.removeFrom(rows);
+  parts.normalizedWholes.removeFrom(rows);
+  for (std::optional<int32_t> *mark : {&parts.begin, &parts.end, &parts.unknown})
+    if (*mark && **mark >= rows)
+      mark->reset();
 }
 
 std::string PublishedVocabulary::continuation(std::span<const int32_t> before, std::span<const int32_t> ids) const {

@@ -9,7 +9,9 @@
 #include "runtime/text/TextNormalizer.h"
 #include "runtime/text/WholeTokens.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <unordered_set>
 
@@ -37,7 +39,8 @@ public:
   // Without marks, such as a begin mark among `ids`: they stand for no text.
   std::string continuation(std::span<const int32_t> before, std::span<const int32_t> ids) const override;
   std::string piece(int32_t id) const override { return parts.table.shown(id); }
-  int32_t pieces() const override { return parts.table.size(); }
+  int32_t pieces() const override { return std::min(parts.table.size(), rows); }
+  void limitTo(int32_t limit) override;
   std::optional<int32_t> beginId() const override { return parts.begin; }
   std::optional<int32_t> endId() const override { return parts.end; }
 
@@ -56,6 +59,7 @@ public:
     std::unique_ptr<SubwordModel> model;
     PieceTexts texts;
     std::optional<int32_t> begin, end;
+    std::optional<int32_t> unknown; // stands for pieces that the model has no row for
     std::vector<TokenizerFile> files;
   };
   explicit PublishedVocabulary(Parts given) : parts(std::move(given)), marks(parts.marks.begin(), parts.marks.end()) {
@@ -71,6 +75,7 @@ private:
 
   Parts parts;
   std::unordered_set<int32_t> marks; // with the begin and the end
+  int32_t rows = std::numeric_limits<int32_t>::max();
 };
 
 } // namespace heddle

@@ -48,6 +48,10 @@ public:
   // The mark at the end of a text, where the vocabulary has one.
   virtual std::optional<int32_t> endId() const { return std::nullopt; }
 
+  // Tokens from `rows` on become unknown: no text has them any more, and pieces() is `rows` at most. Vocabularies that
+  // are not published ones stay as they are.
+  virtual void limitTo(int32_t rows) { (void)rows; }
+
   // The token that stands for a hidden word, where the vocabulary has one.
   virtual std::optional<int32_t> maskId() const { return std::nullopt; }
 

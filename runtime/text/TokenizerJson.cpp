@@ -37,6 +37,8 @@ public:
     }
     std::vector<int32_t> added;
     HEDDLE_CHECK(addTokens(parts, added));
+    if (const json &unknown = at(model(), "unk_token"); unknown.is_string())
+      parts.unknown = parts.table.find(unknown.get<std::string>());
     HEDDLE_CHECK(readMarks(at(whole, "post_processor"), parts));
     if (parts.begin)
       parts.marks.push_back(*parts.begin);
@@ -192,16 +194,26 @@ private:
   TokenizerSteps steps;
 };
 
-// What tokenizer_config.json says is the end of a text: a piece, or an object with it.
-std::string endPiece(const std::filesystem::path &folder) {
+// What tokenizer_config.json says of the marks, if the folder has that file: the piece at the end of a text, and
+// whether the begin mark stands before one, which `add_bos_token` says against the post-processor.
+void readSettings(const std::filesystem::path &folder, Parts &parts) {
   Result<std::string> text = readVocabularyFile(folder / "tokenizer_config.json");
-  if (!text.ok())
-    return {};
-  Result<json> config = parseJson(*text, "'tokenizer_config.json'");
+  Result<json> config = text.ok() ? parseJson(*text, "'tokenizer_config.json'") : Result<json>(json());
   if (!config.ok())
-    return {};
-  const json &end = at(*config, "eos_token");
-  return end.is_object() ? textAt(end, "content") : textAt(*config, "eos_token");
+    return;
+  auto token = [&](const char *key) { // a piece, or an object with it
+    const json &value = at(*config, key);
+    return parts.table.find(value.is_object() ? textAt(value, "content") : textAt(*config, key));
+  };
+  if (std::optional<int32_t> end = token("eos_token"))
+    parts.end = end;
+  const json &begins = at(*config, "add_bos_token");
+  if (begins == false)
+    parts.begin.reset();
+  else if (begins == true && !parts.begin)
+    parts.begin = token("bos_token");
+  if (parts.begin)
+    parts.marks.push_back(*parts.begin);
 }
 
 } // namespace
@@ -221,8 +233,7 @@ Result<Parts> readTokenizerJson(const std::filesystem::path &folder) {
   HEDDLE_ASSIGN(std::vector<TokenizerFile> files, readTokenizerFiles(folder, names));
   HEDDLE_ASSIGN(json whole, parseJson(files.front().bytes, str("'", path, "'")));
   HEDDLE_ASSIGN(Parts parts, Reader(whole, path).read());
-  if (std::optional<int32_t> end = parts.table.find(endPiece(folder)))
-    parts.end = end;
+  readSettings(folder, parts);
   parts.files = std::move(files);
   return parts;
 }

@@ -49,6 +49,10 @@ WholeTokens::Tokens::const_iterator WholeTokens::longest(std::string_view text) 
   return tokens.end();
 }
 
+void WholeTokens::removeFrom(int32_t id) {
+  std::erase_if(tokens, [&](const auto &token) { return token.second.id >= id; });
+}
+
 std::vector<TextPart> WholeTokens::cut(std::string_view text) const {
   std::vector<TextPart> parts;
   size_t begin = 0;

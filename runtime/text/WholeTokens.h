@@ -28,6 +28,9 @@ public:
   void add(std::string text, int32_t id, Blanks blanks);
   void add(std::string text, int32_t id) { add(std::move(text), id, Blanks()); }
 
+  // Forgets the tokens from `id` on.
+  void removeFrom(int32_t id);
+
   // Cuts a text at them, wherever they are in it; of several that begin at a place at the longest.
   std::vector<TextPart> cut(std::string_view text) const;
 

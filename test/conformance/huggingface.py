@@ -336,6 +336,10 @@ CASES = {
         "attention_bias": True, "tie_word_embeddings": False, "num_hidden_layers": 3, "sliding_window": 5,
         "use_sliding_window": True, "max_window_layers": 1}, kind="BF16"),
     "llama-biases": lambda *a: llama(*a, {"attention_bias": True, "mlp_bias": True}),
+    # More columns in all heads, or fewer, than a token has.
+    "llama-heads": lambda *a: llama(*a, {"num_attention_heads": 7, "num_key_value_heads": 1, "head_dim": 8}),
+    "qwen3-heads": lambda *a: llama(*a, {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "num_attention_heads": 5,
+                                         "num_key_value_heads": 5, "head_dim": 6}),
     "llama-neighbours": lambda *a: llama(*a, {"num_key_value_heads": 3, "head_dim": 10}, neighbours=True),
     "gemma2": lambda *a: llama(*a, family=published.GEMMA2),
     "gemma2-plain": lambda *a: llama(*a, {"attn_logit_softcapping": None, "final_logit_softcapping": None,
@@ -379,6 +383,7 @@ CASES.update({
     "gguf-llama-untied": gguf({"tie_word_embeddings": False, "num_key_value_heads": 6, "head_dim": 10}, kind="BF16",
                               gguf={"alignment": 64}),
     "gguf-llama-biases": gguf({"attention_bias": True, "mlp_bias": True}, kind="F16"),
+    "gguf-llama-heads": gguf({"num_attention_heads": 9, "num_key_value_heads": 3, "head_dim": 4}),
     "gguf-llama-3": gguf({"rope_theta": 500000.0, "rope_scaling": {
         "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
         "original_max_position_embeddings": 16}}),

@@ -87,7 +87,7 @@ class Case:
             self.tensors = published.quantised(self.tensors, self.config, arguments.weights)
         self.artifact = self.compile("model", self.base, f"--lora=rank={RANK},alpha={ALPHA},targets={','.join(TARGETS)}", *weights)
         self.text = CORPUS[:400].rstrip() + "\n"
-        self.batch = pieces([[self.end, *self.vocabulary.encode(self.text), self.end]], LENGTH)
+        self.batch = pieces([[*self.vocabulary.encode(self.text), self.end]], LENGTH)
 
     def compile(self, name, model, *flags):
         sizes = {"max_tokens": 512, "max_sequences": 64, "warmup": WARMUP, "learning_rate": RATE}

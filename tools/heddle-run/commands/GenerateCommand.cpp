@@ -20,15 +20,12 @@ Status generate(const GenerateCommand &command, Profile *profile) {
       std::fwrite(piece.data(), 1, piece.size(), stdout);
       std::fflush(stdout);
     };
-  // Heddle's training runs begin each document with the begin mark; published models' as their vocabulary says.
-  auto beginning = model.step ? PromptBeginning::Mark : PromptBeginning::AsVocabulary;
   auto lineOf = [](std::string &line) -> Result<LinePool<LineGenerator>::Line> {
     return [line = std::move(line)](LineGenerator &generator) { return generator.add(line); };
   };
   // What is streamed is said prompt by prompt.
   uint64_t window = command.stream ? 1 : kCallsAhead * uint64_t(model.description.maximumSequences);
-  return shareLines(workersFor<LineGenerator>(model, *model.vocabulary, options, beginning, answers), window, lineOf,
-                    printLine);
+  return shareLines(workersFor<LineGenerator>(model, *model.vocabulary, options, answers), window, lineOf, printLine);
 }
 
 } // namespace

@@ -207,7 +207,7 @@ Result<TrainedModel> withWeights(OpenModel model, const std::string &base, const
   bool isAdapter = !base.empty() && isAdapterFolder(checkpoint); // which may have no vocabulary
   HEDDLE_ASSIGN(std::unique_ptr<TextCodec> vocabulary,
                 loadVocabulary(isAdapter ? base : checkpoint, *model.engine, model.description));
-  HEDDLE_CHECK(checkVocabulary(*vocabulary, model.description));
+  HEDDLE_CHECK(adoptVocabulary(*vocabulary, model.description));
   HEDDLE_ASSIGN(std::optional<uint64_t> step, loadTrained(checkpoint, *model.engine, model.description));
   HEDDLE_CHECK(loadOthers(base, checkpoint, model));
   return TrainedModel{std::move(model), std::move(vocabulary), step};

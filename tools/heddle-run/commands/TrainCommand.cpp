@@ -351,7 +351,8 @@ Status trainOn(std::unique_ptr<SessionEngine> &engine, const TrainCommand &comma
     HEDDLE_ASSIGN(labels, readLabels(text, model.labelling()));
   }
   HEDDLE_ASSIGN(std::unique_ptr<TextCodec> vocabulary, makeVocabulary(command, model, *engine, text));
-  HEDDLE_CHECK(checkVocabulary(*vocabulary, model));
+  HEDDLE_CHECK(adoptVocabulary(*vocabulary, model));
+  limits.marks = model.marks;
   if (model.labelling() == Labelling::Hidden && (!vocabulary->maskId() || limits.maximumLength < 5))
     return makeError(ErrorKind::InvalidArgument,
                      !vocabulary->maskId() ? str("the vocabulary has no piece '", kMaskPiece,

@@ -1,0 +1,211 @@
+"""What published models' folders and GGUF files say beside their weights: ends of a turn, begin marks, tensors that nothing speaks of,
+adapters of other kinds, and vocabularies that are not as long as the embedding.
+
+    published_text.py --bin build/bin --case NAME
+
+The models are chains: the most probable token behind a token is the next of a given sequence."""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import gguf_files
+import published
+import subwords
+from compiled import Report, run
+
+WIDTH, END, TURN, BEGIN, TOKENS = 264, 256, 257, 258, 259
+MARKS = ["<|end|>", "<|eot|>", "<|bos|>"]
+CONFIG = {"architectures": ["LlamaForCausalLM"], "hidden_size": WIDTH, "num_hidden_layers": 1, "num_attention_heads": 4,
+          "num_key_value_heads": 4, "intermediate_size": 8, "vocab_size": TOKENS, "max_position_embeddings": 32, "hidden_act": "silu",
+          "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": False, "bos_token_id": BEGIN, "eos_token_id": END}
+
+
+def chain(sequence, rows=TOKENS):
+    """The tensors of a model that says the sequence's tokens, all of them different, one behind the other."""
+    tensors = {name: np.ones_like(value) if "norm" in name else np.zeros_like(value)
+               for name, value in published.draw_llama({**CONFIG, "vocab_size": rows}).items()}
+    tensors["model.embed_tokens.weight"] = np.eye(rows, WIDTH, dtype=np.float32)
+    tensors["lm_head.weight"] = np.zeros((rows, WIDTH), np.float32)
+    for before, behind in zip(sequence, sequence[1:]):
+        tensors["lm_head.weight"][behind, before] = 5
+    return tensors
+
+
+def tokenizer(begins=False, marks=MARKS):
+    letters = subwords.byte_alphabet()
+    added = [{"id": 256 + i, "content": mark, "special": True, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+             for i, mark in enumerate(marks)]
+    first = {"SpecialToken": {"id": "<|bos|>", "type_id": 0}}
+    template = {"type": "TemplateProcessing", "single": [first, {"Sequence": {"id": "A", "type_id": 0}}], "pair": [],
+                "special_tokens": {"<|bos|>": {"id": "<|bos|>", "ids": [BEGIN], "tokens": ["<|bos|>"]}}}
+    return {"added_tokens": added, "normalizer": None, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True},
+            "post_processor": template if begins else None, "decoder": {"type": "ByteLevel"},
+            "model": {"type": "BPE", "vocab": {letters[byte]: byte for byte in range(256)}, "merges": []}}
+
+
+class Models:
+    def __init__(self, arguments, folder):
+        self.bin, self.folder, self.report = Path(arguments.bin), Path(folder), Report()
+
+    def write(self, tensors, config={}, vocabulary=None, name="model", **files):
+        """A folder; `files` are JSON files by their names without the ending."""
+        folder = self.folder / name
+        published.write_folder(folder, {**CONFIG, **config}, tensors)
+        for file, content in {"tokenizer": vocabulary or tokenizer(), **files}.items():
+            (folder / f"{file}.json").write_text(json.dumps(content))
+        return folder
+
+    def write_gguf(self, tensors, keys, name="model.gguf", extra={}):
+        letters = subwords.byte_alphabet()
+        strings = lambda texts: (("array", "text"), texts)
+        vocabulary = {"tokenizer.ggml.model": ("text", "gpt2"), "tokenizer.ggml.pre": ("text", "gpt-2"),
+                      "tokenizer.ggml.tokens": strings([letters[byte] for byte in range(256)] + MARKS),
+                      "tokenizer.ggml.token_type": (("array", "i32"), [1] * 256 + [3] * 3), "tokenizer.ggml.merges": strings([]),
+                      "tokenizer.ggml.bos_token_id": ("u32", BEGIN), "tokenizer.ggml.eos_token_id": ("u32", END)}
+        gguf_files.write(self.folder / name, CONFIG, tensors, "F32", keys={**vocabulary, **keys}, extra=extra)
+        return self.folder / name
+
+    def compile(self, model, *flags, name="model.heddle"):
+        run([str(self.bin / "heddle-compile"), str(model), "--set", "max_tokens=64", "-o", str(self.folder / name), *flags])
+        return self.folder / name
+
+    def call(self, command, artifact, checkpoint, *flags, text=""):
+        return subprocess.run([str(self.bin / "heddle-run"), command, str(artifact), "--checkpoint", str(checkpoint), *map(str, flags)],
+                              input=text, capture_output=True, text=True)
+
+    def answer(self, model, prompt="a", *flags):
+        done = self.call("generate", self.compile(model), model, "--tokens", 12, "--json", *flags, text=prompt + "\n")
+        return json.loads(done.stdout)["completion"] if done.returncode == 0 else done.stderr
+
+    def expect(self, what, actual, expected):
+        if actual != expected:
+            print(f"{what}: {actual!r}, not {expected!r}")
+        self.report.check(what, float(actual != expected), 0)
+
+    def refuses(self, what, done, *words):
+        is_refused = done.returncode in (1, 2) and all(word in done.stderr for word in words)
+        if not is_refused:
+            print(f"{what}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+        self.report.check(f"{what} is not refused", float(not is_refused), 0)
+
+    def loss(self, artifact, model, line, kind="--text"):
+        """The mean over the tokens that `score` predicts, and how many they are."""
+        (self.folder / "line.txt").write_text(line + "\n")
+        done = self.call("score", artifact, model, kind, self.folder / "line.txt")
+        found = re.search(r"loss ([\d.]+) per token of (\d+)", done.stdout)
+        return (float(found[1]), int(found[2])) if found else done.stderr
+
+
+def turns(models):
+    """A turn ends at any token that the configuration, generation_config.json or the GGUF file names."""
+    talk = chain([97, 98, 99, TURN, 100, 101, END])
+    models.expect("generation_config.json", models.answer(models.write(talk, generation_config={"eos_token_id": [END, TURN]})), "bc")
+    models.expect("its single end", models.answer(models.write(talk, generation_config={"eos_token_id": TURN})), "bc")
+    models.expect("config.json's list", models.answer(models.write(talk, {"eos_token_id": [END, TURN]}, generation_config={})), "bc")
+    models.expect("no list", models.answer(models.write(talk, generation_config={"eos_token_id": None})), "bc<|eot|>de")
+    for key in "eot", "eom":
+        models.expect(f"GGUF's {key}", models.answer(models.write_gguf(talk, {f"tokenizer.ggml.{key}_token_id": ("u32", TURN)})), "bc")
+    # Texts end with the tokenizer's end, whichever is the first of the list.
+    folder = models.write(chain([97, END]), {"eos_token_id": [TURN, END]}, tokenizer_config={"eos_token": "<|end|>"}, generation_config={})
+    models.expect("the end of a text", models.loss(models.compile(folder), folder, "a"), (0.0, 1))
+
+
+def begins(models):
+    """Texts begin with the begin mark where the tokenizer says so, in training, scoring and generating."""
+    plain, marked = chain([97, 98, END]), chain([BEGIN, 97, 98, END])
+    artifact = models.compile(models.write(plain))
+    for what, tensors, vocabulary, settings, tokens in (
+            ("no post-processor", plain, tokenizer(), {}, 2), ("a post-processor", marked, tokenizer(begins=True), {}, 3),
+            ("add_bos_token = false", plain, tokenizer(begins=True), {"add_bos_token": False}, 2),
+            ("add_bos_token", marked, tokenizer(), {"add_bos_token": True, "bos_token": {"content": "<|bos|>"}}, 3)):
+        folder = models.write(tensors, {}, vocabulary, tokenizer_config=settings)
+        models.expect(what, models.loss(artifact, folder, "ab"), (0.0, tokens))
+        models.expect(f"records, {what}", models.loss(artifact, folder, '{"text": "ab"}', "--data"), (0.0, tokens))
+    for begins, tensors, tokens in (False, plain, 2), (True, marked, 3):
+        file = models.write_gguf(tensors, {"tokenizer.ggml.add_bos_token": ("bool", begins)})
+        models.expect(f"GGUF's add_bos_token = {begins}", models.loss(artifact, file, "ab"), (0.0, tokens))
+
+
+def unused(models):
+    """Weights that the configuration does not speak of are an error; buffers are not."""
+    talk = chain([97, 98, END])
+    good = models.write(talk)
+    artifact = models.compile(good)
+    generate = lambda model: models.call("generate", artifact, model, "--tokens", 3, text="a\n")
+    bias = {f"model.layers.0.self_attn.{part}_proj.bias": np.ones(WIDTH, np.float32) for part in "qkvo"}
+    models.refuses("biases", generate(models.write({**talk, **bias}, name="biases")), "weights that the model does not use",
+                   "'model.layers.0.self_attn.k_proj.bias'", "and 1 more", "attention_bias")
+    models.refuses("a norm", generate(models.write({**talk, "model.layers.0.self_attn.q_norm.weight": np.ones(66, np.float32)}, name="norm")),
+                   "'model.layers.0.self_attn.q_norm.weight'")
+    models.refuses("a layer", generate(models.write({**talk, "model.layers.1.mlp.up_proj.weight": np.ones((8, WIDTH), np.float32)},
+                                                    name="layer")), "'model.layers.1.mlp.up_proj.weight'")
+    buffers = {"model.layers.0.self_attn.rotary_emb.inv_freq": np.ones(33, np.float32), "model.rotary_emb.inv_freq": np.ones(33, np.float32)}
+    models.expect("buffers", generate(models.write({**talk, **buffers}, name="buffers")).stdout, "ab\n")
+    file = models.write_gguf(talk, {}, "biases.gguf", {"blk.0.attn_q.bias": ((WIDTH,), 0, np.ones(WIDTH, np.float32).tobytes())})
+    models.refuses("a GGUF file's bias", generate(file), "'blk.0.attn_q.bias'", "compile this model")
+    folder = models.write(talk, {"tie_word_embeddings": True}, name="tied")
+    models.expect("a tied copy", models.call("generate", models.compile(folder), folder, "--tokens", 1, text="a\n").returncode, 0)
+
+
+def adapters(models):
+    """Adapters whose base PEFT would change are refused by name."""
+    talk = chain([97, 98, END])
+    base = models.write(talk)
+    artifact = models.compile(base, "--lora", "rank=2,alpha=2,targets=query")
+    folder = models.folder / "adapter"
+    folder.mkdir()
+    name = "base_model.model.model.layers.0.self_attn.q_proj.lora_"
+    published.write_safetensors(folder / "adapter_model.safetensors", {name + "A.weight": np.ones((2, WIDTH), np.float32),
+                                                                      name + "B.weight": np.zeros((WIDTH, 2), np.float32)})
+
+    def load(**keys):
+        settings = {"peft_type": "LORA", "r": 2, "lora_alpha": 2, "bias": "none", **keys}
+        (folder / "adapter_config.json").write_text(json.dumps(settings))
+        return models.call("generate", artifact, folder, "--base", base, "--tokens", 3, text="a\n")
+
+    for kind in "pissa", "pissa_niter_16", "olora", "corda", "loftq":
+        models.refuses(kind, load(init_lora_weights=kind), f'init_lora_weights = "{kind}"', "whose weights PEFT changes")
+    for key, value in ("layer_replication", [[0, 1], [0, 1]]), ("alora_invocation_tokens", [3]):
+        models.refuses(key, load(**{key: value}), key)
+    for kind in True, False, None, "gaussian", "orthogonal", "eva":
+        models.expect(f"init_lora_weights = {kind}", load(init_lora_weights=kind, layer_replication=None).stdout, "ab\n")
+
+
+def rows(models):
+    """Tokens beyond the embedding are unknown, and rows beyond the vocabulary are never produced."""
+    talk = chain([97, 98, 99, END])
+    longer = models.write(talk, vocabulary=tokenizer(marks=[*MARKS, "[PAD]"]))
+    models.expect("a token without a row", models.answer(longer), "bc")
+    models.expect("its text", models.answer(longer, "[PAD]a"), "bc")
+    spare = chain([97, 98, 99, END], TOKENS + 4)
+    spare["lm_head.weight"][TOKENS + 1, 97] = 9
+    shorter = models.write(spare, {"vocab_size": TOKENS + 4})
+    models.expect("a row without a token", models.answer(shorter), "bc")
+    models.expect("the same, drawn", models.answer(shorter, "a", "--sample"), "bc")
+    models.expect("the same with a penalty", models.answer(shorter, "a", "--repetition-penalty", 1.1), "bc")
+
+
+CASES = {"turns": turns, "begins": begins, "unused": unused, "adapters": adapters, "rows": rows}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--case", choices=CASES, required=True)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        models = Models(arguments, folder)
+        CASES[arguments.case](models)
+    print(f"{arguments.case}: {models.report.failed} failed")
+    sys.exit(models.report.failed != 0)
+
+
+if __name__ == "__main__":
+    main()
