@@ -56,10 +56,54 @@ Result<HostTensor> transpose(const HostTensor &from, int64_t rows, int64_t colum
   return result;
 }
 
+// The rank and the scale of adapters, which patterns change for some modules.
 struct Config {
   int64_t rank = 0;
-  double scale = 0; // alpha / rank
+  double alpha = 0;
+  bool byRoot = false; // the scale is alpha / sqrt(rank), else alpha / rank
+  Json ranks, alphas;  // by names, or ends of names, of modules
+
+  // A pattern is a module's name or what follows a dot in it, as PEFT matches them.
+  static const Json *find(const Json &patterns, std::string_view module) {
+    for (const auto &[pattern, value] : patterns.items())
+      if (module == pattern || module.ends_with("." + pattern))
+        return &value;
+    return nullptr;
+  }
+  int64_t rankOf(std::string_view module) const {
+    const Json *own = find(ranks, module);
+    return own ? own->get<int64_t>() : rank;
+  }
+  double scaleOf(std::string_view module) const {
+    const Json *own = find(alphas, module);
+    auto order = double(rankOf(module));
+    return (own ? own->get<double>() : alpha) / (byRoot ? std::sqrt(order) : order);
+  }
 };
+
+bool isRank(const Json &value) {
+  return value.is_number_integer() && value.get<double>() >= 1 && value.get<double>() <= 65536;
+}
+bool isAlpha(const Json &value) { return value.is_number() && value.get<double>() > 0; }
+
+// An object of numbers by plain names of modules; null is an empty one. PEFT takes regular expressions, too.
+template <typename Fits> std::optional<Json> readPatterns(const Json &value, Fits fits) {
+  Json patterns = Json::object();
+  if (value.is_null())
+    return patterns;
+  if (!value.is_object())
+    return std::nullopt;
+  for (const auto &[pattern, number] : value.items()) {
+    std::string_view name = pattern;
+    if (name.starts_with('^'))
+      name.remove_prefix(1);
+    bool isPlain = !name.empty() && name.find_first_of("\\*+?()[]{}|^$") == std::string_view::npos;
+    if (!isPlain || !fits(number))
+      return std::nullopt;
+    patterns[std::string(name)] = number;
+  }
+  return patterns;
+}
 
 Result<Config> readConfig(const fs::path &path) {
   HEDDLE_ASSIGN(std::vector<std::byte> bytes, readFile(path, kConfigLimit));
@@ -88,17 +132,20 @@ Result<Config> readConfig(const fs::path &path) {
       return unsupported(key, "of the layers that the base has, each as it is");
   if (const Json bias = value("bias"); !bias.is_null() && bias != "none")
     return unsupported("bias", "without biases (\"none\")");
-  for (const char *key : {"modules_to_save", "rank_pattern", "alpha_pattern"})
-    if (!value(key).empty()) // null is empty too
-      return unsupported(key, "of one rank, and no other trained tensors beside them");
+  if (!value("modules_to_save").empty()) // null is empty too
+    return unsupported("modules_to_save", "without other trained tensors beside them");
+  std::optional<Json> ranks = readPatterns(value("rank_pattern"), isRank),
+                      alphas = readPatterns(value("alpha_pattern"), isAlpha);
+  if (!ranks || !alphas)
+    return unsupported(ranks ? "alpha_pattern" : "rank_pattern",
+                       "whose patterns are names of modules, or ends of names, with a number each");
   const Json rank = value("r"), alpha = value("lora_alpha");
-  if (!rank.is_number_integer() || rank.get<double>() < 1 || rank.get<double>() > 65536 || !alpha.is_number() ||
-      !(alpha.get<double>() > 0))
+  if (!isRank(rank) || !isAlpha(alpha))
     return makeError(ErrorKind::Malformed, "'", path.string(), "' has r = ", rank.dump().substr(0, 60),
                      " and lora_alpha = ", alpha.dump().substr(0, 60),
                      ", which should be a whole number and a number above 0; save the adapter again.");
-  double order = value("use_rslora") == true ? std::sqrt(rank.get<double>()) : rank.get<double>();
-  return Config{rank.get<int64_t>(), alpha.get<double>() / order};
+  return Config{rank.get<int64_t>(), alpha.get<double>(), value("use_rslora") == true, std::move(*ranks),
+                std::move(*alphas)};
 }
 
 Status write(Engine &engine, const std::string &path, const LowRank &adapter) {
@@ -131,11 +178,6 @@ Result<LowRanks> readAdapter(const fs::path &folder, const Description &model, s
                          ? ". Heddle does not read adapter_model.bin; save the adapter as safetensors."
                          : "; download it.");
   HEDDLE_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(folder / kTensorFile));
-  if (config.rank > model.adapter.rank)
-    return makeError(ErrorKind::InvalidArgument, "'", folder.string(), "' has an adapter of rank ", config.rank,
-                     ", and the artifact holds adapters of rank ", model.adapter.rank,
-                     " at most; compile it with --lora rank=", config.rank, ".");
-  auto scale = float(config.scale / model.adapter.scale());
   LowRanks found;
   std::set<std::string> used;
   std::map<std::string, Shape> adapters = findAdapters(weights);
@@ -144,9 +186,15 @@ Result<LowRanks> readAdapter(const fs::path &folder, const Description &model, s
     std::string down = name ? str(kPrefix, *name, kTheirDown) : "", up = name ? str(kPrefix, *name, kTheirUp) : "";
     if (!name || (!reader.find(down) && !reader.find(up)))
       continue;
+    int64_t rank = config.rankOf(*name);
+    if (rank > model.adapter.rank)
+      return makeError(ErrorKind::InvalidArgument, "'", folder.string(), "' has an adapter of rank ", rank,
+                       ", and the artifact holds adapters of rank ", model.adapter.rank,
+                       " at most; compile it with --lora rank=", rank, ".");
+    auto scale = float(config.scaleOf(*name) / model.adapter.scale());
     LowRank adapter;
-    for (auto [theirs, expected, ours, factor] : {std::tuple(down, Shape{config.rank, shape[0]}, &adapter.down, 1.0f),
-                                                  {up, Shape{shape[2], config.rank}, &adapter.up, scale}}) {
+    for (auto [theirs, expected, ours, factor] : {std::tuple(down, Shape{rank, shape[0]}, &adapter.down, 1.0f),
+                                                  {up, Shape{shape[2], rank}, &adapter.up, scale}}) {
       if (!reader.find(theirs))
         return makeError(ErrorKind::Malformed, "'", reader.path().string(), "' has one half of an adapter and lacks '",
                          theirs, "'; save the adapter again.");

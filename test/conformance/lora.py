@@ -196,7 +196,7 @@ def check_mistakes(case):
     case.refuse(*flags, f"{case.folder}/other", words=["k_proj", "targets="])
     adapter = draw_adapter(case.tensors, 2, seed=1)
     for key, value in (("peft_type", "IA3"), ("bias", "all"), ("use_dora", True), ("modules_to_save", ["lm_head"]),
-                       ("rank_pattern", {"q_proj": 3}), ("r", 0), ("lora_alpha", "x")):
+                       ("rank_pattern", {"q_(proj|x)": 3}), ("r", 0), ("lora_alpha", "x")):
         write_adapter(f"{case.folder}/{key}", adapter, 2, 1, **{key: value})
         case.refuse(*flags, f"{case.folder}/{key}", words=[key])
     half = {name: value for name, value in adapter.items() if not name.endswith("0.self_attn.q_proj.lora_B.weight")}

@@ -52,6 +52,51 @@ TEST(AdapterTest, LowerRanksAndOtherScales) {
   EXPECT_EQ(values(query.up), (std::vector<float>{12, 15, 0, 0})) << "6 / 1 in the place of 4 / 2";
 }
 
+TEST(AdapterTest, PatternsOfRankAndAlpha) {
+  TemporaryFolder folder;
+  writeTensors(folder);
+  std::vector<VariableInfo> variables = weights();
+  auto read = [&](const char *keys) {
+    folder.write("adapter_config.json",
+                 str(R"({"peft_type": "LORA", "r": 2, "lora_alpha": 6, "bias": "none", )", keys, "}"));
+    return readAdapter(folder.path(), model(), variables);
+  };
+  for (const char *name : {"q_proj", "model.q_proj", "^model.q_proj"}) {
+    Result<LowRanks> found =
+        read(str(R"("rank_pattern": {")", name, R"(": 1}, "alpha_pattern": {")", name, R"(": 4})").c_str());
+    ASSERT_TRUE(found.ok()) << found.error().message;
+    std::span<const float> up = found->at("layer.query").up.values<float>();
+    EXPECT_EQ(std::vector<float>(up.begin(), up.end()), (std::vector<float>{8, 10, 0, 0}))
+        << "4 / 1 in the place of 4 / 2";
+  }
+  EXPECT_FALSE(read(R"("rank_pattern": {"k_proj": 1})").ok()) << "the adapter has not the rank 2";
+  EXPECT_FALSE(read(R"("rank_pattern": {"proj": 1})").ok()) << "a part of a name";
+  for (const char *bad : {R"({"q.*": 1})", R"({"q_proj": 0})", R"({"q_proj": "1"})", R"([1])"}) {
+    Result<LowRanks> found = read(str(R"("rank_pattern": )", bad).c_str());
+    ASSERT_FALSE(found.ok()) << bad;
+    EXPECT_NE(found.error().message.find("rank_pattern"), std::string::npos) << found.error().message;
+  }
+}
+
+TEST(AdapterTest, InitialisationsThatChangeTheBase) {
+  TemporaryFolder folder;
+  writeTensors(folder);
+  std::vector<VariableInfo> variables = weights();
+  auto read = [&](const char *keys) {
+    folder.write("adapter_config.json", str(R"({"peft_type": "LORA", "r": 1, "lora_alpha": 6, )", keys, "}"));
+    return readAdapter(folder.path(), model(), variables);
+  };
+  for (const char *value : {"\"pissa\"", "\"pissa_niter_4\"", "\"olora\"", "\"corda\"", "\"loftq\"", "3"}) {
+    Result<LowRanks> found = read(str(R"("init_lora_weights": )", value).c_str());
+    ASSERT_FALSE(found.ok()) << value;
+    EXPECT_NE(found.error().message.find(value), std::string::npos) << found.error().message;
+  }
+  for (const char *value : {"true", "false", "null", "\"gaussian\"", "\"orthogonal\"", "\"eva\""})
+    EXPECT_TRUE(read(str(R"("init_lora_weights": )", value).c_str()).ok()) << value;
+  EXPECT_FALSE(read(R"("layer_replication": [[0, 2], [1, 3]])").ok());
+  EXPECT_TRUE(read(R"("layer_replication": null)").ok());
+}
+
 TEST(AdapterTest, DamagedFilesAreErrors) {
   TemporaryFolder folder;
   folder.write("adapter_config.json", kConfig);
