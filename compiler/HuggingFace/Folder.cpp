@@ -7,6 +7,8 @@
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::heddle;
 
@@ -144,6 +146,7 @@ private:
     d.settings[name] = {std::move(value), config.whereIs(theirs)};
   }
   void readRotary();
+  void readYarnAttention(HuggingFaceConfig &scaling, StringRef theirs);
   void readWindows(int64_t layers, bool isGemma, bool isQwen);
 
   HuggingFaceConfig &config;
@@ -297,6 +300,21 @@ void Reader::readGPT2() {
                  "cross_attention_hidden_size"});
 }
 
+/// Which number yarn multiplies queries and keys by: `attention_factor`, or the ratio of what `mscale` and
+/// `mscale_all_dim` give if both are there; otherwise the text's rule.
+void Reader::readYarnAttention(HuggingFaceConfig &scaling, StringRef theirs) {
+  double factor = scaling.number("factor", 1), scale = scaling.number("mscale", 0),
+         scaleOfAll = scaling.number("mscale_all_dim", 0);
+  auto grown = [&](double by) { return factor <= 1 ? 1 : 0.1 * by * std::log(factor) + 1; };
+  double attention = scale != 0 && scaleOfAll != 0 ? grown(scale) / grown(scaleOfAll) : 0;
+  if (scaling.has("attention_factor")) {
+    attention = scaling.number("attention_factor", 1);
+    if (!(attention > 0))
+      scaling.fail("attention_factor") << "'attention_factor' expects a number above 0";
+  }
+  set("rotary_attention", attention, theirs);
+}
+
 void Reader::readRotary() {
   config.ignore({"rope_scaling", "rope_parameters"}); // either may be there and empty
   double base = config.number("rope_theta", 10000);
@@ -329,6 +347,8 @@ void Reader::readRotary() {
     } else if (scaled == "yarn") {
       set("rotary_slow", scaling->number("beta_slow", 1), theirs);
       set("rotary_fast", scaling->number("beta_fast", 32), theirs);
+      set("rotary_truncated", scaling->flag("truncate", true), theirs);
+      readYarnAttention(*scaling, theirs);
     }
     scaling->ignore({"rope_type", "type"});
     scaling->rejectOthers(ignoredKeys);

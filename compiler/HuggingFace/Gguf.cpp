@@ -7,6 +7,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::heddle;
 using ::heddle::GgufEntry;
@@ -184,18 +186,21 @@ void Reader::readRotary(int64_t headWidth) {
   double factor = number("rope.scaling.factor", once);
   int64_t before = whole("rope.scaling.original_context_length", whole("context_length"));
   double slow = number("rope.scaling.yarn_beta_slow", 1), fast = number("rope.scaling.yarn_beta_fast", 32);
-  require("rope.scaling.attn_factor", 1, "Heddle's yarn scales attention by its factor alone");
+  double attention = number("rope.scaling.attn_factor", 1); // times what yarn's own rule gives
   require("rope.scaling.yarn_attn_factor", 1, "Heddle's yarn scales attention by its factor alone");
   require("rope.scaling.yarn_ext_factor", 1, "Heddle's yarn has this factor always");
   require("rope.scaling.yarn_log_multiplier", 0, "Heddle's yarn scales attention by its factor alone");
   if (kind == "linear")
     config["rope_scaling"] = llvm::json::Object{{"rope_type", kind}, {"factor", factor}};
   else if (kind == "yarn")
-    config["rope_scaling"] = llvm::json::Object{{"rope_type", kind},
-                                                {"factor", factor},
-                                                {"original_max_position_embeddings", before},
-                                                {"beta_slow", slow},
-                                                {"beta_fast", fast}};
+    config["rope_scaling"] = llvm::json::Object{
+        {"rope_type", kind},
+        {"factor", factor},
+        {"original_max_position_embeddings", before},
+        {"beta_slow", slow},
+        {"beta_fast", fast},
+        {"attention_factor",
+         attention == 1 ? llvm::json::Value(nullptr) : llvm::json::Value(attention * (0.1 * std::log(factor) + 1))}};
   else if (kind != "none")
     fail() << "'" << key << "' is \"" << kind << "\", and Heddle reads none, linear and yarn from GGUF files";
 

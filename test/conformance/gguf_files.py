@@ -181,6 +181,8 @@ def keys_of(config):
         keys.update({f"{name}.rope.scaling.type": ("text", kind), f"{name}.rope.scaling.factor": ("f32", scaling["factor"])})
     if kind == "yarn":
         keys[f"{name}.rope.scaling.original_context_length"] = ("u32", scaling["original_max_position_embeddings"])
+        if "attention_factor" in scaling:  # the files have it beside yarn's own
+            keys[f"{name}.rope.scaling.attn_factor"] = ("f32", scaling["attention_factor"] / (0.1 * math.log(scaling["factor"]) + 1))
     return keys
 
 

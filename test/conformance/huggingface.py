@@ -325,6 +325,11 @@ CASES = {
         "original_max_position_embeddings": 16}}),
     "llama-yarn": lambda *a: llama(*a, {"rope_parameters": {
         "rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 16}}),
+    "llama-yarn-attention": lambda *a: llama(*a, {"rope_scaling": {
+        "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16, "attention_factor": 0.7, "truncate": False}}),
+    "llama-yarn-mscale": lambda *a: llama(*a, {"rope_scaling": {
+        "type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16, "mscale": 2.0, "mscale_all_dim": 0.5,
+        "attention_factor": None}}),
     "mistral": lambda *a: llama(*a, {"architectures": ["MistralForCausalLM"], "model_type": "mistral", "sliding_window": 5}),
     "qwen2": lambda *a: llama(*a, {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "attention_bias": True,
                                    "sliding_window": 5, "use_sliding_window": False, "max_window_layers": 1}),
@@ -390,6 +395,8 @@ CASES.update({
     "gguf-llama-linear": gguf({"rope_scaling": {"type": "linear", "factor": 4.0}}),
     "gguf-qwen2-yarn": gguf({**QWEN2, "rope_parameters": {
         "rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 16}}),
+    "gguf-llama-yarn-attention": gguf({"rope_scaling": {
+        "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16, "attention_factor": 0.7}}),
     "gguf-mistral": gguf({"architectures": ["MistralForCausalLM"], "sliding_window": 5}),
     "gguf-qwen2": gguf(QWEN2),
     "gguf-qwen3": gguf(QWEN3),

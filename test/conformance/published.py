@@ -445,10 +445,16 @@ class Llama(Published):
             return torch.where(wavelength < before / high, plain, middle), 1.0
         if kind == "yarn":
             place = lambda turns: self.head * math.log(before / (turns * 2 * math.pi)) / (2 * math.log(base))
-            low = max(math.floor(place(parameters.get("beta_fast", 32))), 0)
-            high = min(math.ceil(place(parameters.get("beta_slow", 1))), self.head - 1)
+            down, up = (math.floor, math.ceil) if parameters.get("truncate", True) else (float, float)
+            low = max(down(place(parameters.get("beta_fast", 32))), 0)
+            high = min(up(place(parameters.get("beta_slow", 1))), self.head - 1)
             ramp = ((torch.arange(self.head // 2).double() - low) / max(high - low, 0.001)).clamp(0, 1)
-            return plain / factor * ramp + plain * (1 - ramp), 0.1 * math.log(factor) + 1
+            grown = lambda scale: 0.1 * scale * math.log(factor) + 1
+            attention = grown(1)
+            if parameters.get("mscale") and parameters.get("mscale_all_dim"):
+                attention = grown(parameters["mscale"]) / grown(parameters["mscale_all_dim"])
+            attention = parameters.get("attention_factor") or attention
+            return plain / factor * ramp + plain * (1 - ramp), attention
         assert kind in ("default", "dynamic")  # which changes nothing up to max_position_embeddings
         return plain, 1.0
 
