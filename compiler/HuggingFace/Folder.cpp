@@ -3,6 +3,7 @@
 #include "compiler/HuggingFace/Describe.h"
 #include "compiler/HuggingFace/Names.h"
 #include "compiler/Language/ModelText.h"
+#include "runtime/core/PublishedMeaning.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
@@ -465,7 +466,7 @@ void Reader::readLlama(StringRef architecture) {
   config.ignore({"pad_token_id", "pretraining_tp", "is_llama_config"});
 }
 
-FailureOr<Description> heddle::describeModel(HuggingFaceConfig &config, const DescriptionChanges &changes) {
+FailureOr<Description> mlir::heddle::describeModel(HuggingFaceConfig &config, const DescriptionChanges &changes) {
   MLIRContext *context = config.getContext();
   std::vector<std::string> architectures = config.list("architectures");
   if (config.hasFailed())
@@ -518,6 +519,17 @@ FailureOr<Description> heddle::describeModel(HuggingFaceConfig &config, const De
   return description;
 }
 
+void mlir::heddle::addPublishedMeaning(StringRef path, Description &description) {
+  ::heddle::Result<nlohmann::json> meaning = ::heddle::readPublishedMeaning(path.str());
+  if (!meaning.ok())
+    return; // the importer has read the same file
+  llvm::Expected<llvm::json::Value> value = llvm::json::parse(meaning->dump());
+  if (!value)
+    return llvm::consumeError(value.takeError());
+  if (llvm::json::Object *object = value->getAsObject())
+    description.published = std::move(*object);
+}
+
 /// Adds the ends of a text that generation_config.json names, if the folder has that file. Ids beyond the vocabulary
 /// are never generated.
 static LogicalResult addGenerationEnds(MLIRContext *context, StringRef folder, Description &description) {
@@ -533,8 +545,8 @@ static LogicalResult addGenerationEnds(MLIRContext *context, StringRef folder, D
   return failure(config->hasFailed());
 }
 
-OwningOpRef<ModuleOp> heddle::importHuggingFace(MLIRContext *context, StringRef folder,
-                                                const DescriptionChanges &changes) {
+OwningOpRef<ModuleOp> mlir::heddle::importHuggingFace(MLIRContext *context, StringRef folder,
+                                                      const DescriptionChanges &changes) {
   FailureOr<HuggingFaceConfig> config = HuggingFaceConfig::read(context, (folder + "/config.json").str());
   FailureOr<Description> description =
       failed(config) ? FailureOr<Description>(failure()) : describeModel(*config, changes);
@@ -542,5 +554,6 @@ OwningOpRef<ModuleOp> heddle::importHuggingFace(MLIRContext *context, StringRef 
     return nullptr;
   if (description->architecture == "decoder" && failed(addGenerationEnds(context, folder, *description)))
     return nullptr;
+  addPublishedMeaning(folder, *description);
   return importModel(context, std::move(description));
 }

@@ -85,6 +85,9 @@ struct Description {
   /// Where each weight comes from in the files of another program, as toJSON() has it; empty for models of our own.
   llvm::json::Object tensors;
 
+  /// What the published configuration says of the model's arithmetic, before any change; empty for models of our own.
+  llvm::json::Object published;
+
   /// What the model computes, as a text of its own; null for the architectures that a description can name.
   std::shared_ptr<language::ModelText> text;
   /// Values of the text's parameters, from outside of it.
@@ -106,6 +109,10 @@ struct Description {
 
   /// The keys of what the model computes, as settings of a text's parameters.
   language::Settings getStructure() const;
+
+  /// What decides the results of the model's weights: the text, its parameters, the marks. Names are sorted, and
+  /// numbers are as f32.
+  llvm::json::Object describeMeaning() const;
 
   /// Every key with its value, the marks' token ids, and `tensors`.
   llvm::json::Object toJSON() const;

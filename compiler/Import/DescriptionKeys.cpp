@@ -240,6 +240,9 @@ llvm::json::Object Description::toJSON() const {
       std::visit([&](const auto &value) { parameters[parameter.getKey()] = value; }, parameter.getValue().value);
     object["parameters"] = std::move(parameters);
   }
+  object["meaning"] = describeMeaning();
+  if (!published.empty())
+    object["published"] = llvm::json::Object(published);
   if (!tensors.empty())
     object["tensors"] = llvm::json::Object(tensors);
   return object;

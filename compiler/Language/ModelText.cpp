@@ -1,6 +1,7 @@
 #include "compiler/Language/ModelText.h"
 
 #include "compiler/Language/Elaborator.h"
+#include "compiler/Language/Lexer.h"
 #include "compiler/Language/Parser.h"
 #include "compiler/Language/Parts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -8,8 +9,10 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/xxhash.h"
 
 #include <cmath>
+#include <utility>
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -43,6 +46,21 @@ ArrayRef<StringRef> language::getLibraryTexts() {
   return names;
 }
 
+std::string language::getLibraryFingerprint(StringRef name) {
+  constexpr StringLiteral kRevision = "\n# revision ";
+  StringRef text = findLibraryText(name), revision = "1";
+  if (size_t place = text.find(kRevision); place != StringRef::npos)
+    revision = text.drop_front(place + kRevision.size()).take_until([](char c) { return c == '\n'; });
+  return (name + " " + revision).str();
+}
+
+std::string language::ModelText::getFingerprint() const {
+  std::string all;
+  for (const std::shared_ptr<Text> &text : texts)
+    all += (all.empty() ? "" : ", ") + text->fingerprint;
+  return all;
+}
+
 namespace {
 
 /// Collects a text and those that it uses, each once, before it.
@@ -70,6 +88,8 @@ public:
     FailureOr<Text> parsed = parse(context, path, text);
     if (failed(parsed))
       return failure();
+    StringRef name = StringRef(path).rsplit('.').first;
+    parsed->fingerprint = findLibraryText(name) == text ? getLibraryFingerprint(name) : hashTokens(path, text);
     if (failed(checkNames(parsed->parameters)) || failed(checkNames(parsed->definitions)) ||
         failed(checkNames(parsed->parts)))
       return failure();
@@ -91,6 +111,25 @@ private:
         return emitError(Location(declaration.name.where))
                << "the text has a '" << declaration.name.text << "' already; remove or rename either";
     return success();
+  }
+
+  /// Of a text that has been parsed. Empty lines do not count.
+  std::string hashTokens(StringRef path, StringRef text) const {
+    FailureOr<std::vector<Token>> tokens = tokenize(context, path, text);
+    std::string joined;
+    bool endsLine = false;
+    for (const Token &token : succeeded(tokens) ? *tokens : std::vector<Token>()) {
+      if (token.kind == Token::NewLine || token.kind == Token::End) {
+        endsLine = !joined.empty();
+        continue;
+      }
+      if (std::exchange(endsLine, false))
+        joined.push_back('\n');
+      joined.push_back(static_cast<char>('0' + token.kind));
+      joined += token.text;
+      joined.push_back('\0');
+    }
+    return llvm::utohexstr(llvm::xxh3_64bits(joined), /*LowerCase=*/true);
   }
 
   MLIRContext *context;

@@ -36,6 +36,10 @@ public:
   /// The task that the model is for; its name is one of getTaskNames().
   StringRef getTask() const { return task; }
 
+  /// Tells texts apart that compute other things: names and revisions of the library's texts, and for each other text
+  /// a hash of its tokens, without comments and white space.
+  std::string getFingerprint() const;
+
   /// Whether the text has a parameter of this name, and the name that is most like it; empty where none is.
   bool hasParameter(StringRef name) const;
   StringRef findNearestParameter(StringRef name) const;
@@ -71,6 +75,9 @@ Item toItem(const Setting &setting);
 
 /// The text called `name` of those that Heddle brings along; empty where there is no such text.
 StringRef findLibraryText(StringRef name);
+/// Its fingerprint: the name with the revision, which a line `# revision 2` of the text says. It is raised whenever the
+/// text's arithmetic changes; a text without that line has revision 1.
+std::string getLibraryFingerprint(StringRef name);
 /// The names of all of them.
 ArrayRef<StringRef> getLibraryTexts();
 

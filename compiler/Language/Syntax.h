@@ -109,6 +109,7 @@ struct Text {
   std::vector<Definition> definitions;
   std::vector<Part> parts;
   std::vector<Statement> statements;
+  std::string fingerprint; // ModelText::getFingerprint
 };
 
 } // namespace mlir::heddle::language

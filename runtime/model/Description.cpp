@@ -1,5 +1,6 @@
 #include "runtime/model/Description.h"
 
+#include "runtime/model/Meaning.h"
 #include "runtime/text/PublishedVocabulary.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 namespace heddle {
 namespace {
 
-// What a weight means depends on these; every other key may change between a training run and its continuation.
+// Keys that are compared where a checkpoint is older than `meaning`.
 constexpr std::array<std::string_view, 27> kFunctionKeys = {
     "adapter",      "classes",     "neighbours", "sentences", "image_height",     "image_width",       "channels",
     "architecture", "d_model",     "heads",      "d_ff",      "encoder_layers",   "decoder_layers",    "vocab_size",
@@ -66,7 +67,11 @@ Result<ModelDescription> ModelDescription::parse(std::string_view text) {
 
 std::vector<std::string> differences(const nlohmann::json &before, const nlohmann::json &now, bool functionOnly) {
   std::set<std::string> keys;
-  if (functionOnly) {
+  std::vector<std::string> result;
+  if (functionOnly && sayMeaning(before, now)) {
+    result = meaningDifferences(before["meaning"], now["meaning"]);
+    keys.insert("adapter"); // which is compared apart: the base of an adapter has none
+  } else if (functionOnly) {
     keys.insert(kFunctionKeys.begin(), kFunctionKeys.end());
   } else {
     for (const nlohmann::json *side : {&before, &now})
@@ -76,8 +81,9 @@ std::vector<std::string> differences(const nlohmann::json &before, const nlohman
   auto show = [](const nlohmann::json &side, const std::string &key) {
     return side.contains(key) ? side.at(key).dump() : std::string("absent");
   };
-  std::vector<std::string> result;
   for (const std::string &key : keys) {
+    if (!functionOnly && (key == "meaning" || key == "published"))
+      continue; // made of the other keys
     // A key that was added to Heddle since has its default, with which a model computes what it did before.
     if (functionOnly && !before.contains(key))
       continue;

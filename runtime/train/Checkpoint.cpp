@@ -2,8 +2,10 @@
 
 #include "runtime/core/File.h"
 #include "runtime/core/Json.h"
+#include "runtime/core/Log.h"
 #include "runtime/core/Safetensors.h"
 #include "runtime/core/Span.h"
+#include "runtime/model/Meaning.h"
 #include "runtime/text/Hash.h"
 #include "runtime/text/LabelledVocabulary.h"
 #include "runtime/text/PublishedVocabulary.h"
@@ -216,8 +218,15 @@ static Result<Manifest> readManifest(const fs::path &folder, nlohmann::json mode
     std::string list;
     for (const std::string &difference : different)
       list += (list.empty() ? "" : ", ") + difference;
-    return makeError(ErrorKind::InvalidArgument, "the checkpoint '", folder.string(),
-                     "' was trained with another model: ", list, ". Use the artifact that it was trained with.");
+    if (!acceptsOtherMeaning())
+      return makeError(ErrorKind::InvalidArgument, "the checkpoint '", folder.string(),
+                       "' was trained with another model: ", list,
+                       ". Use the artifact that it was trained with; --force loads it all the same.");
+    log(LogLevel::Warning, str("the checkpoint '", folder.string(), "' was trained with another model: ", list));
+  } else if (!sayMeaning(manifest.description, model) && model.contains("meaning")) {
+    log(LogLevel::Warning, str("the checkpoint '", folder.string(),
+                               "' is of an earlier version and does not say all of the model that it was trained with: "
+                               "only a part is compared with the artifact's"));
   }
   return manifest;
 }

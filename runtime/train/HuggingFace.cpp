@@ -2,7 +2,10 @@
 
 #include "runtime/artifact/Description.h"
 #include "runtime/core/Json.h"
+#include "runtime/core/Log.h"
+#include "runtime/core/PublishedMeaning.h"
 #include "runtime/core/Safetensors.h"
+#include "runtime/model/Meaning.h"
 
 #include <algorithm>
 
@@ -154,6 +157,31 @@ Status checkUnused(const fs::path &path, const TensorFiles &files, const Descrip
                                       "again.");
 }
 
+// Fails where the configuration says other arithmetic than that of the model that the artifact was compiled from.
+Status checkMeaning(const fs::path &path, const Description &model) {
+  auto compiled = model.json.find("published");
+  if (compiled == model.json.end() || !compiled->is_object())
+    return Success(); // of an earlier version
+  HEDDLE_ASSIGN(Json given, readPublishedMeaning(path));
+  Json before = Json::object(), now = Json::object();
+  for (const auto &[key, value] : compiled->items())
+    if (given.contains(key)) {
+      before[key] = given[key];
+      now[key] = value;
+    }
+  std::vector<std::string> different = meaningDifferences(before, now);
+  if (different.empty())
+    return Success();
+  std::string list;
+  for (const std::string &difference : different)
+    list += (list.empty() ? "" : ", ") + difference;
+  std::string message = str("'", path.string(), "' is another model than the artifact was compiled from: ", list);
+  if (!acceptsOtherMeaning())
+    return makeError(ErrorKind::InvalidArgument, message, ". Compile this model; --force loads it all the same.");
+  log(LogLevel::Warning, message);
+  return Success();
+}
+
 // The weight that a tensor holds; nothing where the tensor has another shape than it should.
 Result<std::optional<HostTensor>> takeWeight(const HostTensor &tensor, const WeightOrigin &origin) {
   Shape stored = tensor.shape();
@@ -196,6 +224,7 @@ Status loadPublishedWeights(const fs::path &folder, std::string_view description
                      "not compiled from one; use the artifact of `heddle-compile ",
                      folder.string(), "`.");
   HEDDLE_ASSIGN(TensorFiles files, TensorFiles::open(folder));
+  HEDDLE_CHECK(checkMeaning(folder, model));
   HEDDLE_CHECK(checkUnused(folder, files, model));
   for (const auto &[name, origin] : model.tensors) {
     HEDDLE_ASSIGN(HostTensor tensor, files.read(name, origin.names));

@@ -192,7 +192,30 @@ def rows(models):
     models.expect("the same with a penalty", models.answer(shorter, "a", "--repetition-penalty", 1.1), "bc")
 
 
-CASES = {"turns": turns, "begins": begins, "unused": unused, "adapters": adapters, "rows": rows}
+def meaning(models):
+    """Weights whose configuration says other arithmetic than the artifact's are refused by name, in folders and in GGUF files."""
+    talk = chain([97, 98, END])
+    good = models.write(talk)
+    artifact = models.compile(good)
+    load = lambda model, *flags: models.call("generate", artifact, model, "--tokens", 3, *flags, text="a\n")
+    models.expect("the same", load(models.write(talk, {"max_position_embeddings": 64, "rope_scaling": None}, name="same")).stdout, "ab\n")
+    models.expect("the same in a GGUF file", load(models.write_gguf(talk, {}, "same.gguf")).stdout, "ab\n")
+    for what, changes, word in (
+            ("rope_theta", {"rope_theta": 5e5}, "rotary_base (500000, now 10000)"),
+            ("rope_parameters", {"rope_parameters": {"rope_theta": 5e5, "rope_type": "default"}}, "rotary_base"),
+            ("linear scaling", {"rope_scaling": {"type": "linear", "factor": 2.0}}, 'rotary_scaling ("linear", now "none")'),
+            ("an epsilon", {"rms_norm_eps": 1e-6}, "norm_epsilon"), ("heads", {"num_attention_heads": 2, "head_dim": 132}, "heads (2, now 4)"),
+            ("an activation", {"hidden_act": "gelu"}, 'activation ("gelu", now "swish")'),
+            ("an architecture", {"architectures": ["Qwen2ForCausalLM"]}, 'architecture ("qwen2", now "llama")')):
+        models.refuses(what, load(models.write(talk, changes, name="other")), "is another model than the artifact was compiled from", word)
+    models.refuses("a GGUF file's epsilon", load(models.write_gguf(
+        talk, {"llama.attention.layer_norm_rms_epsilon": ("f32", 1e-6)}, "other.gguf")), "norm_epsilon")
+    models.refuses("a GGUF file's base", load(models.write_gguf(talk, {"llama.rope.freq_base": ("f32", 5e5)}, "base.gguf")), "rotary_base")
+    forced = load(models.write(talk, {"rope_theta": 5e5}, name="forced"), "--force")
+    models.expect("--force", (forced.stdout, "rotary_base" in forced.stderr), ("ab\n", True))
+
+
+CASES = {"turns": turns, "begins": begins, "unused": unused, "adapters": adapters, "rows": rows, "meaning": meaning}
 
 
 def main():

@@ -1,6 +1,7 @@
 #include "tools/heddle-run/commands/Flags.h"
 
 #include "runtime/core/Status.h"
+#include "runtime/model/Meaning.h"
 
 #include <algorithm>
 #include <charconv>
@@ -87,6 +88,10 @@ void addBase(CLI::App *command, ArtifactOptions &options) {
                       "Of an artifact that was compiled with --lora: the Hugging Face folder, the GGUF file or the "
                       "checkpoint with the\n"
                       "weights that the adapter is for; --checkpoint then has the adapter alone");
+  command->add_flag_callback(
+      "--force", acceptOtherMeaning,
+      "Load weights that another model was trained or published with, whose differences are then "
+      "warnings");
 }
 
 CLI::Option *addDebugNumerics(CLI::App *command, ArtifactOptions &options) {

@@ -1,0 +1,54 @@
+// What a model's weights compute depends on: artifacts and checkpoints hold it, and are compared by it when weights are
+// loaded. It has no batch sizes, precision, training or place.
+#include "compiler/Import/Description.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+/// Raised when the form of the meaning changes, so that older ones are not compared with newer ones key by key.
+static constexpr int64_t kFormat = 1;
+
+/// Dropout and label smoothing change training only.
+static bool isOfTraining(StringRef name) { return name.ends_with("dropout") || name == "label_smoothing"; }
+
+/// Numbers are as f32, so that ways of writing a number do not count.
+static llvm::json::Value asStored(const decltype(language::Setting::value) &value) {
+  if (const double *number = std::get_if<double>(&value))
+    return static_cast<double>(static_cast<float>(*number));
+  return std::visit([](const auto &other) { return llvm::json::Value(other); }, value);
+}
+
+llvm::json::Object Description::describeMeaning() const {
+  llvm::json::Object meaning{{"format", kFormat}};
+  llvm::json::Object keys, marks;
+  if (text) {
+    meaning["text"] = text->getFingerprint();
+    for (const auto &parameter : text->getParameters())
+      if (!isOfTraining(parameter.getKey()))
+        keys[parameter.getKey().str()] = asStored(parameter.getValue().value);
+  } else {
+    StringRef library = language::findLibraryText(architecture);
+    FailureOr<language::ModelText> own = language::ModelText::read(start.getContext(), architecture + ".weft", library);
+    meaning["text"] = succeeded(own) ? own->getFingerprint() : architecture;
+    for (const auto &setting : getStructure())
+      if (!isOfTraining(setting.getKey()))
+        keys[setting.getKey().str()] = asStored(setting.getValue().value);
+  }
+  meaning["parameters"] = std::move(keys);
+  meaning["vocab_size"] = vocabSize;
+  meaning["architecture"] = architecture;
+  for (auto [name, value] : {std::pair("classes", classes), {"neighbours", neighbours}, {"sentences", sentences}})
+    if (value)
+      meaning[name] = *value;
+  if (image.height) {
+    meaning["image_height"] = image.height;
+    meaning["image_width"] = image.width;
+    meaning["channels"] = image.channels;
+  }
+  marks["begin"] = beginId;
+  marks["end"] = endId;
+  if (paddingId)
+    marks["padding"] = *paddingId;
+  meaning["marks"] = std::move(marks);
+  return meaning;
+}

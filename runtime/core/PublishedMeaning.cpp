@@ -1,0 +1,173 @@
+#include "runtime/core/PublishedMeaning.h"
+
+#include "runtime/core/File.h"
+#include "runtime/core/Gguf.h"
+#include "runtime/core/Json.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <tuple>
+
+namespace heddle {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr uint64_t kConfigLimit = 16 << 20;
+
+// The value of a key, or null where there is none.
+Json at(const Json &object, const char *key) {
+  return object.is_object() && object.contains(key) ? object[key] : Json();
+}
+
+class Meaning {
+public:
+  explicit Meaning(const Json &config) : config(config) {}
+
+  Json read() {
+    Json architectures = at(config, "architectures");
+    Json name = architectures.is_array() && !architectures.empty() ? architectures[0] : Json();
+    std::string architecture = name.is_string() ? name.get<std::string>() : "";
+    if (architecture == "GPT2LMHeadModel") {
+      set("architecture", "gpt2");
+      number("heads", "n_head", {});
+      number("layer_norm_epsilon", "layer_norm_epsilon", 1e-5);
+      activation("activation_function");
+    } else if (architecture == "BertModel" || architecture == "BertForMaskedLM") {
+      set("architecture", "bert");
+      number("heads", "num_attention_heads", {});
+      number("layer_norm_epsilon", "layer_norm_eps", 1e-12);
+      activation("hidden_act");
+    } else if (architecture == "MarianMTModel") {
+      set("architecture", "marian");
+      number("heads", "encoder_attention_heads", {});
+      activation("activation_function");
+      Json scales = at(config, "scale_embedding");
+      set("scale_embeddings", scales.is_boolean() && scales.get<bool>());
+    } else {
+      readLlama(architecture);
+    }
+    return std::move(result);
+  }
+
+private:
+  void set(const char *ours, Json value) {
+    result[ours] = value.is_number() ? Json(value.get<float>()) : std::move(value);
+  }
+  void number(const char *ours, const char *theirs, std::optional<double> otherwise) {
+    if (Json value = at(config, theirs); value.is_number())
+      set(ours, value);
+    else if (otherwise && value.is_null())
+      set(ours, *otherwise);
+  }
+  void activation(const char *theirs) {
+    Json value = at(config, theirs);
+    if (!value.is_string())
+      return;
+    std::string name = value.get<std::string>();
+    bool isTanh = name == "gelu_new" || name == "gelu_fast" || name == "gelu_pytorch_tanh";
+    set("activation", isTanh ? "gelu-tanh" : name == "silu" ? "swish" : name);
+  }
+
+  void readLlama(const std::string &architecture) {
+    bool isGemma = architecture == "Gemma2ForCausalLM";
+    set("architecture", isGemma                              ? "gemma2"
+                        : architecture == "Qwen2ForCausalLM" ? "qwen2"
+                        : architecture == "Qwen3ForCausalLM" ? "qwen3"
+                                                             : "llama");
+    Json width = at(config, "hidden_size"), heads = at(config, "num_attention_heads");
+    if (!heads.is_number() || !width.is_number() || !(heads.get<double>() >= 1))
+      return;
+    number("heads", "num_attention_heads", {});
+    number("key_heads", "num_key_value_heads", heads.get<double>());
+    number("head_width", "head_dim", isGemma ? 256 : std::floor(width.get<double>() / heads.get<double>()));
+    number("norm_epsilon", "rms_norm_eps", 1e-6);
+    if (isGemma) {
+      activation("hidden_activation");
+      for (auto [ours, theirs, published] : {std::tuple("attention_soft_cap", "attn_logit_softcapping", 50.0),
+                                             {"logit_soft_cap", "final_logit_softcapping", 30.0}})
+        if (config.contains(theirs) && config[theirs].is_null())
+          set(ours, 0);
+        else
+          number(ours, theirs, published);
+    } else {
+      activation("hidden_act");
+    }
+    readRotary();
+  }
+
+  void readRotary() {
+    Json parameters = at(config, "rope_parameters"),
+         scaling = parameters.is_object() ? parameters : at(config, "rope_scaling");
+    Json base = at(scaling, "rope_theta");
+    number("rotary_base", "rope_theta", 10000);
+    if (base.is_number())
+      set("rotary_base", base);
+    Json kind = at(scaling, at(scaling, "type").is_string() ? "type" : "rope_type");
+    if (kind == "unknown") // of a GGUF file that has divisors in place of a rule
+      return;
+    bool isPlain = !kind.is_string() || kind == "default" || kind == "dynamic";
+    set("rotary_scaling", isPlain ? Json("none") : kind);
+    if (Json factor = at(scaling, "factor"); !isPlain && factor.is_number())
+      set("rotary_factor", factor);
+  }
+
+  const Json &config;
+  Json result = Json::object();
+};
+
+// The keys of a GGUF file as config.json would have them.
+Json configOf(const GgufReader &file) {
+  const GgufValue *name = file.value("general.architecture");
+  std::string architecture = name && name->text() ? *name->text() : "";
+  Json config = Json::object();
+  auto copy = [&](const char *theirs, const std::string &ours, Json &into) {
+    if (const GgufValue *value = file.value(str(architecture, ".", theirs)); value && value->number())
+      into[ours] = *value->number();
+  };
+  config["architectures"] = {architecture == "gemma2"  ? "Gemma2ForCausalLM"
+                             : architecture == "qwen2" ? "Qwen2ForCausalLM"
+                             : architecture == "qwen3" ? "Qwen3ForCausalLM"
+                                                       : "LlamaForCausalLM"};
+  for (auto [theirs, ours] : {std::pair("embedding_length", "hidden_size"),
+                              {"attention.head_count", "num_attention_heads"},
+                              {"attention.head_count_kv", "num_key_value_heads"},
+                              {"attention.key_length", "head_dim"},
+                              {"attention.layer_norm_rms_epsilon", "rms_norm_eps"},
+                              {"rope.freq_base", "rope_theta"},
+                              {"attn_logit_softcapping", "attn_logit_softcapping"},
+                              {"final_logit_softcapping", "final_logit_softcapping"}})
+    copy(theirs, ours, config);
+  if (!config.contains("head_dim") && config.contains("hidden_size") && config.contains("num_attention_heads"))
+    config["head_dim"] =
+        std::floor(config["hidden_size"].get<double>() / std::max(1.0, config["num_attention_heads"].get<double>()));
+  Json scaling = Json::object();
+  const GgufValue *kind = file.value(str(architecture, ".rope.scaling.type"));
+  copy("rope.scale_linear", "factor", scaling);
+  copy("rope.scaling.factor", "factor", scaling);
+  if (kind && kind->text() && *kind->text() != "none")
+    scaling["rope_type"] = *kind->text();
+  else if (file.find("rope_freqs.weight"))
+    scaling["rope_type"] = "unknown";
+  else if (!kind && scaling.contains("factor") && scaling["factor"] != 1.0)
+    scaling["rope_type"] = "linear";
+  config["rope_scaling"] = std::move(scaling);
+  return config;
+}
+
+} // namespace
+
+Result<Json> readPublishedMeaning(const std::filesystem::path &path) {
+  if (isGgufFile(path)) {
+    HEDDLE_ASSIGN(GgufReader file, GgufReader::open(path));
+    Json config = configOf(file);
+    return Meaning(config).read();
+  }
+  HEDDLE_ASSIGN(std::vector<std::byte> bytes, readFile(path / "config.json", kConfigLimit));
+  std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+  HEDDLE_ASSIGN(Json config, parseJson(text, str("'", (path / "config.json").string(), "'")));
+  return Meaning(config).read();
+}
+
+} // namespace heddle

@@ -1,0 +1,76 @@
+#include "runtime/model/Meaning.h"
+
+#include "runtime/core/Status.h"
+
+#include <atomic>
+#include <map>
+
+namespace heddle {
+namespace {
+
+using Json = nlohmann::json;
+
+// Values that keys stand for where a checkpoint is older than the key. A key that is added to a text of the library,
+// and whose new default is not what the text computed before, is added here. Other keys that a checkpoint lacks do
+// not count.
+const std::map<std::string, Json> &oldValues() {
+  static const std::map<std::string, Json> values = {{"parameters.rotary_attention", 0.0},
+                                                     {"parameters.rotary_truncated", true}};
+  return values;
+}
+
+void flatten(const Json &value, const std::string &path, std::vector<std::pair<std::string, Json>> &into) {
+  if (value.is_object()) {
+    for (const auto &[key, inner] : value.items())
+      flatten(inner, path.empty() ? key : str(path, ".", key), into);
+    return;
+  }
+  into.emplace_back(path, value.is_number() ? Json(value.get<float>()) : value);
+}
+
+std::string shown(const Json &value) {
+  return value.is_number() ? str(value.get<float>()) : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+} // namespace
+
+static std::atomic<bool> acceptsOthers = false;
+void acceptOtherMeaning() { acceptsOthers = true; }
+bool acceptsOtherMeaning() { return acceptsOthers; }
+
+std::vector<std::pair<std::string, Json>> flattened(const Json &object) {
+  std::vector<std::pair<std::string, Json>> values;
+  flatten(object, "", values);
+  return values;
+}
+
+bool sayMeaning(const Json &before, const Json &now) {
+  auto says = [](const Json &side) {
+    return side.is_object() && side.contains("meaning") && side["meaning"].is_object();
+  };
+  return says(before) && says(now);
+}
+
+std::vector<std::string> meaningDifferences(const Json &before, const Json &now) {
+  std::map<std::string, Json> was, is;
+  for (auto &[path, value] : flattened(before))
+    was.emplace(path, value);
+  for (auto &[path, value] : flattened(now))
+    is.emplace(path, value);
+  std::vector<std::string> result;
+  for (const auto &[path, value] : is) {
+    auto old = was.find(path);
+    auto known = oldValues().find(path);
+    if (old == was.end() && known == oldValues().end())
+      continue;
+    const Json &earlier = old == was.end() ? known->second : old->second;
+    if (shown(earlier) != shown(value))
+      result.push_back(str(path, " (", shown(earlier), ", now ", shown(value), ")"));
+  }
+  for (const auto &[path, value] : was)
+    if (!is.contains(path))
+      result.push_back(str(path, " (", shown(value), ", now absent)"));
+  return result;
+}
+
+} // namespace heddle

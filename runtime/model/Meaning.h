@@ -1,0 +1,27 @@
+// The meaning of a model: the part of its description that decides what its weights compute. The compiler writes it as
+// `meaning`, artifacts and checkpoints hold it, and a checkpoint fits an artifact only if both mean the same.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace heddle {
+
+// The values of a nested object by their paths, "parameters.heads". Numbers are as f32.
+std::vector<std::pair<std::string, nlohmann::json>> flattened(const nlohmann::json &object);
+
+// Whether both descriptions say what they mean. Checkpoints of earlier versions do not.
+bool sayMeaning(const nlohmann::json &before, const nlohmann::json &now);
+
+// The values in which two meanings differ, as "parameters.heads (8, now 4)". A value that `before` does not have is the
+// one that Heddle computed with before it knew the key.
+std::vector<std::string> meaningDifferences(const nlohmann::json &before, const nlohmann::json &now);
+
+// For those who know that another model's weights fit (--force): differences are warnings from then on.
+void acceptOtherMeaning();
+bool acceptsOtherMeaning();
+
+} // namespace heddle
