@@ -38,9 +38,10 @@ public:
     if (failed(model->verify()) || failed(checkLoss()) || failed(checkRate()))
       return signalPassFailure();
     // Packed numbers are not trained.
-    bool isTrained = llvm::none_of(module.getOps<VariableOp>(), [](VariableOp variable) {
+    bool isPacked = llvm::any_of(module.getOps<VariableOp>(), [](VariableOp variable) {
       return variable.getRole() == VariableRole::Scales && variable.getKind() == VariableKind::Weight;
     });
+    bool isTrained = steps && !isPacked;
     if (isTrained) {
       addState();
       buildTrainStep("train_step");

@@ -62,10 +62,11 @@ def DeriveTrainingPass : Pass<"heddle-derive-training", "::mlir::ModuleOp"> {
   let summary = "Make the entries of training of a model's functions";
   let description = [{
     `train_step`, `accumulate_step`, `apply_step` and `eval`, with the state that they need. With `ranks` there are also
-    `parallel_train_step` and `parallel_apply_step`, which several ranks run together.
+    `parallel_train_step` and `parallel_apply_step`, which several ranks run together. Without `steps` there is `eval` alone.
   }];
   let options = [
-    Option<"ranks", "ranks", "bool", /*default=*/"false", "Make entries that several ranks run together, too">
+    Option<"ranks", "ranks", "bool", /*default=*/"false", "Make entries that several ranks run together, too">,
+    Option<"steps", "steps", "bool", /*default=*/"true", "Make entries that change the weights">
   ];
   let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::func::FuncDialect"];
 }

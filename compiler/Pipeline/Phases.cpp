@@ -46,10 +46,13 @@ static void buildDerive(OpPassManager &passes, const PipelineOptions &options) {
     passes.addPass(createQuantizeWeightsPass(*options.weights));
   passes.addNestedPass<func::FuncOp>(
       createHoistScansPass()); // so that entries share what need not be done a step at a time
-  passes.addPass(createDeriveTrainingPass({.ranks = options.sharding.has_value()}));
+  passes.addPass(createDeriveTrainingPass(
+      {.ranks = options.sharding.has_value(), .steps = options.purpose != Purpose::Inference}));
   passes.addPass(createDeriveEvaluationPass());
-  passes.addPass(createDeriveDecodingPass());
-  passes.addPass(createDeriveExplanationPass());
+  if (options.purpose != Purpose::Training) {
+    passes.addPass(createDeriveDecodingPass());
+    passes.addPass(createDeriveExplanationPass());
+  }
   passes.addPass(createDeriveInitPass()); // last: by now every variable is declared
 }
 

@@ -26,6 +26,9 @@ struct TileChoices;
 /// The training state of which each rank keeps only a part.
 enum class Sharding { None, Optimizer };
 
+/// What the entries of an artifact are for, besides `init` and those that tell the loss.
+enum class Purpose { All, Training, Inference };
+
 enum class Phase { Import, Derive, FuseAttention, Differentiate, Fuse, Tile, Layout, Lower, Plan, Emit };
 
 /// A fusion pass that can be switched off, as a flag of the command line, named after the pass.
@@ -75,6 +78,8 @@ struct PipelineOptions {
   std::optional<AdapterOptions> adapters;
   /// How several ranks train together, for phase `derive`; without it no entry is for several.
   std::optional<Sharding> sharding;
+  /// Which entries phase `derive` makes.
+  Purpose purpose = Purpose::All;
   /// What weights are kept as that nothing trains, for phase `derive`; f32 without it.
   std::optional<WeightFormat> weights;
   /// Measured tiles, for phase `tile`; may be null.

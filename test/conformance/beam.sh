@@ -5,5 +5,5 @@ bin=$1 check=$2 model=$3
 shift 3
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-"$bin/heddle-compile" "$model" -o "$dir/model.heddle" --set logits_entry=true --set max_length=16 "$@" > "$dir/said.txt" 2>&1 || { cat "$dir/said.txt"; exit 1; }
+"$bin/heddle-compile" "$model" -o "$dir/model.heddle" --entries=inference --set logits_entry=true --set max_length=16 "$@" > "$dir/said.txt" 2>&1 || { cat "$dir/said.txt"; exit 1; }
 "$check" "$dir/model.heddle"

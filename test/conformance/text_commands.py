@@ -24,7 +24,7 @@ from tokenize_lines import CORPUS, escape
 class Text:
     """A compiled model and the command that answers lines with it."""
 
-    name, more = "published", {}
+    name, more, entries = "published", {}, "inference"
 
     def __init__(self, arguments, folder, command, sizes):
         self.tool, self.folder, self.command = f"{arguments.bin}/heddle-run", folder, command
@@ -32,7 +32,7 @@ class Text:
         self.two_devices = f"--devices={backend},{backend}"  # a device twice
         sets = [word for key, value in {**sizes, **self.more}.items() for word in ("--set", f"{key}={value}")]
         run([f"{arguments.bin}/heddle-compile", f"{folder}/{self.name}", "-o", f"{folder}/model.heddle",
-             f"--target={arguments.target}", *sets])
+             f"--target={arguments.target}", f"--entries={self.entries}", *sets])
 
     def start(self, *flags):
         return [self.tool, self.command, f"{self.folder}/model.heddle", "--checkpoint", f"{self.folder}/{self.name}", *flags]
@@ -143,7 +143,7 @@ class LlamaOfPieces(LanguageModel):
 class LlamaOfGguf(Llama):
     """A GGUF file of 8 bits: its weights, and its vocabulary."""
 
-    name, more = "published.gguf", {"learning_rate": 1e-12}
+    name, more, entries = "published.gguf", {"learning_rate": 1e-12}, "all"
 
     def write(self, path, marks):
         self.config = {**published.LLAMA, **marks, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,

@@ -112,6 +112,10 @@ struct Flags {
                                       "none, every device keeps all of the "
                                       "optimizer's state; with optimizer, each keeps a part of it"),
                              cl::value_desc("none|optimizer"), cl::cat(category)};
+  cl::opt<std::string> entries{"entries",
+                               cl::desc("What the artifact is for: all (default), training, or inference, which needs "
+                                        "no optimizer's state; each has `eval` and `init`"),
+                               cl::value_desc("purpose"), cl::init("all"), cl::cat(category)};
   cl::opt<std::string> fit{"fit",
                            cl::desc("Choose the largest batch, of max_tokens tokens or fewer, whose memory is at most "
                                     "this, 12GiB or 800MiB, and the "
@@ -366,6 +370,16 @@ std::optional<CommandLine> check(Flags &flags) {
                    "(each keeps a part).");
     line.sharding = flags.shard == "none" ? Sharding::None : Sharding::Optimizer;
   }
+  if (flags.entries != "all" && flags.entries != "training" && flags.entries != "inference")
+    return wrong("--entries: '" + flags.entries + "' is unknown; there are 'all', 'training' and 'inference'.");
+  if (flags.entries.getNumOccurrences() && line.compileFrom && *line.compileFrom >= Phase::Derive)
+    return wrong("--entries chooses what phase 'derive' makes, which --compile-from=" + flags.compileFrom +
+                 " leaves out");
+  line.purpose = flags.entries == "training"    ? Purpose::Training
+                 : flags.entries == "inference" ? Purpose::Inference
+                                                : Purpose::All;
+  if (line.purpose == Purpose::Inference && line.sharding)
+    return wrong("--shard is for training, and --entries=inference leaves it out");
   if (flags.fit.getNumOccurrences()) {
     line.fit = parseBytes(flags.fit);
     if (!line.fit)

@@ -35,6 +35,7 @@ struct CommandLine {
   std::optional<AdapterOptions> adapters; // --lora
   std::optional<WeightFormat> weights;    // --weights
   std::optional<Sharding> sharding;       // --shard
+  Purpose purpose = Purpose::All;         // --entries
   std::optional<int64_t> fit;             // --fit: bytes of device memory
   std::string ptxas;                      // empty: CUDA kernels are left as PTX
   std::string vocabulary;                 // a SentencePiece model to put into the artifact; empty: none

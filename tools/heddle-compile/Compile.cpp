@@ -79,6 +79,7 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
   options.adapters = line.adapters;
   options.weights = line.weights;
   options.sharding = line.sharding;
+  options.purpose = line.purpose;
   options.heads = headsOf(line.targets);
   options.dumpDirectory = line.dumpDirectory;
   options.added = line.added;

@@ -28,9 +28,55 @@ int64_t mlir::heddle::countSteps(plan::LaunchOp launch) {
   return repeat ? static_cast<int64_t>(repeat.getSteps()) : 1;
 }
 
+/// Adds the names of the variables that the entry's launches use.
+static void addVariables(plan::EntryOp entry, llvm::StringSet<> &names) {
+  entry.walk([&](plan::LaunchOp launch) {
+    for (auto binding : launch.getBindings().getAsRange<plan::BindingAttr>())
+      if (binding.getSpace() == plan::Space::Variable)
+        names.insert(binding.getName());
+  });
+}
+
+static bool isOfTraining(VariableOp variable) {
+  VariableKind kind = variable.getKind();
+  return kind == VariableKind::OptimizerState || kind == VariableKind::Gradient || kind == VariableKind::Counter;
+}
+
+MemoryByPurpose MemoryByPurpose::of(ModuleOp module) {
+  struct Use {
+    llvm::StringSet<> variables;
+    int64_t arena = 0;
+    int64_t bytes(ModuleOp module) const {
+      int64_t sum = arena;
+      for (auto variable : module.getOps<VariableOp>())
+        if (variables.contains(variable.getSymName()))
+          sum += bytesOf(variable);
+      return sum;
+    }
+  };
+  llvm::StringSet<> ofTraining;
+  for (auto variable : module.getOps<VariableOp>())
+    if (isOfTraining(variable))
+      ofTraining.insert(variable.getSymName());
+  Use training, inference;
+  for (auto entry : module.getOps<plan::EntryOp>()) {
+    if (entry.getSymName() == "init") // which uses all variables
+      continue;
+    llvm::StringSet<> variables;
+    addVariables(entry, variables);
+    bool trains = llvm::any_of(variables.keys(), [&](StringRef name) { return ofTraining.contains(name); });
+    Use &use = trains ? training : inference;
+    use.arena = std::max(use.arena, static_cast<int64_t>(entry.getArenaBytes()));
+    use.variables.insert_range(variables.keys());
+  }
+  return {training.variables.empty() ? 0 : training.bytes(module),
+          inference.variables.empty() ? 0 : inference.bytes(module)};
+}
+
 EntryTotals::EntryTotals(plan::EntryOp entry, const SizeMaxima &maxima)
     : memory(static_cast<int64_t>(entry.getArenaBytes())) {
   llvm::StringSet<> names, variables;
+  addVariables(entry, variables);
   entry.walk([&](plan::LaunchOp launch) {
     int64_t steps = countSteps(launch);
     launches += steps;
@@ -41,9 +87,6 @@ EntryTotals::EntryTotals(plan::EntryOp entry, const SizeMaxima &maxima)
       modelFlops += steps * evaluateAtMaximum(cost.getModel(), maxima);
       bytes += steps * evaluateAtMaximum(cost.getBytes(), maxima);
     }
-    for (auto binding : launch.getBindings().getAsRange<plan::BindingAttr>())
-      if (binding.getSpace() == plan::Space::Variable)
-        variables.insert(binding.getName());
   });
   for (auto variable : entry->getParentOfType<ModuleOp>().getOps<VariableOp>())
     if (variables.contains(variable.getSymName()))
@@ -148,6 +191,9 @@ void mlir::heddle::printReport(raw_ostream &stream, const CommandLine &line, Com
          << formatBytes(artifact.bytes.size()) << ", compiled in " << llvm::formatv("{0:F1} s\n", seconds);
   for (auto [profile, module] : llvm::zip(line.targets, compiled.modules)) {
     stream << profile->name << ": device memory " << DeviceMemory::of(*module).describe() << "\n";
+    if (MemoryByPurpose memory = MemoryByPurpose::of(*module); memory.training && memory.inference)
+      stream << "  training takes " << formatBytes(memory.training) << ", inference " << formatBytes(memory.inference)
+             << "\n";
     SizeMaxima maxima = getSizeMaxima(*module);
     for (auto entry : module->getOps<plan::EntryOp>()) {
       EntryTotals totals(entry, maxima);

@@ -20,6 +20,14 @@ struct DeviceMemory {
   std::string describe() const;
 };
 
+/// What training and what inference take of a device's memory, in bytes: the variables of their entries, and the
+/// largest arena. Entries that use moments, counters or summed gradients train.
+struct MemoryByPurpose {
+  int64_t training = 0, inference = 0; // 0: no entry is for it
+
+  static MemoryByPurpose of(ModuleOp module);
+};
+
 /// What one call of an entry does, with every run-time size at its maximum.
 struct EntryTotals {
   int64_t launches = 0, barriers = 0, kernels = 0;
