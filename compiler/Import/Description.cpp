@@ -30,6 +30,7 @@ using Member = DescriptionKey::Member;
 constexpr StringLiteral kModel = "model";      // the key that names a text
 constexpr StringLiteral kTextEnding = ".weft"; // of a text's file
 constexpr double kLearningRate = 1e-3;         // at the end of warm-up, of a text without d_model
+constexpr uint64_t kLargestText = 16 << 20;    // bytes of it
 constexpr size_t kShownOverride = 200;         // bytes of it in a message
 
 template <typename T> constexpr bool holds(const Member &member) {
@@ -150,6 +151,13 @@ void Reader::readModel(const toml::node &value, LocationAttr where) {
                 << describe(value);
     return;
   }
+  auto isUp = [](StringRef part) { return part == ".."; };
+  if (llvm::sys::path::is_absolute(*name) ||
+      llvm::any_of(llvm::make_range(llvm::sys::path::begin(*name), llvm::sys::path::end(*name)), isUp)) {
+    fail(where) << "'" << kModel << "' names a text in the description's folder, and '" << *name
+                << "' leads out of it; copy the text beside the description";
+    return;
+  }
   SmallString<128> beside(llvm::sys::path::parent_path(path));
   llvm::sys::path::append(beside, *name);
   StringRef stem = StringRef(*name).ends_with(kTextEnding) ? StringRef(*name).drop_back(kTextEnding.size()) : "";
@@ -160,6 +168,14 @@ void Reader::readModel(const toml::node &value, LocationAttr where) {
 }
 
 void Reader::readText(StringRef textPath, LocationAttr where) {
+  llvm::sys::fs::file_status status;
+  if (!llvm::sys::fs::status(textPath, status) && !llvm::sys::fs::is_directory(status) &&
+      (!llvm::sys::fs::is_regular_file(status) || status.getSize() > kLargestText)) {
+    fail(where) << "'" << textPath << "' is no model text: it is "
+                << (llvm::sys::fs::is_regular_file(status) ? "larger than 16 MiB" : "a device or a pipe") << "; name a "
+                << kTextEnding << " file";
+    return;
+  }
   auto file = llvm::MemoryBuffer::getFile(textPath, /*IsText=*/true);
   if (!file)
     fail(where) << "cannot read the model text '" << textPath << "': " << file.getError().message() << "; name a "

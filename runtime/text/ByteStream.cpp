@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <poll.h>
 #include <string_view>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@ namespace heddle {
 namespace {
 
 constexpr size_t kPortion = 1 << 17;
+constexpr int kPatience = 3000; // milliseconds for a pipe to have a writer
 
 // The file itself. What was looked at and not taken is read again.
 class RawBytes {
@@ -32,7 +34,7 @@ public:
   }
 
   Status open() {
-    descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe without a writer would block
     if (descriptor < 0)
       return makeError(errno == ENOENT ? ErrorKind::NotFound : ErrorKind::Io, "cannot open '", path.string(),
                        "': ", std::strerror(errno), ".");
@@ -44,6 +46,9 @@ public:
       regular = S_ISREG(info.st_mode);
     }
     buffer.resize(kPortion);
+    if (S_ISFIFO(info.st_mode))
+      HEDDLE_CHECK(waitForWriter());
+    ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
     return peek();
   }
 
@@ -71,6 +76,20 @@ public:
   bool isRegular() const { return regular; }
 
 private:
+  // A pipe tells of bytes and of writers that have gone, but not that there was never a writer.
+  Status waitForWriter() {
+    struct pollfd pipe = {descriptor, POLLIN, 0};
+    if (::poll(&pipe, 1, kPatience) != 0)
+      return Success();
+    ssize_t got = ::read(descriptor, buffer.data(), buffer.size());
+    if (got == 0)
+      return makeError(ErrorKind::Io, "'", path.string(), "' is a pipe that no program has written to for ",
+                       kPatience / 1000, " seconds; start the program that writes, or give a file.");
+    if (got > 0)
+      held = {buffer.data(), size_t(got)};
+    return Success(); // a slow writer is waited for
+  }
+
   std::filesystem::path path;
   int descriptor = -1;
   bool regular = false;

@@ -8,8 +8,14 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <chrono>
+#include <fcntl.h>
+#include <future>
 #include <random>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
 
 using namespace heddle;
 using heddle::test::TemporaryFolder;
@@ -207,6 +213,33 @@ TEST_F(LineBlocksTest, MemoryIsConstant) {
   getrusage(RUSAGE_SELF, &after);
   EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 16 * 1024)
       << "KiB for a file of " << std::filesystem::file_size(path) / 1024;
+}
+
+// A pipe that nobody writes to is an error; a writer that is there may take its time.
+TEST(Lines, APipeWithoutAWriter) {
+  TemporaryFolder folder;
+  std::filesystem::path alone = folder.path() / "alone", slow = folder.path() / "slow";
+  ASSERT_EQ(::mkfifo(alone.c_str(), 0600), 0);
+  ASSERT_EQ(::mkfifo(slow.c_str(), 0600), 0);
+  std::thread writer([&] {
+    int file = ::open(slow.c_str(), O_WRONLY);
+    std::this_thread::sleep_for(std::chrono::milliseconds(3300));
+    EXPECT_EQ(::write(file, "late\n", 5), 5);
+    ::close(file);
+  });
+  auto reader = std::async(std::launch::async, [&] { return LineReader::open(slow); });
+  auto nobody = LineReader::open(alone);
+  ASSERT_FALSE(nobody.ok());
+  EXPECT_NE(nobody.message().find("is a pipe that no program has written to for 3 seconds"), std::string::npos)
+      << nobody.message();
+  auto late = reader.get();
+  ASSERT_TRUE(late.ok()) << late.message();
+  std::string line;
+  EXPECT_TRUE(late->next(line));
+  EXPECT_EQ(line, "late");
+  EXPECT_FALSE(late->next(line));
+  EXPECT_TRUE(late->status().ok());
+  writer.join();
 }
 
 } // namespace
