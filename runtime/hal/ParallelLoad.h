@@ -10,6 +10,7 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 namespace heddle::hal {
@@ -38,16 +39,19 @@ Result<std::vector<std::unique_ptr<Executable>>> loadInParallel(std::span<const 
   size_t threads = std::min<size_t>(hostThreads(), kernels.size());
   {
     std::vector<std::jthread> helpers; // which are waited for, whatever is thrown
-    for (size_t i = 1; i < threads; ++i)
-      helpers.emplace_back([&, i] {
-        try {
-          nameThread(str("kernel compiler ", i));
-          work();
-        } catch (...) {
-          std::lock_guard lock(mutex);
-          thrown = std::current_exception();
-        }
-      });
+    try {
+      for (size_t i = 1; i < threads; ++i)
+        helpers.emplace_back([&, i] {
+          try {
+            nameThread(str("kernel compiler ", i));
+            work();
+          } catch (...) {
+            std::lock_guard lock(mutex);
+            thrown = std::current_exception();
+          }
+        });
+    } catch (const std::system_error &) { // there is no other thread to be had: those that are there do the work
+    }
     work();
   }
   if (thrown)

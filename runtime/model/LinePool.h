@@ -26,22 +26,20 @@ public:
   // Gives a worker a line; is called in the worker's thread.
   using Line = std::function<Status(Worker &)>;
 
+  // Throws std::system_error if there is no thread to be had.
   explicit LinePool(std::vector<std::unique_ptr<Worker>> workers) : threads(workers.size()) {
-    for (size_t i = 0; i < threads.size(); ++i) {
-      threads[i].worker = std::move(workers[i]);
-      threads[i].thread = std::thread([this, i] { work(threads[i], i); });
+    try {
+      for (size_t i = 0; i < threads.size(); ++i) {
+        threads[i].worker = std::move(workers[i]);
+        threads[i].thread = std::thread([this, i] { work(threads[i], i); });
+      }
+    } catch (...) {
+      stop();
+      throw;
     }
   }
   // Waits for the steps in work; lines without an answer are dropped.
-  ~LinePool() {
-    {
-      std::lock_guard lock(mutex);
-      stopped = true;
-    }
-    wake.notify_all();
-    for (DeviceThread &device : threads)
-      device.thread.join();
-  }
+  ~LinePool() { stop(); }
   LinePool(const LinePool &) = delete;
   LinePool &operator=(const LinePool &) = delete;
 
@@ -93,6 +91,17 @@ private:
     std::thread thread;
   };
   using Done = std::vector<std::pair<uint64_t, Answer>>;
+
+  void stop() {
+    {
+      std::lock_guard lock(mutex);
+      stopped = true;
+    }
+    wake.notify_all();
+    for (DeviceThread &device : threads)
+      if (device.thread.joinable())
+        device.thread.join();
+  }
 
   void work(DeviceThread &device, size_t index) {
     nameThread(str("device worker ", index));

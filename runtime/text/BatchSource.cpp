@@ -7,6 +7,7 @@
 #include <bit>
 #include <cassert>
 #include <numeric>
+#include <system_error>
 #include <utility>
 
 namespace heddle {
@@ -91,7 +92,12 @@ Result<BatchSource::Window> BatchSource::readWindow(uint64_t epoch, uint64_t ind
 }
 
 void BatchSource::readAhead(uint64_t epoch, uint64_t index) {
-  ahead = std::async(std::launch::async, [this, epoch, index] { return readWindow(epoch, index); });
+  auto read = [this, epoch, index] { return readWindow(epoch, index); };
+  try {
+    ahead = std::async(std::launch::async, read);
+  } catch (const std::system_error &) { // there is no thread to be had: it is read when it is needed
+    ahead = std::async(std::launch::deferred, read);
+  }
 }
 
 // Takes the window that was read ahead, and lets the one after it be read.

@@ -14,10 +14,13 @@
 #include "tools/heddle-compile/page/CompilationPage.h"
 #include "tools/trace/ChromeTrace.h"
 
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
+#include <cstdlib>
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -108,8 +111,21 @@ static LogicalResult run(MLIRContext *context, const CommandLine &line) {
   return compiled;
 }
 
+/// Ends the compiler where LLVM cannot start a thread. Other fatal errors are bugs, for which LLVM dumps the stack.
+static void endWithoutThreads(void *, const char *reason, bool) {
+  if (!StringRef(reason).starts_with("pthread_create failed")) {
+    llvm::errs() << "LLVM ERROR: " << reason << "\n";
+    return;
+  }
+  llvm::errs() << "heddle-compile: error: the system gives the compiler no more threads: " << reason
+               << "; end other programs, or raise the limit (ulimit -u)\n";
+  llvm::sys::RunInterruptHandlers(); // which remove half-written files
+  std::_Exit(1);
+}
+
 int mlir::heddle::runCompiler(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  llvm::install_fatal_error_handler(endWithoutThreads);
   ::heddle::cli::beginProgram();
   std::optional<CommandLine> line = parseCommandLine(argc, argv);
   if (!line)

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <functional>
 #include <map>
+#include <new>
+#include <system_error>
 #include <tuple>
 
 using namespace heddle;
@@ -44,7 +46,7 @@ public:
     if (std::optional<int> code = cli::parseCommandLine(app, argc, argv))
       return *code;
     startLogging();
-    Status status = work();
+    Status status = guardedWork();
     if (uint64_t messages = validationMessageCount(); status.ok() && messages != 0)
       status = makeError(ErrorKind::Unsupported, messages, " messages of Vulkan's validation layers; see above.");
     std::string name = "heddle-run " + app.get_subcommands().front()->get_name();
@@ -56,6 +58,19 @@ public:
   }
 
 private:
+  // The command's work. What the standard library throws becomes an error.
+  Status guardedWork() {
+    try {
+      return work();
+    } catch (const std::bad_alloc &) {
+      return makeError(ErrorKind::OutOfMemory, "the host has no memory left; end other programs, or raise the limit.");
+    } catch (const std::system_error &error) {
+      bool isLimit = error.code() == std::errc::resource_unavailable_try_again;
+      return makeError(ErrorKind::Io, isLimit ? "there is no thread to be had: " : "", error.what(),
+                       isLimit ? "; end other programs, or raise the limit (ulimit -u)." : ".");
+    }
+  }
+
   CLI::App *add(const char *name, const char *purpose, std::function<Status()> action) {
     CLI::App *command = app.add_subcommand(name, purpose);
     command->callback([this, action = std::move(action)] { work = action; });

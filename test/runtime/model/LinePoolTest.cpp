@@ -2,10 +2,14 @@
 #include "runtime/model/LinePool.h"
 
 #include <atomic>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <map>
 #include <set>
 #include <string>
+#include <sys/resource.h>
+#include <system_error>
+#include <unistd.h>
 
 namespace heddle::run {
 namespace {
@@ -161,6 +165,22 @@ TEST(LinePool, ALineThatAWorkerRefusesIsNamedByItsNumber) {
     add(pool, "3");
   add(pool, "broken");
   EXPECT_EQ(failureOf(pool), "line 5 is broken.");
+}
+
+// There is no room for the stacks of so many threads.
+TEST(LinePool, NoThreadToBeHadIsAnException) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);
+  std::vector<std::unique_ptr<FakeWorker>> workers;
+  for (int i = 0; i < 200; ++i)
+    workers.push_back(worker("one"));
+  size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit now = before;
+  now.rlim_cur = pages * size_t(::sysconf(_SC_PAGESIZE)) + (64 << 20);
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &now), 0);
+  EXPECT_THROW(Pool(std::move(workers)), std::system_error);
+  ::setrlimit(RLIMIT_AS, &before);
 }
 
 } // namespace
