@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <new>
+#include <unistd.h>
 #include <vector>
 
 using namespace heddle;
@@ -37,6 +39,7 @@ struct heddle_session {
   std::unique_ptr<Session> session;
   std::vector<Dimensions> dimensions; // by entry
   std::string target, description;    // which end with a zero
+  pid_t process = ::getpid();
 };
 
 struct heddle_outputs {
@@ -114,6 +117,24 @@ std::vector<std::vector<heddle_dimension>> dimensionsOf(const std::vector<PortIn
   return all;
 }
 
+// A forked process has the drivers' state of its parent without the drivers' threads, for which closing waits.
+struct OpenModels {
+  std::mutex mutex;
+  pid_t process = ::getpid();
+  size_t count = 0;
+} openModels;
+
+Status checkFork() {
+  std::lock_guard lock(openModels.mutex);
+  if (openModels.process != ::getpid() && openModels.count != 0)
+    return makeError(
+        ErrorKind::Unsupported, "process ", ::getpid(), " is a fork of process ", openModels.process,
+        ", which had a model open then: the device's threads are not forked. Open models in processes that "
+        "are started anew (multiprocessing's 'spawn'), or fork before the first model is opened.");
+  openModels.process = ::getpid();
+  return Success();
+}
+
 Status take(Result<std::unique_ptr<Session>> opened, heddle_session **result) {
   HEDDLE_ASSIGN(std::unique_ptr<Session> session, std::move(opened));
   auto made = std::make_unique<heddle_session>();
@@ -122,6 +143,8 @@ Status take(Result<std::unique_ptr<Session>> opened, heddle_session **result) {
   made->target = session->target();
   made->description = session->description();
   made->session = std::move(session);
+  std::lock_guard lock(openModels.mutex);
+  ++openModels.count;
   *result = made.release();
   return Success();
 }
@@ -255,6 +278,7 @@ heddle_status heddle_open(const char *path, const heddle_options *options, heddl
   return guarded([&]() -> Status {
     if (!path || !session)
       return missing(path ? "session" : "path");
+    HEDDLE_CHECK(checkFork());
     HEDDLE_ASSIGN(SessionOptions wanted, optionsOf(options));
     return take(Session::open(path, wanted), session);
   });
@@ -265,6 +289,7 @@ heddle_status heddle_open_bytes(const void *data, size_t bytes, const heddle_opt
   return guarded([&]() -> Status {
     if (!data || !session)
       return missing(data ? "session" : "data");
+    HEDDLE_CHECK(checkFork());
     HEDDLE_ASSIGN(SessionOptions wanted, optionsOf(options));
     if (bytes > std::vector<std::byte>().max_size())
       return makeError(ErrorKind::InvalidArgument, "an artifact of ", bytes, " bytes is larger than any memory.");
@@ -275,7 +300,13 @@ heddle_status heddle_open_bytes(const void *data, size_t bytes, const heddle_opt
   });
 }
 
-void heddle_close(heddle_session *session) { delete session; }
+void heddle_close(heddle_session *session) {
+  if (!session || session->process != ::getpid()) // a fork leaves its parent's models alone
+    return;
+  delete session;
+  std::lock_guard lock(openModels.mutex);
+  --openModels.count;
+}
 
 const char *heddle_session_device(const heddle_session *session) {
   return session ? session->session->device().id.c_str() : "";

@@ -8,7 +8,9 @@
 #include <cstring>
 #include <gtest/gtest.h>
 #include <string>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace heddle {
@@ -206,6 +208,29 @@ TEST_F(CApiTest, messagesAreTheThreads) {
   std::thread([] { EXPECT_STREQ(heddle_error_message(), ""); }).join();
   expect(HEDDLE_NOT_FOUND, HEDDLE_NOT_FOUND, "/first.heddle");
   EXPECT_GE(heddle_api_version(), uint32_t(HEDDLE_API_VERSION));
+}
+
+// A fork has none of the device's threads: another model is refused there, and the parent's is left alone.
+TEST_F(CApiTest, forksOpenNoModels) {
+  pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(10); // instead of waiting for ever
+    std::vector<std::byte> bytes = test::buildAdder();
+    heddle_options options{sizeof(heddle_options), "vulkan", nullptr, 0};
+    heddle_session *other = nullptr;
+    heddle_status status = heddle_open_bytes(bytes.data(), bytes.size(), &options, &other);
+    heddle_close(session);
+    ::_exit(status == HEDDLE_UNSUPPORTED && !other ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  Values a = {1}, b = {10};
+  int64_t extent = 1;
+  heddle_tensor inputs[] = {tensor("a", a, extent), tensor("b", b, extent)};
+  heddle_outputs *outputs = nullptr;
+  EXPECT_EQ(heddle_call(session, "add", inputs, 2, &outputs), HEDDLE_OK) << heddle_error_message();
+  heddle_free_outputs(outputs);
 }
 
 } // namespace

@@ -93,7 +93,14 @@ def use():
             assert error.kind == "invalid argument" and "a fork of it" in str(error) and "spawn" in str(error), error
         else:
             sys.exit("a forked process used the model")
-results = {{body.__name__: child(body) for body in (close, drop, leave, use)}}
+def anew():
+    try:
+        heddle.open(sys.argv[1]).close()
+    except heddle.Error as error:
+        assert error.kind == "unsupported" and "is a fork of process" in str(error), error
+    else:
+        sys.exit("a fork of a process with an open model opened another")
+results = {{body.__name__: child(body) for body in (close, drop, leave, use, anew)}}
 ended.set()
 thread.join()
 model.call("eval", **{BATCH})
@@ -166,6 +173,22 @@ class Package(unittest.TestCase):
         file.write_bytes(file.read_bytes().replace(b'"embedding"', b'"embed\xff\xfeng"', 1))
         with self.assertRaises(heddle.Error):
             self.model.load(file, heddle.WEIGHTS)
+
+    def test_names_with_zeros(self):
+        words = ["has a zero in it"]
+        for use in (self.model.__getitem__, self.model.__contains__, self.model.inputs, self.model.prepare, self.model.call, self.model.run):
+            self.fails("invalid argument", words, use, "step\0more")
+        self.fails("invalid argument", words, self.model.__setitem__, "step\0more", [1])
+        self.fails("invalid argument", words, self.model.save, str(self.folder / "weights\0more"), heddle.WEIGHTS)
+        self.fails("invalid argument", words, self.model.load, str(self.folder / "weights\0more"), heddle.WEIGHTS)
+        self.fails("invalid argument", words, heddle.open, str(self.folder / "model.heddle\0more"))
+        self.fails("invalid argument", words, heddle.open, str(self.folder / "model.heddle"), device="vulkan\0more")
+
+    def test_numbers_that_c_would_cut(self):
+        for seed in 2 ** 64, -1:
+            self.fails("invalid argument", ["seed", str(seed), str(2 ** 64 - 1)], self.model.init, seed)
+        self.model.init(2 ** 64 - 1)
+        self.fails("invalid argument", ["kinds", str(2 ** 32 - 1)], self.model.save, self.folder / "none", 2 ** 32 + heddle.WEIGHTS)
 
     def test_threads_take_turns(self):
         self.runs(THREADS)

@@ -106,6 +106,29 @@ def _decoded(text):
     return text.decode(errors="replace")
 
 
+def _whole(encoded):
+    """The bytes of a name or a path, which the library reads up to the first zero."""
+    if b"\0" in encoded:
+        raise Error("invalid argument", f"{_decoded(encoded)!r} has a zero in it, at which the library would cut it.")
+    return encoded
+
+
+def _name(text):
+    return _whole(text.encode())
+
+
+def _path(path):
+    return _whole(os.fsencode(path))
+
+
+def _unsigned(kind, number, what):
+    """The number as a ctypes integer, which would drop the bits that it has no room for."""
+    most = 2 ** (8 * ctypes.sizeof(kind)) - 1
+    if not 0 <= number <= most:
+        raise Error("invalid argument", f"{what} is {number}, which is not between 0 and {most}.")
+    return kind(number)
+
+
 def _check(status):
     if status:
         raise Error(_STATUSES.get(status, str(status)), _decoded(_library.heddle_error_message()))
@@ -146,14 +169,14 @@ class Model:
 
     def __init__(self, artifact, device=None, target=None, check_numbers=False):
         self._process, self._lock = os.getpid(), threading.RLock()
-        encode = lambda text: None if text is None else text.encode()
+        encode = lambda text: None if text is None else _name(text)
         options = _Options(ctypes.sizeof(_Options), encode(device), encode(target), bool(check_numbers))
         session = _pointer()
         if isinstance(artifact, (bytes, bytearray, memoryview)):
             data = bytes(artifact)
             _check(_library.heddle_open_bytes(data, _size(len(data)), ctypes.byref(options), ctypes.byref(session)))
         else:
-            _check(_library.heddle_open(os.fsencode(artifact), ctypes.byref(options), ctypes.byref(session)))
+            _check(_library.heddle_open(_path(artifact), ctypes.byref(options), ctypes.byref(session)))
         self._session = session
 
     def close(self):
@@ -207,8 +230,8 @@ class Model:
     def _ports(self, entry, direction):
         ports = []
         with self._use() as session:
-            for i in range(_count(_library.heddle_port_count, session, entry.encode(), direction)):
-                port = _filled(_Port, _library.heddle_port_at, session, entry.encode(), direction, _size(i))
+            for i in range(_count(_library.heddle_port_count, session, _name(entry), direction)):
+                port = _filled(_Port, _library.heddle_port_at, session, _name(entry), direction, _size(i))
                 shape = tuple((_decoded(dim.size), dim.extent) if dim.size else dim.extent for dim in port.dimensions[:port.rank])
                 ports.append(Port(_decoded(port.name), _DTYPES[port.type], shape, port.value_limit or None))
         return ports
@@ -241,32 +264,32 @@ class Model:
 
     def __contains__(self, name):
         with self._use() as session:
-            return not _library.heddle_variable_named(session, name.encode(), ctypes.byref(_Variable(ctypes.sizeof(_Variable))))
+            return not _library.heddle_variable_named(session, _name(name), ctypes.byref(_Variable(ctypes.sizeof(_Variable))))
 
     def __getitem__(self, name):
         """A copy of a variable."""
-        info = self._variable(_library.heddle_variable_named, name.encode())
+        info = self._variable(_library.heddle_variable_named, _name(name))
         value = np.empty(info.shape, info.dtype)
         with self._use() as session:
-            _check(_library.heddle_read_variable(session, name.encode(), value.ctypes.data_as(_pointer), _size(value.nbytes)))
+            _check(_library.heddle_read_variable(session, _name(name), value.ctypes.data_as(_pointer), _size(value.nbytes)))
         return value
 
     def __setitem__(self, name, value):
-        info = self._variable(_library.heddle_variable_named, name.encode())
+        info = self._variable(_library.heddle_variable_named, _name(name))
         tensor, keep = _tensor(name, value, info.dtype)
         with self._use() as session:
             _check(_library.heddle_write_variable(session, ctypes.byref(tensor)))
         del keep
 
     def prepare(self, *entries):
-        names = (_text * len(entries))(*(entry.encode() for entry in entries))
+        names = (_text * len(entries))(*(_name(entry) for entry in entries))
         with self._use() as session:
             _check(_library.heddle_prepare(session, names, _size(len(entries))))
 
     def init(self, seed=1):
         """Seeds the model's random numbers and draws every weight."""
         with self._use() as session:
-            _check(_library.heddle_init(session, ctypes.c_uint64(seed)))
+            _check(_library.heddle_init(session, _unsigned(ctypes.c_uint64, seed, "seed")))
 
     def _inputs(self, entry, inputs):
         dtypes = {port.name: port.dtype for port in self.inputs(entry)}
@@ -279,7 +302,7 @@ class Model:
         tensors, keep = self._inputs(entry, inputs)
         outputs = _pointer()
         with self._use() as session:
-            _check(_library.heddle_call(session, entry.encode(), tensors, _size(len(tensors)), ctypes.byref(outputs)))
+            _check(_library.heddle_call(session, _name(entry), tensors, _size(len(tensors)), ctypes.byref(outputs)))
         del keep
         return _take(outputs)
 
@@ -287,7 +310,7 @@ class Model:
         """Starts an entry and does not wait for it, so that Python prepares the next call meanwhile."""
         tensors, keep = self._inputs(entry, inputs)
         with self._use() as session:
-            _check(_library.heddle_run(session, entry.encode(), tensors, _size(len(tensors))))
+            _check(_library.heddle_run(session, _name(entry), tensors, _size(len(tensors))))
         del keep
 
     def read_outputs(self):
@@ -304,11 +327,11 @@ class Model:
     def save(self, path, kinds=TRAINING_STATE):
         """Writes variables as a safetensors file."""
         with self._use() as session:
-            _check(_library.heddle_save(session, os.fsencode(path), ctypes.c_uint32(kinds)))
+            _check(_library.heddle_save(session, _path(path), _unsigned(ctypes.c_uint32, kinds, "kinds")))
 
     def load(self, path, kinds=TRAINING_STATE):
         with self._use() as session:
-            _check(_library.heddle_load(session, os.fsencode(path), ctypes.c_uint32(kinds)))
+            _check(_library.heddle_load(session, _path(path), _unsigned(ctypes.c_uint32, kinds, "kinds")))
 
     @property
     def memory(self):
@@ -333,7 +356,7 @@ def _tensor(name, value, dtype):
                 raise Error("invalid argument", f"'{name}' holds {number}, and its numbers are int32: {_INT32.min} to {_INT32.max}.")
     array = np.ascontiguousarray(array, dtype)
     shape = (ctypes.c_int64 * array.ndim)(*array.shape)
-    encoded = name.encode()
+    encoded = _name(name)
     return _Tensor(encoded, _DTYPES.index(array.dtype), array.ndim, shape, array.ctypes.data_as(_pointer)), (array, shape, encoded)
 
 
