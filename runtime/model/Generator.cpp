@@ -35,7 +35,8 @@ void Generator::admit() {
 // Tokens that are in the middle of a prompt get a next one as well, the most probable one: nobody asks for it.
 void Generator::addChoice(const Job &job, bool isLast, Choices &choices) const {
   bool isDrawn = isLast && job.isReadInStep();
-  SamplingOptions sampling = isDrawn && options.sampling ? *options.sampling : SamplingOptions{.temperature = 0};
+  static const SamplingOptions greedy{.temperature = 0};
+  const SamplingOptions &sampling = isDrawn && options.sampling ? *options.sampling : greedy;
   uint64_t key = randomKey(sampling.seed, job.number, job.tokens.size());
   auto row = int32_t(choices.temperature.size());
   choices.temperature.push_back(float(sampling.temperature));
@@ -45,8 +46,8 @@ void Generator::addChoice(const Job &job, bool isLast, Choices &choices) const {
   choices.keyHigh.push_back(int32_t(key >> 32));
   if (!isDrawn || options.repetitionPenalty == 1)
     return;
-  for (int32_t token :
-       std::set(job.tokens.begin(), job.tokens.end())) { // a token counts once, however often it is there
+  std::span<const int32_t> seen = job.last(options.penaltyWindow);
+  for (int32_t token : std::set(seen.begin(), seen.end())) { // a token counts once, however often it is there
     choices.seenRows.push_back(row);
     choices.seenTokens.push_back(token);
     choices.penalty.push_back(float(options.repetitionPenalty));
@@ -121,7 +122,7 @@ Result<int32_t> Generator::chooseToken(const Job &job, int32_t ofDevice, std::sp
   std::vector<float> penalised;
   int32_t greedy = ofDevice;
   if (options.repetitionPenalty != 1) {
-    penalised = penaliseRepetition(logits, job.tokens, options.repetitionPenalty);
+    penalised = penaliseRepetition(logits, job.last(options.penaltyWindow), options.repetitionPenalty);
     logits = penalised;
   }
   if (options.repetitionPenalty != 1 || isUnknown)
@@ -166,7 +167,7 @@ Result<std::vector<Continuation>> Generator::decode() {
     return finished;
   Span span("decoding step");
   span.with("sequences", int64_t(jobs.size()));
-  HEDDLE_CHECK(runStep(entryOf(engine)));
+  HEDDLE_CHECK(runStep(drawsOnDevice ? kSampleStep : kDecodeStep));
   HEDDLE_ASSIGN(HostTensor next, engine.output("next_token"));
   HostTensor logits;
   bool isUnknown = choseUnknown(next.values<int32_t>());

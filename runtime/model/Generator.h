@@ -22,6 +22,7 @@ struct GenerationOptions {
   int64_t tokens = 50;                     // to continue a prompt with at most
   std::optional<SamplingOptions> sampling; // none: the most probable token each time
   double repetitionPenalty = 1;            // of tokens that the sequence has (Keskar et al. 2019, section 4.1); 1: none
+  int64_t penaltyWindow = 0;               // how many last tokens the penalty looks at; 0: all
 };
 
 // Why a continuation ends: by the end mark, after as many tokens as were asked for, where the model has no room for
@@ -46,11 +47,13 @@ class Generator {
 public:
   Generator(Engine &engine, const ModelDescription &model, GenerationOptions options, Watch watch = {})
       : engine(engine), model(model), options(options), watch(std::move(watch)),
-        drawsOnDevice(engine.hasEntry(kSampleStep)), cacheRows(model.maximumTokens) {}
+        drawsOnDevice(entryOf(engine, options) == kSampleStep), cacheRows(model.maximumTokens) {}
 
-  // What a model that is to continue text has to have.
-  static std::string_view entryOf(const Engine &engine) {
-    return engine.hasEntry(kSampleStep) ? kSampleStep : kDecodeStep;
+  // The entry that a model needs to continue text with these options. The host draws by rules that the device does not
+  // have.
+  static std::string_view entryOf(const Engine &engine, const GenerationOptions &options) {
+    bool isOfDevice = !options.sampling || options.sampling->isOfDevice();
+    return isOfDevice && engine.hasEntry(kSampleStep) ? kSampleStep : kDecodeStep;
   }
 
   // Tokens of a prompt with its continuation at most.
@@ -80,6 +83,9 @@ private:
     size_t read = 0, taken = 0; // `taken` of the tokens are read in this step
 
     bool isReadInStep() const { return read + taken == tokens.size(); }
+    std::span<const int32_t> last(int64_t window) const { // 0: all
+      return std::span(tokens).last(window > 0 ? std::min(size_t(window), tokens.size()) : tokens.size());
+    }
   };
 
   // What the device draws by, a number for each row, and the logits that it penalises.

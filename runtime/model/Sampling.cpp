@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <ranges>
+#include <utility>
 
 namespace heddle {
 namespace {
@@ -15,7 +17,132 @@ uint64_t mix(uint64_t value) {
   return value ^ value >> 31;
 }
 
+constexpr std::pair<Sampler, std::string_view> kNames[] = {{Sampler::Temperature, "temperature"},
+                                                           {Sampler::TopK, "top-k"},
+                                                           {Sampler::TopP, "top-p"},
+                                                           {Sampler::MinP, "min-p"}};
+
+// The tokens that rules leave. They are ordered, the most probable first, if a rule asks for the order.
+class Candidates {
+public:
+  Candidates(std::span<const float> logits, const SamplingOptions &options)
+      : logits(logits), largest(*std::ranges::max_element(logits)) {
+    auto first = std::ranges::find_if(
+        options.order, [&](Sampler rule) { return rule != Sampler::Temperature && options.isSet(rule); });
+    size_t count = logits.size();
+    if (first != options.order.end() && *first == Sampler::TopK)
+      count = std::min(count, size_t(options.topK)); // a part of the order is enough
+    if (first == options.order.end()) {
+      tokens.resize(count);
+      std::iota(tokens.begin(), tokens.end(), 0);
+      return;
+    }
+    tokens = mostProbable(logits, count);
+    float last = logits[size_t(tokens.back())];
+    for (auto token = size_t(tokens.back()) + 1; token < logits.size(); ++token)
+      if (logits[token] == last)
+        tokens.push_back(int32_t(token));
+  }
+
+  void apply(Sampler sampler, const SamplingOptions &options) {
+    switch (sampler) {
+    case Sampler::Temperature:
+      temperature = options.temperature;
+      return;
+    case Sampler::TopK:
+      return keep(size_t(options.topK));
+    case Sampler::TopP: {
+      std::vector<double> sums = runningSums();
+      return keep(size_t(std::ranges::lower_bound(sums, options.topP * sums.back()) - sums.begin()) + 1);
+    }
+    case Sampler::MinP: {
+      auto behind = std::ranges::find_if(tokens, [&](int32_t token) { return weightOf(token) < options.minP; });
+      return keep(size_t(behind - tokens.begin()));
+    }
+    }
+  }
+
+  int32_t draw(double random) const {
+    std::vector<double> sums = runningSums();
+    size_t drawn = size_t(std::ranges::upper_bound(sums, random * sums.back()) - sums.begin());
+    return tokens[std::min(drawn, sums.size() - 1)];
+  }
+
+private:
+  // The token's probability over that of the most probable one.
+  double weightOf(int32_t token) const { return std::exp((double(logits[size_t(token)]) - largest) / temperature); }
+
+  std::vector<double> runningSums() const {
+    std::vector<double> sums;
+    double sum = 0;
+    for (int32_t token : tokens)
+      sums.push_back(sum += weightOf(token));
+    return sums;
+  }
+
+  // Equal logits are in together or out together, so that the order of tokens does not matter.
+  void keep(size_t count) {
+    count = std::clamp(count, size_t(1), tokens.size());
+    while (count < tokens.size() && logits[size_t(tokens[count])] == logits[size_t(tokens[count - 1])])
+      ++count;
+    tokens.resize(count);
+  }
+
+  std::span<const float> logits;
+  double largest, temperature = 1;
+  std::vector<int32_t> tokens;
+};
+
 } // namespace
+
+bool SamplingOptions::isSet(Sampler sampler) const {
+  switch (sampler) {
+  case Sampler::Temperature:
+    return temperature != 1;
+  case Sampler::TopK:
+    return topK > 0;
+  case Sampler::TopP:
+    return topP < 1;
+  case Sampler::MinP:
+    return minP > 0;
+  }
+  return false;
+}
+
+bool SamplingOptions::isOfDevice() const {
+  // Top-k leaves the same tokens at any temperature.
+  std::vector<Sampler> known, active;
+  for (Sampler sampler : {Sampler::Temperature, Sampler::TopK, Sampler::TopP})
+    if (isSet(sampler))
+      known.push_back(sampler);
+  for (Sampler sampler : order)
+    if (isSet(sampler))
+      active.push_back(sampler);
+  if (active.size() > 1 && active[0] == Sampler::TopK && active[1] == Sampler::Temperature)
+    std::swap(active[0], active[1]);
+  return active == known;
+}
+
+std::string_view toString(Sampler sampler) {
+  return std::ranges::find(kNames, sampler, [](const auto &known) { return known.first; })->second;
+}
+
+Result<std::vector<Sampler>> parseSamplers(std::string_view names) {
+  std::vector<Sampler> order;
+  if (names.empty())
+    return makeError(ErrorKind::InvalidArgument, "no sampler is named; there are temperature, top-k, top-p and min-p.");
+  for (auto part : std::views::split(names, ',')) {
+    std::string_view name(part.begin(), part.end());
+    auto known = std::ranges::find(kNames, name, [](const auto &each) { return each.second; });
+    if (known == std::end(kNames))
+      return makeError(ErrorKind::InvalidArgument, "'", name,
+                       "' is no sampler; there are temperature, top-k, top-p and min-p.");
+    if (std::ranges::find(order, known->first) != order.end())
+      return makeError(ErrorKind::InvalidArgument, "the sampler '", name, "' is there twice.");
+    order.push_back(known->first);
+  }
+  return order;
+}
 
 uint64_t randomKey(uint64_t seed, uint64_t sentence, uint64_t position) {
   return mix(mix(mix(seed) ^ sentence) ^ position);
@@ -48,34 +175,13 @@ std::vector<int32_t> mostProbable(std::span<const float> logits, size_t count) {
 }
 
 int32_t sample(std::span<const float> logits, const SamplingOptions &options, double random) {
-  std::vector<int32_t> tokens;
-  size_t count = options.topK > 0 ? std::min(logits.size(), size_t(options.topK)) : logits.size();
-  auto logitOf = [&](int32_t token) { return double(logits[size_t(token)]); };
-  if (count < logits.size() || options.topP < 1) {
-    tokens = mostProbable(logits, count);
-    // Equal logits are in together or out together, so that the order of tokens does not matter.
-    float last = logits[size_t(tokens.back())];
-    for (auto token = size_t(tokens.back()) + 1; token < logits.size(); ++token)
-      if (logits[token] == last)
-        tokens.push_back(int32_t(token));
-  } else {
-    tokens.resize(count);
-    std::iota(tokens.begin(), tokens.end(), 0);
-  }
-  double largest = *std::max_element(logits.begin(), logits.end());
-  std::vector<double> sums; // running
-  double sum = 0;
-  for (int32_t token : tokens)
-    sums.push_back(sum += std::exp((logitOf(token) - largest) / options.temperature));
-  if (options.topP < 1) {
-    count = std::min(sums.size(), size_t(std::ranges::lower_bound(sums, options.topP * sum) - sums.begin()) + 1);
-    while (count < sums.size() && logitOf(tokens[count]) == logitOf(tokens[count - 1]))
-      ++count;
-    sums.resize(count);
-    sum = sums.back();
-  }
-  size_t drawn = size_t(std::upper_bound(sums.begin(), sums.end(), random * sum) - sums.begin());
-  return tokens[std::min(drawn, sums.size() - 1)];
+  if (options.temperature == 0)
+    return int32_t(std::ranges::max_element(logits) - logits.begin());
+  Candidates left(logits, options);
+  for (Sampler sampler : options.order)
+    if (options.isSet(sampler))
+      left.apply(sampler, options);
+  return left.draw(random);
 }
 
 Status checkLogits(std::span<const float> logits) {

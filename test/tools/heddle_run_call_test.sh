@@ -116,7 +116,7 @@ expect 2 "--src" "$run" train adder.heddle --checkpoint ck
 expect 2 "--beam" "$run" translate adder.heddle --checkpoint ck --beam=0
 translate=("$run" translate adder.heddle --checkpoint ck)
 expect 2 "leave --n-best out" "${translate[@]}" --sample --n-best 2
-expect 2 "--temperature: 'nan' is not a number from 0.001 to 1000" "${translate[@]}" --sample --temperature nan
+expect 2 "--temperature: 'nan' is not 0 or a number from 0.001 to 1000" "${translate[@]}" --sample --temperature nan
 expect 2 "--top-p: 'nan' is not a number from 1e-06 to 1" "${translate[@]}" --sample --top-p nan
 expect 2 "--length-penalty: 'inf' is not a number of at least 0" "${translate[@]}" --length-penalty inf
 expect 2 "--seed: '-1' is not a whole number" "${translate[@]}" --sample --seed -1

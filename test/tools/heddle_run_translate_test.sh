@@ -54,6 +54,10 @@ cmp sampled.txt again.txt || fail "the same seed draws other samples"
   cmp - <(head -n 1 sampled.txt) || fail "a sample depends on the lines beside it"
 translate topk.txt --sample --top-k 1
 cmp topk.txt greedy.txt || fail "the most probable token alone is not greedy"
+translate cold.txt --sample --temperature 0
+cmp cold.txt greedy.txt || fail "a temperature of 0 is not greedy"
+translate minp.txt --sample --min-p 1
+cmp minp.txt greedy.txt || fail "the tokens that are as probable as the most probable one are not greedy"
 
 # Prefixes, in a file and in a column.
 LC_ALL=C sed "s/.*/zwei/" in.txt > prefix.txt
@@ -115,6 +119,9 @@ refuses 1 "--set beam=5" --beam 5
 refuses 2 "widen --beam" --beam 2 --n-best 3
 refuses 2 "--sample" --sample --beam 2
 refuses 2 "--sample" --temperature 2
+refuses 2 "0 or a number from 0.001 to 1000" --sample --temperature -1
+refuses 1 "'top_k' is no sampler" --sample --samplers=top_k
+refuses 1 "leaves it out" --sample --top-k 3 --samplers=temperature,top-p
 refuses 2 "--top-p" --sample --top-p 1.5
 refuses 2 "--prefix" --prefix prefix.txt --prefix-column
 refuses 1 "cannot open 'absent'" --prefix absent

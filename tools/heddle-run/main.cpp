@@ -348,12 +348,18 @@ private:
         ->check(kCount)
         ->capture_default_str();
     addSampling(command, generate.sampling);
+    CLI::Option *penalty =
+        command
+            ->add_option(
+                "--repetition-penalty", generate.repetitionPenalty,
+                "Divides the logits of tokens that the text has, where they are above 0, and multiplies those below")
+            ->check(between(1e-2, 1e2))
+            ->capture_default_str();
     command
-        ->add_option(
-            "--repetition-penalty", generate.repetitionPenalty,
-            "Divides the logits of tokens that the text has, where they are above 0, and multiplies those below")
-        ->check(between(1e-2, 1e2))
-        ->capture_default_str();
+        ->add_option("--penalty-window", generate.penaltyWindow,
+                     "How many last tokens of the text the penalty looks at (default: all)")
+        ->check(kCount)
+        ->needs(penalty);
     command->add_option("--stop", generate.stops, "End a continuation before this text; may be given several times")
         ->allow_extra_args(false)
         ->type_name("TEXT")

@@ -78,6 +78,56 @@ TEST(Sampling, TopP) {
   EXPECT_LT(chiSquare({.topK = 3, .topP = 0.8, .seed = 5}, only({3, 0}, 1)), 10.83);
 }
 
+// The weights over the largest are 1, 0.607, 0.368, 0.174 (twice), 0.082, 0.050 and 0.007 for tokens 3, 0, 6, 2 and 5,
+// 1, 7 and
+// 4. A temperature of 2 makes them 1, 0.779, 0.607, 0.417, 0.286, 0.223 and 0.082.
+TEST(Sampling, MinP) {
+  EXPECT_LT(chiSquare({.seed = 5, .minP = 0.3}, only({3, 0, 6}, 1)), 13.82);
+  EXPECT_LT(chiSquare({.seed = 5, .minP = 0.17}, only({3, 0, 6, 2, 5}, 1)), 18.47);
+  EXPECT_LT(chiSquare({.temperature = 2, .seed = 5, .minP = 0.3}, only({3, 0, 6, 2, 5}, 2)), 18.47);
+  for (double random : {0.0, 0.3, 0.999999})
+    EXPECT_EQ(sample(kLogits, {.minP = 1}, random), 3);
+}
+
+TEST(Sampling, TheOrderOfRulesIsChosen) {
+  auto order = [](std::string_view names) { return *parseSamplers(names); };
+  std::vector<Sampler> temperatureLast = order("top-k,top-p,min-p,temperature");
+  // Temperature first: min-p leaves five tokens. Last: the three that it leaves at a temperature of 1.
+  EXPECT_LT(chiSquare({.temperature = 2, .seed = 5, .minP = 0.3, .order = temperatureLast}, only({3, 0, 6}, 2)), 13.82);
+  // Two tokens hold 0.653 at a temperature of 1; at 2 three hold 0.626, and the fourth is as probable as the fifth.
+  EXPECT_LT(chiSquare({.temperature = 2, .topP = 0.64, .seed = 5}, only({3, 0, 6, 2, 5}, 2)), 18.47);
+  EXPECT_LT(chiSquare({.temperature = 2, .topP = 0.64, .seed = 5, .order = temperatureLast}, only({3, 0}, 2)), 10.83);
+  // Three tokens hold 0.803 of all, and two hold 0.814 of the three.
+  EXPECT_LT(chiSquare({.topK = 3, .topP = 0.8, .seed = 5, .order = order("top-k,top-p")}, only({3, 0}, 1)), 10.83);
+  EXPECT_LT(chiSquare({.topK = 3, .topP = 0.8, .seed = 5, .order = order("top-p,top-k")}, only({3, 0, 6}, 1)), 13.82);
+  // A rule that is left out is not applied.
+  EXPECT_LT(chiSquare({.temperature = 2, .topK = 1, .seed = 5, .order = {}}, probabilities(1)), 24.32);
+}
+
+TEST(Sampling, NoTemperatureIsGreedy) {
+  for (double random : {0.0, 0.3, 0.999999})
+    EXPECT_EQ(sample(kLogits, {.temperature = 0, .topK = 4}, random), 3);
+}
+
+TEST(Sampling, SamplersHaveNames) {
+  EXPECT_EQ(*parseSamplers("temperature,top-k,top-p,min-p"), SamplingOptions().order);
+  for (Sampler sampler : SamplingOptions().order)
+    EXPECT_EQ(*parseSamplers(toString(sampler)), std::vector<Sampler>{sampler});
+  for (const char *wrong : {"", "top-k,", "top_k", "typical", "top-k,,top-p", "min-p,top-k,min-p"})
+    EXPECT_FALSE(parseSamplers(wrong).ok()) << wrong;
+}
+
+TEST(Sampling, TheDeviceKnowsOneOrder) {
+  using enum Sampler;
+  EXPECT_TRUE((SamplingOptions{.temperature = 2, .topK = 3, .topP = 0.5}.isOfDevice()));
+  EXPECT_TRUE((SamplingOptions{.temperature = 2, .topK = 3, .order = {TopK, Temperature}}.isOfDevice()));
+  EXPECT_TRUE((SamplingOptions{.topP = 0.5, .order = {TopP, Temperature}}.isOfDevice()));
+  EXPECT_FALSE((SamplingOptions{.minP = 0.1}.isOfDevice()));
+  EXPECT_FALSE((SamplingOptions{.temperature = 2, .topP = 0.5, .order = {TopP, Temperature}}.isOfDevice()));
+  EXPECT_FALSE((SamplingOptions{.topK = 3, .topP = 0.5, .order = {TopP, TopK}}.isOfDevice()));
+  EXPECT_FALSE((SamplingOptions{.temperature = 2, .order = {}}.isOfDevice()));
+}
+
 TEST(Sampling, NumbersDependOnSeedSentenceAndPosition) {
   std::set<double> seen;
   for (uint64_t seed = 0; seed < 5; ++seed)

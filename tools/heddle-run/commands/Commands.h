@@ -72,6 +72,7 @@ struct DecodingOptions {
 struct SamplingFlags {
   bool sample = false;
   SamplingOptions options;
+  std::string samplers; // names with commas between them; empty: the usual order
 };
 
 struct TranslateCommand {
@@ -90,6 +91,7 @@ struct GenerateCommand {
   int64_t tokens = 50;
   SamplingFlags sampling;
   double repetitionPenalty = 1;
+  int64_t penaltyWindow = 0; // 0: all tokens
   std::vector<std::string> stops;
   bool json = false, stream = false;
 };

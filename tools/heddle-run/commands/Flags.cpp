@@ -184,8 +184,10 @@ std::vector<CLI::Option *> addEntryCall(CLI::App *command, EntryCall &call) {
 
 void addSampling(CLI::App *command, SamplingFlags &flags) {
   CLI::Option *sample = command->add_flag("--sample", flags.sample, "Draw each token at random");
-  command->add_option("--temperature", flags.options.temperature, "Divides the logits before a token is drawn")
-      ->check(between(1e-3, 1e3))
+  command
+      ->add_option("--temperature", flags.options.temperature, "Divides the logits before a token is drawn; 0: greedy")
+      ->check(finite([](double value) { return value == 0 || (value >= 1e-3 && value <= 1e3); },
+                     "0 or a number from 0.001 to 1000", "0, OR 0.001 TO 1000"))
       ->needs(sample)
       ->capture_default_str();
   command
@@ -199,6 +201,17 @@ void addSampling(CLI::App *command, SamplingFlags &flags) {
       ->check(between(1e-6, 1))
       ->needs(sample)
       ->capture_default_str();
+  command
+      ->add_option("--min-p", flags.options.minP,
+                   "Draw from the tokens that have at least this much of the most probable token's probability")
+      ->check(between(0, 1))
+      ->needs(sample)
+      ->capture_default_str();
+  command
+      ->add_option("--samplers", flags.samplers,
+                   "The order of these rules, with commas between them (default: temperature,top-k,top-p,min-p, as in\n"
+                   "Hugging Face's library; llama.cpp's is top-k,top-p,min-p,temperature)")
+      ->needs(sample);
   command->add_option("--seed", flags.options.seed, "Seed of the random numbers")
       ->check(kSeed)
       ->needs(sample)

@@ -9,9 +9,9 @@ namespace {
 Status generate(const GenerateCommand &command, Profile *profile) {
   HEDDLE_ASSIGN(TrainedModel model,
                 openTrained(command.common, command.checkpoint, kDecoderAlone, "generate", profile));
-  HEDDLE_CHECK(requireEntries(*model.engine, {Generator::entryOf(*model.engine)}, "continuing text"));
-
-  GenerationOptions options{command.tokens, samplingOptions(command.sampling), command.repetitionPenalty};
+  HEDDLE_ASSIGN(std::optional<SamplingOptions> sampling, samplingOptions(command.sampling));
+  GenerationOptions options{command.tokens, std::move(sampling), command.repetitionPenalty, command.penaltyWindow};
+  HEDDLE_CHECK(requireEntries(*model.engine, {Generator::entryOf(*model.engine, options)}, "continuing text"));
   AnswerOptions answers{command.stops, command.json};
   for (std::string &stop : answers.stops)
     stop = unescaped(stop);

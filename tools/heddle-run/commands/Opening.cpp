@@ -114,6 +114,22 @@ Result<std::unique_ptr<TextCodec>> loadVocabulary(const std::filesystem::path &f
   return embedded ? std::move(embedded) : std::move(own);
 }
 
+Result<std::optional<SamplingOptions>> samplingOptions(const SamplingFlags &flags) {
+  SamplingOptions options = flags.options;
+  if (!flags.samplers.empty()) {
+    Result<std::vector<Sampler>> order = parseSamplers(flags.samplers);
+    if (!order)
+      return std::move(order).error().within("--samplers");
+    options.order = *order;
+  }
+  for (Sampler sampler : SamplingOptions().order)
+    if (options.isSet(sampler) && std::ranges::find(options.order, sampler) == options.order.end())
+      return makeError(ErrorKind::InvalidArgument, "--", toString(sampler),
+                       " is given, and --samplers=", flags.samplers, " leaves it out; name it there, or leave --",
+                       toString(sampler), " out.");
+  return flags.sample && options.temperature > 0 ? std::optional(std::move(options)) : std::nullopt;
+}
+
 TranslationOptions translationOptions(const DecodingOptions &options) {
   TranslationOptions result;
   result.maximumLength = options.maximumLength;

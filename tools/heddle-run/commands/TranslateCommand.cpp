@@ -89,7 +89,7 @@ void print(const TranslatedLine &line, int64_t nBest) {
 
 Status translate(const TranslateCommand &command, Profile *profile) {
   TranslationOptions options = translationOptions(command.decoding);
-  options.sampling = samplingOptions(command.sampling);
+  HEDDLE_ASSIGN(options.sampling, samplingOptions(command.sampling));
   HEDDLE_ASSIGN(Prefixes prefixes, Prefixes::open(command));
   HEDDLE_ASSIGN(TrainedModel model,
                 openTrained(command.common, command.checkpoint, kEncoderAndDecoder, "translate", profile));

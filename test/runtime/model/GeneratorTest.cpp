@@ -1,0 +1,128 @@
+#include "runtime/model/Generator.h"
+#include "test/runtime/model/FakeEngine.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+using namespace heddle;
+
+namespace {
+
+constexpr size_t kVocabulary = 64;
+
+// Gives every row the same logits. Its device chooses the largest of the penalised logits.
+class FixedLogits final : public Engine {
+public:
+  FixedLogits(std::set<std::string, std::less<>> entries, std::vector<float> logits)
+      : entries(std::move(entries)), logits(std::move(logits)) {}
+
+  std::string_view description() const override { return "{}"; }
+  uint64_t artifactSeal() const override { return 0; }
+  std::span<const VariableInfo> variables() const override { return {}; }
+  bool hasEntry(std::string_view entry) const override { return entries.contains(entry); }
+  Status prepare(std::span<const std::string_view>, const KernelProgress &) override { return Success(); }
+  Status init(uint64_t) override { return Success(); }
+  Result<HostTensor> readVariable(std::string_view) override { return HostTensor(); }
+  Status writeVariable(std::string_view, const TensorView &) override { return Success(); }
+  Status save(const std::filesystem::path &, const VariableKinds &) override { return Success(); }
+  Status load(const std::filesystem::path &, const VariableKinds &) override { return Success(); }
+  Result<PendingTensor> outputLater(std::string_view) override { return notHere(); }
+  Result<PendingTensor> variableLater(std::string_view) override { return notHere(); }
+
+  Status run(std::string_view entry, std::span<const Input> inputs) override {
+    calls.emplace_back(entry);
+    auto find = [&](std::string_view name) {
+      return std::ranges::find(inputs, name, [](const Input &input) { return input.name; });
+    };
+    rows = find("token")->tensor.values<int32_t>().size();
+    next.clear();
+    for (size_t row = 0; row < rows; ++row) {
+      std::vector<float> own = logits;
+      if (entry == "sample_step") {
+        auto of = find("seen_rows")->tensor.values<int32_t>(), token = find("seen_tokens")->tensor.values<int32_t>();
+        auto penalty = find("penalty")->tensor.values<float>();
+        for (size_t i = 0; i < of.size(); ++i)
+          if (size_t(of[i]) == row)
+            own[size_t(token[i])] /= penalty[i];
+      }
+      next.push_back(int32_t(std::ranges::max_element(own) - own.begin()));
+    }
+    return Success();
+  }
+
+  Result<HostTensor> output(std::string_view name) override {
+    if (name == "next_token")
+      return HostTensor::vector(next);
+    std::vector<float> all;
+    for (size_t row = 0; row < rows; ++row)
+      all.insert(all.end(), logits.begin(), logits.end());
+    return HostTensor::vector(all);
+  }
+
+  std::vector<std::string> calls;
+
+private:
+  static Error notHere() { return makeError(ErrorKind::Unsupported, "not here."); }
+
+  std::set<std::string, std::less<>> entries;
+  std::vector<float> logits;
+  std::vector<int32_t> next;
+  size_t rows = 0;
+};
+
+class GeneratorTest : public testing::Test {
+protected:
+  GeneratorTest() : logits(kVocabulary, 0.0f) { logits[3] = 2, logits[4] = 1.9f, logits[5] = 1.5f; }
+
+  std::vector<int32_t> generate(FixedLogits &engine, const GenerationOptions &options) {
+    Generator generator(engine, model, options);
+    EXPECT_TRUE(generator.add({0, {3, 4}}).ok());
+    while (generator.pending() != 0) {
+      Result<std::vector<Continuation>> finished = generator.step();
+      if (!finished.ok()) {
+        ADD_FAILURE() << finished.message();
+        break;
+      }
+      if (!finished->empty())
+        return finished->front().tokens;
+    }
+    return {};
+  }
+
+  std::vector<float> logits;
+  ModelDescription model = std::move(ModelDescription::parse(test::FakeEngine(64, 4, 16).description())).value();
+};
+
+// A penalty of 10 leaves 0.2, 0.19 and 0.15 of the three logits, each more than the others' 0.
+TEST_F(GeneratorTest, ThePenaltyLooksAtTheLastTokens) {
+  for (const char *entry : {"sample_step", "decode_step"}) {
+    FixedLogits engine({entry}, logits);
+    auto withWindow = [&](int64_t window) {
+      return generate(engine, {.tokens = 4, .sampling = {}, .repetitionPenalty = 10, .penaltyWindow = window});
+    };
+    EXPECT_EQ(withWindow(0), (std::vector<int32_t>{5, 3, 3, 3})) << entry;
+    EXPECT_EQ(withWindow(1), (std::vector<int32_t>{3, 4, 3, 4})) << entry;
+    EXPECT_EQ(withWindow(2), (std::vector<int32_t>{5, 3, 4, 5})) << entry;
+    EXPECT_EQ(withWindow(100), (std::vector<int32_t>{5, 3, 3, 3})) << entry;
+    EXPECT_EQ(engine.calls.front(), entry);
+  }
+}
+
+// Rules that the device does not know are applied on the host, by the logits of `decode_step`.
+TEST_F(GeneratorTest, TheHostDrawsByOtherRules) {
+  FixedLogits engine({"sample_step", "decode_step"}, logits);
+  auto entryOf = [&](SamplingOptions sampling) {
+    engine.calls.clear();
+    generate(engine, {.tokens = 1, .sampling = std::move(sampling)});
+    return engine.calls.at(0);
+  };
+  EXPECT_EQ(entryOf({.temperature = 0.5, .topK = 2, .topP = 0.5}), "sample_step");
+  EXPECT_EQ(entryOf({.minP = 0.1}), "decode_step");
+  EXPECT_EQ(entryOf({.temperature = 0.5, .topP = 0.5, .order = {Sampler::TopP, Sampler::Temperature}}), "decode_step");
+  // The most probable token has a probability of 0.082, and no other has as much as 0.95 of it.
+  EXPECT_EQ(generate(engine, {.tokens = 3, .sampling = SamplingOptions{.minP = 0.95}}),
+            (std::vector<int32_t>{3, 3, 3}));
+}
+
+} // namespace
