@@ -119,6 +119,24 @@ TEST_F(TrainerTest, AFolderThatCannotBeWrittenIsSaidBeforeTheFirstStep) {
   EXPECT_TRUE(engine.calls.empty());
 }
 
+// A full disk under the log is said once, and costs no training.
+TEST_F(TrainerTest, ALogThatCannotBeWrittenIsAWarning) {
+  std::vector<std::string> warnings;
+  setLogSink([&](LogLevel level, std::string_view message) {
+    if (level == LogLevel::Warning)
+      warnings.emplace_back(message);
+  });
+  FakeEngine engine(64, 8, 16);
+  auto end = train(engine, "/dev/full", false);
+  setLogSink({});
+  ASSERT_TRUE(end.ok()) << end.message();
+  EXPECT_EQ(Manifest::read(newest())->step, 25u);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("cannot write to the log '/dev/full'; is the disk full? The training goes on without it."),
+            std::string::npos)
+      << warnings[0];
+}
+
 TEST_F(TrainerTest, RunComesAfterBegin) {
   FakeEngine engine(64, 8, 16);
   ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();

@@ -44,6 +44,27 @@ grep -q '^11 steps at once, and 5 and 6 with a checkpoint between them, end alik
 [ "$(grep -cE '^[0-9a-f]{32} (weights|optimizer)\.safetensors$' said.txt)" = 2 ] || fail "$(cat said.txt)"
 [ -z "$(ls -d proof* 2> /dev/null)" ] || fail "--verify-resume leaves something behind"
 
+# Signals of a closed terminal, of a used-up processor and of a reader that has left save first; a nohup's training goes on.
+for signal in HUP XCPU; do
+  "${train[@]}" --checkpoint "by$signal" --log "by$signal.jsonl" --steps 100000 --seed 5 --save-every 0 > said.txt 2>&1 &
+  training=$!
+  until [ -f "by$signal.jsonl" ] && [ "$(wc -l < "by$signal.jsonl")" -ge 2 ]; do
+    kill -0 "$training" 2> /dev/null || break
+    sleep 0.02
+  done
+  kill -s "$signal" "$training" && kill -s "$signal" "$training" 2> /dev/null || true
+  wait "$training" || fail "SIG$signal ends a training with an error: $(cat said.txt)"
+  grep -q "stopped by a signal after step" said.txt || fail "SIG$signal: $(cat said.txt)"
+  ls "by$signal"/step-* > /dev/null || fail "SIG$signal leaves no checkpoint"
+done
+{ "${train[@]}" --checkpoint unread --steps 100000 --seed 5 --save-every 0 2>&1; echo $? > code.txt; } | head -n 1 > said.txt
+[ "$(cat code.txt)" = 0 ] && [ -d unread/step-* ] || fail "a lost reader gives $(cat code.txt), and $(ls unread)"
+
+# A log on a full disk is a warning, once.
+quietly "${train[@]}" --checkpoint unlogged --log /dev/full --steps 3 --seed 5
+[ "$(grep -c "cannot write to the log '/dev/full'" said.txt)" = 1 ] || fail "a log on a full disk: $(cat said.txt)"
+[ -d unlogged/step-00000003 ] || fail "a log on a full disk leaves $(ls unlogged)"
+
 # A training that diverges stops, and says at which step and, where it is asked to look, in which op of the model.
 quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=32 --set d_ff=64 --set encoder_layers=1 \
   --set decoder_layers=1 --set max_tokens=256 --set max_sequences=16 --set learning_rate=1000 --set warmup=1 \

@@ -503,6 +503,7 @@ void report(std::string_view message) {
 } // namespace
 
 Status runTrain(const TrainCommand &command) {
+  watchLostReader();
   HEDDLE_ASSIGN(RankPlace place, findRankPlace(command.ranks, [](const char *name) { return std::getenv(name); }));
   if (place.ranks == 1)
     return trainAs(nullptr, command);

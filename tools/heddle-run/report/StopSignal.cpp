@@ -9,15 +9,32 @@ volatile std::sig_atomic_t received = 0;
 
 extern "C" void heddleRunNoteSignal(int signal) { received = signal; }
 
-} // namespace
-
-void watchStopSignals() {
+void watch(int signal, int flags) {
   struct sigaction action = {};
   action.sa_handler = heddleRunNoteSignal;
-  action.sa_flags = int(SA_RESETHAND | SA_RESTART);
+  action.sa_flags = flags | SA_RESTART;
   sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  sigaction(signal, &action, nullptr);
+}
+
+// These come again while the checkpoint is written: each second of the processor, from shell and terminal, at each
+// message. Who ignores one, as nohup does, wants the training to go on.
+void watchUnlessIgnored(int signal) {
+  struct sigaction before = {};
+  sigaction(signal, nullptr, &before);
+  if (before.sa_handler != SIG_IGN)
+    watch(signal, 0);
+}
+
+} // namespace
+
+void watchLostReader() { watchUnlessIgnored(SIGPIPE); }
+
+void watchStopSignals() {
+  watch(SIGINT, int(SA_RESETHAND));
+  watch(SIGTERM, int(SA_RESETHAND));
+  watchUnlessIgnored(SIGHUP);
+  watchUnlessIgnored(SIGXCPU);
   // A file that would outgrow its limit is then an error of the write that does it, like that of a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
 }

@@ -85,13 +85,10 @@ Status TrainingLog::step(const StepReport &report) {
     record["loss_scale"] = report.lossScale;
     record["skipped_steps"] = report.skipped;
   }
-  if (events) {
-    const std::pair<std::string_view, double> values[] = {{"train/loss", report.loss},
-                                                          {"train/learning_rate", report.learningRate},
-                                                          {"train/tokens_per_second", report.tokensPerSecond()}};
-    HEDDLE_CHECK(events->scalars(report.step, values));
-  }
-  return write(record.dump());
+  const std::pair<std::string_view, double> values[] = {{"train/loss", report.loss},
+                                                        {"train/learning_rate", report.learningRate},
+                                                        {"train/tokens_per_second", report.tokensPerSecond()}};
+  return write(report.step, values, record.dump());
 }
 
 Status TrainingLog::validation(uint64_t step, const EvaluationResult &result) {
@@ -112,31 +109,45 @@ Status TrainingLog::validation(uint64_t step, const EvaluationResult &result) {
   }
   if (result.bleu)
     record["validation_bleu"] = *result.bleu;
-  if (events) {
-    std::vector<std::pair<std::string_view, double>> values = {{"validation/loss", result.loss}};
-    if (result.squaredError)
-      values.emplace_back("validation/mean_squared_error", *result.squaredError);
-    else
-      values.emplace_back(result.accuracy ? "validation/accuracy" : "validation/perplexity",
-                          result.accuracy.value_or(result.perplexity()));
-    if (result.pearson)
-      values.emplace_back("validation/pearson", *result.pearson);
-    if (result.bleu)
-      values.emplace_back("validation/bleu", *result.bleu);
-    HEDDLE_CHECK(events->scalars(step, values));
-  }
-  return write(record.dump());
+  std::vector<std::pair<std::string_view, double>> values = {{"validation/loss", result.loss}};
+  if (result.squaredError)
+    values.emplace_back("validation/mean_squared_error", *result.squaredError);
+  else
+    values.emplace_back(result.accuracy ? "validation/accuracy" : "validation/perplexity",
+                        result.accuracy.value_or(result.perplexity()));
+  if (result.pearson)
+    values.emplace_back("validation/pearson", *result.pearson);
+  if (result.bleu)
+    values.emplace_back("validation/bleu", *result.bleu);
+  return write(step, values, record.dump());
 }
 
-Status TrainingLog::write(const std::string &line) {
+Status TrainingLog::write(uint64_t step, Scalars values, const std::string &line) {
+  Status curves = writeEvents(step, values), text = writeJson(line);
+  if (!curves.ok() && !text.ok())
+    return makeError(ErrorKind::Io, text.message(), " ", curves.message());
+  return text.ok() ? curves : text;
+}
+
+Status TrainingLog::writeEvents(uint64_t step, Scalars values) {
+  if (!events)
+    return Success();
+  Status status = events->scalars(step, values);
+  if (!status.ok())
+    events.reset();
+  return status;
+}
+
+Status TrainingLog::writeJson(const std::string &line) {
   if (path.empty())
     return Success();
   Span span("write log");
   file << line << '\n';
   file.flush(); // somebody may be watching, and a crash must not take the last steps along
-  if (!file)
-    return makeError(ErrorKind::Io, "cannot write to the log '", path.string(), "'; is the disk full?");
-  return Success();
+  if (file)
+    return Success();
+  return makeError(ErrorKind::Io, "cannot write to the log '", std::exchange(path, {}).string(),
+                   "'; is the disk full?");
 }
 
 } // namespace heddle::run

@@ -12,6 +12,9 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
 
 namespace heddle::run {
 
@@ -25,11 +28,15 @@ public:
   Status openJson(const std::filesystem::path &path, uint64_t resumedStep);
   Status openEvents(const std::filesystem::path &folder, uint64_t resumedStep);
 
+  // Add a record. A log that cannot be written is closed: only the first record that is lost is an error.
   Status step(const StepReport &report);
   Status validation(uint64_t step, const EvaluationResult &result);
 
 private:
-  Status write(const std::string &line);
+  using Scalars = std::span<const std::pair<std::string_view, double>>;
+  Status write(uint64_t step, Scalars values, const std::string &line);
+  Status writeEvents(uint64_t step, Scalars values);
+  Status writeJson(const std::string &line);
 
   std::filesystem::path path;
   std::ofstream file;

@@ -4,6 +4,17 @@
 
 namespace heddle::run {
 
+void TrainingReport::warn(const Status &status) {
+  if (!status.ok())
+    remark(LogLevel::Warning, str(status.message(), " The training goes on without it."));
+}
+
+Status TrainingReport::beginStep() {
+  if (profile)
+    warn(profile->enterStep());
+  return Success();
+}
+
 void TrainingReport::beginValidation() {
   if (profile)
     profile->enterValidation();
@@ -15,7 +26,7 @@ void TrainingReport::beginCheckpoint() {
 }
 
 Status TrainingReport::step(const StepReport &report) {
-  HEDDLE_CHECK(trainingLog.step(report));
+  warn(trainingLog.step(report));
   progress.step(report);
   return Success();
 }
@@ -37,7 +48,8 @@ Status TrainingReport::validation(uint64_t step, const EvaluationResult &result,
   std::snprintf(text, sizeof text, "step %llu: validation loss %.4f, %s%s%s", static_cast<unsigned long long>(step),
                 result.loss, measure, bleu, isBest ? ", the best" : "");
   remark(LogLevel::Info, text);
-  return trainingLog.validation(step, result);
+  warn(trainingLog.validation(step, result));
+  return Success();
 }
 
 void TrainingReport::remark(LogLevel level, std::string_view text) {

@@ -14,7 +14,7 @@ public:
   TrainingReport(Progress &progress, TrainingLog &trainingLog, Profile *profile)
       : progress(progress), trainingLog(trainingLog), profile(profile) {}
 
-  Status beginStep() override { return profile ? profile->enterStep() : Success(); }
+  Status beginStep() override;
   void beginValidation() override;
   void beginCheckpoint() override;
   Status step(const StepReport &report) override;
@@ -22,6 +22,9 @@ public:
   void remark(LogLevel level, std::string_view text) override;
 
 private:
+  // A file that cannot be written is no reason to lose what was trained.
+  void warn(const Status &status);
+
   Progress &progress;
   TrainingLog &trainingLog;
   Profile *profile;
