@@ -240,7 +240,8 @@ llvm::json::Object Description::toJSON() const {
       std::visit([&](const auto &value) { parameters[parameter.getKey()] = value; }, parameter.getValue().value);
     object["parameters"] = std::move(parameters);
   }
-  object["meaning"] = describeMeaning();
+  if (start) // one of defaults alone stands nowhere, and is no model's
+    object["meaning"] = describeMeaning();
   if (!published.empty())
     object["published"] = llvm::json::Object(published);
   if (!tensors.empty())
