@@ -301,8 +301,8 @@ void Reader::readGPT2() {
                  "cross_attention_hidden_size"});
 }
 
-/// Which number yarn multiplies queries and keys by: `attention_factor`, or the ratio of what `mscale` and
-/// `mscale_all_dim` give if both are there; otherwise the text's rule.
+/// Reads the number that yarn multiplies queries and keys by: `attention_factor`, or the ratio of what `mscale` and
+/// `mscale_all_dim` give if both are there; otherwise the text's rule holds.
 void Reader::readYarnAttention(HuggingFaceConfig &scaling, StringRef theirs) {
   double factor = scaling.number("factor", 1), scale = scaling.number("mscale", 0),
          scaleOfAll = scaling.number("mscale_all_dim", 0);

@@ -85,7 +85,7 @@ struct Description {
   /// Where each weight comes from in the files of another program, as toJSON() has it; empty for models of our own.
   llvm::json::Object tensors;
 
-  /// What the published configuration says of the model's arithmetic, before any change; empty for models of our own.
+  /// The published configuration's values that decide arithmetic, before any change; empty for models of our own.
   llvm::json::Object published;
 
   /// What the model computes, as a text of its own; null for the architectures that a description can name.
@@ -110,8 +110,8 @@ struct Description {
   /// The keys of what the model computes, as settings of a text's parameters.
   language::Settings getStructure() const;
 
-  /// What decides the results of the model's weights: the text, its parameters, the marks. Names are sorted, and
-  /// numbers are as f32.
+  /// The meaning of the model: the text, its parameters and the marks, which decide what its weights compute. Names are
+  /// sorted, and numbers are as f32.
   llvm::json::Object describeMeaning() const;
 
   /// Every key with its value, the marks' token ids, and `tensors`.

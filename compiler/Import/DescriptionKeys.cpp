@@ -240,7 +240,7 @@ llvm::json::Object Description::toJSON() const {
       std::visit([&](const auto &value) { parameters[parameter.getKey()] = value; }, parameter.getValue().value);
     object["parameters"] = std::move(parameters);
   }
-  if (start) // one of defaults alone stands nowhere, and is no model's
+  if (start) // a description of defaults has no location, and describes no model
     object["meaning"] = describeMeaning();
   if (!published.empty())
     object["published"] = llvm::json::Object(published);

@@ -1,11 +1,11 @@
-// What a model's weights compute depends on: artifacts and checkpoints hold it, and are compared by it when weights are
-// loaded. It has no batch sizes, precision, training or place.
+// The meaning of a model: everything that decides what its weights compute, and no batch sizes, precision, training or
+// place. Artifacts and checkpoints hold it, and are compared by it when weights are loaded.
 #include "compiler/Import/Description.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// Raised when the form of the meaning changes, so that older ones are not compared with newer ones key by key.
+/// The format is raised if a key changes what it stands for: meanings of different formats are not compared.
 static constexpr int64_t kFormat = 1;
 
 /// Dropout and label smoothing change training only.

@@ -113,7 +113,7 @@ private:
     return success();
   }
 
-  /// Of a text that has been parsed. Empty lines do not count.
+  /// The hash of the tokens of a text that has been parsed. Empty lines do not count.
   std::string hashTokens(StringRef path, StringRef text) const {
     FailureOr<std::vector<Token>> tokens = tokenize(context, path, text);
     std::string joined;

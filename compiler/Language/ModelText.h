@@ -36,8 +36,8 @@ public:
   /// The task that the model is for; its name is one of getTaskNames().
   StringRef getTask() const { return task; }
 
-  /// Tells texts apart that compute other things: names and revisions of the library's texts, and for each other text
-  /// a hash of its tokens, without comments and white space.
+  /// Differs between texts that compute different things: the name and revision of each library text, and for each
+  /// other text a hash of its tokens, without comments and white space.
   std::string getFingerprint() const;
 
   /// Whether the text has a parameter of this name, and the name that is most like it; empty where none is.

@@ -104,8 +104,8 @@ private:
       isAfter = takeRings(staged, loop);
     }
     int64_t stages = isAfter ? last.stages : makeRings(b, staged, loop);
-    // How many tiles ahead of their use copies begin. Where a warpgroup may be behind, one less: it reads the tile
-    // before.
+    // The copy of a tile begins this many tiles before its use: one fewer if a warpgroup may be behind, which still
+    // reads the tile before.
     bool isSpare = ofWarpgroups || (stages > kFewestStages && canAlternate(loop, staged));
     int64_t lead = isSpare ? stages - 2 : stages - 1;
     last.block = loop->getBlock(), last.stages = stages;

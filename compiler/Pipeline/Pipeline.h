@@ -26,7 +26,7 @@ struct TileChoices;
 /// The training state of which each rank keeps only a part.
 enum class Sharding { None, Optimizer };
 
-/// What the entries of an artifact are for, besides `init` and those that tell the loss.
+/// The purpose of an artifact's entries. Every artifact has `init` and `eval`.
 enum class Purpose { All, Training, Inference };
 
 enum class Phase { Import, Derive, FuseAttention, Differentiate, Fuse, Tile, Layout, Lower, Plan, Emit };

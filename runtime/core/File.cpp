@@ -71,9 +71,7 @@ Status InputFile::read(uint64_t offset, std::span<std::byte> into) const {
 
 Result<std::vector<std::byte>> readFile(const std::filesystem::path &path, uint64_t limit) {
   HEDDLE_ASSIGN(InputFile file, InputFile::open(path));
-  std::string beginning(std::min<uint64_t>(file.size(), kSignatureBytes), '\0');
-  HEDDLE_CHECK(file.read(0, std::as_writable_bytes(std::span(beginning))));
-  HEDDLE_CHECK(checkSignature(beginning, path));
+  HEDDLE_CHECK(checkSignature(file));
   if (file.size() > limit)
     return makeError(ErrorKind::InvalidArgument, "'", path.string(), "' has ", file.size(), " bytes, more than the ",
                      limit, " bytes that Heddle reads at most.");

@@ -318,9 +318,7 @@ Result<GgufReader> GgufReader::open(const std::filesystem::path &path) {
   reader.name = path;
   HEDDLE_ASSIGN(InputFile input, InputFile::open(path));
   uint64_t size = input.size();
-  std::string beginning(std::min<uint64_t>(size, kSignatureBytes), '\0');
-  HEDDLE_CHECK(input.read(0, std::as_writable_bytes(std::span(beginning))));
-  HEDDLE_CHECK(checkSignature(beginning, path));
+  HEDDLE_CHECK(checkSignature(input));
   reader.file = std::move(input);
   HEDDLE_CHECK(GgufParser(reader, {}, size).parse());
   return reader;

@@ -1,6 +1,7 @@
 #include "runtime/core/Npy.h"
 
 #include "runtime/core/File.h"
+#include "runtime/core/Signature.h"
 
 #include <array>
 #include <bit>
@@ -109,6 +110,7 @@ private:
 
 Result<HostTensor> readNpy(const std::filesystem::path &path) {
   HEDDLE_ASSIGN(InputFile file, InputFile::open(path));
+  HEDDLE_CHECK(checkSignature(file));
   auto malformed = [&](const auto &...why) {
     return makeError(ErrorKind::Malformed, "'", path.string(), "' is not a usable .npy file: ", why..., ".");
   };

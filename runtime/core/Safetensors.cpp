@@ -89,12 +89,13 @@ Result<SafetensorsReader> SafetensorsReader::open(const std::filesystem::path &p
     return makeError(ErrorKind::Malformed, "'", path.string(), "' is not a usable safetensors file: ", why..., ".");
   };
 
-  std::string beginning(std::min<uint64_t>(reader.file.size(), kSignatureBytes), '\0');
-  HEDDLE_CHECK(reader.file.read(0, std::as_writable_bytes(std::span(beginning))));
   uint64_t headerBytes = 0;
-  // A header of JSON tells a file that is right, whatever its length looks like.
-  if (beginning.size() <= sizeof headerBytes || beginning[sizeof headerBytes] != '{')
-    HEDDLE_CHECK(checkSignature(beginning, path));
+  char first = 0; // of the header
+  if (reader.file.size() > sizeof headerBytes)
+    HEDDLE_CHECK(reader.file.read(sizeof headerBytes, std::as_writable_bytes(std::span(&first, 1))));
+  // A file with a header of JSON is right, whatever the bytes of its length look like.
+  if (first != '{')
+    HEDDLE_CHECK(checkSignature(reader.file));
   if (reader.file.size() < sizeof headerBytes)
     return malformed("it is too short for a header");
   HEDDLE_CHECK(reader.file.read(0, std::as_writable_bytes(std::span(&headerBytes, 1))));

@@ -1,5 +1,7 @@
 #include "runtime/core/Signature.h"
 
+#include "runtime/core/File.h"
+
 #include <algorithm>
 #include <cctype>
 
@@ -23,7 +25,7 @@ constexpr Packed kPacked[] = {
     {"\x04\x22\x4d\x18", "a file compressed with LZ4", "`lz4 -d`"},
 };
 
-// A byte order mark; that of UTF-8 is none of these.
+// The encoding that a byte order mark names. A mark of UTF-8 names none: its text is read.
 std::optional<std::string_view> wideText(std::string_view beginning) {
   using namespace std::string_view_literals;
   if (beginning.starts_with("\xff\xfe\0\0"sv) || beginning.starts_with("\0\0\xfe\xff"sv))
@@ -60,9 +62,11 @@ std::optional<std::string> foreignKind(std::string_view beginning) {
   return std::nullopt;
 }
 
-Status checkSignature(std::string_view beginning, const std::filesystem::path &path) {
-  std::optional<std::string> kind = foreignKind(beginning.substr(0, kSignatureBytes));
-  return kind ? Status(makeError(ErrorKind::Malformed, "'", path.string(), "' ", *kind)) : Success();
+Status checkSignature(const InputFile &file) {
+  std::string beginning(std::min<uint64_t>(file.size(), kSignatureBytes), '\0');
+  HEDDLE_CHECK(file.read(0, std::as_writable_bytes(std::span(beginning))));
+  std::optional<std::string> kind = foreignKind(beginning);
+  return kind ? Status(makeError(ErrorKind::Malformed, "'", file.path().string(), "' ", *kind)) : Success();
 }
 
 } // namespace heddle

@@ -3,24 +3,25 @@
 
 #include "runtime/core/Status.h"
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace heddle {
 
-// How many bytes of a file's beginning tell its kind.
+class InputFile;
+
+// A file's kind shows in this many bytes of its beginning.
 inline constexpr size_t kSignatureBytes = 512;
 
-// What a file is, and what to do about it, if its beginning is that of a git-lfs pointer, a page of HTML, an archive or
-// a compressed file, or a text in UTF-16 or UTF-32: "is a git-lfs pointer and not the file itself: ...". Nothing for
+// Says what a file is, and what to do about it, if it begins as a git-lfs pointer, a page of HTML, an archive, a
+// compressed file, or a text in UTF-16 or UTF-32 does: "is a git-lfs pointer and not the file itself: ...". Null for
 // every other file.
 std::optional<std::string> foreignKind(std::string_view beginning);
 
 bool isHtml(std::string_view beginning);
 
-// The error that names `path` and its kind; success for every other file.
-Status checkSignature(std::string_view beginning, const std::filesystem::path &path);
+// Fails with the file's name and kind if foreignKind() knows its beginning.
+Status checkSignature(const InputFile &file);
 
 } // namespace heddle

@@ -45,10 +45,11 @@ std::vector<std::pair<std::string, Json>> flattened(const Json &object) {
 }
 
 bool sayMeaning(const Json &before, const Json &now) {
-  auto says = [](const Json &side) {
-    return side.is_object() && side.contains("meaning") && side["meaning"].is_object();
+  auto format = [](const Json &side) {
+    bool says = side.is_object() && side.contains("meaning") && side["meaning"].is_object();
+    return says ? side["meaning"].value("format", Json()) : Json();
   };
-  return says(before) && says(now);
+  return !format(before).is_null() && format(before) == format(now);
 }
 
 std::vector<std::string> meaningDifferences(const Json &before, const Json &now) {

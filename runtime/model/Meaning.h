@@ -13,14 +13,14 @@ namespace heddle {
 // The values of a nested object by their paths, "parameters.heads". Numbers are as f32.
 std::vector<std::pair<std::string, nlohmann::json>> flattened(const nlohmann::json &object);
 
-// Whether both descriptions say what they mean. Checkpoints of earlier versions do not.
+// Whether both descriptions have a meaning, of the same format. Checkpoints of earlier versions have none.
 bool sayMeaning(const nlohmann::json &before, const nlohmann::json &now);
 
 // The values in which two meanings differ, as "parameters.heads (8, now 4)". A value that `before` does not have is the
 // one that Heddle computed with before it knew the key.
 std::vector<std::string> meaningDifferences(const nlohmann::json &before, const nlohmann::json &now);
 
-// For those who know that another model's weights fit (--force): differences are warnings from then on.
+// Makes differences warnings instead of errors, for the whole program (--force).
 void acceptOtherMeaning();
 bool acceptsOtherMeaning();
 

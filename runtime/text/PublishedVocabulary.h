@@ -36,7 +36,7 @@ public:
   std::string decode(std::span<const int32_t> ids) const override {
     return parts.texts.join(parts.table, ids, /*begins=*/true);
   }
-  // Without marks, such as a begin mark among `ids`: they stand for no text.
+  // Leaves out marks, such as a begin mark among `ids`: they stand for no text.
   std::string continuation(std::span<const int32_t> before, std::span<const int32_t> ids) const override;
   std::string piece(int32_t id) const override { return parts.table.shown(id); }
   int32_t pieces() const override { return std::min(parts.table.size(), rows); }

@@ -81,7 +81,7 @@ private:
   using Processor = sentencepiece::SentencePieceProcessor;
   // Numbers the pieces of two models; null where there is one model, which numbers them itself.
   struct Vocabulary;
-  // A model without the space that it puts in front of a text.
+  // The same model, but it puts no space in front of a text.
   struct Continuing;
   // A part of a line, and the model that it is encoded with.
   struct Cut {

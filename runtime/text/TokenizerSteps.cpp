@@ -14,7 +14,7 @@ using nlohmann::json;
 constexpr std::string_view kCutsBefore = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|)";
 constexpr std::string_view kCutsBehind = R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
-// What vocabularies have is a few steps, which make a text a few times as long.
+// Limits. Published vocabularies have a few steps, which make a text a few times as long.
 constexpr size_t kMostSteps = 100;
 constexpr int kMostGrowth = 256;
 constexpr size_t kLongestMark = 256; // bytes

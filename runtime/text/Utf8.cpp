@@ -35,7 +35,8 @@ size_t characterBytes(std::string_view text) {
   return length != 0 && fittingBytes(text, length) == length ? length : 0;
 }
 
-// Bytes of what stands for one U+FFFD: the longest beginning of a character, or a single byte that begins none.
+// The number of bytes that one U+FFFD replaces: the longest beginning of a character, or a single byte that begins
+// none.
 size_t brokenBytes(std::string_view text) {
   size_t length = lengthByLead(uint8_t(text[0]));
   return length == 0 ? 1 : fittingBytes(text, length);

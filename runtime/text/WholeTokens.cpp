@@ -8,7 +8,7 @@
 namespace heddle {
 namespace {
 
-// What regular expressions call \w.
+// The class \w of regular expressions.
 bool isOfWord(char32_t point) {
   static const uint32_t kCategories = categoriesNamed("L") | categoriesNamed("M") | categoriesNamed("Nd") |
                                       categoriesNamed("Nl") | categoriesNamed("Pc");
@@ -34,8 +34,8 @@ void WholeTokens::add(std::string text, int32_t id, Blanks blanks) {
   tokens.try_emplace(std::move(text), Token{id, blanks});
 }
 
-// Where the greatest token that is not behind the text in the order of bytes does not begin it, a token that does is no
-// longer than what the two have in common.
+// Tokens are sorted by their bytes. The last token that is not after `key` begins it, or shares a shorter prefix with
+// it: a token that begins `key` is then no longer than that prefix, which becomes the next key.
 WholeTokens::Tokens::const_iterator WholeTokens::longest(std::string_view text) const {
   for (std::string_view key = text; !key.empty();) {
     auto behind = tokens.upper_bound(key);

@@ -19,8 +19,8 @@ struct TextPart {
 
 class WholeTokens {
 public:
-  // Which of the white space around it belongs to a token, and whether it stands for itself only between characters of
-  // no word.
+  // The white space before and behind a token may belong to it. With `aroundWord` (Hugging Face's `single_word`) it is
+  // no token beside a character of a word.
   struct Blanks {
     bool before = false, behind = false, aroundWord = false;
   };

@@ -131,7 +131,7 @@ bool WordPattern::Class::has(char32_t point) const {
   return isIn != isNegated;
 }
 
-// Where the items from `item` on end, if they match from `begin` on.
+// The end of the match of the items from `item` on, if they match at `begin`.
 std::optional<size_t> WordPattern::match(std::string_view text, size_t begin, const Sequence &sequence, size_t item) {
   if (item == sequence.size())
     return begin;

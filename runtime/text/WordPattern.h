@@ -12,12 +12,12 @@
 
 namespace heddle {
 
-// Alternatives, of which the first that matches counts. Each is a sequence of characters, of classes with a greedy
-// quantifier, of literal texts in any case, and of the condition that no word follows.
+// A list of alternatives, of which the first that matches counts. Each is a sequence of characters, of classes with a
+// greedy quantifier, of literal texts in any case, and of the condition that no word follows.
 class WordPattern {
 public:
-  // Nothing if it is not a pattern that a published vocabulary is known to have: a pattern from outside might take time
-  // that grows with the square of a text.
+  // Null for every pattern but those that published vocabularies are known to have: another one might take time that
+  // grows with the square of a text.
   static std::optional<WordPattern> published(std::string_view pattern);
 
   // The first place from `begin` on where the pattern matches, and the bytes that match, at least one.
@@ -29,7 +29,7 @@ public:
 private:
   class Parser;
 
-  // What one character may be.
+  // A set of characters.
   struct Class {
     std::vector<std::pair<char32_t, char32_t>> ranges; // the first and the last
     uint32_t categories = 0;                           // of Unicode, as a bit each

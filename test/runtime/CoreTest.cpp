@@ -331,7 +331,8 @@ TEST(SafetensorsTest, namesWhatIsNoFileOfItsKind) {
   for (auto [bytes, kind] : files) {
     spit(folder / "m", bytes);
     std::string weights = SafetensorsReader::open(folder / "m").message(),
-                text = readFile(folder / "m", 1000).message();
+                text = readFile(folder / "m", 1000).message(), array = readNpy(folder / "m").message();
+    EXPECT_NE(array.find(kind), std::string::npos) << array;
     EXPECT_NE(weights.find(kind), std::string::npos) << weights;
     EXPECT_NE(text.find(kind), std::string::npos) << text;
   }

@@ -49,6 +49,17 @@ TEST(Meaning, ChangesOfArithmeticAreNamed) {
   EXPECT_EQ(differs("/parameters/rotary_base", 10000.0), "0 differences");
 }
 
+TEST(Meaning, AnotherFormatIsNotCompared) {
+  Json before = describe(), now = describe();
+  now["meaning"]["format"] = 2;
+  now["meaning"]["parameters"]["heads"] = "eight";
+  EXPECT_FALSE(sayMeaning(before, now));
+  EXPECT_TRUE(differences(before, now, true).empty()) << "the keys of before `meaning` are the same";
+  before["meaning"].erase("format");
+  EXPECT_FALSE(sayMeaning(before, before));
+  EXPECT_TRUE(sayMeaning(now, now));
+}
+
 TEST(Meaning, TrainingAndSizesDoNotCount) {
   Json now = describe();
   now["dropout"] = 0.3;

@@ -95,7 +95,7 @@ std::vector<std::unique_ptr<Worker>> workersFor(const OpenModel &model, const Ar
 
 TranslationOptions translationOptions(const DecodingOptions &options);
 
-// None where the most probable token is to be chosen. Fails if a rule is set that --samplers leaves out.
+// Null if the most probable token is to be chosen. Fails if a rule is set that --samplers leaves out.
 Result<std::optional<SamplingOptions>> samplingOptions(const SamplingFlags &flags);
 
 Status requireEntries(const Engine &engine, std::initializer_list<std::string_view> entries, std::string_view purpose);

@@ -17,8 +17,8 @@ void watch(int signal, int flags) {
   sigaction(signal, &action, nullptr);
 }
 
-// These come again while the checkpoint is written: each second of the processor, from shell and terminal, at each
-// message. Who ignores one, as nohup does, wants the training to go on.
+// SIGXCPU comes again each second of the processor, SIGHUP from the shell and from the terminal, and SIGPIPE at each
+// message: none may kill the program while it writes the checkpoint. A signal that is ignored, as by nohup, stays so.
 void watchUnlessIgnored(int signal) {
   struct sigaction before = {};
   sigaction(signal, nullptr, &before);

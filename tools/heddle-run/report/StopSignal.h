@@ -5,7 +5,7 @@
 
 namespace heddle::run {
 
-// SIGPIPE alone, which the first message may raise: nobody reads on behind `2>&1 | head -1`.
+// Watches SIGPIPE, before the first message: `2>&1 | head -1` stops reading after it.
 void watchLostReader();
 void watchStopSignals();
 
