@@ -1,5 +1,5 @@
 // A family of devices that one driver library runs, and the targets whose code they take. A backend is a folder here
-// (cuda/, vulkan/); docs/targets.md says how to add another.
+// (cuda/, vulkan/, cpu/); docs/targets.md says how to add another.
 #pragma once
 
 #include "runtime/hal/Device.h"
@@ -24,6 +24,9 @@ public:
   // How well code for one of its targets suits one of its devices: the largest is taken; 0 where it does not run there.
   // Limits of single kernels are checked elsewhere.
   virtual uint32_t suitability(std::string_view target, const DeviceInfo &device) const = 0;
+  // Why code for one of its targets does not run on one of its devices, as the end of a sentence; empty where it does,
+  // or where there is nothing to say.
+  virtual std::string obstacle(std::string_view, const DeviceInfo &) const { return ""; }
   // The target to compile for, so that one of its devices has code.
   virtual std::string advice(const DeviceInfo &device) const = 0;
 
@@ -31,7 +34,11 @@ public:
   virtual uint64_t validationMessageCount() const { return 0; }
 };
 
-// All backends, those first whose devices are preferred.
+// How much a device is preferred, by its kind: a GPU (2) before a processor (1), and that before a GPU that is emulated
+// on the processor (0).
+uint32_t preference(const DeviceInfo &device);
+
+// All backends; of devices of one kind those of the first backends are preferred.
 std::span<const Backend *const> backends();
 
 // Adds a backend after the others, before the first device is listed or opened. It lives as long as the program.

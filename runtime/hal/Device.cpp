@@ -50,6 +50,8 @@ Result<std::unique_ptr<DeviceGroup>> Device::joinGroup(const GroupId &, uint32_t
   return groupEngine().error();
 }
 
+uint32_t preference(const DeviceInfo &device) { return device.emulated ? 0 : device.type == DeviceType::Cpu ? 1 : 2; }
+
 Result<std::vector<DeviceInfo>> listDevices() {
   std::vector<DeviceInfo> devices;
   std::optional<Error> broken;
@@ -62,6 +64,7 @@ Result<std::vector<DeviceInfo>> listDevices() {
   }
   if (broken && devices.empty())
     return std::move(*broken);
+  std::ranges::stable_sort(devices, std::ranges::greater(), preference);
   if (broken)
     log(LogLevel::Warning, broken->message);
   return devices;

@@ -1,6 +1,6 @@
 // The hardware abstraction: what the session asks of a device, and nothing else. Backends (Backend.h) live in folders
-// beside this file (vulkan/, cuda/); their drivers are opened at run time, so that the same build serves machines with
-// both drivers, with either, and with neither.
+// beside this file (vulkan/, cuda/, cpu/); their drivers are opened at run time, so that the same build serves machines
+// with both drivers, with either, and with neither.
 //
 // The model is an in-order queue. A program is a fixed sequence of kernel launches over fixed device addresses; it is
 // recorded once and submitted many times, with other workgroup counts each time. Submissions run one after the other,
@@ -29,7 +29,7 @@ enum class DeviceType { Cpu, IntegratedGpu, DiscreteGpu, VirtualGpu, Other };
 const char *toString(DeviceType type);
 
 struct DeviceInfo {
-  std::string id;     // "vulkan:0" or "cuda:0", as openDevice() takes it
+  std::string id;     // "vulkan:0", "cuda:0" or "cpu:0", as openDevice() takes it
   std::string name;   // "NVIDIA H200"
   std::string driver; // "llvmpipe Mesa 22.3.6 (LLVM 15.0.6), Vulkan 1.3.230"
   DeviceType type = DeviceType::Other;
@@ -48,6 +48,8 @@ struct DeviceInfo {
   bool float16 = false;                    // 16-bit floats, rounded to nearest, in memory and registers; Vulkan only
   bool int16 = false;                      // 16-bit whole numbers, in memory too; Vulkan only
   std::vector<uint32_t> cooperativeSides;  // of square cooperative matrices of f16 with sums of f32; Vulkan only
+  bool emulated = false;                   // a GPU that the driver emulates on the processor; it compiles a kernel when
+                                           // the kernel is first launched
   bool compilesOnly = false;               // unusable, but for codeReports: it has no memory, and runs nothing
   std::string unusable;                    // the reason why Heddle cannot run on this device; empty where it can
 };
@@ -242,13 +244,13 @@ struct DeviceOptions {
   bool codeReports = false;
 };
 
-// All devices of this machine, CUDA's before Vulkan's. A machine without devices, or without a backend's driver, is no
-// error. A driver that is there but broken is an error if no other backend has a device, else a warning in the
-// log.
+// All devices of this machine: GPUs, CUDA's before Vulkan's, then the processor, then GPUs that drivers emulate. A
+// machine without devices, or without a backend's driver, is no error. A driver that is there but broken is an error if
+// no other backend has a device, else a warning in the log.
 Result<std::vector<DeviceInfo>> listDevices();
 
-// Opens "vulkan:1" or "cuda:1"; "vulkan" and "cuda" are the first usable device of that backend, GPUs before
-// processors. There is no silent fallback: the device that was asked for is opened, or the result is an error.
+// Opens "vulkan:1", "cuda:1" or "cpu:0"; "vulkan" and "cuda" are the first usable device of that backend, GPUs before
+// emulated ones. There is no silent fallback: the device that was asked for is opened, or the result is an error.
 Result<std::unique_ptr<Device>> openDevice(std::string_view choice, const DeviceOptions &options = {});
 
 // How many warnings and errors the backend's validation layers have reported in this process. The layers are on when

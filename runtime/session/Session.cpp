@@ -211,7 +211,7 @@ Status Session::State::prepare(std::span<const std::string_view> names, const Ke
     span.with("bytes", int64_t(arenaBytes));
     HEDDLE_CHECK(onDevice->growArena(arenaBytes));
   }
-  bool compilesLate = device->info().type == hal::DeviceType::Cpu;
+  bool compilesLate = device->info().emulated;
   HEDDLE_CHECK(loadKernels(kernels, compilesLate ? KernelProgress() : progress));
   for (std::string_view name : names)
     if (EntryRunner &runner = *runners.find(name)->second; !runner.recorded()) {

@@ -23,7 +23,12 @@ Choice choose(const Artifact &artifact, std::string_view wanted, const hal::Devi
     std::string_view name = view(target->name());
     choice.names += (choice.names.empty() ? "" : ", ") + std::string(name);
     uint32_t suits = hal::findBackend(name) == &backend ? backend.suitability(name, device) : 0;
-    if (suits <= best || (!wanted.empty() && wanted != name))
+    if (!wanted.empty() && wanted != name)
+      continue;
+    if (hal::findBackend(name) == &backend && suits == 0)
+      if (std::string obstacle = backend.obstacle(name, device); !obstacle.empty())
+        choice.problem = str(" (", name, ": ", obstacle, ")");
+    if (suits <= best)
       continue;
     std::string misfits;
     for (const schema::Kernel *kernel : *target->kernels())
@@ -39,23 +44,33 @@ Choice choose(const Artifact &artifact, std::string_view wanted, const hal::Devi
   return choice;
 }
 
-// The best device of a backend that has one, or why code for it cannot run; no reason where there is no such device.
-std::optional<std::string> deviceOf(const hal::Backend &backend, const Artifact &artifact, std::string_view wanted,
-                                    std::string &reason) {
+// A device that runs an artifact's code.
+struct Candidate {
+  std::string id;
+  uint32_t preference = 0;
+};
+
+// The most preferred of a backend's devices that run the code, the first among equals. None: `reason` says why, if the
+// backend has a device or its driver is broken.
+std::optional<Candidate> deviceOf(const hal::Backend &backend, const Artifact &artifact, std::string_view wanted,
+                                  std::string &reason) {
   Result<std::vector<hal::DeviceInfo>> devices = backend.listDevices();
   if (!devices && devices.error().kind != ErrorKind::NotFound)
     reason = devices.message();
+  std::optional<Candidate> best;
   if (devices)
     for (const hal::DeviceInfo &device : *devices) {
-      if (!device.unusable.empty())
+      uint32_t preference = hal::preference(device);
+      if (!device.unusable.empty() || (best && preference <= best->preference))
         continue;
       Choice choice = choose(artifact, wanted, device);
       if (choice.target)
-        return device.id;
-      reason = str(device.id, " (", device.name, ", ", device.driver, ") cannot run any of its ", backend.title(),
-                   " targets", choice.problem);
+        best = {device.id, preference};
+      else
+        reason = str(device.id, " (", device.name, ", ", device.driver, ") cannot run any of its ", backend.title(),
+                     " targets", choice.problem);
     }
-  return std::nullopt;
+  return best;
 }
 
 } // namespace
@@ -71,18 +86,28 @@ std::string chooseDevice(const Artifact &artifact, std::string_view wantedTarget
       }
   if (backends.empty()) // what it has no code for is told when the device is open
     return std::string(hal::backends().back()->name());
-  // The last is taken in any case: it has a device, or its error says that there is none.
-  const hal::Backend &last = *backends.back();
-  backends.pop_back();
+  if (backends.size() == 1) // it has a device, or its error says that there is none
+    return std::string(backends.front()->name());
+  constexpr uint32_t mostPreferred = 2; // then the drivers of later backends are not looked for
+  std::optional<Candidate> best;
+  const hal::Backend *bestBackend = backends.back();
+  std::vector<std::pair<const hal::Backend *, std::string>> reasons;
   for (const hal::Backend *backend : backends) {
     std::string reason;
-    if (std::optional<std::string> device = deviceOf(*backend, artifact, wantedTarget, reason))
-      return *device;
-    if (!reason.empty())
-      log(LogLevel::Warning, str("'", artifact.origin(), "' has code for ", backend->title(), ", and ", last.title(),
-                                 " is used: ", reason));
+    std::optional<Candidate> device = deviceOf(*backend, artifact, wantedTarget, reason);
+    if (!device && !reason.empty())
+      reasons.emplace_back(backend, std::move(reason));
+    if (device && (!best || device->preference > best->preference))
+      best = std::move(device), bestBackend = backend;
+    if (best && best->preference == mostPreferred)
+      break;
   }
-  return std::string(last.name());
+  // Where no device runs the code, the last backend's error says why.
+  for (const auto &[backend, reason] : reasons)
+    if (backend != bestBackend)
+      log(LogLevel::Warning, str("'", artifact.origin(), "' has code for ", backend->title(), ", and ",
+                                 bestBackend->title(), " is used: ", reason));
+  return best ? best->id : std::string(bestBackend->name());
 }
 
 Result<const schema::Target *> chooseTarget(const Artifact &artifact, std::string_view wanted,

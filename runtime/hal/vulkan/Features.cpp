@@ -148,6 +148,7 @@ DeviceInfo describeDevice(VkInstance instance, VkPhysicalDevice device, uint32_t
   switch (basic.deviceType) {
   case VK_PHYSICAL_DEVICE_TYPE_CPU:
     info.type = DeviceType::Cpu;
+    info.emulated = true;
     break;
   case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
     info.type = DeviceType::IntegratedGpu;
