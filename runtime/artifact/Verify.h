@@ -69,6 +69,9 @@
 //   K4  CUDA code is text that ends in NUL and has the kernel's entry, whose name is one of PTX; a binary begins as ELF
 //       files do; lanes are a multiple of 32 and at most 1024, shared memory is at most 227 KiB, and there are no texel
 //       buffers
+//   K6  code for a processor is an image of machine code behind its header (hal/cpu/Image.h), which it fills up to the
+//       last word, zeros behind it, and has its entry point within; it has 1 lane, at most 64 MiB of scratch memory, no
+//       texel buffers and no binary
 #pragma once
 
 #include "runtime/artifact/KernelCode.h"

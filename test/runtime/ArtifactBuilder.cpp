@@ -4,6 +4,8 @@
 #include "runtime/schema/Constants.h"
 #include "runtime/schema/Seal.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <list>
@@ -38,9 +40,13 @@ public:
     std::vector<flatbuffers::Offset<Target>> targets;
     for (const std::string &name : options.targets) {
       bool cuda = name.starts_with("cuda:");
-      std::vector<uint32_t> code = !options.code.empty() ? options.code : cuda ? testPtx("add") : testKernel("add");
-      uint32_t subgroup = cuda ? kCudaWarp : targets.empty() ? options.subgroup : 0;
-      std::vector kernels{CreateKernelDirect(fb, "add", cuda ? 2 * kCudaWarp : options.lanes, &code, subgroup)};
+      bool cpu = name.starts_with("cpu:");
+      std::vector<uint32_t> code = options.code;
+      if (code.empty())
+        code = cuda ? testPtx("add") : cpu ? cpuImage(addOnCpu) : testKernel("add");
+      uint32_t subgroup = cuda ? kCudaWarp : targets.empty() && !cpu ? options.subgroup : 0;
+      uint32_t lanes = cuda ? 2 * kCudaWarp : cpu ? 1 : options.lanes;
+      std::vector kernels{CreateKernelDirect(fb, "add", lanes, &code, subgroup)};
       std::vector<flatbuffers::Offset<Entry>> own;
       if (options.ownEntries && !targets.empty())
         own = this->entries();
@@ -166,6 +172,34 @@ std::vector<uint32_t> ptxWords(std::string_view text) {
   std::vector<uint32_t> words(text.size() / sizeof(uint32_t) + 1); // one NUL at least
   std::memcpy(words.data(), text.data(), text.size());
   return words;
+}
+
+std::vector<uint32_t> cpuImage(hal::cpu::ImageEntry function) {
+#if defined(__aarch64__)
+  constexpr std::array<uint8_t, 8> before = {0x50, 0x00, 0x00, 0x58, 0x00, 0x02, 0x1f, 0xd6}; // ldr x16, #8; br x16
+  constexpr std::array<uint8_t, 0> after = {};
+#else
+  constexpr std::array<uint8_t, 2> before = {0x48, 0xb8}, after = {0xff, 0xe0}; // movabs rax, address; jmp rax
+#endif
+  std::vector<uint8_t> image(before.begin(), before.end());
+  auto address = reinterpret_cast<uintptr_t>(function);
+  for (int i = 0; i < 8; ++i)
+    image.push_back(static_cast<uint8_t>(address >> 8 * i));
+  image.insert(image.end(), after.begin(), after.end());
+  hal::cpu::ImageHeader header{.entry = 0, .bytes = static_cast<uint32_t>(image.size())};
+  std::vector<uint32_t> words{header.magic, header.version, header.entry, header.bytes};
+  words.resize(hal::cpu::ImageHeader::kWords + (image.size() + 3) / 4);
+  std::memcpy(words.data() + hal::cpu::ImageHeader::kWords, image.data(), image.size());
+  return words;
+}
+
+void addOnCpu(const uint64_t *bindings, const uint32_t *, uint32_t first, uint32_t count, void *) {
+  const auto *a = reinterpret_cast<const float *>(bindings[0]), *b = reinterpret_cast<const float *>(bindings[1]);
+  auto *sum = reinterpret_cast<float *>(bindings[2]);
+  auto elements = static_cast<uint64_t>(*reinterpret_cast<const int32_t *>(bindings[3]));
+  constexpr uint64_t tile = 8;
+  for (uint64_t i = first * tile, end = std::min(elements, (uint64_t(first) + count) * tile); i < end; ++i)
+    sum[i] = a[i] + b[i];
 }
 
 std::vector<std::byte> buildAdder(const AdderOptions &options) { return AdderBuilder(options).build(); }

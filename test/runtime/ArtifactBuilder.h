@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/artifact/Artifact.h"
+#include "runtime/hal/cpu/Image.h"
 
 #include <functional>
 #include <string>
@@ -14,13 +15,17 @@ std::vector<uint32_t> testKernel(const std::string &name);
 // The text of kernels/NAME.ptx as an artifact holds it.
 std::vector<uint32_t> testPtx(const std::string &name);
 std::vector<uint32_t> ptxWords(std::string_view text);
+// An image for the processor that calls a function of this program.
+std::vector<uint32_t> cpuImage(hal::cpu::ImageEntry function);
+// The add kernel for the processor, with 8 elements a workgroup.
+void addOnCpu(const uint64_t *bindings, const uint32_t *grid, uint32_t first, uint32_t count, void *scratch);
 
 // What may be varied about the artifact below.
 struct AdderOptions {
   int64_t maximum = 1000;
   std::vector<std::string> targets = {"vulkan:software", "vulkan:portable"};
   std::vector<uint32_t> code = {}; // instead of the add kernel's, which is SPIR-V or PTX as the target wants
-  uint32_t lanes = 8;              // of Vulkan's targets; CUDA's have 64, two subgroups
+  uint32_t lanes = 8;              // of Vulkan's targets; CUDA's have 64, two subgroups, and the processor's 1
   uint32_t tile = 8;
   uint32_t subgroup = 0; // that the first target asks for
   bool sealed = true;

@@ -10,6 +10,13 @@
 
 namespace heddle::test {
 
+// A target for this processor.
+#if defined(__aarch64__)
+inline constexpr const char *kCpuTarget = "cpu:aarch64";
+#else
+inline constexpr const char *kCpuTarget = "cpu:x86-64-v3";
+#endif
+
 struct Backend {
   const char *name;         // what opens its device
   const char *label;        // of the test's instance
@@ -22,14 +29,16 @@ inline void PrintTo(const Backend &backend, std::ostream *out) { *out << backend
 inline const std::vector<Backend> &backends() {
   static const std::vector<Backend> all = {{"vulkan", "vulkan", true, {"vulkan:software", "vulkan:portable"}},
                                            {"vulkan", "vulkan_staged", false, {"vulkan:software", "vulkan:portable"}},
-                                           {"cuda", "cuda", true, {"cuda:sm_80"}}};
+                                           {"cuda", "cuda", true, {"cuda:sm_80"}},
+                                           {"cpu", "cpu", true, {kCpuTarget}}};
   return all;
 }
 
 // Why there is no device of the backend; empty where there is one. Vulkan is never missing: Mesa's processor driver is.
 inline std::string absence(const Backend &backend) {
   Result<std::unique_ptr<hal::Device>> device = hal::openDevice(backend.name);
-  bool absent = !device && device.error().kind == ErrorKind::NotFound && std::string_view(backend.name) != "vulkan";
+  bool missing = !device && (device.error().kind == ErrorKind::NotFound || std::string_view(backend.name) == "cpu");
+  bool absent = missing && std::string_view(backend.name) != "vulkan";
   return absent ? device.message() : "";
 }
 

@@ -42,11 +42,12 @@ protected:
     ASSERT_TRUE(device->write(*sizeBuffer, 0, std::as_bytes(std::span(&elements, 1))).ok());
 
     bool cuda = std::string_view(GetParam().name) == "cuda";
-    code = cuda ? test::testPtx("add") : test::testKernel("add");
+    bool cpu = std::string_view(GetParam().name) == "cpu";
+    code = cuda ? test::testPtx("add") : cpu ? test::cpuImage(test::addOnCpu) : test::testKernel("add");
     hal::KernelSource source;
     source.name = "add";
     source.code = code;
-    source.lanes = cuda ? kLanes : 8;
+    source.lanes = cuda ? kLanes : cpu ? 1 : 8;
     source.subgroup = cuda ? 32 : 0;
     auto kernels = device->load({&source, 1});
     ASSERT_TRUE(kernels.ok()) << kernels.message();

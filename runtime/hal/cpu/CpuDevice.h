@@ -1,0 +1,114 @@
+// The processor as a device.
+#pragma once
+
+#include "runtime/hal/Device.h"
+#include "runtime/hal/cpu/LaunchRun.h"
+
+#include <memory>
+#include <vector>
+
+namespace heddle::hal::cpu {
+
+// Pages of memory, zero at first, which are given back when the object is destroyed.
+class Mapping {
+public:
+  // Too little memory is an empty mapping. `alignment` is a multiple of a page, in bytes; 0: a page.
+  static Mapping allocate(uint64_t bytes, uint64_t alignment = 0);
+  Mapping() = default;
+  Mapping(Mapping &&other) noexcept { *this = std::move(other); }
+  Mapping &operator=(Mapping &&other) noexcept;
+  ~Mapping();
+
+  std::byte *data() const { return begin; }
+  uint64_t bytes() const { return size; }
+
+private:
+  std::byte *begin = nullptr;
+  uint64_t size = 0;
+};
+
+// Host memory at a multiple of 64 bytes; from 2 MiB on at a multiple of 2 MiB, in huge pages if the system has them.
+class CpuBuffer : public Buffer {
+public:
+  static Result<std::unique_ptr<Buffer>> allocate(const DeviceInfo &device, uint64_t inUse, std::string_view name,
+                                                  uint64_t bytes);
+  ~CpuBuffer() override;
+  std::byte *data() const { return begin; }
+
+private:
+  CpuBuffer() = default;
+  std::byte *begin = nullptr;
+  Mapping mapping; // of a large one
+};
+
+class CpuKernel : public Executable {
+public:
+  CpuKernel(std::shared_ptr<const Mapping> memory, ImageEntry entry, uint32_t scratchBytes)
+      : entry(entry), scratchBytes(scratchBytes), memory(std::move(memory)) {}
+
+  const ImageEntry entry;
+  const uint32_t scratchBytes; // of a thread
+
+private:
+  std::shared_ptr<const Mapping> memory; // where the image is, among others that were loaded with it
+};
+
+// The threads' scratch memory of a device, which grows with its kernels.
+struct Scratch {
+  Mapping memory;
+  uint64_t stride = 0; // of one thread, in bytes
+  unsigned threads = 0;
+
+  // Makes it large enough; OutOfMemory if there is too little memory.
+  Status reserve(unsigned threads, uint64_t bytes);
+};
+
+// A program is an array of tasks whose counters start again at each submission (LaunchRun.h).
+class CpuProgram : public Program {
+public:
+  CpuProgram(const DeviceInfo &device, Scratch &scratch) : device(device), scratch(scratch) {}
+
+  Status record(std::span<const Launch> launches, uint32_t counts, bool timed);
+  Status submit(std::span<const Upload> uploads, std::span<const WorkgroupCount> counts);
+  Result<std::vector<LaunchTime>> times() const;
+
+private:
+  void recordOrder(std::span<const Launch> launches);
+
+  const DeviceInfo &device;
+  Scratch &scratch; // the device's
+  std::unique_ptr<LaunchTask[]> tasks;
+  size_t taskCount = 0;
+  std::vector<uint32_t> counts;    // by task: index into the submission's workgroup counts
+  std::vector<uint64_t> addresses; // of every task's arguments
+  std::vector<uint32_t> order;     // the tasks that each task must follow
+  std::vector<TaskTime> taskTimes; // of the last submission, if the program is timed
+  bool timed = false;
+};
+
+// Work is done when submit() returns: there is nothing to wait for afterwards.
+class CpuDevice : public Device {
+public:
+  explicit CpuDevice(DeviceInfo info) : description(std::move(info)) {}
+
+  const DeviceInfo &info() const override { return description; }
+  Result<std::vector<std::unique_ptr<Executable>>> load(std::span<const KernelSource> kernels) override;
+  Result<std::unique_ptr<Program>> record(std::span<const Launch> launches, uint32_t counts, bool timed) override;
+  Status submit(Program &program, std::span<const Upload> uploads, std::span<const WorkgroupCount> counts) override;
+  Result<std::vector<LaunchTime>> launchTimes(Program &program) override;
+  Status wait() override { return Success(); }
+  Status write(Buffer &to, uint64_t offset, std::span<const std::byte> data) override;
+  Status read(const Buffer &from, uint64_t offset, std::span<std::byte> into) override;
+  Result<std::unique_ptr<Readback>> readLater(const Buffer &from, uint64_t offset, uint64_t bytes) override;
+
+private:
+  Result<std::unique_ptr<Buffer>> newBuffer(std::string_view name, uint64_t bytes) override;
+
+  const DeviceInfo description;
+  Scratch scratch;
+};
+
+// Memory of this machine that a program may still have, in bytes, swap included; UINT64_MAX if the system does not say.
+uint64_t freeMemory();
+
+} // namespace heddle::hal::cpu

@@ -1,0 +1,136 @@
+#include "runtime/hal/cpu/Processor.h"
+
+#include "runtime/core/Status.h"
+
+#include <array>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace heddle::hal::cpu {
+namespace {
+
+#if defined(__x86_64__)
+
+struct Leaf {
+  uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
+};
+
+Leaf cpuid(uint32_t leaf, uint32_t subleaf = 0) {
+  Leaf result;
+  if (!__get_cpuid_count(leaf, subleaf, &result.eax, &result.ebx, &result.ecx, &result.edx))
+    return {};
+  return result;
+}
+
+// XCR0: the registers that the operating system saves. Only if OSXSAVE is set.
+uint32_t savedRegisters() {
+  uint32_t low = 0, high = 0;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return low;
+}
+
+std::string brand() {
+  std::array<char, 49> text{};
+  for (uint32_t i = 0; i < 3; ++i) {
+    Leaf part = cpuid(0x80000002 + i);
+    std::memcpy(text.data() + 16 * i, &part, sizeof part);
+  }
+  std::string name = text.data();
+  size_t first = name.find_first_not_of(' '), last = name.find_last_not_of(' ');
+  return first == name.npos ? "x86-64 processor" : name.substr(first, last - first + 1);
+}
+
+Processor detect() {
+  Processor processor{.name = brand(), .architecture = "x86-64"};
+  Leaf basic = cpuid(1), extended = cpuid(7), amd = cpuid(0x80000001);
+  bool savesAny = basic.ecx & bit_OSXSAVE;
+  uint32_t saved = savesAny ? savedRegisters() : 0;
+  auto list = [](std::string &names, bool present, const char *name) {
+    if (!present)
+      names += str(names.empty() ? "" : ", ", name);
+  };
+  constexpr uint32_t ymm = 0x06, zmm = 0xe6; // of XCR0
+  for (auto [has, name] : {std::pair<uint32_t, const char *>(basic.ecx & bit_AVX, "AVX"),
+                           {extended.ebx & bit_AVX2, "AVX2"},
+                           {extended.ebx & bit_BMI, "BMI"},
+                           {extended.ebx & bit_BMI2, "BMI2"},
+                           {basic.ecx & bit_F16C, "F16C"},
+                           {basic.ecx & bit_FMA, "FMA"},
+                           {amd.ecx & bit_LZCNT, "LZCNT"},
+                           {basic.ecx & bit_MOVBE, "MOVBE"}})
+    list(processor.missingForV3, has, name);
+  list(processor.missingForV3, (saved & ymm) == ymm, "an operating system that saves AVX's registers");
+  processor.missingForV4 = processor.missingForV3;
+  for (auto [has, name] : {std::pair<uint32_t, const char *>(extended.ebx & bit_AVX512F, "AVX512F"),
+                           {extended.ebx & bit_AVX512BW, "AVX512BW"},
+                           {extended.ebx & bit_AVX512CD, "AVX512CD"},
+                           {extended.ebx & bit_AVX512DQ, "AVX512DQ"},
+                           {extended.ebx & bit_AVX512VL, "AVX512VL"}})
+    list(processor.missingForV4, has, name);
+  if (extended.ebx & bit_AVX512F)
+    list(processor.missingForV4, (saved & zmm) == zmm, "an operating system that saves AVX-512's registers");
+  return processor;
+}
+
+#else
+
+std::string modelName() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("model name"))
+      if (size_t colon = line.find(": "); colon != line.npos)
+        return line.substr(colon + 2);
+  return "";
+}
+
+Processor detect() {
+  std::string name = modelName();
+#if defined(__aarch64__)
+  return {.name = name.empty() ? "aarch64 processor" : name, .architecture = "aarch64"};
+#else
+  return {.name = name.empty() ? "processor" : name, .architecture = ""};
+#endif
+}
+
+#endif
+
+constexpr std::string_view kV3 = "cpu:x86-64-v3", kV4 = "cpu:x86-64-v4", kAarch64 = "cpu:aarch64";
+
+} // namespace
+
+const Processor &Processor::get() {
+  static const Processor processor = detect();
+  return processor;
+}
+
+uint32_t Processor::suitability(std::string_view target) const {
+  if (!obstacle(target).empty())
+    return 0;
+  return target == kV4 ? 2 : 1;
+}
+
+std::string Processor::obstacle(std::string_view target) const {
+  std::string_view wanted = target == kV3 || target == kV4 ? "x86-64" : target == kAarch64 ? "aarch64" : "";
+  if (wanted.empty())
+    return "this build does not know the target";
+  if (wanted != architecture)
+    return str("it is for ", wanted, " processors");
+  if (wanted == "aarch64")
+    return "";
+  const std::string &missing = target == kV4 ? missingForV4 : missingForV3;
+  return missing.empty() ? "" : "the processor lacks " + missing;
+}
+
+std::string Processor::bestTarget() const {
+  for (std::string_view target : {kV4, kV3, kAarch64})
+    if (suitability(target))
+      return std::string(target);
+  return "";
+}
+
+} // namespace heddle::hal::cpu

@@ -1,0 +1,121 @@
+#include "runtime/hal/cpu/ThreadPool.h"
+
+#include "runtime/hal/cpu/FloatMode.h"
+#include "runtime/hal/cpu/Processor.h"
+#include "runtime/hal/cpu/Waiting.h"
+
+#include <chrono>
+#include <csignal>
+#include <pthread.h>
+
+namespace heddle::hal::cpu {
+namespace {
+
+std::atomic<ThreadPool *> shared = nullptr;
+std::mutex sharedMutex; // of making it
+
+// Around a fork no other thread makes a pool; the child forgets the pool, whose threads it does not have.
+void registerForkHandlers() {
+  static const int registered = pthread_atfork([] { sharedMutex.lock(); }, [] { sharedMutex.unlock(); },
+                                               [] {
+                                                 shared.store(nullptr, std::memory_order_relaxed);
+                                                 sharedMutex.unlock();
+                                               });
+  (void)registered;
+}
+
+constexpr auto kAwake = std::chrono::microseconds(50);
+
+} // namespace
+
+ThreadPool &ThreadPool::get() {
+  if (ThreadPool *pool = shared.load(std::memory_order_acquire))
+    return *pool;
+  registerForkHandlers();
+  std::lock_guard lock(sharedMutex);
+  if (!shared.load(std::memory_order_relaxed))
+    shared.store(&create(cpu::threadCount()), std::memory_order_release);
+  return *shared.load(std::memory_order_relaxed);
+}
+
+ThreadPool &ThreadPool::create(unsigned threads) {
+  auto *pool = new ThreadPool(threads); // never deleted: its workers may be looking at it when the process ends
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before); // which the workers inherit
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  unsigned started = 1;
+  for (; started < threads; ++started) {
+    Worker &worker = pool->workers[started];
+    worker = {pool, started};
+    pthread_t handle;
+    if (pthread_create(&handle, &attributes, main, &worker) != 0)
+      break; // there is no other thread to be had: those that are there do the work
+  }
+  pthread_attr_destroy(&attributes);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pool->threadCount = started;
+  return *pool;
+}
+
+ThreadPool::ThreadPool(unsigned threads)
+    : crowded(threads > usableProcessors()), workers(std::make_unique<Worker[]>(threads)) {}
+
+void *ThreadPool::main(void *worker) {
+  auto [pool, number] = *static_cast<Worker *>(worker);
+#if defined(__linux__)
+  pthread_setname_np(pthread_self(), "heddle kernels");
+#endif
+  FloatMode::write(FloatMode::kKernels);
+  pool->serve(number);
+  return nullptr;
+}
+
+void ThreadPool::serve(unsigned thread) {
+  for (uint32_t seen = 0;;) {
+    uint32_t latest = generation.load(std::memory_order_acquire);
+    if (latest == seen) {
+      auto since = std::chrono::steady_clock::now();
+      bool awake = !crowded;
+      while (awake && (latest = generation.load(std::memory_order_acquire)) == seen) {
+        for (int i = 0; i < 8; ++i)
+          relax();
+        awake = std::chrono::steady_clock::now() - since < kAwake;
+      }
+      if (latest == seen)
+        generation.wait(seen, std::memory_order_acquire);
+      continue;
+    }
+    seen = latest;
+    // The owner clears `current` and then waits until nobody is attached. So either it sees this thread here, or this
+    // thread sees the empty pointer.
+    attached.fetch_add(1, std::memory_order_seq_cst);
+    if (LaunchRun *run = current.load(std::memory_order_seq_cst); run && thread < run->threads)
+      run->work(thread, crowded);
+    attached.fetch_sub(1, std::memory_order_seq_cst);
+  }
+}
+
+void ThreadPool::run(LaunchRun &run, std::span<TaskTime> times) {
+  auto work = [&] { times.empty() ? run.work(0, crowded) : run.workTimed(times, crowded); };
+  bool isShared = false; // whether a second thread would find work
+  for (const LaunchTask &task : run.tasks)
+    isShared |= task.total > 1;
+  if (threadCount == 1 || run.threads == 1 || !isShared || !owner.try_lock()) {
+    run.threads = 1;
+    return work();
+  }
+  std::lock_guard lock(owner, std::adopt_lock);
+  run.threads = std::min(run.threads, threadCount);
+  current.store(&run, std::memory_order_seq_cst);
+  generation.fetch_add(1, std::memory_order_release);
+  generation.notify_all();
+  work();
+  run.waitForAll(crowded);
+  current.store(nullptr, std::memory_order_seq_cst);
+  waitUntil([&] { return attached.load(std::memory_order_seq_cst) == 0; }, crowded);
+}
+
+} // namespace heddle::hal::cpu
