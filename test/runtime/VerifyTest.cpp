@@ -111,6 +111,15 @@ schema::KernelT &cuda(schema::ModuleT &module) {
   kernel.subgroup = 32;
   return kernel;
 }
+// The second target, made one of the processor's.
+schema::KernelT &cpu(schema::ModuleT &module) {
+  module.targets[1]->name = "cpu:x86-64-v3";
+  schema::KernelT &kernel = *module.targets[1]->kernels[0];
+  kernel.code = test::cpuImage(test::addOnCpu);
+  kernel.lanes = 1;
+  kernel.subgroup = 0;
+  return kernel;
+}
 // The second target, given entries of its own.
 schema::TargetT &own(schema::ModuleT &module) {
   std::vector<std::byte> bytes = buildAdder();
@@ -235,6 +244,20 @@ const Rule rules[] = {
      },
      "target 'vulkan:portable': entry 'add', output 'sum' lies at 8000"},
     {"L1_own_kernel", [](auto &m) { own(m).entries[0]->launches[0]->kernel = 1; }, "names kernel 1"},
+    {"K6_lanes", [](auto &m) { cpu(m).lanes = 8; }, "has 8 lanes, and a workgroup of a processor has 1"},
+    {"K6_scratch", [](auto &m) { cpu(m).shared_bytes = (64 << 20) + 1; }, "64.0 MiB are the most"},
+    {"K6_texels", [](auto &m) { cpu(m).texels = {0}; }, "reads texel buffers"},
+    {"K6_binary", [](auto &m) { cpu(m).binary = {1}; }, "has a binary beside its image"},
+    {"K6_empty", [](auto &m) { cpu(m).code.clear(); }, "has 0 words of code"},
+    {"K6_magic", [](auto &m) { cpu(m).code[0] = 0x464c457f; }, "is no image for a processor"},
+    {"K6_version", [](auto &m) { cpu(m).code[1] = 2; }, "of an unknown version 2"},
+    {"K6_entry", [](auto &m) { auto &k = cpu(m); k.code[2] = k.code[3]; }, "outside its image"},
+    {"K6_far_entry", [](auto &m) { auto &k = cpu(m); k.code[2] = UINT32_MAX; }, "outside its image"},
+    {"K6_no_bytes", [](auto &m) { cpu(m).code[3] = 0; }, "is damaged"},
+    {"K6_long", [](auto &m) { cpu(m).code[3] = UINT32_MAX; }, "is damaged"},
+    {"K6_short", [](auto &m) { cpu(m).code.push_back(0); }, "is damaged"},
+    {"K6_cut", [](auto &m) { cpu(m).code.pop_back(); }, "is damaged"},
+    {"K6_no_zeros", [](auto &m) { auto &k = cpu(m); k.code[3] -= 3; }, "is damaged"},
     {"K4_lanes", [](auto &m) { cuda(m).lanes = 48; }, "has 48 lanes, not a multiple of 32 up to 1024"},
     {"K4_many_lanes", [](auto &m) { cuda(m).lanes = 1056; }, "has 1056 lanes"},
     {"K4_subgroup", [](auto &m) { cuda(m).subgroup = 16; }, "has subgroups of 16 lanes, not of 32"},
@@ -559,6 +582,7 @@ TEST(VerifyTest, acceptsTheUnchangedArtifact) {
   EXPECT_EQ(verdict(buildAdder()), "accepted");
   EXPECT_EQ(verdictAfter([](auto &) {}), "accepted");
   EXPECT_EQ(verdict(buildAdder({.targets = {"vulkan:portable", "cuda:sm_80"}})), "accepted");
+  EXPECT_EQ(verdict(buildAdder({.targets = {"cpu:x86-64-v3", "cpu:aarch64", "vulkan:portable"}})), "accepted");
   EXPECT_EQ(verdict(buildAdder({.targets = {"cuda:sm_80", "vulkan:portable", "cuda:sm_90a"}, .ownEntries = true})),
             "accepted");
 }

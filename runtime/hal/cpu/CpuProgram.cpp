@@ -69,7 +69,7 @@ Status CpuProgram::record(std::span<const Launch> launches, uint32_t countCount,
 Status CpuProgram::submit(std::span<const Upload> uploads, std::span<const WorkgroupCount> workgroups) {
   for (size_t i = 0; i < taskCount; ++i) {
     WorkgroupCount count = workgroups[counts[i]];
-    uint64_t plane = uint64_t(count.x) * count.y;
+    uint64_t plane = count.z ? uint64_t(count.x) * count.y : 0;
     if (plane > UINT32_MAX || plane * count.z > UINT32_MAX)
       return makeError(ErrorKind::Unsupported, "a kernel needs ", count.x, " x ", count.y, " x ", count.z,
                        " workgroups, and '", device.name, "' runs ", UINT32_MAX, " at most. Use smaller inputs.");

@@ -1,0 +1,178 @@
+// The processor as a device: its memory, the state that kernels run with, and images that are damaged.
+#include "runtime/hal/Backend.h"
+#include "runtime/hal/cpu/FloatMode.h"
+#include "runtime/session/Session.h"
+#include "test/runtime/ArtifactBuilder.h"
+#include "test/runtime/Backends.h"
+
+#include <cfenv>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <limits>
+
+namespace heddle {
+namespace {
+
+using hal::cpu::FloatMode;
+using hal::cpu::ImageHeader;
+
+// Binding 0: f32 of two elements a workgroup; the second becomes half of the first. Binding 1: the kernel's state.
+void halve(const uint64_t *bindings, const uint32_t *, uint32_t first, uint32_t count, void *) {
+  auto *values = reinterpret_cast<volatile float *>(bindings[0]);
+  for (uint32_t i = first; i < first + count; ++i)
+    values[2 * i + 1] = values[2 * i] * 0.5f;
+  *reinterpret_cast<uint64_t *>(bindings[1]) = FloatMode::read();
+}
+
+class CpuTest : public testing::Test {
+protected:
+  void SetUp() override {
+    if (std::string why = test::absence({"cpu", "cpu", true, {}}); !why.empty())
+      GTEST_SKIP() << why;
+    auto opened = hal::openDevice("cpu");
+    ASSERT_TRUE(opened.ok()) << opened.message();
+    device = std::move(*opened);
+  }
+
+  Result<std::vector<std::unique_ptr<hal::Executable>>> load(std::vector<uint32_t> code) {
+    hal::KernelSource source{.name = "halve", .code = code, .lanes = 1};
+    return device->load({&source, 1});
+  }
+
+  std::unique_ptr<hal::Device> device;
+};
+
+TEST_F(CpuTest, kernelsFlushDenormalsAndTheCallerKeepsItsState) {
+  auto kernels = load(test::cpuImage(halve));
+  ASSERT_TRUE(kernels.ok()) << kernels.message();
+  auto values = device->allocate("values", 8), state = device->allocate("state", 8);
+  ASSERT_TRUE(values && state);
+  hal::Argument arguments[] = {{values->get(), 0, 8}, {state->get(), 0, 8}};
+  hal::Launch launch{kernels->front().get(), arguments};
+  auto program = device->record({&launch, 1}, 1, false);
+  ASSERT_TRUE(program.ok()) << program.message();
+  const float smallest[] = {std::numeric_limits<float>::min(), 1};
+  ASSERT_TRUE(device->write(**values, 0, std::as_bytes(std::span(smallest))).ok());
+
+  std::fesetround(FE_UPWARD);
+  std::feraiseexcept(FE_INEXACT);
+  uint64_t before = FloatMode::read();
+  ASSERT_TRUE(device->submit(**program, {}, std::array{hal::WorkgroupCount{1, 1, 1}}).ok());
+  EXPECT_EQ(FloatMode::read(), before);
+  std::fesetround(FE_TONEAREST);
+  std::feclearexcept(FE_ALL_EXCEPT);
+
+  float result[2];
+  uint64_t during = 0;
+  ASSERT_TRUE(device->read(**values, 0, std::as_writable_bytes(std::span(result))).ok());
+  ASSERT_TRUE(device->read(**state, 0, std::as_writable_bytes(std::span(&during, 1))).ok());
+  EXPECT_EQ(result[1], 0.0f) << "half of the smallest normal number is denormal";
+#if defined(__x86_64__)
+  EXPECT_EQ(during & ~uint64_t(0x3f), 0x9f80u | 0x40u) << "but for the sticky flags";
+#endif
+}
+
+TEST_F(CpuTest, gridsBeyond32BitsAreRefused) {
+  auto kernels = load(test::cpuImage(halve));
+  ASSERT_TRUE(kernels.ok()) << kernels.message();
+  hal::Launch launch{kernels->front().get(), {}};
+  auto program = device->record({&launch, 1}, 1, false);
+  ASSERT_TRUE(program.ok()) << program.message();
+  for (auto count : {hal::WorkgroupCount{65536, 65536, 1}, hal::WorkgroupCount{1u << 31, 1u << 31, 4}}) {
+    Status status = device->submit(**program, {}, std::array{count});
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().kind, ErrorKind::Unsupported);
+    EXPECT_NE(status.message().find("runs 4294967295 at most"), std::string::npos) << status.message();
+  }
+  EXPECT_TRUE(device->submit(**program, {}, std::array{hal::WorkgroupCount{65536, 65536, 0}}).ok());
+}
+
+TEST_F(CpuTest, largeBuffersLieAtHugePages) {
+  for (uint64_t bytes : {uint64_t(1), uint64_t(100'000), uint64_t(2) << 20, (uint64_t(5) << 20) + 1}) {
+    auto buffer = device->allocate("a buffer", bytes);
+    ASSERT_TRUE(buffer.ok()) << buffer.message();
+    EXPECT_EQ((*buffer)->address() % (bytes < 2 << 20 ? 64 : 2 << 20), 0u) << bytes;
+  }
+}
+
+TEST_F(CpuTest, memoryThatTheMachineDoesNotHaveIsRefused) {
+  uint64_t memory = device->info().memoryBytes;
+  auto all = device->allocate("a variable", memory * 2);
+  ASSERT_FALSE(all.ok());
+  EXPECT_EQ(all.error().kind, ErrorKind::OutOfMemory);
+  for (uint64_t bytes : {UINT64_MAX, UINT64_MAX - 100, uint64_t(1) << 63}) {
+    auto buffer = device->allocate("a variable", bytes);
+    ASSERT_FALSE(buffer.ok());
+    EXPECT_EQ(buffer.error().kind, ErrorKind::OutOfMemory);
+  }
+  EXPECT_TRUE(device->allocate("a variable", 100).ok());
+}
+
+TEST_F(CpuTest, damagedImagesDoNotLoad) {
+  auto message = [&](auto change) {
+    std::vector<uint32_t> code = test::cpuImage(halve);
+    change(code);
+    auto loaded = load(code);
+    return loaded.ok() ? "loaded" : loaded.message();
+  };
+  EXPECT_EQ(message([](auto &) {}), "loaded");
+  EXPECT_EQ(message([](auto &code) { code[0] = 0; }),
+            "kernel 'halve' is no image for a processor: its first word is another.");
+  EXPECT_EQ(message([](auto &code) { code[2] = code[3]; }),
+            str("kernel 'halve' has an entry point at byte ", test::cpuImage(halve)[3], ", outside its image of ",
+                test::cpuImage(halve)[3], " bytes."));
+  EXPECT_NE(message([](auto &code) { code[3] = UINT32_MAX; }).find("is damaged"), std::string::npos);
+  EXPECT_NE(message([](auto &code) { code.resize(4); }).find("is damaged"), std::string::npos);
+  EXPECT_NE(message([](auto &code) { code.clear(); }).find("has 0 words of code"), std::string::npos);
+}
+
+TEST_F(CpuTest, executablesOutliveEachOther) {
+  std::vector<uint32_t> code = test::cpuImage(halve);
+  std::vector<hal::KernelSource> sources(3, {.name = "halve", .code = code, .lanes = 1});
+  auto loaded = device->load(sources);
+  ASSERT_TRUE(loaded.ok()) << loaded.message();
+  loaded->erase(loaded->begin(), loaded->begin() + 2);
+  auto values = device->allocate("values", 8), state = device->allocate("state", 8);
+  hal::Argument arguments[] = {{values->get(), 0, 8}, {state->get(), 0, 8}};
+  hal::Launch launch{loaded->front().get(), arguments};
+  auto program = device->record({&launch, 1}, 1, false);
+  ASSERT_TRUE(program.ok()) << program.message();
+  EXPECT_TRUE(device->submit(**program, {}, std::array{hal::WorkgroupCount{1, 1, 1}}).ok());
+}
+
+std::shared_ptr<const Artifact> adder(std::vector<std::string> targets) {
+  auto artifact = Artifact::fromBytes(test::buildAdder({.targets = std::move(targets)}), "adder");
+  EXPECT_TRUE(artifact.ok()) << artifact.message();
+  return *artifact;
+}
+
+TEST_F(CpuTest, theProcessorComesBeforeEmulatedGpus) {
+  auto devices = hal::listDevices();
+  ASSERT_TRUE(devices.ok()) << devices.message();
+  for (size_t i = 1; i < devices->size(); ++i)
+    EXPECT_GE(hal::preference((*devices)[i - 1]), hal::preference((*devices)[i]));
+  uint32_t best = 0;
+  for (const hal::DeviceInfo &info : *devices)
+    if (info.id.starts_with("vulkan"))
+      best = std::max(best, hal::preference(info));
+  auto session = Session::open(adder({"vulkan:portable", test::kCpuTarget}));
+  ASSERT_TRUE(session.ok()) << session.message();
+  EXPECT_EQ((*session)->device().id.substr(0, 3), best > 1 ? "vul" : "cpu");
+}
+
+TEST_F(CpuTest, missingInstructionsAreNamed) {
+  auto session = Session::open(adder({"cpu:another"}), {.device = "cpu"});
+  ASSERT_FALSE(session.ok());
+  EXPECT_NE(session.message().find("its targets are cpu:another (cpu:another: this build does not know the target). "
+                                   "Compile it with --target=cpu:"),
+            std::string::npos)
+      << session.message();
+#if defined(__x86_64__)
+  auto arm = Session::open(adder({"cpu:aarch64"}));
+  ASSERT_FALSE(arm.ok());
+  EXPECT_NE(arm.message().find("(cpu:aarch64: it is for aarch64 processors)"), std::string::npos) << arm.message();
+#endif
+}
+
+} // namespace
+} // namespace heddle

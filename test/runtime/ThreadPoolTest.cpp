@@ -1,0 +1,227 @@
+// The threads that kernels run on, without a device: each workgroup runs once, whoever calls.
+#include "runtime/hal/cpu/ThreadPool.h"
+#include "runtime/hal/cpu/FloatMode.h"
+
+#include <array>
+#include <csignal>
+#include <gtest/gtest.h>
+#include <map>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace heddle::hal::cpu {
+namespace {
+
+// Binding 0: one counter for each workgroup.
+void countOnce(const uint64_t *bindings, const uint32_t *, uint32_t first, uint32_t count, void *) {
+  auto *counters = reinterpret_cast<uint32_t *>(bindings[0]);
+  for (uint32_t i = first; i < first + count; ++i)
+    ++counters[i];
+}
+
+// Binding 0: the counters before, binding 1: those of this launch, which are one more.
+void addOne(const uint64_t *bindings, const uint32_t *grid, uint32_t first, uint32_t count, void *) {
+  const auto *before = reinterpret_cast<const uint32_t *>(bindings[0]);
+  auto *after = reinterpret_cast<uint32_t *>(bindings[1]);
+  for (uint32_t i = first; i < first + count; ++i)
+    after[i] = before[grid[0] - 1 - i] + 1; // what another workgroup has written
+}
+
+// Binding 0: one word for each thread. Scratch is the thread's own.
+void useScratch(const uint64_t *bindings, const uint32_t *, uint32_t first, uint32_t count, void *scratch) {
+  auto *own = static_cast<uint32_t *>(scratch);
+  auto *results = reinterpret_cast<uint32_t *>(bindings[0]);
+  for (uint32_t i = first; i < first + count; ++i) {
+    for (uint32_t j = 0; j < 16; ++j)
+      own[j] = i + j;
+    results[i] = own[3];
+  }
+}
+
+struct Chain {
+  explicit Chain(uint32_t workgroups, size_t launches) : values(launches + 1, std::vector<uint32_t>(workgroups)) {
+    tasks = std::make_unique<LaunchTask[]>(launches);
+    for (size_t i = 0; i < launches; ++i) {
+      order.push_back(static_cast<uint32_t>(i));
+      bindings.push_back(
+          {reinterpret_cast<uint64_t>(values[i].data()), reinterpret_cast<uint64_t>(values[i + 1].data())});
+    }
+    for (size_t i = 0; i < launches; ++i) {
+      tasks[i].entry = addOne;
+      tasks[i].bindings = bindings[i].data();
+      if (i)
+        tasks[i].after = std::span(order).subspan(i - 1, 1);
+      tasks[i].reset(workgroups, 1, 1);
+    }
+  }
+
+  // Whether the last launch has the right values.
+  bool run(ThreadPool &pool) {
+    for (size_t i = 0; i < bindings.size(); ++i)
+      tasks[i].reset(tasks[i].grid[0], 1, 1);
+    LaunchRun run{std::span(tasks.get(), bindings.size()), pool.threads()};
+    pool.run(run);
+    for (uint32_t value : values.back())
+      if (value != values.front()[0] + bindings.size())
+        return false;
+    return true;
+  }
+
+  std::vector<std::vector<uint32_t>> values;
+  std::vector<uint32_t> order;
+  std::vector<std::array<uint64_t, 2>> bindings;
+  std::unique_ptr<LaunchTask[]> tasks;
+};
+
+class ThreadPoolTest : public testing::TestWithParam<unsigned> {
+protected:
+  // Pools live until the process ends.
+  static ThreadPool &pool() {
+    static std::map<unsigned, ThreadPool *> pools;
+    ThreadPool *&pool = pools[GetParam()];
+    if (!pool)
+      pool = &ThreadPool::create(GetParam());
+    return *pool;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Threads, ThreadPoolTest, testing::Values(1, 2, 3, 8, 40), testing::PrintToStringParamName());
+
+TEST_P(ThreadPoolTest, eachWorkgroupRunsOnce) {
+  for (uint32_t workgroups : {0u, 1u, 2u, 3u, 7u, 64u, 1000u, 100'000u}) {
+    std::vector<uint32_t> counters(workgroups);
+    uint64_t binding = reinterpret_cast<uint64_t>(counters.data());
+    LaunchTask task;
+    task.entry = countOnce;
+    task.bindings = &binding;
+    task.reset(workgroups, 1, 1);
+    LaunchRun run{std::span(&task, 1), pool().threads()};
+    pool().run(run);
+    EXPECT_EQ(counters, std::vector<uint32_t>(workgroups, 1));
+  }
+}
+
+TEST_P(ThreadPoolTest, launchesFollowEachOther) {
+  for (uint32_t workgroups : {1u, 5u, 300u}) {
+    Chain chain(workgroups, 50);
+    for (int round = 0; round < 50; ++round)
+      ASSERT_TRUE(chain.run(pool())) << workgroups << " workgroups, round " << round;
+  }
+}
+
+TEST_P(ThreadPoolTest, severalThreadsMayCall) {
+  std::atomic<int> wrong = 0;
+  {
+    std::vector<std::jthread> callers;
+    for (int i = 0; i < 6; ++i)
+      callers.emplace_back([&] {
+        Chain chain(100, 20);
+        for (int round = 0; round < 50; ++round)
+          wrong += !chain.run(pool());
+      });
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_P(ThreadPoolTest, scratchIsOfTheThread) {
+  std::vector<uint32_t> results(5000);
+  std::vector<std::byte> scratch(64 * pool().threads() + 64);
+  uint64_t binding = reinterpret_cast<uint64_t>(results.data());
+  LaunchTask task;
+  task.entry = useScratch;
+  task.bindings = &binding;
+  task.reset(5000, 1, 1);
+  LaunchRun run{std::span(&task, 1), pool().threads(), scratch.data(), 64};
+  pool().run(run);
+  for (uint32_t i = 0; i < results.size(); ++i)
+    ASSERT_EQ(results[i], i + 3);
+}
+
+TEST_P(ThreadPoolTest, timesFollowEachOther) {
+  Chain chain(100, 10);
+  std::vector<TaskTime> times(10);
+  LaunchRun run{std::span(chain.tasks.get(), 10), pool().threads()};
+  pool().run(run, times);
+  EXPECT_EQ(chain.values.back()[0], 10u);
+  for (size_t i = 0; i < times.size(); ++i) {
+    EXPECT_LE(times[i].begin, times[i].end);
+    EXPECT_LE(i ? times[i - 1].end : 0, times[i].begin);
+  }
+}
+
+// Binding 0: what the state was in each workgroup; binding 1: whether signals were blocked there.
+void noteState(const uint64_t *bindings, const uint32_t *, uint32_t first, uint32_t count, void *) {
+  for (uint32_t i = first; i < first + count; ++i) {
+    reinterpret_cast<uint64_t *>(bindings[0])[i] = FloatMode::read() & FloatMode::kKernels;
+    std::this_thread::yield();
+  }
+}
+
+TEST_P(ThreadPoolTest, workersHaveTheStateOfKernels) {
+  std::vector<uint64_t> states(2000);
+  std::array<uint64_t, 1> bindings = {reinterpret_cast<uint64_t>(states.data())};
+  LaunchTask task;
+  task.entry = noteState;
+  task.bindings = bindings.data();
+  task.reset(2000, 1, 1);
+  LaunchRun run{std::span(&task, 1), pool().threads()};
+  uint64_t before = FloatMode::read();
+  {
+    FloatMode mode;
+    pool().run(run);
+  }
+  EXPECT_EQ(FloatMode::read(), before);
+  EXPECT_EQ(states, std::vector<uint64_t>(2000, FloatMode::kKernels));
+}
+
+// A signal for the process goes to a thread that does not block it: never to a worker.
+std::atomic<bool> onMain = false;
+pthread_t mainThread;
+
+TEST(ThreadPoolSignalTest, workersBlockSignals) {
+  ThreadPool &pool = ThreadPool::create(4);
+  mainThread = pthread_self();
+  struct sigaction action{}, before{};
+  action.sa_handler = [](int) { onMain = pthread_equal(pthread_self(), mainThread) != 0; };
+  ASSERT_EQ(sigaction(SIGUSR1, &action, &before), 0);
+  Chain chain(100, 10);
+  for (int round = 0; round < 20; ++round) {
+    onMain = false;
+    ASSERT_TRUE(chain.run(pool));
+    ASSERT_EQ(kill(getpid(), SIGUSR1), 0);
+    for (int wait = 0; wait < 1000 && !onMain; ++wait)
+      usleep(1000);
+    EXPECT_TRUE(onMain);
+  }
+  sigaction(SIGUSR1, &before, nullptr);
+}
+
+TEST(ThreadPoolForkTest, aChildHasAPoolOfItsOwn) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the thread sanitizer allows no threads after a fork";
+#endif
+  setenv("HEDDLE_THREADS", "3", 1);
+  ThreadPool &parent = ThreadPool::get();
+  EXPECT_EQ(&parent, &ThreadPool::get());
+  Chain chain(100, 10);
+  ASSERT_TRUE(chain.run(parent));
+  pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(20); // a child without workers would wait for them
+    ThreadPool &own = ThreadPool::get();
+    bool right = &own != &parent && own.threads() == 3;
+    for (int round = 0; round < 20; ++round)
+      right &= chain.run(own);
+    _exit(right ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_TRUE(chain.run(parent));
+}
+
+} // namespace
+} // namespace heddle::hal::cpu
