@@ -1,11 +1,25 @@
 #include "runtime/hal/cpu/LaunchRun.h"
 
+#include "runtime/hal/cpu/Ticks.h"
 #include "runtime/hal/cpu/Waiting.h"
 
 #include <algorithm>
 #include <chrono>
 
 namespace heddle::hal::cpu {
+
+void LaunchTask::reset(uint32_t x, uint32_t y, uint32_t z) {
+  // Sharing a task costs the second thread's look at it, and the caches an exchange of counters and operands.
+  constexpr float kShortTask = 1; // microsecond
+  if (uint64_t ticks = spent.exchange(0, std::memory_order_relaxed); total && ticks)
+    cost = microseconds(ticks) / static_cast<float>(total);
+  grid[0] = x, grid[1] = y, grid[2] = z;
+  total = x * y * z;
+  isShort = total < 2 || (cost > 0 && cost * static_cast<float>(total) < kShortTask);
+  next.store(0, std::memory_order_relaxed);
+  done.store(0, std::memory_order_relaxed);
+}
+
 namespace {
 
 uint64_t now() {
@@ -19,7 +33,7 @@ uint32_t take(LaunchTask &task, unsigned threads, uint32_t &first) {
   uint32_t next = task.next.load(std::memory_order_relaxed);
   while (next < task.total) {
     uint32_t left = task.total - next;
-    uint32_t count = threads == 1 ? left : std::max<uint32_t>(1, left / (2 * threads));
+    uint32_t count = threads == 1 || task.isShort ? left : std::max<uint32_t>(1, left / (2 * threads));
     if (task.next.compare_exchange_weak(next, next + count, std::memory_order_relaxed)) {
       first = next;
       return count;
@@ -37,7 +51,9 @@ void LaunchRun::workOn(LaunchTask &task, unsigned thread, bool crowded) {
     waitUntil([&] { return tasks[earlier].isDone(); }, crowded);
   uint32_t first = 0;
   while (uint32_t count = take(task, threads, first)) {
+    uint64_t begin = ticks();
     task.entry(task.bindings, task.grid, first, count, scratch + thread * scratchStride);
+    task.spent.fetch_add(ticks() - begin, std::memory_order_relaxed);
     task.done.fetch_add(count, std::memory_order_acq_rel);
   }
 }

@@ -15,17 +15,16 @@ struct alignas(64) LaunchTask {
   const uint64_t *bindings = nullptr;   // addresses of the arguments
   std::span<const uint32_t> after = {}; // earlier tasks that must be done before this one begins
   uint32_t grid[3] = {};
-  uint32_t total = 0; // workgroups
+  uint32_t total = 0;   // workgroups
+  float cost = 0;       // of a workgroup, in microseconds, by the run before; 0: not known
+  bool isShort = false; // not worth a second thread
 
   alignas(64) std::atomic<uint32_t> next = 0; // the first workgroup that no thread has taken
   std::atomic<uint32_t> done = 0;             // workgroups
+  std::atomic<uint64_t> spent = 0;            // time of all threads in the kernel, in ticks (Ticks.h)
 
-  void reset(uint32_t x, uint32_t y, uint32_t z) {
-    grid[0] = x, grid[1] = y, grid[2] = z;
-    total = x * y * z;
-    next.store(0, std::memory_order_relaxed);
-    done.store(0, std::memory_order_relaxed);
-  }
+  // Makes the task ready for a run on a grid.
+  void reset(uint32_t x, uint32_t y, uint32_t z);
   bool isDone() const { return done.load(std::memory_order_acquire) == total; }
 };
 
@@ -35,7 +34,8 @@ struct TaskTime {
 };
 
 // Every thread walks the tasks in order, takes workgroups of each in chunks while there are some, and waits for what a
-// task must follow before it takes the first. Two tasks overlap if neither waits for the other. A task only waits for
+// task must follow before it takes the first. A thread takes all of a task that is shorter than a microsecond by the
+// costs that earlier runs measured. Two tasks overlap if neither waits for the other. A task only waits for
 // earlier ones, whose workgroups other threads have all taken by then, so no walk stands still for ever. Which thread
 // runs which workgroup changes no result.
 struct LaunchRun {

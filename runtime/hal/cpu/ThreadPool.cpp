@@ -102,7 +102,7 @@ void ThreadPool::run(LaunchRun &run, std::span<TaskTime> times) {
   auto work = [&] { times.empty() ? run.work(0, crowded) : run.workTimed(times, crowded); };
   bool isShared = false; // whether a second thread would find work
   for (const LaunchTask &task : run.tasks)
-    isShared |= task.total > 1;
+    isShared |= !task.isShort;
   if (threadCount == 1 || run.threads == 1 || !isShared || !owner.try_lock()) {
     run.threads = 1;
     return work();
