@@ -187,6 +187,8 @@ private:
       return dot.emitError() << "the side that the lanes share out cannot be transposed: with lanes along "
                              << stringifyLaneMapping(mapping) << " the lanes share out the " << side << " side";
     };
+    if (profile->registers > 0) // one lane shares nothing out
+      return success();
     switch (mapping) {
     case LaneMapping::Rows:
       return shared(dot.getTransposeLhs(), "left");
@@ -204,9 +206,14 @@ private:
   }
 
   /// Of a product: the layouts of its result, left and right side. The side that does not share the dimension along
-  /// which the lanes stand is whole in every lane.
+  /// which the lanes stand is whole in every lane. A processor repeats elements of the left side as it loads them.
   std::array<Attribute, 3> layoutsOf(DotOp dot) {
     auto whole = SimtAttr::get(&getContext(), 1, 1, 1, 1, vector);
+    if (profile->registers > 0) {
+      int64_t columns = cast<RankedTensorType>(dot.getLhs().getType()).getDimSize(1);
+      bool isByNumber = dot.getLhs().getDefiningOp<LoadOp>() || columns % vector != 0;
+      return {distributed, isByNumber ? SimtAttr::get(&getContext(), 1, 1, 1, 1, 1) : whole, whole};
+    }
     auto pieces = [&](MatrixUse use) {
       return CooperativeAttr::get(&getContext(), use, profile->matrix.rows, lanes / profile->lanes);
     };

@@ -77,8 +77,9 @@ struct LowerRandom : LanePattern<tile::RandomOp> {
         return philox(b, {group, b.extract(rows, element), stream, op.getStep()}, {op.getSeedLow(), op.getSeedHigh()});
       };
       SmallVector<Value> words;
-      if (together && vector == 4) {
-        llvm::append_range(words, draw(0, b.extract(columns, 0)));
+      if (together && vector % 4 == 0) {
+        for (int64_t element = 0; element < vector; element += 4)
+          llvm::append_range(words, draw(element, b.extract(columns, element)));
       } else if (together) {
         // Two of the four, the first or the last.
         Value column = b.extract(columns, 0);

@@ -53,6 +53,11 @@ struct TargetProfile {
   /// contracted dimension, and a step takes its part of as many cache lines as there are rows.
   int64_t transposedVectors = 1;
 
+  /// Vector registers of a lane, where a workgroup is one lane: a processor's thread. 0: lanes are many, and
+  /// `accumulators` says how much a lane holds. The tile of a product is then as large as registers allow
+  /// (Tiling/MatrixTile.h).
+  int64_t registers = 0;
+
   /// Products of blocks, whose operands come through shared memory (0: there are none, and each lane loads its own):
   /// the lanes of a workgroup and how many of them stand along each row of a tile (those exchange values), the rows and
   /// columns of a lane's part of the tile at most, and how much of the contracted dimension a step takes.

@@ -51,7 +51,7 @@ public:
     bool isDividedByEight = width % 8 == 0 && profile.lanes >= 8;
     // Lanes that share a row of keys: four read 64 neighbouring bytes of it. More where a lane's part would fill its
     // registers.
-    int64_t lanes = width > kWidestOwned && isDividedByEight ? 8 : 4;
+    int64_t lanes = std::min<int64_t>(width > kWidestOwned && isDividedByEight ? 8 : 4, profile.lanes);
     constexpr int64_t mostHeads = 4;
     for (int64_t count = mostHeads; count > 1 && heads == 1; --count)
       for (int64_t wanted : {lanes, int64_t(8)})

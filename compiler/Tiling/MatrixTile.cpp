@@ -30,8 +30,22 @@ struct Extents {
 /// Lanes along columns take whole vectors of them; lanes along rows take rows one by one.
 int64_t unitOf(const Product &product) { return product.transposeRhs ? 1 : product.vector; }
 
+/// A tile of a thread: `vectors` registers of columns in each row.
+struct ThreadTile {
+  ThreadTile(const Product &product, MatrixTile tile)
+      : rows(product.transposeRhs ? tile.distributed : tile.whole),
+        columns(product.transposeRhs ? tile.whole : tile.distributed), vectors(columns / product.vector) {}
+  int64_t rows, columns, vectors;
+  /// Of the sums, a row of the right side and a repeated element of the left one.
+  int64_t registers() const { return rows * vectors + vectors + 1; }
+};
+
 /// Whether a lane can have the tile. What lies whole in it is loaded in vectors too.
 bool isTile(const TargetProfile &profile, const Product &product, MatrixTile tile) {
+  if (profile.registers > 0) {
+    ThreadTile own(product, tile);
+    return own.columns % product.vector == 0 && own.registers() <= profile.registers;
+  }
   return tile.distributed % unitOf(product) == 0 &&
          (tile.whole <= product.vector || tile.whole % product.vector == 0) &&
          (tile.whole == 1 || tile.whole * tile.distributed <= profile.accumulators);
@@ -39,7 +53,23 @@ bool isTile(const TargetProfile &profile, const Product &product, MatrixTile til
 
 } // namespace
 
+/// For each place of the contracted dimension: multiplications, or loads if they take longer, two of each at once.
+static double costOfThreadTile(const Product &product, MatrixTile tile) {
+  ThreadTile own(product, tile);
+  constexpr double perClock = 2;
+  auto count = [](int64_t number) { return static_cast<double>(number); };
+  double clocks = std::max(count(own.rows * own.vectors), count(own.rows + own.vectors)) / perClock;
+  // The right side's vectors are transposed in registers.
+  if (product.transposeRhs)
+    clocks += count(3 * own.vectors) / perClock;
+  constexpr double store = 1, begin = 20; // of a vector of the result; of a tile
+  return (clocks * count(product.k) + store * count(own.rows * own.vectors) + begin) *
+         count(llvm::divideCeil(product.m, own.rows) * llvm::divideCeil(product.n, own.columns));
+}
+
 double heddle::costOfTile(const TargetProfile &profile, const Product &product, MatrixTile tile) {
+  if (profile.registers > 0)
+    return costOfThreadTile(product, tile);
   Extents extents(product);
   auto steps = static_cast<double>(llvm::divideCeil(product.k, product.vector));
   auto shared = static_cast<double>(tile.whole);
@@ -57,11 +87,11 @@ std::vector<MatrixTile> heddle::candidateTiles(const TargetProfile &profile, con
   Extents extents(product);
   int64_t unit = unitOf(product);
   int64_t enough = llvm::alignTo(llvm::divideCeil(extents.distributed, profile.lanes), unit);
+  int64_t most = profile.registers > 0 ? std::max(extents.whole, product.vector) : extents.whole;
   std::vector<std::pair<double, MatrixTile>> tiles;
   for (int64_t distributed = unit; distributed <= std::max(unit, std::min(enough, profile.accumulators));
        distributed += unit)
-    for (int64_t whole = 1; whole == 1 || (whole <= extents.whole && whole * distributed <= profile.accumulators);
-         ++whole)
+    for (int64_t whole = 1; whole == 1 || (whole <= most && whole * distributed <= profile.accumulators); ++whole)
       if (isTile(profile, product, {whole, distributed}))
         tiles.push_back({costOfTile(profile, product, {whole, distributed}), {whole, distributed}});
   llvm::stable_sort(tiles, [](const auto &a, const auto &b) { return a.first < b.first; });

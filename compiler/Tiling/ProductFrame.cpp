@@ -15,6 +15,14 @@ using namespace mlir::heddle;
 /// iterations, a step may be a multiple of it.
 static constexpr int64_t kStep = 4;
 
+/// The same of a thread, whose left side is read number by number: eight places, or a few fewer if they divide the
+/// depth.
+static int64_t stepOfThread(int64_t depth) {
+  constexpr int64_t most = 8, fewest = 5;
+  int64_t whole = chunkOf(depth, 1, most);
+  return whole >= fewest || whole == depth ? whole : most;
+}
+
 /// The rows that a word of packed numbers may hold, and what a lane may have of a tile: unpacked, a step's numbers are
 /// in registers all at once, beside sums and those of the step.
 static constexpr int64_t kPackedStep = 8, kPackedWhole = 4, kPackedDistributed = 8;
@@ -123,14 +131,15 @@ std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contract
     rows = lanes * part.distributed;
     columns = llvm::alignTo(part.whole, vector);
   } else {
-    rows = transposeLhs ? llvm::alignTo(part.whole, vector) : part.whole; // its rows are loaded as vectors
+    bool loadsVectors = transposeLhs && emitter.getProfile().registers == 0; // of its rows
+    rows = loadsVectors ? llvm::alignTo(part.whole, vector) : part.whole;
     columns = lanes * part.distributed;
   }
   int64_t plain = group ? kPackedStep : kStep;
   step = emitter.stepFor(depth, transposeRhs ? kStep * emitter.getProfile().transposedVectors : plain, loops);
   if (!contracted.isDynamic()) // a whole number of steps, if there is one near, needs no checks
     step = chunkOf(depth, vector, step);
-  step = llvm::alignTo(emitter.stepFor(depth, step, loops), vector);
+  step = isOfThread() ? stepOfThread(depth) : llvm::alignTo(emitter.stepFor(depth, step, loops), vector);
   if (int64_t whole = std::gcd(group.value_or(0), step);
       group.value_or(1) > 1 && emitter.stepFor(depth, whole, loops) == whole)
     step = whole;
@@ -174,9 +183,6 @@ SmallVector<Value> ProductFrame::zeros(bool withSums) const {
 
 SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange state, Value shift) const {
   auto &b = emitter.builder();
-  // Elements past the contracted dimension's end must be zero on both sides: nothing times NaN is NaN. Those past the
-  // result's rows or columns only reach elements that are never stored.
-  Padding padding = depthLimit ? Padding::Zero : Padding::Any;
   auto shifted = [&](Value row) { return row && shift ? emitter.add(row, shift) : row; };
   auto unpacked = rhs.getDefiningOp<DequantizeOp>();
   bool scalesAll = unpacked && hasScalesOfColumns(unpacked);
@@ -184,36 +190,50 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
   if (auto unfold = lhs.getDefiningOp<UnfoldOp>(); unfold && !transposeLhs)
     moved.emplace(movedRowsOf(unfold, emitter, tile));
   bool isApart = scalesAll && !state[0].getDefiningOp<arith::ConstantOp>(); // which is nothing
-  SmallVector<Value> first = isApart ? zeros(false) : llvm::to_vector(state);
-  SmallVector<Value> totals =
-      emitter.loop(begin, end, step, depth, first, [&](Value k, ValueRange state) -> SmallVector<Value> {
-        k = partBegin ? emitter.add(partBegin, k) : k;
-        Place lhsPlace = transposeLhs ? Place{k, tile.row, step, tile.rows, depthLimit, tile.rowLimit}
-                                      : Place{tile.row, k, tile.rows, step, tile.rowLimit, depthLimit};
-        Place rhsPlace =
-            transposeRhs ? Place{shifted(tile.column), k, tile.columns, step, shifted(tile.columnLimit), depthLimit}
-                         : Place{shifted(k), tile.column, step, tile.columns, shifted(depthLimit), tile.columnLimit};
-        if (fragments)
-          return {multiplyFragments(lhs, lhsPlace, rhs, rhsPlace, state[0])};
-        // A block's left side is turned on its way to shared memory, from where a lane then takes vectors of its rows.
-        bool turns = blocks && transposeLhs && emitter.isInMemory(lhs);
-        Value left = emitter.widen(turns   ? emitter.load(emitter.memoryOf(lhs), lhsPlace, padding, /*transposed=*/true)
-                                   : moved ? moved->read(lhsPlace, padding)
-                                           : emitter.evaluate(lhs, lhsPlace, padding));
-        bool scalesStep = unpacked && !scalesAll && isWithinGroup(unpacked, rhsPlace);
-        Value right = scalesAll || scalesStep ? emitter.loadNumbers(unpacked, rhsPlace)
-                                              : emitter.widen(emitter.evaluate(rhs, rhsPlace, padding));
-        if (scalesStep)
-          return {addGroup(state[0], left, right, unpacked, rhsPlace)};
-        SmallVector<Value> next{
-            tile::DotOp::create(b, state[0].getType(), left, right, state[0], transposeLhs && !turns, transposeRhs)};
-        if (state.size() > 1) {
-          Value part = blocks ? emitter.widen(emitter.load(emitter.memoryOf(rhs), rhsPlace, padding))
-                              : emitter.reduce(tile::Combine::Sum, right, 0);
-          next.push_back(arith::AddFOp::create(b, state[1], part));
-        }
-        return next;
-      });
+  SmallVector<Value> totals = isApart ? zeros(false) : llvm::to_vector(state);
+  auto steps = [&](Value begin, Value end, int64_t step, Value depthLimit) {
+    // Elements past the contracted dimension's end must be zero on both sides: nothing times NaN is NaN. Those past the
+    // result's rows or columns only reach elements that are never stored.
+    Padding padding = depthLimit ? Padding::Zero : Padding::Any;
+    totals = emitter.loop(begin, end, step, depth, totals, [&](Value k, ValueRange state) -> SmallVector<Value> {
+      k = partBegin ? emitter.add(partBegin, k) : k;
+      Place lhsPlace = transposeLhs ? Place{k, tile.row, step, tile.rows, depthLimit, tile.rowLimit}
+                                    : Place{tile.row, k, tile.rows, step, tile.rowLimit, depthLimit};
+      Place rhsPlace = transposeRhs
+                           ? Place{shifted(tile.column), k, tile.columns, step, shifted(tile.columnLimit), depthLimit}
+                           : Place{shifted(k), tile.column, step, tile.columns, shifted(depthLimit), tile.columnLimit};
+      if (fragments)
+        return {multiplyFragments(lhs, lhsPlace, rhs, rhsPlace, state[0], padding)};
+      // A block's left side is turned on its way to shared memory, from where a lane then takes vectors of its rows.
+      bool turns = blocks && transposeLhs && emitter.isInMemory(lhs);
+      Value left = emitter.widen(turns   ? emitter.load(emitter.memoryOf(lhs), lhsPlace, padding, /*transposed=*/true)
+                                 : moved ? moved->read(lhsPlace, padding)
+                                         : emitter.evaluate(lhs, lhsPlace, padding));
+      bool scalesStep = unpacked && !scalesAll && isWithinGroup(unpacked, rhsPlace);
+      Value right = scalesAll || scalesStep ? emitter.loadNumbers(unpacked, rhsPlace)
+                                            : emitter.widen(emitter.evaluate(rhs, rhsPlace, padding));
+      if (scalesStep)
+        return {addGroup(state[0], left, right, unpacked, rhsPlace)};
+      SmallVector<Value> next{
+          tile::DotOp::create(b, state[0].getType(), left, right, state[0], transposeLhs && !turns, transposeRhs)};
+      if (state.size() > 1) {
+        Value part = blocks ? emitter.widen(emitter.load(emitter.memoryOf(rhs), rhsPlace, padding))
+                            : emitter.reduce(tile::Combine::Sum, right, 0);
+        next.push_back(arith::AddFOp::create(b, state[1], part));
+      }
+      return next;
+    });
+  };
+  if (isOfThread() && depthLimit && !unpacked && !moved) {
+    // Whole steps without limits, then what is left of the depth place by place.
+    Value length = b.createOrFold<arith::SubIOp>(end, begin);
+    Value rest = b.createOrFold<arith::RemUIOp>(length, emitter.index(step));
+    Value middle = b.createOrFold<arith::SubIOp>(end, rest);
+    steps(begin, middle, step, {});
+    steps(middle, end, 1, {});
+  } else {
+    steps(begin, end, step, depthLimit);
+  }
   if (scalesAll)
     totals[0] = scaleColumns(totals[0], unpacked);
   if (isApart)
@@ -260,8 +280,7 @@ Value ProductFrame::addGroup(Value sum, Value left, Value numbers, DequantizeOp 
 
 /// Tensor cores take the left side as it is and the right side transposed, however the two lie in memory.
 Value ProductFrame::multiplyFragments(Value lhs, const Place &lhsPlace, Value rhs, const Place &rhsPlace,
-                                      Value accumulator) const {
-  Padding padding = depthLimit ? Padding::Zero : Padding::Any;
+                                      Value accumulator, Padding padding) const {
   Value left = emitter.load(emitter.memoryOf(lhs), lhsPlace, padding, transposeLhs);
   Value right = emitter.load(emitter.memoryOf(rhs), rhsPlace, padding, !transposeRhs);
   return tile::DotOp::create(emitter.builder(), accumulator.getType(), left, right, accumulator,

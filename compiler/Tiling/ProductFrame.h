@@ -45,12 +45,14 @@ private:
   std::pair<int64_t, int64_t> chooseFragments(const Matrix &result, int64_t operandBits, int64_t parts);
   /// Bounds the loop over the contracted dimension to the workgroup's part of it.
   void takePart(int64_t parts);
+  bool isOfThread() const { return emitter.getProfile().registers > 0 && !transposeRhs; }
   Value sumOfRows(Value rows) const;
   bool hasScalesOfColumns(DequantizeOp unpacked) const;
   Value scaleColumns(Value total, DequantizeOp unpacked) const;
   bool isWithinGroup(DequantizeOp unpacked, const Place &place) const;
   Value addGroup(Value sum, Value left, Value numbers, DequantizeOp unpacked, const Place &place) const;
-  Value multiplyFragments(Value lhs, const Place &lhsPlace, Value rhs, const Place &rhsPlace, Value accumulator) const;
+  Value multiplyFragments(Value lhs, const Place &lhsPlace, Value rhs, const Place &rhsPlace, Value accumulator,
+                          Padding padding) const;
 
   KernelEmitter &emitter;
   bool transposeLhs, transposeRhs, fragments, blocks = false;

@@ -28,6 +28,9 @@ void TileDialect::initialize() {
       >();
 }
 
+/// Elements of a register: powers of two up to the widest vector of a processor, 512 bits of f32.
+static bool isVectorWidth(int64_t elements) { return elements >= 1 && elements <= 16 && llvm::isPowerOf2_64(elements); }
+
 //===-- Layouts -------------------------------------------------------------------------------------------------===//
 
 LogicalResult SimtAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rowLanes, int64_t columnLanes,
@@ -36,8 +39,8 @@ LogicalResult SimtAttr::verify(function_ref<InFlightDiagnostic()> emitError, int
     return emitError() << "pairs pieces of " << kFragmentPiece << " rows, got " << rowLanes << " lanes along rows";
   if (rowLanes < 1 || columnLanes < 1 || rowStride < 1 || columnStride < 1)
     return emitError() << "expects lanes and strides of at least 1";
-  if (vector != 1 && vector != 2 && vector != 4)
-    return emitError() << "expects a vector of 1, 2 or 4 elements, got " << vector;
+  if (!isVectorWidth(vector))
+    return emitError() << "expects a vector of 1, 2, 4, 8 or 16 elements, got " << vector;
   return success();
 }
 
@@ -128,8 +131,8 @@ LogicalResult FuncOp::verify() {
     return emitOpError("expects a body: no kernel comes from elsewhere");
   if (static_cast<int64_t>(getWorkgroup()) < 1)
     return emitOpError() << "expects a workgroup of at least 1 lane";
-  if (auto vector = static_cast<int64_t>(getVector()); vector != 1 && vector != 2 && vector != 4)
-    return emitOpError() << "expects a vector of 1, 2 or 4 elements, got " << vector;
+  if (auto vector = static_cast<int64_t>(getVector()); !isVectorWidth(vector))
+    return emitOpError() << "expects a vector of 1, 2, 4, 8 or 16 elements, got " << vector;
   if (getRowLanes() || getMapping() == LaneMapping::Quads) {
     auto along = static_cast<int64_t>(getRowLanes().value_or(0));
     if (along < 1 || static_cast<int64_t>(getWorkgroup()) % along != 0)

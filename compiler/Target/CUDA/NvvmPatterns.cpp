@@ -1,6 +1,6 @@
 #include "compiler/Target/CUDA/NvvmPatterns.h"
 
-#include "compiler/Target/MatrixIndex.h"
+#include "compiler/Target/LlvmPatterns.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -17,77 +17,6 @@ using namespace mlir::heddle;
 namespace {
 
 constexpr auto kGlobalMemory = static_cast<unsigned>(NVVM::NVVMMemorySpace::Global);
-
-Value number(OpBuilder &builder, Location loc, Type type, int64_t value) {
-  return LLVM::ConstantOp::create(builder, loc, type, builder.getIntegerAttr(type, value));
-}
-
-int64_t bytesOf(Type type) {
-  auto vector = dyn_cast<VectorType>(type);
-  return getElementTypeOrSelf(type).getIntOrFloatBitWidth() / 8 * (vector ? vector.getNumElements() : 1);
-}
-
-/// An index without the constant that is added to it.
-Value withoutOffset(Value index) {
-  auto sum = index.getDefiningOp<arith::AddIOp>();
-  return sum && getConstantIntValue(sum.getRhs()) ? sum.getLhs() : index;
-}
-
-/// The address of an element of a row-major matrix of up to 2^31 elements, whose rows may have something between them.
-/// Its constant part comes last: loads and stores have room for one.
-Value addressOf(ConversionPatternRewriter &rewriter, Location loc, MemRefType matrix, Value base, ValueRange indices) {
-  Type i32 = rewriter.getI32Type(), i64 = rewriter.getI64Type(), element = matrix.getElementType();
-  int64_t width = tile::getRowStride(matrix);
-  SplitIndex row = SplitIndex::of(indices[0], rewriter), column = SplitIndex::of(indices[1], rewriter);
-  // Bits of a column that are exchanged are exchanged in the sum: rows begin where they are zero. What is added up is
-  // then the same for all columns of a row.
-  std::optional<int64_t> exchanged;
-  if (auto exchange = dyn_cast_if_present<arith::XOrIOp>(withoutOffset(indices[1]).getDefiningOp()))
-    if (llvm::isPowerOf2_64(width) && (exchanged = getConstantIntValue(exchange.getRhs())))
-      column.value = rewriter.getRemappedValue(exchange.getLhs());
-  Value linear = row.value;
-  // Signed: without the constant the index may lie before the matrix.
-  if (linear && width != 1)
-    linear =
-        LLVM::MulOp::create(rewriter, loc, linear, number(rewriter, loc, i32, width), LLVM::IntegerOverflowFlags::nsw);
-  if (column.value)
-    linear = linear
-                 ? LLVM::AddOp::create(rewriter, loc, linear, column.value, LLVM::IntegerOverflowFlags::nsw).getResult()
-                 : column.value;
-  if (exchanged)
-    linear = LLVM::XOrOp::create(rewriter, loc, linear, number(rewriter, loc, i32, *exchanged));
-  Type pointer = base.getType();
-  if (linear)
-    base = LLVM::GEPOp::create(rewriter, loc, pointer, element, base,
-                               ArrayRef<LLVM::GEPArg>{LLVM::SExtOp::create(rewriter, loc, i64, linear).getResult()});
-  if (int64_t offset = row.offset * width + column.offset)
-    base = LLVM::GEPOp::create(rewriter, loc, pointer, element, base,
-                               ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
-  return base;
-}
-
-template <typename Op> struct LowerLoad : OpConversionPattern<Op> {
-  using OpConversionPattern<Op>::OpConversionPattern;
-  LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    Type type = op.getResult().getType();
-    Value address =
-        addressOf(rewriter, op.getLoc(), op.getMemRefType(), adaptor.getOperands().front(), op.getIndices());
-    rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, type, address, bytesOf(type));
-    return success();
-  }
-};
-
-template <typename Op> struct LowerStore : OpConversionPattern<Op> {
-  using OpConversionPattern<Op>::OpConversionPattern;
-  LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    Value value = adaptor.getOperands()[0];
-    Value address = addressOf(rewriter, op.getLoc(), op.getMemRefType(), adaptor.getOperands()[1], op.getIndices());
-    rewriter.replaceOpWithNewOp<LLVM::StoreOp>(op, value, address, bytesOf(value.getType()));
-    return success();
-  }
-};
 
 //===-- Shared memory -------------------------------------------------------------------------------------------===//
 
@@ -152,10 +81,10 @@ struct LowerAsyncCopy : OpConversionPattern<nvgpu::DeviceAsyncCopyOp> {
     auto from = cast<MemRefType>(op.getSrc().getType()), to = cast<MemRefType>(op.getDst().getType());
     Value source = addressOf(rewriter, loc, from, adaptor.getSrc(), op.getSrcIndices());
     Value target = addressOf(rewriter, loc, to, adaptor.getDst(), op.getDstIndices());
-    int64_t elementBytes = bytesOf(to.getElementType());
+    int64_t elementBytes = to.getElementTypeBitWidth() / 8;
     Value bytes;
     if (Value elements = adaptor.getSrcElements())
-      bytes = LLVM::MulOp::create(rewriter, loc, elements, number(rewriter, loc, elements.getType(), elementBytes));
+      bytes = LLVM::MulOp::create(rewriter, loc, elements, llvmNumber(rewriter, loc, elements.getType(), elementBytes));
     auto size = static_cast<uint32_t>(op.getDstElements().getZExtValue() * elementBytes);
     auto cache = op.getBypassL1() ? NVVM::LoadCacheModifierKind::CG : NVVM::LoadCacheModifierKind::CA;
     NVVM::CpAsyncOp::create(rewriter, loc, target, source, size, cache, bytes);
@@ -184,7 +113,7 @@ struct LowerMmaSync : OpConversionPattern<nvgpu::MmaSyncOp> {
         else if (element.isF32())
           part = NVVM::ConvertFloatToTF32Op::create(
               rewriter, loc, rewriter.getI32Type(),
-              LLVM::ExtractElementOp::create(rewriter, loc, part, number(rewriter, loc, rewriter.getI32Type(), 0)),
+              LLVM::ExtractElementOp::create(rewriter, loc, part, llvmNumber(rewriter, loc, rewriter.getI32Type(), 0)),
               NVVM::FPRoundingMode::RNA);
         parts.push_back(part);
       }
@@ -195,7 +124,7 @@ struct LowerMmaSync : OpConversionPattern<nvgpu::MmaSyncOp> {
     for (int64_t i : {0, 1})
       for (int64_t j : {0, 1})
         sums.push_back(LLVM::ExtractElementOp::create(rewriter, loc, LLVM::ExtractValueOp::create(rewriter, loc, c, i),
-                                                      number(rewriter, loc, rewriter.getI32Type(), j)));
+                                                      llvmNumber(rewriter, loc, rewriter.getI32Type(), j)));
     NVVM::MMATypes type = element.isBF16()  ? NVVM::MMATypes::bf16
                           : element.isF16() ? NVVM::MMATypes::f16
                                             : NVVM::MMATypes::tf32;
@@ -210,7 +139,7 @@ struct LowerMmaSync : OpConversionPattern<nvgpu::MmaSyncOp> {
       for (int64_t j : {0, 1})
         pair = LLVM::InsertElementOp::create(rewriter, loc, pair,
                                              LLVM::ExtractValueOp::create(rewriter, loc, sum, 2 * i + j),
-                                             number(rewriter, loc, rewriter.getI32Type(), j));
+                                             llvmNumber(rewriter, loc, rewriter.getI32Type(), j));
       registers = LLVM::InsertValueOp::create(rewriter, loc, registers, pair, i);
     }
     rewriter.replaceOp(op, registers);
@@ -247,7 +176,7 @@ struct LowerExp2 : OpConversionPattern<math::Exp2Op> {
     }
     Value result = LLVM::PoisonOp::create(rewriter, loc, vector);
     for (int64_t i = 0; i < vector.getNumElements(); ++i) {
-      Value place = number(rewriter, loc, rewriter.getI32Type(), i);
+      Value place = llvmNumber(rewriter, loc, rewriter.getI32Type(), i);
       result = LLVM::InsertElementOp::create(rewriter, loc, result,
                                              power(LLVM::ExtractElementOp::create(rewriter, loc, x, place)), place);
     }
@@ -292,8 +221,8 @@ struct LowerShuffle : OpConversionPattern<gpu::ShuffleOp> {
     Location loc = op.getLoc();
     Type i32 = rewriter.getI32Type();
     // All lanes of a warp take part: control flow is the same in all of them.
-    Value everyLane = number(rewriter, loc, i32, -1),
-          last = number(rewriter, loc, i32, tile::SimtAttr::kFragmentLanes - 1);
+    Value everyLane = llvmNumber(rewriter, loc, i32, -1),
+          last = llvmNumber(rewriter, loc, i32, tile::SimtAttr::kFragmentLanes - 1);
     auto exchange = [&](Value word) -> Value {
       return NVVM::ShflOp::create(rewriter, loc, word.getType(), everyLane, word, adaptor.getOffset(), last, kind,
                                   UnitAttr());
@@ -312,7 +241,7 @@ struct LowerShuffle : OpConversionPattern<gpu::ShuffleOp> {
     Value result = value;
     if (auto vector = dyn_cast<VectorType>(value.getType())) {
       for (int64_t i = 0; i < vector.getNumElements(); ++i) {
-        Value place = number(rewriter, loc, i32, i);
+        Value place = llvmNumber(rewriter, loc, i32, i);
         Value word = exchange(LLVM::ExtractElementOp::create(rewriter, loc, value, place));
         result = LLVM::InsertElementOp::create(rewriter, loc, result, word, place);
       }
@@ -323,25 +252,7 @@ struct LowerShuffle : OpConversionPattern<gpu::ShuffleOp> {
       result = LLVM::TruncOp::create(rewriter, loc, rewriter.getI16Type(), result);
     if (isHalf)
       result = LLVM::BitcastOp::create(rewriter, loc, type, result);
-    rewriter.replaceOp(op, {result, number(rewriter, loc, rewriter.getI1Type(), 1)});
-    return success();
-  }
-};
-
-/// The prologue's casts from addresses to matrices and from loaded sizes to indices.
-struct LowerCast : OpConversionPattern<UnrealizedConversionCastOp> {
-  using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(UnrealizedConversionCastOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOp(op, adaptor.getInputs());
-    return success();
-  }
-};
-
-struct LowerReturn : OpConversionPattern<tile::ReturnOp> {
-  using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(tile::ReturnOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<LLVM::ReturnOp>(op, ValueRange());
+    rewriter.replaceOp(op, {result, llvmNumber(rewriter, loc, rewriter.getI1Type(), 1)});
     return success();
   }
 };
@@ -362,12 +273,9 @@ void heddle::addMatrixConversion(LLVMTypeConverter &converter) {
 
 void heddle::populateKernelPatterns(const LLVMTypeConverter &converter, RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
-  // MLIR's own patterns for these loads and stores take memory for a descriptor.
-  patterns.add<LowerLoad<memref::LoadOp>, LowerLoad<vector::LoadOp>, LowerStore<memref::StoreOp>,
-               LowerStore<vector::StoreOp>>(converter, context, /*benefit=*/2);
+  populateMatrixPatterns(converter, patterns, VectorAlignment::Whole);
   patterns.add<LowerId<gpu::BlockIdOp, NVVM::BlockIdXOp, NVVM::BlockIdYOp, NVVM::BlockIdZOp>,
                LowerId<gpu::ThreadIdOp, NVVM::ThreadIdXOp, NVVM::ThreadIdYOp, NVVM::ThreadIdZOp>, LowerShuffle,
-               LowerShared, LowerSharedAddress, LowerLdMatrix, LowerAsyncCopy, LowerMmaSync, LowerBarrier, LowerExp2,
-               LowerCast, LowerReturn>(converter, context,
-                                       /*benefit=*/2);
+               LowerShared, LowerSharedAddress, LowerLdMatrix, LowerAsyncCopy, LowerMmaSync, LowerBarrier, LowerExp2>(
+      converter, context, /*benefit=*/2);
 }

@@ -5,7 +5,7 @@
 
 // -----
 
-// expected-error @+1 {{expects a vector of 1, 2 or 4 elements, got 3}}
+// expected-error @+1 {{expects a vector of 1, 2, 4, 8 or 16 elements, got 3}}
 #l = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 3>
 
 // -----
@@ -468,7 +468,7 @@ tile.func @kernel(%c: index) attributes {workgroup = 128 : i64, mapping = #tile.
 
 // -----
 
-// expected-error @+1 {{expects a vector of 1, 2 or 4 elements, got 7}}
+// expected-error @+1 {{expects a vector of 1, 2, 4, 8 or 16 elements, got 7}}
 tile.func @vector() attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 7 : i64} {
   tile.return
 }

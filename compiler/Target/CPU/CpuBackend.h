@@ -1,0 +1,16 @@
+// Processors: kernels become machine code that a thread runs, one workgroup after the other.
+#ifndef HEDDLE_COMPILER_TARGET_CPU_CPUBACKEND_H
+#define HEDDLE_COMPILER_TARGET_CPU_CPUBACKEND_H
+
+#include "compiler/Target/Backend.h"
+
+namespace mlir::heddle {
+
+const Backend &getCPUBackend();
+
+/// The targets of the backend: CpuProfiles.cpp.
+ArrayRef<TargetProfile> getCpuProfiles();
+
+} // namespace mlir::heddle
+
+#endif

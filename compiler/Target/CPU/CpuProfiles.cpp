@@ -1,0 +1,48 @@
+#include "compiler/Target/CPU/CpuBackend.h"
+
+#include <algorithm>
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+constexpr Precision kPrecisions[] = {Precision::F32, Precision::BF16, Precision::F16};
+
+/// A lane is a thread, and its registers are those of the processor: `registers` vectors of `vector` f32.
+constexpr TargetProfile makeProcessor(StringLiteral name, StringLiteral summary, StringLiteral chip, int64_t vector,
+                                      int64_t registers) {
+  return {
+      .name = name,
+      .summary = summary,
+      .chip = chip,
+      .precisions = kPrecisions,
+      .lanes = 1,
+      .vector = vector,
+      .texelLoads = false,
+      .accumulators = vector * registers,
+      .loadCost = 8,
+      .shareCost = 4,
+      .parallelGroups = 4,
+      .registers = registers,
+      .attentionRows = 4,
+      .attentionKeys = std::max<int64_t>(8, vector),
+      .attentionWork = 4096,
+      .elementwiseRows = 4,
+      .elementwiseRuns = 4,
+      .maxBindings = 64,
+      .maxWorkgroups = int64_t(1) << 30,
+      .maxLoopTrips = 0,
+  };
+}
+
+constexpr TargetProfile kProfiles[] = {
+    makeProcessor("cpu:x86-64-v3", "x86-64 with AVX2 and FMA (2013 on): vectors of 8 floats", "x86-64-v3", 8, 16),
+    makeProcessor("cpu:x86-64-v4", "x86-64 with AVX-512 (F, BW, CD, DQ, VL): vectors of 16 floats", "x86-64-v4", 16,
+                  32),
+    makeProcessor("cpu:aarch64", "64-bit ARM with NEON: vectors of 4 floats", "aarch64", 4, 32),
+};
+
+} // namespace
+
+ArrayRef<TargetProfile> heddle::getCpuProfiles() { return kProfiles; }

@@ -1,0 +1,153 @@
+#include "compiler/Target/ExpandMath.h"
+#include "compiler/Target/CPU/Passes.h"
+#include "compiler/Target/ExpandFunctions.h"
+
+#include "dialects/Tile/Tile.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+#include <numbers>
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_EXPANDCPUMATHPASS
+#include "compiler/Target/CPU/Passes.h.inc"
+} // namespace mlir::heddle
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+/// The same vector, or number, of i32.
+Type integersOf(Type type, OpBuilder &b) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector ? Type(vector.clone(b.getI32Type())) : b.getI32Type();
+}
+
+Value integer(Arithmetic &a, int32_t value) {
+  TypedAttr attribute = a.getI32IntegerAttr(value);
+  if (auto vector = dyn_cast<VectorType>(integersOf(a.type, a)))
+    attribute = DenseElementsAttr::get(vector, ArrayRef<Attribute>(attribute));
+  return arith::ConstantOp::create(a, attribute);
+}
+
+/// 2^n of whole numbers n from -126 to 127, by the bits of the exponent.
+Value powerOfTwo(Arithmetic &a, Value n) {
+  Value exponent = arith::ShLIOp::create(a, arith::AddIOp::create(a, n, integer(a, 127)), integer(a, 23));
+  return arith::BitcastOp::create(a, a.type, exponent);
+}
+
+/// 2^n e^r for whole n and |r| <= ln(2) / 2, by Cephes' polynomial (expf.c, an error of 2e-7). The factor is two powers
+/// of two: 2^128 is no f32, but 2^128 e^r may be one.
+Value scaledExponential(Arithmetic &a, Value n, Value r) {
+  Value sum = a.polynomial(
+      r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1});
+  Value power = arith::AddFOp::create(a, a.fma(sum, a.mul(r, r), r), a.constant(1));
+  Value whole = arith::FPToSIOp::create(a, integersOf(a.type, a), n);
+  Value half = arith::ShRSIOp::create(a, whole, integer(a, 1));
+  power = a.mul(power, powerOfTwo(a, half));
+  return a.mul(power, powerOfTwo(a, arith::SubIOp::create(a, whole, half)));
+}
+
+/// Past these limits a result is 0 or infinity. NaN stays NaN.
+Value clamp(Arithmetic &a, Value x, double limit) {
+  return arith::MinimumFOp::create(a, arith::MaximumFOp::create(a, x, a.constant(-limit)), a.constant(limit));
+}
+
+struct ExpandExp2 : OpRewritePattern<math::Exp2Op> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::Exp2Op op, PatternRewriter &rewriter) const override {
+    Arithmetic a(op, rewriter);
+    Value x = clamp(a, op.getOperand(), 200), n = math::RoundEvenOp::create(a, x);
+    Value r = a.mul(arith::SubFOp::create(a, x, n), a.constant(std::numbers::ln2));
+    rewriter.replaceOp(op, scaledExponential(a, n, r));
+    return success();
+  }
+};
+
+struct ExpandExp : OpRewritePattern<math::ExpOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::ExpOp op, PatternRewriter &rewriter) const override {
+    Arithmetic a(op, rewriter);
+    Value x = clamp(a, op.getOperand(), 140);
+    Value n = math::RoundEvenOp::create(a, a.mul(x, a.constant(std::numbers::log2e)));
+    // ln(2) in two parts: n times the first, of 9 bits, is exact.
+    Value r = a.fma(n, a.constant(-0.693359375), x);
+    r = a.fma(n, a.constant(2.12194440e-4), r);
+    rewriter.replaceOp(op, scaledExponential(a, n, r));
+    return success();
+  }
+};
+
+struct ExpandRsqrt : OpRewritePattern<math::RsqrtOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::RsqrtOp op, PatternRewriter &rewriter) const override {
+    Arithmetic a(op, rewriter);
+    rewriter.replaceOpWithNewOp<arith::DivFOp>(op, a.constant(1), math::SqrtOp::create(a, op.getOperand()));
+    return success();
+  }
+};
+
+/// Comparisons of 16-bit floats are comparisons of the same numbers in f32.
+struct CompareInF32 : OpRewritePattern<arith::CmpFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::CmpFOp op, PatternRewriter &rewriter) const override {
+    Type type = op.getLhs().getType();
+    if (getElementTypeOrSelf(type).getIntOrFloatBitWidth() != 16)
+      return failure();
+    auto vector = dyn_cast<VectorType>(type);
+    Type wide = vector ? Type(vector.clone(rewriter.getF32Type())) : rewriter.getF32Type();
+    auto extend = [&](Value x) -> Value { return arith::ExtFOp::create(rewriter, op.getLoc(), wide, x); };
+    rewriter.replaceOpWithNewOp<arith::CmpFOp>(op, op.getPredicate(), extend(op.getLhs()), extend(op.getRhs()));
+    return success();
+  }
+};
+
+/// A constant of bf16 as the same bits of an i16, which are what registers hold.
+struct ConstantAsBits : OpRewritePattern<arith::ConstantOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::ConstantOp op, PatternRewriter &rewriter) const override {
+    if (!getElementTypeOrSelf(op.getType()).isBF16())
+      return failure();
+    auto vector = dyn_cast<VectorType>(op.getType());
+    auto number = vector ? cast<DenseElementsAttr>(op.getValue()).getSplatValue<APFloat>()
+                         : cast<FloatAttr>(op.getValue()).getValue();
+    TypedAttr bits = rewriter.getIntegerAttr(rewriter.getI16Type(), number.bitcastToAPInt());
+    if (vector)
+      bits = DenseElementsAttr::get(vector.clone(rewriter.getI16Type()), ArrayRef<Attribute>(bits));
+    Value constant = arith::ConstantOp::create(rewriter, op.getLoc(), bits);
+    rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, op.getType(), constant);
+    return success();
+  }
+};
+
+/// Processors convert 16-bit floats, and compute nothing with them.
+bool needsF32(Operation *op, FloatType) {
+  return isa<math::MathDialect>(op->getDialect()) ||
+         isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::RemFOp, arith::NegFOp,
+             arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp, arith::SIToFPOp,
+             arith::UIToFPOp>(op);
+}
+
+struct ExpandCpuMathPass : mlir::heddle::impl::ExpandCpuMathPassBase<ExpandCpuMathPass> {
+  void runOnOperation() override {
+    tile::FuncOp kernel = getOperation();
+    if (failed(verifyNoTiles(kernel)))
+      return signalPassFailure();
+    computeInF32(kernel, needsF32);
+    expandFunctions(kernel);
+    expandMath(kernel);
+    RewritePatternSet patterns(&getContext());
+    patterns.add<ExpandExp, ExpandExp2, ExpandRsqrt, CompareInF32>(&getContext());
+    walkAndApplyPatterns(kernel, std::move(patterns));
+    // LLVM would call a function of compiler-rt to round to bf16.
+    RewritePatternSet conversions(&getContext());
+    arith::populateExpandBFloat16Patterns(conversions);
+    conversions.add<ConstantAsBits>(&getContext());
+    walkAndApplyPatterns(kernel, std::move(conversions));
+  }
+};
+
+} // namespace

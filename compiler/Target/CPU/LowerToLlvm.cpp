@@ -1,0 +1,207 @@
+#include "compiler/Target/CPU/LowerToLlvm.h"
+#include "compiler/Target/CPU/Passes.h"
+
+#include "compiler/Target/KernelAction.h"
+#include "compiler/Target/LlvmPatterns.h"
+#include "compiler/Target/MatrixIndex.h"
+#include "dialects/Tile/Tile.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Threading.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_LOWERTOLLVMPASS
+#include "compiler/Target/CPU/Passes.h.inc"
+} // namespace mlir::heddle
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+/// A tile of scratch memory begins a cache line.
+constexpr uint64_t kScratchAlignment = 64;
+constexpr StringLiteral kScratchOffsetName = "heddle.scratch_offset";
+
+/// The arguments of a kernel's function.
+enum Argument { kBindings, kGrid, kFirst, kCount, kScratch, kArguments };
+
+/// Converts one kernel. It touches nothing but the kernel and its function, so that kernels are converted in parallel.
+class KernelLowering {
+public:
+  KernelLowering(tile::FuncOp kernel, LLVM::LLVMFuncOp function)
+      : kernel(kernel), function(function), context(kernel.getContext()) {}
+
+  LogicalResult run() {
+    if (kernel.getWorkgroup() != 1)
+      return kernel.emitOpError() << "has a workgroup of " << kernel.getWorkgroup() << " lanes; processors run one";
+    if (failed(verifyMatrices(kernel, kernel.getArgumentTypes())))
+      return failure();
+    placeScratch();
+    ImplicitLocOpBuilder b(kernel.getLoc(), context);
+    Block *entry = function.addEntryBlock(b);
+    b.setInsertionPointToStart(entry);
+    bindArguments(b, entry->getArgument(kBindings));
+    loopOverWorkgroups(b);
+    return convert();
+  }
+
+private:
+  void placeScratch() {
+    int64_t bytes = 0;
+    kernel.walk([&](tile::SharedOp op) {
+      op->setAttr(kScratchOffsetName, builder.getI32IntegerAttr(static_cast<int32_t>(bytes)));
+      bytes += llvm::alignTo(tile::getSharedBytes(op.getResult().getType()), kScratchAlignment);
+    });
+    if (bytes > 0)
+      function->setAttr(kScratchBytesName, builder.getI32IntegerAttr(static_cast<int32_t>(bytes)));
+  }
+
+  /// The bindings are 64-bit addresses: of a matrix's first element, or of the i32 that holds a size.
+  void bindArguments(ImplicitLocOpBuilder &b, Value bindings) {
+    Type pointer = bindings.getType();
+    for (BlockArgument argument : kernel.getArguments()) {
+      if (argument.use_empty())
+        continue;
+      Value place = LLVM::GEPOp::create(b, pointer, pointer, bindings,
+                                        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(argument.getArgNumber())});
+      Value bound = LLVM::LoadOp::create(b, pointer, place);
+      if (isa<IndexType>(argument.getType())) {
+        Value size = LLVM::LoadOp::create(b, b.getI32Type(), bound);
+        argument.replaceAllUsesWith(arith::IndexCastOp::create(b, b.getIndexType(), size));
+        continue;
+      }
+      auto cast = UnrealizedConversionCastOp::create(b, argument.getType(), bound);
+      argument.replaceAllUsesWith(cast.getResult(0));
+    }
+  }
+
+  /// The workgroups `first` to `first + count - 1`, along x first.
+  void loopOverWorkgroups(ImplicitLocOpBuilder &b) {
+    Block &body = function.getBody().front();
+    auto asIndex = [&](Value number) -> Value { return arith::IndexCastUIOp::create(b, b.getIndexType(), number); };
+    Value first = asIndex(body.getArgument(kFirst)), count = asIndex(body.getArgument(kCount));
+    Value extents[2];
+    for (int32_t axis : {0, 1}) {
+      Value place = LLVM::GEPOp::create(b, body.getArgument(kGrid).getType(), b.getI32Type(), body.getArgument(kGrid),
+                                        ArrayRef<LLVM::GEPArg>{axis});
+      extents[axis] = asIndex(LLVM::LoadOp::create(b, b.getI32Type(), place));
+    }
+    auto loop =
+        scf::ForOp::create(b, first, arith::AddIOp::create(b, first, count), arith::ConstantIndexOp::create(b, 1));
+    LLVM::ReturnOp::create(b, ValueRange());
+    b.setInsertionPointToStart(loop.getBody());
+    Value number = loop.getInductionVar();
+    Value strips = arith::DivUIOp::create(b, number, extents[0]);
+    Value places[] = {arith::RemUIOp::create(b, number, extents[0]), arith::RemUIOp::create(b, strips, extents[1]),
+                      arith::DivUIOp::create(b, strips, extents[1])};
+    Value lane = arith::ConstantIndexOp::create(b, 0);
+    kernel.walk([&](Operation *op) {
+      if (auto group = dyn_cast<gpu::BlockIdOp>(op)) {
+        group.replaceAllUsesWith(places[static_cast<uint32_t>(group.getDimension())]);
+        group.erase();
+      } else if (auto thread = dyn_cast<gpu::ThreadIdOp>(op)) {
+        thread.replaceAllUsesWith(lane);
+        thread.erase();
+      } else if (isa<gpu::BarrierOp>(op)) {
+        op->erase();
+      }
+    });
+    Block &work = kernel.getBody().front();
+    work.getTerminator()->erase();
+    loop.getBody()->getOperations().splice(loop.getBody()->getTerminator()->getIterator(), work.getOperations());
+  }
+
+  LogicalResult convert() {
+    RewritePatternSet registers(context);
+    vector::populateVectorFromElementsUnrollPatterns(registers);
+    vector::populateVectorShapeCastLoweringPatterns(registers);
+    walkAndApplyPatterns(function, std::move(registers));
+
+    RewritePatternSet branches(context);
+    populateSCFToControlFlowConversionPatterns(branches);
+    ConversionTarget flat(*context);
+    flat.addIllegalDialect<scf::SCFDialect>();
+    flat.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+    if (failed(applyPartialConversion(function, flat, std::move(branches))))
+      return failure();
+
+    LLVMTypeConverter converter(context);
+    converter.addConversion([](MemRefType type) -> Type { return LLVM::LLVMPointerType::get(type.getContext()); });
+    // LLVM passes bf16 between blocks as f32, number by number. heddle-expand-cpu-math leaves only moves of it.
+    converter.addConversion([](BFloat16Type type) -> Type { return IntegerType::get(type.getContext(), 16); });
+    converter.addConversion([](VectorType type) -> std::optional<Type> {
+      if (!type.getElementType().isBF16())
+        return std::nullopt;
+      return type.clone(IntegerType::get(type.getContext(), 16));
+    });
+    RewritePatternSet patterns(context);
+    arith::populateArithToLLVMConversionPatterns(converter, patterns);
+    cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
+    populateMathToLLVMConversionPatterns(converter, patterns);
+    populateVectorToLLVMConversionPatterns(converter, patterns);
+    ub::populateUBToLLVMConversionPatterns(converter, patterns);
+    populateMatrixPatterns(converter, patterns, VectorAlignment::OfElement);
+    patterns.add<LowerShared>(converter, context, function.getArgument(kScratch));
+    ConversionTarget target(*context);
+    target.addLegalDialect<LLVM::LLVMDialect>();
+    // The patterns for memory look at how indices were computed, so nothing may be replaced for good before the end.
+    return applyFullConversion(function, target, std::move(patterns));
+  }
+
+  struct LowerShared : OpConversionPattern<tile::SharedOp> {
+    LowerShared(const TypeConverter &converter, MLIRContext *context, Value scratch)
+        : OpConversionPattern(converter, context), scratch(scratch) {}
+    LogicalResult matchAndRewrite(tile::SharedOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
+      auto offset = op->getAttrOfType<IntegerAttr>(kScratchOffsetName);
+      rewriter.replaceOpWithNewOp<LLVM::GEPOp>(op, scratch.getType(), rewriter.getI8Type(), scratch,
+                                               ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset.getInt())});
+      return success();
+    }
+    Value scratch;
+  };
+
+  tile::FuncOp kernel;
+  LLVM::LLVMFuncOp function;
+  MLIRContext *context;
+  Builder builder{context};
+};
+
+struct LowerToLlvmPass : mlir::heddle::impl::LowerToLlvmPassBase<LowerToLlvmPass> {
+  void runOnOperation() override {
+    MLIRContext *context = &getContext();
+    auto pointer = LLVM::LLVMPointerType::get(context);
+    auto i32 = IntegerType::get(context, 32);
+    SmallVector<Type> arguments(kArguments, pointer);
+    arguments[kFirst] = arguments[kCount] = i32;
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), arguments);
+    SmallVector<std::pair<tile::FuncOp, LLVM::LLVMFuncOp>> kernels;
+    for (auto kernel : getOperation().getOps<tile::FuncOp>()) {
+      OpBuilder builder(kernel);
+      kernels.emplace_back(kernel, LLVM::LLVMFuncOp::create(builder, kernel.getLoc(), kernel.getSymName(), type));
+    }
+    LogicalResult lowered = failableParallelForEach(context, kernels, [&](auto &pair) {
+      return runKernelAction(context, "lower to LLVM", pair.first.getSymName(),
+                             [&] { return KernelLowering(pair.first, pair.second).run(); });
+    });
+    for (auto [kernel, function] : kernels)
+      kernel.erase();
+    if (failed(lowered))
+      signalPassFailure();
+  }
+};
+
+} // namespace

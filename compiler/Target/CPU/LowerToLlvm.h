@@ -1,0 +1,15 @@
+// The function that a kernel becomes. README.md has its calling convention.
+#ifndef HEDDLE_COMPILER_TARGET_CPU_LOWERTOLLVM_H
+#define HEDDLE_COMPILER_TARGET_CPU_LOWERTOLLVM_H
+
+#include "mlir/Support/LLVM.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace mlir::heddle {
+
+/// On a kernel's function: the bytes of scratch memory that each thread must bring; absent if it needs none.
+inline constexpr StringLiteral kScratchBytesName = "heddle.scratch_bytes";
+
+} // namespace mlir::heddle
+
+#endif

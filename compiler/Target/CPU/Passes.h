@@ -1,0 +1,15 @@
+// The passes of phase `lower` for processors; Passes.td says what each does.
+#ifndef HEDDLE_COMPILER_TARGET_CPU_PASSES_H
+#define HEDDLE_COMPILER_TARGET_CPU_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::heddle {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "compiler/Target/CPU/Passes.h.inc"
+
+} // namespace mlir::heddle
+
+#endif

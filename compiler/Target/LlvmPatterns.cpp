@@ -1,0 +1,123 @@
+#include "compiler/Target/LlvmPatterns.h"
+
+#include "compiler/Target/MatrixIndex.h"
+#include "dialects/Tile/Tile.h"
+#include "mlir/Conversion/LLVMCommon/Pattern.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+Value heddle::llvmNumber(OpBuilder &builder, Location loc, Type type, int64_t value) {
+  return LLVM::ConstantOp::create(builder, loc, type, builder.getIntegerAttr(type, value));
+}
+
+/// An index without the constant that is added to it.
+static Value withoutOffset(Value index) {
+  auto sum = index.getDefiningOp<arith::AddIOp>();
+  return sum && getConstantIntValue(sum.getRhs()) ? sum.getLhs() : index;
+}
+
+Value heddle::addressOf(ConversionPatternRewriter &rewriter, Location loc, MemRefType matrix, Value base,
+                        ValueRange indices) {
+  Type i64 = rewriter.getI64Type(), element = matrix.getElementType();
+  int64_t width = tile::getRowStride(matrix);
+  SplitIndex row = SplitIndex::of(indices[0], rewriter), column = SplitIndex::of(indices[1], rewriter);
+  // Bits of a column that are exchanged are exchanged in the sum: rows begin where they are zero. What is added up is
+  // then the same for all columns of a row.
+  std::optional<int64_t> exchanged;
+  if (auto exchange = dyn_cast_if_present<arith::XOrIOp>(withoutOffset(indices[1]).getDefiningOp()))
+    if (llvm::isPowerOf2_64(width) && (exchanged = getConstantIntValue(exchange.getRhs())))
+      column.value = rewriter.getRemappedValue(exchange.getLhs());
+  Value linear = row.value;
+  auto constant = [&](int64_t value) { return llvmNumber(rewriter, loc, linear.getType(), value); };
+  // Signed: without the constant the index may lie before the matrix.
+  if (linear && width != 1)
+    linear = LLVM::MulOp::create(rewriter, loc, linear, constant(width), LLVM::IntegerOverflowFlags::nsw);
+  if (column.value)
+    linear = linear
+                 ? LLVM::AddOp::create(rewriter, loc, linear, column.value, LLVM::IntegerOverflowFlags::nsw).getResult()
+                 : column.value;
+  if (exchanged)
+    linear = LLVM::XOrOp::create(rewriter, loc, linear, constant(*exchanged));
+  Type pointer = base.getType();
+  if (linear) {
+    if (linear.getType() != i64)
+      linear = LLVM::SExtOp::create(rewriter, loc, i64, linear);
+    base = LLVM::GEPOp::create(rewriter, loc, pointer, element, base, ArrayRef<LLVM::GEPArg>{linear});
+  }
+  if (int64_t offset = row.offset * width + column.offset)
+    base = LLVM::GEPOp::create(rewriter, loc, pointer, element, base,
+                               ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+  return base;
+}
+
+namespace {
+
+template <typename Op> struct MatrixPattern : OpConversionPattern<Op> {
+  MatrixPattern(const LLVMTypeConverter &converter, MLIRContext *context, VectorAlignment alignment)
+      : OpConversionPattern<Op>(converter, context, /*benefit=*/2), alignment(alignment) {}
+
+  unsigned alignmentOf(Type type) const {
+    auto vector = dyn_cast<VectorType>(type);
+    bool isWhole = vector && alignment == VectorAlignment::Whole;
+    return getElementTypeOrSelf(type).getIntOrFloatBitWidth() / 8 * (isWhole ? vector.getNumElements() : 1);
+  }
+
+  VectorAlignment alignment;
+};
+
+template <typename Op> struct LowerLoad : MatrixPattern<Op> {
+  using MatrixPattern<Op>::MatrixPattern;
+  LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Type type = this->getTypeConverter()->convertType(op.getResult().getType());
+    Value address =
+        addressOf(rewriter, op.getLoc(), op.getMemRefType(), adaptor.getOperands().front(), op.getIndices());
+    rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, type, address, this->alignmentOf(type));
+    return success();
+  }
+};
+
+template <typename Op> struct LowerStore : MatrixPattern<Op> {
+  using MatrixPattern<Op>::MatrixPattern;
+  LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Value value = adaptor.getOperands()[0];
+    Value address = addressOf(rewriter, op.getLoc(), op.getMemRefType(), adaptor.getOperands()[1], op.getIndices());
+    rewriter.replaceOpWithNewOp<LLVM::StoreOp>(op, value, address, this->alignmentOf(value.getType()));
+    return success();
+  }
+};
+
+/// The casts at the beginning of a kernel, from addresses to matrices and from loaded sizes to indices.
+struct LowerCast : OpConversionPattern<UnrealizedConversionCastOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(UnrealizedConversionCastOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op, adaptor.getInputs());
+    return success();
+  }
+};
+
+struct LowerReturn : OpConversionPattern<tile::ReturnOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(tile::ReturnOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<LLVM::ReturnOp>(op, ValueRange());
+    return success();
+  }
+};
+
+} // namespace
+
+void heddle::populateMatrixPatterns(const LLVMTypeConverter &converter, RewritePatternSet &patterns,
+                                    VectorAlignment alignment) {
+  MLIRContext *context = patterns.getContext();
+  patterns.add<LowerLoad<memref::LoadOp>, LowerLoad<vector::LoadOp>, LowerStore<memref::StoreOp>,
+               LowerStore<vector::StoreOp>>(converter, context, alignment);
+  patterns.add<LowerCast, LowerReturn>(converter, context, /*benefit=*/2);
+}
