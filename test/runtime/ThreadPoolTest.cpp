@@ -82,7 +82,7 @@ class ThreadPoolTest : public testing::TestWithParam<unsigned> {
 protected:
   // Pools live until the process ends.
   static ThreadPool &pool() {
-    static std::map<unsigned, ThreadPool *> pools;
+    static auto &pools = *new std::map<unsigned, ThreadPool *>;
     ThreadPool *&pool = pools[GetParam()];
     if (!pool)
       pool = &ThreadPool::create(GetParam());
