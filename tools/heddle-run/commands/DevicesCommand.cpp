@@ -17,7 +17,8 @@ Status runDevices() {
     return Success();
   }
   for (const hal::DeviceInfo &device : devices) {
-    std::string processors = device.processors ? str(device.processors, " processors, ") : "";
+    std::string processors =
+        device.processors ? str(device.processors, device.processors == 1 ? " processor, " : " processors, ") : "";
     std::printf("%s  %s (%s), %s, %ssubgroups of %u, memory %s\n", device.id.c_str(), device.name.c_str(),
                 hal::toString(device.type), device.driver.c_str(), processors.c_str(), device.subgroupSize,
                 describeBytes(device.memoryBytes).c_str());
