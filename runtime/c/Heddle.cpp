@@ -161,6 +161,7 @@ Result<SessionOptions> optionsOf(const heddle_options *given) {
   if (options.target)
     result.target = options.target;
   result.checkNumbers = options.check_numbers != 0;
+  result.nativeCode = options.refuse_native_code == 0;
   return result;
 }
 

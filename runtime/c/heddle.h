@@ -98,9 +98,11 @@ typedef struct heddle_session heddle_session;
 
 typedef struct heddle_options {
   size_t struct_size; /* sizeof(heddle_options) */
-  const char *device; /* a device's id, or "vulkan" or "cuda"; NULL: the best device that the artifact has code for */
-  const char *target; /* one of the artifact's targets, "vulkan:software"; NULL: the best one for the device */
-  int check_numbers;  /* not 0: the first NaN or infinity is an error that names the ops that made it; slow */
+  const char
+      *device; /* a device's id, or "vulkan", "cuda" or "cpu"; NULL: the best device that the artifact has code for */
+  const char *target;     /* one of the artifact's targets, "vulkan:software"; NULL: the best one for the device */
+  int check_numbers;      /* not 0: the first NaN or infinity is an error that names the ops that made it; slow */
+  int refuse_native_code; /* not 0: code for a processor, which can do whatever this process can, does not run */
 } heddle_options;
 
 /* Opens an artifact on a device. `options` may be NULL. Memory is taken, and kernels are compiled, by heddle_prepare.

@@ -30,6 +30,10 @@ public:
   // The target to compile for, so that one of its devices has code.
   virtual std::string advice(const DeviceInfo &device) const = 0;
 
+  // Whether its kernels run in this process, as the host's own instructions: whoever wrote the artifact can then do
+  // whatever the process can.
+  virtual bool runsNativeCode() const { return false; }
+
   // See hal::validationMessageCount().
   virtual uint64_t validationMessageCount() const { return 0; }
 };

@@ -150,7 +150,10 @@ Result<std::unique_ptr<Session>> Session::open(std::shared_ptr<const Artifact> a
   state->options = options;
   if (const char *separate = std::getenv("HEDDLE_SEPARATE_VALUES"); separate && std::string_view(separate) == "1")
     state->options.separateValues = true;
-  std::string device = options.device.empty() ? chooseDevice(*state->artifact, options.target) : options.device;
+  std::string device =
+      options.device.empty() ? chooseDevice(*state->artifact, options.target, options.nativeCode) : options.device;
+  if (!options.nativeCode)
+    HEDDLE_CHECK(checkNativeCode(*state->artifact, device));
   {
     Span span("open device");
     span.with("device", device);

@@ -39,8 +39,7 @@ class Collectives; // runtime/ranks/Collectives.h
 
 struct SessionOptions {
   // The device's id, "vulkan:1", or a backend, "cuda", as hal::openDevice() takes them; hal::listDevices() lists the
-  // ids. Empty: a CUDA device if the machine has a CUDA device and the artifact has code for it, else the best Vulkan
-  // device.
+  // ids. Empty: the device of chooseDevice().
   std::string device = {};
   // The artifact's target by name, "vulkan:software". Empty: the best target that the device supports.
   std::string target = {};
@@ -53,6 +52,9 @@ struct SessionOptions {
   // accesses against allocations (compute-sanitizer) see where a kernel runs from one tensor into another. It takes
   // several times the memory. HEDDLE_SEPARATE_VALUES=1 in the environment does the same.
   bool separateValues = false;
+  // Whether code for a processor may run, which can do whatever this process can. Without it such targets are refused,
+  // and an artifact that has no other is an error.
+  bool nativeCode = true;
   // The other ranks, where several train together. Entries that ranks run together need it there, and all ranks run
   // these entries in the same order; without it such an entry computes what a single rank does. It outlives the
   // session.
@@ -309,9 +311,9 @@ private:
 // environment has HEDDLE_VALIDATION=1. A program that fails on such messages asks after its last session is closed.
 uint64_t validationMessageCount();
 
-// The device that a session opens where its options name none, for hal::openDevice: of the backends that the artifact
-// has code for, the first with a device that runs it. The reason why code for a backend before that cannot run is said
-// in the log.
-std::string chooseDevice(const Artifact &artifact, std::string_view wantedTarget);
+// The device that a session opens where its options name none, for hal::openDevice: of the devices that run the
+// artifact's code a GPU, CUDA's before Vulkan's, else the processor, else a GPU that a Vulkan driver emulates. The
+// reason why code for another backend cannot run is said in the log.
+std::string chooseDevice(const Artifact &artifact, std::string_view wantedTarget, bool nativeCode = true);
 
 } // namespace heddle

@@ -48,4 +48,7 @@ struct Session::State {
 Result<const schema::Target *> chooseTarget(const Artifact &artifact, std::string_view wanted,
                                             const hal::DeviceInfo &device);
 
+// Fails if the device runs native code, for sessions that refuse it.
+Status checkNativeCode(const Artifact &artifact, std::string_view device);
+
 } // namespace heddle

@@ -75,17 +75,31 @@ std::optional<Candidate> deviceOf(const hal::Backend &backend, const Artifact &a
 
 } // namespace
 
-std::string chooseDevice(const Artifact &artifact, std::string_view wantedTarget) {
+Status checkNativeCode(const Artifact &artifact, std::string_view device) {
+  const hal::Backend *backend = hal::findBackend(device);
+  if (!backend || !backend->runsNativeCode())
+    return Success();
+  return makeError(ErrorKind::Unsupported, "'", artifact.origin(), "' is not run on '", device,
+                   "': code for a processor can do whatever this process can, and was refused (--no-native-code). "
+                   "Compile it with --target=vulkan:portable, choose another --device, or leave the option out if you "
+                   "trust whoever made the artifact.");
+}
+
+std::string chooseDevice(const Artifact &artifact, std::string_view wantedTarget, bool nativeCode) {
   std::vector<const hal::Backend *> backends;
+  const hal::Backend *refused = nullptr;
   for (const hal::Backend *backend : hal::backends())
     for (const schema::Target *target : *artifact.module().targets())
       if (std::string_view name = view(target->name());
           (wantedTarget.empty() || name == wantedTarget) && hal::findBackend(name) == backend) {
-        backends.push_back(backend);
+        if (nativeCode || !backend->runsNativeCode())
+          backends.push_back(backend);
+        else
+          refused = backend;
         break;
       }
   if (backends.empty()) // what it has no code for is told when the device is open
-    return std::string(hal::backends().back()->name());
+    return std::string((refused ? refused : hal::backends().front())->name());
   if (backends.size() == 1) // it has a device, or its error says that there is none
     return std::string(backends.front()->name());
   constexpr uint32_t mostPreferred = 2; // then the drivers of later backends are not looked for

@@ -160,6 +160,19 @@ TEST_F(CpuTest, theProcessorComesBeforeEmulatedGpus) {
   EXPECT_EQ((*session)->device().id.substr(0, 3), best > 1 ? "vul" : "cpu");
 }
 
+TEST_F(CpuTest, nativeCodeCanBeRefused) {
+  for (std::string_view device : {"", "cpu", "cpu:0"}) {
+    auto session = Session::open(adder({test::kCpuTarget}), {.device = std::string(device), .nativeCode = false});
+    ASSERT_FALSE(session.ok());
+    EXPECT_NE(session.message().find("code for a processor can do whatever this process can, and was refused"),
+              std::string::npos)
+        << session.message();
+  }
+  auto other = Session::open(adder({test::kCpuTarget, "vulkan:portable"}), {.nativeCode = false});
+  ASSERT_TRUE(other.ok()) << other.message();
+  EXPECT_EQ((*other)->target(), "vulkan:portable");
+}
+
 TEST_F(CpuTest, missingInstructionsAreNamed) {
   auto session = Session::open(adder({"cpu:another"}), {.device = "cpu"});
   ASSERT_FALSE(session.ok());

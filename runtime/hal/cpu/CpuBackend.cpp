@@ -21,6 +21,7 @@ public:
   std::string obstacle(std::string_view target, const DeviceInfo &) const override {
     return Processor::get().obstacle(target);
   }
+  bool runsNativeCode() const override { return true; }
   std::string advice(const DeviceInfo &) const override {
     std::string best = Processor::get().bestTarget();
     return best.empty() ? "vulkan:portable" : best;

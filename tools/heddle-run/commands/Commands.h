@@ -16,7 +16,8 @@ namespace heddle::run {
 
 struct ArtifactOptions {
   std::string artifact;
-  std::string device; // empty: a CUDA device that the artifact has code for, else Vulkan's best
+  std::string device; // empty: that of chooseDevice()
+  bool refuseNativeCode = false;
   // For commands that share lines out among devices, in place of `device`. A single "all" means the device that would
   // be chosen without the flag, and all devices like it.
   std::vector<std::string> devices;

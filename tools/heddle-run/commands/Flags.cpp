@@ -55,8 +55,18 @@ const CLI::Validator kSeed = whole(0, kMostSeed, "a whole number of at least 0",
 void addArtifact(CLI::App *command, ArtifactOptions &options) {
   command->add_option("artifact", options.artifact, "The compiled model, a .heddle file")->required();
   command->add_option("--device", options.device,
-                      "Where to run: cuda, vulkan, or vulkan:1 as `heddle-run devices` says (default: cuda where\n"
-                      "the artifact has code for such a device of this machine, else vulkan)");
+                      "Where to run: cuda, vulkan, cpu, or vulkan:1 as `heddle-run devices` says (default: of the\n"
+                      "devices that the artifact has code for a GPU, else the processor)");
+  command
+      ->add_option_function<uint64_t>(
+          "--threads",
+          [](const uint64_t &threads) { setenv("HEDDLE_THREADS", std::to_string(threads).c_str(), /*overwrite=*/1); },
+          "Threads that compile kernels, and that run them on the processor (default: HEDDLE_THREADS, else one a\n"
+          "core). Results do not depend on it")
+      ->check(whole(1, 1024, "a whole number from 1 to 1024", "1 TO 1024"));
+  command->add_flag("--no-native-code", options.refuseNativeCode,
+                    "Refuse code for a processor, which can do whatever this program can; for artifacts of people\n"
+                    "whom you do not trust");
 }
 
 CLI::Option *addProfile(CLI::App *command, ArtifactOptions &options) {

@@ -59,11 +59,12 @@ std::vector<std::filesystem::path> filesRead(const ArtifactOptions &options,
 Result<std::unique_ptr<SessionEngine>> openEngine(const ArtifactOptions &options, Profile *profile, Ranks *ranks) {
   SessionOptions session;
   session.device = options.device;
+  session.nativeCode = !options.refuseNativeCode;
   session.checkNumbers = options.debugNumerics;
   session.collectives = ranks;
   HEDDLE_ASSIGN(std::shared_ptr<const Artifact> artifact, Artifact::load(options.artifact));
   if (ranks && options.device.find(':') == std::string::npos) {
-    std::string choice = options.device.empty() ? chooseDevice(*artifact, "") : options.device;
+    std::string choice = options.device.empty() ? chooseDevice(*artifact, "", session.nativeCode) : options.device;
     HEDDLE_ASSIGN(session.device, deviceOfRank(choice, ranks->others().localRank()));
   }
   HEDDLE_ASSIGN(std::unique_ptr<Session> opened, Session::open(std::move(artifact), session));
