@@ -433,5 +433,15 @@ LogicalResult KernelEmitter::emitElementwise() {
     place.column = add(place.column, first);
     place.columnLimit = place.columnLimit ? add(place.columnLimit, first) : Value();
   }
-  return finish(matrix, place);
+  if (profile.registers == 0 || rows == 1)
+    return finish(matrix, place);
+  // A thread walks over its rows: code for one of them, and none for rows that do not exist.
+  LogicalResult finished = success();
+  Value end = b.createOrFold<arith::MinSIOp>(add(row, index(rows)), rowsOf(matrix));
+  loop(row, end, 1, rows, {}, [&](Value each, ValueRange) -> SmallVector<Value> {
+    place.row = each, place.rows = 1, place.rowLimit = {};
+    finished = finish(matrix, place);
+    return {};
+  });
+  return finished;
 }

@@ -60,7 +60,8 @@ class Case:
         self.keeps = (lambda rows: rows.half().float()) if caches else (lambda rows: rows)
         # A number in the middle of two of 16 bits is rounded to either by the last bit of its 32.
         self.bound_of_caches = 5e-4 if caches else BOUND
-        self.model = Model(SimpleNamespace(bin=arguments.bin, model=f"{folder}/{self.name}"), overrides, folder, flags=flags)
+        self.model = Model(SimpleNamespace(bin=arguments.bin, model=f"{folder}/{self.name}"), overrides, folder,
+                           arguments.target, flags=flags)
         self.is_trained = not weights
         if weights:
             packed = published.quantised(self.tensors, config, weights)
@@ -416,6 +417,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
     parser.add_argument("--case", choices=CASES, required=True)
+    parser.add_argument("--target", default="vulkan:software")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         case = CASES[arguments.case](arguments, folder)
