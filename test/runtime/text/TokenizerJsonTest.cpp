@@ -233,6 +233,23 @@ TEST_F(TokenizerJson, StepsHaveLimits) {
   EXPECT_EQ(load(usual)->encode("A b"), (Ids{260, 259, 261}));
 }
 
+// The ligature has a compatibility mapping, U+00E9 a canonical one.
+TEST_F(TokenizerJson, NormalForms) {
+  const std::pair<const char *, const char *> forms[] = {
+      {"NFC", "\ufb01 \u00e9 \u00e9"},
+      {"NFD", "\ufb01 e\u0301 e\u0301"},
+      {"NFKC", "fi \u00e9 \u00e9"},
+      {"NFKD", "fi e\u0301 e\u0301"},
+  };
+  for (auto [form, expected] : forms) {
+    json file = ofBytes();
+    file["normalizer"] = {{"type", form}};
+    auto vocabulary = load(file);
+    ASSERT_TRUE(vocabulary.ok()) << vocabulary.message();
+    EXPECT_EQ(vocabulary->decode(vocabulary->encode("\ufb01 \u00e9 e\u0301")), expected) << form;
+  }
+}
+
 // Twice the input takes about twice the time, and not four times.
 TEST_F(TokenizerJson, TimeIsLinear) {
   auto seconds = [](auto work) {
