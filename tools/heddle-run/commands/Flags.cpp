@@ -93,15 +93,19 @@ CLI::Option *addSharing(CLI::App *command, ArtifactOptions &options) {
       ->excludes(command->get_option("--profile"));
 }
 
+void addForce(CLI::App *command) {
+  command->add_flag_callback(
+      "--force", acceptOtherMeaning,
+      "Load weights that another model was trained or published with, whose differences are then "
+      "warnings");
+}
+
 void addBase(CLI::App *command, ArtifactOptions &options) {
   command->add_option("--base", options.base,
                       "Of an artifact that was compiled with --lora: the Hugging Face folder, the GGUF file or the "
                       "checkpoint with the\n"
                       "weights that the adapter is for; --checkpoint then has the adapter alone");
-  command->add_flag_callback(
-      "--force", acceptOtherMeaning,
-      "Load weights that another model was trained or published with, whose differences are then "
-      "warnings");
+  addForce(command);
 }
 
 CLI::Option *addDebugNumerics(CLI::App *command, ArtifactOptions &options) {
