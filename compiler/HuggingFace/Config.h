@@ -23,6 +23,7 @@ public:
   MLIRContext *getContext() const { return context; }
   bool hasFailed() const { return failed; }
   void setFailed() { failed = true; }
+  const llvm::json::Object &getObject() const { return object; }
   InFlightDiagnostic fail(StringRef key);
   /// The line of the key, or the file's first where it has none.
   LocationAttr whereIs(StringRef key) const;

@@ -10,8 +10,8 @@ namespace mlir::heddle {
 /// What a configuration says, changed, with the names of the weights' tensors. Fails after an error.
 FailureOr<Description> describeModel(HuggingFaceConfig &config, const DescriptionChanges &changes);
 
-/// Adds what the configuration of the folder or GGUF file at `path` says of the model's arithmetic.
-void addPublishedMeaning(StringRef path, Description &description);
+/// Adds what the configuration says of the model's arithmetic.
+void addPublishedMeaning(const HuggingFaceConfig &config, Description &description);
 
 } // namespace mlir::heddle
 

@@ -7,6 +7,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
 
@@ -519,11 +520,12 @@ FailureOr<Description> mlir::heddle::describeModel(HuggingFaceConfig &config, co
   return description;
 }
 
-void mlir::heddle::addPublishedMeaning(StringRef path, Description &description) {
-  ::heddle::Result<nlohmann::json> meaning = ::heddle::readPublishedMeaning(path.str());
-  if (!meaning.ok())
-    return; // the importer has read the same file
-  llvm::Expected<llvm::json::Value> value = llvm::json::parse(meaning->dump());
+void mlir::heddle::addPublishedMeaning(const HuggingFaceConfig &config, Description &description) {
+  std::string text = llvm::formatv("{0}", llvm::json::Value(llvm::json::Object(config.getObject())));
+  nlohmann::json read = nlohmann::json::parse(text, /*cb=*/nullptr, /*allow_exceptions=*/false);
+  if (read.is_discarded())
+    return; // a number that no double holds
+  llvm::Expected<llvm::json::Value> value = llvm::json::parse(::heddle::publishedMeaning(read).dump());
   if (!value)
     return llvm::consumeError(value.takeError());
   if (llvm::json::Object *object = value->getAsObject())
@@ -554,6 +556,6 @@ OwningOpRef<ModuleOp> mlir::heddle::importHuggingFace(MLIRContext *context, Stri
     return nullptr;
   if (description->architecture == "decoder" && failed(addGenerationEnds(context, folder, *description)))
     return nullptr;
-  addPublishedMeaning(folder, *description);
+  addPublishedMeaning(*config, *description);
   return importModel(context, std::move(description));
 }

@@ -347,6 +347,6 @@ OwningOpRef<ModuleOp> mlir::heddle::importGguf(MLIRContext *context, StringRef p
   FailureOr<Description> description = describeModel(config, changes);
   if (failed(description) || failed(checkTensors(reader, *file, *description)))
     return nullptr;
-  addPublishedMeaning(path, *description);
+  addPublishedMeaning(config, *description);
   return importModel(context, std::move(description));
 }

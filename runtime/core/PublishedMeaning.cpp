@@ -130,6 +130,11 @@ Json configOf(const GgufReader &file) {
                              : architecture == "qwen2" ? "Qwen2ForCausalLM"
                              : architecture == "qwen3" ? "Qwen3ForCausalLM"
                                                        : "LlamaForCausalLM"};
+  // GGUF has no key for the activation: the architecture decides.
+  if (architecture == "gemma2")
+    config["hidden_activation"] = "gelu_pytorch_tanh";
+  else
+    config["hidden_act"] = "silu";
   for (auto [theirs, ours] : {std::pair("embedding_length", "hidden_size"),
                               {"attention.head_count", "num_attention_heads"},
                               {"attention.head_count_kv", "num_key_value_heads"},
@@ -161,13 +166,14 @@ Json configOf(const GgufReader &file) {
 Result<Json> readPublishedMeaning(const std::filesystem::path &path) {
   if (isGgufFile(path)) {
     HEDDLE_ASSIGN(GgufReader file, GgufReader::open(path));
-    Json config = configOf(file);
-    return Meaning(config).read();
+    return publishedMeaning(configOf(file));
   }
   HEDDLE_ASSIGN(std::vector<std::byte> bytes, readFile(path / "config.json", kConfigLimit));
   std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
   HEDDLE_ASSIGN(Json config, parseJson(text, str("'", (path / "config.json").string(), "'")));
-  return Meaning(config).read();
+  return publishedMeaning(config);
 }
+
+Json publishedMeaning(const Json &config) { return Meaning(config).read(); }
 
 } // namespace heddle

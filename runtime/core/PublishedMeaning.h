@@ -14,4 +14,7 @@ namespace heddle {
 // published default; one that it does not tell is not there. Fails where the file cannot be read.
 Result<nlohmann::json> readPublishedMeaning(const std::filesystem::path &path);
 
+// The same values of a configuration that is read already, with the keys of config.json.
+nlohmann::json publishedMeaning(const nlohmann::json &config);
+
 } // namespace heddle
