@@ -223,6 +223,28 @@ struct LowerLoad : LanePattern<tile::LoadOp> {
     return readPlain(b, op, part, row, column).front();
   }
 
+  /// Whether a thread can read the rows of the matrix in vectors, as many of them as a vector has elements.
+  static bool movesSquares(Value memory, const tile::LaneShape &shape) {
+    return shape.vector >= 4 && shape.rows % shape.vector == 0 && movesRuns(memory, shape.vector);
+  }
+
+  /// Such rows, transposed in registers.
+  static SmallVector<Value> readSquares(LaneBuilder &b, tile::LoadOp op, RankedTensorType tile,
+                                        ArrayRef<Bounded> memoryRows, const LanePlace &place) {
+    tile::LaneShape shape = tile::getLaneShape(tile);
+    auto type = cast<VectorType>(getRegisterType(tile));
+    SmallVector<Value> registers(shape.count());
+    for (int64_t run = 0; run < shape.runs; ++run)
+      for (int64_t first = 0; first < shape.rows; first += shape.vector) {
+        SmallVector<Value> rows;
+        for (const Bounded &row : memoryRows.slice(run * shape.vector, shape.vector))
+          rows.push_back(vector::LoadOp::create(b, type, op.getMemory(), ValueRange{row.index, place.row(b, first)}));
+        for (auto [i, column] : llvm::enumerate(transposeSquare(b, rows)))
+          registers[(first + static_cast<int64_t>(i)) * shape.runs + run] = column;
+      }
+    return registers;
+  }
+
   /// Rows of the tile are columns of the matrix: neighbours in a register lie a row apart in memory.
   SmallVector<Value> readTransposed(LaneBuilder &b, tile::LoadOp op, RankedTensorType tile, Value firstRow,
                                     Value firstColumn) const {
@@ -237,6 +259,8 @@ struct LowerLoad : LanePattern<tile::LoadOp> {
         memoryRows.push_back(bound(b, place.column(b, run, element), rowLimit, lastRow));
 
     Value zero = op.getAnyPadding() ? Value() : b.constant(tile.getElementType(), 0);
+    if (lanes.count() == 1 && !zero && !columnLimit && movesSquares(op.getMemory(), shape))
+      return readSquares(b, op, tile, memoryRows, place);
     SmallVector<Value> registers, parts;
     for (int64_t i = 0; i < shape.rows; ++i) {
       Bounded column = bound(b, place.row(b, i), columnLimit, lastColumn);

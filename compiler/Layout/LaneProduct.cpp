@@ -2,9 +2,6 @@
 #include "compiler/Layout/Lanes.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
-
-#include <array>
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -12,62 +9,6 @@ using namespace mlir::heddle;
 namespace {
 
 constexpr int64_t kSumsAtOnce = 8;
-
-Value shuffle(LaneBuilder &b, Value x, Value y, ArrayRef<int64_t> mask) {
-  return vector::ShuffleOp::create(b, x, y, mask);
-}
-
-/// Transposes a square of as many registers as each has elements, 4, 8 or 16. First groups of four rows within 128
-/// bits, then the groups: each step takes one instruction of x86-64 or AArch64 for a register.
-SmallVector<Value> transposeSquare(LaneBuilder &b, ArrayRef<Value> rows) {
-  auto size = static_cast<int64_t>(rows.size());
-  constexpr int64_t group = 4; // f32 in 128 bits
-  auto withinGroups = [&](Value x, Value y, std::array<int64_t, group> of) {
-    SmallVector<int64_t> mask;
-    for (int64_t first = 0; first < size; first += group)
-      for (int64_t place : of)
-        mask.push_back(place < group ? first + place : size + first + place - group);
-    return shuffle(b, x, y, mask);
-  };
-  // Element (c, g): columns c, c + 4, ... of rows 4 g to 4 g + 3.
-  SmallVector<SmallVector<Value>> parts(group);
-  for (int64_t first = 0; first < size; first += group) {
-    Value low[2], high[2];
-    for (int64_t pair : {0, 1}) {
-      Value x = rows[first + 2 * pair], y = rows[first + 2 * pair + 1];
-      low[pair] = withinGroups(x, y, {0, 4, 1, 5}), high[pair] = withinGroups(x, y, {2, 6, 3, 7});
-    }
-    parts[0].push_back(withinGroups(low[0], low[1], {0, 1, 4, 5}));
-    parts[1].push_back(withinGroups(low[0], low[1], {2, 3, 6, 7}));
-    parts[2].push_back(withinGroups(high[0], high[1], {0, 1, 4, 5}));
-    parts[3].push_back(withinGroups(high[0], high[1], {2, 3, 6, 7}));
-  }
-  auto groupsOf = [&](Value x, Value y, ArrayRef<int64_t> groups) {
-    SmallVector<int64_t> mask;
-    for (int64_t number : groups)
-      for (int64_t place = 0; place < group; ++place)
-        mask.push_back(number * group + place);
-    return shuffle(b, x, y, mask);
-  };
-  SmallVector<Value> columns(size);
-  for (int64_t column = 0; column < group; ++column) {
-    ArrayRef<Value> part = parts[column];
-    if (size == group) {
-      columns[column] = part[0];
-    } else if (size == 2 * group) {
-      columns[column] = groupsOf(part[0], part[1], {0, 2});
-      columns[column + group] = groupsOf(part[0], part[1], {1, 3});
-    } else {
-      for (int64_t first : {0, 2}) {
-        Value upper = groupsOf(part[0], part[1], {first, first + 1, first + 4, first + 5});
-        Value lower = groupsOf(part[2], part[3], {first, first + 1, first + 4, first + 5});
-        columns[column + group * first] = groupsOf(upper, lower, {0, 2, 4, 6});
-        columns[column + group * (first + 1)] = groupsOf(upper, lower, {1, 3, 5, 7});
-      }
-    }
-  }
-  return columns;
-}
 
 /// The registers of a tile's transpose, row by row; none if its registers are no squares of `vector` elements.
 SmallVector<Value> transpose(LaneBuilder &b, const Registers &tile, int64_t vector) {

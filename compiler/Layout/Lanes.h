@@ -86,6 +86,10 @@ struct LaneBuilder : ImplicitLocOpBuilder {
   Value assemble(Type type, ArrayRef<Value> elements);
 };
 
+/// Transposes a square of as many registers as each has elements, 4, 8 or 16. First groups of four rows within 128
+/// bits, then the groups: each step takes one instruction of x86-64 or AArch64 for a register.
+SmallVector<Value> transposeSquare(LaneBuilder &b, ArrayRef<Value> rows);
+
 /// The type of one register of a tile: a scalar, a vector of neighbouring columns, or a cooperative matrix.
 Type getRegisterType(RankedTensorType tile);
 

@@ -173,7 +173,8 @@ Value KernelEmitter::loadRepeated(Value matrix, const Place &place, int64_t repe
 }
 
 Value KernelEmitter::sharedTile(RankedTensorType type, int64_t tiles) {
-  const int64_t paddingOfRows = 128 / type.getElementTypeBitWidth(); // elements
+  // Elements. A thread reads whole rows, one after the other.
+  const int64_t paddingOfRows = profile.registers > 0 ? 0 : 128 / type.getElementTypeBitWidth();
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&func.getBody().front());
   return tile::SharedOp::create(b, tile::getSharedType(type, paddingOfRows, tiles));

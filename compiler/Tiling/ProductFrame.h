@@ -4,6 +4,7 @@
 #define HEDDLE_COMPILER_TILING_PRODUCTFRAME_H
 
 #include "compiler/Tiling/KernelEmitter.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace mlir::heddle {
 
@@ -43,6 +44,10 @@ private:
   std::pair<Value, Value> placeInStrips(const Matrix &result, int64_t rows, int64_t columns);
   std::pair<Value, Value> placeInGroups(const Matrix &result, int64_t rows, int64_t columns);
   std::pair<int64_t, int64_t> chooseFragments(const Matrix &result, int64_t operandBits, int64_t parts);
+  /// A thread's tiles that follow each other down the result and multiply by one packed panel.
+  int64_t tilesOfPanel(const Matrix &result, int64_t rows) const;
+  Value walkOver(Value row, int64_t rows, int64_t tiles, const Matrix &result);
+  Value pack(Value rhs, Value shift) const;
   /// Bounds the loop over the contracted dimension to the workgroup's part of it.
   void takePart(int64_t parts);
   bool isOfThread() const { return emitter.getProfile().registers > 0 && !transposeRhs; }
@@ -60,6 +65,7 @@ private:
   Value begin, end, depthLimit, ownPart;
   Value partBegin;          // where the part begins, if `begin` and `end` count from there
   mutable Value sharedRows; // of all parts of a kernel: see sumOfRows
+  scf::ForOp rowLoop;       // over the tiles of a panel; null if there is none
   Place tile;
 };
 
