@@ -1,0 +1,88 @@
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(heddle-lower-to-llvm)' | FileCheck %s
+
+// The function takes bindings, grid, first workgroup, number of workgroups and scratch memory. It loads each address
+// and each run-time size once, then runs the workgroups.
+// CHECK-LABEL: llvm.func @scale(
+// CHECK-SAME: %[[BINDINGS:.*]]: !llvm.ptr, %[[GRID:.*]]: !llvm.ptr, %[[FIRST:.*]]: i32, %[[COUNT:.*]]: i32, %{{.*}}: !llvm.ptr) {
+// CHECK-DAG: %[[PLACE_A:.*]] = llvm.getelementptr %[[BINDINGS]][0] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr
+// CHECK-DAG: %[[A:.*]] = llvm.load %[[PLACE_A]] : !llvm.ptr -> !llvm.ptr
+// CHECK-DAG: %[[PLACE_B:.*]] = llvm.getelementptr %[[BINDINGS]][1]
+// CHECK-DAG: %[[B:.*]] = llvm.load %[[PLACE_B]] : !llvm.ptr -> !llvm.ptr
+// CHECK-DAG: %[[PLACE_N:.*]] = llvm.getelementptr %[[BINDINGS]][3]
+// CHECK-DAG: %[[SIZE:.*]] = llvm.load %[[PLACE_N]] : !llvm.ptr -> !llvm.ptr
+// CHECK-DAG: %[[N32:.*]] = llvm.load %[[SIZE]] : !llvm.ptr -> i32
+// CHECK-DAG: %[[N:.*]] = llvm.sext %[[N32]] : i32 to i64
+// The unused third argument is not loaded.
+// CHECK-NOT: llvm.getelementptr %[[BINDINGS]][2]
+// CHECK-DAG: %[[BEGIN:.*]] = llvm.zext %[[FIRST]] : i32 to i64
+// CHECK-DAG: %[[MORE:.*]] = llvm.zext %[[COUNT]] : i32 to i64
+// CHECK-DAG: %[[END:.*]] = llvm.add %[[BEGIN]], %[[MORE]] : i64
+tile.func @scale(%a: memref<?x50xf32>, %b: memref<?x50xf32>, %unused: memref<?x50xf32>, %n: index)
+    attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 2 : i64} {
+  // Workgroup (x, y, z) has the number x + grid[0] (y + grid[1] z).
+  // CHECK: llvm.br ^[[HEAD:.*]](%[[BEGIN]] : i64)
+  // CHECK: ^[[HEAD]](%[[NUMBER:.*]]: i64):
+  // CHECK: llvm.icmp "slt" %[[NUMBER]], %[[END]] : i64
+  // CHECK: %[[STRIPS:.*]] = llvm.udiv %[[NUMBER]], %[[X:.*]] : i64
+  // CHECK-DAG: %[[COLUMN:.*]] = llvm.urem %[[NUMBER]], %[[X]] : i64
+  // CHECK-DAG: %[[ROW:.*]] = llvm.urem %[[STRIPS]], %[[Y:.*]] : i64
+  // CHECK-DAG: %[[LAYER:.*]] = llvm.udiv %[[STRIPS]], %[[Y]] : i64
+  %column = gpu.block_id x
+  %row = gpu.block_id y
+  %layer = gpu.block_id z
+  %lane = gpu.thread_id x
+  %second = arith.addi %column, %lane : index
+  // Rows of 50 elements begin at no multiple of a vector's size: the alignment is an element's.
+  // CHECK: llvm.getelementptr %[[A]]
+  // CHECK: llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr -> vector<2xf32>
+  %x = vector.load %a[%row, %second] : memref<?x50xf32>, vector<2xf32>
+  // CHECK: llvm.intr.fma
+  %y = math.fma %x, %x, %x : vector<2xf32>
+  // CHECK: llvm.icmp "slt" %[[LAYER]], %[[N]] : i64
+  %inside = arith.cmpi slt, %layer, %n : index
+  scf.if %inside {
+    // CHECK: llvm.getelementptr %[[B]]
+    // CHECK: llvm.store %{{.*}} {alignment = 4 : i64} : vector<2xf32>, !llvm.ptr
+    vector.store %y, %b[%row, %column] : memref<?x50xf32>, vector<2xf32>
+  }
+  // CHECK: llvm.br ^[[HEAD]](
+  // CHECK: llvm.return
+  tile.return
+}
+
+// Shared tiles are parts of the scratch memory, each at a multiple of 64 bytes. A barrier of one lane is nothing.
+// CHECK-LABEL: llvm.func @scratch(
+// CHECK-SAME: %[[SCRATCH:[^ ]*]]: !llvm.ptr) attributes {heddle.scratch_bytes = 192 : i32}
+// CHECK-NOT: barrier
+tile.func @scratch(%a: memref<3x8xf32>) attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
+  %c0 = arith.constant 0 : index
+  // 3 x 8 f32 are 96 bytes, which leave the next tile at byte 128.
+  // CHECK: %[[S:.*]] = llvm.getelementptr %[[SCRATCH]][0] : (!llvm.ptr) -> !llvm.ptr, i8
+  %s = tile.shared : memref<3x8xf32, #gpu.address_space<workgroup>>
+  // CHECK: %[[T:.*]] = llvm.getelementptr %[[SCRATCH]][128] : (!llvm.ptr) -> !llvm.ptr, i8
+  %t = tile.shared : memref<1x8xf32, #gpu.address_space<workgroup>>
+  %x = vector.load %a[%c0, %c0] : memref<3x8xf32>, vector<8xf32>
+  // CHECK: llvm.store %{{.*}}, %[[S]] {alignment = 4 : i64}
+  vector.store %x, %s[%c0, %c0] : memref<3x8xf32, #gpu.address_space<workgroup>>, vector<8xf32>
+  gpu.barrier
+  // CHECK: llvm.load %[[S]] {alignment = 4 : i64}
+  %y = vector.load %s[%c0, %c0] : memref<3x8xf32, #gpu.address_space<workgroup>>, vector<8xf32>
+  // CHECK: llvm.store %{{.*}}, %[[T]] {alignment = 4 : i64}
+  vector.store %y, %t[%c0, %c0] : memref<1x8xf32, #gpu.address_space<workgroup>>, vector<8xf32>
+  // CHECK: llvm.return
+  tile.return
+}
+
+// bf16 only moves here, as 16-bit integers.
+// CHECK-LABEL: llvm.func @move(
+// CHECK: %[[X:.*]] = llvm.load %{{.*}} {alignment = 2 : i64} : !llvm.ptr -> vector<8xi16>
+// CHECK: llvm.store %[[X]], %{{.*}} {alignment = 2 : i64} : vector<8xi16>, !llvm.ptr
+// CHECK-NOT: bf16
+// CHECK: llvm.return
+tile.func @move(%a: memref<4x8xbf16>) attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
+  %c0 = arith.constant 0 : index
+  %row = gpu.block_id x
+  %x = vector.load %a[%c0, %c0] : memref<4x8xbf16>, vector<8xbf16>
+  vector.store %x, %a[%row, %c0] : memref<4x8xbf16>, vector<8xbf16>
+  tile.return
+}
