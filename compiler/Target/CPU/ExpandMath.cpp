@@ -111,12 +111,12 @@ struct ConstantAsBits : OpRewritePattern<arith::ConstantOp> {
   LogicalResult matchAndRewrite(arith::ConstantOp op, PatternRewriter &rewriter) const override {
     if (!getElementTypeOrSelf(op.getType()).isBF16())
       return failure();
-    auto vector = dyn_cast<VectorType>(op.getType());
-    auto number = vector ? cast<DenseElementsAttr>(op.getValue()).getSplatValue<APFloat>()
-                         : cast<FloatAttr>(op.getValue()).getValue();
-    TypedAttr bits = rewriter.getIntegerAttr(rewriter.getI16Type(), number.bitcastToAPInt());
-    if (vector)
-      bits = DenseElementsAttr::get(vector.clone(rewriter.getI16Type()), ArrayRef<Attribute>(bits));
+    Type i16 = rewriter.getI16Type();
+    TypedAttr bits;
+    if (auto elements = dyn_cast<DenseElementsAttr>(op.getValue()))
+      bits = elements.bitcast(i16);
+    else
+      bits = rewriter.getIntegerAttr(i16, cast<FloatAttr>(op.getValue()).getValue().bitcastToAPInt());
     Value constant = arith::ConstantOp::create(rewriter, op.getLoc(), bits);
     rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, op.getType(), constant);
     return success();

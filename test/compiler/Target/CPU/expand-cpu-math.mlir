@@ -138,7 +138,12 @@ tile.func @constant(%a: memref<1x8xbf16>) attributes {workgroup = 1 : i64, mappi
   // CHECK: %[[SCALAR:.*]] = arith.constant -16384 : i16
   // CHECK: arith.bitcast %[[SCALAR]] : i16 to bf16
   %s = arith.constant -2.0 : bf16
+  // The numbers of columns, as constant folding leaves them.
+  // CHECK: %[[COLUMNS:.*]] = arith.constant dense<[0, 16256, 16384, 16448, 16512, 16544, 16576, 16608]> : vector<8xi16>
+  // CHECK: arith.bitcast %[[COLUMNS]] : vector<8xi16> to vector<8xbf16>
+  %columns = arith.constant dense<[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]> : vector<8xbf16>
   vector.store %v, %a[%c0, %c0] : memref<1x8xbf16>, vector<8xbf16>
+  vector.store %columns, %a[%c0, %c0] : memref<1x8xbf16>, vector<8xbf16>
   memref.store %s, %a[%c0, %c0] : memref<1x8xbf16>
   // CHECK: tile.return
   tile.return
