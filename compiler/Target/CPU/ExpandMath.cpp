@@ -90,17 +90,22 @@ struct ExpandRsqrt : OpRewritePattern<math::RsqrtOp> {
   }
 };
 
-/// Comparisons of 16-bit floats are comparisons of the same numbers in f32.
-struct CompareInF32 : OpRewritePattern<arith::CmpFOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(arith::CmpFOp op, PatternRewriter &rewriter) const override {
-    Type type = op.getLhs().getType();
+/// A 16-bit float has the integer, the order and the class of the same number in f32. Only normal f16 numbers are
+/// fewer: the smallest f16 numbers are denormal, and normal in f32.
+template <typename Op> struct OperandsInF32 : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
+    Type type = op->getOperand(0).getType();
     if (getElementTypeOrSelf(type).getIntOrFloatBitWidth() != 16)
+      return failure();
+    if (std::is_same_v<Op, math::IsNormalOp> && getElementTypeOrSelf(type).isF16())
       return failure();
     auto vector = dyn_cast<VectorType>(type);
     Type wide = vector ? Type(vector.clone(rewriter.getF32Type())) : rewriter.getF32Type();
-    auto extend = [&](Value x) -> Value { return arith::ExtFOp::create(rewriter, op.getLoc(), wide, x); };
-    rewriter.replaceOpWithNewOp<arith::CmpFOp>(op, op.getPredicate(), extend(op.getLhs()), extend(op.getRhs()));
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(arith::ExtFOp::create(rewriter, op.getLoc(), wide, operand));
+    rewriter.modifyOpInPlace(op, [&] { op->setOperands(operands); });
     return success();
   }
 };
@@ -136,11 +141,17 @@ struct ExpandCpuMathPass : mlir::heddle::impl::ExpandCpuMathPassBase<ExpandCpuMa
     tile::FuncOp kernel = getOperation();
     if (failed(verifyNoTiles(kernel)))
       return signalPassFailure();
+    RewritePatternSet operands(&getContext());
+    operands.add<OperandsInF32<arith::CmpFOp>, OperandsInF32<arith::FPToSIOp>, OperandsInF32<arith::FPToUIOp>,
+                 OperandsInF32<math::IsNaNOp>, OperandsInF32<math::IsInfOp>, OperandsInF32<math::IsFiniteOp>,
+                 OperandsInF32<math::IsNormalOp>>(&getContext());
+    walkAndApplyPatterns(kernel, std::move(operands));
     computeInF32(kernel, needsF32);
     expandFunctions(kernel);
     expandMath(kernel);
     RewritePatternSet patterns(&getContext());
-    patterns.add<ExpandExp, ExpandExp2, ExpandRsqrt, CompareInF32>(&getContext());
+    // math.isnormal of f16 has become comparisons.
+    patterns.add<ExpandExp, ExpandExp2, ExpandRsqrt, OperandsInF32<arith::CmpFOp>>(&getContext());
     walkAndApplyPatterns(kernel, std::move(patterns));
     // LLVM would call a function of compiler-rt to round to bf16.
     RewritePatternSet conversions(&getContext());

@@ -128,6 +128,37 @@ tile.func @cmpf(%a: memref<1x8xf16>, %b: memref<1x8xbf16>) attributes {workgroup
   tile.return
 }
 
+// So are conversions to integers and the classes of bf16. f16 keeps the bounds of its own normal numbers.
+// CHECK-LABEL: tile.func @classes
+tile.func @classes(%a: memref<1x8xbf16>, %b: memref<1x8xf16>, %i: memref<1x8xi32>) attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
+  %c0 = arith.constant 0 : index
+  %x = vector.load %a[%c0, %c0] : memref<1x8xbf16>, vector<8xbf16>
+  %y = vector.load %b[%c0, %c0] : memref<1x8xf16>, vector<8xf16>
+  // CHECK: arith.fptosi %{{.*}} : vector<8xf32> to vector<8xi32>
+  %0 = arith.fptosi %x : vector<8xbf16> to vector<8xi32>
+  // CHECK: arith.fptoui %{{.*}} : vector<8xf32> to vector<8xi32>
+  %1 = arith.fptoui %y : vector<8xf16> to vector<8xi32>
+  // CHECK: math.isnan %{{.*}} : vector<8xf32>
+  %2 = math.isnan %x : vector<8xbf16>
+  // CHECK: arith.cmpf oeq, %{{.*}} : vector<8xf32>
+  %3 = math.isinf %x : vector<8xbf16>
+  // CHECK: arith.cmpf olt, %{{.*}} : vector<8xf32>
+  %4 = math.isfinite %x : vector<8xbf16>
+  // CHECK: arith.cmpf oge, %{{.*}} : vector<8xf32>
+  %5 = math.isnormal %x : vector<8xbf16>
+  // CHECK: math.absf %{{.*}} : vector<8xf16>
+  // CHECK: arith.cmpf oge, %{{.*}} : vector<8xf32>
+  %6 = math.isnormal %y : vector<8xf16>
+  %s = arith.select %2, %0, %1 : vector<8xi1>, vector<8xi32>
+  %t = arith.select %3, %s, %0 : vector<8xi1>, vector<8xi32>
+  %u = arith.select %4, %t, %1 : vector<8xi1>, vector<8xi32>
+  %v = arith.select %5, %u, %t : vector<8xi1>, vector<8xi32>
+  %w = arith.select %6, %v, %s : vector<8xi1>, vector<8xi32>
+  vector.store %w, %i[%c0, %c0] : memref<1x8xi32>, vector<8xi32>
+  // CHECK: tile.return
+  tile.return
+}
+
 // A bf16 constant becomes its bits: 1.5 is 0x3FC0, and -2 is 0xC000.
 // CHECK-LABEL: tile.func @constant
 tile.func @constant(%a: memref<1x8xbf16>) attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
