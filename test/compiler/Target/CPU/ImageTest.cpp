@@ -106,6 +106,23 @@ TEST(EmitImage, ConstantsAreInTheImage) {
   }
 }
 
+// A constant of bf16 is converted to i16, and keeps its bits.
+TEST(EmitImage, ConstantsOfBf16KeepTheirBits) {
+  constexpr StringLiteral body = R"(
+  %place = llvm.load %bindings : !llvm.ptr -> !llvm.ptr
+  %x = llvm.load %place {alignment = 2 : i64} : !llvm.ptr -> vector<8xi16>
+  %c = llvm.mlir.constant(dense<[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]> : vector<8xbf16>) : vector<8xi16>
+  %y = llvm.xor %x, %c : vector<8xi16>
+  llvm.store %y, %place {alignment = 2 : i64} : vector<8xi16>, !llvm.ptr)";
+  constexpr uint32_t bits[] = {0x3f800000, 0x40404000, 0x40a04080, 0x40e040c0};
+  ArrayRef<float> expected(reinterpret_cast<const float *>(bits), 4);
+  for (const TargetProfile &profile : getCpuProfiles()) {
+    Emitted emitted = emit(profile.name, body);
+    ASSERT_EQ(emitted.error, "") << profile.name.str();
+    EXPECT_GE(placeOf(emitted.image(), expected), 0) << profile.name.str();
+  }
+}
+
 #if defined(__x86_64__)
 TEST(EmitImage, AnImageRuns) {
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
