@@ -79,6 +79,9 @@ LIST
 fi
 cp /etc/resolv.conf "$folder/etc/resolv.conf"
 cp /etc/hosts "$folder/etc/hosts"
+# The authorities that this machine trusts, a proxy's among them.
+authorities=/etc/ssl/certs/ca-certificates.crt
+[ ! -e "$authorities" ] || cp -L "$authorities" "$folder$authorities"
 
 rm -rf "$folder/heddle"
 if [ -n "$package" ]; then
