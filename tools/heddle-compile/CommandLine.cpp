@@ -1,5 +1,7 @@
 #include "tools/heddle-compile/CommandLine.h"
 
+#include "tools/heddle-compile/NativeTargets.h"
+
 #include "compiler/Target/CUDA/Assemble.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
@@ -39,8 +41,11 @@ struct Flags {
   cl::opt<std::string> output{"o",
                               cl::desc("The artifact to write; with --compile-to, the .mlir (- is standard output)"),
                               cl::value_desc("OUT.heddle"), cl::cat(category)};
-  cl::list<std::string> targets{"target", cl::desc("Targets to compile for (default vulkan:software)"),
-                                cl::value_desc("name,..."), cl::CommaSeparated, cl::cat(category)};
+  cl::list<std::string> targets{
+      "target",
+      cl::desc("Targets to compile for (default vulkan:software); native: those of this machine's "
+               "processor and GPUs"),
+      cl::value_desc("name,..."), cl::CommaSeparated, cl::cat(category)};
   cl::opt<std::string> compileTo{"compile-to", cl::desc("Stop after a phase and write the module that it leaves"),
                                  cl::value_desc("phase"), cl::init("emit"), cl::cat(category)};
   cl::opt<std::string> compileFrom{"compile-from", cl::desc("Go on after a phase with the module (.mlir) that it left"),
@@ -291,6 +296,12 @@ std::optional<CommandLine> check(Flags &flags) {
   std::vector<std::string> targets(flags.targets.begin(), flags.targets.end());
   if (targets.empty())
     targets.push_back(kDefaultTarget.str());
+  if (auto native = llvm::find(targets, "native"); native != targets.end()) {
+    ::heddle::Result<std::vector<std::string>> found = findNativeTargets();
+    if (!found)
+      return wrong(found.error().message);
+    targets.insert(targets.erase(native), found->begin(), found->end());
+  }
   for (const std::string &name : targets) {
     std::string message;
     const TargetProfile *profile = lookupTargetProfile(name, message);

@@ -1,0 +1,18 @@
+// --target=native: the targets for this machine.
+#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_NATIVETARGETS_H
+#define HEDDLE_TOOLS_HEDDLE_COMPILE_NATIVETARGETS_H
+
+#include "runtime/core/Status.h"
+
+#include <string>
+#include <vector>
+
+namespace mlir::heddle {
+
+/// A target for each usable GPU, then the best one for the processor. Software Vulkan is left out. An error if a
+/// driver is broken, or if this machine has no device that Heddle compiles for.
+::heddle::Result<std::vector<std::string>> findNativeTargets();
+
+} // namespace mlir::heddle
+
+#endif
