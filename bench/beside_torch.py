@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """A training step of Heddle and the same model's in PyTorch, in turns on the same processors, as rates and their ratio.
 
-  bench/beside_torch.py MODEL.toml [--rounds N] [--repeat N] [--sequences N] [--threads N]
+  bench/beside_torch.py MODEL.toml [--rounds N] [--repeat N] [--sequences N] [--threads N] [--target NAME]
 
-Every round times Heddle's step on software Vulkan (heddle-run bench, random lengths that fill max_tokens), then PyTorch's
+Every round times Heddle's step on the processor or on software Vulkan (heddle-run bench, random lengths that fill max_tokens), then PyTorch's
 (bench/torch_cpu.py, equal lengths, so that nothing is padding). The machine's speed varies from minute to minute: only
 rates of one round are compared, and the median of the rounds' ratios counts. Prints a line a round, then a JSON object.
 """
@@ -33,18 +33,21 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--repeat", type=int, default=7, help="timed steps of each side a round, of which the median counts")
     parser.add_argument("--sequences", type=int, help="of a batch (default: as many as make them 25 tokens long)")
-    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of PyTorch")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of PyTorch, and of Heddle on the processor")
+    parser.add_argument("--target", default="cpu:x86-64-v3", help="cpu:... or vulkan:software")
     arguments = parser.parse_args()
     description = torch_cpu.read_toml(arguments.model)
     sequences = ["--sequences", arguments.sequences] if arguments.sequences else []
     with tempfile.TemporaryDirectory() as folder:
         artifact = Path(folder) / "model.heddle"
-        subprocess.run([arguments.bin / "heddle-compile", arguments.model, "--target=vulkan:software", "-o", artifact],
+        subprocess.run([arguments.bin / "heddle-compile", arguments.model, f"--target={arguments.target}", "-o", artifact],
                        check=True, stdout=subprocess.DEVNULL)
+        device = arguments.target.partition(":")[0]
+        os.environ["HEDDLE_THREADS"] = str(arguments.threads)
         rounds = []
         for number in range(1, arguments.rounds + 1):
-            entry = output_of(arguments.bin / "heddle-run", "bench", artifact, "--device=vulkan", "--entry", "train_step",
-                              "--repeat", arguments.repeat, "--ceilings", "none", "--json", *sequences)["entries"][0]
+            entry = output_of(arguments.bin / "heddle-run", "bench", artifact, f"--device={device}", "--entry", "train_step", "--repeat",
+                              arguments.repeat, "--ceilings", "none", "--json", *sequences)["entries"][0]
             torch = output_of(sys.executable, ROOT / "bench/torch_cpu.py", arguments.model, "--threads", arguments.threads,
                               "--steps", arguments.repeat, *sequences)
             heddle = 2 * description["max_tokens"] / entry["median_seconds"]
@@ -53,7 +56,7 @@ def main():
             print(f"round {number}: Heddle {heddle:.0f} tokens/s, PyTorch {torch['tokens_per_second']:.0f} tokens/s, "
                   f"ratio {rounds[-1]['ratio']:.2f}", file=sys.stderr, flush=True)
     median = {key: statistics.median(item[key] for item in rounds) for key in rounds[0]}
-    print(json.dumps({"model": str(arguments.model), "torch": torch["torch"], "blas": torch["blas"],
+    print(json.dumps({"model": str(arguments.model), "target": arguments.target, "torch": torch["torch"], "blas": torch["blas"],
                       "threads": arguments.threads, "median": median, "rounds": rounds}))
 
 
