@@ -41,8 +41,6 @@ struct LowerDot : LanePattern<tile::DotOp> {
     int64_t depth = lhsType.getDimSize(op.getTransposeLhs() ? 0 : 1);
     bool transposeLhs = op.getTransposeLhs(), transposeRhs = op.getTransposeRhs();
 
-    // Row by row: a row's sums stay in registers along the contracted dimension, and its left side's elements are
-    // needed for no other row.
     SmallVector<Value> sums(adaptor.getAccumulator());
     if (lanes.count() == 1) {
       SmallVector<Value> columns = transposeRhs ? transpose(b, rhs, shape.vector) : SmallVector<Value>(rhs.values);
@@ -75,6 +73,8 @@ struct LowerDot : LanePattern<tile::DotOp> {
       rewriter.replaceOpWithMultiple(op, {sums});
       return success();
     }
+    // Row by row: a row's sums stay in registers along the contracted dimension, and its left side's elements are
+    // needed for no other row.
     for (int64_t i = 0; i < shape.rows; ++i) {
       auto row = MutableArrayRef(sums).slice(i * shape.runs, shape.runs);
       auto left = [&](int64_t k) { return transposeLhs ? lhs.element(b, k, i) : lhs.element(b, i, k); };

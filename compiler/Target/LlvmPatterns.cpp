@@ -3,11 +3,15 @@
 #include "compiler/Target/MatrixIndex.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -27,8 +31,8 @@ Value heddle::addressOf(ConversionPatternRewriter &rewriter, Location loc, MemRe
   Type i64 = rewriter.getI64Type(), element = matrix.getElementType();
   int64_t width = tile::getRowStride(matrix);
   SplitIndex row = SplitIndex::of(indices[0], rewriter), column = SplitIndex::of(indices[1], rewriter);
-  // Bits of a column that are exchanged are exchanged in the sum: rows begin where they are zero. What is added up is
-  // then the same for all columns of a row.
+  // A swizzle (xor) of a column becomes a swizzle of the sum: those bits are zero where a row begins. All columns of a
+  // row then share the sum.
   std::optional<int64_t> exchanged;
   if (auto exchange = dyn_cast_if_present<arith::XOrIOp>(withoutOffset(indices[1]).getDefiningOp()))
     if (llvm::isPowerOf2_64(width) && (exchanged = getConstantIntValue(exchange.getRhs())))
@@ -54,6 +58,21 @@ Value heddle::addressOf(ConversionPatternRewriter &rewriter, Location loc, MemRe
     base = LLVM::GEPOp::create(rewriter, loc, pointer, element, base,
                                ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
   return base;
+}
+
+LogicalResult heddle::flattenKernel(Operation *kernel) {
+  MLIRContext *context = kernel->getContext();
+  RewritePatternSet registers(context);
+  vector::populateVectorFromElementsUnrollPatterns(registers);
+  vector::populateVectorShapeCastLoweringPatterns(registers);
+  walkAndApplyPatterns(kernel, std::move(registers));
+
+  RewritePatternSet branches(context);
+  populateSCFToControlFlowConversionPatterns(branches);
+  ConversionTarget flat(*context);
+  flat.addIllegalDialect<scf::SCFDialect>();
+  flat.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+  return applyPartialConversion(kernel, flat, std::move(branches));
 }
 
 namespace {

@@ -56,6 +56,8 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
 }
 
 /// Tiles below each other that share a packed panel of the right side: packing then takes a small part of the time.
+/// A kernel's panels together stay below the scratch memory of a thread (runtime/hal/cpu/Image.h).
+static constexpr int64_t kMostPanelBytes = int64_t(32) << 20;
 static constexpr int64_t kTilesOfPanel = 16, kFewestTilesOfPanel = 4;
 
 int64_t ProductFrame::tilesOfPanel(const Matrix &result, int64_t rows) const {
@@ -78,8 +80,10 @@ Value ProductFrame::walkOver(Value row, int64_t rows, int64_t tiles, const Matri
 /// transposed in registers: computed operands, and those of a few rows.
 Value ProductFrame::pack(Value rhs, Value shift) const {
   std::optional<int64_t> constant = shift ? getConstantIntValue(shift) : 0;
-  if (!rowLoop || !constant || !emitter.isInMemory(rhs))
+  int64_t bytes = depth * tile.columns * int64_t(sizeof(float));
+  if (!rowLoop || !constant || !emitter.isInMemory(rhs) || panelBytes + bytes > kMostPanelBytes)
     return {};
+  panelBytes += bytes;
   auto &b = emitter.builder();
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(rowLoop);

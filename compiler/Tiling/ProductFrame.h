@@ -63,9 +63,10 @@ private:
   bool transposeLhs, transposeRhs, fragments, blocks = false;
   int64_t depth, step;
   Value begin, end, depthLimit, ownPart;
-  Value partBegin;          // where the part begins, if `begin` and `end` count from there
-  mutable Value sharedRows; // of all parts of a kernel: see sumOfRows
-  scf::ForOp rowLoop;       // over the tiles of a panel; null if there is none
+  Value partBegin;                // where the part begins, if `begin` and `end` count from there
+  mutable Value sharedRows;       // of all parts of a kernel: see sumOfRows
+  mutable int64_t panelBytes = 0; // of all products of a kernel: see pack
+  scf::ForOp rowLoop;             // over the tiles of a panel; null if there is none
   Place tile;
 };
 

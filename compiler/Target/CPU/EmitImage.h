@@ -1,4 +1,4 @@
-// Machine code of one kernel. runtime/hal/cpu/README.md describes the image.
+// Machine code of one kernel. runtime/hal/cpu/Image.h describes its form.
 #ifndef HEDDLE_COMPILER_TARGET_CPU_EMITIMAGE_H
 #define HEDDLE_COMPILER_TARGET_CPU_EMITIMAGE_H
 

@@ -9,18 +9,15 @@
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Threading.h"
 #include "mlir/Pass/Pass.h"
-#include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 namespace mlir::heddle {
 #define GEN_PASS_DEF_LOWERTOLLVMPASS
@@ -34,6 +31,8 @@ namespace {
 
 /// A tile of scratch memory begins a cache line.
 constexpr uint64_t kScratchAlignment = 64;
+/// A thread's scratch memory: kMaxScratchBytes of runtime/hal/cpu/Image.h.
+constexpr int64_t kMostScratchBytes = int64_t(64) << 20;
 constexpr StringLiteral kScratchOffsetName = "heddle.scratch_offset";
 
 /// The arguments of a kernel's function.
@@ -50,7 +49,8 @@ public:
       return kernel.emitOpError() << "has a workgroup of " << kernel.getWorkgroup() << " lanes; processors run one";
     if (failed(verifyMatrices(kernel, kernel.getArgumentTypes())))
       return failure();
-    placeScratch();
+    if (failed(placeScratch()))
+      return failure();
     ImplicitLocOpBuilder b(kernel.getLoc(), context);
     Block *entry = function.addEntryBlock(b);
     b.setInsertionPointToStart(entry);
@@ -60,14 +60,18 @@ public:
   }
 
 private:
-  void placeScratch() {
+  LogicalResult placeScratch() {
     int64_t bytes = 0;
     kernel.walk([&](tile::SharedOp op) {
       op->setAttr(kScratchOffsetName, builder.getI32IntegerAttr(static_cast<int32_t>(bytes)));
       bytes += llvm::alignTo(tile::getSharedBytes(op.getResult().getType()), kScratchAlignment);
     });
+    if (bytes > kMostScratchBytes)
+      return kernel.emitOpError() << "takes " << bytes << " bytes of scratch memory; a thread has at most "
+                                  << kMostScratchBytes;
     if (bytes > 0)
       function->setAttr(kScratchBytesName, builder.getI32IntegerAttr(static_cast<int32_t>(bytes)));
+    return success();
   }
 
   /// The bindings are 64-bit addresses: of a matrix's first element, or of the i32 that holds a size.
@@ -126,17 +130,7 @@ private:
   }
 
   LogicalResult convert() {
-    RewritePatternSet registers(context);
-    vector::populateVectorFromElementsUnrollPatterns(registers);
-    vector::populateVectorShapeCastLoweringPatterns(registers);
-    walkAndApplyPatterns(function, std::move(registers));
-
-    RewritePatternSet branches(context);
-    populateSCFToControlFlowConversionPatterns(branches);
-    ConversionTarget flat(*context);
-    flat.addIllegalDialect<scf::SCFDialect>();
-    flat.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
-    if (failed(applyPartialConversion(function, flat, std::move(branches))))
+    if (failed(flattenKernel(function)))
       return failure();
 
     LLVMTypeConverter converter(context);

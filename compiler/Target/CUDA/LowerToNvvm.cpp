@@ -3,21 +3,19 @@
 
 #include "compiler/Target/CUDA/NvvmPatterns.h"
 #include "compiler/Target/KernelAction.h"
+#include "compiler/Target/LlvmPatterns.h"
 #include "compiler/Target/MatrixIndex.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 #include "mlir/IR/Threading.h"
 #include "mlir/Pass/Pass.h"
-#include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 namespace mlir::heddle {
 #define GEN_PASS_DEF_LOWERTONVVMPASS
@@ -102,18 +100,7 @@ private:
   }
 
   LogicalResult convert(LLVM::LLVMFuncOp main) {
-    // Operands of tensor cores are vectors of registers; MLIR folds their making into one op, which it cannot lower.
-    RewritePatternSet registers(context);
-    vector::populateVectorFromElementsUnrollPatterns(registers);
-    vector::populateVectorShapeCastLoweringPatterns(registers);
-    walkAndApplyPatterns(main, std::move(registers));
-
-    RewritePatternSet branches(context);
-    populateSCFToControlFlowConversionPatterns(branches);
-    ConversionTarget flat(*context);
-    flat.addIllegalDialect<scf::SCFDialect>();
-    flat.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
-    if (failed(applyPartialConversion(main, flat, std::move(branches))))
+    if (failed(flattenKernel(main)))
       return failure();
 
     // Indices within a kernel fit 32 bits, which a GPU's registers have.
