@@ -34,7 +34,7 @@ def main():
     parser.add_argument("--repeat", type=int, default=7, help="timed steps of each side a round, of which the median counts")
     parser.add_argument("--sequences", type=int, help="of a batch (default: as many as make them 25 tokens long)")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of PyTorch, and of Heddle on the processor")
-    parser.add_argument("--target", default="cpu:x86-64-v3", help="cpu:... or vulkan:software")
+    parser.add_argument("--target", default="vulkan:software", help="vulkan:software (default), or cpu:x86-64-v3")
     arguments = parser.parse_args()
     description = torch_cpu.read_toml(arguments.model)
     sequences = ["--sequences", arguments.sequences] if arguments.sequences else []

@@ -50,7 +50,7 @@ Result<std::vector<std::unique_ptr<Executable>>> loadInParallel(std::span<const 
             thrown = std::current_exception();
           }
         });
-    } catch (const std::system_error &) { // there is no other thread to be had: those that are there do the work
+    } catch (const std::system_error &) { // the system gives no more threads; the existing ones do the work
     }
     work();
   }

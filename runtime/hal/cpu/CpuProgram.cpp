@@ -9,7 +9,7 @@
 
 namespace heddle::hal::cpu {
 
-// The tasks that each task must follow: those that the launches name, or else those between the last two barriers
+// The tasks that each task must follow: the launches' own lists, or else the tasks between the last two barriers
 // before it, which follow all that came before them. Timed launches run one after the other.
 void CpuProgram::recordOrder(std::span<const Launch> launches) {
   bool named = std::ranges::all_of(launches, [](const Launch &launch) { return launch.after.has_value(); });

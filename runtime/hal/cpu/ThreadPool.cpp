@@ -52,7 +52,7 @@ ThreadPool &ThreadPool::create(unsigned threads) {
     worker = {pool, started};
     pthread_t handle;
     if (pthread_create(&handle, &attributes, main, &worker) != 0)
-      break; // there is no other thread to be had: those that are there do the work
+      break; // the system gives no more threads; the existing ones do the work
   }
   pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -21,12 +21,13 @@ public:
   // Starts `threads - 1` workers, or as many as the system gives. For tests; a pool lives until the process ends.
   static ThreadPool &create(unsigned threads);
 
-  // Those that run kernels, the caller included.
+  // The number of threads that run kernels, the caller included.
   unsigned threads() const { return threadCount; }
 
   // Carries out a run and returns when it is done. `times` are empty, or one for each task, each of which must then
-  // follow the task before. Several threads may call this: one of them has the workers, the others run theirs alone.
-  // Throws nothing. The caller has set its floating-point state (FloatMode.h); the workers have set theirs.
+  // follow the task before. Several threads may call this: one of them gets the workers, and the others run their
+  // programs without help. Throws nothing. The caller has set its floating-point state (FloatMode.h); the workers have
+  // set theirs.
   void run(LaunchRun &run, std::span<TaskTime> times = {});
 
 private:

@@ -16,7 +16,7 @@ namespace heddle::run {
 
 struct ArtifactOptions {
   std::string artifact;
-  std::string device; // empty: that of chooseDevice()
+  std::string device; // if empty, chooseDevice() chooses one
   bool refuseNativeCode = false;
   // For commands that share lines out among devices, in place of `device`. A single "all" means the device that would
   // be chosen without the flag, and all devices like it.
