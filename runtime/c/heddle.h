@@ -107,7 +107,8 @@ typedef struct heddle_options {
 
 /* Opens an artifact on a device. `options` may be NULL. Memory is taken, and kernels are compiled, by heddle_prepare.
  * Fails in a fork of a process that had a model open: the device's threads are not forked. There heddle_close does
- * nothing for the parent's models. */
+ * nothing for the parent's models. Such a fork ends by _exit or exec: exit runs the drivers' handlers, which can wait
+ * for a lock that another thread of the parent held. */
 HEDDLE_API heddle_status heddle_open(const char *path, const heddle_options *options, heddle_session **session);
 /* The same of an artifact in memory, which is copied. */
 HEDDLE_API heddle_status heddle_open_bytes(const void *data, size_t bytes, const heddle_options *options,

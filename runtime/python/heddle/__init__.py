@@ -163,7 +163,8 @@ def open(artifact, device=None, target=None, check_numbers=False):
 
 
 class Model:
-    """An open model, which has its variables by name. Threads take turns at it. A forked process cannot use its parent's."""
+    """An open model, which has its variables by name. Threads take turns at it. A forked process cannot use its
+    parent's, and ends by `os._exit`, as multiprocessing's do: exit's handlers can wait for a lock that was held at the fork."""
 
     _session = None
 
