@@ -42,7 +42,8 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     ProductFrame frame(emitter, transposeLhs, transposeRhs, transposeLhs ? lhs : columnsOf(lhs), result, /*loops=*/1,
                        fragments ? typeOf(matmul.getLhs()).getElementTypeBitWidth() : 0, /*parts=*/1, groupOf(matmul),
                        hasMovedRows(matmul));
-    SmallVector<Value> totals = frame.accumulate(matmul.getLhs(), matmul.getRhs(), frame.zeros(bool(sum)));
+    SmallVector<Value> totals =
+        frame.finish(frame.accumulate(matmul.getLhs(), matmul.getRhs(), frame.zeros(bool(sum))));
     if (sum)
       frame.storeSums(sum.getResult(), totals[1]);
     emitter.define(matmul.getResult(), frame.place(), totals[0]);
@@ -77,6 +78,7 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
       frame.contract(contracted(product));
       totals = frame.accumulate(product.getLhs(), product.getRhs(), totals);
     }
+    totals = frame.finish(totals);
     Value sum = MatmulOp(products.back()).getResult();
     while (true) {
       auto add = sum.hasOneUse() ? dyn_cast<arith::AddFOp>(*sum.user_begin()) : arith::AddFOp();
@@ -110,7 +112,7 @@ struct PartialProductsKernel : KernelOpInterface::ExternalModel<PartialProductsK
     ProductFrame frame(emitter, transposeLhs, products.getTransposeRhs(), transposeLhs ? lhs : columnsOf(lhs),
                        {result.rows, result.partColumns(), result.size}, /*loops=*/1,
                        typeOf(products.getLhs()).getElementTypeBitWidth(), result.parts);
-    Value total = frame.accumulate(products.getLhs(), products.getRhs(), frame.zeros(false))[0];
+    Value total = frame.finish(frame.accumulate(products.getLhs(), products.getRhs(), frame.zeros(false)))[0];
     Place place = frame.place();
     if (frame.part()) {
       Value first = emitter.mul(frame.part(), result.partColumns());
@@ -144,12 +146,12 @@ struct ProjectKernel : KernelOpInterface::ExternalModel<ProjectKernel, ProjectOp
     auto &b = emitter.builder();
     Matrix input = *Matrix::of(typeOf(project.getInput())), result = *Matrix::of(typeOf(project.getResult(0)));
     ProductFrame frame(emitter, /*transposeLhs=*/false, /*transposeRhs=*/false, columnsOf(input), result);
-    Place place = frame.place();
     // All parts run one program and differ in where the weights begin; only the results are in different places.
     int64_t count = project.getNumResults();
     Value part = emitter.setGrid(2, count, {}, 1);
-    SmallVector<Value> totals = frame.accumulate(project.getInput(), project.getWeights(), frame.zeros(false),
-                                                 emitter.mul(part, input.columns));
+    SmallVector<Value> totals = frame.finish(frame.accumulate(project.getInput(), project.getWeights(),
+                                                              frame.zeros(false), emitter.mul(part, input.columns)));
+    Place place = frame.place();
     Value first = emitter.mul(part, result.columns);
     Place biases{emitter.index(0),
                  emitter.add(place.column, first),
@@ -177,6 +179,7 @@ struct ProjectGradInputKernel : KernelOpInterface::ExternalModel<ProjectGradInpu
     SmallVector<Value> total = frame.zeros(false);
     for (auto [part, value] : llvm::enumerate(grad.getGradients()))
       total = frame.accumulate(value, grad.getWeights(), total, emitter.index(part * result.columns));
+    total = frame.finish(total);
     emitter.define(grad.getResult(), frame.place(), total[0]);
     return emitter.finish(result, frame.place());
   }
@@ -192,7 +195,8 @@ struct ProjectGradWeightsKernel : KernelOpInterface::ExternalModel<ProjectGradWe
     ProductFrame frame(emitter, /*transposeLhs=*/true, /*transposeRhs=*/false, input,
                        {input.columns, gradient.columns, {}}, count);
     return forPart(emitter, emitter.setGrid(2, count, {}, 1), count, [&](int64_t part) {
-      SmallVector<Value> totals = frame.accumulate(grad.getInput(), grad.getGradients()[part], frame.zeros(true));
+      SmallVector<Value> totals =
+          frame.finish(frame.accumulate(grad.getInput(), grad.getGradients()[part], frame.zeros(true)));
       frame.storeSums(grad.getBiases(), totals[1], emitter.index(part * gradient.columns));
       Value shift = emitter.index(part * input.columns);
       Place place = frame.place();

@@ -17,10 +17,10 @@ static constexpr int64_t kStep = 4;
 
 /// The same of a thread, whose left side is read number by number: eight places, or a few fewer if they divide the
 /// depth.
-static int64_t stepOfThread(int64_t depth, bool divides = false) {
+static int64_t stepOfThread(int64_t depth) {
   constexpr int64_t most = 8, fewest = 5;
   int64_t whole = chunkOf(depth, 1, most);
-  return divides || whole >= fewest || whole == depth ? whole : most;
+  return whole >= fewest || whole == depth ? whole : most;
 }
 
 /// The rows that a word of packed numbers may hold, and what a lane may have of a tile: unpacked, a step's numbers are
@@ -32,6 +32,14 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
                            std::optional<int64_t> group, bool moved)
     : emitter(emitter), transposeLhs(transposeLhs), transposeRhs(transposeRhs), fragments(tensorBits > 0),
       depth(emitter.maximumRows(contracted)) {
+  if (PackedProduct::isWorthIt(emitter.getProfile(), emitter.maximumRows(result))) {
+    emitter.setMapping(tile::LaneMapping::Columns);
+    packed.emplace(emitter, result, transposeLhs, depth);
+    auto [row, column] = placeInStrips(result, packed->blockRows(), packed->blockColumns());
+    packed->place(row, column);
+    contract(contracted);
+    return;
+  }
   std::optional<std::pair<int64_t, int64_t>> block;
   if (!fragments && !group) // packed operands are unpacked in registers, not through shared memory
     block = chooseBlocks(result, loops, moved);
@@ -40,11 +48,8 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
                          : blocks  ? *block
                                    : chooseRegisters(contracted, result, loops, group);
 
-  int64_t tiles = tilesOfPanel(result, rows);
   auto [row, column] =
-      fragments || blocks ? placeInGroups(result, rows, columns) : placeInStrips(result, rows * tiles, columns);
-  if (tiles > 1)
-    row = walkOver(row, rows, tiles, result);
+      fragments || blocks ? placeInGroups(result, rows, columns) : placeInStrips(result, rows, columns);
   tile = {row, column, rows, columns, {}, {}};
   if (result.isDynamic() || result.rows % rows != 0)
     tile.rowLimit = emitter.rowsOf(result);
@@ -53,50 +58,6 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
   contract(contracted);
   if (parts > 1)
     takePart(parts);
-}
-
-/// Tiles below each other that share a packed panel of the right side: packing then takes a small part of the time.
-/// A kernel's panels together stay below the scratch memory of a thread (runtime/hal/cpu/Image.h).
-static constexpr int64_t kMostPanelBytes = int64_t(32) << 20;
-static constexpr int64_t kTilesOfPanel = 16, kFewestTilesOfPanel = 4;
-
-int64_t ProductFrame::tilesOfPanel(const Matrix &result, int64_t rows) const {
-  if (emitter.getProfile().registers == 0 || !transposeRhs)
-    return 1;
-  int64_t tiles = std::min<int64_t>(kTilesOfPanel, llvm::divideCeil(emitter.maximumRows(result), rows));
-  return tiles >= kFewestTilesOfPanel ? tiles : 1;
-}
-
-// All that is emitted from now on is in the loop.
-Value ProductFrame::walkOver(Value row, int64_t rows, int64_t tiles, const Matrix &result) {
-  auto &b = emitter.builder();
-  Value end = b.createOrFold<arith::MinSIOp>(emitter.add(row, emitter.index(rows * tiles)), emitter.rowsOf(result));
-  rowLoop = scf::ForOp::create(b, row, end, emitter.index(rows));
-  b.setInsertionPointToStart(rowLoop.getBody());
-  return rowLoop.getInductionVar();
-}
-
-/// The matrix's part that the workgroup multiplies by, transposed in memory of the thread; null if it has to be
-/// transposed in registers: computed operands, and those of a few rows.
-Value ProductFrame::pack(Value rhs, Value shift) const {
-  std::optional<int64_t> constant = shift ? getConstantIntValue(shift) : 0;
-  int64_t bytes = depth * tile.columns * int64_t(sizeof(float));
-  if (!rowLoop || !constant || !emitter.isInMemory(rhs) || panelBytes + bytes > kMostPanelBytes)
-    return {};
-  panelBytes += bytes;
-  auto &b = emitter.builder();
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(rowLoop);
-  int64_t vector = emitter.getVector();
-  Value panel = emitter.sharedTile(emitter.tileType(depth, tile.columns)), zero = emitter.index(0);
-  auto shifted = [&](Value column) { return column ? emitter.add(column, emitter.index(*constant)) : column; };
-  emitter.loop(zero, emitter.index(depth), vector, depth, {}, [&](Value k, ValueRange) -> SmallVector<Value> {
-    Place place{shifted(tile.column), k, tile.columns, vector, shifted(tile.columnLimit), {}};
-    Value part = emitter.load(emitter.memoryOf(rhs), place, Padding::Any, /*transposed=*/true);
-    tile::StoreOp::create(b, emitter.widen(part), panel, k, zero);
-    return {};
-  });
-  return panel;
 }
 
 void ProductFrame::contract(const Matrix &contracted) {
@@ -220,7 +181,11 @@ std::pair<int64_t, int64_t> ProductFrame::chooseFragments(const Matrix &result, 
   return {best.allRows(), best.columns};
 }
 
-SmallVector<Value> ProductFrame::zeros(bool withSums) const {
+SmallVector<Value> ProductFrame::zeros(bool withSums) {
+  if (packed) {
+    packed->clear(withSums);
+    return {};
+  }
   SmallVector<Value> state{emitter.constant(tile.rows, tile.columns, 0)};
   // In blocks all lanes share the rows of the right side out, and what they make of them is summed up at the end.
   if (withSums)
@@ -228,7 +193,11 @@ SmallVector<Value> ProductFrame::zeros(bool withSums) const {
   return state;
 }
 
-SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange state, Value shift) const {
+SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange state, Value shift) {
+  if (packed) {
+    packed->accumulate({lhs, rhs, transposeLhs, transposeRhs, depth, end, shift});
+    return {};
+  }
   auto &b = emitter.builder();
   auto shifted = [&](Value row) { return row && shift ? emitter.add(row, shift) : row; };
   auto unpacked = rhs.getDefiningOp<DequantizeOp>();
@@ -238,8 +207,6 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
     moved.emplace(movedRowsOf(unfold, emitter, tile));
   bool isApart = scalesAll && !state[0].getDefiningOp<arith::ConstantOp>(); // which is nothing
   SmallVector<Value> totals = isApart ? zeros(false) : llvm::to_vector(state);
-  Value panel = pack(rhs, shift);
-  bool isTransposed = transposeRhs && !panel;
   auto steps = [&](Value begin, Value end, int64_t step, Value depthLimit) {
     // Elements past the contracted dimension's end must be zero on both sides: nothing times NaN is NaN. Those past the
     // result's rows or columns only reach elements that are never stored.
@@ -259,13 +226,12 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
                                  : moved ? moved->read(lhsPlace, padding)
                                          : emitter.evaluate(lhs, lhsPlace, padding));
       bool scalesStep = unpacked && !scalesAll && isWithinGroup(unpacked, rhsPlace);
-      Value right = panel ? emitter.load(panel, {k, emitter.index(0), step, tile.columns, {}, {}}, Padding::Any)
-                    : scalesAll || scalesStep ? emitter.loadNumbers(unpacked, rhsPlace)
-                                              : emitter.widen(emitter.evaluate(rhs, rhsPlace, padding));
+      Value right = scalesAll || scalesStep ? emitter.loadNumbers(unpacked, rhsPlace)
+                                            : emitter.widen(emitter.evaluate(rhs, rhsPlace, padding));
       if (scalesStep)
         return {addGroup(state[0], left, right, unpacked, rhsPlace)};
       SmallVector<Value> next{
-          tile::DotOp::create(b, state[0].getType(), left, right, state[0], transposeLhs && !turns, isTransposed)};
+          tile::DotOp::create(b, state[0].getType(), left, right, state[0], transposeLhs && !turns, transposeRhs)};
       if (state.size() > 1) {
         Value part = blocks ? emitter.widen(emitter.load(emitter.memoryOf(rhs), rhsPlace, padding))
                             : emitter.reduce(tile::Combine::Sum, right, 0);
@@ -274,9 +240,7 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
       return next;
     });
   };
-  if (panel) {
-    steps(begin, end, stepOfThread(depth, /*divides=*/true), {});
-  } else if (isOfThread() && depthLimit && !unpacked && !moved) {
+  if (isOfThread() && depthLimit && !unpacked && !moved) {
     // Whole steps without limits, then what is left of the depth place by place.
     Value length = b.createOrFold<arith::SubIOp>(end, begin);
     Value rest = b.createOrFold<arith::RemUIOp>(length, emitter.index(step));
@@ -291,6 +255,13 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
   if (isApart)
     totals[0] = arith::AddFOp::create(b, state[0], totals[0]);
   return totals;
+}
+
+SmallVector<Value> ProductFrame::finish(ValueRange state) {
+  if (!packed)
+    return llvm::to_vector(state);
+  tile = packed->beginTiles();
+  return packed->sums();
 }
 
 //===-- Packed numbers ------------------------------------------------------------------------------------------===//

@@ -3,8 +3,7 @@
 #ifndef HEDDLE_COMPILER_TILING_PRODUCTFRAME_H
 #define HEDDLE_COMPILER_TILING_PRODUCTFRAME_H
 
-#include "compiler/Tiling/KernelEmitter.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "compiler/Tiling/PackedProduct.h"
 
 namespace mlir::heddle {
 
@@ -19,17 +18,20 @@ public:
                const Matrix &result, int64_t loops = 1, int64_t tensorBits = 0, int64_t parts = 1,
                std::optional<int64_t> group = {}, bool moved = false);
 
-  /// The workgroup's tile of the result.
+  /// The workgroup's tile of the result: valid after `finish`.
   const Place &place() const { return tile; }
   /// The number of the workgroup's part of the contracted dimension; null where there is one.
   Value part() const { return ownPart; }
 
   /// The state to begin with: the product, and the sums of the right side's rows if they are wanted.
-  SmallVector<Value> zeros(bool withSums) const;
+  SmallVector<Value> zeros(bool withSums);
   /// Products after this contract the rows of another matrix.
   void contract(const Matrix &contracted);
   /// `state` plus the product. Of the right side the matrix begins at row `shift`, if there is one.
-  SmallVector<Value> accumulate(Value lhs, Value rhs, ValueRange state, Value shift = {}) const;
+  SmallVector<Value> accumulate(Value lhs, Value rhs, ValueRange state, Value shift = {});
+  /// The product, and the sums of the right side's rows if they are wanted. A thread's workgroup begins the loops over
+  /// its tiles here: all that is emitted from now on is in them.
+  SmallVector<Value> finish(ValueRange state);
   /// Writes the sums of the right side's rows, from column `shift` of their matrix on: the workgroups of the first rows
   /// do it.
   void storeSums(Value result, Value sums, Value shift = {}) const;
@@ -44,10 +46,6 @@ private:
   std::pair<Value, Value> placeInStrips(const Matrix &result, int64_t rows, int64_t columns);
   std::pair<Value, Value> placeInGroups(const Matrix &result, int64_t rows, int64_t columns);
   std::pair<int64_t, int64_t> chooseFragments(const Matrix &result, int64_t operandBits, int64_t parts);
-  /// A thread's tiles that follow each other down the result and multiply by one packed panel.
-  int64_t tilesOfPanel(const Matrix &result, int64_t rows) const;
-  Value walkOver(Value row, int64_t rows, int64_t tiles, const Matrix &result);
-  Value pack(Value rhs, Value shift) const;
   /// Bounds the loop over the contracted dimension to the workgroup's part of it.
   void takePart(int64_t parts);
   bool isOfThread() const { return emitter.getProfile().registers > 0 && !transposeRhs; }
@@ -61,12 +59,11 @@ private:
 
   KernelEmitter &emitter;
   bool transposeLhs, transposeRhs, fragments, blocks = false;
-  int64_t depth, step;
+  int64_t depth, step = 1;
   Value begin, end, depthLimit, ownPart;
-  Value partBegin;                // where the part begins, if `begin` and `end` count from there
-  mutable Value sharedRows;       // of all parts of a kernel: see sumOfRows
-  mutable int64_t panelBytes = 0; // of all products of a kernel: see pack
-  scf::ForOp rowLoop;             // over the tiles of a panel; null if there is none
+  Value partBegin;                     // where the part begins, if `begin` and `end` count from there
+  mutable Value sharedRows;            // of all parts of a kernel: see sumOfRows
+  std::optional<PackedProduct> packed; // of threads
   Place tile;
 };
 

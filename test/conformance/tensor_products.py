@@ -1,4 +1,4 @@
-"""Products on tensor cores against numpy: operands as they are, the left or the right one transposed, of sizes that tiles
+"""Products on tensor cores and on processors against numpy: operands as they are, the left or the right one transposed, of sizes that tiles
 divide and that they do not, and of dynamic rows. Factors are small multiples of 1/8, so that every product and every sum is exact in
 any precision.
 
@@ -19,6 +19,7 @@ import calls
 FORMS = {"nn": "", "nt": " {transpose_rhs}", "tn": " {transpose_lhs}"}
 #        m,    n,   k
 SIZES = [(64, 64, 64), (128, 256, 128), (520, 264, 192), (40, 128, 320), (257, 72, 200), (192, 512, 1024), (64, 40, 48), (256, 64, 16)]
+ODD = [(33, 7, 5), (97, 172, 300), (25, 9, 267), (24, 1, 33)] # of processors
 DYNAMIC = [(384, 256, 128), (300, 192, 64)]
 COUNTS = (300, 33, 1)
 
@@ -49,9 +50,9 @@ def main():
     tools = arguments.bin
     random = np.random.default_rng(5)
     draw = lambda *shape: (random.integers(-8, 9, shape) / 8).astype(np.float32)
+    on_cuda, on_processor = (arguments.target.startswith(kind) for kind in ("cuda", "cpu"))
     cases = {f"{form}_{m}x{n}x{k}{'_free' * free}": (form, m, n, k, free)
-             for free, sizes in ((False, SIZES), (True, DYNAMIC)) for m, n, k in sizes for form in FORMS}
-    on_cuda = arguments.target.startswith("cuda")
+             for free, sizes in ((False, SIZES + ODD * on_processor), (True, DYNAMIC)) for m, n, k in sizes for form in FORMS}
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/products.mlir", "w") as file:

@@ -1,21 +1,20 @@
-// Register tiles of a thread: the sums, a row of the right side and an element of the left side fill the processor's
-// registers, 16 of 8 floats with AVX2 and 32 of 16 floats with AVX-512.
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v3})' | FileCheck %s -DR=6 -DC=16 -DSTRIPS=32 -DRT=14 -DCT=8
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v4})' | FileCheck %s -DR=14 -DC=32 -DSTRIPS=16 -DRT=28 -DCT=16
+// Products of a thread. The sums, a row of the right side and an element of the left side fill the processor's registers, 16
+// of 8 floats with AVX2 and 32 of 16 floats with AVX-512. Operands are packed 256 places of the contracted dimension at a time.
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v3})' | FileCheck %s -DR=6 -DC=16 -DROWS=96 -DS=8
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v4})' | FileCheck %s -DR=14 -DC=32 -DROWS=224 -DS=16
 
 heddle.size @tokens max 2016
 !x = tensor<?x512xf32, #heddle.dims<"tokens">>
 !narrow = tensor<?x336xf32, #heddle.dims<"tokens">>
+!ragged = tensor<?x172xf32, #heddle.dims<"tokens">>
 
 // CHECK-LABEL: func.func @matmul(
-// CHECK: grid [#tile.grid<"tokens", [[R]], 1>, #tile.grid<"", 1, [[STRIPS]]>, #tile.grid<"", 1, 1>]
+// CHECK: tile.launch @matmul_Tx512({{.*}}#tile.grid<"tokens", [[ROWS]], 1>
 func.func @matmul(%x: !x, %w: tensor<512x512xf32>) -> !x {
   %p = heddle.matmul %x, %w : !x, tensor<512x512xf32> -> !x
   return %p : !x
 }
 
-// A workgroup transposes a panel of the right side into scratch memory, one vector wide, and multiplies several register
-// tiles by it.
 func.func @transposed(%x: !x, %w: tensor<512x512xf32>) -> !x {
   %p = heddle.matmul %x, %w {transpose_rhs} : !x, tensor<512x512xf32> -> !x
   return %p : !x
@@ -26,39 +25,71 @@ func.func @gradient(%x: !narrow, %y: !x) -> tensor<336x512xf32> {
   return %p : tensor<336x512xf32>
 }
 
-// The depth is a multiple of a step: one loop.
+func.func @ragged(%x: !ragged, %w: tensor<172x512xf32>) -> !x {
+  %p = heddle.matmul %x, %w : !ragged, tensor<172x512xf32> -> !x
+  return %p : !x
+}
+
+// Few rows are not worth the packing.
+func.func @few(%x: tensor<8x512xf32>, %w: tensor<512x512xf32>) -> tensor<8x512xf32> {
+  %p = heddle.matmul %x, %w : tensor<8x512xf32>, tensor<512x512xf32> -> tensor<8x512xf32>
+  return %p : tensor<8x512xf32>
+}
+
+// The sums of all register tiles are in scratch memory. The left side is read where it is.
 // CHECK: tile.func @matmul_Tx512(
-// CHECK: %[[SUM:.*]] = scf.for %{{.*}} = %c0 to %c512 step %c8 {{.*}} -> (tensor<[[R]]x[[C]]xf32>)
-// CHECK: tile.load %arg0{{.*}} -> tensor<[[R]]x8xf32>
-// CHECK: tile.load %arg1{{.*}} -> tensor<8x[[C]]xf32>
-// CHECK: tile.dot {{.*}} -> tensor<[[R]]x[[C]]xf32>
-// CHECK-NOT: scf.for
-// CHECK: tile.store %[[SUM]]
+// CHECK-DAG: %[[RHS:.*]] = tile.shared : memref<256x144xf32
+// CHECK-DAG: %[[SUMS:.*]] = tile.shared : memref<[[ROWS]]x144xf32
+// CHECK: tile.store %cst, %[[SUMS]]
+// CHECK: scf.for %[[FIRST:.*]] = %c0 to %c512 step %c256 {
+// CHECK: %[[LENGTH:.*]] = arith.minsi %{{.*}}, %c256
+// CHECK: scf.for %[[K:.*]] = %c0 to %[[LENGTH]] step %c[[S]] {
+// CHECK: scf.for %{{.*}} step %c[[C]] {
+// CHECK: %[[PART:.*]] = tile.load %arg1{{.*}} -> tensor<[[S]]x[[C]]xf32>
+// CHECK: tile.store %[[PART]], %[[RHS]][%[[K]], %{{.*}}]
+// CHECK: scf.for %{{.*}} step %c[[C]] {
+// CHECK: scf.for %{{.*}} step %c[[R]] {
+// CHECK: %[[BEFORE:.*]] = tile.load %[[SUMS]]{{.*}} -> tensor<[[R]]x[[C]]xf32>
+// CHECK: %[[AFTER:.*]] = scf.for %{{.*}} = %c0 to %[[LENGTH]] step %c8 iter_args(%{{.*}} = %[[BEFORE]])
+// CHECK: %[[RIGHT:.*]] = tile.load %[[RHS]]{{.*}} -> tensor<8x[[C]]xf32>
+// CHECK: %[[LEFT:.*]] = tile.load %arg0{{.*}} -> tensor<[[R]]x8xf32>
+// CHECK: tile.dot %[[LEFT]], %[[RIGHT]]
+// CHECK: tile.store %[[AFTER]], %[[SUMS]]
+// CHECK: scf.for %{{.*}} step %c[[C]] {
+// CHECK: scf.for %{{.*}} step %c[[R]] {
+// CHECK: %[[SUM:.*]] = tile.load %[[SUMS]]
+// CHECK: tile.store %[[SUM]], %arg2
 
+// A transposed right side is turned while it is packed, column by column.
 // CHECK: tile.func @matmul_Tx512_2(
-// CHECK-SAME: mapping = #tile.mapping<rows>
-// CHECK: %[[PANEL:.*]] = tile.shared : memref<512x[[CT]]xf32, strided<{{\[}}[[CT]], 1]>, #gpu.address_space<workgroup>>
-// CHECK: tile.load %arg1{{.*}}transposed}
-// CHECK: tile.store %{{.*}}, %[[PANEL]]
-// CHECK: scf.for %{{.*}} step %c[[RT]] {
-// CHECK: scf.for {{.*}} -> (tensor<[[RT]]x[[CT]]xf32>)
-// CHECK: tile.load %[[PANEL]]
-// CHECK: tile.dot {{.*}} -> tensor<[[RT]]x[[CT]]xf32>
+// CHECK-SAME: mapping = #tile.mapping<columns>
+// CHECK: scf.for %{{.*}} = %c0 to %c512 step %c256 {
+// CHECK: scf.for %{{.*}} step %c[[C]] {
+// CHECK: scf.for %{{.*}} step %c[[S]] {
+// CHECK: %[[PART:.*]] = tile.load %arg1{{.*}}transposed} : {{.*}} -> tensor<[[S]]x[[C]]xf32>
+// CHECK: tile.store %[[PART]], %{{.*}}
 
-// A depth known at run time: a loop over whole steps, then a loop over the places that are left. Neither checks limits.
+// A transposed left side is packed, too. A depth known at run time ends with zeros, so that no product checks limits.
 // CHECK: tile.func @matmul_336x512(
 // CHECK-SAME: %[[N:[^ ]*]]: index)
-// CHECK: %[[REST:.*]] = arith.remui %[[N]], %c8
-// CHECK: %[[WHOLE:.*]] = arith.subi %[[N]], %[[REST]]
-// CHECK: %[[SUM:.*]] = scf.for %{{.*}} = %c0 to %[[WHOLE]] step %c8 iter_args(%{{.*}} = %cst) -> (tensor<[[R]]x[[C]]xf32>)
-// CHECK-NOT: rows(
-// CHECK: tile.load %arg0{{.*}} -> tensor<8x[[R]]xf32>
-// CHECK-NOT: rows(
-// CHECK: tile.load %arg1{{.*}} -> tensor<8x[[C]]xf32>
-// CHECK: %[[ALL:.*]] = scf.for %{{.*}} = %[[WHOLE]] to %[[N]] step %c1 iter_args(%{{.*}} = %[[SUM]]) -> (tensor<[[R]]x[[C]]xf32>)
-// CHECK-NOT: rows(
-// CHECK: tile.load %arg0{{.*}} -> tensor<1x[[R]]xf32>
-// CHECK-NOT: rows(
-// CHECK: tile.load %arg1{{.*}} -> tensor<1x[[C]]xf32>
+// CHECK: %[[LHS:.*]] = tile.shared : memref<256x{{.*}}xf32
+// CHECK: scf.for %{{.*}} = %c0 to %[[N]] step %c256 {
+// CHECK: tile.load %arg1{{.*}} rows(%[[N]]) : {{.*}} -> tensor<[[S]]x[[C]]xf32>
+// CHECK: %[[PART:.*]] = tile.load %arg0{{.*}} rows(%[[N]]) {{.*}} -> tensor<[[S]]x[[C]]xf32>
+// CHECK: tile.store %[[PART]], %[[LHS]]
+// CHECK: tile.load %[[LHS]]{{.*}} -> tensor<8x[[R]]xf32>
 // CHECK: tile.dot {{.*}} {transpose_lhs}
-// CHECK: tile.store %[[ALL]]
+
+// A depth that no step divides: the left side is packed with zeros behind it.
+// CHECK: tile.func @matmul_Tx512_3(
+// CHECK: %[[LHS:.*]] = tile.shared : memref<[[ROWS]]x272xf32
+// CHECK: scf.for %{{.*}} = %c0 to %c172 step %c256 {
+// CHECK: tile.load %arg1{{.*}} rows(%c172)
+// CHECK: %[[PART:.*]] = tile.load %arg0{{.*}} rows(%arg3) columns(%c172) : {{.*}} -> tensor<[[R]]x8xf32>
+// CHECK: tile.store %[[PART]], %[[LHS]]
+// CHECK: tile.load %[[LHS]]{{.*}} -> tensor<[[R]]x8xf32>
+
+// CHECK: tile.func @matmul_8x512(
+// CHECK-NOT: tile.shared
+// CHECK: %[[SUM:.*]] = scf.for %{{.*}} = %c0 to %c512 step %c8 iter_args
+// CHECK: tile.store %[[SUM]], %arg2
