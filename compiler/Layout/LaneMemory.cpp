@@ -67,11 +67,30 @@ bool movesRuns(const Source &source, int64_t vector) {
   return vector > 1 && columns % vector == 0 && (source.repeats == 1 || source.repeats % vector == 0);
 }
 
+/// Whether a thread moves a run that no whole number of fills a row, or that a limit cuts: it masks what is past the
+/// limit.
+bool masksRuns(const Lanes &lanes, const Source &source, int64_t vector) {
+  Type element = cast<MemRefType>(source.memory.getType()).getElementType();
+  return lanes.count() == 1 && vector > 1 && source.repeats == 1 && element.getIntOrFloatBitWidth() == 32 &&
+         !movesRuns(source, vector);
+}
+
+/// Which elements of a register that begins at `column` are before the limit.
+Value maskOf(LaneBuilder &b, VectorType type, Value column, Value limit) {
+  Value count = b.createOrFold<arith::SubIOp>(limit, column);
+  auto numbers = VectorType::get(type.getShape(), b.getI32Type());
+  SmallVector<int32_t> ownNumbers = llvm::to_vector(llvm::seq<int32_t>(0, static_cast<int32_t>(type.getNumElements())));
+  Value own = arith::ConstantOp::create(b, DenseElementsAttr::get(numbers, ArrayRef(ownNumbers)));
+  return b.less(own, b.splat(numbers, arith::IndexCastOp::create(b, b.getI32Type(), count)));
+}
+
 /// The elements of `type`, a register or a number, that begin at a column of a row of the memory.
-Value readElements(LaneBuilder &b, Type type, const Source &source, Value row, Value column) {
+Value readElements(LaneBuilder &b, Type type, const Source &source, Value row, Value column, Value mask = {}) {
   auto vector = dyn_cast<VectorType>(type);
   bool isRepeated = source.repeats > 1;
   std::array<Value, 2> at{row, isRepeated ? b.createOrFold<arith::DivUIOp>(column, b.index(source.repeats)) : column};
+  if (mask)
+    return vector::MaskedLoadOp::create(b, vector, source.memory, at, mask, b.constant(vector, 0));
   if (vector && !isRepeated)
     return vector::LoadOp::create(b, vector, source.memory, at);
   Value element = memref::LoadOp::create(b, source.memory, at);
@@ -91,11 +110,11 @@ Value unpack(LaneBuilder &b, const Source &source, Value words, Value first, int
 }
 
 /// Reads the registers of tiles; `rows` are the lane's rows of the matrix.
-SmallVector<Value> readRows(LaneBuilder &b, RankedTensorType tile, const Source &source, ArrayRef<Bounded> rows,
-                            const LanePlace &place, Value columnLimit, bool anyPadding) {
+SmallVector<Value> readRows(LaneBuilder &b, const Lanes &lanes, RankedTensorType tile, const Source &source,
+                            ArrayRef<Bounded> rows, const LanePlace &place, Value columnLimit, bool anyPadding) {
   tile::LaneShape shape = tile::getLaneShape(tile);
   Type type = getRegisterType(tile);
-  bool runs = movesRuns(source, shape.vector);
+  bool masks = masksRuns(lanes, source, shape.vector), runs = masks || movesRuns(source, shape.vector);
   int64_t unit = runs ? shape.vector : 1, pieces = shape.vector / unit;
 
   // A piece is what one load reads: a whole register, or one element of it.
@@ -103,6 +122,11 @@ SmallVector<Value> readRows(LaneBuilder &b, RankedTensorType tile, const Source 
   SmallVector<Bounded> columns;
   for (int64_t run = 0; run < shape.runs; ++run)
     for (int64_t piece = 0; piece < pieces; ++piece) {
+      if (masks && columnLimit) {
+        Value column = place.column(b, run);
+        columns.push_back({column, maskOf(b, cast<VectorType>(type), column, columnLimit)});
+        continue;
+      }
       Bounded column = bound(b, place.column(b, run, piece), columnLimit, last);
       if (columnLimit && runs && cutsRuns(columnLimit, unit)) {
         Type indices = VectorType::get({unit}, b.getIndexType());
@@ -122,10 +146,10 @@ SmallVector<Value> readRows(LaneBuilder &b, RankedTensorType tile, const Source 
   for (auto [i, row] : llvm::enumerate(rows))
     for (auto [j, column] : llvm::enumerate(columns)) {
       auto number = static_cast<int64_t>(i) % source.together;
-      Value part;
+      Value part, mask = masks ? column.inside : Value();
       if (source.bits == 32) {
         Value at = MemberPlace{row.index, row.shift}.column(b, column.index);
-        part = readElements(b, pieceType, source, row.index, at);
+        part = readElements(b, pieceType, source, row.index, at, mask);
       } else {
         if (number == 0 && j == 0) {
           Value ofWord = b.index(source.ofWord());
@@ -137,10 +161,10 @@ SmallVector<Value> readRows(LaneBuilder &b, RankedTensorType tile, const Source 
           }
         }
         if (number == 0)
-          words[j] = readElements(b, pieceType, source, memoryRow, column.index);
+          words[j] = readElements(b, pieceType, source, memoryRow, column.index, mask);
         part = unpack(b, source, words[j], first, number);
       }
-      Value inside = anyPadding ? Value() : b.both(row.inside, column.inside);
+      Value inside = anyPadding ? Value() : mask ? row.inside : b.both(row.inside, column.inside);
       parts.push_back(inside ? arith::SelectOp::create(b, inside, part, zero).getResult() : part);
       if (static_cast<int64_t>(parts.size()) == pieces) {
         registers.push_back(runs ? parts.front() : b.assemble(type, parts));
@@ -184,7 +208,7 @@ struct LowerLoad : LanePattern<tile::LoadOp> {
     Source source = Source::of(op);
     if (DimDistribution::of(tile, 0).lanes == 1)
       source.together = std::gcd(source.ofWord(), tile.getDimSize(0));
-    return readRows(b, tile, source, rows, place, op.getColumnLimit(), op.getAnyPadding());
+    return readRows(b, lanes, tile, source, rows, place, op.getColumnLimit(), op.getAnyPadding());
   }
 
   /// Every lane needs all of the tile. Each reads its share of the registers and hands them to the others: lane l has
@@ -224,21 +248,28 @@ struct LowerLoad : LanePattern<tile::LoadOp> {
   }
 
   /// Whether a thread can read the rows of the matrix in vectors, as many of them as a vector has elements.
-  static bool movesSquares(Value memory, const tile::LaneShape &shape) {
-    return shape.vector >= 4 && shape.rows % shape.vector == 0 && movesRuns(memory, shape.vector);
+  bool movesSquares(Value memory, const tile::LaneShape &shape) const {
+    return lanes.count() == 1 && shape.vector >= 4 && shape.rows % shape.vector == 0 &&
+           (movesRuns(memory, shape.vector) || masksRuns(lanes, memory, shape.vector));
   }
 
-  /// Such rows, transposed in registers.
+  /// Such rows, transposed in registers. `zero` is null where anything may stand past the limits.
   static SmallVector<Value> readSquares(LaneBuilder &b, tile::LoadOp op, RankedTensorType tile,
-                                        ArrayRef<Bounded> memoryRows, const LanePlace &place) {
+                                        ArrayRef<Bounded> memoryRows, const LanePlace &place, Value zero) {
     tile::LaneShape shape = tile::getLaneShape(tile);
     auto type = cast<VectorType>(getRegisterType(tile));
     SmallVector<Value> registers(shape.count());
     for (int64_t run = 0; run < shape.runs; ++run)
       for (int64_t first = 0; first < shape.rows; first += shape.vector) {
         SmallVector<Value> rows;
-        for (const Bounded &row : memoryRows.slice(run * shape.vector, shape.vector))
-          rows.push_back(vector::LoadOp::create(b, type, op.getMemory(), ValueRange{row.index, place.row(b, first)}));
+        Value column = place.row(b, first), mask;
+        if (Value limit = op.getColumnLimit())
+          mask = maskOf(b, type, column, limit);
+        for (const Bounded &row : memoryRows.slice(run * shape.vector, shape.vector)) {
+          Value part = readElements(b, type, op.getMemory(), row.index, column, mask);
+          Value inside = zero ? row.inside : Value();
+          rows.push_back(inside ? arith::SelectOp::create(b, inside, part, b.splat(type, zero)).getResult() : part);
+        }
         for (auto [i, column] : llvm::enumerate(transposeSquare(b, rows)))
           registers[(first + static_cast<int64_t>(i)) * shape.runs + run] = column;
       }
@@ -259,8 +290,9 @@ struct LowerLoad : LanePattern<tile::LoadOp> {
         memoryRows.push_back(bound(b, place.column(b, run, element), rowLimit, lastRow));
 
     Value zero = op.getAnyPadding() ? Value() : b.constant(tile.getElementType(), 0);
-    if (lanes.count() == 1 && !zero && !columnLimit && movesSquares(op.getMemory(), shape))
-      return readSquares(b, op, tile, memoryRows, place);
+    bool masks = !columnLimit || tile.getElementTypeBitWidth() == 32;
+    if (masks && movesSquares(op.getMemory(), shape))
+      return readSquares(b, op, tile, memoryRows, place, zero);
     SmallVector<Value> registers, parts;
     for (int64_t i = 0; i < shape.rows; ++i) {
       Bounded column = bound(b, place.row(b, i), columnLimit, lastColumn);
@@ -291,8 +323,9 @@ struct LowerGather : LanePattern<tile::GatherOp> {
     SmallVector<Bounded> rows;
     for (Value row : adaptor.getRows())
       rows.push_back({arith::IndexCastOp::create(b, b.getIndexType(), row), {}});
-    rewriter.replaceOpWithMultiple(op, {readRows(b, op.getType(), Source::of(op), rows, place, op.getColumnLimit(),
-                                                 /*anyPadding=*/false)});
+    rewriter.replaceOpWithMultiple(op,
+                                   {readRows(b, lanes, op.getType(), Source::of(op), rows, place, op.getColumnLimit(),
+                                             /*anyPadding=*/false)});
     return success();
   }
 
@@ -359,18 +392,21 @@ struct LowerStore : LanePattern<tile::StoreOp> {
 
   /// One branch a run where columns are limited, and one a row where rows are. `to` are the lane's rows of the matrix,
   /// if they are not those of the place.
-  static void writeRuns(LaneBuilder &b, tile::StoreOp op, const Registers &registers, const LanePlace &place,
-                        ValueRange to) {
+  void writeRuns(LaneBuilder &b, tile::StoreOp op, const Registers &registers, const LanePlace &place,
+                 ValueRange to) const {
     Value columnLimit = op.getColumnLimit();
     int64_t vector = registers.shape.vector;
-    bool whole = movesRuns(op.getMemory(), vector) && !(columnLimit && cutsRuns(columnLimit, vector));
+    bool masks = masksRuns(lanes, op.getMemory(), vector);
+    bool whole = masks || (movesRuns(op.getMemory(), vector) && !(columnLimit && cutsRuns(columnLimit, vector)));
     int64_t pieces = whole ? 1 : vector;
-    auto write = [&](LaneBuilder &b, int64_t i, int64_t piece) {
+    auto write = [&](LaneBuilder &b, int64_t i, int64_t piece, Value mask = {}) {
       Value row = to.empty() ? place.row(b, i) : arith::IndexCastOp::create(b, b.getIndexType(), to[i]).getResult();
       MemberPlace member = MemberPlace::of(b, op, row);
       std::array<Value, 2> at{member.row, member.column(b, place.column(b, piece / pieces, piece % pieces))};
       Value value = registers.at(i, piece / pieces);
-      if (whole)
+      if (mask)
+        vector::MaskedStoreOp::create(b, op.getMemory(), at, mask, value);
+      else if (whole)
         vector::StoreOp::create(b, value, op.getMemory(), at);
       else
         memref::StoreOp::create(b, b.extract(value, piece % pieces), op.getMemory(), at);
@@ -387,11 +423,26 @@ struct LowerStore : LanePattern<tile::StoreOp> {
         });
       return;
     }
-    for (int64_t piece = 0; piece < columns; ++piece)
-      guard(b, b.less(place.column(b, piece / pieces, piece % pieces), columnLimit), [&](LaneBuilder &b) {
-        for (int64_t i = 0; i < rows; ++i)
-          guard(b, rowInside(b, i), [&](LaneBuilder &b) { write(b, i, piece); });
-      });
+    auto writeColumn = [&](LaneBuilder &b, int64_t piece, Value mask = {}) {
+      for (int64_t i = 0; i < rows; ++i)
+        guard(b, rowInside(b, i), [&](LaneBuilder &b) { write(b, i, piece, mask); });
+    };
+    for (int64_t piece = 0; piece < columns; ++piece) {
+      Value column = place.column(b, piece / pieces, piece % pieces);
+      if (masks) { // a masked store takes longer than another one, and few runs are cut
+        Value isWhole = b.less(b.add(column, vector - 1), columnLimit);
+        auto branch = scf::IfOp::create(b, isWhole, /*withElseRegion=*/true);
+        LaneBuilder inner(b.getLoc(), b);
+        inner.setInsertionPointToStart(branch.thenBlock());
+        writeColumn(inner, piece);
+        inner.setInsertionPointToStart(branch.elseBlock());
+        auto type = cast<VectorType>(registers.at(0, piece).getType());
+        guard(inner, inner.less(column, columnLimit),
+              [&](LaneBuilder &b) { writeColumn(b, piece, maskOf(b, type, column, columnLimit)); });
+        continue;
+      }
+      guard(b, b.less(column, columnLimit), [&](LaneBuilder &b) { writeColumn(b, piece); });
+    }
   }
 };
 

@@ -113,6 +113,30 @@ template <typename Op> struct LowerStore : MatrixPattern<Op> {
   }
 };
 
+struct LowerMaskedLoad : MatrixPattern<vector::MaskedLoadOp> {
+  using MatrixPattern::MatrixPattern;
+  LogicalResult matchAndRewrite(vector::MaskedLoadOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Type type = getTypeConverter()->convertType(op.getType());
+    Value address = addressOf(rewriter, op.getLoc(), op.getMemRefType(), adaptor.getBase(), op.getIndices());
+    rewriter.replaceOpWithNewOp<LLVM::MaskedLoadOp>(op, type, address, adaptor.getMask(), adaptor.getPassThru(),
+                                                    alignmentOf(type));
+    return success();
+  }
+};
+
+struct LowerMaskedStore : MatrixPattern<vector::MaskedStoreOp> {
+  using MatrixPattern::MatrixPattern;
+  LogicalResult matchAndRewrite(vector::MaskedStoreOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Value value = adaptor.getValueToStore();
+    Value address = addressOf(rewriter, op.getLoc(), op.getMemRefType(), adaptor.getBase(), op.getIndices());
+    rewriter.replaceOpWithNewOp<LLVM::MaskedStoreOp>(op, value, address, adaptor.getMask(),
+                                                     alignmentOf(value.getType()));
+    return success();
+  }
+};
+
 /// The casts at the beginning of a kernel, from addresses to matrices and from loaded sizes to indices.
 struct LowerCast : OpConversionPattern<UnrealizedConversionCastOp> {
   using OpConversionPattern::OpConversionPattern;
@@ -138,5 +162,6 @@ void heddle::populateMatrixPatterns(const LLVMTypeConverter &converter, RewriteP
   MLIRContext *context = patterns.getContext();
   patterns.add<LowerLoad<memref::LoadOp>, LowerLoad<vector::LoadOp>, LowerStore<memref::StoreOp>,
                LowerStore<vector::StoreOp>>(converter, context, alignment);
+  patterns.add<LowerMaskedLoad, LowerMaskedStore>(converter, context, alignment);
   patterns.add<LowerCast, LowerReturn>(converter, context, /*benefit=*/2);
 }

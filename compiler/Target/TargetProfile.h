@@ -57,6 +57,9 @@ struct TargetProfile {
   /// `accumulators` says how much a lane holds. The tile of a product is then as large as registers allow
   /// (Tiling/MatrixTile.h).
   int64_t registers = 0;
+  /// Whether a thread reads and writes the first elements of a vector of f32 or i32 without touching the others.
+  /// Products then have whole vectors whatever the matrices' widths are.
+  bool masksTails = false;
 
   /// Products of blocks, whose operands come through shared memory (0: there are none, and each lane loads its own):
   /// the lanes of a workgroup and how many of them stand along each row of a tile (those exchange values), the rows and

@@ -96,7 +96,7 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
                     << " elements, and a kernel counts to 2^31; lower the maximum of its rows";
     arguments.push_back(MemRefType::get({matrix->rows, matrix->columns}, type.getElementType()));
     if (matrix->columns > 1 && !isReadByNumber(value) && !isReadByPart(value) && !isUnpacked(value))
-      widths.push_back(matrix->partColumns());
+      (matrix->parts > 1 ? cuts : widths).push_back(matrix->partColumns());
     return success();
   };
   Block &body = kernel.getBody().front();
@@ -112,14 +112,14 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
   // Registers of several columns must not reach across the places where columns are cut and joined.
   for (Operation &op : body) {
     if (auto project = dyn_cast<ProjectOp>(op)) // whose bias is cut into the results' columns
-      widths.push_back(cast<RankedTensorType>(project.getResultTypes().front()).getDimSize(1));
+      cuts.push_back(cast<RankedTensorType>(project.getResultTypes().front()).getDimSize(1));
     if (auto unpacked = dyn_cast<DequantizeOp>(op))
-      widths.push_back(unpacked.getResult().getType().getDimSize(1));
+      cuts.push_back(unpacked.getResult().getType().getDimSize(1));
     if (auto columns = dyn_cast<ColumnsOp>(op))
-      widths.append({static_cast<int64_t>(columns.getFrom()), cast<RankedTensorType>(columns.getType()).getDimSize(1)});
+      cuts.append({static_cast<int64_t>(columns.getFrom()), cast<RankedTensorType>(columns.getType()).getDimSize(1)});
     if (auto join = dyn_cast<JoinOp>(op))
       for (Value part : join.getParts())
-        widths.push_back(cast<RankedTensorType>(part.getType()).getDimSize(1));
+        cuts.push_back(cast<RankedTensorType>(part.getType()).getDimSize(1));
   }
 
   func = tile::FuncOp::create(b, kernel.getName(), b.getFunctionType(arguments, {}), profile.lanes, mapping, 1,
@@ -128,6 +128,7 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
   for (auto [value, argument] : llvm::zip(body.getArguments(), entry->getArguments()))
     memory[value] = argument;
   b.setInsertionPointToStart(entry);
+  widths.append(cuts);
   setVector(widths);
 
   KernelOpInterface anchor;
@@ -225,6 +226,11 @@ void KernelEmitter::setVector(ArrayRef<int64_t> widths) {
   vector = profile.vector;
   for (int64_t width : widths)
     vector = std::gcd(vector, width);
+}
+
+void KernelEmitter::setWholeVector() {
+  if (profile.masksTails)
+    setVector(cuts);
 }
 
 void KernelEmitter::narrowVector(int64_t width, int64_t fewest) {

@@ -80,6 +80,9 @@ public:
   void setPartColumns(int64_t columns) { partColumns = columns; }
   /// How many neighbouring columns one register holds: at most the profile's width, dividing each of `widths`.
   void setVector(ArrayRef<int64_t> widths);
+  /// The profile's width, unless columns are cut or joined inside: matrices may have any width. Where the target masks
+  /// tails; nothing elsewhere.
+  void setWholeVector();
   /// Fewer, but not fewer than `fewest`, where rows of `width` would else leave lanes that share them without elements.
   void narrowVector(int64_t width, int64_t fewest = 1);
   int64_t getVector() const { return vector; }
@@ -207,6 +210,7 @@ private:
   tile::FuncOp func;
   tile::LaneMapping mapping = tile::LaneMapping::Columns;
   int64_t vector = 1;
+  SmallVector<int64_t> cuts;       // widths at which columns are cut and joined
   std::optional<int64_t> rowLanes; // lanes that share a row, in quads
   int64_t workgroup;               // lanes
   std::optional<int64_t> partColumns;

@@ -25,7 +25,9 @@ bool PackedProduct::isWorthIt(const TargetProfile &profile, int64_t rows) {
 }
 
 PackedProduct::PackedProduct(KernelEmitter &emitter, const Matrix &result, bool transposeLhs, int64_t depth)
-    : emitter(emitter), result(result), packStep(std::max(kStep, emitter.getVector())) {
+    : emitter(emitter), result(result) {
+  emitter.setWholeVector();
+  packStep = std::max(kStep, emitter.getVector());
   int64_t maximumRows = emitter.maximumRows(result), vector = emitter.getVector();
   MatrixTile part = emitter.chooseTile({maximumRows, result.columns, depth, vector, transposeLhs, false});
   rows = part.whole, columns = part.distributed;

@@ -11,7 +11,7 @@ constexpr Precision kPrecisions[] = {Precision::F32, Precision::BF16, Precision:
 
 /// A lane is a thread, and its registers are those of the processor: `registers` vectors of `vector` f32.
 constexpr TargetProfile makeProcessor(StringLiteral name, StringLiteral summary, StringLiteral chip, int64_t vector,
-                                      int64_t registers) {
+                                      int64_t registers, bool masksTails) {
   return {
       .name = name,
       .summary = summary,
@@ -26,6 +26,7 @@ constexpr TargetProfile makeProcessor(StringLiteral name, StringLiteral summary,
       .shareCost = 4,
       .parallelGroups = 4,
       .registers = registers,
+      .masksTails = masksTails,
       .attentionRows = 4,
       .attentionKeys = std::max<int64_t>(8, vector),
       .attentionWork = 4096,
@@ -38,10 +39,11 @@ constexpr TargetProfile makeProcessor(StringLiteral name, StringLiteral summary,
 }
 
 constexpr TargetProfile kProfiles[] = {
-    makeProcessor("cpu:x86-64-v3", "x86-64 with AVX2 and FMA (2013 on): vectors of 8 floats", "x86-64-v3", 8, 16),
-    makeProcessor("cpu:x86-64-v4", "x86-64 with AVX-512 (F, BW, CD, DQ, VL): vectors of 16 floats", "x86-64-v4", 16,
-                  32),
-    makeProcessor("cpu:aarch64", "64-bit ARM with NEON: vectors of 4 floats", "aarch64", 4, 32),
+    makeProcessor("cpu:x86-64-v3", "x86-64 with AVX2 and FMA (2013 on): vectors of 8 floats", "x86-64-v3", 8, 16,
+                  /*masksTails=*/true),
+    makeProcessor("cpu:x86-64-v4", "x86-64 with AVX-512 (F, BW, CD, DQ, VL): vectors of 16 floats", "x86-64-v4", 16, 32,
+                  /*masksTails=*/true),
+    makeProcessor("cpu:aarch64", "64-bit ARM with NEON: vectors of 4 floats", "aarch64", 4, 32, /*masksTails=*/false),
 };
 
 } // namespace

@@ -30,6 +30,12 @@ func.func @ragged(%x: !ragged, %w: tensor<172x512xf32>) -> !x {
   return %p : !x
 }
 
+// A width that no vector divides: the registers are whole, and the last ones end at the limit.
+func.func @tail(%x: !x, %w: tensor<512x172xf32>) -> !ragged {
+  %p = heddle.matmul %x, %w : !x, tensor<512x172xf32> -> !ragged
+  return %p : !ragged
+}
+
 // Few rows are not worth the packing.
 func.func @few(%x: tensor<8x512xf32>, %w: tensor<512x512xf32>) -> tensor<8x512xf32> {
   %p = heddle.matmul %x, %w : tensor<8x512xf32>, tensor<512x512xf32> -> tensor<8x512xf32>
@@ -85,9 +91,14 @@ func.func @few(%x: tensor<8x512xf32>, %w: tensor<512x512xf32>) -> tensor<8x512xf
 // CHECK: %[[LHS:.*]] = tile.shared : memref<[[ROWS]]x272xf32
 // CHECK: scf.for %{{.*}} = %c0 to %c172 step %c256 {
 // CHECK: tile.load %arg1{{.*}} rows(%c172)
-// CHECK: %[[PART:.*]] = tile.load %arg0{{.*}} rows(%arg3) columns(%c172) : {{.*}} -> tensor<[[R]]x8xf32>
+// CHECK: %[[PART:.*]] = tile.load %arg0{{.*}} rows(%arg3) columns(%c172) : {{.*}} -> tensor<[[R]]x[[S]]xf32>
 // CHECK: tile.store %[[PART]], %[[LHS]]
 // CHECK: tile.load %[[LHS]]{{.*}} -> tensor<[[R]]x8xf32>
+
+// CHECK: tile.func @matmul_Tx172(
+// CHECK-SAME: vector = [[S]]
+// CHECK: tile.load %arg1{{.*}} columns(%c172) {{.*}} -> tensor<[[S]]x[[W:16|32]]xf32>
+// CHECK: tile.store %{{.*}}, %arg2{{.*}} rows(%arg3) columns(%c172) : tensor<{{.*}}x[[W]]xf32>
 
 // CHECK: tile.func @matmul_8x512(
 // CHECK-NOT: tile.shared

@@ -50,6 +50,23 @@ tile.func @scale(%a: memref<?x50xf32>, %b: memref<?x50xf32>, %unused: memref<?x5
   tile.return
 }
 
+// A masked access touches the elements that count alone.
+// CHECK-LABEL: llvm.func @masked(
+// CHECK: %[[X:.*]] = llvm.intr.masked.load %{{.*}}, %[[MASK:.*]], %{{.*}} {alignment = 4 : i32} : {{.*}} -> vector<8xf32>
+// CHECK: llvm.intr.masked.store %[[X]], %{{.*}}, %[[MASK]] {alignment = 4 : i32} : vector<8xf32>
+tile.func @masked(%a: memref<?x50xf32>, %b: memref<?x50xf32>, %n: index)
+    attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
+  %numbers = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7]> : vector<8xi32>
+  %zero = arith.constant dense<0.0> : vector<8xf32>
+  %row = gpu.block_id x
+  %count = arith.index_cast %n : index to i32
+  %counts = vector.broadcast %count : i32 to vector<8xi32>
+  %mask = arith.cmpi slt, %numbers, %counts : vector<8xi32>
+  %x = vector.maskedload %a[%row, %n], %mask, %zero : memref<?x50xf32>, vector<8xi1>, vector<8xf32> into vector<8xf32>
+  vector.maskedstore %b[%row, %n], %mask, %x : memref<?x50xf32>, vector<8xi1>, vector<8xf32>
+  tile.return
+}
+
 // Shared tiles are parts of the scratch memory, each at a multiple of 64 bytes. A barrier of one lane is nothing.
 // CHECK-LABEL: llvm.func @scratch(
 // CHECK-SAME: %[[SCRATCH:[^ ]*]]: !llvm.ptr) attributes {heddle.scratch_bytes = 192 : i32}
