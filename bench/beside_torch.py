@@ -34,7 +34,7 @@ def main():
     parser.add_argument("--repeat", type=int, default=7, help="timed steps of each side a round, of which the median counts")
     parser.add_argument("--sequences", type=int, help="of a batch (default: as many as make them 25 tokens long)")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of PyTorch, and of Heddle on the processor")
-    parser.add_argument("--target", default="vulkan:software", help="vulkan:software (default), or cpu:x86-64-v3")
+    parser.add_argument("--target", default="native", help="native (default), vulkan:software, or a processor's")
     arguments = parser.parse_args()
     description = torch_cpu.read_toml(arguments.model)
     sequences = ["--sequences", arguments.sequences] if arguments.sequences else []
@@ -42,11 +42,10 @@ def main():
         artifact = Path(folder) / "model.heddle"
         subprocess.run([arguments.bin / "heddle-compile", arguments.model, f"--target={arguments.target}", "-o", artifact],
                        check=True, stdout=subprocess.DEVNULL)
-        device = arguments.target.partition(":")[0]
         os.environ["HEDDLE_THREADS"] = str(arguments.threads)
         rounds = []
         for number in range(1, arguments.rounds + 1):
-            entry = output_of(arguments.bin / "heddle-run", "bench", artifact, f"--device={device}", "--entry", "train_step", "--repeat",
+            entry = output_of(arguments.bin / "heddle-run", "bench", artifact, "--entry", "train_step", "--repeat",
                               arguments.repeat, "--ceilings", "none", "--json", *sequences)["entries"][0]
             torch = output_of(sys.executable, ROOT / "bench/torch_cpu.py", arguments.model, "--threads", arguments.threads,
                               "--steps", arguments.repeat, *sequences)

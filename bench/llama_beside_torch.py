@@ -139,7 +139,7 @@ def torch_side(arguments, shape):
 def heddle_side(arguments, artifacts):
     """By what an artifact keeps its weights as: tokens decoded a second; and a step of the one that is trained."""
     def seconds(weights, entry, repeat):
-        words = [arguments.bin / "heddle-run", "bench", artifacts[weights], "--device=vulkan", "--entry", entry, "--repeat",
+        words = [arguments.bin / "heddle-run", "bench", artifacts[weights], "--entry", entry, "--repeat",
                  str(repeat), "--ceilings", "none", "--sequences", "1", "--json"]
         done = subprocess.run(words, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         return json.loads(done.stdout)["entries"][0]["median_seconds"]
@@ -173,7 +173,7 @@ def main():
         for weights, artifact in artifacts.items():
             trained = [f"--report={report}", f"--moments={arguments.moments}", f"--recompute={arguments.recompute}"]
             kept = trained if weights == "f32" else [f"--weights={weights}"]
-            subprocess.run([arguments.bin / "heddle-compile", text, "--target=vulkan:software", "-o", artifact, *kept,
+            subprocess.run([arguments.bin / "heddle-compile", text, "-o", artifact, *kept,
                             *(f"--set={key}={value}" for key, value in settings.items())], check=True, stdout=subprocess.DEVNULL)
         (memory,) = (entry["memory_bytes"] for entry in json.loads(report.read_text()) if entry["entry"] == "train_step")
         rounds = []

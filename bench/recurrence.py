@@ -59,14 +59,14 @@ def compile_model(arguments, folder, length):
     artifact = f"{folder}/{length}.heddle"
     sizes = {"width": arguments.width, "vocab_size": VOCABULARY, "max_tokens": arguments.pairs * length,
              "max_sequences": arguments.pairs, "max_length": length}
-    subprocess.run([arguments.bin / "heddle-compile", ROOT / "models/seq2seq.weft", "--target=vulkan:software", "-o", artifact,
+    subprocess.run([arguments.bin / "heddle-compile", ROOT / "models/seq2seq.weft", "-o", artifact,
                     *(word for key, value in sizes.items() for word in ("--set", f"{key}={value}"))],
                    check=True, stdout=subprocess.DEVNULL)
     return artifact
 
 
 def heddle_seconds(arguments, artifact):
-    done = subprocess.run([arguments.bin / "heddle-run", "bench", artifact, "--device=vulkan", "--entry", "train_step",
+    done = subprocess.run([arguments.bin / "heddle-run", "bench", artifact, "--entry", "train_step",
                            "--repeat", str(arguments.repeat), "--sequences", str(arguments.pairs), "--ceilings", "none",
                            "--json"],
                           check=True, stdout=subprocess.PIPE)

@@ -32,6 +32,7 @@ cmake --build --preset release --target heddle_bench_models heddle-bench-kernels
 rm -rf "$work"
 mkdir -p "$work" "$out"
 
+[ "$device" != vulkan ] || export HEDDLE_TARGET=${HEDDLE_TARGET-vulkan:software}
 "$bin/heddle-bench-kernels" --device="$device" --repeat="$repeat" --benchmark_filter="$filter" \
   --benchmark_out="$work/kernels.json" --benchmark_out_format=json
 "$bin/heddle-compile" models/transformer-base.toml -o "$work/base.heddle" --report="$work/report.json"

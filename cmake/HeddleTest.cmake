@@ -52,8 +52,8 @@ function(heddle_test_properties name)
     list(APPEND TEST_LABELS quick)
   endif()
   # Threads of the runtime and of the emulated CUDA driver, of lavapipe, and of PyTorch. lavapipe's compiler takes most of a small test's
-  # time: without its optimisations two thirds of it.
-  set(environment HEDDLE_VALIDATION=1 HEDDLE_THREADS=1 LP_NUM_THREADS=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 GALLIVM_PERF=nopt)
+  # time: without its optimisations two thirds of it. What a test compiles without naming a target is for lavapipe.
+  set(environment HEDDLE_TARGET=vulkan:software HEDDLE_VALIDATION=1 HEDDLE_THREADS=1 LP_NUM_THREADS=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 GALLIVM_PERF=nopt)
   if(HEDDLE_SANITIZE)
     # Mesa's driver frees little before the process ends.
     list(APPEND environment ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1)

@@ -25,6 +25,7 @@ for name in ("VK_ICD_FILENAMES", "VK_DRIVER_FILES", "VK_LAYER_PATH", "XDG_RUNTIM
     if name in os.environ:
         config.environment[name] = os.environ[name]
 config.environment["HEDDLE_VALIDATION"] = "1"
+config.environment["HEDDLE_TARGET"] = "vulkan:software"
 
 
 def tool(directory, name):

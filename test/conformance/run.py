@@ -100,7 +100,7 @@ class Runner:
 
     def environment(self, case):
         """What the case's variables are, or a string: why the machine cannot run it."""
-        changed = {}
+        changed = {"HEDDLE_TARGET": "vulkan:software"}
         if "threads" in case.tags:  # races between workgroups need two
             changed = {"LP_NUM_THREADS": "2", "HEDDLE_THREADS": "2"}
         if "cuda" in case.tags:

@@ -43,8 +43,8 @@ struct Flags {
                               cl::value_desc("OUT.heddle"), cl::cat(category)};
   cl::list<std::string> targets{
       "target",
-      cl::desc("Targets to compile for (default vulkan:software); native: those of this machine's "
-               "processor and GPUs"),
+      cl::desc("Targets to compile for (default: those that HEDDLE_TARGET names, else native); native: those of this "
+               "machine's processor and GPUs"),
       cl::value_desc("name,..."), cl::CommaSeparated, cl::cat(category)};
   cl::opt<std::string> compileTo{"compile-to", cl::desc("Stop after a phase and write the module that it leaves"),
                                  cl::value_desc("phase"), cl::init("emit"), cl::cat(category)};
@@ -294,14 +294,21 @@ std::optional<CommandLine> check(Flags &flags) {
     line.output = "-";
 
   std::vector<std::string> targets(flags.targets.begin(), flags.targets.end());
-  if (targets.empty())
-    targets.push_back(kDefaultTarget.str());
+  bool isDefault = targets.empty();
+  if (isDefault) {
+    const char *named = std::getenv("HEDDLE_TARGET");
+    for (StringRef name : llvm::split(StringRef(named && *named ? named : "native"), ','))
+      targets.push_back(name.str());
+  }
   if (auto native = llvm::find(targets, "native"); native != targets.end()) {
     ::heddle::Result<std::vector<std::string>> found = findNativeTargets();
     if (!found)
       return wrong(found.error().message);
     targets.insert(targets.erase(native), found->begin(), found->end());
   }
+  // A module is of one target: of several that nobody asked for, the machine's best.
+  if (isDefault && (line.compileTo != Phase::Emit || line.compileFrom))
+    targets.resize(1);
   for (const std::string &name : targets) {
     std::string message;
     const TargetProfile *profile = lookupTargetProfile(name, message);

@@ -17,7 +17,7 @@
   }
   if (targets.empty())
     return ::heddle::makeError(::heddle::ErrorKind::NotFound,
-                               "--target=native: this machine has no device that Heddle compiles for; name a target, "
-                               "vulkan:software or another that --help lists");
+                               "this machine has no GPU and no processor that Heddle compiles for; name a target: "
+                               "--target=vulkan:software runs on Mesa's software driver, --help lists the others");
   return targets;
 }
