@@ -21,7 +21,8 @@ bool AttentionFrame::isOfOneQuery(AttentionOp op) {
 AttentionFrame::AttentionFrame(KernelEmitter &emitter, const Attention &attention, Owns owns, int64_t products)
     : emitter(emitter), b(emitter.builder()), attention(attention), ownsQueries(owns != Owns::Keys),
       bounds(emitter, this->attention, ownsQueries),
-      sharing(AttentionSharing::choose({emitter, this->attention, bounds, products, owns == Owns::OneQuery})) {
+      sharing(
+          AttentionSharing::choose({emitter, this->attention, bounds, products, owns == Owns::OneQuery, ownsQueries})) {
   chooseScales();
 }
 
@@ -43,9 +44,10 @@ void AttentionFrame::emit(function_ref<void()> body) {
   RankedTensorType sequences = typeOf(attention.queryStarts);
   bool inOrder = sharing->putsLongestFirst() && bounds.visitUnequally();
   int64_t ownedAtOnce = sharing->ownedAtOnce(), rows = getRows(), members = attention.members;
+  int64_t ownedInAll = ownedAtOnce * sharing->tilesOfWorkgroup().value_or(1);
   Value block = emitter.setGrid(inOrder ? 1 : 0, 1, ownsQueries ? attention.querySize : attention.keySize,
-                                std::max<int64_t>(ownedAtOnce / members, 1),
-                                /*repeat=*/llvm::divideCeil(members, std::min(ownedAtOnce, members)));
+                                std::max<int64_t>(ownedInAll / members, 1),
+                                /*repeat=*/llvm::divideCeil(members, std::min(ownedInAll, members)));
   int64_t headsAtOnce = getHeads() * members;
   Value ownHeads =
       emitter.setGrid(inOrder ? 0 : 1, ownsQueries ? attention.heads : attention.keyHeads(), {}, headsAtOnce);
@@ -61,7 +63,7 @@ void AttentionFrame::emit(function_ref<void()> body) {
   ownedLength = emitter.mul(ownsQueries ? queryLength : keyLength, members);
   visitedStart = ownsQueries ? keyStart : queryStart;
   visitedLength = ownsQueries ? keyLength : queryLength;
-  Value begin = emitter.mul(block, ownedAtOnce);
+  Value begin = emitter.mul(block, ownedInAll);
   first = begin;
   if (inOrder && bounds.lastVisitMost()) {
     Value blocks =
@@ -91,7 +93,23 @@ void AttentionFrame::emit(function_ref<void()> body) {
   auto ifOp = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(ifOp.thenBlock());
+  if (sharing->tilesOfWorkgroup())
+    walkOver(ownedStart, ownedInAll);
   body();
+}
+
+void AttentionFrame::walkOver(Value ownedStart, int64_t rows) {
+  auto [visitedBegin, visitedEnd] = bounds.visitedRange(first, visitedLength, rows, sharing->visitedAtOnce());
+  Value end = b.createOrFold<arith::MinSIOp>(emitter.add(first, emitter.index(rows)), ownedLength);
+  bool isOfGroup = !ownsQueries && attention.group() > 1;
+  AttentionSharing::Visited visited{visitedStart, visitedBegin, visitedEnd, emitter.add(visitedStart, visitedLength),
+                                    isOfGroup ? emitter.mul(visitedColumn, attention.group()) : visitedColumn};
+  auto loop = scf::ForOp::create(b, first, end, emitter.index(sharing->ownedAtOnce()));
+  sharing->beginTiles(visited, loop);
+  b.setInsertionPointToStart(loop.getBody());
+  first = loop.getInductionVar();
+  ownedPlace.row = emitter.add(ownedStart, first);
+  sharing->setOwned(ownedPlace);
 }
 
 void AttentionFrame::setHead(int64_t number) {
@@ -113,11 +131,12 @@ SmallVector<Value> AttentionFrame::visit(ValueRange state,
   Value ownedIndex = broadcast(overMembers<arith::DivUIOp>(indices(first, sharing->ownedDim())));
   Value pastLast = emitter.add(visitedStart, visitedLength);
   int64_t maximum = bounds.maximumVisited(ownedAtOnce, visitedAtOnce);
-  auto visitStep = [&](Value at, ValueRange state) {
+  auto visitStep = [&](Value at, Value member, ValueRange state) {
     sharing->beginStep();
     Value visitedIndex = broadcast(indices(at, 1 - sharing->ownedDim()));
     Step now{at, Place{emitter.add(visitedStart, at), visitedColumn, visitedAtOnce, getWidth(), pastLast, {}},
              ownsQueries ? ownedIndex : visitedIndex, ownsQueries ? visitedIndex : ownedIndex};
+    now.member = member;
     if (sharing->looksAtEachStep())
       now.counts = pairsThatCount(now);
     if (attention.keyRows)
@@ -128,7 +147,8 @@ SmallVector<Value> AttentionFrame::visit(ValueRange state,
   };
   int64_t group = attention.group();
   if (ownsQueries || group == 1)
-    return emitter.loop(begin, end, visitedAtOnce, maximum, state, visitStep);
+    return emitter.loop(begin, end, visitedAtOnce, maximum, state,
+                        [&](Value at, ValueRange state) { return visitStep(at, Value(), state); });
 
   // The queries of each head in the group. A loop over heads with a loop over steps inside would keep the addresses of
   // both in registers, of which there are no more (docs/cuda-kernels.md).
@@ -145,7 +165,7 @@ SmallVector<Value> AttentionFrame::visit(ValueRange state,
                         visitedColumn = emitter.mul(head, getWidth());
                         Value earlier = b.createOrFold<arith::MulIOp>(member, divisor);
                         Value step = b.createOrFold<arith::SubIOp>(turn, earlier);
-                        return visitStep(emitter.add(begin, emitter.mul(step, visitedAtOnce)), state);
+                        return visitStep(emitter.add(begin, emitter.mul(step, visitedAtOnce)), member, state);
                       });
 }
 

@@ -86,6 +86,9 @@ public:
   Value accumulate(Value weights, Value value, const Step &at, Value accumulator, Value rescale = {}) {
     return sharing->accumulate(weights, value, at, accumulator, rescale);
   }
+  /// The accumulator before the first step, and the sums after the last, of weighed rows of `value`.
+  Value beginSums(Value value) { return sharing->beginSums(value); }
+  Value endSums(Value value, Value accumulator) { return sharing->endSums(value, accumulator); }
   /// The results of `accumulate` times a number a row.
   Value scaleRows(Value sums, Value factors) { return sharing->scaleRows(sums, factors); }
   /// What dropout multiplies the probabilities by, 0 or 1 / (1 - rate); null without dropout.
@@ -106,6 +109,8 @@ public:
   Value broadcast(Value tile) { return emitter.broadcast(tile, getRows(), getStep()); }
 
 private:
+  /// Begins the loop over a workgroup's tiles of owned rows, in which all is that is emitted from now on.
+  void walkOver(Value ownedStart, int64_t rows);
   /// The numbers that the queries of a place have.
   Place perQuery(const Place &place) const;
   void chooseScales();

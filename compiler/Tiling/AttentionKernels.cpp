@@ -34,7 +34,7 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
     Attention all = Attention::of(attention);
     AttentionFrame frame(emitter, isOneQuery ? all : all.withMembers(emitter, op),
                          isOneQuery ? Owns::OneQuery : Owns::Queries, /*products=*/2);
-    int64_t rows = frame.getRows(), width = frame.getWidth();
+    int64_t rows = frame.getRows();
     frame.emit([&] {
       SmallVector<AttentionFrame::OwnedOperand> queries;
       SmallVector<Value> begin; // of each head: the largest score, the sum of powers, and that of weighed values
@@ -42,8 +42,8 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
         frame.setHead(head);
         queries.push_back(frame.ownedOfScores(attention.getQuery()));
         // Infinity instead of kLowest would make NaN of the difference of two.
-        begin.append(
-            {emitter.constant(rows, 1, frame.kLowest), emitter.constant(rows, 1, 0), emitter.constant(rows, width, 0)});
+        begin.append({emitter.constant(rows, 1, frame.kLowest), emitter.constant(rows, 1, 0),
+                      frame.beginSums(attention.getValue())});
       }
       SmallVector<Value> last = frame.visit(begin, [&](const Step &at, ValueRange states) -> SmallVector<Value> {
         SmallVector<Value> next;
@@ -65,7 +65,9 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
       });
       for (int64_t head = 0; head < frame.getHeads(); ++head) {
         frame.setHead(head);
-        finish(attention, frame, emitter, ArrayRef(last).slice(kStates * head, kStates), isOneQuery);
+        MutableArrayRef<Value> state = MutableArrayRef(last).slice(kStates * head, kStates);
+        state.back() = frame.endSums(attention.getValue(), state.back());
+        finish(attention, frame, emitter, state, isOneQuery);
       }
     });
     return success();
@@ -141,13 +143,13 @@ struct AttentionGradQueryKernel : KernelOpInterface::ExternalModel<AttentionGrad
                                    gradient = frame.ownedOperand(grad.getGradient());
       Value logSumExp = frame.mul(frame.loadPerQuery(grad.getLogSumExp(), frame.owned()), std::numbers::log2e);
       Value delta = frame.loadPerQuery(grad.getDelta(), frame.owned());
-      Value total = frame.visit(emitter.constant(frame.getRows(), frame.getWidth(), 0),
-                                [&](const Step &at, ValueRange state) -> SmallVector<Value> {
-                                  Value keys = frame.loadVisited(grad.getKey(), at),
-                                        values = frame.loadVisited(grad.getValue(), at);
-                                  StepGradient step(frame, at, {query(), gradient()}, {keys, values}, logSumExp, delta);
-                                  return {frame.accumulate(step.scores, grad.getKey(), at, state[0])};
-                                })[0];
+      Value total =
+          frame.visit(frame.beginSums(grad.getKey()), [&](const Step &at, ValueRange state) -> SmallVector<Value> {
+            Value keys = frame.loadVisited(grad.getKey(), at), values = frame.loadVisited(grad.getValue(), at);
+            StepGradient step(frame, at, {query(), gradient()}, {keys, values}, logSumExp, delta);
+            return {frame.accumulate(step.scores, grad.getKey(), at, state[0])};
+          })[0];
+      total = frame.endSums(grad.getKey(), total);
       frame.finish({{grad.getResult(), frame.mul(total, grad.getScale().convertToDouble())}});
     });
     return success();
@@ -165,19 +167,21 @@ struct AttentionGradKeyValueKernel
     frame.emit([&] {
       AttentionFrame::OwnedOperand keys = frame.ownedOfScores(grad.getKey()),
                                    values = frame.ownedOperand(grad.getValue());
-      Value zeros = emitter.constant(frame.getRows(), frame.getWidth(), 0);
       SmallVector<Value> totals =
-          frame.visit({zeros, zeros}, [&](const Step &at, ValueRange state) -> SmallVector<Value> {
-            Value queries = frame.loadVisited(grad.getQuery(), at),
-                  gradient = frame.loadVisited(grad.getGradient(), at);
-            Value logSumExp = frame.mul(frame.loadPerQuery(grad.getLogSumExp(), at.visited), std::numbers::log2e);
-            Value delta = frame.loadPerQuery(grad.getDelta(), at.visited);
-            StepGradient step(frame, at, {keys(), values()}, {queries, gradient}, logSumExp, delta);
-            return {frame.accumulate(step.scores, grad.getQuery(), at, state[0]),
-                    frame.accumulate(step.dropped, grad.getGradient(), at, state[1])};
-          });
-      frame.finish({{grad.getKeyGradient(), frame.mul(totals[0], grad.getScale().convertToDouble())},
-                    {grad.getValueGradient(), totals[1]}});
+          frame.visit({frame.beginSums(grad.getQuery()), frame.beginSums(grad.getGradient())},
+                      [&](const Step &at, ValueRange state) -> SmallVector<Value> {
+                        Value queries = frame.loadVisited(grad.getQuery(), at),
+                              gradient = frame.loadVisited(grad.getGradient(), at);
+                        Value logSumExp =
+                            frame.mul(frame.loadPerQuery(grad.getLogSumExp(), at.visited), std::numbers::log2e);
+                        Value delta = frame.loadPerQuery(grad.getDelta(), at.visited);
+                        StepGradient step(frame, at, {keys(), values()}, {queries, gradient}, logSumExp, delta);
+                        return {frame.accumulate(step.scores, grad.getQuery(), at, state[0]),
+                                frame.accumulate(step.dropped, grad.getGradient(), at, state[1])};
+                      });
+      Value keyTotal = frame.endSums(grad.getQuery(), totals[0]);
+      frame.finish({{grad.getKeyGradient(), frame.mul(keyTotal, grad.getScale().convertToDouble())},
+                    {grad.getValueGradient(), frame.endSums(grad.getGradient(), totals[1])}});
     });
     return success();
   }

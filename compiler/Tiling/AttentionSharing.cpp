@@ -6,6 +6,8 @@ using namespace mlir::heddle;
 std::unique_ptr<AttentionSharing> AttentionSharing::choose(const Work &work) {
   if (work.isOneQuery)
     return shareByQuads(work);
+  if (std::unique_ptr<AttentionSharing> panels = shareByPanels(work))
+    return panels;
   if (std::unique_ptr<AttentionSharing> matrices = shareByMatrices(work))
     return matrices;
   if (canShareByFragments(work))

@@ -18,6 +18,7 @@ struct AttentionStep {
   Value query, key;
   Value counts = {}; // null where it is computed in those steps only that have pairs that do not
   Value rows = {};   // of the visited keys, where they are no neighbours: an i32 tile
+  Value member = {}; // the number of the visited head in its group; null: there is one
 };
 
 class AttentionSharing {
@@ -30,7 +31,7 @@ public:
     /// that it adds to: two in the forward pass, three and four in those of gradients, of which the last has two
     /// results.
     int64_t products;
-    bool isOneQuery;
+    bool isOneQuery, ownsQueries;
 
     int64_t results() const { return products > 3 ? 2 : 1; }
     bool isGradient() const { return products > 2; }
@@ -50,6 +51,8 @@ public:
   virtual int64_t ownedAtOnce() const { return rows; }
   virtual int64_t visitedAtOnce() const { return step; }
   virtual int64_t ownedDim() const { return 0; }
+  /// How many times `ownedAtOnce` rows a workgroup owns, one after the other, if it walks over tiles.
+  virtual std::optional<int64_t> tilesOfWorkgroup() const { return {}; }
   /// How many heads of queries a workgroup owns, all of them for the same keys, which it then reads once.
   virtual int64_t headsAtOnce() const { return 1; }
 
@@ -67,6 +70,13 @@ public:
 
   /// The workgroup's rows, which are known once its grid is.
   void setOwned(const Place &place) { owned = place; }
+  /// What the workgroup's tiles visit: the rows `begin` to `end` of a sequence that begins at `start` and ends at
+  /// `rowLimit`, of the first visited head whose columns begin at `column`.
+  struct Visited {
+    Value start, begin, end, rowLimit, column;
+  };
+  /// Before the loop over the tiles gets its body.
+  virtual void beginTiles(const Visited &, Operation *) {}
   virtual void beginStep() {}
 
   /// A head's columns of `value` at a place, as lanes multiply them.
@@ -82,6 +92,9 @@ public:
   /// accumulator * (`rescale`, a number a row) + weights * the step's visited rows of `value`. There may be no
   /// `rescale`.
   virtual Value accumulate(Value weights, Value value, const AttentionStep &at, Value accumulator, Value rescale) = 0;
+  /// The accumulator of a tile before the first step, and its sums after the last: of weighed rows of `value`.
+  virtual Value beginSums(Value value) { return emitter.constant(rows, width, 0); }
+  virtual Value endSums(Value value, Value accumulator) { return accumulator; }
   /// The results of `accumulate` times a number a row.
   virtual Value scaleRows(Value sums, Value factors);
 
@@ -129,6 +142,10 @@ private:
 
 /// A lane owns rows whole: devices whose lanes are fast alone.
 std::unique_ptr<AttentionSharing> shareByRows(const AttentionSharing::Work &work);
+
+/// A thread owns rows whole, and packs what they visit. Null where the target's workgroups are no threads, or where
+/// vectors do not divide the width of heads.
+std::unique_ptr<AttentionSharing> shareByPanels(const AttentionSharing::Work &work);
 
 /// Of one query, keys are distributed over lanes that share rows of them.
 std::unique_ptr<AttentionSharing> shareByQuads(const AttentionSharing::Work &work);

@@ -163,6 +163,8 @@ public:
 
   /// The tile of any value of the kernel at a place: loaded, or computed from its operands at that place.
   Value evaluate(Value value, const Place &place, Padding padding = Padding::Zero);
+  /// The same, with the place's columns as rows. Of a thread: what is computed is turned by way of scratch memory.
+  Value evaluateTransposed(Value value, const Place &place, Padding padding);
   /// What an anchor has computed for one of its results at a place; `evaluate` and `finish` find it there.
   void define(Value result, const Place &place, Value tile);
   /// Whether a result of the kernel is computed on a tensor of this shape, even if it is stored as part of a wider one.

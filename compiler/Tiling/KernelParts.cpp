@@ -180,6 +180,15 @@ Value KernelEmitter::sharedTile(RankedTensorType type, int64_t tiles) {
   return tile::SharedOp::create(b, tile::getSharedType(type, paddingOfRows, tiles));
 }
 
+Value KernelEmitter::evaluateTransposed(Value value, const Place &place, Padding padding) {
+  if (isInMemory(value))
+    return load(memoryOf(value), place, padding, /*transposed=*/true);
+  Value zero = index(0), tile = evaluate(value, place, padding);
+  Value memory = sharedTile(cast<RankedTensorType>(tile.getType()));
+  tile::StoreOp::create(b, tile, memory, zero, zero);
+  return load(memory, {zero, zero, place.rows, place.columns, {}, {}}, Padding::Any, /*transposed=*/true);
+}
+
 Value KernelEmitter::isSequence(Value starts, Value sequence, Value condition) {
   auto type = cast<RankedTensorType>(starts.getType());
   if (isInMemory(starts) || type.hasStaticShape())

@@ -140,19 +140,11 @@ void PackedProduct::packRhs(const Operands &operands, Value first, Value length)
   auto shifted = [&](Value row) { return row && operands.shift ? emitter.add(row, operands.shift) : row; };
   scratch(rhsPanels, kDepth, block.columns);
   bool turns = operands.transposeRhs;
-  // A tile of a panel. A computed tile is turned by way of memory.
-  auto read = [&](Value k, const Place &tile) -> Value {
-    if (!turns)
-      return emitter.widen(emitter.evaluate(
-          operands.rhs, {shifted(k), tile.column, packStep, columns, shifted(depthLimit), tile.columnLimit}, padding));
-    Place place{shifted(tile.column), k, columns, packStep, shifted(tile.columnLimit), depthLimit};
-    if (emitter.isInMemory(operands.rhs))
-      return emitter.widen(emitter.load(emitter.memoryOf(operands.rhs), place, padding, /*transposed=*/true));
-    Value zero = emitter.index(0), part = emitter.widen(emitter.evaluate(operands.rhs, place, padding));
-    if (!turned)
-      turned = emitter.sharedTile(emitter.tileType(columns, packStep));
-    tile::StoreOp::create(b, part, turned, zero, zero);
-    return emitter.load(turned, {zero, zero, columns, packStep, {}, {}}, Padding::Any, /*transposed=*/true);
+  auto read = [&](Value k, const Place &tile) {
+    Place place = turns ? Place{shifted(tile.column), k, columns, packStep, shifted(tile.columnLimit), depthLimit}
+                        : Place{shifted(k), tile.column, packStep, columns, shifted(depthLimit), tile.columnLimit};
+    return emitter.widen(turns ? emitter.evaluateTransposed(operands.rhs, place, padding)
+                               : emitter.evaluate(operands.rhs, place, padding));
   };
   auto pack = [&](Value inBlock, Value column) {
     Value zero = emitter.index(0), target = b.createOrFold<arith::SubIOp>(column, block.column);

@@ -58,7 +58,7 @@ private:
   int64_t packStep;      // places of the contracted dimension that are packed at a time
   Place block = {}, tile = {};
   Value rowEnd, columnEnd; // of the block
-  Value tileSums, rowSums, rhsPanels, lhsPanels, turned;
+  Value tileSums, rowSums, rhsPanels, lhsPanels;
 };
 
 } // namespace mlir::heddle
