@@ -57,8 +57,11 @@ bool isTile(const TargetProfile &profile, const Product &product, MatrixTile til
 static double costOfThreadTile(const Product &product, MatrixTile tile) {
   ThreadTile own(product, tile);
   constexpr double perClock = 2;
+  // A sum takes one multiply-add after the other, each 4 clocks; the fifth is for what delays them.
+  constexpr double latency = 5;
   auto count = [](int64_t number) { return static_cast<double>(number); };
-  double clocks = std::max(count(own.rows * own.vectors), count(own.rows + own.vectors)) / perClock;
+  double clocks =
+      std::max({count(own.rows * own.vectors) / perClock, count(own.rows + own.vectors) / perClock, latency});
   // The right side's vectors are transposed in registers.
   if (product.transposeRhs)
     clocks += count(3 * own.vectors) / perClock;
