@@ -4,7 +4,7 @@
   bench/torch_cpu.py MODEL.toml [--threads N] [--steps N] [--sequences N] [--tokens N] [--memory]
 
 The model is that of the description (models/*.toml), written as one would write it in PyTorch: padded batches, products
-of whole matrices, torch.optim.Adam. By default the sequences are of equal length, so that no work is lost to padding:
+of whole matrices, torch's fused attention and Adam where this PyTorch has them. By default the sequences are of equal length, so that no work is lost to padding:
 the kindest batch for PyTorch. Prints one JSON object, with the library that multiplies matrices (BLAS) and its rate.
 Reference BLAS is refused: it is 30 times slower than OpenBLAS, and no peer. The tokens of both sides are counted, as
 heddle-run does.
@@ -51,8 +51,11 @@ class Attention(nn.Module):
     def forward(self, x, memory, mask):
         split = lambda t: t.view(t.shape[0], t.shape[1], self.heads, -1).transpose(1, 2)
         query, key, value = split(self.query(x)), split(self.key(memory)), split(self.value(memory))
-        scores = query @ key.transpose(2, 3) / math.sqrt(query.shape[-1])
-        result = torch.softmax(scores.masked_fill(mask, float("-inf")), -1) @ value
+        if hasattr(F, "scaled_dot_product_attention"):  # since PyTorch 2.0
+            result = F.scaled_dot_product_attention(query, key, value, attn_mask=~mask)
+        else:
+            scores = query @ key.transpose(2, 3) / math.sqrt(query.shape[-1])
+            result = torch.softmax(scores.masked_fill(mask, float("-inf")), -1) @ value
         return self.output(result.transpose(1, 2).reshape(x.shape))
 
 
@@ -123,12 +126,22 @@ def draw_batch(d, sequences, tokens, even, generator):
     return source, source_padding, target, labels, int(source_length.sum() + target_length.sum())
 
 
+def fused_adam():
+    """The option for Adam in one kernel on processors, since PyTorch 2.4."""
+    parameter = torch.nn.Parameter(torch.zeros(1))
+    try:
+        torch.optim.Adam([parameter], fused=True)
+    except (TypeError, RuntimeError):
+        return {}
+    return {"fused": True}
+
+
 class Training:
     def __init__(self, d, sequences, tokens, even):
         self.d = d
         self.model = Transformer(d)
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-4, betas=(d["adam_beta1"], d["adam_beta2"]),
-                                          eps=d["adam_epsilon"])
+                                          eps=d["adam_epsilon"], **fused_adam())
         *self.batch, self.tokens = draw_batch(d, sequences, tokens, even, torch.Generator().manual_seed(1))
 
     def step(self):
@@ -178,7 +191,8 @@ def matmul_record(extent=768):
         raise SystemExit("PyTorch multiplies matrices by reference BLAS here, which is no baseline. Install OpenBLAS "
                          "(Debian: apt-get install libopenblas0-pthread) and run this again.")
     libraries = sorted({os.path.basename(path) for path in loaded if not re.search(r"/lib(blas|lapack)\.so", path)})
-    return {"blas": " ".join(libraries) or "built into PyTorch", "matmul_gflops": 2 * extent**3 / min(seconds) / 1e9}
+    mkl = torch.backends.mkl.is_available()  # built into PyTorch; the others are of numpy and CUDA
+    return {"blas": "MKL" if mkl else " ".join(libraries) or "built into PyTorch", "matmul_gflops": 2 * extent**3 / min(seconds) / 1e9}
 
 
 def main():
