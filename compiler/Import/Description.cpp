@@ -328,6 +328,9 @@ void Reader::check() {
   } else {
     checkStructure();
   }
+  if (!d.sourceEnd && (d.architecture != "transformer" || d.image.height))
+    failAtKey("source_end") << "'source_end' is for an encoder with a decoder that reads sentences, and the model is "
+                            << (d.image.height ? "of images" : "\"" + d.architecture + "\"") << "; leave the key out";
   if (!d.given.contains("max_length"))
     description.maxLength = std::min(d.maxLength, d.maxTokens);
   if (d.maxLength > d.maxTokens)

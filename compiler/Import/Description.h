@@ -59,6 +59,7 @@ struct Description {
   int64_t lossScaleInterval = 2000;
   bool accumulate = false;
   bool tokenWeights = false;
+  bool sourceEnd = true;
   bool logitsEntry = false;
   bool explainEntry = false;
   int64_t beam = 4;
@@ -67,8 +68,8 @@ struct Description {
   int64_t maxSequences = 128;
   int64_t maxLength = 256;
 
-  // What no key says: the ids of marks. A sentence's target begins with `beginId`, every sentence ends with `endId`,
-  // and a decoder never answers with `paddingId`.
+  // What no key says: the ids of marks. A sentence's target begins with `beginId`, every sentence ends with `endId`
+  // (a source only with `sourceEnd`), and a decoder never answers with `paddingId`.
   int64_t beginId = 1, endId = 2;
   std::optional<int64_t> unknownId = 0, paddingId;
   /// Tokens beside `endId` at which a decoder's text ends, such as the end of a turn.

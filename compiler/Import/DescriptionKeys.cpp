@@ -129,6 +129,9 @@ ArrayRef<DescriptionKey> heddle::getDescriptionKeys() {
       {"token_weights", &D::tokenWeights, kOptional, kSetting, kAny, {},
        "Whether training takes a weight for each token's loss: a decoder alone needs it to learn completions of prompts "
        "(`heddle-run train --data`)."},
+      {"source_end", &D::sourceEnd, kOptional, kSetting, kAny, {},
+       "Whether the source of a translation ends with the end mark, in training and afterwards. A model that was trained "
+       "without needs false, and its checkpoints fit only artifacts with false."},
       {"logits_entry", &D::logitsEntry, kOptional, kSetting, kAny, {},
        "Whether there is an entry `logits`, which gives the logits of all target tokens; memory holds all of them "
        "then."},

@@ -47,6 +47,8 @@ llvm::json::Object Description::describeMeaning() const {
   }
   marks["begin"] = beginId;
   marks["end"] = endId;
+  if (!sourceEnd) // left out where it is true, as in artifacts that are older than the key
+    marks["source_end"] = false;
   if (paddingId)
     marks["padding"] = *paddingId;
   meaning["marks"] = std::move(marks);

@@ -67,6 +67,7 @@ constexpr Key kKeys[] = {{"architecture", Kind::Text},
                          {"loss_scale_interval", Kind::Whole},
                          {"accumulate", Kind::Flag},
                          {"token_weights", Kind::Flag},
+                         {"source_end", Kind::Flag},
                          {"logits_entry", Kind::Flag},
                          {"explain_entry", Kind::Flag},
                          {"beam", Kind::Whole, 1, 1 << 16},
@@ -343,6 +344,7 @@ Result<Description> Description::parse(std::string_view text) {
   }
   result.architecture = json.value("architecture", result.architecture);
   result.widestBeam = json.value("beam", result.widestBeam);
+  result.endsSources = json.value("source_end", result.endsSources);
   result.tokenTypes = json.value("token_types", result.tokenTypes);
   result.lossScale = json.value("loss_scale", result.lossScale);
   for (const char *key : {"bos_id", "eos_id", "pad_id", "unk_id"})

@@ -64,7 +64,8 @@ struct Description {
   std::vector<int64_t> otherEnds; // tokens beside `endId` that end a text
   int64_t widestBeam = 1;
   int64_t tokenTypes = 0;
-  double lossScale = 0; // 0: the loss is not scaled
+  bool endsSources = true; // whether the source of a translation ends with the end mark
+  double lossScale = 0;    // 0: the loss is not scaled
   std::map<std::string, WeightOrigin, std::less<>> tensors;
   AdapterShape adapter;
 

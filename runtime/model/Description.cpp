@@ -12,11 +12,34 @@ namespace heddle {
 namespace {
 
 // Keys that are compared where a checkpoint is older than `meaning`.
-constexpr std::array<std::string_view, 27> kFunctionKeys = {
-    "adapter",      "classes",     "neighbours", "sentences", "image_height",     "image_width",       "channels",
-    "architecture", "d_model",     "heads",      "d_ff",      "encoder_layers",   "decoder_layers",    "vocab_size",
-    "norm",         "positions",   "activation", "head",      "share_embeddings", "scale_embeddings",  "embedding_norm",
-    "token_types",  "output_bias", "pooler",     "bos_id",    "eos_id",           "layer_norm_epsilon"};
+constexpr std::array<std::string_view, 28> kFunctionKeys = {"adapter",
+                                                            "classes",
+                                                            "neighbours",
+                                                            "sentences",
+                                                            "image_height",
+                                                            "image_width",
+                                                            "channels",
+                                                            "architecture",
+                                                            "d_model",
+                                                            "heads",
+                                                            "d_ff",
+                                                            "encoder_layers",
+                                                            "decoder_layers",
+                                                            "vocab_size",
+                                                            "norm",
+                                                            "positions",
+                                                            "activation",
+                                                            "head",
+                                                            "share_embeddings",
+                                                            "scale_embeddings",
+                                                            "embedding_norm",
+                                                            "token_types",
+                                                            "output_bias",
+                                                            "pooler",
+                                                            "bos_id",
+                                                            "eos_id",
+                                                            "layer_norm_epsilon",
+                                                            "source_end"};
 
 Error lacking(std::string_view key) {
   return makeError(ErrorKind::Unsupported, "the artifact's model description has no '", key,
@@ -54,6 +77,7 @@ Result<ModelDescription> ModelDescription::parse(std::string_view text) {
   description.heads = read->heads.value_or(0);
   description.encoderLayers = read->encoderLayers.value_or(0);
   description.decoderLayers = read->decoderLayers.value_or(0);
+  description.marks.endsSources = read->endsSources;
   description.marks.hasTypes = read->tokenTypes > 0;
   description.marks.neighbours = read->neighbours.value_or(0);
   description.marks.sentences = read->sentences.value_or(0);
@@ -78,14 +102,16 @@ std::vector<std::string> differences(const nlohmann::json &before, const nlohman
       for (const auto &item : side->items())
         keys.insert(item.key());
   }
-  auto show = [](const nlohmann::json &side, const std::string &key) {
-    return side.contains(key) ? side.at(key).dump() : std::string("absent");
+  // Sources ended with the end mark before there was the key.
+  auto isSourceEnd = [&](const std::string &key) { return functionOnly && key == "source_end"; };
+  auto show = [&](const nlohmann::json &side, const std::string &key) {
+    return side.contains(key) ? side.at(key).dump() : std::string(isSourceEnd(key) ? "true" : "absent");
   };
   for (const std::string &key : keys) {
     if (!functionOnly && (key == "meaning" || key == "published"))
       continue; // made of the other keys
     // A key that was added to Heddle since has its default, with which a model computes what it did before.
-    if (functionOnly && !before.contains(key))
+    if (functionOnly && !before.contains(key) && !isSourceEnd(key))
       continue;
     if (std::string was = show(before, key), is = show(now, key); was != is)
       result.push_back(str(key, " (", was, ", now ", is, ")"));

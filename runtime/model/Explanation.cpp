@@ -30,8 +30,8 @@ void addColumns(AttentionMap &map, std::span<const float> output, int64_t first,
 
 } // namespace
 
-int64_t maximumExplainedLength(const ModelDescription &model) {
-  return std::min(model.maximumLength, model.maximumTokens) - 1;
+int64_t maximumExplainedLength(const ModelDescription &model, int64_t marks) {
+  return std::min(model.maximumLength, model.maximumTokens) - marks;
 }
 
 Status checkExplains(const Engine &engine, const ModelDescription &model) {

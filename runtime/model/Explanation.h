@@ -26,7 +26,7 @@ struct AttentionMap {
 };
 
 // The longest sentence of either side, in tokens without its mark, that explain() takes.
-int64_t maximumExplainedLength(const ModelDescription &model);
+int64_t maximumExplainedLength(const ModelDescription &model, int64_t marks = 1);
 
 // The attentions in the order of the model. `batch` holds one pair. Fails where the artifact has no entry
 // `explain`, or the model not both stacks.

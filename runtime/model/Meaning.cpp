@@ -10,12 +10,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Values that keys stand for where a checkpoint is older than the key. A key that is added to a text of the library,
-// and whose new default is not what the text computed before, is added here. Other keys that a checkpoint lacks do
-// not count.
+// Values that keys stand for where a side does not have the key, as it is older. A key that is added to a text of the
+// library, and whose new default is not what the text computed before, is added here. Other keys that a checkpoint
+// lacks do not count.
 const std::map<std::string, Json> &oldValues() {
-  static const std::map<std::string, Json> values = {{"parameters.rotary_attention", 0.0},
-                                                     {"parameters.rotary_truncated", true}};
+  static const std::map<std::string, Json> values = {
+      {"marks.source_end", true}, {"parameters.rotary_attention", 0.0}, {"parameters.rotary_truncated", true}};
   return values;
 }
 
@@ -68,9 +68,12 @@ std::vector<std::string> meaningDifferences(const Json &before, const Json &now)
     if (shown(earlier) != shown(value))
       result.push_back(str(path, " (", shown(earlier), ", now ", shown(value), ")"));
   }
-  for (const auto &[path, value] : was)
-    if (!is.contains(path))
-      result.push_back(str(path, " (", shown(value), ", now absent)"));
+  for (const auto &[path, value] : was) {
+    auto known = oldValues().find(path);
+    std::string present = known == oldValues().end() ? "absent" : shown(known->second);
+    if (!is.contains(path) && present != shown(value))
+      result.push_back(str(path, " (", shown(value), ", now ", present, ")"));
+  }
   return result;
 }
 

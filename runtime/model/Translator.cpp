@@ -48,7 +48,7 @@ int64_t Translator::maximumLength(int64_t sourceLength) const {
 
 // Translations are about as long as their sources; room for the longest that may be is hardly ever needed.
 int64_t Translator::expectedRows(const TranslationRequest &request) const {
-  int64_t length = rowsOf(request) - 1;
+  int64_t length = lengthOf(request);
   return BeamSearch::mostHypotheses(options.beam) * std::min(maximumLength(length), length + length / 4 + 4);
 }
 
@@ -57,7 +57,7 @@ Status Translator::checkLengths(const TranslationRequest &request) const {
   if (request.pixels.empty() && (length == 0 || length > maximumSourceLength()))
     return makeError(ErrorKind::InvalidArgument, "source ", request.number, " has ", length,
                      " tokens; the model translates 1 to ", maximumSourceLength(), " of them.");
-  if (int64_t most = maximumPrefixLength(rowsOf(request) - 1); prefix > most)
+  if (int64_t most = maximumPrefixLength(lengthOf(request)); prefix > most)
     return makeError(ErrorKind::InvalidArgument, "the translation of source ", request.number, " is to begin with ",
                      prefix, " tokens; there is room for ", most, ".");
   return Success();
@@ -81,7 +81,7 @@ std::optional<Translator::Job> Translator::makeRoom(TranslationRequest &request,
   std::optional<int64_t> sourceRow = sourceRows.take(rowsOf(request));
   if (!sourceRow)
     return std::nullopt;
-  SearchOptions search{options.beam, options.lengthPenalty, maximumLength(rowsOf(request) - 1), model.marks.end};
+  SearchOptions search{options.beam, options.lengthPenalty, maximumLength(lengthOf(request)), model.marks.end};
   BeamSearch start(search, request.prefix);
   return Job{std::move(request), std::move(start), *sourceRow, {}, rows, 0};
 }

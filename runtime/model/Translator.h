@@ -50,8 +50,10 @@ public:
   // Fails where the model cannot do what the options ask for.
   static Status check(const Engine &engine, const ModelDescription &model, const TranslationOptions &options);
 
-  // The longest source, in tokens without the end mark, and the longest prefix of its translation.
-  int64_t maximumSourceLength() const { return std::min(model.maximumLength, model.maximumTokens) - 1; }
+  // The longest source, in tokens without marks, and the longest prefix of its translation.
+  int64_t maximumSourceLength() const {
+    return std::min(model.maximumLength, model.maximumTokens) - model.marks.sourceMarks();
+  }
   int64_t maximumPrefixLength(int64_t sourceLength) const { return maximumLength(sourceLength) - 1; }
 
   // Sources have 1 to maximumSourceLength() tokens or an image, prefixes at most maximumPrefixLength(): others are
@@ -79,8 +81,9 @@ private:
     size_t firstHypothesis = 0; // of its hypotheses in the last step
   };
 
-  // Rows of a call that the source takes.
+  // Rows of a call that the source takes, and how many of them are no marks.
   int64_t rowsOf(const TranslationRequest &request) const { return model.marks.sourceRows(request.source.size()); }
+  int64_t lengthOf(const TranslationRequest &request) const { return rowsOf(request) - model.marks.sourceMarks(); }
   int64_t maximumLength(int64_t sourceLength) const;
   int64_t expectedRows(const TranslationRequest &request) const;
   Status checkLengths(const TranslationRequest &request) const;

@@ -17,7 +17,8 @@ void SourceBatch::add(std::span<const int32_t> sentence, std::span<const float> 
   if (marks.image.pixels() > 0)
     return;
   tokens.insert(tokens.end(), sentence.begin(), sentence.end());
-  tokens.push_back(marks.end);
+  if (marks.endsSources)
+    tokens.push_back(marks.end);
 }
 
 void NeighbourLists::add(int64_t nodes, std::span<const Edge> edges) {

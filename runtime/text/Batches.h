@@ -1,29 +1,14 @@
 // Batches without padding: the tokens of all sequences follow one another, and every sequence has a start and a length.
 #pragma once
 
-#include "runtime/artifact/Description.h"
 #include "runtime/text/Corpus.h"
-#include "runtime/text/Tokenizer.h"
+#include "runtime/text/Marks.h"
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace heddle {
-
-// The token before every target sentence and the one after every sentence.
-struct Marks {
-  int32_t begin = kBeginId;
-  int32_t end = kEndId;
-  bool beginsTexts = true; // whether texts of a decoder alone begin with the begin mark
-  bool hasTypes = false;   // whether the model is told of each token which of two sentences it is of
-  int64_t neighbours = 0;  // the most edges to a token, and from it; 0: the model is told of no edges
-  int64_t sentences = 0;   // the most sentences of a text; 0: the model is not told of sentences
-  ImageShape image;        // of the model's images, if it takes images in place of texts
-
-  // Rows of a call that a source takes: of a sentence of so many tokens, which has an end mark, or of an image.
-  int64_t sourceRows(size_t tokens) const { return image.pixels() > 0 ? image.pixels() : int64_t(tokens) + 1; }
-};
 
 // What fits into one call. Tokens are counted on each side, as Examples counts them.
 struct BatchLimits {
@@ -66,11 +51,12 @@ struct SourceBatch {
 
   Marks marks;
   PackedSequences layout;
-  std::vector<int32_t> tokens; // a sentence and the end mark; or a whole text, its marks among the tokens
-  std::vector<int32_t> types;  // of whole texts, where the model wants them: 1 behind the first end mark, 0 before
-  NeighbourLists lists;        // of whole texts, where the model wants them
-  SentenceLists sentences;     // likewise
-  std::vector<float> pixels;   // of images, which have no tokens
+  std::vector<int32_t>
+      tokens; // a sentence and its end mark, if sources have one; or a whole text, its marks among the tokens
+  std::vector<int32_t> types; // of whole texts, where the model wants them: 1 behind the first end mark, 0 before
+  NeighbourLists lists;       // of whole texts, where the model wants them
+  SentenceLists sentences;    // likewise
+  std::vector<float> pixels;  // of images, which have no tokens
 
   // A sentence, or an image where the model takes images.
   void add(std::span<const int32_t> sentence, std::span<const float> image = {});

@@ -20,7 +20,7 @@ int64_t Examples::sourceTokens(size_t example) const {
     return 0;
   if (pixelCount > 0)
     return pixelCount;
-  return int64_t(source(example).size()) + (labelled == Labelling::None ? 1 : 0);
+  return int64_t(source(example).size()) + (labelled == Labelling::None ? sourceMarks : 0);
 }
 
 int64_t Examples::targetTokens(size_t example) const {
@@ -90,19 +90,18 @@ Status TextPairs::read(size_t block, Draw, Examples &examples, CorpusReport &rep
     }
     std::vector<int32_t> target = vocabulary.encodeTarget(lines.target[i]), source;
     std::vector<float> pixels;
-    if (image.pixels() == 0)
+    if (marks.image.pixels() == 0)
       source = vocabulary.encode(lines.source[i]);
     else if (!isBlank(lines.source[i])) {
-      HEDDLE_ASSIGN(pixels, readImageLine(lines.source[i], image, lines.folder, text.placeOf(block, i)));
+      HEDDLE_ASSIGN(pixels, readImageLine(lines.source[i], marks.image, lines.folder, text.placeOf(block, i)));
     }
     if ((source.empty() && pixels.empty()) || target.empty())
       ++here.blank;
-    else if (int64_t(source.size()) + 1 > maximumLength || int64_t(target.size()) + 1 > maximumLength)
+    else if ((pixels.empty() && marks.sourceRows(source.size()) > maximumLength) ||
+             int64_t(target.size()) + 1 > maximumLength)
       ++here.overLong;
-    else if (!pixels.empty())
-      examples.addCaption(pixels, image.pixels(), target);
     else
-      examples.add(source, target);
+      examples.addTranslation(source, pixels, target, marks);
   }
   report.add(here);
   return Success();

@@ -1,8 +1,8 @@
 // What a model learns from, as token identifiers.
 #pragma once
 
-#include "runtime/artifact/Description.h"
 #include "runtime/text/LineBlocks.h"
+#include "runtime/text/Marks.h"
 #include "runtime/text/TextCodec.h"
 
 #include <cstdint>
@@ -50,6 +50,15 @@ public:
     allPixels.insert(allPixels.end(), pixels.begin(), pixels.end());
     pixelEnds.push_back(allPixels.size());
     pixelCount = count;
+  }
+  // Either of them, of a model with these marks.
+  void addTranslation(std::span<const int32_t> source, std::span<const float> pixels, std::span<const int32_t> target,
+                      const Marks &marks) {
+    sourceMarks = marks.sourceMarks();
+    if (marks.image.pixels() > 0)
+      addCaption(pixels, marks.image.pixels(), target);
+    else
+      add(source, target);
   }
   // A sequence alone, of at least two tokens, its marks among them: each token but the first is predicted from those
   // before it.
@@ -120,7 +129,7 @@ public:
     return {slice(allEdges, edgeEnds, example), slice(allSentences, sentenceEnds, example), image(example), pixelCount};
   }
 
-  // What a call holds of an example: a pair's sides with a mark each, a sequence without its last token, a text with
+  // What a call holds of an example: a pair's sides with their marks, a sequence without its last token, a text with
   // its labels, the texts of a pair.
   int64_t sourceTokens(size_t example) const;
   int64_t targetTokens(size_t example) const;
@@ -142,7 +151,8 @@ private:
   std::vector<float> grades;
   std::vector<Edge> allEdges;
   std::vector<float> allPixels;
-  int64_t pixelCount = 0; // of each image; 0: there are no images
+  int64_t pixelCount = 0;  // of each image; 0: there are no images
+  int64_t sourceMarks = 1; // that a call adds to the source of each pair
   std::vector<uint64_t> sourceEnds, targetEnds, otherEnds, edgeEnds, sentenceEnds, pixelEnds;
   std::vector<uint8_t> follow;
   std::vector<uint32_t> givens; // of the first examples
@@ -189,8 +199,8 @@ public:
 class TextPairs final : public ExampleBlocks {
 public:
   // `maximumLength` counts the mark at a sentence's begin or end. Text and vocabulary outlive this.
-  TextPairs(const LineBlocks &text, const TextCodec &vocabulary, int64_t maximumLength, const ImageShape &image = {})
-      : text(text), vocabulary(vocabulary), maximumLength(maximumLength), image(image) {}
+  TextPairs(const LineBlocks &text, const TextCodec &vocabulary, int64_t maximumLength, const Marks &marks = {})
+      : text(text), vocabulary(vocabulary), maximumLength(maximumLength), marks(marks) {}
 
   size_t blocks() const override { return text.blocks(); }
   uint64_t linesPerBlock() const override { return text.linesPerBlock(); }
@@ -201,7 +211,7 @@ private:
   const LineBlocks &text;
   const TextCodec &vocabulary;
   int64_t maximumLength;
-  ImageShape image;
+  Marks marks;
 };
 
 struct Corpus {

@@ -253,6 +253,16 @@ def translate(arguments, folder):
     case.report.check("lines that are missing", abs(len(said) - len(lines)), 0)
     case.report.check("lines that are all alike", int(len(set(said)) < 4), 0)
 
+    # The same weights, had they been trained on sources without an end mark.
+    Path(f"{folder}/without").mkdir()
+    without = Model(SimpleNamespace(bin=arguments.bin, model=f"{folder}/published"),
+                    {**DECODER, "max_tokens": 256, "source_end": False}, f"{folder}/without", arguments.target).artifact
+    said_without = run([tool, "translate", without, "--checkpoint", f"{folder}/published"], text).splitlines()
+    expected = [" ".join(words[i] for i in oracle.translate(ids, min(len(ids) + 50, 64)) if words[i]) for ids in sources]
+    expected.insert(5, "")
+    case.report.check("translated lines without an end mark that differ", sum(a != b for a, b in zip(said_without, expected, strict=True)), 0)
+    case.report.check("lines for which the end mark counts", int(sum(a != b for a, b in zip(said, said_without)) == 0), 0)
+
     ids = [line.split("\t")[0] for line in run([tool, "tokenize", f"{folder}/published"], text).splitlines()]
     case.report.check("lines whose tokens differ", sum(
         a != " ".join(map(str, b)) for a, b in zip(ids, [*sources[:5], [], sources[5]], strict=True)), 0)

@@ -33,6 +33,13 @@ refuses "--src has .* 39 beside" n.heddle --src "$(printf 'one %.0s' {1..60})"
 refuses "--tgt has .* 39 beside" n.heddle --src "four" --tgt "$(printf 'eins %.0s' {1..60})"
 quietly "$bin/heddle-run" explain n.heddle --checkpoint c --src "nine thousand and twelve" --html own.html
 quietly "$bin/heddle-run" explain n.heddle --checkpoint c --src "<b>four</b> & </script>\"" --tgt "vier <i>" --html p.html
+# Without an end mark the source may be a token longer, and the page shows its tokens alone.
+quietly "$bin/heddle-compile" "$models/numbers.toml" "${small[@]}" --set explain_entry=true --set source_end=false -o open.heddle
+refuses "--src has .* for 40 (max_length" open.heddle --force --src "$(printf 'one %.0s' {1..60})"
+quietly "$bin/heddle-run" explain open.heddle --checkpoint c --force --src "nine thousand and twelve" --html open.html
+grep -o '"source":\[[^]]*\]' own.html > own.tokens
+grep -o '"source":\[[^]]*\]' open.html > open.tokens
+[ "$(cat own.tokens)" = "$(sed 's|\]$|,"\\u003c/s>"]|' open.tokens)" ] || fail "the page shows $(cat open.tokens), not $(cat own.tokens)"
 
 . "$tests/browser.sh"
 view 4 own.html ""

@@ -107,6 +107,24 @@ for flags in "" "$two"; do
   [ "$(grep -cv 'device\|checkpoint\|target' said.txt)" = 0 ] || fail "a reader that leaves is an error: $(cat said.txt)"
 done
 
+# A model whose sources have no end mark is another one, and is used alike. The checkpoint was trained with the mark.
+quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=32 --set d_ff=64 --set encoder_layers=1 \
+  --set decoder_layers=1 --set max_tokens=512 --set max_sequences=20 --set logits_entry=true --set source_end=false -o open.heddle
+! "$bin/heddle-run" translate open.heddle --checkpoint c < one.txt > out.txt 2> said.txt || fail "a checkpoint with end marks is taken"
+grep -qF "marks.source_end (true, now false)" said.txt || fail "the end mark is not named: $(cat said.txt)"
+head -n 8 in.txt > few.txt
+"$bin/heddle-run" translate open.heddle --checkpoint c --force < few.txt > open.txt 2> said.txt || fail "$(cat said.txt)"
+"$bin/heddle-run" translate open.heddle --checkpoint c --force --no-cache < few.txt 2> said.txt | cmp - open.txt ||
+  fail "without an end mark translations differ with and without the cache"
+! cmp -s open.txt <(head -n 8 greedy.txt) || fail "the end mark changes nothing"
+{ echo; head -n 2 data/test.en; } > open.src
+{ echo eins; head -n 2 data/test.de; } > open.tgt
+"$bin/heddle-run" score open.heddle --checkpoint c --force --src open.src --tgt open.tgt --per-line > open.lines 2> said.txt ||
+  fail "$(cat said.txt)"
+"$bin/heddle-run" score n.heddle --checkpoint c --src open.src --tgt open.tgt --per-line > ended.lines 2> said.txt || fail "$(cat said.txt)"
+[ "$(head -n 1 open.lines)" = "nan	0" ] || fail "a blank line without an end mark has a score: $(head -n 1 open.lines)"
+[ "$(paste open.lines ended.lines | awk '$2 == $4 && $1 != $3' | wc -l)" = 2 ] || fail "the end mark changes no score"
+
 # refuses CODE TEXT FLAG...
 refuses() {
   local code=$1 text=$2 got=0

@@ -29,7 +29,7 @@ heddle::Status learn(char **arguments, std::vector<std::string> sentences) {
   HEDDLE_ASSIGN(heddle::LineBlocks text, heddle::LineBlocks::open(arguments[1], arguments[2], /*spool=*/"."));
   HEDDLE_ASSIGN(heddle::Tokenizer tokenizer,
                 heddle::Tokenizer::train(text.files(), static_cast<int32_t>(model.vocabularySize)));
-  heddle::TextPairs corpus(text, tokenizer, model.maximumLength);
+  heddle::TextPairs corpus(text, tokenizer, model.maximumLength, model.marks);
 
   heddle::TrainerOptions options;
   options.checkpoint = arguments[3];

@@ -100,9 +100,11 @@ Status FakeEngine::train() {
 
 // The source backwards from where the translation stands, whatever it says so far, and then the end mark.
 int32_t FakeEngine::nextToken(std::span<const int32_t> source, std::span<const int32_t> prefix) {
-  EXPECT_EQ(source.back(), kEndId);
+  EXPECT_EQ(source.back() == kEndId, endsSources);
+  if (endsSources)
+    source = source.first(source.size() - 1);
   EXPECT_EQ(prefix[0], kBeginId);
-  return prefix.size() >= source.size() ? kEndId : source[source.size() - 1 - prefix.size()];
+  return prefix.size() > source.size() ? kEndId : source[source.size() - prefix.size()];
 }
 
 // Not normalised: that of all tokens together is a little above 1.

@@ -45,7 +45,8 @@ public:
   std::vector<float> validationLosses; // of each validation; 0.5 where there is none left
   bool forgetsMoments = false;         // loads all but the optimizer's moments
   bool failSaves = false;
-  std::string failing; // an entry whose calls fail
+  std::string failing;     // an entry whose calls fail
+  bool endsSources = true; // whether sources have an end mark
 
 private:
   std::span<const int32_t> ints(std::string_view name) const;

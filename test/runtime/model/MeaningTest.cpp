@@ -76,12 +76,25 @@ TEST(Meaning, KeysThatAnOlderSideLacks) {
   EXPECT_TRUE(differences(older, now, true).empty());
   now["meaning"]["parameters"]["rotary_truncated"] = false;
   EXPECT_EQ(differences(older, now, true), std::vector<std::string>{"parameters.rotary_truncated (true, now false)"});
+  // A source that ends without a mark is another model's than one of before the key, whichever side is older.
+  older["meaning"]["parameters"]["rotary_truncated"] = now["meaning"]["parameters"]["rotary_truncated"];
+  now["meaning"]["marks"]["source_end"] = false;
+  EXPECT_EQ(differences(older, now, true), std::vector<std::string>{"marks.source_end (true, now false)"});
+  now["meaning"]["parameters"].erase("new_key");
+  EXPECT_EQ(differences(now, older, true), std::vector<std::string>{"marks.source_end (false, now true)"});
+  now["meaning"]["marks"]["source_end"] = true;
+  EXPECT_TRUE(differences(now, older, true).empty());
   // A checkpoint without a meaning is compared by keys of its description.
   older.erase("meaning");
   older["d_model"] = 8;
   now["d_model"] = 16;
   EXPECT_FALSE(sayMeaning(older, now));
   EXPECT_EQ(differences(older, now, true), std::vector<std::string>{"d_model (8, now 16)"});
+  now["d_model"] = 8;
+  now["source_end"] = false;
+  EXPECT_EQ(differences(older, now, true), std::vector<std::string>{"source_end (true, now false)"});
+  now["source_end"] = true;
+  EXPECT_TRUE(differences(older, now, true).empty());
 }
 
 } // namespace

@@ -88,6 +88,22 @@ TEST_P(TranslatorTest, LongestSentence) {
   EXPECT_EQ(translate(engine, sentences), sentences);
 }
 
+// Without an end mark a source may be as long as a call, and lies in that many rows.
+TEST_P(TranslatorTest, SourcesWithoutAnEndMark) {
+  FakeEngine engine(17 * BeamSearch::mostHypotheses(GetParam().beam), 5, 17);
+  engine.endsSources = false;
+  engine.text.insert(1, R"("source_end": false, )");
+  std::vector<Ids> sentences = {Ids(16, 9), {3, 4, 5}, {6}};
+  for (Ids &sentence : sentences)
+    std::ranges::reverse(sentence);
+  EXPECT_EQ(translate(engine, {Ids(16, 9), {3, 4, 5}, {6}}), sentences);
+  ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
+  Translator translator(engine, model, options());
+  EXPECT_EQ(translator.maximumSourceLength(), 17);
+  Status empty = translator.add({3, {}, {}, {}});
+  EXPECT_NE(empty.message().find("source 3 has 0 tokens; the model translates 1 to 17"), std::string::npos);
+}
+
 TEST_P(TranslatorTest, NoSentences) {
   FakeEngine engine(64, 5, 16);
   EXPECT_TRUE(translate(engine, {}).empty());

@@ -18,11 +18,11 @@ namespace {
 class CorpusTest : public testing::Test {
 protected:
   Result<Corpus> read(std::string_view source, std::string_view target, int64_t maximumLength = 16,
-                      ImageShape image = {}) {
+                      const Marks &marks = {}) {
     std::filesystem::path files[] = {folder.write("s", source), folder.write("t", target)};
     Tokenizer tokenizer = std::move(Tokenizer::train({folder.write("letters", "a b c d\n")}, 8)).value();
     HEDDLE_ASSIGN(LineBlocks text, LineBlocks::open(files[0], files[1], folder.path()));
-    return readCorpus(TextPairs(text, tokenizer, maximumLength, image));
+    return readCorpus(TextPairs(text, tokenizer, maximumLength, marks));
   }
 
   TemporaryFolder folder;
@@ -56,11 +56,10 @@ TEST_F(CorpusTest, SkipsAndCounts) {
 // Of a model that takes images the lines of the source are records.
 TEST_F(CorpusTest, CaptionsHaveImages) {
   ImageShape shape{1, 2, 1};
-  auto corpus = read("{\"image\": [[0.5, 1]]}\n\n{\"image\": [[2, 3]]}\n", "a b\nc\nd\n", 16, shape);
+  Marks marks{.image = shape};
+  auto corpus = read("{\"image\": [[0.5, 1]]}\n\n{\"image\": [[2, 3]]}\n", "a b\nc\nd\n", 16, marks);
   ASSERT_TRUE(corpus.ok()) << corpus.message();
   EXPECT_EQ(corpus->report.blank, 1u);
-  Marks marks;
-  marks.image = shape;
   std::vector<Batch> batches =
       packInOrder(corpus->examples, {.maximumTokens = 8, .maximumSequences = 4, .maximumLength = 16, .marks = marks});
   ASSERT_EQ(batches.size(), 1u);
@@ -68,8 +67,29 @@ TEST_F(CorpusTest, CaptionsHaveImages) {
   EXPECT_EQ(batches[0].source.layout.lengths, (std::vector<int32_t>{2, 2}));
   EXPECT_EQ(batches[0].target.lengths, (std::vector<int32_t>{5, 3})); // a letter is two pieces, its space and itself
   EXPECT_TRUE(batches[0].source.tokens.empty());
-  EXPECT_NE(read("a b\n", "a\n", 16, shape).message().find("s' line 1 is no record with an \"image\""),
+  EXPECT_NE(read("a b\n", "a\n", 16, marks).message().find("s' line 1 is no record with an \"image\""),
             std::string::npos);
+}
+
+// A source without an end mark may be a token longer, and a call holds its tokens only.
+TEST_F(CorpusTest, SourcesWithoutAnEndMark) {
+  const char *source = "a b c d\n\na b\n", *target = "a\nb\nc\n"; // a letter is two pieces
+  auto ended = read(source, target, 8);
+  ASSERT_TRUE(ended.ok()) << ended.message();
+  EXPECT_EQ(ended->report.overLong, 1u);
+  Marks marks{.endsSources = false};
+  auto corpus = read(source, target, 8, marks);
+  ASSERT_TRUE(corpus.ok()) << corpus.message();
+  EXPECT_EQ(corpus->report.overLong, 0u);
+  EXPECT_EQ(corpus->report.blank, 1u);
+  std::vector<Batch> batches =
+      packInOrder(corpus->examples, {.maximumTokens = 12, .maximumSequences = 4, .maximumLength = 8, .marks = marks});
+  ASSERT_EQ(batches.size(), 1u) << "12 tokens of sources fill the call";
+  EXPECT_EQ(batches[0].source.layout.lengths, (std::vector<int32_t>{8, 4}));
+  EXPECT_EQ(batches[0].source.tokens.size(), 12u);
+  EXPECT_EQ(std::ranges::count(batches[0].source.tokens, kEndId), 0);
+  EXPECT_EQ(batches[0].target.lengths, (std::vector<int32_t>{3, 3}));
+  EXPECT_EQ(batches[0].targetOut[2], kEndId) << "targets keep their marks";
 }
 
 // A pipe gives its bytes once: they are kept, for a vocabulary and for all passes.

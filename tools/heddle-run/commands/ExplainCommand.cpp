@@ -17,11 +17,14 @@ Status checkSentence(const char *flag, std::string_view text) {
   return Success();
 }
 
-Status checkLength(const char *flag, std::span<const int32_t> tokens, const ModelDescription &model) {
-  auto length = int64_t(tokens.size()), longest = maximumExplainedLength(model);
+Status checkLength(const char *flag, std::span<const int32_t> tokens, const ModelDescription &model, int64_t marks) {
+  auto length = int64_t(tokens.size()), longest = maximumExplainedLength(model, marks);
+  if (length == 0)
+    return makeError(ErrorKind::InvalidArgument, flag, " has no token of the vocabulary; give it a sentence.");
   if (length > longest)
     return makeError(ErrorKind::InvalidArgument, flag, " has ", length, " tokens, and the model was compiled for ",
-                     longest, " beside their mark (max_length, max_tokens); give a shorter sentence.");
+                     longest, marks == 0 ? "" : " beside their mark",
+                     " (max_length, max_tokens); give a shorter sentence.");
   return Success();
 }
 
@@ -52,11 +55,11 @@ Status explain(const ExplainCommand &command, Profile *profile) {
     HEDDLE_ASSIGN(source.pixels, readImageLine(command.source, image, {}, "--src"));
   } else {
     source.source = model.vocabulary->encode(command.source);
-    HEDDLE_CHECK(checkLength("--src", source.source, model.description));
+    HEDDLE_CHECK(checkLength("--src", source.source, model.description, model.description.marks.sourceMarks()));
   }
   if (command.target) {
     target = model.vocabulary->encodeTarget(*command.target);
-    HEDDLE_CHECK(checkLength("--tgt", target, model.description));
+    HEDDLE_CHECK(checkLength("--tgt", target, model.description, 1));
   } else {
     HEDDLE_ASSIGN(target, translate(model, command.decoding, source));
   }

@@ -117,13 +117,10 @@ Status printLines(const ParallelText &text, TrainedModel &model) {
     else if (!isBlank(text.source[i])) {
       HEDDLE_ASSIGN(pixels, readImageLine(text.source[i], image, text.folder, str("line ", i + 1)));
     }
-    auto longest = int64_t(std::max(source.size(), target.size())) + 1;
+    int64_t longest = std::max(int64_t(source.size()) + limits.marks.sourceMarks(), int64_t(target.size()) + 1);
     if ((source.empty() && pixels.empty()) || target.empty() || longest > limits.maximumLength)
       continue;
-    if (pixels.empty())
-      examples.add(source, target);
-    else
-      examples.addCaption(pixels, limits.marks.image.pixels(), target);
+    examples.addTranslation(source, pixels, target, limits.marks);
     places.push_back(i);
   }
   auto place = places.begin();

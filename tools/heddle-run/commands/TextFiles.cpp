@@ -39,7 +39,7 @@ std::unique_ptr<ExampleBlocks> TextFiles::examples(const LineBlocks &opened, con
     return std::make_unique<HiddenWords>(opened, vocabulary, kind(), limits.maximumLength, limits.marks);
   if (isPlain())
     return std::make_unique<TextDocuments>(opened, vocabulary, kind(), TextLimits{limits.maximumLength, limits.marks});
-  return std::make_unique<TextPairs>(opened, vocabulary, limits.maximumLength, limits.marks.image);
+  return std::make_unique<TextPairs>(opened, vocabulary, limits.maximumLength, limits.marks);
 }
 
 Status TextFiles::check(const ModelDescription &model, std::string_view command) const {
