@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <variant>
 
 namespace heddle {
 namespace {
@@ -19,14 +20,20 @@ enum TokenKind : uint64_t { Normal = 1, Unknown = 2, Control = 3, UserDefined = 
 // How texts are cut where the pieces are bytes, by the names that the files have for it.
 struct Cutting {
   std::initializer_list<std::string_view> names;
-  WordRule rule;
+  std::variant<WordRule, WordPattern::Family> rule;
   bool wholeWordsFirst = false; // and the mark of the begin stands before every text
   bool isComposed = false;      // texts are put into the normal form C
 };
-const Cutting kCuttings[] = {{{"default", "gpt-2"}, {WordRule::Kind::GPT2, 0}},
-                             {{"smollm"}, {WordRule::Kind::GPT2, 1}},
-                             {{"llama-bpe", "llama3", "llama-v3"}, {WordRule::Kind::LLaMA3, 3}, true},
-                             {{"qwen2", "deepseek-r1-qwen"}, {WordRule::Kind::LLaMA3, 1}, false, true}};
+const Cutting kCuttings[] = {
+    {{"default", "gpt-2", "phi-2"}, WordRule{WordRule::Kind::GPT2, 0}},
+    {{"smollm", "starcoder", "refact"}, WordRule{WordRule::Kind::GPT2, 1}},
+    {{"llama-bpe", "llama3", "llama-v3", "falcon3"}, WordRule{WordRule::Kind::LLaMA3, 3}, true},
+    {{"dbrx", "smaug-bpe"}, WordRule{WordRule::Kind::LLaMA3, 3}},
+    {{"qwen2", "deepseek-r1-qwen"}, WordRule{WordRule::Kind::LLaMA3, 1}, false, true},
+    {{"qwen35"}, WordPattern::Family::Qwen35, false, true},
+    {{"tekken"}, WordPattern::Family::Tekken, true},
+    {{"gpt-4o"}, WordPattern::Family::O200k},
+    {{"deepseek-v3"}, WordPattern::Family::DeepSeekV3}};
 
 class Reader {
 public:
@@ -112,13 +119,20 @@ private:
     return Success();
   }
 
+  static std::string readNames() {
+    std::string all;
+    for (const Cutting &cutting : kCuttings)
+      for (std::string_view name : cutting.names)
+        all += str(all.empty() ? "" : ", ", name);
+    return all;
+  }
+
   Status readBytePairs(Parts &parts, bool &begins) const {
     HEDDLE_ASSIGN(std::string name, text("pre", "default"));
     auto cutting = std::ranges::find_if(
         kCuttings, [&](const Cutting &one) { return std::ranges::find(one.names, name) != one.names.end(); });
     if (cutting == std::end(kCuttings))
-      return unreadable("pre", name,
-                        "gpt-2 (default), smollm, llama-bpe (llama3, llama-v3) and qwen2 (deepseek-r1-qwen)");
+      return unreadable("pre", name, readNames());
     begins = cutting->wholeWordsFirst;
     const GgufValue *list = find("merges");
     if (!list || !list->array())
@@ -137,7 +151,11 @@ private:
                   BytePairs::create(parts.table, std::move(merges), {.wholeWordsFirst = cutting->wholeWordsFirst},
                                     file.path().string()));
     parts.model = std::make_unique<BytePairs>(std::move(pairs));
-    parts.cutter.add(cutting->rule);
+    if (const auto *rule = std::get_if<WordRule>(&cutting->rule))
+      parts.cutter.add(*rule);
+    else
+      for (WordPattern &step : WordPattern::of(std::get<WordPattern::Family>(cutting->rule)))
+        parts.cutter.add(std::move(step));
     if (cutting->isComposed)
       parts.normalizer.add(NormalForm::C);
     parts.texts = PieceTexts(parts.table, {.isBytes = true}, added);

@@ -9,25 +9,31 @@
 namespace heddle {
 namespace {
 
+struct Published {
+  WordPattern::Family family;
+  std::string_view pattern;
+};
 // o200k (GPT-4o, gpt-oss), Mistral's tekken, Qwen 3.5, and the three steps of DeepSeek V3.
-constexpr std::string_view kPublished[] = {
-    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
-    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
-    R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
-    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|)"
-    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|)"
-    R"(\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|)"
-    R"(\s*[\r\n]+|\s+(?!\S)|\s+)",
-    R"(\p{N}{1,3})",
-    "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
-    R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^)"
-    "\r\n"
-    R"(\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[)"
-    "\r\n"
-    R"(]*|\s*[)"
-    "\r\n"
-    R"(]+|\s+(?!\S)|\s+)",
+constexpr Published kPublished[] = {
+    {WordPattern::Family::O200k,
+     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
+     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
+     R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)"},
+    {WordPattern::Family::Tekken, R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|)"
+                                  R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|)"
+                                  R"(\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)"},
+    {WordPattern::Family::Qwen35,
+     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|)"
+     R"(\s*[\r\n]+|\s+(?!\S)|\s+)"},
+    {WordPattern::Family::DeepSeekV3, R"(\p{N}{1,3})"},
+    {WordPattern::Family::DeepSeekV3, "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"},
+    {WordPattern::Family::DeepSeekV3, R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^)"
+                                      "\r\n"
+                                      R"(\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[)"
+                                      "\r\n"
+                                      R"(]*|\s*[)"
+                                      "\r\n"
+                                      R"(]+|\s+(?!\S)|\s+)"},
 };
 
 } // namespace
@@ -116,12 +122,23 @@ private:
   std::string_view rest;
 };
 
-std::optional<WordPattern> WordPattern::published(std::string_view pattern) {
-  if (std::ranges::find(kPublished, pattern) == std::end(kPublished))
-    return std::nullopt;
+WordPattern WordPattern::parsed(std::string_view pattern) {
   WordPattern result;
   result.alternatives = Parser(pattern).alternatives();
   return result;
+}
+
+std::vector<WordPattern> WordPattern::of(Family family) {
+  std::vector<WordPattern> steps;
+  for (const auto &[whose, pattern] : kPublished)
+    if (whose == family)
+      steps.push_back(parsed(pattern));
+  return steps;
+}
+
+std::optional<WordPattern> WordPattern::published(std::string_view pattern) {
+  bool isKnown = std::ranges::any_of(kPublished, [&](const Published &known) { return known.pattern == pattern; });
+  return isKnown ? std::optional(parsed(pattern)) : std::nullopt;
 }
 
 bool WordPattern::Class::has(char32_t point) const {

@@ -16,6 +16,10 @@ namespace heddle {
 // greedy quantifier, of literal texts in any case, and of the condition that no word follows.
 class WordPattern {
 public:
+  // The vocabularies that have a pattern of their own, or several of them.
+  enum class Family { O200k, Tekken, Qwen35, DeepSeekV3 };
+  // The patterns of the family's steps, in their order.
+  static std::vector<WordPattern> of(Family family);
   // Null for every pattern but those that published vocabularies are known to have: another one might take time that
   // grows with the square of a text.
   static std::optional<WordPattern> published(std::string_view pattern);
@@ -28,6 +32,7 @@ public:
 
 private:
   class Parser;
+  static WordPattern parsed(std::string_view pattern);
 
   // A set of characters.
   struct Class {

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
 
 using namespace heddle;
@@ -17,15 +18,15 @@ namespace {
 using Ids = std::vector<int32_t>;
 
 // As SmolLM's: 256 bytes, "ab", "abc", "<|endoftext|>" and "<|user|>".
-GgufBytes ofBytes(std::string_view pre = "smollm", const std::vector<std::string> &merges = {"a b", "ab c"}) {
+GgufBytes ofBytes(std::string_view pre = "smollm", const std::vector<std::string> &merges = {"a b", "ab c"},
+                  const nlohmann::json &all = heddle::test::bytePieces()) {
   std::vector<std::string> pieces(256);
-  const nlohmann::json all = heddle::test::bytePieces();
   for (const auto &[piece, id] : all.items()) {
     pieces.resize(std::max(pieces.size(), id.get<size_t>() + 1));
     pieces[id.get<size_t>()] = piece;
   }
   std::vector<int32_t> kinds(pieces.size(), 1);
-  kinds.back() = 3;
+  kinds[all.at("<|endoftext|>").get<size_t>()] = 3;
   pieces.push_back("<|user|>");
   kinds.push_back(4);
   GgufBytes file;
@@ -92,6 +93,92 @@ TEST_F(GgufVocabulary, BytePairs) {
   EXPECT_NE(load(ofBytes("gpt-2"))->encode("u\u0308"), load(ofBytes("gpt-2"))->encode("\u00fc"));
 }
 
+// Ids are those of tokenizer.json with the patterns and steps that the models' folders have. Each merge crosses a place
+// where some patterns cut and others do not.
+TEST_F(GgufVocabulary, CutsAsTokenizerJsonDoes) {
+  using Json = nlohmann::json;
+  const std::pair<const char *, const char *> crossing[] = {
+      {"1", "2"},           {"12", "3"},     {"3", "4"},           {"l", "C"},          {"n", "'"}, {"'", "t"},
+      {"T", "'"},           {"\u0120", "1"}, {"\u0120", "a"},      {"!", "a"},          {"/", "/"}, {"//", "\u010a"},
+      {"\u010a", "\u010a"}, {"x", "\u00cc"}, {"\u00cc", "\u0123"}, {"\u0120", "\u00e4"}};
+  Json pieces = heddle::test::bytePieces();
+  std::vector<std::string> merges;
+  Json pairs = Json::array();
+  for (auto [left, right] : crossing) {
+    pieces[str(left, right)] = pieces.size();
+    merges.push_back(str(left, " ", right));
+    pairs.push_back({left, right});
+  }
+  for (const char *whole : {"tH", "\u0120Ht"}) // no merge makes them
+    pieces[whole] = pieces.size();
+  auto split = [](const std::string &pattern) {
+    return Json{{"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}};
+  };
+  auto byteLevel = [](bool cuts) {
+    return Json{{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", cuts}};
+  };
+  const Json digits = {{"type", "Digits"}, {"individual_digits", true}};
+  const std::string contracted = R"((?i:'s|'t|'re|'ve|'m|'ll|'d))", other = R"( ?[^\s\p{L}\p{N}]+)",
+                    spaces = R"(|\s*[\r\n]+|\s+(?!\S)|\s+)",
+                    upper = R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])",
+                    lower = R"([\p{Ll}\p{Lm}\p{Lo}\p{M}])";
+  auto cased = [&](const std::string &end, const char *numbers) {
+    return split(upper + "*" + lower + "+" + end + "|" + upper + "+" + lower + "*" + end + "|" + numbers + "|" + other +
+                 R"([\r\n/]*)" + spaces);
+  };
+  auto letters = [&](const char *numbers) {
+    return split(contracted + R"(|[^\r\n\p{L}\p{N}]?\p{L}+|)" + numbers + "|" + other + R"([\r\n]*)" + spaces);
+  };
+  struct Published {
+    std::vector<const char *> names;
+    Json cutters;
+    bool ignoresMerges = false, isComposed = false;
+  };
+  const char *one = R"(\p{N})", *three = R"(\p{N}{1,3})";
+  const Published published[] = {
+      {{"gpt-2", "phi-2"}, {byteLevel(true)}},
+      {{"smollm", "starcoder", "refact"}, {digits, byteLevel(true)}},
+      {{"llama-bpe", "falcon3"}, {letters(three), byteLevel(false)}, true},
+      {{"dbrx", "smaug-bpe"}, {letters(three), byteLevel(false)}},
+      {{"qwen2", "deepseek-r1-qwen"}, {letters(one), byteLevel(false)}, false, true},
+      {{"qwen35"},
+       {split(contracted + R"(|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*)" + spaces),
+        byteLevel(false)},
+       false,
+       true},
+      {{"tekken"}, {cased("", one), byteLevel(false)}, true},
+      {{"gpt-4o"}, {cased(contracted + "?", three), byteLevel(false)}},
+      {{"deepseek-v3"},
+       {split(three), split("[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"),
+        split("[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+|"
+              " ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"),
+        byteLevel(false)}}};
+  const std::string text =
+      "tH Ht camelCase don't SHOUT'S 12345 1 !abc a\u0301b x\u0301b \u4fa2\u4fa1\u683c 1234\u5186 //x //\n\n  y1a\t\n";
+  std::map<Ids, std::string> seen;
+  for (const auto &[names, cutters, ignoresMerges, isComposed] : published) {
+    Json whole = {{"added_tokens", Json::array({{{"id", 258}, {"content", "<|endoftext|>"}, {"special", true}}})},
+                  {"normalizer", isComposed ? Json{{"type", "NFC"}} : Json()},
+                  {"pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", cutters}}},
+                  {"post_processor", nullptr},
+                  {"decoder", {{"type", "ByteLevel"}}},
+                  {"model", {{"type", "BPE"}, {"ignore_merges", ignoresMerges}, {"vocab", pieces}, {"merges", pairs}}}};
+    TemporaryFolder model;
+    model.write("tokenizer.json", whole.dump());
+    auto expected = PublishedVocabulary::load(model.path());
+    ASSERT_TRUE(expected.ok()) << names[0] << ": " << expected.message();
+    Ids ids = expected->encode(text);
+    EXPECT_TRUE(seen.emplace(ids, names[0]).second) << names[0] << " cuts as " << seen[ids] << " does";
+    for (const char *name : names) {
+      auto read = load(ofBytes(name, merges, pieces));
+      ASSERT_TRUE(read.ok()) << read.message();
+      EXPECT_EQ(read->encode(text), ids) << name;
+      EXPECT_EQ(read->decode(ids), expected->decode(ids)) << name;
+      EXPECT_EQ(read->beginId().has_value(), ignoresMerges) << name;
+    }
+  }
+}
+
 TEST_F(GgufVocabulary, Pieces) {
   auto pieces = load(ofPieces());
   ASSERT_TRUE(pieces.ok()) << pieces.message();
@@ -134,7 +221,8 @@ TEST_F(GgufVocabulary, Errors) {
   expectError(GgufBytes().text("tokenizer.ggml.model", "t5"),
               "has 'tokenizer.ggml.model' = \"t5\", and of the vocabularies");
   expectError(GgufBytes().text("tokenizer.ggml.model", "gpt2"), "it has no tokens");
-  expectError(ofBytes("tekken"), "has 'tokenizer.ggml.pre' = \"tekken\"");
+  expectError(ofBytes("viking"), "has 'tokenizer.ggml.pre' = \"viking\"");
+  expectError(ofBytes("viking"), "gpt-4o, deepseek-v3; name the folder");
   expectError(ofBytes("smollm", {"a z", "az b"}), "merge 0, is \"a z\", and not two pieces");
   auto pieces = [](const std::vector<std::string> &tokens) {
     return GgufBytes().text("tokenizer.ggml.model", "llama").texts("tokenizer.ggml.tokens", tokens);
