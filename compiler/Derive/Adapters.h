@@ -1,6 +1,6 @@
 // Fine-tuning by adapters of low rank (Hu et al. 2021, section 4.1): the published weights W stay as they are, and
 // beside each chosen one two small matrices are trained: y = x W + alpha / rank (x A) B, A of in x rank, B of rank x
-// out.
+// out. In training dropout acts on the x that A reads, as in PEFT.
 #ifndef HEDDLE_COMPILER_DERIVE_ADAPTERS_H
 #define HEDDLE_COMPILER_DERIVE_ADAPTERS_H
 
@@ -15,12 +15,13 @@ namespace mlir::heddle {
 struct AdapterOptions {
   int64_t rank = 8;
   double alpha = 16;
+  double dropout = 0;
   /// Weights by what their linear transformation is called: `query` means every `....query.weight`.
   std::vector<std::string> targets;
 };
 
-/// Of "rank=8,alpha=16,targets=query,value": keys in any order, each with a default; `targets` takes all names that
-/// follow it. An error says which part is wrong.
+/// Of "rank=8,alpha=16,dropout=0.1,targets=query,value": keys in any order, each with a default; `targets` takes all
+/// names that follow it. An error says which part is wrong.
 llvm::Expected<AdapterOptions> parseAdapters(StringRef text);
 
 /// `heddle-add-adapters` with options that are parsed already.

@@ -38,8 +38,11 @@ llvm::Expected<AdapterOptions> heddle::parseAdapters(StringRef text) {
       } else if (key == "alpha") {
         if (value.getAsDouble(options.alpha) || !std::isfinite(options.alpha) || options.alpha <= 0)
           return wrong("alpha expects a number above 0, got '" + value + "'");
+      } else if (key == "dropout") {
+        if (value.getAsDouble(options.dropout) || !(options.dropout >= 0 && options.dropout < 1))
+          return wrong("dropout expects a number from 0 to below 1, got '" + value + "'");
       } else if (!areTargets) {
-        return wrong("there is no '" + key + "'; the keys are rank, alpha and targets");
+        return wrong("there is no '" + key + "'; the keys are rank, alpha, dropout and targets");
       }
     } else if (areTargets) {
       value = part;
@@ -90,9 +93,15 @@ private:
   /// names.
   FailureOr<std::pair<VariableOp, VariableOp>> getAdapter(Linear linear, SymbolTable &symbols);
   LogicalResult adapt(Linear linear, SymbolTable &symbols);
+  /// What A multiplies: the input of the linear transformation, after dropout. No scan holds such products: its weights
+  /// are read outside of it.
+  Value dropOut(OpBuilder &builder, Linear linear);
+  /// Dropout reads these two.
+  void declareCounters();
   LogicalResult describe();
 
   AdapterOptions options;
+  int32_t nextStream = 0;
 };
 
 } // namespace
@@ -151,6 +160,32 @@ FailureOr<std::pair<VariableOp, VariableOp>> AddAdaptersPass::getAdapter(Linear 
   return std::pair(a, declare(second, {options.rank, outputs}, StartKind::Constant, 0));
 }
 
+void AddAdaptersPass::declareCounters() {
+  ModuleOp module = getOperation();
+  auto variables = module.getOps<VariableOp>();
+  Operation *first = variables.empty() ? nullptr : *variables.begin();
+  for (auto [role, extent] : {std::pair<VariableRole, int64_t>(VariableRole::Steps, 1), {VariableRole::Seed, 2}}) {
+    if (module.lookupSymbol(getVariableName(role)))
+      continue;
+    auto type = RankedTensorType::get({extent}, IntegerType::get(&getContext(), 32));
+    addVariable(module, module.getLoc(), role, type, 0, first);
+    if (role == VariableRole::Seed)
+      module.lookupSymbol<VariableOp>(getVariableName(role)).removeStartAttr(); // the caller's
+  }
+}
+
+Value AddAdaptersPass::dropOut(OpBuilder &b, Linear linear) {
+  Value input = linear.product.getLhs();
+  if (options.dropout == 0)
+    return input;
+  Location loc = linear.product.getLoc();
+  auto read = [&](VariableRole role, int64_t extent) -> Value {
+    return ReadOp::create(b, loc, RankedTensorType::get({extent}, b.getI32Type()), getVariableName(role));
+  };
+  return DropoutOp::create(b, loc, input.getType(), input, read(VariableRole::Seed, 2), read(VariableRole::Steps, 1),
+                           b.getF32FloatAttr(static_cast<float>(options.dropout)), b.getI32IntegerAttr(nextStream++));
+}
+
 LogicalResult AddAdaptersPass::adapt(Linear linear, SymbolTable &symbols) {
   FailureOr<std::pair<VariableOp, VariableOp>> adapter = getAdapter(linear, symbols);
   if (failed(adapter))
@@ -167,7 +202,7 @@ LogicalResult AddAdaptersPass::adapt(Linear linear, SymbolTable &symbols) {
   b.setInsertionPointAfter(product);
   auto type = cast<RankedTensorType>(product.getType());
   SmallVector<int64_t> narrow{type.getDimSize(0), options.rank};
-  Value inner = MatmulOp::create(b, loc, type.clone(narrow), product.getLhs(), a);
+  Value inner = MatmulOp::create(b, loc, type.clone(narrow), dropOut(b, linear), a);
   Value scale =
       FillOp::create(b, loc, inner.getType(), b.getF32FloatAttr(static_cast<float>(options.alpha / options.rank)));
   Value scaled = arith::MulFOp::create(b, loc, inner, scale);
@@ -194,8 +229,10 @@ LogicalResult AddAdaptersPass::describe() {
   llvm::json::Array targets;
   for (const std::string &target : options.targets)
     targets.push_back(target);
-  description["adapter"] =
-      llvm::json::Object{{"rank", options.rank}, {"alpha", options.alpha}, {"targets", std::move(targets)}};
+  llvm::json::Object adapter{{"rank", options.rank}, {"alpha", options.alpha}, {"targets", std::move(targets)}};
+  if (options.dropout > 0)
+    adapter["dropout"] = options.dropout;
+  description["adapter"] = std::move(adapter);
   std::string json = llvm::formatv("{0}", llvm::json::Value(std::move(description)));
   module->setAttr("heddle.description", StringAttr::get(&getContext(), json));
   return success();
@@ -203,6 +240,9 @@ LogicalResult AddAdaptersPass::describe() {
 
 void AddAdaptersPass::runOnOperation() {
   ModuleOp module = getOperation();
+  if (options.dropout > 0)
+    declareCounters();
+  nextStream = getNextStream(module);
   SymbolTable symbols(module);
   if (options.targets.empty())
     options.targets.assign(std::begin(kDefaultTargets), std::end(kDefaultTargets));

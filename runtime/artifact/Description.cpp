@@ -203,15 +203,18 @@ Status readOtherEnds(const Json &json, Description &description) {
   return Success();
 }
 
-// {"rank": 8, "alpha": 16, "targets": ["query", "value"]}
+// {"rank": 8, "alpha": 16, "dropout": 0.1, "targets": ["query", "value"]}; without "dropout" there is none
 Status readAdapter(const Json &json, AdapterShape &adapter) {
   auto number = [&](const char *key) {
     return json.is_object() && json.contains(key) && json[key].is_number() ? json[key].get<double>() : 0;
   };
   std::optional<int64_t> rank = json.is_object() && json.contains("rank") ? readExtent(json["rank"], 1) : std::nullopt;
-  if (!rank || !(number("alpha") > 0))
-    return wrong("has adapter = ", shown(json), ", and the value of this key has a rank and an alpha above 0.");
-  adapter = {*rank, number("alpha")};
+  double dropout = number("dropout");
+  bool isRate = !json.is_object() || !json.contains("dropout") || json["dropout"].is_number();
+  if (!rank || !(number("alpha") > 0) || !isRate || !(dropout >= 0 && dropout < 1))
+    return wrong("has adapter = ", shown(json),
+                 ", and the value of this key has a rank and an alpha above 0, and a dropout from 0 to below 1.");
+  adapter = {*rank, number("alpha"), dropout};
   return Success();
 }
 

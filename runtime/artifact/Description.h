@@ -34,6 +34,7 @@ struct WeightOrigin {
 struct AdapterShape {
   int64_t rank = 0; // 0: there is no adapter
   double alpha = 0;
+  double dropout = 0; // of what A reads, in training
 
   double scale() const { return alpha / double(rank); }
 };

@@ -105,7 +105,12 @@ std::vector<std::string> differences(const nlohmann::json &before, const nlohman
   // Sources ended with the end mark before there was the key.
   auto isSourceEnd = [&](const std::string &key) { return functionOnly && key == "source_end"; };
   auto show = [&](const nlohmann::json &side, const std::string &key) {
-    return side.contains(key) ? side.at(key).dump() : std::string(isSourceEnd(key) ? "true" : "absent");
+    if (!side.contains(key))
+      return std::string(isSourceEnd(key) ? "true" : "absent");
+    nlohmann::json value = side.at(key);
+    if (functionOnly && key == "adapter" && value.is_object())
+      value.erase("dropout"); // which is for training only
+    return value.dump();
   };
   for (const std::string &key : keys) {
     if (!functionOnly && (key == "meaning" || key == "published"))

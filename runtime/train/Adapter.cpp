@@ -1,6 +1,7 @@
 #include "runtime/train/Adapter.h"
 
 #include "runtime/core/Json.h"
+#include "runtime/core/Log.h"
 #include "runtime/core/Safetensors.h"
 
 #include <cmath>
@@ -60,6 +61,7 @@ Result<HostTensor> transpose(const HostTensor &from, int64_t rows, int64_t colum
 struct Config {
   int64_t rank = 0;
   double alpha = 0;
+  double dropout = 0;
   bool byRoot = false; // the scale is alpha / sqrt(rank), else alpha / rank
   Json ranks, alphas;  // by names, or ends of names, of modules
 
@@ -84,6 +86,7 @@ struct Config {
 bool isRank(const Json &value) {
   return value.is_number_integer() && value.get<double>() >= 1 && value.get<double>() <= 65536;
 }
+bool isDropout(const Json &value) { return value.is_number() && value.get<double>() >= 0 && value.get<double>() < 1; }
 bool isAlpha(const Json &value) { return value.is_number() && value.get<double>() > 0; }
 
 // An object of numbers by plain names of modules; null is an empty one. PEFT takes regular expressions, too.
@@ -144,8 +147,12 @@ Result<Config> readConfig(const fs::path &path) {
     return makeError(ErrorKind::Malformed, "'", path.string(), "' has r = ", rank.dump().substr(0, 60),
                      " and lora_alpha = ", alpha.dump().substr(0, 60),
                      ", which should be a whole number and a number above 0; save the adapter again.");
-  return Config{rank.get<int64_t>(), alpha.get<double>(), value("use_rslora") == true, std::move(*ranks),
-                std::move(*alphas)};
+  const Json dropout = value("lora_dropout");
+  if (!dropout.is_null() && !isDropout(dropout))
+    return makeError(ErrorKind::Malformed, "'", path.string(), "' has lora_dropout = ", dropout.dump().substr(0, 60),
+                     ", which should be a number from 0 to below 1; save the adapter again.");
+  return Config{rank.get<int64_t>(),         alpha.get<double>(), dropout.is_null() ? 0 : dropout.get<double>(),
+                value("use_rslora") == true, std::move(*ranks),   std::move(*alphas)};
 }
 
 Status write(Engine &engine, const std::string &path, const LowRank &adapter) {
@@ -249,7 +256,7 @@ Status writeAdapter(const fs::path &folder, Engine &engine) {
                                    {"base_model_name_or_path", Json()},
                                    {"r", model.adapter.rank},
                                    {"lora_alpha", model.adapter.alpha},
-                                   {"lora_dropout", 0.0},
+                                   {"lora_dropout", model.adapter.dropout},
                                    {"target_modules", targets},
                                    {"bias", "none"},
                                    {"fan_in_fan_out", false},
@@ -264,6 +271,16 @@ Status loadAdapter(const fs::path &folder, Engine &engine) {
   HEDDLE_CHECK(clearAdapter(engine));
   for (const auto &[path, adapter] : found)
     HEDDLE_CHECK(write(engine, path, adapter));
+  return Success();
+}
+
+Status compareDropout(const fs::path &folder, const Engine &engine) {
+  HEDDLE_ASSIGN(Config config, readConfig(folder / kConfigFile));
+  HEDDLE_ASSIGN(Description model, Description::parse(engine.description()));
+  if (config.dropout != model.adapter.dropout)
+    log(LogLevel::Warning, str("'", (folder / kConfigFile).string(), "' has lora_dropout = ", config.dropout,
+                               ", and training goes on with the artifact's, ", model.adapter.dropout,
+                               "; --lora dropout=", config.dropout, " compiles it with the adapter's"));
   return Success();
 }
 

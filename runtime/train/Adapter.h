@@ -34,6 +34,9 @@ Status writeAdapter(const std::filesystem::path &folder, Engine &engine);
 // Gives the engine's adapters the values of the folder's; those that the folder lacks become zeros, as all do without a
 // folder.
 Status loadAdapter(const std::filesystem::path &folder, Engine &engine);
+// Warns if the folder's adapter was trained with another dropout than the engine's adapters: training goes on with
+// theirs.
+Status compareDropout(const std::filesystem::path &folder, const Engine &engine);
 Status clearAdapter(Engine &engine);
 
 } // namespace heddle

@@ -10,16 +10,18 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import torch
 
+import draw
 import gguf_files
 import published
 import subwords
 import tensor_files
 from language_model import BOUND, RATE, STEPS, WARMUP, compare, pieces, torch_losses, train
-from compiled import Report, relative, run
+from compiled import Model, Report, relative, run
 from tokenize_lines import CORPUS
 
 RANK, ALPHA, TARGETS = 4, 6, {"query": "q_proj", "value": "v_proj", "gate": "gate_proj", "outer": "down_proj"}
@@ -39,6 +41,28 @@ class Adapted(published.Llama):
         if name + ".lora_A.weight" in self.adapter:
             y = y + self.scale * (x @ self.adapter[name + ".lora_A.weight"].t()) @ self.adapter[name + ".lora_B.weight"].t()
         return y
+
+
+class Dropped(Adapted):
+    """With dropout on what A reads, by the masks of Heddle's generator: rows are of the batch, streams of the adapters in their order."""
+
+    def __init__(self, config, tensors, adapter, scale, rate, seed, step=0):
+        super().__init__(config, tensors, adapter, scale)
+        self.rate, self.seed, self.step, self.first = rate, seed, step, 0  # `first`: the row of a sequence's first token
+
+    def linear(self, x, name):
+        y = published.Llama.linear(self, x, name)
+        if name + ".lora_A.weight" not in self.adapter:
+            return y
+        layer, module = int(name.split(".")[2]), name.split(".")[-1]
+        stream = len(self.adapter) // 2 + len(TARGETS) * layer + list(TARGETS.values()).index(module)  # train_step has the first
+        rows, columns = np.indices(x.shape)
+        words = draw.philox_words(self.seed, (columns // 4).reshape(-1),
+                                  [(self.first + rows).reshape(-1), np.full(x.numel(), stream), np.full(x.numel(), self.step)])
+        drawn = np.take_along_axis(words, (columns % 4).reshape(-1, 1), 1) >> np.uint64(8)
+        kept = torch.tensor((drawn.astype(np.float64) * 2.0 ** -24 >= self.rate).reshape(x.shape))
+        dropped = torch.where(kept, x / (1 - self.rate), 0)
+        return y + self.scale * (dropped @ self.adapter[name + ".lora_A.weight"].t()) @ self.adapter[name + ".lora_B.weight"].t()
 
 
 def draw_adapter(tensors, rank, seed, targets=TARGETS.values()):
@@ -157,6 +181,51 @@ def check_training(case):
     case.report.check("the loss before the first step", relative([first], [case.loss(case.oracle({}, 1)).item()]), BOUND)
 
 
+def check_dropout(case):
+    """Loss and gradients of a batch with dropout against PyTorch's with the same masks; evaluation has none."""
+    rate, seed = 0.375, (7, 0)
+    adapter = draw_adapter(case.tensors, RANK, seed=6)
+    folder = f"{case.folder}/dropped"
+    Path(folder).mkdir()
+    shutil.copytree(case.base, f"{folder}/published")
+    sizes = {"max_tokens": 512, "max_sequences": 64, "accumulate": True}
+    flag = f"--lora=rank={RANK},alpha={ALPHA},dropout={rate},targets={','.join(TARGETS)}"
+    ours = {}
+    for name, value in adapter.items():
+        layer, module, half = name.split(".")[2], name.split(".")[4], name.split(".")[-2]
+        target = next(key for key, theirs in TARGETS.items() if theirs == module)
+        path = f"decoder.{layer}.{'self' if module in ('q_proj', 'v_proj') else 'feed_forward'}.{target}"
+        ours[f"{path}.{half.lower()}"] = (name, np.ascontiguousarray(value.T))
+    tensor_files.save_safetensors(f"{folder}/adapter.safetensors", {
+        **{name: value for name, (_, value) in ours.items()}, "seed": np.array(seed, np.int32)})
+    oracle = Dropped(case.config, case.tensors, adapter, ALPHA / RANK, rate, seed)
+    inputs, plain = (tensor_files.pack_targets(case.batch, token_scale=scaled) for scaled in (True, False))
+    with Model(SimpleNamespace(bin=case.arguments.bin, model=f"{folder}/published"), sizes, folder, flags=[flag]) as model:
+        model.call("eval", plain, variables="published")
+        (losses,) = model.call("eval", plain, ["token_loss"], variables="adapter.safetensors")
+        (loss,) = model.call("accumulate_step", inputs, ["loss"], save="gradients.safetensors")
+    case.report.check("its loss without dropout", relative([losses.mean()], [case.loss(case.oracle(adapter, ALPHA / RANK)).item()]), BOUND)
+    expected = []
+    for _, read, labels in case.batch:
+        expected.append(torch.nn.functional.cross_entropy(oracle.logits(torch.tensor(read)), torch.tensor(labels), reduction="none"))
+        oracle.first += len(read)
+    expected = torch.cat(expected).mean()
+    expected.backward()
+    case.report.check("the loss with dropout", relative([loss.item()], [expected.item()]), BOUND)
+    case.report.check("dropout changes the loss", int(abs(loss.item() - losses.mean()) < 1e-3), 0)
+    gradients = tensor_files.load_safetensors(f"{folder}/gradients.safetensors")
+    case.report.check("gradients with dropout", max(
+        relative(gradients["grad." + name], oracle.adapter[theirs].grad.numpy().T) for name, (theirs, _) in ours.items()), 1e-4)
+
+    write_adapter(f"{case.folder}/other-rate", adapter, RANK, ALPHA, lora_dropout=0.05)
+    said = subprocess.run([case.tool, "train", case.artifact, "--text", f"{case.folder}/text", "--documents", "file", "--base", case.base,
+                           "--weights", f"{case.folder}/other-rate", "--checkpoint", f"{case.folder}/other-ck", "--steps", "1"],
+                          capture_output=True, text=True, check=True).stderr
+    case.report.check("another dropout is named", int("lora_dropout = 0.05" not in said or "--lora dropout=0.05" not in said), 0)
+    config = json.loads(next(Path(case.folder, "ck").glob("step-*/adapter_config.json")).read_text())
+    case.report.check("PEFT's file without dropout", config["lora_dropout"], 0)
+
+
 def check_switching(case):
     """Adapters of other ranks, scales and modules, one after another."""
     case.expect_score("the loss without an adapter", case.oracle({}, 1), case.artifact, "--checkpoint", case.base)
@@ -195,7 +264,7 @@ def check_mistakes(case):
     write_adapter(f"{case.folder}/other", other, 2, 1)
     case.refuse(*flags, f"{case.folder}/other", words=["k_proj", "targets="])
     adapter = draw_adapter(case.tensors, 2, seed=1)
-    for key, value in (("peft_type", "IA3"), ("bias", "all"), ("use_dora", True), ("modules_to_save", ["lm_head"]),
+    for key, value in (("peft_type", "IA3"), ("bias", "all"), ("use_dora", True), ("modules_to_save", ["lm_head"]), ("lora_dropout", 1.5),
                        ("rank_pattern", {"q_(proj|x)": 3}), ("r", 0), ("lora_alpha", "x")):
         write_adapter(f"{case.folder}/{key}", adapter, 2, 1, **{key: value})
         case.refuse(*flags, f"{case.folder}/{key}", words=[key])
@@ -225,6 +294,8 @@ def main():
         case = Case(arguments, folder)
         check_training(case)
         check_switching(case)
+        if arguments.kind == "F32" and not arguments.weights:
+            check_dropout(case)
         if arguments.weights:
             check_quantized(case)
         check_mistakes(case)

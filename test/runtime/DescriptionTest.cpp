@@ -96,7 +96,8 @@ TEST(DescriptionTest, everyKeyHasOneTypeAndRange) {
 TEST(DescriptionTest, anAdapterHasARankAndAScale) {
   for (const char *adapter :
        {"{}", R"({"rank": 8})", R"({"alpha": 16})", R"({"rank": 0, "alpha": 16})", R"({"rank": -1, "alpha": 16})",
-        R"({"rank": 8.5, "alpha": 16})", R"({"rank": 8, "alpha": 0})", R"({"rank": 8, "alpha": "x"})"}) {
+        R"({"rank": 8.5, "alpha": 16})", R"({"rank": 8, "alpha": 0})", R"({"rank": 8, "alpha": "x"})",
+        R"({"rank": 8, "alpha": 16, "dropout": 1})", R"({"rank": 8, "alpha": 16, "dropout": "0.1"})"}) {
     Json changed = goodDescription();
     changed["adapter"] = Json::parse(adapter);
     expectRefused(changed.dump(), "adapter");

@@ -102,8 +102,9 @@ struct Flags {
       "lora",
       cl::desc(
           "Train adapters of low rank (LoRA) beside the weights of these linear transformations, and leave all other "
-          "weights as they are; defaults: rank=8, alpha=16, targets=query,value"),
-      cl::value_desc("rank=R,alpha=A,targets=name,..."), cl::cat(category)};
+          "weights as they are; dropout acts on what an adapter reads, in training; defaults: rank=8, alpha=16, "
+          "dropout=0, targets=query,value"),
+      cl::value_desc("rank=R,alpha=A,dropout=P,targets=name,..."), cl::cat(category)};
   cl::opt<std::string> weights{
       "weights",
       cl::desc(

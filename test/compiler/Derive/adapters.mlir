@@ -4,7 +4,27 @@
 // RUN: not heddle-opt %s --heddle-add-adapters='lora=rank=2' 2>&1 | FileCheck %s --check-prefix=TARGET
 // RUN: not heddle-opt %s --heddle-add-adapters='lora=rang=2' 2>&1 | FileCheck %s --check-prefix=KEY
 // TARGET: error: no linear transformation of the model is called 'value', which an adapter is to be for; the model has key, query
-// KEY: error: heddle-add-adapters: there is no 'rang'; the keys are rank, alpha and targets
+// KEY: error: heddle-add-adapters: there is no 'rang'; the keys are rank, alpha, dropout and targets
+// RUN: heddle-opt %s --heddle-add-adapters='lora=rank=2,alpha=6,dropout=0.25,targets=query,key' --split-input-file | FileCheck %s --check-prefix=DROP
+// RUN: heddle-opt %s --heddle-add-adapters='lora=rank=2,alpha=6,dropout=0.25,targets=query' --heddle-derive-training --heddle-derive-evaluation | FileCheck %s --check-prefix=ENTRIES
+// RUN: not heddle-opt %s --heddle-add-adapters='lora=dropout=1' 2>&1 | FileCheck %s --check-prefix=RATE
+// RATE: error: heddle-add-adapters: dropout expects a number from 0 to below 1, got '1'
+
+// Each adapter drops out what it reads by a mask of its own; W reads all of it.
+// DROP: adapter\22:{\22alpha\22:6,\22dropout\22:0.25,\22rank\22:2
+// DROP: %[[X:.*]] = heddle.embedding
+// DROP: heddle.matmul %[[X]], %{{.*}} : {{.*}}tensor<4x3xf32>
+// DROP: %[[FIRST:.*]] = heddle.dropout %[[X]] seed %{{.*}} step %{{.*}} {rate = 2.500000e-01 : f32, stream = 0 : i32}
+// DROP: heddle.matmul %[[FIRST]], %{{.*}} : {{.*}}tensor<4x2xf32>
+// DROP: heddle.matmul %[[X]], %{{.*}} : {{.*}}tensor<4x3xf32>
+// DROP: %[[SECOND:.*]] = heddle.dropout %[[X]] seed %{{.*}} step %{{.*}} {rate = 2.500000e-01 : f32, stream = 1 : i32}
+// DROP: heddle.matmul %[[SECOND]], %{{.*}} : {{.*}}tensor<4x2xf32>
+
+// Its gradient is by the same mask, and there is none outside of training.
+// ENTRIES-LABEL: func.func @train_step
+// ENTRIES: heddle.dropout {{.*}}stream = 0
+// ENTRIES-LABEL: func.func @eval
+// ENTRIES-NOT: heddle.dropout
 
 // CHECK: adapter\22:{\22alpha\22:6,\22rank\22:2,\22targets\22:[\22query\22]}
 // CHECK: heddle.variable @table frozen

@@ -67,6 +67,8 @@ TEST(Meaning, TrainingAndSizesDoNotCount) {
   EXPECT_TRUE(differences(describe(), now, true).empty());
   now["adapter"]["rank"] = 4;
   EXPECT_EQ(differences(describe(), now, true), std::vector<std::string>{R"(adapter ({"rank":8}, now {"rank":4}))"});
+  now["adapter"] = {{"rank", 8}, {"dropout", 0.1}};
+  EXPECT_TRUE(differences(describe(), now, true).empty());
 }
 
 TEST(Meaning, KeysThatAnOlderSideLacks) {

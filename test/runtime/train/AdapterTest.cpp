@@ -52,6 +52,23 @@ TEST(AdapterTest, LowerRanksAndOtherScales) {
   EXPECT_EQ(values(query.up), (std::vector<float>{12, 15, 0, 0})) << "6 / 1 in the place of 4 / 2";
 }
 
+TEST(AdapterTest, DropoutIsARate) {
+  TemporaryFolder folder;
+  writeTensors(folder);
+  std::vector<VariableInfo> variables = weights();
+  auto read = [&](std::string_view rate) {
+    folder.write("adapter_config.json", str(kConfig.substr(0, kConfig.size() - 1), R"(, "lora_dropout": )", rate, "}"));
+    return readAdapter(folder.path(), model(), variables);
+  };
+  for (const char *good : {"0", "0.05", "null"})
+    EXPECT_TRUE(read(good).ok()) << good;
+  for (const char *bad : {"1", "-0.1", "\"0.1\"", "true", "[0.1]"}) {
+    Result<LowRanks> found = read(bad);
+    ASSERT_FALSE(found.ok()) << bad;
+    EXPECT_NE(found.error().message.find(str("lora_dropout = ", bad)), std::string::npos) << found.error().message;
+  }
+}
+
 TEST(AdapterTest, PatternsOfRankAndAlpha) {
   TemporaryFolder folder;
   writeTensors(folder);

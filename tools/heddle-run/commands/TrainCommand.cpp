@@ -9,6 +9,7 @@
 #include "runtime/text/PairRecords.h"
 #include "runtime/text/PublishedVocabulary.h"
 #include "runtime/text/Tokenizer.h"
+#include "runtime/train/Adapter.h"
 #include "runtime/train/FolderLock.h"
 #include "runtime/train/FolderSync.h"
 #include "runtime/train/ResumeProof.h"
@@ -410,6 +411,8 @@ Status trainOn(std::unique_ptr<SessionEngine> &engine, const TrainCommand &comma
     if (!command.weights.empty()) {
       HEDDLE_ASSIGN(std::optional<uint64_t> step, loadWeights(command.weights, *engine, model));
       log(LogLevel::Info, str("begins with the weights of ", command.weights, " ", describeWeights(step)));
+      if (isAdapterFolder(command.weights))
+        HEDDLE_CHECK(compareDropout(command.weights, *engine));
     }
     if (ranks) // behind which all have loaded the weights: the folder may be set aside
       HEDDLE_CHECK(checkRanks(*ranks, command, trainer, *engine, *vocabulary, *corpus, limits));
