@@ -211,7 +211,9 @@ HEDDLE_API void heddle_free_outputs(heddle_outputs *outputs);
 
 /* Writes the variables of some kinds (bits of heddle_kind) as a safetensors file, wholly or not at all. */
 HEDDLE_API heddle_status heddle_save(heddle_session *session, const char *path, uint32_t kinds);
-/* Reads every variable of these kinds from such a file. Nothing is changed unless the file has them all. */
+/* Reads every variable of these kinds from such a file. Nothing is changed unless the file has them all. Weights may
+   also come from the published model that the artifact was compiled from: its folder, its GGUF file, or a safetensors
+   file with its names (model.safetensors). */
 HEDDLE_API heddle_status heddle_load(heddle_session *session, const char *path, uint32_t kinds);
 
 typedef struct heddle_memory {

@@ -1,6 +1,6 @@
 #include "runtime/model/Description.h"
 
-#include "runtime/model/Meaning.h"
+#include "runtime/artifact/Meaning.h"
 #include "runtime/text/PublishedVocabulary.h"
 
 #include <algorithm>

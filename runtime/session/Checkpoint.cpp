@@ -2,6 +2,7 @@
 #include "runtime/core/Safetensors.h"
 #include "runtime/core/Span.h"
 #include "runtime/session/PackedWeights.h"
+#include "runtime/session/PublishedCheckpoint.h"
 #include "runtime/session/SessionState.h"
 
 #include <algorithm>
@@ -86,6 +87,8 @@ Status Session::takePartInSave(const VariableKinds &kinds) {
 
 Status Session::load(const std::filesystem::path &path, const VariableKinds &kinds) {
   Span span("load variables");
+  if (isPublishedCheckpoint(*this, path))
+    return loadPublishedCheckpoint(*this, path, kinds);
   HEDDLE_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(path));
   auto another = [&](const auto &...why) {
     return makeError(ErrorKind::InvalidArgument, "'", path.string(), "' is a checkpoint of another model than '",

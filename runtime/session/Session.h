@@ -296,7 +296,8 @@ public:
   Status takePartInSave(const VariableKinds &kinds = kTrainingState);
 
   // Reads every variable of these kinds from a safetensors file. Nothing is changed unless the file has them all, with
-  // their shapes and types, and no tensors of another model.
+  // their shapes and types, and no tensors of another model. Weights may come from the model that the artifact was
+  // compiled from: its folder or GGUF file, or a safetensors file with its names.
   Status load(const std::filesystem::path &path, const VariableKinds &kinds = kTrainingState);
 
   MemoryReport memory() const;

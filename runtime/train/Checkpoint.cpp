@@ -1,11 +1,12 @@
 #include "runtime/train/Checkpoint.h"
 
+#include "runtime/artifact/Meaning.h"
 #include "runtime/core/File.h"
 #include "runtime/core/Json.h"
 #include "runtime/core/Log.h"
 #include "runtime/core/Safetensors.h"
 #include "runtime/core/Span.h"
-#include "runtime/model/Meaning.h"
+#include "runtime/published/PublishedWeights.h"
 #include "runtime/text/Hash.h"
 #include "runtime/text/LabelledVocabulary.h"
 #include "runtime/text/PublishedVocabulary.h"
@@ -13,7 +14,6 @@
 #include "runtime/train/Adapter.h"
 #include "runtime/train/CheckpointFolder.h"
 #include "runtime/train/FolderSync.h"
-#include "runtime/train/HuggingFace.h"
 
 #include <cmath>
 #include <cstring>

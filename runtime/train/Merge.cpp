@@ -1,11 +1,11 @@
 #include "runtime/train/Merge.h"
 
 #include "runtime/core/Json.h"
+#include "runtime/published/PublishedWeights.h"
 #include "runtime/train/Adapter.h"
 #include "runtime/train/Checkpoint.h"
 #include "runtime/train/CheckpointFolder.h"
 #include "runtime/train/FolderSync.h"
-#include "runtime/train/HuggingFace.h"
 
 #include <set>
 

@@ -108,6 +108,10 @@ def marian(arguments, folder, changes={}, **files):
     expected = [oracle.logits(torch.tensor(source), torch.tensor(target)) for source, target, _ in batch]
     (logits,) = case.call("logits", tensor_files.without_labels(packed), ["logits"])
     case.report.check("logits", error(logits, torch.cat(expected)), BOUND)
+    whole = f"{case.name}/model.safetensors"
+    if Path(folder, whole).exists():  # by itself, its tensors under the names that were published
+        (logits,) = case.model.call("logits", tensor_files.without_labels(packed), ["logits"], variables=whole)
+        case.report.check("logits of the file alone", error(logits, torch.cat(expected)), BOUND)
     labels = torch.tensor([label for _, _, labels in batch for label in labels])
     losses = torch.nn.functional.cross_entropy(torch.cat(expected), labels, reduction="none")
     (actual,) = case.call("eval", packed, ["token_loss"])

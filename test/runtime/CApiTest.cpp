@@ -2,11 +2,14 @@
 // mistakes.
 #include "runtime/c/heddle.h"
 
+#include "runtime/core/Safetensors.h"
 #include "test/runtime/ArtifactBuilder.h"
+#include "test/runtime/GgufBytes.h"
 #include "test/runtime/TemporaryFolder.h"
 
 #include <cstring>
 #include <gtest/gtest.h>
+#include <numeric>
 #include <string>
 #include <sys/wait.h>
 #include <thread>
@@ -104,6 +107,55 @@ TEST_F(CApiTest, describesTheModel) {
   device.struct_size = sizeof(device);
   EXPECT_EQ(heddle_device_at(0, &device), HEDDLE_OK);
   EXPECT_NE(std::string(device.name), "");
+}
+
+// Weights by the names that the model was published with: a safetensors file, a folder, a GGUF file.
+TEST_F(CApiTest, loadsPublishedFiles) {
+  std::vector<std::byte> bytes = test::changed(test::buildAdder(), [](schema::ModuleT &module) {
+    module.description =
+        R"({"architecture": "adder", "tensors": {"weight": {"from": ["model.norm.weight"], "shape": [1000]}}})";
+  });
+  heddle_options options{sizeof(heddle_options), "vulkan", nullptr, 0};
+  heddle_session *published = nullptr;
+  ASSERT_EQ(heddle_open_bytes(bytes.data(), bytes.size(), &options, &published), HEDDLE_OK) << heddle_error_message();
+  test::TemporaryFolder folder;
+  Values weight(1000);
+  std::iota(weight.begin(), weight.end(), 0.0f);
+  auto write = [&](const char *file, const char *name, int64_t extent) {
+    auto writer = SafetensorsWriter::create(folder.path() / file, {{name, ElementType::F32, {extent}}});
+    ASSERT_TRUE(writer->write(std::as_bytes(std::span(weight).first(size_t(extent)))).ok());
+    ASSERT_TRUE(writer->commit().ok());
+  };
+  write("model.safetensors", "model.norm.weight", 1000);
+  std::string_view raw(reinterpret_cast<const char *>(weight.data()), weight.size() * sizeof(float));
+  folder.write(
+      "model.gguf",
+      test::GgufBytes().text("general.architecture", "llama").tensor("output_norm.weight", {1000}, 0, raw).file());
+  std::string said;
+  auto loads = [&](const std::string &path) {
+    Values none(1000, -1), back(1000);
+    int64_t extent = 1000;
+    heddle_tensor value = tensor("weight", none, extent);
+    EXPECT_EQ(heddle_write_variable(published, &value), HEDDLE_OK);
+    heddle_status status = heddle_load(published, path.c_str(), HEDDLE_WEIGHTS_ONLY);
+    said = heddle_error_message();
+    EXPECT_EQ(heddle_read_variable(published, "weight", back.data(), back.size() * 4), HEDDLE_OK);
+    EXPECT_EQ(back, status == HEDDLE_OK ? weight : none) << path;
+    return status;
+  };
+  std::string file = (folder.path() / "model.safetensors").string();
+  EXPECT_EQ(loads(file), HEDDLE_OK) << heddle_error_message();
+  EXPECT_EQ(loads((folder.path() / "model.gguf").string()), HEDDLE_OK) << heddle_error_message();
+  folder.write("config.json", "{}");
+  EXPECT_EQ(loads(folder.path().string()), HEDDLE_OK) << heddle_error_message();
+  EXPECT_EQ(loads(file), HEDDLE_OK) << heddle_error_message();
+  expect(heddle_load(published, file.c_str(), HEDDLE_TRAINING_STATE), HEDDLE_INVALID_ARGUMENT, "load the weights only");
+  expect(heddle_load(session, folder.path().c_str(), HEDDLE_WEIGHTS_ONLY), HEDDLE_INVALID_ARGUMENT,
+         "not compiled from one");
+  write("other.safetensors", "model.norm.weight", 999);
+  EXPECT_EQ(loads((folder.path() / "other.safetensors").string()), HEDDLE_INVALID_ARGUMENT);
+  EXPECT_NE(said.find("compiled from another model"), std::string::npos) << said;
+  heddle_close(published);
 }
 
 TEST_F(CApiTest, savesAndLoads) {

@@ -331,6 +331,8 @@ class Model:
             _check(_library.heddle_save(session, _path(path), _unsigned(ctypes.c_uint32, kinds, "kinds")))
 
     def load(self, path, kinds=TRAINING_STATE):
+        """Reads variables from such a file; weights also from the published model that the artifact was compiled from: its folder, its
+        GGUF file, or its model.safetensors."""
         with self._use() as session:
             _check(_library.heddle_load(session, _path(path), _unsigned(ctypes.c_uint32, kinds, "kinds")))
 

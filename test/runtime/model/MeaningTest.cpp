@@ -1,4 +1,4 @@
-#include "runtime/model/Meaning.h"
+#include "runtime/artifact/Meaning.h"
 #include "runtime/model/Description.h"
 
 #include <gtest/gtest.h>

@@ -2,7 +2,8 @@
 
 #include "runtime/artifact/Artifact.h"
 #include "runtime/core/Safetensors.h"
-#include "runtime/train/HuggingFace.h"
+#include "runtime/published/PublishedWeights.h"
+#include "runtime/session/PublishedCheckpoint.h"
 #include "tools/heddle-run/call/Compare.h"
 
 #include <algorithm>
@@ -52,7 +53,7 @@ std::vector<std::string> usedWeights(const Session &session, std::string_view en
 }
 
 Status loadVariables(Session &session, const std::filesystem::path &path) {
-  if (isPublishedModel(path))
+  if (isPublishedCheckpoint(session, path))
     return loadPublishedWeights(path, session.description(), [&](std::string_view name, const TensorView &value) {
       return session.writeVariable(name, value);
     });

@@ -1,7 +1,7 @@
 #include "tools/heddle-run/commands/Flags.h"
 
+#include "runtime/artifact/Meaning.h"
 #include "runtime/core/Status.h"
-#include "runtime/model/Meaning.h"
 
 #include <algorithm>
 #include <charconv>
@@ -184,7 +184,8 @@ std::vector<CLI::Option *> addEntryCall(CLI::App *command, EntryCall &call) {
           ->check(kNotNegative)
           ->capture_default_str(),
       command->add_option("--variables", call.variables,
-                          "Variables to load first, a .safetensors file, a Hugging Face folder or a GGUF file"),
+                          "Variables to load first, a .safetensors file (of a published model, too), a Hugging Face "
+                          "folder or a GGUF file"),
       command->add_option(
           "--expect-variables", call.expectedVariables,
           "The expected variables afterwards, a .safetensors file; each variable is compared as a whole, by norms"),

@@ -2,12 +2,12 @@
 
 #include "runtime/artifact/Artifact.h"
 #include "runtime/core/Log.h"
+#include "runtime/published/PublishedWeights.h"
 #include "runtime/ranks/Ranks.h"
 #include "runtime/text/PublishedVocabulary.h"
 #include "runtime/text/Tokenizer.h"
 #include "runtime/train/Adapter.h"
 #include "runtime/train/CheckpointFolder.h"
-#include "runtime/train/HuggingFace.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "runtime/model/Meaning.h"
+#include "runtime/artifact/Meaning.h"
 
 #include "runtime/core/Status.h"
 

@@ -1,4 +1,4 @@
-#include "runtime/train/GgufModel.h"
+#include "runtime/published/GgufModel.h"
 
 namespace heddle {
 

@@ -4,7 +4,7 @@
 #include "runtime/core/Safetensors.h"
 #include "runtime/core/Status.h"
 #include "runtime/core/Tensor.h"
-#include "runtime/train/GgufModel.h"
+#include "runtime/published/GgufModel.h"
 
 #include <filesystem>
 #include <functional>
@@ -19,6 +19,7 @@ namespace heddle {
 // All tensors of a published model, in whatever number of files.
 class TensorFiles {
 public:
+  // Of a folder, a GGUF file, or a single safetensors file.
   static Result<TensorFiles> open(const std::filesystem::path &path);
 
   // The tensor under the first of the names that the model has.
@@ -35,7 +36,7 @@ private:
   Status add(const std::filesystem::path &file);
   Status addIndexed(const std::filesystem::path &index);
 
-  std::filesystem::path folder;
+  std::filesystem::path folder; // or the file
   std::map<std::string, SafetensorsReader> files;
   std::optional<GgufModel> gguf;
 };
@@ -45,7 +46,8 @@ bool isPublishedModel(const std::filesystem::path &path);
 
 // Hands every weight of the artifact to `write`, one after another, in the form of the artifact's variable: a weight
 // that is stored transposed is transposed back, and numbers of fewer bits are widened. Reads model.safetensors, the
-// files that model.safetensors.index.json names, or a GGUF file. `description`: the artifact's; it says where each
+// files that model.safetensors.index.json names, a GGUF file, or a safetensors file by itself, whose config.json may
+// stand beside it. `description`: the artifact's; it says where each
 // weight comes from.
 Status loadPublishedWeights(const std::filesystem::path &path, std::string_view description,
                             const std::function<Status(std::string_view name, const TensorView &value)> &write);

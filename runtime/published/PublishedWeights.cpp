@@ -1,11 +1,11 @@
-#include "runtime/train/HuggingFace.h"
+#include "runtime/published/PublishedWeights.h"
 
 #include "runtime/artifact/Description.h"
+#include "runtime/artifact/Meaning.h"
 #include "runtime/core/Json.h"
 #include "runtime/core/Log.h"
 #include "runtime/core/PublishedMeaning.h"
 #include "runtime/core/Safetensors.h"
-#include "runtime/model/Meaning.h"
 
 #include <algorithm>
 
@@ -29,6 +29,10 @@ Result<TensorFiles> TensorFiles::open(const fs::path &folder) {
     return tensors;
   }
   std::error_code error;
+  if (fs::is_regular_file(folder, error)) {
+    HEDDLE_CHECK(tensors.add(folder));
+    return tensors;
+  }
   if (fs::exists(folder / kIndexFile, error)) {
     HEDDLE_CHECK(tensors.addIndexed(folder / kIndexFile));
     return tensors;
@@ -87,6 +91,11 @@ Result<HostTensor> TensorFiles::read(const std::string &weight, const std::vecto
   std::string tried;
   for (const std::string &name : names)
     tried += str(tried.empty() ? "'" : ", '", name, "'");
+  std::error_code error;
+  if (fs::is_regular_file(folder, error))
+    return makeError(ErrorKind::NotFound, "'", folder.string(), "' has no tensor for the weight '", weight,
+                     "': it has no tensor called ", tried,
+                     ". Name the folder if the model is in several files; else the file is another model's.");
   return makeError(ErrorKind::NotFound, "'", folder.string(), "' has no tensor for the weight '", weight,
                    "': it has no tensor called ", tried, ". Its config.json belongs to another model's weights.");
 }
@@ -162,7 +171,12 @@ Status checkMeaning(const fs::path &path, const Description &model) {
   auto compiled = model.json.find("published");
   if (compiled == model.json.end() || !compiled->is_object())
     return Success(); // of an earlier version
-  HEDDLE_ASSIGN(Json given, readPublishedMeaning(path));
+  std::error_code error;
+  bool isFile = fs::is_regular_file(path, error) && !isGgufFile(path);
+  fs::path configured = isFile ? path.parent_path() : path;
+  if (isFile && !fs::exists(configured / "config.json", error))
+    return Success(); // the file says nothing of its arithmetic
+  HEDDLE_ASSIGN(Json given, readPublishedMeaning(configured));
   Json before = Json::object(), now = Json::object();
   for (const auto &[key, value] : compiled->items())
     if (given.contains(key)) {
