@@ -133,9 +133,8 @@ Item Elaborator::negate(const Expression &expression, Scope &scope) {
   return computeTensors("*", operand, number(-1), expression.where);
 }
 
-Item Elaborator::binary(const Expression &expression, Scope &scope) {
+Item Elaborator::binary(const Expression &expression, const Item &a, Scope &scope) {
   StringRef symbol = expression.text;
-  Item a = evaluate(*expression.operands[0], scope);
   // What need not be known is not looked at: `window > 0 and d_model % window == 0`.
   if (const bool *left = a.as<bool>(); left && (symbol == "and" || symbol == "or") && *left == (symbol == "or"))
     return *left;

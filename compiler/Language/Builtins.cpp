@@ -76,9 +76,12 @@ bool Elaborator::isBuiltin(StringRef name) { return findBuiltin(name); }
 Item Elaborator::callBuiltin(const Expression &expression, Scope &scope) {
   const Builtin *builtin = findBuiltin(expression.text);
   if (!builtin) {
-    SmallVector<StringRef> known = llvm::to_vector(definitions.keys());
-    for (const Builtin &other : getBuiltins())
-      known.push_back(other.name);
+    SmallVector<StringRef> known;
+    if (maySuggest()) {
+      known = llvm::to_vector(definitions.keys());
+      for (const Builtin &other : getBuiltins())
+        known.push_back(other.name);
+    }
     llvm::sort(known); // so that one of two that are as near is always the same
     StringRef nearest = findNearest(expression.text, known);
     InFlightDiagnostic error = fail(expression.where) << "there is no function '" << expression.text << "'";

@@ -13,6 +13,8 @@ using namespace mlir::heddle::language;
 
 /// Calls within each other: far fewer than a stack has room for, far more than models have.
 static constexpr int kDeepestCall = 60;
+/// Expressions within each other, through all calls that lead there: the stack has room for several times as many.
+static constexpr int kDeepestEvaluation = 400;
 /// Expressions evaluated for a model. GPT-3's 96 layers are some 20,000.
 static constexpr int64_t kMostOperations = 2'000'000;
 static constexpr int64_t kMostRepetitions = 4096;
@@ -91,12 +93,44 @@ Item Elaborator::evaluateStatement(const Statement &statement, Scope &scope) {
 }
 
 Item Elaborator::evaluate(const Expression &expression, Scope &scope) {
-  if (++operations > kMostOperations) {
-    if (!failed)
-      fail(expression.where) << "the model has more than " << kMostOperations
-                             << " operations; it repeats a part too often, or a definition within itself";
-    return mistake();
+  // The parser limits how deep expressions nest, but not how many operators follow each other. These lean to the left.
+  llvm::SaveAndRestore restore(evaluations, evaluations + 1);
+  if (evaluations > kDeepestEvaluation) {
+    if (operations >= kMostOperations)
+      return mistake();
+    fail(expression.where) << "with the calls that lead here, expressions nest more than " << kDeepestEvaluation
+                           << " deep; give parts of them names of their own";
+    return giveUp();
   }
+  SmallVector<const Expression *> following;
+  const Expression *first = &expression;
+  for (; first->kind == Expression::Binary || first->kind == Expression::Index; first = first->operands[0].get())
+    following.push_back(first);
+  Item item = countOperation(*first) ? evaluateFirst(*first, scope) : mistake();
+  for (const Expression *next : llvm::reverse(following)) {
+    if (!countOperation(*next))
+      return mistake();
+    item = next->kind == Expression::Binary ? binary(*next, item, scope)
+                                            : gather(item, evaluate(*next->operands[1], scope), next->where);
+  }
+  return item;
+}
+
+bool Elaborator::countOperation(const Expression &expression) {
+  if (++operations <= kMostOperations)
+    return true;
+  if (!failed)
+    fail(expression.where) << "the model has more than " << kMostOperations
+                           << " operations; it repeats a part too often, or a definition within itself";
+  return false;
+}
+
+Item Elaborator::giveUp() {
+  operations = kMostOperations;
+  return mistake();
+}
+
+Item Elaborator::evaluateFirst(const Expression &expression, Scope &scope) {
   switch (expression.kind) {
   case Expression::Number:
     return NumberItem{expression.number, expression.isWhole};
@@ -113,14 +147,8 @@ Item Elaborator::evaluate(const Expression &expression, Scope &scope) {
     std::optional<bool> value = flag({operand, expression.operands[0]->where}, "what 'not' inverts");
     return value ? Item(!*value) : mistake();
   }
-  case Expression::Binary:
-    return binary(expression, scope);
   case Expression::Call:
     return call(expression, scope);
-  case Expression::Index: {
-    Item table = evaluate(*expression.operands[0], scope);
-    return gather(table, evaluate(*expression.operands[1], scope), expression.where);
-  }
   case Expression::Weight:
     return declareWeight(expression, scope);
   case Expression::If:
@@ -135,8 +163,11 @@ Item Elaborator::evaluate(const Expression &expression, Scope &scope) {
       items.push_back(evaluate(*operand, scope));
     return items;
   }
+  case Expression::Binary:
+  case Expression::Index:
+    break;
   }
-  llvm_unreachable("all kinds are handled");
+  llvm_unreachable("evaluate() combines operands");
 }
 
 Item Elaborator::choose(const Expression &expression, Scope &scope) {
@@ -192,14 +223,15 @@ Item Elaborator::repeat(const Expression &expression, Scope &scope) {
 //===-- Names ---------------------------------------------------------------------------------------------------===//
 
 Item Elaborator::lookUp(const Expression &variable, const Scope &scope) {
-  SmallVector<StringRef> known;
   for (const Scope *at = &scope; at; at = at->outer) {
     auto found = at->items.find(variable.text);
     if (found != at->items.end())
       return found->second;
+  }
+  SmallVector<StringRef> known;
+  for (const Scope *at = maySuggest() ? &scope : nullptr; at; at = at->outer)
     for (const auto &[name, item] : at->items)
       known.push_back(name);
-  }
   InFlightDiagnostic error = fail(variable.where) << "nothing is called '" << variable.text << "' here";
   if (definitions.contains(variable.text) || isBuiltin(variable.text))
     error << "; it is a function: call it, as in " << variable.text << "(x)";
@@ -282,6 +314,7 @@ Item Elaborator::call(const Expression &expression, Scope &scope) {
 std::optional<SmallVector<Given>> Elaborator::arrange(const Expression &call, ArrayRef<StringRef> names,
                                                       function_ref<bool(size_t)> isRequired, Scope &scope) {
   SmallVector<Given> given(names.size());
+  llvm::StringMap<size_t> places; // of names in `names`; filled if an argument has a name
   size_t next = 0;
   bool ok = true;
   auto refuse = [&](LocationAttr where) {
@@ -292,12 +325,20 @@ std::optional<SmallVector<Given>> Elaborator::arrange(const Expression &call, Ar
     Item item = evaluate(*argument.value, scope);
     size_t place = next;
     if (!argument.name.empty()) {
-      place = static_cast<size_t>(llvm::find(names, argument.name) - names.begin());
+      if (places.empty())
+        for (auto [i, name] : llvm::enumerate(names))
+          places.try_emplace(name, i);
+      auto found = places.find(argument.name);
+      place = found == places.end() ? names.size() : found->second;
       if (place == names.size()) {
-        StringRef nearest = findNearest(argument.name, names);
-        refuse(argument.where) << "has no parameter '" << argument.name << "'; "
-                               << (nearest.empty() ? "its parameters are " + llvm::join(names, ", ")
-                                                   : "the nearest is '" + nearest.str() + "'");
+        InFlightDiagnostic error = refuse(argument.where);
+        error << "has no parameter '" << argument.name << "'";
+        if (maySuggest()) {
+          StringRef nearest = findNearest(argument.name, names);
+          error << "; "
+                << (nearest.empty() ? "its parameters are " + llvm::join(names, ", ")
+                                    : "the nearest is '" + nearest.str() + "'");
+        }
         continue;
       }
     } else if (next++ >= names.size()) {
@@ -323,7 +364,7 @@ Item Elaborator::callDefinition(const Definition &definition, const Expression &
   if (depth >= kDeepestCall) {
     fail(expression.where) << "calls nest more than " << kDeepestCall << " deep; '" << expression.text
                            << "' seems to call itself without end";
-    return mistake();
+    return giveUp();
   }
   ArrayRef<Parameter> parameters = definition.parameters;
   SmallVector<StringRef> names;
@@ -367,7 +408,7 @@ Item Elaborator::callBlock(const BlockItem &block, ArrayRef<Item> arguments, Loc
   }
   if (depth >= kDeepestCall) {
     fail(where) << "calls nest more than " << kDeepestCall << " deep";
-    return mistake();
+    return giveUp();
   }
   Scope inner{block.scope, {}};
   for (auto [name, argument] : llvm::zip_equal(block.block->parameters, arguments))

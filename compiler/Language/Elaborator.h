@@ -44,6 +44,12 @@ public:
 private:
   //===-- Names, calls and blocks (Elaborator.cpp) --------------------------------------------------------------===//
 
+  /// False, with an error, if the model has too many operations.
+  bool countOperation(const Expression &expression);
+  /// Evaluates nothing more. A definition that calls itself twice would reach the same limit at a million places.
+  Item giveUp();
+  /// Evaluates an expression that is neither Binary nor Index: those are loops of `evaluate`.
+  Item evaluateFirst(const Expression &expression, Scope &scope);
   Item evaluateBlock(const Body &block, Scope &scope);
   Item evaluateStatement(const Statement &statement, Scope &scope);
   Item lookUp(const Expression &variable, const Scope &scope);
@@ -71,7 +77,8 @@ private:
 
   //===-- Arithmetic (Arithmetic.cpp) ---------------------------------------------------------------------------===//
 
-  Item binary(const Expression &expression, Scope &scope);
+  /// `a` is the value of the left operand.
+  Item binary(const Expression &expression, const Item &a, Scope &scope);
   Item negate(const Expression &expression, Scope &scope);
   Item computeNumbers(StringRef symbol, const NumberItem &a, const NumberItem &b, LocationAttr where);
   Item compareConstants(StringRef symbol, const Item &a, const Item &b, LocationAttr where);
@@ -237,6 +244,10 @@ private:
   /// Whether `where` is in the text itself, not in one that it uses.
   bool isOwn(LocationAttr where) const;
   Item mistake() { return {}; }
+  /// Whether an error may still look for the nearest of all names. A text of nothing but errors would take quadratic
+  /// time.
+  bool maySuggest() { return suggestions < kMostSuggestions && ++suggestions; }
+  static constexpr int kMostSuggestions = 100;
 
   const ModelText &model;
   ModuleOp module;
@@ -253,6 +264,8 @@ private:
   llvm::StringMap<int64_t> weightNumbers; // the last one behind the name of several, of which the first has none
   llvm::StringSet<> symbols; // of the module: to look one up there would take time by the number of weights
   int depth = 0;             // of calls
+  int evaluations = 0;       // within each other
+  int suggestions = 0;       // made so far
   int64_t operations = 0;    // evaluated so far
   int32_t streams = 0;       // numbers of ops that draw at random, all different
 

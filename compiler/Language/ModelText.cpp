@@ -238,14 +238,14 @@ LogicalResult ModelText::setParameters(const Settings &given) {
   Scope scope;
   // A text may give a parameter of a text that it uses another default.
   SmallVector<const Parameter *> order;
+  llvm::StringMap<size_t> places; // in `order`
   for (const std::shared_ptr<Text> &text : texts)
     for (const Parameter &parameter : text->parameters) {
-      auto known =
-          llvm::find_if(order, [&](const Parameter *other) { return other->name.text == parameter.name.text; });
-      if (known == order.end())
+      auto [known, isNew] = places.try_emplace(parameter.name.text, order.size());
+      if (isNew)
         order.push_back(&parameter);
       else
-        *known = &parameter;
+        order[known->second] = &parameter;
     }
   bool ok = true;
   for (const Parameter *parameter : order) {

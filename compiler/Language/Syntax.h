@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace mlir::heddle::language {
@@ -64,6 +65,13 @@ struct Expression {
   };
 
   Expression(Kind kind, LocationAttr where) : kind(kind), where(where) {}
+  /// First operands are destroyed in a loop: a sum of 10,000 terms is as deep as it is long.
+  ~Expression() {
+    while (!operands.empty() && operands.front()) {
+      ExpressionPtr first = std::move(operands.front());
+      operands = std::exchange(first->operands, {});
+    }
+  }
 
   Kind kind;
   LocationAttr where;
