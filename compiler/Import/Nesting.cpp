@@ -53,3 +53,40 @@ llvm::Expected<llvm::json::Value> mlir::heddle::parseShallowJSON(StringRef text)
 }
 
 bool mlir::heddle::nestsTooDeepTOML(StringRef text) { return nestsTooDeep(text, /*isTOML=*/true); }
+
+std::optional<std::pair<unsigned, unsigned>> mlir::heddle::findTooDeepMLIR(StringRef text) {
+  if (text.starts_with("ML\xefR")) // bytecode
+    return std::nullopt;
+  size_t depth = 0;
+  unsigned line = 1;
+  const char *lineStart = text.data();
+  for (StringRef rest = text; !rest.empty();) {
+    char c = rest.front();
+    if (c == '"') {
+      // A string ends on its line, or MLIR's lexer says so.
+      size_t end = 1;
+      while (end < rest.size() && rest[end] != '"' && rest[end] != '\n')
+        end += rest[end] == '\\' ? 2 : 1;
+      rest = rest.drop_front(std::min(rest.size(), end < rest.size() && rest[end] == '\n' ? end : end + 1));
+      continue;
+    }
+    if (rest.starts_with("//")) {
+      rest = rest.drop_until([](char c) { return c == '\n'; });
+      continue;
+    }
+    if (rest.starts_with("->") || rest.starts_with("<=") || rest.starts_with(">=")) { // no brackets
+      rest = rest.drop_front(2);
+      continue;
+    }
+    if (StringRef("([{<").contains(c) && ++depth > kDeepestModule)
+      return std::pair(line, static_cast<unsigned>(rest.data() - lineStart + 1));
+    if (StringRef(")]}>").contains(c) && depth != 0)
+      --depth;
+    rest = rest.drop_front();
+    if (c == '\n') {
+      ++line;
+      lineStart = rest.data();
+    }
+  }
+  return std::nullopt;
+}

@@ -2,9 +2,11 @@
 
 #include "compiler/HuggingFace/HuggingFace.h"
 #include "compiler/Import/Import.h"
+#include "compiler/Import/Nesting.h"
 #include "mlir/Parser/Parser.h"
 #include "tools/heddle-compile/Output.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -31,9 +33,20 @@ OwningOpRef<ModuleOp> mlir::heddle::readModel(MLIRContext *context, StringRef pa
   if (extension == ".gguf")
     return importGguf(context, path, changes);
   if (extension == ".mlir")
-    return parseSourceFile<ModuleOp>(path, context);
+    return readModule(context, path);
   return fail(
       "the name '" + path + "' does not tell what kind of model it is: the name of a description ends in " +
       ".toml, that of a model text in .weft, that of a module of the heddle dialect in .mlir, that of a GGUF file in "
       ".gguf, and a Hugging Face model is a folder");
+}
+
+OwningOpRef<ModuleOp> mlir::heddle::readModule(MLIRContext *context, StringRef path) {
+  // A file that cannot be read is an error of the parser.
+  if (auto file = llvm::MemoryBuffer::getFile(path))
+    if (auto place = findTooDeepMLIR((*file)->getBuffer())) {
+      emitError(FileLineColLoc::get(context, path, place->first, place->second))
+          << "the module nests more than " << kDeepestModule << " deep";
+      return {};
+    }
+  return parseSourceFile<ModuleOp>(path, context);
 }

@@ -12,6 +12,9 @@ namespace mlir::heddle {
 /// folder at `path`, changed. Null after an error of the context.
 OwningOpRef<ModuleOp> readModel(MLIRContext *context, StringRef path, const DescriptionChanges &changes);
 
+/// The module of a .mlir file. Null after an error of the context.
+OwningOpRef<ModuleOp> readModule(MLIRContext *context, StringRef path);
+
 } // namespace mlir::heddle
 
 #endif

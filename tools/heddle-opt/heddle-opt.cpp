@@ -1,4 +1,5 @@
 // mlir-opt with Heddle's dialects and passes: runs one pass, or several, on a .mlir file.
+#include "compiler/Import/Nesting.h"
 #include "compiler/Pipeline/Pipeline.h"
 #include "compiler/Pipeline/WriteWhole.h"
 #include "tools/cli/Program.h"
@@ -20,6 +21,11 @@ static LogicalResult run(StringRef input, StringRef output, DialectRegistry &reg
   std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(input, &problem);
   if (!file) {
     llvm::errs() << "heddle-opt: " << problem << "\n";
+    return failure();
+  }
+  if (auto place = mlir::heddle::findTooDeepMLIR(file->getBuffer())) {
+    llvm::errs() << input << ":" << place->first << ":" << place->second << ": error: the module nests more than "
+                 << mlir::heddle::kDeepestModule << " deep\n";
     return failure();
   }
   llvm::raw_string_ostream stream(text);

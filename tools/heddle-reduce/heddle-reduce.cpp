@@ -5,9 +5,9 @@
 #include "tools/cli/Program.h"
 #include "tools/heddle-compile/Diagnostics.h"
 #include "tools/heddle-compile/Output.h"
+#include "tools/heddle-compile/ReadModel.h"
 #include "tools/heddle-reduce/Reduce.h"
 
-#include "mlir/Parser/Parser.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
@@ -101,7 +101,7 @@ int main(int argc, char **argv) {
   mlir::heddle::DiagnosticPrinter diagnostics(&context, "heddle-reduce");
   if (failed(mlir::heddle::checkOutput(&context, "-o", flags.output)))
     return ::heddle::cli::kWorkFailed;
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(flags.model, &context);
+  OwningOpRef<ModuleOp> module = mlir::heddle::readModule(&context, flags.model);
   if (!module)
     return ::heddle::cli::kWorkFailed; // after a message of the parser
   llvm::Expected<Test> test = Test::create(flags.test);
