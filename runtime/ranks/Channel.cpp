@@ -6,12 +6,12 @@
 #include <cstddef>
 #include <cstring>
 #include <fcntl.h>
-#include <filesystem>
-#include <fstream>
 #include <netdb.h>
 #include <netinet/tcp.h>
+#include <sstream>
 #include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include <vector>
@@ -20,7 +20,6 @@ namespace heddle {
 namespace {
 
 constexpr size_t headBytes = sizeof(uint32_t) + 1;
-constexpr uint32_t largestBody = 1 << 20;
 
 std::string reason() { return std::strerror(errno); }
 
@@ -48,6 +47,85 @@ int lookUp(const std::string &host, const std::string &port, bool passive, Addre
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = passive ? AI_PASSIVE : 0;
   return ::getaddrinfo(host.empty() ? nullptr : host.c_str(), port.c_str(), &hints, &found.list);
+}
+
+bool isLoopback(const sockaddr *address) {
+  if (address->sa_family == AF_INET6) {
+    const in6_addr &bytes = reinterpret_cast<const sockaddr_in6 *>(address)->sin6_addr;
+    return IN6_IS_ADDR_LOOPBACK(&bytes) || (IN6_IS_ADDR_V4MAPPED(&bytes) && bytes.s6_addr[12] == 127);
+  }
+  return address->sa_family == AF_INET &&
+         ntohl(reinterpret_cast<const sockaddr_in *>(address)->sin_addr.s_addr) >> 24 == 127;
+}
+
+bool isAddress(const std::string &host) {
+  in6_addr bytes{};
+  return ::inet_pton(AF_INET, host.c_str(), &bytes) == 1 || host.find(':') != std::string::npos;
+}
+
+// The error for a host that has no address and will get none; null where it may get one later.
+std::optional<Error> errorOfLookUp(const std::string &host, int problem) {
+  if (problem == 0 || problem == EAI_AGAIN)
+    return std::nullopt;
+  return Error{ErrorKind::InvalidArgument,
+               str("ranks are to meet at the machine '", printable(host),
+                   "', which has no address: ", problem == EAI_SYSTEM ? reason() : ::gai_strerror(problem),
+                   ". Give --rendezvous=tcp:HOST:PORT, or the launcher, the name or the address of rank 0's machine.")};
+}
+
+// Listens at an address; a negative number where it cannot, with `problem` and errno saying why.
+int listenAt(const addrinfo *info, std::string &problem) {
+  int socket = ::socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1, off = 0;
+  if (socket < 0) {
+    problem = reason();
+    return socket;
+  }
+  ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (info->ai_family == AF_INET6)
+    ::setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  if (::bind(socket, info->ai_addr, info->ai_addrlen) == 0 && ::listen(socket, SOMAXCONN) == 0)
+    return socket;
+  int error = errno;
+  ::close(socket);
+  errno = error;
+  problem = reason();
+  return -1;
+}
+
+// For this user alone: whoever reads the secret may take a rank's seat.
+Status writePlace(const std::string &path, const std::string &text) {
+  std::string draft = str(path, ".", ::getpid());
+  ::unlink(draft.c_str());
+  int file = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  bool isWritten = file >= 0 && ::write(file, text.data(), text.size()) == ssize_t(text.size());
+  std::string problem = reason();
+  if (file >= 0 && ::close(file) != 0 && isWritten) {
+    isWritten = false;
+    problem = reason();
+  }
+  if (isWritten && ::rename(draft.c_str(), path.c_str()) == 0) // whole or not at all
+    return Success();
+  if (isWritten)
+    problem = reason();
+  ::unlink(draft.c_str());
+  return makeError(ErrorKind::Io, "cannot write the file '", path, "', by which ranks are to meet: ", problem, ".");
+}
+
+// The address and the secret in a file of writePlace(); empty where there is no such file yet.
+Result<std::string> readPlace(const std::string &path, std::string &secret) {
+  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0)
+    return std::string();
+  char text[8192];
+  struct stat status{};
+  bool isOwn = ::fstat(file, &status) == 0 && (status.st_uid == ::geteuid() || status.st_uid == 0);
+  ssize_t size = ::read(file, text, sizeof text);
+  ::close(file);
+  if (!isOwn)
+    return makeError(ErrorKind::Io, "the file '", path, "', by which ranks are to meet, is of another user.");
+  std::string address;
+  std::istringstream(std::string(text, size_t(std::max<ssize_t>(size, 0)))) >> address >> secret;
+  return address;
 }
 
 void tune(int socket) {
@@ -95,9 +173,11 @@ bool Channel::hasUnsent() {
   return !unsent.empty();
 }
 
-bool Channel::receive() {
+bool Channel::receive(size_t largest) {
   char buffer[4096];
   while (true) {
+    if (arrived.size() >= headBytes + largest)
+      return true; // `take` first
     ssize_t got = ::recv(socket, buffer, sizeof buffer, MSG_DONTWAIT);
     if (got > 0)
       arrived.append(buffer, size_t(got));
@@ -108,11 +188,11 @@ bool Channel::receive() {
   }
 }
 
-std::optional<Message> Channel::take() {
+std::optional<Message> Channel::take(size_t largest) {
   Reader reader(arrived);
   auto size = reader.number<uint32_t>();
   auto kind = reader.number<uint8_t>();
-  if (size > largestBody) { // nobody of ours says that
+  if (size > largest) {
     arrived.clear();
     return Message{};
   }
@@ -121,6 +201,34 @@ std::optional<Message> Channel::take() {
   Message message{kind, arrived.substr(headBytes, size)};
   arrived.erase(0, headBytes + size);
   return message;
+}
+
+bool Channel::isOfAnotherUser() const {
+  ucred other{};
+  socklen_t length = sizeof other;
+  sockaddr_storage own{};
+  socklen_t ownLength = sizeof own;
+  return ::getsockname(socket, reinterpret_cast<sockaddr *>(&own), &ownLength) == 0 && own.ss_family == AF_UNIX &&
+         (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &other, &length) != 0 || other.uid != ::geteuid());
+}
+
+std::string printable(std::string_view text) {
+  std::string shown;
+  for (size_t i = 0; i < text.size(); ++i) {
+    auto byte = uint8_t(text[i]);
+    // In UTF-8 the control characters from 128 to 159 begin with C2.
+    bool isSecond = byte == 0xc2 && i + 1 < text.size() && uint8_t(text[i + 1]) >= 0x80 && uint8_t(text[i + 1]) < 0xa0;
+    // Alone these bytes are control characters of terminals that do not take UTF-8.
+    bool isAlone = byte >= 0x80 && byte < 0xa0 && (i == 0 || uint8_t(text[i - 1]) < 0x80);
+    if ((byte < 0x20 && byte != '\n') || byte == 0x7f || isSecond || isAlone) {
+      for (size_t end = i + (isSecond ? 2 : 1); i < end; ++i)
+        shown += str("\\x", "0123456789abcdef"[uint8_t(text[i]) >> 4], "0123456789abcdef"[uint8_t(text[i]) & 15]);
+      --i;
+    } else {
+      shown += text[i];
+    }
+  }
+  return shown;
 }
 
 Listener::~Listener() {
@@ -137,7 +245,7 @@ std::unique_ptr<Channel> Listener::accept() {
   return std::make_unique<Channel>(accepted);
 }
 
-Result<std::unique_ptr<Listener>> Listener::open(const Rendezvous &rendezvous) {
+Result<std::unique_ptr<Listener>> Listener::open(const Rendezvous &rendezvous, const std::string &secret) {
   if (rendezvous.kind == Rendezvous::Local) {
     sockaddr_un address;
     socklen_t length = localAddress(rendezvous.path, address);
@@ -151,52 +259,56 @@ Result<std::unique_ptr<Listener>> Listener::open(const Rendezvous &rendezvous) {
     }
     return std::unique_ptr<Listener>(new Listener(socket, {}, {}));
   }
-  bool isTcp = rendezvous.kind == Rendezvous::Tcp;
+  bool isTcp = rendezvous.kind == Rendezvous::Tcp, isNamed = isTcp && !isAddress(rendezvous.host);
   std::string port = std::to_string(isTcp ? rendezvous.port : 0), problem = "no address";
-  Addresses found;
-  lookUp({}, port, /*passive=*/true, found);
-  std::vector<const addrinfo *> candidates;
-  for (const addrinfo *info = found.list; info; info = info->ai_next)
-    candidates.push_back(info);
-  // A socket of IPv6 takes connections of IPv4, too; where there is no IPv6, those of IPv4 remain.
-  std::ranges::stable_partition(candidates, [](const addrinfo *info) { return info->ai_family == AF_INET6; });
-  for (const addrinfo *info : candidates) {
-    int socket = ::socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1, off = 0;
-    if (socket < 0)
-      continue;
-    ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (info->ai_family == AF_INET6)
-      ::setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-    if (::bind(socket, info->ai_addr, info->ai_addrlen) != 0 || ::listen(socket, SOMAXCONN) != 0) {
-      problem = reason();
-      ::close(socket);
-      continue;
-    }
-    sockaddr_storage own{};
-    socklen_t length = sizeof own;
-    ::getsockname(socket, reinterpret_cast<sockaddr *>(&own), &length);
-    uint16_t number = ntohs(own.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6 *>(&own)->sin6_port
-                                                      : reinterpret_cast<sockaddr_in *>(&own)->sin_port);
-    std::string address = str(isTcp ? rendezvous.host : hostName(), ":", number);
-    if (rendezvous.kind == Rendezvous::File) { // whole or not at all
-      std::string draft = str(rendezvous.path, ".", ::getpid());
-      std::ofstream(draft) << address << "\n";
-      std::error_code error;
-      std::filesystem::rename(draft, rendezvous.path, error);
-      if (error) {
-        ::close(socket);
-        return makeError(ErrorKind::Io, "cannot write the file '", rendezvous.path,
-                         "', by which ranks are to meet: ", error.message(), ".");
+  int socket = -1;
+  bool isOfThisMachine = false;
+  if (isTcp) {
+    // What listens where it was told to is not reached by other ways.
+    Addresses found;
+    int failed = lookUp(rendezvous.host, port, /*passive=*/true, found);
+    if (std::optional<Error> error = errorOfLookUp(rendezvous.host, failed))
+      return std::move(*error);
+    bool isLocal = rendezvous.host == "localhost";
+    for (const addrinfo *info = found.list; info && socket < 0; info = info->ai_next)
+      // Where a machine gives its own name a loopback address, as Debian does, others know it by another one.
+      if (!isNamed || isLocal || !isLoopback(info->ai_addr)) {
+        socket = listenAt(info, problem);
+        isOfThisMachine |= socket < 0 && errno == EADDRINUSE;
       }
-    }
-    return std::unique_ptr<Listener>(
-        new Listener(socket, address, rendezvous.kind == Rendezvous::File ? rendezvous.path : ""));
   }
-  return makeError(ErrorKind::Io, "rank 0 cannot listen at port ", port, " for the other ranks: ", problem,
-                   ". Another program may have the port; --rendezvous=tcp:HOST:PORT takes another one.");
+  // A name may also be that of a service, behind which this machine is.
+  if (socket < 0 && (!isTcp || (isNamed && !isOfThisMachine))) {
+    Addresses found;
+    lookUp({}, port, /*passive=*/true, found);
+    std::vector<const addrinfo *> candidates;
+    for (const addrinfo *info = found.list; info; info = info->ai_next)
+      candidates.push_back(info);
+    // A socket of IPv6 takes connections of IPv4, too; where there is no IPv6, those of IPv4 remain.
+    std::ranges::stable_partition(candidates, [](const addrinfo *info) { return info->ai_family == AF_INET6; });
+    for (size_t i = 0; i < candidates.size() && socket < 0; ++i)
+      socket = listenAt(candidates[i], problem);
+  }
+  if (socket < 0)
+    return makeError(ErrorKind::Io, "rank 0 cannot listen at ", isTcp ? str(rendezvous.host, ":", port) : "any port",
+                     " for the other ranks: ", problem,
+                     ". --rendezvous=tcp:HOST:PORT takes an address of this machine and a port that no program has.");
+  sockaddr_storage own{};
+  socklen_t length = sizeof own;
+  ::getsockname(socket, reinterpret_cast<sockaddr *>(&own), &length);
+  uint16_t number = ntohs(own.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6 *>(&own)->sin6_port
+                                                    : reinterpret_cast<sockaddr_in *>(&own)->sin_port);
+  std::string address = str(isTcp ? rendezvous.host : hostName(), ":", number), file;
+  std::unique_ptr<Listener> listener(new Listener(socket, address, {}));
+  if (rendezvous.kind == Rendezvous::File) {
+    HEDDLE_CHECK(writePlace(rendezvous.path, str(address, " ", secret, "\n")));
+    listener->file = rendezvous.path;
+  }
+  return listener;
 }
 
-Result<std::unique_ptr<Channel>> connectTo(const Rendezvous &rendezvous, const std::string &given) {
+Result<std::unique_ptr<Channel>> connectTo(const Rendezvous &rendezvous, const std::string &given,
+                                           std::string &secret) {
   std::unique_ptr<Channel> none;
   if (rendezvous.kind == Rendezvous::Local && given.empty()) {
     sockaddr_un address;
@@ -205,14 +317,21 @@ Result<std::unique_ptr<Channel>> connectTo(const Rendezvous &rendezvous, const s
     if (socket < 0)
       return makeError(ErrorKind::Io, "cannot make a socket: ", reason(), ".");
     auto channel = std::make_unique<Channel>(socket);
-    return ::connect(socket, reinterpret_cast<sockaddr *>(&address), length) == 0 ? std::move(channel)
-                                                                                  : std::move(none);
+    if (::connect(socket, reinterpret_cast<sockaddr *>(&address), length) != 0)
+      return none;
+    if (channel->isOfAnotherUser())
+      return makeError(ErrorKind::Io, "a process of another user listens at the local address '", rendezvous.path,
+                       "', where the ranks are to meet; give a --rendezvous of your own.");
+    return channel;
   }
   std::string address = given;
   if (address.empty() && rendezvous.kind == Rendezvous::File) {
-    std::ifstream(rendezvous.path) >> address;
+    std::string said;
+    HEDDLE_ASSIGN(address, readPlace(rendezvous.path, said));
     if (address.empty())
       return none;
+    if (secret.empty())
+      secret = said;
   }
   if (address.empty())
     address = str(rendezvous.host, ":", rendezvous.port);
@@ -220,8 +339,9 @@ Result<std::unique_ptr<Channel>> connectTo(const Rendezvous &rendezvous, const s
   if (colon == std::string::npos)
     return none;
   Addresses found;
-  if (lookUp(address.substr(0, colon), address.substr(colon + 1), /*passive=*/false, found) != 0)
-    return none; // names of machines that start come late
+  int failed = lookUp(address.substr(0, colon), address.substr(colon + 1), /*passive=*/false, found);
+  if (std::optional<Error> error = errorOfLookUp(address.substr(0, colon), failed))
+    return std::move(*error);
   for (const addrinfo *info = found.list; info; info = info->ai_next) {
     int socket = ::socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (socket < 0)

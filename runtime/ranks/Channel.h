@@ -35,10 +35,15 @@ public:
   bool send(const Message &message);
   bool flush();
   bool hasUnsent(); // poll() for POLLOUT then
-  // Reads what has arrived without waiting; false where the other end is gone. Messages that are whole are then in
-  // `take`.
-  bool receive();
-  std::optional<Message> take();
+  // Reads what has arrived without waiting, and leaves in the system what does not fit a message with a body of
+  // `largest` bytes; false where the other end is gone. Messages that are whole are then in `take`.
+  bool receive(size_t largest = kLargestBody);
+  // The next message; of kind 0 where one has a larger body, which nobody of ours sends.
+  std::optional<Message> take(size_t largest = kLargestBody);
+  // Whether it is a connection within this machine to a process of another user.
+  bool isOfAnotherUser() const;
+
+  static constexpr size_t kLargestBody = 1 << 20;
 
 private:
   int socket;
@@ -50,8 +55,9 @@ private:
 // Where channels come in.
 class Listener {
 public:
-  // At the rendezvous, for those who connect to it; for the kinds Mpi and File at a port that the system chooses.
-  static Result<std::unique_ptr<Listener>> open(const Rendezvous &rendezvous);
+  // At the rendezvous, for those who connect to it; for the kinds Mpi and File at a port that the system chooses. Into
+  // a file goes `secret`, too, and only this user can read it.
+  static Result<std::unique_ptr<Listener>> open(const Rendezvous &rendezvous, const std::string &secret);
   ~Listener();
   int descriptor() const { return socket; }
   std::unique_ptr<Channel> accept();                // null where nobody waits
@@ -64,7 +70,12 @@ private:
 };
 
 // One attempt: null where nobody listens there yet. `address` takes the place of the rendezvous where it is not empty.
-Result<std::unique_ptr<Channel>> connectTo(const Rendezvous &rendezvous, const std::string &address = {});
+// Fills in `secret` from a file, if it is empty.
+Result<std::unique_ptr<Channel>> connectTo(const Rendezvous &rendezvous, const std::string &address,
+                                           std::string &secret);
+
+// Without what would tell a terminal to do something: control characters are shown as \xHH, but for the ends of lines.
+std::string printable(std::string_view text);
 
 std::string hostName();
 

@@ -1,5 +1,7 @@
 #include "runtime/ranks/Launcher.h"
 
+#include "runtime/ranks/Secret.h"
+
 #include <charconv>
 #include <cstring>
 #include <string_view>
@@ -56,6 +58,9 @@ Result<RankPlace> readLauncher(const Environment &environment) {
   HEDDLE_ASSIGN(Found torch, readPair(environment, "RANK", "WORLD_SIZE"));
   const char *address = environment("MASTER_ADDR");
   if (torch.rank && address) {
+    if (!*address)
+      return makeError(ErrorKind::InvalidArgument,
+                       "the environment says MASTER_ADDR=, which names no machine; it is the one of rank 0.");
     HEDDLE_ASSIGN(std::optional<uint32_t> port, readNumber(environment, "MASTER_PORT"));
     if (!port || *port == 0 || *port >= 0xffff)
       return makeError(ErrorKind::InvalidArgument, "the environment says MASTER_ADDR=", address,
@@ -147,6 +152,15 @@ Result<RankPlace> findRankPlace(const RankFlags &flags, const Environment &envir
                      place.ranks == 0 || place.ranks > mostRanks
                          ? str("; there may be 1 to ", mostRanks, " ranks.")
                          : str("; ranks count from 0 to ", place.ranks - 1, "."));
+  if (place.ranks == 1)
+    return place;
+  HEDDLE_ASSIGN(place.secret, readSecret(flags.secretFile, environment));
+  if (place.rendezvous.kind == Rendezvous::Tcp && place.secret.empty())
+    return makeError(ErrorKind::InvalidArgument, "the ranks meet at tcp:", place.rendezvous.host, ":",
+                     place.rendezvous.port,
+                     ", where anybody may come, and have no secret to know each other by. Give "
+                     "all of them the same one, such as `openssl rand -hex 32` prints, in the variable "
+                     "HEDDLE_RANKS_SECRET or in a file that --ranks-secret-file names.");
   return place;
 }
 

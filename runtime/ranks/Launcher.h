@@ -29,12 +29,14 @@ Result<Rendezvous> parseRendezvous(const std::string &text);
 struct RankFlags {
   std::optional<uint32_t> rank, ranks;
   std::string rendezvous; // empty: the launcher's
+  std::string secretFile; // empty: HEDDLE_RANKS_SECRET has the secret, if there is one
 };
 
 struct RankPlace {
   uint32_t rank = 0, ranks = 1;
   Rendezvous rendezvous;
   std::string launcher; // "mpirun", "torchrun", "srun" or "--rank", for messages
+  std::string secret;   // that all ranks know; may be empty but for ranks that meet by TCP
 };
 
 // Looks up a variable of the environment; null where there is none.

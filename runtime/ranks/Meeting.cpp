@@ -8,12 +8,29 @@
 namespace heddle {
 namespace {
 
-enum Kind : uint8_t { Hello = 1, Welcome, Place, Numbers, Sums, Failure, End, Bye, Refusal };
+// A connection begins with Challenge (by rank 0), Hello, and Seat or WrongSecret. What comes before a Seat that proves
+// the secret may be from anybody.
+enum Kind : uint8_t {
+  Hello = 1,
+  Welcome,
+  Place,
+  Numbers,
+  Sums,
+  Failure,
+  End,
+  Bye,
+  Refusal,
+  Challenge,
+  Seat,
+  WrongSecret
+};
 
 constexpr auto kTurn = std::chrono::milliseconds(50);  // how often a rank looks around
 constexpr auto kTell = std::chrono::milliseconds(250); // how often it says where it is
 constexpr double kShare = 0.9;                         // of the timeout, so that all have ended within it
-constexpr uint32_t kHelloVersion = 2;
+constexpr uint32_t kHelloVersion = 3;
+constexpr auto kPatience = std::chrono::seconds(10); // with who has connected and not shown which rank it is
+constexpr size_t kLargestHello = 1024, kSpareStrangers = 64;
 
 std::string packNumbers(const std::vector<double> &values) {
   Writer writer;
@@ -29,6 +46,21 @@ std::vector<double> unpackNumbers(std::string_view body) {
     values.push_back(reader.number<double>());
   return values;
 }
+
+void add(Writer &writer, const Digest &digest) { writer.text.append(digest.begin(), digest.end()); }
+
+Digest digestOf(Reader &reader) {
+  Digest digest{};
+  for (uint8_t &byte : digest)
+    byte = reader.number<uint8_t>();
+  return digest;
+}
+
+// What shows that its sender knows the secret. The two words keep an answer from being sent back as a question.
+Digest prove(const std::string &secret, const char *word, const Digest &question, std::string_view said) {
+  return hmac(secret, str(word, std::string(question.begin(), question.end()), said));
+}
+constexpr const char *kOther = "heddle: a rank", *kFirst = "heddle: rank 0";
 
 short eventsOf(Channel &channel) { return channel.hasUnsent() ? POLLIN | POLLOUT : POLLIN; }
 
@@ -112,7 +144,7 @@ void Meeting::finish(const std::string &message, bool prints) {
     while (true)
       ::pause();
   if (prints && options.report)
-    options.report(message);
+    options.report(printable(message));
   ::_exit(1);
 }
 
@@ -128,7 +160,10 @@ Result<std::unique_ptr<Meeting>> Meeting::join(MeetingOptions options, std::uniq
   } else {
     meeting->listener = std::move(listener);
     if (!meeting->listener) {
-      HEDDLE_ASSIGN(meeting->listener, Listener::open(meeting->options.place.rendezvous));
+      std::string said; // in the file, where a secret of this meeting's own is handed on by it
+      if (meeting->options.place.rendezvous.kind == Rendezvous::File && meeting->options.place.secret.empty())
+        said = meeting->options.place.secret = hexadecimal(randomDigest());
+      HEDDLE_ASSIGN(meeting->listener, Listener::open(meeting->options.place.rendezvous, said));
     }
     meeting->wake = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     meeting->peers.resize(meeting->ranks());
@@ -178,9 +213,12 @@ std::string Meeting::missing() const {
 Status Meeting::gather(const std::string &address) {
   std::unique_ptr<Channel> channel;
   while (true) {
-    HEDDLE_ASSIGN(channel, connectTo(options.place.rendezvous, address));
-    if (channel)
+    std::string secret = options.place.secret; // a file that an earlier training left may have another one
+    HEDDLE_ASSIGN(channel, connectTo(options.place.rendezvous, address, secret));
+    if (channel) {
+      options.place.secret = secret;
       break;
+    }
     bool isStopped = options.interrupted && options.interrupted();
     if (isStopped || isDue(begun))
       finish(str("rank 0 of ", ranks(),
@@ -190,13 +228,6 @@ Status Meeting::gather(const std::string &address) {
              rank() == 1);
     std::this_thread::sleep_for(kTurn);
   }
-  channel->send({Hello, Writer()
-                            .add(kHelloVersion)
-                            .add(rank())
-                            .add(ranks())
-                            .add(uint32_t(::getpid()))
-                            .add(std::string_view(hostName()))
-                            .text});
   peers.resize(1);
   peers[0].channel = std::move(channel);
   peers[0].heard = Clock::now();
@@ -225,7 +256,8 @@ void Meeting::serve() {
         end(str(missing(),
                 " not come to where ranks meet, and this process was told to end: the rank may have ended before."));
       if (isDue(begun))
-        end(str(missing(), " not come to where ranks meet within the --timeout of ", options.timeout, " s."));
+        end(str(missing(), " not come to where ranks meet within the --timeout of ", options.timeout, " s.",
+                impostors == 0 ? "" : " Processes that do not know the ranks' secret have."));
       continue;
     }
     addUp();
@@ -243,8 +275,8 @@ void Meeting::serve() {
 
 void Meeting::poll() {
   std::vector<pollfd> watched{{listener->descriptor(), POLLIN, 0}, {wake, POLLIN, 0}};
-  for (const auto &channel : strangers)
-    watched.push_back({channel->descriptor(), POLLIN, 0});
+  for (const Stranger &stranger : strangers)
+    watched.push_back({stranger.channel->descriptor(), POLLIN, 0});
   for (const Peer &peer : peers)
     if (peer.channel && !peer.left)
       watched.push_back({peer.channel->descriptor(), eventsOf(*peer.channel), 0});
@@ -252,9 +284,7 @@ void Meeting::poll() {
   uint64_t calls = 0;
   if (watched[1].revents && ::read(wake, &calls, sizeof calls) < 0)
     calls = 0; // another turn has read them
-  while (std::unique_ptr<Channel> channel = listener->accept())
-    strangers.push_back(std::move(channel));
-  greet(strangers);
+  welcomeStrangers();
   for (uint32_t i = 1; i < peers.size(); ++i)
     if (peers[i].joined && !peers[i].left) {
       peers[i].channel->flush();
@@ -262,46 +292,78 @@ void Meeting::poll() {
     }
 }
 
-void Meeting::greet(std::vector<std::unique_ptr<Channel>> &strangers) {
-  for (std::unique_ptr<Channel> &channel : strangers) {
-    bool isThere = channel->receive();
-    std::optional<Message> message = channel->take();
-    if (!message) {
-      if (!isThere)
-        channel.reset();
+// All ranks may come at once, and a few who are none. Of more the first to go is who has waited longest.
+void Meeting::welcomeStrangers() {
+  for (size_t accepted = 0; accepted < ranks() + kSpareStrangers; ++accepted) {
+    std::unique_ptr<Channel> channel = listener->accept();
+    if (!channel)
+      break;
+    if (channel->isOfAnotherUser())
       continue;
-    }
-    Reader reader(message->body);
-    auto version = reader.number<uint32_t>(), rank = reader.number<uint32_t>(), count = reader.number<uint32_t>(),
-         pid = reader.number<uint32_t>();
-    std::string host = reader.words();
-    if (message->kind != Hello || !reader.isWhole || version != kHelloVersion) { // a program that is none of ours
-      channel.reset();
-      continue;
-    }
-    bool isAllThere = std::all_of(peers.begin(), peers.end(), [](const Peer &peer) { return peer.joined; });
-    if (isAllThere) { // a training run that is under way does not end because another one starts
-      channel->send({Refusal, str("another training of ", ranks(), " ranks (rank 0 is process ", peers[0].pid, " on ",
-                                  peers[0].host, ") runs at the place where rank ", rank, " of ", count,
-                                  " was to meet the others; give a --rendezvous of its own.")});
-      continue;
-    }
-    if (count != ranks() || rank == 0 || rank >= ranks() || peers[rank].joined)
-      end(str("process ", pid, " on ", host, " says that it is rank ", rank, " of ", count, ", and ",
-              count != ranks() ? str("rank 0 is one of ", ranks()) : str("there is one already"),
-              "; another training may be meeting at the same place."));
-    Peer &peer = peers[rank];
-    peer.channel = std::move(channel);
-    peer.joined = true;
-    peer.pid = pid;
-    peer.host = host;
-    peer.heard = peer.changed = Clock::now();
+    if (strangers.size() == ranks() + kSpareStrangers)
+      strangers.erase(strangers.begin());
+    Stranger &stranger = strangers.emplace_back(std::move(channel), Clock::now(), randomDigest());
+    Writer writer;
+    add(writer, stranger.challenge);
+    stranger.channel->send({Challenge, writer.text});
   }
-  std::erase(strangers, nullptr);
+  for (Stranger &stranger : strangers)
+    greet(stranger);
+  std::erase_if(strangers, [](const Stranger &stranger) { return !stranger.channel; });
   bool isComplete = std::all_of(peers.begin(), peers.end(), [](const Peer &peer) { return peer.joined; });
   std::unique_lock lock(mutex);
   if (isComplete && !complete)
     welcome();
+}
+
+// Takes the channel away where it is not to be heard any more.
+void Meeting::greet(Stranger &stranger) {
+  bool isThere = stranger.channel->receive(kLargestHello);
+  if (std::optional<Message> message = stranger.channel->take(kLargestHello))
+    seat(stranger, *message);
+  else if (!isThere || Clock::now() - stranger.came > kPatience)
+    stranger.channel.reset();
+}
+
+void Meeting::seat(Stranger &stranger, const Message &hello) {
+  std::unique_ptr<Channel> channel = std::move(stranger.channel);
+  const std::string &secret = options.place.secret;
+  size_t signedBytes = hello.body.size() - std::min(hello.body.size(), sizeof(Digest));
+  Reader reader(hello.body), signature(std::string_view(hello.body).substr(signedBytes));
+  auto version = reader.number<uint32_t>(), rank = reader.number<uint32_t>(), count = reader.number<uint32_t>(),
+       pid = reader.number<uint32_t>();
+  Digest question = digestOf(reader);
+  std::string host = reader.words();
+  if (hello.kind != Hello || version != kHelloVersion ||
+      reader.left() != sizeof(Digest)) // a program that is none of ours
+    return;
+  if (!isSame(digestOf(signature),
+              prove(secret, kOther, stranger.challenge, std::string_view(hello.body).substr(0, signedBytes)))) {
+    ++impostors;
+    channel->send({WrongSecret, {}});
+    return;
+  }
+  Writer proof;
+  add(proof, prove(secret, kFirst, question, {}));
+  channel->send({Seat, proof.text});
+  bool isAllThere = std::all_of(peers.begin(), peers.end(), [](const Peer &peer) { return peer.joined; });
+  if (isAllThere) { // a training run that is under way does not end because another one starts
+    channel->send({Refusal, str("another training of ", ranks(), " ranks (rank 0 is process ", peers[0].pid, " on ",
+                                peers[0].host, ") runs at the place where rank ", rank, " of ", count,
+                                " was to meet the others; give a --rendezvous of its own.")});
+    stranger.channel = std::move(channel); // until it has read it
+    return;
+  }
+  if (count != ranks() || rank == 0 || rank >= ranks() || peers[rank].joined)
+    end(str("process ", pid, " on ", host, " says that it is rank ", rank, " of ", count, ", and ",
+            count != ranks() ? str("rank 0 is one of ", ranks()) : str("there is one already"),
+            "; another training may be meeting at the same place."));
+  Peer &peer = peers[rank];
+  peer.channel = std::move(channel);
+  peer.joined = true;
+  peer.pid = pid;
+  peer.host = host;
+  peer.heard = peer.changed = Clock::now();
 }
 
 // Everyone is there.
@@ -442,6 +504,62 @@ void Meeting::lose(const std::string &how) {
          !isSaid && rank() == 1);
 }
 
+// Until rank 0 has shown that it knows the secret.
+void Meeting::introduce(const Message &message) {
+  const std::string &secret = options.place.secret;
+  Reader reader(message.body);
+  Digest digest = digestOf(reader);
+  bool isWhole = reader.isWhole && reader.left() == 0;
+  if (message.kind == Challenge && isWhole) {
+    challenge = randomDigest();
+    Writer hello;
+    hello.add(kHelloVersion).add(rank()).add(ranks()).add(uint32_t(::getpid()));
+    add(hello, challenge);
+    hello.add(std::string_view(hostName()).substr(0, kLargestHello / 2));
+    add(hello, prove(secret, kOther, digest, hello.text));
+    peers[0].channel->send({Hello, hello.text});
+  } else if (message.kind == WrongSecret) {
+    finish(str("rank ", rank(), " of ", ranks(),
+               " does not know the secret of those who meet at this place: "
+               "HEDDLE_RANKS_SECRET or the file of --ranks-secret-file differs, or another training meets there."),
+           true);
+  } else if (message.kind == Seat && isWhole) {
+    if (!isSame(digest, prove(secret, kFirst, challenge, {})))
+      finish(str("who listens at the place where ranks meet does not know the secret of rank ", rank(), " of ", ranks(),
+                 ": it is not rank 0."),
+             true);
+    isSeated = true;
+  }
+}
+
+void Meeting::hearFirst(const Message &message) {
+  Peer &first = peers[0];
+  Reader reader(message.body);
+  std::lock_guard lock(mutex);
+  switch (message.kind) {
+  case Welcome:
+    ownLocalRank = reader.number<uint32_t>();
+    first.pid = reader.number<uint32_t>();
+    first.host = reader.words();
+    complete = true;
+    changed.notify_all();
+    break;
+  case Place:
+    first.state = unpack(message.body);
+    break;
+  case Sums:
+    results.push_back(unpackNumbers(message.body));
+    changed.notify_all();
+    break;
+  case End:
+    finish({}, false);
+  case Refusal: // every rank of such a training run gets it
+    finish(message.body, true);
+  default:
+    break;
+  }
+}
+
 void Meeting::follow() {
   Peer &first = peers[0];
   bool saidBye = false;
@@ -452,30 +570,7 @@ void Meeting::follow() {
     bool isThere = first.channel->receive();
     while (std::optional<Message> message = first.channel->take()) {
       first.heard = Clock::now();
-      Reader reader(message->body);
-      std::lock_guard lock(mutex);
-      switch (message->kind) {
-      case Welcome:
-        ownLocalRank = reader.number<uint32_t>();
-        first.pid = reader.number<uint32_t>();
-        first.host = reader.words();
-        complete = true;
-        changed.notify_all();
-        break;
-      case Place:
-        first.state = unpack(message->body);
-        break;
-      case Sums:
-        results.push_back(unpackNumbers(message->body));
-        changed.notify_all();
-        break;
-      case End:
-        finish({}, false);
-      case Refusal: // every rank of such a training run gets it
-        finish(message->body, true);
-      default:
-        break;
-      }
+      isSeated ? hearFirst(*message) : introduce(*message);
     }
     bool isLeaving, isComplete;
     {
@@ -500,7 +595,7 @@ void Meeting::follow() {
       lose(str(" has said nothing for almost the --timeout of ", options.timeout,
                " s: its process stands still or its machine cannot "
                "be reached"));
-    if (Clock::now() - told > kTell && !first.channel->hasUnsent()) {
+    if (isSeated && Clock::now() - told > kTell && !first.channel->hasUnsent()) {
       told = Clock::now();
       first.channel->send({Place, pack(ownState())});
     }

@@ -9,6 +9,7 @@
 
 #include "runtime/ranks/Channel.h"
 #include "runtime/ranks/Launcher.h"
+#include "runtime/ranks/Secret.h"
 
 #include <atomic>
 #include <chrono>
@@ -101,6 +102,13 @@ private:
     std::vector<std::vector<double>> sums; // what it gave to sums that are not complete
   };
 
+  // Who has connected to rank 0 and has not shown yet which rank it is, or was told that it is none of ours.
+  struct Stranger {
+    std::unique_ptr<Channel> channel;
+    Clock::time_point came;
+    Digest challenge; // a number that no other has got
+  };
+
   explicit Meeting(MeetingOptions options) : options(std::move(options)) {}
   State change(std::string_view place, Doing doing); // the state before
   void restore(const State &before);                 // what it did then, as a sign of life
@@ -116,7 +124,9 @@ private:
   // Rank 0.
   void serve();
   void poll();
-  void greet(std::vector<std::unique_ptr<Channel>> &strangers);
+  void welcomeStrangers();
+  void greet(Stranger &stranger);
+  void seat(Stranger &stranger, const Message &hello);
   void hear(uint32_t rank);
   void take(uint32_t rank, const Message &message);
   void welcome();
@@ -129,13 +139,17 @@ private:
   // The others.
   Status gather(const std::string &address);
   void follow();
+  void introduce(const Message &message);
+  void hearFirst(const Message &message);
   [[noreturn]] void lose(const std::string &how);
 
   MeetingOptions options;
   std::unique_ptr<Listener> listener;
-  std::vector<std::unique_ptr<Channel>>
-      strangers;           // who have not said which rank they are, or were told that they are none of ours
+  std::vector<Stranger> strangers;
+  int impostors = 0;       // strangers that do not know the secret
   std::vector<Peer> peers; // rank 0: all; others: rank 0 alone
+  Digest challenge{};      // of another rank to rank 0
+  bool isSeated = false;   // rank 0 has shown another rank that it knows the secret
   Clock::time_point begun, told;
   int wake = -1; // of rank 0's thread
 

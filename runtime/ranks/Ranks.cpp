@@ -16,24 +16,27 @@ Result<std::unique_ptr<Ranks>> Ranks::join(MeetingOptions options, TransportChoi
     HEDDLE_ASSIGN(ranks->meeting, Meeting::join(std::move(options)));
     return ranks;
   }
-  // Rank 0 says by MPI where it listens.
+  // Rank 0 says by MPI where it listens, and a secret for this meeting.
   HEDDLE_ASSIGN(ranks->mpi, Mpi::open(place.rank, place.ranks));
   std::array<std::byte, 512> address{};
   std::unique_ptr<Listener> listener;
   if (place.rank == 0) {
-    Result<std::unique_ptr<Listener>> opened = Listener::open(place.rendezvous);
+    Result<std::unique_ptr<Listener>> opened = Listener::open(place.rendezvous, {});
     if (!opened) {
       HEDDLE_CHECK(ranks->mpi->broadcast(address)); // no address: the others end too
       return std::move(opened).error();
     }
     listener = std::move(*opened);
-    std::memcpy(address.data(), listener->address().data(), std::min(listener->address().size(), address.size() - 1));
+    std::string said = str(hexadecimal(randomDigest()), listener->address());
+    std::memcpy(address.data(), said.data(), std::min(said.size(), address.size() - 1));
   }
   HEDDLE_CHECK(ranks->mpi->broadcast(address));
   if (address[0] == std::byte(0))
     return makeError(ErrorKind::Io, "rank 0 cannot listen for the other ranks, and says why.");
-  HEDDLE_ASSIGN(ranks->meeting,
-                Meeting::join(std::move(options), std::move(listener), reinterpret_cast<const char *>(address.data())));
+  const char *said = reinterpret_cast<const char *>(address.data());
+  if (options.place.secret.empty())
+    options.place.secret.assign(said, 2 * sizeof(Digest));
+  HEDDLE_ASSIGN(ranks->meeting, Meeting::join(std::move(options), std::move(listener), said + 2 * sizeof(Digest)));
   return ranks;
 }
 

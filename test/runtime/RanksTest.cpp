@@ -2,6 +2,7 @@
 #include "runtime/ranks/Channel.h"
 #include "runtime/ranks/Launcher.h"
 #include "runtime/ranks/Meeting.h"
+#include "runtime/ranks/Secret.h"
 #include "test/runtime/TemporaryFolder.h"
 
 #include <csignal>
@@ -49,7 +50,12 @@ TEST(LauncherTest, launchersSayTheRank) {
                            {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
                            {"PMIX_NAMESPACE", "77"}})),
             "1 of 2 by mpirun, local heddle.77");
-  Variables torch{{"RANK", "3"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "node1"}, {"MASTER_PORT", "29500"}};
+  const std::string secret = "0123456789abcdef";
+  Variables torch{{"RANK", "3"},
+                  {"WORLD_SIZE", "4"},
+                  {"MASTER_ADDR", "node1"},
+                  {"MASTER_PORT", "29500"},
+                  {"HEDDLE_RANKS_SECRET", secret}};
   EXPECT_EQ(describe(find(torch)), "3 of 4 by torchrun, tcp node1:29500");
   torch["TORCHELASTIC_RUN_ID"] = "none"; // torchrun itself has the port
   EXPECT_EQ(describe(find(torch)), "3 of 4 by torchrun, tcp node1:29501");
@@ -57,6 +63,7 @@ TEST(LauncherTest, launchersSayTheRank) {
                            {"SLURM_NTASKS", "8"},
                            {"SLURM_STEP_ID", "0"},
                            {"SLURM_JOB_ID", "5"},
+                           {"HEDDLE_RANKS_SECRET", secret},
                            {"SLURM_STEP_NODELIST", "node[07-09,12],other"}})),
             "2 of 8 by srun, tcp node07:20035");
 }
@@ -64,7 +71,9 @@ TEST(LauncherTest, launchersSayTheRank) {
 TEST(LauncherTest, flagsComeFirst) {
   Variables mpi{{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}};
   EXPECT_EQ(describe(find(mpi, {.rank = 0, .ranks = 2, .rendezvous = {}})), "0 of 2 by --rank, mpi ");
-  EXPECT_EQ(describe(find({}, {.rank = 0, .ranks = 2, .rendezvous = "tcp:node:4711"})),
+  const Variables secret{{"HEDDLE_RANKS_SECRET", "0123456789abcdef"}};
+  mpi.insert(*secret.begin());
+  EXPECT_EQ(describe(find(secret, {.rank = 0, .ranks = 2, .rendezvous = "tcp:node:4711"})),
             "0 of 2 by --rank, tcp node:4711");
   EXPECT_EQ(describe(find({}, {.rank = 1, .ranks = 2, .rendezvous = "file:/shared/x"})),
             "1 of 2 by --rank, file /shared/x");
@@ -84,6 +93,9 @@ TEST(LauncherTest, mistakesAreTold) {
   EXPECT_NE(told(find({}, {.rank = 1, .ranks = 2, .rendezvous = {}})).find("need --rendezvous"), std::string::npos);
   EXPECT_NE(told(find({}, {.rank = {}, .ranks = {}, .rendezvous = "mpi"})).find("there is one process alone"),
             std::string::npos);
+  EXPECT_NE(told(find({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", ""}, {"MASTER_PORT", "9"}}))
+                .find("names no machine"),
+            std::string::npos);
   for (const char *place :
        {"", "tcp:", "tcp:host", "tcp:host:", "tcp:host:0", "tcp:host:70000", "tcp::80", "file:", "udp:host:80"})
     if (*place)
@@ -95,6 +107,56 @@ TEST(LauncherTest, mistakesAreTold) {
             std::string::npos);
 }
 
+TEST(LauncherTest, ranksThatMeetByTcpHaveASecret) {
+  test::TemporaryFolder folder;
+  std::string file = (folder.path() / "secret").string();
+  auto place = [&](const Variables &variables, const std::string &rendezvous, const std::string &secretFile = {}) {
+    return find(variables, {.rank = 0, .ranks = 2, .rendezvous = rendezvous, .secretFile = secretFile});
+  };
+  EXPECT_NE(place({}, "tcp:node:80").message().find("have no secret to know each other by"), std::string::npos);
+  EXPECT_EQ(place({}, "file:/shared/x")->secret, ""); // rank 0 makes one
+  EXPECT_EQ(place({{"HEDDLE_RANKS_SECRET", "0123456789abcdef"}}, "tcp:node:80")->secret, "0123456789abcdef");
+  test::spit(file, "fedcba9876543210\n");
+  EXPECT_EQ(place({{"HEDDLE_RANKS_SECRET", "0123456789abcdef"}}, "tcp:node:80", file)->secret, "fedcba9876543210");
+  for (const Variables &variables : {Variables{{"HEDDLE_RANKS_SECRET", ""}}, {{"HEDDLE_RANKS_SECRET", "short"}}}) {
+    auto refused = place(variables, "tcp:node:80");
+    ASSERT_FALSE(refused.ok());
+    EXPECT_NE(refused.message().find("HEDDLE_RANKS_SECRET, has"), std::string::npos) << refused.message();
+    EXPECT_EQ(refused.message().find("short"), std::string::npos) << "a secret is not printed";
+  }
+  test::spit(file, std::string(5000, 'x'));
+  for (const std::string &name : {file, (folder.path() / "absent").string(), folder.path().string()}) {
+    auto refused = place({}, "tcp:node:80", name);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_NE(refused.message().find("--ranks-secret-file"), std::string::npos) << refused.message();
+    EXPECT_NE(refused.message().find(name), std::string::npos) << refused.message();
+  }
+}
+
+// Examples of FIPS 180-4 (NIST's "SHA256.pdf"), and the test cases of RFC 4231.
+TEST(SecretTest, digestsAreThoseThatWerePublished) {
+  EXPECT_EQ(hexadecimal(sha256("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(hexadecimal(sha256("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(hexadecimal(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq")),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(hexadecimal(sha256(std::string(1'000'000, 'a'))),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  const std::string large = "Test Using Larger Than Block-Size Key - Hash Key First";
+  const std::tuple<std::string, std::string, const char *> cases[] = {
+      {std::string(20, '\x0b'), "Hi There", "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"},
+      {"Jefe", "what do ya want for nothing?", "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"},
+      {std::string(20, '\xaa'), std::string(50, '\xdd'),
+       "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe"},
+      {std::string(131, '\xaa'), large, "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"}};
+  for (const auto &[key, text, digest] : cases)
+    EXPECT_EQ(hexadecimal(hmac(key, text)), digest) << text;
+  Digest digest = sha256("abc"), other = digest;
+  EXPECT_TRUE(isSame(digest, other));
+  other.back() ^= 1;
+  EXPECT_FALSE(isSame(digest, other));
+  EXPECT_FALSE(isSame(randomDigest(), randomDigest()));
+}
+
 TEST(LauncherTest, firstOfSlurmsHosts) {
   EXPECT_EQ(firstHost("node1"), "node1");
   EXPECT_EQ(firstHost("node1,node2"), "node1");
@@ -103,8 +165,11 @@ TEST(LauncherTest, firstOfSlurmsHosts) {
   EXPECT_EQ(firstHost("rack[3]-node,b"), "rack3-node");
 }
 
+constexpr const char *kSecret = "what the ranks of these tests share";
+
 MeetingOptions optionsOf(uint32_t rank, uint32_t ranks, const Rendezvous &rendezvous, double timeout = 20) {
-  return {{rank, ranks, rendezvous, "test"}, timeout, {}, {}};
+  std::string secret = rendezvous.kind == Rendezvous::Tcp ? kSecret : "";
+  return {{rank, ranks, rendezvous, "test", secret}, timeout, {}, {}};
 }
 
 // A process that is stopped reads nothing; who watches it goes on all the same.
@@ -131,15 +196,72 @@ TEST(ChannelTest, sendingDoesNotWaitForTheOtherEnd) {
 TEST(ChannelTest, bothInternetProtocolsReachAListener) {
   for (const char *host : {"127.0.0.1", "::1"}) {
     Rendezvous rendezvous{Rendezvous::Tcp, host, {}, uint16_t(20000 + ::getpid() % 12000)};
-    auto listener = Listener::open(rendezvous);
-    ASSERT_TRUE(listener.ok()) << listener.message();
-    auto channel = connectTo(rendezvous);
-    ASSERT_TRUE(channel.ok()) << channel.message();
-    if (!*channel && std::string_view(host) == "::1")
+    auto listener = Listener::open(rendezvous, {});
+    if (!listener.ok() && std::string_view(host) == "::1")
       GTEST_SKIP() << "this machine has no IPv6";
+    ASSERT_TRUE(listener.ok()) << listener.message();
+    std::string secret;
+    auto channel = connectTo(rendezvous, {}, secret);
+    ASSERT_TRUE(channel.ok()) << channel.message();
     ASSERT_TRUE(*channel) << host;
     EXPECT_TRUE((*listener)->accept()) << host;
   }
+}
+
+TEST(ChannelTest, rankZeroListensWhereItIsTold) {
+  std::string secret;
+  auto place = [](const std::string &host) {
+    static int count = 0;
+    return Rendezvous{Rendezvous::Tcp, host, {}, uint16_t(20000 + (::getpid() * 7 + ++count) % 12000)};
+  };
+  for (const char *host : {"127.0.0.1", "localhost"}) {
+    Rendezvous own = place(host), other = own;
+    auto listener = Listener::open(own, {});
+    ASSERT_TRUE(listener.ok()) << listener.message();
+    EXPECT_TRUE(*connectTo(own, {}, secret)) << host;
+    other.host = "127.0.0.2";
+    EXPECT_FALSE(*connectTo(other, {}, secret)) << host;
+  }
+  // An address of another machine (RFC 5737), and a name that cannot be one.
+  auto elsewhere = Listener::open(place("192.0.2.1"), {});
+  EXPECT_NE(elsewhere.message().find("cannot listen at 192.0.2.1:"), std::string::npos) << elsewhere.message();
+  Rendezvous nowhere = place(std::string(300, 'a'));
+  auto listener = Listener::open(nowhere, {});
+  EXPECT_NE(listener.message().find("which has no address"), std::string::npos) << listener.message();
+  auto channel = connectTo(nowhere, {}, secret);
+  EXPECT_NE(channel.message().find("which has no address"), std::string::npos) << channel.message();
+}
+
+// A stranger may send without end; what a rank keeps of it ends with the largest message.
+TEST(ChannelTest, whatIsReadIsBounded) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  Channel sender(ends[0]), receiver(ends[1]);
+  for (int i = 0; i < 100; ++i)
+    ASSERT_TRUE(sender.send({1, std::string(1000, 'x')}));
+  size_t taken = 0;
+  for (int i = 0; i < 1000 && taken < 100; ++i) {
+    ASSERT_TRUE(receiver.receive(1000));
+    size_t atOnce = 0;
+    for (; receiver.take(1000); ++taken)
+      ++atOnce;
+    EXPECT_LE(atOnce, 6u); // a piece of 4096 bytes more than a message
+    sender.flush();
+  }
+  EXPECT_EQ(taken, 100u);
+  ASSERT_TRUE(sender.send({1, std::string(1001, 'x')}));
+  ASSERT_TRUE(receiver.receive(1000));
+  EXPECT_EQ(receiver.take(1000)->kind, 0);
+}
+
+TEST(ChannelTest, terminalsAreToldNothing) {
+  EXPECT_EQ(printable("rank 1: no memory.\nMore"), "rank 1: no memory.\nMore");
+  EXPECT_EQ(printable("Gr\u00fc\u00dfe, \u4f60\u597d"), "Gr\u00fc\u00dfe, \u4f60\u597d");
+  EXPECT_EQ(printable("\x1b]0;title\a\r\x7f"), "\\x1b]0;title\\x07\\x0d\\x7f");
+  EXPECT_EQ(printable(std::string_view("a\0b\xc2\x9b"
+                                       "1m\x9b",
+                                       8)),
+            "a\\x00b\\xc2\\x9b1m\\x9b");
 }
 
 Rendezvous fresh(Rendezvous::Kind kind, const test::TemporaryFolder &folder) {
@@ -412,7 +534,7 @@ TEST(MeetingTest, aRankThatDoesNotComeIsNamed) {
 TEST(MeetingTest, anotherProgramIsNoRank) {
   test::TemporaryFolder folder;
   Rendezvous rendezvous = fresh(Rendezvous::File, folder);
-  auto other = Listener::open({Rendezvous::Mpi, {}, {}});
+  auto other = Listener::open({Rendezvous::Mpi, {}, {}}, {});
   ASSERT_TRUE(other.ok()) << other.message();
   std::ofstream(rendezvous.path) << (*other)->address();
   pid_t child = ::fork();
@@ -446,6 +568,170 @@ TEST(MeetingTest, aRankThatFailsSaysWhyForAll) {
     EXPECT_EQ(ended.printed[0].starts_with("rank 1 of 2 (process "), failing == 1);
     EXPECT_EQ(ended.printed[1], "");
     EXPECT_EQ(ended.statuses, (std::vector<int>{1, 1}));
+  }
+}
+
+Rendezvous freshPort() {
+  static int count = 0;
+  return {Rendezvous::Tcp, "127.0.0.1", {}, uint16_t(20000 + (::getpid() * 13 + ++count) % 12000)};
+}
+
+// A rank that says a rank's name and does not know the secret gets no seat, whatever it says, and ends nothing.
+TEST(MeetingTest, strangersGetNoSeat) {
+  test::TemporaryFolder folder;
+  Rendezvous rendezvous = freshPort();
+  std::atomic<bool> isAnswered = false, isRefused = false;
+  std::thread strangers([&] {
+    std::string secret;
+    std::vector<std::unique_ptr<Channel>> silent;
+    auto connect = [&] {
+      std::unique_ptr<Channel> channel;
+      while (!channel) {
+        channel = std::move(*connectTo(rendezvous, {}, secret));
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      return channel;
+    };
+    for (int i = 0; i < 100; ++i) // more than rank 0 keeps
+      silent.push_back(connect());
+    std::vector<std::unique_ptr<Channel>> loud;
+    auto say = [&](const Message &message) {
+      loud.push_back(connect());
+      loud.back()->send(message);
+    };
+    auto hello = [](uint32_t version, uint32_t rank, uint32_t ranks) {
+      Writer writer;
+      writer.add(version).add(rank).add(ranks).add(uint32_t(1));
+      if (version > 2)
+        writer.text += std::string(32, 'q');
+      writer.add(std::string_view("\x1b[2Jelsewhere"));
+      return Message{1, writer.text};
+    };
+    auto signedHello = [&](uint32_t rank, uint32_t ranks) {
+      Message message = hello(3, rank, ranks);
+      message.body += std::string(32, 's');
+      return message;
+    };
+    for (uint32_t rank : {0u, 1u, 7u})
+      for (uint32_t ranks : {2u, 3u}) {
+        say(hello(2, rank, ranks)); // as an earlier build said it
+        say(hello(3, rank, ranks));
+        say(signedHello(rank, ranks));
+      }
+    say({1, ""});
+    say({200, std::string(900, '\0')});
+    say({1, std::string(100'000, 'x')});
+    std::unique_ptr<Channel> channel = connect();
+    channel->send(signedHello(1, 2));
+    for (int i = 0; i < 2000 && !isRefused; ++i) {
+      channel->receive();
+      while (std::optional<Message> message = channel->take()) {
+        isAnswered = isAnswered || message->kind == 10; // Challenge
+        isRefused = isRefused || message->kind == 12;   // WrongSecret
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  // Rank 1 comes when the strangers have.
+  pid_t first = ::fork();
+  std::string said = (folder.path() / "said").string();
+  auto run = [&](uint32_t rank) {
+    MeetingOptions options = optionsOf(rank, 2, rendezvous);
+    options.report = [&](std::string_view message) { std::ofstream(said) << message; };
+    auto meeting = Meeting::join(options);
+    if (!meeting.ok())
+      ::_exit(3);
+    auto sum = (*meeting)->sum({1}, "a sum");
+    bool isRight = sum.ok() && (*sum)[0] == 2;
+    meeting->reset();
+    ::_exit(isRight ? 0 : 4);
+  };
+  if (first == 0)
+    run(0);
+  strangers.join();
+  pid_t second = ::fork();
+  if (second == 0)
+    run(1);
+  for (pid_t child : {second, first}) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status)) << test::slurp(said);
+    EXPECT_EQ(WEXITSTATUS(status), 0) << test::slurp(said);
+  }
+  EXPECT_TRUE(isAnswered);
+  EXPECT_TRUE(isRefused);
+}
+
+// Neither a rank nor rank 0 takes part with who does not know its secret.
+TEST(MeetingTest, bothSidesShowThatTheyKnowTheSecret) {
+  test::TemporaryFolder folder;
+  Rendezvous rendezvous = freshPort();
+  auto start = [&](uint32_t rank, const std::string &secret) {
+    pid_t child = ::fork();
+    if (child != 0)
+      return child;
+    MeetingOptions options = optionsOf(rank, 2, rendezvous, 1.5);
+    options.place.secret = secret;
+    options.report = [&](std::string_view message) { test::spit(folder.path() / str("said", rank), message); };
+    auto meeting = Meeting::join(options);
+    ::_exit(meeting.ok() ? 0 : 3);
+  };
+  auto end = [&](pid_t child) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(WEXITSTATUS(status), 1);
+  };
+  pid_t first = start(0, "one secret of sixteen bytes"), other = start(1, "another secret of sixteen bytes");
+  end(other);
+  end(first);
+  std::string said = test::slurp(folder.path() / "said1");
+  EXPECT_NE(said.find("rank 1 of 2 does not know the secret"), std::string::npos) << said;
+  said = test::slurp(folder.path() / "said0");
+  EXPECT_NE(said.find("Processes that do not know the ranks' secret have."), std::string::npos) << said;
+
+  // Who only says that it is rank 0 gives a rank no numbers, and ends it with no message of its own.
+  rendezvous = freshPort();
+  auto listener = Listener::open(rendezvous, {});
+  ASSERT_TRUE(listener.ok()) << listener.message();
+  other = start(1, kSecret);
+  std::unique_ptr<Channel> channel;
+  while (!channel) {
+    channel = (*listener)->accept();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  std::string digest(32, 'd');
+  channel->send({9, "\x1b[2Jread this"});    // Refusal
+  channel->send({2, std::string(12, '\0')}); // Welcome
+  channel->send({10, digest});               // Challenge
+  channel->send({11, digest});               // Seat
+  end(other);
+  said = test::slurp(folder.path() / "said1");
+  EXPECT_NE(said.find("it is not rank 0"), std::string::npos) << said;
+}
+
+// By a file ranks get a secret that only this user can read.
+TEST(MeetingTest, aFileHasASecretOfItsOwn) {
+  test::TemporaryFolder folder;
+  Rendezvous rendezvous = fresh(Rendezvous::File, folder);
+  std::string before;
+  for (int meeting = 0; meeting < 2; ++meeting) {
+    pid_t first = ::fork();
+    if (first == 0) {
+      (void)Meeting::join(optionsOf(0, 2, rendezvous));
+      ::_exit(0);
+    }
+    while (!std::filesystem::exists(rendezvous.path))
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::string text = test::slurp(rendezvous.path);
+    EXPECT_GT(text.size(), 64u);
+    EXPECT_NE(text, before);
+    before = text;
+    using std::filesystem::perms;
+    EXPECT_EQ(std::filesystem::status(rendezvous.path).permissions(), perms::owner_read | perms::owner_write);
+    EXPECT_TRUE(Meeting::join(optionsOf(1, 2, rendezvous)).ok());
+    int status = 0;
+    ::waitpid(first, &status, 0);
+    EXPECT_EQ(status, 0);
   }
 }
 

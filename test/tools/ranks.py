@@ -149,7 +149,7 @@ def main():
                     ' exec "$@"', "sh"]
         said = run([*started_by_mpirun(2), *as_torch, tools / "heddle-run", "train", "numbers.heddle", "--src", "data/train.en", "--tgt",
                     "data/train.de", "--checkpoint", "from2", "--log", "from2.jsonl", "--steps", "2", "--seed", "3", "--weights", "one"],
-                   folder)
+                   folder, environment=dict(ENVIRONMENT, HEDDLE_RANKS_SECRET="0123456789abcdef"))
         compare("with weights, by torchrun's variables", trained("from2"), trained("from1"), range(1, 3))
         if "2 ranks, started by torchrun" not in said or "the ranks exchange gradients by Open MPI" not in said:
             fail(said)
@@ -171,6 +171,10 @@ def main():
         mistake("is not between 1 and", *started_by_mpirun(2), *start, "numbers.heddle", *data, "--batch-tokens", "99999")
         other = ["sh", "-c", 'exec "$@" --shuffle-window $((1000 + OMPI_COMM_WORLD_RANK))', "sh"]
         mistake("the ranks do not have the same --shuffle-window", *started_by_mpirun(2), *other, *start, "numbers.heddle", *data)
+        mistake("have no secret to know each other by", *start, "numbers.heddle", *data, "--rank", "0", "--ranks", "2", "--rendezvous",
+                "tcp:127.0.0.1:20001")
+        mistake("cannot listen at 192.0.2.1:20001", *start, "numbers.heddle", *data, "--rank", "0", "--ranks", "2", "--rendezvous",
+                "tcp:192.0.2.1:20001", environment=dict(ENVIRONMENT, HEDDLE_RANKS_SECRET="0123456789abcdef"))
         mistake("MPI's launcher has not started it", *start, "numbers.heddle", *data, "--rank", "0", "--ranks", "2", "--rendezvous",
                 "mpi", environment={key: value for key, value in ENVIRONMENT.items() if not key.startswith(("PMI", "OMPI_COMM"))})
     print("all as expected")

@@ -175,6 +175,9 @@ private:
         ->check(kCount);
     command->add_option("--rendezvous", train.ranks.rendezvous,
                         "Where they meet: tcp:HOST:PORT, file:PATH or mpi (default: as the launcher says)");
+    command->add_option("--ranks-secret-file", train.ranks.secretFile,
+                        "A file with the secret by which they know each other, for tcp (default: the variable\n"
+                        "HEDDLE_RANKS_SECRET)");
     static const std::map<std::string, TransportChoice> transports{
         {"auto", TransportChoice::Auto}, {"nccl", TransportChoice::Nccl}, {"mpi", TransportChoice::Mpi}};
     command
