@@ -6,6 +6,7 @@
 #include "llvm/Support/Format.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -161,6 +162,11 @@ Item Elaborator::binary(const Expression &expression, const Item &a, Scope &scop
 
 Value Elaborator::fill(RankedTensorType type, double value, LocationAttr where) {
   Type element = type.getElementType();
+  if (isa<FloatType>(element) ? !fitsFloat(value, where) : std::abs(value) > INT32_MAX) {
+    if (!isa<FloatType>(element))
+      fail(where) << describe(number(value)) << " is beyond the whole numbers of 32 bits, which go to " << INT32_MAX;
+    value = 0; // so that the rest of the text can be read
+  }
   TypedAttr attr = isa<FloatType>(element) ? TypedAttr(builder.getFloatAttr(element, value))
                                            : TypedAttr(builder.getIntegerAttr(element, static_cast<int64_t>(value)));
   return FillOp::create(builder, place(where), type, attr);
@@ -288,7 +294,10 @@ Item Elaborator::computeTensors(StringRef symbol, const Item &a, const Item &b, 
     return both(Of<arith::MulFOp>(), Of<arith::MulIOp>());
   if (symbol == "/" && isFloat) {
     // Multiplying by the inverse of a number is faster than dividing by it.
-    if (const NumberItem *divisor = constant(b); divisor && divisor->value != 0)
+    if (const NumberItem *divisor = constant(b);
+        divisor && std::abs(divisor->value) < 1 / static_cast<double>(std::numeric_limits<float>::max()))
+      return refuse("; the divisor is too small for numbers of 32 bits");
+    else if (divisor)
       return make(arith::MulFOp::create(builder, at, left, fill(type, 1 / divisor->value, where)), keys);
     return make(arith::DivFOp::create(builder, at, left, right), keys);
   }

@@ -2,10 +2,12 @@
 
 #include "compiler/Language/Builtins.h"
 #include "compiler/Language/Parts.h"
+#include "dialects/Heddle/RoleNames.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -256,9 +258,10 @@ Item Elaborator::declareWeight(const Expression &expression, Scope &scope) {
   }
   if (expression.start) {
     Item start = evaluate(*expression.start, scope);
-    if (const auto *constant = start.as<NumberItem>())
+    if (const auto *constant = start.as<NumberItem>()) {
+      ok &= fitsFloat(constant->value, expression.start->where);
       weight->start = {StartKind::Constant, constant->value};
-    else if (const auto *drawn = start.as<WeightStart>())
+    } else if (const auto *drawn = start.as<WeightStart>())
       weight->start = *drawn;
     else {
       ok = false;
@@ -275,6 +278,12 @@ Item Elaborator::declareWeight(const Expression &expression, Scope &scope) {
   weight->name = path;
   for (int64_t &last = weightNumbers.try_emplace(path, 1).first->second; !weightNames.insert(weight->name).second;)
     weight->name = path + "_" + std::to_string(++last);
+  if (weight->name == "__metadata__" || llvm::is_contained(kRoleNames, weight->name)) {
+    fail(expression.where) << "a weight cannot be called '" << weight->name << "': checkpoints have "
+                           << (weight->name == "__metadata__" ? "their metadata" : "a number of the training's")
+                           << " by that name; choose another";
+    return mistake();
+  }
   return weight;
 }
 
@@ -443,7 +452,14 @@ std::optional<double> Elaborator::real(const Given &given, const Twine &what) {
     fail(given.where) << what << " is a number, not " << describe(given.item);
     return std::nullopt;
   }
-  return number->value;
+  return fitsFloat(number->value, given.where) ? std::optional(number->value) : std::nullopt;
+}
+
+bool Elaborator::fitsFloat(double value, LocationAttr where) {
+  if (std::abs(value) <= std::numeric_limits<float>::max())
+    return true;
+  fail(where) << describe(number(value)) << " is beyond the numbers of 32 bits that tensors have, which go to 3.4e38";
+  return false;
 }
 
 std::optional<bool> Elaborator::flag(const Given &given, const Twine &what) {

@@ -237,6 +237,8 @@ private:
   std::optional<int64_t> whole(const Given &given, const Twine &what, int64_t least = 1);
   std::optional<double> real(const Given &given, const Twine &what);
   std::optional<bool> flag(const Given &given, const Twine &what);
+  /// False, with an error, if `value` would be infinite in a tensor.
+  bool fitsFloat(double value, LocationAttr where);
 
   std::string describe(const Item &item);
   /// An error at `where`. A mistake within another text shows at the call that led there.

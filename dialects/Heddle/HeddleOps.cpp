@@ -33,6 +33,14 @@ LogicalResult SizeOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
+/// Whether a number is finite as an element of this type.
+static bool isFinite(FloatAttr number, Type element) {
+  double value = number.getValueAsDouble();
+  if (element.isInteger(32))
+    return std::abs(value) <= std::numeric_limits<int32_t>::max();
+  return std::abs(value) <= std::numeric_limits<float>::max(); // false of NaN
+}
+
 LogicalResult VariableOp::verify() {
   if (!getTensorType().hasStaticShape())
     return emitOpError() << "expects a static shape, got " << getType();
@@ -47,6 +55,11 @@ LogicalResult VariableOp::verify() {
            << "@" << getSymName()
            << " is sharded, and so should be optimizer_state of f32 or bf16 with memory of its own, a multiple of "
            << getShardElements(element) << " numbers";
+  if (getSymName() == "__metadata__")
+    return emitOpError() << "cannot be called @__metadata__: checkpoints have their metadata by that name";
+  if (std::optional<StartAttr> start = getStart(); start && !isFinite(start->getScale(), element))
+    return emitOpError() << "@" << getSymName() << " begins with " << start->getScale()
+                         << ", which is beyond the numbers of " << element;
   if (std::optional<StartAttr> start = getStart(); start && start->getKind() != StartKind::Constant && !element.isF32())
     return emitOpError() << "@" << getSymName() << " is a " << getType() << ", and f32 alone begins at random";
   std::optional<VariableRole> role = getRole();

@@ -121,6 +121,8 @@ Result<SafetensorsReader> SafetensorsReader::open(const std::filesystem::path &p
     if (name == metadataKey) {
       if (!value.is_object())
         return malformed("its metadata is not an object");
+      if (value.contains("dtype") && value.contains("data_offsets") && !value["data_offsets"].is_string())
+        return malformed("a tensor is called '", metadataKey, "', by which name the format has metadata");
       for (const auto &[key, item] : value.items()) {
         if (!item.is_string())
           return malformed("its metadata '", key, "' is not a string");
@@ -204,6 +206,9 @@ Result<SafetensorsWriter> SafetensorsWriter::create(const std::filesystem::path 
   uint64_t offset = 0;
   for (const SafetensorsEntry &entry : entries) {
     std::optional<int64_t> count = elementCount(entry.shape);
+    if (entry.name == metadataKey)
+      return makeError(ErrorKind::InvalidArgument, "cannot write '", path.string(), "': no tensor can be called '",
+                       metadataKey, "', by which name the format has metadata.");
     if (!count || header.contains(entry.name))
       return makeError(ErrorKind::InvalidArgument, "cannot write '", path.string(), "': tensor '", entry.name, "' ",
                        count ? "occurs twice." : "has an impossible shape.");

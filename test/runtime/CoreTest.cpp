@@ -346,6 +346,9 @@ TEST(SafetensorsTest, commitsOnlyWholeFiles) {
   ASSERT_TRUE(writer.ok());
   EXPECT_FALSE(writer->commit().ok());
   EXPECT_FALSE(SafetensorsWriter::create(folder / "m", {{"a", {}, {3}}, {"a", {}, {3}}}).ok());
+  auto metadata = SafetensorsWriter::create(folder / "m", {{"__metadata__", {}, {3}}});
+  ASSERT_FALSE(metadata.ok());
+  EXPECT_NE(metadata.message().find("no tensor can be called '__metadata__'"), std::string::npos) << metadata.message();
 }
 
 TEST(SafetensorsTest, refusesOtherFiles) {

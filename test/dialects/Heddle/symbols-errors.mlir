@@ -20,6 +20,21 @@ heddle.variable @w weight : tensor<8x0xf32>
 
 // -----
 
+// expected-error @+1 {{cannot be called @__metadata__: checkpoints have their metadata by that name}}
+heddle.variable @__metadata__ weight : tensor<8xf32>
+
+// -----
+
+// expected-error @+1 {{@w begins with 9.9999999999999994E+38 : f64, which is beyond the numbers of 'f32'}}
+heddle.variable @w weight : tensor<8xf32> {start = #heddle.start<constant 1.000000e+39 : f64>}
+
+// -----
+
+// expected-error @+1 {{@n begins with 3.000000e+09 : f64, which is beyond the numbers of 'i32'}}
+heddle.variable @n counter : tensor<1xi32> {start = #heddle.start<constant 3.000000e+09 : f64>}
+
+// -----
+
 func.func @scalar(%x: tensor<f32>) {
   // expected-error @+1 {{takes tensors of f32, bf16, f16, i32 or i1, with one to three dimensions of at least one element each, got 'tensor<f32>'}}
   %0 = heddle.sum rows %x : tensor<f32> -> tensor<1xf32>
