@@ -75,7 +75,8 @@ int64_t countPairs(std::span<const int32_t> queries, std::span<const int32_t> ke
   for (size_t i = 0; i < (queries.empty() ? keys.size() : std::min(queries.size(), keys.size())); ++i)
     for (int64_t query = 0, last = queries.empty() ? 1 : queries[i]; query < last; ++query) {
       int64_t first = below < 0 ? 0 : std::max<int64_t>(0, query - below);
-      int64_t end = above < 0 ? keys[i] : std::min<int64_t>(keys[i], query + above + 1);
+      // An artifact may say any number that fits its field: `query + above` could overflow.
+      int64_t end = above < 0 || above >= keys[i] - query ? keys[i] : query + above + 1;
       count += std::max<int64_t>(0, end - first);
     }
   return count;

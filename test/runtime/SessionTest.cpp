@@ -483,6 +483,8 @@ TEST(CountPairs, followsLengthsAndMask) {
   EXPECT_EQ(countPairs(queries, keys, 1, 1), (2 + 3 + 3) + (2 + 3 + 3 + 3 + 2));
   EXPECT_EQ(countPairs(queries, keys, 0, -1), (4 + 3 + 2) + (5 + 4 + 3 + 2 + 1));
   EXPECT_EQ(countPairs({}, {}, -1, -1), 0);
+  EXPECT_EQ(countPairs(queries, keys, INT64_MAX, INT64_MAX), 3 * 4 + 0 + 0 + 25);
+  EXPECT_EQ(countPairs(queries, keys, INT64_MAX, 0), countPairs(queries, keys, -1, 0));
 }
 
 TEST_P(SessionTest, sessionsLiveSideBySide) {
