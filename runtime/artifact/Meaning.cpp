@@ -2,7 +2,6 @@
 
 #include "runtime/core/Status.h"
 
-#include <atomic>
 #include <map>
 
 namespace heddle {
@@ -33,10 +32,6 @@ std::string shown(const Json &value) {
 }
 
 } // namespace
-
-static std::atomic<bool> acceptsOthers = false;
-void acceptOtherMeaning() { acceptsOthers = true; }
-bool acceptsOtherMeaning() { return acceptsOthers; }
 
 std::vector<std::pair<std::string, Json>> flattened(const Json &object) {
   std::vector<std::pair<std::string, Json>> values;

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,8 +21,7 @@ bool sayMeaning(const nlohmann::json &before, const nlohmann::json &now);
 // one that Heddle computed with before it knew the key.
 std::vector<std::string> meaningDifferences(const nlohmann::json &before, const nlohmann::json &now);
 
-// Makes differences warnings instead of errors, for the whole program (--force).
-void acceptOtherMeaning();
-bool acceptsOtherMeaning();
+// What becomes of weights that another model was trained or published with. Warn is --force.
+enum class OtherMeaning : uint8_t { Refuse, Warn };
 
 } // namespace heddle

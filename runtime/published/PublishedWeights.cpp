@@ -167,7 +167,7 @@ Status checkUnused(const fs::path &path, const TensorFiles &files, const Descrip
 }
 
 // Fails where the configuration says other arithmetic than that of the model that the artifact was compiled from.
-Status checkMeaning(const fs::path &path, const Description &model) {
+Status checkMeaning(const fs::path &path, const Description &model, OtherMeaning others) {
   auto compiled = model.json.find("published");
   if (compiled == model.json.end() || !compiled->is_object())
     return Success(); // of an earlier version
@@ -190,7 +190,7 @@ Status checkMeaning(const fs::path &path, const Description &model) {
   for (const std::string &difference : different)
     list += (list.empty() ? "" : ", ") + difference;
   std::string message = str("'", path.string(), "' is another model than the artifact was compiled from: ", list);
-  if (!acceptsOtherMeaning())
+  if (others == OtherMeaning::Refuse)
     return makeError(ErrorKind::InvalidArgument, message, ". Compile this model; --force loads it all the same.");
   log(LogLevel::Warning, message);
   return Success();
@@ -230,7 +230,8 @@ bool isPublishedModel(const fs::path &path) {
 }
 
 Status loadPublishedWeights(const fs::path &folder, std::string_view description,
-                            const std::function<Status(std::string_view, const TensorView &)> &write) {
+                            const std::function<Status(std::string_view, const TensorView &)> &write,
+                            OtherMeaning others) {
   HEDDLE_ASSIGN(Description model, Description::parse(description));
   if (model.tensors.empty())
     return makeError(ErrorKind::InvalidArgument, "'", folder.string(),
@@ -238,7 +239,7 @@ Status loadPublishedWeights(const fs::path &folder, std::string_view description
                      "not compiled from one; use the artifact of `heddle-compile ",
                      folder.string(), "`.");
   HEDDLE_ASSIGN(TensorFiles files, TensorFiles::open(folder));
-  HEDDLE_CHECK(checkMeaning(folder, model));
+  HEDDLE_CHECK(checkMeaning(folder, model, others));
   HEDDLE_CHECK(checkUnused(folder, files, model));
   for (const auto &[name, origin] : model.tensors) {
     HEDDLE_ASSIGN(HostTensor tensor, files.read(name, origin.names));

@@ -1,6 +1,7 @@
 // The weights of a published model, a Hugging Face folder or a GGUF file, for an artifact that was compiled from it.
 #pragma once
 
+#include "runtime/artifact/Meaning.h"
 #include "runtime/core/Safetensors.h"
 #include "runtime/core/Status.h"
 #include "runtime/core/Tensor.h"
@@ -50,6 +51,7 @@ bool isPublishedModel(const std::filesystem::path &path);
 // stand beside it. `description`: the artifact's; it says where each
 // weight comes from.
 Status loadPublishedWeights(const std::filesystem::path &path, std::string_view description,
-                            const std::function<Status(std::string_view name, const TensorView &value)> &write);
+                            const std::function<Status(std::string_view name, const TensorView &value)> &write,
+                            OtherMeaning others = OtherMeaning::Refuse);
 
 } // namespace heddle

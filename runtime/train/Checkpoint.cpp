@@ -112,7 +112,9 @@ std::string Manifest::toJson() const {
     json["averaged"] = averaged;
   if (averagedSteps != 0)
     json["averaged_over_steps"] = averagedSteps;
-  return json.dump(2) + "\n";
+  if (!baseHash.empty())
+    json["base"] = {{"place", base}, {"hash", baseHash}};
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"; // a place may be no UTF-8
 }
 
 Result<Manifest> Manifest::read(const fs::path &folder) {
@@ -154,6 +156,14 @@ Result<Manifest> Manifest::read(const fs::path &folder) {
   manifest.artifactSeal = std::strtoull(seal.c_str(), nullptr, 16);
   if (auto loss = json["validation"].find("best_loss"); loss != json["validation"].end() && loss->is_number())
     manifest.validation.bestLoss = loss->get<double>();
+  if (auto base = json.find("base"); base != json.end() && base->is_object()) { // earlier versions wrote none
+    auto text = [&](const char *key) {
+      auto found = base->find(key);
+      return found != base->end() && found->is_string() ? found->get<std::string>() : std::string();
+    };
+    manifest.base = text("place");
+    manifest.baseHash = text("hash");
+  }
   for (const auto &[name, hash] : files.items())
     if (hash.is_string())
       manifest.files[name] = hash.get<std::string>();
@@ -212,13 +222,13 @@ Status writeCheckpoint(const fs::path &folder, Engine &engine, const TextCodec &
 Status takePartInWriting(Engine &engine) { return engine.takePartInSave(kOptimizerKinds); }
 
 // The manifest of a checkpoint of a model that computes what this one does, without adapters where these do not matter.
-static Result<Manifest> readManifest(const fs::path &folder, nlohmann::json model) {
+static Result<Manifest> readManifest(const fs::path &folder, nlohmann::json model, OtherMeaning others) {
   HEDDLE_ASSIGN(Manifest manifest, Manifest::read(folder));
   if (auto different = differences(manifest.description, model, /*functionOnly=*/true); !different.empty()) {
     std::string list;
     for (const std::string &difference : different)
       list += (list.empty() ? "" : ", ") + difference;
-    if (!acceptsOtherMeaning())
+    if (others == OtherMeaning::Refuse)
       return makeError(ErrorKind::InvalidArgument, "the checkpoint '", folder.string(),
                        "' was trained with another model: ", list,
                        ". Use the artifact that it was trained with; --force loads it all the same.");
@@ -232,8 +242,8 @@ static Result<Manifest> readManifest(const fs::path &folder, nlohmann::json mode
 }
 
 Result<Manifest> loadCheckpoint(const fs::path &folder, Engine &engine, const ModelDescription &model,
-                                CheckpointUse use) {
-  HEDDLE_ASSIGN(Manifest manifest, readManifest(folder, model.json));
+                                CheckpointUse use, OtherMeaning others) {
+  HEDDLE_ASSIGN(Manifest manifest, readManifest(folder, model.json, others));
   HEDDLE_CHECK(checkFile(folder, kWeightsFile, manifest));
   if (use == CheckpointUse::Training)
     HEDDLE_CHECK(checkFile(folder, kOptimizerFile, manifest));
@@ -243,11 +253,12 @@ Result<Manifest> loadCheckpoint(const fs::path &folder, Engine &engine, const Mo
   return manifest;
 }
 
-Result<std::optional<uint64_t>> loadWeights(const fs::path &folder, Engine &engine, const ModelDescription &model) {
+Result<std::optional<uint64_t>> loadWeights(const fs::path &folder, Engine &engine, const ModelDescription &model,
+                                            OtherMeaning others) {
   Span span("load weights");
   if (isPublishedModel(folder)) {
     auto write = [&](std::string_view name, const TensorView &value) { return engine.writeVariable(name, value); };
-    HEDDLE_CHECK(loadPublishedWeights(folder, engine.description(), write));
+    HEDDLE_CHECK(loadPublishedWeights(folder, engine.description(), write, others));
     HEDDLE_CHECK(clearAdapter(engine));
     return std::optional<uint64_t>();
   }
@@ -256,7 +267,7 @@ Result<std::optional<uint64_t>> loadWeights(const fs::path &folder, Engine &engi
     return std::optional<uint64_t>();
   }
   HEDDLE_ASSIGN(fs::path checkpoint, findCheckpoint(folder));
-  HEDDLE_ASSIGN(Manifest manifest, loadCheckpoint(checkpoint, engine, model, CheckpointUse::Weights));
+  HEDDLE_ASSIGN(Manifest manifest, loadCheckpoint(checkpoint, engine, model, CheckpointUse::Weights, others));
   return std::optional(manifest.step);
 }
 
@@ -265,7 +276,20 @@ bool isFrozen(const Engine &engine) {
                              [](const VariableInfo &variable) { return variable.kind == VariableKind::Frozen; });
 }
 
-Status loadBase(const fs::path &folder, Engine &engine, const ModelDescription &model) {
+Result<std::string> hashFrozen(Engine &engine) {
+  if (!isFrozen(engine))
+    return std::string();
+  Span span("hash base");
+  ContentHash hash;
+  for (const VariableInfo &variable : engine.variables())
+    if (variable.kind == VariableKind::Frozen) {
+      HEDDLE_ASSIGN(HostTensor value, engine.readVariable(variable.name));
+      hash.add({reinterpret_cast<const char *>(value.bytes().data()), value.bytes().size()});
+    }
+  return hash.hexadecimal();
+}
+
+Status loadBase(const fs::path &folder, Engine &engine, const ModelDescription &model, OtherMeaning others) {
   Span span("load base");
   if (folder.empty())
     return makeError(ErrorKind::InvalidArgument,
@@ -273,12 +297,12 @@ Status loadBase(const fs::path &folder, Engine &engine, const ModelDescription &
                      "weights stay as they are. Name that model's folder by --base=FOLDER.");
   if (isPublishedModel(folder)) {
     auto write = [&](std::string_view name, const TensorView &value) { return engine.writeVariable(name, value); };
-    return loadPublishedWeights(folder, engine.description(), write);
+    return loadPublishedWeights(folder, engine.description(), write, others);
   }
   HEDDLE_ASSIGN(fs::path checkpoint, findCheckpoint(folder));
   nlohmann::json without = model.json;
   without.erase("adapter");
-  HEDDLE_ASSIGN(Manifest manifest, readManifest(checkpoint, without));
+  HEDDLE_ASSIGN(Manifest manifest, readManifest(checkpoint, without, others));
   HEDDLE_CHECK(checkFile(checkpoint, kWeightsFile, manifest));
   const VariableKinds frozen = {VariableKind::Frozen};
   return engine.load(checkpoint / kWeightsFile, frozen);

@@ -4,6 +4,7 @@
 // last and says what the others belong to and what is in them.
 #pragma once
 
+#include "runtime/artifact/Meaning.h"
 #include "runtime/core/Status.h"
 #include "runtime/model/Description.h"
 #include "runtime/model/Engine.h"
@@ -45,6 +46,7 @@ struct Manifest {
   ValidationRecord validation;
   uint64_t artifactSeal = 0;
   nlohmann::json description;                    // of the model that was trained
+  std::string base = {}, baseHash = {};          // of an adapter: where the frozen weights came from, and their hash
   std::vector<uint64_t> averaged = {};           // the steps whose weights these are the mean of; usually none
   uint64_t averagedSteps = 0;                    // the steps over all of which they are an average; usually 0
   std::map<std::string, std::string> files = {}; // hashes by name; filled in when a checkpoint is written
@@ -73,21 +75,25 @@ std::string describeWeights(std::optional<uint64_t> step);
 enum class CheckpointUse { Weights, Training };
 
 // Loads the weights, and for CheckpointUse::Training the optimizer's state too. Fails if a file is not what was
-// written, or if the checkpoint was trained with a model that computes something else.
+// written, or if the checkpoint was trained with a model that computes something else, unless `others` says Warn.
 Result<Manifest> loadCheckpoint(const std::filesystem::path &folder, Engine &engine, const ModelDescription &model,
-                                CheckpointUse use);
+                                CheckpointUse use, OtherMeaning others = OtherMeaning::Refuse);
 
 // Loads the weights of a checkpoint, of the newest one in a training run's folder, of an adapter that PEFT wrote, or of
 // a Hugging Face folder if the artifact was compiled from one; adapters are zeros then. Returns the step of the
 // weights; published weights have none.
 Result<std::optional<uint64_t>> loadWeights(const std::filesystem::path &folder, Engine &engine,
-                                            const ModelDescription &model);
+                                            const ModelDescription &model, OtherMeaning others = OtherMeaning::Refuse);
 
 // Whether the model's own weights are frozen: checkpoints hold its adapters alone.
 bool isFrozen(const Engine &engine);
 
+// The hash of the frozen weights; empty if there are none.
+Result<std::string> hashFrozen(Engine &engine);
+
 // Loads the frozen weights, from a Hugging Face folder or from a checkpoint of the model without adapters.
-Status loadBase(const std::filesystem::path &folder, Engine &engine, const ModelDescription &model);
+Status loadBase(const std::filesystem::path &folder, Engine &engine, const ModelDescription &model,
+                OtherMeaning others = OtherMeaning::Refuse);
 
 // Fails where the file is not what was written.
 Status checkFile(const std::filesystem::path &checkpoint, const char *name, const Manifest &manifest);

@@ -81,13 +81,30 @@ nlohmann::json Trainer::batching() const {
 Status Trainer::begin() {
   HEDDLE_CHECK(prepare(/*fresh=*/true));
   serveFrom({});
+  HEDDLE_ASSIGN(baseHash, hashFrozen(engine));
   return engine.init(options.seed);
+}
+
+// An adapter is worth nothing beside other weights than those that it was trained beside.
+Status Trainer::checkBase(const Manifest &manifest, const std::filesystem::path &checkpoint) {
+  HEDDLE_ASSIGN(baseHash, hashFrozen(engine));
+  if (manifest.baseHash.empty() || manifest.baseHash == baseHash)
+    return Success();
+  std::string message = str("the checkpoint '", checkpoint.string(), "' is of an adapter to the weights of '",
+                            manifest.base, "', and the weights of --base=", options.base, " are others");
+  if (options.others == OtherMeaning::Refuse)
+    return makeError(ErrorKind::InvalidArgument, message,
+                     ". Name the base that it was trained with; --force goes on with this one all the same.");
+  log(LogLevel::Warning, message);
+  return Success();
 }
 
 Status Trainer::resume() {
   HEDDLE_CHECK(prepare(/*fresh=*/false));
   HEDDLE_ASSIGN(std::filesystem::path checkpoint, findCheckpoint(options.checkpoint));
-  HEDDLE_ASSIGN(Manifest manifest, loadCheckpoint(checkpoint, engine, inputs.model, CheckpointUse::Training));
+  HEDDLE_ASSIGN(Manifest manifest,
+                loadCheckpoint(checkpoint, engine, inputs.model, CheckpointUse::Training, options.others));
+  HEDDLE_CHECK(checkBase(manifest, checkpoint));
   HEDDLE_ASSIGN(HostTensor step, engine.readVariable(engine.variableOf(VariableRole::Steps)));
   if (step.type() != ElementType::I32 || step.values<int32_t>().size() != 1 ||
       uint64_t(step.values<int32_t>()[0]) != manifest.step)
@@ -263,6 +280,8 @@ Status Trainer::save(TrainingObserver &observer) {
   manifest.validation = validated;
   manifest.artifactSeal = engine.artifactSeal();
   manifest.description = inputs.model.json;
+  manifest.base = options.base;
+  manifest.baseHash = baseHash;
   return checkpoints.save(engine, inputs.vocabulary, manifest);
 }
 

@@ -32,6 +32,9 @@ struct TrainerOptions {
   std::string documents = {}; // how plain text is divided; empty for pairs
   BatchLimits limits;
   KernelProgress kernelProgress = {};
+  // Of a resumed training run whose checkpoint, or whose base, is another model's.
+  OtherMeaning others = OtherMeaning::Refuse;
+  std::string base = {}; // where frozen weights come from, for messages
   // The ranks that each step is shared out to; null: this process alone. Only rank 0 validates, logs and writes
   // checkpoints, to which the others give their rows of a sharded optimizer.
   Ranks *ranks = nullptr;
@@ -97,6 +100,7 @@ private:
   };
   Result<StartedStep> startStep();
   Result<StepReport> finishStep(StartedStep &step); // waits for it
+  Status checkBase(const Manifest &manifest, const std::filesystem::path &checkpoint);
   Status checkLoss(double loss, std::string_view entry, uint64_t step) const;
   Result<bool> validate(TrainingObserver &observer); // whether it was the best
   Status save(TrainingObserver &observer);
@@ -110,6 +114,7 @@ private:
   ValidationRecord validated;
   uint64_t taken = 0, skipped = 0;
   std::chrono::steady_clock::time_point finished; // when a step was last waited for
+  std::string baseHash;                           // of the frozen weights; empty if there are none
   bool resumed = false, hasFolder = false;        // hasFolder: run() has found that checkpoints can be written
   bool stopAgreed = false;                        // with other ranks: some rank was asked to stop
 };

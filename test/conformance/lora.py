@@ -136,9 +136,9 @@ class Case:
     def expect_score(self, what, oracle, artifact, *flags):
         self.report.check(what, relative([self.score(artifact, *flags)], [self.loss(oracle).item()]), 1e-4)  # of four decimals
 
-    def refuse(self, *command, words):
+    def refuse(self, *command, words, lines=3):
         done = subprocess.run([self.tool, *command], capture_output=True, text=True, input="The\n")
-        good = done.returncode == 1 and all(word in done.stderr for word in words) and done.stderr.count("\n") <= 3
+        good = done.returncode == 1 and all(word in done.stderr for word in words) and done.stderr.count("\n") <= lines
         if not good:
             print(done.returncode, done.stderr)
         self.report.check(f"a mistake that is not refused: {words[0]}"[:42], int(not good), 0)
@@ -172,6 +172,14 @@ def check_training(case):
         case.expect_score(f"its loss merged from {name}", oracle, plain, "--checkpoint", f"{case.folder}/merged-{name}{case.ending}")
     run([case.tool, "train", case.artifact, "--text", f"{case.folder}/text", *flags, "--checkpoint", f"{case.folder}/ck",
          "--resume", "--steps", "22"])
+    if Path(case.base).is_dir():  # beside other weights of the same model
+        shutil.copytree(case.base, f"{case.folder}/other-base")
+        file = Path(case.folder, "other-base", "model.safetensors")
+        file.write_bytes(file.read_bytes()[:-4] + b"\0\x3c\0\x3c")
+        other = ["train", case.artifact, "--text", f"{case.folder}/text", "--documents", "file", "--base", f"{case.folder}/other-base",
+                 "--checkpoint", f"{case.folder}/ck", "--resume", "--steps", "23"]
+        case.refuse(*other, words=[f"to the weights of '{case.base}'", f"--base={case.folder}/other-base are others", "--force"], lines=5)
+        run([case.tool, *other, "--force"])
     run([case.tool, "train", case.artifact, "--text", f"{case.folder}/text", *flags, "--checkpoint", f"{case.folder}/proof",
          "--verify-resume", "--steps", "6"])
     # A new adapter changes nothing.

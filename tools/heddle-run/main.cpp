@@ -242,7 +242,7 @@ private:
         add("quantize", "Write the weights as an artifact that was compiled with --weights=int8 or int4 keeps them",
             [this] { return runQuantize(quantize); });
     addArtifact(command, quantize.common);
-    addForce(command);
+    addForce(command, quantize.common);
     command
         ->add_option("--checkpoint", quantize.checkpoint, "A checkpoint, or the published model's Hugging Face folder")
         ->required();
@@ -432,7 +432,7 @@ private:
   void addCall() {
     CLI::App *command = add("call", "Call an entry with tensors from files", [this] { return runCall(call); });
     addArtifact(command, call.common);
-    addForce(command);
+    addForce(command, call.common);
     CLI::Option *profile = addProfile(command, call.common);
     addDebugNumerics(command, call.common)->excludes(profile);
     std::vector<CLI::Option *> single = addEntryCall(command, call.single);

@@ -66,6 +66,13 @@ TEST_F(CheckpointTest, ManifestRoundTrip) {
   Manifest written = manifest(4);
   written.files = read.files;
   EXPECT_EQ(read.toJson(), written.toJson());
+  EXPECT_EQ(read.baseHash, ""); // its weights are its own
+  written.base = "gpt2\xff";    // the name of a folder need not be UTF-8
+  written.baseHash = "0123456789abcdef";
+  folder.write("ck/step-00000004/manifest.json", written.toJson());
+  read = std::move(Manifest::read(checkpoint)).value();
+  EXPECT_EQ(read.base, "gpt2\ufffd");
+  EXPECT_EQ(read.baseHash, written.baseHash);
   EXPECT_EQ((*loadCheckpointVocabulary(checkpoint))->files()[0].bytes, tokenizer.files()[0].bytes);
 }
 
@@ -197,6 +204,22 @@ TEST_F(CheckpointTest, DamageIsSeen) {
     folder.write(file, whole);
   }
   EXPECT_TRUE(loadCheckpoint(checkpoint, engine, model, CheckpointUse::Training).ok());
+}
+
+// What one load accepts, the next one in the same process refuses.
+TEST_F(CheckpointTest, OtherModelsAreAcceptedByTheCaller) {
+  ASSERT_TRUE(save(1).ok());
+  fs::path checkpoint = findCheckpoint(place).value();
+  ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
+  auto load = [&](OtherMeaning others) {
+    return loadCheckpoint(checkpoint, engine, model, CheckpointUse::Training, others);
+  };
+  EXPECT_TRUE(load(OtherMeaning::Refuse).ok());
+  model.json["architecture"] = "another";
+  EXPECT_TRUE(load(OtherMeaning::Warn).ok());
+  auto refused = load(OtherMeaning::Refuse);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.message().find("architecture ("), std::string::npos) << refused.message();
 }
 
 TEST_F(CheckpointTest, DamagedManifests) {

@@ -1,6 +1,7 @@
 // Variables of a session in safetensors files, by name and of any kind: what `call` needs to check one entry.
 #pragma once
 
+#include "runtime/artifact/Meaning.h"
 #include "runtime/session/Session.h"
 
 #include <filesystem>
@@ -10,7 +11,7 @@
 namespace heddle::run {
 
 // Writes every tensor of the file to the variable of its name, or every weight of a Hugging Face folder.
-Status loadVariables(Session &session, const std::filesystem::path &path);
+Status loadVariables(Session &session, const std::filesystem::path &path, OtherMeaning others);
 
 // Saves all variables that the entries read or write.
 Status saveVariables(Session &session, std::span<const std::string_view> entries, const std::filesystem::path &path);

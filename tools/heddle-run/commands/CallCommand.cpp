@@ -118,7 +118,8 @@ void warnOfZeros(const EntryCall &call, const Session &session) {
 // Makes calls in a session.
 class Caller {
 public:
-  Caller(Session &session, Profile *profile) : session(session), profile(profile) {}
+  Caller(Session &session, OtherMeaning others, Profile *profile)
+      : session(session), others(others), profile(profile) {}
 
   Status make(const EntryCall &call, const CallFiles &files) {
     std::vector<std::string_view> entries = {call.entry};
@@ -128,7 +129,7 @@ public:
     if (call.seed)
       HEDDLE_CHECK(session.init(*call.seed));
     if (!call.variables.empty())
-      HEDDLE_CHECK(loadVariables(session, call.variables));
+      HEDDLE_CHECK(loadVariables(session, call.variables, others));
     if (call.seed || !call.variables.empty() || call.entry == "init")
       given = true;
     if (!given)
@@ -160,6 +161,7 @@ public:
 
 private:
   Session &session;
+  OtherMeaning others;
   Profile *profile;
   bool given = false; // weights, by this call or a call before
 };
@@ -172,7 +174,7 @@ void logMemory(const Session &session) {
 Status callOnce(const CallCommand &command, Profile *profile) {
   HEDDLE_ASSIGN(CallFiles files, readFiles(command.common, command.single));
   HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common, profile));
-  Status status = Caller(engine->onDevice(), profile).make(command.single, files);
+  Status status = Caller(engine->onDevice(), command.common.others, profile).make(command.single, files);
   logMemory(engine->onDevice());
   return status;
 }
@@ -190,7 +192,7 @@ Status callLine(const ArtifactOptions &options, Caller &caller, const std::strin
 // A line is answered before the next is read, so that a program can ask and wait.
 Status callLines(const CallCommand &command) {
   HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common, nullptr));
-  Caller caller(engine->onDevice(), nullptr);
+  Caller caller(engine->onDevice(), command.common.others, nullptr);
   InputLines lines(STDIN_FILENO);
   uint64_t number = 0, failed = 0;
   for (;; ++number) {

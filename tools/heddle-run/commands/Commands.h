@@ -1,6 +1,7 @@
 // The commands of heddle-run. Each takes what the command line said and returns what went wrong.
 #pragma once
 
+#include "runtime/artifact/Meaning.h"
 #include "runtime/core/Status.h"
 #include "runtime/model/Sampling.h"
 #include "runtime/ranks/Ranks.h"
@@ -21,9 +22,10 @@ struct ArtifactOptions {
   // For commands that share lines out among devices, in place of `device`. A single "all" means the device that would
   // be chosen without the flag, and all devices like it.
   std::vector<std::string> devices;
-  std::string profile;        // where to write what host and device do when; empty: nowhere
-  bool debugNumerics = false; // for `call` and `train`
-  std::string base;           // the folder of the weights that an adapter is for
+  std::string profile;                        // where to write what host and device do when; empty: nowhere
+  bool debugNumerics = false;                 // for `call` and `train`
+  std::string base;                           // the folder of the weights that an adapter is for
+  OtherMeaning others = OtherMeaning::Refuse; // --force: Warn
 };
 
 struct TrainCommand {

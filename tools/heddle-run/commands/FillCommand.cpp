@@ -31,8 +31,8 @@ Status fill(const FillCommand &command, Profile *profile) {
   if (!vocabulary.maskId())
     return makeError(ErrorKind::Unsupported, "'", command.checkpoint, "' has a vocabulary without the piece ",
                      MaskFiller::kMask, ", so it has no mask to fill in.");
-  HEDDLE_CHECK(openBase(command.common.base, command.checkpoint, *model.engine, model.description));
-  HEDDLE_CHECK(loadTrained(command.checkpoint, *model.engine, model.description));
+  HEDDLE_CHECK(openBase(command.common, command.checkpoint, *model.engine, model.description));
+  HEDDLE_CHECK(loadTrained(command.checkpoint, model));
   HEDDLE_CHECK(loadOthers(command.common.base, command.checkpoint, model));
 
   auto lineOf = [](std::string &line) -> Result<LinePool<MaskFiller>::Line> {

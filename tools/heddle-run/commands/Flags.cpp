@@ -93,9 +93,9 @@ CLI::Option *addSharing(CLI::App *command, ArtifactOptions &options) {
       ->excludes(command->get_option("--profile"));
 }
 
-void addForce(CLI::App *command) {
+void addForce(CLI::App *command, ArtifactOptions &options) {
   command->add_flag_callback(
-      "--force", acceptOtherMeaning,
+      "--force", [&options] { options.others = OtherMeaning::Warn; },
       "Load weights that another model was trained or published with, whose differences are then "
       "warnings");
 }
@@ -105,7 +105,7 @@ void addBase(CLI::App *command, ArtifactOptions &options) {
                       "Of an artifact that was compiled with --lora: the Hugging Face folder, the GGUF file or the "
                       "checkpoint with the\n"
                       "weights that the adapter is for; --checkpoint then has the adapter alone");
-  addForce(command);
+  addForce(command, options);
 }
 
 CLI::Option *addDebugNumerics(CLI::App *command, ArtifactOptions &options) {

@@ -23,7 +23,7 @@ CLI::Option *addProfile(CLI::App *command, ArtifactOptions &options);
 // To be called after addArtifact and addProfile.
 CLI::Option *addSharing(CLI::App *command, ArtifactOptions &options);
 // Adds --force, which addBase adds, too.
-void addForce(CLI::App *command);
+void addForce(CLI::App *command, ArtifactOptions &options);
 void addBase(CLI::App *command, ArtifactOptions &options);
 CLI::Option *addDebugNumerics(CLI::App *command, ArtifactOptions &options);
 void addDecoding(CLI::App *command, DecodingOptions &options);

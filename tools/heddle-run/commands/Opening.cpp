@@ -155,7 +155,7 @@ Result<OpenModel> openModel(const ArtifactOptions &options, Profile *profile) {
     each.device = options.devices.front();
   HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(each, profile));
   HEDDLE_ASSIGN(ModelDescription description, ModelDescription::parse(engine->description()));
-  OpenModel model{std::move(engine), std::move(description), {}};
+  OpenModel model{std::move(engine), std::move(description), {}, options.others};
 
   std::vector<std::string> devices = options.devices;
   if (all) {
@@ -192,19 +192,24 @@ static Result<bool> needsBase(const std::string &base, const std::string &checkp
   return !(base.empty() && isPublishedModel(checkpoint)); // the model as published, without an adapter
 }
 
-Status openBase(const std::string &base, const std::string &checkpoint, Engine &engine,
-                const ModelDescription &description) {
+static Status openBase(const std::string &base, const std::string &checkpoint, Engine &engine,
+                       const ModelDescription &description, OtherMeaning others) {
   HEDDLE_ASSIGN(bool needed, needsBase(base, checkpoint, engine));
   if (!needed)
     return Success();
-  HEDDLE_CHECK(loadBase(base, engine, description));
+  HEDDLE_CHECK(loadBase(base, engine, description, others));
   log(LogLevel::Info, str("base ", base));
   return Success();
 }
 
-Result<std::optional<uint64_t>> loadTrained(const std::string &checkpoint, Engine &engine,
-                                            const ModelDescription &description) {
-  HEDDLE_ASSIGN(std::optional<uint64_t> step, loadWeights(checkpoint, engine, description));
+Status openBase(const ArtifactOptions &options, const std::string &checkpoint, Engine &engine,
+                const ModelDescription &description) {
+  return openBase(options.base, checkpoint, engine, description, options.others);
+}
+
+Result<std::optional<uint64_t>> loadTrained(const std::string &checkpoint, const OpenModel &model) {
+  HEDDLE_ASSIGN(std::optional<uint64_t> step,
+                loadWeights(checkpoint, *model.engine, model.description, model.otherMeaning));
   log(LogLevel::Info, str("checkpoint ", checkpoint, " ", describeWeights(step)));
   return step;
 }
@@ -213,19 +218,19 @@ Status loadOthers(const std::string &base, const std::string &checkpoint, const 
   for (const std::unique_ptr<SessionEngine> &engine : model.others) {
     HEDDLE_ASSIGN(bool needed, needsBase(base, checkpoint, *engine));
     if (needed)
-      HEDDLE_CHECK(loadBase(base, *engine, model.description));
-    HEDDLE_CHECK(loadWeights(checkpoint, *engine, model.description));
+      HEDDLE_CHECK(loadBase(base, *engine, model.description, model.otherMeaning));
+    HEDDLE_CHECK(loadWeights(checkpoint, *engine, model.description, model.otherMeaning));
   }
   return Success();
 }
 
 Result<TrainedModel> withWeights(OpenModel model, const std::string &base, const std::string &checkpoint) {
-  HEDDLE_CHECK(openBase(base, checkpoint, *model.engine, model.description));
+  HEDDLE_CHECK(openBase(base, checkpoint, *model.engine, model.description, model.otherMeaning));
   bool isAdapter = !base.empty() && isAdapterFolder(checkpoint); // which may have no vocabulary
   HEDDLE_ASSIGN(std::unique_ptr<TextCodec> vocabulary,
                 loadVocabulary(isAdapter ? base : checkpoint, *model.engine, model.description));
   HEDDLE_CHECK(adoptVocabulary(*vocabulary, model.description));
-  HEDDLE_ASSIGN(std::optional<uint64_t> step, loadTrained(checkpoint, *model.engine, model.description));
+  HEDDLE_ASSIGN(std::optional<uint64_t> step, loadTrained(checkpoint, model));
   HEDDLE_CHECK(loadOthers(base, checkpoint, model));
   return TrainedModel{std::move(model), std::move(vocabulary), step};
 }

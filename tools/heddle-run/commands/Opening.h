@@ -53,6 +53,7 @@ struct OpenModel {
   std::unique_ptr<SessionEngine> engine;
   ModelDescription description;
   std::vector<std::unique_ptr<SessionEngine>> others; // on the further devices of --devices
+  OtherMeaning otherMeaning;                          // of the weights that it is given
 };
 
 Result<OpenModel> openModel(const ArtifactOptions &options, Profile *profile);
@@ -60,14 +61,13 @@ Result<OpenModel> openModel(const ArtifactOptions &options, Profile *profile);
 Result<OpenModel> openModel(const ArtifactOptions &options, std::string_view architecture, std::string_view command,
                             Profile *profile);
 
-// Loads the frozen weights from `base` where the artifact has such weights, and says so on stderr. A published model's
+// Loads the frozen weights from --base where the artifact has such weights, and says so on stderr. A published model's
 // folder as checkpoint is its own base.
-Status openBase(const std::string &base, const std::string &checkpoint, Engine &engine,
+Status openBase(const ArtifactOptions &options, const std::string &checkpoint, Engine &engine,
                 const ModelDescription &description);
 
 // Loads the weights and says on stderr which these are: the step, where it is known.
-Result<std::optional<uint64_t>> loadTrained(const std::string &checkpoint, Engine &engine,
-                                            const ModelDescription &description);
+Result<std::optional<uint64_t>> loadTrained(const std::string &checkpoint, const OpenModel &model);
 
 // Loads the same weights into the other devices' engines.
 Status loadOthers(const std::string &base, const std::string &checkpoint, const OpenModel &model);

@@ -217,6 +217,8 @@ TrainerOptions trainerOptions(const TrainCommand &command, const BatchLimits &li
     options.documents = command.text.documents;
   options.limits = limits;
   options.ranks = ranks;
+  options.others = command.common.others;
+  options.base = command.common.base;
   return options;
 }
 
@@ -232,7 +234,7 @@ Status verifyResume(const TrainCommand &command, std::unique_ptr<SessionEngine> 
     if (opened)
       return std::unique_ptr<Engine>(std::move(opened));
     HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> again, openEngine(command.common, nullptr));
-    HEDDLE_CHECK(openBase(command.common.base, "", *again, inputs.model));
+    HEDDLE_CHECK(openBase(command.common, "", *again, inputs.model));
     return std::unique_ptr<Engine>(std::move(again));
   };
   Result<ResumeProof> proof = proveResume(open, inputs, options, folder, report);
@@ -282,19 +284,14 @@ Status checkRanks(Ranks &ranks, const TrainCommand &command, const Trainer &trai
     HEDDLE_ASSIGN(Manifest manifest, Manifest::read(folder));
     checkpoint = manifest.toJson();
   }
-  ContentHash base; // which no rank hands over
-  for (const VariableInfo &variable : engine.variables())
-    if (variable.kind == VariableKind::Frozen) {
-      HEDDLE_ASSIGN(HostTensor value, engine.readVariable(variable.name));
-      base.add({reinterpret_cast<const char *>(value.bytes().data()), value.bytes().size()});
-    }
+  HEDDLE_ASSIGN(std::string base, hashFrozen(engine)); // which no rank hands over
   auto number = [](uint64_t value) { return std::to_string(value); };
   return checkAlike(ranks, {{"artifact", number(engine.artifactSeal())},
                             {"training text", corpus.fingerprint()},
                             {"vocabulary", pieces},
                             {"--resume", number(command.resume)},
                             {"checkpoint", checkpoint},
-                            {"frozen weights", base.hexadecimal()},
+                            {"frozen weights", base},
                             {"--seed", number(trainer.seed())},
                             {"--accumulate", number(command.microBatches)},
                             {"--batch-tokens", number(uint64_t(limits.maximumTokens))},
@@ -339,7 +336,7 @@ Status trainOn(std::unique_ptr<SessionEngine> &engine, const TrainCommand &comma
   }
   HEDDLE_ASSIGN(ModelDescription model, ModelDescription::parse(engine->description()));
   HEDDLE_CHECK(command.text.check(model, "train"));
-  HEDDLE_CHECK(openBase(command.common.base, "", *engine, model));
+  HEDDLE_CHECK(openBase(command.common, "", *engine, model));
   HEDDLE_ASSIGN(BatchLimits limits, batchLimits(command, model));
   HEDDLE_ASSIGN(LineBlocks text, command.text.open(spoolFolder(command)));
   if (text.lines() == 0)
@@ -409,7 +406,7 @@ Status trainOn(std::unique_ptr<SessionEngine> &engine, const TrainCommand &comma
   } else {
     HEDDLE_CHECK(trainer.begin());
     if (!command.weights.empty()) {
-      HEDDLE_ASSIGN(std::optional<uint64_t> step, loadWeights(command.weights, *engine, model));
+      HEDDLE_ASSIGN(std::optional<uint64_t> step, loadWeights(command.weights, *engine, model, command.common.others));
       log(LogLevel::Info, str("begins with the weights of ", command.weights, " ", describeWeights(step)));
       if (isAdapterFolder(command.weights))
         HEDDLE_CHECK(compareDropout(command.weights, *engine));
