@@ -190,6 +190,9 @@ std::string describe() {
 Device memory, as printed: `weights`; `optimizer state`, which is moments, counters and summed gradients; `caches` of
 decoding; and the arena, which all entries share. Of the arena, `activations` is the largest sum of tensors that a later
 launch than the next still reads (in a training step mostly the inputs of the backward pass), and `workspace` the rest.
+These are the tensors alone. Kernels, the scratch memory of a processor's threads, pieces of memory for copies, and what
+the driver keeps for itself are not counted, nor is the host's memory: the peak of a process that trains on its
+processor is larger.
 
 mlir-opt's flags for printing and timing are understood too (--mlir-print-ir-after-all, --mlir-timing, ...); --help-hidden
 lists them. Exit code: 0 done, 1 the work failed, 2 the command line is wrong.
