@@ -25,7 +25,7 @@ NAVIGATION = [
     ("Reference", [("Descriptions", "docs/description.md"), ("The language of models", "docs/language.md"), ("heddle-run", "tools/heddle-run/README.md"),
                    ("Many devices", "docs/many-devices.md"), ("The runtime", "runtime/README.md"), ("Glossary", "docs/glossary.md"), ("Security", "docs/security.md")]),
     ("How it works", [("Fusion", "docs/fusion.md"), ("Attention", "docs/attention.md"), ("Kernels for GPUs", "docs/gpu-kernels.md"),
-                      ("CUDA's kernels", "docs/cuda-kernels.md"), ("A step on CUDA", "docs/cuda-step.md"), ("Decisions", "docs/decisions.md")]),
+                      ("CUDA's kernels", "docs/cuda-kernels.md"), ("Kernels for processors", "docs/cpu-kernels.md"), ("A step on CUDA", "docs/cuda-step.md"), ("Decisions", "docs/decisions.md")]),
 ]
 
 

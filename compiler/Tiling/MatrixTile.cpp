@@ -43,8 +43,10 @@ struct ThreadTile {
 /// Whether a lane can have the tile. What lies whole in it is loaded in vectors too.
 bool isTile(const TargetProfile &profile, const Product &product, MatrixTile tile) {
   if (profile.registers > 0) {
+    // The right side's part of such tiles, packed 256 places at a time (PackedProduct.cpp), stays in the first cache.
+    constexpr int64_t mostColumns = 32;
     ThreadTile own(product, tile);
-    return own.columns % product.vector == 0 && own.registers() <= profile.registers;
+    return own.columns % product.vector == 0 && own.columns <= mostColumns && own.registers() <= profile.registers;
   }
   return tile.distributed % unitOf(product) == 0 &&
          (tile.whole <= product.vector || tile.whole % product.vector == 0) &&

@@ -15,9 +15,9 @@ static constexpr int64_t kStep = 8;
 /// Places that are packed at a time. A register tile's part of the right side, 16 KB with vectors of 8, stays in the
 /// first cache while the tiles below each other use it, and both packed operands stay in the second.
 static constexpr int64_t kDepth = 256;
-/// Tiles below each other, and columns, of a block: packing an operand then takes a small part of the time. Where
-/// blocks would be fewer than kFewestBlocks, they are narrower, so that there is work for many threads.
-static constexpr int64_t kTilesOfBlock = 16, kColumnsOfBlock = 128, kFewestBlocks = 32;
+/// Rows and columns of a block: packing an operand then takes a small part of the time. Where blocks would be fewer
+/// than kFewestBlocks, they are narrower, so that there is work for many threads.
+static constexpr int64_t kRowsOfBlock = 96, kColumnsOfBlock = 128, kFewestBlocks = 16;
 static constexpr int64_t kFewestRows = 24;
 
 bool PackedProduct::isWorthIt(const TargetProfile &profile, int64_t rows) {
@@ -32,7 +32,7 @@ PackedProduct::PackedProduct(KernelEmitter &emitter, const Matrix &result, bool 
   MatrixTile part = emitter.chooseTile({maximumRows, result.columns, depth, vector, transposeLhs, false});
   rows = part.whole, columns = part.distributed;
   int64_t down = llvm::divideCeil(maximumRows, rows), across = llvm::divideCeil(result.columns, columns);
-  int64_t blocksDown = llvm::divideCeil(down, kTilesOfBlock);
+  int64_t blocksDown = llvm::divideCeil(maximumRows, std::max(kRowsOfBlock, rows));
   int64_t unit = vector / std::gcd(vector, rows); // blocks begin at whole vectors
   int64_t tilesAcross = std::clamp<int64_t>(kColumnsOfBlock / columns, 1, across);
   while (tilesAcross > 1 && blocksDown * int64_t(llvm::divideCeil(across, tilesAcross)) < kFewestBlocks)

@@ -1,7 +1,7 @@
 // Products of a thread. The sums, a row of the right side and an element of the left side fill the processor's registers, 16
 // of 8 floats with AVX2 and 32 of 16 floats with AVX-512. Operands are packed 256 places of the contracted dimension at a time.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v3})' | FileCheck %s -DR=6 -DC=16 -DROWS=96 -DS=8
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v4})' | FileCheck %s -DR=14 -DC=32 -DROWS=224 -DS=16
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v4})' | FileCheck %s -DR=14 -DC=32 -DROWS=112 -DS=16
 
 heddle.size @tokens max 2016
 !x = tensor<?x512xf32, #heddle.dims<"tokens">>
