@@ -31,6 +31,26 @@ TEST(Progress, TellsOfKernelsApart) {
                   "step 10 of 10  loss 2.5000  rate 1.00e-03  100 tokens/s  0 s left\n");
 }
 
+// A processor runs a step while the host still waits for the one before: the seconds of single steps are then uneven.
+TEST(Progress, RateOfUnevenSteps) {
+  std::FILE *out = std::tmpfile();
+  {
+    Progress progress(out, /*terminal=*/false, 200);
+    for (uint64_t step = 1; step <= 200; ++step)
+      progress.step({.step = step, .sourceTokens = 50, .targetTokens = 50, .seconds = step % 2 ? 0.0001 : 2.0});
+  }
+  std::rewind(out);
+  std::string text;
+  for (int c = std::fgetc(out); c != EOF; c = std::fgetc(out))
+    text += static_cast<char>(c);
+  std::fclose(out);
+  size_t last = text.rfind("step 200 of 200");
+  ASSERT_NE(last, std::string::npos) << text;
+  double rate = 0;
+  ASSERT_EQ(std::sscanf(text.c_str() + text.find("rate", last), "rate %*s %lf tokens/s", &rate), 1) << text;
+  EXPECT_NEAR(rate, 100, 15);
+}
+
 TEST(Progress, Durations) {
   EXPECT_EQ(describeDuration(0.2), "0 s");
   EXPECT_EQ(describeDuration(59.6), "1 min 0 s");

@@ -39,14 +39,15 @@ void Progress::step(const StepReport &report) {
   bool first = ++steps == 1;
   double weight = steps <= 2 ? 1 : 0.05;
   secondsPerStep += weight * (report.seconds - secondsPerStep);
-  tokensPerSecond += weight * (report.tokensPerSecond() - tokensPerSecond);
+  // The rate of a single step says little: a processor may run the step while the host waits for the one before.
+  tokensPerStep += weight * (double(report.sourceTokens + report.targetTokens) - tokensPerStep);
 
   std::string text = str("step ", report.step, " of ", lastStep, format("  loss %.4f", report.loss),
                          format("  rate %.2e", report.learningRate));
   if (report.skipped != 0)
     text += str("  ", report.skipped, " skipped");
   if (!first)
-    text += format("  %.0f tokens/s  ", tokensPerSecond) +
+    text += format("  %.0f tokens/s  ", secondsPerStep > 0 ? tokensPerStep / secondsPerStep : 0) +
             describeDuration(secondsPerStep * double(lastStep - std::min(lastStep, report.step))) + " left";
   print(text, first || report.step >= lastStep);
 }

@@ -36,7 +36,7 @@ private:
   // Averages over about the last twenty steps, so that the numbers can be read. The first step is left out: memory is
   // touched for the first time in it.
   uint64_t steps = 0;
-  double secondsPerStep = 0, tokensPerSecond = 0;
+  double secondsPerStep = 0, tokensPerStep = 0;
   std::chrono::steady_clock::time_point printed{};
 };
 
