@@ -171,6 +171,20 @@ TEST(DeviceDeathTest, withoutADriverTheErrorSaysSo) {
               "Vulkan cannot be used on this machine|there is no Vulkan device on this machine");
 }
 
+// A machine without a driver is nothing to warn of where nobody asked for Vulkan.
+TEST(DeviceDeathTest, withoutADriverDevicesAreListedSilently) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  unsetenv("VK_DRIVER_FILES");
+  auto listAndExit = [] {
+    unsetenv("HEDDLE_VALIDATION"); // its layer reports the missing driver
+    setenv("VK_ICD_FILENAMES", "/nowhere.json", 1);
+    auto devices = hal::listDevices();
+    fprintf(stderr, "%s\n", devices.ok() ? "listed" : devices.message().c_str());
+    std::_Exit(devices.ok() ? 0 : 1);
+  };
+  EXPECT_EXIT(listAndExit(), testing::ExitedWithCode(0), "^listed\n$");
+}
+
 TEST(DeviceDeathTest, withoutTheLayerValidationIsAnError) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   setenv("HEDDLE_VALIDATION", "1", 1);

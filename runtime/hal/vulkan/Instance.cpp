@@ -98,7 +98,9 @@ Result<std::shared_ptr<Instance>> Instance::create() {
   VkResult created = vkCreateInstance(&info, nullptr, &result->instance);
   if (created != VK_SUCCESS) {
     result->instance = VK_NULL_HANDLE;
-    return makeError(ErrorKind::Unsupported,
+    // A loader without a driver is as good as no loader: nothing is broken.
+    bool isAbsent = created == VK_ERROR_INCOMPATIBLE_DRIVER;
+    return makeError(isAbsent ? ErrorKind::NotFound : ErrorKind::Unsupported,
                      "Vulkan cannot be used on this machine: its loader is there, but no driver "
                      "works with it (",
                      describe(created),
