@@ -67,8 +67,7 @@ bool movesRuns(const Source &source, int64_t vector) {
   return vector > 1 && columns % vector == 0 && (source.repeats == 1 || source.repeats % vector == 0);
 }
 
-/// Whether a thread moves a run that no whole number of fills a row, or that a limit cuts: it masks what is past the
-/// limit.
+/// Whether a thread moves runs of a matrix whose width is no multiple of them. It masks the elements past a limit.
 bool masksRuns(const Lanes &lanes, const Source &source, int64_t vector) {
   Type element = cast<MemRefType>(source.memory.getType()).getElementType();
   return lanes.count() == 1 && vector > 1 && source.repeats == 1 && element.getIntOrFloatBitWidth() == 32 &&

@@ -109,7 +109,7 @@ public:
   Value broadcast(Value tile) { return emitter.broadcast(tile, getRows(), getStep()); }
 
 private:
-  /// Begins the loop over a workgroup's tiles of owned rows, in which all is that is emitted from now on.
+  /// Begins the loop over a workgroup's tiles of owned rows: everything that is emitted later is in it.
   void walkOver(Value ownedStart, int64_t rows);
   /// The numbers that the queries of a place have.
   Place perQuery(const Place &place) const;

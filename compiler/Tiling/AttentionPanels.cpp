@@ -12,7 +12,7 @@ using namespace mlir::heddle;
 
 /// Tiles of a workgroup: packing then takes a small part of the time.
 static constexpr int64_t kTiles = 16;
-/// Of all panels of a workgroup. Longer sequences are visited without packing.
+/// The most bytes of a workgroup's panels. Longer sequences are visited without packing.
 static constexpr int64_t kMostPanelBytes = int64_t(32) << 20;
 
 namespace {
@@ -36,7 +36,7 @@ public:
       emitter.setMapping(tile::LaneMapping::Rows);
       emitter.setVector({width});
     }
-    // As for products (costOfThreadTile), and two registers for what is made of scores.
+    // A tile as for products (costOfThreadTile), and two more registers for the softmax.
     int64_t vectors = profile.registers > 16 && profile.vector < 8 ? 4 : 2;
     step = vectors * profile.vector;
     rows = std::min((profile.registers - vectors - 2) / vectors, bounds.maximumOwned());

@@ -80,8 +80,8 @@ public:
   void setPartColumns(int64_t columns) { partColumns = columns; }
   /// How many neighbouring columns one register holds: at most the profile's width, dividing each of `widths`.
   void setVector(ArrayRef<int64_t> widths);
-  /// The profile's width, unless columns are cut or joined inside: matrices may have any width. Where the target masks
-  /// tails; nothing elsewhere.
+  /// Sets the profile's width, whatever the matrices' widths are, if the target masks tails. Columns that are cut or
+  /// joined inside of the kernel still narrow it.
   void setWholeVector();
   /// Fewer, but not fewer than `fewest`, where rows of `width` would else leave lanes that share them without elements.
   void narrowVector(int64_t width, int64_t fewest = 1);
@@ -163,7 +163,7 @@ public:
 
   /// The tile of any value of the kernel at a place: loaded, or computed from its operands at that place.
   Value evaluate(Value value, const Place &place, Padding padding = Padding::Zero);
-  /// The same, with the place's columns as rows. Of a thread: what is computed is turned by way of scratch memory.
+  /// The same, transposed. Threads only: a computed tile is transposed by way of scratch memory.
   Value evaluateTransposed(Value value, const Place &place, Padding padding);
   /// What an anchor has computed for one of its results at a place; `evaluate` and `finish` find it there.
   void define(Value result, const Place &place, Value tile);

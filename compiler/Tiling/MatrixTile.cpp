@@ -59,7 +59,7 @@ bool isTile(const TargetProfile &profile, const Product &product, MatrixTile til
 static double costOfThreadTile(const Product &product, MatrixTile tile) {
   ThreadTile own(product, tile);
   constexpr double perClock = 2;
-  // A sum takes one multiply-add after the other, each 4 clocks; the fifth is for what delays them.
+  // A sum takes one multiply-add after the other, each 4 clocks; the fifth is slack.
   constexpr double latency = 5;
   auto count = [](int64_t number) { return static_cast<double>(number); };
   double clocks =

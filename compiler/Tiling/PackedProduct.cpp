@@ -114,12 +114,23 @@ void PackedProduct::clear(bool withSums) {
   });
 }
 
+/// The depth, where packing has to put zeros behind it; null where it is a number of whole steps.
+Value PackedProduct::depthLimitOf(const Operands &operands) const {
+  bool isWhole = getConstantIntValue(operands.depth) && operands.maximumDepth % packStep == 0;
+  return isWhole ? Value() : operands.depth;
+}
+
+void PackedProduct::forDepth(Value length, function_ref<void(Value)> body) {
+  emitter.loop(emitter.index(0), length, packStep, kDepth, {}, [&](Value inBlock, ValueRange) -> SmallVector<Value> {
+    body(inBlock);
+    return {};
+  });
+}
+
 void PackedProduct::accumulate(const Operands &operands) {
   auto &b = emitter.builder();
-  // Past the depth's end there is nothing to read, unless packing puts zeros there.
-  bool isRagged = operands.maximumDepth % packStep != 0 || !getConstantIntValue(operands.depth);
   bool moves = isa_and_nonnull<UnfoldOp>(operands.lhs.getDefiningOp());
-  bool packsLhs = operands.transposeLhs || isRagged || (!moves && !emitter.isInMemory(operands.lhs));
+  bool packsLhs = operands.transposeLhs || depthLimitOf(operands) || (!moves && !emitter.isInMemory(operands.lhs));
   emitter.loop(emitter.index(0), operands.depth, kDepth, operands.maximumDepth, {},
                [&](Value first, ValueRange) -> SmallVector<Value> {
                  Value left = b.createOrFold<arith::SubIOp>(operands.depth, first);
@@ -134,8 +145,7 @@ void PackedProduct::accumulate(const Operands &operands) {
 
 void PackedProduct::packRhs(const Operands &operands, Value first, Value length) {
   auto &b = emitter.builder();
-  Value depthLimit =
-      getConstantIntValue(operands.depth) && operands.maximumDepth % packStep == 0 ? Value() : operands.depth;
+  Value depthLimit = depthLimitOf(operands);
   Padding padding = depthLimit ? Padding::Zero : Padding::Any;
   auto shifted = [&](Value row) { return row && operands.shift ? emitter.add(row, operands.shift) : row; };
   scratch(rhsPanels, kDepth, block.columns);
@@ -156,36 +166,24 @@ void PackedProduct::packRhs(const Operands &operands, Value first, Value length)
     Value sum = arith::AddFOp::create(b, before, emitter.reduce(tile::Combine::Sum, part, 0));
     tile::StoreOp::create(b, sum, rowSums, zero, target);
   };
-  auto forDepth = [&](function_ref<void(Value)> body) {
-    emitter.loop(emitter.index(0), length, packStep, kDepth, {}, [&](Value inBlock, ValueRange) -> SmallVector<Value> {
-      body(inBlock);
-      return {};
-    });
-  };
-  // Along the matrix's rows.
+  // The loops read along the matrix's rows.
   if (turns)
-    forColumns(columns, [&](Value column) { forDepth([&](Value inBlock) { pack(inBlock, column); }); });
+    forColumns(columns, [&](Value column) { forDepth(length, [&](Value inBlock) { pack(inBlock, column); }); });
   else
-    forDepth([&](Value inBlock) { forColumns(columns, [&](Value column) { pack(inBlock, column); }); });
+    forDepth(length, [&](Value inBlock) { forColumns(columns, [&](Value column) { pack(inBlock, column); }); });
 }
 
 void PackedProduct::packLhs(const Operands &operands, Value first, Value length) {
   auto &b = emitter.builder();
-  Value depthLimit =
-      getConstantIntValue(operands.depth) && operands.maximumDepth % packStep == 0 ? Value() : operands.depth;
+  Value depthLimit = depthLimitOf(operands);
   Padding padding = depthLimit ? Padding::Zero : Padding::Any;
   int64_t runs = 2 * emitter.getVector(); // columns of a transposed left side at a time
-  auto forDepth = [&](function_ref<void(Value, Value)> body) {
-    emitter.loop(emitter.index(0), length, packStep, kDepth, {}, [&](Value inBlock, ValueRange) -> SmallVector<Value> {
-      body(inBlock, emitter.add(first, inBlock));
-      return {};
-    });
-  };
   if (operands.transposeLhs) {
     scratch(lhsPanels, kDepth, llvm::alignTo(block.rows, runs));
     bool isCut = result.isDynamic() || result.rows % runs != 0 || block.rows % runs != 0;
     Value limit = isCut ? emitter.rowsOf(result) : Value();
-    forDepth([&](Value inBlock, Value k) {
+    forDepth(length, [&](Value inBlock) {
+      Value k = emitter.add(first, inBlock);
       forRows(runs, [&](Value row) {
         Value part = emitter.evaluate(operands.lhs, {k, row, packStep, runs, depthLimit, limit}, padding);
         tile::StoreOp::create(b, emitter.widen(part), lhsPanels, inBlock,
@@ -200,7 +198,8 @@ void PackedProduct::packLhs(const Operands &operands, Value first, Value length)
     std::optional<MovedRows> moved;
     if (auto unfold = operands.lhs.getDefiningOp<UnfoldOp>())
       moved.emplace(movedRowsOf(unfold, emitter, {row, emitter.index(0), rows, packStep, rowLimit, {}}));
-    forDepth([&](Value inBlock, Value k) {
+    forDepth(length, [&](Value inBlock) {
+      Value k = emitter.add(first, inBlock);
       Place place{row, k, rows, packStep, rowLimit, depthLimit};
       Value part = moved ? moved->read(place, padding) : emitter.evaluate(operands.lhs, place, padding);
       tile::StoreOp::create(b, emitter.widen(part), lhsPanels, b.createOrFold<arith::SubIOp>(row, block.row), inBlock);

@@ -8,15 +8,15 @@
 
 namespace mlir::heddle {
 
-/// The workgroup makes a block of the result, register tile by register tile. Of the contracted dimension it takes a
-/// stretch at a time: packs both operands' part of it into scratch memory, and adds the stretch's products to the sums
-/// of all tiles, which are in scratch memory, too.
+/// The workgroup makes a block of the result, register tile by register tile. It takes the contracted dimension in
+/// stretches: it packs both operands' part of a stretch into scratch memory, and adds their products to the sums of all
+/// tiles, which are in scratch memory, too.
 class PackedProduct {
 public:
-  /// Whether results of so many rows are worth the packing of the right side.
+  /// Whether a result of `rows` rows is worth the packing of the right side.
   static bool isWorthIt(const TargetProfile &profile, int64_t rows);
 
-  /// Of a product that makes `result` and contracts at most `depth` places.
+  /// The product makes `result` and contracts at most `depth` places.
   PackedProduct(KernelEmitter &emitter, const Matrix &result, bool transposeLhs, int64_t depth);
   /// Rows and columns of the workgroup's block.
   int64_t blockRows() const { return block.rows; }
@@ -31,13 +31,12 @@ public:
     Value lhs, rhs;
     bool transposeLhs, transposeRhs;
     int64_t maximumDepth;
-    Value depth, shift; // of the right side the matrix begins at row `shift`; null: at its first
+    Value depth, shift; // the right matrix begins at row `shift` of its memory; null: at the first
   };
   /// Adds the product to the sums.
   void accumulate(const Operands &operands);
 
-  /// Begins the loops over the block's tiles, in which all is that is emitted from now on. Returns the place of the
-  /// tile.
+  /// Begins the loops over the block's tiles: everything that is emitted later is in them. Returns the tile's place.
   Place beginTiles();
   /// The tile's sums, and those of the right side's rows if they are wanted.
   SmallVector<Value> sums();
@@ -46,6 +45,8 @@ private:
   Value scratch(Value &memory, int64_t rows, int64_t columns);
   void forColumns(int64_t step, function_ref<void(Value)> body);
   void forRows(int64_t step, function_ref<void(Value)> body);
+  void forDepth(Value length, function_ref<void(Value)> body);
+  Value depthLimitOf(const Operands &operands) const;
   Place tileAt(Value row, Value column) const;
   Place sumsAt(const Place &tile) const;
   void packRhs(const Operands &operands, Value first, Value length);

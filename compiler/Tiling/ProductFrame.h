@@ -30,7 +30,7 @@ public:
   /// `state` plus the product. Of the right side the matrix begins at row `shift`, if there is one.
   SmallVector<Value> accumulate(Value lhs, Value rhs, ValueRange state, Value shift = {});
   /// The product, and the sums of the right side's rows if they are wanted. A thread's workgroup begins the loops over
-  /// its tiles here: all that is emitted from now on is in them.
+  /// its tiles here: everything that is emitted later is in them.
   SmallVector<Value> finish(ValueRange state);
   /// Writes the sums of the right side's rows, from column `shift` of their matrix on: the workgroups of the first rows
   /// do it.

@@ -277,7 +277,7 @@ Result<std::unique_ptr<Listener>> Listener::open(const Rendezvous &rendezvous, c
         isOfThisMachine |= socket < 0 && errno == EADDRINUSE;
       }
   }
-  // A name may also be that of a service, behind which this machine is.
+  // The name may also be a service's that leads to this machine.
   if (socket < 0 && (!isTcp || (isNamed && !isOfThisMachine))) {
     Addresses found;
     lookUp({}, port, /*passive=*/true, found);

@@ -17,6 +17,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Regex.h"
 
+#include <cstdlib>
 #include <list>
 
 namespace cl = llvm::cl;
