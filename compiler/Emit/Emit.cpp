@@ -75,7 +75,7 @@ private:
   ArrayRef<VocabularyFile> vocabulary;
   ModuleOp module; // the first target's, whose variables are everyone's
   flatbuffers::FlatBufferBuilder builder;
-  bool hasRepeats = false, hasCollectives = false, hasShards = false, hasRoundedMoments = false;
+  bool hasRepeats = false, hasCollectives = false, hasShards = false, hasRoundedMoments = false, hasBounds = false;
   llvm::StringMap<uint32_t> sizeIndices, variableIndices;
   std::vector<Offset<schema::Size>> sizes;
   std::vector<Offset<schema::Variable>> variables;
@@ -205,7 +205,9 @@ LogicalResult Writer::writeSizes() {
     int32_t of = size.getOfAttr() ? sizeIndices.lookup(size.getOfAttr().getValue()) : -1;
     auto name = writeString(size.getSymName());
     auto longest = size.getLongest() ? writeString(*size.getLongest()) : 0;
-    sizes.push_back(schema::CreateSize(builder, name, size.getMaximum(), longest, size.getFixed(), of, size.getFrom()));
+    sizes.push_back(schema::CreateSize(builder, name, size.getMaximum(), longest, size.getFixed(), of, size.getFrom(),
+                                       size.getWithin()));
+    hasBounds |= size.getWithin();
   }
   return success();
 }
@@ -622,11 +624,12 @@ LogicalResult Writer::write(Artifact &artifact) {
   auto costTable = builder.CreateVector(costs);
   auto pairTable = builder.CreateVector(pairs);
   auto vocabularyTable = writeVocabulary();
-  uint32_t version = hasRoundedMoments ? schema::kSchemaVersion
-                     : hasShards       ? schema::kSchemaVersionOfShards
-                     : hasCollectives  ? schema::kSchemaVersionOfCollectives
-                     : hasRepeats      ? schema::kSchemaVersionOfRepeats
-                                       : schema::kFirstSchemaVersion;
+  uint32_t version = hasBounds           ? schema::kSchemaVersion
+                     : hasRoundedMoments ? schema::kSchemaVersionOfRoundedMoments
+                     : hasShards         ? schema::kSchemaVersionOfShards
+                     : hasCollectives    ? schema::kSchemaVersionOfCollectives
+                     : hasRepeats        ? schema::kSchemaVersionOfRepeats
+                                         : schema::kFirstSchemaVersion;
   schema::FinishModuleBuffer(builder, schema::CreateModule(builder, version, producer, description, sizeTable,
                                                            variableTable, entryTable, targetTable,
                                                            /*seal=*/1, costTable, pairTable, vocabularyTable));

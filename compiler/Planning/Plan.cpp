@@ -144,10 +144,10 @@ void EntryBuilder::buildRepeat(const EntryGraph::Loop &loop) {
 LogicalResult EntryBuilder::buildLaunch(unsigned index) {
   auto launch = cast<tile::LaunchOp>(graph.launches[index]);
   const EntryGraph::Loop *loop = graph.findLoop(index);
-  SmallVector<Attribute> bindings;
+  SmallVector<Attribute> tensors;
   SmallVector<Hazards::Access> accesses;
   auto bind = [&](EntryGraph::Id id, bool write) {
-    bindings.push_back(binding(id));
+    tensors.push_back(binding(id));
     int64_t steps = graph.values[id].stride ? static_cast<int64_t>(repeat.getSteps()) - 1 : 0;
     accesses.push_back({storage.places[id], graph.values[id].bytes + steps * graph.values[id].stride, write});
   };
@@ -155,22 +155,30 @@ LogicalResult EntryBuilder::buildLaunch(unsigned index) {
     bind(id, /*write=*/false);
   for (EntryGraph::Id id : graph.results[index])
     bind(id, /*write=*/true);
-  for (auto size : launch.getSizes().getAsRange<StringAttr>())
-    bindings.push_back(loop && size == RepeatOp(loop->op).getStepAttr()
-                           ? binding(loop->counts)
-                           : plan::BindingAttr::get(builder.getContext(), plan::Space::Size, size, 0, 4, 0));
   FailureOr<plan::ShardAttr> shard = shardOf(launch, index);
   if (failed(shard))
     return failure();
   auto unitIf = [&](bool condition) { return condition ? builder.getUnitAttr() : UnitAttr(); };
-  auto planned = plan::LaunchOp::create(builder, launch.getLoc(), launch.getKernelAttr(), launch.getGrid(),
-                                        builder.getArrayAttr(bindings),
-                                        unitIf(hazards.add(accesses, loop && index == loop->first)),
-                                        builder.getTypeArrayAttr(llvm::to_vector(launch.getInputs().getTypes())),
-                                        builder.getTypeArrayAttr(llvm::to_vector(launch.getResultTypes())),
-                                        unitIf(launch->hasAttr("infinities")), *shard);
-  if (Attribute cost = launch->getDiscardableAttr(kCostAttrName))
-    planned->setDiscardableAttr(kCostAttrName, cost);
+  bool barrier = hazards.add(accesses, loop && index == loop->first);
+  auto plan = [&](FlatSymbolRefAttr kernel, ArrayAttr grid, ArrayAttr sizes) {
+    SmallVector<Attribute> bindings = tensors;
+    for (auto size : sizes.getAsRange<StringAttr>())
+      bindings.push_back(loop && size == RepeatOp(loop->op).getStepAttr()
+                             ? binding(loop->counts)
+                             : plan::BindingAttr::get(builder.getContext(), plan::Space::Size, size, 0, 4, 0));
+    auto planned = plan::LaunchOp::create(builder, launch.getLoc(), kernel, grid, builder.getArrayAttr(bindings),
+                                          unitIf(std::exchange(barrier, false)),
+                                          builder.getTypeArrayAttr(llvm::to_vector(launch.getInputs().getTypes())),
+                                          builder.getTypeArrayAttr(llvm::to_vector(launch.getResultTypes())),
+                                          unitIf(launch->hasAttr("infinities")), *shard);
+    if (Attribute cost = launch->getDiscardableAttr(kCostAttrName))
+      planned->setDiscardableAttr(kCostAttrName, cost);
+  };
+  // A call does one of them, so that they need not wait for each other.
+  if (std::optional<ArrayAttr> variants = launch.getVariants())
+    for (auto variant : variants->getAsRange<tile::VariantAttr>())
+      plan(variant.getKernel(), variant.getGrid(), variant.getSizes());
+  plan(launch.getKernelAttr(), launch.getGrid(), launch.getSizes());
   return success();
 }
 

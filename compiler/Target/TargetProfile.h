@@ -130,6 +130,9 @@ struct TargetProfile {
   int64_t elementwiseRows;
   int64_t elementwiseRuns;
 
+  /// Products of decoding have kernels of their own for calls with at most so many rows, ascending.
+  ArrayRef<int64_t> fewRows = {};
+
   /// Limits of the device. `maxLoopTrips` is summed over all loops that one invocation runs; 0 says that there is none.
   int64_t maxBindings;
   int64_t maxWorkgroups; // along one axis of a launch

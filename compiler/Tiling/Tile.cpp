@@ -3,6 +3,7 @@
 
 #include "compiler/Cost/Cost.h"
 #include "compiler/Tiling/KernelEmitter.h"
+#include "compiler/Tiling/RowVariants.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -97,13 +98,20 @@ private:
     return anchor && anchor.worksInPlace() ? op.getOperand(0) : Value();
   }
 
+  struct Program {
+    tile::FuncOp func;
+    ArrayAttr grid, sizes;
+    std::optional<KernelEmitter::RowGrid> rowGrid;
+  };
+
   /// A kernel that was tiled: layers repeat the same ops over and over, and need it once.
   struct Tiled {
     std::string name;
     std::unique_ptr<Region> body; // null until the kernel is gone
-    tile::FuncOp func;
-    ArrayAttr grid, sizes;
-    std::optional<KernelEmitter::RowGrid> rowGrid;
+    Program program;
+    /// Of a kernel of decoding: the programs for few rows, and the grid of the one for many; null where there are none.
+    bool hasVariants = false;
+    ArrayAttr variants, gridOfMany;
   };
 
   static size_t hashOf(KernelOp kernel) {
@@ -123,7 +131,14 @@ private:
           OperationEquivalence::isRegionEquivalentTo(known.body.get(), &kernel.getBody(),
                                                      OperationEquivalence::IgnoreLocations))
         return &known;
-    KernelEmitter emitter(kernel, *profile, maxima, choices);
+    FailureOr<Program> program = emitProgram(kernel, maxima, "");
+    if (failed(program))
+      return failure();
+    return &alike.emplace_back(Tiled{kernel.getName().str(), nullptr, *program});
+  }
+
+  FailureOr<Program> emitProgram(KernelOp kernel, const SizeMaxima &maximaOfCall, StringRef suffix) {
+    KernelEmitter emitter(kernel, *profile, maximaOfCall, choices);
     FailureOr<tile::FuncOp> emitted = emitter.emit();
     if (failed(emitted))
       return failure();
@@ -132,8 +147,50 @@ private:
         OpBuilder atStart = OpBuilder::atBlockBegin(getOperation().getBody());
         SizeOp::create(atStart, kernel.getLoc(), number.first(), number.second, StringAttr(), /*fixed=*/true);
       }
-    return &alike.emplace_back(Tiled{kernel.getName().str(), nullptr, share(*emitted, kernel), emitter.getGrid(),
-                                     emitter.getSizes(), emitter.getRowGrid()});
+    return Program{share(*emitted, nameOf(kernel) + suffix.str()), emitter.getGrid(), emitter.getSizes(),
+                   emitter.getRowGrid()};
+  }
+
+  /// Gives a kernel of decoding programs for calls with few rows.
+  LogicalResult addVariants(KernelOp kernel, Tiled &tiled) {
+    tiled.hasVariants = true;
+    SizeOp rows = findRowsOfProducts(kernel);
+    if (!rows)
+      return success();
+    auto most = static_cast<int64_t>(rows.getMaximum());
+    std::vector<std::pair<int64_t, Program>> programs; // each with the most rows that it is for
+    for (int64_t few : profile->fewRows) {
+      if (few >= most)
+        break;
+      SizeMaxima maximaOfFew = maxima;
+      maximaOfFew[rows.getSymName()] = few;
+      FailureOr<Program> program = emitProgram(kernel, maximaOfFew, "_upto" + std::to_string(few));
+      if (failed(program))
+        return failure();
+      programs.emplace_back(few, *program);
+    }
+    programs.emplace_back(most, tiled.program);
+    for (size_t i = programs.size() - 1; i-- > 0;)
+      if (programs[i].second.func == programs[i + 1].second.func &&
+          programs[i].second.grid == programs[i + 1].second.grid)
+        programs.erase(programs.begin() + static_cast<ptrdiff_t>(i));
+    SmallVector<Attribute> variants;
+    int64_t from = 0;
+    for (auto &[upTo, program] : programs) {
+      if (programs.size() == 1)
+        return success();
+      ArrayAttr grid = restrictGrid(program.grid, rows, getSizeWithin(rows, from, upTo));
+      if (!grid)
+        return success();
+      from = upTo;
+      if (upTo == most)
+        tiled.gridOfMany = grid;
+      else
+        variants.push_back(
+            tile::VariantAttr::get(&getContext(), FlatSymbolRefAttr::get(program.func), grid, program.sizes));
+    }
+    tiled.variants = ArrayAttr::get(&getContext(), variants);
+    return success();
   }
 
   /// Moments and average are sharded variables, from which the kernel's operands are read and to which its results are
@@ -168,7 +225,7 @@ private:
       return success();
     auto type = cast<RankedTensorType>((*sharded).getWeight().getType());
     bool fits =
-        tiled.rowGrid &&
+        tiled.program.rowGrid &&
         llvm::all_of(llvm::concat<const Type>(launch.getInputs().getTypes(), launch.getResultTypes()), [&](Type other) {
           auto tensor = cast<RankedTensorType>(other);
           return tensor.clone(type.getElementType()) == type || tensor.getNumElements() == 1;
@@ -180,8 +237,9 @@ private:
     for (AdamOp adam : updates)
       if (failed(verifyStates(kernel, adam)))
         return failure();
-    launch->setDiscardableAttr(tile::kShardAttrName,
-                               DenseI64ArrayAttr::get(&getContext(), {tiled.rowGrid->axis, tiled.rowGrid->tile}));
+    launch->setDiscardableAttr(
+        tile::kShardAttrName,
+        DenseI64ArrayAttr::get(&getContext(), {tiled.program.rowGrid->axis, tiled.program.rowGrid->tile}));
     return success();
   }
 
@@ -190,13 +248,17 @@ private:
     if (failed(known))
       return failure();
     Tiled &tiled = **known;
-
+    bool isOfFewRows = !profile->fewRows.empty() && isOfDecoding(kernel);
+    if (isOfFewRows && !tiled.hasVariants && failed(addVariants(kernel, tiled)))
+      return failure();
+    ArrayAttr variants = isOfFewRows ? tiled.variants : ArrayAttr();
     bool inPlace = false;
     SmallVector<int64_t> reuse = findReuse(kernel, inPlace);
     OpBuilder builder(kernel);
     auto launch =
-        tile::LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), tiled.func.getSymName(),
-                               kernel.getInputs(), tiled.grid, tiled.sizes, builder.getDenseI64ArrayAttr(reuse));
+        tile::LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), tiled.program.func.getSymName(),
+                               kernel.getInputs(), variants ? tiled.gridOfMany : tiled.program.grid,
+                               tiled.program.sizes, builder.getDenseI64ArrayAttr(reuse), variants);
     if (Attribute cost = kernel->getDiscardableAttr(kCostAttrName))
       launch->setDiscardableAttr(kCostAttrName, cost);
     if (inPlace)
@@ -214,8 +276,8 @@ private:
     return success();
   }
 
-  /// The function with this program: an earlier one if there is one, or else this one under a name of its own.
-  tile::FuncOp share(tile::FuncOp func, KernelOp kernel) {
+  /// The function with this program: an earlier one if there is one, or else this one under the name, or one like it.
+  tile::FuncOp share(tile::FuncOp func, const std::string &base) {
     IRRewriter rewriter(&getContext());
     DominanceInfo dominance;
     eliminateCommonSubExpressions(rewriter, dominance, func);
@@ -228,7 +290,7 @@ private:
       func.erase();
       return known;
     }
-    std::string base = nameOf(kernel), name = base;
+    std::string name = base;
     for (int i = 2; !names.insert(name).second; ++i)
       name = base + "_" + std::to_string(i);
     func.setSymName(name);

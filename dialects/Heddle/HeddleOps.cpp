@@ -20,15 +20,19 @@ LogicalResult SizeOp::verify() {
 
 LogicalResult SizeOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!getOfAttr())
-    return success();
+    return getWithin() ? emitOpError("is within bounds of no size") : success();
   auto whole = lookup<SizeOp>(*this, symbols, getOfAttr(), "size");
   if (!whole)
     return failure();
   auto from = static_cast<int64_t>(getFrom()), most = static_cast<int64_t>(whole.getMaximum());
   if (whole.getOfAttr() || whole.getFixed())
     return emitOpError() << "expects " << getOfAttr() << " to be bound by an input";
-  if (from < 0 || from > most - static_cast<int64_t>(getMaximum()))
-    return emitOpError() << "covers " << getMaximum() << " from " << from << " on of " << getOfAttr()
+  auto maximum = static_cast<int64_t>(getMaximum());
+  if (getWithin() && (from < 0 || from >= maximum || maximum > most))
+    return emitOpError() << "is " << getOfAttr() << " above " << from << " and at most " << maximum
+                         << ", and that is at most " << most;
+  if (!getWithin() && (from < 0 || from > most - maximum))
+    return emitOpError() << "covers " << maximum << " from " << from << " on of " << getOfAttr()
                          << ", whose maximum is " << most;
   return success();
 }

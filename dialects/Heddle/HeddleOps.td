@@ -16,23 +16,27 @@ def SizeOp : Heddle_Op<"size", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpIn
   let description = [{
     Bound at a call by the shape of an input whose encoding names it, or, with `longest`, to the largest value of that
     i32 input. With `fixed` it is always the maximum: a number by which launches of one kernel differ. With `of` it is
-    what another size has from a number on, at most the maximum: the rows of one chunk of a tensor.
+    what another size has from a number on, at most the maximum: the rows of one chunk of a tensor. With `within`, too,
+    it is that size itself where it is above the number and at most the maximum, and else 0: a launch over it is for
+    calls with so many rows.
 
     ```mlir
     heddle.size @source_tokens max 2048
     heddle.size @source_length max 256 longest "source_lengths"
     heddle.size @stream_17 max 17 fixed
     heddle.size @second_chunk max 512 of @source_tokens from 512   // min(max(source_tokens - 512, 0), 512)
+    heddle.size @few_tokens max 16 of @source_tokens from 1 within      // source_tokens, if it is 2 to 16
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$maximum, OptionalAttr<StrAttr>:$longest,
-                       UnitAttr:$fixed, OptionalAttr<FlatSymbolRefAttr>:$of, DefaultValuedAttr<I64Attr, "0">:$from);
+                       UnitAttr:$fixed, OptionalAttr<FlatSymbolRefAttr>:$of, DefaultValuedAttr<I64Attr, "0">:$from,
+                       UnitAttr:$within);
   let builders = [OpBuilder<(ins "StringRef":$name, "int64_t":$maximum, "StringAttr":$longest,
                                  CArg<"bool", "false">:$fixed), [{
-    build($_builder, $_state, name, maximum, longest, fixed, FlatSymbolRefAttr(), 0);
+    build($_builder, $_state, name, maximum, longest, fixed, FlatSymbolRefAttr(), 0, false);
   }]>];
   let assemblyFormat = [{
-    $sym_name `max` $maximum (`longest` $longest^)? (`fixed` $fixed^)? (`of` $of^ `from` $from)? attr-dict
+    $sym_name `max` $maximum (`longest` $longest^)? (`fixed` $fixed^)? (`of` $of^ `from` $from)? (`within` $within^)? attr-dict
   }];
   let hasVerifier = 1;
 }

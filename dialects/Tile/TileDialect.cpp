@@ -148,16 +148,26 @@ LogicalResult FuncOp::verify() {
 }
 
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  auto kernel = symbols.lookupNearestSymbolFrom(*this, getKernelAttr());
-  if (!kernel)
-    return emitOpError() << "names no kernel: " << getKernelAttr();
-  if (auto func = dyn_cast<FuncOp>(kernel)) {
-    size_t expected = getInputs().size() + getResults().size() + getSizes().size();
-    if (func.getNumArguments() != expected)
-      return emitOpError() << "passes " << expected << " arguments, but the kernel takes " << func.getNumArguments();
+  auto verifyKernel = [&](FlatSymbolRefAttr name, ArrayAttr grid, ArrayAttr sizes) -> LogicalResult {
+    auto kernel = symbols.lookupNearestSymbolFrom(*this, name);
+    if (!kernel)
+      return emitOpError() << "names no kernel: " << name;
+    if (auto func = dyn_cast<FuncOp>(kernel)) {
+      size_t expected = getInputs().size() + getResults().size() + sizes.size();
+      if (func.getNumArguments() != expected)
+        return emitOpError() << "passes " << expected << " arguments, but the kernel takes " << func.getNumArguments();
+    }
+    if (grid.size() != 3 || !llvm::all_of(grid, llvm::IsaPred<GridAttr>))
+      return emitOpError() << "expects a grid of three axes, got " << grid.size();
+    return success();
+  };
+  if (failed(verifyKernel(getKernelAttr(), getGrid(), getSizes())))
+    return failure();
+  for (Attribute variant : getVariants().value_or(ArrayAttr::get(getContext(), {}))) {
+    auto other = cast<VariantAttr>(variant);
+    if (failed(verifyKernel(other.getKernel(), other.getGrid(), other.getSizes())))
+      return failure();
   }
-  if (getGrid().size() != 3)
-    return emitOpError() << "expects a grid of three axes, got " << getGrid().size();
   if (getReuse().size() != getResults().size())
     return emitOpError("expects a 'reuse' entry for each result");
   for (int64_t input : getReuse())

@@ -13,4 +13,12 @@ def Tile_GridAttr : AttrDef<Tile_Dialect, "Grid"> {
 }
 def Tile_GridArrayAttr : TypedArrayAttrBase<Tile_GridAttr, "one grid attribute an axis">;
 
+def Tile_VariantAttr : AttrDef<Tile_Dialect, "Variant"> {
+  let mnemonic = "variant";
+  let summary = "Another kernel for what a launch makes, with a grid of its own and the sizes that it takes";
+  let parameters = (ins "FlatSymbolRefAttr":$kernel, "ArrayAttr":$grid, "ArrayAttr":$sizes);
+  let assemblyFormat = "`<` $kernel `grid` $grid `sizes` $sizes `>`";
+}
+def Tile_VariantArrayAttr : TypedArrayAttrBase<Tile_VariantAttr, "variants of a launch">;
+
 #endif

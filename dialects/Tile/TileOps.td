@@ -53,12 +53,16 @@ def LaunchOp : Tile_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterfac
   let description = [{
     The kernel's arguments are the inputs, then the results, then the named sizes. `reuse[i]`, where it is not -1, is the
     input whose memory result i may take over, because each of its elements is read before that element is written.
+
+    A launch may have variants: other kernels that make the same results from the same inputs. Of the grids, the launch's
+    own and theirs, one at most has workgroups in a call: they go by sizes that are 0 in all other calls (heddle.size, `within`).
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$inputs, Tile_GridArrayAttr:$grid,
-                       StrArrayAttr:$sizes, DenseI64ArrayAttr:$reuse);
+                       StrArrayAttr:$sizes, DenseI64ArrayAttr:$reuse,
+                       OptionalAttr<Tile_VariantArrayAttr>:$variants);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
-    $kernel `(` $inputs `)` `grid` $grid `sizes` $sizes `reuse` $reuse attr-dict `:` functional-type($inputs, $results)
+    $kernel `(` $inputs `)` `grid` $grid `sizes` $sizes `reuse` $reuse (`variants` $variants^)? attr-dict `:` functional-type($inputs, $results)
   }];
 }
 

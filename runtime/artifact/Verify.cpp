@@ -74,14 +74,20 @@ Status checkNames(const flatbuffers::Vector<flatbuffers::Offset<Table>> &tables,
 // M3: a chunk lies within a size that an input binds.
 Status verifyChunk(const schema::Module &module, const schema::Size &size) {
   if (size.of_size() == -1)
-    return Success();
+    return size.within() ? Status(broken(str("size '", size.name()->c_str(), "' is within bounds of no size.")))
+                         : Success();
   std::string what = str("size '", size.name()->c_str(), "'");
   if (size.of_size() < 0 || size.of_size() >= static_cast<int64_t>(module.sizes()->size()))
     return broken(str(what, " is a chunk of size ", size.of_size(), ", and there are ", module.sizes()->size(), "."));
   const schema::Size &whole = *module.sizes()->Get(size.of_size());
   if (whole.of_size() != -1 || size.fixed() || size.max_of_input())
     return broken(str(what, " is a chunk of a chunk, or bound in another way too."));
-  if (size.from() < 0 || size.from() > whole.maximum() || size.maximum() > whole.maximum() - size.from())
+  if (size.within() && module.schema_version() < schema::kSchemaVersion)
+    return broken(
+        str(what, " is another size within bounds, which version ", module.schema_version(), " does not have."));
+  if (size.within()
+          ? size.from() < 0 || size.from() >= size.maximum() || size.maximum() > whole.maximum()
+          : size.from() < 0 || size.from() > whole.maximum() || size.maximum() > whole.maximum() - size.from())
     return broken(str(what, " covers ", size.maximum(), " from ", size.from(), " on of a size that is ",
                       whole.maximum(), " at most."));
   return Success();
@@ -150,7 +156,7 @@ Status verifyVariables(const schema::Module &module) {
     bool isMoment =
         variable->role() == schema::VariableRole::FirstMoment || variable->role() == schema::VariableRole::SecondMoment;
     bool isNarrow = variable->type()->element() == schema::ElementType::BF16 && isMoment &&
-                    module.schema_version() >= schema::kSchemaVersion;
+                    module.schema_version() >= schema::kSchemaVersionOfRoundedMoments;
     HEDDLE_ASSIGN(uint64_t bytes, (isNarrow ? tensorBytes : callersBytes)(module, variable->type(), what));
     for (const schema::Dim *dim : *variable->type()->dims())
       if (dim->size() >= 0)

@@ -23,6 +23,12 @@ bool allBelow(std::span<const int32_t> values, int64_t limit) {
   return !outside;
 }
 
+int64_t partOf(const schema::Size &size, int64_t whole) {
+  if (size.within())
+    return whole > size.from() && whole <= size.maximum() ? whole : 0;
+  return std::clamp<int64_t>(whole - size.from(), 0, size.maximum());
+}
+
 class CallBinder {
 public:
   CallBinder(const schema::Module &module, const schema::Entry &entry)
@@ -41,7 +47,7 @@ public:
         sizes[i] = static_cast<int32_t>(module.sizes()->Get(i)->maximum());
     for (flatbuffers::uoffset_t i = 0; i < module.sizes()->size(); ++i)
       if (const schema::Size &size = *module.sizes()->Get(i); size.of_size() >= 0)
-        sizes[i] = static_cast<int32_t>(std::clamp<int64_t>(sizes[size.of_size()] - size.from(), 0, size.maximum()));
+        sizes[i] = static_cast<int32_t>(partOf(size, sizes[static_cast<size_t>(size.of_size())]));
     binding.sizes = std::move(sizes);
     HEDDLE_CHECK(checkSegments(module, entry, binding));
     return binding;

@@ -12,6 +12,8 @@
 
 namespace heddle {
 
+static bool isEmpty(hal::WorkgroupCount count) { return count.x == 0 || count.y == 0 || count.z == 0; }
+
 EntryRunner::EntryRunner(DeviceState &state, const schema::Entry &entry, bool separateValues)
     : entry(entry), state(state), memory(state, entry, separateValues), runs(launchRuns(entry)),
       collectives(state, entry, memory, runs) {
@@ -110,7 +112,7 @@ Result<std::unique_ptr<hal::Program>> EntryRunner::record(size_t firstRun, size_
   std::vector<std::array<hal::Argument, schema::kMaxBindings>> arguments(count);
   std::vector<std::vector<uint32_t>> order; // of a part, and of launches one by one, nobody needs it
   if (!timed && count > 1)
-    order = launchOrder(entry);
+    order = launchOrder(state.module, entry);
   std::vector<hal::Launch> launches;
   for (size_t i = 0; i < count; ++i) {
     const LaunchRun &run = runs[firstRun + i];
@@ -241,6 +243,8 @@ Status EntryRunner::runChecked(std::span<const Input> inputs) {
     HEDDLE_CHECK(doTogether(collectives.countBefore(runs[i]), done));
     if (i > 0 && runs[i].repeat && runs[i].step >= stepsOf(*runs[i].repeat, binding.sizes))
       continue; // past the longest sequence
+    if (isEmpty(counts[countOfRun[i]]))
+      continue; // the call is for another variant of the launch, or of no rows
     HEDDLE_CHECK(check.before(runs[i]));
     HEDDLE_ASSIGN(std::unique_ptr<hal::Program> one, record(i, 1, /*timed=*/false));
     HEDDLE_CHECK(state.device.submit(*one, {}, counts));

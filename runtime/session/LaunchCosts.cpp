@@ -86,8 +86,13 @@ std::vector<LaunchCost> launchCosts(const schema::Module &module, const schema::
                                     const CallBinding &binding) {
   CostEvaluator evaluator(module, entry, binding);
   std::vector<LaunchCost> costs;
-  for (flatbuffers::uoffset_t i = 0; i < entry.launches()->size(); ++i)
-    costs.push_back(evaluator.evaluate(entry.launches()->Get(i)->cost(), findRepeat(entry, i)));
+  for (flatbuffers::uoffset_t i = 0; i < entry.launches()->size(); ++i) {
+    const schema::Launch &launch = *entry.launches()->Get(i);
+    bool isEmpty = std::ranges::any_of(*launch.grid(),
+                                       [&](const schema::Grid *grid) { return workgroups(*grid, binding.sizes) == 0; });
+    LaunchCost cost = evaluator.evaluate(launch.cost(), findRepeat(entry, i));
+    costs.push_back(isEmpty ? LaunchCost{cost.known, 0, 0, 0} : cost);
+  }
   return costs;
 }
 

@@ -6,6 +6,20 @@
 namespace heddle {
 namespace {
 
+// Whether no call runs both, as they go by the same size within bounds that do not meet.
+bool excludeEachOther(const schema::Module &module, const schema::Launch &one, const schema::Launch &other) {
+  auto sizeOf = [&](const schema::Grid &grid) -> const schema::Size * {
+    const schema::Size *size = grid.size() < 0 ? nullptr : module.sizes()->Get(static_cast<uint32_t>(grid.size()));
+    return size && size->within() ? size : nullptr;
+  };
+  for (const schema::Grid *ofOne : *one.grid())
+    for (const schema::Grid *ofOther : *other.grid())
+      if (const schema::Size *a = sizeOf(*ofOne), *b = sizeOf(*ofOther); a && b && a->of_size() == b->of_size())
+        if (a->from() >= b->maximum() || b->from() >= a->maximum())
+          return true;
+  return false;
+}
+
 bool mustFollow(const LaunchAccess &launch, const LaunchAccess &earlier) {
   return overlap(launch.read, earlier.written) || overlap(launch.written, earlier.written) ||
          overlap(launch.written, earlier.read);
@@ -13,7 +27,7 @@ bool mustFollow(const LaunchAccess &launch, const LaunchAccess &earlier) {
 
 } // namespace
 
-std::vector<std::vector<uint32_t>> launchOrder(const schema::Entry &entry) {
+std::vector<std::vector<uint32_t>> launchOrder(const schema::Module &module, const schema::Entry &entry) {
   std::vector<LaunchAccess> launches;
   for (const schema::Launch *launch : *entry.launches()) {
     if (!LaunchAccess::isKnown(*launch))
@@ -28,7 +42,9 @@ std::vector<std::vector<uint32_t>> launchOrder(const schema::Entry &entry) {
   for (uint32_t run = 0; run < runs.size(); ++run) {
     waits[run].resize(run);
     for (uint32_t earlier = run; earlier-- > 0;) {
-      if (waits[run][earlier] || !mustFollow(launches[runs[run].launch], launches[runs[earlier].launch]))
+      uint32_t launch = runs[run].launch, other = runs[earlier].launch;
+      if (waits[run][earlier] || !mustFollow(launches[launch], launches[other]) ||
+          excludeEachOther(module, *entry.launches()->Get(launch), *entry.launches()->Get(other)))
         continue;
       order[run].push_back(earlier);
       waits[run][earlier] = true;

@@ -16,7 +16,7 @@ namespace {
 
 using namespace schema;
 
-constexpr int32_t sizeN = 0, sizeM = 1, sizeLongest = 2;
+constexpr int32_t sizeN = 0, sizeM = 1, sizeLongest = 2, sizeFew = 3, sizeMany = 4;
 constexpr uint32_t weight = 0, total = 1;
 
 class AdderBuilder {
@@ -24,11 +24,16 @@ public:
   explicit AdderBuilder(const AdderOptions &options) : options(options) {}
 
   std::vector<std::byte> build() {
-    auto sizes = fb.CreateVector(std::vector{
+    std::vector sizeList{
         CreateSizeDirect(fb, "n", options.maximum),
         CreateSizeDirect(fb, "m", 16),
         CreateSizeDirect(fb, "longest", options.maximum, "lengths"),
-    });
+    };
+    if (options.few) {
+      sizeList.push_back(CreateSizeDirect(fb, "few", options.few, nullptr, false, sizeN, 0, /*within=*/true));
+      sizeList.push_back(CreateSizeDirect(fb, "many", options.maximum, nullptr, false, sizeN, options.few, true));
+    }
+    auto sizes = fb.CreateVector(sizeList);
     int64_t weights = options.weightExtent ? options.weightExtent : options.maximum;
     auto variables = fb.CreateVector(std::vector{
         variable("weight", schema::VariableKind::Weight, schema::ElementType::F32, weights),
@@ -70,7 +75,9 @@ private:
   std::vector<flatbuffers::Offset<Entry>> entries() {
     return {
         CreateEntryDirect(fb, "add", ports({floats("a", 0), floats("b", 1)}), ports({floats("sum", 2)}),
-                          launches({launch(sizeN, {slot(0), slot(1), slot(2)})})),
+                          options.few ? launches({launch(sizeN, {slot(0), slot(0), slot(2)}, false, sizeFew),
+                                                  launch(sizeN, {slot(0), slot(1), slot(2)}, false, sizeMany)})
+                                      : launches({launch(sizeN, {slot(0), slot(1), slot(2)})})),
         CreateEntryDirect(fb, "chain", ports({floats("a", 0)}), ports({floats("double", 1), floats("triple", 2)}),
                           launches({launch(sizeN, {slot(0), slot(0), slot(1)}),
                                     launch(sizeN, {slot(1), slot(0), slot(2)}, /*barrier=*/true)})),
@@ -116,9 +123,11 @@ private:
     return &keptLaunches.emplace_back(std::move(list));
   }
 
-  flatbuffers::Offset<Launch> launch(int32_t size, std::vector<Binding> bindings, bool barrier = false) {
+  // `over`, if it is not -1, is the size that the grid goes by.
+  flatbuffers::Offset<Launch> launch(int32_t size, std::vector<Binding> bindings, bool barrier = false,
+                                     int32_t over = -1) {
     bindings.push_back(Binding(Space::Size, static_cast<uint32_t>(size), 0, 0));
-    std::vector<Grid> grid{Grid(size, options.tile, 1), Grid(-1, 0, 1), Grid(-1, 0, 1)};
+    std::vector<Grid> grid{Grid(over < 0 ? size : over, options.tile, 1), Grid(-1, 0, 1), Grid(-1, 0, 1)};
     std::vector vector{type(schema::ElementType::F32, Dim(size, 0))};
     std::vector reads{vector[0], vector[0]};
     std::string location = "sum: add (adder:" + std::to_string(++launched) + ":1)";

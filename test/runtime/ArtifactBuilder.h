@@ -32,6 +32,7 @@ struct AdderOptions {
   int64_t weightExtent = 0; // of variable `weight`; 0: the maximum
   bool ownEntries = false;  // every target but the first has entries of its own
   bool described = true;    // launches say what they read and write
+  int64_t few = 0;          // not 0: `add` has a variant for calls of at most so many elements, which makes a + a
 };
 
 // A model of vector additions:

@@ -29,9 +29,9 @@ HostTensor ramp(size_t count, float start) {
 
 class SessionTest : public test::BackendTest {
 protected:
-  std::unique_ptr<Session> openAdder(test::AdderOptions options = {}) {
+  std::unique_ptr<Session> openAdder(test::AdderOptions options = {}, SessionOptions session = {}) {
     options.targets = GetParam().targets;
-    return open(test::buildAdder(options));
+    return open(test::buildAdder(options), session);
   }
 
   std::unique_ptr<Session> openChanged(const std::function<void(schema::ModuleT &)> &change,
@@ -66,6 +66,27 @@ TEST_P(SessionTest, addsVectorsOfAnyLength) {
     ASSERT_EQ(sum->shape(), Shape{static_cast<int64_t>(n)});
     for (size_t i = 0; i < n; ++i)
       ASSERT_EQ(sum->values<float>()[i], 101.0f + 2 * static_cast<float>(i));
+  }
+}
+
+// Of `add`, compiled with a variant for few rows: that one computes a + a instead.
+TEST_P(SessionTest, callsRunTheVariantForTheirRows) {
+  auto session = openAdder({.few = 9}), checked = openAdder({.few = 9}, {.checkNumbers = true});
+  ASSERT_TRUE(session);
+  ASSERT_TRUE(checked);
+  for (size_t n : {1u, 9u, 10u, 1000u, 8u, 0u}) {
+    HostTensor a = ramp(n, 1), b = ramp(n, 100);
+    const Input inputs[] = {{"a", a}, {"b", b}};
+    auto outputs = session->call("add", inputs);
+    ASSERT_TRUE(outputs.ok()) << outputs.message();
+    std::span<const float> sum = outputs->find("sum")->values<float>();
+    for (size_t i = 0; i < n; ++i)
+      ASSERT_EQ(sum[i], a.values<float>()[i] + (n <= 9 ? a : b).values<float>()[i]) << n;
+    EXPECT_TRUE(checked->call("add", inputs).ok());
+    auto costs = session->costs("add", inputs);
+    ASSERT_TRUE(costs.ok()) << costs.message();
+    EXPECT_EQ(costs->at(0).flops, n <= 9 ? double(n) : 0);
+    EXPECT_EQ(costs->at(1).flops, n <= 9 ? 0 : double(n));
   }
 }
 

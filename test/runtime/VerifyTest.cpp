@@ -169,6 +169,28 @@ const Rule rules[] = {
        m.sizes[1]->maximum = 1000;
      },
      "covers 1000 from 1 on"},
+    {"M3_within_nothing", [](auto &m) { m.sizes[1]->within = true; }, "within bounds of no size"},
+    {"M3_within_no_bounds",
+     [](auto &m) {
+       m.sizes[1]->of_size = 0;
+       m.sizes[1]->within = true;
+       m.sizes[1]->from = 16;
+     },
+     "covers 16 from 16 on"},
+    {"M3_within_too_many",
+     [](auto &m) {
+       m.sizes[1]->of_size = 0;
+       m.sizes[1]->within = true;
+       m.sizes[1]->maximum = 1001;
+     },
+     "covers 1001 from 0 on"},
+    {"M3_within_of_old_version",
+     [](auto &m) {
+       m.sizes[1]->of_size = 0;
+       m.sizes[1]->within = true;
+       m.schema_version = 5;
+     },
+     "version 5 does not have"},
     {"M4_many",
      [](auto &m) {
        for (int i = 0; i < 17; ++i)

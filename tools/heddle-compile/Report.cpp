@@ -28,6 +28,14 @@ int64_t mlir::heddle::countSteps(plan::LaunchOp launch) {
   return repeat ? static_cast<int64_t>(repeat.getSteps()) : 1;
 }
 
+bool mlir::heddle::runsAtMaximum(plan::LaunchOp launch, const SizeMaxima &maxima) {
+  auto module = launch->getParentOfType<ModuleOp>();
+  return llvm::all_of(launch.getGrid().getAsRange<tile::GridAttr>(), [&](tile::GridAttr axis) {
+    auto size = axis.getSize().empty() ? SizeOp() : module.lookupSymbol<SizeOp>(axis.getSize());
+    return !size || !size.getWithin() || static_cast<int64_t>(size.getMaximum()) == maxima.lookup(*size.getOf());
+  });
+}
+
 /// Adds the names of the variables that the entry's launches use.
 static void addVariables(plan::EntryOp entry, llvm::StringSet<> &names) {
   entry.walk([&](plan::LaunchOp launch) {
@@ -79,8 +87,10 @@ EntryTotals::EntryTotals(plan::EntryOp entry, const SizeMaxima &maxima)
   addVariables(entry, variables);
   entry.walk([&](plan::LaunchOp launch) {
     int64_t steps = countSteps(launch);
-    launches += steps;
     barriers += steps * launch.getBarrier();
+    if (!runsAtMaximum(launch, maxima))
+      return;
+    launches += steps;
     kernels += names.insert(launch.getKernel()).second;
     if (auto cost = launch->getAttrOfType<CostAttr>(kCostAttrName)) {
       flops += steps * evaluateAtMaximum(cost.getFlops(), maxima);
@@ -143,7 +153,7 @@ static void writeOrder(llvm::json::OStream &json, plan::EntryOp entry, const Siz
       if (auto collective = dyn_cast<plan::CollectiveOp>(op))
         json.object([&] { json.attribute(plan::stringifyCollective(collective.getWhat()), bytesOf(collective)); });
       auto launch = dyn_cast<plan::LaunchOp>(op);
-      if (!launch)
+      if (!launch || !runsAtMaximum(launch, maxima))
         return;
       auto cost = launch->getAttrOfType<CostAttr>(kCostAttrName);
       for (int64_t step = 0, steps = countSteps(launch); step < steps; ++step)

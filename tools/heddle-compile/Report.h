@@ -40,6 +40,9 @@ struct EntryTotals {
 /// How often a launch runs in a call. In a repetition: once for each step of the longest sequence.
 int64_t countSteps(plan::LaunchOp launch);
 
+/// Whether it runs in a call with every size at its maximum: variants for fewer rows do not.
+bool runsAtMaximum(plan::LaunchOp launch, const SizeMaxima &maxima);
+
 /// "1.5 MiB"
 std::string formatBytes(int64_t bytes);
 

@@ -7,6 +7,7 @@ using namespace mlir::heddle;
 
 namespace {
 
+constexpr int64_t kFewRows[] = {1, 8};
 constexpr Precision kPrecisions[] = {Precision::F32, Precision::BF16, Precision::F16};
 
 /// A lane is a thread, and its registers are those of the processor: `registers` vectors of `vector` f32.
@@ -32,6 +33,7 @@ constexpr TargetProfile makeProcessor(StringLiteral name, StringLiteral summary,
       .attentionWork = 4096,
       .elementwiseRows = 8,
       .elementwiseRuns = 4,
+      .fewRows = kFewRows,
       .maxBindings = 64,
       .maxWorkgroups = int64_t(1) << 30,
       .maxLoopTrips = 0,

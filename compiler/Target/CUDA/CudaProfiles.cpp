@@ -5,6 +5,7 @@ using namespace mlir::heddle;
 
 namespace {
 
+constexpr int64_t kFewRows[] = {1, 16}; // a tensor core multiplies 16 rows at least
 constexpr Precision kPrecisions[] = {Precision::F32, Precision::TF32, Precision::BF16, Precision::F16};
 
 /// `shared`: bytes of shared memory that all workgroups of a processor have together.
@@ -55,6 +56,7 @@ constexpr TargetProfile makeCuda(StringLiteral name, StringLiteral summary, Stri
       .subgroupsOfRow = 16,
       .elementwiseRows = 4,
       .elementwiseRuns = 1,
+      .fewRows = kFewRows,
       .maxBindings = 16,
       .maxWorkgroups = 65535, // along y and z
       .maxLoopTrips = 0,

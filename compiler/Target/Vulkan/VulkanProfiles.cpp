@@ -5,6 +5,7 @@ using namespace mlir::heddle;
 
 namespace {
 
+constexpr int64_t kFewRows[] = {1, 16}; // a tensor core multiplies 16 rows at least
 constexpr Precision kPrecisions[] = {Precision::F32, Precision::F16};
 // Sixteen 64-bit addresses fill the 128 bytes of push constants that every Vulkan device has.
 constexpr int64_t kVulkanBindings = 16;
@@ -80,6 +81,7 @@ constexpr TargetProfile kPortable = {
     .subgroupsOfRow = 4, // 128 lanes, which every device has
     .elementwiseRows = 1,
     .elementwiseRuns = 1,
+    .fewRows = kFewRows,
     .maxBindings = kVulkanBindings,
     .maxWorkgroups = kVulkanWorkgroups,
     .maxLoopTrips = 65535,

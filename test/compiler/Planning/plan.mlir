@@ -178,3 +178,31 @@ func.func @conditions(%x: tensor<?xi32, #heddle.dims<"n">> {heddle.name = "x"})
     attributes {plan.segments = [#plan.segments<at <"n", 0> first <0 plus[<"x" times 1 from 0>]> count <1> of <"", 8>>]} {
   return
 }
+
+// -----
+
+// Variants of a launch stand one behind the other, and only the first waits.
+#g = #tile.grid<"", 1, 1>
+#n = #heddle.dims<"n">
+heddle.size @n max 100
+heddle.size @n_1_to_1 max 1 of @n from 0 within
+heddle.size @n_2_to_100 max 100 of @n from 1 within
+tile.func @few(%a: memref<?x4xf32>, %r: memref<?x4xf32>)
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 1 : i64} { tile.return }
+tile.func @many(%a: memref<?x4xf32>, %r: memref<?x4xf32>, %n: index)
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 1 : i64} { tile.return }
+
+// CHECK-LABEL: plan.entry @variants arena
+// CHECK:       plan.launch @few grid [#tile.grid<"n_1_to_1", 1, 1>, {{.*}}] [#plan.binding<arena "", [[X:[0-9]+]], 1600>, #plan.binding<arena "", [[A:[0-9]+]], 1600>] reads
+// CHECK-NEXT:  plan.launch @many grid [#tile.grid<"n_2_to_100", 8, 1>, {{.*}}] [#plan.binding<arena "", [[X]], 1600>, #plan.binding<arena "", [[A]], 1600>, #plan.binding<size "n", 0, 4>] reads
+// CHECK-NEXT:  plan.launch barrier @few grid {{.*}} [#plan.binding<arena "", [[A]], 1600>, #plan.binding<arena "", [[B:[0-9]+]], 1600>] reads
+// CHECK-NEXT:  plan.launch @many grid {{.*}} [#plan.binding<arena "", [[A]], 1600>, #plan.binding<arena "", [[B]], 1600>, #plan.binding<size "n", 0, 4>] reads
+func.func @variants(%x: tensor<?x4xf32, #n> {heddle.name = "x"}) -> (tensor<?x4xf32, #n> {heddle.name = "y"}) {
+  %a = tile.launch @many(%x) grid [#tile.grid<"n_2_to_100", 8, 1>, #g, #g] sizes ["n"] reuse [-1]
+      variants [#tile.variant<@few grid [#tile.grid<"n_1_to_1", 1, 1>, #g, #g] sizes []>]
+      : (tensor<?x4xf32, #n>) -> tensor<?x4xf32, #n>
+  %b = tile.launch @many(%a) grid [#tile.grid<"n_2_to_100", 8, 1>, #g, #g] sizes ["n"] reuse [-1]
+      variants [#tile.variant<@few grid [#tile.grid<"n_1_to_1", 1, 1>, #g, #g] sizes []>]
+      : (tensor<?x4xf32, #n>) -> tensor<?x4xf32, #n>
+  return %b : tensor<?x4xf32, #n>
+}

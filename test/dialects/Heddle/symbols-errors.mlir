@@ -129,6 +129,23 @@ heddle.size @chunk max 4 of @tokens from 6
 // -----
 
 heddle.size @tokens max 8
+// expected-error @+1 {{is @tokens above 4 and at most 4, and that is at most 8}}
+heddle.size @few max 4 of @tokens from 4 within
+
+// -----
+
+heddle.size @tokens max 8
+// expected-error @+1 {{is @tokens above 0 and at most 9, and that is at most 8}}
+heddle.size @few max 9 of @tokens from 0 within
+
+// -----
+
+// expected-error @+1 {{is within bounds of no size}}
+heddle.size @few max 4 {within}
+
+// -----
+
+heddle.size @tokens max 8
 heddle.size @chunk max 4 of @tokens from 0
 // expected-error @+1 {{expects @chunk to be bound by an input}}
 heddle.size @part max 4 of @chunk from 0

@@ -10,6 +10,8 @@ heddle.size @stream max 0 fixed
 
 // CHECK: heddle.size @chunk max 512 of @source_tokens from 1536
 heddle.size @chunk max 512 of @source_tokens from 1536
+// CHECK: heddle.size @few max 16 of @source_tokens from 1 within
+heddle.size @few max 16 of @source_tokens from 1 within
 
 // CHECK: heddle.variable @"encoder.0/w" weight : tensor<8x8xf32>
 heddle.variable @"encoder.0/w" weight : tensor<8x8xf32>

@@ -124,6 +124,42 @@ func.func @grid(%x: tensor<4xf32>) {
 
 // -----
 
+#g = #tile.grid<"", 1, 1>
+tile.func @kernel(%x: memref<1x4xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
+  tile.return
+}
+func.func @nothing(%x: tensor<4xf32>) {
+  // expected-error @+1 {{names no kernel: @few}}
+  tile.launch @kernel(%x) grid [#g, #g, #g] sizes [] reuse [] variants [#tile.variant<@few grid [#g, #g, #g] sizes []>] : (tensor<4xf32>) -> ()
+  return
+}
+
+// -----
+
+#g = #tile.grid<"", 1, 1>
+tile.func @kernel(%x: memref<1x4xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
+  tile.return
+}
+func.func @sizes(%x: tensor<4xf32>) {
+  // expected-error @+1 {{passes 2 arguments, but the kernel takes 1}}
+  tile.launch @kernel(%x) grid [#g, #g, #g] sizes [] reuse [] variants [#tile.variant<@kernel grid [#g, #g, #g] sizes ["n"]>] : (tensor<4xf32>) -> ()
+  return
+}
+
+// -----
+
+#g = #tile.grid<"", 1, 1>
+tile.func @kernel(%x: memref<1x4xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
+  tile.return
+}
+func.func @axes(%x: tensor<4xf32>) {
+  // expected-error @+1 {{expects a grid of three axes, got 1}}
+  tile.launch @kernel(%x) grid [#g, #g, #g] sizes [] reuse [] variants [#tile.variant<@kernel grid [#g] sizes []>] : (tensor<4xf32>) -> ()
+  return
+}
+
+// -----
+
 tile.func @kernel(%x: memref<1x4xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   tile.return
 }

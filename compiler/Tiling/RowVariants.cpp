@@ -1,0 +1,75 @@
+#include "compiler/Tiling/RowVariants.h"
+
+#include "dialects/Tile/Tile.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+static bool isCache(ReadOp read) {
+  auto variable = read->getParentOfType<ModuleOp>().lookupSymbol<VariableOp>(read.getVariable());
+  return variable && variable.getKind() == VariableKind::Cache && variable.getRole() != VariableRole::Rounded;
+}
+
+bool heddle::isOfDecoding(KernelOp kernel) {
+  auto entry = kernel->getParentOfType<func::FuncOp>();
+  return entry &&
+         entry.walk([](ReadOp read) { return isCache(read) ? WalkResult::interrupt() : WalkResult::advance(); })
+             .wasInterrupted();
+}
+
+/// The name of a dimension of rows beside which the product's right side is static; empty where there is none.
+static StringRef rowsOfProduct(Type rows, Type rhs, bool transposeLhs) {
+  auto left = cast<RankedTensorType>(rows), right = cast<RankedTensorType>(rhs);
+  return !transposeLhs && left.isDynamicDim(0) && right.hasStaticShape() ? getSizeName(left, 0) : StringRef();
+}
+
+SizeOp heddle::findRowsOfProducts(KernelOp kernel) {
+  StringRef size;
+  bool isOne = true;
+  auto add = [&](StringRef rows) {
+    isOne &= !rows.empty() && (size.empty() || size == rows);
+    size = rows;
+  };
+  for (Operation &op : kernel.getBody().front()) {
+    if (auto product = dyn_cast<MatmulOp>(op))
+      add(rowsOfProduct(product.getLhs().getType(), product.getRhs().getType(), product.getTransposeLhs()));
+    if (auto project = dyn_cast<ProjectOp>(op))
+      add(rowsOfProduct(project.getInput().getType(), project.getWeights().getType(), /*transposeLhs=*/false));
+  }
+  auto declared = isOne && !size.empty() ? kernel->getParentOfType<ModuleOp>().lookupSymbol<SizeOp>(size) : SizeOp();
+  bool isOfRepeat = kernel->getParentOfType<RepeatOp>() != nullptr;
+  return declared && !isOfRepeat && !declared.getOfAttr() && !declared.getFixed() ? declared : SizeOp();
+}
+
+SizeOp heddle::getSizeWithin(SizeOp size, int64_t from, int64_t most) {
+  std::string name = (size.getSymName() + "_" + Twine(from + 1) + "_to_" + Twine(most)).str();
+  auto module = size->getParentOfType<ModuleOp>();
+  if (auto known = module.lookupSymbol<SizeOp>(name))
+    return known;
+  OpBuilder after(size.getContext());
+  after.setInsertionPointAfter(size);
+  return SizeOp::create(after, size.getLoc(), name, most, /*longest=*/StringAttr(), /*fixed=*/false,
+                        FlatSymbolRefAttr::get(size), from, /*within=*/true);
+}
+
+ArrayAttr heddle::restrictGrid(ArrayAttr grid, SizeOp whole, SizeOp within) {
+  SmallVector<tile::GridAttr> axes(grid.getAsRange<tile::GridAttr>());
+  auto along = [&](int64_t tile, int64_t repeat) {
+    return tile::GridAttr::get(grid.getContext(), within.getSymName(), tile, repeat);
+  };
+  bool isRestricted = false;
+  for (tile::GridAttr &axis : axes)
+    if (axis.getSize() == whole.getSymName()) {
+      axis = along(axis.getTile(), axis.getRepeat());
+      isRestricted = true;
+    }
+  // One workgroup along an axis stays one, whatever the size is.
+  for (tile::GridAttr &axis : axes)
+    if (!isRestricted && axis.getSize().empty()) {
+      axis = along(within.getMaximum(), axis.getRepeat());
+      isRestricted = true;
+    }
+  return isRestricted ? Builder(grid.getContext()).getArrayAttr(SmallVector<Attribute>(axes.begin(), axes.end()))
+                      : ArrayAttr();
+}
