@@ -16,8 +16,11 @@ using namespace mlir::heddle;
 
 static constexpr int64_t kMostRows = 8;
 
-/// Rows of W whose sums a lane holds. Packed numbers of 4 bits are 8 to a word.
-static constexpr int64_t kBlock = 4;
+/// Rows of W whose sums a lane holds, and a thread. Packed numbers of 4 bits are 8 to a word.
+static constexpr int64_t kBlock = 4, kBlockOfThread = 8;
+
+/// Rows of W that a workgroup of one thread takes.
+static constexpr int64_t kRowsOfThread = 128;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
@@ -26,37 +29,41 @@ bool heddle::hasFewRows(MatmulOp product, KernelEmitter &emitter) {
     return false;
   Matrix result = *Matrix::of(product.getType());
   int64_t together = emitter.getLanes() * emitter.getVector();
-  return emitter.maximumRows(result) <= kMostRows && result.columns >= together && together % kBlock == 0 &&
-         emitter.getLanes() > 1;
+  return emitter.maximumRows(result) <= kMostRows && result.columns >= together &&
+         (emitter.getProfile().registers > 0 || (emitter.getLanes() > 1 && together % kBlock == 0));
 }
 
 LogicalResult heddle::emitFewRows(MatmulOp product, KernelEmitter &emitter) {
   auto &b = emitter.builder();
   Matrix lhs = *Matrix::of(typeOf(product.getLhs())), result = *Matrix::of(product.getType());
   emitter.setMapping(tile::LaneMapping::Columns);
+  bool isThread = emitter.getProfile().registers > 0;
+  if (isThread)
+    emitter.setWholeVector();
   int64_t depth = lhs.columns, most = emitter.maximumRows(result);
-  int64_t tile = emitter.getLanes() * emitter.getVector(); // columns of y, and of W at a time
+  int64_t step = emitter.getLanes() * emitter.getVector();                                    // columns of W at a time
+  int64_t tile = isThread ? kRowsOfThread : step, block = isThread ? kBlockOfThread : kBlock; // columns of y
   Value zero = emitter.index(0), rows = emitter.rowsOf(result);
   Value column = emitter.mul(emitter.setGrid(0, result.columns, {}, tile), tile);
   Value columnLimit = result.columns % tile ? emitter.index(result.columns) : Value();
-  int64_t wholeDepth = depth / tile * tile;
+  int64_t wholeDepth = depth / step * step;
   Value shared = emitter.sharedTile(emitter.tileType(tile, most));
 
-  emitter.loop(zero, emitter.index(tile), kBlock, tile, {}, [&](Value block, ValueRange) -> SmallVector<Value> {
-    Value first = emitter.add(column, block);
+  emitter.loop(zero, emitter.index(tile), block, tile, {}, [&](Value ofBlock, ValueRange) -> SmallVector<Value> {
+    Value first = emitter.add(column, ofBlock);
     emitter.loop(zero, rows, 1, most, {}, [&](Value row, ValueRange) -> SmallVector<Value> {
       auto add = [&](Value sums, Value k, Value limit) -> Value {
-        Value x = emitter.widen(emitter.evaluate(product.getLhs(), {row, k, 1, tile, {}, limit}));
-        Value w = emitter.widen(emitter.evaluate(product.getRhs(), {first, k, kBlock, tile, columnLimit, limit}));
-        return math::FmaOp::create(b, emitter.broadcast(x, kBlock, tile), w, sums);
+        Value x = emitter.widen(emitter.evaluate(product.getLhs(), {row, k, 1, step, {}, limit}));
+        Value w = emitter.widen(emitter.evaluate(product.getRhs(), {first, k, block, step, columnLimit, limit}));
+        return math::FmaOp::create(b, emitter.broadcast(x, block, step), w, sums);
       };
-      Value sums = emitter.constant(kBlock, tile, 0);
+      Value sums = emitter.constant(block, step, 0);
       sums =
-          emitter.loop(zero, emitter.index(wholeDepth), tile, wholeDepth, sums,
+          emitter.loop(zero, emitter.index(wholeDepth), step, wholeDepth, sums,
                        [&](Value k, ValueRange sums) -> SmallVector<Value> { return {add(sums[0], k, Value())}; })[0];
       if (wholeDepth < depth)
         sums = add(sums, emitter.index(wholeDepth), emitter.index(depth));
-      tile::StoreOp::create(b, emitter.reduce(tile::Combine::Sum, sums, 1), shared, block, row);
+      tile::StoreOp::create(b, emitter.reduce(tile::Combine::Sum, sums, 1), shared, ofBlock, row);
       return {};
     });
     return {};

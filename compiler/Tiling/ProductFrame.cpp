@@ -26,6 +26,9 @@ static int64_t stepOfThread(int64_t depth) {
 /// The rows that a word of packed numbers may hold, and what a lane may have of a tile: unpacked, a step's numbers are
 /// in registers all at once, beside sums and those of the step.
 static constexpr int64_t kPackedStep = 8, kPackedWhole = 4, kPackedDistributed = 8;
+/// The same of a thread, whose multiply-adds each wait for the one before of their sum: it has as many sums as one row
+/// may have.
+static constexpr int64_t kPackedVectorsOfThread = 4;
 
 ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
                            const Matrix &result, int64_t loops, int64_t tensorBits, int64_t parts,
@@ -133,7 +136,8 @@ std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contract
   MatrixTile part = emitter.chooseTile({rows, columns, depth, vector, transposeLhs, transposeRhs});
   if (group) {
     part.whole = std::min(part.whole, kPackedWhole);
-    part.distributed = std::min(part.distributed, kPackedDistributed);
+    int64_t ofThread = (part.whole == 1 ? kPackedVectorsOfThread : 1) * vector;
+    part.distributed = std::min(part.distributed, isOfThread() ? ofThread : kPackedDistributed);
   }
   if (transposeRhs) {
     rows = lanes * part.distributed;
