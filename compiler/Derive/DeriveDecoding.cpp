@@ -39,15 +39,19 @@ public:
     if (failed(buildDecodeStep()) || failed(buildBeamStep()))
       return signalPassFailure();
     if (!functions.memory && failed(buildSampleStep()))
+      return signalPassFailure();
+    // The state of a recurrence before a token is there when the token before it has been read.
+    if (!functions.memory && llvm::none_of(plan->stepOps, llvm::IsaPred<ScanOp>) && failed(buildPrefill()))
       signalPassFailure();
   }
 
 private:
   void declareState();
   void buildEncode();
-  FailureOr<Value> buildNextLogits(EntryBuilder &entry);
+  FailureOr<Value> buildNextLogits(EntryBuilder &entry, StringRef size);
   LogicalResult buildDecodeStep();
   LogicalResult buildSampleStep();
+  LogicalResult buildPrefill();
   LogicalResult buildBeamStep();
   Value withoutPadding(EntryBuilder &entry, Value logits);
   Value continueHistory(EntryBuilder &entry, Value parent, Value position, Value row);
@@ -83,6 +87,9 @@ static std::string nameOfLastRow(int64_t number) {
 /// The size of the tokens that sequences have, each counted once for each sequence that has it.
 static constexpr StringLiteral kSeen = "seen";
 
+/// The size of the tokens of prompts that a call reads.
+static constexpr StringLiteral kPromptTokens = "prompt_tokens";
+
 void DeriveDecodingPass::declareState() {
   Operation *first = plan->functions.logits;
   if (auto variables = module.getOps<VariableOp>(); !variables.empty())
@@ -95,8 +102,10 @@ void DeriveDecodingPass::declareState() {
   addSize(kCacheLength, plan->maxLength, "cache_lengths");
   addSize("groups", plan->maxSequences, "");
   addSize("beam", static_cast<int64_t>(task.getBeam()), "group_lengths");
-  if (!plan->functions.memory)
+  if (!plan->functions.memory) {
     addSize(kSeen, plan->maxTokens, ""); // each has a row in the caches, or is about to
+    addSize(kPromptTokens, plan->maxTokens, "");
+  }
   // Before the weights, as callers list them.
   Operation *before = nullptr;
   for (auto variable : module.getOps<VariableOp>())
@@ -157,17 +166,18 @@ void DeriveDecodingPass::addSourcePorts(EntryBuilder &entry) {
   port(entry, "source_lengths", kSequences, plan->maxLength + 1);
 }
 
-/// The logits of each sequence's next token. The caches hold the tokens before it, and what `encode` left there.
-FailureOr<Value> DeriveDecodingPass::buildNextLogits(EntryBuilder &entry) {
-  StepInputs inputs;
-  inputs.token = port(entry, "token", kSequences, vocabulary());
-  inputs.position = port(entry, "position", kSequences, plan->maxLength);
-  inputs.starts = port(entry, "query_starts", kSequences, plan->maxSequences);
-  inputs.lengths = port(entry, "query_lengths", kSequences, 2);
-  inputs.rows = port(entry, "cache_rows", kSequences, plan->maxTokens);
+/// The logits of the token after each of a call's new ones, of which there are `size`. The caches hold the tokens
+/// before them, and what `encode` left there.
+FailureOr<Value> DeriveDecodingPass::buildNextLogits(EntryBuilder &entry, StringRef size) {
+  StepInputs inputs{.size = size};
+  inputs.token = port(entry, "token", size, vocabulary());
+  inputs.position = port(entry, "position", size, plan->maxLength);
+  inputs.starts = port(entry, "query_starts", size, size == kSequences ? plan->maxSequences : plan->maxTokens);
+  inputs.lengths = port(entry, "query_lengths", size, 2);
+  inputs.rows = port(entry, "cache_rows", size, plan->maxTokens);
   // A sequence without tokens may start behind the last token.
-  inputs.pastStarts = port(entry, "cache_starts", kSequences, plan->maxTokens + 1);
-  inputs.pastLengths = port(entry, "cache_lengths", kSequences, plan->maxLength + 1);
+  inputs.pastStarts = port(entry, "cache_starts", size, plan->maxTokens + 1);
+  inputs.pastLengths = port(entry, "cache_lengths", size, plan->maxLength + 1);
   addSourcePorts(entry);
   for (int64_t distance = 1; distance <= plan->getReach(); ++distance) { // tokens of a sequence are neighbours
     OpBuilder &b = entry.builder;
@@ -183,7 +193,7 @@ FailureOr<Value> DeriveDecodingPass::buildNextLogits(EntryBuilder &entry) {
 /// One more token for each sequence.
 LogicalResult DeriveDecodingPass::buildDecodeStep() {
   EntryBuilder entry(module, "decode_step", plan->functions.logits.getLoc());
-  FailureOr<Value> logits = buildNextLogits(entry);
+  FailureOr<Value> logits = buildNextLogits(entry, kSequences);
   if (failed(logits))
     return failure();
   Value best = ArgmaxOp::create(entry.builder, task.getLoc(), indices(kSequences), withoutPadding(entry, *logits));
@@ -193,13 +203,23 @@ LogicalResult DeriveDecodingPass::buildDecodeStep() {
   return success();
 }
 
-/// The same, drawn by chance: by numbers of each sequence's own, and with penalties for tokens that it has. Nothing
-/// else needs to be read.
+/// The keys and values of tokens of prompts, which go to the caches before any of the tokens looks at them. What comes
+/// next is not asked, and so not computed.
+LogicalResult DeriveDecodingPass::buildPrefill() {
+  EntryBuilder entry(module, "prefill", plan->functions.logits.getLoc());
+  if (failed(buildNextLogits(entry, kPromptTokens)))
+    return failure();
+  entry.finish();
+  return success();
+}
+
+/// The same as a decoding step, drawn by chance: by numbers of each sequence's own, and with penalties for tokens that
+/// it has. Nothing else needs to be read.
 LogicalResult DeriveDecodingPass::buildSampleStep() {
   EntryBuilder entry(module, "sample_step", plan->functions.logits.getLoc());
   OpBuilder &b = entry.builder;
   Location where = task.getLoc();
-  FailureOr<Value> logits = buildNextLogits(entry);
+  FailureOr<Value> logits = buildNextLogits(entry, kSequences);
   if (failed(logits))
     return failure();
   auto number = [&](StringRef name, StringRef size) {

@@ -15,7 +15,7 @@ Value heddle::updateCache(EntryBuilder &entry, const DecodingPlan::Cache &cache,
   return updated;
 }
 
-/// A row for each sequence where there was one for each token.
+/// A row for each new token where there was one for each token.
 Type StepBuilder::stepType(Type type) const {
   auto tensor = dyn_cast<RankedTensorType>(type);
   auto dims = tensor ? dyn_cast_or_null<DimsAttr>(tensor.getEncoding()) : DimsAttr();
@@ -24,7 +24,7 @@ Type StepBuilder::stepType(Type type) const {
   SmallVector<StringAttr> names(dims.getNames());
   for (StringAttr &name : names)
     if (name == plan.targetTokens)
-      name = entry.builder.getStringAttr(kSequences);
+      name = entry.builder.getStringAttr(inputs.size);
   return RankedTensorType::get(tensor.getShape(), tensor.getElementType(),
                                DimsAttr::get(entry.builder.getContext(), names));
 }
@@ -350,7 +350,7 @@ LogicalResult StepBuilder::buildScan(ScanOp op) {
     Operation *clone = b.clone(inner, step);
     for (Value result : clone->getResults())
       if (auto type = cast<RankedTensorType>(result.getType()); getSizeName(type, 0) == op.getStep()) {
-        auto column = columnOf(b.getContext(), kSequences, type.getElementType());
+        auto column = columnOf(b.getContext(), inputs.size, type.getElementType());
         result.setType(RankedTensorType::get(type.getShape(), type.getElementType(), column.getEncoding()));
       }
   }

@@ -50,8 +50,9 @@ private:
   llvm::DenseSet<Value> ofTokens, ofMemory;
 };
 
-/// What a step knows, a row for each sequence.
+/// What a step knows, a row for each new token.
 struct StepInputs {
+  StringRef size = kSequences; // of the rows
   Value token, position;
   Value starts, lengths;          // of the queries, which are one token each
   Value rows;                     // of the caches, where the token goes

@@ -1,7 +1,6 @@
 #include "runtime/model/Generator.h"
 
 #include "runtime/core/Span.h"
-#include "runtime/model/CallInputs.h"
 
 #include <set>
 
@@ -33,8 +32,8 @@ void Generator::admit() {
 }
 
 // Tokens that are in the middle of a prompt get a next one as well, the most probable one: nobody asks for it.
-void Generator::addChoice(const Job &job, bool isLast, Choices &choices) const {
-  bool isDrawn = isLast && job.isReadInStep();
+void Generator::addChoice(const Job &job, Choices &choices) const {
+  bool isDrawn = job.isReadInStep();
   static const SamplingOptions greedy{.temperature = 0};
   const SamplingOptions &sampling = isDrawn && options.sampling ? *options.sampling : greedy;
   uint64_t key = randomKey(sampling.seed, job.number, job.tokens.size());
@@ -54,36 +53,53 @@ void Generator::addChoice(const Job &job, bool isLast, Choices &choices) const {
   }
 }
 
-// One call of the entry. Its rows need not be of different sequences: in every layer the keys and values of all
-// rows go to the cache before any of them is attended to, so that neighbouring tokens of a prompt see each other. Each
-// sequence has a row, and what is left goes to prompts. A step that is run again computes the same.
-Status Generator::runStep(std::string_view entry) {
-  std::vector<int32_t> token, position, queryStarts, queryLengths, rows, cacheStarts, cacheLengths;
-  Choices choices;
-  size_t spare = size_t(model.maximumSequences) - jobs.size();
-  for (Job &job : jobs) {
-    size_t more = std::min(job.tokens.size() - job.read - 1, spare);
-    spare -= more;
-    job.taken = more + 1;
-    for (size_t i = job.read; i < job.read + job.taken; ++i) {
-      queryStarts.push_back(int32_t(token.size()));
-      queryLengths.push_back(1);
-      token.push_back(job.tokens[i]);
-      position.push_back(int32_t(i));
-      rows.push_back(int32_t(job.firstRow) + int32_t(i));
-      cacheStarts.push_back(int32_t(job.firstRow));
-      cacheLengths.push_back(int32_t(i) + 1);
-      addChoice(job, i + 1 == job.read + job.taken, choices);
-    }
-  }
-  CallInputs inputs;
+void Generator::NewTokens::add(const Job &job, size_t place) {
+  starts.push_back(int32_t(token.size()));
+  lengths.push_back(1);
+  token.push_back(job.tokens[place]);
+  position.push_back(int32_t(place));
+  rows.push_back(int32_t(job.firstRow) + int32_t(place));
+  pastStarts.push_back(int32_t(job.firstRow));
+  pastLengths.push_back(int32_t(place) + 1);
+}
+
+void Generator::NewTokens::addTo(CallInputs &inputs) const {
   inputs.add("token", token)
       .add("position", position)
-      .add("query_starts", queryStarts)
-      .add("query_lengths", queryLengths)
+      .add("query_starts", starts)
+      .add("query_lengths", lengths)
       .add("cache_rows", rows)
-      .add("cache_starts", cacheStarts)
-      .add("cache_lengths", cacheLengths);
+      .add("cache_starts", pastStarts)
+      .add("cache_lengths", pastLengths);
+}
+
+// All but the last of each sequence's tokens, as many a call as it holds. In every layer the keys and values of all of
+// them go to the caches before any token looks at them, so that neighbours see each other.
+Status Generator::readPrompts() {
+  for (bool isDone = !engine.hasEntry(kPrefill); !isDone;) {
+    NewTokens tokens;
+    for (Job &job : jobs)
+      while (job.read + 1 < job.tokens.size() && int64_t(tokens.token.size()) < model.maximumTokens)
+        tokens.add(job, job.read++);
+    isDone = tokens.token.empty();
+    CallInputs inputs;
+    tokens.addTo(inputs);
+    if (!isDone)
+      HEDDLE_CHECK(engine.run(kPrefill, inputs));
+  }
+  return Success();
+}
+
+// One call of the entry, with a token of each sequence. A step that is run again computes the same.
+Status Generator::runStep(std::string_view entry) {
+  NewTokens tokens;
+  Choices choices;
+  for (const Job &job : jobs) {
+    tokens.add(job, job.read);
+    addChoice(job, choices);
+  }
+  CallInputs inputs;
+  tokens.addTo(inputs);
   if (entry == kSampleStep)
     inputs.add("temperature", choices.temperature)
         .add("top_k", choices.topK)
@@ -98,10 +114,8 @@ Status Generator::runStep(std::string_view entry) {
 
 bool Generator::choseUnknown(std::span<const int32_t> next) const {
   size_t row = 0;
-  return std::ranges::any_of(jobs, [&](const Job &job) {
-    row += job.taken;
-    return job.isReadInStep() && next[row - 1] >= model.knownTokens;
-  });
+  return std::ranges::any_of(jobs,
+                             [&](const Job &job) { return next[row++] >= model.knownTokens && job.isReadInStep(); });
 }
 
 // What is the largest of NaN is a token too. So where the host chooses, logits are looked at where a sequence begins,
@@ -167,6 +181,7 @@ Result<std::vector<Continuation>> Generator::decode() {
     return finished;
   Span span("decoding step");
   span.with("sequences", int64_t(jobs.size()));
+  HEDDLE_CHECK(readPrompts());
   HEDDLE_CHECK(runStep(drawsOnDevice ? kSampleStep : kDecodeStep));
   HEDDLE_ASSIGN(HostTensor next, engine.output("next_token"));
   HostTensor logits;
@@ -181,16 +196,15 @@ Result<std::vector<Continuation>> Generator::decode() {
   if (isUnknown || std::ranges::any_of(jobs, [&](const Job &job) { return needsLogits(job); })) {
     HEDDLE_ASSIGN(logits, engine.output("logits"));
   }
-  size_t row = 0; // of each sequence the last
-  for (auto job = jobs.begin(); job != jobs.end();) {
-    row += job->taken;
+  size_t row = 0;
+  for (auto job = jobs.begin(); job != jobs.end(); ++row) {
     std::span<const float> ofRow;
     if (auto pieces = size_t(model.vocabularySize); isUnknown || needsLogits(*job))
-      ofRow = logits.values<float>().subspan((row - 1) * pieces, pieces);
-    job->read += job->taken;
+      ofRow = logits.values<float>().subspan(row * pieces, pieces);
+    ++job->read;
     std::optional<Continuation> end;
     if (job->read == job->tokens.size()) {
-      HEDDLE_ASSIGN(int32_t token, chooseToken(*job, next.values<int32_t>()[row - 1], ofRow));
+      HEDDLE_ASSIGN(int32_t token, chooseToken(*job, next.values<int32_t>()[row], ofRow));
       end = advance(*job, token);
     }
     if (!end) {

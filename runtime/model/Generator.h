@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/model/CacheRows.h"
+#include "runtime/model/CallInputs.h"
 #include "runtime/model/Description.h"
 #include "runtime/model/Engine.h"
 #include "runtime/model/Sampling.h"
@@ -71,7 +72,8 @@ public:
 private:
   // The device chooses tokens in the one; models that were compiled before there was it have the other, and the host
   // chooses.
-  static constexpr std::string_view kSampleStep = "sample_step", kDecodeStep = "decode_step";
+  // Recurrences have no entry for prompts, and nor had other models once: a step reads a token of theirs, too.
+  static constexpr std::string_view kSampleStep = "sample_step", kDecodeStep = "decode_step", kPrefill = "prefill";
 
   // A sequence in work. `read` of its tokens are in the cache, at rows from `firstRow` on; the rest of them, never
   // none, has to go there before there is a next one.
@@ -80,12 +82,20 @@ private:
     std::vector<int32_t> tokens;
     size_t prompt; // tokens of it
     int64_t firstRow, rows;
-    size_t read = 0, taken = 0; // `taken` of the tokens are read in this step
+    size_t read = 0;
 
-    bool isReadInStep() const { return read + taken == tokens.size(); }
+    bool isReadInStep() const { return read + 1 == tokens.size(); }
     std::span<const int32_t> last(int64_t window) const { // 0: all
       return std::span(tokens).last(window > 0 ? std::min(size_t(window), tokens.size()) : tokens.size());
     }
+  };
+
+  // The new tokens of a call, and where in the caches each goes and looks.
+  struct NewTokens {
+    std::vector<int32_t> token, position, starts, lengths, rows, pastStarts, pastLengths;
+
+    void add(const Job &job, size_t place);
+    void addTo(CallInputs &inputs) const;
   };
 
   // What the device draws by, a number for each row, and the logits that it penalises.
@@ -97,10 +107,11 @@ private:
   int64_t longest(size_t prompt) const;
   Result<std::vector<Continuation>> decode(); // step(), without what an error asks for
   void admit();
+  Status readPrompts();
   Status runStep(std::string_view entry);
   // Whether the step gave a token that has no piece, which is chosen again on the host.
   bool choseUnknown(std::span<const int32_t> next) const;
-  void addChoice(const Job &job, bool isLast, Choices &choices) const;
+  void addChoice(const Job &job, Choices &choices) const;
   bool needsLogits(const Job &job) const;
   Result<int32_t> chooseToken(const Job &job, int32_t ofDevice, std::span<const float> logits) const;
   std::optional<Continuation> advance(Job &job, int32_t token) const;

@@ -36,6 +36,7 @@ public:
       return std::ranges::find(inputs, name, [](const Input &input) { return input.name; });
     };
     rows = find("token")->tensor.values<int32_t>().size();
+    rowsOfCalls.push_back(rows);
     next.clear();
     for (size_t row = 0; row < rows; ++row) {
       std::vector<float> own = logits;
@@ -61,6 +62,7 @@ public:
   }
 
   std::vector<std::string> calls;
+  std::vector<size_t> rowsOfCalls;
 
 private:
   static Error notHere() { return makeError(ErrorKind::Unsupported, "not here."); }
@@ -107,6 +109,31 @@ TEST_F(GeneratorTest, ThePenaltyLooksAtTheLastTokens) {
     EXPECT_EQ(withWindow(100), (std::vector<int32_t>{5, 3, 3, 3})) << entry;
     EXPECT_EQ(engine.calls.front(), entry);
   }
+}
+
+// A model with an entry for prompts reads them there, as many tokens a call as it holds, and the last of each in a
+// step.
+TEST_F(GeneratorTest, PromptsAreReadAhead) {
+  FixedLogits engine({"sample_step", "prefill"}, logits);
+  Generator generator(engine, model, {.tokens = 1});
+  std::vector<int32_t> prompt(12);
+  for (uint64_t number = 0; number < 4; ++number) // 44 of the 64 tokens
+    ASSERT_TRUE(generator.add({number, prompt}).ok());
+  ASSERT_TRUE(generator.step().ok());
+  EXPECT_EQ(generator.pending(), 0u);
+  EXPECT_EQ(engine.calls, (std::vector<std::string>{"prefill", "sample_step"}));
+  EXPECT_EQ(engine.rowsOfCalls, (std::vector<size_t>{44, 4}));
+}
+
+// A recurrence has no such entry: its state before a token is there when the token before it has been read.
+TEST_F(GeneratorTest, PromptsAreReadATokenAStepWithoutAnEntryForThem) {
+  FixedLogits engine({"sample_step"}, logits);
+  Generator generator(engine, model, {.tokens = 1});
+  ASSERT_TRUE(generator.add({0, {1, 2, 3}}).ok());
+  ASSERT_TRUE(generator.add({1, {4}}).ok());
+  while (generator.pending() != 0)
+    ASSERT_TRUE(generator.step().ok());
+  EXPECT_EQ(engine.rowsOfCalls, (std::vector<size_t>{2, 1, 1}));
 }
 
 // Rules that the device does not know are applied on the host, by the logits of `decode_step`.
