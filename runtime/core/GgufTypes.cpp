@@ -4,6 +4,7 @@
 #include "runtime/core/Status.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace heddle {
@@ -57,6 +58,18 @@ void widenQ8(const std::byte *block, float *values) {
     values[i] = scale * float(std::to_integer<int8_t>(block[2 + i]));
 }
 
+// The scale is that of llama.cpp's files: the largest number becomes 127.
+void narrowQ8(const float *values, std::byte *block) {
+  float largest = 0;
+  for (int i = 0; i < 32; ++i)
+    largest = std::max(largest, std::abs(values[i]));
+  float scale = largest / 127, inverse = scale == 0 ? 0 : 1 / scale;
+  uint16_t bits = narrowF16(scale);
+  std::memcpy(block, &bits, sizeof bits);
+  for (int i = 0; i < 32; ++i)
+    block[2 + i] = std::byte(uint8_t(int8_t(std::lround(values[i] * inverse))));
+}
+
 // A scale, then 16 bytes: number i is the lower half of byte i, number 16 + i its upper half, each 8 too large.
 void widenQ4(const std::byte *block, float *values) {
   float scale = widenF16(bitsAt(block));
@@ -99,6 +112,41 @@ std::string readGgufTypes() {
     if (type.isRead())
       names += str(names.empty() ? "" : ", ", type.name);
   return names;
+}
+
+std::optional<GgufKind> ggufKindOf(std::string_view name) {
+  if (name == "F32")
+    return GgufKind::F32;
+  if (name == "F16")
+    return GgufKind::F16;
+  return name == "Q8_0" ? std::optional(GgufKind::Q8_0) : std::nullopt;
+}
+
+const GgufType &typeOfTensor(GgufKind kind, std::span<const int64_t> shape) {
+  uint32_t type = F32;
+  if (shape.size() > 1 && kind == GgufKind::F16)
+    type = F16;
+  if (shape.size() > 1 && kind == GgufKind::Q8_0 && shape.back() % 32 == 0)
+    type = Q8_0;
+  return *findGgufType(type);
+}
+
+std::vector<std::byte> narrowBlocks(const GgufType &type, std::span<const float> values) {
+  std::vector<std::byte> blocks(values.size() / type.values * type.bytes);
+  for (size_t block = 0; block * type.values < values.size(); ++block) {
+    const float *from = values.data() + block * type.values;
+    std::byte *to = blocks.data() + block * type.bytes;
+    if (type.number == Q8_0) {
+      narrowQ8(from, to);
+    } else if (type.number == F16) {
+      uint16_t bits = narrowF16(*from);
+      std::memcpy(to, &bits, sizeof bits);
+    } else {
+      assert(type.number == F32);
+      std::memcpy(to, from, sizeof(float));
+    }
+  }
+  return blocks;
 }
 
 void widenBlocks(const GgufType &type, std::span<const std::byte> blocks, std::span<float> values) {

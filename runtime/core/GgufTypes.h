@@ -4,8 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace heddle {
 
@@ -20,6 +23,13 @@ struct GgufType {
 
 inline constexpr uint32_t kGgufF32 = 0; // the number of this type
 
+// What a file's matrices are: those of Q8_0 have vectors, and matrices whose rows are no whole blocks, as F32.
+enum class GgufKind : uint8_t { F32, F16, Q8_0 };
+// Nothing for a name that is none of theirs.
+std::optional<GgufKind> ggufKindOf(std::string_view name);
+// The type of a tensor in a file of a kind.
+const GgufType &typeOfTensor(GgufKind kind, std::span<const int64_t> shape);
+
 // Null where no such type is known.
 const GgufType *findGgufType(uint32_t number);
 // Of known types the name, of others "type 77".
@@ -29,5 +39,7 @@ std::string readGgufTypes();
 
 // Writes the numbers of whole blocks. `blocks` has type.bytes bytes for every type.values numbers of `values`.
 void widenBlocks(const GgufType &type, std::span<const std::byte> blocks, std::span<float> values);
+// The other way, rounded to nearest, of a type that a kind has.
+std::vector<std::byte> narrowBlocks(const GgufType &type, std::span<const float> values);
 
 } // namespace heddle

@@ -28,6 +28,23 @@ inline float widenF16(uint16_t bits) {
   return std::bit_cast<float>(sign | (exponent == 31 ? 255u : exponent + 112) << 23 | fraction << 13);
 }
 
+// To nearest, to even where two are as near; what is too large becomes infinite.
+inline uint16_t narrowF16(float value) {
+  uint32_t bits = std::bit_cast<uint32_t>(value);
+  auto sign = uint16_t(bits >> 16 & 0x8000);
+  bits &= 0x7FFFFFFF;
+  if (bits > 0x7F800000)
+    return sign | 0x7E00;
+  if (bits >= 0x477FF000) // 65520, which is as near to 2^16 as to the largest
+    return sign | 0x7C00;
+  if (bits < 0x38800000) { // 2^-14: a multiple of 2^-24, which adding 0.5 leaves in the lowest bits
+    float shifted = std::bit_cast<float>(bits) + 0.5f;
+    return sign | uint16_t(std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(0.5f));
+  }
+  uint32_t rounded = bits + 0xFFF + (bits >> 13 & 1);
+  return sign | uint16_t((rounded - (112u << 23)) >> 13);
+}
+
 // Of as many numbers as `into` has.
 inline void widenAllBF16(std::span<const std::byte> narrow, std::span<float> into) {
   for (size_t i = 0; i < into.size(); ++i) {

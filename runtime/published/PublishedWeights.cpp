@@ -113,6 +113,8 @@ bool isOfAnotherTask(std::string_view name) {
   constexpr std::string_view parts[] = {"cls.", "pooler.", "bert.pooler.", "classifier.", "qa_outputs.", "score."};
   return std::ranges::any_of(parts, [&](std::string_view part) { return name.starts_with(part); });
 }
+} // namespace
+
 bool isTiedCopy(std::string_view name) {
   constexpr std::string_view copies[] = {"lm_head.weight",
                                          "model.encoder.embed_tokens.weight",
@@ -123,8 +125,6 @@ bool isTiedCopy(std::string_view name) {
                                          "shared.weight"};
   return std::ranges::find(copies, name) != std::end(copies);
 }
-
-} // namespace
 
 std::vector<std::string> TensorFiles::unused(const std::set<std::string> &names) const {
   std::vector<std::string> result;
@@ -196,8 +196,17 @@ Status checkMeaning(const fs::path &path, const Description &model, OtherMeaning
   return Success();
 }
 
-// The weight that a tensor holds; nothing where the tensor has another shape than it should.
-Result<std::optional<HostTensor>> takeWeight(const HostTensor &tensor, const WeightOrigin &origin) {
+// Where the elements of a weight are in its tensor.
+struct PlacesInTensor {
+  size_t rows, columns; // of the weight
+  size_t width, first;  // of the tensor's rows, and where in them the weight's begin
+  bool transpose;
+
+  size_t of(size_t row, size_t column) const { return transpose ? column * width + row : row * width + first + column; }
+};
+
+// Nothing where the tensor has another shape than it should.
+std::optional<PlacesInTensor> placesIn(const HostTensor &tensor, const WeightOrigin &origin) {
   Shape stored = tensor.shape();
   // A vector may come as a row.
   if (stored.size() == 2 && origin.shape.size() == 1 && stored[0] == 1)
@@ -209,20 +218,38 @@ Result<std::optional<HostTensor>> takeWeight(const HostTensor &tensor, const Wei
   if (origin.leadingRows && stored.size() == 2 && stored[0] >= expected[0])
     expected[0] = stored[0];
   if (stored != expected || tensor.type() != ElementType::F32)
-    return std::optional<HostTensor>();
+    return std::nullopt;
+  size_t columns = size_t(origin.shape.back()), rows = origin.shape.size() == 2 ? size_t(origin.shape[0]) : 1;
+  return PlacesInTensor{rows, columns, size_t(stored.back()), size_t(origin.part) * columns, origin.transpose};
+}
 
+// The weight that a tensor holds; nothing where the tensor has another shape than it should.
+Result<std::optional<HostTensor>> takeWeight(const HostTensor &tensor, const WeightOrigin &origin) {
+  std::optional<PlacesInTensor> places = placesIn(tensor, origin);
+  if (!places)
+    return std::optional<HostTensor>();
   HEDDLE_ASSIGN(HostTensor weight, HostTensor::uninitialized(ElementType::F32, origin.shape));
   std::span<const float> from = tensor.values<float>();
   std::span<float> to = weight.values<float>();
-  size_t columns = size_t(origin.shape.back()), rows = columns == 0 ? 0 : to.size() / columns;
-  size_t width = size_t(stored.back()), first = size_t(origin.part) * columns;
-  for (size_t row = 0; row < rows; ++row)
-    for (size_t column = 0; column < columns; ++column)
-      to[row * columns + column] = origin.transpose ? from[column * width + row] : from[row * width + first + column];
+  for (size_t row = 0; row < places->rows; ++row)
+    for (size_t column = 0; column < places->columns; ++column)
+      to[row * places->columns + column] = from[places->of(row, column)];
   return std::optional(std::move(weight));
 }
 
 } // namespace
+
+bool putWeight(const HostTensor &weight, const WeightOrigin &origin, HostTensor &tensor) {
+  std::optional<PlacesInTensor> places = placesIn(tensor, origin);
+  if (!places || weight.type() != ElementType::F32 || weight.shape() != origin.shape)
+    return false;
+  std::span<const float> from = weight.values<float>();
+  std::span<float> to = tensor.values<float>();
+  for (size_t row = 0; row < places->rows; ++row)
+    for (size_t column = 0; column < places->columns; ++column)
+      to[places->of(row, column)] = from[row * places->columns + column];
+  return true;
+}
 
 bool isPublishedModel(const fs::path &path) {
   std::error_code error;

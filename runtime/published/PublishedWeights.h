@@ -1,6 +1,7 @@
 // The weights of a published model, a Hugging Face folder or a GGUF file, for an artifact that was compiled from it.
 #pragma once
 
+#include "runtime/artifact/Description.h"
 #include "runtime/artifact/Meaning.h"
 #include "runtime/core/Safetensors.h"
 #include "runtime/core/Status.h"
@@ -41,6 +42,12 @@ private:
   std::map<std::string, SafetensorsReader> files;
   std::optional<GgufModel> gguf;
 };
+
+// Whether a tensor of a folder is a copy of a matrix that another tensor is, too, if the model does not read it.
+bool isTiedCopy(std::string_view name);
+
+// Puts a weight where its tensor has it; false where the tensor or the weight has another shape or type.
+bool putWeight(const HostTensor &weight, const WeightOrigin &origin, HostTensor &tensor);
 
 // Whether the path is such a folder or file, and no checkpoint of Heddle's.
 bool isPublishedModel(const std::filesystem::path &path);

@@ -29,6 +29,7 @@ public:
     addTrain();
     addAverage();
     addMerge();
+    addExport();
     addQuantize();
     addTranslate();
     addExplain();
@@ -235,6 +236,31 @@ private:
     command->add_option("--checkpoint", merge.checkpoint, "Folder of the adapter: a checkpoint, or one that PEFT wrote")
         ->required();
     command->add_option("--output", merge.output, "The Hugging Face folder to write")->required();
+  }
+
+  void addExport() {
+    CLI::App *command = add("export", "Write the published model that training began with, with a checkpoint's weights",
+                            [this] { return runExport(exported); });
+    addArtifact(command, exported.common);
+    command
+        ->add_option(
+            "--base", exported.common.base,
+            "The Hugging Face folder or GGUF file that the artifact was compiled from: all but the weights is\n"
+            "as it has it")
+        ->required();
+    command->add_option("--checkpoint", exported.checkpoint, "Folder of the checkpoint, or of the training run")
+        ->required();
+    CLI::Option *folder =
+        command->add_option("--hugging-face", exported.folder, "The folder to write, where the base is a folder");
+    CLI::Option *file =
+        command->add_option("--gguf", exported.file, "The GGUF file to write, where the base is one")->excludes(folder);
+    command
+        ->add_option(
+            "--type", exported.type,
+            "The type of the file's matrices; vectors, and of Q8_0 rows that are not made of 32 numbers each, are F32")
+        ->check(CLI::IsMember({"F32", "F16", "Q8_0"}))
+        ->needs(file)
+        ->capture_default_str();
   }
 
   void addQuantize() {
@@ -477,6 +503,7 @@ private:
   TrainCommand train;
   AverageCommand average;
   MergeCommand merge;
+  ExportCommand exported;
   QuantizeCommand quantize;
   TranslateCommand translate;
   ExplainCommand explain;

@@ -60,6 +60,11 @@ struct MergeCommand {
   std::string checkpoint, output;
 };
 
+struct ExportCommand {
+  ArtifactOptions common;
+  std::string checkpoint, folder, file, type = "F32"; // one of folder and file
+};
+
 struct QuantizeCommand {
   ArtifactOptions common;
   std::string checkpoint, output;
@@ -167,6 +172,7 @@ Status runDevices();
 Status runTrain(const TrainCommand &command);
 Status runAverage(const AverageCommand &command);
 Status runMerge(const MergeCommand &command);
+Status runExport(const ExportCommand &command);
 Status runQuantize(const QuantizeCommand &command);
 Status runTranslate(const TranslateCommand &command);
 Status runGenerate(const GenerateCommand &command);

@@ -1,0 +1,154 @@
+#include "runtime/train/PublishedCopy.h"
+
+#include "runtime/core/Json.h"
+#include "runtime/published/PublishedWeights.h"
+#include "runtime/train/FolderSync.h"
+
+#include <algorithm>
+
+namespace heddle {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kConfigLimit = 1 << 20;
+
+// The other files of a model: its tokenizer and settings, but no weights.
+Status copyFiles(const fs::path &from, const fs::path &to) {
+  std::error_code error;
+  for (const fs::directory_entry &entry : fs::directory_iterator(from, error)) {
+    fs::path name = entry.path().filename();
+    if (!entry.is_regular_file() || name.extension() == ".safetensors" || name.extension() == ".bin" ||
+        name.string().ends_with(".index.json"))
+      continue;
+    if (name == "config.json") {
+      HEDDLE_ASSIGN(std::vector<std::byte> bytes, readFile(entry.path(), kConfigLimit));
+      std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+      HEDDLE_ASSIGN(nlohmann::json config, parseJson(text, str("'", entry.path().string(), "'")));
+      for (const char *key : {"torch_dtype", "dtype"})
+        if (config.is_object() && config.contains(key))
+          config[key] = "float32";
+      HEDDLE_CHECK(writeFile(to / name, config.dump(2) + "\n"));
+    } else if (!fs::copy_file(entry.path(), to / name, error)) {
+      return systemError("cannot copy", entry.path(), error);
+    }
+  }
+  return error ? systemError("cannot read the folder", from, error) : Status(Success());
+}
+
+// A file with the keys of the base. Tensors that change get another type, the others stay as they are stored.
+Status copyGguf(const fs::path &base, const fs::path &output, const TensorChanges &changes, GgufKind kind) {
+  HEDDLE_ASSIGN(GgufModel model, GgufModel::open(base));
+  const GgufReader &reader = model.reader();
+  auto changeOf = [&](const GgufEntry &entry) -> const TensorChange * {
+    std::optional<GgufTensor> published = model.published(entry);
+    auto found = published ? changes.find(published->name) : changes.end();
+    return found == changes.end() ? nullptr : &found->second;
+  };
+  auto typeOf = [&](const GgufEntry &entry) -> const GgufType & {
+    return changeOf(entry) ? typeOfTensor(kind, entry.shape) : *entry.readType();
+  };
+  auto bytesOf = [&](const GgufEntry &entry) {
+    const GgufType &type = typeOf(entry);
+    return uint64_t(*elementCount(entry.shape)) / type.values * type.bytes;
+  };
+  auto padded = [&](uint64_t bytes) {
+    return (bytes + reader.alignment() - 1) / reader.alignment() * reader.alignment();
+  };
+  std::string header = ggufHeader(reader.entries().size(), reader.countValues("")) + reader.storedValues("");
+  uint64_t place = 0;
+  for (const GgufEntry &entry : reader.entries()) {
+    if (!entry.readType())
+      return makeError(ErrorKind::Unsupported, "'", base.string(), "' has '", entry.name, "' as ",
+                       nameOfGgufType(entry.type), ", and Heddle reads ", readGgufTypes(), ".");
+    header += ggufTensorInfo(entry.name, entry.shape, typeOf(entry).number, place);
+    place += padded(bytesOf(entry));
+  }
+  header.resize(padded(header.size()), '\0');
+
+  HEDDLE_ASSIGN(AtomicFile file, AtomicFile::create(output));
+  HEDDLE_CHECK(file.write(std::as_bytes(std::span(header))));
+  for (const GgufEntry &entry : reader.entries()) {
+    std::vector<std::byte> bytes;
+    if (const TensorChange *change = changeOf(entry)) {
+      HEDDLE_ASSIGN(HostTensor tensor, reader.read(entry));
+      HEDDLE_CHECK(model.toPublished(entry, tensor));
+      HEDDLE_CHECK((*change)(tensor));
+      HEDDLE_CHECK(model.toStored(entry, tensor));
+      bytes = narrowBlocks(typeOf(entry), tensor.values<float>());
+    } else {
+      bytes.resize(entry.bytes);
+      HEDDLE_CHECK(reader.readStored(entry, 0, bytes));
+    }
+    bytes.resize(padded(bytes.size()));
+    HEDDLE_CHECK(file.write(bytes));
+  }
+  return file.commit();
+}
+
+Status writeFolder(const fs::path &base, const fs::path &folder, const Description &model,
+                   const TensorChanges &changes) {
+  HEDDLE_ASSIGN(TensorFiles files, TensorFiles::open(base));
+  auto isRead = [&](const std::string &name) {
+    return std::ranges::any_of(model.tensors, [&](const auto &weight) {
+      return std::ranges::find(weight.second.names, name) != weight.second.names.end();
+    });
+  };
+  std::vector<std::pair<const SafetensorsReader *, SafetensorsEntry>> kept;
+  std::vector<SafetensorsEntry> entries;
+  for (const auto &[file, reader] : files.readers())
+    for (const SafetensorsEntry &entry : reader.entries())
+      if (!isTiedCopy(entry.name) || isRead(entry.name)) { // else it is as it was before the changes
+        kept.emplace_back(&reader, entry);
+        entries.push_back({entry.name, entry.type, entry.shape});
+      }
+  HEDDLE_ASSIGN(SafetensorsWriter writer,
+                SafetensorsWriter::create(folder / "model.safetensors", entries, {{"format", "pt"}}));
+  for (const auto &[reader, entry] : kept) {
+    HEDDLE_ASSIGN(HostTensor tensor, reader->read(entry.name));
+    if (auto change = changes.find(entry.name); change != changes.end())
+      HEDDLE_CHECK(change->second(tensor));
+    HEDDLE_CHECK(writer.write(tensor.bytes()));
+  }
+  HEDDLE_CHECK(writer.commit());
+  HEDDLE_CHECK(copyFiles(base, folder));
+  return syncFolder(folder);
+}
+
+} // namespace
+
+Status checkPublishedCopy(const fs::path &base, const fs::path &output) {
+  std::error_code error;
+  if (!isPublishedModel(base))
+    return makeError(ErrorKind::InvalidArgument, "'", base.string(),
+                     "' is no published model: it is no GGUF file, and no folder with a config.json.");
+  if (fs::exists(output, error))
+    return makeError(ErrorKind::InvalidArgument, "'", output.string(), "' exists; name a ",
+                     isGgufFile(base) ? "file" : "folder", " that is to be made.");
+  return Success();
+}
+
+Status copyPublished(const fs::path &base, const fs::path &output, const Description &model,
+                     const TensorChanges &changes, GgufKind kind) {
+  HEDDLE_CHECK(checkPublishedCopy(base, output));
+  std::error_code error;
+  if (isGgufFile(base))
+    return copyGguf(base, output, changes, kind);
+  fs::path temporary = output;
+  temporary += ".tmp";
+  fs::remove_all(temporary, error);
+  fs::create_directories(temporary, error);
+  if (error)
+    return systemError("cannot create the folder", temporary, error);
+  Status status = writeFolder(base, temporary, model, changes);
+  if (status.ok()) {
+    fs::rename(temporary, output, error);
+    if (!error)
+      return Success();
+    status = systemError("cannot put the folder into place at", output, error);
+  }
+  fs::remove_all(temporary, error);
+  return status;
+}
+
+} // namespace heddle

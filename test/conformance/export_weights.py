@@ -1,0 +1,105 @@
+"""A published LLaMA, trained and written back: the folder and the GGUF file that `export` makes have the losses of the checkpoint,
+in every type, and what is no weight as it was published.
+
+    export_weights.py --bin build/bin --kind folder|gguf"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import gguf_files
+import published
+import subwords
+import tensor_files
+from compiled import Report, run
+from tokenize_lines import CORPUS
+
+LENGTH = 20
+
+
+class Case:
+    def __init__(self, arguments, folder):
+        self.bin, self.folder, self.report = arguments.bin, Path(folder), Report()
+        self.tool, self.is_file = f"{arguments.bin}/heddle-run", arguments.kind == "gguf"
+        self.ending = ".gguf" if self.is_file else ""
+        self.base = f"{folder}/published{self.ending}"
+        self.output = "--gguf" if self.is_file else "--hugging-face"
+        vocabulary = subwords.BytePairs.learn(CORPUS, 90)
+        end = vocabulary.vocabulary[subwords.END]
+        # Rows that are whole blocks of Q8_0, and others.
+        config = {**published.LLAMA, "vocab_size": end + 1, "max_position_embeddings": LENGTH, "bos_token_id": end, "eos_token_id": end}
+        drawn = published.draw_llama(config)
+        if self.is_file:
+            vocabulary.write_json(self.folder, "gpt2", [])
+            gguf_files.write(self.base, config, drawn, "F16", keys=gguf_files.byte_pair_keys(vocabulary, "gpt-2"))
+        else:
+            published.write_folder(self.base, config, drawn)
+            vocabulary.write_json(Path(self.base), "gpt2", [])
+        Path(folder, "text").write_text(CORPUS[:400].rstrip() + "\n")
+        self.artifact = self.compile("model", self.base)
+
+    def compile(self, name, model, *flags):
+        artifact = f"{self.folder}/{name}.heddle"
+        run([f"{self.bin}/heddle-compile", model, "-o", artifact, "--set", "max_tokens=256", "--set", "max_sequences=8",
+             "--set", "warmup=1", "--set", "learning_rate=0.01", *flags])
+        return artifact
+
+    def loss(self, artifact, checkpoint):
+        said = subprocess.run([self.tool, "score", artifact, "--checkpoint", checkpoint, "--text", f"{self.folder}/text"],
+                              capture_output=True, text=True, check=True).stdout
+        return float(said.split()[1])
+
+    def refuse(self, what, *flags, words):
+        done = subprocess.run([self.tool, "export", *flags], capture_output=True, text=True)
+        good = done.returncode in (1, 2) and all(word in done.stderr for word in words) and done.stderr.count("\n") <= 3
+        if not good:
+            print(done.returncode, done.stderr)
+        self.report.check(f"{what} that is not refused", int(not good), 0)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--kind", choices=("folder", "gguf"), required=True)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        case = Case(arguments, folder)
+        report, checkpoint = case.report, f"{folder}/ck"
+        run([case.tool, "train", case.artifact, "--text", f"{folder}/text", "--weights", case.base, "--checkpoint", checkpoint, "--steps",
+             "3"])
+        trained, before = case.loss(case.artifact, checkpoint), case.loss(case.artifact, case.base)
+        report.check("training that changes nothing", int(abs(trained - before) < 0.01), 0)
+        source = ["--base", case.base, "--checkpoint", checkpoint]
+        for kind, bound in (("F32", 1e-4), ("F16", 1e-3), ("Q8_0", 2e-2)) if case.is_file else (("", 1e-4),):
+            output = f"{folder}/out{kind}{case.ending}"
+            run([case.tool, "export", case.artifact, *source, case.output, output, *([f"--type={kind}"] if kind else [])])
+            own = case.compile(f"own{kind}", output)
+            report.check(f"loss of the export {kind}", abs(case.loss(own, output) - trained), bound)
+            report.check(f"loss of the export {kind} in the first artifact", abs(case.loss(case.artifact, output) - trained), bound)
+            case.refuse("an output that is there", case.artifact, *source, case.output, output, words=["exists"])
+        if not case.is_file:
+            config = json.loads(Path(folder, "out", "config.json").read_text())
+            report.check("keys that differ", int(config != json.loads(Path(case.base, "config.json").read_text())), 0)
+            report.check("a tokenizer that differs", int(
+                Path(folder, "out", "tokenizer.json").read_bytes() != Path(case.base, "tokenizer.json").read_bytes()), 0)
+            tensors = tensor_files.load_safetensors(f"{folder}/out/model.safetensors")
+            report.check("numbers that are no numbers", sum(int(not np.isfinite(value).all()) for value in tensors.values()), 0)
+        other = "--hugging-face" if case.is_file else "--gguf"
+        case.refuse("an output of another kind", case.artifact, *source, other, f"{folder}/no", words=[case.output])
+        case.refuse("no output", case.artifact, *source, words=[case.output])
+        case.refuse("a base as checkpoint", case.artifact, "--base", case.base, "--checkpoint", folder, case.output, f"{folder}/no",
+                    words=["checkpoint"])
+        adapters = case.compile("adapters", case.base, "--lora=rank=2")
+        case.refuse("an artifact with adapters", adapters, *source, case.output, f"{folder}/no{case.ending}", words=["merge"])
+        report.check("files that a refusal leaves", len(list(Path(folder).glob("no*"))), 0)
+    print(f"{arguments.kind}: {report.failed} failed")
+    sys.exit(report.failed != 0)
+
+
+if __name__ == "__main__":
+    main()
