@@ -114,6 +114,43 @@ TEST_P(ThreadPoolTest, launchesFollowEachOther) {
   }
 }
 
+// Binding 0: a word for each of two workgroups, of which the second takes long.
+void setLate(const uint64_t *bindings, const uint32_t *, uint32_t first, uint32_t count, void *) {
+  for (uint32_t i = first; i < first + count; ++i) {
+    if (i == 1)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    reinterpret_cast<uint32_t *>(bindings[0])[i] = 1;
+  }
+}
+
+// Binding 0: two words, binding 1: their sum.
+void addBoth(const uint64_t *bindings, const uint32_t *, uint32_t, uint32_t, void *) {
+  const auto *words = reinterpret_cast<const uint32_t *>(bindings[0]);
+  *reinterpret_cast<uint32_t *>(bindings[1]) = words[0] + words[1];
+}
+
+// What follows a launch without workgroups follows what that one would have followed.
+TEST_P(ThreadPoolTest, launchesWithoutWorkgroupsHoldOthersBack) {
+  for (int round = 0; round < 5; ++round) {
+    std::array<uint32_t, 2> words{};
+    uint32_t sum = 0;
+    std::array<uint64_t, 2> bindings{reinterpret_cast<uint64_t>(words.data()), reinterpret_cast<uint64_t>(&sum)};
+    const std::array<uint32_t, 3> order{0, 1, 2};
+    std::array<LaunchTask, 4> tasks;
+    tasks[0].entry = setLate, tasks[3].entry = addBoth;
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      tasks[i].bindings = bindings.data();
+      if (i)
+        tasks[i].after = std::span(order).subspan(i - 1, 1);
+      tasks[i].reset(i == 0 ? 2 : i == 3 ? 1 : 0, 1, 1);
+      tasks[i].isShort = false;
+    }
+    LaunchRun run{std::span(tasks), pool().threads()};
+    pool().run(run);
+    ASSERT_EQ(sum, 2u) << "round " << round;
+  }
+}
+
 TEST_P(ThreadPoolTest, severalThreadsMayCall) {
   std::atomic<int> wrong = 0;
   {

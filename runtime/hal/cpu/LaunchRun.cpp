@@ -14,7 +14,8 @@ void LaunchTask::reset(uint32_t x, uint32_t y, uint32_t z) {
   if (uint64_t ticks = spent.exchange(0, std::memory_order_relaxed); total && ticks)
     cost = microseconds(ticks) / static_cast<float>(total);
   grid[0] = x, grid[1] = y, grid[2] = z;
-  total = x * y * z;
+  isEmpty = x == 0 || y == 0 || z == 0;
+  total = isEmpty ? 1 : x * y * z;
   isShort = total < 2 || (cost > 0 && cost * static_cast<float>(total) < kShortTask);
   next.store(0, std::memory_order_relaxed);
   done.store(0, std::memory_order_relaxed);
@@ -51,9 +52,11 @@ void LaunchRun::workOn(LaunchTask &task, unsigned thread, bool crowded) {
     waitUntil([&] { return tasks[earlier].isDone(); }, crowded);
   uint32_t first = 0;
   while (uint32_t count = take(task, threads, first)) {
-    uint64_t begin = ticks();
-    task.entry(task.bindings, task.grid, first, count, scratch + thread * scratchStride);
-    task.spent.fetch_add(ticks() - begin, std::memory_order_relaxed);
+    if (!task.isEmpty) {
+      uint64_t begin = ticks();
+      task.entry(task.bindings, task.grid, first, count, scratch + thread * scratchStride);
+      task.spent.fetch_add(ticks() - begin, std::memory_order_relaxed);
+    }
     task.done.fetch_add(count, std::memory_order_acq_rel);
   }
 }

@@ -15,7 +15,8 @@ struct alignas(64) LaunchTask {
   const uint64_t *bindings = nullptr;   // addresses of the arguments
   std::span<const uint32_t> after = {}; // earlier tasks that must be done before this one begins
   uint32_t grid[3] = {};
-  uint32_t total = 0;   // workgroups
+  uint32_t total = 0;   // workgroups; 1 where there are none, so that a thread waits for what the task follows
+  bool isEmpty = false; // there are none
   float cost = 0;       // of a workgroup, in microseconds, by the run before; 0: not known
   bool isShort = false; // not worth a second thread
 
