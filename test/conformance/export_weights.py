@@ -1,7 +1,7 @@
 """A published LLaMA, trained and written back: the folder and the GGUF file that `export` makes have the losses of the checkpoint,
 in every type, and what is no weight as it was published.
 
-    export_weights.py --bin build/bin --kind folder|gguf"""
+    export_weights.py --bin build/bin --kind folder|gguf [--target=NAME]"""
 
 import argparse
 import json
@@ -24,7 +24,7 @@ LENGTH = 20
 
 class Case:
     def __init__(self, arguments, folder):
-        self.bin, self.folder, self.report = arguments.bin, Path(folder), Report()
+        self.bin, self.target, self.folder, self.report = arguments.bin, arguments.target, Path(folder), Report()
         self.tool, self.is_file = f"{arguments.bin}/heddle-run", arguments.kind == "gguf"
         self.ending = ".gguf" if self.is_file else ""
         self.base = f"{folder}/published{self.ending}"
@@ -41,11 +41,11 @@ class Case:
             published.write_folder(self.base, config, drawn)
             vocabulary.write_json(Path(self.base), "gpt2", [])
         Path(folder, "text").write_text(CORPUS[:400].rstrip() + "\n")
-        self.artifact = self.compile("model", self.base)
+        self.artifact = self.compile("model", self.base, "--entries=training")
 
     def compile(self, name, model, *flags):
         artifact = f"{self.folder}/{name}.heddle"
-        run([f"{self.bin}/heddle-compile", model, "-o", artifact, "--set", "max_tokens=256", "--set", "max_sequences=8",
+        run([f"{self.bin}/heddle-compile", model, "-o", artifact, f"--target={self.target}", "--set", "max_tokens=256", "--set", "max_sequences=8",
              "--set", "warmup=1", "--set", "learning_rate=0.01", *flags])
         return artifact
 
@@ -66,6 +66,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
     parser.add_argument("--kind", choices=("folder", "gguf"), required=True)
+    parser.add_argument("--target", default="vulkan:software")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         case = Case(arguments, folder)
@@ -78,7 +79,7 @@ def main():
         for kind, bound in (("F32", 1e-4), ("F16", 1e-3), ("Q8_0", 2e-2)) if case.is_file else (("", 1e-4),):
             output = f"{folder}/out{kind}{case.ending}"
             run([case.tool, "export", case.artifact, *source, case.output, output, *([f"--type={kind}"] if kind else [])])
-            own = case.compile(f"own{kind}", output)
+            own = case.compile(f"own{kind}", output, "--entries=inference")
             report.check(f"loss of the export {kind}", abs(case.loss(own, output) - trained), bound)
             report.check(f"loss of the export {kind} in the first artifact", abs(case.loss(case.artifact, output) - trained), bound)
             case.refuse("an output that is there", case.artifact, *source, case.output, output, words=["exists"])
@@ -94,7 +95,7 @@ def main():
         case.refuse("no output", case.artifact, *source, words=[case.output])
         case.refuse("a base as checkpoint", case.artifact, "--base", case.base, "--checkpoint", folder, case.output, f"{folder}/no",
                     words=["checkpoint"])
-        adapters = case.compile("adapters", case.base, "--lora=rank=2")
+        adapters = case.compile("adapters", case.base, "--lora=rank=2", "--entries=inference")
         case.refuse("an artifact with adapters", adapters, *source, case.output, f"{folder}/no{case.ending}", words=["merge"])
         report.check("files that a refusal leaves", len(list(Path(folder).glob("no*"))), 0)
     print(f"{arguments.kind}: {report.failed} failed")

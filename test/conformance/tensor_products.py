@@ -4,6 +4,8 @@ any precision.
 
     tensor_products.py --bin build/bin [--target=NAME] [--precision=NAME] [--instruction=TEXT]
 
+Of a processor also those of entries with caches, which have kernels for one row, for up to 8 and for more, by weights of f32 and packed.
+
 With --instruction the kernels of products that are 64 deep or more must have it in their code."""
 
 import argparse
@@ -22,6 +24,8 @@ SIZES = [(64, 64, 64), (128, 256, 128), (520, 264, 192), (40, 128, 320), (257, 7
 ODD = [(33, 7, 5), (97, 172, 300), (25, 9, 267), (24, 1, 33)] # of processors
 DYNAMIC = [(384, 256, 128), (300, 192, 64)]
 COUNTS = (300, 33, 1)
+DECODING = [(33, 168, 320), (20, 130, 96)]
+DECODING_COUNTS = (1, 2, 8, 9, 20)
 
 
 def write_entry(name, form, m, n, k, dynamic):
@@ -39,6 +43,57 @@ def write_entry(name, form, m, n, k, dynamic):
 """
 
 
+def write_decoding(name, form, bits, m, n, k):
+    """The weight is packed, if `bits` are not 32. The entry reads a row of a cache, too."""
+    free = lambda *columns, element="f32": f'tensor<?{"".join(f"x{c}" for c in columns)}x{element}, #heddle.dims<"decoded{m}">>'
+    rows, columns = (n, k) if form == "nt" else (k, n)
+    stored = f"tensor<{rows * bits // 32}x{columns}x{'f32' if bits == 32 else 'i32'}>"
+    scales = f"tensor<{n}x{k // 32}xf32>" if form == "nt" else f"tensor<{k // 32}x{n}xf32>"
+    scaled = f", %s: {scales} {{heddle.name = \"s\"}}" if bits < 32 else ""
+    weight = f"tensor<{rows}x{columns}xf32>"
+    unpack = f"  %u = heddle.dequantize %w scales(%s) {{bits = {bits} : i64}} : {stored}, {scales} -> {weight}\n" if bits < 32 else ""
+    x, y, z, i = free(k), free(n), free(4), free(element="i32")
+    return f"""func.func @{name}(%i: {i} {{heddle.name = "i", heddle.limit = 5 : i64}}, %x: {x} {{heddle.name = "x"}},
+    %w: {stored} {{heddle.name = "w"}}{scaled}) -> ({y} {{heddle.name = "y"}}, {z} {{heddle.name = "z"}}) {{
+  %c = heddle.read @kept : tensor<5x4xf32>
+  %z = heddle.embedding %i, %c : {i}, tensor<5x4xf32> -> {z}
+{unpack}  %y = heddle.matmul %x, {"%w" if bits == 32 else "%u"}{FORMS[form]} : {x}, {weight} -> {y}
+  return %y, %z : {y}, {z}
+}}
+"""
+
+
+def pack(numbers, bits):
+    """Neighbouring rows in a word, the first in its lowest bits."""
+    of_word = 32 // bits
+    groups = (numbers.astype(np.int64) & ((1 << bits) - 1)).reshape(-1, of_word, numbers.shape[1])
+    words = (groups << (bits * np.arange(of_word))[None, :, None]).sum(1)
+    return words.astype(np.uint32).view(np.int32)
+
+
+def check_decoding(session, cases, draw, random):
+    failed = 0
+    for name, (form, bits, m, n, k) in cases.items():
+        for count in (c for c in DECODING_COUNTS if c <= m):
+            x = draw(count, k)
+            if bits == 32:
+                w = draw(k, n)
+                inputs = {"w": np.ascontiguousarray(w.T if form == "nt" else w)}
+            else:
+                shape, group = ((n, k), (1, 32)) if form == "nt" else ((k, n), (32, 1))
+                numbers = random.integers(-8, 8, shape)
+                scales = (0.5 ** random.integers(1, 4, (shape[0] // group[0], shape[1] // group[1]))).astype(np.float32)
+                w = numbers * np.kron(scales, np.ones(group))
+                w = w.T if form == "nt" else w
+                inputs = {"w": pack(numbers, bits), "s": scales}
+            (y,) = session.call(name, {"x": x, "i": np.zeros(count, np.int32), **inputs}, ["y"])
+            expected = (x.astype(np.float64) @ w).astype(np.float32)
+            if not np.array_equal(y, expected):
+                failed += 1
+                print(f"FAIL {name}, {count} rows: {(y != expected).sum()} of {y.size} elements, off by up to {np.abs(y - expected).max():.3g}")
+    return failed
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
@@ -53,19 +108,30 @@ def main():
     on_cuda, on_processor = (arguments.target.startswith(kind) for kind in ("cuda", "cpu"))
     cases = {f"{form}_{m}x{n}x{k}{'_free' * free}": (form, m, n, k, free)
              for free, sizes in ((False, SIZES + ODD * on_processor), (True, DYNAMIC)) for m, n, k in sizes for form in FORMS}
+    decoding = {f"decode_{form}_{m}x{n}x{k}_{bits}": (form, bits, m, n, k)
+                for m, n, k in DECODING for form in ("nn", "nt") for bits in (32, 8, 4)
+                if on_processor and not (form == "nt" and n % (32 // bits))}
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/products.mlir", "w") as file:
             for m, _, _ in DYNAMIC:
                 file.write(f"heddle.size @rows{m} max {m}\n")
+            for m, _, _ in DECODING:
+                file.write(f"heddle.size @decoded{m} max {m}\n")
+            file.write("heddle.variable @kept cache : tensor<5x4xf32>\n")
             file.writelines(write_entry(name, *case) for name, case in cases.items())
+            file.writelines(write_decoding(name, *case) for name, case in decoding.items())
         subprocess.run([f"{tools}/heddle-compile", f"{folder}/products.mlir", "-o", f"{folder}/products.heddle",
                         f"--target={arguments.target}", f"--precision={arguments.precision}",
                         *([f"--processors={arguments.processors}", "--ptxas=none"] if on_cuda else [])], check=True, stdout=subprocess.DEVNULL)
+        inspect = lambda *options: subprocess.run([f"{tools}/heddle-inspect", f"{folder}/products.heddle", *options],
+                                                  check=True, capture_output=True, text=True).stdout
+        kernels = [kernel["name"] for kernel in json.loads(inspect("--json"))["targets"][0]["kernels"]]
+        for few in ("_upto1", "_upto8") if decoding else ():
+            if not any(few in kernel for kernel in kernels):
+                failed += 1
+                print(f"FAIL no kernel is for few rows: {few}")
         if arguments.instruction:
-            inspect = lambda *options: subprocess.run([f"{tools}/heddle-inspect", f"{folder}/products.heddle", *options],
-                                                      check=True, capture_output=True, text=True).stdout
-            kernels = [kernel["name"] for kernel in json.loads(inspect("--json"))["targets"][0]["kernels"]]
             have = sum(arguments.instruction in inspect("--kernel", kernel) for kernel in kernels if "matmul" in kernel)
             print(f"{have} kernels have {arguments.instruction}")
             # Rows of 16 bits that are no multiple of 16 bytes are not copied.
@@ -84,8 +150,9 @@ def main():
                     wrong = np.argwhere(actual != expected)
                     print(f"FAIL {name}{f', {count} rows' if free else ''}: {len(wrong)} of {expected.size} elements, the first at "
                           f"{tuple(wrong[0])}, off by up to {np.abs(actual - expected).max():.3g}")
+        failed += check_decoding(session, decoding, draw, random)
         session.close()
-    print(f"{len(cases)} products, {failed} problems")
+    print(f"{len(cases) + len(decoding)} products, {failed} problems")
     sys.exit(failed != 0)
 
 

@@ -293,6 +293,23 @@ TEST(NarrowTest, roundsToNearest) {
   EXPECT_TRUE(std::isnan(widenBF16(narrowBF16(std::bit_cast<float>(0xFFFFFFFFu)))));
 }
 
+// Every number of 16 bits stays as it is. The middle of two neighbours goes to the even one, and a number beside the
+// middle to the nearer one.
+TEST(NarrowTest, roundsToF16) {
+  for (uint32_t bits = 0; bits < 0x10000; ++bits)
+    if (!std::isnan(widenF16(uint16_t(bits))))
+      ASSERT_EQ(narrowF16(widenF16(uint16_t(bits))), bits);
+  for (uint16_t bits = 0; bits < 0x7BFF; ++bits) {
+    float middle = (widenF16(bits) + widenF16(bits + 1)) / 2;
+    ASSERT_EQ(narrowF16(middle), bits + bits % 2) << middle;
+    ASSERT_EQ(narrowF16(std::nextafter(middle, 0.0f)), bits);
+    ASSERT_EQ(narrowF16(-std::nextafter(middle, 65504.0f)), 0x8000 | (bits + 1));
+  }
+  EXPECT_EQ(narrowF16(65519.996f), 0x7BFF);
+  EXPECT_EQ(narrowF16(65520.0f), 0x7C00);
+  EXPECT_TRUE(std::isnan(widenF16(narrowF16(std::numeric_limits<float>::quiet_NaN()))));
+}
+
 // Took 25 s when the time grew with the square of their number.
 TEST(SafetensorsTest, readsManyTensorsQuickly) {
   TemporaryFolder folder;

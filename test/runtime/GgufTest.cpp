@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <random>
 
@@ -198,6 +200,34 @@ TEST_F(Gguf, DamageIsHarmless) {
   }
   EXPECT_GT(good, 300) << "some changes do no harm";
   EXPECT_LT(good, 15000) << "most do";
+}
+
+// A block's largest number becomes 127 of its scale, and no number moves by more than half of it and the scale's own
+// rounding.
+TEST(GgufTypes, NarrowedBlocks) {
+  std::vector<float> values(96);
+  for (size_t i = 0; i < 64; ++i)
+    values[i] = float(i % 7) - 3 + 0.01f * float(i); // the third block is zeros
+  EXPECT_STREQ(typeOfTensor(GgufKind::Q8_0, Shape{2, 33}).name, "F32");
+  EXPECT_STREQ(typeOfTensor(GgufKind::Q8_0, Shape{32}).name, "F32");
+  EXPECT_STREQ(typeOfTensor(GgufKind::F16, Shape{2, 33}).name, "F16");
+  const GgufType &type = typeOfTensor(GgufKind::Q8_0, Shape{3, 32});
+  ASSERT_STREQ(type.name, "Q8_0");
+  std::vector<std::byte> blocks = narrowBlocks(type, values);
+  ASSERT_EQ(blocks.size(), 3 * 34u);
+  std::vector<float> widened(values.size());
+  widenBlocks(type, blocks, widened);
+  for (size_t block = 0; block < 3; ++block) {
+    auto whole = std::span(values).subspan(32 * block, 32);
+    float scale = std::abs(*std::ranges::max_element(whole, {}, [](float x) { return std::abs(x); })) / 127;
+    int largest = 0;
+    for (size_t i = 0; i < 32; ++i) {
+      int number = std::to_integer<int8_t>(blocks[34 * block + 2 + i]);
+      largest = std::max(largest, std::abs(number));
+      EXPECT_NEAR(widened[32 * block + i], whole[i], scale / 2 + 127 * scale * 0x1p-11f) << i;
+    }
+    EXPECT_EQ(largest, block == 2 ? 0 : 127);
+  }
 }
 
 TEST(GgufNames, BothWays) {
