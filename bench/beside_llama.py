@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Decoding one sequence on a processor, Heddle beside llama.cpp (the package xllamacpp), in turns.
+"""Decoding one sequence on a processor, or reading a prompt: Heddle beside llama.cpp (the package xllamacpp), in turns.
 
     python3 bench/beside_llama.py FILE.gguf [--weights int8|int4] [--threads N] [--rounds N] [--tokens N] [--sequences N...]
+                                  [--prompt FILE]
 
-The Python is one that has xllamacpp. Prints milliseconds a token: of llama.cpp by its own clock, without the prompt; of Heddle
-the time of a long answer less that of a short one. One line a round, then medians with their range and ratio."""
+The Python is one that has xllamacpp. Prints milliseconds a token, or with --prompt those of the file's text as a prompt. llama.cpp's
+are by its own clock, Heddle's by when the pieces of `generate --stream` arrive; of a prompt until its first token is there. Each
+round is a line; then come medians with their range and ratio."""
 
 import argparse
 import json
@@ -15,7 +17,7 @@ import sys
 import tempfile
 import time
 
-PROMPT, SHORT = "Once upon a time", 8
+PROMPT = "Once upon a time"
 
 
 def llama(arguments):
@@ -26,22 +28,33 @@ p = xllamacpp.CommonParams()
 p.model.path = {arguments.file!r}
 p.n_parallel, p.n_ctx = 1, 512
 p.cpuparams.n_threads = p.cpuparams_batch.n_threads = {arguments.threads}
-answer = xllamacpp.Server(p).handle_completions({{"prompt": {PROMPT!r}, "n_predict": {arguments.tokens}, "temperature": 0, "cache_prompt": False}})
+answer = xllamacpp.Server(p).handle_completions(
+    {{"prompt": {arguments.text or PROMPT!r}, "n_predict": {1 if arguments.text else arguments.tokens}, "temperature": 0, "cache_prompt": False}})
 print("TIMINGS" + json.dumps((answer if isinstance(answer, dict) else json.loads(answer))["timings"]))"""
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-    return json.loads(said[said.index("TIMINGS") + len("TIMINGS"):].splitlines()[0])["predicted_per_token_ms"]
+    timings = json.loads(said[said.index("TIMINGS") + len("TIMINGS"):].splitlines()[0])
+    return timings["prompt_ms" if arguments.text else "predicted_per_token_ms"]
 
 
 def heddle(arguments, artifact):
-    seconds = []
-    for tokens in (SHORT, arguments.tokens):
-        begin = time.monotonic()
-        said = subprocess.run([f"{arguments.bin}/heddle-run", "generate", artifact, "--checkpoint", arguments.file, "--tokens", str(tokens),
-                               "--threads", str(arguments.threads), "--json"], input=PROMPT + "\n", capture_output=True, text=True, check=True)
-        seconds.append(time.monotonic() - begin)
-        if json.loads(said.stdout)["tokens"] != tokens:
-            sys.exit(f"the answer ends before {tokens} tokens")
-    return (seconds[1] - seconds[0]) / (arguments.tokens - SHORT) * 1000
+    """By when each piece of the answer arrives: the prompt itself, then the tokens. A short line goes before the long prompt."""
+    lines = [PROMPT, arguments.text] if arguments.text else [PROMPT]
+    process = subprocess.Popen([f"{arguments.bin}/heddle-run", "generate", artifact, "--checkpoint", arguments.file, "--tokens",
+                                str(2 if arguments.text else arguments.tokens), "--threads", str(arguments.threads), "--stream"],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    process.stdin.write("".join(line + "\n" for line in lines).encode())
+    process.stdin.close()
+    times = []
+    while piece := os.read(process.stdout.fileno(), 1 << 20):
+        if piece != b"\n":
+            times.append(time.monotonic())
+    if process.wait() != 0:
+        sys.exit("heddle-run failed")
+    if arguments.text: # the prompt, and two tokens after it
+        return (times[-2] - times[-3]) * 1000
+    if len(times) < arguments.tokens * 0.9:
+        sys.exit(f"the answer has {len(times)} pieces, and {arguments.tokens} tokens were asked for")
+    return (times[-1] - times[1]) / (len(times) - 2) * 1000
 
 
 def main():
@@ -53,7 +66,9 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--tokens", type=int, default=72)
     parser.add_argument("--sequences", type=int, nargs="+", default=[1, 128], help="max_sequences of the artifacts")
+    parser.add_argument("--prompt", help="a text of at most 500 tokens, whose line ends become spaces")
     arguments = parser.parse_args()
+    arguments.text = " ".join(open(arguments.prompt, encoding="utf-8").read().split()) if arguments.prompt else ""
     with tempfile.TemporaryDirectory() as folder:
         measures = {"llama.cpp": lambda: llama(arguments)}
         for count in arguments.sequences:
@@ -69,7 +84,7 @@ def main():
             print(", ".join(f"{name} {all[-1]:.1f}" for name, all in times.items()), flush=True)
     peer = statistics.median(times["llama.cpp"])
     for name, all in times.items():
-        print(f"{name}: {statistics.median(all):.1f} ms a token ({min(all):.1f} to {max(all):.1f}), ratio {peer / statistics.median(all):.2f}")
+        print(f"{name}: {statistics.median(all):.1f} ms{'' if arguments.text else ' a token'} ({min(all):.1f} to {max(all):.1f}), ratio {peer / statistics.median(all):.2f}")
 
 
 if __name__ == "__main__":
