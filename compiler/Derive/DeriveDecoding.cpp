@@ -40,7 +40,7 @@ public:
       return signalPassFailure();
     if (!functions.memory && failed(buildSampleStep()))
       return signalPassFailure();
-    // The state of a recurrence before a token is there when the token before it has been read.
+    // A recurrence needs the state after the token before, so it reads one token of a sequence in a call.
     if (!functions.memory && llvm::none_of(plan->stepOps, llvm::IsaPred<ScanOp>) && failed(buildPrefill()))
       signalPassFailure();
   }
@@ -87,7 +87,7 @@ static std::string nameOfLastRow(int64_t number) {
 /// The size of the tokens that sequences have, each counted once for each sequence that has it.
 static constexpr StringLiteral kSeen = "seen";
 
-/// The size of the tokens of prompts that a call reads.
+/// The name of the number of prompt tokens that a call reads.
 static constexpr StringLiteral kPromptTokens = "prompt_tokens";
 
 void DeriveDecodingPass::declareState() {
@@ -166,8 +166,8 @@ void DeriveDecodingPass::addSourcePorts(EntryBuilder &entry) {
   port(entry, "source_lengths", kSequences, plan->maxLength + 1);
 }
 
-/// The logits of the token after each of a call's new ones, of which there are `size`. The caches hold the tokens
-/// before them, and what `encode` left there.
+/// Builds the logits that follow each of a call's `size` new tokens. The caches hold the tokens before them, and what
+/// `encode` wrote.
 FailureOr<Value> DeriveDecodingPass::buildNextLogits(EntryBuilder &entry, StringRef size) {
   StepInputs inputs{.size = size};
   inputs.token = port(entry, "token", size, vocabulary());
@@ -203,8 +203,8 @@ LogicalResult DeriveDecodingPass::buildDecodeStep() {
   return success();
 }
 
-/// The keys and values of tokens of prompts, which go to the caches before any of the tokens looks at them. What comes
-/// next is not asked, and so not computed.
+/// Builds the entry that writes the keys and values of prompt tokens to the caches. A layer writes those of all tokens
+/// before any token attends, so a call may hold neighbours. The entry has no logits.
 LogicalResult DeriveDecodingPass::buildPrefill() {
   EntryBuilder entry(module, "prefill", plan->functions.logits.getLoc());
   if (failed(buildNextLogits(entry, kPromptTokens)))

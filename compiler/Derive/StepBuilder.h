@@ -52,7 +52,7 @@ private:
 
 /// What a step knows, a row for each new token.
 struct StepInputs {
-  StringRef size = kSequences; // of the rows
+  StringRef size = kSequences; // names the number of rows
   Value token, position;
   Value starts, lengths;          // of the queries, which are one token each
   Value rows;                     // of the caches, where the token goes

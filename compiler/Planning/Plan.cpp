@@ -174,7 +174,7 @@ LogicalResult EntryBuilder::buildLaunch(unsigned index) {
     if (Attribute cost = launch->getDiscardableAttr(kCostAttrName))
       planned->setDiscardableAttr(kCostAttrName, cost);
   };
-  // A call does one of them, so that they need not wait for each other.
+  // A call runs one of the variants, so none waits for another.
   if (std::optional<ArrayAttr> variants = launch.getVariants())
     for (auto variant : variants->getAsRange<tile::VariantAttr>())
       plan(variant.getKernel(), variant.getGrid(), variant.getSizes());

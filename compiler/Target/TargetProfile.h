@@ -130,7 +130,8 @@ struct TargetProfile {
   int64_t elementwiseRows;
   int64_t elementwiseRuns;
 
-  /// Products of decoding have kernels of their own for calls with at most so many rows, ascending.
+  /// Numbers of rows, ascending. For each of them a product in an entry with caches has another kernel, which serves
+  /// calls with at most that many rows.
   ArrayRef<int64_t> fewRows = {};
 
   /// Limits of the device. `maxLoopTrips` is summed over all loops that one invocation runs; 0 says that there is none.

@@ -16,7 +16,7 @@ using namespace mlir::heddle;
 
 static constexpr int64_t kMostRows = 8;
 
-/// Rows of W whose sums a lane holds, and a thread. Packed numbers of 4 bits are 8 to a word.
+/// Rows of W whose sums a lane holds, and those whose sums a thread holds: a word has 8 numbers of 4 bits.
 static constexpr int64_t kBlock = 4, kBlockOfThread = 8;
 
 /// Rows of W that a workgroup of one thread takes.

@@ -44,7 +44,7 @@ struct ThreadTile {
 bool isTile(const TargetProfile &profile, const Product &product, MatrixTile tile) {
   if (profile.registers > 0) {
     // The right side's part of such tiles, packed 256 places at a time (PackedProduct.cpp), stays in the first cache.
-    // A row alone is not packed: the wider, the more of each cache line and page of the right side it takes at a time.
+    // A product of one row reads the right side in place: a wide tile reads more of each cache line and page at once.
     int64_t mostColumns = product.m == 1 ? 64 : 32;
     ThreadTile own(product, tile);
     return own.columns % product.vector == 0 && own.columns <= mostColumns && own.registers() <= profile.registers;

@@ -26,8 +26,8 @@ static int64_t stepOfThread(int64_t depth) {
 /// The rows that a word of packed numbers may hold, and what a lane may have of a tile: unpacked, a step's numbers are
 /// in registers all at once, beside sums and those of the step.
 static constexpr int64_t kPackedStep = 8, kPackedWhole = 4, kPackedDistributed = 8;
-/// The same of a thread, whose multiply-adds each wait for the one before of their sum: it has as many sums as one row
-/// may have.
+/// Registers of sums that a thread has for one row of packed numbers. A multiply-add waits for the one before it in the
+/// same register, so one register alone would leave the processor idle.
 static constexpr int64_t kPackedVectorsOfThread = 4;
 
 ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,

@@ -18,7 +18,7 @@ bool heddle::isOfDecoding(KernelOp kernel) {
              .wasInterrupted();
 }
 
-/// The name of a dimension of rows beside which the product's right side is static; empty where there is none.
+/// The name of the run-time number of rows of a product whose right side is static; empty for other products.
 static StringRef rowsOfProduct(Type rows, Type rhs, bool transposeLhs) {
   auto left = cast<RankedTensorType>(rows), right = cast<RankedTensorType>(rhs);
   return !transposeLhs && left.isDynamicDim(0) && right.hasStaticShape() ? getSizeName(left, 0) : StringRef();
@@ -64,7 +64,7 @@ ArrayAttr heddle::restrictGrid(ArrayAttr grid, SizeOp whole, SizeOp within) {
       axis = along(axis.getTile(), axis.getRepeat());
       isRestricted = true;
     }
-  // One workgroup along an axis stays one, whatever the size is.
+  // The tile is the size's maximum, so the axis has one tile in every call for these rows.
   for (tile::GridAttr &axis : axes)
     if (!isRestricted && axis.getSize().empty()) {
       axis = along(within.getMaximum(), axis.getRepeat());

@@ -1,5 +1,5 @@
-// Kernels of a launch for few rows beside the one for many: a decoder is called for one sequence, for several, and for
-// the tokens of a prompt, and a product's best tiles differ.
+// Several kernels for one launch, each for calls with another number of rows. A decoder is called for one sequence, for
+// several, and for the tokens of a prompt, and the best tiles of its products differ.
 #ifndef HEDDLE_COMPILER_TILING_ROWVARIANTS_H
 #define HEDDLE_COMPILER_TILING_ROWVARIANTS_H
 
@@ -8,19 +8,19 @@
 
 namespace mlir::heddle {
 
-/// Whether the kernel's entry goes on with the caches of decoding.
+/// Whether the kernel's entry reads the caches of decoding.
 bool isOfDecoding(KernelOp kernel);
 
-/// The size that is the number of rows of all the kernel's products, with a right side whose shape is known. Null where
-/// there is no such product, or the size is not an input's.
+/// Finds the run-time size that counts the rows of all products in the kernel. Null if there is no product, if a
+/// product has a right side of run-time shape or another number of rows, or if no input binds the size.
 SizeOp findRowsOfProducts(KernelOp kernel);
 
-/// The size that is `size` in calls where that is above `from` and at most `most`, and else 0. The module gets it if it
-/// has none.
+/// Finds or declares the size that equals `size` in calls where that is above `from` and at most `most`, and that is 0
+/// in all other calls.
 SizeOp getSizeWithin(SizeOp size, int64_t from, int64_t most);
 
-/// The grid, with no workgroups where `within` is 0; null where no axis is free to say so. `whole` is the size that
-/// `within` is in other calls.
+/// Returns the grid with `within` in place of `whole`, so that a call where `within` is 0 has no workgroups. Null if
+/// the grid names no `whole` and has no axis of fixed extent that could take `within`.
 ArrayAttr restrictGrid(ArrayAttr grid, SizeOp whole, SizeOp within);
 
 } // namespace mlir::heddle

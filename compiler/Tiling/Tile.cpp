@@ -109,7 +109,8 @@ private:
     std::string name;
     std::unique_ptr<Region> body; // null until the kernel is gone
     Program program;
-    /// Of a kernel of decoding: the programs for few rows, and the grid of the one for many; null where there are none.
+    /// The programs for few rows of a kernel of decoding, and the grid of the program for many; null without such
+    /// programs.
     bool hasVariants = false;
     ArrayAttr variants, gridOfMany;
   };
@@ -158,7 +159,7 @@ private:
     if (!rows)
       return success();
     auto most = static_cast<int64_t>(rows.getMaximum());
-    std::vector<std::pair<int64_t, Program>> programs; // each with the most rows that it is for
+    std::vector<std::pair<int64_t, Program>> programs; // each beside its most rows
     for (int64_t few : profile->fewRows) {
       if (few >= most)
         break;
@@ -276,7 +277,7 @@ private:
     return success();
   }
 
-  /// The function with this program: an earlier one if there is one, or else this one under the name, or one like it.
+  /// Returns an earlier function with the same program, or else this one, under the name `base` or one that begins so.
   tile::FuncOp share(tile::FuncOp func, const std::string &base) {
     IRRewriter rewriter(&getContext());
     DominanceInfo dominance;

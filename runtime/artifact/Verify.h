@@ -3,7 +3,8 @@
 //
 //   M1  the file matches its seal, where it has one; the schema version is known
 //   M2  names are present, unique among their kind, at most 1024 bytes
-//   M3  a size's maximum is in [1, 2^31); a chunk lies, or bounds do, within the maximum of a size that inputs bind
+//   M3  a size's maximum is in [1, 2^31); a chunk or a range of another size lies within the maximum of
+//       that size, which inputs bind
 //   M4  there are at most 16 files of the vocabulary; their names are no paths, and no file is empty
 //   M5  the description is a JSON object whose keys have their types and lie in their ranges, and which promises no
 //       more than the sizes, logits and variables of the artifact have (Description.h)

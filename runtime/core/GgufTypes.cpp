@@ -58,7 +58,7 @@ void widenQ8(const std::byte *block, float *values) {
     values[i] = scale * float(std::to_integer<int8_t>(block[2 + i]));
 }
 
-// The scale is that of llama.cpp's files: the largest number becomes 127.
+// The largest number becomes 127, as in llama.cpp's files.
 void narrowQ8(const float *values, std::byte *block) {
   float largest = 0;
   for (int i = 0; i < 32; ++i)

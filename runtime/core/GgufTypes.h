@@ -23,11 +23,12 @@ struct GgufType {
 
 inline constexpr uint32_t kGgufF32 = 0; // the number of this type
 
-// What a file's matrices are: those of Q8_0 have vectors, and matrices whose rows are no whole blocks, as F32.
+// The type of a GGUF file's matrices. Vectors are F32 in every file; in a Q8_0 file, so are matrices whose rows are no
+// multiple of 32 numbers.
 enum class GgufKind : uint8_t { F32, F16, Q8_0 };
-// Nothing for a name that is none of theirs.
+// Nothing for any name but "F32", "F16" and "Q8_0".
 std::optional<GgufKind> ggufKindOf(std::string_view name);
-// The type of a tensor in a file of a kind.
+// The type that a tensor of this shape has in a file of the kind.
 const GgufType &typeOfTensor(GgufKind kind, std::span<const int64_t> shape);
 
 // Null where no such type is known.
@@ -39,7 +40,7 @@ std::string readGgufTypes();
 
 // Writes the numbers of whole blocks. `blocks` has type.bytes bytes for every type.values numbers of `values`.
 void widenBlocks(const GgufType &type, std::span<const std::byte> blocks, std::span<float> values);
-// The other way, rounded to nearest, of a type that a kind has.
+// Returns the blocks of the numbers, rounded to nearest. The type is F32, F16 or Q8_0.
 std::vector<std::byte> narrowBlocks(const GgufType &type, std::span<const float> values);
 
 } // namespace heddle

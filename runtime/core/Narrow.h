@@ -28,14 +28,14 @@ inline float widenF16(uint16_t bits) {
   return std::bit_cast<float>(sign | (exponent == 31 ? 255u : exponent + 112) << 23 | fraction << 13);
 }
 
-// To nearest, to even where two are as near; what is too large becomes infinite.
+// Rounds to nearest, and to even where two are as near. A number from 65520 on becomes infinite.
 inline uint16_t narrowF16(float value) {
   uint32_t bits = std::bit_cast<uint32_t>(value);
   auto sign = uint16_t(bits >> 16 & 0x8000);
   bits &= 0x7FFFFFFF;
   if (bits > 0x7F800000)
     return sign | 0x7E00;
-  if (bits >= 0x477FF000) // 65520, which is as near to 2^16 as to the largest
+  if (bits >= 0x477FF000) // 65520, the middle between 65504, the largest number, and 2^16
     return sign | 0x7C00;
   if (bits < 0x38800000) { // 2^-14: a multiple of 2^-24, which adding 0.5 leaves in the lowest bits
     float shifted = std::bit_cast<float>(bits) + 0.5f;

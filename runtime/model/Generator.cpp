@@ -73,8 +73,8 @@ void Generator::NewTokens::addTo(CallInputs &inputs) const {
       .add("cache_lengths", pastLengths);
 }
 
-// All but the last of each sequence's tokens, as many a call as it holds. In every layer the keys and values of all of
-// them go to the caches before any token looks at them, so that neighbours see each other.
+// Reads all but the last of each sequence's tokens, as many in a call as it holds. A layer writes the keys and values
+// of all of them to the caches before any token attends, so a token sees its neighbours.
 Status Generator::readPrompts() {
   for (bool isDone = !engine.hasEntry(kPrefill); !isDone;) {
     NewTokens tokens;

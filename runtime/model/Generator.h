@@ -72,7 +72,8 @@ public:
 private:
   // The device chooses tokens in the one; models that were compiled before there was it have the other, and the host
   // chooses.
-  // Recurrences have no entry for prompts, and nor had other models once: a step reads a token of theirs, too.
+  // A model without `prefill`, a recurrence or one that was compiled before there was the entry, reads a prompt by
+  // `sample_step` or `decode_step`, a token a call.
   static constexpr std::string_view kSampleStep = "sample_step", kDecodeStep = "decode_step", kPrefill = "prefill";
 
   // A sequence in work. `read` of its tokens are in the cache, at rows from `firstRow` on; the rest of them, never
@@ -90,7 +91,7 @@ private:
     }
   };
 
-  // The new tokens of a call, and where in the caches each goes and looks.
+  // The new tokens of a call: where each goes in the caches, and which rows of them it attends to.
   struct NewTokens {
     std::vector<int32_t> token, position, starts, lengths, rows, pastStarts, pastLengths;
 

@@ -43,7 +43,7 @@ private:
   std::optional<GgufModel> gguf;
 };
 
-// Whether a tensor of a folder is a copy of a matrix that another tensor is, too, if the model does not read it.
+// Whether a tensor has the name of a second copy of the embedding. A model that does not read it shares one matrix.
 bool isTiedCopy(std::string_view name);
 
 // Puts a weight where its tensor has it; false where the tensor or the weight has another shape or type.

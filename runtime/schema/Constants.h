@@ -9,7 +9,7 @@ namespace heddle::schema {
 
 // Module.schema_version. Raised when the meaning of a field changes; appended fields leave it alone.
 // An artifact has the lowest version that says what is in it, so that older builds run it too.
-inline constexpr uint32_t kSchemaVersion = 6; // sizes that are another one within bounds
+inline constexpr uint32_t kSchemaVersion = 6; // Size.within
 inline constexpr uint32_t kSchemaVersionOfRoundedMoments = 5;
 inline constexpr uint32_t kSchemaVersionOfShards = 4;
 inline constexpr uint32_t kSchemaVersionOfCollectives = 3;

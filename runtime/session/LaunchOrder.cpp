@@ -6,7 +6,7 @@
 namespace heddle {
 namespace {
 
-// Whether no call runs both, as they go by the same size within bounds that do not meet.
+// Whether no call runs both: their grids name ranges of the same size, and the ranges do not overlap.
 bool excludeEachOther(const schema::Module &module, const schema::Launch &one, const schema::Launch &other) {
   auto sizeOf = [&](const schema::Grid &grid) -> const schema::Size * {
     const schema::Size *size = grid.size() < 0 ? nullptr : module.sizes()->Get(static_cast<uint32_t>(grid.size()));

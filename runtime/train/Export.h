@@ -8,9 +8,9 @@
 
 namespace heddle {
 
-// Writes the published model `base` with the weights of `checkpoint` (a checkpoint or a training run's folder) as
-// `output`: a folder, or of a GGUF file a file whose weights have types of `kind`. `model` is the description of an
-// artifact that was compiled from `base`; the checkpoint is one of it, with weights of f32.
+// Writes the published model `base` with the weights of `checkpoint`, which is a checkpoint or a training run's folder.
+// If `base` is a folder, `output` is one; if `base` is a GGUF file, `output` is a file of `kind`. `model` describes the
+// artifact that was compiled from `base` and that was trained.
 Status exportWeights(const std::filesystem::path &base, const std::filesystem::path &checkpoint,
                      const std::filesystem::path &output, const Description &model, GgufKind kind);
 

@@ -36,7 +36,7 @@ Status copyFiles(const fs::path &from, const fs::path &to) {
   return error ? systemError("cannot read the folder", from, error) : Status(Success());
 }
 
-// A file with the keys of the base. Tensors that change get another type, the others stay as they are stored.
+// The file has the keys of the base. Tensors that change get a type of `kind`, the others stay as they are stored.
 Status copyGguf(const fs::path &base, const fs::path &output, const TensorChanges &changes, GgufKind kind) {
   HEDDLE_ASSIGN(GgufModel model, GgufModel::open(base));
   const GgufReader &reader = model.reader();
@@ -98,7 +98,7 @@ Status writeFolder(const fs::path &base, const fs::path &folder, const Descripti
   std::vector<SafetensorsEntry> entries;
   for (const auto &[file, reader] : files.readers())
     for (const SafetensorsEntry &entry : reader.entries())
-      if (!isTiedCopy(entry.name) || isRead(entry.name)) { // else it is as it was before the changes
+      if (!isTiedCopy(entry.name) || isRead(entry.name)) { // else the copy would be the old matrix
         kept.emplace_back(&reader, entry);
         entries.push_back({entry.name, entry.type, entry.shape});
       }

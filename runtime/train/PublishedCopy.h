@@ -12,16 +12,17 @@
 
 namespace heddle {
 
-// Changes a tensor, f32 in the published shape. Fails where the tensor is another one than it was made for.
+// Changes a tensor, which is f32 and has the published shape. Fails if the shape is not the one that it expects.
 using TensorChange = std::function<Status(HostTensor &tensor)>;
 using TensorChanges = std::map<std::string, TensorChange, std::less<>>; // by the tensor's name in the published model
 
-// Fails where `base` is no published model, or `output` exists: before other work is done.
+// Fails if `base` is no published model or `output` exists. Callers ask before they read anything else.
 Status checkPublishedCopy(const std::filesystem::path &base, const std::filesystem::path &output);
 
-// Writes the Hugging Face folder `base` anew as the folder `output`: all weights in f32, copies of tied matrices left
-// out, which `model` does not read, and the other files as they are. Of a GGUF file it is a file, with the changed
-// weights in types of `kind` and all else as it is. Fails where `output` exists; after a failure it is not there.
+// Copies the published model `base` to `output` with the changes. A Hugging Face folder becomes a folder with all
+// weights in f32; copies of the embedding that `model` does not read are left out, and the other files stay as they
+// are. A GGUF file becomes a file of `kind`, in which tensors without a change keep their types. After a failure there
+// is no output.
 Status copyPublished(const std::filesystem::path &base, const std::filesystem::path &output, const Description &model,
                      const TensorChanges &changes, GgufKind kind = GgufKind::F32);
 

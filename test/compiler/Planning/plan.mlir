@@ -181,7 +181,7 @@ func.func @conditions(%x: tensor<?xi32, #heddle.dims<"n">> {heddle.name = "x"})
 
 // -----
 
-// Variants of a launch stand one behind the other, and only the first waits.
+// The plan lists the variants of a launch one after another, and only the first waits.
 #g = #tile.grid<"", 1, 1>
 #n = #heddle.dims<"n">
 heddle.size @n max 100
