@@ -2,6 +2,7 @@
 PyTorch."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -13,13 +14,18 @@ import tensor_files
 LENGTHS = [(1, 33), (7, 1), (33, 7), (12, 19)]  # of each pair's source and target
 
 
+def default_target():
+    """The target of whole models that name none."""
+    return os.environ.get("HEDDLE_TARGET", "vulkan:software")
+
+
 class Model(calls.Session):
     """The compiled model in a session of `heddle-run call`."""
 
-    def __init__(self, arguments, overrides, folder, target="vulkan:software", precision="f32", flags=()):
+    def __init__(self, arguments, overrides, folder, target=None, precision="f32", flags=()):
         self.artifact = f"{folder}/model.heddle"
         sets = [word for key, value in overrides.items() for word in ("--set", f"{key}={toml(value)}")]
-        run([f"{arguments.bin}/heddle-compile", arguments.model, "-o", self.artifact, f"--target={target}",
+        run([f"{arguments.bin}/heddle-compile", arguments.model, "-o", self.artifact, f"--target={target or default_target()}",
              f"--precision={precision}", *sets, *flags])
         super().__init__(arguments.bin, self.artifact, folder)
 

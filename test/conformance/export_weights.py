@@ -16,7 +16,7 @@ import gguf_files
 import published
 import subwords
 import tensor_files
-from compiled import Report, run
+from compiled import Report, default_target, run
 from tokenize_lines import CORPUS
 
 LENGTH = 20
@@ -66,7 +66,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
     parser.add_argument("--kind", choices=("folder", "gguf"), required=True)
-    parser.add_argument("--target", default="vulkan:software")
+    parser.add_argument("--target", default=default_target())
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         case = Case(arguments, folder)

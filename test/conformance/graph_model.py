@@ -3,7 +3,7 @@ on records with edges, and what `predict` says of these.
 
     graph_model.py --bin build/bin --model models/graph-attention.weft --score dynamic|additive [--target NAME [--lanes N]]
 
-On other targets than vulkan:software it stops before the training."""
+On a target that --target names it stops before the training."""
 
 import argparse
 import json
@@ -20,7 +20,7 @@ import tensor_files
 from graphs import attend
 from labels import BOUND, CLASSES, draw_weights, pack
 from language_model import RATE, STEPS, WARMUP, compare, torch_losses
-from compiled import Model, Report, relative, run
+from compiled import Model, Report, default_target, relative, run
 
 NEIGHBOURS, NODES_AND_EDGES = 9, [(1, 1), (7, 20), (33, 150), (12, 0)]
 SIZES = {"width": 36, "heads": 3, "layers": 2, "neighbours": NEIGHBOURS, "classes": CLASSES, "vocab_size": 60, "max_tokens": 120,
@@ -145,7 +145,7 @@ def main():
     parser.add_argument("--bin", required=True)
     parser.add_argument("--model", required=True)
     parser.add_argument("--score", choices=("dynamic", "additive"), required=True)
-    parser.add_argument("--target", default="vulkan:software")
+    parser.add_argument("--target", default=default_target())
     parser.add_argument("--lanes", type=int, help="of a subgroup, for vulkan:portable")
     arguments = parser.parse_args()
     flags = [f"--lanes={arguments.lanes}"] if arguments.lanes else []
@@ -153,7 +153,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         with Model(arguments, SIZES | {"score": arguments.score}, folder, arguments.target, flags=flags) as model:
             check_entries(report, model, folder, arguments.score)
-            if arguments.target == "vulkan:software":
+            if arguments.target == default_target():
                 check_training(report, arguments, model, folder)
     print(f"{arguments.score}: {report.failed} failed")
     sys.exit(report.failed != 0)

@@ -1,7 +1,7 @@
 """Models of images against PyTorch: logits, every gradient, and 20 losses of Adam of `heddle-run train` on records with images. Images
 are 5 x 7 pixels of three channels.
 
-    image_model.py --bin build/bin --models models --model cnn|feed-forward [--set name=value]... [--target vulkan:software]
+    image_model.py --bin build/bin --models models --model cnn|feed-forward [--set name=value]... [--target NAME]
 
 The parameters `image_height` and `image_width` make images of another size."""
 
@@ -18,7 +18,7 @@ import torch.nn.functional as F
 import tensor_files
 from labels import BOUND, CLASSES, draw_weights
 from language_model import RATE, STEPS, WARMUP, compare, torch_losses
-from compiled import Model, Report, relative, run
+from compiled import Model, Report, default_target, relative, run
 from sentence_model import Network
 
 CHANNELS, COUNT = 3, 4
@@ -75,7 +75,7 @@ def main():
     parser.add_argument("--models", required=True)
     parser.add_argument("--model", choices=NETWORKS, required=True)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the text")
-    parser.add_argument("--target", default="vulkan:software")
+    parser.add_argument("--target", default=default_target())
     parser.add_argument("--lanes", type=int, help="of a subgroup, for vulkan:portable")
     arguments = parser.parse_args()
     network, arguments.model = NETWORKS[arguments.model], f"{arguments.models}/{arguments.model}.weft"
@@ -107,7 +107,7 @@ def main():
                 report.check(f"gradient of {name}", relative(after[f"grad.{name}"], weight.grad.numpy()), BOUND)
         Path(folder, "records").write_text("".join(
             json.dumps({"image": image.astype(float).round(3).tolist(), "label": "ABCD"[label]}) + "\n" for image, label in zip(images, labels)))
-        if arguments.target == "vulkan:software":
+        if arguments.target == default_target():
             run([f"{arguments.bin}/heddle-run", "train", model.artifact, "--data", f"{folder}/records", "--checkpoint", f"{folder}/ck",
                  "--log", f"{folder}/log", "--steps", str(STEPS), "--seed", "1"])
             model.call("init", save="drawn.safetensors", extra=["--seed", "1"])

@@ -1,9 +1,9 @@
 """Models of pairs of texts against PyTorch, a pair at a time: logits, every gradient, and 20 losses of Adam of `heddle-run train` on
 records; then what `score` and `predict` say.
 
-    pair_model.py --bin build/bin --models models --case NAME [--target vulkan:software [--lanes N]]
+    pair_model.py --bin build/bin --models models --case NAME [--target NAME [--lanes N]]
 
-On other targets than vulkan:software it stops before the training."""
+On a target that --target names it stops before the training."""
 
 import argparse
 import json
@@ -19,7 +19,7 @@ import torch.nn.functional as F
 import tensor_files
 from labels import BOUND, CLASSES, draw_weights
 from language_model import RATE, STEPS, WARMUP, compare, torch_losses
-from compiled import Model, Report, relative, run
+from compiled import Model, Report, default_target, relative, run
 
 SIZES = {"width": 20, "vocab_size": 60, "max_tokens": 120, "max_sequences": 6, "max_length": 40, "warmup": WARMUP, "learning_rate": RATE,
          "accumulate": True}
@@ -209,7 +209,7 @@ def main():
     parser.add_argument("--bin", required=True)
     parser.add_argument("--models", required=True)
     parser.add_argument("--case", choices=CASES, required=True)
-    parser.add_argument("--target", default="vulkan:software")
+    parser.add_argument("--target", default=default_target())
     parser.add_argument("--lanes", type=int, help="of a subgroup, for vulkan:portable")
     arguments = parser.parse_args()
     flags = [f"--lanes={arguments.lanes}"] if arguments.lanes else []
@@ -219,7 +219,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         with Model(arguments, SIZES | config, folder, arguments.target, flags=flags) as model:
             check_entries(report, model, folder, NETWORKS[text], config)
-            if arguments.target == "vulkan:software":
+            if arguments.target == default_target():
                 check_training(report, arguments, model, folder, NETWORKS[text], config)
     print(f"{arguments.case}: {report.failed} failed")
     sys.exit(report.failed != 0)

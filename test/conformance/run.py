@@ -42,6 +42,7 @@ class Case:
     command: list
     tags: set
     is_long: bool = False  # not in the gate
+    target: str = "vulkan:software"  # of what the case compiles without naming a target
 
 
 def fill(text, values):
@@ -51,7 +52,7 @@ def fill(text, values):
 
 def read_cases(text):
     """The cases of a list like cases.txt, whose first lines say how it is written."""
-    cases, group, loops, words, gates = [], None, [{}], {}, {}
+    cases, group, loops, words, gates, targets = [], None, [{}], {}, {}, {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
@@ -59,6 +60,8 @@ def read_cases(text):
             group, loops = header[1], [{}]
         elif line.startswith("gate "):
             gates.setdefault(group, set()).update(line.split()[1:])
+        elif line.startswith("target "):
+            targets[group] = line.removeprefix("target ").strip()
         elif line.startswith("let "):
             name, _, value = line.removeprefix("let ").partition(" = ")
             words[name] = fill(value, words)
@@ -81,6 +84,7 @@ def read_cases(text):
         sys.exit(f"cases.txt: more than one case is called {', '.join(sorted(twice))}")
     for case in cases:
         case.is_long = case.name not in gates.get(case.group, {case.name})
+        case.target = targets.get(case.group, case.target)
     for name in set().union(*gates.values()) - {case.name for case in cases}:
         sys.exit(f"cases.txt: no case is called {name}, which a gate names")
     return cases
@@ -100,9 +104,9 @@ class Runner:
 
     def environment(self, case):
         """What the case's variables are, or a string: why the machine cannot run it."""
-        changed = {"HEDDLE_TARGET": "vulkan:software"}
+        changed = {"HEDDLE_TARGET": case.target}
         if "threads" in case.tags:  # races between workgroups need two
-            changed = {"LP_NUM_THREADS": "2", "HEDDLE_THREADS": "2"}
+            changed |= {"LP_NUM_THREADS": "2", "HEDDLE_THREADS": "2"}
         if "cuda" in case.tags:
             changed["LD_LIBRARY_PATH"] = str(self.emulator)
             # Kernels are assembled in tests that are about it: here a machine with CUDA's toolkit does as one without.

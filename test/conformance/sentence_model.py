@@ -1,9 +1,9 @@
 """Classifiers of texts against PyTorch, a text and, where the model knows them, a sentence at a time: logits, every gradient, and 20
 losses of Adam of `heddle-run train` on records.
 
-    sentence_model.py --bin build/bin --models models --model memory-network [--set name=value]... [--target vulkan:software [--lanes N]]
+    sentence_model.py --bin build/bin --models models --model memory-network [--set name=value]... [--target NAME [--lanes N]]
 
-On other targets than vulkan:software it stops before the training."""
+On a target that --target names it stops before the training."""
 
 import argparse
 import json
@@ -19,7 +19,7 @@ import torch.nn.functional as F
 import tensor_files
 from labels import BOUND, CLASSES, draw_weights, pack
 from language_model import RATE, STEPS, WARMUP, compare, torch_losses
-from compiled import Model, Report, relative, run
+from compiled import Model, Report, default_target, relative, run
 
 SIZES = {"width": 20, "classes": CLASSES, "vocab_size": 60, "max_tokens": 120, "max_sequences": 5, "max_length": 60,
          "warmup": WARMUP, "learning_rate": RATE, "accumulate": True}
@@ -171,7 +171,7 @@ def main():
     parser.add_argument("--models", required=True)
     parser.add_argument("--model", choices=NETWORKS, required=True)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the text")
-    parser.add_argument("--target", default="vulkan:software")
+    parser.add_argument("--target", default=default_target())
     parser.add_argument("--lanes", type=int, help="of a subgroup, for vulkan:portable")
     arguments = parser.parse_args()
     flags = [f"--lanes={arguments.lanes}"] if arguments.lanes else []
@@ -183,7 +183,7 @@ def main():
             sizes["sentences"] = network.SENTENCES
         with Model(arguments, sizes, folder, arguments.target, flags=flags) as model:
             check_entries(report, model, folder, network)
-            if arguments.target == "vulkan:software":
+            if arguments.target == default_target():
                 check_training(report, arguments, model, folder, network)
     print(f"{report.failed} failed")
     sys.exit(report.failed != 0)

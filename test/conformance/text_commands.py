@@ -17,7 +17,7 @@ import gguf_files
 import piece_models
 import published
 import subwords
-from compiled import Report, run
+from compiled import Report, default_target, run
 from tokenize_lines import CORPUS, escape
 
 
@@ -341,7 +341,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
     parser.add_argument("--case", choices=CASES, required=True)
-    parser.add_argument("--target", default="vulkan:software")
+    parser.add_argument("--target", default=default_target())
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         report = CASES[arguments.case](arguments, Path(folder))

@@ -4,7 +4,6 @@ set -euo pipefail
 bin=$1 models=$2
 source "$(dirname "${BASH_SOURCE[0]}")/own_folder.sh"
 
-needs_vulkan "$bin/heddle-run"
 # An image has four pixels, of one of three colours each; one of them bears a mark, and the caption is its colour and its row.
 /usr/bin/python3 - << 'END'
 import json, random

@@ -16,7 +16,6 @@ refuses() {
   [ ! -e refused.html ] || fail "explain $* leaves a page"
 }
 
-needs_vulkan "$bin/heddle-run"
 small=(--set d_model=32 --set d_ff=64 --set encoder_layers=2 --set decoder_layers=2 --set max_tokens=256
   --set max_sequences=10 --set max_length=40)
 quietly "$bin/heddle-numbers" --out data --train 400 --valid 1 --test 1 --maximum 9999

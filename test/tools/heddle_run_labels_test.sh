@@ -6,7 +6,6 @@ bin=$1
 source "$(dirname "${BASH_SOURCE[0]}")/own_folder.sh"
 
 steps=$([ -n "${HEDDLE_LONG-}" ] && echo 400 || echo 80)
-needs_vulkan "$bin/heddle-run"
 # A text's label says whether it has a colour, or both pets. A word's label is its kind, of another spelling where the text
 # begins with "no".
 /usr/bin/python3 - << 'END'

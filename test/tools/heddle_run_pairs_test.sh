@@ -6,7 +6,6 @@ bin=$1
 source "$(dirname "${BASH_SOURCE[0]}")/own_folder.sh"
 
 steps=$([ -n "${HEDDLE_LONG-}" ] && echo 400 || echo 60)
-needs_vulkan "$bin/heddle-run"
 # Whether both texts have the same animal, and how many words of the left text are animals.
 /usr/bin/python3 - << 'END'
 import json, random

@@ -7,7 +7,6 @@ bin=$1
 source "$(dirname "${BASH_SOURCE[0]}")/own_folder.sh"
 
 steps=$([ -n "${HEDDLE_LONG-}" ] && echo 800 || echo 24)
-needs_vulkan "$bin/heddle-run"
 /usr/bin/python3 "$tests/grammar_text.py" train.txt valid.txt
 cat > model.toml << 'END'
 model = "pretraining.weft"

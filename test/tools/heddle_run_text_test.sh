@@ -5,7 +5,6 @@ bin=$1
 models=$2
 source "$(dirname "${BASH_SOURCE[0]}")/own_folder.sh"
 
-needs_vulkan "$bin/heddle-run"
 # A line counts on from one of ten words, four to nine words long: nothing but its first word and its length is to chance.
 awk 'BEGIN {
   srand(3)

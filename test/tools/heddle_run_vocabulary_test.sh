@@ -15,7 +15,6 @@ refuses() {
   grep -qF -- "$words" said.txt || fail "'$words' is not said by: $* $(cat said.txt)"
 }
 
-needs_vulkan "$bin/heddle-run"
 compile=("$bin/heddle-compile" "$models/numbers.toml" --set d_model=32 --set d_ff=64 --set encoder_layers=1
          --set decoder_layers=1 --set max_tokens=256 --set max_sequences=16)
 quietly "$bin/heddle-numbers" --out data --train 400 --valid 5 --test 20 --maximum 9999

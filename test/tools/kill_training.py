@@ -46,9 +46,6 @@ def main():
     seed = int(os.environ.get("HEDDLE_KILL_SEED", time.time()))
     print(f"HEDDLE_KILL_SEED={seed}")
     draw = random.Random(seed)
-    if "vulkan:" not in subprocess.run([tools / "heddle-run", "devices"], capture_output=True, text=True).stdout:
-        print("no Vulkan device")
-        sys.exit(77)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         run = lambda *command: subprocess.run(command, cwd=folder, check=True, capture_output=True)

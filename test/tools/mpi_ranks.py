@@ -12,10 +12,7 @@ ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROO
 TIGHT = 1e-6  # of losses, relative to those of one rank
 
 
-def need(tools):
-    if "vulkan:" not in subprocess.run([tools / "heddle-run", "devices"], capture_output=True, text=True).stdout:
-        print("no Vulkan device")
-        sys.exit(77)
+def need_mpirun():
     if not shutil.which("mpirun"):
         print("no mpirun")
         sys.exit(77)

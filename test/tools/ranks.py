@@ -1,4 +1,4 @@
-"""Trains the numbers task with 1, 2 and 4 ranks on software Vulkan: ranks.py BIN MODELS
+"""Trains the numbers task with 1, 2 and 4 ranks: ranks.py BIN MODELS
 
 Every number of ranks has the losses of one rank, also with clipping, a scaled loss and accumulated gradients; two trainings are equal
 bit for bit; a checkpoint goes on with any number of ranks; mistakes are told once. Without HEDDLE_LONG=1 there are fewer steps, 2 ranks and, with a
@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from mpi_ranks import ENVIRONMENT, compare, fail, logged, losses, need, run, started_by_mpirun
+from mpi_ranks import ENVIRONMENT, compare, fail, logged, losses, need_mpirun, run, started_by_mpirun
 
 LONG = bool(os.environ.get("HEDDLE_LONG"))
 STEPS = 12 if LONG else 6
@@ -19,7 +19,7 @@ STEPS = 12 if LONG else 6
 
 def main():
     tools, models = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
-    need(tools)
+    need_mpirun()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         run([tools / "heddle-numbers", "--out", "data", "--train", "3000", "--valid", "40", "--test", "1"], folder)

@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from mpi_ranks import ENVIRONMENT, fail, losses, need, run, started_by_mpirun
+from mpi_ranks import ENVIRONMENT, fail, losses, need_mpirun, run, started_by_mpirun
 
 LEAST = 0.8  # of the gradients' bytes
 ENTRY = "parallel_train_step"
@@ -56,7 +56,7 @@ def ended(processes, succeed):
 
 def main():
     tools, models, emulator = (Path(path).resolve() for path in sys.argv[1:4])
-    need(tools)
+    need_mpirun()
     environment = dict(ENVIRONMENT, LD_LIBRARY_PATH=f"{emulator}:{os.environ.get('LD_LIBRARY_PATH', '')}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from mpi_ranks import ENVIRONMENT, fail, losses, need, run, started_by_mpirun
+from mpi_ranks import ENVIRONMENT, fail, losses, need_mpirun, run, started_by_mpirun
 
 STEPS, KILLS = (260, 10) if os.environ.get("HEDDLE_LONG") else (80, 2)
 TIMEOUT = 20
@@ -33,7 +33,7 @@ def has_ended(process):
 
 def main():
     tools, models = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
-    need(tools)
+    need_mpirun()
     seed = int(os.environ.get("HEDDLE_KILL_SEED", time.time()))
     print(f"HEDDLE_KILL_SEED={seed}")
     draw = random.Random(seed)

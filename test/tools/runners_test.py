@@ -19,6 +19,7 @@ for A in x y; B in 1 2:
   one-{A}-{B} @cuda: one.py {flags} --a {A} 'two words'
 alone: $bin/heddle-inspect
 [second] 5 s
+target cpu:other
 other @matrices @threads: other.py
 """
 
@@ -33,6 +34,10 @@ class CasesTest(unittest.TestCase):
 
     def test_gate_names_cases_of_its_group(self):
         self.assertEqual([case.name for case in run.read_cases(LIST) if not case.is_long], ["one-x-1", "alone", "other"])
+
+    def test_targets_are_of_their_group(self):
+        targets = {case.name: case.target for case in run.read_cases(LIST)}
+        self.assertEqual((targets["alone"], targets["other"]), ("vulkan:software", "cpu:other"))
 
     def test_refuses_what_is_wrong(self):
         for text, message in (("[g] 1 s\na: x.py\na: y.py\n", "more than one case is called a"), ("[g] 1 s\ngate b\na: x.py\n", "no case is called b"),
