@@ -84,6 +84,7 @@ public:
     gradients = found.takeVector();
     for (Value gradient : gradients)
       moveForward(gradient);
+    findViews();
     llvm::stable_sort(gradients, [](Value a, Value b) { return isMadeBefore(a, b); });
     backward = makersOf(gradients);
     int64_t all = 0;
@@ -126,6 +127,21 @@ private:
         last = op;
     if (last)
       whole->moveAfter(last);
+  }
+
+  void findViews() {
+    for (auto read : block.getOps<ReadOp>()) {
+      int64_t row = 0;
+      FlatSymbolRefAttr name = read.getVariableAttr();
+      while (true) {
+        views[name].push_back({read, row});
+        auto variable = symbols.lookup<VariableOp>(name.getAttr());
+        if (!variable || !variable.getStorage())
+          break;
+        row += static_cast<int64_t>(variable.getFrom());
+        name = variable.getStorageAttr();
+      }
+    }
   }
 
   static bool isMadeBefore(Value a, Value b) {
@@ -222,23 +238,10 @@ private:
         from += cast<RankedTensorType>(part.getType()).getDimSize(0);
       }
     if (auto summed = gradient.getDefiningOp<ReadOp>())
-      for (auto read : block.getOps<ReadOp>())
-        if (std::optional<int64_t> row = rowIn(summed.getVariable(), read.getVariable()); row && read != summed)
-          parts.push_back({read, *row});
+      for (auto [read, row] : views.lookup(summed.getVariableAttr()))
+        if (read != summed)
+          parts.push_back({read, row});
     return parts;
-  }
-
-  /// The row of variable `whole` that `view` begins at, where it lies in it.
-  std::optional<int64_t> rowIn(StringRef whole, StringRef view) {
-    int64_t row = 0;
-    while (view != whole) {
-      auto variable = symbols.lookup<VariableOp>(view);
-      if (!variable || !variable.getStorage())
-        return std::nullopt;
-      row += static_cast<int64_t>(variable.getFrom());
-      view = *variable.getStorage();
-    }
-    return row;
   }
 
   bool isOfOptimizer(OpOperand &use) {
@@ -285,6 +288,8 @@ private:
   Block &block;
   SymbolTable &symbols;
   SmallVector<Value> gradients;
+  /// The reads of a variable and of its views, and the variable's rows where they begin.
+  DenseMap<Attribute, SmallVector<std::pair<ReadOp, int64_t>>> views;
   DenseSet<Operation *> backward;
   bool isTooEarly = false; // an op of the optimizer, as was told
 };
@@ -294,6 +299,8 @@ private:
 class Shards {
 public:
   Shards(ModuleOp module, SymbolTable &symbols) : symbols(symbols) {
+    for (auto function : module.getOps<func::FuncOp>())
+      function.walk([&](ReadOp read) { reads[{read->getBlock(), read.getVariableAttr()}].push_back(read); });
     for (auto function : module.getOps<func::FuncOp>())
       function.walk([&](Operation *op) {
         bool isOfRanks = function->hasAttr(kRanksAttrName);
@@ -358,9 +365,8 @@ private:
     // The new weight alone goes elsewhere, into its variable.
     return llvm::all_of(adam.getNewWeight().getUsers(), [&](Operation *user) {
       auto write = dyn_cast<WriteOp>(user);
-      return write && llvm::none_of(adam->getBlock()->getOps<ReadOp>(), [&](ReadOp read) {
-               return read.getVariable() == write.getVariable() && write->isBeforeInBlock(read);
-             });
+      return write && llvm::none_of(reads.lookup({adam->getBlock(), write.getVariableAttr()}),
+                                    [&](ReadOp read) { return write->isBeforeInBlock(read); });
     });
   }
 
@@ -380,10 +386,7 @@ private:
   }
   static bool isUpdate(WriteOp write) { return write.getValue().getDefiningOp<AdamOp>() != nullptr; }
   /// Whether the value is made of the old one by the step of one rank.
-  static bool isReadBeside(WriteOp write) {
-    return llvm::any_of(write->getBlock()->getOps<ReadOp>(),
-                        [&](ReadOp read) { return read.getVariable() == write.getVariable(); });
-  }
+  bool isReadBeside(WriteOp write) const { return reads.contains({write->getBlock(), write.getVariableAttr()}); }
 
   /// Null: a use that needs all rows.
   void note(StringRef name, Operation *use) {
@@ -408,7 +411,8 @@ private:
   }
 
   SymbolTable &symbols;
-  llvm::StringMap<SmallVector<Operation *>> uses; // by variable; null where a use needs all rows
+  DenseMap<std::pair<Block *, Attribute>, SmallVector<ReadOp>> reads; // of a block, by variable
+  llvm::StringMap<SmallVector<Operation *>> uses;                     // by variable; null where a use needs all rows
   llvm::SetVector<WriteOp> zeros;
   DenseSet<Operation *> shareable;
 };

@@ -225,13 +225,14 @@ private:
       for (Operation &op : *block)
         if (failed(assign(&op)))
           return failure();
-      KernelGroup *crowded = nullptr;
+      bool isDone = true;
       for (auto [index, group] : llvm::enumerate(groups))
-        if (group->ops.size() > (index < begun.size() ? begun[index].size() : 1) && isCrowded(*group))
-          crowded = group.get();
-      if (!crowded)
+        if (group->ops.size() > (index < begun.size() ? begun[index].size() : 1) && isCrowded(*group)) {
+          refused.insert({placeOf(*group), group->ops.back()});
+          isDone = false;
+        }
+      if (isDone)
         return success();
-      refused.insert({placeOf(*crowded), crowded->ops.back()});
       groups.resize(begun.size());
       groupOf.clear();
       for (auto [group, ops] : llvm::zip(groups, begun)) {

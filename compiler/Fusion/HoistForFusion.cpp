@@ -4,6 +4,7 @@
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -51,9 +52,52 @@ static void hoistNumbers(Block &block) {
   }
 }
 
+namespace {
+
+/// Moves ops of a block, all at the end: MLIR numbers a whole block anew when an op has moved and two are compared.
+class Moves {
+public:
+  /// Whether `a` stands before `b` once the ops have moved.
+  bool isBefore(Operation *a, Operation *b) const {
+    Operation *from = unmoved(a), *to = unmoved(b);
+    if (from != to)
+      return from->isBeforeInBlock(to);
+    if (a == from || b == to)
+      return a == from && b != to;
+    const SmallVector<Operation *> &moved = behind.find(from)->second;
+    return llvm::find(moved, a) < llvm::find(moved, b);
+  }
+
+  void moveBehind(Operation *op, Operation *last) {
+    Operation *place = unmoved(last);
+    SmallVector<Operation *> &moved = behind[place];
+    moved.insert(last == place ? moved.begin() : std::next(llvm::find(moved, last)), op);
+    placeOf[op] = place;
+  }
+
+  void apply() {
+    for (auto &[place, moved] : behind)
+      for (Operation *op : llvm::reverse(moved))
+        op->moveAfter(place);
+  }
+
+private:
+  /// The op that stays and that `op` stands behind, or `op` if it stays.
+  Operation *unmoved(Operation *op) const {
+    Operation *place = placeOf.lookup(op);
+    return place ? place : op;
+  }
+
+  DenseMap<Operation *, Operation *> placeOf;
+  llvm::MapVector<Operation *, SmallVector<Operation *>> behind; // in their order
+};
+
+} // namespace
+
 static void hoistColumns(Block &block) {
   DenseSet<Value> ofParts;
-  for (Operation &op : llvm::make_early_inc_range(block)) {
+  Moves moves;
+  for (Operation &op : block) {
     auto type = op.getNumResults() == 1 ? dyn_cast<RankedTensorType>(op.getResult(0).getType()) : RankedTensorType();
     if (!type || !type.getElementType().isF32())
       continue;
@@ -68,13 +112,14 @@ static void hoistColumns(Block &block) {
     Operation *last = nullptr;
     for (Value operand : op.getOperands()) {
       Operation *producer = operand.getDefiningOp();
-      if (producer && producer->getBlock() == &block && (!last || last->isBeforeInBlock(producer)))
+      if (producer && producer->getBlock() == &block && (!last || moves.isBefore(last, producer)))
         last = producer;
     }
     // An op that is recomputed stays next to its users, unless its producer is recomputed, too.
     if (last && (!op.hasAttr(kRecomputedAttrName) || last->hasAttr(kRecomputedAttrName)))
-      op.moveAfter(last);
+      moves.moveBehind(&op, last);
   }
+  moves.apply();
 }
 
 void heddle::hoistForFusion(Block &block) {

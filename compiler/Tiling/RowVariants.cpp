@@ -6,16 +6,18 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-static bool isCache(ReadOp read) {
-  auto variable = read->getParentOfType<ModuleOp>().lookupSymbol<VariableOp>(read.getVariable());
-  return variable && variable.getKind() == VariableKind::Cache && variable.getRole() != VariableRole::Rounded;
-}
-
-bool heddle::isOfDecoding(KernelOp kernel) {
-  auto entry = kernel->getParentOfType<func::FuncOp>();
-  return entry &&
-         entry.walk([](ReadOp read) { return isCache(read) ? WalkResult::interrupt() : WalkResult::advance(); })
-             .wasInterrupted();
+DenseSet<Operation *> heddle::findEntriesOfDecoding(ModuleOp module) {
+  SymbolTable symbols(module);
+  auto isCache = [&](ReadOp read) {
+    auto variable = symbols.lookup<VariableOp>(read.getVariable());
+    return variable && variable.getKind() == VariableKind::Cache && variable.getRole() != VariableRole::Rounded;
+  };
+  DenseSet<Operation *> entries;
+  module.walk([&](ReadOp read) {
+    if (isCache(read))
+      entries.insert(read->getParentOfType<func::FuncOp>());
+  });
+  return entries;
 }
 
 /// The name of the run-time number of rows of a product whose right side is static; empty for other products.

@@ -8,8 +8,8 @@
 
 namespace mlir::heddle {
 
-/// Whether the kernel's entry reads the caches of decoding.
-bool isOfDecoding(KernelOp kernel);
+/// Finds the entries that read the caches of decoding.
+DenseSet<Operation *> findEntriesOfDecoding(ModuleOp module);
 
 /// Finds the run-time size that counts the rows of all products in the kernel. Null if there is no product, if a
 /// product has a right side of run-time shape or another number of rows, or if no input binds the size.

@@ -49,6 +49,7 @@ public:
     functions.clear();
     tiled.clear();
     maxima = getSizeMaxima(getOperation());
+    ofDecoding = findEntriesOfDecoding(getOperation());
     for (Operation &op : getOperation())
       if (auto symbol = dyn_cast<SymbolOpInterface>(op))
         names.insert(symbol.getName());
@@ -249,7 +250,7 @@ private:
     if (failed(known))
       return failure();
     Tiled &tiled = **known;
-    bool isOfFewRows = !profile->fewRows.empty() && isOfDecoding(kernel);
+    bool isOfFewRows = !profile->fewRows.empty() && ofDecoding.contains(kernel->getParentOfType<func::FuncOp>());
     if (isOfFewRows && !tiled.hasVariants && failed(addVariants(kernel, tiled)))
       return failure();
     ArrayAttr variants = isOfFewRows ? tiled.variants : ArrayAttr();
@@ -376,6 +377,7 @@ private:
   const TargetProfile *profile = nullptr;
   TileChoices *choices = nullptr;
   SizeMaxima maxima;
+  DenseSet<Operation *> ofDecoding; // entries
   llvm::StringSet<> names;
   llvm::StringMap<tile::FuncOp> functions; // by program
   std::unordered_map<size_t, std::vector<Tiled>> tiled;

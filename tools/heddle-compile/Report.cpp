@@ -28,11 +28,18 @@ int64_t mlir::heddle::countSteps(plan::LaunchOp launch) {
   return repeat ? static_cast<int64_t>(repeat.getSteps()) : 1;
 }
 
-bool mlir::heddle::runsAtMaximum(plan::LaunchOp launch, const SizeMaxima &maxima) {
-  auto module = launch->getParentOfType<ModuleOp>();
+SizeMaxima mlir::heddle::getLargestCall(ModuleOp module) {
+  SizeMaxima sizes = getSizeMaxima(module);
+  for (auto size : module.getOps<SizeOp>())
+    if (size.getWithin() && static_cast<int64_t>(size.getMaximum()) != sizes.lookup(*size.getOf()))
+      sizes[size.getSymName()] = 0;
+  return sizes;
+}
+
+bool mlir::heddle::runsIn(plan::LaunchOp launch, const SizeMaxima &sizes) {
   return llvm::all_of(launch.getGrid().getAsRange<tile::GridAttr>(), [&](tile::GridAttr axis) {
-    auto size = axis.getSize().empty() ? SizeOp() : module.lookupSymbol<SizeOp>(axis.getSize());
-    return !size || !size.getWithin() || static_cast<int64_t>(size.getMaximum()) == maxima.lookup(*size.getOf());
+    auto size = sizes.find(axis.getSize());
+    return size == sizes.end() || size->second != 0;
   });
 }
 
@@ -88,7 +95,7 @@ EntryTotals::EntryTotals(plan::EntryOp entry, const SizeMaxima &maxima)
   entry.walk([&](plan::LaunchOp launch) {
     int64_t steps = countSteps(launch);
     barriers += steps * launch.getBarrier();
-    if (!runsAtMaximum(launch, maxima))
+    if (!runsIn(launch, maxima))
       return;
     launches += steps;
     kernels += names.insert(launch.getKernel()).second;
@@ -153,7 +160,7 @@ static void writeOrder(llvm::json::OStream &json, plan::EntryOp entry, const Siz
       if (auto collective = dyn_cast<plan::CollectiveOp>(op))
         json.object([&] { json.attribute(plan::stringifyCollective(collective.getWhat()), bytesOf(collective)); });
       auto launch = dyn_cast<plan::LaunchOp>(op);
-      if (!launch || !runsAtMaximum(launch, maxima))
+      if (!launch || !runsIn(launch, maxima))
         return;
       auto cost = launch->getAttrOfType<CostAttr>(kCostAttrName);
       for (int64_t step = 0, steps = countSteps(launch); step < steps; ++step)
@@ -171,7 +178,7 @@ void mlir::heddle::writeReport(raw_ostream &stream, const CommandLine &line, Com
   llvm::json::OStream json(stream, 2);
   json.arrayBegin();
   for (auto [profile, module] : llvm::zip(line.targets, compiled.modules)) {
-    SizeMaxima maxima = getSizeMaxima(*module);
+    SizeMaxima maxima = getLargestCall(*module);
     for (auto entry : module->getOps<plan::EntryOp>()) {
       EntryTotals totals(entry, maxima);
       json.object([&] {
@@ -204,7 +211,7 @@ void mlir::heddle::printReport(raw_ostream &stream, const CommandLine &line, Com
     if (MemoryByPurpose memory = MemoryByPurpose::of(*module); memory.training && memory.inference)
       stream << "  training takes " << formatBytes(memory.training) << ", inference " << formatBytes(memory.inference)
              << "\n";
-    SizeMaxima maxima = getSizeMaxima(*module);
+    SizeMaxima maxima = getLargestCall(*module);
     for (auto entry : module->getOps<plan::EntryOp>()) {
       EntryTotals totals(entry, maxima);
       stream << "  " << entry.getSymName() << ": " << totals.launches << " launches of " << totals.kernels

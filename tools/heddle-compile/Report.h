@@ -40,8 +40,12 @@ struct EntryTotals {
 /// How often a launch runs in a call. In a repetition: once for each step of the longest sequence.
 int64_t countSteps(plan::LaunchOp launch);
 
-/// Whether it runs in a call with every size at its maximum: variants for fewer rows do not.
-bool runsAtMaximum(plan::LaunchOp launch, const SizeMaxima &maxima);
+/// Returns the sizes of a call with every size at its maximum. A size within another one is 0 there, unless it reaches
+/// to that one's maximum.
+SizeMaxima getLargestCall(ModuleOp module);
+
+/// Whether the launch has workgroups in a call of these sizes: variants for few rows have none in the largest call.
+bool runsIn(plan::LaunchOp launch, const SizeMaxima &sizes);
 
 /// "1.5 MiB"
 std::string formatBytes(int64_t bytes);

@@ -19,7 +19,7 @@ namespace {
 class TargetData {
 public:
   TargetData(const TargetProfile &profile, ModuleOp module, PhaseTexts &phases)
-      : profile(profile), module(module), phases(phases), maxima(getSizeMaxima(module)) {}
+      : profile(profile), module(module), phases(phases), maxima(getLargestCall(module)) {}
 
   Json build(const ::heddle::Artifact *artifact);
 
@@ -90,7 +90,7 @@ Json TargetData::describeEntry(plan::EntryOp entry, const ::heddle::schema::Targ
     if (!kernels.contains(launch.getKernel()))
       addKernel(launch, target, built ? built->launches()->Get(number)->kernel() : 0);
     ++number;
-    auto cost = runsAtMaximum(launch, maxima) ? launch->getAttrOfType<CostAttr>(kCostAttrName) : CostAttr();
+    auto cost = runsIn(launch, maxima) ? launch->getAttrOfType<CostAttr>(kCostAttrName) : CostAttr();
     launches.push_back({kernels.find(launch.getKernel()) - kernels.begin(), phases.getPlaces().add(launch.getLoc()),
                         cost ? evaluateAtMaximum(cost.getFlops(), maxima) : 0,
                         cost ? evaluateAtMaximum(cost.getBytes(), maxima) : 0, countSteps(launch),
