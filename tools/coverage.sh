@@ -36,7 +36,8 @@ rm -rf "$build/profiles" "$build/lines"
 failed=0 # tests that fail are told by ctest, and what they ran still counts
 LLVM_PROFILE_FILE="$build/profiles/%8m.profraw" ctest --test-dir "$build" -j"$(nproc)" "$@" || failed=1
 
-$tools/llvm-profdata merge -sparse "$build"/profiles/*.profraw -o "$build/tests.profdata"
+# A process that a test kills may leave a damaged profile.
+$tools/llvm-profdata merge -sparse -failure-mode=all "$build"/profiles/*.profraw -o "$build/tests.profdata"
 mapfile -t programs < <(find "$build/bin" "$build/test/bin" "$build/dialects" "$build/runtime" "$build/test/cuda" -type f \
   \( -perm -u+x -o -name '*.so*' \) 2>/dev/null | while read -r file; do $tools/llvm-readelf -S "$file" 2>/dev/null | grep __llvm_covmap >/dev/null && echo "$file"; done)
 objects=()
