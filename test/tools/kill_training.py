@@ -50,9 +50,10 @@ def main():
         folder = Path(name)
         run = lambda *command: subprocess.run(command, cwd=folder, check=True, capture_output=True)
         run(tools / "heddle-numbers", "--out", "data", "--train", "600", "--valid", "20", "--test", "1", "--maximum", "9999")
-        run(tools / "heddle-compile", models / "numbers.toml", "--set", "d_model=16", "--set", "heads=2", "--set", "d_ff=32",
-            "--set", "encoder_layers=1", "--set", "decoder_layers=1", "--set", "max_tokens=128", "--set",
-            "max_sequences=8", "--set", "dropout=0.1", "-o", "n.heddle")
+        # A step takes several milliseconds, in which a kill can fall.
+        run(tools / "heddle-compile", models / "numbers.toml", "--set", "d_model=64", "--set", "heads=4", "--set", "d_ff=256",
+            "--set", "encoder_layers=1", "--set", "decoder_layers=1", "--set", "max_tokens=512", "--set",
+            "max_sequences=32", "--set", "dropout=0.1", "-o", "n.heddle")
         # Small windows, so that the kills fall into several of them and of the epochs.
         train = [tools / "heddle-run", "train", "n.heddle", "--src", "data/train.en", "--tgt", "data/train.de",
                  "--valid-src", "data/valid.en", "--valid-tgt", "data/valid.de", "--steps", str(STEPS), "--save-every",
