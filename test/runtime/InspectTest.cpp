@@ -47,6 +47,20 @@ TEST_F(InspectTest, printsWhatThereIs) {
     EXPECT_NE(run.output.find(part), std::string::npos) << part << " in\n" << run.output;
 }
 
+TEST_F(InspectTest, cutsLongValues) {
+  std::string value;
+  for (int i = 0; i < 100; ++i)
+    value += "\xc3\xb6"; // ö
+  std::vector<std::byte> bytes = test::changed(
+      test::buildAdder(), [&](schema::ModuleT &module) { module.description = R"({"a": ")" + value + R"("})"; });
+  test::spit(folder / "long.heddle", {reinterpret_cast<const char *>(bytes.data()), bytes.size()});
+  Outcome run = inspect("long.heddle");
+  EXPECT_EQ(run.exitCode, 0);
+  EXPECT_NE(run.output.find("\"" + value.substr(0, 118) + " ... (202 bytes; --json prints all)\n"), std::string::npos)
+      << run.output;
+  EXPECT_EQ(nlohmann::json::parse(inspect("long.heddle --json").output)["description"]["a"], value);
+}
+
 TEST_F(InspectTest, compilesPipelines) {
   constexpr const char *driver = "/usr/share/vulkan/icd.d/radeon_icd.x86_64.json";
   if (access(driver, R_OK))

@@ -362,6 +362,18 @@ void printPorts(const schema::Module &module, const char *direction,
   }
 }
 
+/// A value of the description on one line. Names of tensors may take thousands of characters.
+std::string shortText(const Json &value) {
+  constexpr size_t longest = 120;
+  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() <= longest)
+    return text;
+  size_t end = longest;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) // within a character of UTF-8
+    --end;
+  return str(text.substr(0, end), " ... (", text.size(), " bytes; --json prints all)");
+}
+
 void printText(const Artifact &artifact) {
   const schema::Module &module = artifact.module();
   std::string producer(view(module.producer()));
@@ -371,7 +383,7 @@ void printText(const Artifact &artifact) {
   std::printf("\ndescription\n");
   const Json description = descriptionOf(artifact);
   for (const auto &[key, value] : description.items())
-    std::printf("  %-26s %s\n", key.c_str(), value.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+    std::printf("  %-26s %s\n", key.c_str(), shortText(value).c_str());
 
   if (module.vocabulary()) {
     std::printf("\nvocabulary\n");
