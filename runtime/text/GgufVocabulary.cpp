@@ -25,15 +25,22 @@ struct Cutting {
   bool isComposed = false;      // texts are put into the normal form C
 };
 const Cutting kCuttings[] = {
-    {{"default", "gpt-2", "phi-2"}, WordRule{WordRule::Kind::GPT2, 0}},
-    {{"smollm", "starcoder", "refact"}, WordRule{WordRule::Kind::GPT2, 1}},
-    {{"llama-bpe", "llama3", "llama-v3", "falcon3"}, WordRule{WordRule::Kind::LLaMA3, 3}, true},
-    {{"dbrx", "smaug-bpe"}, WordRule{WordRule::Kind::LLaMA3, 3}},
+    {{"default", "gpt-2", "phi-2", "mpt", "olmo", "jais", "gigachat", "mellum", "exaone4", "trillion"},
+     WordRule{WordRule::Kind::GPT2, 0}},
+    {{"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"},
+     WordRule{WordRule::Kind::GPT2, 1}},
+    {{"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2"},
+     WordRule{WordRule::Kind::LLaMA3, 3},
+     true},
+    {{"dbrx", "smaug-bpe", "glm4", "chatglm-bpe"}, WordRule{WordRule::Kind::LLaMA3, 3}},
+    {{"stablelm2", "megrez", "hunyuan", "grok-2", "kormo"}, WordRule{WordRule::Kind::LLaMA3, 1}},
     {{"qwen2", "deepseek-r1-qwen"}, WordRule{WordRule::Kind::LLaMA3, 1}, false, true},
     {{"qwen35"}, WordPattern::Family::Qwen35, false, true},
     {{"tekken"}, WordPattern::Family::Tekken, true},
-    {{"gpt-4o"}, WordPattern::Family::O200k},
-    {{"deepseek-v3"}, WordPattern::Family::DeepSeekV3}};
+    {{"gpt-4o", "llama4", "kanana2", "minimax-m2"}, WordPattern::Family::O200k},
+    {{"seed-coder"}, WordPattern::Family::SeedCoder},
+    {{"deepseek-coder"}, WordPattern::Family::DeepSeekCoder},
+    {{"deepseek-v3", "hunyuan-dense"}, WordPattern::Family::DeepSeekV3}};
 
 class Reader {
 public:

@@ -109,6 +109,10 @@ Status TokenizerSteps::addWords(const json &step, TextCutter &cutter) const {
     return Success();
   }
   for (const json &one : steps.first(steps.size() - 1)) {
+    if (is(one, "type", "Digits") && isTrue(one, "individual_digits")) {
+      addPattern(R"(\p{N})", cutter);
+      continue;
+    }
     const json &pattern = at(at(one, "pattern"), "Regex");
     bool isSplit = is(one, "type", "Split") && is(one, "behavior", "Isolated") && !isTrue(one, "invert");
     if (!isSplit || !pattern.is_string() || !addPattern(pattern.get<std::string>(), cutter))

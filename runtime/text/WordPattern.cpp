@@ -13,7 +13,7 @@ struct Published {
   WordPattern::Family family;
   std::string_view pattern;
 };
-// o200k (GPT-4o, gpt-oss), Mistral's tekken, Qwen 3.5, and the three steps of DeepSeek V3.
+// o200k (GPT-4o, gpt-oss), Mistral's tekken, Qwen 3.5, Seed-Coder, and the steps of DeepSeek-Coder and of DeepSeek V3.
 constexpr Published kPublished[] = {
     {WordPattern::Family::O200k,
      R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
@@ -25,6 +25,18 @@ constexpr Published kPublished[] = {
     {WordPattern::Family::Qwen35,
      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|)"
      R"(\s*[\r\n]+|\s+(?!\S)|\s+)"},
+    {WordPattern::Family::SeedCoder, R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^)"
+                                     "\r\n"
+                                     R"(\p{L}\p{N}]?\p{L}+|\p{N}{1}| ?[^\s\p{L}\p{N})"
+                                     "\r\n"
+                                     R"(]+|\s*[)"
+                                     "\r\n"
+                                     R"(]+|\s+(?!\S)|\s+)"},
+    {WordPattern::Family::DeepSeekCoder, "[\r\n]"},
+    {WordPattern::Family::DeepSeekCoder, R"(\s?\p{L}+)"},
+    {WordPattern::Family::DeepSeekCoder, R"(\s?\p{P}+)"},
+    {WordPattern::Family::DeepSeekCoder, "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+"},
+    {WordPattern::Family::DeepSeekCoder, R"(\p{N})"},
     {WordPattern::Family::DeepSeekV3, R"(\p{N}{1,3})"},
     {WordPattern::Family::DeepSeekV3, "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"},
     {WordPattern::Family::DeepSeekV3, R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^)"
@@ -116,6 +128,8 @@ private:
       item.most = std::string_view::npos;
     } else if (take("{1,3}")) {
       item.most = 3;
+    } else {
+      take("{1}");
     }
   }
 

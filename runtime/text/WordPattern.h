@@ -17,7 +17,7 @@ namespace heddle {
 class WordPattern {
 public:
   // The vocabularies that have a pattern of their own, or several of them.
-  enum class Family { O200k, Tekken, Qwen35, DeepSeekV3 };
+  enum class Family { O200k, Tekken, Qwen35, SeedCoder, DeepSeekCoder, DeepSeekV3 };
   // The patterns of the family's steps, in their order.
   static std::vector<WordPattern> of(Family family);
   // Null for every pattern but those that published vocabularies are known to have: another one might take time that

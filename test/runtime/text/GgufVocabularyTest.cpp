@@ -136,10 +136,11 @@ TEST_F(GgufVocabulary, CutsAsTokenizerJsonDoes) {
   };
   const char *one = R"(\p{N})", *three = R"(\p{N}{1,3})";
   const Published published[] = {
-      {{"gpt-2", "phi-2"}, {byteLevel(true)}},
-      {{"smollm", "starcoder", "refact"}, {digits, byteLevel(true)}},
-      {{"llama-bpe", "falcon3"}, {letters(three), byteLevel(false)}, true},
-      {{"dbrx", "smaug-bpe"}, {letters(three), byteLevel(false)}},
+      {{"gpt-2", "phi-2", "mpt", "olmo", "jais", "gigachat", "mellum", "exaone4", "trillion"}, {byteLevel(true)}},
+      {{"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"}, {digits, byteLevel(true)}},
+      {{"llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2"}, {letters(three), byteLevel(false)}, true},
+      {{"dbrx", "smaug-bpe", "glm4", "chatglm-bpe"}, {letters(three), byteLevel(false)}},
+      {{"stablelm2", "megrez", "hunyuan", "grok-2", "kormo"}, {letters(one), byteLevel(false)}},
       {{"qwen2", "deepseek-r1-qwen"}, {letters(one), byteLevel(false)}, false, true},
       {{"qwen35"},
        {split(contracted + R"(|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*)" + spaces),
@@ -147,14 +148,21 @@ TEST_F(GgufVocabulary, CutsAsTokenizerJsonDoes) {
        false,
        true},
       {{"tekken"}, {cased("", one), byteLevel(false)}, true},
-      {{"gpt-4o"}, {cased(contracted + "?", three), byteLevel(false)}},
-      {{"deepseek-v3"},
+      {{"gpt-4o", "llama4", "kanana2", "minimax-m2"}, {cased(contracted + "?", three), byteLevel(false)}},
+      {{"seed-coder"},
+       {split(contracted +
+              "|[^\r\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1}| ?[^\\s\\p{L}\\p{N}\r\n]+|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"),
+        byteLevel(false)}},
+      {{"deepseek-coder"},
+       {split("[\r\n]"), split(R"(\s?\p{L}+)"), split(R"(\s?\p{P}+)"),
+        split("[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+"), digits, byteLevel(false)}},
+      {{"deepseek-v3", "hunyuan-dense"},
        {split(three), split("[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"),
         split("[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+|"
               " ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"),
         byteLevel(false)}}};
-  const std::string text =
-      "tH Ht camelCase don't SHOUT'S 12345 1 !abc a\u0301b x\u0301b \u4fa2\u4fa1\u683c 1234\u5186 //x //\n\n  y1a\t\n";
+  const std::string text = "tH Ht camelCase don't SHOUT'S 12345 1 !abc 1!abc a\u0301b x\u0301b \u4fa2\u4fa1\u683c "
+                           "1234\u5186 //x //\n\n  y1a\t\n";
   std::map<Ids, std::string> seen;
   for (const auto &[names, cutters, ignoresMerges, isComposed] : published) {
     Json whole = {{"added_tokens", Json::array({{{"id", 258}, {"content", "<|endoftext|>"}, {"special", true}}})},
@@ -222,7 +230,7 @@ TEST_F(GgufVocabulary, Errors) {
               "has 'tokenizer.ggml.model' = \"t5\", and of the vocabularies");
   expectError(GgufBytes().text("tokenizer.ggml.model", "gpt2"), "it has no tokens");
   expectError(ofBytes("viking"), "has 'tokenizer.ggml.pre' = \"viking\"");
-  expectError(ofBytes("viking"), "gpt-4o, deepseek-v3; name the folder");
+  expectError(ofBytes("viking"), "hunyuan-dense; name the folder");
   expectError(ofBytes("smollm", {"a z", "az b"}), "merge 0, is \"a z\", and not two pieces");
   auto pieces = [](const std::vector<std::string> &tokens) {
     return GgufBytes().text("tokenizer.ggml.model", "llama").texts("tokenizer.ggml.tokens", tokens);
