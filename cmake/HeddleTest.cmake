@@ -51,8 +51,8 @@ function(heddle_test_properties name)
   if(name IN_LIST HEDDLE_QUICK)
     list(APPEND TEST_LABELS quick)
   endif()
-  # What a test compiles without naming a target is for the processor: lavapipe compiles its kernels again in each process. x86-64-v3, of
-  # the processors that tests have run on, is named where there could be more.
+  # A test that names no target compiles for the processor: lavapipe would compile the kernels again in each process. On x86-64 the target
+  # is x86-64-v3, as nobody has run x86-64-v4 yet.
   set(target native)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     set(target cpu:x86-64-v3)

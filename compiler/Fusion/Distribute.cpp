@@ -129,6 +129,7 @@ private:
       whole->moveAfter(last);
   }
 
+  /// Fills `views`, once: a search for each gradient would take time by the square of the layers.
   void findViews() {
     for (auto read : block.getOps<ReadOp>()) {
       int64_t row = 0;

@@ -96,7 +96,7 @@ Result<TextCutter> TokenizerSteps::cutter(const json &step) const {
   return cutter;
 }
 
-// Patterns one after the other, and then words as GPT-2 has them, if the last step says so.
+// Patterns and digits one after the other, and then words as GPT-2 has them, if the last step says so.
 Status TokenizerSteps::addWords(const json &step, TextCutter &cutter) const {
   std::span<const json> steps = stepsOf(step, "pretokenizers");
   const json &first = steps.front(), &bytes = steps.back();
