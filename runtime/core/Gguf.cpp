@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <cstdio>
 #include <cstring>
 
 static_assert(std::endian::native == std::endian::little, "files hold little endian values and are read as they are");
@@ -32,6 +33,17 @@ double decimalOf(float value) {
   if (auto [end, error] = std::to_chars(text, text + sizeof text, value); error == std::errc())
     std::from_chars(text, end, result);
   return result;
+}
+
+constexpr std::string_view kSplitCount = "split.count", kSplitNumber = "split.no",
+                           kSplitTensors = "split.tensors.count";
+
+// How the name of a part ends: "-00002-of-00003.gguf" is part 1.
+std::string partEnding(uint64_t part, uint64_t count) {
+  char text[64];
+  std::snprintf(text, sizeof text, "-%05llu-of-%05llu.gguf", static_cast<unsigned long long>(part + 1),
+                static_cast<unsigned long long>(count));
+  return text;
 }
 
 } // namespace
@@ -92,7 +104,7 @@ Status GgufParser::need(uint64_t count, std::string_view what) {
   if (place + count > start + buffer.size()) {
     constexpr uint64_t kPiece = 1 << 20;
     std::string next(std::min(std::max(count, kPiece), size - place), '\0');
-    HEDDLE_CHECK(reader.file->read(place, std::as_writable_bytes(std::span(next))));
+    HEDDLE_CHECK(reader.files.front().read(place, std::as_writable_bytes(std::span(next))));
     held = std::move(next);
     buffer = held;
     start = place;
@@ -313,15 +325,64 @@ const GgufType *GgufEntry::readType() const {
   return known && known->isRead() ? known : nullptr;
 }
 
-Result<GgufReader> GgufReader::open(const std::filesystem::path &path) {
+// One file, whatever it says of others.
+Result<GgufReader> GgufReader::openPart(const std::filesystem::path &path) {
   GgufReader reader;
   reader.name = path;
   HEDDLE_ASSIGN(InputFile input, InputFile::open(path));
   uint64_t size = input.size();
   HEDDLE_CHECK(checkSignature(input));
-  reader.file = std::move(input);
+  reader.files.push_back(std::move(input));
   HEDDLE_CHECK(GgufParser(reader, {}, size).parse());
   return reader;
+}
+
+Result<GgufReader> GgufReader::open(const std::filesystem::path &path) {
+  HEDDLE_ASSIGN(GgufReader reader, openPart(path));
+  HEDDLE_CHECK(reader.openParts());
+  return reader;
+}
+
+Status GgufReader::openParts() {
+  auto whole = [](const GgufReader &part, std::string_view key) -> uint64_t {
+    const GgufValue *found = part.value(key);
+    return found ? found->whole().value_or(0) : 0;
+  };
+  const uint64_t count = whole(*this, kSplitCount), number = whole(*this, kSplitNumber);
+  if (count > 1) {
+    std::string file = name.filename().string(), ending = partEnding(number, count);
+    if (number >= count || !file.ends_with(ending))
+      return makeError(ErrorKind::Malformed, "'", name.string(), "' is part ", number + 1, " of a model in ", count,
+                       " files, and its name does not end with '", ending,
+                       "', by which the others are found; give it the name that it was published with.");
+    auto pathOf = [&](uint64_t part) {
+      return name.parent_path() / (file.substr(0, file.size() - ending.size()) + partEnding(part, count));
+    };
+    if (number != 0)
+      return makeError(ErrorKind::InvalidArgument, "'", name.string(), "' is part ", number + 1,
+                       " of a model in several files; name the first, '", pathOf(0).string(), "'.");
+    for (uint64_t i = 1; i < count; ++i) {
+      HEDDLE_ASSIGN(GgufReader part, openPart(pathOf(i)));
+      if (whole(part, kSplitCount) != count || whole(part, kSplitNumber) != i)
+        return makeError(ErrorKind::Malformed, "'", part.name.string(), "' is not part ", i + 1, " of ", count,
+                         ", as its name says; download it again.");
+      for (GgufEntry &entry : part.tensors) {
+        entry.part = size_t(i);
+        if (!byName.emplace(entry.name, tensors.size()).second)
+          return makeError(ErrorKind::Malformed, "'", part.name.string(), "' has the tensor '", entry.name,
+                           "', which another part of the model has too; download it again.");
+        tensors.push_back(std::move(entry));
+      }
+      files.push_back(std::move(part.files.front()));
+    }
+    if (const GgufValue *all = value(kSplitTensors); all && all->whole() != tensors.size())
+      return makeError(ErrorKind::Malformed, "'", name.string(), "' and its other parts have ", tensors.size(),
+                       " tensors, and their number should be ", all->whole().value_or(0), "; download them again.");
+  }
+  for (std::string_view key : {kSplitCount, kSplitNumber, kSplitTensors})
+    keys.erase(std::string(key));
+  std::erase_if(stored, [](const auto &key) { return key.first.starts_with("split."); });
+  return Success();
 }
 
 Result<GgufReader> GgufReader::parse(std::string_view bytes, const std::string &name) {
@@ -343,10 +404,10 @@ const GgufValue *GgufReader::value(std::string_view key) const {
 
 Status GgufReader::readStored(const GgufEntry &entry, uint64_t offset, std::span<std::byte> into) const {
   assert(offset <= entry.bytes && into.size() <= entry.bytes - offset);
-  if (!file)
+  if (files.empty())
     return makeError(ErrorKind::InvalidArgument, "'", name.string(), "' has keys alone, and no tensor '", entry.name,
                      "'.");
-  return file->read(entry.offset + offset, into);
+  return files[entry.part].read(entry.offset + offset, into);
 }
 
 Result<HostTensor> GgufReader::read(const GgufEntry &entry) const {

@@ -35,6 +35,7 @@ struct GgufEntry {
   uint32_t type = 0;   // GgufTypes.h
   uint64_t offset = 0; // in the file
   uint64_t bytes = 0;  // in the file; 0 where the type is not read
+  size_t part = 0;     // which of the model's files it is in
 
   const GgufType *readType() const; // null where the type is not read
 };
@@ -42,7 +43,8 @@ struct GgufEntry {
 class GgufReader {
 public:
   // Reads and checks all but the tensors themselves: keys and names are unique, and tensors of types that are read lie
-  // within the file and do not overlap.
+  // within the file and do not overlap. A model that was split into several files is opened by its first, and is then
+  // as if it were one file: it has none of the keys that say how it was split.
   static Result<GgufReader> open(const std::filesystem::path &path);
   // The same of bytes in memory, which have no tensors; `name` is for messages.
   static Result<GgufReader> parse(std::string_view bytes, const std::string &name);
@@ -68,12 +70,15 @@ private:
   friend class GgufParser;
 
   std::filesystem::path name;
-  std::optional<InputFile> file;
+  std::vector<InputFile> files; // of the parts
   std::vector<GgufEntry> tensors;
   std::map<std::string, size_t, std::less<>> byName;
   std::map<std::string, GgufValue, std::less<>> keys;
   std::vector<std::pair<std::string, std::string>> stored; // keys in the file's order, with the bytes of each
   uint64_t unit = 32;
+
+  static Result<GgufReader> openPart(const std::filesystem::path &path);
+  Status openParts(); // the others
 };
 
 // The beginning of a GGUF file: what stands before its keys.

@@ -10,31 +10,32 @@
 namespace heddle {
 namespace {
 
-enum : uint32_t { F32 = kGgufF32, F16 = 1, Q4_0 = 2, Q8_0 = 8, Q6_K = 14, BF16 = 30 };
+enum : uint32_t { F32 = kGgufF32, F16 = 1, Q8_0 = 8 };
 
-constexpr GgufType kTypes[] = {{F32, "F32", 1, 4},
-                               {F16, "F16", 1, 2},
-                               {BF16, "BF16", 1, 2},
-                               {Q8_0, "Q8_0", 32, 34},
-                               {Q4_0, "Q4_0", 32, 18},
-                               {Q6_K, "Q6_K", 256, 210},
-                               {3, "Q4_1"},
-                               {6, "Q5_0"},
-                               {7, "Q5_1"},
+constexpr GgufType kTypes[] = {{F32, "F32", 1, 4, widenF32Block},
+                               {F16, "F16", 1, 2, widenF16Block},
+                               {30, "BF16", 1, 2, widenBF16Block},
+                               {Q8_0, "Q8_0", 32, 34, widenQ8_0},
+                               {2, "Q4_0", 32, 18, widenQ4_0},
+                               {3, "Q4_1", 32, 20, widenQ4_1},
+                               {6, "Q5_0", 32, 22, widenQ5_0},
+                               {7, "Q5_1", 32, 24, widenQ5_1},
+                               {10, "Q2_K", 256, 84, widenQ2_K},
+                               {11, "Q3_K", 256, 110, widenQ3_K},
+                               {12, "Q4_K", 256, 144, widenQ4_K},
+                               {13, "Q5_K", 256, 176, widenQ5_K},
+                               {14, "Q6_K", 256, 210, widenQ6_K},
+                               {20, "IQ4_NL", 32, 18, widenIQ4_NL},
+                               {23, "IQ4_XS", 256, 136, widenIQ4_XS},
+                               {39, "MXFP4", 32, 17, widenMXFP4},
                                {9, "Q8_1"},
-                               {10, "Q2_K"},
-                               {11, "Q3_K"},
-                               {12, "Q4_K"},
-                               {13, "Q5_K"},
                                {15, "Q8_K"},
                                {16, "IQ2_XXS"},
                                {17, "IQ2_XS"},
                                {18, "IQ3_XXS"},
                                {19, "IQ1_S"},
-                               {20, "IQ4_NL"},
                                {21, "IQ3_S"},
                                {22, "IQ2_S"},
-                               {23, "IQ4_XS"},
                                {24, "I8"},
                                {25, "I16"},
                                {26, "I32"},
@@ -43,20 +44,7 @@ constexpr GgufType kTypes[] = {{F32, "F32", 1, 4},
                                {29, "IQ1_M"},
                                {34, "TQ1_0"},
                                {35, "TQ2_0"},
-                               {39, "MXFP4"}};
-
-uint16_t bitsAt(const std::byte *place) {
-  uint16_t bits;
-  std::memcpy(&bits, place, sizeof bits);
-  return bits;
-}
-
-// A scale, then 32 numbers of 8 bits.
-void widenQ8(const std::byte *block, float *values) {
-  float scale = widenF16(bitsAt(block));
-  for (int i = 0; i < 32; ++i)
-    values[i] = scale * float(std::to_integer<int8_t>(block[2 + i]));
-}
+                               {40, "NVFP4"}};
 
 // The largest number becomes 127, as in llama.cpp's files.
 void narrowQ8(const float *values, std::byte *block) {
@@ -68,30 +56,6 @@ void narrowQ8(const float *values, std::byte *block) {
   std::memcpy(block, &bits, sizeof bits);
   for (int i = 0; i < 32; ++i)
     block[2 + i] = std::byte(uint8_t(int8_t(std::lround(values[i] * inverse))));
-}
-
-// A scale, then 16 bytes: number i is the lower half of byte i, number 16 + i its upper half, each 8 too large.
-void widenQ4(const std::byte *block, float *values) {
-  float scale = widenF16(bitsAt(block));
-  for (int i = 0; i < 16; ++i) {
-    int both = std::to_integer<int>(block[2 + i]);
-    values[i] = scale * float((both & 15) - 8);
-    values[16 + i] = scale * float((both >> 4) - 8);
-  }
-}
-
-// Two halves of 128 numbers of 6 bits, each 32 too large: the lower four bits of all, the upper two of all, a scale of
-// 8 bits for each 16 numbers, and a scale of these. A half's numbers are four runs of 32, and a byte has bits of
-// several runs.
-void widenQ6(const std::byte *block, float *values) {
-  const std::byte *scales = block + 192;
-  float scale = widenF16(bitsAt(block + 208));
-  for (int i = 0; i < 256; ++i) {
-    int half = i / 128, run = i % 128 / 32, column = i % 32;
-    int low = std::to_integer<int>(block[64 * half + 32 * (run % 2) + column]) >> (run / 2 * 4) & 15;
-    int high = std::to_integer<int>(block[128 + 32 * half + column]) >> (2 * run) & 3;
-    values[i] = scale * float(std::to_integer<int8_t>(scales[i / 16])) * float((low | high << 4) - 32);
-  }
 }
 
 } // namespace
@@ -150,32 +114,9 @@ std::vector<std::byte> narrowBlocks(const GgufType &type, std::span<const float>
 }
 
 void widenBlocks(const GgufType &type, std::span<const std::byte> blocks, std::span<float> values) {
-  for (size_t block = 0; block * type.values < values.size(); ++block) {
-    const std::byte *from = blocks.data() + block * type.bytes;
-    float *to = values.data() + block * type.values;
-    switch (type.number) {
-    case F32:
-      std::memcpy(to, from, sizeof(float));
-      break;
-    case F16:
-      *to = widenF16(bitsAt(from));
-      break;
-    case BF16:
-      *to = widenBF16(bitsAt(from));
-      break;
-    case Q8_0:
-      widenQ8(from, to);
-      break;
-    case Q4_0:
-      widenQ4(from, to);
-      break;
-    case Q6_K:
-      widenQ6(from, to);
-      break;
-    default:
-      assert(false && "a type that is not read");
-    }
-  }
+  assert(type.isRead());
+  for (size_t block = 0; block * type.values < values.size(); ++block)
+    type.widen(blocks.data() + block * type.bytes, values.data() + block * type.values);
 }
 
 } // namespace heddle

@@ -2,6 +2,8 @@
 // along a tensor's last dimension.
 #pragma once
 
+#include "runtime/core/GgufBlocks.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -17,6 +19,7 @@ struct GgufType {
   const char *name;
   uint32_t values; // of a block; 0: Heddle knows the type's name alone
   uint32_t bytes;  // of a block
+  WidenBlock *widen;
 
   bool isRead() const { return values != 0; }
 };
