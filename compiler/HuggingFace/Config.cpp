@@ -60,6 +60,11 @@ HuggingFaceConfig HuggingFaceConfig::make(MLIRContext *context, StringRef path, 
   return config;
 }
 
+void HuggingFaceConfig::adopt(const HuggingFaceConfig &other, StringRef key) {
+  if (const llvm::json::Value *value = other.object.get(key); value && !object.get(key))
+    object[key.str()] = *value;
+}
+
 LocationAttr HuggingFaceConfig::whereIs(StringRef key) const {
   StringRef text = source;
   size_t place = text.find(("\"" + key + "\"").str());
@@ -86,10 +91,13 @@ const llvm::json::Value *HuggingFaceConfig::find(StringRef key) {
 const llvm::json::Value *HuggingFaceConfig::find(StringRef key, bool required, StringRef what) {
   const llvm::json::Value *value = find(key);
   if (!value && required)
-    fail(key) << "the configuration lacks '" << key << "', " << what
-              << ", without which the model's shape is not known; "
-              << "use the config.json of the published weights";
+    failLacking(key, what);
   return value;
+}
+
+void HuggingFaceConfig::failLacking(StringRef key, StringRef what) {
+  fail(key) << "the configuration lacks '" << key << "', " << what << ", without which the model's shape is not known; "
+            << "use the config.json of the published weights";
 }
 
 void HuggingFaceConfig::wrongType(StringRef key, StringRef what, const llvm::json::Value &value) {

@@ -23,6 +23,8 @@ public:
   MLIRContext *getContext() const { return context; }
   bool hasFailed() const { return failed; }
   void setFailed() { failed = true; }
+  /// Takes a key over from another configuration, unless it has it or the other lacks it.
+  void adopt(const HuggingFaceConfig &other, StringRef key);
   const llvm::json::Object &getObject() const { return object; }
   InFlightDiagnostic fail(StringRef key);
   /// The line of the key, or the file's first where it has none.
@@ -42,6 +44,10 @@ public:
   SmallVector<int64_t> wholes(StringRef key, int64_t low, int64_t high);
 
   bool has(StringRef key) { return find(key); }
+  /// The key's value; null where the key is not there, or null. The key is known from then on.
+  const llvm::json::Value *value(StringRef key) { return find(key); }
+  /// An error: a key that must be there is not. `what` it should be.
+  void failLacking(StringRef key, StringRef what);
   /// Whether the key is there as null, which a default would hide.
   bool isNull(StringRef key) { return !find(key) && object.get(key); }
   /// Whether the key is there, even as null.

@@ -7,8 +7,12 @@
 
 namespace mlir::heddle {
 
-/// What a configuration says, changed, with the names of the weights' tensors. Fails after an error.
-FailureOr<Description> describeModel(HuggingFaceConfig &config, const DescriptionChanges &changes);
+struct GgufContents;
+
+/// What a configuration says, changed, with the names of the weights' tensors, or with the family that names them.
+/// `gguf` is null for folders. Fails after an error.
+FailureOr<Description> describeModel(HuggingFaceConfig &config, const DescriptionChanges &changes,
+                                     const GgufContents *gguf);
 
 /// Adds what the configuration says of the model's arithmetic.
 void addPublishedMeaning(const HuggingFaceConfig &config, Description &description);

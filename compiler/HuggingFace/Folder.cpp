@@ -1,8 +1,9 @@
 #include "compiler/HuggingFace/HuggingFace.h"
 
 #include "compiler/HuggingFace/Describe.h"
+#include "compiler/HuggingFace/Family.h"
 #include "compiler/HuggingFace/Names.h"
-#include "compiler/Language/ModelText.h"
+#include "compiler/Language/Published.h"
 #include "runtime/core/PublishedMeaning.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -16,9 +17,7 @@ using namespace mlir::heddle;
 
 namespace {
 
-constexpr StringLiteral kArchitectures =
-    "MarianMTModel, BertModel, BertForMaskedLM, GPT2LMHeadModel, LlamaForCausalLM, "
-    "MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, Gemma2ForCausalLM";
+constexpr StringLiteral kOwnArchitectures = "MarianMTModel, BertModel, BertForMaskedLM, GPT2LMHeadModel";
 constexpr int64_t kMostWidth = 65536, kMostLayers = 512, kMostTokens = 1 << 20, kMostVocabulary = 1 << 24;
 
 /// Keys of every configuration that do not change what a model computes: the program that wrote it, settings of
@@ -120,12 +119,9 @@ public:
   void readMarian();
   void readBert(bool maskedLM);
   void readGPT2();
-  /// Of the library's text `llama`: models whose blocks are LLaMA's, and differ in few keys.
-  void readLlama(StringRef architecture);
 
   Description d;
-  int64_t longest = 0;     // the longest sequence of the model as published
-  int64_t dynamicFrom = 0; // the length beyond which rotary frequencies depend on each sequence's length; 0: none
+  int64_t longest = 0; // the longest sequence of the model as published
 
 private:
   /// What is said of our key `ours` points at the line of theirs.
@@ -143,13 +139,6 @@ private:
   void requireEqual(StringRef theirs, int64_t value, StringRef other);
   /// The tokens that end a text: training writes the first, and generation stops at any of them.
   void readEnds(int64_t last);
-  /// The text's parameter `name`, as their key says.
-  void set(StringRef name, decltype(language::Setting::value) value, StringRef theirs) {
-    d.settings[name] = {std::move(value), config.whereIs(theirs)};
-  }
-  void readRotary();
-  void readYarnAttention(HuggingFaceConfig &scaling, StringRef theirs);
-  void readWindows(int64_t layers, bool isGemma, bool isQwen);
 
   HuggingFaceConfig &config;
   ArrayRef<std::string> ignoredKeys;
@@ -302,196 +291,82 @@ void Reader::readGPT2() {
                  "cross_attention_hidden_size"});
 }
 
-/// Reads the number that yarn multiplies queries and keys by: `attention_factor`, or the ratio of what `mscale` and
-/// `mscale_all_dim` give if both are there; otherwise the text's rule holds.
-void Reader::readYarnAttention(HuggingFaceConfig &scaling, StringRef theirs) {
-  double factor = scaling.number("factor", 1), scale = scaling.number("mscale", 0),
-         scaleOfAll = scaling.number("mscale_all_dim", 0);
-  auto grown = [&](double by) { return factor <= 1 ? 1 : 0.1 * by * std::log(factor) + 1; };
-  double attention = scale != 0 && scaleOfAll != 0 ? grown(scale) / grown(scaleOfAll) : 0;
-  if (scaling.has("attention_factor")) {
-    attention = scaling.number("attention_factor", 1);
-    if (!(attention > 0))
-      scaling.fail("attention_factor") << "'attention_factor' expects a number above 0";
-  }
-  set("rotary_attention", attention, theirs);
+static std::string listAllArchitectures() {
+  return kOwnArchitectures.str() + ", " + llvm::join(language::listArchitectures(/*isGguf=*/false), ", ");
 }
 
-void Reader::readRotary() {
-  config.ignore({"rope_scaling", "rope_parameters"}); // either may be there and empty
-  double base = config.number("rope_theta", 10000);
-  std::string theirs = config.has("rope_parameters") ? "rope_parameters" : "rope_scaling";
-  if (std::optional<HuggingFaceConfig> scaling = config.nested(theirs)) {
-    base = scaling->number("rope_theta", base);
-    std::string kind = scaling->text(scaling->has("type") ? "type" : "rope_type", "default");
-    std::string scaled = llvm::StringSwitch<std::string>(kind)
-                             .Case("default", "none")
-                             .Case("dynamic", "none") // up to the length before
-                             .Cases({"linear", "llama3", "yarn"}, kind)
-                             .Default("");
-    if (scaled.empty())
-      config.fail(theirs) << "'" << theirs << "' is of type \"" << kind
-                          << "\", and Heddle has default, linear, dynamic, llama3 "
-                          << "and yarn";
-    if (kind == "dynamic") {
-      dynamicFrom = scaling->whole("original_max_position_embeddings", 1, kMostTokens, longest);
-      d.maxLength = std::min(d.maxLength, dynamicFrom);
-      scaling->number("factor", 1);
-    }
-    set("rotary_scaling", scaled, theirs);
-    if (!scaled.empty() && scaled != "none")
-      set("rotary_factor", scaling->number("factor", 1), theirs);
-    if (scaled == "llama3" || scaled == "yarn")
-      set("rotary_length", scaling->whole("original_max_position_embeddings", 1, kMostTokens, longest), theirs);
-    if (scaled == "llama3") {
-      set("rotary_low", scaling->number("low_freq_factor", 1), theirs);
-      set("rotary_high", scaling->number("high_freq_factor", 4), theirs);
-    } else if (scaled == "yarn") {
-      set("rotary_slow", scaling->number("beta_slow", 1), theirs);
-      set("rotary_fast", scaling->number("beta_fast", 32), theirs);
-      set("rotary_truncated", scaling->flag("truncate", true), theirs);
-      readYarnAttention(*scaling, theirs);
-    }
-    scaling->ignore({"rope_type", "type"});
-    scaling->rejectOthers(ignoredKeys);
-    if (scaling->hasFailed())
-      config.setFailed();
-  }
-  set("rotary_base", base, "rope_theta");
-}
-
-/// Which layers see a window of tokens only: those from one on, or every so many of them.
-void Reader::readWindows(int64_t layers, bool isGemma, bool isQwen) {
-  int64_t window = config.isNull("sliding_window") ? 0 : config.whole("sliding_window", 0, kMostTokens, 4096);
-  if (isQwen && !config.flag("use_sliding_window", false))
-    window = 0;
-  bool slides = window > 0;
-  int64_t from = isQwen ? config.whole("max_window_layers", 0, kMostLayers, 28) : 0, every = isGemma ? 2 : 1;
-  std::vector<std::string> types = config.list("layer_types");
-  if (!types.empty()) {
-    SmallVector<int64_t> sliding;
-    for (auto [i, type] : llvm::enumerate(types)) {
-      if (type == "sliding_attention")
-        sliding.push_back(static_cast<int64_t>(i));
-      else if (type != "full_attention")
-        return void(config.fail("layer_types")
-                    << "'layer_types' has \"" << type << "\", and Heddle has full_attention and "
-                    << "sliding_attention");
-    }
-    if (static_cast<int64_t>(types.size()) != layers)
-      return void(config.fail("layer_types")
-                  << "'layer_types' has " << types.size() << " layers, and 'num_hidden_layers' is " << layers);
-    if (!sliding.empty() && window == 0)
-      return void(config.fail("layer_types")
-                  << "'layer_types' has layers with a window, and the configuration says no length "
-                  << "of it");
-    slides = !sliding.empty();
-    from = slides ? sliding.front() : 0;
-    every = sliding.size() > 1 ? sliding[1] - from : layers;
-    for (int64_t i = 0; slides && i < layers; ++i)
-      if ((i >= from && (i - from) % every == 0) != llvm::is_contained(sliding, i))
-        return void(config.fail("layer_types")
-                    << "'layer_types' has windows in no regular order: Heddle has them in every n-th "
-                    << "layer from one on");
-  }
-  set("attention_window", slides ? window : 0, "sliding_window");
-  set("window_from", from, "layer_types");
-  set("window_every", every, "layer_types");
-}
-
-void Reader::readLlama(StringRef architecture) {
-  bool isGemma = architecture == "Gemma2ForCausalLM", isMistral = architecture == "MistralForCausalLM";
-  bool isQwen2 = architecture == "Qwen2ForCausalLM", isQwen3 = architecture == "Qwen3ForCausalLM";
-  StringRef name = isGemma ? "gemma2" : "llama";
-  FailureOr<language::ModelText> text =
-      language::ModelText::read(config.getContext(), (name + ".weft").str(), language::findLibraryText(name));
+/// The text that says how models of the architecture are published: the given one, or one that Heddle brings along.
+static FailureOr<std::optional<language::ModelText>> findText(HuggingFaceConfig &config, StringRef architecture,
+                                                              const DescriptionChanges &changes, bool isGguf) {
+  MLIRContext *context = config.getContext();
+  if (changes.family.empty())
+    return language::findFamily(context, architecture, isGguf);
+  FailureOr<language::ModelText> text = readModelText(context, changes.family);
   if (failed(text))
-    return config.setFailed();
-  d.text = std::make_shared<language::ModelText>(std::move(*text));
-  d.architecture = "decoder";
-  int64_t width = config.whole("hidden_size", 1, kMostWidth),
-          heads = config.whole("num_attention_heads", 1, kMostWidth);
-  int64_t headWidth = config.whole("head_dim", 1, kMostWidth, isGemma ? 256 : std::max<int64_t>(1, width / heads));
-  set("d_model", width, "hidden_size");
-  set("heads", heads, "num_attention_heads");
-  set("key_heads", config.whole("num_key_value_heads", 1, kMostWidth, heads), "num_key_value_heads");
-  set("head_width", headWidth, "head_dim");
-  set("d_ff", config.whole("intermediate_size", 1, kMostWidth), "intermediate_size");
-  int64_t layers = config.whole("num_hidden_layers", 1, kMostLayers);
-  set("layers", layers, "num_hidden_layers");
-  set("norm_epsilon", config.number("rms_norm_eps", 1e-6), "rms_norm_eps");
-  set("share_embeddings", config.flag("tie_word_embeddings", isGemma), "tie_word_embeddings");
-  set("query_key_norm", isQwen3, "architectures");
-  readVocabulary();
-  // Gemma 2 has both keys, and does not look at the second.
-  StringRef activation = isGemma ? "hidden_activation" : "hidden_act";
-  if (!isGemma || config.has(activation))
-    readActivation(activation);
-  else
-    d.activation = "gelu-tanh";
-  set("activation", d.activation, activation);
-  readLongest("max_position_embeddings");
-  readRotary();
-
-  bool hasBias = config.flag("attention_bias", isQwen2);
-  if (isQwen2 || isMistral)
-    config.require("attention_bias", isQwen2,
-                   "a " + architecture.str() + (isQwen2 ? " has biases always" : " never has biases"));
-  set("attention_bias", hasBias, "attention_bias");
-  set("output_bias", hasBias && !isQwen2, "attention_bias");
-  if (architecture == "LlamaForCausalLM")
-    set("feed_forward_bias", config.flag("mlp_bias", false), "mlp_bias");
-  else
-    config.require("mlp_bias", false, "only a LlamaForCausalLM has such biases");
-  if (architecture == "LlamaForCausalLM")
-    config.ignore({"sliding_window", "use_sliding_window", "max_window_layers", "layer_types"});
-  else
-    readWindows(layers, isGemma, isQwen2 || isQwen3);
-  if (isGemma) {
-    set("score_width", config.whole("query_pre_attn_scalar", 1, kMostWidth, 256), "query_pre_attn_scalar");
-    auto readCap = [&](StringRef ours, StringRef theirs, double published) {
-      set(ours, config.isNull(theirs) ? 0 : config.number(theirs, published), theirs);
-    };
-    readCap("attention_soft_cap", "attn_logit_softcapping", 50);
-    readCap("logit_soft_cap", "final_logit_softcapping", 30);
-    config.require("use_bidirectional_attention", false, "Heddle's decoders see the tokens before a token only");
-    config.ignore({"hidden_act", "cache_implementation"});
+    return failure();
+  SmallVector<std::string> names;
+  for (const language::PublishedSection &section : text->getPublishedSections()) {
+    if (isGguf && section.gguf)
+      names.push_back(section.gguf->text);
+    for (const language::Name &name : section.architectures)
+      if (!isGguf)
+        names.push_back(name.text);
   }
-
-  int64_t last = d.vocabSize - 1;
-  d.beginId = config.whole("bos_token_id", 0, last, last);
-  readEnds(last);
-  d.unknownId.reset(); // the tokenizer's to say
-  config.notInTraining("attention_dropout", 0.0);
-  // `pretraining_tp` cuts products into slices, whose sum is the product.
-  config.ignore({"pad_token_id", "pretraining_tp", "is_llama_config"});
+  if (llvm::is_contained(names, architecture))
+    return std::optional(std::move(*text));
+  return emitError(UnknownLoc::get(context))
+         << "--family=" << changes.family << ": the text is of "
+         << (names.empty()
+                 ? "no published architecture; it needs a section `published \"" + architecture.str() + "\" {...}`"
+                 : "the architectures " + llvm::join(names, ", ") + ", and the model is a " + architecture.str());
 }
 
-FailureOr<Description> mlir::heddle::describeModel(HuggingFaceConfig &config, const DescriptionChanges &changes) {
+/// The configuration of the model of texts within one that has others beside it.
+static void enterText(HuggingFaceConfig &config) {
+  std::optional<HuggingFaceConfig> inner = config.nested("text_config");
+  if (!inner)
+    return;
+  for (StringRef key : {"architectures", "bos_token_id", "eos_token_id", "pad_token_id", "tie_word_embeddings"})
+    inner->adopt(config, key);
+  config = std::move(*inner);
+}
+
+FailureOr<Description> mlir::heddle::describeModel(HuggingFaceConfig &config, const DescriptionChanges &changes,
+                                                   const GgufContents *gguf) {
   MLIRContext *context = config.getContext();
   std::vector<std::string> architectures = config.list("architectures");
   if (config.hasFailed())
     return failure();
   if (architectures.size() != 1)
     return config.fail("architectures") << "'architectures' names " << architectures.size()
-                                        << " models and should name a single model of these: " << kArchitectures;
+                                        << " models and should name a single model of these: "
+                                        << listAllArchitectures();
 
   Reader reader(config, changes.ignoredKeys);
   reader.d.start = config.whereIs("architectures");
-  const std::string &name = architectures.front();
-  if (name == "MarianMTModel")
+  const std::string name = architectures.front();
+  FailureOr<std::optional<language::ModelText>> text = findText(config, name, changes, gguf != nullptr);
+  if (failed(text))
+    return failure();
+  if (*text) {
+    enterText(config);
+    FailureOr<Description> described = describeFamily(std::move(**text), name, config, changes, gguf);
+    if (succeeded(described))
+      reader.d = std::move(*described);
+    else
+      config.setFailed();
+  } else if (name == "MarianMTModel") {
     reader.readMarian();
-  else if (name == "BertModel" || name == "BertForMaskedLM")
+  } else if (name == "BertModel" || name == "BertForMaskedLM") {
     reader.readBert(name == "BertForMaskedLM");
-  else if (name == "GPT2LMHeadModel")
+  } else if (name == "GPT2LMHeadModel") {
     reader.readGPT2();
-  else if (name == "LlamaForCausalLM" || name == "MistralForCausalLM" || name == "Qwen2ForCausalLM" ||
-           name == "Qwen3ForCausalLM" || name == "Gemma2ForCausalLM")
-    reader.readLlama(name);
-  else
+  } else {
     return config.fail("architectures") << "'" << name
                                         << "' is an architecture that Heddle cannot import; Heddle takes "
-                                        << kArchitectures;
+                                        << listAllArchitectures()
+                                        << "; --family=TEXT.weft teaches it another (docs/published-models.md)";
+  }
   for (StringRef key : {"is_decoder", "add_cross_attention", "tie_encoder_decoder"})
     config.require(key, false, "Heddle takes encoders as encoders and decoders as decoders; convert the model anew");
   config.ignore(kGeneralKeys);
@@ -506,16 +381,14 @@ FailureOr<Description> mlir::heddle::describeModel(HuggingFaceConfig &config, co
   if (description->learnedPositions() && description->maxLength > reader.longest)
     return emitError(UnknownLoc::get(context)) << "--set max_length=" << description->maxLength << " is more than the "
                                                << reader.longest << " positions that the published model has learned";
-  if (reader.dynamicFrom > 0 && description->maxLength > reader.dynamicFrom)
+  if (description->longestPublished > 0 && description->maxLength > description->longestPublished)
     return emitError(UnknownLoc::get(context))
-           << "--set max_length=" << description->maxLength << " is more than " << reader.dynamicFrom
+           << "--set max_length=" << description->maxLength << " is more than " << description->longestPublished
            << " tokens, beyond which this model's rotary positions "
            << "(\"dynamic\") change with the length of each sequence; Heddle has them up to there";
   if (name == "MarianMTModel")
     description->tensors = nameMarianTensors(*description);
-  else if (description->text)
-    description->tensors = nameLlamaTensors(*description, /*hasNormsBehind=*/name == "Gemma2ForCausalLM");
-  else
+  else if (!description->family)
     description->tensors = name == "GPT2LMHeadModel" ? nameGPT2Tensors(*description) : nameBertTensors(*description);
   return description;
 }
@@ -551,7 +424,7 @@ OwningOpRef<ModuleOp> mlir::heddle::importHuggingFace(MLIRContext *context, Stri
                                                       const DescriptionChanges &changes) {
   FailureOr<HuggingFaceConfig> config = HuggingFaceConfig::read(context, (folder + "/config.json").str());
   FailureOr<Description> description =
-      failed(config) ? FailureOr<Description>(failure()) : describeModel(*config, changes);
+      failed(config) ? FailureOr<Description>(failure()) : describeModel(*config, changes, /*gguf=*/nullptr);
   if (failed(description))
     return nullptr;
   if (description->architecture == "decoder" && failed(addGenerationEnds(context, folder, *description)))

@@ -1,9 +1,10 @@
 // A GGUF file becomes the configuration that Hugging Face has for the same model, which is then read like any other.
 #include "runtime/core/Gguf.h"
 #include "compiler/HuggingFace/Describe.h"
+#include "compiler/HuggingFace/Family.h"
 #include "compiler/HuggingFace/HuggingFace.h"
 #include "compiler/HuggingFace/RotaryFit.h"
-#include "runtime/core/GgufNames.h"
+#include "compiler/Language/Published.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -22,12 +23,17 @@ namespace {
 /// Reads the keys of one model, each once: what nobody read is unknown in the end.
 class Reader {
 public:
-  Reader(MLIRContext *context, StringRef path, const GgufReader &file, ArrayRef<std::string> ignoredKeys)
-      : context(context), path(path), file(file), ignoredKeys(ignoredKeys) {}
+  Reader(MLIRContext *context, StringRef path, const GgufReader &file, const DescriptionChanges &changes)
+      : context(context), path(path), file(file), ignoredKeys(changes.ignoredKeys), ownFamily(changes.family) {}
 
   /// Nothing after an error.
   std::optional<llvm::json::Object> read();
   const std::string &getArchitecture() const { return architecture; }
+  /// Refuses keys that nobody has read, and tensors in the file that the model does not have. `description` names the
+  /// others.
+  LogicalResult finish(const Description &description);
+  /// What a family's text reads of the file beside the configuration.
+  GgufContents getContents();
 
   InFlightDiagnostic fail() {
     failed = true;
@@ -58,6 +64,7 @@ private:
 
   void readShape();
   void readRotary(int64_t headWidth);
+  void readLongRotary(int64_t headWidth, double base, int64_t before, double attention);
   void readGemma(int64_t width, int64_t heads, int64_t headWidth, int64_t layers);
   void readMarks();
   void rejectOthers();
@@ -66,6 +73,7 @@ private:
   std::string path, architecture;
   const GgufReader &file;
   ArrayRef<std::string> ignoredKeys;
+  std::string ownFamily;
   llvm::StringSet<> known;
   llvm::json::Object config;
   bool failed = false;
@@ -132,17 +140,13 @@ void Reader::readShape() {
   config["intermediate_size"] = whole("feed_forward_length");
   config["num_hidden_layers"] = layers;
   config["max_position_embeddings"] = longest;
-  config["rms_norm_eps"] = number("attention.layer_norm_rms_epsilon");
+  if (file.value(named("attention.layer_norm_rms_epsilon")))
+    config["rms_norm_eps"] = number("attention.layer_norm_rms_epsilon");
   config["tie_word_embeddings"] = !has("output.weight");
   require("attention.value_length", double(headWidth), "Heddle's heads of values are as wide as those of keys");
 
-  StringRef published = llvm::StringSwitch<StringRef>(architecture)
-                            .Case("qwen2", "Qwen2ForCausalLM")
-                            .Case("qwen3", "Qwen3ForCausalLM")
-                            .Case("gemma2", "Gemma2ForCausalLM")
-                            .Default(window > 0 ? "MistralForCausalLM" : "LlamaForCausalLM");
-  config["architectures"] = llvm::json::Array{published};
-  if (!isGemma)
+  config["architectures"] = llvm::json::Array{architecture};
+  if (llvm::is_contained({"llama", "qwen2", "qwen3"}, architecture)) // those of others are in the families' texts
     config["hidden_act"] = "silu";
   if (window > 0)
     config["sliding_window"] = window;
@@ -153,10 +157,8 @@ void Reader::readShape() {
   if (architecture == "llama") {
     config["attention_bias"] = has("blk.0.attn_q.bias");
     config["mlp_bias"] = has("blk.0.ffn_gate.bias");
-  } else if (architecture == "qwen3") {
-    config["attention_bias"] = has("blk.0.attn_q.bias");
   }
-  if (isGemma)
+  if (StringRef(architecture).starts_with("gemma"))
     readGemma(width, heads, headWidth, layers);
   readRotary(headWidth);
 
@@ -169,8 +171,10 @@ void Reader::readShape() {
 
 void Reader::readGemma(int64_t width, int64_t heads, int64_t headWidth, int64_t layers) {
   config["hidden_activation"] = "gelu_pytorch_tanh";
-  // The format does not have the key: of the three published sizes, the one with 46 blocks divides by another number.
-  config["query_pre_attn_scalar"] = layers == 46 ? width / heads : headWidth;
+  // The format does not have the key: of the published sizes of either family, the largest divides by another number.
+  config["query_pre_attn_scalar"] = layers == (architecture == "gemma2" ? 46 : 62) ? width / heads : headWidth;
+  if (architecture != "gemma2")
+    return;
   config["attn_logit_softcapping"] = number("attn_logit_softcapping", 50);
   config["final_logit_softcapping"] = number("final_logit_softcapping", 30);
 }
@@ -178,7 +182,8 @@ void Reader::readGemma(int64_t width, int64_t heads, int64_t headWidth, int64_t 
 void Reader::readRotary(int64_t headWidth) {
   double base = number("rope.freq_base", 10000);
   config["rope_theta"] = base;
-  require("rope.dimension_count", double(headWidth), "Heddle turns all columns of a head");
+  if (int64_t turned = whole("rope.dimension_count", headWidth); turned != headWidth)
+    config["partial_rotary_factor"] = static_cast<double>(turned) / static_cast<double>(headWidth);
 
   std::string key = named("rope.scaling.type");
   double once = number("rope.scale_linear", 1); // of files from before the keys for scaling
@@ -205,6 +210,8 @@ void Reader::readRotary(int64_t headWidth) {
     fail() << "'" << key << "' is \"" << kind << "\", and Heddle reads none, linear and yarn from GGUF files";
 
   // LLaMA 3's scaling is in no key, but in a divisor for each frequency.
+  if (has("rope_factors_short.weight") && !failed)
+    return readLongRotary(headWidth, base, before, attention);
   const GgufEntry *divisors = file.find("rope_freqs.weight");
   if (!divisors || failed)
     return;
@@ -222,6 +229,31 @@ void Reader::readRotary(int64_t headWidth) {
                                                 {"low_freq_factor", fit->low},
                                                 {"high_freq_factor", fit->high},
                                                 {"original_max_position_embeddings", fit->length}};
+}
+
+/// The divisors of each frequency in short texts and in long ones are tensors.
+void Reader::readLongRotary(int64_t headWidth, double base, int64_t before, double attention) {
+  llvm::json::Object rotary{
+      {"rope_type", "longrope"}, {"rope_theta", base}, {"original_max_position_embeddings", before}};
+  if (attention != 1)
+    rotary["attention_factor"] = attention;
+  for (auto [theirs, ours] :
+       {std::pair("rope_factors_short.weight", "short_factor"), {"rope_factors_long.weight", "long_factor"}}) {
+    const GgufEntry *entry = file.find(theirs);
+    ::heddle::Result<::heddle::HostTensor> values =
+        entry && entry->readType() && entry->shape.size() == 1
+            ? file.read(*entry)
+            : ::heddle::Result<::heddle::HostTensor>(::heddle::makeError(::heddle::ErrorKind::NotFound, ""));
+    if (!values.ok()) {
+      fail() << "the file has no row of numbers '" << theirs << "' beside the other; convert the model anew";
+      return;
+    }
+    llvm::json::Array list;
+    for (float value : values->values<float>())
+      list.push_back(static_cast<double>(value));
+    rotary[ours] = std::move(list);
+  }
+  config["rope_parameters"] = std::move(rotary);
 }
 
 /// The ids of the marks, where they are tokens.
@@ -283,53 +315,57 @@ void Reader::rejectOthers() {
 std::optional<llvm::json::Object> Reader::read() {
   architecture = text("general.architecture", "");
   std::string kind = text("general.type", "model");
-  const GgufValue *parts = file.value("split.count");
-  if (!::heddle::isGgufArchitecture(architecture)) {
-    std::string all;
-    for (std::string_view name : ::heddle::ggufArchitectures())
-      all += (all.empty() ? "" : ", ") + std::string(name);
-    fail() << "'general.architecture' is \"" << architecture << "\", and Heddle reads GGUF files of " << all
+  if (std::vector<std::string> all = language::listArchitectures(/*isGguf=*/true);
+      ownFamily.empty() && !llvm::is_contained(all, architecture)) {
+    fail() << "'general.architecture' is \"" << architecture << "\", and Heddle reads GGUF files of "
+           << llvm::join(all, ", ")
            << "; other models that it has are read from the folder that Hugging Face publishes";
   } else if (kind != "model") {
     fail() << "'general.type' is \"" << kind << "\", and Heddle reads GGUF files of whole models";
-  } else if (parts && parts->whole().value_or(2) > 1) {
-    fail() << "the file is one of several that a model was split into ('split.count'); join them into one file first";
   } else {
     readShape();
     readMarks();
-    rejectOthers();
   }
   return failed ? std::nullopt : std::optional(std::move(config));
 }
 
-/// Whether the file has the tensors that the description names, in types that can be read, and no others.
-static LogicalResult checkTensors(Reader &reader, const GgufReader &file, const Description &description) {
-  std::string_view architecture = reader.getArchitecture();
+GgufContents Reader::getContents() {
+  auto find = [this](StringRef key) -> std::optional<llvm::json::Value> {
+    const GgufValue *value = this->find(named(key));
+    if (!value)
+      return std::nullopt;
+    if (std::optional<bool> flag = value->flag())
+      return *flag;
+    if (std::optional<uint64_t> whole = value->whole(); whole && *whole < uint64_t(kMostNumber))
+      return static_cast<int64_t>(*whole);
+    if (std::optional<double> number = value->number())
+      return *number;
+    return value->text() ? std::optional<llvm::json::Value>(*value->text()) : std::nullopt;
+  };
+  return {find, [this](StringRef tensor) { return has(tensor); }};
+}
+
+LogicalResult Reader::finish(const Description &description) {
+  rejectOthers();
   llvm::StringSet<> used;
   for (const auto &[weight, origin] : description.tensors) {
-    const llvm::json::Array &names = *origin.getAsObject()->getArray("from");
-    std::string name, missing;
-    for (const llvm::json::Value &published : names)
-      if (std::optional<std::string> theirs =
-              ::heddle::ggufTensorName(architecture, std::string_view(*published.getAsString()))) {
-        (file.find(*theirs) ? name : missing) = *theirs;
-      }
-    if (name.empty())
-      return reader.fail() << "the file has no tensor '" << missing << "' for the weight '" << weight.str()
-                           << "'; download or convert it again";
+    const llvm::json::Object *place = origin.getAsObject()->getObject("gguf");
+    std::string name = place ? place->getArray("from")->front().getAsString()->str() : "";
+    if (!has(name))
+      return fail() << "the file has no tensor '" << name << "' for the weight '" << weight.str()
+                    << "'; download or convert it again";
     used.insert(name);
   }
   for (const GgufEntry &entry : file.entries()) {
-    if (!used.contains(entry.name) && entry.name != "rope_freqs.weight")
-      return reader.fail() << "'" << entry.name
-                           << "' is a tensor that Heddle does not know in a file of the architecture '"
-                           << reader.getArchitecture() << "'; use the folder that Hugging Face publishes";
+    if (!used.contains(entry.name) && !StringRef(entry.name).starts_with("rope_f"))
+      return fail() << "'" << entry.name << "' is a tensor that Heddle does not know in a file of the architecture '"
+                    << architecture << "'; use the folder that Hugging Face publishes";
     if (!entry.readType())
-      return reader.fail() << "'" << entry.name << "' is of the type " << ::heddle::nameOfGgufType(entry.type)
-                           << ", and Heddle reads " << ::heddle::readGgufTypes()
-                           << "; take the model's file of one of these types, or convert it";
+      return fail() << "'" << entry.name << "' is of the type " << ::heddle::nameOfGgufType(entry.type)
+                    << ", and Heddle reads " << ::heddle::readGgufTypes()
+                    << "; take the model's file of one of these types, or convert it";
   }
-  return success();
+  return success(!failed);
 }
 
 OwningOpRef<ModuleOp> mlir::heddle::importGguf(MLIRContext *context, StringRef path,
@@ -339,14 +375,16 @@ OwningOpRef<ModuleOp> mlir::heddle::importGguf(MLIRContext *context, StringRef p
     emitError(UnknownLoc::get(context)) << StringRef(file.message()).rtrim('.');
     return nullptr;
   }
-  Reader reader(context, path, *file, changes.ignoredKeys);
+  Reader reader(context, path, *file, changes);
   std::optional<llvm::json::Object> object = reader.read();
   if (!object)
     return nullptr;
   HuggingFaceConfig config = HuggingFaceConfig::make(context, path, std::move(*object));
-  FailureOr<Description> description = describeModel(config, changes);
-  if (failed(description) || failed(checkTensors(reader, *file, *description)))
+  GgufContents contents = reader.getContents();
+  FailureOr<Description> description = describeModel(config, changes, &contents);
+  if (mlir::failed(description))
     return nullptr;
   addPublishedMeaning(config, *description);
-  return importModel(context, std::move(description));
+  return importModel(context, std::move(description),
+                     [&](const Description &complete) { return reader.finish(complete); });
 }

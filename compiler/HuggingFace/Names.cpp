@@ -150,35 +150,3 @@ llvm::json::Object heddle::nameGPT2Tensors(const Description &d) {
   names.addNorm("decoder.norm", "ln_f");
   return names.take();
 }
-
-llvm::json::Object heddle::nameLlamaTensors(const Description &d, bool hasNormsBehind) {
-  Names names("model.");
-  auto setting = [&](StringRef name) { return d.text->getParameters().lookup(name).value; };
-  auto has = [&](StringRef name) { return std::get<bool>(setting(name)); };
-  names.addInBase("embedding", "embed_tokens.weight");
-  if (!has("share_embeddings"))
-    names.add("projection", {"lm_head.weight"});
-  auto addLinear = [&](const Twine &ours, const Twine &name, bool bias) {
-    names.addInBase(ours + ".weight", name + ".weight")["transpose"] = true;
-    if (bias)
-      names.addInBase(ours + ".bias", name + ".bias");
-  };
-  SmallVector<StringRef> norms{"input", "post_attention"};
-  if (hasNormsBehind)
-    norms.append({"pre_feedforward", "post_feedforward"});
-  for (int64_t i = 0; i < std::get<int64_t>(setting("layers")); ++i) {
-    std::string ours = ("decoder." + Twine(i)).str(), layer = ("layers." + Twine(i)).str();
-    for (auto [number, name] : llvm::enumerate(norms))
-      names.addInBase(ours + ".norm" + Twine(number + 1) + ".gain", layer + "." + name + "_layernorm.weight");
-    for (auto [part, name] : {std::pair("query", "q_proj"), {"key", "k_proj"}, {"value", "v_proj"}})
-      addLinear(ours + ".self." + part, layer + ".self_attn." + name, has("attention_bias"));
-    addLinear(ours + ".self.output", layer + ".self_attn.o_proj", has("output_bias"));
-    if (has("query_key_norm"))
-      for (auto [part, name] : {std::pair("query", "q_norm"), {"key", "k_norm"}})
-        names.addInBase(ours + ".self." + part + ".norm.gain", layer + ".self_attn." + name + ".weight");
-    for (auto [part, name] : {std::pair("gate", "gate_proj"), {"inner", "up_proj"}, {"outer", "down_proj"}})
-      addLinear(ours + ".feed_forward." + part, layer + ".mlp." + name, has("feed_forward_bias"));
-  }
-  names.addInBase("decoder.norm.gain", "norm.weight");
-  return names.take();
-}

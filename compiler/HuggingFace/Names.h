@@ -12,8 +12,6 @@ namespace mlir::heddle {
 llvm::json::Object nameMarianTensors(const Description &description);
 llvm::json::Object nameBertTensors(const Description &description);
 llvm::json::Object nameGPT2Tensors(const Description &description);
-/// `hasNormsBehind`: each block has norms behind its attention and its feed-forward too, as Gemma 2's have.
-llvm::json::Object nameLlamaTensors(const Description &description, bool hasNormsBehind);
 
 } // namespace mlir::heddle
 

@@ -167,21 +167,28 @@ void Reader::readModel(const toml::node &value, LocationAttr where) {
     readText(beside, where);
 }
 
-void Reader::readText(StringRef textPath, LocationAttr where) {
+void Reader::readText(StringRef textPath, LocationAttr where) { setText(readModelText(context, textPath, where)); }
+
+FailureOr<language::ModelText> heddle::readModelText(MLIRContext *context, StringRef textPath, LocationAttr where) {
+  auto fail = [&](LocationAttr place) {
+    auto flag = dyn_cast_if_present<NameLoc>(place); // has no line to point at, so it is named in the text instead
+    InFlightDiagnostic error = emitError(flag || !place ? UnknownLoc::get(context) : Location(place));
+    if (flag)
+      error << flag.getName().getValue() << ": ";
+    return error;
+  };
   llvm::sys::fs::file_status status;
   if (!llvm::sys::fs::status(textPath, status) && !llvm::sys::fs::is_directory(status) &&
       (!llvm::sys::fs::is_regular_file(status) || status.getSize() > kLargestText)) {
-    fail(where) << "'" << textPath << "' is no model text: it is "
-                << (llvm::sys::fs::is_regular_file(status) ? "larger than 16 MiB" : "a device or a pipe") << "; name a "
-                << kTextEnding << " file";
-    return;
+    return fail(where) << "'" << textPath << "' is no model text: it is "
+                       << (llvm::sys::fs::is_regular_file(status) ? "larger than 16 MiB" : "a device or a pipe")
+                       << "; name a " << kTextEnding << " file";
   }
   auto file = llvm::MemoryBuffer::getFile(textPath, /*IsText=*/true);
   if (!file)
-    fail(where) << "cannot read the model text '" << textPath << "': " << file.getError().message() << "; name a "
-                << kTextEnding << " file that exists";
-  else
-    setText(language::ModelText::read(context, textPath, (*file)->getBuffer()));
+    return fail(where) << "cannot read the model text '" << textPath << "': " << file.getError().message()
+                       << "; name a " << kTextEnding << " file that exists";
+  return language::ModelText::read(context, textPath, (*file)->getBuffer());
 }
 
 void Reader::setText(FailureOr<language::ModelText> text) {
@@ -268,8 +275,15 @@ void Reader::readParameter(StringRef name, const toml::node &value, LocationAttr
     setting.value = *number;
   else if (std::optional<std::string> string = value.value_exact<std::string>())
     setting.value = *string;
-  else {
-    fail(where) << "the parameter '" << name << "' is a number, a string or a flag, not " << describe(value);
+  else if (const toml::array *list = value.as_array();
+           list && llvm::all_of(*list, [](const toml::node &one) { return one.is_number(); })) {
+    std::vector<double> numbers;
+    for (const toml::node &one : *list)
+      numbers.push_back(*one.value<double>());
+    setting.value = std::move(numbers);
+  } else {
+    fail(where) << "the parameter '" << name << "' is a number, a string, a flag or a list of numbers, not "
+                << describe(value);
     return;
   }
   description.settings[name] = setting;
@@ -364,7 +378,14 @@ void Reader::applyText() {
       continue;
     const language::Setting &setting = parameter.getValue();
     toml::table table;
-    std::visit([&](const auto &value) { table.insert("value", value); }, setting.value);
+    std::visit(
+        [&](const auto &value) {
+          if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::vector<double>>)
+            table.insert("value", toml::array()); // no key takes a list
+          else
+            table.insert("value", value);
+        },
+        setting.value);
     // A text's parameter may share its name with a structural key of the built-in architectures and mean something
     // else, so it is stored unchecked.
     if (key->isStructure ? store(*key, *table.get("value"))

@@ -15,6 +15,10 @@
 
 namespace mlir::heddle {
 
+namespace language {
+class PublishedFamily;
+}
+
 /// The keys of a description, with their defaults. Their meaning, their ranges and which of them must be given is the
 /// table of DescriptionKeys.cpp.
 struct Description {
@@ -85,6 +89,14 @@ struct Description {
   std::vector<int64_t> strides; // of the images that the model makes of its images
   /// Where each weight comes from in the files of another program, as toJSON() has it; empty for models of our own.
   llvm::json::Object tensors;
+
+  /// Names of a folder's tensors that begin so have no part in the model.
+  llvm::json::Array ignoredTensors;
+  /// Names the tensors of the model's weights, once these are known; null for models of our own, and where `tensors`
+  /// has them.
+  std::shared_ptr<language::PublishedFamily> family;
+  /// The longest sequence that the published positions hold for; 0: any.
+  int64_t longestPublished = 0;
 
   /// The published configuration's values that decide arithmetic, before any change; empty for models of our own.
   llvm::json::Object published;
@@ -167,10 +179,15 @@ struct DescriptionChanges {
   ArrayRef<std::string> overrides;        // each a `key=value` that replaces the description's own value
   double lossScale = 0;                   // where neither the description nor an override has `loss_scale`
   ArrayRef<std::string> ignoredKeys = {}; // of a published configuration: unknown keys that are passed over
+  std::string family = {};                // the text (.weft) of a published model's family; empty: Heddle's own
 };
 
 /// Reads the description at `path` and changes it. Every mistake found is reported as an error of `context`.
 FailureOr<Description> readDescription(MLIRContext *context, StringRef path, const DescriptionChanges &changes);
+
+/// Reads the model text at `path`, which is named at `where`, or on the command line if that is null. Mistakes are
+/// errors of `context`.
+FailureOr<language::ModelText> readModelText(MLIRContext *context, StringRef path, LocationAttr where = {});
 
 /// The description of the model text at `path`, changed: every key that is not of the text has its default.
 FailureOr<Description> readTextDescription(MLIRContext *context, StringRef path, const DescriptionChanges &changes);

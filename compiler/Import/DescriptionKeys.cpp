@@ -249,5 +249,7 @@ llvm::json::Object Description::toJSON() const {
     object["published"] = llvm::json::Object(published);
   if (!tensors.empty())
     object["tensors"] = llvm::json::Object(tensors);
+  if (!ignoredTensors.empty())
+    object["ignored_tensors"] = llvm::json::Array(ignoredTensors);
   return object;
 }

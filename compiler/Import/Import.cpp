@@ -1,12 +1,28 @@
 #include "compiler/Import/Import.h"
 
 #include "compiler/Import/Schedule.h"
+#include "compiler/Language/Published.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
+
+/// Names the tensor that each weight is in published files, as the family's text has it.
+static LogicalResult nameTensors(ModuleOp module, Description &d) {
+  for (auto variable : module.getOps<VariableOp>()) {
+    if (variable.getKind() != VariableKind::Weight)
+      continue;
+    FailureOr<llvm::json::Object> tensor = d.family->findTensor(
+        variable.getSymName(), variable.getTensorType().getShape().size(), d.text->getParameters());
+    if (failed(tensor))
+      return failure();
+    if (!tensor->empty())
+      d.tensors[variable.getSymName()] = std::move(*tensor);
+  }
+  return success();
+}
 
 /// Completes what the description says of another program's tensors by the shapes of the weights made of them. Fails
 /// where the model has a weight that there is no tensor for.
@@ -54,7 +70,8 @@ static void addTask(ModuleOp module, StringRef task, const Description &d) {
                      d.tokenWeights ? b.getUnitAttr() : UnitAttr());
 }
 
-OwningOpRef<ModuleOp> heddle::importModel(MLIRContext *context, FailureOr<Description> description) {
+OwningOpRef<ModuleOp> heddle::importModel(MLIRContext *context, FailureOr<Description> description,
+                                          function_ref<LogicalResult(const Description &)> check) {
   if (failed(description))
     return {};
   FailureOr<language::ModelText> text = getText(context, *description);
@@ -90,7 +107,11 @@ OwningOpRef<ModuleOp> heddle::importModel(MLIRContext *context, FailureOr<Descri
   addTask(*module, text->getTask(), *description);
   if (text->getTask() != "encode" && failed(addSchedule(*module, *description)))
     return {};
+  if (description->family && failed(nameTensors(*module, *description)))
+    return {};
   if (!description->tensors.empty() && failed(addShapes(*module, description->tensors)))
+    return {};
+  if (check && failed(check(*description)))
     return {};
   std::string json = llvm::formatv("{0}", llvm::json::Value(description->toJSON()));
   (*module)->setAttr("heddle.description", StringAttr::get(context, json));

@@ -16,8 +16,10 @@ OwningOpRef<ModuleOp> importDescription(MLIRContext *context, StringRef path, co
 /// Imports the model text (.weft) at `path`; changes are of its parameters and of a description's keys of training.
 OwningOpRef<ModuleOp> importText(MLIRContext *context, StringRef path, const DescriptionChanges &changes);
 
-/// The module of a model whose description is known; null where it is not.
-OwningOpRef<ModuleOp> importModel(MLIRContext *context, FailureOr<Description> description);
+/// The module of a model whose description is known; null where it is not. `check`, if there is one, sees the
+/// description with the tensors of all weights; where it fails, the module is null.
+OwningOpRef<ModuleOp> importModel(MLIRContext *context, FailureOr<Description> description,
+                                  function_ref<LogicalResult(const Description &)> check = {});
 
 } // namespace mlir::heddle
 

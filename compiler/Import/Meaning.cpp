@@ -13,8 +13,11 @@ static bool isOfTraining(StringRef name) { return name.ends_with("dropout") || n
 
 /// Numbers are as f32, so that ways of writing a number do not count.
 static llvm::json::Value asStored(const decltype(language::Setting::value) &value) {
+  auto rounded = [](double number) { return static_cast<double>(static_cast<float>(number)); };
   if (const double *number = std::get_if<double>(&value))
-    return static_cast<double>(static_cast<float>(*number));
+    return rounded(*number);
+  if (const auto *list = std::get_if<std::vector<double>>(&value))
+    return llvm::json::Array(llvm::map_range(*list, rounded));
   return std::visit([](const auto &other) { return llvm::json::Value(other); }, value);
 }
 

@@ -27,6 +27,7 @@ ArrayRef<Elaborator::Builtin> Elaborator::getBuiltins() {
       {"max", {"a", "b"}, 2, &E::largerOrSmaller},
       {"min", {"a", "b"}, 2, &E::largerOrSmaller},
       {"columns", {"x"}, 1, &E::columnsOf},
+      {"count", {"list"}, 1, &E::countOf},
       {"require", {"condition", "message"}, 2, &E::require},
       {"normal", {"deviation"}, 1, &E::weightStart},
       {"uniform", {"bound"}, 1, &E::weightStart},
@@ -42,7 +43,7 @@ ArrayRef<Elaborator::Builtin> Elaborator::getBuiltins() {
       {"total", {"x"}, 1, &E::poolRows},
       {"sinusoid", {"positions", "width", "halves"}, 2, &E::sinusoid},
       {"row", {"count"}, 1, &E::rowOf, /*takesBlock=*/true},
-      {"rotate", {"x", "positions", "frequencies", "neighbours"}, 3, &E::rotate},
+      {"rotate", {"x", "positions", "frequencies", "neighbours", "heads"}, 3, &E::rotate},
       {"dropout", {"x", "rate"}, 2, &E::dropout},
       {"normalise", {"x", "gain", "bias", "epsilon"}, 3, &E::normalise},
       {"pairs", {"query", "key", "heads", "among"}, 2, &E::pairs, /*takesBlock=*/true},
@@ -75,6 +76,16 @@ bool Elaborator::isBuiltin(StringRef name) { return findBuiltin(name); }
 
 Item Elaborator::callBuiltin(const Expression &expression, Scope &scope) {
   const Builtin *builtin = findBuiltin(expression.text);
+  if (auto found = outer ? outer->find(expression.text) : OuterFunctions::const_iterator();
+      !builtin && outer && found != outer->end()) {
+    const OuterFunction &function = found->getValue();
+    auto isRequired = [&](size_t i) { return i < function.required; };
+    std::optional<SmallVector<Given>> given = arrange(expression, function.parameters, isRequired, scope);
+    if (!given || llvm::any_of(*given, [](const Given &one) { return one.where && one.item.isMistake(); }))
+      return mistake();
+    BuiltinCall call{expression, scope, std::move(*given)};
+    return function.evaluate(call);
+  }
   if (!builtin) {
     SmallVector<StringRef> known;
     if (maySuggest()) {
@@ -102,6 +113,15 @@ Item Elaborator::callBuiltin(const Expression &expression, Scope &scope) {
       return mistake();
   BuiltinCall call{expression, scope, std::move(*given)};
   return (this->*builtin->evaluate)(call);
+}
+
+//===-- Lists ---------------------------------------------------------------------------------------------------===//
+
+Item Elaborator::countOf(BuiltinCall &call) {
+  if (const auto *list = call.given[0].item.as<ListItem>())
+    return wholeNumber(static_cast<int64_t>(list->size()));
+  fail(call.given[0].where) << "count() is of a list, not of " << describe(call.given[0].item);
+  return mistake();
 }
 
 //===-- Constants and elements ----------------------------------------------------------------------------------===//

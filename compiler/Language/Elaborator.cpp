@@ -112,8 +112,12 @@ Item Elaborator::evaluate(const Expression &expression, Scope &scope) {
   for (const Expression *next : llvm::reverse(following)) {
     if (!countOperation(*next))
       return mistake();
-    item = next->kind == Expression::Binary ? binary(*next, item, scope)
-                                            : gather(item, evaluate(*next->operands[1], scope), next->where);
+    if (next->kind == Expression::Binary)
+      item = binary(*next, item, scope);
+    else if (Item index = evaluate(*next->operands[1], scope); item.as<ListItem>())
+      item = elementOf(item, {index, next->where});
+    else
+      item = gather(item, index, next->where);
   }
   return item;
 }
@@ -170,6 +174,19 @@ Item Elaborator::evaluateFirst(const Expression &expression, Scope &scope) {
     break;
   }
   llvm_unreachable("evaluate() combines operands");
+}
+
+/// An element of a list, of which the first is 0.
+Item Elaborator::elementOf(const Item &item, const Given &index) {
+  const ListItem &list = *item.as<ListItem>();
+  std::optional<int64_t> place = whole(index, "an index of a list", 0);
+  if (!place)
+    return mistake();
+  if (*place < static_cast<int64_t>(list.size()))
+    return list[static_cast<size_t>(*place)];
+  fail(index.where) << "the list has " << list.size() << " values, and its last index is "
+                    << static_cast<int64_t>(list.size()) - 1 << ", not " << *place;
+  return mistake();
 }
 
 Item Elaborator::choose(const Expression &expression, Scope &scope) {

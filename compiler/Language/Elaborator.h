@@ -8,6 +8,7 @@
 #include "compiler/Language/ModelText.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace mlir::heddle::language {
@@ -28,6 +29,14 @@ struct BuiltinCall {
   bool has(size_t i) const { return i < given.size() && given[i].where; }
 };
 
+/// A function of constants that is not of the language: it reads what a model's configuration says.
+struct OuterFunction {
+  std::vector<StringRef> parameters;
+  size_t required; // of the parameters, from the first on
+  std::function<Item(BuiltinCall &)> evaluate;
+};
+using OuterFunctions = llvm::StringMap<OuterFunction>;
+
 class Elaborator {
 public:
   /// Without a module, of constants alone: parameters and what they are made of.
@@ -40,6 +49,11 @@ public:
 
   Item evaluate(const Expression &expression, Scope &scope);
   bool hasFailed() const { return failed; }
+  /// Makes functions known that the language does not have; they outlive the elaborator.
+  void setOuterFunctions(const OuterFunctions &functions) { outer = &functions; }
+  std::string describe(const Item &item);
+  /// An error at `where`. A mistake within another text shows at the call that led there.
+  InFlightDiagnostic fail(LocationAttr where);
 
 private:
   //===-- Names, calls and blocks (Elaborator.cpp) --------------------------------------------------------------===//
@@ -58,6 +72,7 @@ private:
   Item callBlock(const BlockItem &block, ArrayRef<Item> arguments, LocationAttr where);
   Item callBuiltin(const Expression &expression, Scope &scope);
   Item declareWeight(const Expression &expression, Scope &scope);
+  Item elementOf(const Item &list, const Given &index);
   Item choose(const Expression &expression, Scope &scope);
   Item repeat(const Expression &expression, Scope &scope);
   /// The values of a call's arguments in the order of `names`; a mistake where `call` does not fit.
@@ -100,6 +115,7 @@ private:
   Item mathOf(BuiltinCall &call);
   Item largerOrSmaller(BuiltinCall &call);
   Item columnsOf(BuiltinCall &call);
+  Item countOf(BuiltinCall &call);
   Item require(BuiltinCall &call);
   Item transpose(BuiltinCall &call);
   Item dropout(BuiltinCall &call);
@@ -240,9 +256,6 @@ private:
   /// False, with an error, if `value` would be infinite in a tensor.
   bool fitsFloat(double value, LocationAttr where);
 
-  std::string describe(const Item &item);
-  /// An error at `where`. A mistake within another text shows at the call that led there.
-  InFlightDiagnostic fail(LocationAttr where);
   /// Whether `where` is in the text itself, not in one that it uses.
   bool isOwn(LocationAttr where) const;
   Item mistake() { return {}; }
@@ -259,6 +272,7 @@ private:
 
   Scope file; // parameters, and what statements outside of parts bind
   llvm::StringMap<const Definition *> definitions;
+  const OuterFunctions *outer = nullptr;
   std::string path;           // of bindings, with points
   size_t pathOfStatement = 0; // how much of it is around the statement; a block's names begin there
   LocationAttr callOfOther;   // the innermost call in the text itself; null at its own level

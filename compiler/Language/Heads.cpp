@@ -48,7 +48,7 @@ Item Elaborator::flat(BuiltinCall &call) {
   return make(ReshapeOp::create(builder, place(call.where()), result, x));
 }
 
-/// Rotary positions of heads that have two columns for each frequency.
+/// Rotary positions of heads: of each the first columns, two for each frequency, are turned.
 Item Elaborator::rotate(BuiltinCall &call) {
   Value x = tensor(call.given[0].item, call.given[0].where, "what rotate() turns");
   Value positions = x ? tensor(call.given[1].item, call.given[1].where, "the positions of rotate()") : Value();
@@ -68,9 +68,18 @@ Item Elaborator::rotate(BuiltinCall &call) {
   std::optional<bool> neighbours = call.has(3) ? flag(call.given[3], "'neighbours'") : std::optional(false);
   if (!neighbours)
     return mistake();
+  std::optional<int64_t> heads = call.has(4) ? whole(call.given[4], "the number of heads") : std::optional<int64_t>(0);
+  if (!heads)
+    return mistake();
   bool isRow = row.getRank() == 1 && row.hasStaticShape() && row.getElementType().isF32();
-  int64_t ofHead = isRow ? (*neighbours ? 1 : 2) * row.getDimSize(0) : 1;
-  if (!isRow || ofHead % 2 != 0 || type.getDimSize(1) % ofHead != 0) {
+  int64_t turned = isRow ? (*neighbours ? 1 : 2) * row.getDimSize(0) : 1;
+  int64_t ofHead = *heads > 0 ? type.getDimSize(1) / *heads : turned;
+  if (*heads > 0 && (type.getDimSize(1) % *heads != 0 || turned > ofHead)) {
+    fail(call.given[4].where) << "rotate() turns the first " << turned << " columns of each of " << *heads
+                              << " heads, but here is " << describe(call.given[0].item);
+    return mistake();
+  }
+  if (!isRow || turned % 2 != 0 || type.getDimSize(1) % ofHead != 0) {
     fail(call.given[2].where) << "rotate() takes a row of numbers, a frequency for every "
                               << (*neighbours ? "column of a head, of which neighbours are pairs"
                                               : "two columns of a head")
@@ -86,6 +95,6 @@ Item Elaborator::rotate(BuiltinCall &call) {
                                 << describe(number((*numbers)->values[i + 1]));
       return mistake();
     }
-  return make(
-      RotaryOp::create(builder, place(call.where()), type, x, positions, frequencies, /*inverse=*/false, *neighbours));
+  return make(RotaryOp::create(builder, place(call.where()), type, x, positions, frequencies, /*inverse=*/false,
+                               *neighbours, *heads > 0 && ofHead != turned ? ofHead : 0));
 }

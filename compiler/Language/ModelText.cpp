@@ -54,10 +54,22 @@ std::string language::getLibraryFingerprint(StringRef name) {
   return (name + " " + revision).str();
 }
 
+SmallVector<std::reference_wrapper<const PublishedSection>> ModelText::getPublishedSections() const {
+  SmallVector<std::reference_wrapper<const PublishedSection>> sections;
+  for (const std::shared_ptr<Text> &text : texts)
+    if (text->published)
+      sections.push_back(std::cref(*text->published));
+  return sections;
+}
+
 std::string language::ModelText::getFingerprint() const {
   std::string all;
-  for (const std::shared_ptr<Text> &text : texts)
-    all += (all.empty() ? "" : ", ") + text->fingerprint;
+  for (const std::shared_ptr<Text> &text : texts) {
+    bool isSilent = text->parameters.empty() && text->definitions.empty() && text->parts.empty() &&
+                    text->statements.empty(); // of what a model computes
+    if (!isSilent)
+      all += (all.empty() ? "" : ", ") + text->fingerprint;
+  }
   return all;
 }
 
@@ -173,10 +185,39 @@ static std::string showValue(const Item &item) {
     return "\"" + *text + "\"";
   if (const bool *flag = item.as<bool>())
     return *flag ? "true" : "false";
+  if (const auto *list = item.as<ListItem>())
+    return "[" + llvm::join(llvm::map_range(*list, showValue), ", ") + "]";
   std::string shown;
   llvm::raw_string_ostream(shown) << llvm::format("%.10g", item.as<NumberItem>()->value);
   return shown;
 }
+
+std::optional<Setting> language::toSetting(const Item &item, LocationAttr where) {
+  Setting setting{false, where};
+  if (const auto *value = item.as<NumberItem>()) {
+    if (value->isWhole && std::abs(value->value) < 9e15)
+      setting.value = static_cast<int64_t>(value->value);
+    else
+      setting.value = value->value;
+  } else if (const bool *flag = item.as<bool>()) {
+    setting.value = *flag;
+  } else if (const auto *text = item.as<std::string>()) {
+    setting.value = *text;
+  } else if (const auto *list = item.as<ListItem>()) {
+    std::vector<double> numbers;
+    for (const Item &one : *list) {
+      if (!one.as<NumberItem>())
+        return std::nullopt;
+      numbers.push_back(one.as<NumberItem>()->value);
+    }
+    setting.value = std::move(numbers);
+  } else {
+    return std::nullopt;
+  }
+  return setting;
+}
+
+static Item toNumber(double value) { return NumberItem{value, value == std::floor(value)}; }
 
 Item language::toItem(const Setting &setting) {
   return std::visit(
@@ -186,6 +227,8 @@ Item language::toItem(const Setting &setting) {
           return wholeNumber(value);
         else if constexpr (std::is_same_v<T, double>)
           return number(value);
+        else if constexpr (std::is_same_v<T, std::vector<double>>)
+          return ListItem(llvm::map_range(value, toNumber).begin(), llvm::map_range(value, toNumber).end());
         else
           return value;
       },
@@ -205,6 +248,8 @@ struct Allowed {
       return llvm::join(llvm::map_range(choices, showValue), " or ");
     if (low)
       return "a number from " + showValue(number(*low)) + " to " + showValue(number(*high));
+    if (value->as<ListItem>())
+      return "a list of numbers";
     return value->as<bool>() ? "true or false" : value->as<std::string>() ? "a string" : "a number";
   }
   bool takes(const Item &item) const {
@@ -261,9 +306,12 @@ LogicalResult ModelText::setParameters(const Settings &given) {
     };
     auto constant = [&](const ExpressionPtr &expression) {
       Item item = elaborator.evaluate(*expression, scope);
-      bool isConstant = item.as<NumberItem>() || item.as<bool>() || item.as<std::string>();
+      const auto *list = item.as<ListItem>();
+      bool isList = list && llvm::all_of(*list, [](const Item &one) { return one.as<NumberItem>(); });
+      bool isConstant = item.as<NumberItem>() || item.as<bool>() || item.as<std::string>() || isList;
       if (!isConstant && !item.isMistake())
-        refuse(expression->where) << "is a number, a string or a flag, not " << elaborator.describe(item);
+        refuse(expression->where) << "is a number, a string, a flag or a list of numbers, not "
+                                  << elaborator.describe(item);
       return isConstant ? item : Item();
     };
     Allowed allowed;
@@ -305,18 +353,7 @@ LogicalResult ModelText::setParameters(const Settings &given) {
       continue;
     }
     scope.items[name.str()] = item;
-    Setting &setting = parameters[name];
-    setting.where = where;
-    if (const auto *value = item.as<NumberItem>()) {
-      if (value->isWhole && std::abs(value->value) < 9e15)
-        setting.value = static_cast<int64_t>(value->value);
-      else
-        setting.value = value->value;
-    } else if (const bool *flag = item.as<bool>()) {
-      setting.value = *flag;
-    } else {
-      setting.value = *item.as<std::string>();
-    }
+    parameters[name] = *toSetting(item, where);
   }
   return success(ok && !elaborator.hasFailed());
 }

@@ -14,7 +14,7 @@ namespace mlir::heddle::language {
 
 /// A parameter's value and the line, or the flag, that gives it.
 struct Setting {
-  std::variant<bool, int64_t, double, std::string> value;
+  std::variant<bool, int64_t, double, std::string, std::vector<double>> value;
   LocationAttr where;
 };
 using Settings = llvm::StringMap<Setting>;
@@ -35,6 +35,9 @@ public:
 
   /// The task that the model is for; its name is one of getTaskNames().
   StringRef getTask() const { return task; }
+
+  /// The sections `published` of the texts that it uses and of itself, in this order.
+  SmallVector<std::reference_wrapper<const PublishedSection>> getPublishedSections() const;
 
   /// Differs between texts that compute different things: the name and revision of each library text, and for each
   /// other text a hash of its tokens, without comments and white space.
@@ -72,6 +75,8 @@ SmallVector<StringRef> getTaskNames();
 
 /// The item that a parameter's value is.
 Item toItem(const Setting &setting);
+/// The value that a parameter gets by the item; nothing if it is no number, string, flag or list of numbers.
+std::optional<Setting> toSetting(const Item &item, LocationAttr where);
 
 /// The text called `name` of those that Heddle brings along; empty where there is no such text.
 StringRef findLibraryText(StringRef name);

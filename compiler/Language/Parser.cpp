@@ -64,6 +64,7 @@ private:
   bool parseDefinition(Text &text);
   bool isPart();
   bool parsePart(Text &text);
+  bool parsePublished(Text &text);
 
   //===-- Statements and expressions ----------------------------------------------------------------------------===//
 
@@ -77,6 +78,7 @@ private:
   ExpressionPtr parsePostfix();
   ExpressionPtr parsePrimary();
   ExpressionPtr parseNumber();
+  ExpressionPtr parseBrackets();
   ExpressionPtr parseCall();
   bool parseArguments(Expression &call);
   ExpressionPtr parseWeight();
@@ -177,6 +179,8 @@ bool Parser::parseDeclaration(Text &text) {
   }
   if (takeIfName("def"))
     return parseDefinition(text);
+  if (peek().isName("published") && peek(1).kind == Token::String)
+    return parsePublished(text);
   if (isPart())
     return parsePart(text);
   return parseStatement(text.statements.emplace_back());
@@ -246,6 +250,49 @@ bool Parser::parsePart(Text &text) {
   if (!part.body)
     return false;
   text.parts.push_back(std::move(part));
+  return endLine();
+}
+
+/// published "LlamaForCausalLM", ... [gguf "llama"] { statements and lines `"weight" = tensor` }
+bool Parser::parsePublished(Text &text) {
+  LocationAttr where = take().where;
+  if (text.published)
+    return emitError(Location(where)) << "the text has a section 'published' already; name further architectures there",
+           false;
+  PublishedSection &section = text.published.emplace();
+  auto parseString = [&](Name &name) {
+    if (peek().kind != Token::String)
+      return fail("the name of an architecture in quotation marks"), false;
+    name = {peek().text.str(), peek().where};
+    take();
+    return true;
+  };
+  do
+    if (!parseString(section.architectures.emplace_back()))
+      return false;
+  while (takeIf(","));
+  if (takeIfName("gguf") && !parseString(section.gguf.emplace()))
+    return false;
+  if (!expect("{", "and what is read of such models"))
+    return false;
+  for (skipLines(); !takeIf("}"); skipLines()) {
+    if (peek().kind == Token::End)
+      return emitError(Location(where)) << "the section that begins here has no end; close it with '}'", false;
+    if (peek().kind != Token::String) {
+      if (!parseStatement(section.statements.emplace_back()))
+        return false;
+      continue;
+    }
+    TensorRule &rule = section.tensors.emplace_back();
+    rule.weights = {peek().text.str(), peek().where};
+    take();
+    if (!expect("=", "between a weight's name and its tensor"))
+      return false;
+    skipLines();
+    rule.tensor = parseList();
+    if (!rule.tensor || !endLine())
+      return false;
+  }
   return endLine();
 }
 
@@ -402,6 +449,8 @@ ExpressionPtr Parser::parsePrimary() {
     ExpressionPtr inner = parseExpression();
     return inner && expectEnd(")", "behind an expression in parentheses") ? std::move(inner) : nullptr;
   }
+  if (token.is("["))
+    return parseBrackets();
   if (token.isName("true") || token.isName("false")) {
     ExpressionPtr flag = make(Expression::Flag, token.where);
     flag->number = take().text == "true";
@@ -422,6 +471,19 @@ ExpressionPtr Parser::parsePrimary() {
   ExpressionPtr variable = make(Expression::Variable, token.where);
   variable->text = take().text.str();
   return variable;
+}
+
+/// [value, value, ...]
+ExpressionPtr Parser::parseBrackets() {
+  ExpressionPtr list = make(Expression::List, take().where);
+  for (skipLines(); !peek().is("]"); skipLines()) {
+    if (!list->operands.emplace_back(parseExpression()))
+      return nullptr;
+    skipLines();
+    if (!takeIf(","))
+      break;
+  }
+  return expectEnd("]", "or ',' behind an element of a list") ? std::move(list) : nullptr;
 }
 
 ExpressionPtr Parser::parseNumber() {

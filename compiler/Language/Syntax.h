@@ -61,7 +61,7 @@ struct Expression {
     If,       // if operands[0] block else otherwise
     Repeat,   // repeat operands[0] [as rows[0]] with states block
     Scan,     // scan `text` rows with states block; text: "reversed" or empty
-    List,     // operands, with commas between them
+    List,     // operands, with commas between them; in brackets or without
   };
 
   Expression(Kind kind, LocationAttr where) : kind(kind), where(where) {}
@@ -109,6 +109,20 @@ struct Part {
   std::unique_ptr<Body> body;
 };
 
+/// `"decoder.*.self.query" = transpose("model.layers.*.self_attn.q_proj"), "blk.*.attn_q"`
+struct TensorRule {
+  Name weights;         // a weight, or a weight and a bias by what is before the last point; * is a layer's number
+  ExpressionPtr tensor; // of a folder, or a list: of a folder and of a GGUF file
+};
+
+/// `published "LlamaForCausalLM" gguf "llama" { ... }`: how models of the text's family are published.
+struct PublishedSection {
+  std::vector<Name> architectures; // as config.json names them
+  std::optional<Name> gguf;        // as GGUF files name the architecture
+  std::vector<Statement> statements;
+  std::vector<TensorRule> tensors;
+};
+
 /// A file.
 struct Text {
   std::optional<Name> task;
@@ -117,6 +131,7 @@ struct Text {
   std::vector<Definition> definitions;
   std::vector<Part> parts;
   std::vector<Statement> statements;
+  std::optional<PublishedSection> published;
   std::string fingerprint; // ModelText::getFingerprint
 };
 

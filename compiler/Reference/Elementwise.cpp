@@ -129,18 +129,20 @@ static void rotary(RotaryOp op, Frame &frame) {
   const Array &input = frame.get(op.getInput()), &positions = frame.get(op.getPositions()),
               &frequencies = frame.get(op.getFrequencies());
   Array &result = frame.make(op.getResult());
-  // Pairs are columns `first` and `first + distance` of a head; there are half as many as it has columns.
-  int64_t head = op.getNeighbours() ? frequencies.size() : 2 * frequencies.size();
-  int64_t distance = op.getNeighbours() ? 1 : head / 2;
+  // Pairs are columns `first` and `first + distance` of a head.
+  int64_t head = op.getHeadColumns(), turned = op.getTurnedColumns(), distance = op.getNeighbours() ? 1 : turned / 2;
   for (int64_t row = 0; row < input.shape[0]; ++row)
-    for (int64_t begin = 0; begin < input.shape[1]; begin += head)
-      for (int64_t pair = 0; pair < head / 2; ++pair) {
+    for (int64_t begin = 0; begin < input.shape[1]; begin += head) {
+      for (int64_t column = begin + turned; column < begin + head; ++column)
+        result(row, column) = input(row, column);
+      for (int64_t pair = 0; pair < turned / 2; ++pair) {
         int64_t inHead = op.getNeighbours() ? 2 * pair : pair, first = begin + inHead;
         double angle = positions(row) * frequencies(inHead) * (op.getInverse() ? -1 : 1);
         double a = input(row, first), b = input(row, first + distance);
         result(row, first) = a * std::cos(angle) - b * std::sin(angle);
         result(row, first + distance) = b * std::cos(angle) + a * std::sin(angle);
       }
+    }
 }
 
 static void dropout(DropoutOp op, Frame &frame) {

@@ -4,6 +4,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 
 #include <cmath>
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -258,11 +259,12 @@ struct RotaryKernel : KernelOpInterface::ExternalModel<RotaryKernel, RotaryOp> {
     Matrix matrix = *Matrix::of(typeOf(rotary.getResult()));
     // Of a pair of neighbours a lane has both in one register, of others one in each of two tiles.
     bool neighbours = rotary.getNeighbours();
-    int64_t half = typeOf(rotary.getFrequencies()).getDimSize(0),
-            heads = matrix.columns / (neighbours ? half : 2 * half);
+    int64_t half = typeOf(rotary.getFrequencies()).getDimSize(0), turned = rotary.getTurnedColumns(),
+            width = rotary.getHeadColumns(), heads = matrix.columns / width;
+    int64_t unit = std::gcd(half, width); // where parts of heads begin
     emitter.setMapping(tile::LaneMapping::Columns);
-    emitter.setVector({half, emitter.getVector()});
-    emitter.narrowVector(half, /*fewest=*/neighbours ? 2 : 1);
+    emitter.setVector({unit, emitter.getVector()});
+    emitter.narrowVector(unit, /*fewest=*/neighbours ? 2 : 1);
     int64_t run = emitter.getLanes() * emitter.getVector();
     int64_t columns = run * std::min<int64_t>(emitter.getProfile().elementwiseRuns, llvm::divideCeil(half, run));
     int64_t rows = matrix.isDynamic() ? emitter.getProfile().elementwiseRows : 1;
@@ -274,9 +276,16 @@ struct RotaryKernel : KernelOpInterface::ExternalModel<RotaryKernel, RotaryOp> {
     Value rowLimit = matrix.isDynamic() || matrix.rows % rows != 0 ? emitter.rowsOf(matrix) : Value();
     auto placeOf = [&](int64_t from) {
       Value begin = emitter.add(head, emitter.index(from));
-      Value limit = half % columns == 0 ? Value() : emitter.add(begin, emitter.index(half));
+      int64_t length = std::min(half, width - from);
+      Value limit = length % columns == 0 && length == half ? Value() : emitter.add(begin, emitter.index(length));
       return Place{row, emitter.add(begin, first), rows, columns, rowLimit, limit};
     };
+    for (int64_t from = turned; from < width; from += half) { // what stays as it is
+      Place place = placeOf(from);
+      emitter.define(rotary.getResult(), place, emitter.evaluate(rotary.getInput(), place));
+      if (failed(emitter.finish(matrix, place)))
+        return failure();
+    }
     auto wide = [&](Value tile) { return emitter.broadcast(tile, rows, columns); };
     auto mul = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, x, y); };
     Value limit = half % columns == 0 ? Value() : emitter.index(half);

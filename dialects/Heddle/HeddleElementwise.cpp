@@ -178,20 +178,27 @@ LogicalResult RotaryOp::verify() {
   if (failed(expectStaticColumns(*this, input)) ||
       failed(expectSameDim(*this, "number of rows", {input, 0}, {{typeOf(getPositions()), 0}})))
     return failure();
-  if (getNeighbours() && frequencies.hasStaticShape() &&
-      (frequencies.getDimSize(0) % 2 != 0 || input.getDimSize(1) % frequencies.getDimSize(0) != 0))
-    return emitOpError() << "expects heads of pairs of columns, with a frequency for each column, got " << input
-                         << " and " << frequencies;
-  if (!frequencies.hasStaticShape() || frequencies.getDimSize(0) < 1 ||
-      (!getNeighbours() && input.getDimSize(1) % (2 * frequencies.getDimSize(0)) != 0))
-    return emitOpError() << "expects heads of two columns for each frequency, got " << input << " and " << frequencies;
-  return success();
+  if (static_cast<int64_t>(getHeadWidth()) < 0)
+    return emitOpError() << "expects a width of heads from 0 on, got " << static_cast<int64_t>(getHeadWidth());
+  bool hasHeads = frequencies.hasStaticShape() && frequencies.getDimSize(0) > 0 && getTurnedColumns() % 2 == 0 &&
+                  getTurnedColumns() <= getHeadColumns() && input.getDimSize(1) % getHeadColumns() == 0;
+  if (hasHeads)
+    return success();
+  return emitOpError() << (getNeighbours() ? "expects heads of pairs of columns, with a frequency for each column, got "
+                                           : "expects heads of two columns for each frequency, got ")
+                       << input << " and " << frequencies;
+}
+
+int64_t RotaryOp::getTurnedColumns() { return (getNeighbours() ? 1 : 2) * typeOf(getFrequencies()).getDimSize(0); }
+
+int64_t RotaryOp::getHeadColumns() {
+  return getHeadWidth() > 0 ? static_cast<int64_t>(getHeadWidth()) : getTurnedColumns();
 }
 
 // A rotation's transpose is its inverse.
 Gradients RotaryOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
   return SmallVector<Value>{RotaryOp::create(builder, getLoc(), getType(), resultGradients[0], getPositions(),
-                                             getFrequencies(), !getInverse(), getNeighbours()),
+                                             getFrequencies(), !getInverse(), getNeighbours(), getHeadWidth()),
                             Value(), Value()};
 }
 

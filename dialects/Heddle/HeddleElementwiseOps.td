@@ -125,14 +125,21 @@ def RotaryOp : Heddle_Op<"rotary", [Pure, RowwiseOpInterface, AllTypesMatch<["in
     With `neighbours` there is a frequency for each column, and columns 2i and 2i + 1 of a head, which have the same, are the
     pair.
 
+    With `head_width` above 0 heads have that many columns. Those behind the pairs stay as they are.
+
     ```mlir
     %turned = heddle.rotary %queries at %positions by %frequencies
         : tensor<?x64xf32, #heddle.dims<"tokens">>, tensor<?xi32, #heddle.dims<"tokens">>, tensor<16xf32>
     ```
   }];
   let arguments = (ins Heddle_F32Matrix:$input, Heddle_I32Vector:$positions, Heddle_F32Vector:$frequencies,
-                       UnitAttr:$inverse, UnitAttr:$neighbours);
+                       UnitAttr:$inverse, UnitAttr:$neighbours, DefaultValuedOptionalAttr<I64Attr, "0">:$head_width);
   let results = (outs Heddle_F32Matrix:$result);
+  let extraClassDeclaration = [{
+    /// Columns of a head that are turned, its first ones; and all of them.
+    int64_t getTurnedColumns();
+    int64_t getHeadColumns();
+  }];
   let assemblyFormat = [{
     $input `at` $positions `by` $frequencies attr-dict `:` type($input) `,` type($positions) `,` type($frequencies)
   }];

@@ -113,6 +113,25 @@ std::optional<int64_t> readExtent(const Json &value, int64_t low) {
   return value.get<int64_t>();
 }
 
+// {"from": ["blk.0.attn_q.weight"], "paired": 9, "plus": 1}
+std::optional<GgufPlace> readGgufPlace(const Json &json) {
+  GgufPlace place;
+  if (!json.is_object())
+    return std::nullopt;
+  for (const auto &[key, value] : json.items()) {
+    if (key == "from" && value.is_array() && value.size() == 1 && value[0].is_string()) {
+      place.name = value[0].get<std::string>();
+    } else if (std::optional<int64_t> heads = key == "paired" ? readExtent(value, 1) : std::nullopt) {
+      place.pairedHeads = *heads;
+    } else if (key == "plus" && value.is_number()) {
+      place.added = value.get<double>();
+    } else {
+      return std::nullopt;
+    }
+  }
+  return place.name.empty() ? std::nullopt : std::optional(std::move(place));
+}
+
 // {"from": ["model.shared.weight"], "shape": [512, 64], "transpose": true, "rows": "leading", "part": [1, 3]}
 std::optional<WeightOrigin> readOrigin(const Json &json) {
   constexpr int64_t mostParts = 64;
@@ -137,6 +156,20 @@ std::optional<WeightOrigin> readOrigin(const Json &json) {
       origin.transpose = value.get<bool>();
     } else if (key == "rows" && value == "leading") {
       origin.leadingRows = true;
+    } else if (key == "rows" && value.is_array() && value.size() == 1) {
+      std::optional<int64_t> first = readExtent(value[0], 0);
+      if (!first)
+        return std::nullopt;
+      origin.rows = ChosenRows{1, 1, 0, *first};
+    } else if (key == "pick" && value.is_array() && value.size() == 3) {
+      std::optional<int64_t> groups = readExtent(value[0], 1), of = readExtent(value[1], 1),
+                             index = readExtent(value[2], 0);
+      if (!groups || !of || !index || *index >= *of)
+        return std::nullopt;
+      origin.rows = ChosenRows{*groups, *of, *index, 0};
+    } else if (key == "gguf") {
+      if (!(origin.gguf = readGgufPlace(value)))
+        return std::nullopt;
     } else if (key == "part" && value.is_array() && value.size() == 2) {
       std::optional<int64_t> part = readExtent(value[0], 0), parts = readExtent(value[1], 1);
       if (!part || !parts || *parts > mostParts || *part >= *parts)
@@ -150,6 +183,10 @@ std::optional<WeightOrigin> readOrigin(const Json &json) {
   bool isMatrix = origin.shape.size() == 2;
   if (origin.names.empty() || origin.shape.empty() || origin.shape.size() > 2 ||
       ((origin.transpose || origin.leadingRows) && !isMatrix))
+    return std::nullopt;
+  // Rows as they are stored: the columns of a transposed weight and of a vector.
+  int64_t rows = isMatrix && !origin.transpose ? origin.shape.front() : origin.shape.back();
+  if (origin.rows && (origin.leadingRows || origin.parts > 1 || rows % origin.rows->groups != 0))
     return std::nullopt;
   return origin;
 }
@@ -356,6 +393,11 @@ Result<Description> Description::parse(std::string_view text) {
       return wrong("has ", key, " = ", found->dump(), ", and the vocabulary has ", *result.vocabularySize, " tokens.");
   if (auto ends = json.find("other_end_ids"); ends != json.end())
     HEDDLE_CHECK(readOtherEnds(*ends, result));
+  if (auto ignored = json.find("ignored_tensors"); ignored != json.end()) {
+    if (!ignored->is_array() || !std::ranges::all_of(*ignored, [](const Json &name) { return name.is_string(); }))
+      return wrong("has ignored_tensors = ", shown(*ignored), ", and the value of this key is a list of texts.");
+    result.ignoredTensors = ignored->get<std::vector<std::string>>();
+  }
   if (auto tensors = json.find("tensors"); tensors != json.end())
     HEDDLE_CHECK(readTensors(*tensors, result));
   if (auto adapter = json.find("adapter"); adapter != json.end())

@@ -20,13 +20,31 @@ namespace schema {
 struct Module; // runtime/schema/artifact.fbs
 }
 
-// Where the value of a weight lies in the files of a Hugging Face folder.
+// How a GGUF file has a tensor of a Hugging Face folder.
+struct GgufPlace {
+  std::string name;
+  // If above 0, the rows are those of so many heads, and rows that rotary positions turn together stand side by side.
+  // In the folder they are half a head apart.
+  int64_t pairedHeads = 0;
+  double added = 0; // to each number
+};
+
+// Rows of a tensor as it is stored: groups of `of` equal parts, of which the weight has part `index` of each group, or
+// all rows from `first` on that the weight has room for.
+struct ChosenRows {
+  int64_t groups = 1, of = 1, index = 0;
+  int64_t first = 0;
+};
+
+// Where the value of a weight lies in the files of a Hugging Face folder or in a GGUF file.
 struct WeightOrigin {
-  std::vector<std::string> names; // of the tensor: the first that is there
+  std::vector<std::string> names; // of the tensor in a folder: the first that is there
   Shape shape;                    // of the weight: one or two dimensions
   bool transpose = false;         // the tensor is stored the other way round
   bool leadingRows = false;       // the weight is the tensor's first rows
   int64_t part = 0, parts = 1;    // the weight is this part of the tensor's columns, which are cut into equal parts
+  std::optional<ChosenRows> rows; // the weight has these rows of the tensor
+  std::optional<GgufPlace> gguf;  // absent if GGUF files have no such model
 };
 
 // What is trained of a model whose own weights are frozen: beside the weight W of each target A and B of low rank,
@@ -68,6 +86,7 @@ struct Description {
   bool endsSources = true; // whether the source of a translation ends with the end mark
   double lossScale = 0;    // 0: the loss is not scaled
   std::map<std::string, WeightOrigin, std::less<>> tensors;
+  std::vector<std::string> ignoredTensors; // beginnings of names of a folder's tensors that the model has no use for
   AdapterShape adapter;
 
   nlohmann::json json; // all keys, of types and in ranges that were checked

@@ -71,11 +71,11 @@ private:
   }
 
   void readLlama(const std::string &architecture) {
-    bool isGemma = architecture == "Gemma2ForCausalLM";
-    set("architecture", isGemma                              ? "gemma2"
-                        : architecture == "Qwen2ForCausalLM" ? "qwen2"
-                        : architecture == "Qwen3ForCausalLM" ? "qwen3"
-                                                             : "llama");
+    // As GGUF files name it, where Mistral's models are LLaMA's.
+    std::string name = architecture.substr(0, architecture.find("For"));
+    std::ranges::transform(name, name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+    bool isGemma = name.starts_with("gemma");
+    set("architecture", name == "mistral" ? "llama" : name);
     Json width = at(config, "hidden_size"), heads = at(config, "num_attention_heads");
     if (!heads.is_number() || !width.is_number() || !(heads.get<double>() >= 1))
       return;
@@ -126,14 +126,11 @@ Json configOf(const GgufReader &file) {
     if (const GgufValue *value = file.value(str(architecture, ".", theirs)); value && value->number())
       into[ours] = *value->number();
   };
-  config["architectures"] = {architecture == "gemma2"  ? "Gemma2ForCausalLM"
-                             : architecture == "qwen2" ? "Qwen2ForCausalLM"
-                             : architecture == "qwen3" ? "Qwen3ForCausalLM"
-                                                       : "LlamaForCausalLM"};
+  config["architectures"] = {architecture};
   // GGUF has no key for the activation: the architecture decides.
-  if (architecture == "gemma2")
+  if (architecture.starts_with("gemma"))
     config["hidden_activation"] = "gelu_pytorch_tanh";
-  else
+  else if (architecture == "llama" || architecture == "qwen2" || architecture == "qwen3")
     config["hidden_act"] = "silu";
   for (auto [theirs, ours] : {std::pair("embedding_length", "hidden_size"),
                               {"attention.head_count", "num_attention_heads"},

@@ -1,72 +1,95 @@
 #include "runtime/published/GgufModel.h"
 
-namespace heddle {
+#include <algorithm>
+#include <cassert>
+#include <vector>
 
-Result<GgufModel> GgufModel::open(const std::filesystem::path &path) {
-  HEDDLE_ASSIGN(GgufReader reader, GgufReader::open(path));
-  GgufModel model(std::move(reader));
-  const GgufValue *name = model.file.value("general.architecture");
-  model.architecture = name && name->text() ? *name->text() : "";
-  if (!isGgufArchitecture(model.architecture)) {
-    std::string all;
-    for (std::string_view known : ggufArchitectures())
-      all += str(all.empty() ? "" : ", ", known);
-    return makeError(ErrorKind::Unsupported, "'", path.string(), "' is of the architecture \"", model.architecture,
-                     "\", and Heddle reads GGUF files of ", all, ".");
+namespace heddle {
+namespace {
+
+// Moves row `from(i)` of each head to row i.
+template <typename From> void moveRows(std::span<float> values, int64_t columns, int64_t heads, From from) {
+  auto height = int64_t(values.size()) / columns / heads;
+  assert(height * columns * heads == int64_t(values.size()) && height % 2 == 0);
+  std::vector<float> head(size_t(height * columns));
+  for (int64_t h = 0; h < heads; ++h) {
+    std::span<float> place = values.subspan(size_t(h) * head.size(), head.size());
+    for (int64_t row = 0; row < height; ++row)
+      std::ranges::copy(place.subspan(size_t(from(row, height) * columns), size_t(columns)),
+                        head.begin() + row * columns);
+    std::ranges::copy(head, place.begin());
   }
-  auto number = [&](const char *key, uint64_t otherwise) {
-    const GgufValue *value = model.file.value(str(model.architecture, ".attention.", key));
-    return value ? value->whole().value_or(0) : otherwise;
-  };
-  model.heads = number("head_count", 0);
-  model.keyHeads = number("head_count_kv", model.heads);
-  return model;
 }
 
-Result<HostTensor> GgufModel::read(const std::string &weight, const std::vector<std::string> &names) const {
-  std::string tried;
-  for (const std::string &name : names) {
-    std::optional<std::string> theirs = ggufTensorName(architecture, name);
-    const GgufEntry *entry = theirs ? file.find(*theirs) : nullptr;
-    if (!entry) {
-      if (theirs)
-        tried += str(tried.empty() ? "'" : ", '", *theirs, "'");
-      continue;
-    }
-    if (!entry->readType())
-      return makeError(ErrorKind::Unsupported, "'", file.path().string(), "' has '", entry->name, "' as ",
-                       nameOfGgufType(entry->type), ", and Heddle reads ", readGgufTypes(),
-                       "; take the model's file of one of these types, or convert it.");
-    HEDDLE_ASSIGN(HostTensor tensor, file.read(*entry));
-    HEDDLE_CHECK(toPublished(*entry, tensor));
-    return tensor;
-  }
-  return makeError(ErrorKind::NotFound, "'", file.path().string(), "' has no tensor for the weight '", weight, "'",
-                   tried.empty() ? "" : str(": it has no tensor called ", tried),
-                   ". The artifact was compiled from another model; compile this model.");
+} // namespace
+
+void splitPairs(std::span<float> values, int64_t columns, int64_t heads) {
+  moveRows(values, columns, heads,
+           [](int64_t row, int64_t height) { return row % (height / 2) * 2 + row / (height / 2); });
+}
+
+void joinPairs(std::span<float> values, int64_t columns, int64_t heads) {
+  moveRows(values, columns, heads, [](int64_t row, int64_t height) { return row % 2 * (height / 2) + row / 2; });
+}
+
+Result<GgufModel> GgufModel::open(const std::filesystem::path &path, const Description &model) {
+  HEDDLE_ASSIGN(GgufReader reader, GgufReader::open(path));
+  GgufModel result(std::move(reader));
+  for (const auto &[weight, origin] : model.tensors)
+    if (origin.gguf)
+      result.origins.emplace(origin.gguf->name, origin);
+  if (result.origins.empty())
+    return makeError(ErrorKind::Unsupported, "'", path.string(),
+                     "' is a GGUF file, and the artifact's model has no GGUF files, or an earlier heddle-compile made "
+                     "the artifact; compile the file.");
+  return result;
+}
+
+const GgufPlace *GgufModel::placeOf(const GgufEntry &entry) const {
+  auto found = origins.find(entry.name);
+  return found == origins.end() ? nullptr : &*found->second.gguf;
+}
+
+std::span<const std::string> GgufModel::namesOf(const GgufEntry &entry) const {
+  auto found = origins.find(entry.name);
+  return found == origins.end() ? std::span<const std::string>() : found->second.names;
+}
+
+Result<HostTensor> GgufModel::read(const std::string &weight, const WeightOrigin &origin) const {
+  const GgufEntry *entry = origin.gguf ? file.find(origin.gguf->name) : nullptr;
+  if (!entry)
+    return makeError(ErrorKind::NotFound, "'", file.path().string(), "' has no tensor for the weight '", weight, "'",
+                     origin.gguf ? str(": it has no tensor called '", origin.gguf->name, "'") : "",
+                     ". The artifact was compiled from another model; compile this model.");
+  if (!entry->readType())
+    return makeError(ErrorKind::Unsupported, "'", file.path().string(), "' has '", entry->name, "' as ",
+                     nameOfGgufType(entry->type), ", and Heddle reads ", readGgufTypes(),
+                     "; take the model's file of one of these types, or convert it.");
+  HEDDLE_ASSIGN(HostTensor tensor, file.read(*entry));
+  HEDDLE_CHECK(toPublished(*entry, tensor));
+  return tensor;
 }
 
 Status GgufModel::convert(const GgufEntry &entry, HostTensor &tensor, bool stores) const {
-  std::optional<GgufTensor> known = published(entry);
-  if (!known)
+  const GgufPlace *place = placeOf(entry);
+  if (!place)
     return Success();
   std::span<float> values = tensor.values<float>();
-  for (float &value : values)
-    value += stores ? known->storage.added : -known->storage.added;
-  using Rows = GgufStorage::Rows;
-  if (known->storage.rows == Rows::AsPublished || values.empty())
+  if (place->added != 0)
+    for (float &value : values)
+      value += float(stores ? place->added : -place->added);
+  if (place->pairedHeads == 0 || values.empty())
     return Success();
-  uint64_t count = known->storage.rows == Rows::QueryPairs ? heads : keyHeads;
-  int64_t rows = tensor.shape().empty() ? 1 : tensor.shape().front();
-  if (count == 0 || count > uint64_t(rows) || rows % int64_t(2 * count) != 0)
+  int64_t count = place->pairedHeads, rows = tensor.shape().empty() ? 1 : tensor.shape().front();
+  if (count > rows || rows % (2 * count) != 0)
     return makeError(ErrorKind::Malformed, "'", file.path().string(), "' has '", entry.name, "' as ",
                      describe(tensor.type(), tensor.shape()), ", which is not made of ", count,
-                     " heads of pairs, as its keys say; download or convert it again.");
+                     " heads of pairs. The artifact was compiled from another model; compile this model.");
   auto columns = int64_t(values.size()) / rows;
   if (stores)
-    joinPairs(values, columns, int64_t(count));
+    joinPairs(values, columns, count);
   else
-    splitPairs(values, columns, int64_t(count));
+    splitPairs(values, columns, count);
   return Success();
 }
 

@@ -1,32 +1,34 @@
 // The weights of a GGUF file, as the model that Hugging Face publishes has them.
 #pragma once
 
+#include "runtime/artifact/Description.h"
 #include "runtime/core/Gguf.h"
-#include "runtime/core/GgufNames.h"
 
 #include <filesystem>
-#include <optional>
+#include <map>
+#include <span>
 #include <string>
-#include <vector>
+#include <string_view>
 
 namespace heddle {
 
 class GgufModel {
 public:
-  // Fails where the file is of an architecture that Heddle does not read.
-  static Result<GgufModel> open(const std::filesystem::path &path);
+  // `model`: the description of an artifact, which says what the file's tensors are. Fails where its family has no GGUF
+  // files. Keeps copies of what it needs.
+  static Result<GgufModel> open(const std::filesystem::path &path, const Description &model);
 
   const GgufReader &reader() const { return file; }
 
-  // The tensor under the first of the published names that the file has, for the weight `weight`.
-  Result<HostTensor> read(const std::string &weight, const std::vector<std::string> &names) const;
-  // What a tensor of the file is in the published model; nothing where Heddle does not know it.
-  std::optional<GgufTensor> published(const GgufEntry &entry) const {
-    return publishedTensor(architecture, entry.name);
-  }
+  // The tensor of the weight, as a folder has it.
+  Result<HostTensor> read(const std::string &weight, const WeightOrigin &origin) const;
+  // How a tensor of the file is stored; null where no weight comes from it.
+  const GgufPlace *placeOf(const GgufEntry &entry) const;
+  // The names that the tensor has in folders.
+  std::span<const std::string> namesOf(const GgufEntry &entry) const;
 
-  // A tensor from the file's way of storing it to the published one, and back. Fails where its rows are not those of
-  // the heads that the file says there are.
+  // A tensor from the file's way of storing it to a folder's, and back. Fails where its rows are not those of the heads
+  // that the description says there are.
   Status toPublished(const GgufEntry &entry, HostTensor &tensor) const {
     return convert(entry, tensor, /*stores=*/false);
   }
@@ -37,8 +39,12 @@ private:
   Status convert(const GgufEntry &entry, HostTensor &tensor, bool stores) const;
 
   GgufReader file;
-  std::string architecture;
-  uint64_t heads = 0, keyHeads = 0; // 0: not said
+  std::map<std::string, WeightOrigin, std::less<>> origins; // by the file's name; one of those that a tensor holds
 };
+
+// Puts the rows of a matrix, or the numbers of a vector, from pairs side by side to halves of each head, or back.
+// `columns` is 1 for a vector; `heads` divides the rows into even parts.
+void splitPairs(std::span<float> values, int64_t columns, int64_t heads);
+void joinPairs(std::span<float> values, int64_t columns, int64_t heads);
 
 } // namespace heddle

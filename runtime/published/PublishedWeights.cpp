@@ -21,11 +21,11 @@ constexpr uint64_t kIndexLimit = 64 << 20;
 
 } // namespace
 
-Result<TensorFiles> TensorFiles::open(const fs::path &folder) {
+Result<TensorFiles> TensorFiles::open(const fs::path &folder, const Description &model) {
   TensorFiles tensors;
   tensors.folder = folder;
   if (isGgufFile(folder)) {
-    HEDDLE_ASSIGN(tensors.gguf, GgufModel::open(folder));
+    HEDDLE_ASSIGN(tensors.gguf, GgufModel::open(folder, model));
     return tensors;
   }
   std::error_code error;
@@ -77,9 +77,10 @@ Status TensorFiles::addIndexed(const fs::path &index) {
   return Success();
 }
 
-Result<HostTensor> TensorFiles::read(const std::string &weight, const std::vector<std::string> &names) const {
+Result<HostTensor> TensorFiles::read(const std::string &weight, const WeightOrigin &origin) const {
   if (gguf)
-    return gguf->read(weight, names);
+    return gguf->read(weight, origin);
+  const std::vector<std::string> &names = origin.names;
   for (const std::string &name : names)
     for (const auto &[file, reader] : files) {
       if (reader.find(name))
@@ -126,19 +127,24 @@ bool isTiedCopy(std::string_view name) {
   return std::ranges::find(copies, name) != std::end(copies);
 }
 
-std::vector<std::string> TensorFiles::unused(const std::set<std::string> &names) const {
+std::vector<std::string> TensorFiles::unused(const Description &model) const {
   std::vector<std::string> result;
   if (gguf) {
     for (const GgufEntry &entry : gguf->reader().entries())
-      if (std::optional<GgufTensor> known = gguf->published(entry);
-          entry.name != "rope_freqs.weight" && !(known && names.contains(known->name)))
+      if (!entry.name.starts_with("rope_f") && !gguf->placeOf(entry)) // factors of frequencies
         result.push_back(entry.name);
     return result;
   }
+  std::set<std::string> names;
+  for (const auto &[name, origin] : model.tensors)
+    names.insert(origin.names.begin(), origin.names.end());
+  auto isIgnored = [&](std::string_view name) {
+    return std::ranges::any_of(model.ignoredTensors, [&](const auto &begin) { return name.starts_with(begin); });
+  };
   for (const auto &[file, reader] : files)
     for (const SafetensorsEntry &entry : reader.entries())
       if (!names.contains(entry.name) && !isBuffer(entry.name) && !isOfAnotherTask(entry.name) &&
-          !isTiedCopy(entry.name))
+          !isTiedCopy(entry.name) && !isIgnored(entry.name))
         result.push_back(entry.name);
   return result;
 }
@@ -147,10 +153,7 @@ namespace {
 
 // Fails where the files have weights that the model does not use.
 Status checkUnused(const fs::path &path, const TensorFiles &files, const Description &model) {
-  std::set<std::string> names;
-  for (const auto &[name, origin] : model.tensors)
-    names.insert(origin.names.begin(), origin.names.end());
-  std::vector<std::string> unused = files.unused(names);
+  std::vector<std::string> unused = files.unused(model);
   if (unused.empty())
     return Success();
   constexpr size_t most = 3;
@@ -201,8 +204,12 @@ struct PlacesInTensor {
   size_t rows, columns; // of the weight
   size_t width, first;  // of the tensor's rows, and where in them the weight's begin
   bool transpose;
+  size_t run, stride, firstRow; // of the rows that are the weight's, so many together lie so many rows apart
 
-  size_t of(size_t row, size_t column) const { return transpose ? column * width + row : row * width + first + column; }
+  size_t storedRow(size_t row) const { return firstRow + row / run * stride + row % run; }
+  size_t of(size_t row, size_t column) const {
+    return transpose ? storedRow(column) * width + row : storedRow(row) * width + first + column;
+  }
 };
 
 // Nothing where the tensor has another shape than it should.
@@ -215,12 +222,28 @@ std::optional<PlacesInTensor> placesIn(const HostTensor &tensor, const WeightOri
   if (origin.transpose)
     std::swap(expected[0], expected[1]);
   expected.back() *= origin.parts;
-  if (origin.leadingRows && stored.size() == 2 && stored[0] >= expected[0])
-    expected[0] = stored[0];
+  ChosenRows chosen = origin.rows.value_or(ChosenRows());
+  int64_t run = expected[0] / chosen.groups, taken = expected[0];
+  expected[0] *= chosen.of;
+  bool isPart = origin.leadingRows || (origin.rows && chosen.of == 1);
+  if (isPart && stored.size() == expected.size())
+    expected[0] = std::max(stored[0], chosen.first + taken);
   if (stored != expected || tensor.type() != ElementType::F32)
     return std::nullopt;
   size_t columns = size_t(origin.shape.back()), rows = origin.shape.size() == 2 ? size_t(origin.shape[0]) : 1;
-  return PlacesInTensor{rows, columns, size_t(stored.back()), size_t(origin.part) * columns, origin.transpose};
+  PlacesInTensor places{.rows = rows,
+                        .columns = columns,
+                        .width = size_t(stored.back()),
+                        .first = size_t(origin.part) * columns,
+                        .transpose = origin.transpose,
+                        .run = size_t(run),
+                        .stride = size_t(run * chosen.of),
+                        .firstRow = size_t(chosen.first + chosen.index * run)};
+  if (origin.shape.size() == 1 && origin.rows) { // each number of a vector is a row
+    std::swap(places.rows, places.columns);
+    places.width = 1;
+  }
+  return places;
 }
 
 // The weight that a tensor holds; nothing where the tensor has another shape than it should.
@@ -235,6 +258,19 @@ Result<std::optional<HostTensor>> takeWeight(const HostTensor &tensor, const Wei
     for (size_t column = 0; column < places->columns; ++column)
       to[row * places->columns + column] = from[places->of(row, column)];
   return std::optional(std::move(weight));
+}
+
+// Marks the rows of the tensor that the weight has. Fails where another weight has one of them.
+Status cover(const WeightOrigin &origin, const HostTensor &tensor, std::vector<bool> &taken) {
+  PlacesInTensor places = *placesIn(tensor, origin);
+  taken.resize(size_t(tensor.shape().front()));
+  for (size_t row = 0, rows = places.transpose ? places.columns : places.rows; row < rows; ++row) {
+    if (taken[places.storedRow(row)])
+      return makeError(ErrorKind::InvalidArgument, "row ", places.storedRow(row), " of '", origin.names.front(),
+                       "' is part of two weights of the model. The family's text takes it twice.");
+    taken[places.storedRow(row)] = true;
+  }
+  return Success();
 }
 
 } // namespace
@@ -265,11 +301,12 @@ Status loadPublishedWeights(const fs::path &folder, std::string_view description
                      "' is a published model, and the artifact was "
                      "not compiled from one; use the artifact of `heddle-compile ",
                      folder.string(), "`.");
-  HEDDLE_ASSIGN(TensorFiles files, TensorFiles::open(folder));
+  HEDDLE_ASSIGN(TensorFiles files, TensorFiles::open(folder, model));
   HEDDLE_CHECK(checkMeaning(folder, model, others));
   HEDDLE_CHECK(checkUnused(folder, files, model));
+  std::map<std::string, std::vector<bool>> taken; // of tensors that are cut into rows
   for (const auto &[name, origin] : model.tensors) {
-    HEDDLE_ASSIGN(HostTensor tensor, files.read(name, origin.names));
+    HEDDLE_ASSIGN(HostTensor tensor, files.read(name, origin));
     HEDDLE_ASSIGN(std::optional<HostTensor> weight, takeWeight(tensor, origin));
     if (!weight)
       return makeError(ErrorKind::InvalidArgument, "'", folder.string(), "' has ",
@@ -277,8 +314,14 @@ Status loadPublishedWeights(const fs::path &folder, std::string_view description
                        describe(ElementType::F32, origin.shape), origin.transpose ? " transposed" : "",
                        origin.parts > 1 ? str(", part ", origin.part + 1, " of ", origin.parts, " of the columns") : "",
                        ". The artifact was compiled from another model; compile this model.");
+    if (origin.rows)
+      HEDDLE_CHECK(cover(origin, tensor, taken[origin.names.front()]));
     HEDDLE_CHECK(write(name, *weight));
   }
+  for (const auto &[name, rows] : taken)
+    if (size_t row = size_t(std::ranges::find(rows, false) - rows.begin()); row < rows.size())
+      return makeError(ErrorKind::InvalidArgument, "'", folder.string(), "' has '", name, "', of which row ", row,
+                       " is part of no weight of the model. The family's text takes other rows of it.");
   return Success();
 }
 

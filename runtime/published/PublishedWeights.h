@@ -21,15 +21,16 @@ namespace heddle {
 // All tensors of a published model, in whatever number of files.
 class TensorFiles {
 public:
-  // Of a folder, a GGUF file, or a single safetensors file.
-  static Result<TensorFiles> open(const std::filesystem::path &path);
+  // Of a folder, a GGUF file, or a single safetensors file. `model`: the artifact's description, which says how a GGUF
+  // file has the tensors.
+  static Result<TensorFiles> open(const std::filesystem::path &path, const Description &model);
 
-  // The tensor under the first of the names that the model has.
-  Result<HostTensor> read(const std::string &weight, const std::vector<std::string> &names) const;
+  // The tensor of the weight, as a folder has it: the first of the origin's names that the model has.
+  Result<HostTensor> read(const std::string &weight, const WeightOrigin &origin) const;
 
-  // The tensors that the model would read and that have none of the names. Buffers that libraries compute anew, such as
-  // rotary frequencies and masks, do not count.
-  std::vector<std::string> unused(const std::set<std::string> &names) const;
+  // The tensors that no weight of the model comes from. Buffers that libraries compute anew, such as rotary frequencies
+  // and masks, do not count.
+  std::vector<std::string> unused(const Description &model) const;
 
   // Of a folder: names and shapes of all tensors, by file.
   const std::map<std::string, SafetensorsReader> &readers() const { return files; }

@@ -37,13 +37,15 @@ Status copyFiles(const fs::path &from, const fs::path &to) {
 }
 
 // The file has the keys of the base. Tensors that change get a type of `kind`, the others stay as they are stored.
-Status copyGguf(const fs::path &base, const fs::path &output, const TensorChanges &changes, GgufKind kind) {
-  HEDDLE_ASSIGN(GgufModel model, GgufModel::open(base));
+Status copyGguf(const fs::path &base, const fs::path &output, const Description &description,
+                const TensorChanges &changes, GgufKind kind) {
+  HEDDLE_ASSIGN(GgufModel model, GgufModel::open(base, description));
   const GgufReader &reader = model.reader();
   auto changeOf = [&](const GgufEntry &entry) -> const TensorChange * {
-    std::optional<GgufTensor> published = model.published(entry);
-    auto found = published ? changes.find(published->name) : changes.end();
-    return found == changes.end() ? nullptr : &found->second;
+    for (const std::string &name : model.namesOf(entry))
+      if (auto found = changes.find(name); found != changes.end())
+        return &found->second;
+    return nullptr;
   };
   auto typeOf = [&](const GgufEntry &entry) -> const GgufType & {
     return changeOf(entry) ? typeOfTensor(kind, entry.shape) : *entry.readType();
@@ -88,7 +90,7 @@ Status copyGguf(const fs::path &base, const fs::path &output, const TensorChange
 
 Status writeFolder(const fs::path &base, const fs::path &folder, const Description &model,
                    const TensorChanges &changes) {
-  HEDDLE_ASSIGN(TensorFiles files, TensorFiles::open(base));
+  HEDDLE_ASSIGN(TensorFiles files, TensorFiles::open(base, model));
   auto isRead = [&](const std::string &name) {
     return std::ranges::any_of(model.tensors, [&](const auto &weight) {
       return std::ranges::find(weight.second.names, name) != weight.second.names.end();
@@ -133,7 +135,7 @@ Status copyPublished(const fs::path &base, const fs::path &output, const Descrip
   HEDDLE_CHECK(checkPublishedCopy(base, output));
   std::error_code error;
   if (isGgufFile(base))
-    return copyGguf(base, output, changes, kind);
+    return copyGguf(base, output, model, changes, kind);
   fs::path temporary = output;
   temporary += ".tmp";
   fs::remove_all(temporary, error);

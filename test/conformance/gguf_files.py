@@ -12,7 +12,7 @@ import published
 import subwords
 
 ARCHITECTURES = {"Llama": "llama", "Mistral": "llama", "Qwen2": "qwen2", "Qwen3": "qwen3", "Gemma2": "gemma2"}
-TYPES = {"F32": 0, "F16": 1, "Q4_0": 2, "Q8_0": 8, "Q4_K": 12, "Q6_K": 14, "BF16": 30}
+TYPES = {"F32": 0, "F16": 1, "Q4_0": 2, "Q8_0": 8, "Q6_K": 14, "IQ2_XXS": 16, "BF16": 30}
 
 # ---- Values ----------------------------------------------------------------------------------------------------------
 
@@ -54,8 +54,8 @@ def store(tensor, kind):
     if kind == "BF16":
         bits = published.bfloat16(tensor)
         return bits.tobytes(), published.from_bfloat16(bits)
-    if kind == "Q4_K":  # 256 numbers in 144 bytes; nobody reads them here
-        return bytes(tensor.size // 256 * 144), tensor
+    if kind == "IQ2_XXS":  # 256 numbers in 66 bytes; Heddle does not read them
+        return bytes(tensor.size // 256 * 66), tensor
     blocks = tensor.reshape(-1, 256 if kind == "Q6_K" else 32)
     data, numbers = {"Q8_0": bytes_of_8, "Q4_0": bytes_of_4, "Q6_K": bytes_of_6}[kind](blocks)
     return data, numbers.reshape(tensor.shape)

@@ -301,11 +301,14 @@ class Graph(Module):
         position, _ = self.locate(rows.dims[0].removesuffix("_tokens"))
         heads = self.random.choice([n for n in range(1, rows.dims[1] // 2 + 1) if rows.dims[1] // 2 % n == 0])
         pairs, neighbours = rows.dims[1] // 2 // heads, self.random.random() < 0.4
-        numbers = [self.random.uniform(0, 1) for _ in range(pairs)]
+        turned = self.random.randint(1, pairs) if self.random.random() < 0.4 else pairs
+        numbers = [self.random.uniform(0, 1) for _ in range(turned)]
         numbers = [number for number in numbers for _ in range(2)] if neighbours else numbers
         frequencies = scope.make(f"heddle.numbers [{', '.join(f'{number:e}' for number in numbers)}] : {type_of([len(numbers)])}",
                                  [len(numbers)], keep=False)
-        scope.make(f"heddle.rotary {rows.name} at {position} by {frequencies.name}{' {neighbours}' if neighbours else ''} : {rows.type}, "
+        flags = ["neighbours"] * neighbours + [f"head_width = {2 * pairs} : i64"] * (turned < pairs)
+        attributes = f" {{{', '.join(flags)}}}" if flags else ""
+        scope.make(f"heddle.rotary {rows.name} at {position} by {frequencies.name}{attributes} : {rows.type}, "
                    f"{type_of(rows.dims[:1], 'i32')}, {frequencies.type}", rows.dims)
 
     def dropout(self, scope):

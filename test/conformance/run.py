@@ -32,7 +32,10 @@ SWIFTSHADER = ("/usr/lib/chromium/vk_swiftshader_icd.json", "/opt/google/chrome/
 # What a program says if the machine lacks what a case needs, by the case's tag: such a case is skipped.
 LACKING = {"matrices": r"multiplies cooperative matrices of 8 x 8, and '[^']*' has no such matrices",
            "new-spirv-val": r"Invalid capability operand: 6022"}
-TAGS = {"cuda", "swiftshader", "threads", *LACKING}
+# What others made and this repository does not have, by the tag of the cases that need it.
+FOLDERS = {"files": Path(os.environ.get("HEDDLE_MODELS") or SOURCE.parent / "shared" / "models"),
+           "references": Path(os.environ.get("HEDDLE_REFERENCES") or SOURCE.parent / "shared" / "references")}
+TAGS = {"cuda", "swiftshader", "threads", *FOLDERS, *LACKING}
 
 
 @dataclass
@@ -94,7 +97,7 @@ class Runner:
     def __init__(self, binaries):
         self.binaries = binaries
         build = binaries.parent
-        self.places = {"models": SOURCE / "models", "inputs": HERE / "Inputs", "bench": SOURCE / "bench", "bin": binaries,
+        self.places = {"models": SOURCE / "models", "inputs": HERE / "Inputs", "bench": SOURCE / "bench", "bin": binaries, **FOLDERS,
                        "tests": build / "test" / "bin"}
         self.emulator = build / "test" / "cuda" / "lib"
 
@@ -112,6 +115,9 @@ class Runner:
             # Kernels are assembled in tests that are about it: here a machine with CUDA's toolkit does as one without.
             changed["PATH"] = os.pathsep.join(folder for folder in os.environ["PATH"].split(os.pathsep) if not Path(folder, "ptxas").exists())
             changed["CUDA_HOME"] = str(self.emulator)
+        for tag in case.tags & FOLDERS.keys():
+            if not FOLDERS[tag].exists():
+                return f"there is no folder {FOLDERS[tag]}; HEDDLE_{'MODELS' if tag == 'files' else 'REFERENCES'} names another"
         if "swiftshader" in case.tags:
             driver = next(filter(os.path.exists, SWIFTSHADER), None)
             if not driver:

@@ -1,7 +1,8 @@
 // GGUF files: what a reader makes of them, and of damaged ones.
 #include "runtime/core/Gguf.h"
 
-#include "runtime/core/GgufNames.h"
+#include "runtime/core/Narrow.h"
+#include "runtime/published/GgufModel.h"
 #include "test/runtime/GgufBytes.h"
 #include "test/runtime/TemporaryFolder.h"
 
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <random>
 
 using namespace heddle;
@@ -41,7 +43,7 @@ GgufBytes small() {
   file.tensor("matrix", {2, 3}, 0, bytesOf<float>({1, 2, 3, 4, 5, 6}))
       .tensor("half", {2}, 1, std::string("\0\x3c\0\xc0", 4));
   file.tensor("brain", {1}, 30, std::string("\x80\x3f", 2)).tensor("eight", {32, 1}, 8, block(32));
-  return file.tensor("four", {32}, 2, block(16)).tensor("other", {256}, 12, std::string(144, 'x'));
+  return file.tensor("four", {32}, 2, block(16)).tensor("other", {256}, 16, std::string(66, 'x'));
 }
 
 class Gguf : public testing::Test {
@@ -83,7 +85,7 @@ TEST_F(Gguf, ReadsKeysAndTensors) {
     EXPECT_EQ(read(*file, "four")[3], -10) << "2 times 3 - 8";
     EXPECT_EQ(read(*file, "four")[19], -10);
     EXPECT_EQ(file->find("other")->readType(), nullptr);
-    EXPECT_EQ(nameOfGgufType(file->find("other")->type), "Q4_K");
+    EXPECT_EQ(nameOfGgufType(file->find("other")->type), "IQ2_XXS");
   }
 }
 
@@ -112,6 +114,46 @@ TEST_F(Gguf, KeepsKeysAsTheyAre) {
   EXPECT_EQ(*(*again->value("tokenizer.ggml.tokens")->array())[1].text(), "bc");
   std::string tensors = GgufBytes().tensor("matrix", {2, 3}, 0, "").file();
   EXPECT_NE(tensors.find(ggufTensorInfo("matrix", Shape{3, 2}, 0, 0)), std::string::npos);
+}
+
+// A model in three files is as one file, without the keys that say how it was split.
+TEST_F(Gguf, Parts) {
+  auto part = [](uint32_t number, const char *tensor, float value, uint32_t count = 3) {
+    GgufBytes file;
+    if (number == 0)
+      file.text("general.architecture", "llama");
+    file.whole("split.no", number).whole("split.count", count).whole("split.tensors.count", 3);
+    return file.tensor(tensor, {1}, 0, bytesOf<float>({value})).file();
+  };
+  auto first = folder.write("m-00001-of-00003.gguf", part(0, "a", 1));
+  auto second = folder.write("m-00002-of-00003.gguf", part(1, "b", 2));
+  auto expectError = [&](const std::filesystem::path &path, std::string_view expected) {
+    auto file = GgufReader::open(path);
+    ASSERT_FALSE(file.ok()) << expected;
+    EXPECT_NE(file.message().find(expected), std::string::npos) << file.message();
+  };
+  expectError(first, "m-00003-of-00003.gguf");
+  auto third = folder.write("m-00003-of-00003.gguf", part(2, "c", 3));
+  {
+    auto file = GgufReader::open(first);
+    ASSERT_TRUE(file.ok()) << file.message();
+    EXPECT_EQ(file->entries().size(), 3u);
+    EXPECT_EQ(read(*file, "a"), std::vector<float>{1});
+    EXPECT_EQ(read(*file, "b"), std::vector<float>{2});
+    EXPECT_EQ(read(*file, "c"), std::vector<float>{3});
+    EXPECT_EQ(file->values().size(), 1u);
+    EXPECT_EQ(file->countValues(""), 1u);
+  }
+  expectError(second, "is part 2 of a model in several files; name the first, '");
+  expectError(folder.write("m.gguf", part(0, "a", 1)), "its name does not end with '-00001-of-00003.gguf'");
+  expectError(folder.write("m-00004-of-00003.gguf", part(7, "a", 1)), "is part 8 of a model in 3 files");
+  folder.write("m-00003-of-00003.gguf", part(1, "c", 3));
+  expectError(first, "m-00003-of-00003.gguf' is not part 3 of 3, as its name says");
+  folder.write("m-00003-of-00003.gguf", part(2, "b", 3));
+  expectError(first, "has the tensor 'b', which another part of the model has too");
+  folder.write("m-00001-of-00002.gguf", part(0, "a", 1, 2));
+  folder.write("m-00002-of-00002.gguf", part(1, "b", 2, 2));
+  expectError(first.parent_path() / "m-00001-of-00002.gguf", "have 2 tensors, and their number should be 3");
 }
 
 TEST_F(Gguf, Errors) {
@@ -202,6 +244,101 @@ TEST_F(Gguf, DamageIsHarmless) {
   EXPECT_LT(good, 15000) << "most do";
 }
 
+// A block of each packed type, beside llama.cpp's gguf package (Python), whose numbers these are: eight numbers, the
+// sum of all, and that of their magnitudes.
+TEST(GgufTypes, WidenedBlocks) {
+  struct Expected {
+    std::string_view type;
+    float numbers[8];
+    double sum, magnitudes;
+  };
+  constexpr Expected all[] = {
+      {"Q4_0",
+       {1.11035156, 1.48046875, 2.59082031, 2.22070312, 1.85058594, -2.9609375, 1.11035156, 1.85058594},
+       8.8828125,
+       52.5566406},
+      {"Q4_1",
+       {1.01074219, -0.83984375, 3.97167969, 0.640625, -0.83984375, -0.099609375, 2.86132812, 3.23144531},
+       66.7646484,
+       77.0419922},
+      {"Q5_0",
+       {-0.370117188, -5.55175781, -5.18164062, -1.85058594, 2.9609375, 1.85058594, -3.70117188, 0.370117188},
+       14.8046875,
+       110.294922},
+      {"Q5_1",
+       {3.23144531, -0.83984375, 7.30273438, 1.38085938, 8.78320312, 4.71191406, 10.2636719, 5.08203125},
+       183.351562,
+       185.230469},
+      {"Q8_0",
+       {-1.85058594, 45.8945312, -24.0576172, 5.55175781, 32.9404297, -8.14257812, -1.85058594, -24.7978516},
+       150.267578,
+       799.453125},
+      {"Q2_K",
+       {18.9609375, 10.0498047, 8.91113281, 30.3632812, 18.1494141, 32.3847656, 17.6796875, 21.1816406},
+       4313.50879,
+       4313.50879},
+      {"Q3_K",
+       {3.70117188, -8.8828125, -5.18164062, 1.11035156, 14.4345703, 0, -23.3173828, -14.8046875},
+       -196.532227,
+       2563.80176},
+      {"Q4_K",
+       {32.3417969, 240.033203, 149.311523, 37.5087891, 183.27832, 81.4951172, 88.1142578, 52.6982422},
+       44100.25,
+       44100.25},
+      {"Q5_K",
+       {36.4130859, 698.608398, 237.399414, 146.693359, 318.000977, 547.842773, 495.243164, 146.337891},
+       76964.0654,
+       76964.0654},
+      {"Q6_K",
+       {746.15625, -199.493164, -381.960938, -911.96875, 979.330078, -56.6279297, 251.30957, 994.875},
+       5246.04102,
+       125975.307},
+      {"IQ4_NL",
+       {14.0644531, 19.6162109, 41.8232422, 32.9404297, 25.5380859, -47.0048828, 14.0644531, 25.5380859},
+       145.826172,
+       755.039062},
+      {"IQ4_XS",
+       {-98.0810547, 673.613281, 170.994141, 5.55175781, -233.173828, -181.357422, 12.9541016, 192.460938},
+       4856.67773,
+       68136.3535},
+      {"MXFP4", {8, -48, 4, -48, -12, 0, -12, 32}, -140, 716},
+  };
+  std::map<std::string_view, std::vector<size_t>> factors = {{"Q4_1", {0, 2}}, {"Q5_1", {0, 2}}, {"Q2_K", {80, 82}},
+                                                             {"Q3_K", {108}},  {"Q4_K", {0, 2}}, {"Q5_K", {0, 2}},
+                                                             {"Q6_K", {208}},  {"MXFP4", {}}};
+  for (uint32_t number = 2; number < 41; ++number) {
+    const GgufType *type = findGgufType(number);
+    if (!type || !type->isRead() || type->values == 1)
+      continue;
+    SCOPED_TRACE(type->name);
+    auto expected = std::ranges::find(all, type->name, &Expected::type);
+    ASSERT_NE(expected, std::end(all));
+    std::vector<std::byte> block(type->bytes);
+    uint32_t state = 1;
+    for (std::byte &byte : block) {
+      state = (state * 1103515245 + 12345) & 0x7fffffff;
+      byte = std::byte(state >> 16);
+    }
+    for (size_t place : factors.contains(type->name) ? factors[type->name] : std::vector<size_t>{0}) {
+      uint16_t bits = narrowF16(place % 4 == 0 ? 0.37f : -1.21f);
+      std::memcpy(&block[place], &bits, sizeof bits);
+    }
+    if (expected->type == "MXFP4")
+      block[0] = std::byte(130); // a power of two that is no overflow
+    std::vector<float> values(type->values);
+    widenBlocks(*type, block, values);
+    double sum = 0, magnitudes = 0;
+    for (float value : values) {
+      sum += value;
+      magnitudes += std::abs(value);
+    }
+    for (size_t i = 0; i < 8; ++i)
+      EXPECT_FLOAT_EQ(values[(i * 37 + 5) % values.size()], expected->numbers[i]) << i;
+    EXPECT_NEAR(sum, expected->sum, magnitudes * 1e-6);
+    EXPECT_NEAR(magnitudes, expected->magnitudes, magnitudes * 1e-6);
+  }
+}
+
 // A block's largest number becomes 127 of its scale, and no number moves by more than half of it and the scale's own
 // rounding.
 TEST(GgufTypes, NarrowedBlocks) {
@@ -230,28 +367,7 @@ TEST(GgufTypes, NarrowedBlocks) {
   }
 }
 
-TEST(GgufNames, BothWays) {
-  auto name = [](std::string_view architecture, std::string_view tensor) {
-    auto found = publishedTensor(architecture, tensor);
-    return found ? found->name : "";
-  };
-  EXPECT_EQ(name("llama", "token_embd.weight"), "model.embed_tokens.weight");
-  EXPECT_EQ(name("llama", "blk.12.ffn_norm.weight"), "model.layers.12.post_attention_layernorm.weight");
-  EXPECT_EQ(name("gemma2", "blk.0.ffn_norm.weight"), "model.layers.0.pre_feedforward_layernorm.weight");
-  EXPECT_EQ(name("gemma2", "blk.0.post_ffw_norm.weight"), "model.layers.0.post_feedforward_layernorm.weight");
-  for (const char *none :
-       {"", "blk.weight", "blk..attn_q.weight", "blk.x.attn_q.weight", "blk.3.weight", "blk.3.attn_q",
-        "rope_freqs.weight", "blk.0.ffn_gate_exps.weight", "blk.0.post_ffw_norm.weight", "token_embd.scale"})
-    EXPECT_EQ(name("llama", none), "") << none;
-  for (const char *tensor : {"output.weight", "blk.3.attn_k.bias", "blk.99.ffn_down.weight", "blk.0.ffn_norm.weight"})
-    for (std::string_view architecture : ggufArchitectures())
-      EXPECT_EQ(ggufTensorName(architecture, name(architecture, tensor)), tensor);
-  EXPECT_EQ(publishedTensor("llama", "blk.0.attn_k.weight")->storage.rows, GgufStorage::Rows::KeyPairs);
-  EXPECT_EQ(publishedTensor("qwen2", "blk.0.attn_k.weight")->storage.rows, GgufStorage::Rows::AsPublished);
-  EXPECT_EQ(publishedTensor("gemma2", "output_norm.weight")->storage.added, 1);
-}
-
-TEST(GgufNames, Pairs) {
+TEST(GgufModel, Pairs) {
   std::vector<float> rows = {0, 1, 2, 3, 10, 11, 12, 13}; // two heads of four rows
   splitPairs(rows, 1, 2);
   EXPECT_EQ(rows, (std::vector<float>{0, 2, 1, 3, 10, 12, 11, 13}));

@@ -140,6 +140,9 @@ struct Flags {
       "ignore-key",
       cl::desc("Pass over this key of config.json, or of a GGUF file, that Heddle does not know; may be repeated"),
       cl::value_desc("name"), cl::cat(category)};
+  cl::opt<std::string> family{
+      "family", cl::desc("Read a published model by this text's section `published`, in place of Heddle's own texts"),
+      cl::value_desc("text.weft"), cl::cat(category)};
   cl::opt<std::string> vocabulary{"vocabulary",
                                   cl::desc("Put this SentencePiece model into the artifact, for heddle-run to use"),
                                   cl::value_desc("file"), cl::cat(category)};
@@ -439,6 +442,7 @@ std::optional<CommandLine> check(Flags &flags) {
     line.fusion.switchOff("fuse-projections");
   line.overrides.assign(flags.overrides.begin(), flags.overrides.end());
   line.ignoredKeys.assign(flags.ignoredKeys.begin(), flags.ignoredKeys.end());
+  line.family = flags.family;
   if (!flags.maxTokens.empty())
     line.overrides.push_back("max_tokens=" + flags.maxTokens);
   if (!flags.maxSequences.empty())

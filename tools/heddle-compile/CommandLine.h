@@ -42,6 +42,7 @@ struct CommandLine {
   std::string tuningFile;                 // empty: tiles come from the cost model
   std::vector<std::string> overrides;     // key=value
   std::vector<std::string> ignoredKeys;   // of a published configuration
+  std::string family;                     // the text of a published model's family; empty: Heddle's own
   /// Whether `report` is a page for people, rather than JSON for programs.
   bool wantsPage() const { return StringRef(report).ends_with(".html"); }
   std::vector<std::string> given; // the command line's flags as given, for that page

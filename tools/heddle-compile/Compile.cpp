@@ -24,6 +24,7 @@ static OwningOpRef<ModuleOp> readModelOf(const CommandLine &line, MLIRContext *c
   ::heddle::Span span("read model");
   DescriptionChanges changes{line.overrides};
   changes.ignoredKeys = line.ignoredKeys;
+  changes.family = line.family;
   if (line.precision == Precision::F16)
     changes.lossScale = kLossScaleOfF16;
   return readModel(context, line.model, changes);

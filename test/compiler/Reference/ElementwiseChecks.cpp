@@ -118,7 +118,12 @@ void rotary(Program &p) {
     twice.insert(twice.end(), 2, 0.3 * static_cast<double>(pair) + 0.1);
   std::string each = p.input("each", {2 * pairs}, twice, "f32");
   int next = 0;
-  for (const std::string flags : {"", "{inverse}", "{neighbours}", "{inverse, neighbours}"}) {
+  // In the last, heads have as many columns again that stay as they are.
+  const std::string partly = "{head_width = " + std::to_string(4 * pairs) + " : i64}";
+  for (const std::string &flags : {std::string(), std::string("{inverse}"), std::string("{neighbours}"),
+                                   std::string("{inverse, neighbours}"), partly}) {
+    if (flags == partly)
+      dims.back() = Dim(2 * columns);
     std::string name = "x" + std::to_string(next++), x = p.weight(name, dims);
     bool hasEach = flags.find("neighbours") != std::string::npos;
     p.line("%y_" + name + " = heddle.rotary " + x + " at " + at + " by " + (hasEach ? each : half) + " " + flags +

@@ -18,6 +18,32 @@ func.func @rotary(%x: !matrix, %indices: !indices) {
   // CHECK: heddle.rotary %{{.*}} at %{{.*}} by %{{.*}} {neighbours} : tensor<?x8xf32, #heddle.dims<"tokens">>, tensor<?xi32, #heddle.dims<"tokens">>, tensor<4xf32>
   %columns = heddle.numbers [1.0, 1.0, 0.125, 0.125] : tensor<4xf32>
   %others = heddle.rotary %x at %indices by %columns {neighbours} : !matrix, !indices, tensor<4xf32>
+  // CHECK: heddle.rotary %{{.*}} at %{{.*}} by %[[FREQUENCIES]] {head_width = 8 : i64} : tensor<?x8xf32
+  %part = heddle.rotary %x at %indices by %frequencies {head_width = 8 : i64} : !matrix, !indices, tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @rotary(%x: tensor<4x9xf32>, %positions: tensor<4xi32>, %frequencies: tensor<2xf32>) {
+  // expected-error @+1 {{expects a width of heads from 0 on, got -3}}
+  %0 = heddle.rotary %x at %positions by %frequencies {head_width = -3 : i64} : tensor<4x9xf32>, tensor<4xi32>, tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @rotary(%x: tensor<4x9xf32>, %positions: tensor<4xi32>, %frequencies: tensor<2xf32>) {
+  // expected-error @+1 {{expects heads of two columns for each frequency, got 'tensor<4x9xf32>' and 'tensor<2xf32>'}}
+  %0 = heddle.rotary %x at %positions by %frequencies {head_width = 3 : i64} : tensor<4x9xf32>, tensor<4xi32>, tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @rotary(%x: tensor<4x9xf32>, %positions: tensor<4xi32>, %frequencies: tensor<2xf32>) {
+  // expected-error @+1 {{expects heads of two columns for each frequency}}
+  %0 = heddle.rotary %x at %positions by %frequencies {head_width = 5 : i64} : tensor<4x9xf32>, tensor<4xi32>, tensor<2xf32>
   return
 }
 

@@ -1,0 +1,24 @@
+// Published models whose family is a model text with a section `published`.
+#ifndef HEDDLE_COMPILER_HUGGINGFACE_FAMILY_H
+#define HEDDLE_COMPILER_HUGGINGFACE_FAMILY_H
+
+#include "compiler/HuggingFace/Config.h"
+#include "compiler/Import/Description.h"
+
+namespace mlir::heddle {
+
+/// What a GGUF file has beside the keys that are in the configuration already.
+struct GgufContents {
+  /// The value of a key of the architecture, named without it; nothing if the file has no such key.
+  std::function<std::optional<llvm::json::Value>(StringRef key)> find;
+  std::function<bool(StringRef tensor)> hasTensor;
+};
+
+/// What the family's text makes of the configuration. `architecture` is the name that was looked up; `gguf` is null for
+/// folders. Keys that the text does not name are left in `config`. Fails after an error.
+FailureOr<Description> describeFamily(language::ModelText text, StringRef architecture, HuggingFaceConfig &config,
+                                      const DescriptionChanges &changes, const GgufContents *gguf);
+
+} // namespace mlir::heddle
+
+#endif

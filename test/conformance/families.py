@@ -1,0 +1,111 @@
+"""Published families beside what Hugging Face's transformers computed for small random folders of them, and the same models as GGUF
+files. They are not in this repository: run.py says where they are.
+
+    families.py --bin build/bin --references FOLDER --family NAME [--folder-only] [--target=NAME]
+
+Compares logits of sequences of 1, 7 and 33 tokens, the loss and every gradient, 20 steps of AdamW, greedy tokens by caches, and the
+logits of the folder's GGUF file."""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+
+from compiled import Model, Report, default_target, relative
+from tensor_files import load_safetensors, pack_targets, without_labels
+
+BOUND = 1e-4  # by norm
+MARGIN = 1e-3  # between the two best logits, above which the greedy token is the same
+TEXT = {"max_tokens": 64, "max_sequences": 4, "max_length": 40, "logits_entry": True}
+TRAINING = {**TEXT, "schedule": "constant", "warmup": 1, "learning_rate": 1e-3, "adam_beta2": 0.999, "adam_epsilon": 1e-8}
+
+
+class Case:
+    def __init__(self, arguments, folder):
+        self.arguments, self.folder, self.report = arguments, folder, Report()
+        self.family = Path(arguments.references, arguments.family).resolve()
+        self.ids = self.read("ids.json")
+        self.logits = load_safetensors(self.family / "reference" / "logits.safetensors")
+
+    def read(self, name):
+        return json.loads((self.family / "reference" / name).read_text())
+
+    def compile(self, name, model, keys):
+        folder = Path(self.folder, name)
+        folder.mkdir()
+        (folder / "weights").symlink_to(model)
+        return Model(SimpleNamespace(bin=self.arguments.bin, model=model), keys, folder, self.arguments.target,
+                     flags=self.arguments.flag or [])
+
+    def check_logits(self, what, model):
+        batch = pack_targets([([], ids, ids) for ids in self.ids], token_scale=False)
+        (logits,) = model.call("logits", without_labels(batch), ["logits"], variables="weights")
+        expected = np.concatenate([self.logits[str(i)] for i in range(len(self.ids))])
+        self.report.check(what, relative(logits, expected), BOUND)
+
+    def batch(self):
+        return pack_targets([([], ids[:-1], ids[1:]) for ids in self.ids if len(ids) > 1])
+
+    def check_gradients(self, model):
+        (loss,) = model.call("accumulate_step", self.batch(), ["loss"], variables="weights", save="gradients.safetensors")
+        self.report.check("loss", abs(float(loss) - self.read("adam.json")[0]), 1e-5)
+        found = load_safetensors(f"{model.folder}/gradients.safetensors")
+        expected = load_safetensors(self.family / "reference" / "gradients.safetensors")
+        said = subprocess.run([f"{self.arguments.bin}/heddle-inspect", "--json", model.artifact], capture_output=True, check=True).stdout
+        for name, origin in json.loads(said)["description"]["tensors"].items():
+            theirs = next(expected[tensor] for tensor in origin["from"] if tensor in expected)
+            gradient = found["grad." + name]
+            self.report.check(f"gradient of {name}", relative(gradient.T if origin.get("transpose") else gradient, theirs), 1e-3)
+
+    def check_steps(self, model):
+        expected, found = self.read("adam.json"), []
+        for step in range(len(expected)):
+            (loss,) = model.call("train_step", self.batch(), ["loss"], variables=None if step else "weights")
+            found.append(float(loss))
+        self.report.check("losses of 20 steps", max(abs(a - b) for a, b in zip(found, expected)), BOUND)
+
+    def check_greedy(self, model):
+        greedy, i32 = self.read("greedy.json"), lambda *values: np.asarray(values, np.int32)
+        tokens, wrong = [], 0
+        for step, token in enumerate(greedy["prompt"] + greedy["tokens"][:-1]):
+            (logits,) = model.call("decode_step", {
+                "token": i32(token), "position": i32(step), "query_starts": i32(0), "query_lengths": i32(1), "cache_rows": i32(step),
+                "cache_starts": i32(0), "cache_lengths": i32(step + 1)}, ["logits"], variables=None if step else "weights")
+            tokens.append(int(np.argmax(logits)))
+        for token, expected, margin in zip(tokens[len(greedy["prompt"]) - 1:], greedy["tokens"], greedy["margins"], strict=True):
+            wrong += token != expected and margin > MARGIN
+        self.report.check("greedy tokens that differ", wrong, 0)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--references", required=True)
+    parser.add_argument("--family", required=True)
+    parser.add_argument("--flag", action="append", help="of heddle-compile")
+    parser.add_argument("--folder-only", action="store_true")
+    parser.add_argument("--target", default=default_target())
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        case = Case(arguments, folder)
+        with case.compile("sums", case.family, {**TRAINING, "accumulate": True}) as model:
+            case.check_logits("logits", model)
+            case.check_gradients(model)
+        with case.compile("steps", case.family, TRAINING) as model:
+            if (case.family / "reference" / "greedy.json").exists():
+                case.check_greedy(model)
+            case.check_steps(model)
+        if (file := case.family / "model.gguf").exists() and not arguments.folder_only:
+            with case.compile("file", file, TEXT) as model:
+                case.check_logits("logits of the GGUF file", model)
+        print(f"{arguments.family}: {case.report.failed} failed")
+        sys.exit(case.report.failed != 0)
+
+
+if __name__ == "__main__":
+    main()
