@@ -6,12 +6,16 @@
 namespace heddle {
 namespace {
 
-using Json = nlohmann::json;
-
 // Builds the value. nlohmann's own parser keeps the last of two values for a key, and with a callback it takes time
 // that grows with the square of an object's entries.
-class Builder final : public nlohmann::json_sax<Json> {
+template <typename Json> class Builder final : public nlohmann::json_sax<Json> {
 public:
+  using typename nlohmann::json_sax<Json>::number_integer_t;
+  using typename nlohmann::json_sax<Json>::number_unsigned_t;
+  using typename nlohmann::json_sax<Json>::number_float_t;
+  using typename nlohmann::json_sax<Json>::string_t;
+  using typename nlohmann::json_sax<Json>::binary_t;
+
   bool null() override { return add(nullptr); }
   bool boolean(bool value) override { return add(value); }
   bool number_integer(number_integer_t value) override { return add(value); }
@@ -25,14 +29,14 @@ public:
   bool end_array() override { return close(); }
 
   bool key(string_t &name) override {
-    auto [place, added] = inside.back()->get_ref<Json::object_t &>().emplace(name, nullptr);
+    auto [place, added] = inside.back()->template get_ref<typename Json::object_t &>().emplace(name, nullptr);
     if (!added)
       problem = str("the key '", name, "' occurs twice in an object");
     member = &place->second;
     return added;
   }
 
-  bool parse_error(size_t position, const std::string &, const Json::exception &error) override {
+  bool parse_error(size_t position, const std::string &, const nlohmann::detail::exception &error) override {
     // "[json.exception.parse_error.101] parse error at line 1, column 2: ..."
     std::string_view text = error.what();
     problem = text.substr(std::min(text.find("] ") + 2, text.size()));
@@ -77,13 +81,21 @@ private:
   Json *member = nullptr;     // of the innermost object
 };
 
-} // namespace
-
-Result<nlohmann::json> parseJson(std::string_view text, std::string_view origin) {
-  Builder builder;
+template <typename Json> Result<Json> parse(std::string_view text, std::string_view origin) {
+  Builder<Json> builder;
   if (!Json::sax_parse(text.begin(), text.end(), &builder))
     return makeError(ErrorKind::Malformed, origin, " is not usable JSON: ", builder.problem, ".");
   return std::move(builder.result);
+}
+
+} // namespace
+
+Result<nlohmann::json> parseJson(std::string_view text, std::string_view origin) {
+  return parse<nlohmann::json>(text, origin);
+}
+
+Result<nlohmann::ordered_json> parseOrderedJson(std::string_view text, std::string_view origin) {
+  return parse<nlohmann::ordered_json>(text, origin);
 }
 
 } // namespace heddle

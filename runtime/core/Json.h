@@ -16,5 +16,7 @@ inline constexpr size_t kDeepestNesting = 64;
 // The value of a JSON text. Text that is not JSON, nests deeper than kDeepestNesting or names a key twice in an object
 // is an error, which calls the text `origin`: "'vocab.json'".
 Result<nlohmann::json> parseJson(std::string_view text, std::string_view origin);
+// The same with the keys of objects in the order of the text.
+Result<nlohmann::ordered_json> parseOrderedJson(std::string_view text, std::string_view origin);
 
 } // namespace heddle
