@@ -1,4 +1,5 @@
 // heddle-run: trains, translates and calls compiled models.
+#include "runtime/chat/Clock.h"
 #include "runtime/session/Session.h"
 #include "tools/cli/CommandLine.h"
 #include "tools/heddle-run/commands/Commands.h"
@@ -38,6 +39,7 @@ public:
     addFill();
     addPredict();
     addTokenize();
+    addRender();
     addReport();
     addCall();
     addBench();
@@ -447,6 +449,31 @@ private:
     command->add_flag("--decode", tokenize.decode, "The other way: print the text of each line of ids");
   }
 
+  void addRender() {
+    CLI::App *command =
+        add("render", "Render each line of standard input, a conversation, by the chat template of a model",
+            [this] { return runRender(render); });
+    command->footer(
+        "A line is an object of JSON: {\"messages\": [...], \"add_generation_prompt\": true, \"variables\": {...}}; "
+        "the\n"
+        "last two may be left out. An answer is a line: the text as a string of JSON, or {\"error\": ...} for a\n"
+        "conversation that the template refuses.");
+    command
+        ->add_option("model", render.model,
+                     "A Hugging Face folder, a GGUF file, or a file with a chat template (NAME.jinja)")
+        ->required();
+    command
+        ->add_option_function<std::string>(
+            "--now",
+            [this](const std::string &text) {
+              render.now = chat::readTime(text);
+              if (!render.now)
+                throw CLI::ValidationError("--now", "'" + text + "' is no time such as 2026-01-02T03:04:05");
+            },
+            "The time that the template's strftime_now() gets (default: the clock's)")
+        ->type_name("TIME");
+  }
+
   void addReport() {
     CLI::App *command = add("report", "Show the logs of trainings as a page of HTML with their curves",
                             [this] { return runReport(report); });
@@ -512,6 +539,7 @@ private:
   FillCommand fill;
   PredictCommand predict;
   TokenizeCommand tokenize;
+  RenderCommand render;
   ReportCommand report;
   CallCommand call;
   BenchCommand bench;

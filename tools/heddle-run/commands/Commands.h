@@ -9,6 +9,7 @@
 #include "tools/heddle-run/report/Profile.h"
 
 #include <cstdint>
+#include <ctime>
 #include <optional>
 #include <string>
 #include <vector>
@@ -121,6 +122,11 @@ struct TokenizeCommand {
   bool decode = false;
 };
 
+struct RenderCommand {
+  std::string model;          // a folder, a GGUF file or a file with a chat template
+  std::optional<std::tm> now; // none: the clock's time
+};
+
 struct ExplainCommand {
   ArtifactOptions common;
   std::string checkpoint, source, page;
@@ -179,6 +185,7 @@ Status runGenerate(const GenerateCommand &command);
 Status runFill(const FillCommand &command);
 Status runPredict(const PredictCommand &command);
 Status runTokenize(const TokenizeCommand &command);
+Status runRender(const RenderCommand &command);
 Status runExplain(const ExplainCommand &command);
 Status runReport(const ReportCommand &command);
 Status runScore(const ScoreCommand &command);
