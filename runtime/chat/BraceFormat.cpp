@@ -111,8 +111,7 @@ private:
     if (first.empty() || isWhole(first)) {
       uint64_t index = first.empty() ? automatic++ : uint64_t(wholeOf(first));
       if (index >= arguments.positional.size())
-        return makeError(ErrorKind::InvalidArgument, "IndexError: Replacement index ", index,
-                         " out of range for positional args tuple");
+        return makeError(ErrorKind::InvalidArgument, "IndexError: tuple index out of range");
       value = arguments.positional[index];
     } else {
       auto found = std::find_if(arguments.named.begin(), arguments.named.end(),

@@ -60,7 +60,7 @@ Result<Value> map(Environment &environment, const Value &value, Arguments &argum
   const Value &name = arguments.positional[0];
   const Filter *filter = name.text() ? findFilter(name.text()->bytes) : nullptr;
   if (!filter)
-    return noSuchFilter(textOf(name, environment.budget));
+    return runtimeError("No filter named ", reprOf(name, environment.budget), ".");
   HEDDLE_ASSIGN(Values items, itemsOf(value, environment));
   for (Value &item : items) {
     HEDDLE_CHECK(environment.budget.step());
@@ -88,7 +88,7 @@ Result<Value> choose(Environment &environment, const Value &value, Arguments &ar
     const Value &name = arguments.positional[testPlace];
     test = name.text() ? findTest(name.text()->bytes) : nullptr;
     if (!test)
-      return noSuchTest(textOf(name, environment.budget));
+      return runtimeError("No test named ", reprOf(name, environment.budget), ".");
   }
   HEDDLE_ASSIGN(Values items, itemsOf(value, environment));
   Values chosen;

@@ -21,7 +21,7 @@ Values pieces(const std::vector<std::string_view> &parts) {
   return values;
 }
 
-// The words of a text; with `most` cuts the rest is one part, with the white space in it.
+// The words of a text; after `most` cuts the rest is one part, with its white space.
 std::vector<std::string_view> words(std::string_view text, uint64_t most) {
   std::vector<std::string_view> parts;
   while (true) {
@@ -29,7 +29,7 @@ std::vector<std::string_view> words(std::string_view text, uint64_t most) {
     if (text.empty())
       return parts;
     if (parts.size() == most) {
-      parts.push_back(stripped(text, nullptr, Ends::Right));
+      parts.push_back(text);
       return parts;
     }
     size_t end = 0;
@@ -52,7 +52,7 @@ std::vector<std::string_view> wordsFromRight(std::string_view text, uint64_t mos
     if (text.empty())
       break;
     if (parts.size() == most) {
-      parts.push_back(stripped(text, nullptr, Ends::Left));
+      parts.push_back(text);
       break;
     }
     size_t begin = text.size();

@@ -307,7 +307,11 @@ Result<Value> Interpreter::callMacro(const MacroDefinition &macro, const ScopePt
       rest.emplace_back(makeText(name), value);
     scope->set(program.named, makeDict(std::move(rest)));
   } else if (!arguments.named.empty()) {
-    return typeError("macro '", macro.name, "' takes no keyword argument '", arguments.named.front().first, "'");
+    const std::string &name = arguments.named.front().first;
+    if (name == "caller")
+      return typeError("macro '", macro.name,
+                       "' was invoked with two values for the special caller argument. This is most likely a bug.");
+    return typeError("macro '", macro.name, "' takes no keyword argument '", name, "'");
   }
   size_t expected = macro.parameters.size(), given = arguments.positional.size();
   if (macro.usesArguments)

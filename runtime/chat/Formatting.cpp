@@ -84,13 +84,26 @@ Result<NumberParts> numberParts(const Value &value, const FieldFormat &format) {
   return parts;
 }
 
+// The character with a number, or a text of one character.
+Result<std::string> characterOf(const Value &value) {
+  if (value.text() && value.text()->length == 1)
+    return value.text()->bytes;
+  std::optional<int64_t> point = value.integer();
+  if (!point)
+    return typeError("%c requires int or char");
+  if (*point < 0 || *point > 0x10FFFF || (*point >= 0xD800 && *point < 0xE000))
+    return makeError(ErrorKind::InvalidArgument, "OverflowError: %c arg not in range(0x110000)");
+  char32_t character = char32_t(*point);
+  return toUtf8(std::u32string_view(&character, 1));
+}
+
 } // namespace
 
 Result<std::string> formatValue(const Value &value, const FieldFormat &format, Environment &environment) {
   if (format.precision > kMostDecimals)
     return makeError(ErrorKind::Unsupported, "LimitError: a number is written with more than ", kMostDecimals,
                      " decimals");
-  bool isNumber = value.number() && format.type != 's' && format.type != 'c' && !(value.boolean() && format.type == 0);
+  bool isNumber = value.number() && format.type != 's' && format.type != 'c';
   std::string content, sign;
   if (isNumber) {
     HEDDLE_ASSIGN(NumberParts parts, numberParts(value, format));
@@ -100,7 +113,7 @@ Result<std::string> formatValue(const Value &value, const FieldFormat &format, E
     if (format.type != 0 && format.type != 's' && format.type != 'c')
       return valueError("Unknown format code '", std::string(1, format.type), "' for object of type '",
                         value.typeName(), "'");
-    content = textOf(value, environment.budget);
+    HEDDLE_ASSIGN(content, format.type == 'c' ? characterOf(value) : textOf(value, environment.budget));
     if (format.precision >= 0) {
       Text whole(content, false);
       content = characters(whole, 0, std::min(size_t(format.precision), whole.length));
@@ -222,12 +235,8 @@ private:
       format.type = 's';
       format.fill = " ";
     } else if (type == 'c') {
-      if (std::optional<int64_t> point = value.integer(); point && *point >= 0 && *point < 0xD800) {
-        char32_t character = char32_t(*point);
-        value = makeText(toUtf8(std::u32string_view(&character, 1)));
-      } else if (!value.text() || value.text()->length != 1) {
-        return typeError("%c requires int or char");
-      }
+      format.type = 'c';
+      format.fill = " ";
     } else if (std::string_view("diuxXoeEfFgG").find(type) != std::string_view::npos) {
       if (value.missing())
         return value.missing()->error();

@@ -183,7 +183,8 @@ Result<Value> dictsort(Environment &environment, const Value &value, Arguments &
   if (value.missing())
     return value.missing()->error();
   if (!value.dict())
-    return undefinedAttribute(value, "items").missing()->error();
+    return makeError(ErrorKind::InvalidArgument, "AttributeError: '", value.typeName(),
+                     "' object has no attribute 'items'");
   std::vector<KeyedItem> all;
   for (const auto &[key, held] : value.dict()->entries()) {
     const Value &sorted = by == "key" ? key : held;

@@ -3,6 +3,7 @@
 #include "runtime/chat/Arguments.h"
 #include "runtime/chat/Items.h"
 #include "runtime/chat/Operators.h"
+#include "runtime/chat/ValueText.h"
 
 #include <algorithm>
 #include <cmath>
@@ -69,7 +70,8 @@ Result<Value> searchList(const List &list, bool counts, Environment &environment
     ++found;
   }
   if (!counts)
-    return valueError("the value is not in the ", list.isTuple ? "tuple" : "list");
+    return list.isTuple ? valueError("tuple.index(x): x not in tuple")
+                        : valueError(reprOf(*given[0], environment.budget), " is not in list");
   return Value(found);
 }
 

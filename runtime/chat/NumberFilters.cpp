@@ -87,8 +87,6 @@ Result<Value> toReal(Environment &, const Value &value, Arguments &arguments) {
 }
 
 Result<Value> absolute(Environment &, const Value &value, Arguments &) {
-  if (value.missing())
-    return value.missing()->error();
   if (std::optional<int64_t> whole = value.integer())
     return *whole < 0 ? negated(value) : Value(*whole);
   if (value.real())
@@ -115,8 +113,6 @@ Result<Value> round(Environment &, const Value &value, Arguments &arguments) {
   HEDDLE_ASSIGN(std::string method, given.text(1, "common"));
   if (method != "common" && method != "ceil" && method != "floor")
     return makeError(ErrorKind::InvalidArgument, "FilterArgumentError: method must be common, ceil or floor");
-  if (value.missing())
-    return value.missing()->error();
   if (!value.number())
     return typeError("type ", value.typeName(), " doesn't define __round__ method");
   double number = *value.number();

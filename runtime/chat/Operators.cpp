@@ -177,10 +177,10 @@ Result<Value> repeated(const Value &value, int64_t times, Environment &environme
 }
 
 Result<Value> arithmetic(Operator op, const Value &left, const Value &right, Environment &environment) {
-  if (left.missing() || right.missing())
-    return (left.missing() ? left : right).missing()->error();
   if (op == Operator::Modulo && left.text())
     return percentFormat(*left.text(), right, environment);
+  if (left.missing() || right.missing())
+    return (left.missing() ? left : right).missing()->error();
   std::optional<int64_t> a = left.integer(), b = right.integer();
   if (a && b)
     return wholeArithmetic(op, *a, *b);

@@ -91,7 +91,7 @@ Result<Body> Parser::parseBody(std::initializer_list<std::string_view> ends) {
       body.push_back(std::move(statement));
     } else if (at(Token::Kind::PrintBegin)) {
       next();
-      HEDDLE_CHECK(parsePrint(body));
+      HEDDLE_CHECK(addPrint(body, parseTuple()));
       HEDDLE_CHECK(expect(Token::Kind::PrintEnd, "}}"));
     } else {
       HEDDLE_CHECK(expect(Token::Kind::TagBegin, "a tag"));
@@ -115,11 +115,11 @@ Result<Body> Parser::parseBlock(std::string_view end) {
   return body;
 }
 
-Status Parser::parsePrint(Body &body) {
+Status Parser::addPrint(Body &body, Result<ExpressionPtr> value) {
   auto statement = std::make_unique<Statement>();
   statement->kind = Kind::Print;
   statement->line = current().line;
-  HEDDLE_ASSIGN(statement->value, parseTuple());
+  HEDDLE_ASSIGN(statement->value, std::move(value));
   body.push_back(std::move(statement));
   return Success();
 }
@@ -131,7 +131,7 @@ Status Parser::parseStatement(Body &body) {
   std::string name = next().text;
   if (name == "print") {
     do {
-      HEDDLE_CHECK(parsePrint(body));
+      HEDDLE_CHECK(addPrint(body, parseExpression()));
     } while (skipSign(","));
     return Success();
   }

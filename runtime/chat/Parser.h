@@ -29,7 +29,7 @@ private:
   Status parseMacro(Statement &statement);
   Status parseCallBlock(Statement &statement);
   Status parseFilterBlock(Statement &statement);
-  Status parsePrint(Body &body);
+  Status addPrint(Body &body, Result<ExpressionPtr> value);
   Status parseParameters(MacroDefinition &macro);
   Status parseMacroBody(MacroDefinition &macro, std::string_view end);
   // `end` is a word that ends the target, such as `in`.
