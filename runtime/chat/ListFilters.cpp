@@ -57,46 +57,36 @@ Result<Value> items(Environment &, const Value &value, Arguments &) {
   return makeObject<Iterator>(View(View::Kind::Items, value.sharedDict()).items());
 }
 
-// Of several attributes with commas between them the key is a list.
-Result<std::vector<KeyPath>> pathsOf(const Value *attribute) {
-  std::vector<KeyPath> paths;
+// The path that the argument `attribute` gives; nothing if it is left out.
+Result<std::optional<KeyPath>> pathOf(const Value *attribute) {
   if (!attribute || attribute->isNone())
-    return paths;
-  if (!attribute->text()) {
-    HEDDLE_ASSIGN(KeyPath path, KeyPath::parse(*attribute));
-    paths.push_back(std::move(path));
-    return paths;
+    return std::optional<KeyPath>();
+  HEDDLE_ASSIGN(KeyPath path, KeyPath::parse(*attribute));
+  return std::optional(std::move(path));
+}
+
+Result<Value> keyOf(const Value &item, const std::optional<KeyPath> &path, bool withCase, Environment &environment) {
+  Value key = item;
+  if (path) {
+    HEDDLE_ASSIGN(key, path->of(item, environment));
   }
-  std::string_view rest = attribute->text()->bytes;
+  return withCase ? key : withoutCase(key);
+}
+
+// Several attributes may have commas between them, and a key is always the list of their values: lists that begin with
+// undefined values can be compared, undefined values cannot.
+Result<std::vector<KeyPath>> pathsOf(const Value &attributes) {
+  std::vector<KeyPath> paths;
+  std::string_view rest = attributes.text() ? std::string_view(attributes.text()->bytes) : "";
   while (true) {
     size_t end = std::min(rest.find(','), rest.size());
-    HEDDLE_ASSIGN(KeyPath path, KeyPath::parse(makeText(std::string(rest.substr(0, end)))));
+    HEDDLE_ASSIGN(KeyPath path,
+                  KeyPath::parse(attributes.text() ? makeText(std::string(rest.substr(0, end))) : attributes));
     paths.push_back(std::move(path));
     if (end == rest.size())
       return paths;
     rest.remove_prefix(end + 1);
   }
-}
-
-Result<Value> keyOf(const Value &item, const std::vector<KeyPath> &paths, bool withCase, Environment &environment) {
-  if (paths.empty())
-    return withCase ? item : withoutCase(item);
-  Values keys;
-  for (const KeyPath &path : paths) {
-    HEDDLE_ASSIGN(Value key, path.of(item, environment));
-    keys.push_back(withCase ? key : withoutCase(key));
-  }
-  return paths.size() == 1 ? keys.front() : makeList(std::move(keys));
-}
-
-Result<std::vector<KeyedItem>> keyed(const Values &items, const std::vector<KeyPath> &paths, bool withCase,
-                                     Environment &environment) {
-  std::vector<KeyedItem> all;
-  for (const Value &item : items) {
-    HEDDLE_ASSIGN(Value key, keyOf(item, paths, withCase, environment));
-    all.push_back({std::move(key), item});
-  }
-  return all;
 }
 
 Values itemsOnly(std::vector<KeyedItem> all) {
@@ -108,21 +98,33 @@ Values itemsOnly(std::vector<KeyedItem> all) {
 
 Result<Value> sort(Environment &environment, const Value &value, Arguments &arguments) {
   HEDDLE_ASSIGN(Parameters given, Parameters::bind("sort", arguments, {"reverse", "case_sensitive", "attribute"}));
-  HEDDLE_ASSIGN(std::vector<KeyPath> paths, pathsOf(given[2]));
+  bool withCase = given.flag(1, false);
+  std::vector<KeyPath> paths;
+  if (given[2] && !given[2]->isNone()) {
+    HEDDLE_ASSIGN(paths, pathsOf(*given[2]));
+  }
   HEDDLE_ASSIGN(Values items, itemsOf(value, environment));
-  HEDDLE_ASSIGN(std::vector<KeyedItem> all, keyed(items, paths, given.flag(1, false), environment));
+  std::vector<KeyedItem> all;
+  for (const Value &item : items) {
+    Values keys;
+    for (const KeyPath &path : paths) {
+      HEDDLE_ASSIGN(Value key, keyOf(item, path, withCase, environment));
+      keys.push_back(std::move(key));
+    }
+    all.push_back({!paths.empty() ? makeList(std::move(keys)) : withCase ? item : withoutCase(item), item});
+  }
   HEDDLE_CHECK(sortByKey(all, given.flag(0, false), environment));
   return makeList(itemsOnly(std::move(all)));
 }
 
 Result<Value> unique(Environment &environment, const Value &value, Arguments &arguments) {
   HEDDLE_ASSIGN(Parameters given, Parameters::bind("unique", arguments, {"case_sensitive", "attribute"}));
-  HEDDLE_ASSIGN(std::vector<KeyPath> paths, pathsOf(given[1]));
+  HEDDLE_ASSIGN(std::optional<KeyPath> path, pathOf(given[1]));
   HEDDLE_ASSIGN(Values items, itemsOf(value, environment));
   std::unordered_map<size_t, Values> seen;
   Values kept;
   for (const Value &item : items) {
-    HEDDLE_ASSIGN(Value key, keyOf(item, paths, given.flag(0, false), environment));
+    HEDDLE_ASSIGN(Value key, keyOf(item, path, given.flag(0, false), environment));
     std::optional<size_t> hash = hashOf(key);
     if (!hash)
       return typeError("unhashable type: '", key.typeName(), "'");
@@ -138,18 +140,22 @@ Result<Value> unique(Environment &environment, const Value &value, Arguments &ar
 
 Result<Value> extreme(Environment &environment, const Value &value, Arguments &arguments, bool isMost) {
   HEDDLE_ASSIGN(Parameters given, Parameters::bind(isMost ? "max" : "min", arguments, {"case_sensitive", "attribute"}));
-  HEDDLE_ASSIGN(std::vector<KeyPath> paths, pathsOf(given[1]));
+  HEDDLE_ASSIGN(std::optional<KeyPath> path, pathOf(given[1]));
   HEDDLE_ASSIGN(Values items, itemsOf(value, environment));
   if (items.empty())
     return undefinedBecause("No aggregated item, sequence was empty.");
-  HEDDLE_ASSIGN(std::vector<KeyedItem> all, keyed(items, paths, given.flag(0, false), environment));
-  size_t best = 0;
-  for (size_t i = 1; i < all.size(); ++i) {
-    HEDDLE_ASSIGN(int order, compare(all[i].key, all[best].key, isMost ? ">" : "<", environment.budget));
-    if (isMost ? order > 0 : order < 0)
-      best = i;
+  Value best, bestKey;
+  for (size_t i = 0; i < items.size(); ++i) {
+    HEDDLE_ASSIGN(Value key, keyOf(items[i], path, given.flag(0, false), environment));
+    if (i > 0) {
+      HEDDLE_ASSIGN(int order, compare(key, bestKey, isMost ? ">" : "<", environment.budget));
+      if (isMost ? order <= 0 : order >= 0)
+        continue;
+    }
+    best = items[i];
+    bestKey = std::move(key);
   }
-  return all[best].item;
+  return best;
 }
 
 Result<Value> min(Environment &environment, const Value &value, Arguments &arguments) {
@@ -161,14 +167,14 @@ Result<Value> max(Environment &environment, const Value &value, Arguments &argum
 
 Result<Value> sum(Environment &environment, const Value &value, Arguments &arguments) {
   HEDDLE_ASSIGN(Parameters given, Parameters::bind("sum", arguments, {"attribute", "start"}));
-  HEDDLE_ASSIGN(std::vector<KeyPath> paths, pathsOf(given[0]));
+  HEDDLE_ASSIGN(std::optional<KeyPath> path, pathOf(given[0]));
   HEDDLE_ASSIGN(Values items, itemsOf(value, environment));
   Value total = given.valueOr(1, Value(int64_t(0)));
   if (total.text())
     return typeError("sum() can't sum strings [use ''.join(seq) instead]");
   for (const Value &item : items) {
     HEDDLE_CHECK(environment.budget.step());
-    HEDDLE_ASSIGN(Value each, keyOf(item, paths, true, environment));
+    HEDDLE_ASSIGN(Value each, keyOf(item, path, true, environment));
     HEDDLE_ASSIGN(total, apply(Operator::Add, total, each, environment));
   }
   return total;
