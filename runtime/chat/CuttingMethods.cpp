@@ -149,7 +149,8 @@ Result<std::optional<Range>> searchedRange(const Text &self, const Parameters &g
 
 Result<int64_t> find(const Text &self, Arguments &arguments, bool fromRight, const char *name) {
   HEDDLE_ASSIGN(Parameters given, Parameters::bind(name, arguments, {"sub", "start", "end"}, 1));
-  HEDDLE_ASSIGN(std::string part, given.text(0, ""));
+  HEDDLE_CHECK(requireText(*given[0], "must be str"));
+  const std::string &part = given[0]->text()->bytes;
   HEDDLE_ASSIGN(std::optional<Range> range, searchedRange(self, given));
   if (!range)
     return int64_t(-1);

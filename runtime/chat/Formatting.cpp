@@ -152,7 +152,10 @@ public:
       HEDDLE_CHECK(environment.budget.room(out.size()));
     }
     bool isTuple = values.list() && values.list()->isTuple;
-    if (isTuple ? used < values.list()->items.size() : used == 0 && !values.dict() && !values.list())
+    // Whatever has elements passes for a mapping.
+    bool hasElements =
+        values.dict() || values.list() || values.missing() || (values.object() && values.object()->hasElements());
+    if (isTuple ? used < values.list()->items.size() : used == 0 && !hasElements)
       return typeError("not all arguments converted during string formatting");
     return makeText(std::move(out), isMarkup);
   }

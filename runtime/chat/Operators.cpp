@@ -292,8 +292,6 @@ Result<int> compare(const Value &left, const Value &right, const char *sign, Bud
 
 Result<bool> contains(const Value &container, const Value &item, Environment &environment) {
   if (const Text *text = container.text()) {
-    if (item.missing())
-      return item.missing()->error();
     if (!item.text())
       return typeError("'in <string>' requires string as left operand, not ", item.typeName());
     environment.budget.spend(text->bytes.size() / 64);

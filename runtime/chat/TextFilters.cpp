@@ -145,13 +145,14 @@ Result<Value> truncate(Environment &environment, const Value &value, Arguments &
   if (given[3] && !given[3]->isNone()) {
     HEDDLE_ASSIGN(leeway, given.whole(3, 5));
   }
-  Value whole = softText(value, environment);
-  const Text &text = *whole.text();
   int64_t kept = length - int64_t(Text(end, false).length);
   if (kept < 0 || leeway < 0)
     return makeError(ErrorKind::InvalidArgument, "AssertionError: expected length >= ", end.size(), ", got ", length);
-  if (int64_t(text.length) <= leeway || int64_t(text.length) - leeway <= length)
-    return whole;
+  HEDDLE_ASSIGN(int64_t present, lengthOf(value));
+  if (present <= leeway || present - leeway <= length)
+    return value;
+  HEDDLE_CHECK(requireText(value, "truncate() takes a text"));
+  const Text &text = *value.text();
   std::string cut = characters(text, 0, std::min(size_t(kept), text.length));
   if (!given.flag(1, false))
     if (size_t space = cut.rfind(' '); space != std::string::npos)
