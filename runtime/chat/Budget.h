@@ -47,13 +47,22 @@ public:
     return work <= limits.work;
   }
 
+  // room() for functions that cannot fail: what they return is cut short, and the next step() reports it.
+  bool hasRoom(uint64_t bytes) {
+    isCutShort |= !room(bytes).ok();
+    return !isCutShort;
+  }
+
+  // Whether a result may have been cut short.
+  bool isExhausted() const { return isCutShort || work > limits.work; }
+
   // Counts a unit. Fails if the work or the memory is used up.
   Status step() {
     ++work;
     if (work + ((account.created - createdBefore) >> 6u) > limits.work)
       return makeError(ErrorKind::Unsupported, "LimitError: the template takes more than ", limits.work,
                        " steps; it may be damaged, or loop without an end");
-    return room(0);
+    return room(isCutShort ? UINT64_MAX : 0);
   }
 
   // Whether a value of `bytes` may be created; to be asked before one is that is larger than its parts.
@@ -78,6 +87,7 @@ private:
   int64_t liveBefore;
   uint64_t createdBefore;
   uint64_t work = 0;
+  bool isCutShort = false;
 };
 
 } // namespace heddle::chat

@@ -25,6 +25,8 @@ Result<Value> Interpreter::evaluate(const Expression &expression, const ScopePtr
   Result<Value> value = evaluateNode(expression, scope);
   if (!value.ok())
     return located(std::move(value).error(), expression.line);
+  if (env.budget.isExhausted())
+    return located(env.budget.step().error(), expression.line);
   if (value->depth() > kDeepestValue)
     return located(makeError(ErrorKind::Unsupported, "LimitError: values nest more than ", kDeepestValue, " deep"),
                    expression.line);

@@ -120,6 +120,7 @@ Status Interpreter::print(const Value &value) {
     return Success();
   }
   std::string printed = textOf(value, env.budget);
+  HEDDLE_CHECK(env.budget.step());
   HEDDLE_CHECK(env.budget.roomInOutput(out->size() + printed.size()));
   *out += printed;
   return Success();

@@ -173,7 +173,9 @@ private:
     if (place < text.size() && text[place] == '*') {
       ++place;
       HEDDLE_ASSIGN(Value value, nextValue());
-      return value.integer() ? Result<int64_t>(*value.integer()) : typeError("* wants int");
+      if (!value.integer())
+        return typeError("* wants int");
+      return std::clamp(*value.integer(), int64_t(-INT32_MAX), int64_t(INT32_MAX));
     }
     int64_t whole = 0;
     for (; place < text.size() && text[place] >= '0' && text[place] <= '9' && whole < INT32_MAX; ++place)
@@ -209,6 +211,10 @@ private:
         format.sign = text[place];
     }
     HEDDLE_ASSIGN(format.width, readWhole());
+    if (format.width < 0) {
+      format.align = '<';
+      format.width = -format.width;
+    }
     if (place < text.size() && text[place] == '.') {
       ++place;
       HEDDLE_ASSIGN(format.precision, readWhole());

@@ -145,6 +145,7 @@ Result<Value> sliceOf(const Value &value, const Value &lower, const Value &upper
     HEDDLE_ASSIGN(stride, bound(step, 1, INT64_MIN + 1, INT64_MAX, 0));
     if (stride == 0)
       return valueError("slice step cannot be zero");
+    stride = std::clamp(stride, -length - 1, length + 1); // a longer one skips all elements, too
   }
   bool forwards = stride > 0;
   int64_t least = forwards ? 0 : -1, most = forwards ? length : length - 1;

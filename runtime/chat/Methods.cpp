@@ -109,6 +109,8 @@ std::optional<Value> dictMethod(const Value &value, std::string_view name) {
   });
 }
 
+uint64_t magnitude(int64_t number) { return number < 0 ? uint64_t(0) - uint64_t(number) : uint64_t(number); }
+
 std::optional<Value> numberMethod(const Value &value, std::string_view name) {
   if (name == "is_integer" && !value.boolean())
     return function(name, value, [value](Environment &, Arguments &) -> Result<Value> {
@@ -117,7 +119,7 @@ std::optional<Value> numberMethod(const Value &value, std::string_view name) {
   if (name == "bit_length" && value.integer())
     return function(name, value, [value](Environment &, Arguments &) -> Result<Value> {
       int64_t bits = 0;
-      for (uint64_t rest = uint64_t(std::abs(*value.integer())); rest != 0; rest >>= 1u)
+      for (uint64_t rest = magnitude(*value.integer()); rest != 0; rest >>= 1u)
         ++bits;
       return Value(bits);
     });

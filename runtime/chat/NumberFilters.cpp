@@ -120,7 +120,8 @@ Result<Value> round(Environment &, const Value &value, Arguments &arguments) {
     if (value.integer() && precision >= 0)
       return Value(*value.integer());
     double rounded = roundedTo(number, precision);
-    return value.integer() ? Value(int64_t(rounded)) : Value(rounded);
+    std::optional<int64_t> whole = value.integer() ? truncated(rounded) : std::nullopt;
+    return whole ? Value(*whole) : Value(rounded);
   }
   double scale = std::pow(10.0, double(precision));
   return Value((method == "ceil" ? std::ceil(number * scale) : std::floor(number * scale)) / scale);

@@ -93,8 +93,9 @@ private:
 class Function final : public Object {
 public:
   using Body = std::function<Result<Value>(Environment &, Arguments &)>;
+  // `depth` is that of the values which the body holds.
   Function(std::string name, Body body, unsigned depth = 0)
-      : Object(sizeof(Function)), name(std::move(name)), body(std::move(body)), deepest(depth) {}
+      : Object(sizeof(Function)), name(std::move(name)), body(std::move(body)), deepest(depth + 1) {}
 
   std::string typeName() const override { return "builtin_function_or_method"; }
   std::string repr(Budget &) const override { return "<built-in function " + name + ">"; }

@@ -81,7 +81,7 @@ Result<Body> Parser::parseBody(std::initializer_list<std::string_view> ends) {
   Nesting nesting(depth);
   HEDDLE_CHECK(checkNesting());
   Body body;
-  int opened = current().line;
+  int opened = tokens[place > 0 ? place - 1 : 0].line;
   while (!at(Token::Kind::End)) {
     if (at(Token::Kind::Data)) {
       auto statement = std::make_unique<Statement>();

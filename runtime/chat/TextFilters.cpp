@@ -140,6 +140,7 @@ Result<Value> indent(Environment &environment, const Value &value, Arguments &ar
 Result<Value> truncate(Environment &environment, const Value &value, Arguments &arguments) {
   HEDDLE_ASSIGN(Parameters given, Parameters::bind("truncate", arguments, {"length", "killwords", "end", "leeway"}));
   HEDDLE_ASSIGN(int64_t length, given.whole(0, 255));
+  length = std::max(length, int64_t(-1)); // which is too short for any text
   HEDDLE_ASSIGN(std::string end, given.text(2, "..."));
   int64_t leeway = 5;
   if (given[3] && !given[3]->isNone()) {

@@ -71,7 +71,8 @@ Result<Value> zfillMethod(Environment &environment, const Text &self, Arguments 
   HEDDLE_ASSIGN(int64_t width, given.whole(0, 0));
   bool hasSign = self.bytes.starts_with('-') || self.bytes.starts_with('+');
   Text digits(self.bytes.substr(hasSign ? 1 : 0), false);
-  HEDDLE_ASSIGN(std::string whole, padded(digits, width - int64_t(hasSign), "0", Side::Right, environment));
+  HEDDLE_ASSIGN(std::string whole,
+                padded(digits, std::max(width, int64_t(1)) - int64_t(hasSign), "0", Side::Right, environment));
   return makeText(self.bytes.substr(0, hasSign ? 1 : 0) + whole);
 }
 

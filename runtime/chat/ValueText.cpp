@@ -30,7 +30,7 @@ public:
   explicit Printer(Budget &budget) : budget(budget) {}
 
   void add(const Value &value) {
-    if (!budget.spend(1) || !budget.room(out.size()).ok())
+    if (!budget.spend(1) || !budget.hasRoom(out.size()))
       return;
     if (const Text *text = value.text()) {
       budget.spend(text->bytes.size() / 64);

@@ -94,6 +94,8 @@ loss(source) { cross_entropy(logits, source.label) }
         vocabulary.write(work)
         seed("tokenizer_json", name, (work / "tokenizer.json").read_bytes())
     seed("gguf", "vocabulary", gguf_files.assemble(gguf_files.byte_pair_keys(byte_pairs, "gpt-2"), {}))
+    for source in (TEST / "runtime/chat/Inputs").glob("*.jinja"):
+        seed("chat_template", source.name, source.read_bytes())
     shutil.rmtree(work)
 
 
