@@ -176,6 +176,8 @@ Result<bool> Interpreter::isVisited(const Statement &loop, const Value &item, co
 
 Result<std::string> Interpreter::renderLoop(const Statement &loop, const Value &items, const ScopePtr &around,
                                             int64_t level) {
+  Nesting nesting(*this, Nesting::kCall);
+  HEDDLE_CHECK(nesting.check());
   std::string rendered, *outer = std::exchange(out, &rendered);
   Status status = executeLoop(loop, items, around, level);
   out = outer;
@@ -276,6 +278,8 @@ Status Interpreter::assignTuple(const Target &target, const Value &value, const 
 }
 
 Result<Value> Interpreter::callMacro(const MacroDefinition &macro, const ScopePtr &around, Arguments arguments) {
+  Nesting nesting(*this, Nesting::kCall);
+  HEDDLE_CHECK(nesting.check());
   auto scope = std::make_shared<Scope>(around);
   auto takeNamed = [&](std::string_view name) -> std::optional<Value> {
     auto found = std::find_if(arguments.named.begin(), arguments.named.end(),

@@ -7,9 +7,14 @@ namespace heddle::chat {
 
 class Interpreter::Nesting {
 public:
-  explicit Nesting(Interpreter &interpreter) : interpreter(interpreter) { ++interpreter.depth; }
+  // A call of a macro or of a loop takes as much of the stack as several levels.
+  static constexpr unsigned kCall = 4;
+
+  explicit Nesting(Interpreter &interpreter, unsigned levels = 1) : interpreter(interpreter), levels(levels) {
+    interpreter.depth += levels;
+  }
   Nesting(const Nesting &) = delete;
-  ~Nesting() { --interpreter.depth; }
+  ~Nesting() { interpreter.depth -= levels; }
 
   // Counts a step of the budget. Fails if the recursion is too deep, as that of a macro that calls itself always.
   Status check() {
@@ -20,10 +25,11 @@ public:
   }
 
 private:
-  // A level takes about a KiB of the stack, or three under the address sanitizer.
+  // A level takes up to a KiB of the stack, or four without optimisation under the address sanitizer.
   static constexpr unsigned kDeepest = 1600;
 
   Interpreter &interpreter;
+  unsigned levels;
 };
 
 } // namespace heddle::chat

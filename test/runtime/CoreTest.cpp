@@ -175,6 +175,8 @@ TEST(JsonTest, readsValues) {
   ASSERT_TRUE(json.ok()) << json.message();
   EXPECT_EQ(json->dump(), R"({"a":[1,-2,2.5,"é",true,null,{},[]],"b":{"c":{"a":18446744073709551615}}})");
   EXPECT_EQ(parseJson("7", "x").value(), 7);
+  EXPECT_EQ(parseOrderedJson(R"({"b": 1, "a": {"d": 2, "c": 3}})", "x")->dump(), R"({"b":1,"a":{"d":2,"c":3}})");
+  EXPECT_EQ(parseOrderedJson(R"({"b": 1, "b": 2})", "x").message(), parseJson(R"({"b": 1, "b": 2})", "x").message());
 }
 
 TEST(JsonTest, refusesWhatIsNotJsonOrNestsDeeply) {
