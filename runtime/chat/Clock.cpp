@@ -1,6 +1,5 @@
 #include "runtime/chat/Clock.h"
 
-#include <cstdio>
 #include <locale.h>
 #include <time.h>
 
@@ -38,15 +37,27 @@ std::tm currentTime() {
   return time;
 }
 
-std::optional<std::tm> readTime(const std::string &text) {
-  std::tm time{};
-  int end = 0;
-  int fields = std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d%n", &time.tm_year, &time.tm_mon, &time.tm_mday,
-                           &time.tm_hour, &time.tm_min, &time.tm_sec, &end);
-  if (fields != 6 || size_t(end) != text.size() || text.size() != 19)
+std::optional<std::tm> readTime(std::string_view text) {
+  // A digit for each 0.
+  constexpr std::string_view kForm = "0000-00-00T00:00:00";
+  if (text.size() != kForm.size())
     return std::nullopt;
-  time.tm_year -= 1900;
-  time.tm_mon -= 1;
+  for (size_t i = 0; i < text.size(); ++i)
+    if (kForm[i] == '0' ? text[i] < '0' || text[i] > '9' : text[i] != kForm[i])
+      return std::nullopt;
+  auto number = [&](size_t begin, size_t digits) {
+    int value = 0;
+    for (char digit : text.substr(begin, digits))
+      value = value * 10 + (digit - '0');
+    return value;
+  };
+  std::tm time{};
+  time.tm_year = number(0, 4) - 1900;
+  time.tm_mon = number(5, 2) - 1;
+  time.tm_mday = number(8, 2);
+  time.tm_hour = number(11, 2);
+  time.tm_min = number(14, 2);
+  time.tm_sec = number(17, 2);
   std::tm given = time;
   timegm(&time); // which moves what is out of range, and finds the day of the week
   bool isSame = time.tm_year == given.tm_year && time.tm_mon == given.tm_mon && time.tm_mday == given.tm_mday &&

@@ -14,6 +14,6 @@ std::string formatTime(const std::tm &time, std::string_view format);
 std::tm currentTime();
 
 // Of "2026-01-02T03:04:05"; nothing if the text is no such time.
-std::optional<std::tm> readTime(const std::string &text);
+std::optional<std::tm> readTime(std::string_view text);
 
 } // namespace heddle::chat

@@ -143,12 +143,11 @@ Status Interpreter::executeLoop(const Statement &statement, const Value &items, 
   auto loop = std::make_shared<Loop>(*this, statement, std::move(values), around, level);
   Value variable{std::shared_ptr<Object>(loop)};
   ScopePtr scope;
-  bool isVisited = false;
+  bool isCompleted = false; // a turn, without `break` or `continue`: jinja2 takes `else` otherwise
   while (true) {
     HEDDLE_ASSIGN(std::optional<Value> item, loop->advance());
     if (!item)
       break;
-    isVisited = true;
     // Each turn has variables of its own. Those of the last are used again unless a macro has seen them.
     if (scope && scope.use_count() == 1)
       scope->variables.clear();
@@ -157,11 +156,12 @@ Status Interpreter::executeLoop(const Statement &statement, const Value &items, 
     HEDDLE_CHECK(assign(statement.target, *item, scope));
     scope->set(program.loop, variable);
     HEDDLE_ASSIGN(Flow flow, executeBody(statement.body, scope));
+    isCompleted |= flow == Flow::On;
     if (flow == Flow::Break)
       break;
   }
   loop->finish();
-  if (isVisited || statement.otherwise.empty())
+  if (isCompleted || statement.otherwise.empty())
     return Success();
   HEDDLE_CHECK(executeBody(statement.otherwise, std::make_shared<Scope>(around)));
   return Success();

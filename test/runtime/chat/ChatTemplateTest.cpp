@@ -51,7 +51,7 @@ std::string repeated(std::string_view part, size_t times) {
 }
 
 TEST(ChatTemplate, MistakesHaveTheirLine) {
-  for (auto [text, message] : std::initializer_list<std::pair<std::string, std::string>>{
+  for (const auto &[text, message] : std::initializer_list<std::pair<std::string, std::string>>{
            {"a\n{% if x %}\nb", "a block has no {% endif %} (line 2 of the template)"},
            {"{{ x", "a tag has no end }} (line 1 of the template)"},
            {"\n{# x", "a comment has no end #} (line 2 of the template)"},
