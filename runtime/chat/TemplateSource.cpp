@@ -188,14 +188,19 @@ Result<ChatTemplates> ChatTemplates::load(const std::filesystem::path &path) {
   return loaded;
 }
 
+Result<const ChatTemplate *> ChatTemplates::choose(bool hasTools) const {
+  HEDDLE_ASSIGN(std::string name, source.choose(hasTools));
+  return &parsed.find(name)->second;
+}
+
 Result<RenderedChat> ChatTemplates::render(Conversation conversation, std::optional<std::tm> now,
                                            RenderFailure *failure) const {
   auto tools = conversation.variables.find("tools");
-  HEDDLE_ASSIGN(std::string name, source.choose(tools != conversation.variables.end() && !tools->is_null()));
+  HEDDLE_ASSIGN(const ChatTemplate *chosen, choose(tools != conversation.variables.end() && !tools->is_null()));
   for (const auto &[key, value] : source.specialTokens.items())
     if (!conversation.variables.contains(key))
       conversation.variables[key] = value;
-  return parsed.find(name)->second.render(conversation, now, failure);
+  return chosen->render(conversation, now, failure);
 }
 
 } // namespace heddle

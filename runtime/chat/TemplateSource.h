@@ -37,6 +37,11 @@ public:
   Result<RenderedChat> render(Conversation conversation, std::optional<std::tm> now = std::nullopt,
                               RenderFailure *failure = nullptr) const;
 
+  // The template for conversations with or without tools. It lives as long as this object.
+  Result<const ChatTemplate *> choose(bool hasTools) const;
+  // The special tokens, as TemplateSource has them.
+  const nlohmann::ordered_json &specialTokens() const { return source.specialTokens; }
+
 private:
   TemplateSource source;
   std::map<std::string, ChatTemplate, std::less<>> parsed;

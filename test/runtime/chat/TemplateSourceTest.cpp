@@ -55,6 +55,18 @@ TEST_F(TemplateSources, OfAFolderWithSeveral) {
             "the name 'default'; name the file of one.");
 }
 
+TEST_F(TemplateSources, SayWhatIsLearnt) {
+  write(
+      "tokenizer_config.json",
+      R"({"eos_token": "</s>", "chat_template": [{"name": "default", "template": "{% generation %}x{% endgeneration %}"},
+    {"name": "tool_use", "template": "x"}]})");
+  auto loaded = ChatTemplates::load(folder.path());
+  ASSERT_TRUE(loaded.ok()) << loaded.message();
+  EXPECT_TRUE((*loaded->choose(false))->marksGeneration());
+  EXPECT_FALSE((*loaded->choose(true))->marksGeneration());
+  EXPECT_EQ(loaded->specialTokens().dump(), R"({"eos_token":"</s>"})");
+}
+
 TEST_F(TemplateSources, OfAProcessor) {
   write("chat_template.json", R"({"chat_template": "from json"})");
   EXPECT_EQ(render(folder.path()), "from json");
