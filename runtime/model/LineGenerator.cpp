@@ -10,19 +10,27 @@ namespace heddle {
 
 Status LineGenerator::add(std::string_view line) {
   uint64_t number = lines.add();
-  std::string text = replaceInvalidBytes(unescaped(line), number);
+  std::string text;
+  if (answers.prompt) {
+    Result<std::string> made = answers.prompt(replaceInvalidBytes(line, number));
+    if (!made.ok())
+      return std::move(made).error().within(str("line ", number));
+    text = std::move(*made);
+  } else {
+    text = replaceInvalidBytes(unescaped(line), number);
+  }
   Prompt prompt{number, vocabulary.encode(text)};
-  if (prompt.tokens.empty() || marks.beginsTexts)
+  if (prompt.tokens.empty() || (marks.beginsTexts && !answers.prompt))
     prompt.tokens.insert(prompt.tokens.begin(), marks.begin);
   if (auto length = int64_t(prompt.tokens.size()); length >= generator.maximumLength()) {
     log(LogLevel::Warning,
         str("line ", number, " has ", length, " tokens and is not continued: the model was compiled for ",
             generator.maximumLength(), " in all"));
     Text whole{std::move(text), {}};
-    lines.finish(number, answers.json ? record(whole, "", 0, Ending::Room) : escaped(whole.text));
+    lines.finish(number, answers.json ? record(whole, "", 0, Ending::Room) : answers.prompt ? "" : escaped(whole.text));
     return Success();
   }
-  if (answers.stream)
+  if (answers.stream && !answers.prompt)
     answers.stream(escaped(text));
   prompts.emplace(number, Text{std::move(text), prompt.tokens});
   return generator.add(std::move(prompt));
@@ -85,8 +93,8 @@ void LineGenerator::finish(const Continuation &continuation) {
   // The last token may end within a character.
   std::string rest = replaceInvalidUtf8(std::string_view(decode(text, continuation.tokens)).substr(text.streamed));
   lines.finish(continuation.number, answers.json ? record(text, rest, continuation.tokens.size(), continuation.ending)
-                                    : answers.stream ? escaped(rest)
-                                                     : escaped(text.text + rest));
+                                    : answers.stream || answers.prompt ? escaped(rest)
+                                                                       : escaped(text.text + rest));
   prompts.erase(prompt);
 }
 

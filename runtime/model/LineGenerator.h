@@ -14,8 +14,11 @@
 namespace heddle {
 
 struct AnswerOptions {
-  std::vector<std::string> stops;                 // a continuation ends before the first of these texts
-  bool json = false;                              // answers are objects of JSON, with the reason of the end
+  std::vector<std::string> stops; // a continuation ends before the first of these texts
+  bool json = false;              // answers are objects of JSON, with the reason of the end
+  // If it is there, makes of each line the text that the model continues, with all its marks: a chat. Answers are then
+  // without that text. Called by several threads at once.
+  std::function<Result<std::string>(std::string_view line)> prompt{};
   std::function<void(std::string_view)> stream{}; // gets answers piece by piece, for prompts that are added one by one
 };
 
@@ -27,8 +30,8 @@ public:
                   [this](uint64_t number, std::span<const int32_t> tokens) { return watch(number, tokens); }),
         marks(model.marks), vocabulary(vocabulary), answers(std::move(answers)) {}
 
-  // The next prompt, escaped (Escapes.h). An empty one begins with the begin mark always; one that leaves no room for a
-  // token more is its own answer, which a warning says.
+  // The next prompt, escaped (Escapes.h), or a line for AnswerOptions::prompt. An empty one begins with the begin mark
+  // always; one that leaves no room for a token more is its own answer, which a warning says.
   Status add(std::string_view line);
   Status step();
   // The answers, escaped or as JSON, in the prompts' order; of those that were streamed what is left.

@@ -400,6 +400,14 @@ private:
                                           "Answer by an object of JSON: prompt, completion, the number of its tokens, "
                                           "and why it ends (end, stop, length or\n"
                                           "room: the model was compiled for no more)");
+    CLI::Option *chat = command->add_flag(
+        "--chat", generate.chat,
+        "Answer messages by the model's chat template: a line is a user's message, or an object of JSON with a whole\n"
+        "conversation ({\"messages\": [...]}, as for render). Only the answer is printed");
+    command
+        ->add_option("--chat-template", generate.chatTemplate,
+                     "Folder, GGUF file or .jinja file with the template (default: the model's)")
+        ->needs(chat);
     command->add_flag("--stream", generate.stream, "Print each piece of text as soon as it is there, prompt by prompt")
         ->excludes(json)
         ->excludes(devices);

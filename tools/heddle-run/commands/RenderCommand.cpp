@@ -1,6 +1,6 @@
 #include "runtime/chat/Clock.h"
+#include "runtime/chat/ReadConversation.h"
 #include "runtime/chat/TemplateSource.h"
-#include "runtime/core/Json.h"
 #include "tools/heddle-run/commands/Commands.h"
 #include "tools/heddle-run/commands/LineAnswers.h"
 
@@ -13,28 +13,6 @@ using Json = nlohmann::ordered_json;
 
 // Conversations may be long.
 constexpr uint64_t kLinesAhead = 16;
-
-Result<Conversation> readConversation(const std::string &line, uint64_t number) {
-  std::string origin = str("line ", number, " of the standard input");
-  HEDDLE_ASSIGN(Json json, parseOrderedJson(line, origin));
-  auto wrong = [&](const auto &...why) { return makeError(ErrorKind::InvalidArgument, origin, ": ", why...); };
-  if (!json.is_object() || !json.contains("messages"))
-    return wrong("a conversation is an object with the key 'messages', such as {\"messages\": [{\"role\": \"user\", "
-                 "\"content\": \"Good morning\"}], \"add_generation_prompt\": true}.");
-  Conversation conversation;
-  conversation.messages = std::move(json["messages"]);
-  if (json.contains("add_generation_prompt")) {
-    if (!json["add_generation_prompt"].is_boolean())
-      return wrong("'add_generation_prompt' is true or false.");
-    conversation.addGenerationPrompt = json["add_generation_prompt"].get<bool>();
-  }
-  if (json.contains("variables")) {
-    if (!json["variables"].is_object())
-      return wrong("'variables' is an object.");
-    conversation.variables = std::move(json["variables"]);
-  }
-  return conversation;
-}
 
 std::string asJson(const Json &json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
@@ -55,7 +33,7 @@ Status runRender(const RenderCommand &command) {
   LineRenderer worker;
   uint64_t number = 0;
   auto add = [&](const std::string &line) -> Status {
-    HEDDLE_ASSIGN(Conversation conversation, readConversation(line, ++number));
+    HEDDLE_ASSIGN(Conversation conversation, readConversation(line, str("line ", ++number, " of the standard input")));
     RenderFailure failure;
     Result<RenderedChat> rendered = templates.render(std::move(conversation), command.now, &failure);
     if (rendered.ok()) {
