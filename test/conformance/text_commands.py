@@ -140,6 +140,10 @@ class LlamaOfPieces(LanguageModel):
         return escape(prompt + self.vocabulary.decode(ids, begins=prompt == "").decode(errors="replace"))
 
 
+CHAT = ("{{ bos_token }}{% for m in messages %}{{ m.role }}: {{ m.content | trim }}\n{% endfor %}"
+        "{% if add_generation_prompt %}assistant:{% endif %}")
+
+
 class LlamaOfGguf(Llama):
     """A GGUF file of 8 bits: its weights, and its vocabulary."""
 
@@ -152,7 +156,7 @@ class LlamaOfGguf(Llama):
         self.tensors["model.embed_tokens.weight"] *= 2
         self.tensors["model.embed_tokens.weight"][self.end] *= 2
         self.vocabulary.write_json(path.parent, "smollm", [])
-        keys = gguf_files.byte_pair_keys(self.vocabulary, "smollm")
+        keys = {**gguf_files.byte_pair_keys(self.vocabulary, "smollm"), "tokenizer.chat_template": ("text", CHAT)}
         self.oracle = published.Llama(self.config, gguf_files.write(path, self.config, self.tensors, "Q8_0", keys=keys))
 
 
@@ -214,7 +218,30 @@ def generate_gguf(arguments, folder):
     report.check("tokens that differ", int(ask("tokenize", trained) != ask("tokenize", file)), 0)
     run([tool, "train", model, *text, "--vocab", file, "--checkpoint", f"{folder}/anew", "--steps", "1"])
     report.check("tokens of a training from the start that differ", int(ask("tokenize", f"{folder}/anew") != ask("tokenize", file)), 0)
+    check_chat(report, tool, model, file, trained)
     return report
+
+
+def check_chat(report, tool, model, file, trained):
+    """A chat continues the rendered text, and gives the answer alone; a checkpoint has the template of the file that it began with."""
+    messages = ["The weaver", " They're\nweaving "]
+    lines = [escape(text) for text in messages] + [json.dumps({"messages": [{"role": "system", "content": "weft"},
+                                                                            {"role": "user", "content": "The"}]})]
+    rendered = [f"{subwords.END}user: {text.strip()}\nassistant:" for text in messages]
+    rendered.append(f"{subwords.END}system: weft\nuser: The\nassistant:")
+    ask = lambda texts, *flags: subprocess.run([tool, "generate", model, "--checkpoint", *flags, "--tokens", "9"],
+                                               input="".join(text + "\n" for text in texts), capture_output=True, text=True)
+    plain = [json.loads(line) for line in ask([escape(text) for text in rendered], file, "--json").stdout.splitlines()]
+    answers = ask(lines, file, "--chat")
+    report.check("answers of a chat that differ", differ(answers.stdout.splitlines(), [escape(one["completion"]) for one in plain]), 0)
+    streamed = ask(lines, file, "--chat", "--stream").stdout
+    report.check("streamed answers that differ", int(streamed != answers.stdout), 0)
+    objects = [json.loads(line) for line in ask(lines, file, "--chat", "--json").stdout.splitlines()]
+    report.check("prompts of a chat that differ", int([one["prompt"] for one in objects] != rendered), 0)
+    report.check("answers by a checkpoint's template that are missing", int(len(ask(lines, trained, "--chat").stdout.splitlines()) != 3), 0)
+    for words, line in (("the conversation", "{"), ("TemplateError", json.dumps({"messages": 3}))):
+        wrong = ask([line], file, "--chat")
+        report.check(f"a line that is no conversation: {words}", int(wrong.returncode != 1 or "line 1" not in wrong.stderr), 0)
 
 
 def sample(arguments, folder):
