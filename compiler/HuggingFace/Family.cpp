@@ -350,7 +350,8 @@ FailureOr<Description> mlir::heddle::describeFamily(ModelText text, StringRef ar
   Description d;
   d.start = config.whereIs("architectures");
   d.architecture = "decoder";
-  d.unknownId.reset(); // the tokenizer's to say
+  d.unknownId.reset();   // the tokenizer's to say
+  d.tokenWeights = true; // records with prompts, and conversations, are what such models are trained on
   d.text = std::make_shared<ModelText>(std::move(text));
   FamilyReader reader(config, changes.ignoredKeys, gguf);
   d.family = std::make_shared<PublishedFamily>(*d.text, reader.functions());

@@ -274,6 +274,7 @@ void Reader::readGPT2() {
   readDropout("attn_pdrop", "attention_dropout", d.attentionDropout);
   d.layerNormEpsilon = config.number(from("layer_norm_epsilon", "layer_norm_epsilon"), 1e-5);
   d.labelSmoothing = 0;
+  d.tokenWeights = true; // records with prompts count in part
   d.positions = "learned";
   d.scaleEmbeddings = false;
   d.shareEmbeddings = config.flag(from("tie_word_embeddings", "share_embeddings"), true);

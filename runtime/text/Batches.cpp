@@ -78,11 +78,15 @@ void Batch::add(std::span<const int32_t> sourceSentence, std::span<const int32_t
   targetOut.push_back(source.marks.end);
 }
 
-void Batch::add(std::span<const int32_t> sequence, size_t given) {
-  if (given > 1 || !weights.empty()) {
-    weights.resize(size_t(target.tokens()), 1);
-    weights.insert(weights.end(), given - 1, 0);
-    weights.insert(weights.end(), sequence.size() - given, 1);
+void Batch::add(std::span<const int32_t> sequence, std::span<const TokenRange> learnt) {
+  bool countsAll = learnt.empty() || (learnt.size() == 1 && learnt[0].begin <= 1 && learnt[0].end == sequence.size());
+  if (!countsAll || !weights.empty()) {
+    size_t first = size_t(target.tokens()); // of the sequence's predictions, of which number i is of token i + 1
+    weights.resize(first, 1);
+    weights.resize(first + sequence.size() - 1, countsAll ? 1.0f : 0.0f);
+    for (const TokenRange &range : learnt)
+      for (size_t token = std::max<size_t>(range.begin, 1); token < range.end; ++token)
+        weights[first + token - 1] = 1;
   }
   target.add(int64_t(sequence.size()) - 1);
   targetIn.insert(targetIn.end(), sequence.begin(), sequence.end() - 1);
@@ -121,7 +125,7 @@ void Batch::add(const Examples &examples, size_t example) {
   else if (examples.hasSource(example))
     add(examples.source(example), examples.target(example), examples.image(example));
   else
-    add(examples.target(example), examples.given(example));
+    add(examples.target(example), examples.learnt(example));
 }
 
 int64_t Batch::predictions() const {

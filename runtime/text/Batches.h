@@ -87,7 +87,8 @@ struct Batch {
   void addLabelled(Labelling kind, std::span<const int32_t> text, std::span<const int32_t> textLabels,
                    const Structure &structure = {});
   void addPair(const Examples &examples, size_t example);
-  void add(std::span<const int32_t> sequence, size_t given = 1);
+  // A sequence alone, of which these tokens count; all but the first if there are none.
+  void add(std::span<const int32_t> sequence, std::span<const TokenRange> learnt = {});
   void add(const Examples &examples, size_t example);
   bool hasSource() const { return source.layout.sequences() != 0; }
   bool isOfPairs() const { return right.layout.sequences() != 0; }

@@ -18,6 +18,11 @@ enum class Labelling { None, Texts, Words, Hidden, Pairs, Grades };
 
 inline bool isOfPairs(Labelling kind) { return kind == Labelling::Pairs || kind == Labelling::Grades; }
 
+// Tokens [begin, end) of a sequence.
+struct TokenRange {
+  uint32_t begin, end;
+};
+
 // Of a graph whose nodes are a text's tokens, by their places in the text: token `to` looks at token `from`.
 struct Edge {
   int32_t from, to;
@@ -64,11 +69,12 @@ public:
   // before it.
   void add(std::span<const int32_t> sequence) { add({}, sequence); }
 
-  // The same, of which the first `given` tokens are not predicted.
-  void addCompletion(std::span<const int32_t> sequence, size_t given) {
+  // The same, of which a model learns to write these tokens: the ranges follow each other.
+  void addLearnt(std::span<const int32_t> sequence, std::span<const TokenRange> ranges) {
     add(sequence);
-    givens.resize(size(), 1);
-    givens.back() = uint32_t(given);
+    learntRanges.insert(learntRanges.end(), ranges.begin(), ranges.end());
+    learntEnds.resize(size(), learntEnds.empty() ? 0 : learntEnds.back());
+    learntEnds.back() = learntRanges.size();
   }
 
   // A text, its marks among the tokens, or an image, and its label; or a label for each of its tokens, below 0 where it
@@ -108,8 +114,10 @@ public:
 
   Labelling labelling() const { return labelled; }
   bool follows(size_t example) const { return follow[example] != 0; }
-  // How many of a sequence's tokens are not predicted: the first, or a prompt.
-  size_t given(size_t example) const { return example < givens.size() ? givens[example] : 1; }
+  // The tokens of a sequence that a model learns to write; none stands for all that another precedes.
+  std::span<const TokenRange> learnt(size_t example) const {
+    return example < learntEnds.size() ? slice(learntRanges, learntEnds, example) : std::span<const TokenRange>();
+  }
   size_t size() const { return sourceEnds.size(); }
   bool empty() const { return sourceEnds.empty(); }
   bool hasSource(size_t example) const { return pixelCount > 0 || !source(example).empty(); }
@@ -155,7 +163,8 @@ private:
   int64_t sourceMarks = 1; // that a call adds to the source of each pair
   std::vector<uint64_t> sourceEnds, targetEnds, otherEnds, edgeEnds, sentenceEnds, pixelEnds;
   std::vector<uint8_t> follow;
-  std::vector<uint32_t> givens; // of the first examples
+  std::vector<TokenRange> learntRanges;
+  std::vector<uint64_t> learntEnds; // of the first examples
 };
 
 // What was read and what was left out, and why.

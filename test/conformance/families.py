@@ -21,7 +21,7 @@ from tensor_files import load_safetensors, pack_targets, without_labels
 
 BOUND = 1e-4  # by norm
 MARGIN = 1e-3  # between the two best logits, above which the greedy token is the same
-TEXT = {"max_tokens": 64, "max_sequences": 4, "max_length": 40, "logits_entry": True}
+TEXT = {"max_tokens": 64, "max_sequences": 4, "max_length": 40, "logits_entry": True, "token_weights": False}
 TRAINING = {**TEXT, "schedule": "constant", "warmup": 1, "learning_rate": 1e-3, "adam_beta2": 0.999, "adam_epsilon": 1e-8}
 
 

@@ -25,7 +25,7 @@ BOUND = 1e-4
 LENGTHS = [1, 33, 7, 12]
 COMMON = {"max_tokens": 64, "max_sequences": 8, "dropout": 0.0, "attention_dropout": 0.0, "label_smoothing": 0.0}
 DECODER = {**COMMON, "logits_entry": True, "accumulate": True}
-TEXT = {"max_tokens": 64, "max_sequences": 8, "logits_entry": True, "accumulate": True}
+TEXT = {"max_tokens": 64, "max_sequences": 8, "logits_entry": True, "accumulate": True, "token_weights": False}
 
 
 def pack(lengths, side):

@@ -140,8 +140,8 @@ class LlamaOfPieces(LanguageModel):
         return escape(prompt + self.vocabulary.decode(ids, begins=prompt == "").decode(errors="replace"))
 
 
-CHAT = ("{{ bos_token }}{% for m in messages %}{{ m.role }}: {{ m.content | trim }}\n{% endfor %}"
-        "{% if add_generation_prompt %}assistant:{% endif %}")
+CHAT = ("{{ bos_token }}{% for m in messages %}{{ '\\n' + m.role }}: {{ m.content | trim }}"
+        "{{ eos_token if m.role == 'assistant' }}{% endfor %}{% if add_generation_prompt %}{{ '\\nassistant:' }}{% endif %}")
 
 
 class LlamaOfGguf(Llama):
@@ -227,8 +227,8 @@ def check_chat(report, tool, model, file, trained):
     messages = ["The weaver", " They're\nweaving "]
     lines = [escape(text) for text in messages] + [json.dumps({"messages": [{"role": "system", "content": "weft"},
                                                                             {"role": "user", "content": "The"}]})]
-    rendered = [f"{subwords.END}user: {text.strip()}\nassistant:" for text in messages]
-    rendered.append(f"{subwords.END}system: weft\nuser: The\nassistant:")
+    rendered = [f"{subwords.END}\nuser: {text.strip()}\nassistant:" for text in messages]
+    rendered.append(f"{subwords.END}\nsystem: weft\nuser: The\nassistant:")
     ask = lambda texts, *flags: subprocess.run([tool, "generate", model, "--checkpoint", *flags, "--tokens", "9"],
                                                input="".join(text + "\n" for text in texts), capture_output=True, text=True)
     plain = [json.loads(line) for line in ask([escape(text) for text in rendered], file, "--json").stdout.splitlines()]
@@ -239,6 +239,21 @@ def check_chat(report, tool, model, file, trained):
     objects = [json.loads(line) for line in ask(lines, file, "--chat", "--json").stdout.splitlines()]
     report.check("prompts of a chat that differ", int([one["prompt"] for one in objects] != rendered), 0)
     report.check("answers by a checkpoint's template that are missing", int(len(ask(lines, trained, "--chat").stdout.splitlines()) != 3), 0)
+    # Of a conversation with one answer the loss is that of the prompt's completion; of one with two, of both answers.
+    folder, said = Path(model).parent, []
+    says = lambda *texts: {"messages": [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(texts)]}
+    for name, record in (("one", says("The", "weaver")), ("two", says("The", "weaver", "weft", "They're")),
+                         ("prompt", {"prompt": f"{subwords.END}\nuser: The\nassistant:", "completion": " weaver"}),
+                         ("second", {"prompt": f"{subwords.END}\nuser: The\nassistant: weaver{subwords.END}\nuser: weft\nassistant:",
+                                     "completion": " They're"})):
+        Path(folder, name).write_text(json.dumps(record) + "\n")
+        words = subprocess.run([tool, "score", model, "--checkpoint", file, "--data", f"{folder}/{name}"], capture_output=True, text=True,
+                               check=True).stdout.split()
+        said.append((float(words[1]), int(words[5].rstrip(","))))
+    (one, ofOne), (two, ofTwo), (prompt, ofPrompt), (second, ofSecond) = said
+    report.check("the loss of an answer", abs(one - prompt) + abs(ofOne - ofPrompt), 1e-4)
+    report.check("the loss of two answers", abs(two * ofTwo - prompt * ofPrompt - second * ofSecond) + abs(ofTwo - ofOne - ofSecond), 2e-3)
+    run([tool, "train", model, "--weights", file, "--data", f"{folder}/two", "--checkpoint", f"{folder}/talk", "--steps", "1"])
     for words, line in (("the conversation", "{"), ("TemplateError", json.dumps({"messages": 3}))):
         wrong = ask([line], file, "--chat")
         report.check(f"a line that is no conversation: {words}", int(wrong.returncode != 1 or "line 1" not in wrong.stderr), 0)

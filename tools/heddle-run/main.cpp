@@ -94,6 +94,7 @@ private:
     addBase(command, train.common);
     CLI::Option *numerics = addDebugNumerics(command, train.common);
     addText(command, train.text, "Target sentences, a sentence on each line");
+    addChatTemplate(command, train.chatTemplate);
     CLI::Option *validText = command->add_option("--valid-text", train.validation.text, "Plain text to validate on");
     for (auto [flag, file, purpose] : {std::tuple("--valid-src", &train.validation.source, "Source"),
                                        std::tuple("--valid-tgt", &train.validation.target, "Target")})
@@ -335,6 +336,7 @@ private:
     CLI::Option *text = addText(command, score.text, "Reference translations, a translation on each line");
     CLI::Option *source = command->get_option("--src");
     CLI::Option *data = command->get_option("--data");
+    addChatTemplate(command, score.chatTemplate)->needs(data);
     CLI::Option *hypothesis = command->add_option(
         "--hyp", score.hypothesis, "Score these translations, a translation on each line; without a model");
     command
@@ -359,6 +361,12 @@ private:
           throw CLI::RequiredError(option->get_name() + ", or --hyp,");
       requireText(score.text, ", or --hyp,");
     });
+  }
+
+  static CLI::Option *addChatTemplate(CLI::App *command, std::string &path) {
+    return command->add_option("--chat-template", path,
+                               "Folder, GGUF file or .jinja file with the template of conversations (default: the "
+                               "model's)");
   }
 
   void addGenerate() {
@@ -404,10 +412,7 @@ private:
         "--chat", generate.chat,
         "Answer messages by the model's chat template: a line is a user's message, or an object of JSON with a whole\n"
         "conversation ({\"messages\": [...]}, as for render). Only the answer is printed");
-    command
-        ->add_option("--chat-template", generate.chatTemplate,
-                     "Folder, GGUF file or .jinja file with the template (default: the model's)")
-        ->needs(chat);
+    addChatTemplate(command, generate.chatTemplate)->needs(chat);
     command->add_flag("--stream", generate.stream, "Print each piece of text as soon as it is there, prompt by prompt")
         ->excludes(json)
         ->excludes(devices);

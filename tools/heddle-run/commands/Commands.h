@@ -46,7 +46,8 @@ struct TrainCommand {
   std::optional<StepWindow> profiledSteps;
   RankFlags ranks;
   TransportChoice transport = TransportChoice::Auto;
-  double timeout = 120; // seconds that a rank may stand still
+  double timeout = 120;     // seconds that a rank may stand still
+  std::string chatTemplate; // of records with messages; empty: the model's
 };
 
 struct AverageCommand {
@@ -148,6 +149,7 @@ struct ScoreCommand {
   std::string hypothesis; // translations to score; then no model is needed
   bool perLine = false;
   DecodingOptions decoding;
+  std::string chatTemplate; // of records with messages; empty: the model's
 };
 
 struct EntryCall {

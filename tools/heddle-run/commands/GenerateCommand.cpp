@@ -1,35 +1,12 @@
 #include "runtime/chat/ReadConversation.h"
-#include "runtime/chat/TemplateSource.h"
 #include "runtime/model/LineGenerator.h"
-#include "runtime/published/PublishedWeights.h"
 #include "runtime/text/Escapes.h"
-#include "runtime/text/PublishedVocabulary.h"
-#include "runtime/train/CheckpointFolder.h"
+#include "tools/heddle-run/commands/Conversations.h"
 #include "tools/heddle-run/commands/LineAnswers.h"
 #include "tools/heddle-run/commands/Opening.h"
 
 namespace heddle::run {
 namespace {
-
-// Where the chat template of the model is: the published model, or what its tokenizer's files left in the checkpoint.
-Result<ChatTemplates> loadTemplates(const GenerateCommand &command) {
-  if (!command.chatTemplate.empty())
-    return ChatTemplates::load(command.chatTemplate);
-  std::filesystem::path path = command.common.base.empty() ? command.checkpoint : command.common.base;
-  if (!isPublishedModel(path)) {
-    HEDDLE_ASSIGN(path, findCheckpoint(path));
-    std::error_code error;
-    if (std::filesystem::path vocabulary = path / PublishedVocabulary::kGgufVocabulary;
-        std::filesystem::exists(vocabulary, error))
-      path = vocabulary;
-  }
-  Result<ChatTemplates> templates = ChatTemplates::load(path);
-  if (!templates.ok() && templates.error().kind == ErrorKind::NotFound)
-    return makeError(ErrorKind::NotFound, "'", path.string(),
-                     "' has no chat template. Name a file or a folder that has one with --chat-template, or leave out "
-                     "--chat to continue the lines as they are.");
-  return templates;
-}
 
 // A line is a user's message, or a conversation as `render` reads it.
 Result<std::string> promptOf(const ChatTemplates &templates, std::string_view line) {
@@ -60,7 +37,8 @@ Status generate(const GenerateCommand &command, Profile *profile) {
     };
   std::optional<ChatTemplates> templates;
   if (command.chat) {
-    HEDDLE_ASSIGN(templates, loadTemplates(command));
+    HEDDLE_ASSIGN(templates, loadTemplates(command.chatTemplate,
+                                           command.common.base.empty() ? command.checkpoint : command.common.base));
     answers.prompt = [&templates](std::string_view line) { return promptOf(*templates, line); };
   }
   auto lineOf = [](std::string &line) -> Result<LinePool<LineGenerator>::Line> {

@@ -1,3 +1,4 @@
+#include "tools/heddle-run/commands/Conversations.h"
 #include "tools/heddle-run/commands/Opening.h"
 
 #include "runtime/core/Log.h"
@@ -192,7 +193,10 @@ void printLoss(const EvaluationResult &evaluation) {
 Result<EvaluationResult> evaluateText(const ScoreCommand &command, const LineBlocks &lines, TrainedModel &model) {
   BatchLimits limits = scoringLimits(model.description);
   HEDDLE_ASSIGN(PackedText packed,
-                packText(command.text, lines, *model.vocabulary, limits, model.description.labelling(), "score"));
+                packText(command.text, lines, *model.vocabulary, limits, model.description.labelling(),
+                         conversationReader(command.chatTemplate,
+                                            command.common.base.empty() ? command.checkpoint : command.common.base),
+                         "score"));
   if (packed.report.isWorthAWarning())
     log(LogLevel::Warning, str("the loss is of ", packed.report.describe(limits.maximumLength)));
   return evaluate(*model.engine, packed.batches);

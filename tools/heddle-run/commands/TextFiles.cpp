@@ -1,6 +1,5 @@
 #include "tools/heddle-run/commands/TextFiles.h"
 
-#include "runtime/text/Completions.h"
 #include "runtime/text/HiddenWords.h"
 #include "runtime/text/PairRecords.h"
 
@@ -28,9 +27,10 @@ Result<LineBlocks> TextFiles::open(const std::filesystem::path &spool) const {
 }
 
 std::unique_ptr<ExampleBlocks> TextFiles::examples(const LineBlocks &opened, const TextCodec &vocabulary,
-                                                   const BatchLimits &limits, Labelling labelling) const {
+                                                   const BatchLimits &limits, Labelling labelling,
+                                                   const ConversationReader &chat) const {
   if (isRecords() && labelling == Labelling::None)
-    return std::make_unique<Completions>(opened, vocabulary, limits.maximumLength, limits.marks);
+    return std::make_unique<TextRecords>(opened, vocabulary, limits.maximumLength, limits.marks, chat);
   if (isRecords() && isOfPairs(labelling))
     return std::make_unique<LabelledPairs>(opened, vocabulary, labelling, limits.maximumLength, limits.marks);
   if (isRecords())
@@ -53,8 +53,9 @@ Status TextFiles::check(const ModelDescription &model, std::string_view command)
 }
 
 Result<PackedText> packText(const TextFiles &files, const LineBlocks &opened, const TextCodec &vocabulary,
-                            const BatchLimits &limits, Labelling labelling, const char *use) {
-  HEDDLE_ASSIGN(Corpus corpus, readCorpus(*files.examples(opened, vocabulary, limits, labelling)));
+                            const BatchLimits &limits, Labelling labelling, const ConversationReader &chat,
+                            const char *use) {
+  HEDDLE_ASSIGN(Corpus corpus, readCorpus(*files.examples(opened, vocabulary, limits, labelling, chat)));
   if (corpus.examples.empty())
     return makeError(ErrorKind::InvalidArgument, files.named(),
                      files.textKind() == TextKind::Pairs ? " leave" : " leaves", " no ", files.unit(), " to ", use,

@@ -3,6 +3,7 @@
 
 #include "runtime/model/Description.h"
 #include "runtime/text/Documents.h"
+#include "runtime/text/TextRecords.h"
 
 #include <filesystem>
 #include <memory>
@@ -33,7 +34,8 @@ struct TextFiles {
   Result<LineBlocks> open(const std::filesystem::path &spool) const;
   // Of the text that was opened. Text and vocabulary outlive the examples.
   std::unique_ptr<ExampleBlocks> examples(const LineBlocks &opened, const TextCodec &vocabulary,
-                                          const BatchLimits &limits, Labelling labelling) const;
+                                          const BatchLimits &limits, Labelling labelling,
+                                          const ConversationReader &chat) const;
 };
 
 // All examples of a text, packed in their order; the report says what was left out. Fails where there is nothing to
@@ -43,6 +45,7 @@ struct PackedText {
   CorpusReport report;
 };
 Result<PackedText> packText(const TextFiles &files, const LineBlocks &opened, const TextCodec &vocabulary,
-                            const BatchLimits &limits, Labelling labelling, const char *use);
+                            const BatchLimits &limits, Labelling labelling, const ConversationReader &chat,
+                            const char *use);
 
 } // namespace heddle::run

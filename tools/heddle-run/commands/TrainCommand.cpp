@@ -1,13 +1,14 @@
+#include "tools/heddle-run/commands/Conversations.h"
 #include "tools/heddle-run/commands/Opening.h"
 
 #include "runtime/core/Gguf.h"
 #include "runtime/core/Log.h"
 #include "runtime/ranks/Ranks.h"
-#include "runtime/text/Completions.h"
 #include "runtime/text/Hash.h"
 #include "runtime/text/LabelledVocabulary.h"
 #include "runtime/text/PairRecords.h"
 #include "runtime/text/PublishedVocabulary.h"
+#include "runtime/text/TextRecords.h"
 #include "runtime/text/Tokenizer.h"
 #include "runtime/train/Adapter.h"
 #include "runtime/train/FolderLock.h"
@@ -126,7 +127,7 @@ Result<std::unique_ptr<TextCodec>> learnVocabulary(const TrainCommand &command, 
   how.mask = model.labelling() == Labelling::Hidden;
   how.lineEnds = command.text.isPlain() && command.text.kind() != DocumentKind::Line && !how.mask;
   if (command.text.isRecords())
-    how.textOfLine = model.labelling() == Labelling::None ? textOfCompletion
+    how.textOfLine = model.labelling() == Labelling::None ? textOfTextRecord
                      : isOfPairs(model.labelling())       ? textOfPair
                                                           : textOfRecord;
   std::vector<std::filesystem::path> files = text.files();
@@ -157,9 +158,9 @@ Result<std::unique_ptr<TextCodec>> makeVocabulary(const TrainCommand &command, c
 
 // The labels of the records. A mistake in a record shows now, not as a text that no vocabulary can be learnt from, and
 // not in the midst of an epoch.
-Result<std::vector<std::string>> readLabels(const LineBlocks &records, Labelling kind) {
+Result<std::vector<std::string>> readLabels(const LineBlocks &records, Labelling kind, const ConversationReader &chat) {
   if (kind == Labelling::None) {
-    HEDDLE_CHECK(checkCompletions(records));
+    HEDDLE_CHECK(checkTextRecords(records, chat));
     return std::vector<std::string>();
   }
   HEDDLE_ASSIGN(std::vector<std::string> labels,
@@ -345,8 +346,12 @@ Status trainOn(std::unique_ptr<SessionEngine> &engine, const TrainCommand &comma
                      : command.text.isRecords() ? " is empty; give records, each on a line of its own."
                                                 : " are empty; give text with a sentence on each line.");
   std::vector<std::string> labels;
+  ConversationReader chat =
+      conversationReader(command.chatTemplate, command.resume                 ? command.checkpoint
+                                               : !command.common.base.empty() ? command.common.base
+                                                                              : command.weights);
   if (command.text.isRecords()) {
-    HEDDLE_ASSIGN(labels, readLabels(text, model.labelling()));
+    HEDDLE_ASSIGN(labels, readLabels(text, model.labelling(), chat));
   }
   HEDDLE_ASSIGN(std::unique_ptr<TextCodec> vocabulary, makeVocabulary(command, model, *engine, text));
   HEDDLE_CHECK(adoptVocabulary(*vocabulary, model));
@@ -360,7 +365,7 @@ Status trainOn(std::unique_ptr<SessionEngine> &engine, const TrainCommand &comma
   if (command.text.isRecords() && model.labelling() != Labelling::None) {
     HEDDLE_ASSIGN(vocabulary, withLabels(std::move(vocabulary), model, std::move(labels)));
   }
-  std::unique_ptr<ExampleBlocks> corpus = command.text.examples(text, *vocabulary, limits, model.labelling());
+  std::unique_ptr<ExampleBlocks> corpus = command.text.examples(text, *vocabulary, limits, model.labelling(), chat);
   std::vector<Batch> validation;
   ParallelText validationText;
   if (command.validateBleu)
@@ -369,7 +374,7 @@ Status trainOn(std::unique_ptr<SessionEngine> &engine, const TrainCommand &comma
     TextFiles files = command.validation;
     files.documents = command.text.documents;
     HEDDLE_ASSIGN(LineBlocks lines, files.open(spoolFolder(command)));
-    HEDDLE_ASSIGN(PackedText packed, packText(files, lines, *vocabulary, limits, model.labelling(), "use"));
+    HEDDLE_ASSIGN(PackedText packed, packText(files, lines, *vocabulary, limits, model.labelling(), chat, "use"));
     log(packed.report.isWorthAWarning() ? LogLevel::Warning : LogLevel::Info,
         "validation: " + packed.report.describe(limits.maximumLength));
     validation = std::move(packed.batches);

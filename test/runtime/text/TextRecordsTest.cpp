@@ -1,4 +1,4 @@
-#include "runtime/text/Completions.h"
+#include "runtime/text/TextRecords.h"
 #include "runtime/text/PublishedVocabulary.h"
 #include "runtime/text/Tokenizer.h"
 #include "test/runtime/TemporaryFolder.h"
@@ -18,7 +18,7 @@ using Ids = std::vector<int32_t>;
 
 json sequence(const char *key, std::vector<json> steps) { return {{"type", "Sequence"}, {key, steps}}; }
 
-class CompletionsTest : public testing::Test {
+class TextRecordsTest : public testing::Test {
 protected:
   // Pieces by name, so that an expectation can be read: "▁a b <user>".
   static std::string pieces(const TextCodec &vocabulary, std::span<const int32_t> ids) {
@@ -28,11 +28,12 @@ protected:
     return text;
   }
   static std::string encoded(const TextCodec &vocabulary, std::string prompt, std::string completion) {
-    EncodedCompletion record = EncodedCompletion::of({prompt, completion}, vocabulary);
-    EXPECT_EQ(std::vector(record.tokens.begin(), record.tokens.begin() + long(record.given)), vocabulary.encode(prompt))
+    TextRecordTokens record = TextRecordTokens::of({{{prompt, false}, {completion, true}}}, vocabulary);
+    size_t given = record.learnt.empty() ? record.tokens.size() : record.learnt[0].begin;
+    EXPECT_EQ(std::vector(record.tokens.begin(), record.tokens.begin() + long(given)), vocabulary.encode(prompt))
         << "the prompt's tokens are those that a model is given to continue";
     std::span all(record.tokens);
-    return str(pieces(vocabulary, all.first(record.given)), " | ", pieces(vocabulary, all.subspan(record.given)),
+    return str(pieces(vocabulary, all.first(given)), " | ", pieces(vocabulary, all.subspan(given)),
                record.isRecut ? " (recut)" : "");
   }
 
@@ -57,7 +58,7 @@ protected:
 };
 
 // The space in front of a text belongs to the prompt, and not to what follows it.
-TEST_F(CompletionsTest, APrefixOfEveryText) {
+TEST_F(TextRecordsTest, APrefixOfEveryText) {
   json spaces = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "▁"}};
   json prefix = {{"type", "Prepend"}, {"prepend", "▁"}};
   PublishedVocabulary llama = load(sequence("normalizers", {prefix, spaces}), nullptr);
@@ -70,7 +71,7 @@ TEST_F(CompletionsTest, APrefixOfEveryText) {
   EXPECT_EQ(encoded(llama, "ab<user>", "ab"), "▁ab <user> | ▁ab") << "a token divides a text into texts";
 }
 
-TEST_F(CompletionsTest, WordsWithAMark) {
+TEST_F(TextRecordsTest, WordsWithAMark) {
   for (const char *scheme : {"always", "first"}) {
     json mark = {{"type", "Metaspace"}, {"replacement", "▁"}, {"prepend_scheme", scheme}};
     PublishedVocabulary words = load(nullptr, mark);
@@ -90,7 +91,7 @@ TEST_F(CompletionsTest, WordsWithAMark) {
   EXPECT_EQ(pieces(stripped, stripped.encodeContinuation(" a")), "▁a") << "a continuation keeps its space";
 }
 
-TEST_F(CompletionsTest, BytesHaveNoPrefix) {
+TEST_F(TextRecordsTest, BytesHaveNoPrefix) {
   json file = {{"added_tokens", json::array()},
                {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}}},
                {"model", {{"type", "BPE"}, {"vocab", bytePieces()}, {"merges", {"a b", "ab c"}}}}};
@@ -101,7 +102,7 @@ TEST_F(CompletionsTest, BytesHaveNoPrefix) {
   EXPECT_EQ(encoded(bytes, "a\xc3", "\xa9"), "a Ã | ©");
 }
 
-TEST_F(CompletionsTest, LearntVocabularies) {
+TEST_F(TextRecordsTest, LearntVocabularies) {
   auto file = folder.write("text", "ab ba\nab, ab\nba ab\n");
   for (VocabularyType type : {VocabularyType::Bpe, VocabularyType::Unigram}) {
     Tokenizer learnt = std::move(Tokenizer::train({file}, 12, {.type = type})).value();
@@ -115,13 +116,41 @@ TEST_F(CompletionsTest, LearntVocabularies) {
   }
 }
 
-TEST_F(CompletionsTest, TheReportCountsThem) {
+// Of a conversation the assistant's parts count, each with what ends it, and no mark is added.
+TEST_F(TextRecordsTest, Conversations) {
+  json spaces = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "▁"}};
+  PublishedVocabulary llama = load(spaces, nullptr);
+  auto chat = [](std::string_view line, const std::string &) -> Result<std::vector<RecordPart>> {
+    if (line.find("none") != std::string_view::npos)
+      return std::vector<RecordPart>{{"ab", false}};
+    return std::vector<RecordPart>{{"ab", false}, {" a,", true}, {" b c", false}, {" a", true}, {"", false}};
+  };
+  auto text = LineBlocks::open(folder.write("text", R"({"messages": []}
+{"messages": ["none"]}
+{"text": "ab"}
+)"),
+                               folder.path(), BlockBegin::AnyLine);
+  ASSERT_TRUE(checkTextRecords(*text, chat).ok());
+  Corpus corpus = std::move(readCorpus(TextRecords(*text, llama, 100, {1, 0}, chat))).value();
+  ASSERT_EQ(corpus.examples.size(), 2u) << "one has nothing to learn";
+  EXPECT_EQ(pieces(llama, corpus.examples.target(0)), "ab ▁a , ▁b ▁ c ▁a");
+  Batch batch;
+  batch.add(corpus.examples, 0);
+  EXPECT_EQ(batch.weights, (std::vector<float>{1, 1, 0, 0, 0, 1}));
+  batch.add(corpus.examples, 1);
+  EXPECT_EQ(batch.weights, (std::vector<float>{1, 1, 0, 0, 0, 1, 1, 1})) << "<s> ab <unk>";
+  EXPECT_EQ(textOfTextRecord(R"({"messages": []})"), "");
+  for (const char *wrong : {R"({"messages": [], "text": "a"})", R"({"prompt": "a"})", "[]"})
+    EXPECT_FALSE(TextRecord::parse(wrong, "here", chat).ok()) << wrong;
+}
+
+TEST_F(TextRecordsTest, TheReportCountsThem) {
   json spaces = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "▁"}};
   json prefix = {{"type", "Prepend"}, {"prepend", "▁"}};
   PublishedVocabulary llama = load(sequence("normalizers", {prefix, spaces}), nullptr);
   auto read = [&](const char *lines) {
     auto text = LineBlocks::open(folder.write("text", lines), folder.path(), BlockBegin::AnyLine);
-    return std::move(readCorpus(Completions(*text, llama, 100, {1, 0}))).value();
+    return std::move(readCorpus(TextRecords(*text, llama, 100, {1, 0}, {}))).value();
   };
   Corpus corpus = read(R"({"prompt": "ab", "completion": " a"}
 {"prompt": "a", "completion": "b"}
@@ -130,7 +159,7 @@ TEST_F(CompletionsTest, TheReportCountsThem) {
 )");
   EXPECT_EQ(corpus.examples.size(), 4u);
   EXPECT_EQ(pieces(llama, corpus.examples.target(1)), "<s> ▁a b <unk>");
-  EXPECT_EQ(corpus.examples.given(1), 2u);
+  EXPECT_EQ(corpus.examples.learnt(1)[0].begin, 2u);
   EXPECT_TRUE(corpus.report.isWorthAWarning());
   EXPECT_EQ(corpus.report.describe(100), "4 records; 1 has other tokens than the same text in one piece, as a token "
                                          "would cross the prompt's end");
