@@ -113,7 +113,7 @@ TEST_F(CApiTest, describesTheModel) {
 TEST_F(CApiTest, loadsPublishedFiles) {
   std::vector<std::byte> bytes = test::changed(test::buildAdder(), [](schema::ModuleT &module) {
     module.description =
-        R"({"architecture": "adder", "tensors": {"weight": {"from": ["model.norm.weight"], "shape": [1000]}}})";
+        R"({"architecture": "adder", "tensors": {"weight": {"from": ["model.norm.weight"], "gguf": {"from": ["output_norm.weight"]}, "shape": [1000]}}})";
   });
   heddle_options options{sizeof(heddle_options), "vulkan", nullptr, 0};
   heddle_session *published = nullptr;

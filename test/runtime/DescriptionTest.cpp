@@ -122,7 +122,28 @@ TEST(DescriptionTest, saysWhereAWeightComesFromOrIsRefused) {
     return changed.dump();
   };
   EXPECT_EQ(verdict(withOrigin(R"({"from": ["a", "b"], "shape": [1000]})")), "accepted");
+  EXPECT_EQ(verdict(withOrigin(R"({"from": ["a"], "shape": [1000], "pick": [4, 3, 2]})")), "accepted");
+  EXPECT_EQ(verdict(withOrigin(R"({"from": ["a"], "shape": [1000], "rows": [7]})")), "accepted");
+  EXPECT_EQ(verdict(withOrigin(R"({"from": ["a"], "shape": [1000], "gguf": {"from": ["b"], "paired": 2, "plus": 1}})")),
+            "accepted");
+  Json ignored = goodDescription();
+  ignored["ignored_tensors"] = {"vision."};
+  EXPECT_EQ(verdict(ignored.dump()), "accepted");
+  ignored["ignored_tensors"] = {7};
+  expectRefused(ignored.dump(), "ignored_tensors");
   for (const char *origin : {"7",
+                             R"({"from": ["a"], "shape": [1000], "pick": [3, 3, 2]})",
+                             R"({"from": ["a"], "shape": [1000], "pick": [4, 3, 3]})",
+                             R"({"from": ["a"], "shape": [1000], "pick": [4, 0, 0]})",
+                             R"({"from": ["a"], "shape": [1000], "pick": [4, 3]})",
+                             R"({"from": ["a"], "shape": [1000], "rows": [-1]})",
+                             R"({"from": ["a"], "shape": [1000], "rows": [1], "part": [0, 2]})",
+                             R"({"from": ["a"], "shape": [1000], "gguf": 7})",
+                             R"({"from": ["a"], "shape": [1000], "gguf": {}})",
+                             R"({"from": ["a"], "shape": [1000], "gguf": {"from": ["a", "b"]}})",
+                             R"({"from": ["a"], "shape": [1000], "gguf": {"from": ["b"], "paired": 0}})",
+                             R"({"from": ["a"], "shape": [1000], "gguf": {"from": ["b"], "plus": "1"}})",
+                             R"({"from": ["a"], "shape": [1000], "gguf": {"from": ["b"], "more": 1}})",
                              "null",
                              "[]",
                              "{}",
