@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds Heddle and runs its tests. Exits non-zero when anything fails.
 #
-#   tools/test.sh           the gate: what continuous integration runs, and what to run before a change is proposed; 15 to 21 minutes on two cores
+#   tools/test.sh           the gate: what continuous integration runs, and what to run before a change is proposed; 7 to 21 minutes on two cores
 #   tools/test.sh --long    what the gate leaves out: training runs to their end, packs, packages, a second build. A release needs both
 #   tools/test.sh [--long] CTEST'S OWN OPTIONS, for example -R lit
 set -euo pipefail
