@@ -60,6 +60,34 @@ llvm::Expected<AdapterOptions> heddle::parseAdapters(StringRef text) {
   return options;
 }
 
+llvm::Expected<AdapterOptions> heddle::parseAdapterConfig(StringRef text) {
+  llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(text);
+  if (!parsed)
+    return parsed.takeError();
+  const llvm::json::Object *config = parsed->getAsObject();
+  AdapterOptions options;
+  auto wrong = [](const Twine &message) { return llvm::createStringError(message); };
+  if (!config || config->getString("peft_type").value_or("LORA") != "LORA")
+    return wrong("the file is no configuration of a LoRA adapter");
+  options.rank = config->getInteger("r").value_or(0);
+  if (const llvm::json::Object *ranks = config->getObject("rank_pattern")) // the artifact holds adapters of the highest
+    for (const auto &[module, rank] : *ranks)
+      options.rank = std::max(options.rank, rank.getAsInteger().value_or(0));
+  options.alpha = config->getNumber("lora_alpha").value_or(0);
+  options.dropout = config->getNumber("lora_dropout").value_or(0);
+  if (options.rank < 1 || options.rank > kLargestRank)
+    return wrong("'r' expects a whole number from 1 to " + Twine(kLargestRank));
+  if (!std::isfinite(options.alpha) || options.alpha <= 0 || !(options.dropout >= 0 && options.dropout < 1))
+    return wrong("'lora_alpha' expects a number above 0, and 'lora_dropout' one from 0 to below 1");
+  const llvm::json::Array *targets = config->getArray("target_modules");
+  for (size_t i = 0; targets && i < targets->size(); ++i)
+    if (std::optional<StringRef> target = (*targets)[i].getAsString())
+      options.targets.push_back(target->str());
+  if (options.targets.empty() || options.targets.size() != targets->size())
+    return wrong("'target_modules' is no list of names; write these out, as in rank=8,alpha=16,targets=q_proj,v_proj");
+  return options;
+}
+
 namespace {
 
 class AddAdaptersPass : public mlir::heddle::impl::AddAdaptersPassBase<AddAdaptersPass> {
@@ -85,9 +113,12 @@ private:
   struct Linear {
     MatmulOp product;
     VariableOp weight;
-    StringRef path, name; // "decoder.0.self.query", "query"
+    StringRef path, name;  // "decoder.0.self.query", "query"
+    std::string published; // "model.layers.0.self_attn.q_proj"; empty if there is no such module
   };
   std::vector<Linear> findLinears(SymbolTable &symbols);
+  std::string publishedModule(VariableOp weight) const;
+  bool isNamed(const Linear &linear, StringRef target) const;
   LogicalResult checkTargets(ArrayRef<Linear> linears);
   /// The adapter's two variables, declared at the weight's first use; failure after an error where others have their
   /// names.
@@ -98,9 +129,11 @@ private:
   Value dropOut(OpBuilder &builder, Linear linear);
   /// Dropout reads these two.
   void declareCounters();
-  LogicalResult describe();
+  LogicalResult readDescription();
+  void describe();
 
   AdapterOptions options;
+  llvm::json::Object description; // the module's
   int32_t nextStream = 0;
 };
 
@@ -118,10 +151,26 @@ std::vector<AddAdaptersPass::Linear> AddAdaptersPass::findLinears(SymbolTable &s
           !weight.getSymName().ends_with(kWeightSuffix))
         return;
       StringRef path = weight.getSymName().drop_back(kWeightSuffix.size());
-      linears.push_back({product, weight, path, path.substr(path.rfind('.') + 1)});
+      linears.push_back({product, weight, path, path.substr(path.rfind('.') + 1), publishedModule(weight)});
     });
   }
   return linears;
+}
+
+/// The module of a published model whose weight this is; empty where the weight is a part of another's.
+std::string AddAdaptersPass::publishedModule(VariableOp weight) const {
+  const llvm::json::Object *tensors = description.getObject("tensors");
+  const llvm::json::Object *tensor = tensors ? tensors->getObject(weight.getSymName()) : nullptr;
+  const llvm::json::Array *names = tensor ? tensor->getArray("from") : nullptr;
+  if (!names || names->empty() || tensor->get("part") || tensor->get("pick") || tensor->get("rows"))
+    return {};
+  StringRef name = names->front().getAsString().value_or("");
+  return name.consume_back(kWeightSuffix) ? name.str() : std::string();
+}
+
+bool AddAdaptersPass::isNamed(const Linear &linear, StringRef target) const {
+  return linear.name == target || linear.published == target ||
+         StringRef(linear.published).ends_with(("." + target).str());
 }
 
 LogicalResult AddAdaptersPass::checkTargets(ArrayRef<Linear> linears) {
@@ -129,7 +178,7 @@ LogicalResult AddAdaptersPass::checkTargets(ArrayRef<Linear> linears) {
   for (const Linear &linear : linears)
     names.insert(linear.name);
   for (const std::string &target : options.targets)
-    if (!names.count(target))
+    if (llvm::none_of(linears, [&](const Linear &linear) { return isNamed(linear, target); }))
       return getOperation().emitError() << "no linear transformation of the model is called '" << target
                                         << "', which an adapter is to be for; the model has "
                                         << (names.empty() ? std::string("none") : llvm::join(names, ", "));
@@ -212,12 +261,10 @@ LogicalResult AddAdaptersPass::adapt(Linear linear, SymbolTable &symbols) {
   return success();
 }
 
-/// The runtime writes and reads files of adapters by these numbers.
-LogicalResult AddAdaptersPass::describe() {
+LogicalResult AddAdaptersPass::readDescription() {
   ModuleOp module = getOperation();
-  auto attribute = module->getAttrOfType<StringAttr>("heddle.description");
-  llvm::json::Object description;
-  if (attribute) {
+  description.clear();
+  if (auto attribute = module->getAttrOfType<StringAttr>("heddle.description")) {
     llvm::Expected<llvm::json::Value> written = llvm::json::parse(attribute.getValue());
     bool isObject = written && written->getAsObject();
     if (!written)
@@ -226,6 +273,11 @@ LogicalResult AddAdaptersPass::describe() {
       return module.emitError("the attribute heddle.description should be a JSON object, as the importer writes it");
     description = std::move(*written->getAsObject());
   }
+  return success();
+}
+
+/// The runtime writes and reads files of adapters by these numbers.
+void AddAdaptersPass::describe() {
   llvm::json::Array targets;
   for (const std::string &target : options.targets)
     targets.push_back(target);
@@ -234,8 +286,7 @@ LogicalResult AddAdaptersPass::describe() {
     adapter["dropout"] = options.dropout;
   description["adapter"] = std::move(adapter);
   std::string json = llvm::formatv("{0}", llvm::json::Value(std::move(description)));
-  module->setAttr("heddle.description", StringAttr::get(&getContext(), json));
-  return success();
+  getOperation()->setAttr("heddle.description", StringAttr::get(&getContext(), json));
 }
 
 void AddAdaptersPass::runOnOperation() {
@@ -243,6 +294,8 @@ void AddAdaptersPass::runOnOperation() {
   if (options.dropout > 0)
     declareCounters();
   nextStream = getNextStream(module);
+  if (failed(readDescription()))
+    return signalPassFailure();
   SymbolTable symbols(module);
   if (options.targets.empty())
     options.targets.assign(std::begin(kDefaultTargets), std::end(kDefaultTargets));
@@ -253,10 +306,10 @@ void AddAdaptersPass::runOnOperation() {
     if (variable.getKind() == VariableKind::Weight)
       variable.setKind(VariableKind::Frozen);
   for (const Linear &linear : linears)
-    if (llvm::is_contained(options.targets, linear.name) && failed(adapt(linear, symbols)))
+    if (llvm::any_of(options.targets, [&](const std::string &target) { return isNamed(linear, target); }) &&
+        failed(adapt(linear, symbols)))
       return signalPassFailure();
-  if (failed(describe()))
-    signalPassFailure();
+  describe();
 }
 
 std::unique_ptr<Pass> heddle::createAddAdaptersPass(AdapterOptions options) {

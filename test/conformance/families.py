@@ -3,8 +3,8 @@ files. They are not in this repository: run.py says where they are.
 
     families.py --bin build/bin --references FOLDER --family NAME [--folder-only] [--target=NAME]
 
-Compares logits of sequences of 1, 7 and 33 tokens, the loss and every gradient, 20 steps of AdamW, greedy tokens by caches, and the
-logits of the folder's GGUF file."""
+Compares logits of sequences of 1, 7 and 33 tokens, those with PEFT's adapter, the loss and every gradient, 20 steps of AdamW, greedy
+tokens by caches, and the logits of the folder's GGUF file."""
 
 import argparse
 import json
@@ -35,17 +35,17 @@ class Case:
     def read(self, name):
         return json.loads((self.family / "reference" / name).read_text())
 
-    def compile(self, name, model, keys):
+    def compile(self, name, model, keys, *flags):
         folder = Path(self.folder, name)
         folder.mkdir()
         (folder / "weights").symlink_to(model)
         return Model(SimpleNamespace(bin=self.arguments.bin, model=model), keys, folder, self.arguments.target,
-                     flags=self.arguments.flag or [])
+                     flags=[*flags, *(self.arguments.flag or [])])
 
-    def check_logits(self, what, model):
+    def check_logits(self, what, model, weights="weights", expected=None):
         batch = pack_targets([([], ids, ids) for ids in self.ids], token_scale=False)
-        (logits,) = model.call("logits", without_labels(batch), ["logits"], variables="weights")
-        expected = np.concatenate([self.logits[str(i)] for i in range(len(self.ids))])
+        (logits,) = model.call("logits", without_labels(batch), ["logits"], variables=weights)
+        expected = np.concatenate([(expected or self.logits)[str(i)] for i in range(len(self.ids))])
         self.report.check(what, relative(logits, expected), BOUND)
 
     def batch(self):
@@ -82,6 +82,14 @@ class Case:
         self.report.check("greedy tokens that differ", wrong, 0)
 
 
+    def check_adapter(self, model):
+        """The base merged with PEFT's adapter."""
+        with self.compile("adapter", self.family, TEXT, f"--lora={self.family}/adapter") as lora:
+            subprocess.run([f"{self.arguments.bin}/heddle-run", "merge", lora.artifact, "--base", self.family, "--checkpoint",
+                            self.family / "adapter", "--output", f"{model.folder}/merged"], check=True, capture_output=True)
+        self.check_logits("logits with the adapter", model, "merged", load_safetensors(self.family / "reference" / "adapter.safetensors"))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
@@ -96,6 +104,8 @@ def main():
         with case.compile("sums", case.family, {**TRAINING, "accumulate": True}) as model:
             case.check_logits("logits", model)
             case.check_gradients(model)
+            if (case.family / "adapter").exists():
+                case.check_adapter(model)
         with case.compile("steps", case.family, TRAINING) as model:
             if (case.family / "reference" / "greedy.json").exists():
                 case.check_greedy(model)

@@ -189,7 +189,7 @@ def check_decoder(case, oracle, config, pairs):
 
 def gpt2(arguments, folder, changes={}, base="transformer.", **files):
     config = {**published.GPT2, **changes}
-    case = Case(arguments, folder, config, published.draw_gpt2(config, base=base), DECODER, **files)
+    case = Case(arguments, folder, config, published.draw_gpt2(config, base=base), {**DECODER, "token_weights": False}, **files)
     oracle = published.Gpt2(config, case.tensors, base)
     tensor = lambda name: oracle.tensors[base + name].grad
     width = config["n_embd"]

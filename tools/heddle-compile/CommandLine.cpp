@@ -14,6 +14,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Regex.h"
 
@@ -104,8 +105,8 @@ struct Flags {
       cl::desc(
           "Train adapters of low rank (LoRA) beside the weights of these linear transformations, and leave all other "
           "weights as they are; dropout acts on what an adapter reads, in training; defaults: rank=8, alpha=16, "
-          "dropout=0, targets=query,value"),
-      cl::value_desc("rank=R,alpha=A,dropout=P,targets=name,..."), cl::cat(category)};
+          "dropout=0, targets=query,value. Or as the adapter in a folder of PEFT's has them"),
+      cl::value_desc("rank=R,alpha=A,dropout=P,targets=name,...|folder"), cl::cat(category)};
   cl::opt<std::string> weights{
       "weights",
       cl::desc(
@@ -378,7 +379,12 @@ std::optional<CommandLine> check(Flags &flags) {
   line.recompute = *recompute;
 
   if (flags.lora.getNumOccurrences()) {
-    llvm::Expected<AdapterOptions> adapters = parseAdapters(flags.lora);
+    std::string config = flags.lora + "/adapter_config.json"; // of a folder that PEFT has written
+    auto file = llvm::MemoryBuffer::getFile(config, /*IsText=*/true);
+    if (llvm::sys::fs::is_directory(flags.lora) && !file)
+      return wrong("--lora: cannot read '" + config + "': " + file.getError().message());
+    llvm::Expected<AdapterOptions> adapters =
+        file ? parseAdapterConfig((*file)->getBuffer()) : parseAdapters(flags.lora);
     if (!adapters)
       return wrong("--lora: " + llvm::toString(adapters.takeError()));
     line.adapters = std::move(*adapters);
