@@ -4,14 +4,43 @@
 #include "runtime/text/Escapes.h"
 #include "runtime/text/Utf8.h"
 
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 namespace heddle {
 
+static std::string listed(std::span<const int32_t> ids) {
+  std::string text;
+  for (int32_t id : ids)
+    text += str(text.empty() ? "" : " ", id);
+  return text;
+}
+
+Result<std::vector<int32_t>> LineGenerator::readIds(std::string_view line, uint64_t number) const {
+  std::vector<int32_t> ids;
+  while (true) {
+    line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
+    if (line.empty())
+      return ids;
+    int32_t id = -1;
+    auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), id);
+    bool isWord = end == line.data() + line.size() || *end == ' ' || *end == '\t' || *end == '\r';
+    if (error != std::errc() || !isWord || id < 0 || id >= vocabulary.pieces())
+      return makeError(ErrorKind::InvalidArgument, "line ", number, ": '",
+                       line.substr(0, std::min<size_t>(line.find(' '), 30)), "' is no token id from 0 to ",
+                       vocabulary.pieces() - 1, "; with --ids a prompt is token ids with spaces between them.");
+    ids.push_back(id);
+    line.remove_prefix(size_t(end - line.data()));
+  }
+}
+
 Status LineGenerator::add(std::string_view line) {
   uint64_t number = lines.add();
   std::string text;
-  if (answers.prompt) {
+  Prompt prompt{number, {}};
+  if (answers.ids) {
+    HEDDLE_ASSIGN(prompt.tokens, readIds(line, number));
+  } else if (answers.prompt) {
     Result<std::string> made = answers.prompt(replaceInvalidBytes(line, number));
     if (!made.ok())
       return std::move(made).error().within(str("line ", number));
@@ -19,15 +48,19 @@ Status LineGenerator::add(std::string_view line) {
   } else {
     text = replaceInvalidBytes(unescaped(line), number);
   }
-  Prompt prompt{number, vocabulary.encode(text)};
-  if (prompt.tokens.empty() || (marks.beginsTexts && !answers.prompt))
+  if (!answers.ids)
+    prompt.tokens = vocabulary.encode(text);
+  if (prompt.tokens.empty() || (marks.beginsTexts && !answers.prompt && !answers.ids))
     prompt.tokens.insert(prompt.tokens.begin(), marks.begin);
   if (auto length = int64_t(prompt.tokens.size()); length >= generator.maximumLength()) {
     log(LogLevel::Warning,
         str("line ", number, " has ", length, " tokens and is not continued: the model was compiled for ",
             generator.maximumLength(), " in all"));
-    Text whole{std::move(text), {}};
-    lines.finish(number, answers.json ? record(whole, "", 0, Ending::Room) : answers.prompt ? "" : escaped(whole.text));
+    Text whole{std::move(text), std::move(prompt.tokens)};
+    lines.finish(number, answers.json     ? record(whole, "", {}, Ending::Room)
+                         : answers.ids    ? listed(whole.tokens)
+                         : answers.prompt ? ""
+                                          : escaped(whole.text));
     return Success();
   }
   if (answers.stream && !answers.prompt)
@@ -75,11 +108,19 @@ bool LineGenerator::watch(uint64_t number, std::span<const int32_t> continuation
   return false;
 }
 
-std::string LineGenerator::record(const Text &prompt, const std::string &completion, size_t tokens,
+std::string LineGenerator::record(const Text &prompt, const std::string &completion, std::span<const int32_t> tokens,
                                   Ending ending) const {
   constexpr const char *endings[] = {"end", "length", "room", "stop"};
-  nlohmann::ordered_json json = {
-      {"prompt", prompt.text}, {"completion", completion}, {"tokens", tokens}, {"finish", endings[size_t(ending)]}};
+  if (answers.ids)
+    return nlohmann::ordered_json{{"prompt", prompt.tokens},
+                                  {"completion", std::vector(tokens.begin(), tokens.end())},
+                                  {"tokens", tokens.size()},
+                                  {"finish", endings[size_t(ending)]}}
+        .dump();
+  nlohmann::ordered_json json = {{"prompt", prompt.text},
+                                 {"completion", completion},
+                                 {"tokens", tokens.size()},
+                                 {"finish", endings[size_t(ending)]}};
   return json.dump();
 }
 
@@ -90,9 +131,17 @@ void LineGenerator::finish(const Continuation &continuation) {
         str("line ", continuation.number, " is continued by ", continuation.tokens.size(),
             " tokens only: with them it has the ", generator.maximumLength(), " that the model was compiled for"));
   const Text &text = prompt->second;
+  if (answers.ids) {
+    std::vector<int32_t> all = text.tokens;
+    all.insert(all.end(), continuation.tokens.begin(), continuation.tokens.end());
+    lines.finish(continuation.number,
+                 answers.json ? record(text, "", continuation.tokens, continuation.ending) : listed(all));
+    prompts.erase(prompt);
+    return;
+  }
   // The last token may end within a character.
   std::string rest = replaceInvalidUtf8(std::string_view(decode(text, continuation.tokens)).substr(text.streamed));
-  lines.finish(continuation.number, answers.json ? record(text, rest, continuation.tokens.size(), continuation.ending)
+  lines.finish(continuation.number, answers.json ? record(text, rest, continuation.tokens, continuation.ending)
                                     : answers.stream || answers.prompt ? escaped(rest)
                                                                        : escaped(text.text + rest));
   prompts.erase(prompt);

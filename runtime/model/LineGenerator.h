@@ -16,6 +16,7 @@ namespace heddle {
 struct AnswerOptions {
   std::vector<std::string> stops; // a continuation ends before the first of these texts
   bool json = false;              // answers are objects of JSON, with the reason of the end
+  bool ids = false; // prompts and answers are token ids, with spaces between them; prompts get no begin mark
   // If it is there, makes of each line the text that the model continues, with all its marks: a chat. Answers are then
   // without that text. Called by several threads at once.
   std::function<Result<std::string>(std::string_view line)> prompt{};
@@ -54,7 +55,9 @@ private:
   std::string decode(const Text &prompt, std::span<const int32_t> continuation) const;
   size_t findStop(std::string_view text) const;
   void finish(const Continuation &continuation);
-  std::string record(const Text &prompt, const std::string &completion, size_t tokens, Ending ending) const;
+  Result<std::vector<int32_t>> readIds(std::string_view line, uint64_t number) const;
+  std::string record(const Text &prompt, const std::string &completion, std::span<const int32_t> tokens,
+                     Ending ending) const;
 
   Generator generator;
   Marks marks;

@@ -239,6 +239,19 @@ def check_chat(report, tool, model, file, trained):
     objects = [json.loads(line) for line in ask(lines, file, "--chat", "--json").stdout.splitlines()]
     report.check("prompts of a chat that differ", int([one["prompt"] for one in objects] != rendered), 0)
     report.check("answers by a checkpoint's template that are missing", int(len(ask(lines, trained, "--chat").stdout.splitlines()) != 3), 0)
+    # Ids in and out.
+    ids = subprocess.run([tool, "tokenize", file], input="".join(escape(text) + "\n" for text in rendered), capture_output=True, text=True,
+                         check=True).stdout.splitlines()
+    ids = [line.split("\t")[0] for line in ids]
+    numbers = ask(ids, file, "--ids").stdout.splitlines()
+    report.check("ids that do not begin with the prompt's", sum(not line.startswith(f"{prompt} ") for line, prompt in zip(numbers, ids)), 0)
+    lists = [json.loads(line) for line in ask(ids, file, "--ids", "--json").stdout.splitlines()]
+    report.check("lists of ids that differ", sum(" ".join(map(str, one["prompt"] + one["completion"])) != line
+                                                 for one, line in zip(lists, numbers, strict=True)), 0)
+    report.check("numbers of tokens that differ", int([one["tokens"] for one in lists] != [one["tokens"] for one in plain]), 0)
+    for wrong in ("1 x", "1 -2", "99999999", "1.5", "1,2"):
+        done = ask([wrong], file, "--ids")
+        report.check(f"'{wrong}' that is no prompt", int(done.returncode != 1 or "line 1: '" not in done.stderr), 0)
     # Of a conversation with one answer the loss is that of the prompt's completion; of one with two, of both answers.
     folder, said = Path(model).parent, []
     says = lambda *texts: {"messages": [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(texts)]}

@@ -413,8 +413,14 @@ private:
         "Answer messages by the model's chat template: a line is a user's message, or an object of JSON with a whole\n"
         "conversation ({\"messages\": [...]}, as for render). Only the answer is printed");
     addChatTemplate(command, generate.chatTemplate)->needs(chat);
+    CLI::Option *ids = command
+                           ->add_flag("--ids", generate.ids,
+                                      "Prompts and answers are token ids with spaces between them, taken as they are")
+                           ->excludes(chat)
+                           ->excludes("--stop");
     command->add_flag("--stream", generate.stream, "Print each piece of text as soon as it is there, prompt by prompt")
         ->excludes(json)
+        ->excludes(ids)
         ->excludes(devices);
   }
 

@@ -104,7 +104,7 @@ struct GenerateCommand {
   int64_t penaltyWindow = 0; // 0: all tokens
   std::vector<std::string> stops;
   bool json = false, stream = false;
-  bool chat = false;
+  bool chat = false, ids = false;
   std::string chatTemplate; // where it is; empty: with the model
 };
 

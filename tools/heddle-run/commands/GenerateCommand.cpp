@@ -28,6 +28,7 @@ Status generate(const GenerateCommand &command, Profile *profile) {
   GenerationOptions options{command.tokens, std::move(sampling), command.repetitionPenalty, command.penaltyWindow};
   HEDDLE_CHECK(requireEntries(*model.engine, {Generator::entryOf(*model.engine, options)}, "continuing text"));
   AnswerOptions answers{command.stops, command.json};
+  answers.ids = command.ids;
   for (std::string &stop : answers.stops)
     stop = unescaped(stop);
   if (command.stream)
