@@ -313,8 +313,11 @@ static FailureOr<std::optional<language::ModelText>> findText(HuggingFaceConfig 
       if (!isGguf)
         names.push_back(name.text);
   }
-  if (llvm::is_contained(names, architecture))
-    return std::optional(std::move(*text));
+  std::optional<language::ModelText> own;
+  if (llvm::is_contained(names, architecture)) {
+    own.emplace(std::move(*text));
+    return own;
+  }
   return emitError(UnknownLoc::get(context))
          << "--family=" << changes.family << ": the text is of "
          << (names.empty()
@@ -352,7 +355,7 @@ FailureOr<Description> mlir::heddle::describeModel(HuggingFaceConfig &config, co
   }
   Reader reader(config, changes.ignoredKeys);
   reader.d.start = config.whereIs("architectures");
-  const std::string name = architectures.front();
+  const std::string &name = architectures.front();
   FailureOr<std::optional<language::ModelText>> text = findText(config, name, changes, gguf != nullptr);
   if (failed(text))
     return failure();

@@ -19,4 +19,13 @@ WidenBlock widenIQ4_NL, widenIQ4_XS;
 WidenBlock widenMXFP4;
 WidenBlock widenF32Block, widenF16Block, widenBF16Block; // one number
 
+// The other way round, of the types that Heddle writes; numbers are rounded to nearest.
+using NarrowBlock = void(const float *values, std::byte *block);
+
+NarrowBlock narrowF32Block, narrowF16Block, narrowBF16Block;
+// The number of the largest magnitude is 127 scales, or -8 scales, as in llama.cpp's files.
+NarrowBlock narrowQ8_0, narrowQ4_0;
+// Scales and offsets of each 32 numbers are those of the least square error among some that are tried.
+NarrowBlock narrowQ4_K;
+
 } // namespace heddle

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,19 +19,16 @@ struct GgufType {
   uint32_t values; // of a block; 0: Heddle knows the type's name alone
   uint32_t bytes;  // of a block
   WidenBlock *widen;
+  NarrowBlock *narrow; // null: Heddle does not write the type
 
   bool isRead() const { return values != 0; }
 };
 
 inline constexpr uint32_t kGgufF32 = 0; // the number of this type
 
-// The type of a GGUF file's matrices. Vectors are F32 in every file; in a Q8_0 file, so are matrices whose rows are no
-// multiple of 32 numbers.
-enum class GgufKind : uint8_t { F32, F16, Q8_0 };
-// Nothing for any name but "F32", "F16" and "Q8_0".
-std::optional<GgufKind> ggufKindOf(std::string_view name);
-// The type that a tensor of this shape has in a file of the kind.
-const GgufType &typeOfTensor(GgufKind kind, std::span<const int64_t> shape);
+// The type that a tensor of this shape has in a file whose matrices are of the wanted type. Vectors are F32, and so are
+// matrices whose rows are not made of whole blocks; rows of whole blocks of Q8_0 are that in a file of larger blocks.
+const GgufType &typeOfTensor(const GgufType &wanted, std::span<const int64_t> shape);
 
 // Null where no such type is known.
 const GgufType *findGgufType(uint32_t number);
@@ -41,9 +37,13 @@ std::string nameOfGgufType(uint32_t number);
 // "F32, F16, BF16, ...": the types that Heddle reads.
 std::string readGgufTypes();
 
+// A type that Heddle writes, and the names of all; null for another name.
+const GgufType *findWrittenType(std::string_view name);
+std::string writtenGgufTypes();
+
 // Writes the numbers of whole blocks. `blocks` has type.bytes bytes for every type.values numbers of `values`.
 void widenBlocks(const GgufType &type, std::span<const std::byte> blocks, std::span<float> values);
-// Returns the blocks of the numbers, rounded to nearest. The type is F32, F16 or Q8_0.
+// Returns the blocks of the numbers, rounded to nearest. The type is one that Heddle writes.
 std::vector<std::byte> narrowBlocks(const GgufType &type, std::span<const float> values);
 
 } // namespace heddle

@@ -8,7 +8,7 @@
 namespace heddle {
 
 Status exportWeights(const std::filesystem::path &base, const std::filesystem::path &checkpoint,
-                     const std::filesystem::path &output, const Description &model, GgufKind kind) {
+                     const std::filesystem::path &output, const Description &model, const GgufType &kind) {
   HEDDLE_CHECK(checkPublishedCopy(base, output));
   HEDDLE_ASSIGN(std::filesystem::path folder, findCheckpoint(checkpoint));
   HEDDLE_ASSIGN(SafetensorsReader weights, SafetensorsReader::open(folder / kWeightsFile));

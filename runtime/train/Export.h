@@ -12,6 +12,6 @@ namespace heddle {
 // If `base` is a folder, `output` is one; if `base` is a GGUF file, `output` is a file of `kind`. `model` describes the
 // artifact that was compiled from `base` and that was trained.
 Status exportWeights(const std::filesystem::path &base, const std::filesystem::path &checkpoint,
-                     const std::filesystem::path &output, const Description &model, GgufKind kind);
+                     const std::filesystem::path &output, const Description &model, const GgufType &kind);
 
 } // namespace heddle

@@ -38,7 +38,7 @@ Status copyFiles(const fs::path &from, const fs::path &to) {
 
 // The file has the keys of the base. Tensors that change get a type of `kind`, the others stay as they are stored.
 Status copyGguf(const fs::path &base, const fs::path &output, const Description &description,
-                const TensorChanges &changes, GgufKind kind) {
+                const TensorChanges &changes, const GgufType &kind) {
   HEDDLE_ASSIGN(GgufModel model, GgufModel::open(base, description));
   const GgufReader &reader = model.reader();
   auto changeOf = [&](const GgufEntry &entry) -> const TensorChange * {
@@ -131,7 +131,7 @@ Status checkPublishedCopy(const fs::path &base, const fs::path &output) {
 }
 
 Status copyPublished(const fs::path &base, const fs::path &output, const Description &model,
-                     const TensorChanges &changes, GgufKind kind) {
+                     const TensorChanges &changes, const GgufType &kind) {
   HEDDLE_CHECK(checkPublishedCopy(base, output));
   std::error_code error;
   if (isGgufFile(base))

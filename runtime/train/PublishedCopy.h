@@ -24,6 +24,6 @@ Status checkPublishedCopy(const std::filesystem::path &base, const std::filesyst
 // are. A GGUF file becomes a file of `kind`, in which tensors without a change keep their types. After a failure there
 // is no output.
 Status copyPublished(const std::filesystem::path &base, const std::filesystem::path &output, const Description &model,
-                     const TensorChanges &changes, GgufKind kind = GgufKind::F32);
+                     const TensorChanges &changes, const GgufType &kind = *findGgufType(kGgufF32));
 
 } // namespace heddle

@@ -76,7 +76,7 @@ def main():
         trained, before = case.loss(case.artifact, checkpoint), case.loss(case.artifact, case.base)
         report.check("training that changes nothing", int(abs(trained - before) < 0.01), 0)
         source = ["--base", case.base, "--checkpoint", checkpoint]
-        for kind, bound in (("F32", 1e-4), ("F16", 1e-3), ("Q8_0", 2e-2)) if case.is_file else (("", 1e-4),):
+        for kind, bound in (("F32", 1e-4), ("F16", 1e-3), ("BF16", 2e-2), ("Q8_0", 2e-2), ("Q4_0", 0.3), ("Q4_K", 0.3)) if case.is_file else (("", 1e-4),):
             output = f"{folder}/out{kind}{case.ending}"
             run([case.tool, "export", case.artifact, *source, case.output, output, *([f"--type={kind}"] if kind else [])])
             own = case.compile(f"own{kind}", output, "--entries=inference")

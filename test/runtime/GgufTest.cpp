@@ -345,10 +345,18 @@ TEST(GgufTypes, NarrowedBlocks) {
   std::vector<float> values(96);
   for (size_t i = 0; i < 64; ++i)
     values[i] = float(i % 7) - 3 + 0.01f * float(i); // the third block is zeros
-  EXPECT_STREQ(typeOfTensor(GgufKind::Q8_0, Shape{2, 33}).name, "F32");
-  EXPECT_STREQ(typeOfTensor(GgufKind::Q8_0, Shape{32}).name, "F32");
-  EXPECT_STREQ(typeOfTensor(GgufKind::F16, Shape{2, 33}).name, "F16");
-  const GgufType &type = typeOfTensor(GgufKind::Q8_0, Shape{3, 32});
+  auto typeOf = [](const char *wanted, const Shape &shape) {
+    return std::string(typeOfTensor(*findWrittenType(wanted), shape).name);
+  };
+  EXPECT_EQ(typeOf("Q8_0", {2, 33}), "F32");
+  EXPECT_EQ(typeOf("Q8_0", {32}), "F32");
+  EXPECT_EQ(typeOf("F16", {2, 33}), "F16");
+  EXPECT_EQ(typeOf("Q4_K", {2, 512}), "Q4_K");
+  EXPECT_EQ(typeOf("Q4_K", {2, 96}), "Q8_0");
+  EXPECT_EQ(typeOf("Q4_K", {2, 33}), "F32");
+  EXPECT_EQ(writtenGgufTypes(), "F32, F16, BF16, Q8_0, Q4_0, Q4_K");
+  EXPECT_EQ(findWrittenType("Q6_K"), nullptr);
+  const GgufType &type = typeOfTensor(*findWrittenType("Q8_0"), Shape{3, 32});
   ASSERT_STREQ(type.name, "Q8_0");
   std::vector<std::byte> blocks = narrowBlocks(type, values);
   ASSERT_EQ(blocks.size(), 3 * 34u);
@@ -364,6 +372,46 @@ TEST(GgufTypes, NarrowedBlocks) {
       EXPECT_NEAR(widened[32 * block + i], whole[i], scale / 2 + 127 * scale * 0x1p-11f) << i;
     }
     EXPECT_EQ(largest, block == 2 ? 0 : 127);
+  }
+}
+
+// Numbers of a normal distribution, whose deviation differs from group to group: the square error beside that of the
+// plain rule, a scale and an offset from the least and the largest number of each 32, which llama.cpp betters by some
+// 8%.
+TEST(GgufTypes, NarrowedToFourBits) {
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(256 * 64);
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = normal(random) * (1 + 0.3f * float(i / 32 % 8)) + (i / 256 % 4 == 0 ? 2.0f : 0.0f);
+  auto errorOf = [&](const char *name) {
+    const GgufType &type = *findWrittenType(name);
+    std::vector<float> widened(values.size());
+    widenBlocks(type, narrowBlocks(type, values), widened);
+    double sum = 0;
+    for (size_t i = 0; i < values.size(); ++i)
+      sum += double(widened[i] - values[i]) * double(widened[i] - values[i]);
+    return sum;
+  };
+  double plain = 0;
+  for (size_t group = 0; group < values.size() / 32; ++group) {
+    auto whole = std::span(values).subspan(32 * group, 32);
+    float least = std::min(0.0f, *std::ranges::min_element(whole)),
+          step = (*std::ranges::max_element(whole) - least) / 15;
+    for (float x : whole)
+      plain += std::pow(double(std::lround((x - least) / step)) * step + least - x, 2);
+  }
+  EXPECT_LT(errorOf("Q4_K"), 0.92 * plain);
+  EXPECT_LT(errorOf("Q4_0"), 2.5 * plain);
+  EXPECT_LT(errorOf("BF16"), 1e-3 * plain);
+  // Blocks of zeros, of one number and of numbers below 0 keep what they are.
+  for (float number : {0.0f, 3.0f, -3.0f}) {
+    std::vector<float> same(256, number), widened(256);
+    for (const char *name : {"Q4_K", "Q4_0", "Q8_0", "BF16"}) {
+      widenBlocks(*findWrittenType(name), narrowBlocks(*findWrittenType(name), same), widened);
+      for (float x : widened)
+        ASSERT_NEAR(x, number, 0.01) << name;
+    }
   }
 }
 

@@ -15,7 +15,8 @@ import time
 from pathlib import Path
 
 LONG = bool(os.environ.get("HEDDLE_LONG"))
-STEPS, KILLS = (350, 20) if LONG else (80, 4)
+KILLS = 20 if LONG else 4
+STEPS, SECONDS = (350, 4) if LONG else (80, 1.5)  # at least so many steps, and so long a training
 FILES = {"manifest.json", "optimizer.safetensors", "spm.model", "weights.safetensors"}
 
 
@@ -56,12 +57,17 @@ def main():
             "max_sequences=32", "--set", "dropout=0.1", "-o", "n.heddle")
         # Small windows, so that the kills fall into several of them and of the epochs.
         train = [tools / "heddle-run", "train", "n.heddle", "--src", "data/train.en", "--tgt", "data/train.de",
-                 "--valid-src", "data/valid.en", "--valid-tgt", "data/valid.de", "--steps", str(STEPS), "--save-every",
-                 "2", "--validate-every", "5", "--shuffle-window", "200"]
+                 "--valid-src", "data/valid.en", "--valid-tgt", "data/valid.de", "--save-every", "2", "--validate-every", "5",
+                 "--shuffle-window", "200"]
+        # How fast this machine is: a watcher that is late by a moment must not find the training over.
+        began = time.monotonic()
+        run(*train, "--checkpoint", "trial", "--log", "trial.jsonl", "--steps", "20")
+        taken = time.monotonic() - began
+        seconds = [json.loads(line).get("seconds", 0) for line in (folder / "trial.jsonl").read_text().splitlines()]
+        one_step, start = sorted(seconds)[len(seconds) // 2], max(taken - sum(seconds), 0.02)
+        last = max(STEPS, min(1000, int(SECONDS / one_step / 2) * 2))
+        train += ["--steps", str(last)]
         run(*train, "--checkpoint", "whole", "--log", "whole.jsonl")
-
-        seconds = [json.loads(line).get("seconds", 0) for line in (folder / "whole.jsonl").read_text().splitlines()]
-        one_step = sorted(seconds)[len(seconds) // 2]
 
         killed, log, in_step = folder / "killed", folder / "killed.jsonl", 0
         resumed = []
@@ -71,11 +77,11 @@ def main():
                 program = subprocess.Popen(train + ["--checkpoint", "killed", "--log", "killed.jsonl"] +
                                            (["--resume"] if have else []), cwd=folder, stderr=said, stdout=said)
                 if (LONG or resumed) and draw.random() < 0.2:  # while it starts; the short form first needs a checkpoint
-                    time.sleep(draw.uniform(0, 1))
+                    time.sleep(draw.uniform(0, start))
                 else:  # some steps after the first, anywhere in one
                     steps, deadline = draw.randrange(0 if LONG or resumed else 6, 14), time.time() + 60
                     while program.poll() is None and time.time() < deadline:
-                        if first := re.search(rf"step (\d+) of {STEPS}  loss", (folder / "said.txt").read_text()):
+                        if first := re.search(rf"step (\d+) of {last}  loss", (folder / "said.txt").read_text()):
                             if max(losses(log), default=0) >= int(first.group(1)) + steps:
                                 break
                         time.sleep(0.001)
@@ -93,14 +99,14 @@ def main():
                 if resumed[-1] != int(have[-1].name.removeprefix("step-")):
                     sys.exit(f"resumed from step {resumed[-1]} where there is {have[-1].name}")
         print(f"{in_step} kills between steps; resumed after steps {resumed}")
-        if resumed[-1] >= STEPS or len(set(resumed)) < KILLS // 4:
-            sys.exit("the kills do not fall into the training: change STEPS")
+        if resumed[-1] >= last or len(set(resumed)) < KILLS // 4:
+            sys.exit("the kills do not fall into the training: change SECONDS")
 
         run(*train, "--checkpoint", "killed", "--log", "killed.jsonl", "--resume")
-        if losses(folder / "whole.jsonl") != losses(log) or len(losses(log)) != STEPS:
+        if losses(folder / "whole.jsonl") != losses(log) or len(losses(log)) != last:
             sys.exit("the losses are not those of a training that nobody killed")
         for file in FILES:
-            a, b = (folder / kind / f"step-{STEPS:08d}" / file for kind in ("whole", "killed"))
+            a, b = (folder / kind / f"step-{last:08d}" / file for kind in ("whole", "killed"))
             if a.read_bytes() != b.read_bytes():
                 sys.exit(f"{file} is not that of a training that nobody killed")
         if os.readlink(folder / "whole/best") != os.readlink(killed / "best"):

@@ -258,10 +258,11 @@ private:
     CLI::Option *file =
         command->add_option("--gguf", exported.file, "The GGUF file to write, where the base is one")->excludes(folder);
     command
-        ->add_option(
-            "--type", exported.type,
-            "The type of the file's matrices; vectors, and of Q8_0 rows that are not made of 32 numbers each, are F32")
-        ->check(CLI::IsMember({"F32", "F16", "Q8_0"}))
+        ->add_option("--type", exported.type,
+                     "The type of the file's matrices; vectors, and rows that are not made of whole blocks of 32 "
+                     "numbers, are F32. In a\n"
+                     "file of Q4_K rows that are not made of 256 numbers are Q8_0")
+        ->check(CLI::IsMember({"F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_K"}))
         ->needs(file)
         ->capture_default_str();
   }

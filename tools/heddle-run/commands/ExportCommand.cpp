@@ -22,7 +22,7 @@ Status runExport(const ExportCommand &command) {
   if (isFrozen(*model.engine))
     return makeError(ErrorKind::InvalidArgument,
                      "the artifact has adapters; merge adds one to the weights of the model that it was trained for.");
-  HEDDLE_CHECK(exportWeights(base, command.checkpoint, output, description, *ggufKindOf(command.type)));
+  HEDDLE_CHECK(exportWeights(base, command.checkpoint, output, description, *findWrittenType(command.type)));
   log(LogLevel::Info, str("weights of ", command.checkpoint, "; ", isFile ? "file " : "folder ", output));
   return Success();
 }
