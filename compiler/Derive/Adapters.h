@@ -16,8 +16,8 @@ struct AdapterOptions {
   int64_t rank = 8;
   double alpha = 16;
   double dropout = 0;
-  /// Weights by what their linear transformation is called: `query` means every `....query.weight`. Of a published model
-  /// by the module's name as well, or by what follows a point in it: `q_proj`.
+  /// Weights by what their linear transformation is called: `query` means every `....query.weight`. Of a published
+  /// model by the module's name as well, or by what follows a point in it: `q_proj`.
   std::vector<std::string> targets;
 };
 
@@ -25,8 +25,8 @@ struct AdapterOptions {
 /// names that follow it. An error says which part is wrong.
 llvm::Expected<AdapterOptions> parseAdapters(StringRef text);
 
-/// Of the adapter_config.json that PEFT has written: rank, alpha, dropout and targets of its adapter. An error says what
-/// Heddle's adapters do not have.
+/// Of the adapter_config.json that PEFT has written: rank, alpha, dropout and targets of its adapter. An error says
+/// what Heddle's adapters do not have.
 llvm::Expected<AdapterOptions> parseAdapterConfig(StringRef json);
 
 /// `heddle-add-adapters` with options that are parsed already.

@@ -77,10 +77,9 @@ const GgufType *findWrittenType(std::string_view name) {
 
 const GgufType &typeOfTensor(const GgufType &wanted, std::span<const int64_t> shape) {
   auto fits = [&](const GgufType &type) { return shape.size() > 1 && shape.back() % type.values == 0; };
-  if (fits(wanted))
-    return wanted;
   const GgufType &smaller = *findWrittenType("Q8_0");
-  return wanted.values > smaller.values && fits(smaller) ? smaller : *findGgufType(kGgufF32);
+  bool isTooLarge = !fits(wanted) && wanted.values > smaller.values && fits(smaller);
+  return *findGgufType(fits(wanted) ? wanted.number : isTooLarge ? smaller.number : kGgufF32);
 }
 
 std::vector<std::byte> narrowBlocks(const GgufType &type, std::span<const float> values) {

@@ -94,7 +94,7 @@ TEST_F(Gguf, SixBits) {
   data[0] = char(0x21);         // number 0 has 1 and number 64 has 2 in their lower four bits
   data[128] = char(0b00110001); // and these 1 and 3 above
   for (int i = 0; i < 16; ++i)
-    data[size_t(192 + i)] = char(i - 3);
+    data[192 + size_t(i)] = char(i - 3);
   data[209] = 0x40; // 2
   auto file = open(GgufBytes().tensor("t", {256}, 14, data).file());
   ASSERT_TRUE(file.ok()) << file.message();
@@ -133,7 +133,7 @@ TEST_F(Gguf, Parts) {
     EXPECT_NE(file.message().find(expected), std::string::npos) << file.message();
   };
   expectError(first, "m-00003-of-00003.gguf");
-  auto third = folder.write("m-00003-of-00003.gguf", part(2, "c", 3));
+  folder.write("m-00003-of-00003.gguf", part(2, "c", 3));
   {
     auto file = GgufReader::open(first);
     ASSERT_TRUE(file.ok()) << file.message();
@@ -367,8 +367,7 @@ TEST(GgufTypes, NarrowedBlocks) {
     float scale = std::abs(*std::ranges::max_element(whole, {}, [](float x) { return std::abs(x); })) / 127;
     int largest = 0;
     for (size_t i = 0; i < 32; ++i) {
-      int number = std::to_integer<int8_t>(blocks[34 * block + 2 + i]);
-      largest = std::max(largest, std::abs(number));
+      largest = std::max(largest, std::abs(std::to_integer<int8_t>(blocks[34 * block + 2 + i])));
       EXPECT_NEAR(widened[32 * block + i], whole[i], scale / 2 + 127 * scale * 0x1p-11f) << i;
     }
     EXPECT_EQ(largest, block == 2 ? 0 : 127);
