@@ -17,7 +17,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from compiled import Model, Report, default_target, relative
-from tensor_files import load_safetensors, pack_targets, without_labels
+from tensor_files import load_safetensors, pack_targets, save_safetensors, without_labels
 
 BOUND = 1e-4  # by norm
 MARGIN = 1e-3  # between the two best logits, above which the greedy token is the same
@@ -90,6 +90,21 @@ class Case:
         self.check_logits("logits with the adapter", model, "merged", load_safetensors(self.family / "reference" / "adapter.safetensors"))
 
 
+    def check_within(self, prefix):
+        """The same model as the half for texts of one that also sees images, whose tensors begin with `prefix`."""
+        whole = Path(self.folder, prefix)
+        whole.mkdir()
+        config, outer = json.loads((self.family / "config.json").read_text()), ("bos_token_id", "eos_token_id", "pad_token_id")
+        (whole / "config.json").write_text(json.dumps({
+            "architectures": [config.pop("architectures")[0].replace("ForCausalLM", "ForConditionalGeneration")], "mm_tokens_per_image": 4,
+            **{key: config.pop(key) for key in outer}, "text_config": config, "vision_config": {"hidden_size": 8}}))
+        tensors = {name.replace("model.", prefix, 1): value for name, value in load_safetensors(self.family / "model.safetensors").items()}
+        tensors["vision_tower.patches.weight"] = np.zeros((2, 2), np.float32)
+        save_safetensors(whole / "model.safetensors", tensors)
+        with self.compile(f"{prefix}texts", whole, TEXT) as model:
+            self.check_logits(f"logits of {prefix}*", model)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
@@ -110,6 +125,9 @@ def main():
             if (case.family / "reference" / "greedy.json").exists():
                 case.check_greedy(model)
             case.check_steps(model)
+        if arguments.family == "gemma3":
+            for prefix in ("language_model.model.", "model.language_model."):
+                case.check_within(prefix)
         if (file := case.family / "model.gguf").exists() and not arguments.folder_only:
             with case.compile("file", file, TEXT) as model:
                 case.check_logits("logits of the GGUF file", model)
