@@ -381,7 +381,6 @@ FailureOr<Description> mlir::heddle::describeFamily(ModelText text, StringRef ar
                                  << (nearest.empty() ? "" : "; the nearest parameter is '" + nearest.str() + "'");
     }
   });
-  reader.finish();
   if (d.vocabSize == 0 && !config.hasFailed()) {
     emitError(Location(d.start)) << "the family's text does not say `vocab_size`";
     return failure();
@@ -389,7 +388,7 @@ FailureOr<Description> mlir::heddle::describeFamily(ModelText text, StringRef ar
   auto checkMark = [&](int64_t id, StringRef key) {
     if ((id < 0 || id >= d.vocabSize) && !config.hasFailed())
       config.fail(key) << "'" << key << "' expects whole numbers from 0 to " << d.vocabSize - 1 << ", got "
-                       << llvm::formatv("{0}", *config.value(key)).str();
+                       << (config.has(key) ? llvm::formatv("{0}", *config.value(key)).str() : std::to_string(id));
   };
   checkMark(d.beginId, "bos_token_id");
   checkMark(d.endId, "eos_token_id");
@@ -402,5 +401,6 @@ FailureOr<Description> mlir::heddle::describeFamily(ModelText text, StringRef ar
   d.longestPublished = bindings.limit.value_or(0);
   if (config.hasFailed())
     return failure();
+  reader.finish(); // the caller goes on to the keys of the configuration itself
   return d;
 }

@@ -15,7 +15,8 @@ struct GgufContents {
 };
 
 /// What the family's text makes of the configuration. `architecture` is the name that was looked up; `gguf` is null for
-/// folders. Keys that the text does not name are left in `config`. Fails after an error.
+/// folders. Keys that the text does not name are left in `config`, which has failed where an object within it has such
+/// keys. Fails after any other error.
 FailureOr<Description> describeFamily(language::ModelText text, StringRef architecture, HuggingFaceConfig &config,
                                       const DescriptionChanges &changes, const GgufContents *gguf);
 

@@ -362,10 +362,9 @@ FailureOr<Description> mlir::heddle::describeModel(HuggingFaceConfig &config, co
   if (*text) {
     enterText(config);
     FailureOr<Description> described = describeFamily(std::move(**text), name, config, changes, gguf);
-    if (succeeded(described))
-      reader.d = std::move(*described);
-    else
-      config.setFailed();
+    if (failed(described))
+      return failure(); // keys that the text has not come to are not unknown
+    reader.d = std::move(*described);
   } else if (name == "MarianMTModel") {
     reader.readMarian();
   } else if (name == "BertModel" || name == "BertForMaskedLM") {
