@@ -126,6 +126,10 @@ TEST_F(TokenizerJson, BytePairs) {
   EXPECT_EQ(pairs->decode(Ids{257, 260, 259, 32}), "abc<|user|> ");
   folder.write("tokenizer_config.json", R"({"eos_token": {"content": "<|user|>"}})");
   EXPECT_EQ(PublishedVocabulary::load(folder.path())->endId(), 260);
+  folder.write("chat_template.jinja", "{{ messages }}");
+  EXPECT_EQ(PublishedVocabulary::load(folder.path())->files().back().name, "chat_template.jinja")
+      << "a checkpoint keeps it";
+  std::filesystem::remove(folder.path() / "chat_template.jinja");
 
   // SmolLM and Qwen are published with GPT-2's two files beside it, which do not say how words are cut.
   folder.write("vocab.json", bytePieces().dump());
