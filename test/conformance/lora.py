@@ -196,7 +196,7 @@ def check_dropout(case):
     folder = f"{case.folder}/dropped"
     Path(folder).mkdir()
     shutil.copytree(case.base, f"{folder}/published")
-    sizes = {"max_tokens": 512, "max_sequences": 64, "accumulate": True}
+    sizes = {"max_tokens": 512, "max_sequences": 64, "accumulate": True, "token_weights": False}
     flag = f"--lora=rank={RANK},alpha={ALPHA},dropout={rate},targets={','.join(TARGETS)}"
     ours = {}
     for name, value in adapter.items():
