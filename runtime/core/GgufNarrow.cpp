@@ -81,7 +81,7 @@ void narrowQ4_0(const float *values, std::byte *block) {
   float largest = *std::ranges::max_element(std::span(values, 32), {}, [](float x) { return std::abs(x); });
   float scale = largest / -8, inverse = scale == 0 ? 0 : 1 / scale;
   putBits(narrowF16(scale), block);
-  auto numberOf = [&](float x) { return std::clamp(int(std::lround(x * inverse)) + 8, 0, 15); };
+  auto numberOf = [&](float x) { return std::clamp(int(x * inverse + 8.5f), 0, 15); };
   for (int i = 0; i < 16; ++i)
     block[2 + i] = std::byte(uint8_t(numberOf(values[i]) | numberOf(values[16 + i]) << 4));
 }

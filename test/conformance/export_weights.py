@@ -31,8 +31,9 @@ class Case:
         self.output = "--gguf" if self.is_file else "--hugging-face"
         vocabulary = subwords.BytePairs.learn(CORPUS, 90)
         end = vocabulary.vocabulary[subwords.END]
-        # Rows that are whole blocks of Q8_0, and others.
-        config = {**published.LLAMA, "vocab_size": end + 1, "max_position_embeddings": LENGTH, "bos_token_id": end, "eos_token_id": end}
+        # Rows that are whole blocks of Q8_0 and Q4_0, and rows that are one of Q4_K.
+        config = {**published.LLAMA, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 1,
+                  "intermediate_size": 256, "vocab_size": end + 1, "max_position_embeddings": LENGTH, "bos_token_id": end, "eos_token_id": end}
         drawn = published.draw_llama(config)
         if self.is_file:
             vocabulary.write_json(self.folder, "gpt2", [])
@@ -75,13 +76,22 @@ def main():
              "3"])
         trained, before = case.loss(case.artifact, checkpoint), case.loss(case.artifact, case.base)
         report.check("training that changes nothing", int(abs(trained - before) < 0.01), 0)
-        source = ["--base", case.base, "--checkpoint", checkpoint]
-        for kind, bound in (("F32", 1e-4), ("F16", 1e-3), ("BF16", 2e-2), ("Q8_0", 2e-2), ("Q4_0", 0.3), ("Q4_K", 0.3)) if case.is_file else (("", 1e-4),):
+        source, exact = ["--base", case.base, "--checkpoint", checkpoint], None
+        for kind, bound in (("F32", 1e-4), ("F16", 1e-3), ("BF16", 2e-2), ("Q8_0", 2e-2), ("Q4_0", 2e-2), ("Q4_K", None)) if case.is_file else (("", 1e-4),):
             output = f"{folder}/out{kind}{case.ending}"
             run([case.tool, "export", case.artifact, *source, case.output, output, *([f"--type={kind}"] if kind else [])])
             own = case.compile(f"own{kind}", output, "--entries=inference")
-            report.check(f"loss of the export {kind}", abs(case.loss(own, output) - trained), bound)
-            report.check(f"loss of the export {kind} in the first artifact", abs(case.loss(case.artifact, output) - trained), bound)
+            expected = trained
+            if kind == "Q4_0":  # every matrix has 4 bits: as an artifact that packs the numbers of the first export
+                first = f"{folder}/outF32{case.ending}"
+                expected = case.loss(case.compile("packed", first, "--entries=inference", "--weights=int4"), first)
+                rounded = abs(expected - trained)
+            bound = rounded / 2 if kind == "Q4_K" else bound  # one matrix of a layer has 4 bits, with offsets
+            report.check(f"loss of the export {kind}", abs(case.loss(own, output) - expected), bound)
+            if kind[:1] == "Q":
+                report.check(f"an export {kind} that rounds nothing", int(case.loss(own, output) == exact), 0)
+            exact = exact if exact is not None else case.loss(own, output)
+            report.check(f"loss of the export {kind} in the first artifact", abs(case.loss(case.artifact, output) - expected), bound)
             case.refuse("an output that is there", case.artifact, *source, case.output, output, words=["exists"])
         if not case.is_file:
             config = json.loads(Path(folder, "out", "config.json").read_text())

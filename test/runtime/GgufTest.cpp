@@ -374,6 +374,24 @@ TEST(GgufTypes, NarrowedBlocks) {
   }
 }
 
+// The bytes that llama.cpp's gguf package (Python) makes of 32 numbers.
+TEST(GgufTypes, NarrowedAsLlamaCpp) {
+  std::vector<float> values(32);
+  for (int i = 0; i < 32; ++i)
+    values[size_t(i)] = float(((i * 37) % 64 - 32) * 0.173);
+  auto hexOf = [&](const char *name) {
+    std::string text;
+    for (std::byte byte : narrowBlocks(*findWrittenType(name), values)) {
+      constexpr const char *digits = "0123456789abcdef";
+      text += digits[std::to_integer<size_t>(byte >> 4)];
+      text += digits[std::to_integer<size_t>(byte & std::byte(15))];
+    }
+    return text;
+  };
+  EXPECT_EQ(hexOf("Q4_0"), "893940d973fc952ec851ea731da63fc861fb");
+  EXPECT_EQ(hexOf("Q8_0"), "94298114a93cd063f88d20b547dc6f04992cc053e87b10a538cc5ff4891cb143d86b");
+}
+
 // Numbers of a normal distribution, whose deviation differs from group to group: the square error beside that of the
 // plain rule, a scale and an offset from the least and the largest number of each 32, which llama.cpp betters by some
 // 8%.
