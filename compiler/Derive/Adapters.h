@@ -16,8 +16,8 @@ struct AdapterOptions {
   int64_t rank = 8;
   double alpha = 16;
   double dropout = 0;
-  /// Weights by what their linear transformation is called: `query` means every `....query.weight`. Of a published
-  /// model by the module's name as well, or by what follows a point in it: `q_proj`.
+  /// Names of linear transformations: `query` means every `....query.weight`. A target may also be the name of a
+  /// published module, or the end of such a name behind a point: `q_proj`.
   std::vector<std::string> targets;
 };
 

@@ -1,8 +1,8 @@
 // The sections `published` of model texts: how a family's parameters follow from a published configuration, and which
 // tensor of the published files each weight is.
 //
-// The sections of a text and of those that it uses are one: a statement or a tensor's line that names something anew
-// takes the place of the earlier one.
+// A text's section adds to the sections of the texts that it uses. A statement, or a tensor's line, replaces an earlier
+// one with the same left side.
 #ifndef HEDDLE_COMPILER_LANGUAGE_PUBLISHED_H
 #define HEDDLE_COMPILER_LANGUAGE_PUBLISHED_H
 

@@ -23,14 +23,14 @@ struct Module; // runtime/schema/artifact.fbs
 // How a GGUF file has a tensor of a Hugging Face folder.
 struct GgufPlace {
   std::string name;
-  // If above 0, the rows are those of so many heads, and rows that rotary positions turn together stand side by side.
-  // In the folder they are half a head apart.
+  // The number of heads whose rows are stored in pairs: rows that rotary positions turn together stand side by side,
+  // where the folder has them half a head apart. 0: the rows are in the folder's order.
   int64_t pairedHeads = 0;
   double added = 0; // to each number
 };
 
-// Rows of a tensor as it is stored: groups of `of` equal parts, of which the weight has part `index` of each group, or
-// all rows from `first` on that the weight has room for.
+// Rows of a tensor as it is stored. The tensor has `groups` groups of `of` equal parts, and the weight has part `index`
+// of each group. With one part a group, the weight has as many rows as it needs from `first` on.
 struct ChosenRows {
   int64_t groups = 1, of = 1, index = 0;
   int64_t first = 0;

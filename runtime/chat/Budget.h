@@ -15,7 +15,8 @@ struct Limits {
   uint64_t output = 64u << 20u; // bytes of the rendered text
 };
 
-// Bytes of values that this thread has created, and of those that are still alive. Values count themselves.
+// Counts the bytes of values on this thread: all that were created, and all that are still alive. Values count
+// themselves.
 struct Account {
   int64_t live = 0;
   uint64_t created = 0;

@@ -14,7 +14,7 @@ struct ChatTemplate::Parsed {
 
 namespace {
 
-// "TypeError: can only ..." is a type and a message. What does not begin with a type is an error of the conversation.
+// "TypeError: can only ..." is a type and a message. An error without a type is one of the conversation.
 RenderFailure failureOf(const Error &error, int line) {
   size_t end = error.message.find(": ");
   bool hasType = end != std::string::npos && error.message.find(' ') > end;

@@ -318,7 +318,7 @@ Result<Values> split(const Text &text, const Value &separator, int64_t most, boo
 }
 
 Result<Values> splitLines(const Text &text, bool keepsEnds, Environment &environment) {
-  // A line may be its end alone.
+  // A line may consist of only its end.
   HEDDLE_CHECK(environment.budget.room(text.bytes.size() * sizeof(std::string_view)));
   // \n, \r, \r\n, and the other characters that end a line in Python.
   auto endBytes = [&](std::string_view rest) -> size_t {

@@ -85,7 +85,7 @@ private:
 
   // Counts how deep evaluations recurse into each other.
   class Nesting;
-  // Remembers the line if it is that of the innermost failure, and passes the error on.
+  // Remembers the line of the innermost failure, and passes the error on.
   Error located(Error error, int line);
 
   const Program &program;
