@@ -543,9 +543,15 @@ FailureOr<Offset<schema::Entry>> Writer::writeEntry(plan::EntryOp entry, const K
       return failure();
     conditions.push_back(*written);
   }
+  std::vector<uint64_t> blocks;
+  if (auto bytes = entry.getBlocks())
+    blocks.assign(bytes->begin(), bytes->end());
+  if (blocks.size() > schema::kMaxBlocks)
+    return entry.emitError() << "the arena of entry '" << entry.getSymName() << "' has " << blocks.size() << " blocks; "
+                             << schema::kMaxBlocks << " are the most: raise --max-allocation";
   return schema::CreateEntryDirect(builder, entry.getSymName().str().c_str(), &inputs, &outputs, &launches,
                                    conditions.empty() ? nullptr : &conditions, repeats.empty() ? nullptr : &repeats,
-                                   collectives.empty() ? nullptr : &collectives);
+                                   collectives.empty() ? nullptr : &collectives, blocks.empty() ? nullptr : &blocks);
 }
 
 /// Leaves `code` empty: the target holds the code of all its kernels.

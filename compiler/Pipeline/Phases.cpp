@@ -120,7 +120,9 @@ static void buildLower(OpPassManager &passes, const PipelineOptions &options) {
   getBackend(*options.profile).buildLowering(passes, *options.profile);
 }
 
-static void buildPlan(OpPassManager &passes, const PipelineOptions &) { passes.addPass(createPlanPass()); }
+static void buildPlan(OpPassManager &passes, const PipelineOptions &options) {
+  passes.addPass(createPlanPass({.maxAllocation = options.profile->maxAllocation}));
+}
 
 static constexpr PhaseInfo kPhases[] = {
     {Phase::Import, "import", "the model as written, in heddle on tensors", buildNothing},

@@ -2,18 +2,85 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
-#include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/MathExtras.h"
 
-#include <limits>
+#include <cassert>
+#include <optional>
 
 using namespace mlir;
 using namespace mlir::heddle;
 
+static int64_t align(int64_t bytes) { return static_cast<int64_t>(llvm::alignTo(bytes, kArenaAlignment)); }
+
+namespace {
+
+/// The buffers of one block, whose offsets count from the block's begin.
+class ArenaBlock {
+public:
+  explicit ArenaBlock(int64_t mostBytes) : mostBytes(mostBytes) {}
+
+  /// A place for a buffer: within a gap of `room` bytes between others, or, without room, behind all buffers that live
+  /// at the same time, where the block grows.
+  struct Place {
+    int64_t offset = 0;
+    std::optional<int64_t> room;
+    int64_t growth = 0;
+
+    /// The tightest gap is best, then what grows least.
+    bool isBetterThan(const Place &other) const {
+      if (room.has_value() != other.room.has_value())
+        return room.has_value();
+      return room ? *room < *other.room : growth < other.growth;
+    }
+  };
+
+  /// None if the block has no room.
+  std::optional<Place> find(const ArenaBuffer &buffer) const {
+    std::optional<Place> best;
+    int64_t end = 0;
+    for (const ArenaBuffer *other : placed) {
+      if (other->last < buffer.first || buffer.last < other->first)
+        continue;
+      Place gap{end, other->offset - end};
+      if (*gap.room >= buffer.bytes && (!best || gap.isBetterThan(*best)))
+        best = gap;
+      end = std::max(end, align(other->offset + other->bytes));
+    }
+    if (best)
+      return best;
+    if (buffer.bytes > mostBytes - end)
+      return std::nullopt;
+    return Place{end, std::nullopt, std::max<int64_t>(0, align(end + buffer.bytes) - bytes)};
+  }
+
+  void add(ArenaBuffer &buffer, int64_t offset) {
+    buffer.offset = offset;
+    placed.insert(llvm::upper_bound(placed, offset,
+                                    [](int64_t offset, const ArenaBuffer *other) { return offset < other->offset; }),
+                  &buffer);
+    bytes = std::max(bytes, align(offset + buffer.bytes));
+  }
+
+  /// Moves the buffers behind what stands before the block.
+  void move(int64_t begin) {
+    for (ArenaBuffer *buffer : placed)
+      buffer->offset += begin;
+  }
+
+  int64_t getBytes() const { return bytes; }
+
+private:
+  int64_t mostBytes;
+  int64_t bytes = 0;
+  SmallVector<ArenaBuffer *> placed; // by offset
+};
+
+} // namespace
+
 // The largest buffers first, each into the tightest gap that its lifetime leaves ("greedy by size" of Pisarchyk and
 // Lee, 2020). On the graphs here that comes within a few percent of the largest sum of what lives at one time, which no
-// plan can beat.
-int64_t mlir::heddle::allocateArena(MutableArrayRef<ArenaBuffer> buffers) {
+// plan can beat. A new block is no better than one that grows by as much, so blocks begin only where there is no room.
+SmallVector<int64_t> mlir::heddle::allocateArena(MutableArrayRef<ArenaBuffer> buffers, int64_t mostBytes) {
   SmallVector<size_t> order = llvm::to_vector(llvm::seq<size_t>(0, buffers.size()));
   llvm::sort(order, [&](size_t a, size_t b) {
     if (buffers[a].bytes != buffers[b].bytes)
@@ -23,26 +90,31 @@ int64_t mlir::heddle::allocateArena(MutableArrayRef<ArenaBuffer> buffers) {
     return a < b;
   });
 
-  SmallVector<ArenaBuffer *> placed; // by offset
-  int64_t total = 0;
+  SmallVector<ArenaBlock> blocks;
   for (size_t index : order) {
     ArenaBuffer &buffer = buffers[index];
-    int64_t bestRoom = std::numeric_limits<int64_t>::max(), best = -1, end = 0;
-    for (ArenaBuffer *other : placed) {
-      if (other->last < buffer.first || buffer.last < other->first)
-        continue;
-      int64_t room = other->offset - end;
-      if (room >= buffer.bytes && room < bestRoom) {
-        bestRoom = room;
-        best = end;
+    assert(buffer.bytes <= mostBytes && "a buffer lies in one block");
+    ArenaBlock *chosen = nullptr;
+    ArenaBlock::Place best;
+    for (ArenaBlock &block : blocks)
+      if (std::optional<ArenaBlock::Place> place = block.find(buffer);
+          place && (!chosen || place->isBetterThan(best))) {
+        chosen = &block;
+        best = *place;
       }
-      end = std::max<int64_t>(end, llvm::alignTo(other->offset + other->bytes, kArenaAlignment));
+    if (!chosen) {
+      chosen = &blocks.emplace_back(mostBytes);
+      best = {};
     }
-    buffer.offset = best < 0 ? end : best;
-    placed.insert(llvm::upper_bound(placed, buffer.offset,
-                                    [](int64_t offset, const ArenaBuffer *other) { return offset < other->offset; }),
-                  &buffer);
-    total = std::max<int64_t>(total, llvm::alignTo(buffer.offset + buffer.bytes, kArenaAlignment));
+    chosen->add(buffer, best.offset);
   }
-  return total;
+
+  SmallVector<int64_t> bytes;
+  int64_t begin = 0;
+  for (ArenaBlock &block : blocks) {
+    block.move(begin);
+    bytes.push_back(block.getBytes());
+    begin += block.getBytes();
+  }
+  return bytes;
 }

@@ -13,8 +13,8 @@ namespace {
 // outputs.
 class Assigner {
 public:
-  explicit Assigner(EntryGraph &graph)
-      : graph(graph), variables(graph.values.size()), buffers(graph.values.size(), kNone) {}
+  Assigner(EntryGraph &graph, int64_t mostBytes)
+      : graph(graph), mostBytes(mostBytes), variables(graph.values.size()), buffers(graph.values.size(), kNone) {}
 
   FailureOr<StoragePlan> run();
 
@@ -32,12 +32,13 @@ private:
   LogicalResult placeInArena();
   bool mayTakeOver(Id input, unsigned launch, unsigned result) const;
   bool sharePlace(Id a, Id b) const;
-  void newBuffer(Id root);
+  LogicalResult newBuffer(Id root);
   int64_t firstTime(Id value) const;
   int64_t lastTime(Id value) const;
   int64_t countKeptBytes() const;
 
   EntryGraph &graph;
+  const int64_t mostBytes;           // of a block of the arena
   SmallVector<StringAttr> variables; // by value with memory of its own: where it is in a variable's memory
   SmallVector<int> buffers;          // the same: where it is in the arena
   SmallVector<ArenaBuffer> arena;
@@ -55,7 +56,7 @@ FailureOr<StoragePlan> Assigner::run() {
     return failure();
 
   StoragePlan plan;
-  plan.arenaBytes = allocateArena(arena);
+  plan.blocks = allocateArena(arena, mostBytes);
   plan.keptBytes = countKeptBytes();
   for (Id id = 0; id < graph.values.size(); ++id) {
     auto [root, offset] = graph.locate(id);
@@ -164,9 +165,19 @@ int64_t Assigner::lastTime(Id value) const {
   return last;
 }
 
-void Assigner::newBuffer(Id root) {
+LogicalResult Assigner::newBuffer(Id root) {
+  const EntryValue &value = graph.values[root];
+  if (value.bytes > mostBytes) {
+    Operation *maker = graph.function;
+    graph.forEachProducer(root, [&](unsigned launch) { maker = graph.launches[launch]; });
+    return maker->emitError() << "entry '" << graph.function.getSymName() << "' has a tensor of " << value.bytes
+                              << " bytes, and at most " << mostBytes
+                              << " are allocated at once: make batches or the model smaller, or raise --max-allocation "
+                                 "if the device allocates more";
+  }
   buffers[root] = arena.size();
-  arena.push_back({graph.values[root].bytes, firstTime(root), lastTime(root)});
+  arena.push_back({value.bytes, firstTime(root), lastTime(root)});
+  return success();
 }
 
 LogicalResult Assigner::placeInArena() {
@@ -176,7 +187,8 @@ LogicalResult Assigner::placeInArena() {
                                         << variables[graph.locate(output).root].getValue()
                                         << "', which would need a copy kernel";
   for (Id argument : graph.arguments)
-    newBuffer(argument);
+    if (failed(newBuffer(argument)))
+      return failure();
 
   for (auto [launch, results] : llvm::enumerate(graph.results)) {
     for (auto [result, id] : llvm::enumerate(results)) {
@@ -189,8 +201,8 @@ LogicalResult Assigner::placeInArena() {
         if (takesOver) {
           buffers[root] = buffers[*from];
           arena[buffers[root]].last = std::max(arena[buffers[root]].last, lastTime(root));
-        } else {
-          newBuffer(root);
+        } else if (failed(newBuffer(root))) {
+          return failure();
         }
       }
       if (graph.isInPlace(launch) && reused && !sharePlace(id, *reused))
@@ -221,4 +233,6 @@ int64_t Assigner::countKeptBytes() const {
   return most;
 }
 
-FailureOr<StoragePlan> mlir::heddle::assignStorage(EntryGraph &graph) { return Assigner(graph).run(); }
+FailureOr<StoragePlan> mlir::heddle::assignStorage(EntryGraph &graph, int64_t mostBytes) {
+  return Assigner(graph, mostBytes).run();
+}

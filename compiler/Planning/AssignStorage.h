@@ -13,15 +13,17 @@ struct Storage {
 
 struct StoragePlan {
   SmallVector<Storage> places; // by value
-  int64_t arenaBytes = 0;
+  /// Bytes of the arena's blocks, which stand one behind the other. Each value lies in one block.
+  SmallVector<int64_t> blocks;
   /// The most bytes of the arena that are held between two launches by values whose last use is not the launch right
   /// after the one that made them: what a training step keeps for its backward pass. The rest of the arena is
   /// workspace.
   int64_t keptBytes = 0;
 };
 
-/// Failure, after an error, where a value would have to be copied.
-FailureOr<StoragePlan> assignStorage(EntryGraph &graph);
+/// A block of the arena has at most `mostBytes`. Failure, after an error, where a value would have to be copied or is
+/// larger than a block.
+FailureOr<StoragePlan> assignStorage(EntryGraph &graph, int64_t mostBytes);
 
 } // namespace mlir::heddle
 

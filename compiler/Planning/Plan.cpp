@@ -2,6 +2,7 @@
 
 #include "compiler/Contract/DeriveContract.h"
 #include "compiler/Cost/Cost.h"
+#include "compiler/Planning/ArenaAllocator.h"
 #include "compiler/Planning/AssignStorage.h"
 #include "compiler/Planning/Schedule.h"
 #include "dialects/Plan/Plan.h"
@@ -19,6 +20,7 @@ namespace {
 
 class PlanPass : public mlir::heddle::impl::PlanPassBase<PlanPass> {
 public:
+  using PlanPassBase::PlanPassBase;
   void runOnOperation() override;
 };
 
@@ -89,7 +91,10 @@ private:
 
 LogicalResult EntryBuilder::build() {
   func::FuncOp function = graph.function;
-  auto entry = plan::EntryOp::create(builder, function.getLoc(), function.getSymName(), storage.arenaBytes);
+  ArrayRef<int64_t> blocks = storage.blocks;
+  auto entry =
+      plan::EntryOp::create(builder, function.getLoc(), function.getSymName(), llvm::sum_of(blocks, int64_t(0)),
+                            blocks.size() > 1 ? builder.getDenseI64ArrayAttr(blocks) : DenseI64ArrayAttr());
   entry->setAttr("kept_bytes", builder.getI64IntegerAttr(storage.keptBytes));
   builder.setInsertionPointToStart(&entry.getBody().emplaceBlock());
   for (auto [number, id] : llvm::enumerate(graph.arguments))
@@ -214,20 +219,43 @@ void EntryBuilder::buildCollective(unsigned index) {
       .Default([&](Operation *) { create(plan::Collective::AllReduce, ArrayAttr()); });
 }
 
-static LogicalResult planEntry(func::FuncOp function, const SizeMaxima &maxima, const VariablePlaces &variables) {
+static LogicalResult planEntry(func::FuncOp function, const SizeMaxima &maxima, const VariablePlaces &variables,
+                               int64_t mostBytes) {
   FailureOr<EntryGraph> graph = EntryGraph::build(function, maxima, variables);
   if (failed(graph) || failed(scheduleLaunches(*graph)))
     return failure();
-  FailureOr<StoragePlan> storage = assignStorage(*graph);
+  FailureOr<StoragePlan> storage = assignStorage(*graph, mostBytes);
   if (failed(storage))
     return failure();
   return EntryBuilder(*graph, *storage).build();
 }
 
+/// Each variable that is no view is an allocation of its own.
+static LogicalResult verifyVariables(ModuleOp module, const VariablePlaces &variables, int64_t mostBytes) {
+  for (auto variable : module.getOps<VariableOp>()) {
+    const VariablePlace &place = variables.find(variable.getSymNameAttr())->second;
+    if (place.storage == variable.getSymNameAttr() && !place.isSharded && place.bytes > mostBytes)
+      return variable.emitError() << "variable '" << variable.getSymName() << "' has " << place.bytes
+                                  << " bytes, and at most " << mostBytes
+                                  << " are allocated at once: make batches or the model smaller, or raise "
+                                     "--max-allocation if the device allocates more";
+  }
+  return success();
+}
+
 void PlanPass::runOnOperation() {
+  if (maxAllocation < 0 || (maxAllocation > 0 && maxAllocation < kArenaAlignment)) {
+    getOperation()->emitError() << "max-allocation is " << maxAllocation << "; expects 0, or at least "
+                                << kArenaAlignment << " bytes";
+    return signalPassFailure();
+  }
   SizeMaxima maxima = getSizeMaxima(getOperation());
   VariablePlaces variables = getVariablePlaces(getOperation());
+  int64_t mostBytes =
+      maxAllocation > 0 ? maxAllocation / kArenaAlignment * kArenaAlignment : std::numeric_limits<int64_t>::max();
+  if (failed(verifyVariables(getOperation(), variables, mostBytes)))
+    return signalPassFailure();
   for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
-    if (failed(planEntry(function, maxima, variables)))
+    if (failed(planEntry(function, maxima, variables, mostBytes)))
       return signalPassFailure();
 }

@@ -134,6 +134,10 @@ struct TargetProfile {
   /// calls with at most that many rows.
   ArrayRef<int64_t> fewRows = {};
 
+  /// Bytes of device memory that are allocated at once, at most: a variable, or a block of an entry's arena. 0: any
+  /// number.
+  int64_t maxAllocation = 0;
+
   /// Limits of the device. `maxLoopTrips` is summed over all loops that one invocation runs; 0 says that there is none.
   int64_t maxBindings;
   int64_t maxWorkgroups; // along one axis of a launch

@@ -27,6 +27,65 @@ void PlanDialect::initialize() {
       >();
 }
 
+SmallVector<int64_t> EntryOp::getBlockBytes() {
+  if (std::optional<ArrayRef<int64_t>> blocks = getBlocks())
+    return SmallVector<int64_t>(*blocks);
+  return {static_cast<int64_t>(getArenaBytes())};
+}
+
+bool EntryOp::isInOneBlock(int64_t begin, int64_t end) {
+  int64_t blockEnd = 0;
+  for (int64_t bytes : getBlockBytes()) {
+    int64_t blockBegin = blockEnd;
+    blockEnd += bytes;
+    if (blockBegin <= begin && end <= blockEnd)
+      return true;
+  }
+  return false;
+}
+
+LogicalResult EntryOp::verify() {
+  std::optional<ArrayRef<int64_t>> blocks = getBlocks();
+  if (!blocks)
+    return success();
+  constexpr int64_t alignment = 256;
+  int64_t left = static_cast<int64_t>(getArenaBytes());
+  for (int64_t bytes : *blocks) {
+    if (bytes <= 0 || bytes % alignment != 0 || bytes > left)
+      return emitOpError() << "has a block of " << bytes << " bytes; expects multiples of " << alignment
+                           << ", together " << getArenaBytes();
+    left -= bytes;
+  }
+  if (left != 0)
+    return emitOpError() << "has blocks of " << static_cast<int64_t>(getArenaBytes()) - left
+                         << " bytes together, and an arena of " << getArenaBytes();
+  return success();
+}
+
+template <typename PortOp> static LogicalResult verifyPorts(EntryOp entry) {
+  for (auto port : entry.getOps<PortOp>()) {
+    auto begin = static_cast<int64_t>(port.getOffset()), end = begin + static_cast<int64_t>(port.getBytes());
+    if (entry.getBlocks() && !entry.isInOneBlock(begin, end))
+      return port.emitOpError() << "lies at bytes " << begin << " to " << end << ", which are not in one block";
+  }
+  return success();
+}
+
+LogicalResult EntryOp::verifyRegions() {
+  return success(succeeded(verifyPorts<InputOp>(*this)) && succeeded(verifyPorts<OutputOp>(*this)));
+}
+
+/// That bytes of the arena lie in it, in one block.
+static LogicalResult verifyRange(Operation *op, int64_t begin, int64_t end) {
+  auto entry = op->getParentOfType<EntryOp>();
+  auto arena = static_cast<int64_t>(entry.getArenaBytes());
+  if (begin < 0 || end > arena)
+    return op->emitOpError() << "binds bytes " << begin << " to " << end << " of an arena of " << arena;
+  if (!entry.isInOneBlock(begin, end))
+    return op->emitOpError() << "binds bytes " << begin << " to " << end << ", which are not in one block";
+  return success();
+}
+
 LogicalResult CollectiveOp::verify() {
   if (getFrom().empty() || getFrom().size() != getTo().size())
     return emitOpError() << "takes " << getFrom().size() << " tensors and makes " << getTo().size()
@@ -34,16 +93,15 @@ LogicalResult CollectiveOp::verify() {
   bool isOfRows = getWhat() != Collective::AllReduce;
   if (isOfRows != getLike().has_value() || (isOfRows && getLike()->size() != getFrom().size()))
     return emitOpError("names a sharded variable for each tensor where it is no all_reduce, and only there");
-  int64_t arena = (*this)->getParentOfType<EntryOp>().getArenaBytes();
   auto all = llvm::to_vector(llvm::concat<const Attribute>(getFrom().getValue(), getTo().getValue()));
   for (Attribute attribute : all) {
     auto binding = cast<BindingAttr>(attribute);
     if (binding.getSpace() == Space::Size || binding.getStep() != 0 || binding.getBytes() <= 0 ||
         binding.getBytes() % 4 != 0)
       return emitOpError() << "binds " << binding << ", which is no tensor of f32";
-    int64_t end = binding.getOffset() + binding.getBytes();
-    if (binding.getSpace() == Space::Arena && (binding.getOffset() < 0 || end > arena))
-      return emitOpError() << "binds bytes " << binding.getOffset() << " to " << end << " of an arena of " << arena;
+    if (binding.getSpace() == Space::Arena &&
+        failed(verifyRange(*this, binding.getOffset(), binding.getOffset() + binding.getBytes())))
+      return failure();
   }
   for (auto [from, to] : llvm::zip_equal(getFrom().getAsRange<BindingAttr>(), getTo().getAsRange<BindingAttr>()))
     if (from.getBytes() != to.getBytes())
@@ -64,15 +122,14 @@ LogicalResult CollectiveOp::verify() {
 LogicalResult LaunchOp::verify() {
   if (getGrid().size() != 3)
     return emitOpError() << "expects a grid of three axes, got " << getGrid().size();
-  int64_t arena = (*this)->getParentOfType<EntryOp>().getArenaBytes();
   auto repeat = dyn_cast<RepeatOp>((*this)->getParentOp());
   for (BindingAttr binding : getBindings().getAsRange<BindingAttr>()) {
     if (binding.getStep() != 0 && !repeat)
       return emitOpError("has a binding that moves on from step to step, and is in no repetition");
     int64_t last = repeat ? (static_cast<int64_t>(repeat.getSteps()) - 1) * binding.getStep() : 0;
-    int64_t end = binding.getOffset() + last + binding.getBytes();
-    if (binding.getSpace() == Space::Arena && (binding.getOffset() < 0 || end > arena))
-      return emitOpError() << "binds bytes " << binding.getOffset() << " to " << end << " of an arena of " << arena;
+    if (binding.getSpace() == Space::Arena &&
+        failed(verifyRange(*this, binding.getOffset(), binding.getOffset() + last + binding.getBytes())))
+      return failure();
   }
   size_t tensors = 0;
   for (std::optional<ArrayAttr> types : {getReads(), getWrites()})

@@ -64,9 +64,25 @@ def Plan_SegmentsAttr : AttrDef<Plan_Dialect, "Segments"> {
 
 def EntryOp : Plan_Op<"entry", [Symbol, NoTerminator, SingleBlock]> {
   let summary = "An entry point: ports, then launches in order";
-  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$arena_bytes);
+  let description = [{
+    The arena is one allocation, or a row of `blocks` that are allocated one by one: as many bytes as listed, multiples of 256,
+    together `arena_bytes`. Offsets count from the first block's begin, and no port or binding reaches from one block into the next.
+
+    ```mlir
+    plan.entry @eval arena 1024 blocks [768, 256] {}
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$arena_bytes, OptionalAttr<DenseI64ArrayAttr>:$blocks);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name `arena` $arena_bytes $body attr-dict";
+  let assemblyFormat = "$sym_name `arena` $arena_bytes (`blocks` $blocks^)? $body attr-dict";
+  let extraClassDeclaration = [{
+    /// The bytes of the blocks; one of all bytes where none are listed.
+    ::llvm::SmallVector<int64_t> getBlockBytes();
+    /// Whether the bytes from `begin` to `end` lie in the arena, in one block.
+    bool isInOneBlock(int64_t begin, int64_t end);
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
 }
 
 class Plan_PortOp<string mnemonic> : Plan_Op<mnemonic, [HasParent<"EntryOp">]> {

@@ -22,6 +22,10 @@
 //   P2  inputs of an entry do not overlap; a value limit is for i32 inputs alone and not negative
 //   P3  a target's own entries have the names of the module's, in the same order, and their ports the same names, types
 //       and value limits, and segments are the same; the first target has no entries of its own
+//   B1  an entry's arena has at most 4096 blocks, each of a multiple of 256 bytes, and all together are no larger than
+//   the arena of every
+//       target that uses the entry
+//   B2  a port, a launch's binding at all steps, and a tensor of a collective lie in one block
 //   S1  an entry has at most 4096 segments, whose extents exist, are not negative and are bound by its inputs; a sum
 //   has at
 //       most 8 addends, of i32 vectors among the inputs, and its coefficients, constant and `from` are within the
@@ -115,7 +119,7 @@ struct PlanTargets {
   uint64_t arenaBytes() const; // the smallest
 };
 
-// P1, P2, S1, E1, L1 to L5, R0 to R3, G0 to G3 and C2.
+// B1, B2, P1, P2, S1, E1, L1 to L5, R0 to R3, G0 to G3 and C2.
 Status verifyEntry(const schema::Module &module, const schema::Entry &entry, const PlanTargets &plan);
 
 // S1; `bound` says of each size whether the entry's inputs bind it.

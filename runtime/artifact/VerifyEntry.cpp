@@ -26,6 +26,7 @@ public:
         where(str("entry '", entry.name()->c_str(), "'")) {}
 
   Status verify() {
+    HEDDLE_CHECK(verifyBlocks());
     HEDDLE_CHECK(verifyPorts(*entry.inputs(), /*input=*/true));
     HEDDLE_CHECK(verifyOverlap());
     HEDDLE_CHECK(bindSizes());
@@ -39,6 +40,35 @@ public:
 
 private:
   using Ports = flatbuffers::Vector<flatbuffers::Offset<schema::Port>>;
+
+  // B1
+  Status verifyBlocks() {
+    const auto *blocks = entry.blocks();
+    if (!blocks)
+      return Success();
+    if (reinterpret_cast<uintptr_t>(blocks->Data()) % alignof(uint64_t))
+      return broken(where + " has blocks that are misaligned.");
+    if (blocks->size() == 0 || blocks->size() > schema::kMaxBlocks)
+      return broken(str(where, " has an arena of ", blocks->size(), " blocks, not of 1 to ", schema::kMaxBlocks, "."));
+    uint64_t end = 0;
+    for (uint64_t bytes : *blocks) {
+      if (bytes == 0 || bytes % schema::kBlockAlignment || !fits(end, bytes, arenaBytes))
+        return broken(str(where, " has a block of ", bytes, " bytes at ", end, ", and the arena has ", arenaBytes,
+                          "; blocks have multiples of ", schema::kBlockAlignment, "."));
+      blockEnds.push_back(end += bytes);
+    }
+    return Success();
+  }
+
+  // B2 for bytes of the arena, which have been checked to lie in it.
+  Status verifyOneBlock(uint64_t begin, uint64_t end, const std::string &what) const {
+    if (blockEnds.empty())
+      return Success();
+    auto block = std::upper_bound(blockEnds.begin(), blockEnds.end(), begin);
+    if (block == blockEnds.end() || end > *block)
+      return broken(str(what, " lies at ", begin, " to ", end, " of the arena, which is not in one of its blocks."));
+    return Success();
+  }
 
   Status verifyPorts(const Ports &ports, bool input) {
     std::unordered_set<std::string_view> names;
@@ -54,6 +84,7 @@ private:
       if (port->arena_offset() % alignment || !fits(port->arena_offset(), bytes, arenaBytes))
         return broken(str(what, " lies at ", port->arena_offset(), " with ", bytes, " bytes, and the arena has ",
                           arenaBytes, "."));
+      HEDDLE_CHECK(verifyOneBlock(port->arena_offset(), port->arena_offset() + bytes, what));
       bool limitFits = port->value_limit() == 0 ||
                        (input && port->value_limit() > 0 && port->type()->element() == schema::ElementType::I32);
       if (!limitFits)
@@ -413,6 +444,8 @@ private:
         !fits(binding.offset() + (steps - 1) * stride, binding.bytes(), room))
       return broken(str(what, " lies at ", binding.offset(), " with ", binding.bytes(), " bytes, where ", room, " are",
                         stride ? str(", and moves on by ", stride, " at each of ", steps, " steps.") : "."));
+    if (binding.space() == schema::Space::Arena)
+      return verifyOneBlock(binding.offset(), binding.offset() + (steps - 1) * stride + binding.bytes(), what);
     return Success();
   }
 
@@ -420,6 +453,7 @@ private:
   const schema::Entry &entry;
   const PlanTargets &plan;
   const uint64_t arenaBytes;
+  std::vector<uint64_t> blockEnds; // in the arena; empty where it is one block
   const size_t kernels;
   std::vector<uint32_t> stepsOfLaunch; // 1 where it is in no repetition
   std::unordered_set<int32_t> checkedCosts;

@@ -36,7 +36,7 @@ struct DeviceInfo {
   uint32_t vendorId = 0; // PCI
   std::string bus;       // where the GPU is in its machine, "0:65:0" (PCI domain, bus, device); CUDA only
   uint64_t memoryBytes = 0;
-  uint64_t maxAllocationBytes = 0;
+  uint64_t maxAllocationBytes = 0;         // of one buffer
   uint32_t subgroupSize = 0;               // lanes of a subgroup where a kernel asks for no size
   uint32_t minSubgroupSize = 0;            // lanes of a subgroup at least, where a kernel asks for a size
   uint32_t maxSubgroupSize = 0;            // and at most

@@ -34,6 +34,11 @@ inline constexpr uint32_t kMaxRank = 8;
 inline constexpr uint32_t kMaxSizes = 1 << 15;
 inline constexpr uint32_t kMaxEntries = 256;
 
+// Blocks of an entry's arena, as many as the allocations that every Vulkan device grants, and what their bytes are
+// multiples of: an offset is then as well aligned within its block as within the arena.
+inline constexpr uint32_t kMaxBlocks = 4096;
+inline constexpr uint64_t kBlockAlignment = 256;
+
 // Of an entry, and of one of them.
 inline constexpr uint32_t kMaxCollectives = 4096;
 inline constexpr uint32_t kMaxCollectiveTensors = 1 << 14;

@@ -53,12 +53,42 @@ Result<std::vector<std::byte>> DeviceState::gather(uint32_t storage) {
   return whole;
 }
 
-Result<bool> DeviceState::growArena(uint64_t bytes) {
-  if (arenaBuffer && arenaBuffer->bytes() >= bytes)
-    return false;
-  arenaBuffer.reset(); // first: the two together may not fit
-  HEDDLE_ASSIGN(arenaBuffer, device.allocate("the arena (inputs, outputs and intermediate values)", bytes));
+bool DeviceState::hasArena(std::span<const uint64_t> blocks) const {
+  for (size_t i = 0; i < blocks.size(); ++i)
+    if (i >= arena.size() || !arena[i] || arena[i]->bytes() < blocks[i])
+      return false;
   return true;
+}
+
+Status DeviceState::growArena(std::span<const uint64_t> blocks) {
+  arena.resize(std::max(arena.size(), blocks.size()));
+  std::vector<size_t> small;
+  for (size_t i = 0; i < blocks.size(); ++i)
+    if (!arena[i] || arena[i]->bytes() < blocks[i]) {
+      small.push_back(i);
+      arena[i].reset(); // all of them first: the old and the new ones together may not fit
+    }
+  uint64_t most = device.info().maxAllocationBytes;
+  for (size_t i : small) {
+    std::string name = str(blocks.size() > 1 ? str("block ", i + 1, " of ", blocks.size(), " of ") : "",
+                           "the arena (inputs, outputs and intermediate values)");
+    // An emulated GPU has the host's memory, whatever its driver says.
+    bool hasMore = most < device.info().memoryBytes || device.info().emulated;
+    if (blocks[i] > most && hasMore)
+      return makeError(ErrorKind::OutOfMemory, "'", device.info().name, "' cannot hold ", name, ": it has ",
+                       describeBytes(blocks[i]), ", and the device allocates at most ", describeBytes(most),
+                       " at once. Compile again with --max-allocation=", most >> 20,
+                       "MiB, which cuts the arena into smaller blocks.");
+    HEDDLE_ASSIGN(arena[i], device.allocate(name, blocks[i]));
+  }
+  return Success();
+}
+
+uint64_t DeviceState::arenaBytes() const {
+  uint64_t bytes = 0;
+  for (const std::unique_ptr<hal::Buffer> &block : arena)
+    bytes += block ? block->bytes() : 0;
+  return bytes;
 }
 
 Result<hal::Buffer *> DeviceState::sizes() {

@@ -34,9 +34,12 @@ public:
   // All bytes of a sharded variable that is no view; the same.
   Result<std::vector<std::byte>> gather(uint32_t storage);
 
-  // Makes the arena at least this large. True where it moved: what was recorded with its address is void.
-  Result<bool> growArena(uint64_t bytes);
-  hal::Buffer *arena() const { return arenaBuffer.get(); }
+  // Whether the arena's blocks have at least these bytes.
+  bool hasArena(std::span<const uint64_t> blocks) const;
+  // Makes them so large. Blocks that are too small move: what was recorded with their addresses is void.
+  Status growArena(std::span<const uint64_t> blocks);
+  hal::Buffer *arenaBlock(size_t block) const { return arena[block].get(); }
+  uint64_t arenaBytes() const; // all blocks together
 
   // One i32 for each of Module.sizes.
   Result<hal::Buffer *> sizes();
@@ -52,7 +55,8 @@ public:
 
 private:
   std::vector<std::unique_ptr<hal::Buffer>> variables;
-  std::unique_ptr<hal::Buffer> arenaBuffer, sizesBuffer;
+  std::vector<std::unique_ptr<hal::Buffer>> arena; // by block
+  std::unique_ptr<hal::Buffer> sizesBuffer;
   std::vector<std::unique_ptr<hal::Executable>> kernels;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <numeric>
 
 namespace heddle {
@@ -67,11 +68,20 @@ template <typename Visit> void forEachInArena(const std::vector<BindingRange> &r
 
 EntryMemory::EntryMemory(DeviceState &state, const schema::Entry &entry, bool separate)
     : state(state), separate(separate) {
-  if (separate) {
+  if (separate)
     findParts(entry);
+  else
+    findBlocks(entry);
+}
+
+void EntryMemory::findBlocks(const schema::Entry &entry) {
+  if (entry.blocks()) {
+    blocks.assign(entry.blocks()->begin(), entry.blocks()->end());
+    std::partial_sum(blocks.begin(), blocks.end(), std::back_inserter(blockEnds));
     return;
   }
-  auto reach = [&](uint64_t offset, uint64_t bytes) { arenaNeeded = std::max(arenaNeeded, offset + bytes); };
+  uint64_t end = 0;
+  auto reach = [&](uint64_t offset, uint64_t bytes) { end = std::max(end, offset + bytes); };
   for (const schema::Port *port : *entry.inputs())
     reach(port->arena_offset(), port->bytes());
   for (const schema::Port *port : *entry.outputs())
@@ -86,6 +96,7 @@ EntryMemory::EntryMemory(DeviceState &state, const schema::Entry &entry, bool se
         for (const schema::Binding *binding : *bindings)
           if (binding->space() == schema::Space::Arena)
             reach(binding->offset(), binding->bytes());
+  blocks.push_back(end);
 }
 
 void EntryMemory::findParts(const schema::Entry &entry) {
@@ -140,8 +151,14 @@ Status EntryMemory::allocate() {
 }
 
 EntryMemory::Place EntryMemory::at(uint64_t offset, uint64_t bytes) const {
-  if (!separate)
-    return {state.arena(), offset};
+  if (!separate) {
+    if (blockEnds.empty())
+      return {state.arenaBlock(0), offset};
+    auto end = std::ranges::upper_bound(blockEnds, offset);
+    assert(end != blockEnds.end() && "the range lies in one block");
+    auto block = static_cast<size_t>(end - blockEnds.begin());
+    return {state.arenaBlock(block), offset - (*end - blocks[block])};
+  }
   auto found = partOf.find({offset, bytes});
   assert(found != partOf.end() && "no launch and no port names this range");
   const Part &part = parts[found->second];

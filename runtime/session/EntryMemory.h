@@ -12,9 +12,10 @@ class EntryMemory {
 public:
   EntryMemory(DeviceState &state, const schema::Entry &entry, bool separate);
 
-  uint64_t arenaBytes() const { return arenaNeeded; } // of the arena, how much the entry touches
-  uint64_t ownBytes() const;                          // of buffers of the entry's own
-  Status allocate();                                  // those buffers, where they are not there yet
+  // How much the entry touches of each block of the arena, in bytes.
+  const std::vector<uint64_t> &blockBytes() const { return blocks; }
+  uint64_t ownBytes() const; // of buffers of the entry's own
+  Status allocate();         // those buffers, where they are not there yet
 
   struct Place {
     hal::Buffer *buffer = nullptr;
@@ -31,10 +32,11 @@ private:
     std::unique_ptr<hal::Buffer> buffer;
   };
   void findParts(const schema::Entry &entry);
+  void findBlocks(const schema::Entry &entry);
 
   DeviceState &state;
   const bool separate;
-  uint64_t arenaNeeded = 0;
+  std::vector<uint64_t> blocks, blockEnds; // bytes of each, and where it ends in the arena
   std::vector<Part> parts;
   std::map<std::pair<uint64_t, uint64_t>, size_t> partOf; // by offset and bytes of a range
 };

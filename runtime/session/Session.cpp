@@ -187,7 +187,7 @@ const VariableInfo *Session::findVariable(VariableRole role) const {
 
 Status Session::State::prepare(std::span<const std::string_view> names, const KernelProgress &progress) {
   std::vector<uint32_t> kernels;
-  uint64_t arenaBytes = 0;
+  std::vector<uint64_t> blocks; // of the arena, each as large as some entry needs
   for (std::string_view name : names) {
     const EntryInfo *info = findByName(entries, name);
     if (!info)
@@ -202,17 +202,20 @@ Status Session::State::prepare(std::span<const std::string_view> names, const Ke
     }
     std::vector<uint32_t> used = position->second->kernels();
     kernels.insert(kernels.end(), used.begin(), used.end());
-    arenaBytes = std::max(arenaBytes, position->second->values().arenaBytes());
+    const std::vector<uint64_t> &needed = position->second->values().blockBytes();
+    blocks.resize(std::max(blocks.size(), needed.size()));
+    for (size_t i = 0; i < needed.size(); ++i)
+      blocks[i] = std::max(blocks[i], needed[i]);
   }
 
   // Memory before kernels: what does not fit is found before time is spent on compiling.
-  if (!onDevice->arena() || onDevice->arena()->bytes() < arenaBytes) {
+  if (!onDevice->hasArena(blocks)) {
     for (auto &[name, runner] : runners)
       runner->forget();
     forgetValues();
     Span span("allocate arena");
-    span.with("bytes", int64_t(arenaBytes));
-    HEDDLE_CHECK(onDevice->growArena(arenaBytes));
+    HEDDLE_CHECK(onDevice->growArena(blocks));
+    span.with("bytes", int64_t(onDevice->arenaBytes()));
   }
   bool compilesLate = device->info().emulated;
   HEDDLE_CHECK(loadKernels(kernels, compilesLate ? KernelProgress() : progress));
@@ -488,7 +491,7 @@ MemoryReport Session::memory() const {
     }
     *total += buffer->bytes();
   }
-  report.arena = state->onDevice->arena() ? state->onDevice->arena()->bytes() : 0;
+  report.arena = state->onDevice->arenaBytes();
   for (const auto &[name, runner] : state->runners)
     report.arena += runner->values().ownBytes();
   report.peak = state->device->memory().peak;

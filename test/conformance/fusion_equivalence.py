@@ -18,10 +18,10 @@ OPTIONS = {"dropout": 0.2, "attention_dropout": 0.1, "encoder_layers": 1, "decod
            "warmup": 10, "learning_rate": 0.003, "accumulate": True, "share_embeddings": False}
 
 
-def run(arguments, flags, folder, batches, start):
+def run(arguments, flags, folder, batches, start, target=None):
     """Everything that the compile with these flags computes, by name, and the variables that it starts with."""
     found = {}
-    with compiled.Model(arguments, OPTIONS, folder, flags=flags) as model:
+    with compiled.Model(arguments, OPTIONS, folder, target, flags=flags) as model:
         if start is None:
             model.call("init", save="start.safetensors", extra=["--seed", "3"])
             start = tensor_files.load_safetensors(f"{folder}/start.safetensors")

@@ -165,6 +165,57 @@ TEST_P(EntryMemoryTest, theEnvironmentAsksForValuesOfTheirOwn) {
   EXPECT_GE(separate->memory().arena, 6 * kCount * sizeof(float));
 }
 
+// Entries whose blocks differ share an arena in which each block is as large as some entry needs.
+TEST_P(EntryMemoryTest, anArenaInBlocks) {
+  auto session = open(test::changed(test::buildAdder({.maximum = 1024, .targets = GetParam().targets}),
+                                    [](schema::ModuleT &module) {
+                                      module.entries[0]->blocks = {4096, 8192};       // a; b and sum
+                                      module.entries[1]->blocks = {8192, 4096};       // a and double; triple
+                                      module.entries[2]->blocks = {4096, 8192, 4096}; // a in the last one
+                                    }),
+                      GetParam(), /*separateValues=*/false);
+  ASSERT_TRUE(session);
+  HostTensor one = filled(1), two = filled(2);
+  ASSERT_TRUE(session->run("add", {{"a", one}, {"b", two}}).ok());
+  EXPECT_EQ(session->memory().arena, 12288u);
+  expectAll(*session, "sum", 3);
+  ASSERT_TRUE(session->run("chain", {{"a", two}}).ok()); // moves the first block
+  EXPECT_EQ(session->memory().arena, 16384u);
+  expectAll(*session, "double", 4);
+  expectAll(*session, "triple", 6);
+  for (int step = 0; step < 3; ++step)
+    ASSERT_TRUE(session->run("accumulate", {{"a", two}}).ok()); // adds a block
+  EXPECT_EQ(session->memory().arena, 20480u);
+  auto total = session->readVariable("total");
+  ASSERT_TRUE(total.ok()) << total.message();
+  EXPECT_EQ(total->values<float>()[kCount - 1], 6);
+  ASSERT_TRUE(session->run("add", {{"a", two}, {"b", two}}).ok());
+  expectAll(*session, "sum", 4);
+}
+
+// NVIDIA's driver for Vulkan allocates 4 GiB at once, lavapipe 2 GiB.
+TEST(EntryMemory, aBlockThatTheDeviceDoesNotAllocate) {
+  const test::Backend &vulkan = test::backends().front();
+  auto device = hal::openDevice(vulkan.name);
+  ASSERT_TRUE(device.ok()) << device.message();
+  const hal::DeviceInfo &info = (*device)->info();
+  uint64_t most = info.maxAllocationBytes;
+  if ((most >= info.memoryBytes && !info.emulated) || most > uint64_t(8) << 30)
+    GTEST_SKIP() << "the device allocates " << describeBytes(most) << " at once";
+  // Three values together are 12 KiB larger.
+  auto session = open(test::buildAdder({.maximum = static_cast<int64_t>(most / 12 + 1024), .targets = vulkan.targets}),
+                      vulkan, /*separateValues=*/false);
+  ASSERT_TRUE(session);
+  Status status = session->prepare({"add"});
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.message().find("cannot hold the arena (inputs, outputs and intermediate values): it has "),
+            std::string::npos)
+      << status.message();
+  EXPECT_NE(status.message().find(str("Compile again with --max-allocation=", most >> 20, "MiB, which cuts the arena")),
+            std::string::npos)
+      << status.message();
+}
+
 // A value that is written in two parts and read as a whole keeps them together.
 TEST_P(EntryMemoryTest, partsOfAValueStayTogether) {
   auto session = open(test::changed(test::buildAdder({.targets = GetParam().targets, .described = false}),

@@ -102,6 +102,7 @@ TEST_F(InspectTest, printsJson) {
   EXPECT_EQ(json["targets"][1]["name"], "vulkan:portable");
   EXPECT_EQ(json["targets"][0]["kernels"][0]["launches"], 5);
   EXPECT_EQ(json["targets"][0]["arena_bytes"], 16000);
+  EXPECT_EQ(json["targets"][0]["arena_blocks"], nlohmann::json({16000}));
 }
 
 TEST_F(InspectTest, printsAndWritesKernels) {

@@ -97,6 +97,16 @@ schema::CollectiveT &gather(schema::ModuleT &module) {
   return gather;
 }
 schema::Binding arena(uint64_t offset, uint64_t bytes) { return {schema::Space::Arena, 0, offset, bytes}; }
+/// The first entry, its arena in three blocks with a value of the first launch in each.
+schema::EntryT &inBlocks(schema::ModuleT &module) {
+  schema::EntryT &blocked = entry(module);
+  blocked.blocks = {4096, 4096, 7680};
+  blocked.inputs[1]->arena_offset = 4096;
+  blocked.outputs[0]->arena_offset = 8192;
+  launch(module).bindings[1] = arena(4096, 4000);
+  launch(module).bindings[2] = arena(8192, 4000);
+  return blocked;
+}
 
 schema::KernelT &unreadable(schema::ModuleT &module) {
   module.targets[0]->name = "other:target";
@@ -236,6 +246,26 @@ const Rule rules[] = {
        m.variables[2]->storage_offset = 2;
      },
      "lies at 2"},
+    {"B1_many", [](auto &m) { inBlocks(m).blocks.assign(4097, 256); }, "arena of 4097 blocks, not of 1 to 4096"},
+    {"B1_empty", [](auto &m) { inBlocks(m).blocks[1] = 0; }, "a block of 0 bytes at 4096"},
+    {"B1_odd", [](auto &m) { inBlocks(m).blocks[0] = 4000; }, "a block of 4000 bytes at 0, and the arena has 16000; blocks have"},
+    {"B1_outside", [](auto &m) { inBlocks(m).blocks[2] = 7936; }, "a block of 7936 bytes at 8192, and the arena has 16000"},
+    {"B1_wraps", [](auto &m) { inBlocks(m).blocks[2] = ~uint64_t(8191); }, "at 8192, and the arena has 16000"},
+    {"B1_smallest_arena", [](auto &m) { inBlocks(m), m.targets[1]->arena_bytes = 15000; }, "and the arena has 15000"},
+    {"B2_input", [](auto &m) { inBlocks(m).inputs[1]->arena_offset = 4092; },
+     "input 'b' lies at 4092 to 8092 of the arena, which is not in one of its blocks"},
+    {"B2_output", [](auto &m) { inBlocks(m).outputs[0]->arena_offset = 12000; }, "output 'sum' lies at 12000 to 16000"},
+    {"B2_binding", [](auto &m) { inBlocks(m), launch(m).bindings[1] = arena(4096, 4100); }, "binding 1 lies at 4096 to 8196"},
+    {"B2_behind_all", [](auto &m) { inBlocks(m), launch(m).bindings[1] = arena(15872, 8); }, "binding 1 lies at 15872 to 15880"},
+    {"B2_last_step",
+     [](auto &m) {
+       inBlocks(m), repeat(m);
+       launch(m).bindings[0] = arena(0, 104); // 999 steps of 4 bytes end at 4100
+       launch(m).reads.clear(), launch(m).writes.clear();
+       launch(m).strides = {4, 0, 0, 0};
+     },
+     "binding 0 lies at 0 to 4100"},
+    {"B2_collective", [](auto &m) { inBlocks(m), collective(m).from[0] = arena(4080, 32); }, "tensor 0 lies at 4080 to 4112"},
     {"P1_bytes", [](auto &m) { entry(m).inputs[0]->bytes -= 4; }, "shape needs 4000"},
     {"P1_outside", [](auto &m) { entry(m).outputs[0]->arena_offset = 12004; }, "the arena has 16000"},
     {"P1_wraps", [](auto &m) { entry(m).outputs[0]->arena_offset = ~uint64_t(3); }, "the arena has 16000"},
@@ -607,6 +637,12 @@ TEST(VerifyTest, acceptsTheUnchangedArtifact) {
   EXPECT_EQ(verdict(buildAdder({.targets = {"cpu:x86-64-v3", "cpu:aarch64", "vulkan:portable"}})), "accepted");
   EXPECT_EQ(verdict(buildAdder({.targets = {"cuda:sm_80", "vulkan:portable", "cuda:sm_90a"}, .ownEntries = true})),
             "accepted");
+}
+
+TEST(VerifyTest, acceptsAnArenaInBlocks) {
+  EXPECT_EQ(verdictAfter([](auto &m) { inBlocks(m); }), "accepted");
+  EXPECT_EQ(verdictAfter([](auto &m) { inBlocks(m), m.schema_version = 1; }), "accepted"); // older builds run it, too
+  EXPECT_EQ(verdictAfter([](auto &m) { inBlocks(m), collective(m).from[0] = arena(4096, 32); }), "accepted");
 }
 
 TEST(VerifyTest, acceptsSegmentsAndLimitsOfVariables) {

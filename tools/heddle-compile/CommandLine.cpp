@@ -25,10 +25,10 @@ namespace cl = llvm::cl;
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// Of "12GiB", "1.5 GiB" or "800MiB".
+/// Of "12GiB", "1.5 GiB", "800MiB" or "64KiB".
 static std::optional<int64_t> parseBytes(StringRef text) {
   double number = 0;
-  for (auto [unit, bytes] : {std::pair("GiB", 1024.0 * 1024 * 1024), {"MiB", 1024.0 * 1024}})
+  for (auto [unit, bytes] : {std::pair("GiB", 1024.0 * 1024 * 1024), {"MiB", 1024.0 * 1024}, {"KiB", 1024.0}})
     if (StringRef rest = text;
         rest.consume_back(unit) && !rest.trim().getAsDouble(number) && number > 0 && number < 1e6)
       return static_cast<int64_t>(number * bytes);
@@ -129,6 +129,12 @@ struct Flags {
                                     "this, 12GiB or 800MiB, and the "
                                     "recomputation that it takes"),
                            cl::value_desc("size"), cl::cat(category)};
+  cl::opt<std::string> maxAllocation{
+      "max-allocation",
+      cl::desc("Most bytes of device memory in one allocation, 2GiB or 64MiB; the arena becomes blocks of at most this "
+               "size (default: the target's number, 4094MiB for Vulkan's GPUs, 2GiB for software Vulkan, no limit for "
+               "CUDA and processors; heddle-run devices prints a device's)"),
+      cl::value_desc("size"), cl::cat(category)};
   cl::opt<std::string> maxTokens{"max-tokens", cl::desc("Most tokens of a batch, on each side; --set max_tokens=N"),
                                  cl::value_desc("N"), cl::cat(category)};
   cl::opt<std::string> maxSequences{"max-sequences", cl::desc("Most sequences of a batch; --set max_sequences=N"),
@@ -193,8 +199,9 @@ std::string describe() {
     stream << llvm::formatv("  {0,-18} {1}\n", profile->name, profile->summary);
   stream << R"(
 Device memory, as printed: `weights`; `optimizer state`, which is moments, counters and summed gradients; `caches` of
-decoding; and the arena, which all entries share. Of the arena, `activations` is the largest sum of tensors that a later
-launch than the next still reads (in a training step mostly the inputs of the backward pass), and `workspace` the rest.
+decoding; and the arena, which all entries share, in blocks of at most --max-allocation. Of the arena, `activations` is
+the largest sum of tensors that a later launch than the next still reads (in a training step mostly the inputs of the
+backward pass), and `workspace` the rest.
 These are the tensors alone. Kernels, the scratch memory of a processor's threads, pieces of memory for copies, and what
 the driver keeps for itself are not counted, nor is the host's memory: the peak of a process that trains on its
 processor is larger.
@@ -343,7 +350,15 @@ std::optional<CommandLine> check(Flags &flags) {
       changed.back().blockLanes /= fewer; // the rows of a block stay
       profile = &changed.back();
     }
-    if (!llvm::is_contained(line.targets, profile))
+    if (flags.maxAllocation.getNumOccurrences()) {
+      std::optional<int64_t> bytes = parseBytes(flags.maxAllocation);
+      if (!bytes || *bytes < 1024)
+        return wrong("--max-allocation expects a size such as 2GiB or 64MiB, got '" + flags.maxAllocation + "'");
+      changed.push_back(*profile);
+      changed.back().maxAllocation = *bytes;
+      profile = &changed.back();
+    }
+    if (llvm::none_of(line.targets, [&](const TargetProfile *other) { return other->name == profile->name; }))
       line.targets.push_back(profile);
   }
   if (line.targets.size() > 1 && (line.compileTo != Phase::Emit || line.compileFrom))

@@ -52,6 +52,25 @@ static void addVariables(plan::EntryOp entry, llvm::StringSet<> &names) {
   });
 }
 
+namespace {
+
+/// The arena that several entries share: each block is as large as some entry needs.
+class SharedArena {
+public:
+  void add(plan::EntryOp entry) {
+    SmallVector<int64_t> needed = entry.getBlockBytes();
+    blocks.resize(std::max(blocks.size(), needed.size()));
+    for (auto [bytes, more] : llvm::zip_first(needed, blocks))
+      more = std::max(more, bytes);
+  }
+  int64_t getBytes() const { return llvm::sum_of(blocks, int64_t(0)); }
+
+private:
+  SmallVector<int64_t> blocks; // bytes
+};
+
+} // namespace
+
 static bool isOfTraining(VariableOp variable) {
   VariableKind kind = variable.getKind();
   return kind == VariableKind::OptimizerState || kind == VariableKind::Gradient || kind == VariableKind::Counter;
@@ -60,9 +79,9 @@ static bool isOfTraining(VariableOp variable) {
 MemoryByPurpose MemoryByPurpose::of(ModuleOp module) {
   struct Use {
     llvm::StringSet<> variables;
-    int64_t arena = 0;
+    SharedArena arena;
     int64_t bytes(ModuleOp module) const {
-      int64_t sum = arena;
+      int64_t sum = arena.getBytes();
       for (auto variable : module.getOps<VariableOp>())
         if (variables.contains(variable.getSymName()))
           sum += bytesOf(variable);
@@ -81,7 +100,7 @@ MemoryByPurpose MemoryByPurpose::of(ModuleOp module) {
     addVariables(entry, variables);
     bool trains = llvm::any_of(variables.keys(), [&](StringRef name) { return ofTraining.contains(name); });
     Use &use = trains ? training : inference;
-    use.arena = std::max(use.arena, static_cast<int64_t>(entry.getArenaBytes()));
+    use.arena.add(entry);
     use.variables.insert_range(variables.keys());
   }
   return {training.variables.empty() ? 0 : training.bytes(module),
@@ -131,11 +150,16 @@ DeviceMemory DeviceMemory::of(ModuleOp module) {
       break;
     }
   }
-  for (auto entry : module.getOps<plan::EntryOp>())
-    if (auto arena = static_cast<int64_t>(entry.getArenaBytes()); arena > memory.kept + memory.workspace) {
+  SharedArena arena;
+  uint64_t largest = 0;
+  for (auto entry : module.getOps<plan::EntryOp>()) {
+    arena.add(entry);
+    if (entry.getArenaBytes() > largest) {
       memory.kept = entry->getAttrOfType<IntegerAttr>("kept_bytes").getInt();
-      memory.workspace = arena - memory.kept;
+      largest = entry.getArenaBytes();
     }
+  }
+  memory.workspace = arena.getBytes() - memory.kept;
   return memory;
 }
 
@@ -191,6 +215,10 @@ void mlir::heddle::writeReport(raw_ostream &stream, const CommandLine &line, Com
         json.attribute("model_flops", totals.modelFlops);
         json.attribute("bytes", totals.bytes);
         json.attribute("arena_bytes", static_cast<int64_t>(entry.getArenaBytes()));
+        json.attributeArray("arena_blocks", [&] {
+          for (int64_t bytes : entry.getBlockBytes())
+            json.value(bytes);
+        });
         json.attribute("memory_bytes", totals.memory);
         if (!entry.getOps<plan::CollectiveOp>().empty())
           writeOrder(json, entry, maxima);
@@ -216,8 +244,11 @@ void mlir::heddle::printReport(raw_ostream &stream, const CommandLine &line, Com
       EntryTotals totals(entry, maxima);
       stream << "  " << entry.getSymName() << ": " << totals.launches << " launches of " << totals.kernels
              << " kernels, " << llvm::formatv("{0:F2} GFLOP, ", double(totals.flops) * 1e-9)
-             << formatBytes(totals.bytes) << " read and written, " << formatBytes(totals.memory)
-             << " of device memory\n";
+             << formatBytes(totals.bytes) << " read and written, " << formatBytes(totals.memory) << " of device memory";
+      if (SmallVector<int64_t> blocks = entry.getBlockBytes(); blocks.size() > 1)
+        stream << ", the arena in " << blocks.size() << " blocks of at most "
+               << formatBytes(*llvm::max_element(blocks));
+      stream << "\n";
     }
   }
 }

@@ -11,7 +11,7 @@ namespace mlir::heddle {
 /// What a model needs of a device's memory, with every size at its maximum, in bytes.
 struct DeviceMemory {
   int64_t weights = 0, state = 0, caches = 0;
-  int64_t kept = 0, workspace = 0; // of the entry whose arena is largest: what its steps keep, and the rest
+  int64_t kept = 0, workspace = 0; // of the arena: what the steps of the entry that needs most of it keep, and the rest
 
   /// Of a module after phase `plan`.
   static DeviceMemory of(ModuleOp module);

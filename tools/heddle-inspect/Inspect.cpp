@@ -7,11 +7,13 @@
 #include "tools/cli/SameFile.h"
 #include "tools/heddle-inspect/Pipelines.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -130,6 +132,29 @@ std::string codeText(const Artifact &artifact, const schema::Target &target, uin
   if (kernel.registers()) // as the assembler counted
     text += str(", ", kernel.registers(), " registers, spills ", describeBytes(kernel.spill_bytes()));
   return text + str(", shared ", describeBytes(kernel.shared_bytes()));
+}
+
+// The bytes of the arena's blocks, in the entry that needs most.
+std::vector<uint64_t> arenaBlocks(const schema::Module &module, const schema::Target &target) {
+  std::vector<uint64_t> most = {target.arena_bytes()};
+  uint64_t mostBytes = 0;
+  for (const schema::Entry *entry : entriesOf(module, target))
+    if (entry->blocks()) {
+      uint64_t bytes = std::accumulate(entry->blocks()->begin(), entry->blocks()->end(), uint64_t(0));
+      if (bytes > mostBytes)
+        most.assign(entry->blocks()->begin(), entry->blocks()->end());
+      mostBytes = std::max(bytes, mostBytes);
+    }
+  return most;
+}
+
+// "10.2 GiB", "10.2 GiB in 3 blocks, the largest 4.0 GiB"
+std::string arenaText(const schema::Module &module, const schema::Target &target) {
+  std::vector<uint64_t> blocks = arenaBlocks(module, target);
+  std::string text = describeBytes(target.arena_bytes());
+  if (blocks.size() > 1)
+    text += str(" in ", blocks.size(), " blocks, the largest ", describeBytes(std::ranges::max(blocks)));
+  return text;
 }
 
 // The variables that callers know: not those that are there to store others.
@@ -294,6 +319,7 @@ Json toJson(const Artifact &artifact) {
     }
     root["targets"].push_back({{"name", view(target->name())},
                                {"arena_bytes", target->arena_bytes()},
+                               {"arena_blocks", arenaBlocks(module, *target)},
                                {"code_bytes", codeBytes(artifact, *target)},
                                {"packed_bytes", packedBytes(artifact, *target)},
                                {"kernels", std::move(kernels)}});
@@ -395,7 +421,7 @@ void printText(const Artifact &artifact) {
   for (const schema::Target *target : *module.targets())
     std::printf("  %-26s %u kernels, %s of code (%s in the file), arena %s\n", target->name()->c_str(),
                 target->kernels()->size(), describeBytes(codeBytes(artifact, *target)).c_str(),
-                describeBytes(packedBytes(artifact, *target)).c_str(), describeBytes(target->arena_bytes()).c_str());
+                describeBytes(packedBytes(artifact, *target)).c_str(), arenaText(module, *target).c_str());
 
   std::printf("\nsizes\n");
   for (const schema::Size *size : *module.sizes()) {

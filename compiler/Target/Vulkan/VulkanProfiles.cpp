@@ -9,6 +9,8 @@ constexpr int64_t kFewRows[] = {1, 8}; // Tiling/FewRows.h takes 8
 constexpr Precision kPrecisions[] = {Precision::F32, Precision::F16};
 // Sixteen 64-bit addresses fill the 128 bytes of push constants that every Vulkan device has.
 constexpr int64_t kVulkanBindings = 16;
+// maxMemoryAllocationSize of NVIDIA's driver, 2 MiB less than 4 GiB; other drivers for GPUs allow as much.
+constexpr int64_t kVulkanAllocation = (int64_t(4) << 30) - (int64_t(2) << 20);
 // maxComputeWorkGroupCount is at least this on every Vulkan device.
 constexpr int64_t kVulkanWorkgroups = 65535;
 
@@ -32,6 +34,7 @@ constexpr TargetProfile kSoftware = {
     .attentionWork = 4096,
     .elementwiseRows = 4,
     .elementwiseRuns = 1,
+    .maxAllocation = int64_t(2) << 30, // lavapipe's maxMemoryAllocationSize
     .maxBindings = kVulkanBindings,
     .maxWorkgroups = kVulkanWorkgroups,
     // Mesa 22.3 ends loops silently past this many trips of one invocation.
@@ -82,6 +85,7 @@ constexpr TargetProfile kPortable = {
     .elementwiseRows = 1,
     .elementwiseRuns = 1,
     .fewRows = kFewRows,
+    .maxAllocation = kVulkanAllocation,
     .maxBindings = kVulkanBindings,
     .maxWorkgroups = kVulkanWorkgroups,
     .maxLoopTrips = 65535,

@@ -180,7 +180,7 @@ DeviceInfo describeDevice(VkInstance instance, VkPhysicalDevice device, uint32_t
   }
   DeviceProperties properties(device);
   info.driver = str(properties.v12.driverName, " ", properties.v12.driverInfo, ", ", info.driver);
-  info.maxAllocationBytes = properties.v11.maxMemoryAllocationSize;
+  info.maxAllocationBytes = std::min<uint64_t>(properties.v11.maxMemoryAllocationSize, properties.maxBufferBytes());
   info.subgroupSize = properties.v11.subgroupSize;
   bool sizedStages = properties.v13.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT;
   info.minSubgroupSize = sizedStages ? properties.v13.minSubgroupSize : info.subgroupSize;

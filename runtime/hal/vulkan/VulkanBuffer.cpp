@@ -19,7 +19,7 @@ Error outOfMemory(const Context &context, std::string_view name, uint64_t bytes,
 
 Result<Memory> Memory::allocate(const Context &context, const MemoryChoice &choice, VkBufferUsageFlags usage,
                                 uint64_t bytes, std::string_view name) {
-  uint64_t largest = std::min({context.info.maxAllocationBytes, context.maxBufferBytes, choice.heapBytes});
+  uint64_t largest = std::min(context.info.maxAllocationBytes, choice.heapBytes);
   if (bytes > largest)
     return outOfMemory(context, name, bytes, str("a single allocation holds at most ", describeBytes(largest)));
 

@@ -20,7 +20,6 @@ struct Context {
   VolkDeviceTable vk{};
   DeviceInfo info;
   VkPhysicalDeviceMemoryProperties memory{};
-  uint64_t maxBufferBytes = 0;
   uint64_t texelAlignment = 1; // of a texel buffer's offset, in bytes
   uint64_t maxTexels = 0;      // of one texel buffer
   uint32_t queueFamily = 0;

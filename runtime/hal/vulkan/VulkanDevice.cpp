@@ -63,7 +63,6 @@ Result<std::unique_ptr<Device>> VulkanDevice::open(std::shared_ptr<Instance> ins
   assert(family && "an unusable device is not opened");
   context.queueFamily = *family;
   DeviceProperties properties(physical);
-  context.maxBufferBytes = properties.maxBufferBytes();
   context.texelAlignment = properties.core.properties.limits.minTexelBufferOffsetAlignment;
   context.maxTexels = properties.core.properties.limits.maxTexelBufferElements;
   context.timestampPeriod = properties.core.properties.limits.timestampPeriod;

@@ -115,6 +115,25 @@ TEST_F(EmitTest, targetsThatPlanOtherwiseHaveTheirOwn) {
   EXPECT_EQ(module.sizes()->Get(1)->of_size(), 0);
 }
 
+TEST_F(EmitTest, blocksOfTheArenaAreWritten) {
+  const char *one = "heddle.size @n max 8\nplan.entry @e arena 768 {}";
+  const char *several = "heddle.size @n max 8\nplan.entry @e arena 768 blocks [512, 256] {}";
+  ASSERT_EQ(emit({several, one}), "");
+  const auto &module = artifact->module();
+  EXPECT_EQ(module.schema_version(), 1u) << "older builds allocate the blocks together";
+  ASSERT_NE(module.entries()->Get(0)->blocks(), nullptr);
+  EXPECT_EQ(module.entries()->Get(0)->blocks()->size(), 2u);
+  EXPECT_EQ(module.entries()->Get(0)->blocks()->Get(1), 256u);
+  EXPECT_EQ(module.targets()->Get(0)->arena_bytes(), 768u);
+  ASSERT_NE(module.targets()->Get(1)->entries(), nullptr) << "its plan is another one";
+  EXPECT_EQ(module.targets()->Get(1)->entries()->Get(0)->blocks(), nullptr);
+  std::string many = "plan.entry @e arena 1048832 blocks [256";
+  for (int i = 0; i < 4096; ++i)
+    many += ", 256";
+  many += "] {}";
+  EXPECT_EQ(emit({many.c_str()}), "the arena of entry 'e' has 4097 blocks; 4096 are the most: raise --max-allocation");
+}
+
 TEST_F(EmitTest, conditionsAndLimitsAreWritten) {
   const char *plan = R"(heddle.size @n max 8
     heddle.variable @v cache : tensor<4xi32> {heddle.limit = 6 : i64}

@@ -114,3 +114,54 @@ plan.entry @step arena 256 {
   // expected-error @+1 {{has shards of 0 rows along axis 1; expects at least one row, and an axis from 0 to 2}}
   plan.launch @k grid [#tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>] [] shard <"m", axis 1 tile 0>
 }
+
+// -----
+
+// expected-error @+1 {{has a block of 300 bytes; expects multiples of 256, together 556}}
+plan.entry @eval arena 556 blocks [256, 300] {}
+
+// -----
+
+// expected-error @+1 {{has a block of 0 bytes; expects multiples of 256, together 512}}
+plan.entry @eval arena 512 blocks [512, 0] {}
+
+// -----
+
+// expected-error @+1 {{has a block of 512 bytes; expects multiples of 256, together 512}}
+plan.entry @eval arena 512 blocks [256, 512] {}
+
+// -----
+
+// expected-error @+1 {{has blocks of 256 bytes together, and an arena of 512}}
+plan.entry @eval arena 512 blocks [256] {}
+
+// -----
+
+plan.entry @eval arena 512 blocks [256, 256] {
+  // expected-error @+1 {{lies at bytes 192 to 320, which are not in one block}}
+  plan.input "x" : tensor<32xf32> at 192 bytes 128
+}
+
+// -----
+
+plan.entry @eval arena 512 blocks [256, 256] {
+  // expected-error @+1 {{lies at bytes 480 to 544, which are not in one block}}
+  plan.output "x" : tensor<16xf32> at 480 bytes 64
+}
+
+// -----
+
+#g = #tile.grid<"", 1, 1>
+plan.entry @eval arena 512 blocks [256, 256] {
+  plan.repeat "length" most 3 rows "step" of "tokens" {
+    // expected-error @+1 {{binds bytes 128 to 288, which are not in one block}}
+    plan.launch @k grid [#g, #g, #g] [#plan.binding<arena "", 128, 32 step 64>]
+  }
+}
+
+// -----
+
+plan.entry @step arena 512 blocks [256, 256] {
+  // expected-error @+1 {{binds bytes 240 to 272, which are not in one block}}
+  plan.collective all_reduce [#plan.binding<arena "", 240, 32>] to [#plan.binding<arena "", 0, 32>]
+}

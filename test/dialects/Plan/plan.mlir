@@ -32,6 +32,12 @@ plan.entry @eval arena 1024 {
     reads [tensor<8xf32>] writes [tensor<4xbf16>] infinities
 }
 
+// CHECK: plan.entry @blocks arena 1024 blocks [768, 256] {
+plan.entry @blocks arena 1024 blocks [768, 256] {
+  plan.input "x" : tensor<64xf32> at 768 bytes 256
+  plan.launch @k grid [#g, #g, #g] [#plan.binding<arena "", 0, 768>, #plan.binding<arena "", 768, 256>]
+}
+
 // CHECK: plan.entry @parallel_step arena 1024 {
 plan.entry @parallel_step arena 1024 {
   plan.launch @k grid [#g, #g, #g] []

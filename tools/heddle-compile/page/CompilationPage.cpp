@@ -102,6 +102,7 @@ Json TargetData::describeEntry(plan::EntryOp entry, const ::heddle::schema::Targ
     ranges.push_back(
         {range.place.offset, range.place.bytes, range.first, range.last, range.isMade ? 1 : 0, range.port});
   ArenaRanges::Peak peak = arena.findPeak();
+  SmallVector<int64_t> blocks = entry.getBlockBytes();
   return {{"name", entry.getSymName().str()},
           {"launches", totals.launches},
           {"kernels", totals.kernels},
@@ -110,6 +111,7 @@ Json TargetData::describeEntry(plan::EntryOp entry, const ::heddle::schema::Targ
           {"bytes", totals.bytes},
           {"memory", totals.memory},
           {"arena", static_cast<int64_t>(entry.getArenaBytes())},
+          {"blocks", std::vector<int64_t>(blocks.begin(), blocks.end())},
           {"peak", {peak.step, peak.bytes}},
           {"steps", std::move(launches)},
           {"ranges", std::move(ranges)}};

@@ -26,7 +26,8 @@ function ticks(high, count, base) {
 tabs.arena = {name: "arena", draw(view) {
   const entry = entryShown();
   const head = element(view, "div", {class: "controls"});
-  element(head, "span", {}, `${bytesText(entry.arena)} of arena, ${plural(entry.ranges.length, "value")}, most in use at launch ` +
+  const blocks = entry.blocks.length > 1 ? ` in ${entry.blocks.length} blocks` : "";
+  element(head, "span", {}, `${bytesText(entry.arena)} of arena${blocks}, ${plural(entry.ranges.length, "value")}, most in use at launch ` +
     `${entry.peak[0]}: ${bytesText(entry.peak[1])}`);
   for (const [name, words] of [["kept", "read later than by the next launch"], ["short", "read by the next launch at most"],
       ["port", "inputs and outputs"]])
@@ -50,6 +51,11 @@ tabs.arena = {name: "arena", draw(view) {
       fill: `var(--${kindOfRange(range)})`, class: Math.min(wide, high) < 3 ? "thin" : ""});
     box.addEventListener("mousemove", event => showTip(event, rangeText(entry, range)));
     box.addEventListener("mouseleave", hideTip);
+  }
+  let end = 0;
+  for (const bytes of entry.blocks.slice(0, -1)) {
+    end += bytes;
+    element(svg, "line", {class: "block", x1: left, x2: right, y1: y(end), y2: y(end)});
   }
   const middle = x(entry.peak[0] + .5);
   element(svg, "line", {class: "peak", x1: middle, x2: middle, y1: top - 4, y2: bottom});

@@ -19,9 +19,12 @@ Status runDevices() {
   for (const hal::DeviceInfo &device : devices) {
     std::string processors =
         device.processors ? str(device.processors, device.processors == 1 ? " processor, " : " processors, ") : "";
-    std::printf("%s  %s (%s), %s, %ssubgroups of %u, memory %s\n", device.id.c_str(), device.name.c_str(),
+    std::string most;
+    if (device.maxAllocationBytes && device.maxAllocationBytes < device.memoryBytes)
+      most = str(", at most ", device.maxAllocationBytes >> 20, " MiB at once");
+    std::printf("%s  %s (%s), %s, %ssubgroups of %u, memory %s%s\n", device.id.c_str(), device.name.c_str(),
                 hal::toString(device.type), device.driver.c_str(), processors.c_str(), device.subgroupSize,
-                describeBytes(device.memoryBytes).c_str());
+                describeBytes(device.memoryBytes).c_str(), most.c_str());
     for (uint32_t side : device.cooperativeSides)
       std::printf("  cooperative matrices of %u x %u x %u, f16 with sums of f32\n", side, side, side);
     if (!device.unusable.empty())
