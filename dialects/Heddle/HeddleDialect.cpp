@@ -30,6 +30,21 @@ static void printAdamTypes(OpAsmPrinter &printer, Operation *, Type weight, Type
     printer << ", " << moment;
 }
 
+/// MLIR's parser makes an infinity of a decimal number that is too large.
+static ParseResult parseFillValue(OpAsmParser &parser, TypedAttr &value) {
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseAttribute(value))
+    return failure();
+  auto number = dyn_cast<FloatAttr>(value);
+  StringRef written = StringRef(loc.getPointer()).take_front(3);
+  written.consume_front("-");
+  if (number && number.getValue().isInfinity() && !written.starts_with("0x"))
+    return parser.emitError(loc) << "the number is beyond those of " << number.getType();
+  return success();
+}
+
+static void printFillValue(OpAsmPrinter &printer, Operation *, TypedAttr value) { printer << value; }
+
 #define GET_OP_CLASSES
 #include "dialects/Heddle/HeddleOps.cpp.inc"
 

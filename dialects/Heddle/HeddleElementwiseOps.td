@@ -4,7 +4,10 @@ def FillOp : Heddle_Op<"fill", [Pure, Heddle_Elementwise]> {
   let summary = "A tensor of one value, of any shape, dynamic ones too";
   let arguments = (ins TypedAttrInterface:$value);
   let results = (outs Heddle_Tensor:$result);
-  let assemblyFormat = "$value attr-dict `:` type($result)";
+  let description = [{
+    An infinity is written by its bits, 0x7F800000 : f32. A decimal number beyond those of its type is an error.
+  }];
+  let assemblyFormat = "custom<FillValue>($value) attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
 

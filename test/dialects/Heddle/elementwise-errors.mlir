@@ -256,3 +256,19 @@ func.func @adam_rows(%x: tensor<?xf32, #heddle.dims<"n">>, %r: tensor<1xf32>) {
     {beta1 = 0.9 : f32, beta2 = 0.98 : f32, epsilon = 1.0e-9 : f32} : tensor<?xf32, #heddle.dims<"n">>
   return
 }
+
+// -----
+
+func.func @too_large() {
+  // expected-error @+1 {{the number is beyond those of 'f32'}}
+  %0 = heddle.fill 1.0e39 : f32 : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @too_small() {
+  // expected-error @+1 {{the number is beyond those of 'f16'}}
+  %0 = heddle.fill -65520.0 : f16 : tensor<8xf16>
+  return
+}

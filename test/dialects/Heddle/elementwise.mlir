@@ -9,6 +9,8 @@
 func.func @fill() -> (tensor<1xi32>, !matrix) {
   // CHECK: heddle.fill 1 : i32 : tensor<1xi32>
   %0 = heddle.fill 1 : i32 : tensor<1xi32>
+  // CHECK: heddle.fill 0xFF800000 : f32 : tensor<1xf32>
+  %infinity = heddle.fill 0xFF800000 : f32 : tensor<1xf32>
   // CHECK: heddle.fill 5.000000e-01 : f32 : tensor<?x8xf32, #heddle.dims<"tokens">>
   %1 = heddle.fill 0.5 : f32 : !matrix
   return %0, %1 : tensor<1xi32>, !matrix
