@@ -47,10 +47,12 @@ static bool nestsTooDeep(StringRef text, bool isTOML) {
 }
 
 llvm::Expected<llvm::json::Value> mlir::heddle::parseShallowJSON(StringRef text) {
-  if (nestsTooDeep(text, /*isTOML=*/false))
+  if (nestsTooDeepJSON(text))
     return llvm::createStringError("its values nest more than " + llvm::Twine(kDeepestNesting) + " deep");
   return llvm::json::parse(text);
 }
+
+bool mlir::heddle::nestsTooDeepJSON(StringRef text) { return nestsTooDeep(text, /*isTOML=*/false); }
 
 bool mlir::heddle::nestsTooDeepTOML(StringRef text) { return nestsTooDeep(text, /*isTOML=*/true); }
 

@@ -15,6 +15,9 @@ inline constexpr size_t kDeepestNesting = 64;
 /// llvm::json::parse; values that nest deeper than kDeepestNesting are an error.
 llvm::Expected<llvm::json::Value> parseShallowJSON(llvm::StringRef text);
 
+/// Whether arrays and objects nest deeper than kDeepestNesting.
+bool nestsTooDeepJSON(llvm::StringRef text);
+
 /// Whether arrays, tables and dotted keys nest deeper than kDeepestNesting.
 bool nestsTooDeepTOML(llvm::StringRef text);
 

@@ -2,6 +2,7 @@
 // Protocol on standard input and output.
 #include "compiler/Pipeline/Pipeline.h"
 #include "tools/cli/Program.h"
+#include "tools/heddle-lsp-server/ShallowMessages.h"
 
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 #include "llvm/Support/CommandLine.h"
@@ -13,5 +14,12 @@ int main(int argc, char **argv) {
   llvm::cl::SetVersionPrinter([](raw_ostream &out) { out << ::heddle::cli::versionText("heddle-lsp-server") << "\n"; });
   DialectRegistry registry;
   mlir::heddle::registerAllDialects(registry);
+  mlir::heddle::registerTooDeepDialect(registry);
+  // Tests of mlir-lsp-server have messages without lengths.
+  bool isDelimited = llvm::any_of(llvm::ArrayRef(argv, static_cast<size_t>(argc)), [](StringRef argument) {
+    return argument.contains("lit-test") || argument.contains("input-style");
+  });
+  if (!isDelimited && !mlir::heddle::filterStandardInput())
+    return ::heddle::cli::kWorkFailed;
   return succeeded(MlirLspServerMain(argc, argv, registry)) ? 0 : ::heddle::cli::kWorkFailed;
 }
