@@ -75,10 +75,11 @@ def QuantizeWeightsPass : Pass<"heddle-quantize-weights", "::mlir::ModuleOp"> {
   let summary = "Keep weights as packed whole numbers with scales";
   let description = [{
     Makes of each matrix `w` that products multiply by, or whose rows are taken, a variable of packed words with the same name and
-    `w.scales`. With adapters, those stay as they are. What trains the weights themselves cannot be derived afterwards.
+    `w.scales`. With `file` it does so with the matrices whose variables have `heddle.stored`, in the format of that type of GGUF
+    files. With adapters, those stay as they are. What trains the weights themselves cannot be derived afterwards.
   }];
   let options = [
-    Option<"text", "weights", "std::string", /*default=*/"std::string()", "int8, int4, int8:GROUP or int4:GROUP">
+    Option<"text", "weights", "std::string", /*default=*/"std::string()", "file (default), int8, int4, int8:GROUP or int4:GROUP">
   ];
   let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::arith::ArithDialect"];
 }

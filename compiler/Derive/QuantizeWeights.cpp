@@ -4,11 +4,16 @@
 //
 //   w = dequantize(read @w) scales(read @w.scales) : the packed K / 4 x N words of @w, K / G x N scales -> K x N
 //   y = matmul x, w
+//
+// What a GGUF file has in other types has more parts: the upper bits of the numbers in @w.high, @w.offsets, and for
+// scales and offsets that are whole numbers themselves their factors, @w.scales.scales and @w.offsets.scales.
 #include "compiler/Derive/QuantizeWeights.h"
 #include "compiler/Derive/Passes.h"
 
 #include "compiler/Derive/EntryBuilder.h"
+#include "dialects/Heddle/VariableRoles.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "runtime/core/GgufTypes.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -25,14 +30,18 @@ using namespace mlir::heddle;
 static constexpr int64_t kDefaultGroup = 32; // of 4 bits
 static constexpr int64_t kFewestRows = 8;    // that a matrix is worth packing for
 
-llvm::Expected<WeightFormat> heddle::parseWeightFormat(StringRef text) {
+llvm::Expected<WeightFormat> mlir::heddle::parseWeightFormat(StringRef text) {
+  if (text == "f32" || text == "file")
+    return WeightFormat{text == "f32" ? WeightFormat::Rule::Float : WeightFormat::Rule::AsStored};
   auto [name, number] = text.split(':');
-  WeightFormat format;
-  format.bits = name == "int8" ? 8 : name == "int4" ? 4 : 0;
-  if (format.bits == 0)
-    return llvm::createStringError("there is no format '" + name + "' of weights; there are int8 and int4");
-  format.group = format.bits == 4 ? kDefaultGroup : 0;
-  if (text.contains(':') && (number.getAsInteger(10, format.group) || format.group < 8 || format.group % 8 != 0))
+  WeightFormat format{WeightFormat::Rule::Packed};
+  int64_t &bits = format.packed.bits, &group = format.packed.group;
+  bits = name == "int8" ? 8 : name == "int4" ? 4 : 0;
+  if (bits == 0)
+    return llvm::createStringError("there is no format '" + name +
+                                   "' of weights; there are int8, int4, file (as a GGUF file has them) and f32");
+  group = bits == 4 ? kDefaultGroup : 0;
+  if (text.contains(':') && (number.getAsInteger(10, group) || group < 8 || group % 8 != 0))
     return llvm::createStringError("a group of weights has a multiple of 8 of them, as in " + name + ":32, got '" +
                                    number + "'");
   return format;
@@ -57,6 +66,8 @@ public:
   }
 
   void runOnOperation() override {
+    if (format.rule == WeightFormat::Rule::Float)
+      return;
     SymbolTable symbols(getOperation());
     bool hasFrozen = llvm::any_of(getOperation().getOps<VariableOp>(),
                                   [](VariableOp variable) { return variable.getKind() == VariableKind::Frozen; });
@@ -74,7 +85,8 @@ public:
       if (variable.getKind() == (hasFrozen ? VariableKind::Frozen : VariableKind::Weight) && !variable.getStorage() &&
           !others.contains(variable.getSymName()))
         if (std::optional<int64_t> contracted = findContracted(variable, ofVariable))
-          quantize(variable, *contracted, ofVariable, symbols);
+          if (std::optional<PackedFormat> packed = formatOf(variable, *contracted))
+            quantize(variable, *packed, *contracted, ofVariable, symbols);
   }
 
 private:
@@ -99,37 +111,110 @@ private:
     return contracted.value_or(1);
   }
 
-  void quantize(VariableOp variable, int64_t contracted, ArrayRef<ReadOp> reads, SymbolTable &symbols) {
-    OpBuilder b(variable);
-    b.setInsertionPointAfter(variable);
-    RankedTensorType type = variable.getTensorType();
-    SmallVector<int64_t> packed(type.getShape()), ofScales(type.getShape());
-    packed[0] = llvm::divideCeil(packed[0], 32 / format.bits);
+  /// Nothing where the weight stays as it is.
+  std::optional<PackedFormat> formatOf(VariableOp variable, int64_t contracted) const {
+    if (format.rule == WeightFormat::Rule::Packed)
+      return format.packed;
+    auto stored = variable->getAttrOfType<StringAttr>(kStoredAttrName);
+    const ::heddle::GgufType *type = stored ? ::heddle::findGgufType(std::string_view(stored.getValue())) : nullptr;
+    bool isWhole = type && type->format && variable.getTensorType().getDimSize(contracted) % type->values == 0;
+    return isWhole ? std::optional(*type->format) : std::nullopt;
+  }
+
+  /// A part of `owner`, of the shape and type given.
+  VariableOp addPart(VariableOp owner, StringRef name, VariableRole role, RankedTensorType type, double start) {
+    OpBuilder b(owner->getContext());
+    b.setInsertionPointAfter(last);
+    auto part = VariableOp::create(b, owner.getLoc(), (owner.getSymName() + "." + name).str(), owner.getKind(), type,
+                                   StartAttr::get(b.getContext(), StartKind::Constant, b.getF64FloatAttr(start)));
+    part.setRoleAttr(VariableRoleAttr::get(b.getContext(), role));
+    part.setOwnerAttr(FlatSymbolRefAttr::get(owner));
+    symbols->insert(part);
+    last = part;
+    return part;
+  }
+
+  static RankedTensorType wordsOf(RankedTensorType numbers, int64_t bits) {
+    SmallVector<int64_t> shape(numbers.getShape());
+    shape[0] = llvm::divideCeil(shape[0], 32 / bits);
+    return RankedTensorType::get(shape, IntegerType::get(numbers.getContext(), 32));
+  }
+
+  static RankedTensorType groupsOf(RankedTensorType numbers, int64_t contracted, int64_t group) {
+    SmallVector<int64_t> shape(numbers.getShape());
     // Where groups of this size do not fill the dimension, those of the largest size that does and divides it.
-    ofScales[contracted] = format.group == 0 ? 1 : ofScales[contracted] / std::gcd(format.group, ofScales[contracted]);
-    auto words = RankedTensorType::get(packed, b.getI32Type());
+    shape[contracted] = group == 0 ? 1 : shape[contracted] / std::gcd(group, shape[contracted]);
+    return numbers.clone(shape);
+  }
+
+  /// What an entry reads of a weight's scales, or of its offsets.
+  struct Groups {
+    VariableOp values, factors; // of whole numbers, and null of others
+    RankedTensorType type;      // in f32
+  };
+
+  Groups addGroups(VariableOp variable, StringRef name, VariableRole role, const PackedFormat &packed,
+                   RankedTensorType numbers, int64_t contracted, double start) {
+    RankedTensorType groups = groupsOf(numbers, contracted, packed.group);
+    Type element = packed.isHalf ? Type(Float16Type::get(&getContext())) : numbers.getElementType();
+    if (packed.scaleBits == 0)
+      return {addPart(variable, name, role, groups.clone(element), start), {}, groups};
+    RankedTensorType factors = groupsOf(numbers, contracted, packed.factorGroup).clone(element);
+    VariableOp values = addPart(variable, name, role, wordsOf(groups, packed.scaleBits), 0);
+    return {values, addPart(values, "scales", VariableRole::Scales, factors, start), groups};
+  }
+
+  static Value readGroups(OpBuilder &b, Location loc, const Groups &groups, const PackedFormat &packed) {
+    auto read = [&](VariableOp variable) -> Value {
+      Value value = ReadOp::create(b, loc, variable.getTensorType(), FlatSymbolRefAttr::get(variable));
+      if (!variable.getTensorType().getElementType().isF16())
+        return value;
+      return arith::ExtFOp::create(b, loc, variable.getTensorType().clone(b.getF32Type()), value);
+    };
+    VariableOp values = groups.values, factors = groups.factors;
+    if (!factors)
+      return read(values);
+    Value words = read(values);
+    return DequantizeOp::create(b, loc, groups.type, words, /*high=*/Value(), read(factors), /*offsets=*/Value(),
+                                packed.scaleBits, /*high_bits=*/0, /*is_unsigned=*/packed.scaleBits == 4);
+  }
+
+  void quantize(VariableOp variable, const PackedFormat &packed, int64_t contracted, ArrayRef<ReadOp> reads,
+                SymbolTable &table) {
+    symbols = &table, last = variable;
+    RankedTensorType type = variable.getTensorType(), words = wordsOf(type, packed.bits);
     variable.setType(words);
+    OpBuilder b(variable);
     variable.setStartAttr(StartAttr::get(b.getContext(), StartKind::Constant, b.getF64FloatAttr(0)));
-    auto scales = VariableOp::create(b, variable.getLoc(), (variable.getSymName() + ".scales").str(),
-                                     variable.getKind(), type.clone(ofScales),
-                                     StartAttr::get(b.getContext(), StartKind::Constant, b.getF64FloatAttr(1)));
-    scales.setRoleAttr(VariableRoleAttr::get(b.getContext(), VariableRole::Scales));
-    scales.setOwnerAttr(FlatSymbolRefAttr::get(variable));
-    symbols.insert(scales);
+    VariableOp high;
+    if (packed.highBits > 0)
+      high = addPart(variable, "high", VariableRole::HighBits, wordsOf(type, packed.highBits), 0);
+    Groups scales = addGroups(variable, "scales", VariableRole::Scales, packed, type, contracted, 1), offsets;
+    if (packed.hasOffsets)
+      offsets = addGroups(variable, "offsets", VariableRole::Offsets, packed, type, contracted, 0);
     for (ReadOp read : reads) {
+      Location loc = read.getLoc();
       b.setInsertionPointAfter(read);
       read.getResult().setType(words);
-      Value factors = ReadOp::create(b, read.getLoc(), scales.getTensorType(), FlatSymbolRefAttr::get(scales));
-      auto unpacked = DequantizeOp::create(b, read.getLoc(), type, read, factors, format.bits);
+      Value upper, factors, added;
+      if (high)
+        upper = ReadOp::create(b, loc, high.getTensorType(), FlatSymbolRefAttr::get(high));
+      factors = readGroups(b, loc, scales, packed);
+      if (packed.hasOffsets)
+        added = readGroups(b, loc, offsets, packed);
+      auto unpacked = DequantizeOp::create(b, loc, type, read, upper, factors, added, packed.bits, packed.highBits,
+                                           packed.isUnsigned);
       read.getResult().replaceAllUsesExcept(unpacked, unpacked);
     }
   }
 
+  SymbolTable *symbols = nullptr;
+  Operation *last = nullptr; // the variable after which the next stands
   WeightFormat format;
 };
 
 } // namespace
 
-std::unique_ptr<Pass> heddle::createQuantizeWeightsPass(WeightFormat format) {
+std::unique_ptr<Pass> mlir::heddle::createQuantizeWeightsPass(WeightFormat format) {
   return std::make_unique<QuantizeWeightsPass>(format);
 }

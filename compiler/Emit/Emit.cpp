@@ -9,6 +9,7 @@
 #include "compiler/Planning/EntryGraph.h"
 #include "dialects/Heddle/Heddle.h"
 #include "dialects/Heddle/RoleNames.h"
+#include "dialects/Heddle/VariableRoles.h"
 #include "dialects/Plan/Plan.h"
 #include "mlir/IR/OperationSupport.h"
 #include "runtime/schema/Constants.h"
@@ -228,17 +229,19 @@ LogicalResult Writer::verifySameVariables() {
 
 static_assert(std::string_view(kRoundEntry.data()) == schema::kRoundEntry, "the runtime looks for it by name");
 
-/// A moment of bf16, which callers see as f32.
-static bool isRoundedMoment(VariableOp variable) {
+/// A moment of bf16, or what packed numbers have beside them in f16: callers see f32.
+static bool isNarrow(VariableOp variable) {
   bool isMoment = variable.getRole() == VariableRole::FirstMoment || variable.getRole() == VariableRole::SecondMoment;
-  return isMoment && variable.getTensorType().getElementType().isBF16();
+  Type element = variable.getTensorType().getElementType();
+  bool isPart = variable.getRole() && isPartOfPacked(*variable.getRole());
+  return (isMoment && element.isBF16()) || (isPart && element.isF16());
 }
 
 /// The type that callers see. A moment keeps its type. Any other variable of 16 bits is a cache that only the program
 /// itself uses: callers see it as words of 32 bits, each of which holds two elements.
 static RankedTensorType inWords(VariableOp variable) {
   RankedTensorType type = variable.getTensorType();
-  if (isRoundedMoment(variable) || type.getElementTypeBitWidth() != 16 || type.getShape().back() % 2 != 0)
+  if (isNarrow(variable) || type.getElementTypeBitWidth() != 16 || type.getShape().back() % 2 != 0)
     return type;
   SmallVector<int64_t> shape(type.getShape());
   shape.back() /= 2;
@@ -262,7 +265,7 @@ LogicalResult Writer::writeVariables() {
     const VariablePlace &place = places.find(variable.getSymNameAttr())->second;
     int32_t storage = variable.getStorageAttr() ? variableIndices.lookup(place.storage) : -1;
     RankedTensorType stored = inWords(variable);
-    auto type = isRoundedMoment(variable) ? writeType(variable, stored) : writePortType(variable, stored);
+    auto type = isNarrow(variable) ? writeType(variable, stored) : writePortType(variable, stored);
     if (failed(type))
       return failure();
     if (!variable.getTensorType().hasStaticShape())
@@ -278,7 +281,7 @@ LogicalResult Writer::writeVariables() {
         builder, name, toSchema(variable.getKind()), *type, bytes, storage, place.offset, limit ? limit.getInt() : 0,
         role, owner == variableIndices.end() ? -1 : int32_t(owner->second), variable.getSharded()));
     hasShards |= variable.getSharded();
-    hasRoundedMoments |= isRoundedMoment(variable);
+    hasRoundedMoments |= isNarrow(variable);
   }
   return success();
 }

@@ -25,9 +25,11 @@ bool isOwnQuery(OpOperand &operand) {
   return grad && operand.get() == grad.getQuery();
 }
 
-/// Weights that the op unpacks where it reads them.
+/// Weights that the op unpacks where it reads them, and scales of those that are packed themselves.
 bool isUnpacked(OpOperand &operand) {
   Operation *op = operand.getOwner();
+  if (isa<DequantizeOp>(op))
+    return isa_and_nonnull<DequantizeOp, arith::ExtFOp>(operand.get().getDefiningOp());
   auto product = dyn_cast<MatmulOp>(op);
   auto rows = dyn_cast<EmbeddingOp>(op);
   return operand.get().getDefiningOp<DequantizeOp>() &&

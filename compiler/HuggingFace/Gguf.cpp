@@ -5,6 +5,7 @@
 #include "compiler/HuggingFace/HuggingFace.h"
 #include "compiler/HuggingFace/RotaryFit.h"
 #include "compiler/Language/Published.h"
+#include "dialects/Heddle/VariableRoles.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -34,6 +35,8 @@ public:
   LogicalResult finish(const Description &description);
   /// What a family's text reads of the file beside the configuration.
   GgufContents getContents();
+  /// Says of each variable whose tensor is packed how it is, once finish() has succeeded.
+  void nameStoredTypes(ModuleOp module) const;
 
   InFlightDiagnostic fail() {
     failed = true;
@@ -75,6 +78,7 @@ private:
   ArrayRef<std::string> ignoredKeys;
   std::string ownFamily;
   llvm::StringSet<> known;
+  llvm::StringMap<const GgufEntry *> tensorOf; // of each weight
   llvm::json::Object config;
   bool failed = false;
 };
@@ -355,6 +359,7 @@ LogicalResult Reader::finish(const Description &description) {
       return fail() << "the file has no tensor '" << name << "' for the weight '" << weight.str()
                     << "'; download or convert it again";
     used.insert(name);
+    tensorOf[weight] = file.find(name);
   }
   for (const GgufEntry &entry : file.entries()) {
     if (!used.contains(entry.name) && !StringRef(entry.name).starts_with("rope_f"))
@@ -366,6 +371,12 @@ LogicalResult Reader::finish(const Description &description) {
                     << "; take the model's file of one of these types, or convert it";
   }
   return success(!failed);
+}
+
+void Reader::nameStoredTypes(ModuleOp module) const {
+  for (auto variable : module.getOps<VariableOp>())
+    if (const GgufEntry *entry = tensorOf.lookup(variable.getSymName()); entry && entry->readType()->format)
+      variable->setAttr(kStoredAttrName, StringAttr::get(context, entry->readType()->name));
 }
 
 OwningOpRef<ModuleOp> mlir::heddle::importGguf(MLIRContext *context, StringRef path,
@@ -385,6 +396,9 @@ OwningOpRef<ModuleOp> mlir::heddle::importGguf(MLIRContext *context, StringRef p
   if (mlir::failed(description))
     return nullptr;
   addPublishedMeaning(config, *description);
-  return importModel(context, std::move(description),
-                     [&](const Description &complete) { return reader.finish(complete); });
+  OwningOpRef<ModuleOp> module = importModel(context, std::move(description),
+                                             [&](const Description &complete) { return reader.finish(complete); });
+  if (module)
+    reader.nameStoredTypes(*module);
+  return module;
 }

@@ -45,7 +45,8 @@ bool cutsRuns(Value limit, int64_t vector) {
 /// What is read: a matrix whose words may hold several elements, or whose elements may count for several columns.
 struct Source {
   Value memory;
-  int64_t bits = 32;    // of an element; fewer than 32 are several to a word
+  int64_t bits = 32; // of an element; fewer than 32 are several to a word
+  bool isUnsigned = false;
   int64_t repeats = 1;  // columns that an element counts for
   int64_t together = 1; // rows that begin at a multiple of so many, and follow each other in a lane
 
@@ -54,6 +55,7 @@ struct Source {
     Source source(op.getMemory());
     if (op.getPacked() != 0)
       source.bits = op.getPacked();
+    source.isUnsigned = op.getIsUnsigned();
     source.repeats = op.getRepeats();
     return source;
   }
@@ -96,13 +98,19 @@ Value readElements(LaneBuilder &b, Type type, const Source &source, Value row, V
   return vector ? b.splat(vector, element) : element;
 }
 
-/// Element `number` of those that words hold from the bit `first` on, if that is not the lowest. Its bits go to the
-/// top, and come down with their sign.
+/// Element `number` of those that words hold from the bit `first` on, if that is not the lowest. The bits of a signed
+/// number go to the top, and come down with their sign.
 Value unpack(LaneBuilder &b, const Source &source, Value words, Value first, int64_t number) {
   Type type = words.getType();
   auto constant = [&](int64_t value) { return b.constant(type, static_cast<double>(value)); };
   if (first)
     words = arith::ShRUIOp::create(b, words, isa<VectorType>(type) ? b.splat(type, first) : first);
+  if (source.isUnsigned) {
+    if (number > 0)
+      words = arith::ShRUIOp::create(b, words, constant(source.bits * number));
+    bool isTop = !first && source.bits * (number + 1) == 32;
+    return isTop ? words : arith::AndIOp::create(b, words, constant((1 << source.bits) - 1)).getResult();
+  }
   if (int64_t up = 32 - source.bits * (number + 1))
     words = arith::ShLIOp::create(b, words, constant(up));
   return arith::ShRSIOp::create(b, words, constant(32 - source.bits));

@@ -242,9 +242,10 @@ private:
       LoadOp load = stage.load;
       Value row = place(load.getRow()), column = place(load.getColumn());
       Value rowLimit = place(load.getRowLimit()), columnLimit = place(load.getColumnLimit());
-      stage.next = LoadOp::create(b, stage.tile, load.getMemory(), row, column, rowLimit, columnLimit,
-                                  load.getAnyPadding(), load.getTransposed() && !stage.turned, /*packed=*/0,
-                                  /*repeats=*/1, /*clamped=*/false, load.getMembers(), load.getApart());
+      stage.next =
+          LoadOp::create(b, stage.tile, load.getMemory(), row, column, rowLimit, columnLimit, load.getAnyPadding(),
+                         load.getTransposed() && !stage.turned, /*packed=*/0, /*is_unsigned=*/false,
+                         /*repeats=*/1, /*clamped=*/false, load.getMembers(), load.getApart());
     }
   }
 

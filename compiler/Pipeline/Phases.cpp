@@ -42,8 +42,7 @@ static void buildDerive(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createVerifyModelPass());
   if (options.adapters)
     passes.addPass(createAddAdaptersPass(*options.adapters));
-  if (options.weights)
-    passes.addPass(createQuantizeWeightsPass(*options.weights));
+  passes.addPass(createQuantizeWeightsPass(options.weights));
   passes.addNestedPass<func::FuncOp>(
       createHoistScansPass()); // so that entries share what need not be done a step at a time
   passes.addPass(createDeriveTrainingPass(

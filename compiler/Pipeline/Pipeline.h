@@ -80,8 +80,8 @@ struct PipelineOptions {
   std::optional<Sharding> sharding;
   /// Which entries phase `derive` makes.
   Purpose purpose = Purpose::All;
-  /// What weights are kept as that nothing trains, for phase `derive`; f32 without it.
-  std::optional<WeightFormat> weights;
+  /// What weights are kept as that nothing trains, for phase `derive`.
+  WeightFormat weights{WeightFormat::Rule::Float};
   /// Measured tiles, for phase `tile`; may be null.
   TileChoices *choices = nullptr;
   /// They run in this order, each at the end of its phase, which is verified after them; checkAddedPasses() accepts all

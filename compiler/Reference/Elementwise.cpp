@@ -66,21 +66,33 @@ static LogicalResult embedding(EmbeddingOp op, Frame &frame) {
 }
 
 /// Word r of a column holds its rows r * 32 / bits and on, the first in its lowest bits.
+static int64_t bitsAt(const Array &words, int64_t bits, int64_t row, int64_t column) {
+  int64_t numbers = 32 / bits;
+  auto word = static_cast<uint32_t>(static_cast<int32_t>(words(row / numbers, column)));
+  return (word >> (row % numbers * bits)) & ((1u << bits) - 1);
+}
+
 static void dequantize(DequantizeOp op, Frame &frame) {
   const Array &words = frame.get(op.getWords());
-  const Array *scales = op.getScales() ? &frame.get(op.getScales()) : nullptr;
+  const Array *high = op.getHigh() ? &frame.get(op.getHigh()) : nullptr;
   Array &result = frame.make(op.getResult());
-  auto bits = static_cast<int64_t>(op.getBits()), numbers = 32 / bits;
+  auto bits = static_cast<int64_t>(op.getBits()), highBits = static_cast<int64_t>(op.getHighBits());
+  int64_t sign = op.getIsUnsigned() ? 0 : int64_t(1) << (bits + highBits - 1);
+  auto ofGroup = [&](Value values, int64_t row, int64_t column) {
+    const Array &groups = frame.get(values);
+    return groups(row / (result.shape[0] / groups.shape[0]), column / (result.shape[1] / groups.shape[1]));
+  };
   for (int64_t row = 0; row < result.shape[0]; ++row)
     for (int64_t column = 0; column < result.shape[1]; ++column) {
-      auto word = static_cast<uint32_t>(static_cast<int32_t>(words(row / numbers, column)));
-      int64_t number = (word >> (row % numbers * bits)) & ((1u << bits) - 1);
-      if (number >= int64_t(1) << (bits - 1))
-        number -= int64_t(1) << bits;
-      double scale = 1;
-      if (scales)
-        scale = (*scales)(row / (result.shape[0] / scales->shape[0]), column / (result.shape[1] / scales->shape[1]));
-      result(row, column) = static_cast<double>(number) * scale;
+      int64_t number = bitsAt(words, bits, row, column);
+      if (high)
+        number |= bitsAt(*high, highBits, row, column) << bits;
+      double value = static_cast<double>((number ^ sign) - sign);
+      if (op.getScales())
+        value *= ofGroup(op.getScales(), row, column);
+      if (op.getOffsets())
+        value += ofGroup(op.getOffsets(), row, column);
+      result(row, column) = value;
     }
 }
 

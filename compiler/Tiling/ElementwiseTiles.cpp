@@ -1,4 +1,5 @@
 // How the heddle dialect's elementwise ops are computed on a tile.
+#include "compiler/Tiling/Dequantize.h"
 #include "compiler/Tiling/KernelEmitter.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -76,60 +77,11 @@ struct BroadcastTile : TileOpInterface::ExternalModel<BroadcastTile, BroadcastOp
   }
 };
 
-/// Numbers times scales, which are repeated over the rows of a group here, and over its columns already.
-Value timesScales(KernelEmitter &emitter, Value numbers, Value scales) {
-  ArrayRef<int64_t> shape = cast<RankedTensorType>(numbers.getType()).getShape();
-  return arith::MulFOp::create(emitter.builder(), numbers, emitter.broadcast(scales, shape[0], shape[1]));
-}
-
-/// Steps of products walk along groups in whole steps: then a row of scales is enough for all rows of a tile.
 struct DequantizeTile : TileOpInterface::ExternalModel<DequantizeTile, DequantizeOp> {
   bool readsElsewhere(Operation *, unsigned) const { return true; }
 
   SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
-    auto &b = emitter.builder();
-    auto unpacked = cast<DequantizeOp>(op);
-    auto [rows, columns] = unpacked.getGroup();
-    Value scales;
-    if (unpacked.getScales() && rows == 1) {
-      scales = emitter.loadRepeated(emitter.memoryOf(unpacked.getScales()), place, columns);
-    } else if (unpacked.getScales() && rows % place.rows == 0 && columns == 1) {
-      Place group{b.createOrFold<arith::DivUIOp>(place.row, emitter.index(rows)),
-                  place.column,
-                  1,
-                  place.columns,
-                  {},
-                  place.columnLimit};
-      scales = emitter.load(emitter.memoryOf(unpacked.getScales()), group, Padding::Any);
-    } else if (unpacked.getScales()) {
-      int64_t last = typeOf(unpacked.getScales()).getDimSize(0) - 1;
-      Value group = arith::DivUIOp::create(b, emitter.indices(place, 0), emitter.constantInt(place.rows, 1, rows));
-      scales = gather(emitter, unpacked.getScales(),
-                      arith::MinUIOp::create(b, group, emitter.constantInt(place.rows, 1, last)), place, 0, columns);
-    }
-    Value numbers = emitter.loadNumbers(unpacked, place);
-    return {scales ? timesScales(emitter, numbers, scales) : numbers};
-  }
-
-  /// Rows that are named one by one.
-  static Value gather(DequantizeOp unpacked, KernelEmitter &emitter, Value rows, const Place &place) {
-    auto &b = emitter.builder();
-    auto [groupRows, groupColumns] = unpacked.getGroup();
-    Value numbers = arith::SIToFPOp::create(b, emitter.tileType(place.rows, place.columns),
-                                            gather(emitter, unpacked.getWords(), rows, place, unpacked.getBits(), 1));
-    if (!unpacked.getScales())
-      return numbers;
-    if (groupRows > 1)
-      rows = arith::DivUIOp::create(b, rows, emitter.constantInt(place.rows, 1, groupRows));
-    return timesScales(emitter, numbers, gather(emitter, unpacked.getScales(), rows, place, 0, groupColumns));
-  }
-
-private:
-  static Value gather(KernelEmitter &emitter, Value table, Value rows, const Place &place, int64_t packed,
-                      int64_t repeats) {
-    RankedTensorType type = emitter.tileType(place.rows, place.columns, typeOf(table).getElementType());
-    return tile::GatherOp::create(emitter.builder(), type, emitter.memoryOf(table), rows, place.column,
-                                  place.columnLimit, packed, repeats);
+    return {packedValues(emitter, op->getResult(0), {place})};
   }
 };
 
@@ -145,8 +97,8 @@ struct EmbeddingTile : TileOpInterface::ExternalModel<EmbeddingTile, EmbeddingOp
     }
     Value rows =
         emitter.evaluate(embedding.getIndices(), placeOfVector(emitter, typeOf(embedding.getIndices()), place));
-    if (auto unpacked = embedding.getTable().getDefiningOp<DequantizeOp>())
-      return {DequantizeTile::gather(unpacked, emitter, rows, place)};
+    if (embedding.getTable().getDefiningOp<DequantizeOp>())
+      return {packedValues(emitter, embedding.getTable(), {place, rows})};
     RankedTensorType type = emitter.tileType(place.rows, place.columns, typeOf(embedding.getTable()).getElementType());
     return {tile::GatherOp::create(emitter.builder(), type, emitter.memoryOf(embedding.getTable()), rows, place.column,
                                    place.columnLimit)};

@@ -46,7 +46,9 @@ static bool isReadByNumber(Value value) {
 
 /// Packed numbers, and the scales of groups of columns: the width that counts is that of what they make.
 static bool isUnpacked(Value value) {
-  return !value.use_empty() && llvm::all_of(value.getUsers(), llvm::IsaPred<DequantizeOp>);
+  return !value.use_empty() && llvm::all_of(value.getUsers(), [](Operation *user) {
+    return isa<DequantizeOp>(user) || (isa<arith::ExtFOp>(user) && isUnpacked(user->getResult(0)));
+  });
 }
 
 /// Numbers of the parts of rows are taken one by one, too.
@@ -113,7 +115,7 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
   for (Operation &op : body) {
     if (auto project = dyn_cast<ProjectOp>(op)) // whose bias is cut into the results' columns
       cuts.push_back(cast<RankedTensorType>(project.getResultTypes().front()).getDimSize(1));
-    if (auto unpacked = dyn_cast<DequantizeOp>(op))
+    if (auto unpacked = dyn_cast<DequantizeOp>(op); unpacked && !isUnpacked(unpacked))
       cuts.push_back(unpacked.getResult().getType().getDimSize(1));
     if (auto columns = dyn_cast<ColumnsOp>(op))
       cuts.append({static_cast<int64_t>(columns.getFrom()), cast<RankedTensorType>(columns.getType()).getDimSize(1)});

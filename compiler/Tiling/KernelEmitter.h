@@ -148,10 +148,6 @@ public:
   Value memoryOf(Value value);
   Value memoryOfResult(Value value);
   Value load(Value memory, const Place &place, Padding padding = Padding::Zero, bool transposed = false);
-  /// Packed numbers without their scales, as f32.
-  Value loadNumbers(DequantizeOp unpacked, const Place &place);
-  /// Of memory of which an element counts for so many columns.
-  Value loadRepeated(Value memory, const Place &place, int64_t repeats);
   /// Shared memory for tiles of a type, rows apart so that neighbours begin in different banks.
   Value sharedTile(RankedTensorType type, int64_t tiles = 1);
   /// One i32 of a vector, as an index: a sequence's start or length.

@@ -147,29 +147,12 @@ Value KernelEmitter::memoryOfResult(Value value) {
   return {};
 }
 
-static tile::LoadOp createLoad(KernelEmitter &emitter, Value matrix, const Place &place, Padding padding,
-                               bool transposed) {
-  int64_t rows = transposed ? place.columns : place.rows, columns = transposed ? place.rows : place.columns;
-  Type type = emitter.tileType(rows, columns, cast<MemRefType>(matrix.getType()).getElementType());
-  return tile::LoadOp::create(emitter.builder(), type, matrix, place.row, place.column, place.rowLimit,
-                              place.columnLimit, padding == Padding::Any, transposed, /*packed=*/0, /*repeats=*/1,
-                              /*clamped=*/false, place.members, place.apart);
-}
-
 Value KernelEmitter::load(Value matrix, const Place &place, Padding padding, bool transposed) {
-  return createLoad(*this, matrix, place, padding, transposed);
-}
-
-Value KernelEmitter::loadNumbers(DequantizeOp unpacked, const Place &place) {
-  tile::LoadOp load = createLoad(*this, memoryOf(unpacked.getWords()), place, Padding::Zero, /*transposed=*/false);
-  load.setPacked(unpacked.getBits());
-  return arith::SIToFPOp::create(b, tileType(place.rows, place.columns), load);
-}
-
-Value KernelEmitter::loadRepeated(Value matrix, const Place &place, int64_t repeats) {
-  tile::LoadOp load = createLoad(*this, matrix, place, Padding::Any, /*transposed=*/false);
-  load.setRepeats(repeats);
-  return load;
+  int64_t rows = transposed ? place.columns : place.rows, columns = transposed ? place.rows : place.columns;
+  Type type = tileType(rows, columns, cast<MemRefType>(matrix.getType()).getElementType());
+  return tile::LoadOp::create(b, type, matrix, place.row, place.column, place.rowLimit, place.columnLimit,
+                              padding == Padding::Any, transposed, /*packed=*/0, /*is_unsigned=*/false, /*repeats=*/1,
+                              /*clamped=*/false, place.members, place.apart);
 }
 
 Value KernelEmitter::sharedTile(RankedTensorType type, int64_t tiles) {

@@ -78,7 +78,7 @@ Value PairsFrame::scores(ScoresOp op, Value firstKey) {
           Value rows = listed(attention.keyRows, firstKey, lanes, /*asColumn=*/false);
           tiles.push_back(tile::GatherOp::create(b, emitter.tileType(columns, lanes), emitter.memoryOf(op.getKey()),
                                                  rows, emitter.add(firstOfKeys, column), /*column_limit=*/Value(),
-                                                 /*packed=*/0,
+                                                 /*packed=*/0, /*is_unsigned=*/false,
                                                  /*repeats=*/1, /*transposed=*/true));
         } else {
           tiles.push_back(load(op.getKey(), emitter.add(otherStart, firstKey), lanes, firstOfKeys, pastKeys));

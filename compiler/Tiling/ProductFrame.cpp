@@ -1,6 +1,7 @@
 #include "compiler/Tiling/ProductFrame.h"
 
 #include "compiler/Kernels/Fragments.h"
+#include "compiler/Tiling/Dequantize.h"
 #include "compiler/Tiling/Windows.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -230,7 +231,7 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
                                  : moved ? moved->read(lhsPlace, padding)
                                          : emitter.evaluate(lhs, lhsPlace, padding));
       bool scalesStep = unpacked && !scalesAll && isWithinGroup(unpacked, rhsPlace);
-      Value right = scalesAll || scalesStep ? emitter.loadNumbers(unpacked, rhsPlace)
+      Value right = scalesAll || scalesStep ? packedNumbers(emitter, unpacked, {rhsPlace})
                                             : emitter.widen(emitter.evaluate(rhs, rhsPlace, padding));
       if (scalesStep)
         return {addGroup(state[0], left, right, unpacked, rhsPlace)};
@@ -269,14 +270,16 @@ SmallVector<Value> ProductFrame::finish(ValueRange state) {
 }
 
 //===-- Packed numbers ------------------------------------------------------------------------------------------===//
-// Where the products of numbers have a scale together, it multiplies their sum.
+// Where the products of numbers have a scale together, it multiplies their sum. Where they have an offset together, it
+// multiplies the sum of the left side's numbers.
 
-/// Whether each column of the result has a scale.
+/// Whether each column of the result has a scale, and no offset.
 bool ProductFrame::hasScalesOfColumns(DequantizeOp unpacked) const {
   auto [rows, columns] = unpacked.getGroup();
   ArrayRef<int64_t> shape = unpacked.getResult().getType().getShape();
   bool ofColumns = transposeRhs ? rows == 1 && columns == shape[1] : rows == shape[0] && columns == 1;
-  return unpacked.getScales() && !transposeLhs && ofColumns;
+  return unpacked.getScales() && !unpacked.getOffsets() && emitter.isInMemory(unpacked.getScales()) && !transposeLhs &&
+         ofColumns;
 }
 
 Value ProductFrame::scaleColumns(Value total, DequantizeOp unpacked) const {
@@ -287,22 +290,29 @@ Value ProductFrame::scaleColumns(Value total, DequantizeOp unpacked) const {
   return arith::MulFOp::create(emitter.builder(), total, emitter.broadcast(scales, tile.rows, tile.columns));
 }
 
-/// Whether each column of the rows at the place has a scale.
+/// Whether each column of the rows at the place has a scale. Only a thread has all of the left side's numbers at hand,
+/// whose sum an offset multiplies.
 bool ProductFrame::isWithinGroup(DequantizeOp unpacked, const Place &place) const {
   auto [rows, columns] = unpacked.getGroup();
-  return unpacked.getScales() && !transposeLhs && !transposeRhs && columns == 1 && rows % place.rows == 0;
+  return unpacked.getScales() && !transposeLhs && !transposeRhs && columns == 1 && rows % place.rows == 0 &&
+         (!unpacked.getOffsets() || isOfThread());
 }
 
 Value ProductFrame::addGroup(Value sum, Value left, Value numbers, DequantizeOp unpacked, const Place &place) const {
   auto &b = emitter.builder();
-  Value group = b.createOrFold<arith::DivUIOp>(place.row, emitter.index(unpacked.getGroup().first));
-  Value scales = emitter.load(emitter.memoryOf(unpacked.getScales()),
-                              {group, place.column, 1, place.columns, {}, place.columnLimit}, Padding::Any);
+  PackedPlace group = placeOfGroups(emitter, unpacked, {place});
+  auto wide = [&](Value part) { return emitter.broadcast(part, tile.rows, tile.columns); };
+  Value scales = packedValues(emitter, unpacked.getScales(), group);
   Value none = emitter.constant(tile.rows, tile.columns, 0);
   Value product =
       tile::DotOp::create(b, none.getType(), left, numbers, none, /*transpose_lhs=*/false, /*transpose_rhs=*/false);
-  Value scaled = arith::MulFOp::create(b, product, emitter.broadcast(scales, tile.rows, tile.columns));
-  return arith::AddFOp::create(b, sum, scaled);
+  Value scaled = arith::MulFOp::create(b, product, wide(scales));
+  sum = arith::AddFOp::create(b, sum, scaled);
+  if (!unpacked.getOffsets())
+    return sum;
+  Value offsets = packedValues(emitter, unpacked.getOffsets(), group);
+  Value all = emitter.reduce(tile::Combine::Sum, left, 1);
+  return arith::AddFOp::create(b, sum, arith::MulFOp::create(b, wide(all), wide(offsets)));
 }
 
 /// Tensor cores take the left side as it is and the right side transposed, however the two lie in memory.

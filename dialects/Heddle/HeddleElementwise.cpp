@@ -114,13 +114,24 @@ Gradients EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGradie
 
 LogicalResult DequantizeOp::verify() {
   RankedTensorType words = typeOf(getWords()), result = typeOf(getResult());
-  auto bits = static_cast<int64_t>(getBits());
-  if (bits != 4 && bits != 8)
-    return emitOpError() << "unpacks numbers of 4 or 8 bits, got " << bits;
-  if (!words.hasStaticShape() || !result.hasStaticShape() || words.getDimSize(1) != result.getDimSize(1) ||
-      words.getDimSize(0) != static_cast<int64_t>(llvm::divideCeil(result.getDimSize(0), 32 / bits)))
+  auto bits = static_cast<int64_t>(getBits()), highBits = static_cast<int64_t>(getHighBits());
+  if (bits != 2 && bits != 4 && bits != 8)
+    return emitOpError() << "unpacks numbers of 2, 4 or 8 bits, got " << bits;
+  bool isKnown = getHigh() ? (highBits == 1 || highBits == 2) && bits < 8 : highBits == 0;
+  if (!isKnown)
+    return emitOpError() << "has one or two upper bits of numbers of 2 or 4 bits in words of their own, got "
+                         << highBits << (getHigh() ? " with" : " without") << " such words";
+  auto verifyWords = [&](RankedTensorType words, int64_t bits) -> LogicalResult {
+    if (words.hasStaticShape() && result.hasStaticShape() && words.getDimSize(1) == result.getDimSize(1) &&
+        words.getDimSize(0) == static_cast<int64_t>(llvm::divideCeil(result.getDimSize(0), 32 / bits)))
+      return success();
     return emitOpError() << "expects a word for " << 32 / bits << " rows of a column, got " << words << " and "
                          << result;
+  };
+  if (failed(verifyWords(words, bits)) || (getHigh() && failed(verifyWords(typeOf(getHigh()), highBits))))
+    return failure();
+  if (getOffsets() && (!getScales() || typeOf(getOffsets()) != typeOf(getScales())))
+    return emitOpError() << "expects an offset for each scale, got " << typeOf(getOffsets());
   if (!getScales())
     return success();
   RankedTensorType scales = typeOf(getScales());

@@ -53,23 +53,38 @@ def EmbeddingOp : Heddle_Op<"embedding", [Pure, Heddle_Elementwise, DeclareOpInt
   let hasVerifier = 1;
 }
 
-def DequantizeOp : Heddle_Op<"dequantize", [Pure, Heddle_Elementwise]> {
-  let summary = "A matrix of packed whole numbers of 8 or 4 bits, each times the scale of its group";
+def DequantizeOp : Heddle_Op<"dequantize", [Pure, AttrSizedOperandSegments, Heddle_Elementwise]> {
+  let summary = "A matrix of packed whole numbers, each times the scale of its group, plus the group's offset";
   let description = [{
-    A word holds the numbers of 4 neighbouring rows, or 8 of 4 bits each, in a column, the first in its lowest bits; they are
-    signed. A scale is that of as many rows, and as many columns, as the matrix has more than the scales; without scales numbers
-    are what they are. Kernels unpack words where they read them; the matrix is never in memory.
+    A word holds 32 / `bits` numbers of neighbouring rows of a column, the first in its lowest bits. With `high`, words of
+    `high_bits` bits a number that are packed alike, those are the upper bits of the numbers. Numbers are signed (two's
+    complement of all their bits), or not, with `is_unsigned`.
+
+    A scale is that of as many rows, and as many columns, as the matrix has more than the scales; without scales numbers
+    are what they are. Offsets have the scales' shape. Scales and offsets may be packed, too, or of 16 bits: then they
+    are made by another `dequantize`, or an `arith.extf`. Kernels unpack words where they read them; the matrix is never in
+    memory, nor are such scales.
 
     ```mlir
     // Groups of 32 rows.
-    %0 = heddle.dequantize %words scales(%scales) {bits = 4} : tensor<72x1536xi32>, tensor<18x1536xf32> -> tensor<576x1536xf32>
+    %0 = heddle.dequantize %words scales(%scales) {bits = 4} : (tensor<72x1536xi32>, tensor<18x1536xf32>) -> tensor<576x1536xf32>
+    // Numbers of 6 bits, a scale of 8 bits for each 16 rows, a factor of those for each 256.
+    %1 = heddle.dequantize %packed scales(%factors) {bits = 8} : (tensor<24x576xi32>, tensor<6x576xf32>) -> tensor<96x576xf32>
+    %2 = heddle.dequantize %low high(%high) scales(%1) {bits = 4, high_bits = 2}
+        : (tensor<192x576xi32>, tensor<96x576xi32>, tensor<96x576xf32>) -> tensor<1536x576xf32>
     ```
   }];
-  let arguments = (ins Heddle_I32Matrix:$words, Optional<Heddle_F32Matrix>:$scales, I64Attr:$bits);
+  let arguments = (ins Heddle_I32Matrix:$words, Optional<Heddle_I32Matrix>:$high, Optional<Heddle_F32Matrix>:$scales,
+                       Optional<Heddle_F32Matrix>:$offsets, I64Attr:$bits,
+                       DefaultValuedAttr<I64Attr, "0">:$high_bits, UnitAttr:$is_unsigned);
   let results = (outs Heddle_F32Matrix:$result);
   let assemblyFormat = [{
-    $words (`scales` `(` $scales^ `)`)? attr-dict `:` type($words) (`,` type($scales)^)? `->` type($result)
+    $words (`high` `(` $high^ `)`)? (`scales` `(` $scales^ `)`)? (`offsets` `(` $offsets^ `)`)? attr-dict
+    `:` functional-type(operands, results)
   }];
+  let builders = [OpBuilder<(ins "Type":$result, "Value":$words, "Value":$scales, "int64_t":$bits), [{
+    build($_builder, $_state, result, words, Value(), scales, Value(), bits);
+  }]>];
   let extraClassDeclaration = [{
     /// Rows, and columns, that share a scale; 1 where there are no scales.
     std::pair<int64_t, int64_t> getGroup();

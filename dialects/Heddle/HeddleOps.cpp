@@ -106,12 +106,16 @@ static LogicalResult verifyOwner(VariableOp variable, SymbolTableCollection &sym
     return variable.emitOpError() << "belongs to " << variable.getOwnerAttr() << ", which is "
                                   << stringifyVariableKind(owner.getKind()) << " and no weight";
   RankedTensorType type = variable.getTensorType(), whole = owner.getTensorType();
-  if (variable.getRole() == VariableRole::Scales)
-    return whole.getElementType().isInteger(32) && whole.getRank() == 2 && type.getElementType().isF32() &&
-                   type.getRank() == 2
-               ? success()
-               : variable.emitOpError() << "is a " << type << " of scales, and " << variable.getOwnerAttr() << " a "
-                                        << whole << "; expects a matrix of f32 for a matrix of packed words";
+  if (isPartOfPacked(*variable.getRole())) {
+    bool isHigh = variable.getRole() == VariableRole::HighBits;
+    Type element = type.getElementType();
+    bool isKnown = element.isInteger(32) || (!isHigh && (element.isF32() || element.isF16()));
+    if (whole.getElementType().isInteger(32) && whole.getRank() == 2 && isKnown && type.getRank() == 2)
+      return success();
+    return variable.emitOpError() << "is a " << type << " of " << stringifyVariableRole(*variable.getRole()) << ", and "
+                                  << variable.getOwnerAttr() << " a " << whole << "; expects a matrix of "
+                                  << (isHigh ? "words" : "f32, f16 or words") << " for a matrix of packed words";
+  }
   VariableRole role = *variable.getRole();
   bool isMoment = role == VariableRole::FirstMoment || role == VariableRole::SecondMoment;
   bool isRounded = role == VariableRole::Rounded || (isMoment && type.getElementType().isBF16());

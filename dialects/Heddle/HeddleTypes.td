@@ -28,7 +28,7 @@ def Heddle_VariableKind : I32EnumAttr<"VariableKind", "what a variable is for", 
 }
 def Heddle_VariableKindAttr : EnumAttr<Heddle_Dialect, Heddle_VariableKind, "kind">;
 
-// The roles up to `rounded`, and `scales`, are those of a variable that belongs to another; the others are a model's own. The artifact
+// The roles up to `rounded`, and those from `scales` on, are those of a variable that belongs to another; the others are a model's own. The artifact
 // has the same numbers.
 def Heddle_VariableRole : I32EnumAttr<"VariableRole", "what a variable is to another one, or to the training", [
     I32EnumAttrCase<"FirstMoment", 1, "first_moment">,
@@ -42,7 +42,9 @@ def Heddle_VariableRole : I32EnumAttr<"VariableRole", "what a variable is to ano
     I32EnumAttrCase<"GoodSteps", 9, "good_steps">,
     I32EnumAttrCase<"SkippedSteps", 10, "skipped_steps">,
     I32EnumAttrCase<"Seed", 11, "seed">,
-    I32EnumAttrCase<"Scales", 12, "scales">]> {
+    I32EnumAttrCase<"Scales", 12, "scales">,
+    I32EnumAttrCase<"Offsets", 13, "offsets">,
+    I32EnumAttrCase<"HighBits", 14, "high_bits">]> {
   let cppNamespace = "::mlir::heddle";
   let genSpecializedAttr = 0;
 }

@@ -7,7 +7,11 @@ using namespace mlir::heddle;
 
 static_assert(kRoleNames.size() == getMaxEnumValForVariableRole() + 1);
 
-bool heddle::hasOwner(VariableRole role) { return role <= VariableRole::Rounded || role == VariableRole::Scales; }
+bool heddle::isPartOfPacked(VariableRole role) {
+  return role == VariableRole::Scales || role == VariableRole::Offsets || role == VariableRole::HighBits;
+}
+
+bool heddle::hasOwner(VariableRole role) { return role <= VariableRole::Rounded || isPartOfPacked(role); }
 
 std::string heddle::getVariableName(VariableRole role, StringRef owner) {
   assert(hasOwner(role) == !owner.empty() && "a weight's variable is named after it");
@@ -27,6 +31,8 @@ VariableKind heddle::getKind(VariableRole role) {
   case VariableRole::Rounded:
     return VariableKind::Cache;
   case VariableRole::Scales:
+  case VariableRole::Offsets:
+  case VariableRole::HighBits:
     return VariableKind::Weight;
   case VariableRole::Steps:
   case VariableRole::MicroSteps:

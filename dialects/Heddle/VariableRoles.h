@@ -7,6 +7,12 @@
 
 namespace mlir::heddle {
 
+/// An attribute of a variable whose weight a GGUF file has packed: the name of the file's type, "Q4_K".
+inline constexpr llvm::StringLiteral kStoredAttrName = "heddle.stored";
+
+/// Whether a variable of this role is a part of a weight of packed numbers: scales, offsets or upper bits.
+bool isPartOfPacked(VariableRole role);
+
 /// Whether a variable of this role belongs to a weight.
 bool hasOwner(VariableRole role);
 

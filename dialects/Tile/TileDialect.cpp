@@ -190,12 +190,12 @@ static LogicalResult verifyElement(Operation *op, Value memory, Value tile) {
 /// Of matrices whose columns are not the tile's.
 template <typename Op> static LogicalResult verifyColumns(Op op) {
   int64_t bits = op.getPacked(), repeats = op.getRepeats();
-  if (bits != 0 && bits != 4 && bits != 8)
-    return op.emitOpError() << "unpacks numbers of 4 or 8 bits, got " << bits;
+  if (!llvm::is_contained({0, 1, 2, 4, 8}, bits) || (bits == 0 && op.getIsUnsigned()))
+    return op.emitOpError() << "unpacks numbers of 1, 2, 4 or 8 bits, got " << bits;
   if (bits != 0 && !typeOf(op.getResult()).getElementType().isInteger(32))
     return op.emitOpError() << "unpacks words to i32, but the tile is " << op.getType();
-  if (repeats < 1 || (bits != 0 && repeats > 1))
-    return op.emitOpError() << "repeats each element at least once, and packed elements no more, got " << repeats;
+  if (repeats < 1)
+    return op.emitOpError() << "repeats each element at least once, got " << repeats;
   if (op.getTransposed() && (bits != 0 || repeats > 1))
     return op.emitOpError("transposes neither packed nor repeated elements");
   return success();

@@ -77,20 +77,24 @@ defvar Tile_Place = (ins Tile_Memory:$memory, Index:$row, Index:$column, Optiona
 defvar Tile_Members = (ins DefaultValuedAttr<I64Attr, "1">:$members, DefaultValuedAttr<I64Attr, "0">:$apart);
 defvar Tile_PlaceFormat = "$memory `[` $row `,` $column `]` (`rows` `(` $row_limit^ `)`)? (`columns` `(` $column_limit^ `)`)?";
 
+defvar Tile_Columns = (ins DefaultValuedAttr<I64Attr, "0">:$packed, UnitAttr:$is_unsigned,
+                           DefaultValuedAttr<I64Attr, "1">:$repeats);
+
 def LoadOp : Tile_Op<"load", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
   let summary = "Reads a tile whose first element is at (row, column)";
   let description = [{
     With `transposed`, element (i, j) of the tile is element (row + j, column + i) of the matrix; limits are then still
     the matrix's.
 
-    With `packed`, a number of bits, the matrix's words hold 32 / `packed` elements of a column each, signed whole numbers of
-    neighbouring rows, the first in the lowest bits; the tile begins at a multiple of as many rows as it has or a word holds. With
-    `repeats`, each of the matrix's elements counts for so many columns. Places and limits are in elements of the tile.
+    With `packed`, a number of bits, the matrix's words hold 32 / `packed` elements of a column each, whole numbers of
+    neighbouring rows, the first in the lowest bits; the tile begins at a multiple of as many rows as it has or a word
+    holds. Numbers are signed, or not, with `is_unsigned`. With `repeats`, each of the matrix's elements counts for so many
+    columns. Places and limits are in elements of the tile.
 
     With `clamped` the tile may begin before the matrix's first row: rows there read as the first one does.
   }];
-  let arguments = !con(Tile_Place, (ins UnitAttr:$any_padding, UnitAttr:$transposed, DefaultValuedAttr<I64Attr, "0">:$packed,
-                                        DefaultValuedAttr<I64Attr, "1">:$repeats, UnitAttr:$clamped), Tile_Members);
+  let arguments = !con(Tile_Place, (ins UnitAttr:$any_padding, UnitAttr:$transposed), Tile_Columns,
+                       (ins UnitAttr:$clamped), Tile_Members);
   let results = (outs Tile_Any:$result);
   let assemblyFormat = !strconcat(Tile_PlaceFormat, " attr-dict `:` type($memory) `->` type($result)");
   let hasVerifier = 1;
@@ -114,12 +118,11 @@ def StoreOp : Tile_Op<"store", [AttrSizedOperandSegments, MemoryEffects<[MemWrit
 def GatherOp : Tile_Op<"gather", [MemoryEffects<[MemRead]>]> {
   let summary = "Reads, for each row of the tile, the matrix row that `rows` names, from `column` on";
   let description = [{
-    With `transposed` each column of the tile is part of a matrix row, and `rows` has a number for each column. `packed` and
-    `repeats` are those of `tile.load`.
+    With `transposed` each column of the tile is part of a matrix row, and `rows` has a number for each column. `packed`,
+    `is_unsigned` and `repeats` are those of `tile.load`.
   }];
-  let arguments = (ins Tile_Memory:$memory, Tile_I32:$rows, Index:$column, Optional<Index>:$column_limit,
-                       DefaultValuedAttr<I64Attr, "0">:$packed, DefaultValuedAttr<I64Attr, "1">:$repeats,
-                       UnitAttr:$transposed);
+  let arguments = !con((ins Tile_Memory:$memory, Tile_I32:$rows, Index:$column, Optional<Index>:$column_limit),
+                       Tile_Columns, (ins UnitAttr:$transposed));
   let results = (outs Tile_Any:$result);
   let assemblyFormat = "$memory `[` $rows `,` $column `]` (`columns` `(` $column_limit^ `)`)? attr-dict `:` type($memory) `,` type($rows) `->` type($result)";
   let hasVerifier = 1;

@@ -333,10 +333,10 @@ Status checkTensors(const Description &description, const schema::Module &module
       return wrong("says where the weight '", name, "' comes from, and the artifact has no such variable.");
     const schema::TensorType &type = *found->second->type();
     Shape shape = maximumShape(module, type);
-    // A word of a quantised weight holds 4 or 8 of its numbers.
+    // A word of a packed weight holds 4, 8 or 16 of its numbers, or their lower bits.
     auto wordsOf = [&](int64_t rows) { return (origin.shape[0] + rows - 1) / rows; };
     if (elementType(type) == ElementType::I32 && shape.size() == 2 && origin.shape.size() == 2 &&
-        shape[1] == origin.shape[1] && (shape[0] == wordsOf(4) || shape[0] == wordsOf(8)))
+        shape[1] == origin.shape[1] && (shape[0] == wordsOf(4) || shape[0] == wordsOf(8) || shape[0] == wordsOf(16)))
       continue;
     if (elementType(type) != ElementType::F32 || shape != origin.shape)
       return wrong("says that the weight '", name, "' is ", describe(ElementType::F32, origin.shape), ", and it is ",

@@ -124,6 +124,12 @@ Status verifyView(const schema::Module &module, const schema::Variable &variable
   return Success();
 }
 
+// What a weight of packed numbers has beside its words.
+bool isPartOfPacked(const schema::Variable &variable) {
+  return variable.role() == schema::VariableRole::Scales || variable.role() == schema::VariableRole::Offsets ||
+         variable.role() == schema::VariableRole::HighBits;
+}
+
 // Roles that belong to a weight, of its size, and those that belong to the model.
 Status verifyRole(const schema::Module &module, const schema::Variable &variable, const std::string &what) {
   if (variable.role() < schema::VariableRole::MIN || variable.role() > schema::VariableRole::MAX)
@@ -134,16 +140,18 @@ Status verifyRole(const schema::Module &module, const schema::Variable &variable
     return broken(
         str(what, " belongs to variable ", variable.owner(), ", and there are ", module.variables()->size(), "."));
   const schema::Variable &owner = *module.variables()->Get(variable.owner());
-  bool isScales = variable.role() == schema::VariableRole::Scales;
-  if (variable.role() == schema::VariableRole::None || (variable.role() > schema::VariableRole::Rounded && !isScales) ||
+  bool isHigh = variable.role() == schema::VariableRole::HighBits, isPart = isPartOfPacked(variable);
+  if (variable.role() == schema::VariableRole::None || (variable.role() > schema::VariableRole::Rounded && !isPart) ||
       (owner.kind() != schema::VariableKind::Weight && owner.kind() != schema::VariableKind::Frozen))
     return broken(str(what, " belongs to '", owner.name()->c_str(), "', which is no weight or has no such variable."));
-  auto isMatrixOf = [](const schema::Variable &other, schema::ElementType element) {
-    return other.type() && other.type()->element() == element && other.type()->dims()->size() == 2;
+  auto isMatrix = [](const schema::Variable &other, bool isWords) {
+    schema::ElementType element = other.type() ? other.type()->element() : schema::ElementType::BF16;
+    return element != schema::ElementType::BF16 && other.type()->dims()->size() == 2 &&
+           (!isWords || element == schema::ElementType::I32);
   };
-  if (isScales && (!isMatrixOf(variable, schema::ElementType::F32) || !isMatrixOf(owner, schema::ElementType::I32)))
-    return broken(
-        str(what, " is to scale '", owner.name()->c_str(), "', and the two are no matrices of f32 and of packed i32."));
+  if (isPart && (!isMatrix(variable, isHigh) || !isMatrix(owner, /*isWords=*/true)))
+    return broken(str(what, " is a part of '", owner.name()->c_str(),
+                      "', and the two are no matrices of f32, f16 or i32 and of packed i32."));
   return Success();
 }
 
@@ -157,7 +165,8 @@ Status verifyVariables(const schema::Module &module) {
         variable->role() == schema::VariableRole::FirstMoment || variable->role() == schema::VariableRole::SecondMoment;
     bool isNarrow = variable->type()->element() == schema::ElementType::BF16 && isMoment &&
                     module.schema_version() >= schema::kSchemaVersionOfRoundedMoments;
-    HEDDLE_ASSIGN(uint64_t bytes, (isNarrow ? tensorBytes : callersBytes)(module, variable->type(), what));
+    bool isHalf = variable->type()->element() == schema::ElementType::F16 && isPartOfPacked(*variable);
+    HEDDLE_ASSIGN(uint64_t bytes, (isNarrow || isHalf ? tensorBytes : callersBytes)(module, variable->type(), what));
     for (const schema::Dim *dim : *variable->type()->dims())
       if (dim->size() >= 0)
         return broken(what + " has a size that varies between calls.");

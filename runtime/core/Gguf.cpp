@@ -415,16 +415,55 @@ Result<HostTensor> GgufReader::read(const GgufEntry &entry) const {
   assert(type && "a tensor of a type that is not read");
   HEDDLE_ASSIGN(HostTensor tensor, HostTensor::uninitialized(ElementType::F32, entry.shape));
   std::span<float> values = tensor.values<float>();
-  // A piece at a time: as much again as the tensor would not fit where the tensor just does.
-  constexpr size_t kBlocks = 1 << 16;
-  std::vector<std::byte> piece;
-  for (size_t block = 0, blocks = values.size() / type->values; block < blocks; block += kBlocks) {
-    size_t count = std::min(kBlocks, blocks - block);
-    piece.resize(count * type->bytes);
-    HEDDLE_CHECK(readStored(entry, block * type->bytes, piece));
-    widenBlocks(*type, piece, values.subspan(block * type->values, count * type->values));
-  }
+  HEDDLE_CHECK(forBlocks(entry, [&](size_t block, std::span<const std::byte> piece) {
+    widenBlocks(*type, piece, values.subspan(block * type->values, piece.size() / type->bytes * type->values));
+  }));
   return tensor;
+}
+
+Result<PackedTensor> GgufReader::readPacked(const GgufEntry &entry) const {
+  const GgufType &type = *entry.readType();
+  PackedTensor packed;
+  packed.format = *type.format;
+  HEDDLE_CHECK(packed.forEach([&](HostTensor &part, int64_t group) -> Status {
+    HEDDLE_ASSIGN(part, HostTensor::uninitialized(ElementType::F32, {entry.shape[0], entry.shape[1] / group}));
+    return Success();
+  }));
+  bool hasFactors = packed.format.scaleBits > 0;
+  size_t groups = type.values / size_t(packed.format.group);
+  auto put = [](HostTensor &to, size_t block, size_t count, auto *from) {
+    if (!to.bytes().empty())
+      std::ranges::copy(std::span(from, count), to.values<float>().begin() + std::ptrdiff_t(block * count));
+  };
+  BlockParts parts = {};
+  HEDDLE_CHECK(forBlocks(entry, [&](size_t first, std::span<const std::byte> piece) {
+    for (size_t i = 0; i < piece.size() / type.bytes; ++i) {
+      size_t block = first + i;
+      type.unpack(piece.data() + i * type.bytes, parts);
+      put(packed.numbers, block, type.values, parts.numbers);
+      put(hasFactors ? packed.scaleFactors : packed.scales, block, 1, &parts.factor);
+      put(hasFactors ? packed.offsetFactors : packed.offsets, block, 1, &parts.offsetFactor);
+      if (hasFactors) {
+        put(packed.scales, block, groups, parts.scales);
+        put(packed.offsets, block, groups, parts.offsets);
+      }
+    }
+  }));
+  return packed;
+}
+
+// Takes the blocks a piece at a time: as much again as the tensor would not fit where the tensor just does.
+Status GgufReader::forBlocks(const GgufEntry &entry,
+                             const std::function<void(size_t, std::span<const std::byte>)> &take) const {
+  constexpr size_t most = 1 << 16;
+  const GgufType &type = *entry.readType();
+  std::vector<std::byte> piece;
+  for (size_t block = 0, blocks = entry.bytes / type.bytes; block < blocks; block += most) {
+    piece.resize(std::min(most, blocks - block) * type.bytes);
+    HEDDLE_CHECK(readStored(entry, block * type.bytes, piece));
+    take(block, piece);
+  }
+  return Success();
 }
 
 std::string GgufReader::storedValues(std::string_view prefix) const {

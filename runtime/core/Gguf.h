@@ -4,9 +4,11 @@
 
 #include "runtime/core/File.h"
 #include "runtime/core/GgufTypes.h"
+#include "runtime/core/PackedTensor.h"
 #include "runtime/core/Tensor.h"
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -59,6 +61,8 @@ public:
 
   // A tensor of a type that is read, as f32.
   Result<HostTensor> read(const GgufEntry &entry) const;
+  // The same of a matrix of a type whose numbers are packed, and whose rows are whole blocks: not multiplied out.
+  Result<PackedTensor> readPacked(const GgufEntry &entry) const;
   // Bytes of a tensor as they are in the file; `offset` and the room's size lie within it.
   Status readStored(const GgufEntry &entry, uint64_t offset, std::span<std::byte> into) const;
 
@@ -68,6 +72,7 @@ public:
 
 private:
   friend class GgufParser;
+  Status forBlocks(const GgufEntry &entry, const std::function<void(size_t, std::span<const std::byte>)> &take) const;
 
   std::filesystem::path name;
   std::vector<InputFile> files; // of the parts

@@ -49,122 +49,130 @@ int pairOf(const std::byte *bytes, int i) { return byteAt(bytes + 32 * (i / 128)
 
 } // namespace
 
-void widenF32Block(const std::byte *block, float *values) { std::memcpy(values, block, sizeof(float)); }
-void widenF16Block(const std::byte *block, float *values) { *values = halfAt(block); }
-void widenBF16Block(const std::byte *block, float *values) { *values = widenBF16(bitsAt(block)); }
+void widenF32Number(const std::byte *number, float *value) { std::memcpy(value, number, sizeof(float)); }
+void widenF16Number(const std::byte *number, float *value) { *value = halfAt(number); }
+void widenBF16Number(const std::byte *number, float *value) { *value = widenBF16(bitsAt(number)); }
 
-void widenQ8_0(const std::byte *block, float *values) {
-  float scale = halfAt(block);
-  for (int i = 0; i < 32; ++i)
-    values[i] = scale * float(std::to_integer<int8_t>(block[2 + i]));
+void unpackQ8_0(const std::byte *block, BlockParts &parts) {
+  parts.factor = halfAt(block);
+  std::memcpy(parts.numbers, block + 2, 32);
 }
 
-void widenQ4_0(const std::byte *block, float *values) {
-  float scale = halfAt(block);
+void unpackQ4_0(const std::byte *block, BlockParts &parts) {
+  parts.factor = halfAt(block);
   for (int i = 0; i < 32; ++i)
-    values[i] = scale * float(nibbleOf(block + 2, i) - 8);
+    parts.numbers[i] = int8_t(nibbleOf(block + 2, i) - 8);
 }
 
-void widenQ4_1(const std::byte *block, float *values) {
-  float scale = halfAt(block), offset = halfAt(block + 2);
+void unpackQ4_1(const std::byte *block, BlockParts &parts) {
+  parts.factor = halfAt(block), parts.offsetFactor = halfAt(block + 2);
   for (int i = 0; i < 32; ++i)
-    values[i] = scale * float(nibbleOf(block + 4, i)) + offset;
+    parts.numbers[i] = int8_t(nibbleOf(block + 4, i));
 }
 
-void widenQ5_0(const std::byte *block, float *values) {
-  float scale = halfAt(block);
+void unpackQ5_0(const std::byte *block, BlockParts &parts) {
+  parts.factor = halfAt(block);
   for (int i = 0; i < 32; ++i)
-    values[i] = scale * float((nibbleOf(block + 6, i) | bitOf(block + 2, i) << 4) - 16);
+    parts.numbers[i] = int8_t((nibbleOf(block + 6, i) | bitOf(block + 2, i) << 4) - 16);
 }
 
-void widenQ5_1(const std::byte *block, float *values) {
-  float scale = halfAt(block), offset = halfAt(block + 2);
+void unpackQ5_1(const std::byte *block, BlockParts &parts) {
+  parts.factor = halfAt(block), parts.offsetFactor = halfAt(block + 2);
   for (int i = 0; i < 32; ++i)
-    values[i] = scale * float(nibbleOf(block + 8, i) | bitOf(block + 4, i) << 4) + offset;
+    parts.numbers[i] = int8_t(nibbleOf(block + 8, i) | bitOf(block + 4, i) << 4);
 }
 
-// 16 bytes with a scale (lower half) and an offset of each 16 numbers, the numbers, the factors.
-void widenQ2_K(const std::byte *block, float *values) {
-  float scale = halfAt(block + 80), offset = halfAt(block + 82);
-  for (int i = 0; i < 256; ++i) {
-    int both = byteAt(block + i / 16);
-    values[i] = scale * float(both & 15) * float(pairOf(block + 16, i)) - offset * float(both >> 4);
+// 16 bytes with a scale (lower half) and an offset of each 16 numbers, the numbers, the factors. Offsets are taken
+// away.
+void unpackQ2_K(const std::byte *block, BlockParts &parts) {
+  parts.factor = halfAt(block + 80), parts.offsetFactor = -halfAt(block + 82);
+  for (int group = 0; group < 16; ++group) {
+    int both = byteAt(block + group);
+    parts.scales[group] = int8_t(both & 15), parts.offsets[group] = int8_t(both >> 4);
   }
+  for (int i = 0; i < 256; ++i)
+    parts.numbers[i] = int8_t(pairOf(block + 16, i));
 }
 
 // 32 bytes with the third bit of each number, the lower two bits, 16 scales of 6 bits that are 32 too large, the
 // factor. A number is 4 too large. The lower halves of the scales' first 8 bytes are the lower 4 bits of the first
 // eight scales, their upper halves those of the others; the last 4 bytes have the upper bits, each those of four
 // scales.
-void widenQ3_K(const std::byte *block, float *values) {
+void unpackQ3_K(const std::byte *block, BlockParts &parts) {
   const std::byte *scales = block + 96;
-  float factor = halfAt(block + 108);
-  for (int i = 0; i < 256; ++i) {
-    int group = i / 16;
+  parts.factor = halfAt(block + 108);
+  for (int group = 0; group < 16; ++group) {
     int low = byteAt(scales + group % 8) >> (group / 8 * 4) & 15;
     int high = byteAt(scales + 8 + group % 4) >> (group / 4 * 2) & 3;
+    parts.scales[group] = int8_t((low | high << 4) - 32);
+  }
+  for (int i = 0; i < 256; ++i) {
     int third = byteAt(block + i % 32) >> (i / 32) & 1;
-    values[i] = factor * float((low | high << 4) - 32) * float((pairOf(block + 32, i) | third << 2) - 4);
+    parts.numbers[i] = int8_t((pairOf(block + 32, i) | third << 2) - 4);
+  }
+}
+
+// The factors and the pairs of six bits of Q4_K and Q5_K.
+static void unpackPairs(const std::byte *block, BlockParts &parts) {
+  parts.factor = halfAt(block), parts.offsetFactor = -halfAt(block + 2);
+  for (int group = 0; group < 8; ++group) {
+    SixBits pair = sixBitsOf(block + 4, group);
+    parts.scales[group] = int8_t(pair.scale), parts.offsets[group] = int8_t(pair.offset);
   }
 }
 
 // The factors of scales and offsets, the scales and offsets, the numbers: 32 bytes have two runs of 32.
-void widenQ4_K(const std::byte *block, float *values) {
-  float scale = halfAt(block), offset = halfAt(block + 2);
-  for (int i = 0; i < 256; ++i) {
-    SixBits group = sixBitsOf(block + 4, i / 32);
-    int number = byteAt(block + 16 + 32 * (i / 64) + i % 32) >> (i % 64 / 32 * 4) & 15;
-    values[i] = scale * float(group.scale) * float(number) - offset * float(group.offset);
-  }
+void unpackQ4_K(const std::byte *block, BlockParts &parts) {
+  unpackPairs(block, parts);
+  for (int i = 0; i < 256; ++i)
+    parts.numbers[i] = int8_t(byteAt(block + 16 + 32 * (i / 64) + i % 32) >> (i % 64 / 32 * 4) & 15);
 }
 
 // As Q4_K, with 32 bytes of fifth bits before the others: bit k of byte j belongs to number j of run k.
-void widenQ5_K(const std::byte *block, float *values) {
-  float scale = halfAt(block), offset = halfAt(block + 2);
+void unpackQ5_K(const std::byte *block, BlockParts &parts) {
+  unpackPairs(block, parts);
   for (int i = 0; i < 256; ++i) {
-    SixBits group = sixBitsOf(block + 4, i / 32);
     int low = byteAt(block + 48 + 32 * (i / 64) + i % 32) >> (i % 64 / 32 * 4) & 15;
     int fifth = byteAt(block + 16 + i % 32) >> (i / 32) & 1;
-    values[i] = scale * float(group.scale) * float(low | fifth << 4) - offset * float(group.offset);
+    parts.numbers[i] = int8_t(low | fifth << 4);
   }
 }
 
 // Two halves of 128 numbers of 6 bits, each 32 too large: the lower four bits of all, the upper two of all, a scale of
 // 8 bits for each 16 numbers, and their factor. A half's numbers are four runs of 32.
-void widenQ6_K(const std::byte *block, float *values) {
-  const std::byte *scales = block + 192;
-  float factor = halfAt(block + 208);
+void unpackQ6_K(const std::byte *block, BlockParts &parts) {
+  parts.factor = halfAt(block + 208);
+  std::memcpy(parts.scales, block + 192, 16);
   for (int i = 0; i < 256; ++i) {
     int half = i / 128, run = i % 128 / 32;
     int low = byteAt(block + 64 * half + 32 * (run % 2) + i % 32) >> (run / 2 * 4) & 15;
-    int number = (low | pairOf(block + 128, i) << 4) - 32;
-    values[i] = factor * float(std::to_integer<int8_t>(scales[i / 16])) * float(number);
+    parts.numbers[i] = int8_t((low | pairOf(block + 128, i) << 4) - 32);
   }
 }
 
-void widenIQ4_NL(const std::byte *block, float *values) {
-  float scale = halfAt(block);
+void unpackIQ4_NL(const std::byte *block, BlockParts &parts) {
+  parts.factor = halfAt(block);
   for (int i = 0; i < 32; ++i)
-    values[i] = scale * float(kUneven[nibbleOf(block + 2, i)]);
+    parts.numbers[i] = int8_t(kUneven[nibbleOf(block + 2, i)]);
 }
 
 // The factor, the upper 2 bits of the scales of each 32 numbers, their lower 4 bits, the indices. A scale is 32 too
 // large.
-void widenIQ4_XS(const std::byte *block, float *values) {
-  float factor = halfAt(block);
+void unpackIQ4_XS(const std::byte *block, BlockParts &parts) {
+  parts.factor = halfAt(block);
   int upper = bitsAt(block + 2);
-  for (int i = 0; i < 256; ++i) {
-    int group = i / 32;
+  for (int group = 0; group < 8; ++group) {
     int low = byteAt(block + 4 + group / 2) >> (group % 2 * 4) & 15;
-    float scale = factor * float((low | (upper >> (2 * group) & 3) << 4) - 32);
-    values[i] = scale * float(kUneven[nibbleOf(block + 8 + 16 * group, i % 32)]);
+    parts.scales[group] = int8_t((low | (upper >> (2 * group) & 3) << 4) - 32);
+    for (int i = 0; i < 32; ++i)
+      parts.numbers[32 * group + i] = int8_t(kUneven[nibbleOf(block + 8 + 16 * group, i)]);
   }
 }
 
-void widenMXFP4(const std::byte *block, float *values) {
-  float half = std::ldexp(1.0f, byteAt(block) - 128);
+void unpackMXFP4(const std::byte *block, BlockParts &parts) {
+  parts.factor = std::ldexp(1.0f, byteAt(block) - 128);
   for (int i = 0; i < 32; ++i)
-    values[i] = half * float(kTwiceE2M1[nibbleOf(block + 1, i)]);
+    parts.numbers[i] = int8_t(kTwiceE2M1[nibbleOf(block + 1, i)]);
 }
 
 } // namespace heddle

@@ -8,22 +8,44 @@
 namespace heddle {
 namespace {
 
-constexpr GgufType kTypes[] = {{kGgufF32, "F32", 1, 4, widenF32Block, narrowF32Block},
-                               {1, "F16", 1, 2, widenF16Block, narrowF16Block},
-                               {30, "BF16", 1, 2, widenBF16Block, narrowBF16Block},
-                               {8, "Q8_0", 32, 34, widenQ8_0, narrowQ8_0},
-                               {2, "Q4_0", 32, 18, widenQ4_0, narrowQ4_0},
-                               {3, "Q4_1", 32, 20, widenQ4_1},
-                               {6, "Q5_0", 32, 22, widenQ5_0},
-                               {7, "Q5_1", 32, 24, widenQ5_1},
-                               {10, "Q2_K", 256, 84, widenQ2_K},
-                               {11, "Q3_K", 256, 110, widenQ3_K},
-                               {12, "Q4_K", 256, 144, widenQ4_K, narrowQ4_K},
-                               {13, "Q5_K", 256, 176, widenQ5_K},
-                               {14, "Q6_K", 256, 210, widenQ6_K},
-                               {20, "IQ4_NL", 32, 18, widenIQ4_NL},
-                               {23, "IQ4_XS", 256, 136, widenIQ4_XS},
-                               {39, "MXFP4", 32, 17, widenMXFP4},
+constexpr PackedFormat inBlocksOf32(int64_t bits, int64_t highBits = 0, bool hasOffsets = false) {
+  return {.bits = bits,
+          .highBits = highBits,
+          .isUnsigned = hasOffsets,
+          .hasOffsets = hasOffsets,
+          .group = 32,
+          .isHalf = true};
+}
+constexpr PackedFormat withFactors(int64_t bits, int64_t highBits, bool hasOffsets, int64_t group,
+                                   int64_t scaleBits = 8) {
+  PackedFormat format = inBlocksOf32(bits, highBits, hasOffsets);
+  format.group = group, format.scaleBits = scaleBits, format.factorGroup = 256;
+  return format;
+}
+
+constexpr PackedFormat kQ8_0 = inBlocksOf32(8), kQ4_0 = inBlocksOf32(4), kQ4_1 = inBlocksOf32(4, 0, true),
+                       kQ5_0 = inBlocksOf32(4, 1), kQ5_1 = inBlocksOf32(4, 1, true),
+                       kQ2_K = withFactors(2, 0, true, 16, 4), kQ3_K = withFactors(2, 1, false, 16),
+                       kQ4_K = withFactors(4, 0, true, 32), kQ5_K = withFactors(4, 1, true, 32),
+                       kQ6_K = withFactors(4, 2, false, 16), kIQ4_XS = withFactors(8, 0, false, 32),
+                       kMXFP4 = {.bits = 8, .group = 32}; // exponents of 8 bits take f32
+
+constexpr GgufType kTypes[] = {{kGgufF32, "F32", 1, 4, widenF32Number, nullptr, nullptr, narrowF32Block},
+                               {1, "F16", 1, 2, widenF16Number, nullptr, nullptr, narrowF16Block},
+                               {30, "BF16", 1, 2, widenBF16Number, nullptr, nullptr, narrowBF16Block},
+                               {8, "Q8_0", 32, 34, nullptr, unpackQ8_0, &kQ8_0, narrowQ8_0},
+                               {2, "Q4_0", 32, 18, nullptr, unpackQ4_0, &kQ4_0, narrowQ4_0},
+                               {3, "Q4_1", 32, 20, nullptr, unpackQ4_1, &kQ4_1},
+                               {6, "Q5_0", 32, 22, nullptr, unpackQ5_0, &kQ5_0},
+                               {7, "Q5_1", 32, 24, nullptr, unpackQ5_1, &kQ5_1},
+                               {10, "Q2_K", 256, 84, nullptr, unpackQ2_K, &kQ2_K},
+                               {11, "Q3_K", 256, 110, nullptr, unpackQ3_K, &kQ3_K},
+                               {12, "Q4_K", 256, 144, nullptr, unpackQ4_K, &kQ4_K, narrowQ4_K},
+                               {13, "Q5_K", 256, 176, nullptr, unpackQ5_K, &kQ5_K},
+                               {14, "Q6_K", 256, 210, nullptr, unpackQ6_K, &kQ6_K},
+                               {20, "IQ4_NL", 32, 18, nullptr, unpackIQ4_NL, &kQ8_0},
+                               {23, "IQ4_XS", 256, 136, nullptr, unpackIQ4_XS, &kIQ4_XS},
+                               {39, "MXFP4", 32, 17, nullptr, unpackMXFP4, &kMXFP4},
                                {9, "Q8_1"},
                                {15, "Q8_K"},
                                {16, "IQ2_XXS"},
@@ -46,6 +68,11 @@ constexpr GgufType kTypes[] = {{kGgufF32, "F32", 1, 4, widenF32Block, narrowF32B
 
 const GgufType *findGgufType(uint32_t number) {
   auto found = std::ranges::find(kTypes, number, &GgufType::number);
+  return found == std::end(kTypes) ? nullptr : found;
+}
+
+const GgufType *findGgufType(std::string_view name) {
+  auto found = std::ranges::find(kTypes, name, &GgufType::name);
   return found == std::end(kTypes) ? nullptr : found;
 }
 
@@ -92,8 +119,24 @@ std::vector<std::byte> narrowBlocks(const GgufType &type, std::span<const float>
 
 void widenBlocks(const GgufType &type, std::span<const std::byte> blocks, std::span<float> values) {
   assert(type.isRead());
-  for (size_t block = 0; block * type.values < values.size(); ++block)
-    type.widen(blocks.data() + block * type.bytes, values.data() + block * type.values);
+  BlockParts parts = {};
+  for (size_t block = 0; block * type.values < values.size(); ++block) {
+    const std::byte *from = blocks.data() + block * type.bytes;
+    float *to = values.data() + block * type.values;
+    if (type.widen) {
+      type.widen(from, to);
+      continue;
+    }
+    type.unpack(from, parts);
+    auto group = uint32_t(type.format->group);
+    bool hasFactors = type.format->scaleBits > 0;
+    for (uint32_t first = 0; first < type.values; first += group) {
+      float scale = hasFactors ? parts.factor * float(parts.scales[first / group]) : parts.factor;
+      float offset = hasFactors ? parts.offsetFactor * float(parts.offsets[first / group]) : parts.offsetFactor;
+      for (uint32_t i = first; i < first + group; ++i)
+        to[i] = scale * float(parts.numbers[i]) + offset;
+    }
+  }
 }
 
 } // namespace heddle

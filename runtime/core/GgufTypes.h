@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/core/GgufBlocks.h"
+#include "runtime/core/PackedFormat.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -16,10 +17,12 @@ namespace heddle {
 struct GgufType {
   uint32_t number; // in the file
   const char *name;
-  uint32_t values; // of a block; 0: Heddle knows the type's name alone
-  uint32_t bytes;  // of a block
-  WidenBlock *widen;
-  NarrowBlock *narrow; // null: Heddle does not write the type
+  uint32_t values;            // of a block; 0: Heddle knows the type's name alone
+  uint32_t bytes;             // of a block
+  WidenNumber *widen;         // of plain numbers; null: numbers are packed
+  UnpackBlock *unpack;        // of packed numbers
+  const PackedFormat *format; // of packed numbers: how a kernel takes them without rounding any
+  NarrowBlock *narrow;        // null: Heddle does not write the type
 
   bool isRead() const { return values != 0; }
 };
@@ -32,6 +35,7 @@ const GgufType &typeOfTensor(const GgufType &wanted, std::span<const int64_t> sh
 
 // Null where no such type is known.
 const GgufType *findGgufType(uint32_t number);
+const GgufType *findGgufType(std::string_view name);
 // Of known types the name, of others "type 77".
 std::string nameOfGgufType(uint32_t number);
 // "F32, F16, BF16, ...": the types that Heddle reads.

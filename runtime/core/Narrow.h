@@ -45,19 +45,21 @@ inline uint16_t narrowF16(float value) {
   return sign | uint16_t((rounded - (112u << 23)) >> 13);
 }
 
-// Of as many numbers as `into` has.
-inline void widenAllBF16(std::span<const std::byte> narrow, std::span<float> into) {
+enum class NarrowType : uint8_t { None, BF16, F16 };
+
+// Of as many numbers of the type as `into` has.
+inline void widenAll(NarrowType type, std::span<const std::byte> narrow, std::span<float> into) {
   for (size_t i = 0; i < into.size(); ++i) {
     uint16_t bits;
     std::memcpy(&bits, narrow.data() + i * sizeof bits, sizeof bits);
-    into[i] = widenBF16(bits);
+    into[i] = type == NarrowType::F16 ? widenF16(bits) : widenBF16(bits);
   }
 }
 
-inline std::vector<std::byte> narrowAllBF16(std::span<const float> values) {
+inline std::vector<std::byte> narrowAll(NarrowType type, std::span<const float> values) {
   std::vector<std::byte> narrow(values.size() * sizeof(uint16_t));
   for (size_t i = 0; i < values.size(); ++i) {
-    uint16_t bits = narrowBF16(values[i]);
+    uint16_t bits = type == NarrowType::F16 ? narrowF16(values[i]) : narrowBF16(values[i]);
     std::memcpy(narrow.data() + i * sizeof bits, &bits, sizeof bits);
   }
   return narrow;

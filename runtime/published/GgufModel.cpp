@@ -70,6 +70,20 @@ Result<HostTensor> GgufModel::read(const std::string &weight, const WeightOrigin
   return tensor;
 }
 
+const PackedFormat *GgufModel::packedFormat(const WeightOrigin &origin) const {
+  const GgufEntry *entry = origin.gguf && origin.gguf->added == 0 ? file.find(origin.gguf->name) : nullptr;
+  const GgufType *type = entry ? entry->readType() : nullptr;
+  bool isWhole = type && type->format && entry->shape.size() == 2 && entry->shape[1] % type->values == 0;
+  return isWhole ? type->format : nullptr;
+}
+
+Result<PackedTensor> GgufModel::readPacked(const WeightOrigin &origin) const {
+  const GgufEntry &entry = *file.find(origin.gguf->name);
+  HEDDLE_ASSIGN(PackedTensor packed, file.readPacked(entry));
+  HEDDLE_CHECK(packed.forEach([&](HostTensor &part, int64_t) { return toPublished(entry, part); }));
+  return packed;
+}
+
 Status GgufModel::convert(const GgufEntry &entry, HostTensor &tensor, bool stores) const {
   const GgufPlace *place = placeOf(entry);
   if (!place)

@@ -3,6 +3,7 @@
 
 #include "runtime/artifact/Description.h"
 #include "runtime/core/Gguf.h"
+#include "runtime/core/PackedTensor.h"
 
 #include <filesystem>
 #include <map>
@@ -22,6 +23,11 @@ public:
 
   // The tensor of the weight, as a folder has it.
   Result<HostTensor> read(const std::string &weight, const WeightOrigin &origin) const;
+  // How the file has the weight's tensor packed; null where it does not, or has another number for each of the
+  // weight's.
+  const PackedFormat *packedFormat(const WeightOrigin &origin) const;
+  // The parts of a tensor that is packed, as a folder would have them.
+  Result<PackedTensor> readPacked(const WeightOrigin &origin) const;
   // How a tensor of the file is stored; null where no weight comes from it.
   const GgufPlace *placeOf(const GgufEntry &entry) const;
   // The names that the tensor has in folders.

@@ -101,6 +101,10 @@ Result<HostTensor> TensorFiles::read(const std::string &weight, const WeightOrig
                    "': it has no tensor called ", tried, ". Its config.json belongs to another model's weights.");
 }
 
+const PackedFormat *TensorFiles::packedFormat(const WeightOrigin &origin) const {
+  return gguf ? gguf->packedFormat(origin) : nullptr;
+}
+
 namespace {
 
 // Whether a tensor of a folder is no weight of the model: a buffer that is computed anew, a head for another task, or a
@@ -275,6 +279,37 @@ Status cover(const WeightOrigin &origin, const HostTensor &tensor, std::vector<b
 
 } // namespace
 
+// By the name of a tensor that is cut into rows: which of them weights have.
+using RowsTaken = std::map<std::string, std::vector<bool>>;
+
+static Result<HostTensor> takeCovered(const fs::path &folder, const std::string &name, const WeightOrigin &origin,
+                                      const HostTensor &tensor, RowsTaken &taken) {
+  HEDDLE_ASSIGN(std::optional<HostTensor> weight, takeWeight(tensor, origin));
+  if (!weight)
+    return makeError(ErrorKind::InvalidArgument, "'", folder.string(), "' has ",
+                     describe(tensor.type(), tensor.shape()), " for the weight '", name, "', which is ",
+                     describe(ElementType::F32, origin.shape), origin.transpose ? " transposed" : "",
+                     origin.parts > 1 ? str(", part ", origin.part + 1, " of ", origin.parts, " of the columns") : "",
+                     ". The artifact was compiled from another model; compile this model.");
+  if (origin.rows)
+    HEDDLE_CHECK(cover(origin, tensor, taken[origin.names.front()]));
+  return std::move(*weight);
+}
+
+// The weight in packed numbers: its parts lie as the weight itself does, along shorter rows of the file.
+static Result<PackedTensor> takePacked(const fs::path &folder, const TensorFiles &files, const std::string &name,
+                                       const WeightOrigin &origin, RowsTaken &taken) {
+  HEDDLE_ASSIGN(PackedTensor packed, files.readPacked(origin));
+  HEDDLE_CHECK(packed.forEach([&](HostTensor &part, int64_t group) -> Status {
+    WeightOrigin ofPart = origin;
+    ofPart.shape[origin.transpose ? 0 : 1] /= group;
+    RowsTaken again; // of the parts that follow: the same rows
+    HEDDLE_ASSIGN(part, takeCovered(folder, name, ofPart, part, group == 1 ? taken : again));
+    return Success();
+  }));
+  return packed;
+}
+
 bool putWeight(const HostTensor &weight, const WeightOrigin &origin, HostTensor &tensor) {
   std::optional<PlacesInTensor> places = placesIn(tensor, origin);
   if (!places || weight.type() != ElementType::F32 || weight.shape() != origin.shape)
@@ -292,8 +327,7 @@ bool isPublishedModel(const fs::path &path) {
   return isGgufFile(path) || (fs::exists(path / "config.json", error) && !fs::exists(path / "manifest.json", error));
 }
 
-Status loadPublishedWeights(const fs::path &folder, std::string_view description,
-                            const std::function<Status(std::string_view, const TensorView &)> &write,
+Status loadPublishedWeights(const fs::path &folder, std::string_view description, const WeightSink &sink,
                             OtherMeaning others) {
   HEDDLE_ASSIGN(Description model, Description::parse(description));
   if (model.tensors.empty())
@@ -304,19 +338,17 @@ Status loadPublishedWeights(const fs::path &folder, std::string_view description
   HEDDLE_ASSIGN(TensorFiles files, TensorFiles::open(folder, model));
   HEDDLE_CHECK(checkMeaning(folder, model, others));
   HEDDLE_CHECK(checkUnused(folder, files, model));
-  std::map<std::string, std::vector<bool>> taken; // of tensors that are cut into rows
+  RowsTaken taken;
   for (const auto &[name, origin] : model.tensors) {
+    if (const PackedFormat *format = files.packedFormat(origin);
+        format && sink.keeps && origin.parts == 1 && sink.keeps(name, *format, origin.shape)) {
+      HEDDLE_ASSIGN(PackedTensor packed, takePacked(folder, files, name, origin, taken));
+      HEDDLE_CHECK(sink.writePacked(name, std::move(packed)));
+      continue;
+    }
     HEDDLE_ASSIGN(HostTensor tensor, files.read(name, origin));
-    HEDDLE_ASSIGN(std::optional<HostTensor> weight, takeWeight(tensor, origin));
-    if (!weight)
-      return makeError(ErrorKind::InvalidArgument, "'", folder.string(), "' has ",
-                       describe(tensor.type(), tensor.shape()), " for the weight '", name, "', which is ",
-                       describe(ElementType::F32, origin.shape), origin.transpose ? " transposed" : "",
-                       origin.parts > 1 ? str(", part ", origin.part + 1, " of ", origin.parts, " of the columns") : "",
-                       ". The artifact was compiled from another model; compile this model.");
-    if (origin.rows)
-      HEDDLE_CHECK(cover(origin, tensor, taken[origin.names.front()]));
-    HEDDLE_CHECK(write(name, *weight));
+    HEDDLE_ASSIGN(HostTensor weight, takeCovered(folder, name, origin, tensor, taken));
+    HEDDLE_CHECK(sink.write(name, weight));
   }
   for (const auto &[name, rows] : taken)
     if (size_t row = size_t(std::ranges::find(rows, false) - rows.begin()); row < rows.size())

@@ -27,6 +27,9 @@ public:
 
   // The tensor of the weight, as a folder has it: the first of the origin's names that the model has.
   Result<HostTensor> read(const std::string &weight, const WeightOrigin &origin) const;
+  // How a GGUF file has it packed; null where it does not.
+  const PackedFormat *packedFormat(const WeightOrigin &origin) const;
+  Result<PackedTensor> readPacked(const WeightOrigin &origin) const { return gguf->readPacked(origin); }
 
   // The tensors that no weight of the model comes from. Buffers that libraries compute anew, such as rotary frequencies
   // and masks, do not count.
@@ -53,13 +56,20 @@ bool putWeight(const HostTensor &weight, const WeightOrigin &origin, HostTensor 
 // Whether the path is such a folder or file, and no checkpoint of Heddle's.
 bool isPublishedModel(const std::filesystem::path &path);
 
-// Hands every weight of the artifact to `write`, one after another, in the form of the artifact's variable: a weight
+// Who takes a model's weights.
+struct WeightSink {
+  std::function<Status(std::string_view name, const TensorView &value)> write;
+  // Whether a weight of this shape that a GGUF file has packed in this way is wanted so; absent: none is.
+  std::function<bool(std::string_view name, const PackedFormat &format, const Shape &whole)> keeps = {};
+  std::function<Status(std::string_view name, PackedTensor value)> writePacked = {};
+};
+
+// Hands every weight of the artifact to the sink, one after another, in the form of the artifact's variable: a weight
 // that is stored transposed is transposed back, and numbers of fewer bits are widened. Reads model.safetensors, the
 // files that model.safetensors.index.json names, a GGUF file, or a safetensors file by itself, whose config.json may
 // stand beside it. `description`: the artifact's; it says where each
 // weight comes from.
-Status loadPublishedWeights(const std::filesystem::path &path, std::string_view description,
-                            const std::function<Status(std::string_view name, const TensorView &value)> &write,
+Status loadPublishedWeights(const std::filesystem::path &path, std::string_view description, const WeightSink &sink,
                             OtherMeaning others = OtherMeaning::Refuse);
 
 } // namespace heddle

@@ -9,8 +9,8 @@ namespace heddle::schema {
 
 // By the role's number in artifact.fbs. A name that ends in a dot goes on with the name of the variable that it belongs
 // to; a role without a name here is in no checkpoint.
-inline constexpr std::array<std::string_view, 13> kRoleNames = {
-    "",     "adam.m.",    "adam.v.",    "ema.",          "grad.", "", "loss_scale",
-    "step", "micro_step", "good_steps", "skipped_steps", "seed",  ""};
+inline constexpr std::array<std::string_view, 15> kRoleNames = {
+    "",           "adam.m.",       "adam.v.", "ema.", "grad.", "", "loss_scale", "step", "micro_step",
+    "good_steps", "skipped_steps", "seed",    "",     "",      ""};
 
 } // namespace heddle::schema

@@ -53,7 +53,7 @@ Status Session::save(const std::filesystem::path &path, const VariableKinds &kin
                        "' has no value yet. Run `init` or load a checkpoint first.");
     indices.push_back(i);
     SafetensorsEntry &entry = entries.emplace_back(SafetensorsEntry{variable.name, variable.type, variable.shape});
-    if (variable.isNarrow)
+    if (variable.narrow == NarrowType::BF16)
       entry.stored = SafetensorsEntry::Stored::BF16;
   }
 
@@ -98,7 +98,7 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
   // A weight that the artifact has as packed numbers may be f32 in the file, and then has no scales there.
   auto isUnpacked = [&](const VariableInfo &weight) {
     const SafetensorsEntry *entry = reader.find(weight.name);
-    return entry && entry->type == ElementType::F32 && weight.type == ElementType::I32 && findScales(weight);
+    return entry && entry->type == ElementType::F32 && isPackedWeight(state->variables, weight);
   };
   std::vector<std::string> unpacked;
 
@@ -115,8 +115,8 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
       continue;
     if (isUnpacked(variable))
       unpacked.push_back(variable.name);
-    const VariableInfo *owner = variable.role == VariableRole::Scales ? findVariable(variable.owner) : nullptr;
-    if (isUnpacked(variable) || (owner && isUnpacked(*owner)))
+    bool isScales = variable.role == VariableRole::Scales; // packWeight() makes them
+    if (isUnpacked(variable) || (isScales && isUnpacked(*findVariable(variable.owner))))
       continue;
     const SafetensorsEntry *entry = reader.find(variable.name);
     if (!entry && hasOnlyWeights && !variable.isWeight())
@@ -140,19 +140,18 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
     if (!findVariable(entry.name) && roleOfName(entry.name) == VariableRole::None)
       return another("it has '", entry.name, "', which the artifact does not have");
 
-  auto packed = [&](const std::string &name) -> Result<PackedWeight> {
+  auto packed = [&](const std::string &name) -> Result<PackedParts> {
     HEDDLE_ASSIGN(HostTensor values, reader.read(name));
-    const VariableInfo &weight = *findVariable(name);
-    Result<PackedWeight> result = packWeight(values, weight.shape, findScales(weight)->shape);
+    Result<PackedParts> result = packWeight(state->variables, *findVariable(name), values);
     return result.ok() ? std::move(result)
                        : std::move(result).error().within(str("'", path.string(), "': '", name, "'"));
   };
   for (const std::string &name : unpacked) // twice, as memory has no room for all of them
     HEDDLE_CHECK(packed(name));
   for (const std::string &name : unpacked) {
-    HEDDLE_ASSIGN(PackedWeight weight, packed(name));
-    HEDDLE_CHECK(writeVariable(name, weight.words));
-    HEDDLE_CHECK(writeVariable(findScales(*findVariable(name))->name, weight.scales));
+    HEDDLE_ASSIGN(PackedParts parts, packed(name));
+    for (const auto &[part, tensor] : parts)
+      HEDDLE_CHECK(writeVariable(part, tensor));
   }
   std::vector<std::byte> chunk;
   for (auto [index, entry] : loads) {
@@ -161,9 +160,9 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
     for (uint64_t offset = 0; offset < entry->bytes; offset += chunk.size()) {
       chunk.resize(std::min(entry->bytes - offset, chunkBytes));
       HEDDLE_CHECK(reader.read(*entry, offset, chunk));
-      if (state->variables[index].isNarrow) {
+      if (NarrowType narrow = state->variables[index].narrow; narrow != NarrowType::None) {
         auto values = std::span(reinterpret_cast<const float *>(chunk.data()), chunk.size() / sizeof(float));
-        HEDDLE_CHECK(state->onDevice->write(index, offset / 2, narrowAllBF16(values)));
+        HEDDLE_CHECK(state->onDevice->write(index, offset / 2, narrowAll(narrow, values)));
         continue;
       }
       HEDDLE_CHECK(state->onDevice->write(index, offset, chunk));

@@ -99,15 +99,16 @@ Result<hal::Buffer *> DeviceState::sizes() {
 }
 
 Result<PendingTensor> readLater(hal::Device &device, const hal::Buffer &buffer, uint64_t offset, ElementType type,
-                                Shape shape, bool isNarrow) {
+                                Shape shape, NarrowType narrow) {
   HEDDLE_ASSIGN(HostTensor empty, HostTensor::uninitialized(type, shape));
-  HEDDLE_ASSIGN(auto readback, device.readLater(buffer, offset, empty.bytes().size() / (isNarrow ? 2 : 1)));
+  HEDDLE_ASSIGN(auto readback,
+                device.readLater(buffer, offset, empty.bytes().size() / (narrow == NarrowType::None ? 1 : 2)));
   auto tensor = std::make_shared<HostTensor>(std::move(empty));
   return PendingTensor(
-      [tensor, isNarrow, readback = std::shared_ptr<hal::Readback>(std::move(readback))]() -> Result<HostTensor> {
+      [tensor, narrow, readback = std::shared_ptr<hal::Readback>(std::move(readback))]() -> Result<HostTensor> {
         HEDDLE_ASSIGN(std::span<const std::byte> bytes, readback->bytes());
-        if (isNarrow)
-          widenAllBF16(bytes, tensor->values<float>());
+        if (narrow != NarrowType::None)
+          widenAll(narrow, bytes, tensor->values<float>());
         else
           std::ranges::copy(bytes, tensor->bytes().begin());
         return std::move(*tensor);

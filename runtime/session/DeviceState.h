@@ -63,7 +63,7 @@ private:
 // A tensor of this type and shape, read after all submissions so far and before those that follow. A narrow one is of
 // bf16 in the buffer, and is widened.
 Result<PendingTensor> readLater(hal::Device &device, const hal::Buffer &buffer, uint64_t offset, ElementType type,
-                                Shape shape, bool isNarrow = false);
+                                Shape shape, NarrowType narrow = NarrowType::None);
 
 // Why the device cannot run a kernel; empty where it can.
 std::string misfit(const schema::Kernel &kernel, const hal::DeviceInfo &device);

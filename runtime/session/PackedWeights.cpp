@@ -2,40 +2,146 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace heddle {
 namespace {
 
-// What a group's largest magnitude is divided by.
-float scaleOf(float extreme, int64_t bits) { return bits == 8 ? std::fabs(extreme) / 127 : extreme / -8; }
+bool isMatrix(const Shape &shape) { return shape.size() == 2 && shape[0] > 0 && shape[1] > 0; }
+
+const VariableInfo *findPart(Variables all, const VariableInfo *owner, VariableRole role) {
+  auto found = std::ranges::find_if(
+      all, [&](const VariableInfo &other) { return owner && other.role == role && other.owner == owner->name; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+// The variables of a weight. Null are those that it does not have.
+struct PartsOf {
+  const VariableInfo *words, *high, *scales, *scaleFactors, *offsets, *offsetFactors;
+
+  PartsOf(Variables all, const VariableInfo &weight)
+      : words(&weight), high(findPart(all, &weight, VariableRole::HighBits)),
+        scales(findPart(all, &weight, VariableRole::Scales)), scaleFactors(findPart(all, scales, VariableRole::Scales)),
+        offsets(findPart(all, &weight, VariableRole::Offsets)),
+        offsetFactors(findPart(all, offsets, VariableRole::Scales)) {}
+  // Whether f32 is rounded to it: nothing but words and scales in f32.
+  bool isPlain() const { return !high && !offsets && !scaleFactors && scales && !scales->isNarrow(); }
+};
+
+Shape wordsOf(Shape numbers, int64_t bits) {
+  int64_t ofWord = 32 / bits;
+  numbers[0] = (numbers[0] + ofWord - 1) / ofWord;
+  return numbers;
+}
+
+bool has(const VariableInfo *variable, bool isWanted, ElementType type, const Shape &shape) {
+  return isWanted ? variable && variable->type == type && variable->shape == shape : !variable;
+}
+
+// Of whole numbers in f32, the lowest `bits` bits from `shift` on of each.
+Result<HostTensor> packBits(const HostTensor &numbers, int64_t bits, int64_t shift = 0) {
+  HEDDLE_ASSIGN(HostTensor words, HostTensor::uninitialized(ElementType::I32, wordsOf(numbers.shape(), bits)));
+  std::span<const float> from = numbers.values<float>();
+  std::span<int32_t> to = words.values<int32_t>();
+  std::ranges::fill(to, 0);
+  const int64_t rows = numbers.shape()[0], columns = numbers.shape()[1], ofWord = 32 / bits;
+  const uint32_t mask = (uint32_t(1) << bits) - 1;
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column) {
+      auto number = static_cast<uint32_t>(static_cast<int32_t>(from[size_t(row * columns + column)])) >> shift & mask;
+      to[size_t(row / ofWord * columns + column)] |= static_cast<int32_t>(number << (bits * (row % ofWord)));
+    }
+  return words;
+}
 
 } // namespace
 
+bool isPackedWeight(Variables all, const VariableInfo &variable) {
+  return variable.isWeight() && variable.type == ElementType::I32 && variable.role == VariableRole::None &&
+         findPart(all, &variable, VariableRole::Scales);
+}
+
+bool keepsAs(Variables all, const VariableInfo &weight, const PackedFormat &format, const Shape &whole) {
+  PartsOf variables(all, weight);
+  if (!isMatrix(whole) || !variables.scales || variables.scales->shape.size() != 2)
+    return false;
+  auto areGroupsAlong = [&](size_t contracted) {
+    auto groupsOf = [&](int64_t group) {
+      Shape groups = whole;
+      groups[contracted] = group == 0 ? 1 : groups[contracted] / std::gcd(group, groups[contracted]);
+      return groups;
+    };
+    auto hasGroups = [&](const VariableInfo *values, const VariableInfo *factors, bool isWanted) {
+      Shape groups = groupsOf(format.group);
+      if (format.scaleBits == 0)
+        return has(values, isWanted, ElementType::F32, groups) && !factors;
+      return has(values, isWanted, ElementType::I32, wordsOf(groups, format.scaleBits)) &&
+             has(factors, isWanted, ElementType::F32, groupsOf(format.factorGroup));
+    };
+    return hasGroups(variables.scales, variables.scaleFactors, true) &&
+           hasGroups(variables.offsets, variables.offsetFactors, format.hasOffsets);
+  };
+  const VariableInfo *half = format.scaleBits == 0 ? variables.scales : variables.scaleFactors;
+  return weight.shape == wordsOf(whole, format.bits) &&
+         has(variables.high, format.highBits > 0, ElementType::I32,
+             format.highBits > 0 ? wordsOf(whole, format.highBits) : Shape()) &&
+         half && half->isNarrow() == format.isHalf && (areGroupsAlong(0) || areGroupsAlong(1));
+}
+
+Result<PackedParts> packParts(Variables all, const VariableInfo &weight, PackedTensor tensor) {
+  PartsOf variables(all, weight);
+  const PackedFormat &format = tensor.format;
+  PackedParts parts;
+  auto addBits = [&](const VariableInfo *to, const HostTensor &numbers, int64_t bits, int64_t shift = 0) -> Status {
+    HEDDLE_ASSIGN(HostTensor words, packBits(numbers, bits, shift));
+    parts.emplace_back(to->name, std::move(words));
+    return Success();
+  };
+  auto addGroups = [&](const VariableInfo *values, const VariableInfo *factors, HostTensor &ofGroups,
+                       HostTensor &ofFactors) -> Status {
+    if (!factors) {
+      parts.emplace_back(values->name, std::move(ofGroups));
+      return Success();
+    }
+    parts.emplace_back(factors->name, std::move(ofFactors));
+    return addBits(values, ofGroups, format.scaleBits);
+  };
+  HEDDLE_CHECK(addBits(variables.words, tensor.numbers, format.bits));
+  if (variables.high)
+    HEDDLE_CHECK(addBits(variables.high, tensor.numbers, format.highBits, format.bits));
+  HEDDLE_CHECK(addGroups(variables.scales, variables.scaleFactors, tensor.scales, tensor.scaleFactors));
+  if (variables.offsets)
+    HEDDLE_CHECK(addGroups(variables.offsets, variables.offsetFactors, tensor.offsets, tensor.offsetFactors));
+  return parts;
+}
+
 Result<PackedWeight> packWeight(const TensorView &values, const Shape &words, const Shape &scales) {
-  auto is = [](const Shape &shape) { return shape.size() == 2 && shape[0] > 0 && shape[1] > 0; };
   Shape whole(values.shape.begin(), values.shape.end());
-  auto wordsOf = [&](int64_t rows) { return is(whole) ? (whole[0] + rows - 1) / rows : 0; };
-  bool fits = values.type == ElementType::F32 && is(whole) && is(words) && is(scales) && words[1] == whole[1] &&
-              (words[0] == wordsOf(4) || words[0] == wordsOf(8)) && whole[0] % scales[0] == 0 &&
+  auto rowsOf = [&](int64_t bits) { return isMatrix(whole) ? wordsOf(whole, bits)[0] : 0; };
+  bool fits = values.type == ElementType::F32 && isMatrix(whole) && isMatrix(words) && isMatrix(scales) &&
+              words[1] == whole[1] && (words[0] == rowsOf(8) || words[0] == rowsOf(4)) && whole[0] % scales[0] == 0 &&
               whole[1] % scales[1] == 0;
   if (!fits)
     return makeError(ErrorKind::InvalidArgument, "a weight that is ", describe(values.type, values.shape),
                      " cannot be kept as ", describe(ElementType::I32, words), " with scales ",
                      describe(ElementType::F32, scales), ".");
-  int64_t rows = whole[0], columns = whole[1], bits = words[0] == wordsOf(4) ? 8 : 4;
+  int64_t rows = whole[0], columns = whole[1], bits = words[0] == rowsOf(8) ? 8 : 4;
   int64_t groupRows = rows / scales[0], groupColumns = columns / scales[1];
   PackedWeight packed;
-  HEDDLE_ASSIGN(packed.words, HostTensor::uninitialized(ElementType::I32, words));
   HEDDLE_ASSIGN(packed.scales, HostTensor::uninitialized(ElementType::F32, scales));
+  HEDDLE_ASSIGN(HostTensor numbers, HostTensor::uninitialized(ElementType::F32, whole));
   std::span<const float> from = values.values<float>();
-  std::span<float> factors = packed.scales.values<float>();
+  std::span<float> factors = packed.scales.values<float>(), to = numbers.values<float>();
+  auto factorOf = [&](int64_t row, int64_t column) -> float & {
+    return factors[size_t(row / groupRows * scales[1] + column / groupColumns)];
+  };
 
-  // The element of the largest magnitude of each group.
+  // The element of the largest magnitude of each group, and what it is divided by.
   std::ranges::fill(factors, 0.0f);
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t column = 0; column < columns; ++column) {
       float value = from[size_t(row * columns + column)];
-      float &extreme = factors[size_t(row / groupRows * scales[1] + column / groupColumns)];
+      float &extreme = factorOf(row, column);
       if (!std::isfinite(value))
         return makeError(ErrorKind::Malformed, "a weight has ", value, " in row ", row, " and column ", column,
                          ", which is not a finite number.");
@@ -43,20 +149,30 @@ Result<PackedWeight> packWeight(const TensorView &values, const Shape &words, co
         extreme = value;
     }
   for (float &factor : factors)
-    factor = scaleOf(factor, bits);
+    factor = bits == 8 ? std::fabs(factor) / 127 : factor / -8;
 
-  std::span<int32_t> to = packed.words.values<int32_t>();
-  const int64_t ofWord = 32 / bits, most = (int64_t(1) << (bits - 1)) - 1, least = bits == 8 ? -most : -most - 1;
-  const uint32_t mask = (uint32_t(1) << bits) - 1;
-  std::ranges::fill(to, 0);
+  const int64_t most = (int64_t(1) << (bits - 1)) - 1, least = bits == 8 ? -most : -most - 1;
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t column = 0; column < columns; ++column) {
-      float factor = factors[size_t(row / groupRows * scales[1] + column / groupColumns)];
-      float quotient = factor == 0 ? 0 : from[size_t(row * columns + column)] / factor;
-      auto number = static_cast<uint32_t>(std::clamp<int64_t>(std::lrint(quotient), least, most)) & mask;
-      to[size_t(row / ofWord * columns + column)] |= static_cast<int32_t>(number << (bits * (row % ofWord)));
+      float factor = factorOf(row, column);
+      auto place = size_t(row * columns + column);
+      to[place] = float(std::clamp<int64_t>(factor == 0 ? 0 : std::lrint(from[place] / factor), least, most));
     }
+  HEDDLE_ASSIGN(packed.words, packBits(numbers, bits));
   return packed;
+}
+
+Result<PackedParts> packWeight(Variables all, const VariableInfo &weight, const TensorView &values) {
+  PartsOf variables(all, weight);
+  if (!variables.isPlain())
+    return makeError(ErrorKind::InvalidArgument,
+                     "the artifact keeps this weight packed as the GGUF file has it that it was compiled from, and "
+                     "nothing is rounded to that. Load that file, or compile with --weights=f32, int8 or int4.");
+  HEDDLE_ASSIGN(PackedWeight packed, packWeight(values, weight.shape, variables.scales->shape));
+  PackedParts parts;
+  parts.emplace_back(weight.name, std::move(packed.words));
+  parts.emplace_back(variables.scales->name, std::move(packed.scales));
+  return parts;
 }
 
 } // namespace heddle

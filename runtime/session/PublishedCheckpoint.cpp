@@ -24,6 +24,31 @@ bool isPublishedCheckpoint(const Session &session, const std::filesystem::path &
   });
 }
 
+WeightSink weightSink(Variables all, std::function<Status(std::string_view, const TensorView &)> write) {
+  auto find = [all](std::string_view name) { return std::ranges::find(all, name, &VariableInfo::name); };
+  WeightSink sink{.write = write};
+  sink.keeps = [all, find](std::string_view name, const PackedFormat &format, const Shape &whole) {
+    auto weight = find(name);
+    return weight != all.end() && keepsAs(all, *weight, format, whole);
+  };
+  sink.writePacked = [all, find, write](std::string_view name, PackedTensor value) -> Status {
+    HEDDLE_ASSIGN(PackedParts parts, packParts(all, *find(name), std::move(value)));
+    for (const auto &[part, tensor] : parts)
+      HEDDLE_CHECK(write(part, tensor));
+    return Success();
+  };
+  return sink;
+}
+
+// The weight that a part of packed numbers belongs to; others are their own.
+static const VariableInfo &ownerOf(const Session &session, const VariableInfo &variable) {
+  const VariableInfo *owner = &variable;
+  while (owner->role == VariableRole::Scales || owner->role == VariableRole::Offsets ||
+         owner->role == VariableRole::HighBits)
+    owner = session.findVariable(owner->owner);
+  return *owner;
+}
+
 Status loadPublishedCheckpoint(Session &session, const std::filesystem::path &path, const VariableKinds &kinds) {
   HEDDLE_ASSIGN(Description model, Description::parse(session.description()));
   auto isChosen = [&](const VariableInfo &variable) {
@@ -36,28 +61,33 @@ Status loadPublishedCheckpoint(Session &session, const std::filesystem::path &pa
       return makeError(ErrorKind::InvalidArgument, "'", path.string(),
                        "' is a published model, which has weights alone, and ", toString(variable.kind), " '",
                        variable.name, "' was asked for as well; load the weights only.");
-    bool isScales = variable.role == VariableRole::Scales && model.tensors.contains(variable.owner);
-    if (!isScales && !model.tensors.contains(variable.name))
+    if (!model.tensors.contains(ownerOf(session, variable).name))
       return makeError(ErrorKind::InvalidArgument, "'", path.string(), "' is a published model, which has no ",
                        toString(variable.kind), " '", variable.name,
                        "'. Load the frozen weights from it, and the others from a checkpoint.");
   }
-  auto check = [&](std::string_view name, const TensorView &value) -> Status {
+  Variables all = session.variables();
+  auto write = [&](std::string_view name, const TensorView &value) { return session.writeVariable(name, value); };
+  WeightSink into = weightSink(all, write), check = into, chosen = into;
+  check.write = [&](std::string_view name, const TensorView &value) -> Status {
     const VariableInfo &weight = *session.findVariable(name);
-    const VariableInfo *scales = weight.type == ElementType::I32 ? session.findScales(weight) : nullptr;
-    if (!scales || !isChosen(weight))
+    if (!isPackedWeight(all, weight) || !isChosen(weight))
       return Success();
-    Result<PackedWeight> packed = packWeight(value, weight.shape, scales->shape);
+    Result<PackedParts> packed = packWeight(all, weight, value);
     if (!packed.ok())
       return std::move(packed).error().within(str("'", path.string(), "': '", name, "'"));
     return Success();
   };
-  auto write = [&](std::string_view name, const TensorView &value) -> Status {
-    return isChosen(*session.findVariable(name)) ? session.writeVariable(name, value) : Success();
+  check.writePacked = [](std::string_view, PackedTensor) { return Success(); };
+  chosen.write = [&](std::string_view name, const TensorView &value) -> Status {
+    return isChosen(*session.findVariable(name)) ? into.write(name, value) : Success();
+  };
+  chosen.writePacked = [&](std::string_view name, PackedTensor value) -> Status {
+    return isChosen(*session.findVariable(name)) ? into.writePacked(name, std::move(value)) : Success();
   };
   // Twice, as memory has no room for all weights at once.
   HEDDLE_CHECK(loadPublishedWeights(path, session.description(), check));
-  return loadPublishedWeights(path, session.description(), write);
+  return loadPublishedWeights(path, session.description(), chosen);
 }
 
 } // namespace heddle

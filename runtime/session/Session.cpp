@@ -83,7 +83,10 @@ std::vector<VariableInfo> describeVariables(const schema::Module &module) {
             ->Get(variable.storage() >= 0 ? static_cast<uint32_t>(variable.storage()) : static_cast<uint32_t>(i))
             ->sharded();
     info.role = static_cast<VariableRole>(variable.role());
-    info.isNarrow = variable.type()->element() == schema::ElementType::BF16;
+    schema::ElementType element = variable.type()->element();
+    info.narrow = element == schema::ElementType::BF16  ? NarrowType::BF16
+                  : element == schema::ElementType::F16 ? NarrowType::F16
+                                                        : NarrowType::None;
     if (variable.owner() >= 0)
       info.owner = variables[static_cast<size_t>(variable.owner())].name;
     // Artifacts from before roles, and modules written by hand that leave them out.
@@ -415,13 +418,13 @@ Result<HostTensor> Session::readVariable(std::string_view name) {
   HEDDLE_ASSIGN(uint32_t index, state->variableIndex(name));
   const VariableInfo &info = state->variables[index];
   HEDDLE_ASSIGN(HostTensor tensor, HostTensor::uninitialized(info.type, info.shape));
-  if (!info.isNarrow) {
+  if (!info.isNarrow()) {
     HEDDLE_CHECK(state->onDevice->read(index, tensor.bytes()));
     return tensor;
   }
   std::vector<std::byte> narrow(info.bytes);
   HEDDLE_CHECK(state->onDevice->read(index, narrow));
-  widenAllBF16(narrow, tensor.values<float>());
+  widenAll(info.narrow, narrow, tensor.values<float>());
   return tensor;
 }
 
@@ -431,38 +434,30 @@ Result<PendingTensor> Session::variableLater(std::string_view name) {
   HEDDLE_ASSIGN(hal::Buffer * buffer, state->onDevice->variable(index));
   if (state->onDevice->shards.has(index))
     return makeError(ErrorKind::Unsupported, "variable '", name, "' is not read later: each rank keeps a part of it.");
-  return readLater(*state->device, *buffer, state->onDevice->variableOffset(index), info.type, info.shape,
-                   info.isNarrow);
-}
-
-const VariableInfo *Session::findScales(const VariableInfo &variable) const {
-  auto found = std::ranges::find_if(state->variables, [&](const VariableInfo &other) {
-    return other.role == VariableRole::Scales && other.owner == variable.name;
-  });
-  return found == state->variables.end() ? nullptr : &*found;
+  return readLater(*state->device, *buffer, state->onDevice->variableOffset(index), info.type, info.shape, info.narrow);
 }
 
 Status Session::writeVariable(std::string_view name, const TensorView &value) {
   HEDDLE_ASSIGN(uint32_t index, state->variableIndex(name));
   const VariableInfo &info = state->variables[index];
-  if (const VariableInfo *scales =
-          value.type == ElementType::F32 && info.type == ElementType::I32 ? findScales(info) : nullptr) {
-    Result<PackedWeight> packed = packWeight(value, info.shape, scales->shape);
+  if (value.type == ElementType::F32 && isPackedWeight(state->variables, info)) {
+    Result<PackedParts> packed = packWeight(state->variables, info, value);
     if (!packed.ok())
       return std::move(packed).error().within(str("variable '", name, "'"));
-    HEDDLE_CHECK(writeVariable(name, packed->words));
-    return writeVariable(scales->name, packed->scales);
+    for (const auto &[part, tensor] : *packed)
+      HEDDLE_CHECK(writeVariable(part, tensor));
+    return Success();
   }
   if (value.type != info.type || !std::ranges::equal(value.shape, info.shape) ||
-      value.bytes.size() != info.bytes * (info.isNarrow ? 2 : 1))
+      value.bytes.size() != info.bytes * (info.isNarrow() ? 2 : 1))
     return makeError(ErrorKind::InvalidArgument, "variable '", name, "' is ", describe(info.type, info.shape),
                      ", and the value for it is ", describe(value.type, value.shape), ".");
   if (info.type == ElementType::I32)
     HEDDLE_CHECK(state->checkVariable(index, value.values<int32_t>()));
   state->weightsWritten |= info.isWeight();
   state->noteValue(index);
-  return info.isNarrow ? state->onDevice->write(index, 0, narrowAllBF16(value.values<float>()))
-                       : state->onDevice->write(index, 0, value.bytes);
+  return info.isNarrow() ? state->onDevice->write(index, 0, narrowAll(info.narrow, value.values<float>()))
+                         : state->onDevice->write(index, 0, value.bytes);
 }
 
 MemoryReport Session::memory() const {

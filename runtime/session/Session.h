@@ -17,6 +17,7 @@
 // A Session is used by one thread at a time; several sessions may live side by side. Nothing here throws.
 #pragma once
 
+#include "runtime/core/Narrow.h"
 #include "runtime/core/Status.h"
 #include "runtime/core/Tensor.h"
 #include "runtime/hal/Device.h"
@@ -111,7 +112,7 @@ enum class VariableKind : uint8_t { Weight, OptimizerState, Gradient, Counter, C
 
 const char *toString(VariableKind kind);
 
-// What a variable is to the weight that it belongs to (up to Rounded), or to the training.
+// What a variable is to the weight that it belongs to (up to Rounded, and from Scales on), or to the training.
 enum class VariableRole : uint8_t {
   None,
   FirstMoment,
@@ -125,7 +126,9 @@ enum class VariableRole : uint8_t {
   GoodSteps,
   SkippedSteps,
   Seed,
-  Scales
+  Scales,
+  Offsets,
+  HighBits
 };
 
 // What checkpoints call the variable of a role; for a role that belongs to a weight, of the weight `owner`.
@@ -140,13 +143,14 @@ struct VariableInfo {
   VariableKind kind = VariableKind::Weight;
   ElementType type = ElementType::F32;
   Shape shape;
-  uint64_t bytes = 0;     // of device memory
-  bool isNarrow = false;  // of bf16 there: f32 that is written is rounded to nearest; files have bf16
+  uint64_t bytes = 0;                   // of device memory
+  NarrowType narrow = NarrowType::None; // of 16 bits there: f32 that is written is rounded to nearest
   bool isStorage = false; // the variable is memory that other variables are views of; checkpoints leave it out
   VariableRole role = VariableRole::None;
   std::string owner = {}; // the weight that it belongs to
   bool isSharded = false; // of several ranks each keeps a part (runtime/session/Shards.h)
 
+  bool isNarrow() const { return narrow != NarrowType::None; }
   bool isWeight() const { return kind == VariableKind::Weight || kind == VariableKind::Frozen; }
 };
 
@@ -224,10 +228,9 @@ public:
   const Artifact &artifact() const;
   const std::vector<EntryInfo> &entries() const;
   const std::vector<VariableInfo> &variables() const;
-  const EntryInfo *findEntry(std::string_view name) const;          // null where no entry has this name
-  const VariableInfo *findVariable(std::string_view name) const;    // null where no variable has this name
-  const VariableInfo *findVariable(VariableRole role) const;        // of the model's own; null where it has none
-  const VariableInfo *findScales(const VariableInfo &weight) const; // of a weight of packed numbers; null of any other
+  const EntryInfo *findEntry(std::string_view name) const;       // null where no entry has this name
+  const VariableInfo *findVariable(std::string_view name) const; // null where no variable has this name
+  const VariableInfo *findVariable(VariableRole role) const;     // of the model's own; null where it has none
 
   // Compiles the entries' kernels, allocates their variables and the arena, and records their launches. A call prepares
   // its entry when needed; preparing all entries together, before the first call, takes the least time and reports
@@ -285,7 +288,8 @@ public:
   // a narrow one is f32 to callers. Of a sharded variable all ranks must read together, in the same order, and of what
   // is written each rank keeps its rows.
   Result<HostTensor> readVariable(std::string_view name);
-  // A weight of packed numbers takes f32 too, as many as it has numbers, and its scales with them (PackedWeights.h).
+  // A weight of packed numbers takes f32 too, as many as it has numbers, and its scales with them (PackedWeights.h): it
+  // is an error if it has offsets, upper bits or packed scales, to which nothing is rounded.
   Status writeVariable(std::string_view name, const TensorView &value);
 
   // Writes the variables of these kinds, and the metadata, as a safetensors file, wholly or not at all.

@@ -6,7 +6,7 @@
 #include "runtime/core/Log.h"
 #include "runtime/core/Safetensors.h"
 #include "runtime/core/Span.h"
-#include "runtime/published/PublishedWeights.h"
+#include "runtime/session/PublishedCheckpoint.h"
 #include "runtime/text/Hash.h"
 #include "runtime/text/LabelledVocabulary.h"
 #include "runtime/text/PublishedVocabulary.h"
@@ -258,7 +258,7 @@ Result<std::optional<uint64_t>> loadWeights(const fs::path &folder, Engine &engi
   Span span("load weights");
   if (isPublishedModel(folder)) {
     auto write = [&](std::string_view name, const TensorView &value) { return engine.writeVariable(name, value); };
-    HEDDLE_CHECK(loadPublishedWeights(folder, engine.description(), write, others));
+    HEDDLE_CHECK(loadPublishedWeights(folder, engine.description(), weightSink(engine.variables(), write), others));
     HEDDLE_CHECK(clearAdapter(engine));
     return std::optional<uint64_t>();
   }
@@ -297,7 +297,7 @@ Status loadBase(const fs::path &folder, Engine &engine, const ModelDescription &
                      "weights stay as they are. Name that model's folder by --base=FOLDER.");
   if (isPublishedModel(folder)) {
     auto write = [&](std::string_view name, const TensorView &value) { return engine.writeVariable(name, value); };
-    return loadPublishedWeights(folder, engine.description(), write, others);
+    return loadPublishedWeights(folder, engine.description(), weightSink(engine.variables(), write), others);
   }
   HEDDLE_ASSIGN(fs::path checkpoint, findCheckpoint(folder));
   nlohmann::json without = model.json;

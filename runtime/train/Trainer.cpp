@@ -25,6 +25,11 @@ double secondsSince(std::chrono::steady_clock::time_point start) {
 
 } // namespace
 
+static bool hasPackedWeights(const Engine &engine) {
+  return std::ranges::any_of(engine.variables(),
+                             [](const VariableInfo &variable) { return variable.role == VariableRole::Scales; });
+}
+
 Trainer::Trainer(Engine &engine, TrainingInputs inputs, TrainerOptions options, std::function<bool()> stopRequested)
     : engine(engine), inputs(inputs), options(std::move(options)), stopRequested(std::move(stopRequested)),
       checkpoints(this->options.checkpoint, this->options.keepLast) {}
@@ -38,6 +43,9 @@ Status Trainer::prepare(bool fresh) {
                            ? ", which --accumulate needs; compile the model with --set accumulate=true."
                        : rankCount() > 1 && engine.hasEntry("train_step")
                            ? ", with which several ranks train together; compile the model with --shard=none."
+                       : hasPackedWeights(engine)
+                           ? "; its weights are packed, and packed weights are not trained. Compile the model with "
+                             "--weights=f32, or train an adapter beside them (--lora)."
                            : "; it was not compiled for training.");
   if (!inputs.validation.empty() && isFirst())
     entries.push_back("eval");

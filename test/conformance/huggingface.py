@@ -55,7 +55,7 @@ class Case:
             self.tensors = published.write_folder(Path(folder) / self.name, config, tensors, kind, shards)
         else:
             self.tensors = gguf_files.write(f"{folder}/{self.name}", config, tensors, kind, **gguf)
-        flags = [f"--weights={weights}"] if weights else []
+        flags = [f"--weights={weights or 'f32'}"]  # packed_types.py is about weights that stay as a file has them
         flags += [f"--caches={caches}"] if caches else []
         self.keeps = (lambda rows: rows.half().float()) if caches else (lambda rows: rows)
         # A number in the middle of two of 16 bits is rounded to either by the last bit of its 32.

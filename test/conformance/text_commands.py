@@ -31,7 +31,7 @@ class Text:
         backend = arguments.target.split(":")[0]
         self.two_devices = f"--devices={backend},{backend}"  # a device twice
         sets = [word for key, value in {**sizes, **self.more}.items() for word in ("--set", f"{key}={value}")]
-        run([f"{arguments.bin}/heddle-compile", f"{folder}/{self.name}", "-o", f"{folder}/model.heddle",
+        run([f"{arguments.bin}/heddle-compile", f"{folder}/{self.name}", "--weights=f32", "-o", f"{folder}/model.heddle",
              f"--target={arguments.target}", f"--entries={self.entries}", *sets])
 
     def start(self, *flags):

@@ -143,7 +143,7 @@ TEST_P(CheckpointTest, narrowMoments) {
   {
     auto session = open();
     const VariableInfo &info = *session->findVariable("adam.m.weight");
-    EXPECT_TRUE(info.isNarrow && info.type == ElementType::F32 && info.bytes == 2000);
+    EXPECT_TRUE(info.narrow == NarrowType::BF16 && info.type == ElementType::F32 && info.bytes == 2000);
     ASSERT_TRUE(session->init(5).ok());
     for (const char *name : {"weight", "total", "adam.m.weight"})
       ASSERT_TRUE(session->writeVariable(name, HostTensor::vector(values)).ok());

@@ -267,7 +267,7 @@ TEST(SafetensorsTest, writesBF16) {
   auto writer = SafetensorsWriter::create(folder / "m", {narrow, {"w", ElementType::F32, {1}}});
   ASSERT_TRUE(writer.ok()) << writer.message();
   std::vector<float> values = {1.5f, -0x1.02p-100f, 0}, other = {0.1f};
-  ASSERT_TRUE(writer->write(narrowAllBF16(values)).ok());
+  ASSERT_TRUE(writer->write(narrowAll(NarrowType::BF16, values)).ok());
   ASSERT_TRUE(writer->write(std::as_bytes(std::span(other))).ok());
   ASSERT_TRUE(writer->commit().ok());
   auto reader = SafetensorsReader::open(folder / "m");

@@ -110,11 +110,11 @@ struct Flags {
   cl::opt<std::string> weights{
       "weights",
       cl::desc(
-          "Keep the weights of linear transformations and tables as whole numbers with scales, for models that are not "
-          "trained, or whose adapters alone are: int8 (a scale for each output), int4 (for each 32 inputs of one), or "
-          "either "
-          "with a number of inputs, int4:128"),
-      cl::value_desc("format"), cl::cat(category)};
+          "What the weights of linear transformations and tables are kept as: file (default), packed if the GGUF file "
+          "has them so, else f32; f32; int8 (whole numbers with a scale for each output), int4 (with one for each 32 "
+          "inputs of an output), or either with a number of inputs, int4:128. Packed weights are not trained, but "
+          "adapters beside them are"),
+      cl::value_desc("format"), cl::init("file"), cl::cat(category)};
   cl::opt<std::string> shard{"shard",
                              cl::desc("Add entries with which several devices train together (heddle-run train): with "
                                       "none, every device keeps all of the "
@@ -404,12 +404,10 @@ std::optional<CommandLine> check(Flags &flags) {
       return wrong("--lora: " + llvm::toString(adapters.takeError()));
     line.adapters = std::move(*adapters);
   }
-  if (flags.weights.getNumOccurrences()) {
-    llvm::Expected<WeightFormat> weights = parseWeightFormat(flags.weights);
-    if (!weights)
-      return wrong("--weights: " + llvm::toString(weights.takeError()));
-    line.weights = *weights;
-  }
+  llvm::Expected<WeightFormat> weights = parseWeightFormat(flags.weights);
+  if (!weights)
+    return wrong("--weights: " + llvm::toString(weights.takeError()));
+  line.weights = *weights;
   if (flags.shard.getNumOccurrences()) {
     if (flags.shard != "none" && flags.shard != "optimizer")
       return wrong("--shard: '" + flags.shard +

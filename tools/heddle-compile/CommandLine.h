@@ -33,7 +33,7 @@ struct CommandLine {
   Precision moments = Precision::F32;
   Recomputation recompute = Recomputation::None;
   std::optional<AdapterOptions> adapters; // --lora
-  std::optional<WeightFormat> weights;    // --weights
+  WeightFormat weights;                   // --weights
   std::optional<Sharding> sharding;       // --shard
   Purpose purpose = Purpose::All;         // --entries
   std::optional<int64_t> fit;             // --fit: bytes of device memory

@@ -6,7 +6,7 @@
 // RUN:   | FileCheck %s --check-prefix=LORA
 // RUN: not heddle-opt %s --heddle-quantize-weights=weights=int5 2>&1 | FileCheck %s --check-prefix=FORMAT
 // RUN: not heddle-opt %s --heddle-quantize-weights=weights=int4:12 2>&1 | FileCheck %s --check-prefix=GROUP
-// FORMAT: error: heddle-quantize-weights: there is no format 'int5' of weights; there are int8 and int4
+// FORMAT: error: heddle-quantize-weights: there is no format 'int5' of weights; there are int8, int4, file (as a GGUF file has them) and f32
 // GROUP: error: heddle-quantize-weights: a group of weights has a multiple of 8 of them, as in int4:32, got '12'
 
 // A table is contracted by its columns, a weight by its rows; ten rows of the table do not fill the last words.

@@ -179,6 +179,26 @@ tile.func @halves(%words: memref<8x32xi32>, %out: memref<64x32xi32>)
   tile.return
 }
 
+// Unsigned numbers come down without a sign, and what is above them is cut off.
+// CHECK-LABEL: tile.func @unsigned
+// CHECK: %[[WORD:.*]] = vector.load
+// CHECK-NEXT: arith.andi %[[WORD]], %[[MASK:.*]] : vector<4xi32>
+// CHECK-NEXT: %[[DOWN:.*]] = arith.shrui %[[WORD]], %{{.*}} : vector<4xi32>
+// CHECK-NEXT: arith.andi %[[DOWN]], %[[MASK]] : vector<4xi32>
+// CHECK-COUNT-14: arith.shrui %[[WORD]], %{{.*}} : vector<4xi32>
+// CHECK-NOT: arith.andi
+// CHECK: tile.return
+tile.func @unsigned(%words: memref<8x32xi32>, %out: memref<64x32xi32>)
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %k = gpu.block_id y
+  %row = arith.muli %k, %c16 : index
+  %w = tile.load %words[%row, %c0] {packed = 2, is_unsigned} : memref<8x32xi32> -> tensor<16x32xi32, #distributed>
+  tile.store %w, %out[%row, %c0] : tensor<16x32xi32, #distributed>, memref<64x32xi32>
+  tile.return
+}
+
 // Rows before the first read as that one.
 // CHECK-LABEL: tile.func @clamped
 // CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : index

@@ -1,5 +1,6 @@
 // Products by packed numbers: words are unpacked where they are read, and scales multiply sums where they can.
 // RUN: heddle-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile)' | FileCheck %s
+// RUN: heddle-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v3})' | FileCheck %s --check-prefix=THREADS
 
 !x = tensor<?x64xf32, #heddle.dims<"tokens">>
 !y = tensor<?x96xf32, #heddle.dims<"tokens">>
@@ -16,9 +17,46 @@ heddle.size @tokens max 256
 // CHECK: tile.load %[[SCALES]]
 // CHECK: arith.mulf %[[SUM]]
 func.func @columns(%x: !x, %words: tensor<16x96xi32>, %scales: tensor<1x96xf32>) -> !y {
-  %w = heddle.dequantize %words scales(%scales) {bits = 8} : tensor<16x96xi32>, tensor<1x96xf32> -> tensor<64x96xf32>
+  %w = heddle.dequantize %words scales(%scales) {bits = 8} : (tensor<16x96xi32>, tensor<1x96xf32>) -> tensor<64x96xf32>
   %y = heddle.matmul %x, %w : !x, tensor<64x96xf32> -> !y
   return %y : !y
+}
+
+// Numbers of five bits of two words, with an offset of each 32. Scales
+// that are packed or of 16 bits are unpacked where they are needed.
+// CHECK-LABEL: tile.func @matmul_Tx96_2(%arg0: memref<?x64xf32>, %arg1: memref<8x96xi32>, %arg2: memref<2x96xi32>, %arg3: memref<1x96xi32>, %arg4: memref<1x96xf16>
+// CHECK: %[[LOW:.*]] = tile.load %arg1{{.*}} {is_unsigned, packed = 4 : i64}
+// CHECK: %[[HIGH:.*]] = tile.load %arg2{{.*}} {is_unsigned, packed = 1 : i64}
+// CHECK: %[[UP:.*]] = arith.shli %[[HIGH]]
+// CHECK: %[[NUMBERS:.*]] = arith.ori %[[UP]], %[[LOW]]
+// CHECK: %[[FLOATS:.*]] = arith.sitofp %[[NUMBERS]]
+// CHECK: tile.load %arg3{{.*}} {packed = 8 : i64}
+// CHECK: tile.load %arg4
+// CHECK: arith.extf
+// CHECK: %[[SCALED:.*]] = arith.mulf %[[FLOATS]], %{{.*}} : tensor<8x64xf32>
+// CHECK: %[[VALUES:.*]] = arith.addf %[[SCALED]], %{{.*}} : tensor<8x64xf32>
+// CHECK: tile.dot %{{.*}}, %[[VALUES]]
+func.func @stored(%x: !x, %words: tensor<8x96xi32>, %high: tensor<2x96xi32>, %of_scales: tensor<1x96xi32>, %half: tensor<1x96xf16>) -> !y {
+  %factors = arith.extf %half : tensor<1x96xf16> to tensor<1x96xf32>
+  %scales = heddle.dequantize %of_scales scales(%factors) {bits = 8} : (tensor<1x96xi32>, tensor<1x96xf32>) -> tensor<2x96xf32>
+  %w = heddle.dequantize %words high(%high) scales(%scales) offsets(%scales) {bits = 4, high_bits = 1, is_unsigned}
+      : (tensor<8x96xi32>, tensor<2x96xi32>, tensor<2x96xf32>, tensor<2x96xf32>) -> tensor<64x96xf32>
+  %y = heddle.matmul %x, %w : !x, tensor<64x96xf32> -> !y
+  return %y : !y
+}
+
+// A thread that has few rows multiplies the sum of the left side's numbers by an offset of each 32.
+// THREADS-LABEL: tile.func @matmul_Tx96_3
+// THREADS: %[[LEFT:.*]] = tile.load %arg0
+// THREADS: tile.dot %[[LEFT]], %{{.*}}
+// THREADS: tile.reduce sum %[[LEFT]] dim 1
+heddle.size @few max 4
+func.func @offsets(%x: tensor<?x64xf32, #heddle.dims<"few">>, %words: tensor<8x96xi32>, %scales: tensor<2x96xf32>)
+    -> tensor<?x96xf32, #heddle.dims<"few">> {
+  %w = heddle.dequantize %words scales(%scales) offsets(%scales) {bits = 4, is_unsigned}
+      : (tensor<8x96xi32>, tensor<2x96xf32>, tensor<2x96xf32>) -> tensor<64x96xf32>
+  %y = heddle.matmul %x, %w : tensor<?x64xf32, #heddle.dims<"few">>, tensor<64x96xf32> -> tensor<?x96xf32, #heddle.dims<"few">>
+  return %y : tensor<?x96xf32, #heddle.dims<"few">>
 }
 
 // -----
@@ -37,7 +75,7 @@ heddle.size @tokens max 256
 // CHECK: %[[SCALED:.*]] = arith.mulf %[[STEP]], %[[WIDE]]
 // CHECK: arith.addf %[[SUM]], %[[SCALED]]
 func.func @groups(%x: !x, %words: tensor<8x96xi32>, %scales: tensor<2x96xf32>) -> !y {
-  %w = heddle.dequantize %words scales(%scales) {bits = 4} : tensor<8x96xi32>, tensor<2x96xf32> -> tensor<64x96xf32>
+  %w = heddle.dequantize %words scales(%scales) {bits = 4} : (tensor<8x96xi32>, tensor<2x96xf32>) -> tensor<64x96xf32>
   %y = heddle.matmul %x, %w : !x, tensor<64x96xf32> -> !y
   return %y : !y
 }
@@ -56,7 +94,7 @@ heddle.variable @words weight : tensor<8x64xi32>
 // CHECK: %[[SCALES:.*]] = tile.gather %arg2[%[[ROWS]], %{{.*}}] {repeats = 32 : i64} : memref<32x2xf32>
 // CHECK: arith.mulf %[[FLOATS]], %[[SCALES]]
 func.func @rows(%ids: tensor<?xi32, #heddle.dims<"tokens">>, %words: tensor<8x64xi32>, %scales: tensor<32x2xf32>) -> !x {
-  %table = heddle.dequantize %words scales(%scales) {bits = 8} : tensor<8x64xi32>, tensor<32x2xf32> -> tensor<32x64xf32>
+  %table = heddle.dequantize %words scales(%scales) {bits = 8} : (tensor<8x64xi32>, tensor<32x2xf32>) -> tensor<32x64xf32>
   %x = heddle.embedding %ids, %table : tensor<?xi32, #heddle.dims<"tokens">>, tensor<32x64xf32> -> !x
   return %x : !x
 }

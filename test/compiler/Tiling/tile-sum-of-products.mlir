@@ -56,7 +56,7 @@ heddle.size @tokens max 2048
 // TENSOR: tile.load {{.*}} {packed = 8 : i64}
 // TENSOR: arith.extf %{{.*}} : tensor<{{.*}}xbf16> to
 func.func @packed(%x: !wide, %low: !narrow, %words: tensor<16x64xi32>, %scales: tensor<1x64xf32>, %b: tensor<8x64xf32>) -> !wide {
-  %w = heddle.dequantize %words scales(%scales) {bits = 8} : tensor<16x64xi32>, tensor<1x64xf32> -> tensor<64x64xf32>
+  %w = heddle.dequantize %words scales(%scales) {bits = 8} : (tensor<16x64xi32>, tensor<1x64xf32>) -> tensor<64x64xf32>
   %more = heddle.matmul %low, %b : !narrow, tensor<8x64xf32> -> !wide
   %base = heddle.matmul %x, %w : !wide, tensor<64x64xf32> -> !wide
   %sum = arith.addf %more, %base : !wide
@@ -74,7 +74,7 @@ heddle.size @tokens max 2048
 // TENSOR: tile.launch @matmul_addf_Tx64
 // TENSOR: return
 func.func @many_columns(%x: !wide, %low: tensor<?x128xf32, #heddle.dims<"tokens">>, %words: tensor<16x64xi32>, %scales: tensor<1x64xf32>, %b: tensor<128x64xf32>) -> !wide {
-  %w = heddle.dequantize %words scales(%scales) {bits = 8} : tensor<16x64xi32>, tensor<1x64xf32> -> tensor<64x64xf32>
+  %w = heddle.dequantize %words scales(%scales) {bits = 8} : (tensor<16x64xi32>, tensor<1x64xf32>) -> tensor<64x64xf32>
   %base = heddle.matmul %x, %w : !wide, tensor<64x64xf32> -> !wide
   %more = heddle.matmul %low, %b : tensor<?x128xf32, #heddle.dims<"tokens">>, tensor<128x64xf32> -> !wide
   %sum = arith.addf %base, %more : !wide

@@ -227,8 +227,41 @@ func.func @densify(%places: tensor<31x1xi32>, %r: tensor<4x8xf32>) {
 // -----
 
 func.func @dequantize(%words: tensor<2x8xi32>) {
-  // expected-error @+1 {{unpacks numbers of 4 or 8 bits, got 2}}
-  %0 = heddle.dequantize %words {bits = 2} : tensor<2x8xi32> -> tensor<32x8xf32>
+  // expected-error @+1 {{unpacks numbers of 2, 4 or 8 bits, got 3}}
+  %0 = heddle.dequantize %words {bits = 3} : (tensor<2x8xi32>) -> tensor<20x8xf32>
+  return
+}
+
+// -----
+
+func.func @dequantize(%words: tensor<2x8xi32>) {
+  // expected-error @+1 {{has one or two upper bits of numbers of 2 or 4 bits in words of their own, got 1 without such words}}
+  %0 = heddle.dequantize %words {bits = 4, high_bits = 1} : (tensor<2x8xi32>) -> tensor<16x8xf32>
+  return
+}
+
+// -----
+
+func.func @dequantize(%words: tensor<4x8xi32>, %high: tensor<1x8xi32>) {
+  // expected-error @+1 {{has one or two upper bits of numbers of 2 or 4 bits in words of their own, got 1 with such words}}
+  %0 = heddle.dequantize %words high(%high) {bits = 8, high_bits = 1} : (tensor<4x8xi32>, tensor<1x8xi32>) -> tensor<16x8xf32>
+  return
+}
+
+// -----
+
+func.func @dequantize(%words: tensor<2x8xi32>, %high: tensor<2x8xi32>) {
+  // expected-error @+1 {{expects a word for 32 rows of a column, got 'tensor<2x8xi32>' and 'tensor<16x8xf32>'}}
+  %0 = heddle.dequantize %words high(%high) {bits = 4, high_bits = 1} : (tensor<2x8xi32>, tensor<2x8xi32>) -> tensor<16x8xf32>
+  return
+}
+
+// -----
+
+func.func @dequantize(%words: tensor<2x8xi32>, %scales: tensor<1x8xf32>, %offsets: tensor<2x8xf32>) {
+  // expected-error @+1 {{expects an offset for each scale, got 'tensor<2x8xf32>'}}
+  %0 = heddle.dequantize %words scales(%scales) offsets(%offsets) {bits = 4}
+      : (tensor<2x8xi32>, tensor<1x8xf32>, tensor<2x8xf32>) -> tensor<16x8xf32>
   return
 }
 
@@ -236,7 +269,7 @@ func.func @dequantize(%words: tensor<2x8xi32>) {
 
 func.func @dequantize(%words: tensor<2x8xi32>) {
   // expected-error @+1 {{expects a word for 4 rows of a column, got 'tensor<2x8xi32>' and 'tensor<9x8xf32>'}}
-  %0 = heddle.dequantize %words {bits = 8} : tensor<2x8xi32> -> tensor<9x8xf32>
+  %0 = heddle.dequantize %words {bits = 8} : (tensor<2x8xi32>) -> tensor<9x8xf32>
   return
 }
 
@@ -244,7 +277,7 @@ func.func @dequantize(%words: tensor<2x8xi32>) {
 
 func.func @dequantize(%words: tensor<2x8xi32>, %scales: tensor<3x8xf32>) {
   // expected-error @+1 {{expects scales of equal groups of rows and columns, got 'tensor<3x8xf32>' for 'tensor<8x8xf32>'}}
-  %0 = heddle.dequantize %words scales(%scales) {bits = 8} : tensor<2x8xi32>, tensor<3x8xf32> -> tensor<8x8xf32>
+  %0 = heddle.dequantize %words scales(%scales) {bits = 8} : (tensor<2x8xi32>, tensor<3x8xf32>) -> tensor<8x8xf32>
   return
 }
 

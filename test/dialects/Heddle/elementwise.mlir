@@ -95,13 +95,18 @@ func.func @adam_rounding(%w: tensor<2x8xf32>, %m: tensor<2x8xbf16>, %s: tensor<1
 }
 
 // CHECK-LABEL: func.func @dequantize
-func.func @dequantize(%words: tensor<2x8xi32>, %odd: tensor<2x8xi32>, %scales: tensor<4x8xf32>, %columns: tensor<9x2xf32>) {
-  // CHECK: heddle.dequantize %{{.*}} {bits = 4 : i64} : tensor<2x8xi32> -> tensor<16x8xf32>
-  %0 = heddle.dequantize %words {bits = 4} : tensor<2x8xi32> -> tensor<16x8xf32>
-  // CHECK: heddle.dequantize %{{.*}} scales(%{{.*}}) {bits = 4 : i64} : tensor<2x8xi32>, tensor<4x8xf32> -> tensor<16x8xf32>
-  %1 = heddle.dequantize %words scales(%scales) {bits = 4} : tensor<2x8xi32>, tensor<4x8xf32> -> tensor<16x8xf32>
+func.func @dequantize(%words: tensor<2x8xi32>, %odd: tensor<2x8xi32>, %scales: tensor<4x8xf32>, %columns: tensor<9x2xf32>,
+    %high: tensor<1x8xi32>) {
+  // CHECK: heddle.dequantize %{{.*}} {bits = 4 : i64} : (tensor<2x8xi32>) -> tensor<16x8xf32>
+  %0 = heddle.dequantize %words {bits = 4} : (tensor<2x8xi32>) -> tensor<16x8xf32>
+  // CHECK: heddle.dequantize %{{.*}} scales(%{{.*}}) {bits = 4 : i64} : (tensor<2x8xi32>, tensor<4x8xf32>) -> tensor<16x8xf32>
+  %1 = heddle.dequantize %words scales(%scales) {bits = 4} : (tensor<2x8xi32>, tensor<4x8xf32>) -> tensor<16x8xf32>
   // The last words are not full.
-  // CHECK: heddle.dequantize %{{.*}} scales(%{{.*}}) {bits = 4 : i64} : tensor<2x8xi32>, tensor<9x2xf32> -> tensor<9x8xf32>
-  %2 = heddle.dequantize %odd scales(%columns) {bits = 4} : tensor<2x8xi32>, tensor<9x2xf32> -> tensor<9x8xf32>
+  // CHECK: heddle.dequantize %{{.*}} scales(%{{.*}}) {bits = 4 : i64} : (tensor<2x8xi32>, tensor<9x2xf32>) -> tensor<9x8xf32>
+  %2 = heddle.dequantize %odd scales(%columns) {bits = 4} : (tensor<2x8xi32>, tensor<9x2xf32>) -> tensor<9x8xf32>
+  // CHECK: heddle.dequantize %{{.*}} high(%{{.*}}) scales(%{{.*}}) offsets(%{{.*}}) {bits = 4 : i64, high_bits = 2 : i64, is_unsigned}
+  // CHECK-SAME: : (tensor<2x8xi32>, tensor<1x8xi32>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<16x8xf32>
+  %3 = heddle.dequantize %words high(%high) scales(%scales) offsets(%scales) {bits = 4, high_bits = 2, is_unsigned}
+      : (tensor<2x8xi32>, tensor<1x8xi32>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<16x8xf32>
   return
 }

@@ -364,7 +364,7 @@ func.func @converted_to_nothing(%t: tensor<4x64xf32, #whole>) {
 
 tile.func @packed(%a: memref<?x64xi32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
-  // expected-error @+1 {{unpacks numbers of 4 or 8 bits, got 3}}
+  // expected-error @+1 {{unpacks numbers of 1, 2, 4 or 8 bits, got 3}}
   %0 = tile.load %a[%c0, %c0] {packed = 3} : memref<?x64xi32> -> tensor<4x64xi32>
   tile.return
 }
@@ -393,8 +393,17 @@ tile.func @repeats(%a: memref<?x64xi32>, %ids: memref<?x1xi32>)
     attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %rows = tile.load %ids[%c0, %c0] : memref<?x1xi32> -> tensor<4x1xi32>
-  // expected-error @+1 {{repeats each element at least once, and packed elements no more, got 2}}
-  %0 = tile.gather %a[%rows, %c0] {packed = 8, repeats = 2} : memref<?x64xi32>, tensor<4x1xi32> -> tensor<4x64xi32>
+  // expected-error @+1 {{repeats each element at least once, got 0}}
+  %0 = tile.gather %a[%rows, %c0] {packed = 8, repeats = 0} : memref<?x64xi32>, tensor<4x1xi32> -> tensor<4x64xi32>
+  tile.return
+}
+
+// -----
+
+tile.func @not_packed(%a: memref<?x64xi32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  // expected-error @+1 {{unpacks numbers of 1, 2, 4 or 8 bits, got 0}}
+  %0 = tile.load %a[%c0, %c0] {is_unsigned} : memref<?x64xi32> -> tensor<4x64xi32>
   tile.return
 }
 

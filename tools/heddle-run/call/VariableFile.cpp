@@ -55,7 +55,7 @@ std::vector<std::string> usedWeights(const Session &session, std::string_view en
 Status loadVariables(Session &session, const std::filesystem::path &path, OtherMeaning others) {
   auto write = [&](std::string_view name, const TensorView &value) { return session.writeVariable(name, value); };
   if (isPublishedCheckpoint(session, path))
-    return loadPublishedWeights(path, session.description(), write, others);
+    return loadPublishedWeights(path, session.description(), weightSink(session.variables(), write), others);
   HEDDLE_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(path));
   for (const SafetensorsEntry &entry : reader.entries()) {
     HEDDLE_ASSIGN(HostTensor tensor, reader.read(entry.name));

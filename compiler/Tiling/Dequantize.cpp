@@ -1,0 +1,80 @@
+#include "compiler/Tiling/Dequantize.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// A tile of memory whose words hold numbers of `bits` bits, or elements as they are.
+static Value read(KernelEmitter &emitter, Value matrix, const PackedPlace &at, int64_t bits = 0,
+                  bool isUnsigned = false) {
+  auto &b = emitter.builder();
+  const Place &place = at.place;
+  Value memory = emitter.memoryOf(matrix);
+  RankedTensorType type = emitter.tileType(place.rows, place.columns, typeOf(matrix).getElementType());
+  if (at.rows)
+    return tile::GatherOp::create(b, type, memory, at.rows, place.column, place.columnLimit, bits, isUnsigned,
+                                  at.repeats);
+  return tile::LoadOp::create(b, type, memory, place.row, place.column, place.rowLimit, place.columnLimit,
+                              /*any_padding=*/bits == 0, /*transposed=*/false, bits, isUnsigned, at.repeats);
+}
+
+Value heddle::packedNumbers(KernelEmitter &emitter, DequantizeOp unpacked, const PackedPlace &at) {
+  auto &b = emitter.builder();
+  auto bits = static_cast<int64_t>(unpacked.getBits()), highBits = static_cast<int64_t>(unpacked.getHighBits());
+  const Place &place = at.place;
+  Value numbers = read(emitter, unpacked.getWords(), at, bits, unpacked.getIsUnsigned() || unpacked.getHigh());
+  if (unpacked.getHigh()) {
+    Value high = read(emitter, unpacked.getHigh(), at, highBits, unpacked.getIsUnsigned());
+    high = arith::ShLIOp::create(b, high, emitter.constantInt(place.rows, place.columns, bits));
+    numbers = arith::OrIOp::create(b, high, numbers);
+  }
+  return arith::SIToFPOp::create(b, emitter.tileType(place.rows, place.columns), numbers);
+}
+
+PackedPlace heddle::placeOfGroups(KernelEmitter &emitter, DequantizeOp unpacked, const PackedPlace &at) {
+  auto &b = emitter.builder();
+  auto [rows, columns] = unpacked.getGroup();
+  PackedPlace groups = at;
+  groups.repeats *= columns;
+  if (rows == 1)
+    return groups;
+  if (at.rows) {
+    groups.rows = arith::DivUIOp::create(b, at.rows, emitter.constantInt(at.place.rows, 1, rows));
+  } else if (rows % at.place.rows == 0) {
+    groups.place.row = b.createOrFold<arith::DivUIOp>(at.place.row, emitter.index(rows));
+    groups.place.rows = 1;
+    groups.place.rowLimit = {};
+  } else {
+    int64_t last = typeOf(unpacked.getScales()).getDimSize(0) - 1;
+    Value group = arith::DivUIOp::create(b, emitter.indices(at.place, 0), emitter.constantInt(at.place.rows, 1, rows));
+    groups.rows = arith::MinUIOp::create(b, group, emitter.constantInt(at.place.rows, 1, last));
+  }
+  return groups;
+}
+
+/// The tile itself, or its only row for each of `place`.
+static Value repeatRows(KernelEmitter &emitter, Value tile, const Place &place) {
+  return emitter.broadcast(tile, place.rows, place.columns);
+}
+
+Value heddle::packedValues(KernelEmitter &emitter, Value matrix, const PackedPlace &at) {
+  auto &b = emitter.builder();
+  const Place &place = at.place;
+  if (auto widened = matrix.getDefiningOp<arith::ExtFOp>(); widened && !emitter.isInMemory(matrix))
+    return arith::ExtFOp::create(b, emitter.tileType(place.rows, place.columns),
+                                 packedValues(emitter, widened.getIn(), at));
+  auto unpacked = matrix.getDefiningOp<DequantizeOp>();
+  if (!unpacked || emitter.isInMemory(matrix))
+    return read(emitter, matrix, at);
+  Value numbers = packedNumbers(emitter, unpacked, at);
+  if (!unpacked.getScales())
+    return numbers;
+  PackedPlace groups = placeOfGroups(emitter, unpacked, at);
+  Value scales = packedValues(emitter, unpacked.getScales(), groups);
+  Value values = arith::MulFOp::create(b, numbers, repeatRows(emitter, scales, place));
+  if (!unpacked.getOffsets())
+    return values;
+  Value offsets = packedValues(emitter, unpacked.getOffsets(), groups);
+  return arith::AddFOp::create(b, values, repeatRows(emitter, offsets, place));
+}

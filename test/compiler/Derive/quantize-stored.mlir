@@ -1,0 +1,46 @@
+// Weights that a GGUF file has packed are kept in its types; others stay as they are.
+// RUN: heddle-opt %s --heddle-quantize-weights | FileCheck %s
+// RUN: heddle-opt %s --heddle-quantize-weights=weights=f32 | FileCheck %s --check-prefix=F32
+// F32-NOT: xi32>
+
+// Scales of 6 bits in bytes, and a factor of each 256 inputs; of offsets, too.
+// CHECK: heddle.variable @up weight : tensor<64x16xi32>
+// CHECK-NEXT: heddle.variable @up.scales weight of @up as scales : tensor<4x16xi32>
+// CHECK-NEXT: heddle.variable @up.scales.scales weight of @up.scales as scales : tensor<2x16xf16>
+// CHECK-NEXT: heddle.variable @up.offsets weight of @up as offsets : tensor<4x16xi32>
+// CHECK-NEXT: heddle.variable @up.offsets.scales weight of @up.offsets as scales : tensor<2x16xf16>
+// Five bits: words of four, and of the fifth.
+// CHECK-NEXT: heddle.variable @down weight : tensor<2x512xi32>
+// CHECK-NEXT: heddle.variable @down.high weight of @down as high_bits : tensor<1x512xi32>
+// CHECK-NEXT: heddle.variable @down.scales weight of @down as scales : tensor<16x16xf16>
+// A number of inputs that blocks do not fill, and a type that is not packed.
+// CHECK-NEXT: heddle.variable @odd weight : tensor<16x16xf32>
+// CHECK-NEXT: heddle.variable @plain weight : tensor<16x16xf32>
+module {
+  heddle.variable @up weight : tensor<512x16xf32> {heddle.stored = "Q4_K"}
+  heddle.variable @down weight : tensor<16x512xf32> {heddle.stored = "Q5_0"}
+  heddle.variable @odd weight : tensor<16x16xf32> {heddle.stored = "Q8_0"}
+  heddle.variable @plain weight : tensor<16x16xf32> {heddle.stored = "F16"}
+  // CHECK-LABEL: func.func @f
+  func.func @f(%x: tensor<8x512xf32>) -> tensor<8x16xf32> {
+    // CHECK: %[[WORDS:.*]] = heddle.read @up
+    // CHECK-NEXT: %[[OF_SCALES:.*]] = heddle.read @up.scales : tensor<4x16xi32>
+    // CHECK-NEXT: %[[HALF:.*]] = heddle.read @up.scales.scales : tensor<2x16xf16>
+    // CHECK-NEXT: %[[FACTORS:.*]] = arith.extf %[[HALF]] : tensor<2x16xf16> to tensor<2x16xf32>
+    // CHECK-NEXT: %[[SCALES:.*]] = heddle.dequantize %[[OF_SCALES]] scales(%[[FACTORS]]) {bits = 8 : i64}
+    // CHECK: %[[OFFSETS:.*]] = heddle.dequantize
+    // CHECK-NEXT: %[[UP:.*]] = heddle.dequantize %[[WORDS]] scales(%[[SCALES]]) offsets(%[[OFFSETS]]) {bits = 4 : i64, is_unsigned}
+    // CHECK-NEXT: heddle.matmul %{{.*}}, %[[UP]]
+    %up = heddle.read @up : tensor<512x16xf32>
+    %h = heddle.matmul %x, %up : tensor<8x512xf32>, tensor<512x16xf32> -> tensor<8x16xf32>
+    // CHECK: heddle.dequantize %{{.*}} high(%{{.*}}) scales(%{{.*}}) {bits = 4 : i64, high_bits = 1 : i64}
+    %down = heddle.read @down : tensor<16x512xf32>
+    %y = heddle.matmul %x, %down {transpose_rhs} : tensor<8x512xf32>, tensor<16x512xf32> -> tensor<8x16xf32>
+    %odd = heddle.read @odd : tensor<16x16xf32>
+    %o = heddle.matmul %h, %odd : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+    %plain = heddle.read @plain : tensor<16x16xf32>
+    %p = heddle.matmul %o, %plain : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+    %sum = arith.addf %y, %p : tensor<8x16xf32>
+    return %sum : tensor<8x16xf32>
+  }
+}

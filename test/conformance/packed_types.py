@@ -1,0 +1,106 @@
+"""Models whose matrices a GGUF file has packed, kept as the file has them, beside the same file in f32: random blocks of every type.
+
+    packed_types.py --bin build/bin [--target=NAME] [TYPE...]
+
+The table of each file, which is the last matrix too, is of one type, and the other matrices are of those after it. Batches of one
+token, of a few and of many take other kernels."""
+
+import argparse
+import sys
+import tempfile
+from types import SimpleNamespace
+
+import numpy as np
+
+import gguf_files
+import published
+import tensor_files
+from compiled import Model, Report, default_target, relative
+
+# Numbers and bytes of a block, and where its factors are.
+BLOCKS = {"Q8_0": (8, 32, 34, [0]), "Q4_0": (2, 32, 18, [0]), "Q4_1": (3, 32, 20, [0, 2]), "Q5_0": (6, 32, 22, [0]),
+          "Q5_1": (7, 32, 24, [0, 2]), "Q2_K": (10, 256, 84, [80, 82]), "Q3_K": (11, 256, 110, [108]), "Q4_K": (12, 256, 144, [0, 2]),
+          "Q5_K": (13, 256, 176, [0, 2]), "Q6_K": (14, 256, 210, [208]), "IQ4_NL": (20, 32, 18, [0]), "IQ4_XS": (23, 256, 136, [0]),
+          "MXFP4": (39, 32, 17, None)}
+NAMES = list(BLOCKS)
+# Bits of a number as it is kept; these have no kernel for their 4 bits.
+BITS = {"IQ4_NL": 8.5, "IQ4_XS": 8.3125, "MXFP4": 9}
+CONFIG = {**published.LLAMA, "hidden_size": 256, "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2,
+          "intermediate_size": 512, "vocab_size": 103}
+SIZES = {"max_tokens": 48, "max_sequences": 4, "logits_entry": True}
+BOUND = 2e-5
+
+
+def draw_blocks(random, shape, kind):
+    """Random bits with factors that make numbers of about 0.05."""
+    _, values, size, factors = BLOCKS[kind]
+    blocks = random.integers(0, 256, (shape[0] * shape[1] // values, size), dtype=np.uint8)
+    typical = {"Q8_0": 74, "Q6_K": 74 * 18, "Q3_K": 18 * 2.3, "IQ4_NL": 60, "IQ4_XS": 60 * 18, "Q5_0": 9, "Q4_0": 4.6}.get(kind, 8)
+    if kind in ("Q2_K", "Q4_K", "Q5_K"):
+        typical = {"Q2_K": 15, "Q4_K": 300, "Q5_K": 600}[kind]
+    if factors is None:
+        blocks[:, 0] = 122  # an exponent: 2^-6 times half of -12 to 12
+    else:
+        for place in factors:
+            scale = (0.05 / typical * random.uniform(0.5, 1.5, len(blocks))).astype(np.float16)
+            # An offset is taken away from, or added to, numbers that are all above 0.
+            if len(factors) == 2 and place == factors[1]:
+                scale = (scale * np.float16({"Q4_1": -7, "Q5_1": -15, "Q2_K": 1.5, "Q4_K": 7.5, "Q5_K": 15}[kind])).astype(np.float16)
+            blocks[:, place:place + 2] = scale[:, None].view(np.uint8)
+    return blocks.tobytes()
+
+
+def write(path, number, random):
+    kinds, stored = {}, {}
+    for place, (name, tensor) in enumerate(published.draw_llama(CONFIG).items()):
+        ours, kind = gguf_files.name_of(CONFIG, name), "F32"
+        if tensor.ndim == 2:
+            kind = NAMES[(number + len(kinds)) % len(NAMES)]
+            kinds[ours] = kind
+        blob = draw_blocks(random, tensor.shape, kind) if tensor.ndim == 2 else np.ascontiguousarray(tensor, np.float32).tobytes()
+        stored[ours] = (tensor.shape, BLOCKS[kind][0] if tensor.ndim == 2 else gguf_files.TYPES["F32"], blob)
+    with open(path, "wb") as file:
+        file.write(gguf_files.assemble(gguf_files.keys_of(CONFIG), stored))
+    wide = sum(stored[name][0][0] * stored[name][0][1] * BITS[kind] / 8 - len(stored[name][2]) for name, kind in kinds.items()
+               if kind in BITS)
+    return sum(len(blob) for _, _, blob in stored.values()) + wide
+
+
+def batch(lengths, random):
+    i32 = lambda values: np.asarray(values, np.int32)
+    return {"target_in": i32(random.integers(3, CONFIG["vocab_size"], sum(lengths))),
+            "target_positions": i32([p for length in lengths for p in range(length)]),
+            "target_starts": i32(np.cumsum([0] + lengths[:-1])), "target_lengths": i32(lengths)}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--target", default=default_target())
+    parser.add_argument("types", nargs="*", default=NAMES)
+    arguments = parser.parse_args()
+    report, random = Report(), np.random.default_rng(3)
+    compiled = lambda folder, name, flags: Model(SimpleNamespace(bin=arguments.bin, model=f"{folder}/{name}.gguf"), SIZES, folder,
+                                                 arguments.target, flags=flags)
+    with tempfile.TemporaryDirectory() as folder:
+        bytes_of = {name: write(f"{folder}/{name}.gguf", NAMES.index(name), random) for name in arguments.types}
+        batches = [batch(lengths, random) for lengths in ([1], [3], [1, 33, 7])]
+        logits = lambda model, name: [model.call("logits", inputs, ["logits"], variables=f"{name}.gguf")[0] for inputs in batches]
+        with compiled(folder, arguments.types[0], ["--weights=f32"]) as model: # whose numbers are those of any file
+            expected = {name: logits(model, name) for name in arguments.types}
+        for name in arguments.types:
+            with compiled(folder, name, []) as model:
+                for inputs, actual, wanted in zip(batches, logits(model, name), expected[name]):
+                    report.check(f"{name}: {len(actual)} tokens", relative(actual, wanted), BOUND)
+                model.call("logits", batches[0], save="weights.safetensors")
+                kept = tensor_files.load_safetensors(f"{folder}/weights.safetensors")
+            # In a file scales of 16 bits have 32.
+            kept = sum(value.nbytes // (2 if value.dtype == np.float32 and ".scales" in key or ".offsets" in key else 1)
+                       for key, value in kept.items())
+            report.check(f"{name}: bytes kept beyond the file's", kept / bytes_of[name] - 1, 0.1)
+    print(f"{report.failed} failed")
+    sys.exit(report.failed != 0)
+
+
+if __name__ == "__main__":
+    main()
