@@ -46,7 +46,16 @@ public:
 
 private:
   bool handsOn(Operation *op) const {
-    return isa<ColumnsOp>(op) || (isa<BroadcastOp, arith::MulFOp>(op) && contains(op->getResult(0)));
+    if (auto repeat = dyn_cast<BroadcastOp>(op))
+      return contains(repeat) && repeatsPieces(repeat);
+    return isa<ColumnsOp>(op) || (isa<arith::MulFOp>(op) && contains(op->getResult(0)));
+  }
+
+  /// Whether the columns are repeated as they stand, which takes whole pieces of them. A number that becomes a row, or
+  /// a row that becomes several, is no piece.
+  static bool repeatsPieces(BroadcastOp repeat) {
+    auto input = cast<RankedTensorType>(repeat.getInput().getType());
+    return input.getDimSize(0) == cast<RankedTensorType>(repeat.getType()).getDimSize(0) && input.getDimSize(1) > 1;
   }
 
   void follow(Operation *op) {
@@ -60,16 +69,19 @@ private:
     }
     if (isa<ColumnsOp>(op))
       return addTogether({op->getOperand(0), op->getResult(0)});
-    if (isa<BroadcastOp>(op) && contains(op->getResult(0)))
-      return add({op->getOperand(0)});
+    if (auto repeat = dyn_cast<BroadcastOp>(op); repeat && contains(repeat) && repeatsPieces(repeat))
+      return add({repeat.getInput()});
     if (isa<arith::MulFOp>(op) && llvm::any_of(op->getOperands(), [&](Value value) { return contains(value); }) &&
         llvm::all_of(op->getOperands(), [&](Value value) { return contains(value) || canBeMatrices(value); }))
       add({op->getOperand(0), op->getOperand(1), op->getResult(0)});
   }
 
   static bool canBeMatrices(Value value) {
-    if (auto repeated = value.getDefiningOp<BroadcastOp>())
-      value = repeated.getInput();
+    if (auto repeat = value.getDefiningOp<BroadcastOp>()) {
+      if (!repeatsPieces(repeat))
+        return false;
+      value = repeat.getInput();
+    }
     auto load = value.getDefiningOp<LoadOp>();
     return (load && movesMatrices(load)) || value.getDefiningOp<arith::ConstantOp>();
   }

@@ -49,3 +49,28 @@ tile.func @operands(%a: memref<64x32xf32>, %b: memref<64x32xf16>, %c: memref<64x
   tile.store %d, %c[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32>
   tile.return
 }
+
+// A number that is repeated is no piece of a matrix, nor is a row: lanes multiply by them.
+// CHECK-LABEL: tile.func @number
+// CHECK: %[[DEALT:.*]] = tile.convert_layout %{{.*}} : tensor<64x64xf32, #tile.cooperative<sum{{.*}} -> tensor<64x64xf32, #tile.simt
+// CHECK: %[[ONES:.*]] = tile.broadcast %{{.*}} : tensor<1x1xf32, #tile.simt
+// CHECK: %[[SCALED:.*]] = arith.mulf %[[DEALT]], %[[ONES]] : tensor<64x64xf32, #tile.simt
+// CHECK: %[[ROWS:.*]] = tile.broadcast %{{.*}} : tensor<1x64xf32, #tile.simt
+// CHECK: arith.mulf %[[DEALT]], %[[ROWS]] : tensor<64x64xf32, #tile.simt
+tile.func @number(%a: memref<64x32xf16>, %b: memref<64x32xf16>, %c: memref<64x64xf32>, %d: memref<64x64xf32>)
+    attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %x = tile.load %a[%c0, %c0] : memref<64x32xf16> -> tensor<64x32xf16>
+  %y = tile.load %b[%c0, %c0] : memref<64x32xf16> -> tensor<64x32xf16>
+  %sums = tile.dot %x, %y, %zero {transpose_rhs} : tensor<64x32xf16>, tensor<64x32xf16> -> tensor<64x64xf32>
+  %one = arith.constant dense<1.0> : tensor<1x1xf32>
+  %ones = tile.broadcast %one : tensor<1x1xf32> -> tensor<64x64xf32>
+  %scaled = arith.mulf %sums, %ones : tensor<64x64xf32>
+  tile.store %scaled, %c[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32>
+  %row = arith.constant dense<2.0> : tensor<1x64xf32>
+  %rows = tile.broadcast %row : tensor<1x64xf32> -> tensor<64x64xf32>
+  %doubled = arith.mulf %sums, %rows : tensor<64x64xf32>
+  tile.store %doubled, %d[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32>
+  tile.return
+}
