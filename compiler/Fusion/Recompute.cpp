@@ -47,10 +47,14 @@ constexpr int64_t kHeldLonger = 32;
 class Recomputer {
 public:
   Recomputer(func::FuncOp function, CostCounter &counter, Recomputation policy)
-      : block(function.getBody().front()), counter(counter), mostProducts(policy == Recomputation::Products ? 1 : 0) {
+      : block(function.getBody().front()), counter(counter), mostProducts(policy == Recomputation::Products ? 1 : 0),
+        symbols(function->getParentOp()) {
     sinkReshapes();
-    for (Operation &op : block)
+    for (Operation &op : block) {
       places[&op] = static_cast<int64_t>(order.size()), order.push_back(&op);
+      if (auto write = dyn_cast<WriteOp>(op))
+        writes[storageOf(write.getVariable())].push_back(places[&op]);
+    }
   }
 
   void run() {
@@ -74,7 +78,12 @@ private:
   int64_t bytesInMemory(Value value, bool acrossPeak = false);
   int64_t flopsOf(Operation *op);
   bool mayRepeat(Operation *op) const {
-    return isMemoryEffectFree(op) && op->getNumRegions() == 0 && !isa<SliceOp, ConcatOp>(op);
+    return isMemoryEffectFree(op) && op->getNumRegions() == 0 && !isa<SliceOp, ConcatOp>(op) && !changesInPlace(op);
+  }
+  /// Whether the op overwrites an operand, so that nobody can make its result a second time.
+  static bool changesInPlace(Operation *op) {
+    auto anchor = dyn_cast<KernelOpInterface>(op);
+    return isa<ScatterRowsOp, InsertRowsOp>(op) || (anchor && anchor.worksInPlace());
   }
   bool isProduct(Operation *op) {
     if (isElementwise(op))
@@ -84,14 +93,33 @@ private:
       elements = std::max(elements, counter.maximumOf(Amount::elements(type)));
     return flopsOf(op) > kCheapFlops * elements;
   }
-  /// Whether a value can be read at `place` behind the peak: a variable's, an argument, or one that is held until then
-  /// or shortly before.
+  /// Whether a value can be read at `place` behind the peak: an argument, the value that a variable has there, or a
+  /// value that is held until then or shortly before.
   bool isThere(Value value, int64_t place) const {
     Operation *producer = value.getDefiningOp();
-    if (!producer || isa<ReadOp>(producer))
+    if (!producer)
       return true;
+    if (auto read = dyn_cast<ReadOp>(producer))
+      return !isOverwritten(read.getVariable(), read, place);
+    if (chosen.contains(producer))
+      return false;
+    for (Operation *user : value.getUsers())
+      if (auto write = dyn_cast<WriteOp>(user); write && !isOverwritten(write.getVariable(), write, place))
+        return true;
     int64_t last = lastUse(value);
-    return !chosen.contains(producer) && last > peak && last + kHeldLonger >= place;
+    return last > peak && last + kHeldLonger >= place;
+  }
+  /// Whether the variable gets another value between `op`, which reads or writes it, and `place`.
+  bool isOverwritten(StringRef variable, Operation *op, int64_t place) const {
+    auto found = writes.find(storageOf(variable));
+    return found != writes.end() &&
+           llvm::any_of(found->second, [&](int64_t write) { return placeOf(op) < write && write < place; });
+  }
+  /// The variable in whose memory this one lies: another one, or itself.
+  StringRef storageOf(StringRef name) const {
+    auto variable = symbols.lookup<VariableOp>(name);
+    FlatSymbolRefAttr whole = variable ? variable.getStorageAttr() : FlatSymbolRefAttr();
+    return whole ? whole.getValue() : name;
   }
 
   void sinkReshapes();
@@ -107,6 +135,8 @@ private:
   Block &block;
   CostCounter &counter;
   int64_t mostProducts;
+  SymbolTable symbols;
+  llvm::StringMap<SmallVector<int64_t>> writes; // the places of writes to a variable's memory
   SmallVector<Operation *> order;
   DenseMap<Operation *, int64_t> places;
   int64_t peak = 0, peakBytes = 0;

@@ -132,3 +132,43 @@ func.func @two_reshapes(%a: !x, %b: !x) -> !heads {
   %both = arith.addf %first, %second : !heads
   return %both : !heads
 }
+
+// Rows are scattered over the variable's old ones, so only once; what reads the new ones can read them again.
+// CHECK-LABEL: func.func @scattered
+// CHECK: %[[NEW:.*]] = heddle.scatter_rows
+// CHECK: %[[ROWS:.*]] = heddle.embedding %{{.*}}, %[[NEW]]
+// CHECK: heddle.sum columns %{{.*}} : tensor<?x512xf32
+// CHECK-NOT: heddle.scatter_rows
+// CHECK: %[[AGAIN:.*]] = heddle.embedding %{{.*}}, %[[NEW]] {{.*}}heddle.recomputed
+// CHECK: heddle.matmul %[[AGAIN]]
+// CHECK: return
+heddle.variable @cache cache : tensor<64x32xf32>
+func.func @scattered(%x: !x, %at: tensor<?xi32, #heddle.dims<"n">>) -> (!row, !x) {
+  %w = heddle.read @square : tensor<32x32xf32>
+  %v = heddle.read @wide : tensor<32x512xf32>
+  %old = heddle.read @cache : tensor<64x32xf32>
+  %new = heddle.scatter_rows %old, %at, %x : tensor<64x32xf32>, tensor<?xi32, #heddle.dims<"n">>, !x
+  heddle.write @cache, %new : tensor<64x32xf32>
+  %rows = heddle.embedding %at, %new : tensor<?xi32, #heddle.dims<"n">>, tensor<64x32xf32> -> !x
+  %wide = heddle.matmul %rows, %v : !x, tensor<32x512xf32> -> !wide
+  %sum = heddle.sum columns %wide : !wide -> !row
+  %b = heddle.matmul %rows, %w : !x, tensor<32x32xf32> -> !x
+  return %sum, %b : !row, !x
+}
+
+// The rows of before are gone by then.
+// CHECK-LABEL: func.func @overwritten
+// CHECK-NOT: heddle.recomputed
+// CHECK: return
+func.func @overwritten(%x: !x, %at: tensor<?xi32, #heddle.dims<"n">>) -> (!row, !x) {
+  %w = heddle.read @square : tensor<32x32xf32>
+  %v = heddle.read @wide : tensor<32x512xf32>
+  %old = heddle.read @cache : tensor<64x32xf32>
+  %rows = heddle.embedding %at, %old : tensor<?xi32, #heddle.dims<"n">>, tensor<64x32xf32> -> !x
+  %new = heddle.scatter_rows %old, %at, %x : tensor<64x32xf32>, tensor<?xi32, #heddle.dims<"n">>, !x
+  heddle.write @cache, %new : tensor<64x32xf32>
+  %wide = heddle.matmul %rows, %v : !x, tensor<32x512xf32> -> !wide
+  %sum = heddle.sum columns %wide : !wide -> !row
+  %b = heddle.matmul %rows, %w : !x, tensor<32x32xf32> -> !x
+  return %sum, %b : !row, !x
+}
