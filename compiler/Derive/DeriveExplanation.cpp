@@ -29,6 +29,7 @@ public:
       return signalPassFailure();
     oneHots.clear();
     names.clear();
+    slotPorts.clear();
     EntryBuilder entry(getOperation(), "explain", model.task.getLoc());
     for (func::FuncOp function :
          {model.memory, model.hidden, model.memory || !model.hidden ? model.logits : func::FuncOp()})
@@ -110,6 +111,15 @@ private:
     return builder.clone(*op, mapping);
   }
 
+  /// The input that says for each token of a side in which column of a head its weight goes. A graph's lists of
+  /// neighbours have an input `source_slots` of their own.
+  std::string slotsOf(EntryBuilder &entry, StringRef side) {
+    auto [known, isNew] = slotPorts.try_emplace(side);
+    if (isNew)
+      known->second = (side + (entry.hasPort((side + "_slots").str()) ? "_key_slots" : "_slots")).str();
+    return known->second;
+  }
+
   /// For each key a 1 in one column of each head, which an input says.
   Value oneHot(EntryBuilder &entry, ContextOp context) {
     auto type = cast<RankedTensorType>(context.getValue().getType());
@@ -123,7 +133,7 @@ private:
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(b.getInsertionBlock());
     Location where = context.getLoc();
-    Value slots = entry.port((side + "_slots").str(), columnOf(&getContext(), tokens, b.getI32Type()), width + 1);
+    Value slots = entry.port(slotsOf(entry, side), columnOf(&getContext(), tokens, b.getI32Type()), width + 1);
     auto indices = RankedTensorType::get(type.getShape(), b.getI32Type(), type.getEncoding());
     auto row = RankedTensorType::get({type.getDimSize(1)}, b.getI32Type());
     Value columns = BroadcastOp::create(b, where, indices, IotaOp::create(b, where, row, 0));
@@ -137,6 +147,7 @@ private:
   }
 
   std::map<std::pair<std::string, int64_t>, Value> oneHots;
+  llvm::StringMap<std::string> slotPorts; // by side
   llvm::StringSet<> names;
 };
 

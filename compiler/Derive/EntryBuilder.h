@@ -50,6 +50,7 @@ public:
 
   /// The input called `name`, made at its first use.
   Value port(StringRef name, RankedTensorType type, std::optional<int64_t> limit = {});
+  bool hasPort(StringRef name) const { return ports.contains(name); }
   /// The input that argument `index` of a model's function is.
   Value port(func::FuncOp function, unsigned index);
   /// Clones the body of a model's function: its arguments are results of functions inlined before, by name, or ports.

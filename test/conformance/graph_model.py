@@ -24,7 +24,8 @@ from compiled import Model, Report, default_target, relative, run
 
 NEIGHBOURS, NODES_AND_EDGES = 9, [(1, 1), (7, 20), (33, 150), (12, 0)]
 SIZES = {"width": 36, "heads": 3, "layers": 2, "neighbours": NEIGHBOURS, "classes": CLASSES, "vocab_size": 60, "max_tokens": 120,
-         "max_sequences": 5, "max_length": 40, "warmup": WARMUP, "learning_rate": RATE, "accumulate": True}
+         "max_sequences": 5, "max_length": 40, "warmup": WARMUP, "learning_rate": RATE, "accumulate": True,
+         "explain_entry": True}
 
 
 class Network:
@@ -40,11 +41,16 @@ class Network:
     def norm(self, x, name):
         return F.layer_norm(x, x.shape[-1:], self.weights[f"{name}.gamma"], self.weights[f"{name}.beta"])
 
-    def logits(self, ids, edges):
+    def logits(self, ids, edges, maps=None):
+        """The logits of each node. `maps` gets of each layer the weights of the first nodes, as many as a head has columns."""
         h = self.weights["table"][ids]
         for layer in range(SIZES["layers"]):
             at = f"nodes.{layer}"
             part = lambda name: self.linear(h, f"{at}.seen.{name}")
+            if maps is not None:
+                one_hot = torch.eye(len(h), SIZES["width"] // SIZES["heads"], dtype=h.dtype).repeat(1, SIZES["heads"])
+                maps.append(attend(self.score, SIZES["heads"], part("query"), part("key"), one_hot,
+                                   self.weights.get(f"{at}.seen.scores.a"), edges))
             seen = attend(self.score, SIZES["heads"], part("query"), part("key"), part("value"), self.weights.get(f"{at}.seen.scores.a"),
                           edges)
             seen = self.norm(h + seen, f"{at}.seen")
@@ -87,6 +93,21 @@ def lists_of(batch):
     return {f"source_{name}": value for name, value in lists.items()}
 
 
+def check_explanation(report, model, oracle, batch, inputs):
+    width = SIZES["width"] // SIZES["heads"]
+    slots = np.concatenate([np.minimum(np.arange(len(ids)), width) for ids, *_ in batch]).astype(np.int32)
+    names = [f"weights.source.nodes.{layer}" for layer in range(SIZES["layers"])]
+    actual = model.call("explain", inputs | {"source_key_slots": slots}, names, variables="start.safetensors")
+    expected = []
+    with torch.no_grad():
+        for ids, _, _, edges in batch:
+            maps = []
+            oracle.logits(ids, edges, maps)
+            expected.append(torch.stack(maps))
+    for name, weights, wanted in zip(names, actual, torch.cat(expected, 1), strict=True):
+        report.check(name, relative(weights, wanted.numpy()), BOUND)
+
+
 def check_entries(report, model, folder, score):
     random = np.random.default_rng(5)
     batch = []
@@ -100,6 +121,7 @@ def check_entries(report, model, folder, score):
     (logits,) = model.call("logits", plain | lists, ["logits"], variables="start.safetensors")
     expected = torch.cat([oracle.logits(ids, edges) for ids, _, _, edges in batch])
     report.check("logits", relative(logits, expected.detach().numpy()), BOUND)
+    check_explanation(report, model, oracle, batch, plain | lists)
     oracle.loss(batch).backward()
     model.call("accumulate_step", scaled | lists, ["loss"], variables="start.safetensors", save="after.safetensors")
     after = tensor_files.load_safetensors(f"{folder}/after.safetensors")
