@@ -1,5 +1,6 @@
 #include "compiler/Target/ExpandMath.h"
 
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
@@ -95,6 +96,7 @@ void heddle::expandMath(Operation *kernel) {
 
   RewritePatternSet patterns(context);
   patterns.add<ExpandTurn<math::SinOp>, ExpandTurn<math::CosOp>>(context);
+  arith::populateCeilFloorDivExpandOpsPatterns(patterns); // LLVM divides toward zero alone
   populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
     return name == "math.log" || name == "math.tanh" || name == "math.asin" || name == "math.atan";
   });

@@ -47,16 +47,56 @@ for name, function in {"log2": np.log2, "log10": np.log10, "log1p": np.log1p, "e
     CASES[name] = (f"%z = math.{name} %x : TYPE", lambda x, y, function=function: function(x), lambda x, y: abs(x) > 100)
 
 
+WHOLE = [0, 1, -1, 2, -2, 3, -3, 5, -7, 16, 1000, -1001, 2**24 + 1, -(2**30), 2**31 - 1, 1 - 2**31, -(2**31)]
+
+
+def toward_zero(x, y):
+    return np.sign(x) * np.sign(y) * (abs(x) // abs(y))
+
+
+def unsigned(compute):
+    return lambda x, y: compute(x % 2**32, y % 2**32)
+
+
+# The ops on whole numbers, and what they give, in int64.
+for name, function in {"divsi": toward_zero, "remsi": lambda x, y: x - y * toward_zero(x, y), "floordivsi": lambda x, y: x // y,
+                       "ceildivsi": lambda x, y: -(-x // y), "divui": unsigned(lambda x, y: x // y), "remui": unsigned(lambda x, y: x % y),
+                       "ceildivui": unsigned(lambda x, y: -(-x // y)), "maxsi": np.maximum, "minui": unsigned(np.minimum),
+                       "muli": lambda x, y: x * (y % 2**16)}.items():
+    CASES[name] = (f"%z = arith.{name} %x, %y : WHOLE" if name != "muli" else
+                   "%c = heddle.fill 65535 : i32 : WHOLE\n  %d = arith.andi %y, %c : WHOLE\n  %z = arith.muli %x, %d : WHOLE", function, None)
+WHOLE_CASES = {"divsi", "remsi", "floordivsi", "ceildivsi", "divui", "remui", "ceildivui", "maxsi", "minui", "muli"}
 DRIVERS = {"asin", "acos", "atan"}  # which Vulkan's drivers may compute with errors of 1/4096, and NaN as they like
+
+
+def pairs_of(numbers, dtype):
+    return [grid.ravel() for grid in np.meshgrid(dtype(numbers), dtype(numbers), indexing="ij")]
+
+
+def whole_pairs():
+    """No op divides by 0, or -2^31 by -1."""
+    x, y = pairs_of(WHOLE, np.int64)
+    defined = (y != 0) & ~((x == -(2**31)) & (y == -1))
+    return x[defined], y[defined]
+
+
+def check_whole(session, name):
+    x, y = whole_pairs()
+    (result,) = session.call(name, {"x": x.astype(np.int32)[:, None], "y": y.astype(np.int32)[:, None]}, ["z"])
+    wanted = (CASES[name][1](x, y) % 2**32).astype(np.uint32).view(np.int32)
+    wrong = np.flatnonzero(result[:, 0] != wanted)
+    for i in wrong[:5]:
+        print(f"FAIL {name}({x[i]}, {y[i]}) = {result[i, 0]}, not {wanted[i]}")
+    return wrong
 
 
 def write_module(cases):
     text = f"heddle.size @n max {len(NUMBERS)**2}\n"
     for name in cases:
         ops = CASES[name][0]
-        for old, new in ("TYPE", "f32"), ("HALF", "f16"), ("BRAIN", "bf16"):
+        for old, new in ("TYPE", "f32"), ("HALF", "f16"), ("BRAIN", "bf16"), ("WHOLE", "i32"):
             ops = ops.replace(old, f'tensor<?x1x{new}, #heddle.dims<"n">>')
-        port = 'tensor<?x1xf32, #heddle.dims<"n">>'
+        port = f'tensor<?x1x{"i32" if name in WHOLE_CASES else "f32"}, #heddle.dims<"n">>'
         text += f"""func.func @{name}(%x: {port} {{heddle.name = "x"}}, %y: {port} {{heddle.name = "y"}}) -> ({port} {{heddle.name = "z"}}) {{
   {ops}
   return %z : {port}
@@ -74,7 +114,7 @@ def main():
     arguments = parser.parse_args()
     if not arguments.cases:
         arguments.cases = [name for name in CASES if name not in DRIVERS or not arguments.target.startswith("vulkan:")]
-    first, second = (grid.ravel() for grid in np.meshgrid(np.float32(NUMBERS), np.float32(NUMBERS), indexing="ij"))
+    first, second = pairs_of(NUMBERS, np.float32)
     failed = False
     with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/arithmetic.mlir", "w") as file:
@@ -86,6 +126,11 @@ def main():
                             f"--target={arguments.target}", *lanes, *flags], check=True, stdout=subprocess.DEVNULL)
             with calls.Session(arguments.bin, f"{folder}/a.heddle", folder) as session:
                 for name in arguments.cases:
+                    if name in WHOLE_CASES:
+                        wrong = check_whole(session, name)
+                        print(f"{'FAIL' if len(wrong) else 'ok  '} {name:6} {' '.join(flags)}")
+                        failed |= len(wrong) > 0
+                        continue
                     _, compute, ignored = CASES[name]
                     inputs = {"x": first[:, None], "y": second[:, None]}
                     (result,) = session.call(name, inputs, ["z"])

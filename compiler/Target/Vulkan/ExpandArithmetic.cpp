@@ -38,6 +38,26 @@ struct ExpandSignedBoolean : OpRewritePattern<arith::SIToFPOp> {
   }
 };
 
+/// C's remainder, which has the dividend's sign: OpSRem is undefined for negative operands in Vulkan. The sign of -2^31
+/// does not show in its magnitude, which is the same number without a sign.
+struct ExpandSignedRemainder : OpRewritePattern<arith::RemSIOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::RemSIOp op, PatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value lhs = op.getLhs(), zero = arith::ConstantOp::create(rewriter, loc, rewriter.getZeroAttr(lhs.getType()));
+    auto negative = [&](Value x) -> Value { return arith::SubIOp::create(rewriter, loc, zero, x); };
+    auto isNegative = [&](Value x) -> Value {
+      return arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::slt, x, zero);
+    };
+    auto magnitude = [&](Value x) -> Value {
+      return arith::SelectOp::create(rewriter, loc, isNegative(x), negative(x), x);
+    };
+    Value rest = arith::RemUIOp::create(rewriter, loc, magnitude(lhs), magnitude(op.getRhs()));
+    rewriter.replaceOpWithNewOp<arith::SelectOp>(op, isNegative(lhs), negative(rest), rest);
+    return success();
+  }
+};
+
 /// SPIR-V calculates with no integers of one bit.
 template <typename Op, typename Logic> struct ExpandBoolean : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
@@ -68,7 +88,7 @@ void heddle::expandArithmetic(Operation *kernel) {
 
   MLIRContext *context = kernel->getContext();
   RewritePatternSet patterns(context);
-  patterns.add<ExpandTrunc, ExpandSignedBoolean>(context);
+  patterns.add<ExpandTrunc, ExpandSignedBoolean, ExpandSignedRemainder>(context);
   patterns.add<ExpandBoolean<arith::AddIOp, arith::XOrIOp>, ExpandBoolean<arith::SubIOp, arith::XOrIOp>,
                ExpandBoolean<arith::MulIOp, arith::AndIOp>, ExpandBoolean<arith::MinUIOp, arith::AndIOp>,
                ExpandBoolean<arith::MaxSIOp, arith::AndIOp>, ExpandBoolean<arith::MaxUIOp, arith::OrIOp>,
