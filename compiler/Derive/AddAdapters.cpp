@@ -296,6 +296,10 @@ void AddAdaptersPass::runOnOperation() {
   nextStream = getNextStream(module);
   if (failed(readDescription()))
     return signalPassFailure();
+  if (description.get("adapter")) {
+    module.emitError("the model has adapters already; run heddle-add-adapters once");
+    return signalPassFailure();
+  }
   SymbolTable symbols(module);
   if (options.targets.empty())
     options.targets.assign(std::begin(kDefaultTargets), std::end(kDefaultTargets));

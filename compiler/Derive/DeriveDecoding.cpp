@@ -26,7 +26,12 @@ public:
     ModelFunctions functions(module);
     if (!functions.task || !functions.isDecoded())
       return;
-    if (failed(functions.verify()))
+    SmallVector<StringRef> entries{"decode_step", "beam_step"};
+    if (functions.memory)
+      entries.push_back("encode");
+    else
+      entries.append({"sample_step", "prefill"});
+    if (failed(functions.verify(entries)))
       return signalPassFailure();
     FailureOr<DecodingPlan> made = DecodingPlan::make(functions);
     if (failed(made))

@@ -19,15 +19,18 @@ public:
     ModelFunctions model(getOperation());
     if (!model.task)
       return;
-    if (failed(model.verify()))
+    bool hasLogits = model.logits && (model.hidden || model.task.getLogitsEntry() || !model.isDecoded());
+    SmallVector<StringRef> entries;
+    if (model.hidden)
+      entries.push_back("encode");
+    if (hasLogits)
+      entries.push_back("logits");
+    if (failed(model.verify(entries)))
       return signalPassFailure();
-    if (model.hidden) {
+    if (model.hidden)
       build("encode", {model.hidden, model.pooled}, {"hidden", "pooled"});
-      if (model.logits)
-        build("logits", {model.hidden, model.logits}, {"logits"});
-    } else if (model.logits && (model.task.getLogitsEntry() || !model.isDecoded())) {
-      build("logits", {model.memory, model.logits}, {"logits"});
-    }
+    if (hasLogits)
+      build("logits", {model.hidden ? model.hidden : model.memory, model.logits}, {"logits"});
   }
 
 private:

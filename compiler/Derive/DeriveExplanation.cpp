@@ -25,7 +25,7 @@ public:
     ModelFunctions model(getOperation());
     if (!model.task || !model.task.getExplain())
       return;
-    if (failed(model.verify()))
+    if (failed(model.verify(StringRef("explain"))))
       return signalPassFailure();
     oneHots.clear();
     names.clear();

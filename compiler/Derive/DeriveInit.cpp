@@ -33,6 +33,8 @@ public:
     ModelFunctions model(module);
     if (!model.task && !wantsInit(module))
       return;
+    if (model.task && failed(model.verify(StringRef("init"))))
+      return signalPassFailure();
     Location where = model.task ? model.task.getLoc() : module.getLoc();
     int32_t stream = getNextStream(module);
 

@@ -35,13 +35,16 @@ public:
                                     << "'";
       return signalPassFailure();
     }
-    if (failed(model->verify()) || failed(checkLoss()) || failed(checkRate()))
-      return signalPassFailure();
     // Packed numbers are not trained.
     bool isPacked = llvm::any_of(module.getOps<VariableOp>(), [](VariableOp variable) {
       return variable.getRole() == VariableRole::Scales && variable.getKind() == VariableKind::Weight;
     });
     bool isTrained = steps && !isPacked;
+    SmallVector<StringRef> entries{"eval"};
+    if (isTrained)
+      entries.append({"train_step", "parallel_train_step", "accumulate_step", "apply_step", "parallel_apply_step"});
+    if (failed(model->verify(entries)) || failed(checkLoss()) || failed(checkRate()))
+      return signalPassFailure();
     if (isTrained) {
       addState();
       buildTrainStep("train_step");

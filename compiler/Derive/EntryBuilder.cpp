@@ -32,7 +32,13 @@ ModelFunctions::ModelFunctions(ModuleOp module) {
   next = find("next");
 }
 
-LogicalResult ModelFunctions::verify() const {
+LogicalResult ModelFunctions::verify(ArrayRef<StringRef> entries) const {
+  for (StringRef name : entries)
+    if (Operation *known = SymbolTable::lookupSymbolIn(task->getParentOp(), name);
+        known && !known->hasAttr(kModelFunction))
+      return known->emitError() << "the module has '" << name << "' already, which a pass is about to make of the "
+                                << "model's functions; run each pass that derives entries once, and give functions by "
+                                << "hand other names";
   for (func::FuncOp function : {memory, hidden, pooled, logits, next, loss}) {
     if (!function)
       continue;

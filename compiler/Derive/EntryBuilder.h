@@ -23,8 +23,9 @@ struct ModelFunctions {
   func::FuncOp memory, logits, loss, rate, hidden, pooled, next; // null where the model has none
   /// Whether an answer is made a token at a time.
   bool isDecoded() { return logits && (task.getName() == "translate" || task.getName() == "language"); }
-  /// Fails, after an error, unless each function is a block of ops whose arguments are tensors with names.
-  LogicalResult verify() const;
+  /// Fails, after an error, unless each function is a block of ops whose arguments are tensors with names, and the
+  /// module has none of `entries`, which are about to be made of them.
+  LogicalResult verify(ArrayRef<StringRef> entries = {}) const;
   TaskOp task;         // null where the module has no model's functions
   TrainingOp training; // null where nothing is trained
 };
