@@ -37,6 +37,8 @@ constexpr StringLiteral kPass = "fuse-cross-entropy";
 /// Logits of fewer bytes than two of these stay whole, and no chunk of logits is smaller.
 constexpr int64_t kChunkBytes = 8 << 20;
 constexpr int64_t kMostChunks = 64;
+/// Of rows that are given. An entry repeats the ops of the head for each chunk.
+constexpr int64_t kMostGivenChunks = 4096;
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
@@ -242,6 +244,12 @@ public:
         miss(head.isNarrow() ? "logits are no wider than what they are made of: chunks save no memory"
                              : "all logits are small: they would be a chunk or two");
         continue;
+      }
+      if (auto count = static_cast<int64_t>(llvm::divideCeil(maximum, rows)); count > kMostGivenChunks) {
+        entropy.emitError() << kPass << ": rows = " << rows << " cuts the " << maximum << " tokens of '"
+                            << head.getSize() << "' into " << count << " chunks, and there are at most "
+                            << kMostGivenChunks << "; give more rows";
+        return signalPassFailure();
       }
       SmallVector<StringAttr> chunks = declareChunks(size, rows, symbols);
       remarkFused(kPass, entropy, "logits and cross_entropy",

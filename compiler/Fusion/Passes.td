@@ -33,7 +33,7 @@ def FuseCrossEntropyPass : Pass<"heddle-fuse-cross-entropy", "::mlir::ModuleOp">
     the logits of all tokens at a time.
   }];
   let options = [
-    Option<"chunkRows", "rows", "int64_t", /*default=*/"0", "Tokens of a chunk; 0: as many as make chunks large and few, and no chunks of small logits">
+    Option<"chunkRows", "rows", "int64_t", /*default=*/"0", "Tokens of a chunk, of which there are at most 4096; 0: as many as make chunks large and few, and no chunks of small logits">
   ];
   let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::arith::ArithDialect"];
 }

@@ -1,4 +1,6 @@
 // RUN: heddle-opt %s --heddle-fuse-cross-entropy --split-input-file | FileCheck %s
+// RUN: not heddle-opt %s --heddle-fuse-cross-entropy=rows=4 --split-input-file 2>&1 | FileCheck %s --check-prefix=MOST
+// MOST: error: fuse-cross-entropy: rows = 4 cuts the 16777216 tokens of 'n' into 4194304 chunks, and there are at most 4096; give more rows
 
 // How many rows a chunk has. Logits of few classes are no larger than what they are made of, however many rows they have.
 !x = tensor<?x4xf32, #heddle.dims<"n">>
