@@ -10,7 +10,11 @@
 #include "tools/heddle-run/call/RandomInputs.h"
 #include "tools/heddle-run/call/VariableFile.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <limits>
+#include <numeric>
+#include <random>
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -43,6 +47,7 @@ private:
   LogicalResult open();
   Status startVariables();
   ::heddle::Result<std::vector<NamedTensor>> makeInputs();
+  Status makeDistinct(NamedTensor &input);
   LogicalResult compareCalls();
   Status compareOutputs(const ::heddle::Outputs &outputs, ArrayRef<reference::Array> expected,
                         WholeComparison &comparison);
@@ -77,6 +82,36 @@ Status Comparison::startVariables() {
   return copyToDevice(interpreter, *session);
 }
 
+/// Draws the rows that the entry scatters to anew, unless an input is for other ops alone: no two of them are equal.
+Status Comparison::makeDistinct(NamedTensor &input) {
+  std::optional<int64_t> rows;
+  entry.walk([&](ScatterRowsOp scatter) {
+    auto argument = dyn_cast<BlockArgument>(scatter.getIndices());
+    if (argument && argument.getOwner() == &entry.front() &&
+        entry.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "heddle.name").getValue() == input.name)
+      rows = std::min(rows.value_or(std::numeric_limits<int32_t>::max()),
+                      cast<RankedTensorType>(scatter.getResult().getType()).getDimSize(0));
+  });
+  if (!rows)
+    return ::heddle::Success();
+  std::span<int32_t> values = input.tensor.values<int32_t>();
+  std::vector<int32_t> sorted(values.begin(), values.end());
+  std::ranges::sort(sorted);
+  if (std::ranges::adjacent_find(sorted) == sorted.end())
+    return ::heddle::Success();
+  if (static_cast<int64_t>(values.size()) > *rows)
+    return ::heddle::makeError(::heddle::ErrorKind::InvalidArgument, "entry '", command.entry, "': the ", values.size(),
+                               " numbers of '", input.name, "' name distinct rows of ", *rows,
+                               "; give fewer by --input ", input.name, "=@FILE.npy");
+  std::mt19937 random(command.seed.value_or(1));
+  std::vector<int32_t> all(static_cast<size_t>(*rows));
+  std::iota(all.begin(), all.end(), 0);
+  std::ranges::shuffle(all, random);
+  std::copy_n(all.begin(), values.size(), values.begin());
+  input.isBlind = false;
+  return ::heddle::Success();
+}
+
 ::heddle::Result<std::vector<NamedTensor>> Comparison::makeInputs() {
   const ::heddle::EntryInfo &info = *session->findEntry(command.entry);
   HEDDLE_ASSIGN(std::vector<NamedTensor> inputs, ::heddle::run::randomInputs(info, {.seed = command.seed.value_or(1)}));
@@ -88,6 +123,9 @@ Status Comparison::startVariables() {
     HEDDLE_ASSIGN(input->tensor, ::heddle::readNpy(file.path));
     input->isBlind = false;
   }
+  for (NamedTensor &input : inputs)
+    if (llvm::none_of(command.inputs, [&](const auto &file) { return file.name == input.name; }))
+      HEDDLE_CHECK(makeDistinct(input));
   if (std::string warning = ::heddle::run::warningOfBlind(command.entry, inputs); !warning.empty())
     emitWarning(UnknownLoc::get(module.getContext())) << warning;
   return inputs;
