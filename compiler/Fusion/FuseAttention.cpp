@@ -176,6 +176,10 @@ bool masks(MaskOp mask, ScoresOp scores) {
          mask.getKeyLengths() == scores.getKeyLengths() && mask.getValue().isNegInfinity();
 }
 
+/// A kernel of attention holds whole rows of heads in registers. Wider heads than these spill so much that scores in
+/// memory take less time, and are compiled in seconds where thousands of registers take minutes.
+constexpr int64_t kWidestHead = 256;
+
 /// The ops of an attention that is written out, which ends with `context`.
 struct WrittenAttention {
   ContextOp context;
@@ -225,6 +229,8 @@ FailureOr<WrittenAttention> WrittenAttention::match(ContextOp context, StringRef
   written.key = takeScale(scores.getKey(), written.arithmetic.scale, /*exclusive=*/false);
   if (written.query.getType() != context.getType() || written.key.getType() != context.getValue().getType())
     return fail("its values are not as wide as its keys");
+  if (cast<RankedTensorType>(written.query.getType()).getDimSize(1) > kWidestHead * scores.getType().getDimSize(1))
+    return fail("its heads are wider than 256 columns, more than registers hold");
   return written;
 }
 

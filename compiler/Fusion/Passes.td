@@ -21,7 +21,7 @@ def DistributePass : Pass<"heddle-distribute", "::mlir::ModuleOp"> {
 def FuseAttentionPass : Pass<"heddle-fuse-attention"> {
   let summary = "Recognise attention written out op by op and fuse it into heddle.attention";
   let description = [{
-    Makes one `heddle.attention` of each attention written out op by op.
+    Makes one `heddle.attention` of each attention written out op by op, unless its heads are wider than 256 columns.
   }];
   let dependentDialects = ["::mlir::heddle::HeddleDialect"];
 }

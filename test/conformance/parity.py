@@ -30,6 +30,8 @@ CASES = {
     # Rows that 32 lanes share, four columns each or one, and that end within a piece of them.
     "shared-rows": {"d_model": 132, "heads": 3, "d_ff": 36, "vocab_size": 301, "label_smoothing": 0.1, "encoder_layers": 1,
                     "decoder_layers": 1},
+    # Wider heads than a kernel of attention takes.
+    "wide-head": {"d_model": 262, "heads": 1, "d_ff": 36, "vocab_size": 41, "encoder_layers": 1, "decoder_layers": 1},
     # Room for so many tokens that tensor cores take tiles of 256 x 128, of which most lies outside.
     "large-tiles": {"d_model": 128, "heads": 2, "d_ff": 256, "vocab_size": 300, "max_tokens": 16384, "encoder_layers": 1,
                     "decoder_layers": 1},

@@ -10,6 +10,7 @@
 // REMARK: Function=negative_scale_behind_mask | Reason="masked scores are multiplied by a factor that is not positive"
 // REMARK: Function=other_sequences | Reason="scores and context are of different sequences"
 // REMARK: Function=combined | Reason="its scores are no dot products"
+// REMARK: Function=wide_heads | Reason="its heads are wider than 256 columns, more than registers hold"
 
 !tokens = tensor<?x8xf32, #heddle.dims<"target_tokens">>
 !scores = tensor<?x2x16xf32, #heddle.dims<"target_tokens">>
@@ -221,4 +222,19 @@ func.func @combined(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
   %result = heddle.context %weights, %x queries(%s, %l) keys(%s, %l)
     {query_size = "target_length", key_size = "target_length"} : (!scores, !tokens, !segments, !segments, !segments, !segments) -> !tokens
   return %result : !tokens
+}
+
+// Two heads of 257 columns; those of 256 are fused (fuse-attention.mlir).
+!wide = tensor<?x514xf32, #heddle.dims<"target_tokens">>
+// CHECK-LABEL: func.func @wide_heads
+// CHECK: heddle.context
+func.func @wide_heads(%x: !wide, %s: !segments, %l: !segments) -> !wide {
+  %product = heddle.scores %x, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!wide, !wide, !segments, !segments, !segments, !segments) -> !scores
+  %position, %sequence = heddle.locate rows(%s, %l) {row_size = "target_length"} : !segments -> !indices
+  %masked = heddle.mask %product at(%position, %sequence) keys(%l) {value = 0xFF800000 : f32} : !scores, !indices, !segments
+  %weights = heddle.softmax %masked : !scores
+  %result = heddle.context %weights, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!scores, !wide, !segments, !segments, !segments, !segments) -> !wide
+  return %result : !wide
 }

@@ -162,3 +162,19 @@ func.func @bias(%x: !tokens, %s: !segments, %l: !segments) -> !tokens {
     {query_size = "target_length", key_size = "target_length"} : (!scores, !tokens, !segments, !segments, !segments, !segments) -> !tokens
   return %result : !tokens
 }
+
+// Heads of 256 columns, the widest.
+!wide = tensor<?x512xf32, #heddle.dims<"target_tokens">>
+// CHECK-LABEL: func.func @wide_heads
+// CHECK: heddle.attention {{.*}}
+// CHECK-NOT: heddle.context
+func.func @wide_heads(%x: !wide, %s: !segments, %l: !segments) -> !wide {
+  %product = heddle.scores %x, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!wide, !wide, !segments, !segments, !segments, !segments) -> !scores
+  %position, %sequence = heddle.locate rows(%s, %l) {row_size = "target_length"} : !segments -> !indices
+  %masked = heddle.mask %product at(%position, %sequence) keys(%l) {value = 0xFF800000 : f32} : !scores, !indices, !segments
+  %weights = heddle.softmax %masked : !scores
+  %result = heddle.context %weights, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!scores, !wide, !segments, !segments, !segments, !segments) -> !wide
+  return %result : !wide
+}
