@@ -114,6 +114,12 @@ public:
   int64_t maximumOf(StringRef size) const;
   /// A number by which kernels of the same program differ, as i32: passed like a size, so that they share one program.
   Value number(int64_t value);
+  /// Whether a launch takes one more argument, beside the two sizes that a kernel may still need. An artifact holds 16
+  /// of each launch, however many the target takes.
+  bool hasRoomForNumber() {
+    constexpr int64_t mostOfArtifact = 16;
+    return static_cast<int64_t>(func.getNumArguments()) + 3 <= std::min(profile.maxBindings, mostOfArtifact);
+  }
   /// The stream of random numbers of one head of attention. Those of other sites are small numbers: a site's heads take
   /// numbers far above them.
   Value streamOfHead(int64_t stream, Value head);

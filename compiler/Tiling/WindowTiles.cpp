@@ -1,28 +1,49 @@
 // Windows over the rows of a sequence, and strides over the pixels of images.
 #include "compiler/Tiling/Windows.h"
 
+#include <cstdlib>
+
 using namespace mlir;
 using namespace mlir::heddle;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Kernels that read rows further away than this get the distance as a number, so that one kernel serves all offsets of
+/// a large window of an image.
+static constexpr int64_t kFar = 4;
 
 MovedRows::MovedRows(KernelEmitter &emitter, Value memory, Value positions, int64_t offset, const Place &place)
     : emitter(emitter), memory(memory), offset(offset) {
   if (offset == 0)
     return;
   auto &b = emitter.builder();
+  if (std::abs(offset) > kFar && emitter.hasRoomForNumber())
+    distance = emitter.number(std::abs(offset));
   limit = emitter.rowsOf(*Matrix::of(typeOf(positions)));
   Place rows{place.row, emitter.index(0), place.rows, 1, place.rowLimit, {}};
   Value here = emitter.evaluate(positions, rows), there = load(emitter.memoryOf(positions), move(rows), Padding::Zero);
   // A row past the limit has position 0 here and there: that is no neighbour's.
-  Value expected = arith::AddIOp::create(b, here, emitter.constantInt(place.rows, 1, offset));
+  RankedTensorType column = emitter.tileType(place.rows, 1, b.getI32Type());
+  Value expected;
+  if (!distance)
+    expected = arith::AddIOp::create(b, here, emitter.constantInt(place.rows, 1, offset));
+  else if (Value far = tile::SplatOp::create(b, column, distance); offset > 0)
+    expected = arith::AddIOp::create(b, here, far);
+  else
+    expected = arith::SubIOp::create(b, here, far);
   inside = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, there, expected);
 }
 
 Place MovedRows::move(Place place) const {
   if (offset == 0)
     return place;
-  place.row = emitter.add(place.row, emitter.index(offset));
+  if (!distance) {
+    place.row = emitter.add(place.row, emitter.index(offset));
+  } else {
+    auto &b = emitter.builder();
+    Value far = arith::IndexCastOp::create(b, b.getIndexType(), distance);
+    place.row = offset > 0 ? emitter.add(place.row, far) : b.createOrFold<arith::SubIOp>(place.row, far);
+  }
   place.rowLimit = limit;
   return place;
 }

@@ -25,6 +25,7 @@ private:
   Value memory;
   int64_t offset;
   Value limit, inside;
+  Value distance; // how far away the rows are, as a number of the launch; null if the kernel knows `offset`
 };
 
 /// The rows that an `unfold` of one offset reads at a place.

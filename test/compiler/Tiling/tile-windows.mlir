@@ -1,5 +1,6 @@
 // Which rows are there is asked before the loop along the contracted dimension, and rows before the first read as that one.
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-lower-windows,heddle-fuse-kernels),heddle-tile{target=vulkan:software})' | FileCheck %s
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-lower-windows,heddle-fuse-kernels),heddle-tile{target=vulkan:software})' | FileCheck %s --check-prefixes=CHECK
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-lower-windows,heddle-fuse-kernels),heddle-tile{target=vulkan:software})' | FileCheck %s --check-prefix=FAR
 // RUN: not heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:software})' 2>&1 | FileCheck %s --check-prefix=WHOLE
 // WHOLE: 'heddle.unfold' of several offsets is not tiled; heddle-lower-windows makes parts of it
 
@@ -32,4 +33,23 @@ func.func @product(%x: !x, %p: !p, %w: tensor<128x64xf32>) -> !x {
 func.func @made(%x: !x, %p: !p) -> !u {
   %u = heddle.unfold %x at %p from -1 to 0 : !x, !p -> !u
   return %u : !u
+}
+
+// Rows that are far away are as far as a number of the launch says, so that a kernel serves all of them.
+// FAR-LABEL: func.func @far
+// FAR: tile.launch @matmul_Tx64(
+// FAR-SAME: "number_17"
+// FAR: tile.launch @matmul_Tx64(
+// FAR-SAME: "number_40"
+// FAR-LABEL: tile.func @matmul_Tx64(
+// FAR-SAME: %[[NUMBER:[^ ]*]]: index) attributes
+// FAR: %[[DISTANCE:.*]] = arith.index_cast %[[NUMBER]] : index to i32
+// FAR: tile.splat %[[DISTANCE]]
+// FAR-NOT: tile.func @matmul_Tx64
+func.func @far(%x: !x, %p: !p, %w: tensor<64x64xf32>) -> (!x, !x) {
+  %u = heddle.unfold %x at %p from 17 to 17 : !x, !p -> !x
+  %y = heddle.matmul %u, %w : !x, tensor<64x64xf32> -> !x
+  %v = heddle.unfold %x at %p from 40 to 40 : !x, !p -> !x
+  %z = heddle.matmul %v, %w : !x, tensor<64x64xf32> -> !x
+  return %y, %z : !x, !x
 }
