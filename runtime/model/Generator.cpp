@@ -45,7 +45,7 @@ void Generator::addChoice(const Job &job, Choices &choices) const {
   choices.keyHigh.push_back(int32_t(key >> 32));
   if (!isDrawn || options.repetitionPenalty == 1)
     return;
-  std::span<const int32_t> seen = job.last(options.penaltyWindow);
+  std::span<const int32_t> seen = lastTokens(job.tokens, options.penaltyWindow);
   for (int32_t token : std::set(seen.begin(), seen.end())) { // a token counts once, however often it is there
     choices.seenRows.push_back(row);
     choices.seenTokens.push_back(token);
@@ -136,7 +136,7 @@ Result<int32_t> Generator::chooseToken(const Job &job, int32_t ofDevice, std::sp
   std::vector<float> penalised;
   int32_t greedy = ofDevice;
   if (options.repetitionPenalty != 1) {
-    penalised = penaliseRepetition(logits, job.last(options.penaltyWindow), options.repetitionPenalty);
+    penalised = penaliseRepetition(logits, lastTokens(job.tokens, options.penaltyWindow), options.repetitionPenalty);
     logits = penalised;
   }
   if (options.repetitionPenalty != 1 || isUnknown)

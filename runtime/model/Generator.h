@@ -86,9 +86,6 @@ private:
     size_t read = 0;
 
     bool isReadInStep() const { return read + 1 == tokens.size(); }
-    std::span<const int32_t> last(int64_t window) const { // 0: all
-      return std::span(tokens).last(window > 0 ? std::min(size_t(window), tokens.size()) : tokens.size());
-    }
   };
 
   // The new tokens of a call: where each goes in the caches, and which rows of them it attends to.

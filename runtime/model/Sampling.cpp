@@ -68,6 +68,14 @@ public:
     return tokens[std::min(drawn, sums.size() - 1)];
   }
 
+  std::vector<Chance> chances() const {
+    std::vector<Chance> left;
+    double sum = runningSums().back();
+    for (int32_t token : tokens)
+      left.push_back({token, weightOf(token) / sum});
+    return left;
+  }
+
 private:
   // The token's probability over that of the most probable one.
   double weightOf(int32_t token) const { return std::exp((double(logits[size_t(token)]) - largest) / temperature); }
@@ -152,6 +160,10 @@ double uniform(uint64_t seed, uint64_t sentence, uint64_t position) {
   return double(randomKey(seed, sentence, position) >> 11) * 0x1p-53;
 }
 
+std::span<const int32_t> lastTokens(std::span<const int32_t> tokens, int64_t window) {
+  return tokens.last(window > 0 ? std::min(size_t(window), tokens.size()) : tokens.size());
+}
+
 std::vector<float> penaliseRepetition(std::span<const float> logits, std::span<const int32_t> tokens, double penalty) {
   std::vector<float> result(logits.begin(), logits.end());
   for (int32_t token : tokens) {
@@ -174,14 +186,26 @@ std::vector<int32_t> mostProbable(std::span<const float> logits, size_t count) {
   return tokens;
 }
 
-int32_t sample(std::span<const float> logits, const SamplingOptions &options, double random) {
-  if (options.temperature == 0)
-    return int32_t(std::ranges::max_element(logits) - logits.begin());
+static int32_t greatest(std::span<const float> logits) {
+  return int32_t(std::ranges::max_element(logits) - logits.begin());
+}
+
+static Candidates leave(std::span<const float> logits, const SamplingOptions &options) {
   Candidates left(logits, options);
   for (Sampler sampler : options.order)
     if (options.isSet(sampler))
       left.apply(sampler, options);
-  return left.draw(random);
+  return left;
+}
+
+std::vector<Chance> chances(std::span<const float> logits, const SamplingOptions &options) {
+  if (options.temperature == 0)
+    return {{greatest(logits), 1}};
+  return leave(logits, options).chances();
+}
+
+int32_t sample(std::span<const float> logits, const SamplingOptions &options, double random) {
+  return options.temperature == 0 ? greatest(logits) : leave(logits, options).draw(random);
 }
 
 Status checkLogits(std::span<const float> logits) {

@@ -40,8 +40,20 @@ uint64_t randomKey(uint64_t seed, uint64_t sentence, uint64_t position);
 // Uniform in [0, 1), of the same.
 double uniform(uint64_t seed, uint64_t sentence, uint64_t position);
 
+// A token that the rules leave, and how probable it is then.
+struct Chance {
+  int32_t token;
+  double probability;
+};
+
+// What sample() draws from; the probabilities sum to 1.
+std::vector<Chance> chances(std::span<const float> logits, const SamplingOptions &options);
+
 // The token that a number in [0, 1) draws.
 int32_t sample(std::span<const float> logits, const SamplingOptions &options, double random);
+
+// The last `window` of the tokens, which a penalty looks at; 0: all.
+std::span<const int32_t> lastTokens(std::span<const int32_t> tokens, int64_t window);
 
 // The logits with those of the given tokens divided by `penalty`, or multiplied by it where they are negative.
 std::vector<float> penaliseRepetition(std::span<const float> logits, std::span<const int32_t> tokens, double penalty);
