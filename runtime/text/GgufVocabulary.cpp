@@ -25,7 +25,7 @@ struct Cutting {
   bool isComposed = false;      // texts are put into the normal form C
 };
 const Cutting kCuttings[] = {
-    {{"default", "gpt-2", "phi-2", "mpt", "olmo", "jais", "gigachat", "mellum", "exaone4", "trillion"},
+    {{"default", "gpt-2", "phi-2", "mpt", "olmo", "jais", "gigachat", "mellum", "exaone4", "trillion", "a.x-4.0"},
      WordRule{WordRule::Kind::GPT2, 0}},
     {{"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"},
      WordRule{WordRule::Kind::GPT2, 1}},
@@ -39,6 +39,9 @@ const Cutting kCuttings[] = {
     {{"tekken"}, WordPattern::Family::Tekken, true},
     {{"gpt-4o", "llama4", "kanana2", "minimax-m2"}, WordPattern::Family::O200k},
     {{"seed-coder"}, WordPattern::Family::SeedCoder},
+    {{"bloom", "poro-chat", "gpt3-finnish"}, WordPattern::Family::Bloom},
+    {{"viking"}, WordPattern::Family::Viking},
+    {{"deepseek-llm"}, WordPattern::Family::DeepSeekLLM},
     {{"deepseek-coder"}, WordPattern::Family::DeepSeekCoder},
     {{"deepseek-v3", "hunyuan-dense"}, WordPattern::Family::DeepSeekV3}};
 

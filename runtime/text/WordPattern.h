@@ -13,11 +13,11 @@
 namespace heddle {
 
 // A list of alternatives, of which the first that matches counts. Each is a sequence of characters, of classes with a
-// greedy quantifier, of literal texts in any case, and of the condition that no word follows.
+// greedy quantifier, of literal texts in any case, and of the condition that no word follows, or nothing at all.
 class WordPattern {
 public:
   // The vocabularies that have a pattern of their own, or several of them.
-  enum class Family { O200k, Tekken, Qwen35, SeedCoder, DeepSeekCoder, DeepSeekV3 };
+  enum class Family { O200k, Tekken, Qwen35, SeedCoder, Bloom, Viking, DeepSeekLLM, DeepSeekCoder, DeepSeekV3 };
   // The patterns of the family's steps, in their order.
   static std::vector<WordPattern> of(Family family);
   // Null for every pattern but those that published vocabularies are known to have: another one might take time that
@@ -41,6 +41,7 @@ private:
     bool spaces = false, notSpaces = false;            // \s and \S
     bool isNegated = false;
     bool has(char32_t point) const;
+    bool isAll() const { return isNegated && ranges.empty() && categories == 0 && !spaces && !notSpaces; }
   };
   struct Item {
     Class set;
@@ -51,6 +52,8 @@ private:
   using Sequence = std::vector<Item>;
 
   static std::optional<size_t> match(std::string_view text, size_t begin, const Sequence &sequence, size_t item);
+
+  static size_t behindRun(std::string_view text, size_t begin, const Sequence &sequence);
 
   std::vector<Sequence> alternatives;
 };

@@ -136,7 +136,8 @@ TEST_F(GgufVocabulary, CutsAsTokenizerJsonDoes) {
   };
   const char *one = R"(\p{N})", *three = R"(\p{N}{1,3})";
   const Published published[] = {
-      {{"gpt-2", "phi-2", "mpt", "olmo", "jais", "gigachat", "mellum", "exaone4", "trillion"}, {byteLevel(true)}},
+      {{"gpt-2", "phi-2", "mpt", "olmo", "jais", "gigachat", "mellum", "exaone4", "trillion", "a.x-4.0"},
+       {byteLevel(true)}},
       {{"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"}, {digits, byteLevel(true)}},
       {{"llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2"}, {letters(three), byteLevel(false)}, true},
       {{"dbrx", "smaug-bpe", "glm4", "chatglm-bpe"}, {letters(three), byteLevel(false)}},
@@ -153,6 +154,9 @@ TEST_F(GgufVocabulary, CutsAsTokenizerJsonDoes) {
        {split(contracted +
               "|[^\r\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1}| ?[^\\s\\p{L}\\p{N}\r\n]+|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"),
         byteLevel(false)}},
+      {{"bloom", "poro-chat", "gpt3-finnish"},
+       {split(" ?[^(\\s|.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c)]+"), byteLevel(false)}},
+      {{"viking"}, {split(" ?[^(\\s|.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c)]+"), split(one), byteLevel(false)}},
       {{"deepseek-coder"},
        {split("[\r\n]"), split(R"(\s?\p{L}+)"), split(R"(\s?\p{P}+)"),
         split("[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+"), digits, byteLevel(false)}},
@@ -229,8 +233,8 @@ TEST_F(GgufVocabulary, Errors) {
   expectError(GgufBytes().text("tokenizer.ggml.model", "t5"),
               "has 'tokenizer.ggml.model' = \"t5\", and of the vocabularies");
   expectError(GgufBytes().text("tokenizer.ggml.model", "gpt2"), "it has no tokens");
-  expectError(ofBytes("viking"), "has 'tokenizer.ggml.pre' = \"viking\"");
-  expectError(ofBytes("viking"), "hunyuan-dense; name the folder");
+  expectError(ofBytes("kimi-k2"), "has 'tokenizer.ggml.pre' = \"kimi-k2\"");
+  expectError(ofBytes("kimi-k2"), "hunyuan-dense; name the folder");
   expectError(ofBytes("smollm", {"a z", "az b"}), "merge 0, is \"a z\", and not two pieces");
   auto pieces = [](const std::vector<std::string> &tokens) {
     return GgufBytes().text("tokenizer.ggml.model", "llama").texts("tokenizer.ggml.tokens", tokens);

@@ -23,14 +23,25 @@ constexpr const char *kDeepSeek[] = {
     "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+|"
     " ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"};
 
-std::string words(std::vector<const char *> patterns, std::string_view text) {
+std::string words(std::vector<WordPattern> steps, std::string_view text) {
   TextCutter cutter;
-  for (const char *pattern : patterns)
-    cutter.add(std::move(WordPattern::published(pattern)).value());
+  for (WordPattern &step : steps)
+    cutter.add(std::move(step));
   std::string all;
   cutter.cut(text, TextCutter::Place::Begin,
              [&](std::string_view word) { all.append(all.empty() ? "" : "|").append(word); });
   return all;
+}
+
+std::vector<WordPattern> parsed(const std::vector<const char *> &patterns) {
+  std::vector<WordPattern> steps;
+  for (const char *pattern : patterns)
+    steps.push_back(std::move(WordPattern::published(pattern)).value());
+  return steps;
+}
+
+std::string words(const std::vector<const char *> &patterns, std::string_view text) {
+  return words(parsed(patterns), text);
 }
 
 // As Hugging Face's tokenizers cuts them.
@@ -47,6 +58,22 @@ TEST(WordPattern, Published) {
   EXPECT_EQ(words({kQwen35}, other), "a\u0301b| \u4fa1\u683c\u306f|1|2|3|4|\u5186| //|x|\n\n| | y");
 }
 
+// As Hugging Face's tokenizers cuts them. The class of punctuation has letters, too: ASCII's lie between ':' and '~'.
+TEST(WordPattern, StepsOfGgufFiles) {
+  const char *english = "Hello camelCaseWords, don't SHOUT'S 12345!";
+  const char *other = "a\u0301b \u4fa1\u683c\u306f1234\u5186 //x\n\n  y";
+  const char *spaces = "5   7  \u01bb\u0294 \u00e9t\u00e9  \n(x|y) \u3042\u3002  ";
+  auto cut = [](WordPattern::Family family, const char *text) { return words(WordPattern::of(family), text); };
+  using enum WordPattern::Family;
+  EXPECT_EQ(cut(DeepSeekLLM, english), "Hello| camelCaseWords|,| don|'|t| SHOUT|'|S| |12345|!");
+  EXPECT_EQ(cut(DeepSeekLLM, other), "a|\u0301|b| |\u4fa1\u683c\u306f|1234|\u5186| //|x|\n|\n| | y");
+  EXPECT_EQ(cut(DeepSeekLLM, spaces), "5|   |7|  \u01bb\u0294| \u00e9|t|\u00e9|  |\n|(|x|||y|)| |\u3042|\u3002|  ");
+  EXPECT_EQ(cut(Bloom, english), "Hello| camelCaseWords|,| don't| SHOUT'S| 12345|!");
+  EXPECT_EQ(cut(Bloom, spaces), "5|  | 7| | \u01bb\u0294| \u00e9t\u00e9|  \n(|x|||y|)| \u3042|\u3002  ");
+  EXPECT_EQ(cut(Viking, english), "Hello| camelCaseWords|,| don't| SHOUT'S| |1|2|3|4|5|!");
+  EXPECT_EQ(cut(Viking, other), "a\u0301b| \u4fa1\u683c\u306f|1|2|3|4|\u5186| //x|\n\n | y");
+}
+
 TEST(WordPattern, OtherPatternsAreRefused) {
   for (const char *pattern : {"", "(a+)+b", R"(\p{N}{1,4})", R"(\s*\s*\s*\s*x)"})
     EXPECT_FALSE(WordPattern::published(pattern)) << pattern;
@@ -55,7 +82,9 @@ TEST(WordPattern, OtherPatternsAreRefused) {
 // Bytes that are no text are cut too, and nothing is lost; runs take time that grows with their length.
 TEST(WordPattern, AnyBytes) {
   std::vector<const char *> deepSeek(std::begin(kDeepSeek), std::end(kDeepSeek));
-  for (const std::vector<const char *> &patterns : {deepSeek, {kO200k}, {kTekken}, {kQwen35}}) {
+  for (const std::vector<WordPattern> &patterns :
+       {parsed(deepSeek), parsed({kO200k}), parsed({kTekken}), parsed({kQwen35}),
+        WordPattern::of(WordPattern::Family::DeepSeekLLM), WordPattern::of(WordPattern::Family::Viking)}) {
     for (std::string_view text : {"a\xff\xfe b\xc3", "\xe4\xb8", "\x80\x80 \n\xf0\x9f"}) {
       std::string cut = words(patterns, text);
       std::erase(cut, '|');
