@@ -49,7 +49,7 @@ int lookUp(const std::string &host, const std::string &port, bool passive, Addre
   return ::getaddrinfo(host.empty() ? nullptr : host.c_str(), port.c_str(), &hints, &found.list);
 }
 
-bool isLoopback(const sockaddr *address) {
+bool isLoopbackAddress(const sockaddr *address) {
   if (address->sa_family == AF_INET6) {
     const in6_addr &bytes = reinterpret_cast<const sockaddr_in6 *>(address)->sin6_addr;
     return IN6_IS_ADDR_LOOPBACK(&bytes) || (IN6_IS_ADDR_V4MAPPED(&bytes) && bytes.s6_addr[12] == 127);
@@ -269,13 +269,13 @@ Result<std::unique_ptr<Listener>> Listener::open(const Rendezvous &rendezvous, c
     int failed = lookUp(rendezvous.host, port, /*passive=*/true, found);
     if (std::optional<Error> error = errorOfLookUp(rendezvous.host, failed))
       return std::move(*error);
-    bool isLocal = rendezvous.host == "localhost";
-    for (const addrinfo *info = found.list; info && socket < 0; info = info->ai_next)
-      // Where a machine gives its own name a loopback address, as Debian does, others know it by another one.
-      if (!isNamed || isLocal || !isLoopback(info->ai_addr)) {
-        socket = listenAt(info, problem);
-        isOfThisMachine |= socket < 0 && errno == EADDRINUSE;
-      }
+    // Where a machine gives its own name a loopback address, as Debian does, the name may have others, too.
+    for (bool loopback : {false, true})
+      for (const addrinfo *info = found.list; info && socket < 0; info = info->ai_next)
+        if (isLoopbackAddress(info->ai_addr) == loopback) {
+          socket = listenAt(info, problem);
+          isOfThisMachine |= loopback || errno == EADDRINUSE;
+        }
   }
   // The name may also be a service's that leads to this machine.
   if (socket < 0 && (!isTcp || (isNamed && !isOfThisMachine))) {
@@ -300,6 +300,7 @@ Result<std::unique_ptr<Listener>> Listener::open(const Rendezvous &rendezvous, c
                                                     : reinterpret_cast<sockaddr_in *>(&own)->sin_port);
   std::string address = str(isTcp ? rendezvous.host : hostName(), ":", number), file;
   std::unique_ptr<Listener> listener(new Listener(socket, address, {}));
+  listener->loopback = isLoopbackAddress(reinterpret_cast<const sockaddr *>(&own));
   if (rendezvous.kind == Rendezvous::File) {
     HEDDLE_CHECK(writePlace(rendezvous.path, str(address, " ", secret, "\n")));
     listener->file = rendezvous.path;

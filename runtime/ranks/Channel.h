@@ -62,11 +62,13 @@ public:
   int descriptor() const { return socket; }
   std::unique_ptr<Channel> accept();                // null where nobody waits
   const std::string &address() const { return at; } // "HOST:PORT", of the kinds Tcp, Mpi and File
+  bool isLoopback() const { return loopback; }      // no other machine reaches it
 
 private:
   Listener(int socket, std::string at, std::string file) : socket(socket), at(std::move(at)), file(std::move(file)) {}
   int socket;
   std::string at, file;
+  bool loopback = false;
 };
 
 // One attempt: null where nobody listens there yet. `address` takes the place of the rendezvous where it is not empty.

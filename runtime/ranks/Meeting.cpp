@@ -257,7 +257,11 @@ void Meeting::serve() {
                 " not come to where ranks meet, and this process was told to end: the rank may have ended before."));
       if (isDue(begun))
         end(str(missing(), " not come to where ranks meet within the --timeout of ", options.timeout, " s.",
-                impostors == 0 ? "" : " Processes that do not know the ranks' secret have."));
+                impostors == 0 ? "" : " Processes that do not know the ranks' secret have.",
+                !listener->isLoopback() ? ""
+                                        : str(" '", listener->address(),
+                                              "' is a loopback address, which ranks on other machines do not reach: "
+                                              "give them an address of this machine's.")));
       continue;
     }
     addUp();

@@ -214,10 +214,12 @@ TEST(ChannelTest, rankZeroListensWhereItIsTold) {
     static int count = 0;
     return Rendezvous{Rendezvous::Tcp, host, {}, uint16_t(20000 + (::getpid() * 7 + ++count) % 12000)};
   };
-  for (const char *host : {"127.0.0.1", "localhost"}) {
+  // The last two are no addresses for inet_pton, but names that lead to a loopback address.
+  for (const char *host : {"127.0.0.1", "localhost", "127.1", "0x7f000001"}) {
     Rendezvous own = place(host), other = own;
     auto listener = Listener::open(own, {});
     ASSERT_TRUE(listener.ok()) << listener.message();
+    EXPECT_TRUE((*listener)->isLoopback()) << host;
     EXPECT_TRUE(*connectTo(own, {}, secret)) << host;
     other.host = "127.0.0.2";
     EXPECT_FALSE(*connectTo(other, {}, secret)) << host;
