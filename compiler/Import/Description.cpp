@@ -91,7 +91,9 @@ private:
   void readKey(StringRef name, const toml::node &value, LocationAttr keyWhere, LocationAttr valueWhere);
   bool store(const DescriptionKey &key, const toml::node &value);
   bool assign(const DescriptionKey &key, const toml::node &value, LocationAttr where);
+  bool isInRange(const DescriptionKey &key) const;
   bool checkValue(const DescriptionKey &key, LocationAttr where);
+  bool mayHold(const DescriptionKey &key, const toml::node &value);
 
   MLIRContext *context;
   StringRef path;
@@ -224,8 +226,8 @@ void Reader::readOverride(StringRef text) {
   toml::table table;
   // A shell strips quotes, so a string is taken as it stands.
   bool isWord = llvm::isAlpha(value.front()) && value != "true" && value != "false" && !value.contains('"');
-  if ((key && holds<std::string>(key->member)) ||
-      (description.text && description.text->hasParameter(name) && isWord)) {
+  bool isOwn = description.text && description.text->hasParameter(name);
+  if (isOwn ? isWord : key && holds<std::string>(key->member)) {
     table.insert("value", value.trim('"').str());
   } else if (nestsTooDeepTOML(value)) {
     table.insert("value", value.take_front(20).str() + "...");
@@ -244,7 +246,8 @@ void Reader::readKey(StringRef name, const toml::node &value, LocationAttr keyWh
   if (description.text) {
     if (description.text->hasParameter(name)) {
       readParameter(name, value, valueWhere);
-      if (!key)
+      // The text's parameter may mean something else than the description's key, which then keeps its default.
+      if (!key || (key->isStructure && !mayHold(*key, value)))
         return;
     } else if (!key || key->isStructure) {
       StringRef nearest = description.text->findNearestParameter(name);
@@ -313,21 +316,39 @@ bool Reader::assign(const DescriptionKey &key, const toml::node &value, Location
   return assigned;
 }
 
-bool Reader::checkValue(const DescriptionKey &key, LocationAttr where) {
-  auto refuse = [&](const Twine &value) {
-    fail(where) << "'" << key.name << "' expects " << key.describeValues() << ", got " << value;
-    return false;
-  };
-  auto checkNumber = [&](double value) {
-    return (value >= key.range.low && value <= key.range.high) || refuse(showNumber(value));
-  };
+/// Whether the key's value is one that it may have.
+bool Reader::isInRange(const DescriptionKey &key) const {
+  auto isNumberInRange = [&](double value) { return value >= key.range.low && value <= key.range.high; };
   if (const auto *whole = std::get_if<int64_t Description::*>(&key.member))
-    return checkNumber(description.**whole);
+    return isNumberInRange(static_cast<double>(description.**whole));
   if (const auto *number = std::get_if<double Description::*>(&key.member))
-    return checkNumber(description.**number);
+    return isNumberInRange(description.**number);
   const auto *string = std::get_if<std::string Description::*>(&key.member);
-  return !string || llvm::is_contained(key.choices, StringRef(description.**string)) ||
-         refuse("\"" + description.**string + "\"");
+  return !string || llvm::is_contained(key.choices, StringRef(description.**string));
+}
+
+bool Reader::checkValue(const DescriptionKey &key, LocationAttr where) {
+  if (isInRange(key))
+    return true;
+  const auto *whole = std::get_if<int64_t Description::*>(&key.member);
+  const auto *string = std::get_if<std::string Description::*>(&key.member);
+  fail(where) << "'" << key.name << "' expects " << key.describeValues() << ", got "
+              << (string  ? "\"" + description.**string + "\""
+                  : whole ? showNumber(static_cast<double>(description.**whole))
+                          : showNumber(description.*std::get<double Description::*>(key.member)));
+  return false;
+}
+
+/// Whether the key may have the value, which it does not get.
+bool Reader::mayHold(const DescriptionKey &key, const toml::node &value) {
+  return std::visit(
+      [&](auto member) {
+        auto before = description.*member;
+        bool fits = store(key, value) && isInRange(key);
+        description.*member = std::move(before);
+        return fits;
+      },
+      key.member);
 }
 
 /// What no key can say alone.
@@ -386,8 +407,8 @@ void Reader::applyText() {
             table.insert("value", value);
         },
         setting.value);
-    // A text's parameter may share its name with a structural key of the built-in architectures and mean something
-    // else, so it is stored unchecked.
+    if (key->isStructure && !mayHold(*key, *table.get("value")))
+      continue; // see readKey()
     if (key->isStructure ? store(*key, *table.get("value"))
                          : assign(*key, *table.get("value"), setting.where) && checkValue(*key, setting.where))
       description.given[key->name] = setting.where;
