@@ -3,6 +3,7 @@
 
 #include "compiler/Derive/EntryBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -21,17 +22,18 @@ using namespace mlir::heddle;
 static constexpr StringLiteral kWeightSuffix = ".weight";
 static constexpr StringLiteral kDefaultTargets[] = {"query", "value"};
 static constexpr int64_t kLargestRank = 4096;
+static constexpr StringLiteral kTiedHead = "lm_head"; // the published module that shares the embedding's matrix
 
 llvm::Expected<AdapterOptions> heddle::parseAdapters(StringRef text) {
   AdapterOptions options;
   auto wrong = [](const Twine &message) { return llvm::createStringError(message); };
   SmallVector<StringRef> parts;
   text.split(parts, ',');
-  bool areTargets = false;
+  std::vector<std::string> *names = nullptr; // that the part goes on with
   for (StringRef part : parts) {
     auto [key, value] = part.split('=');
     if (part.contains('=')) {
-      areTargets = key == "targets";
+      names = key == "targets" ? &options.targets : key == "modules_to_save" ? &options.modulesToSave : nullptr;
       if (key == "rank") {
         if (value.getAsInteger(10, options.rank) || options.rank < 1 || options.rank > kLargestRank)
           return wrong("rank expects a whole number from 1 to " + Twine(kLargestRank) + ", got '" + value + "'");
@@ -41,18 +43,18 @@ llvm::Expected<AdapterOptions> heddle::parseAdapters(StringRef text) {
       } else if (key == "dropout") {
         if (value.getAsDouble(options.dropout) || !(options.dropout >= 0 && options.dropout < 1))
           return wrong("dropout expects a number from 0 to below 1, got '" + value + "'");
-      } else if (!areTargets) {
-        return wrong("there is no '" + key + "'; the keys are rank, alpha, dropout and targets");
+      } else if (!names) {
+        return wrong("there is no '" + key + "'; the keys are rank, alpha, dropout, targets and modules_to_save");
       }
-    } else if (areTargets) {
+    } else if (names) {
       value = part;
     } else {
       return wrong("'" + part + "' is no key with a value; write rank=8,alpha=16,targets=query,value");
     }
-    if (areTargets) {
+    if (names) {
       if (value.empty())
-        return wrong("a name in targets is empty; targets=query,value names two");
-      options.targets.push_back(value.str());
+        return wrong("a name in targets or modules_to_save is empty; targets=query,value names two");
+      names->push_back(value.str());
     }
   }
   if (options.targets.empty())
@@ -79,12 +81,18 @@ llvm::Expected<AdapterOptions> heddle::parseAdapterConfig(StringRef text) {
     return wrong("'r' expects a whole number from 1 to " + Twine(kLargestRank));
   if (!std::isfinite(options.alpha) || options.alpha <= 0 || !(options.dropout >= 0 && options.dropout < 1))
     return wrong("'lora_alpha' expects a number above 0, and 'lora_dropout' one from 0 to below 1");
-  const llvm::json::Array *targets = config->getArray("target_modules");
-  for (size_t i = 0; targets && i < targets->size(); ++i)
-    if (std::optional<StringRef> target = (*targets)[i].getAsString())
-      options.targets.push_back(target->str());
-  if (options.targets.empty() || options.targets.size() != targets->size())
+  auto readNames = [&](StringRef key, std::vector<std::string> &names) {
+    const llvm::json::Array *list = config->getArray(key);
+    for (size_t i = 0; list && i < list->size(); ++i)
+      if (std::optional<StringRef> name = (*list)[i].getAsString())
+        names.push_back(name->str());
+    return list && names.size() == list->size();
+  };
+  if (!readNames("target_modules", options.targets) || options.targets.empty())
     return wrong("'target_modules' is no list of names; write these out, as in rank=8,alpha=16,targets=q_proj,v_proj");
+  const llvm::json::Value *saved = config->get("modules_to_save");
+  if (saved && saved->kind() != llvm::json::Value::Null && !readNames("modules_to_save", options.modulesToSave))
+    return wrong("'modules_to_save' is no list of names; write these out, as in rank=8,modules_to_save=lm_head");
   return options;
 }
 
@@ -117,9 +125,12 @@ private:
     std::string published; // "model.layers.0.self_attn.q_proj"; empty if there is no such module
   };
   std::vector<Linear> findLinears(SymbolTable &symbols);
+  std::string publishedName(VariableOp weight) const;
   std::string publishedModule(VariableOp weight) const;
   bool isNamed(const Linear &linear, StringRef target) const;
   LogicalResult checkTargets(ArrayRef<Linear> linears);
+  /// The weights that are trained whole; failure after an error where a name means none.
+  FailureOr<SetVector<VariableOp>> findSaved();
   /// The adapter's two variables, declared at the weight's first use; failure after an error where others have their
   /// names.
   FailureOr<std::pair<VariableOp, VariableOp>> getAdapter(Linear linear, SymbolTable &symbols);
@@ -157,15 +168,59 @@ std::vector<AddAdaptersPass::Linear> AddAdaptersPass::findLinears(SymbolTable &s
   return linears;
 }
 
-/// The module of a published model whose weight this is; empty where the weight is a part of another's.
-std::string AddAdaptersPass::publishedModule(VariableOp weight) const {
+/// The tensor of a published model that this weight is; empty where the weight is a part of one.
+std::string AddAdaptersPass::publishedName(VariableOp weight) const {
   const llvm::json::Object *tensors = description.getObject("tensors");
   const llvm::json::Object *tensor = tensors ? tensors->getObject(weight.getSymName()) : nullptr;
   const llvm::json::Array *names = tensor ? tensor->getArray("from") : nullptr;
   if (!names || names->empty() || tensor->get("part") || tensor->get("pick") || tensor->get("rows"))
     return {};
-  StringRef name = names->front().getAsString().value_or("");
+  return names->front().getAsString().value_or("").str();
+}
+
+/// The module of a published model whose weight this is; empty where the weight is a part of another's.
+std::string AddAdaptersPass::publishedModule(VariableOp weight) const {
+  std::string published = publishedName(weight);
+  StringRef name = published;
   return name.consume_back(kWeightSuffix) ? name.str() : std::string();
+}
+
+FailureOr<SetVector<VariableOp>> AddAdaptersPass::findSaved() {
+  ModuleOp module = getOperation();
+  bool isPublished = description.getObject("tensors");
+  SetVector<VariableOp> saved;
+  bool sharesHead = false;
+  for (const std::string &wanted : options.modulesToSave) {
+    auto isOf = [&](StringRef name) { // the weight itself, or a weight of the module
+      StringRef owner = name.substr(0, name.rfind('.'));
+      return name == wanted || owner == wanted || owner.ends_with("." + wanted);
+    };
+    // PEFT asks how a module's name ends: "norm" is every layernorm, too.
+    auto isPublishedOf = [&](StringRef name) { return name.substr(0, name.rfind('.')).ends_with(wanted); };
+    bool isFound = false;
+    for (auto variable : module.getOps<VariableOp>()) {
+      std::string published = publishedName(variable);
+      if (variable.getKind() != VariableKind::Weight || (!isOf(variable.getSymName()) && !isPublishedOf(published)))
+        continue;
+      if (isPublished && published.empty())
+        return module.emitError() << "'" << variable.getSymName() << "' of modules_to_save is a part of a tensor that "
+                                  << "the published model has, which PEFT has no file for; name other modules";
+      saved.insert(variable);
+      isFound = true;
+    }
+    // The head may be named beside the embedding whose matrix it shares.
+    if (!isFound && wanted == kTiedHead && isPublished)
+      sharesHead = isFound = true;
+    if (!isFound)
+      return module.emitError() << "no weight of the model belongs to '" << wanted
+                                << "', which modules_to_save names; name modules as the published model has them, such "
+                                   "as embed_tokens, or weights of the model";
+  }
+  if (sharesHead && llvm::none_of(saved, [](VariableOp weight) { return weight.getSymName() == "embedding"; }))
+    return module.emitError() << "'" << kTiedHead
+                              << "' of modules_to_save shares the embedding's matrix, and an artifact "
+                              << "has one matrix for both; name the embedding's module in modules_to_save, too";
+  return saved;
 }
 
 bool AddAdaptersPass::isNamed(const Linear &linear, StringRef target) const {
@@ -282,6 +337,8 @@ void AddAdaptersPass::describe() {
   for (const std::string &target : options.targets)
     targets.push_back(target);
   llvm::json::Object adapter{{"rank", options.rank}, {"alpha", options.alpha}, {"targets", std::move(targets)}};
+  if (!options.modulesToSave.empty())
+    adapter["modules_to_save"] = llvm::json::Array(options.modulesToSave);
   if (options.dropout > 0)
     adapter["dropout"] = options.dropout;
   description["adapter"] = std::move(adapter);
@@ -304,15 +361,23 @@ void AddAdaptersPass::runOnOperation() {
   if (options.targets.empty())
     options.targets.assign(std::begin(kDefaultTargets), std::end(kDefaultTargets));
   std::vector<Linear> linears = findLinears(symbols);
-  if (failed(checkTargets(linears)))
+  FailureOr<SetVector<VariableOp>> saved = findSaved();
+  if (failed(checkTargets(linears)) || failed(saved))
     return signalPassFailure();
   for (auto variable : module.getOps<VariableOp>())
-    if (variable.getKind() == VariableKind::Weight)
+    if (variable.getKind() == VariableKind::Weight && !saved->contains(variable))
       variable.setKind(VariableKind::Frozen);
-  for (const Linear &linear : linears)
-    if (llvm::any_of(options.targets, [&](const std::string &target) { return isNamed(linear, target); }) &&
-        failed(adapt(linear, symbols)))
+  for (const Linear &linear : linears) {
+    if (llvm::none_of(options.targets, [&](const std::string &target) { return isNamed(linear, target); }))
+      continue;
+    if (saved->contains(linear.weight)) {
+      VariableOp(linear.weight).emitOpError()
+          << "is to have an adapter, and to be trained whole: targets and modules_to_save name it";
       return signalPassFailure();
+    }
+    if (failed(adapt(linear, symbols)))
+      return signalPassFailure();
+  }
   describe();
 }
 

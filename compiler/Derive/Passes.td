@@ -8,9 +8,10 @@ def AddAdaptersPass : Pass<"heddle-add-adapters", "::mlir::ModuleOp"> {
     Gives a model's functions adapters, and freezes all weights that there were. An adapter is called like its weight,
     with `lora_a` and `lora_b` in the place of `weight`; A starts uniform within 1 / sqrt(in), B as zeros, so that a model
     begins as it was published. With `dropout`, training zeroes elements of each adapter's input, each adapter by a mask of its own.
+    The weights of `modules_to_save` stay weights, which are trained whole.
   }];
   let options = [
-    Option<"text", "lora", "std::string", /*default=*/"std::string()", "rank=R,alpha=A,dropout=P,targets=NAME,...">
+    Option<"text", "lora", "std::string", /*default=*/"std::string()", "rank=R,alpha=A,dropout=P,targets=NAME,...,modules_to_save=NAME,...">
   ];
   let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::arith::ArithDialect"];
 }

@@ -198,7 +198,7 @@ Status GgufParser::readKeys(uint64_t count) {
     if (!reader.keys.emplace(key, std::move(value)).second)
       return malformed("it has the key '", key, "' twice");
     keepsRaw = false;
-    reader.stored.emplace_back(std::move(key), raw);
+    reader.inOrder.emplace_back(std::move(key), raw);
   }
   return Success();
 }
@@ -381,7 +381,7 @@ Status GgufReader::openParts() {
   }
   for (std::string_view key : {kSplitCount, kSplitNumber, kSplitTensors})
     keys.erase(std::string(key));
-  std::erase_if(stored, [](const auto &key) { return key.first.starts_with("split."); });
+  std::erase_if(inOrder, [](const auto &key) { return key.first.starts_with("split."); });
   return Success();
 }
 
@@ -468,14 +468,14 @@ Status GgufReader::forBlocks(const GgufEntry &entry,
 
 std::string GgufReader::storedValues(std::string_view prefix) const {
   std::string bytes;
-  for (const auto &[key, value] : stored)
+  for (const auto &[key, value] : inOrder)
     if (key.starts_with(prefix))
       bytes += value;
   return bytes;
 }
 
 uint64_t GgufReader::countValues(std::string_view prefix) const {
-  return uint64_t(std::ranges::count_if(stored, [&](const auto &entry) { return entry.first.starts_with(prefix); }));
+  return uint64_t(std::ranges::count_if(inOrder, [&](const auto &entry) { return entry.first.starts_with(prefix); }));
 }
 
 std::string ggufHeader(uint64_t tensors, uint64_t keys) {
@@ -486,10 +486,38 @@ std::string ggufHeader(uint64_t tensors, uint64_t keys) {
   return bytes;
 }
 
+static void appendText(std::string &to, const std::string &text) {
+  appendBytes(to, uint64_t(text.size()));
+  to += text;
+}
+
+// The numbers of the types are the format's.
+template <typename Append> static std::string keyValue(const std::string &key, uint32_t type, Append append) {
+  std::string bytes;
+  appendText(bytes, key);
+  appendBytes(bytes, type);
+  append(bytes);
+  return bytes;
+}
+
+std::string ggufValue(const std::string &key, const std::string &text) {
+  return keyValue(key, 8, [&](std::string &bytes) { appendText(bytes, text); });
+}
+std::string ggufValue(const std::string &key, uint32_t number) {
+  return keyValue(key, 4, [&](std::string &bytes) { appendBytes(bytes, number); });
+}
+std::string ggufValue(const std::string &key, float number) {
+  return keyValue(key, 6, [&](std::string &bytes) { appendBytes(bytes, number); });
+}
+
+bool isGgufAdapter(const GgufReader &file) {
+  const GgufValue *type = file.value("general.type");
+  return type && type->text() && *type->text() == "adapter";
+}
+
 std::string ggufTensorInfo(const std::string &name, std::span<const int64_t> shape, uint32_t type, uint64_t offset) {
   std::string bytes;
-  appendBytes(bytes, uint64_t(name.size()));
-  bytes += name;
+  appendText(bytes, name);
   appendBytes(bytes, uint32_t(shape.size()));
   for (size_t i = shape.size(); i-- > 0;)
     appendBytes(bytes, shape[i]);

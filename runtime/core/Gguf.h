@@ -66,6 +66,8 @@ public:
   // Bytes of a tensor as they are in the file; `offset` and the room's size lie within it.
   Status readStored(const GgufEntry &entry, uint64_t offset, std::span<std::byte> into) const;
 
+  // All keys in the file's order, each with its bytes there: key and value.
+  const std::vector<std::pair<std::string, std::string>> &stored() const { return inOrder; }
   // The keys that begin so and their values, as they are in the file.
   std::string storedValues(std::string_view prefix) const;
   uint64_t countValues(std::string_view prefix) const;
@@ -79,15 +81,22 @@ private:
   std::vector<GgufEntry> tensors;
   std::map<std::string, size_t, std::less<>> byName;
   std::map<std::string, GgufValue, std::less<>> keys;
-  std::vector<std::pair<std::string, std::string>> stored; // keys in the file's order, with the bytes of each
+  std::vector<std::pair<std::string, std::string>> inOrder;
   uint64_t unit = 32;
 
   static Result<GgufReader> openPart(const std::filesystem::path &path);
   Status openParts(); // the others
 };
 
+// Whether the file has an adapter to a model, and no model.
+bool isGgufAdapter(const GgufReader &file);
+
 // The beginning of a GGUF file: what stands before its keys.
 std::string ggufHeader(uint64_t tensors, uint64_t keys);
+// A key and its value.
+std::string ggufValue(const std::string &key, const std::string &text);
+std::string ggufValue(const std::string &key, uint32_t number);
+std::string ggufValue(const std::string &key, float number);
 // What stands for a tensor between the keys and the tensors; `offset` counts from the first tensor's place.
 std::string ggufTensorInfo(const std::string &name, std::span<const int64_t> shape, uint32_t type, uint64_t offset);
 

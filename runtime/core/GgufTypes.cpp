@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace heddle {
 namespace {
@@ -74,6 +75,14 @@ const GgufType *findGgufType(uint32_t number) {
 const GgufType *findGgufType(std::string_view name) {
   auto found = std::ranges::find(kTypes, name, &GgufType::name);
   return found == std::end(kTypes) ? nullptr : found;
+}
+
+uint32_t ggufFileType(uint32_t type) {
+  constexpr std::pair<uint32_t, uint32_t> files[] = {{1, 1},   {30, 32}, {8, 7},   {2, 2},   {3, 3},
+                                                     {6, 8},   {7, 9},   {10, 10}, {11, 12}, {12, 15},
+                                                     {13, 17}, {14, 18}, {20, 25}, {23, 30}, {39, 38}};
+  auto found = std::ranges::find(files, type, &std::pair<uint32_t, uint32_t>::first);
+  return found == std::end(files) ? 0 : found->second;
 }
 
 std::string nameOfGgufType(uint32_t number) {

@@ -33,6 +33,10 @@ inline constexpr uint32_t kGgufF32 = 0; // the number of this type
 // matrices whose rows are not made of whole blocks; rows of whole blocks of Q8_0 are that in a file of larger blocks.
 const GgufType &typeOfTensor(const GgufType &wanted, std::span<const int64_t> shape);
 
+// The value of general.file_type for a file that has the most matrices in a type: the format numbers kinds of files
+// otherwise than types of tensors.
+uint32_t ggufFileType(uint32_t type);
+
 // Null where no such type is known.
 const GgufType *findGgufType(uint32_t number);
 const GgufType *findGgufType(std::string_view name);

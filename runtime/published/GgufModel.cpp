@@ -34,6 +34,9 @@ void joinPairs(std::span<float> values, int64_t columns, int64_t heads) {
 
 Result<GgufModel> GgufModel::open(const std::filesystem::path &path, const Description &model) {
   HEDDLE_ASSIGN(GgufReader reader, GgufReader::open(path));
+  if (isGgufAdapter(reader))
+    return makeError(ErrorKind::InvalidArgument, "'", path.string(),
+                     "' is an adapter to a model, and no model; give it by --checkpoint, and the model by --base.");
   GgufModel result(std::move(reader));
   for (const auto &[weight, origin] : model.tensors)
     if (origin.gguf)

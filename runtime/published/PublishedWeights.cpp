@@ -250,20 +250,6 @@ std::optional<PlacesInTensor> placesIn(const HostTensor &tensor, const WeightOri
   return places;
 }
 
-// The weight that a tensor holds; nothing where the tensor has another shape than it should.
-Result<std::optional<HostTensor>> takeWeight(const HostTensor &tensor, const WeightOrigin &origin) {
-  std::optional<PlacesInTensor> places = placesIn(tensor, origin);
-  if (!places)
-    return std::optional<HostTensor>();
-  HEDDLE_ASSIGN(HostTensor weight, HostTensor::uninitialized(ElementType::F32, origin.shape));
-  std::span<const float> from = tensor.values<float>();
-  std::span<float> to = weight.values<float>();
-  for (size_t row = 0; row < places->rows; ++row)
-    for (size_t column = 0; column < places->columns; ++column)
-      to[row * places->columns + column] = from[places->of(row, column)];
-  return std::optional(std::move(weight));
-}
-
 // Marks the rows of the tensor that the weight has. Fails where another weight has one of them.
 Status cover(const WeightOrigin &origin, const HostTensor &tensor, std::vector<bool> &taken) {
   PlacesInTensor places = *placesIn(tensor, origin);
@@ -278,6 +264,19 @@ Status cover(const WeightOrigin &origin, const HostTensor &tensor, std::vector<b
 }
 
 } // namespace
+
+Result<std::optional<HostTensor>> takeWeight(const HostTensor &tensor, const WeightOrigin &origin) {
+  std::optional<PlacesInTensor> places = placesIn(tensor, origin);
+  if (!places)
+    return std::optional<HostTensor>();
+  HEDDLE_ASSIGN(HostTensor weight, HostTensor::uninitialized(ElementType::F32, origin.shape));
+  std::span<const float> from = tensor.values<float>();
+  std::span<float> to = weight.values<float>();
+  for (size_t row = 0; row < places->rows; ++row)
+    for (size_t column = 0; column < places->columns; ++column)
+      to[row * places->columns + column] = from[places->of(row, column)];
+  return std::optional(std::move(weight));
+}
 
 // By the name of a tensor that is cut into rows: which of them weights have.
 using RowsTaken = std::map<std::string, std::vector<bool>>;

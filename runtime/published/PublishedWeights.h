@@ -50,6 +50,9 @@ private:
 // Whether a tensor has the name of a second copy of the embedding. A model that does not read it shares one matrix.
 bool isTiedCopy(std::string_view name);
 
+// The weight that a tensor holds; nothing where the tensor has another shape than it should.
+Result<std::optional<HostTensor>> takeWeight(const HostTensor &tensor, const WeightOrigin &origin);
+
 // Puts a weight where its tensor has it; false where the tensor or the weight has another shape or type.
 bool putWeight(const HostTensor &weight, const WeightOrigin &origin, HostTensor &tensor);
 

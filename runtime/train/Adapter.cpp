@@ -1,163 +1,31 @@
 #include "runtime/train/Adapter.h"
 
-#include "runtime/core/Json.h"
+#include "runtime/core/Gguf.h"
 #include "runtime/core/Log.h"
-#include "runtime/core/Safetensors.h"
+#include "runtime/published/PublishedWeights.h"
+#include "runtime/train/AdapterFile.h"
 
-#include <cmath>
+#include <algorithm>
 #include <set>
 
 namespace heddle {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
-constexpr const char *kConfigFile = "adapter_config.json", *kTensorFile = "adapter_model.safetensors";
-constexpr uint64_t kConfigLimit = 1 << 20;
-constexpr std::string_view kDown = ".lora_a", kUp = ".lora_b", kWeight = ".weight";
-constexpr std::string_view kPrefix = "base_model.model.", kTheirDown = ".lora_A.weight", kTheirUp = ".lora_B.weight";
+constexpr std::string_view kWeight = ".weight";
 
-// The linear transformations that have adapters, by path.
 std::map<std::string, Shape> findAdapters(std::span<const VariableInfo> variables) {
-  std::map<std::string, Shape> shapes; // inputs, rank, outputs
-  for (const VariableInfo &down : variables) {
-    if (down.kind != VariableKind::Weight || !down.name.ends_with(kDown) || down.shape.size() != 2)
-      continue;
-    std::string path = down.name.substr(0, down.name.size() - kDown.size());
-    for (const VariableInfo &up : variables)
-      if (up.name == path + std::string(kUp) && up.shape.size() == 2 && up.shape[0] == down.shape[1])
-        shapes[path] = {down.shape[0], down.shape[1], up.shape[1]};
-  }
-  return shapes;
-}
-
-// What the published model calls a linear transformation, without ".weight"; our own path where it was not published.
-// Nothing where it is a part of a tensor.
-std::optional<std::string> nameInFiles(const std::string &path, const Description &model) {
-  auto origin = model.tensors.find(path + std::string(kWeight));
-  if (origin == model.tensors.end())
-    return model.tensors.empty() ? std::optional(path) : std::nullopt;
-  const std::string &name = origin->second.names.front();
-  if (origin->second.parts != 1 || !name.ends_with(kWeight))
-    return std::nullopt;
-  return name.substr(0, name.size() - kWeight.size());
-}
-
-// The tensor the other way round, times `scale`, with rows or columns of zeros up to the extents.
-Result<HostTensor> transpose(const HostTensor &from, int64_t rows, int64_t columns, float scale = 1) {
-  HEDDLE_ASSIGN(HostTensor result, HostTensor::uninitialized(ElementType::F32, {rows, columns}));
-  std::span<const float> source = from.values<float>();
-  std::span<float> to = result.values<float>();
-  std::ranges::fill(to, 0.0f);
-  int64_t height = from.shape()[0], width = from.shape()[1];
-  for (int64_t row = 0; row < height; ++row)
-    for (int64_t column = 0; column < width; ++column)
-      to[size_t(column * columns + row)] = scale * source[size_t(row * width + column)];
-  return result;
-}
-
-// The rank and the scale of adapters, which patterns change for some modules.
-struct Config {
-  int64_t rank = 0;
-  double alpha = 0;
-  double dropout = 0;
-  bool byRoot = false; // the scale is alpha / sqrt(rank), else alpha / rank
-  Json ranks, alphas;  // by names, or ends of names, of modules
-
-  // A pattern is a module's name or what follows a dot in it, as PEFT matches them.
-  static const Json *find(const Json &patterns, std::string_view module) {
-    for (const auto &[pattern, value] : patterns.items())
-      if (module == pattern || module.ends_with("." + pattern))
-        return &value;
-    return nullptr;
-  }
-  int64_t rankOf(std::string_view module) const {
-    const Json *own = find(ranks, module);
-    return own ? own->get<int64_t>() : rank;
-  }
-  double scaleOf(std::string_view module) const {
-    const Json *own = find(alphas, module);
-    auto order = double(rankOf(module));
-    return (own ? own->get<double>() : alpha) / (byRoot ? std::sqrt(order) : order);
-  }
-};
-
-bool isRank(const Json &value) {
-  return value.is_number_integer() && value.get<double>() >= 1 && value.get<double>() <= 65536;
-}
-bool isDropout(const Json &value) { return value.is_number() && value.get<double>() >= 0 && value.get<double>() < 1; }
-bool isAlpha(const Json &value) { return value.is_number() && value.get<double>() > 0; }
-
-// An object of numbers by plain names of modules; null is an empty one. PEFT takes regular expressions, too.
-template <typename Fits> std::optional<Json> readPatterns(const Json &value, Fits fits) {
-  Json patterns = Json::object();
-  if (value.is_null())
-    return patterns;
-  if (!value.is_object())
-    return std::nullopt;
-  for (const auto &[pattern, number] : value.items()) {
-    std::string_view name = pattern;
-    if (name.starts_with('^'))
-      name.remove_prefix(1);
-    bool isPlain = !name.empty() && name.find_first_of("\\*+?()[]{}|^$") == std::string_view::npos;
-    if (!isPlain || !fits(number))
-      return std::nullopt;
-    patterns[std::string(name)] = number;
-  }
-  return patterns;
-}
-
-Result<Config> readConfig(const fs::path &path) {
-  HEDDLE_ASSIGN(std::vector<std::byte> bytes, readFile(path, kConfigLimit));
-  std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
-  HEDDLE_ASSIGN(Json json, parseJson(text, str("'", path.string(), "'")));
-  auto value = [&](const char *key) { return json.is_object() && json.contains(key) ? json[key] : Json(); };
-  auto unsupported = [&](const char *key, const char *wanted) {
-    return makeError(ErrorKind::Unsupported, "'", path.string(), "' has ", key, " = ", value(key).dump().substr(0, 60),
-                     ", and Heddle reads adapters ", wanted, ".");
-  };
-  if (value("peft_type") != "LORA")
-    return unsupported("peft_type", "of the type \"LORA\"");
-  for (const char *key : {"use_dora", "lora_bias"})
-    if (value(key) == true)
-      return unsupported(key, "that are two matrices and nothing else");
-  // Some initialisations take a part of the base's weights into the adapter: PEFT changes the base when it loads these.
-  if (const Json start = value("init_lora_weights");
-      !start.is_null() && !start.is_boolean() && start != "gaussian" && start != "orthogonal" && start != "eva")
-    return makeError(ErrorKind::Unsupported, "'", path.string(),
-                     "' has init_lora_weights = ", start.dump().substr(0, 60),
-                     ": the adapter belongs to a base whose weights PEFT changes when it loads the adapter, and Heddle "
-                     "leaves the base as it is. Convert it to plain LoRA: PEFT's save_pretrained does so with "
-                     "path_initial_model_for_weight_conversion.");
-  for (const char *key : {"layer_replication", "alora_invocation_tokens", "use_qalora", "use_bdlora"})
-    if (const Json given = value(key); !given.empty() && given != false)
-      return unsupported(key, "of the layers that the base has, each as it is");
-  if (const Json bias = value("bias"); !bias.is_null() && bias != "none")
-    return unsupported("bias", "without biases (\"none\")");
-  if (!value("modules_to_save").empty()) // null is empty too
-    return unsupported("modules_to_save", "without other trained tensors beside them");
-  std::optional<Json> ranks = readPatterns(value("rank_pattern"), isRank),
-                      alphas = readPatterns(value("alpha_pattern"), isAlpha);
-  if (!ranks || !alphas)
-    return unsupported(ranks ? "alpha_pattern" : "rank_pattern",
-                       "whose patterns are names of modules, or ends of names, with a number each");
-  const Json rank = value("r"), alpha = value("lora_alpha");
-  if (!isRank(rank) || !isAlpha(alpha))
-    return makeError(ErrorKind::Malformed, "'", path.string(), "' has r = ", rank.dump().substr(0, 60),
-                     " and lora_alpha = ", alpha.dump().substr(0, 60),
-                     ", which should be a whole number and a number above 0; save the adapter again.");
-  const Json dropout = value("lora_dropout");
-  if (!dropout.is_null() && !isDropout(dropout))
-    return makeError(ErrorKind::Malformed, "'", path.string(), "' has lora_dropout = ", dropout.dump().substr(0, 60),
-                     ", which should be a number from 0 to below 1; save the adapter again.");
-  return Config{rank.get<int64_t>(),         alpha.get<double>(), dropout.is_null() ? 0 : dropout.get<double>(),
-                value("use_rslora") == true, std::move(*ranks),   std::move(*alphas)};
+  std::map<std::string, Shape, std::less<>> shapes;
+  for (const VariableInfo &variable : variables)
+    if (variable.kind == VariableKind::Weight)
+      shapes.emplace(variable.name, variable.shape);
+  return findLoraShapes(shapes);
 }
 
 Status write(Engine &engine, const std::string &path, const LowRank &adapter) {
-  HEDDLE_CHECK(engine.writeVariable(path + std::string(kDown), adapter.down));
-  return engine.writeVariable(path + std::string(kUp), adapter.up);
+  HEDDLE_CHECK(engine.writeVariable(path + std::string(kLoraDown), adapter.down));
+  return engine.writeVariable(path + std::string(kLoraUp), adapter.up);
 }
 
 Result<LowRank> zeros(const Shape &shape) {
@@ -169,119 +37,266 @@ Result<LowRank> zeros(const Shape &shape) {
   return result;
 }
 
-} // namespace
-
-bool isAdapterFolder(const fs::path &folder) {
-  std::error_code error;
-  return fs::exists(folder / kConfigFile, error) && !fs::exists(folder / "manifest.json", error);
+Result<std::unique_ptr<AdapterFile>> openAdapter(const fs::path &path, const Description &model) {
+  return isGgufFile(path) ? openGgufAdapter(path, model) : openPeftAdapter(path, model);
 }
 
-Result<LowRanks> readAdapter(const fs::path &folder, const Description &model, std::span<const VariableInfo> weights) {
-  HEDDLE_ASSIGN(Config config, readConfig(folder / kConfigFile));
-  std::error_code error;
-  if (!fs::exists(folder / kTensorFile, error))
-    return makeError(ErrorKind::NotFound, "'", folder.string(), "' has no ", kTensorFile,
-                     fs::exists(folder / "adapter_model.bin", error)
-                         ? ". Heddle does not read adapter_model.bin; save the adapter as safetensors."
-                         : "; download it.");
-  HEDDLE_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(folder / kTensorFile));
-  LowRanks found;
-  std::set<std::string> used;
-  std::map<std::string, Shape> adapters = findAdapters(weights);
-  for (const auto &[path, shape] : adapters) {
-    std::optional<std::string> name = nameInFiles(path, model);
-    std::string down = name ? str(kPrefix, *name, kTheirDown) : "", up = name ? str(kPrefix, *name, kTheirUp) : "";
-    if (!name || (!reader.find(down) && !reader.find(up)))
-      continue;
-    int64_t rank = config.rankOf(*name);
+class Reading {
+public:
+  Reading(const AdapterFile &file, const Description &model, std::span<const VariableInfo> weights)
+      : file(file), model(model), weights(weights), adapters(findAdapters(weights)) {}
+
+  Result<Adapter> read() {
+    for (const auto &[linear, shape] : adapters)
+      HEDDLE_CHECK(readPair(linear, shape));
+    for (const std::string &name : file.names())
+      if (!used.contains(name))
+        HEDDLE_CHECK(readWhole(name));
+    HEDDLE_CHECK(shareHead());
+    HEDDLE_CHECK(checkSaved());
+    return std::move(adapter);
+  }
+
+private:
+  Status readPair(const std::string &linear, const Shape &shape) {
+    std::optional<AdapterFile::Halves> halves = file.halvesOf(linear);
+    if (!halves || (!file.has(halves->down) && !file.has(halves->up)))
+      return Success();
+    for (const std::string &name : {halves->down, halves->up, halves->magnitude})
+      if (!name.empty() && !file.has(name))
+        return makeError(ErrorKind::Malformed, "'", file.path().string(), "' has a part of an adapter and lacks '",
+                         name, "'; save the adapter again.");
+    HEDDLE_ASSIGN(int64_t rank, file.rankOf(linear));
     if (rank > model.adapter.rank)
-      return makeError(ErrorKind::InvalidArgument, "'", folder.string(), "' has an adapter of rank ", rank,
+      return makeError(ErrorKind::InvalidArgument, "'", file.path().string(), "' has an adapter of rank ", rank,
                        ", and the artifact holds adapters of rank ", model.adapter.rank,
                        " at most; compile it with --lora rank=", rank, ".");
-    auto scale = float(config.scaleOf(*name) / model.adapter.scale());
-    LowRank adapter;
-    for (auto [theirs, expected, ours, factor] : {std::tuple(down, Shape{rank, shape[0]}, &adapter.down, 1.0f),
-                                                  {up, Shape{shape[2], rank}, &adapter.up, scale}}) {
-      if (!reader.find(theirs))
-        return makeError(ErrorKind::Malformed, "'", reader.path().string(), "' has one half of an adapter and lacks '",
-                         theirs, "'; save the adapter again.");
-      HEDDLE_ASSIGN(HostTensor tensor, reader.read(theirs));
-      if (tensor.type() != ElementType::F32 || !std::ranges::equal(tensor.shape(), expected))
-        return makeError(ErrorKind::InvalidArgument, "'", reader.path().string(), "' has '", theirs, "' as ",
-                         describe(tensor.type(), tensor.shape()), ", and the model takes ",
-                         describe(ElementType::F32, expected), ". The adapter belongs to another model.");
-      bool isDown = ours == &adapter.down;
-      HEDDLE_ASSIGN(*ours, transpose(tensor, isDown ? shape[0] : shape[1], isDown ? shape[1] : shape[2], factor));
-      used.insert(theirs);
+    HEDDLE_ASSIGN(HostTensor down, file.read(halves->down));
+    HEDDLE_CHECK(checkShape(halves->down, down, {rank, shape[0]}));
+    HEDDLE_ASSIGN(HostTensor up, file.readUp(linear, halves->up));
+    HEDDLE_CHECK(checkShape(halves->up, up, {shape[2], rank}));
+    auto scale = float(file.scaleOf(linear, rank) / model.adapter.scale());
+    LowRank pair;
+    HEDDLE_ASSIGN(pair.down, transposePadded(down, shape[0], shape[1]));
+    HEDDLE_ASSIGN(pair.up, transposePadded(up, shape[1], shape[2], scale));
+    if (!halves->magnitude.empty()) {
+      HEDDLE_ASSIGN(pair.magnitude, file.read(halves->magnitude));
+      HEDDLE_CHECK(checkShape(halves->magnitude, *pair.magnitude, {shape[2]}));
     }
-    found.emplace(path, std::move(adapter));
+    adapter.pairs.emplace(linear, std::move(pair));
+    used.insert({halves->down, halves->up, halves->magnitude});
+    return Success();
   }
-  for (const SafetensorsEntry &entry : reader.entries())
-    if (!used.contains(entry.name)) {
-      std::string names;
-      for (const auto &[path, shape] : adapters)
-        if (std::string last = path.substr(path.rfind('.') + 1); names.find(last) == std::string::npos)
-          names += (names.empty() ? "" : ",") + last;
-      return makeError(ErrorKind::InvalidArgument, "'", reader.path().string(), "' has '", entry.name,
-                       "', for which the artifact has no adapter; it was compiled with --lora targets=", names,
-                       ". Compile it with all targets of the adapter.");
-    }
-  return found;
-}
 
-Status writeAdapter(const fs::path &folder, Engine &engine) {
-  HEDDLE_ASSIGN(Description model, Description::parse(engine.description()));
-  std::vector<std::string> ours;
-  std::vector<SafetensorsEntry> entries;
-  Json targets = Json::array();
-  for (const auto &[path, shape] : findAdapters(engine.variables())) {
-    std::optional<std::string> name = nameInFiles(path, model);
-    if (!name)
+  Status checkShape(const std::string &name, const HostTensor &tensor, const Shape &expected) const {
+    if (tensor.type() == ElementType::F32 && std::ranges::equal(tensor.shape(), expected))
       return Success();
-    ours.insert(ours.end(), {path + std::string(kDown), path + std::string(kUp)});
-    entries.push_back({str(kPrefix, *name, kTheirDown), ElementType::F32, {shape[1], shape[0]}});
-    entries.push_back({str(kPrefix, *name, kTheirUp), ElementType::F32, {shape[2], shape[1]}});
-    if (Json last = name->substr(name->rfind('.') + 1); std::ranges::find(targets, last) == targets.end())
-      targets.push_back(last);
+    return makeError(ErrorKind::InvalidArgument, "'", file.path().string(), "' has '", name, "' as ",
+                     describe(tensor.type(), tensor.shape()), ", and the model takes ",
+                     describe(ElementType::F32, expected), ". The adapter belongs to another model.");
   }
-  HEDDLE_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(folder / kTensorFile, entries, {{"format", "pt"}}));
-  for (size_t i = 0; i < ours.size(); ++i) {
-    HEDDLE_ASSIGN(HostTensor value, engine.readVariable(ours[i]));
-    HEDDLE_ASSIGN(HostTensor stored, transpose(value, entries[i].shape[0], entries[i].shape[1]));
-    HEDDLE_CHECK(writer.write(stored.bytes()));
+
+  // A tensor that takes the place of one of the base's, which is one weight or several.
+  Status readWhole(const std::string &name) {
+    std::optional<std::string> published = file.publishedName(name);
+    bool isKnown = false;
+    if (published && *published == kSharedHead + std::string(kWeight) && !findSharedEmbedding(model).empty()) {
+      HEDDLE_ASSIGN(head, file.read(name));
+      isKnown = true;
+    }
+    for (const VariableInfo &weight : weights) {
+      auto origin = model.tensors.find(weight.name);
+      if (isKnown || !published || (!model.tensors.empty() && origin == model.tensors.end()))
+        continue;
+      bool isOwn = model.tensors.empty() && weight.isWeight() && weight.name == *published;
+      if (!isOwn && (model.tensors.empty() || !hasName(origin->second, *published)))
+        continue;
+      HEDDLE_ASSIGN(HostTensor tensor, file.read(name));
+      if (isOwn) {
+        HEDDLE_CHECK(checkShape(name, tensor, weight.shape));
+        adapter.whole.emplace(weight.name, std::move(tensor));
+      } else {
+        HEDDLE_ASSIGN(std::optional<HostTensor> value, takeWeight(tensor, origin->second));
+        if (!value)
+          return checkShape(name, tensor, origin->second.shape);
+        adapter.whole.emplace(weight.name, std::move(*value));
+      }
+      used.insert(name);
+    }
+    return isKnown || used.contains(name) ? Status(Success()) : unknown(name);
   }
-  HEDDLE_CHECK(writer.commit());
-  nlohmann::ordered_json config = {{"peft_type", "LORA"},
-                                   {"task_type", model.architecture == "decoder" ? Json("CAUSAL_LM") : Json()},
-                                   {"base_model_name_or_path", Json()},
-                                   {"r", model.adapter.rank},
-                                   {"lora_alpha", model.adapter.alpha},
-                                   {"lora_dropout", model.adapter.dropout},
-                                   {"target_modules", targets},
-                                   {"bias", "none"},
-                                   {"fan_in_fan_out", false},
-                                   {"modules_to_save", Json()},
-                                   {"inference_mode", true}};
-  return writeFile(folder / kConfigFile, config.dump(2) + "\n");
+
+  static bool hasName(const WeightOrigin &origin, const std::string &name) {
+    return std::ranges::find(origin.names, name) != origin.names.end();
+  }
+
+  Error unknown(const std::string &name) const {
+    std::string names;
+    for (const auto &[linear, shape] : adapters)
+      if (std::string last = linear.substr(linear.rfind('.') + 1); names.find(last) == std::string::npos)
+        names += (names.empty() ? "" : ",") + last;
+    return makeError(ErrorKind::InvalidArgument, "'", file.path().string(), "' has '", name,
+                     "', for which the artifact has no adapter; it was compiled with --lora targets=", names,
+                     ". Compile it with all targets of the adapter.");
+  }
+
+  // Where the base has one matrix for the embedding and the head, PEFT trains a saved one apart from the other.
+  Status shareHead() {
+    const std::string embedding = findSharedEmbedding(model);
+    auto found = adapter.whole.find(embedding);
+    if (embedding.empty() || (!head && found == adapter.whole.end()))
+      return Success();
+    const WeightOrigin &origin = model.tensors.find(embedding)->second;
+    auto fail = [&](std::string_view which) {
+      return makeError(ErrorKind::InvalidArgument, "'", file.path().string(), "' trained ", which,
+                       ", and the base has one matrix for both, as the artifact does. Merge the adapter with PEFT, and "
+                       "compile the merged model.");
+    };
+    if (!head)
+      return file.config()->saves(origin.names.front().substr(0, origin.names.front().rfind('.'))) &&
+                     !file.config()->tiesSaved
+                 ? Status(fail(str("the embedding without the head, '", kSharedHead, "'")))
+                 : Status(Success());
+    HEDDLE_ASSIGN(std::optional<HostTensor> value, takeWeight(*head, origin));
+    if (!value)
+      return checkShape(kSharedHead, *head, origin.shape);
+    if (found == adapter.whole.end()) {
+      if (file.config()->saves(kSharedHead) && !file.config()->tiesSaved)
+        return fail(str("the head, '", kSharedHead, "', without the embedding"));
+      adapter.whole.emplace(embedding, std::move(*value));
+      return Success();
+    }
+    if (!std::ranges::equal(found->second.bytes(), value->bytes()))
+      return fail(str("the head, '", kSharedHead, "', and the embedding apart from each other"));
+    return Success();
+  }
+
+  // A saved module whose tensors are missing would be the base's.
+  Status checkSaved() const {
+    if (!file.config())
+      return Success();
+    for (const auto &[weight, origin] : model.tensors) {
+      std::string module = origin.names.front().substr(0, origin.names.front().rfind('.'));
+      if (file.config()->saves(module) && !adapter.whole.contains(weight))
+        return makeError(ErrorKind::Malformed, "'", file.path().string(), "' lacks '", origin.names.front(),
+                         "', and modules_to_save says that it was trained; save the adapter again.");
+    }
+    return Success();
+  }
+
+  const AdapterFile &file;
+  const Description &model;
+  std::span<const VariableInfo> weights;
+  std::map<std::string, Shape> adapters;
+  Adapter adapter;
+  std::optional<HostTensor> head; // that shares the embedding's matrix
+  std::set<std::string> used;
+};
+
+} // namespace
+
+std::map<std::string, Shape> findLoraShapes(const std::map<std::string, Shape, std::less<>> &weights) {
+  std::map<std::string, Shape> shapes;
+  for (const auto &[name, down] : weights) {
+    if (!name.ends_with(kLoraDown) || down.size() != 2)
+      continue;
+    std::string path = name.substr(0, name.size() - kLoraDown.size());
+    if (auto up = weights.find(path + std::string(kLoraUp));
+        up != weights.end() && up->second.size() == 2 && up->second[0] == down[1])
+      shapes[path] = {down[0], down[1], up->second[1]};
+  }
+  return shapes;
 }
 
-Status loadAdapter(const fs::path &folder, Engine &engine) {
+Result<HostTensor> transposePadded(const HostTensor &from, int64_t rows, int64_t columns, float scale) {
+  HEDDLE_ASSIGN(HostTensor result, HostTensor::uninitialized(ElementType::F32, {rows, columns}));
+  std::span<const float> source = from.values<float>();
+  std::span<float> to = result.values<float>();
+  std::ranges::fill(to, 0.0f);
+  int64_t height = from.shape()[0], width = from.shape()[1];
+  for (int64_t row = 0; row < height; ++row)
+    for (int64_t column = 0; column < width; ++column)
+      to[size_t(column * columns + row)] = scale * source[size_t(row * width + column)];
+  return result;
+}
+
+std::optional<std::string> nameOfWhole(const std::string &weight, const Description &model) {
+  auto origin = model.tensors.find(weight);
+  if (origin == model.tensors.end())
+    return model.tensors.empty() ? std::optional(weight) : std::nullopt;
+  if (origin->second.parts != 1 || origin->second.rows || origin->second.leadingRows)
+    return std::nullopt;
+  return origin->second.names.front();
+}
+
+std::string findSharedEmbedding(const Description &model) {
+  constexpr const char *embedding = "embedding";
+  auto isHead = [](const auto &weight) {
+    return std::ranges::find(weight.second.names, kSharedHead + std::string(kWeight)) != weight.second.names.end();
+  };
+  bool isShared = model.architecture == "decoder" && model.tensors.contains(embedding) &&
+                  std::ranges::none_of(model.tensors, isHead);
+  return isShared ? embedding : "";
+}
+
+bool isAdapter(const fs::path &path) {
+  std::error_code error;
+  if (isGgufFile(path)) {
+    Result<GgufReader> file = GgufReader::open(path);
+    return file.ok() && isGgufAdapter(*file);
+  }
+  return fs::exists(path / kAdapterConfigFile, error) && !fs::exists(path / "manifest.json", error);
+}
+
+Result<Adapter> readAdapter(const fs::path &path, const Description &model, std::span<const VariableInfo> weights) {
+  HEDDLE_ASSIGN(std::unique_ptr<AdapterFile> file, openAdapter(path, model));
+  return Reading(*file, model, weights).read();
+}
+
+Status loadAdapter(const fs::path &path, Engine &engine) {
   HEDDLE_ASSIGN(Description model, Description::parse(engine.description()));
-  HEDDLE_ASSIGN(LowRanks found, readAdapter(folder, model, engine.variables()));
+  HEDDLE_ASSIGN(Adapter found, readAdapter(path, model, engine.variables()));
+  if (std::ranges::any_of(found.pairs, [](const auto &pair) { return pair.second.magnitude.has_value(); }))
+    return makeError(
+        ErrorKind::Unsupported, "'", path.string(),
+        "' has use_dora = true, and Heddle runs and trains adapters that are two matrices and nothing else. "
+        "`heddle-run merge` adds this adapter to its base, which is a model to run.");
   HEDDLE_CHECK(clearAdapter(engine));
-  for (const auto &[path, adapter] : found)
-    HEDDLE_CHECK(write(engine, path, adapter));
+  for (const auto &[linear, pair] : found.pairs)
+    HEDDLE_CHECK(write(engine, linear, pair));
+  for (const auto &[weight, value] : found.whole)
+    HEDDLE_CHECK(engine.writeVariable(weight, value));
   return Success();
 }
 
-Status compareDropout(const fs::path &folder, const Engine &engine) {
-  HEDDLE_ASSIGN(Config config, readConfig(folder / kConfigFile));
+Status checkContinuation(const fs::path &path, const Engine &engine) {
   HEDDLE_ASSIGN(Description model, Description::parse(engine.description()));
-  if (config.dropout != model.adapter.dropout)
-    log(LogLevel::Warning, str("'", (folder / kConfigFile).string(), "' has lora_dropout = ", config.dropout,
+  std::vector<VariableInfo> variables(engine.variables().begin(), engine.variables().end());
+  HEDDLE_ASSIGN(Adapter found, readAdapter(path, model, variables));
+  for (const VariableInfo &variable : variables)
+    if (variable.kind != VariableKind::Weight && found.whole.contains(variable.name))
+      return makeError(ErrorKind::InvalidArgument, "'", path.string(), "' has the weight '", variable.name,
+                       "' in the place of the base's, and the artifact would not train it; compile it with --lora=",
+                       path.string(), ".");
+  HEDDLE_ASSIGN(std::unique_ptr<AdapterFile> file, openAdapter(path, model));
+  if (const AdapterConfig *config = file->config(); config && config->dropout != model.adapter.dropout)
+    log(LogLevel::Warning, str("'", (path / kAdapterConfigFile).string(), "' has lora_dropout = ", config->dropout,
                                ", and training goes on with the artifact's, ", model.adapter.dropout,
-                               "; --lora dropout=", config.dropout, " compiles it with the adapter's"));
+                               "; --lora dropout=", config->dropout, " compiles it with the adapter's"));
   return Success();
+}
+
+std::vector<std::string> weightsBesideAdapters(const Engine &engine) {
+  std::vector<std::string> names;
+  std::map<std::string, Shape> adapters = findAdapters(engine.variables());
+  auto isHalf = [&](std::string_view name) {
+    return adapters.contains(std::string(name.substr(0, name.rfind('.')))) &&
+           (name.ends_with(kLoraDown) || name.ends_with(kLoraUp));
+  };
+  for (const VariableInfo &variable : engine.variables())
+    if (variable.kind == VariableKind::Weight && !variable.isStorage && !isHalf(variable.name))
+      names.push_back(variable.name);
+  return adapters.empty() ? std::vector<std::string>() : names;
 }
 
 Status clearAdapter(Engine &engine) {

@@ -3,6 +3,7 @@
 #include "runtime/core/Safetensors.h"
 #include "runtime/session/Session.h"
 #include "runtime/train/Checkpoint.h"
+#include "runtime/train/CheckpointFolder.h"
 #include "runtime/train/FolderSync.h"
 
 #include <algorithm>
@@ -76,17 +77,10 @@ Status writeScaled(const SafetensorsReader &from, VariableRole role, const std::
   return writer.commit();
 }
 
-Status checkFree(const fs::path &output) {
-  std::error_code error;
-  if (!fs::exists(plainPath(output), error))
-    return Success();
-  return makeError(ErrorKind::InvalidArgument, "'", output.string(), "' is there already; give a new name.");
-}
-
 } // namespace
 
 Status extractAverage(const fs::path &checkpoint, const fs::path &output) {
-  HEDDLE_CHECK(checkFree(output));
+  HEDDLE_CHECK(checkOutput(output));
   HEDDLE_ASSIGN(Manifest manifest, Manifest::read(checkpoint));
   auto decay = manifest.description.find("ema_decay");
   if (decay == manifest.description.end() || !decay->is_number() || !(decay->get<double>() > 0))
@@ -119,15 +113,16 @@ Status extractAverage(const fs::path &checkpoint, const fs::path &output) {
   manifest.averagedSteps = uint64_t(steps);
   HEDDLE_ASSIGN(std::unique_ptr<TextCodec> vocabulary, loadCheckpointVocabulary(checkpoint));
   const char *const files[] = {kWeightsFile};
-  auto write = [&](const fs::path &into) {
-    return writeScaled(optimizer, VariableRole::Average, weights.entries(), 1 / all, into / kWeightsFile);
+  auto write = [&](const fs::path &into) -> Status {
+    HEDDLE_CHECK(writeScaled(optimizer, VariableRole::Average, weights.entries(), 1 / all, into / kWeightsFile));
+    return writePeftFiles(into, manifest);
   };
   return writeCheckpoint(plainPath(output), files, write, *vocabulary, manifest);
 }
 
 Status averageCheckpoints(std::span<const fs::path> checkpoints, std::span<const double> weights,
                           const fs::path &output) {
-  HEDDLE_CHECK(checkFree(output));
+  HEDDLE_CHECK(checkOutput(output));
   HEDDLE_ASSIGN(Manifest manifest, Manifest::read(checkpoints.back()));
   manifest.averaged.clear();
   std::vector<SafetensorsReader> readers;
@@ -147,9 +142,11 @@ Status averageCheckpoints(std::span<const fs::path> checkpoints, std::span<const
   }
   HEDDLE_ASSIGN(std::unique_ptr<TextCodec> vocabulary, loadCheckpointVocabulary(checkpoints.back()));
   const char *const files[] = {kWeightsFile};
-  return writeCheckpoint(
-      plainPath(output), files, [&](const fs::path &into) { return writeMean(readers, weights, into / kWeightsFile); },
-      *vocabulary, manifest);
+  auto write = [&](const fs::path &into) -> Status {
+    HEDDLE_CHECK(writeMean(readers, weights, into / kWeightsFile));
+    return writePeftFiles(into, manifest);
+  };
+  return writeCheckpoint(plainPath(output), files, write, *vocabulary, manifest);
 }
 
 std::vector<double> decayingWeights(size_t count, double decay) {

@@ -208,15 +208,22 @@ Status writeCheckpoint(const fs::path &folder, std::span<const char *const> tens
   return status;
 }
 
+Status writePeftFiles(const fs::path &folder, const Manifest &manifest) {
+  if (!manifest.description.contains("adapter"))
+    return Success();
+  HEDDLE_ASSIGN(Description model, Description::parse(manifest.description.dump()));
+  HEDDLE_CHECK(writePeftAdapter(folder / kWeightsFile, folder, model, manifest.base));
+  return Success();
+}
+
 Status writeCheckpoint(const fs::path &folder, Engine &engine, const TextCodec &vocabulary, Manifest manifest) {
   const char *const files[] = {kWeightsFile, kOptimizerFile};
   auto save = [&](const fs::path &into) -> Status {
     HEDDLE_CHECK(engine.save(into / kWeightsFile, kWeightsOnly));
-    if (isFrozen(engine))
-      HEDDLE_CHECK(writeAdapter(into, engine)); // what PEFT reads, beside what a training run resumes from
+    HEDDLE_CHECK(writePeftFiles(into, manifest)); // beside what a training run resumes from
     return engine.save(into / kOptimizerFile, kOptimizerKinds);
   };
-  return writeCheckpoint(folder, files, save, vocabulary, std::move(manifest));
+  return writeCheckpoint(folder, files, save, vocabulary, manifest); // a copy, as `save` reads it
 }
 
 Status takePartInWriting(Engine &engine) { return engine.takePartInSave(kOptimizerKinds); }
@@ -253,17 +260,43 @@ Result<Manifest> loadCheckpoint(const fs::path &folder, Engine &engine, const Mo
   return manifest;
 }
 
+bool isWeightsFile(const fs::path &path) {
+  std::error_code error;
+  return path.extension() == ".safetensors" && fs::is_regular_file(path, error);
+}
+
+// Loads a file of weights, which are called as in the artifact or as in the published model.
+static Status loadFile(const fs::path &path, Engine &engine, const VariableKinds &kinds, OtherMeaning others) {
+  HEDDLE_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(path, OtherTypes::PassOver));
+  bool hasOwnNames = std::ranges::any_of(
+      engine.variables(), [&](const VariableInfo &variable) { return reader.find(variable.name) != nullptr; });
+  HEDDLE_ASSIGN(Description model, Description::parse(engine.description()));
+  if (!hasOwnNames && !model.tensors.empty()) {
+    auto write = [&](std::string_view name, const TensorView &value) { return engine.writeVariable(name, value); };
+    HEDDLE_CHECK(loadPublishedWeights(path, engine.description(), weightSink(engine.variables(), write), others));
+    return clearAdapter(engine);
+  }
+  log(LogLevel::Warning, str("'", path.string(),
+                             "' does not say which model its weights are of: only names and shapes "
+                             "are compared with the artifact's"));
+  return engine.load(path, kinds);
+}
+
 Result<std::optional<uint64_t>> loadWeights(const fs::path &folder, Engine &engine, const ModelDescription &model,
                                             OtherMeaning others) {
   Span span("load weights");
+  if (isAdapter(folder)) {
+    HEDDLE_CHECK(loadAdapter(folder, engine));
+    return std::optional<uint64_t>();
+  }
   if (isPublishedModel(folder)) {
     auto write = [&](std::string_view name, const TensorView &value) { return engine.writeVariable(name, value); };
     HEDDLE_CHECK(loadPublishedWeights(folder, engine.description(), weightSink(engine.variables(), write), others));
     HEDDLE_CHECK(clearAdapter(engine));
     return std::optional<uint64_t>();
   }
-  if (isAdapterFolder(folder)) {
-    HEDDLE_CHECK(loadAdapter(folder, engine));
+  if (isWeightsFile(folder)) {
+    HEDDLE_CHECK(loadFile(folder, engine, kWeightsOnly, others));
     return std::optional<uint64_t>();
   }
   HEDDLE_ASSIGN(fs::path checkpoint, findCheckpoint(folder));
@@ -299,13 +332,27 @@ Status loadBase(const fs::path &folder, Engine &engine, const ModelDescription &
     auto write = [&](std::string_view name, const TensorView &value) { return engine.writeVariable(name, value); };
     return loadPublishedWeights(folder, engine.description(), weightSink(engine.variables(), write), others);
   }
-  HEDDLE_ASSIGN(fs::path checkpoint, findCheckpoint(folder));
-  nlohmann::json without = model.json;
-  without.erase("adapter");
-  HEDDLE_ASSIGN(Manifest manifest, readManifest(checkpoint, without, others));
-  HEDDLE_CHECK(checkFile(checkpoint, kWeightsFile, manifest));
   const VariableKinds frozen = {VariableKind::Frozen};
-  return engine.load(checkpoint / kWeightsFile, frozen);
+  fs::path file = folder;
+  if (isWeightsFile(folder)) {
+    HEDDLE_CHECK(loadFile(folder, engine, frozen, others));
+  } else {
+    HEDDLE_ASSIGN(fs::path checkpoint, findCheckpoint(folder));
+    nlohmann::json without = model.json;
+    without.erase("adapter");
+    HEDDLE_ASSIGN(Manifest manifest, readManifest(checkpoint, without, others));
+    HEDDLE_CHECK(checkFile(checkpoint, kWeightsFile, manifest));
+    file = checkpoint / kWeightsFile;
+    HEDDLE_CHECK(engine.load(file, frozen));
+  }
+  HEDDLE_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(file, OtherTypes::PassOver));
+  for (const std::string &name : weightsBesideAdapters(engine)) { // they are the base's until they are trained
+    if (!reader.find(name))                                       // a file with published names has given them
+      continue;
+    HEDDLE_ASSIGN(HostTensor value, reader.read(name));
+    HEDDLE_CHECK(engine.writeVariable(name, value));
+  }
+  return Success();
 }
 
 std::string describeWeights(std::optional<uint64_t> step) { return step ? str("of step ", *step) : "as published"; }

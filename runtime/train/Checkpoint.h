@@ -60,6 +60,10 @@ struct Manifest {
 Status writeCheckpoint(const std::filesystem::path &folder, Engine &engine, const TextCodec &vocabulary,
                        Manifest manifest);
 
+// Writes PEFT's files of a checkpoint's adapter beside its weights.safetensors, which is written already. Does nothing
+// for a model without adapters, or where PEFT has no such adapters (Adapter.h).
+Status writePeftFiles(const std::filesystem::path &folder, const Manifest &manifest);
+
 // Called by the other ranks while one rank writes the checkpoint.
 Status takePartInWriting(Engine &engine);
 
@@ -79,8 +83,12 @@ enum class CheckpointUse { Weights, Training };
 Result<Manifest> loadCheckpoint(const std::filesystem::path &folder, Engine &engine, const ModelDescription &model,
                                 CheckpointUse use, OtherMeaning others = OtherMeaning::Refuse);
 
-// Loads the weights of a checkpoint, of the newest one in a training run's folder, of an adapter that PEFT wrote, or of
-// a Hugging Face folder if the artifact was compiled from one; adapters are zeros then. Returns the step of the
+// Whether the path is a file of weights by itself, .safetensors: it has no manifest that says which model it is of.
+bool isWeightsFile(const std::filesystem::path &path);
+
+// Loads the weights of a checkpoint, of the newest one in a training run's folder, of a file of weights, of an adapter
+// that another program wrote, or of a Hugging Face folder if the artifact was compiled from one; adapters are zeros
+// then. Returns the step of the
 // weights; published weights have none.
 Result<std::optional<uint64_t>> loadWeights(const std::filesystem::path &folder, Engine &engine,
                                             const ModelDescription &model, OtherMeaning others = OtherMeaning::Refuse);
@@ -91,7 +99,8 @@ bool isFrozen(const Engine &engine);
 // The hash of the frozen weights; empty if there are none.
 Result<std::string> hashFrozen(Engine &engine);
 
-// Loads the frozen weights, from a Hugging Face folder or from a checkpoint of the model without adapters.
+// Loads the frozen weights, and where those begin that are trained beside adapters, from a Hugging Face folder or from
+// a checkpoint of the model without adapters.
 Status loadBase(const std::filesystem::path &folder, Engine &engine, const ModelDescription &model,
                 OtherMeaning others = OtherMeaning::Refuse);
 

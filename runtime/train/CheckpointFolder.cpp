@@ -1,6 +1,7 @@
 #include "runtime/train/CheckpointFolder.h"
 
 #include "runtime/core/Span.h"
+#include "runtime/train/FolderLock.h"
 #include "runtime/train/FolderSync.h"
 
 #include <algorithm>
@@ -83,6 +84,26 @@ Result<fs::path> findCheckpoint(const fs::path &folder) {
     return steps.back();
   HEDDLE_CHECK(Manifest::read(folder)); // says what is wrong
   return folder;
+}
+
+Status checkOutput(const fs::path &output) {
+  std::error_code error;
+  fs::path place = plainPath(output), parent = place.parent_path();
+  if (fs::exists(place, error))
+    return makeError(ErrorKind::InvalidArgument, "'", output.string(), "' exists; give a new name.");
+  std::string whole = place.filename().string();
+  std::string_view name = whole;
+  if (name.ends_with(kUnfinished))
+    name.remove_suffix(kUnfinished.size());
+  bool isRun = !listCheckpoints(parent).empty() || fs::exists(parent / FolderLock::kFile, error);
+  if (isRun && (isStepName(name) || name == kBest || name == FolderLock::kFile))
+    return makeError(ErrorKind::InvalidArgument, "'", output.string(), "' is a name that the training run in '",
+                     parent.string(), "' gives itself; give another name.");
+  for (fs::path above = parent; above.has_relative_path(); above = above.parent_path())
+    if (fs::exists(above / "manifest.json", error))
+      return makeError(ErrorKind::InvalidArgument, "'", output.string(), "' lies within the checkpoint '",
+                       above.string(), "', which would be removed with it; name a place beside the checkpoint.");
+  return Success();
 }
 
 Result<fs::path> setAside(const fs::path &folder) {

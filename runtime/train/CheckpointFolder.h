@@ -29,6 +29,10 @@ std::vector<std::filesystem::path> listCheckpoints(const std::filesystem::path &
 // What a user means by a checkpoint: a folder that is one, or the newest in the folder of a training run.
 Result<std::filesystem::path> findCheckpoint(const std::filesystem::path &folder);
 
+// Fails where nothing may be written as `output`: something is there, or a training run has names like it in the folder
+// (step-00000400, best, .lock), or it would lie within a checkpoint, which a training run removes in time.
+Status checkOutput(const std::filesystem::path &output);
+
 // Moves a training run's folder out of the way, to the first free one of "ck.1", "ck.2", ..., and returns where it is
 // now.
 Result<std::filesystem::path> setAside(const std::filesystem::path &folder);

@@ -2,10 +2,74 @@
 
 #include "runtime/core/Safetensors.h"
 #include "runtime/published/PublishedWeights.h"
+#include "runtime/train/Adapter.h"
+#include "runtime/train/Checkpoint.h"
 #include "runtime/train/CheckpointFolder.h"
+#include "runtime/train/FolderSync.h"
 #include "runtime/train/PublishedCopy.h"
 
 namespace heddle {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The checkpoint's weights, where they are an adapter that may be written as `output`.
+Result<fs::path> findAdapterWeights(const fs::path &base, const fs::path &checkpoint, const fs::path &output,
+                                    const Description &model) {
+  HEDDLE_CHECK(checkPublishedCopy(base, output));
+  if (isAdapter(checkpoint))
+    return makeError(ErrorKind::InvalidArgument, "'", checkpoint.string(),
+                     "' is an adapter of another program already; export takes a checkpoint of a training run.");
+  HEDDLE_ASSIGN(fs::path folder, findCheckpoint(checkpoint));
+  HEDDLE_ASSIGN(Manifest manifest, Manifest::read(folder));
+  std::vector<std::string> different = differences(manifest.description, model.json, /*functionOnly=*/true);
+  if (different.empty() && !manifest.description.contains("adapter"))
+    different = {"it has no adapter"};
+  if (!different.empty())
+    return makeError(ErrorKind::InvalidArgument, "the checkpoint '", folder.string(),
+                     "' was trained with another model than the artifact, which has adapters: ", different.front(),
+                     ". Use the artifact that it was trained with.");
+  HEDDLE_CHECK(checkFile(folder, kWeightsFile, manifest));
+  return folder / kWeightsFile;
+}
+
+// What llama.cpp calls the architecture of the model.
+Result<std::string> architectureOf(const fs::path &base, const Description &model) {
+  if (isGgufFile(base)) {
+    HEDDLE_ASSIGN(GgufReader file, GgufReader::open(base));
+    if (const GgufValue *name = file.value("general.architecture"); name && name->text())
+      return *name->text();
+  } else if (auto published = model.json.find("published"); published != model.json.end() && published->is_object()) {
+    if (auto name = published->find("architecture"); name != published->end() && name->is_string())
+      return name->get<std::string>();
+  }
+  return makeError(ErrorKind::Unsupported, "'", base.string(),
+                   "' does not say what llama.cpp calls its architecture; name a GGUF file of the model by --base.");
+}
+
+} // namespace
+
+Status exportPeftAdapter(const fs::path &base, const fs::path &checkpoint, const fs::path &output,
+                         const Description &model) {
+  HEDDLE_ASSIGN(fs::path weights, findAdapterWeights(base, checkpoint, output, model));
+  return writeFolderAside(output, [&](const fs::path &folder) -> Status {
+    HEDDLE_ASSIGN(bool isWritten, writePeftAdapter(weights, folder, model, base.string()));
+    if (!isWritten)
+      return makeError(
+          ErrorKind::Unsupported, "'", base.string(),
+          "' has several of the adapter's linear transformations in one tensor, which PEFT has no adapters "
+          "for; use the checkpoint.");
+    return syncFolder(folder);
+  });
+}
+
+Status exportGgufAdapter(const fs::path &base, const fs::path &checkpoint, const fs::path &output,
+                         const Description &model) {
+  HEDDLE_ASSIGN(fs::path weights, findAdapterWeights(base, checkpoint, output, model));
+  HEDDLE_ASSIGN(std::string architecture, architectureOf(base, model));
+  return writeGgufAdapter(weights, output, model, architecture);
+}
 
 Status exportWeights(const std::filesystem::path &base, const std::filesystem::path &checkpoint,
                      const std::filesystem::path &output, const Description &model, const GgufType &kind) {

@@ -15,8 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char *kLockFile = ".lock";
-
 std::error_code lastError() { return {errno, std::generic_category()}; }
 
 // The process that wrote itself into the file.
@@ -38,7 +36,7 @@ bool isAt(int descriptor, const fs::path &path) {
 } // namespace
 
 Result<FolderLock> FolderLock::take(const fs::path &where) {
-  fs::path folder = plainPath(where), path = folder / kLockFile;
+  fs::path folder = plainPath(where), path = folder / FolderLock::kFile;
   while (true) {
     std::error_code error;
     bool made = fs::create_directories(folder, error);
@@ -84,7 +82,7 @@ void FolderLock::release() {
   if (descriptor < 0)
     return;
   std::error_code error;
-  fs::remove(folder / kLockFile, error);
+  fs::remove(folder / FolderLock::kFile, error);
   if (made)
     fs::remove(folder, error); // which fails where something is in it
   ::close(std::exchange(descriptor, -1));

@@ -9,6 +9,8 @@ namespace heddle {
 
 class FolderLock {
 public:
+  static constexpr const char *kFile = ".lock"; // in the folder
+
   // Makes the folder where it is not there. Fails at once where another process has it, and names that process.
   static Result<FolderLock> take(const std::filesystem::path &folder);
 

@@ -25,6 +25,25 @@ Status syncFolder(const fs::path &folder) {
   return Success();
 }
 
+Status writeFolderAside(const fs::path &output, const std::function<Status(const fs::path &)> &write) {
+  std::error_code error;
+  fs::path temporary = output;
+  temporary += ".tmp";
+  fs::remove_all(temporary, error); // of a program that was killed
+  fs::create_directories(temporary, error);
+  if (error)
+    return systemError("cannot create the folder", temporary, error);
+  Status status = write(temporary);
+  if (status.ok()) {
+    fs::rename(temporary, output, error);
+    if (!error)
+      return Success();
+    status = systemError("cannot put the folder into place at", output, error);
+  }
+  fs::remove_all(temporary, error);
+  return status;
+}
+
 namespace {
 
 // fs::weakly_canonical() stops at the first name that does not exist, and so before what a dangling link points to.

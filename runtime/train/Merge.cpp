@@ -1,16 +1,19 @@
 #include "runtime/train/Merge.h"
 
+#include "runtime/published/PublishedWeights.h"
 #include "runtime/train/Adapter.h"
 #include "runtime/train/CheckpointFolder.h"
 #include "runtime/train/PublishedCopy.h"
+
+#include <cmath>
 
 namespace heddle {
 namespace {
 
 namespace fs = std::filesystem;
 
-Result<LowRanks> readAny(const fs::path &folder, const Description &model, std::span<const VariableInfo> variables) {
-  if (isAdapterFolder(folder))
+Result<Adapter> readAny(const fs::path &folder, const Description &model, std::span<const VariableInfo> variables) {
+  if (isAdapter(folder))
     return readAdapter(folder, model, variables);
   // A checkpoint has the files that PEFT reads beside its own.
   HEDDLE_ASSIGN(fs::path checkpoint, findCheckpoint(folder));
@@ -31,14 +34,30 @@ void add(const LowRank &adapter, double scale, bool transposed, std::span<float>
     }
 }
 
+// Gives each column of the weight, which is stored as the origin says, the norm of the magnitudes (DoRA).
+void normalise(const HostTensor &magnitude, int64_t inputs, bool transposed, std::span<float> tensor) {
+  std::span<const float> norms = magnitude.values<float>();
+  auto outputs = int64_t(norms.size());
+  for (int64_t o = 0; o < outputs; ++o) {
+    auto at = [&](int64_t i) -> float & { return tensor[size_t(transposed ? o * inputs + i : i * outputs + o)]; };
+    double sum = 0;
+    for (int64_t i = 0; i < inputs; ++i)
+      sum += double(at(i)) * double(at(i));
+    if (sum == 0)
+      continue; // a column of zeros has no direction
+    for (int64_t i = 0; i < inputs; ++i)
+      at(i) = float(double(at(i)) * double(norms[size_t(o)]) / std::sqrt(sum));
+  }
+}
+
 } // namespace
 
 Status mergeAdapter(const fs::path &base, const fs::path &checkpoint, const fs::path &output, const Description &model,
                     std::span<const VariableInfo> variables) {
   HEDDLE_CHECK(checkPublishedCopy(base, output));
-  HEDDLE_ASSIGN(LowRanks adapters, readAny(checkpoint, model, variables));
+  HEDDLE_ASSIGN(Adapter adapters, readAny(checkpoint, model, variables));
   TensorChanges changes;
-  for (const auto &[path, adapter] : adapters) {
+  for (const auto &[path, adapter] : adapters.pairs) {
     const WeightOrigin &origin = model.tensors.find(path + ".weight")->second;
     for (const std::string &name : origin.names)
       changes[name] = [&adapter, &model, name, transposed = origin.transpose](HostTensor &tensor) -> Status {
@@ -47,6 +66,23 @@ Status mergeAdapter(const fs::path &base, const fs::path &checkpoint, const fs::
           return makeError(ErrorKind::InvalidArgument, "'", name, "' is ", describe(tensor.type(), tensor.shape()),
                            ", which the adapter does not fit.");
         add(adapter, model.adapter.scale(), transposed, tensor.values<float>());
+        if (adapter.magnitude)
+          normalise(*adapter.magnitude, adapter.down.shape()[0], transposed, tensor.values<float>());
+        return Success();
+      };
+  }
+  for (const auto &weight : adapters.whole) {
+    auto origin = model.tensors.find(weight.first);
+    if (origin == model.tensors.end())
+      continue; // of a model that was not published, which the caller refuses
+    for (const std::string &name : origin->second.names)
+      changes[name] = [&weight, &origin = origin->second, name,
+                       before = std::move(changes[name])](HostTensor &tensor) -> Status { // another part of the tensor
+        if (before)
+          HEDDLE_CHECK(before(tensor));
+        if (!putWeight(weight.second, origin, tensor))
+          return makeError(ErrorKind::InvalidArgument, "'", name, "' is ", describe(tensor.type(), tensor.shape()),
+                           ", which the adapter's tensor does not fit.");
         return Success();
       };
   }

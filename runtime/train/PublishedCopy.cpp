@@ -2,9 +2,12 @@
 
 #include "runtime/core/Json.h"
 #include "runtime/published/PublishedWeights.h"
+#include "runtime/train/CheckpointFolder.h"
 #include "runtime/train/FolderSync.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace heddle {
 namespace {
@@ -36,6 +39,42 @@ Status copyFiles(const fs::path &from, const fs::path &to) {
   return error ? systemError("cannot read the folder", from, error) : Status(Success());
 }
 
+// The type of the most matrices, of which `typeOf` tells.
+template <typename TypeOf> uint32_t commonType(const GgufReader &reader, TypeOf typeOf) {
+  std::map<uint32_t, size_t> counts;
+  for (const GgufEntry &entry : reader.entries())
+    if (entry.shape.size() > 1)
+      ++counts[typeOf(entry)];
+  auto most = std::ranges::max_element(counts, {}, [](const auto &count) { return count.second; });
+  return most == counts.end() ? kGgufF32 : most->first;
+}
+
+// The number of the base's keys and their bytes, but for the keys that tell the types of the tensors: a file whose
+// matrices are of another type than the base's has its own.
+std::pair<uint64_t, std::string> keysOf(const GgufReader &base, uint32_t before, uint32_t now) {
+  constexpr const char *fileType = "general.file_type", *version = "general.quantization_version";
+  constexpr uint32_t newestVersion = 2;
+  std::string bytes;
+  uint64_t count = 0;
+  bool isSame = before == now && base.value(fileType), hasVersion = false;
+  for (const auto &[key, stored] : base.stored()) {
+    if (key == fileType && !isSame)
+      continue;
+    hasVersion |= key == version;
+    bytes += stored;
+    ++count;
+  }
+  if (!isSame) {
+    bytes += ggufValue(fileType, ggufFileType(now));
+    ++count;
+  }
+  if (findGgufType(now)->values > 1 && !hasVersion) {
+    bytes += ggufValue(version, newestVersion);
+    ++count;
+  }
+  return {count, std::move(bytes)};
+}
+
 // The file has the keys of the base. Tensors that change get a type of `kind`, the others stay as they are stored.
 Status copyGguf(const fs::path &base, const fs::path &output, const Description &description,
                 const TensorChanges &changes, const GgufType &kind) {
@@ -57,12 +96,15 @@ Status copyGguf(const fs::path &base, const fs::path &output, const Description 
   auto padded = [&](uint64_t bytes) {
     return (bytes + reader.alignment() - 1) / reader.alignment() * reader.alignment();
   };
-  std::string header = ggufHeader(reader.entries().size(), reader.countValues("")) + reader.storedValues("");
-  uint64_t place = 0;
-  for (const GgufEntry &entry : reader.entries()) {
+  for (const GgufEntry &entry : reader.entries())
     if (!entry.readType())
       return makeError(ErrorKind::Unsupported, "'", base.string(), "' has '", entry.name, "' as ",
                        nameOfGgufType(entry.type), ", and Heddle reads ", readGgufTypes(), ".");
+  auto [count, keys] = keysOf(reader, commonType(reader, [](const GgufEntry &entry) { return entry.type; }),
+                              commonType(reader, [&](const GgufEntry &entry) { return typeOf(entry).number; }));
+  std::string header = ggufHeader(reader.entries().size(), count) + keys;
+  uint64_t place = 0;
+  for (const GgufEntry &entry : reader.entries()) {
     header += ggufTensorInfo(entry.name, entry.shape, typeOf(entry).number, place);
     place += padded(bytesOf(entry));
   }
@@ -120,37 +162,18 @@ Status writeFolder(const fs::path &base, const fs::path &folder, const Descripti
 } // namespace
 
 Status checkPublishedCopy(const fs::path &base, const fs::path &output) {
-  std::error_code error;
   if (!isPublishedModel(base))
     return makeError(ErrorKind::InvalidArgument, "'", base.string(),
                      "' is no published model: it is no GGUF file, and no folder with a config.json.");
-  if (fs::exists(output, error))
-    return makeError(ErrorKind::InvalidArgument, "'", output.string(), "' exists; name a ",
-                     isGgufFile(base) ? "file" : "folder", " that is to be made.");
-  return Success();
+  return checkOutput(output);
 }
 
 Status copyPublished(const fs::path &base, const fs::path &output, const Description &model,
                      const TensorChanges &changes, const GgufType &kind) {
   HEDDLE_CHECK(checkPublishedCopy(base, output));
-  std::error_code error;
   if (isGgufFile(base))
     return copyGguf(base, output, model, changes, kind);
-  fs::path temporary = output;
-  temporary += ".tmp";
-  fs::remove_all(temporary, error);
-  fs::create_directories(temporary, error);
-  if (error)
-    return systemError("cannot create the folder", temporary, error);
-  Status status = writeFolder(base, temporary, model, changes);
-  if (status.ok()) {
-    fs::rename(temporary, output, error);
-    if (!error)
-      return Success();
-    status = systemError("cannot put the folder into place at", output, error);
-  }
-  fs::remove_all(temporary, error);
-  return status;
+  return writeFolderAside(output, [&](const fs::path &folder) { return writeFolder(base, folder, model, changes); });
 }
 
 } // namespace heddle

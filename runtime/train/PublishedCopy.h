@@ -16,7 +16,8 @@ namespace heddle {
 using TensorChange = std::function<Status(HostTensor &tensor)>;
 using TensorChanges = std::map<std::string, TensorChange, std::less<>>; // by the tensor's name in the published model
 
-// Fails if `base` is no published model or `output` exists. Callers ask before they read anything else.
+// Fails if `base` is no published model, or nothing may be written as `output` (CheckpointFolder.h). Callers ask before
+// they read anything else.
 Status checkPublishedCopy(const std::filesystem::path &base, const std::filesystem::path &output);
 
 // Copies the published model `base` to `output` with the changes. A Hugging Face folder becomes a folder with all

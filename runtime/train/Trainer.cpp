@@ -3,9 +3,11 @@
 #include "runtime/core/Log.h"
 #include "runtime/core/Span.h"
 #include "runtime/model/CallInputs.h"
+#include "runtime/train/Adapter.h"
 
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <optional>
 
 namespace heddle {
@@ -90,7 +92,14 @@ Status Trainer::begin() {
   HEDDLE_CHECK(prepare(/*fresh=*/true));
   serveFrom({});
   HEDDLE_ASSIGN(baseHash, hashFrozen(engine));
-  return engine.init(options.seed);
+  std::map<std::string, HostTensor> ofBase; // where weights beside adapters begin
+  for (const std::string &name : weightsBesideAdapters(engine)) {
+    HEDDLE_ASSIGN(ofBase[name], engine.readVariable(name));
+  }
+  HEDDLE_CHECK(engine.init(options.seed));
+  for (const auto &[name, value] : ofBase)
+    HEDDLE_CHECK(engine.writeVariable(name, value));
+  return Success();
 }
 
 // An adapter is worth nothing beside other weights than those that it was trained beside.

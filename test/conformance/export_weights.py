@@ -5,6 +5,7 @@ in every type, and what is no weight as it was published.
 
 import argparse
 import json
+import struct
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,8 @@ from compiled import Report, default_target, run
 from tokenize_lines import CORPUS
 
 LENGTH = 20
+# By what most matrices are: in a file of Q4_K one of a layer's seven, whose others are of Q8_0.
+FILE_TYPES = {"F32": 0, "F16": 1, "BF16": 32, "Q8_0": 7, "Q4_0": 2, "Q4_K": 7}
 
 
 class Case:
@@ -35,9 +38,11 @@ class Case:
         config = {**published.LLAMA, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 1,
                   "intermediate_size": 256, "vocab_size": end + 1, "max_position_embeddings": LENGTH, "bos_token_id": end, "eos_token_id": end}
         drawn = published.draw_llama(config)
+        self.config, self.drawn, self.vocabulary = config, drawn, vocabulary
         if self.is_file:
             vocabulary.write_json(self.folder, "gpt2", [])
-            gguf_files.write(self.base, config, drawn, "F16", keys=gguf_files.byte_pair_keys(vocabulary, "gpt-2"))
+            keys = {**gguf_files.byte_pair_keys(vocabulary, "gpt-2"), "general.file_type": ("u32", FILE_TYPES["F16"])}
+            gguf_files.write(self.base, config, drawn, "F16", keys=keys)
         else:
             published.write_folder(self.base, config, drawn)
             vocabulary.write_json(Path(self.base), "gpt2", [])
@@ -54,6 +59,14 @@ class Case:
         said = subprocess.run([self.tool, "score", artifact, "--checkpoint", checkpoint, "--text", f"{self.folder}/text"],
                               capture_output=True, text=True, check=True).stdout
         return float(said.split()[1])
+
+    def check_types(self, kind, file):
+        """What the file says of its tensors' types, once."""
+        data = Path(file).read_bytes()
+        value = lambda key: struct.unpack_from("<II", data, data.index(key) + len(key)) if data.count(key) == 1 else None
+        self.report.check(f"the file's type {kind}", int(value(b"general.file_type") != (4, FILE_TYPES[kind])), 0)
+        version = (4, 2) if kind.startswith("Q") else None
+        self.report.check(f"the version of its blocks {kind}", int(value(b"general.quantization_version") != version), 0)
 
     def refuse(self, what, *flags, words):
         done = subprocess.run([self.tool, "export", *flags], capture_output=True, text=True)
@@ -80,6 +93,8 @@ def main():
         for kind, bound in (("F32", 1e-4), ("F16", 1e-3), ("BF16", 2e-2), ("Q8_0", 2e-2), ("Q4_0", 2e-2), ("Q4_K", None)) if case.is_file else (("", 1e-4),):
             output = f"{folder}/out{kind}{case.ending}"
             run([case.tool, "export", case.artifact, *source, case.output, output, *([f"--type={kind}"] if kind else [])])
+            if case.is_file:
+                case.check_types(kind, output)
             own = case.compile(f"own{kind}", output, "--entries=inference")
             expected = trained
             if kind == "Q4_0":  # every matrix has 4 bits: as an artifact that packs the numbers of the first export
@@ -100,13 +115,19 @@ def main():
                 Path(folder, "out", "tokenizer.json").read_bytes() != Path(case.base, "tokenizer.json").read_bytes()), 0)
             tensors = tensor_files.load_safetensors(f"{folder}/out/model.safetensors")
             report.check("numbers that are no numbers", sum(int(not np.isfinite(value).all()) for value in tensors.values()), 0)
+            # The same model as a GGUF file may be the base, too: what was trained from the folder becomes such a file.
+            file = f"{folder}/base.gguf"
+            gguf_files.write(file, case.config, case.drawn, "F32", keys=gguf_files.byte_pair_keys(case.vocabulary, "gpt-2"))
+            run([case.tool, "export", case.artifact, "--base", file, "--checkpoint", checkpoint, "--gguf", f"{folder}/converted.gguf"])
+            report.check("loss of the folder's model as a file",
+                         abs(case.loss(case.artifact, f"{folder}/converted.gguf") - trained), 1e-4)
         other = "--hugging-face" if case.is_file else "--gguf"
         case.refuse("an output of another kind", case.artifact, *source, other, f"{folder}/no", words=[case.output])
         case.refuse("no output", case.artifact, *source, words=[case.output])
         case.refuse("a base as checkpoint", case.artifact, "--base", case.base, "--checkpoint", folder, case.output, f"{folder}/no",
                     words=["checkpoint"])
         adapters = case.compile("adapters", case.base, "--lora=rank=2", "--entries=inference")
-        case.refuse("an artifact with adapters", adapters, *source, case.output, f"{folder}/no{case.ending}", words=["merge"])
+        case.refuse("an artifact with adapters", adapters, *source, case.output, f"{folder}/no{case.ending}", words=["it has no adapter"])
         report.check("files that a refusal leaves", len(list(Path(folder).glob("no*"))), 0)
     print(f"{arguments.kind}: {report.failed} failed")
     sys.exit(report.failed != 0)

@@ -272,13 +272,13 @@ def check_mistakes(case):
     write_adapter(f"{case.folder}/other", other, 2, 1)
     case.refuse(*flags, f"{case.folder}/other", words=["k_proj", "targets="])
     adapter = draw_adapter(case.tensors, 2, seed=1)
-    for key, value in (("peft_type", "IA3"), ("bias", "all"), ("use_dora", True), ("modules_to_save", ["lm_head"]), ("lora_dropout", 1.5),
+    for key, value in (("peft_type", "IA3"), ("bias", "all"), ("lora_bias", True), ("modules_to_save", ["norm"]), ("lora_dropout", 1.5),
                        ("rank_pattern", {"q_(proj|x)": 3}), ("r", 0), ("lora_alpha", "x")):
         write_adapter(f"{case.folder}/{key}", adapter, 2, 1, **{key: value})
         case.refuse(*flags, f"{case.folder}/{key}", words=[key])
     half = {name: value for name, value in adapter.items() if not name.endswith("0.self_attn.q_proj.lora_B.weight")}
     write_adapter(f"{case.folder}/half", half, 2, 1)
-    case.refuse(*flags, f"{case.folder}/half", words=["one half", "lora_B"])
+    case.refuse(*flags, f"{case.folder}/half", words=["a part", "lora_B"])
     turned = {name: value.T.copy() if "v_proj.lora_A" in name else value for name, value in adapter.items()}
     write_adapter(f"{case.folder}/turned", turned, 2, 1)
     case.refuse(*flags, f"{case.folder}/turned", words=["v_proj.lora_A", "another model"])

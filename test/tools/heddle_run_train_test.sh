@@ -216,6 +216,13 @@ refuses "seed 6 contradicts" "${train[@]}" --checkpoint whole --resume --seed 6
 refuses "holds no checkpoint" "$bin/heddle-run" translate n.heddle --checkpoint data
 refuses "there is no folder 'nope'" "$bin/heddle-run" translate n.heddle --checkpoint nope
 refuses "is a single checkpoint of a training" "$bin/heddle-run" average --checkpoint whole/best --output other
+# Names that the training run itself gives, and places that it would remove; other names in its folder are free.
+for name in step-00000099 step-00000099.tmp best.tmp .lock; do
+  refuses "is a name that the training run in" "$bin/heddle-run" average --checkpoint whole --last 1 --output "whole/$name"
+done
+refuses "lies within the checkpoint" "$bin/heddle-run" average --checkpoint whole --last 1 --output whole/best/mean
+quietly "$bin/heddle-run" average --checkpoint whole --last 1 --output whole/mean
+refuses "exists" "$bin/heddle-run" average --checkpoint whole --last 1 --output whole/mean
 refuses "max_sequences=17" "${train[@]}" --checkpoint other --batch-sequences 17
 quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=16 --set d_ff=64 --set encoder_layers=1 \
   --set decoder_layers=1 --set max_tokens=256 --set learning_rate=0 --set warmup=7 --set clip_norm=1 \

@@ -18,6 +18,19 @@ translate() {
 { cat data/test.en; echo; echo "   "; printf 'caf\xe9\n'; printf 'one %.0s' {1..100}; echo; } > in.txt
 lines=$(wc -l < in.txt)
 
+# Weights by themselves, beside their vocabulary or with the artifact's own.
+translate greedy.txt
+weights=$(ls -d c/step-*)/weights.safetensors
+"$bin/heddle-run" translate n.heddle --checkpoint "$weights" < in.txt 2> said.txt | cmp - greedy.txt || fail "a file of weights: $(cat said.txt)"
+grep -q "does not say which model" said.txt || fail "a file of weights is not told: $(cat said.txt)"
+mkdir alone && cp "$weights" alone
+! "$bin/heddle-run" translate n.heddle --checkpoint alone/weights.safetensors < in.txt > out.txt 2> said.txt || fail "no vocabulary, and no error"
+grep -q "beside no vocabulary" said.txt || fail "no vocabulary: $(cat said.txt)"
+quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=32 --set d_ff=64 --set encoder_layers=1 --set decoder_layers=1 \
+  --set max_tokens=512 --set max_sequences=20 --entries=inference --vocabulary="$(dirname "$weights")/spm.model" -o own.heddle
+"$bin/heddle-run" translate own.heddle --checkpoint alone/weights.safetensors < in.txt 2> said.txt | cmp - greedy.txt ||
+  fail "a file of weights, and the artifact's vocabulary: $(cat said.txt)"
+
 # The cache changes nothing, and neither do the lines beside one.
 translate greedy.txt
 translate beam.txt --beam 4

@@ -104,9 +104,11 @@ struct Flags {
       "lora",
       cl::desc(
           "Train adapters of low rank (LoRA) beside the weights of these linear transformations, and leave all other "
-          "weights as they are; dropout acts on what an adapter reads, in training; defaults: rank=8, alpha=16, "
-          "dropout=0, targets=query,value. Or as the adapter in a folder of PEFT's has them"),
-      cl::value_desc("rank=R,alpha=A,dropout=P,targets=name,...|folder"), cl::cat(category)};
+          "weights as they are but those of modules_to_save, which are trained whole; dropout acts on what an adapter "
+          "reads, in training; defaults: rank=8, alpha=16, dropout=0, targets=query,value. Or as the adapter in a "
+          "folder "
+          "of PEFT's has them"),
+      cl::value_desc("rank=R,alpha=A,dropout=P,targets=name,...,modules_to_save=name,...|folder"), cl::cat(category)};
   cl::opt<std::string> weights{
       "weights",
       cl::desc(

@@ -4,11 +4,23 @@
 // RUN: not heddle-opt %s --heddle-add-adapters='lora=rank=2' 2>&1 | FileCheck %s --check-prefix=TARGET
 // RUN: not heddle-opt %s --heddle-add-adapters='lora=rang=2' 2>&1 | FileCheck %s --check-prefix=KEY
 // TARGET: error: no linear transformation of the model is called 'value', which an adapter is to be for; the model has key, query
-// KEY: error: heddle-add-adapters: there is no 'rang'; the keys are rank, alpha, dropout and targets
+// KEY: error: heddle-add-adapters: there is no 'rang'; the keys are rank, alpha, dropout, targets and modules_to_save
 // RUN: heddle-opt %s --heddle-add-adapters='lora=rank=2,alpha=6,dropout=0.25,targets=query,key' --split-input-file | FileCheck %s --check-prefix=DROP
 // RUN: heddle-opt %s --heddle-add-adapters='lora=rank=2,alpha=6,dropout=0.25,targets=query' --heddle-derive-training --heddle-derive-evaluation | FileCheck %s --check-prefix=ENTRIES
 // RUN: not heddle-opt %s --heddle-add-adapters='lora=dropout=1' 2>&1 | FileCheck %s --check-prefix=RATE
+// RUN: heddle-opt %s --heddle-add-adapters='lora=rank=2,alpha=6,targets=query,modules_to_save=table' --heddle-derive-training | FileCheck %s --check-prefix=SAVED
+// RUN: not heddle-opt %s --heddle-add-adapters='lora=targets=query,modules_to_save=table,tables' 2>&1 | FileCheck %s --check-prefix=NAME
+// RUN: not heddle-opt %s --heddle-add-adapters='lora=targets=query,key,modules_to_save=layer.key' 2>&1 | FileCheck %s --check-prefix=BOTH
+// NAME: error: no weight of the model belongs to 'tables', which modules_to_save names
+// BOTH: error: {{.*}}is to have an adapter, and to be trained whole: targets and modules_to_save name it
 // RATE: error: heddle-add-adapters: dropout expects a number from 0 to below 1, got '1'
+
+// What is saved stays a weight, and has moments.
+// SAVED: modules_to_save\22:[\22table\22]
+// SAVED: heddle.variable @table weight
+// SAVED: heddle.variable @adam.m.table optimizer_state of @table
+// SAVED: heddle.variable @layer.query.weight frozen
+// SAVED: heddle.variable @layer.key.weight frozen
 
 // Each adapter drops out what it reads by a mask of its own; W reads all of it.
 // DROP: adapter\22:{\22alpha\22:6,\22dropout\22:0.25,\22rank\22:2

@@ -42,9 +42,9 @@ TEST(AdapterTest, LowerRanksAndOtherScales) {
   folder.write("adapter_config.json", kConfig);
   writeTensors(folder);
   std::vector<VariableInfo> variables = weights();
-  Result<LowRanks> found = readAdapter(folder.path(), model(), variables);
+  Result<Adapter> found = readAdapter(folder.path(), model(), variables);
   ASSERT_TRUE(found.ok()) << found.error().message;
-  const LowRank &query = found->at("layer.query");
+  const LowRank &query = found->pairs.at("layer.query");
   auto values = [](const HostTensor &tensor) {
     return std::vector<float>(tensor.values<float>().begin(), tensor.values<float>().end());
   };
@@ -63,7 +63,7 @@ TEST(AdapterTest, DropoutIsARate) {
   for (const char *good : {"0", "0.05", "null"})
     EXPECT_TRUE(read(good).ok()) << good;
   for (const char *bad : {"1", "-0.1", "\"0.1\"", "true", "[0.1]"}) {
-    Result<LowRanks> found = read(bad);
+    Result<Adapter> found = read(bad);
     ASSERT_FALSE(found.ok()) << bad;
     EXPECT_NE(found.error().message.find(str("lora_dropout = ", bad)), std::string::npos) << found.error().message;
   }
@@ -79,17 +79,17 @@ TEST(AdapterTest, PatternsOfRankAndAlpha) {
     return readAdapter(folder.path(), model(), variables);
   };
   for (const char *name : {"q_proj", "model.q_proj", "^model.q_proj"}) {
-    Result<LowRanks> found =
+    Result<Adapter> found =
         read(str(R"("rank_pattern": {")", name, R"(": 1}, "alpha_pattern": {")", name, R"(": 4})").c_str());
     ASSERT_TRUE(found.ok()) << found.error().message;
-    std::span<const float> up = found->at("layer.query").up.values<float>();
+    std::span<const float> up = found->pairs.at("layer.query").up.values<float>();
     EXPECT_EQ(std::vector<float>(up.begin(), up.end()), (std::vector<float>{8, 10, 0, 0}))
         << "4 / 1 in the place of 4 / 2";
   }
   EXPECT_FALSE(read(R"("rank_pattern": {"k_proj": 1})").ok()) << "the adapter has not the rank 2";
   EXPECT_FALSE(read(R"("rank_pattern": {"proj": 1})").ok()) << "a part of a name";
   for (const char *bad : {R"({"q.*": 1})", R"({"q_proj": 0})", R"({"q_proj": "1"})", R"([1])"}) {
-    Result<LowRanks> found = read(str(R"("rank_pattern": )", bad).c_str());
+    Result<Adapter> found = read(str(R"("rank_pattern": )", bad).c_str());
     ASSERT_FALSE(found.ok()) << bad;
     EXPECT_NE(found.error().message.find("rank_pattern"), std::string::npos) << found.error().message;
   }
@@ -104,7 +104,7 @@ TEST(AdapterTest, InitialisationsThatChangeTheBase) {
     return readAdapter(folder.path(), model(), variables);
   };
   for (const char *value : {"\"pissa\"", "\"pissa_niter_4\"", "\"olora\"", "\"corda\"", "\"loftq\"", "3"}) {
-    Result<LowRanks> found = read(str(R"("init_lora_weights": )", value).c_str());
+    Result<Adapter> found = read(str(R"("init_lora_weights": )", value).c_str());
     ASSERT_FALSE(found.ok()) << value;
     EXPECT_NE(found.error().message.find(value), std::string::npos) << found.error().message;
   }
@@ -112,6 +112,46 @@ TEST(AdapterTest, InitialisationsThatChangeTheBase) {
     EXPECT_TRUE(read(str(R"("init_lora_weights": )", value).c_str()).ok()) << value;
   EXPECT_FALSE(read(R"("layer_replication": [[0, 2], [1, 3]])").ok());
   EXPECT_TRUE(read(R"("layer_replication": null)").ok());
+}
+
+// A tensor in the place of the base's: two weights that are parts of one, the other way round.
+TEST(AdapterTest, WholeTensors) {
+  TemporaryFolder folder;
+  folder.write("adapter_config.json",
+               R"({"peft_type": "LORA", "r": 1, "lora_alpha": 6, "modules_to_save": ["norm", "up_proj"]})");
+  Description description = model();
+  description.tensors["norm.gain"] = {{"model.norm.weight"}, {2}};
+  for (int64_t part : {0, 1})
+    description.tensors[str("up.", part)] = {{"model.up_proj.weight"}, {2, 1}, /*transpose=*/true, false, 0, 1,
+                                             ChosenRows{1, 2, part}};
+  std::vector<VariableInfo> variables = weights();
+  for (const auto &[name, origin] : description.tensors)
+    if (name != "layer.query.weight")
+      variables.push_back({name, VariableKind::Weight, ElementType::F32, origin.shape, 8});
+  auto write = [&](bool hasNorm) {
+    std::vector<SafetensorsEntry> entries = {{"base_model.model.model.up_proj.weight", ElementType::F32, {2, 2}}};
+    if (hasNorm)
+      entries.push_back({"base_model.model.model.norm.weight", ElementType::F32, {2}});
+    Result<SafetensorsWriter> writer = SafetensorsWriter::create(folder.path() / "adapter_model.safetensors", entries);
+    ASSERT_TRUE(writer.ok()) << writer.error().message;
+    const float values[] = {1, 2, 3, 4, 5, 6};
+    ASSERT_TRUE(writer->write(std::as_bytes(std::span(values).first(hasNorm ? 6 : 4))).ok());
+    ASSERT_TRUE(writer->commit().ok());
+  };
+  write(true);
+  Result<Adapter> found = readAdapter(folder.path(), description, variables);
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  auto values = [&](const char *name) {
+    std::span<const float> all = found->whole.at(name).values<float>();
+    return std::vector<float>(all.begin(), all.end());
+  };
+  EXPECT_EQ(values("norm.gain"), (std::vector<float>{5, 6}));
+  EXPECT_EQ(values("up.0"), (std::vector<float>{1, 2}));
+  EXPECT_EQ(values("up.1"), (std::vector<float>{3, 4}));
+  write(false);
+  found = readAdapter(folder.path(), description, variables);
+  ASSERT_FALSE(found.ok());
+  EXPECT_NE(found.error().message.find("lacks 'model.norm.weight'"), std::string::npos) << found.error().message;
 }
 
 TEST(AdapterTest, DamagedFilesAreErrors) {
@@ -140,7 +180,7 @@ TEST(AdapterTest, DamagedFilesAreErrors) {
       }
     }
     folder.write(damagesConfig ? "adapter_config.json" : "adapter_model.safetensors", text);
-    Result<LowRanks> found = readAdapter(folder.path(), model(), variables);
+    Result<Adapter> found = readAdapter(folder.path(), model(), variables);
     refused += !found.ok();
     if (!found.ok())
       EXPECT_FALSE(found.error().message.empty());

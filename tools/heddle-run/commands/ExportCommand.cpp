@@ -10,20 +10,29 @@ Status runExport(const ExportCommand &command) {
   const std::string &base = command.common.base;
   const std::string &output = command.folder.empty() ? command.file : command.folder;
   bool isFile = isGgufFile(base);
-  if (output.empty() || isFile == command.file.empty())
+  HEDDLE_ASSIGN(OpenModel model, openModel(command.common, nullptr));
+  const bool isAdapted = isFrozen(*model.engine); // and an adapter is written in either form
+  if (output.empty())
+    return makeError(ErrorKind::InvalidArgument, "name what is to be written by --hugging-face or --gguf.");
+  if (!isAdapted && isFile == command.file.empty())
     return makeError(ErrorKind::InvalidArgument, "'", base, "' is a ", isFile ? "GGUF file" : "folder",
                      ", and so is what export writes of it; name it by ", isFile ? "--gguf." : "--hugging-face.");
-  HEDDLE_ASSIGN(OpenModel model, openModel(command.common, nullptr));
   HEDDLE_ASSIGN(Description description, Description::parse(model.engine->description()));
   if (description.tensors.empty())
     return makeError(ErrorKind::InvalidArgument,
                      "export takes an artifact that was compiled from a published model: it "
                      "says where in its files each weight is.");
-  if (isFrozen(*model.engine))
-    return makeError(ErrorKind::InvalidArgument,
-                     "the artifact has adapters; merge adds one to the weights of the model that it was trained for.");
-  HEDDLE_CHECK(exportWeights(base, command.checkpoint, output, description, *findWrittenType(command.type)));
-  log(LogLevel::Info, str("weights of ", command.checkpoint, "; ", isFile ? "file " : "folder ", output));
+  if (!isAdapted)
+    HEDDLE_CHECK(exportWeights(base, command.checkpoint, output, description, *findWrittenType(command.type)));
+  else if (command.file.empty())
+    HEDDLE_CHECK(exportPeftAdapter(base, command.checkpoint, output, description));
+  else if (command.type != "F32")
+    return makeError(ErrorKind::InvalidArgument, "--type=", command.type,
+                     " is for models, and the artifact has an adapter, which is written as F32.");
+  else
+    HEDDLE_CHECK(exportGgufAdapter(base, command.checkpoint, output, description));
+  log(LogLevel::Info, str(isAdapted ? "adapter of " : "weights of ", command.checkpoint, "; ",
+                          command.file.empty() ? "folder " : "file ", output));
   return Success();
 }
 

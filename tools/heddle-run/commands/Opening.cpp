@@ -107,11 +107,17 @@ Result<std::unique_ptr<TextCodec>> publishedVocabulary(const std::filesystem::pa
 
 Result<std::unique_ptr<TextCodec>> loadVocabulary(const std::filesystem::path &folder, SessionEngine &engine,
                                                   const ModelDescription &description) {
+  // Beside a file of weights its vocabulary may lie.
+  std::filesystem::path place = isWeightsFile(folder) ? std::filesystem::absolute(folder).parent_path() : folder;
   Result<std::unique_ptr<TextCodec>> own =
-      isPublishedModel(folder) ? publishedVocabulary(folder, description) : loadCheckpointVocabulary(folder);
+      isPublishedModel(place) ? publishedVocabulary(place, description) : loadCheckpointVocabulary(place);
   if (own.ok() || own.error().kind != ErrorKind::NotFound)
     return own;
   HEDDLE_ASSIGN(std::unique_ptr<TextCodec> embedded, embeddedVocabulary(engine));
+  if (!embedded && isWeightsFile(folder))
+    return makeError(
+        ErrorKind::NotFound, "'", folder.string(),
+        "' lies beside no vocabulary: name the folder that has both, or compile the model with --vocabulary.");
   return embedded ? std::move(embedded) : std::move(own);
 }
 
@@ -181,7 +187,7 @@ Result<OpenModel> openModel(const ArtifactOptions &options, std::string_view arc
 
 // Whether the engine needs the frozen weights from `base`; fails where the flags do not fit the artifact.
 static Result<bool> needsBase(const std::string &base, const std::string &checkpoint, const Engine &engine) {
-  if (!isFrozen(engine) && isAdapterFolder(checkpoint))
+  if (!isFrozen(engine) && isAdapter(checkpoint))
     return makeError(ErrorKind::InvalidArgument, "'", checkpoint,
                      "' is an adapter, and the artifact has no room for adapters; compile the model with --lora.");
   if (!isFrozen(engine))
@@ -226,9 +232,9 @@ Status loadOthers(const std::string &base, const std::string &checkpoint, const 
 
 Result<TrainedModel> withWeights(OpenModel model, const std::string &base, const std::string &checkpoint) {
   HEDDLE_CHECK(openBase(base, checkpoint, *model.engine, model.description, model.otherMeaning));
-  bool isAdapter = !base.empty() && isAdapterFolder(checkpoint); // which may have no vocabulary
+  bool lacksVocabulary = !base.empty() && isAdapter(checkpoint);
   HEDDLE_ASSIGN(std::unique_ptr<TextCodec> vocabulary,
-                loadVocabulary(isAdapter ? base : checkpoint, *model.engine, model.description));
+                loadVocabulary(lacksVocabulary ? base : checkpoint, *model.engine, model.description));
   HEDDLE_CHECK(adoptVocabulary(*vocabulary, model.description));
   HEDDLE_ASSIGN(std::optional<uint64_t> step, loadTrained(checkpoint, model));
   HEDDLE_CHECK(loadOthers(base, checkpoint, model));

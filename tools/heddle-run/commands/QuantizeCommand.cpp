@@ -1,5 +1,5 @@
 #include "runtime/core/Log.h"
-#include "runtime/train/Checkpoint.h"
+#include "runtime/train/CheckpointFolder.h"
 #include "tools/heddle-run/commands/Opening.h"
 
 #include <algorithm>
@@ -28,9 +28,7 @@ Status checkPacked(const Engine &engine) {
 Status runQuantize(const QuantizeCommand &command) {
   HEDDLE_ASSIGN(OpenModel model, openModel(command.common, nullptr));
   HEDDLE_CHECK(checkPacked(*model.engine));
-  std::error_code error;
-  if (fs::exists(command.output, error))
-    return makeError(ErrorKind::InvalidArgument, "'", command.output, "' exists; name a folder that is to be made.");
+  HEDDLE_CHECK(checkOutput(command.output));
   HEDDLE_ASSIGN(TrainedModel trained, withWeights(std::move(model), /*base=*/"", command.checkpoint));
   Manifest manifest;
   manifest.step = trained.step.value_or(0);

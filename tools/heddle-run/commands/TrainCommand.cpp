@@ -411,10 +411,10 @@ Status trainOn(std::unique_ptr<SessionEngine> &engine, const TrainCommand &comma
   } else {
     HEDDLE_CHECK(trainer.begin());
     if (!command.weights.empty()) {
+      if (isAdapter(command.weights))
+        HEDDLE_CHECK(checkContinuation(command.weights, *engine));
       HEDDLE_ASSIGN(std::optional<uint64_t> step, loadWeights(command.weights, *engine, model, command.common.others));
       log(LogLevel::Info, str("begins with the weights of ", command.weights, " ", describeWeights(step)));
-      if (isAdapterFolder(command.weights))
-        HEDDLE_CHECK(compareDropout(command.weights, *engine));
     }
     if (ranks) // behind which all have loaded the weights: the folder may be set aside
       HEDDLE_CHECK(checkRanks(*ranks, command, trainer, *engine, *vocabulary, *corpus, limits));
