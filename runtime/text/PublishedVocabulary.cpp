@@ -57,7 +57,7 @@ Result<PublishedVocabulary> PublishedVocabulary::load(const std::filesystem::pat
 
 Result<PublishedVocabulary> PublishedVocabulary::loadGpt2(const std::filesystem::path &folder) {
   HEDDLE_CHECK(requireVocabularyFiles(folder, {"vocab.json", "merges.txt"}, "GPT-2"));
-  constexpr std::string_view names[] = {"vocab.json", "merges.txt"};
+  constexpr std::string_view names[] = {"vocab.json", "merges.txt", "generation_config.json"};
   std::string path = (folder / "vocab.json").string();
   Parts parts;
   HEDDLE_ASSIGN(parts.files, readTokenizerFiles(folder, names));

@@ -17,9 +17,13 @@ using Parts = PublishedVocabulary::Parts;
 using Kind = SentencePieceFile::Kind;
 
 constexpr std::string_view kMark = "\u2581", kConfig = "tokenizer_config.json", kAdded = "added_tokens.json";
-// The last two are no part of the vocabulary, but of a chat: a checkpoint keeps them, too.
-constexpr std::string_view kFiles[] = {PublishedVocabulary::kTokenizerModel, kConfig, kAdded, "special_tokens_map.json",
-                                       "chat_template.jinja"};
+// The last three are no part of the vocabulary, but of answers and chats: a checkpoint keeps them, too.
+constexpr std::string_view kFiles[] = {PublishedVocabulary::kTokenizerModel,
+                                       kConfig,
+                                       kAdded,
+                                       "special_tokens_map.json",
+                                       "chat_template.jinja",
+                                       "generation_config.json"};
 
 class Reader {
 public:

@@ -228,9 +228,9 @@ Result<bool> cutsAsGpt2(const std::filesystem::path &folder) {
 }
 
 Result<Parts> readTokenizerJson(const std::filesystem::path &folder) {
-  // The last two are no part of the vocabulary, but of a chat: a checkpoint keeps them, too.
+  // The last three are no part of the vocabulary, but of answers and chats: a checkpoint keeps them, too.
   constexpr std::string_view names[] = {PublishedVocabulary::kTokenizerJson, "tokenizer_config.json",
-                                        "special_tokens_map.json", "chat_template.jinja"};
+                                        "special_tokens_map.json", "chat_template.jinja", "generation_config.json"};
   std::string path = (folder / PublishedVocabulary::kTokenizerJson).string();
   HEDDLE_ASSIGN(std::vector<TokenizerFile> files, readTokenizerFiles(folder, names));
   HEDDLE_ASSIGN(json whole, parseJson(files.front().bytes, str("'", path, "'")));

@@ -217,7 +217,36 @@ def meaning(models):
     models.expect("--force", (forced.stdout, "rotary_base" in forced.stderr), ("ab\n", True))
 
 
-CASES = {"turns": turns, "begins": begins, "unused": unused, "adapters": adapters, "rows": rows, "meaning": meaning}
+def samples(models):
+    """generation_config.json's rules of sampling are used, and told, where no flag says how to choose tokens; a checkpoint keeps them."""
+    talk, rules = chain([97, 98, 99, TURN, 100, 101, END]), {"do_sample": True, "temperature": 60.0, "top_k": 40, "top_p": 0.95, "min_p": None}
+    same = ["--sample", "--temperature", 60, "--top-k", 40, "--top-p", 0.95]
+    folder = models.write(talk, generation_config={**rules, "repetition_penalty": 1.5, "typical_p": 0.9})
+    artifact = models.compile(folder, "--entries=all")
+    answer = lambda *flags, model=folder: models.answer(model, "a", *flags, artifact=artifact)
+    said = lambda *flags, model=folder: models.call("generate", artifact, model, "--tokens", 2, *flags, text="a\n").stderr
+    line = "samples as the model's generation_config.json says: temperature 60.0, top-k 40, top-p 0.95"
+    for seed in 1, 7:
+        models.expect(f"its rules, seed {seed}", answer("--seed", seed), answer(*same, "--repetition-penalty", 1.5, "--seed", seed))
+    models.expect("they differ from the most probable tokens", answer() == answer("--greedy"), False)
+    models.expect("the line", line + ", repetition-penalty 1.5, without its typical_p; --greedy chooses" in said(), True)
+    for flags in (["--greedy"], ["--sample"], ["--repetition-penalty", 1.1]):
+        models.expect(f"no line with {flags[0]}", "generation_config" in said(*flags), False)
+    models.expect("--greedy", answer("--greedy"), "bcde")
+    models.expect("--sample has no rules", answer("--sample", "--temperature", 60), answer("--sample", "--temperature", 60, "--top-p", 1))
+    (models.folder / "text.txt").write_text("ab\n")
+    run([str(models.bin / "heddle-run"), "train", str(artifact), "--weights", str(folder), "--text", str(models.folder / "text.txt"),
+         "--checkpoint", str(models.folder / "ck"), "--steps", "1"])
+    models.expect("a checkpoint's line", line in said(model=models.folder / "ck"), True)
+    for name, config in ("no samples", {**rules, "do_sample": False}), ("nothing said of samples", {"temperature": 60.0}):
+        models.expect(name, answer(model=models.write(talk, generation_config=config, name="greedy")), "bcde")
+    for key, value in ("temperature", "hot"), ("top_k", -1), ("top_p", 1.5), ("repetition_penalty", 0):
+        wrong = models.write(talk, generation_config={**rules, key: value}, name="wrong")
+        models.refuses(key, models.call("generate", artifact, wrong, text="a\n"), f"generation_config.json' has {key} = ", "--greedy")
+        models.expect(f"--greedy with a wrong {key}", answer("--greedy", model=wrong), "bcde")
+
+
+CASES = {"samples": samples, "turns": turns, "begins": begins, "unused": unused, "adapters": adapters, "rows": rows, "meaning": meaning}
 
 
 def main():

@@ -236,13 +236,17 @@ private:
     addArtifact(command, merge.common);
     addBase(command, merge.common);
     command->get_option("--base")->required();
-    command->add_option("--checkpoint", merge.checkpoint, "Folder of the adapter: a checkpoint, or one that PEFT wrote")
+    command
+        ->add_option("--checkpoint", merge.checkpoint,
+                     "The adapter: a checkpoint, a folder that PEFT wrote, or llama.cpp's GGUF file")
         ->required();
     command->add_option("--output", merge.output, "The Hugging Face folder to write")->required();
   }
 
   void addExport() {
-    CLI::App *command = add("export", "Write the published model that training began with, with a checkpoint's weights",
+    CLI::App *command = add("export",
+                            "Write the published model that training began with, with a checkpoint's weights; or the "
+                            "adapter of a checkpoint, as PEFT or llama.cpp has it",
                             [this] { return runExport(exported); });
     addArtifact(command, exported.common);
     command
@@ -254,9 +258,11 @@ private:
     command->add_option("--checkpoint", exported.checkpoint, "Folder of the checkpoint, or of the training run")
         ->required();
     CLI::Option *folder =
-        command->add_option("--hugging-face", exported.folder, "The folder to write, where the base is a folder");
+        command->add_option("--hugging-face", exported.folder,
+                            "The folder to write, where the base is a folder, or PEFT's folder of an adapter");
     CLI::Option *file =
-        command->add_option("--gguf", exported.file, "The GGUF file to write, where the base is one")->excludes(folder);
+        command->add_option("--gguf", exported.file, "The GGUF file to write, where the base is one, or of an adapter")
+            ->excludes(folder);
     command
         ->add_option("--type", exported.type,
                      "The type of the file's matrices; vectors, and rows that are not made of whole blocks of 32 "
@@ -372,8 +378,12 @@ private:
 
   void addGenerate() {
     CLI::App *command =
-        add("generate", "Continue the lines of standard input, which are prompts, with a decoder (GPT-2)",
-            [this] { return runGenerate(generate); });
+        add("generate", "Continue the lines of standard input, which are prompts, with a decoder (GPT-2)", [this] {
+          for (const char *name : {"--sample", "--repetition-penalty"})
+            generate.choosesTokens |= generateCommand->count(name) > 0;
+          return runGenerate(generate);
+        });
+    generateCommand = command;
     command->footer(std::string("An answer is a line: the prompt and its continuation. ") + kEscapes);
     addArtifact(command, generate.common);
     addBase(command, generate.common);
@@ -389,6 +399,14 @@ private:
         ->check(kCount)
         ->capture_default_str();
     addSampling(command, generate.sampling);
+    CLI::Option *sample = command->get_option("--sample");
+    command->get_option("--seed")->remove_needs(sample); // generation_config.json may ask for samples
+    command
+        ->add_flag(
+            "--greedy", generate.greedy,
+            "Choose the most probable token each time, also if the model's generation_config.json asks for samples,\n"
+            "which otherwise has the rules where none of these flags is given")
+        ->excludes(sample);
     CLI::Option *penalty =
         command
             ->add_option(
@@ -556,6 +574,7 @@ private:
   ExplainCommand explain;
   ScoreCommand score;
   GenerateCommand generate;
+  CLI::App *generateCommand = nullptr;
   FillCommand fill;
   PredictCommand predict;
   TokenizeCommand tokenize;

@@ -100,6 +100,8 @@ struct GenerateCommand {
   std::string checkpoint;
   int64_t tokens = 50;
   SamplingFlags sampling;
+  bool greedy = false;
+  bool choosesTokens = false; // some other flag says how: the model's own rules do not count
   double repetitionPenalty = 1;
   int64_t penaltyWindow = 0; // 0: all tokens
   std::vector<std::string> stops;

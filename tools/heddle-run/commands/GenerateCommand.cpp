@@ -1,9 +1,13 @@
 #include "runtime/chat/ReadConversation.h"
+#include "runtime/core/Log.h"
 #include "runtime/model/LineGenerator.h"
+#include "runtime/model/SamplingDefaults.h"
 #include "runtime/text/Escapes.h"
 #include "tools/heddle-run/commands/Conversations.h"
 #include "tools/heddle-run/commands/LineAnswers.h"
 #include "tools/heddle-run/commands/Opening.h"
+
+#include <algorithm>
 
 namespace heddle::run {
 namespace {
@@ -21,11 +25,38 @@ Result<std::string> promptOf(const ChatTemplates &templates, std::string_view li
   return std::move(rendered.text);
 }
 
+// The rules of sampling and the penalty: the flags', or the model's own where no flag says how to choose tokens.
+struct Choices {
+  std::optional<SamplingOptions> sampling;
+  double repetitionPenalty;
+};
+
+Result<Choices> choicesFor(const GenerateCommand &command, const TextCodec &vocabulary) {
+  HEDDLE_ASSIGN(std::optional<SamplingOptions> sampling, samplingOptions(command.sampling));
+  Choices choices{std::move(sampling), command.repetitionPenalty};
+  auto file = std::ranges::find(vocabulary.files(), kGenerationConfig, &TokenizerFile::name);
+  if (command.greedy || command.choosesTokens || file == vocabulary.files().end())
+    return choices;
+  HEDDLE_ASSIGN(std::optional<SamplingDefaults> defaults, readSamplingDefaults(file->bytes, kGenerationConfig));
+  if (!defaults)
+    return choices;
+  std::string ignored;
+  for (const std::string &key : defaults->ignored)
+    ignored += (ignored.empty() ? ", without its " : ", ") + key;
+  log(LogLevel::Info, str("samples as the model's ", kGenerationConfig, " says: ", defaults->describe(), ignored,
+                          "; --greedy chooses the most probable tokens"));
+  choices.sampling = std::move(defaults->sampling);
+  choices.sampling->seed = command.sampling.options.seed;
+  choices.repetitionPenalty = defaults->repetitionPenalty;
+  return choices;
+}
+
 Status generate(const GenerateCommand &command, Profile *profile) {
   HEDDLE_ASSIGN(TrainedModel model,
                 openTrained(command.common, command.checkpoint, kDecoderAlone, "generate", profile));
-  HEDDLE_ASSIGN(std::optional<SamplingOptions> sampling, samplingOptions(command.sampling));
-  GenerationOptions options{command.tokens, std::move(sampling), command.repetitionPenalty, command.penaltyWindow};
+  HEDDLE_ASSIGN(Choices choices, choicesFor(command, *model.vocabulary));
+  GenerationOptions options{command.tokens, std::move(choices.sampling), choices.repetitionPenalty,
+                            command.penaltyWindow};
   HEDDLE_CHECK(requireEntries(*model.engine, {Generator::entryOf(*model.engine, options)}, "continuing text"));
   AnswerOptions answers{command.stops, command.json};
   answers.ids = command.ids;
