@@ -1,6 +1,7 @@
 // Which rows of the caches are free.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -24,6 +25,34 @@ public:
       return first;
     }
     return std::nullopt;
+  }
+
+  // The first of `count` rows in the largest gap, with room to grow behind them and behind the rows before them.
+  std::optional<int64_t> takeApart(int64_t count) {
+    auto largest = std::ranges::max_element(gaps, {}, [](const auto &gap) { return gap.second; });
+    if (largest == gaps.end() || largest->second < count)
+      return std::nullopt;
+    int64_t first = largest->first;
+    if (first != 0)
+      first += (largest->second - count) / 2;
+    takeAt(first, count);
+    return first;
+  }
+
+  // Takes these rows if all of them are free.
+  bool takeAt(int64_t first, int64_t count) {
+    auto gap = gaps.upper_bound(first);
+    if (gap == gaps.begin())
+      return false;
+    auto [begin, size] = *--gap;
+    if (begin + size < first + count)
+      return false;
+    gaps.erase(gap);
+    if (begin < first)
+      gaps.emplace(begin, first - begin);
+    if (begin + size > first + count)
+      gaps.emplace(first + count, begin + size - first - count);
+    return true;
   }
 
   void giveBack(int64_t first, int64_t count) {

@@ -2,65 +2,180 @@
 
 #include "runtime/core/Span.h"
 
+#include <cmath>
 #include <set>
 
 namespace heddle {
 
-int64_t Generator::longest(size_t prompt) const { return std::min(int64_t(prompt) + options.tokens, maximumLength()); }
+int64_t Generator::longest(size_t prompt, const GenerationOptions &options) const {
+  int64_t left = std::max<int64_t>(maximumLength() - int64_t(prompt), 0);
+  return int64_t(prompt) + std::min(options.tokens, left);
+}
 
 Status Generator::add(Prompt prompt) {
   auto length = int64_t(prompt.tokens.size());
-  if (length == 0 || length >= maximumLength())
+  bool isRead = prompt.options.tokens == 0; // and not continued
+  if (length == 0 || length >= maximumLength() + (isRead ? 1 : 0))
     return makeError(ErrorKind::InvalidArgument, "prompt ", prompt.number, " has ", length,
                      " tokens; the model continues 1 to ", maximumLength() - 1, " of them.");
-  waiting.push_back(std::move(prompt));
+  auto unknown = std::ranges::find_if(prompt.tokens, [&](int32_t id) { return id < 0 || id >= model.vocabularySize; });
+  if (unknown != prompt.tokens.end())
+    return makeError(ErrorKind::InvalidArgument, "prompt ", prompt.number, " has the token ", *unknown,
+                     "; the model has tokens from 0 to ", model.vocabularySize - 1, ".");
+  if (std::string_view entry = entryOf(engine, prompt.options); entry == kDecodeStep && !engine.hasEntry(entry))
+    return makeError(ErrorKind::Unsupported, "the artifact has no entry '", entry,
+                     "', by which the host chooses tokens; compile the model with all its entries.");
+  waiting.push_back({std::move(prompt)});
   return Success();
 }
 
-// A sequence gets cache rows for all that it may become: one that is alone always finds them.
+bool Generator::cancel(uint64_t number) {
+  if (std::erase_if(waiting, [&](const Waiting &each) { return each.prompt.number == number; }) != 0)
+    return true;
+  auto job = std::ranges::find(jobs, number, &Job::number);
+  if (job == jobs.end())
+    return false;
+  release(*job);
+  jobs.erase(job);
+  return true;
+}
+
+void Generator::cancelAll() {
+  for (Job &job : jobs)
+    release(job);
+  jobs.clear();
+  waiting.clear();
+}
+
+// A prompt for which there is no room lets others pass, but not for ever.
 void Generator::admit() {
-  while (!waiting.empty() && int64_t(jobs.size()) < model.maximumSequences) {
-    Prompt &prompt = waiting.front();
-    int64_t rows = longest(prompt.tokens.size());
-    std::optional<int64_t> first = cacheRows.take(rows);
-    if (!first)
+  for (auto next = waiting.begin(); next != waiting.end() && int64_t(jobs.size()) < model.maximumSequences;) {
+    if (admit(*next)) {
+      for (auto before = waiting.begin(); before != next; ++before)
+        ++before->overtaken;
+      next = waiting.erase(next);
+    } else if (next->overtaken >= kMostOvertakes || next->continued != 0) {
       return;
-    size_t length = prompt.tokens.size();
-    jobs.push_back({prompt.number, std::move(prompt.tokens), length, *first, rows});
-    waiting.pop_front();
+    } else {
+      ++next;
+    }
   }
 }
 
+// A sequence gets rows for its prompt and its share of the others; it gets more when it needs them. One that is to
+// become only a little longer gets all that it may need.
+bool Generator::admit(Waiting &next) {
+  Prompt &prompt = next.prompt;
+  auto length = int64_t(prompt.tokens.size());
+  int64_t end = longest(size_t(length) - next.continued, prompt.options);
+  int64_t share = std::max<int64_t>(model.maximumTokens / model.maximumSequences, 16);
+  int64_t count = end - length <= 2 * share ? end : length + share;
+  int64_t read = 0;
+  std::optional<SequenceRange> rows;
+  if (limits.keepsTexts && !prompt.options.scoresPrompt)
+    if (std::optional<SequenceRows::Reused> reused = cacheRows.reuse(prompt.tokens, count)) {
+      rows = reused->range;
+      read = std::min(reused->tokens, length - 1);
+    }
+  if (!rows)
+    rows = cacheRows.take(count, count < end);
+  if (!rows)
+    return false;
+  bool drawsOnDevice = entryOf(engine, prompt.options) == kSampleStep;
+  size_t prompted = prompt.tokens.size() - next.continued;
+  jobs.push_back({prompt.number, std::move(prompt.tokens), prompted, std::move(prompt.options), prompt.draws, *rows,
+                  drawsOnDevice, size_t(read), next.continued != 0 ? next.reused : read, std::move(next.scores),
+                  std::move(next.promptScores)});
+  return true;
+}
+
+// Sequences that have filled their rows get as many again, where they are or elsewhere; what is elsewhere is read
+// again. Where there is no room, the sequence that came last waits until there is. One that is alone always finds room.
+void Generator::growRows() {
+  for (auto job = jobs.begin(); job != jobs.end();) {
+    auto length = int64_t(job->tokens.size());
+    if (length <= job->rows.count) {
+      ++job;
+      continue;
+    }
+    int64_t count = std::min(longest(job->prompt, job->options), 2 * length);
+    if (job->rows.count != 0) {
+      if (cacheRows.grow(job->rows, count) || cacheRows.grow(job->rows, length)) {
+        ++job;
+        continue;
+      }
+      cacheRows.giveBack(job->rows);
+      job->rows = {};
+      job->read = 0;
+    }
+    std::optional<SequenceRange> rows = cacheRows.take(count, true);
+    if (!rows)
+      rows = cacheRows.take(length, true);
+    if (rows) {
+      job->rows = *rows;
+      ++job;
+      continue;
+    }
+    auto last = std::prev(jobs.end());
+    bool isLast = last == job;
+    putBack(last);
+    if (isLast)
+      return;
+  }
+}
+
+void Generator::putBack(std::list<Job>::iterator job) {
+  if (job->rows.count != 0)
+    cacheRows.giveBack(job->rows);
+  size_t continued = job->tokens.size() - job->prompt;
+  waiting.push_front({{job->number, std::move(job->tokens), std::move(job->options), job->draws},
+                      continued,
+                      std::move(job->scores),
+                      std::move(job->promptScores),
+                      kMostOvertakes,
+                      job->reused});
+  jobs.erase(job);
+}
+
+void Generator::release(Job &job) {
+  if (!limits.keepsTexts || (job.end && job.end->error))
+    return cacheRows.giveBack(job.rows);
+  job.tokens.resize(job.read);
+  cacheRows.keep(job.rows, std::move(job.tokens));
+}
+
 // Tokens that are in the middle of a prompt get a next one as well, the most probable one: nobody asks for it.
-void Generator::addChoice(const Job &job, Choices &choices) const {
-  bool isDrawn = job.isReadInStep();
+void Generator::addChoice(const Row &of, Choices &choices) const {
+  const Job &job = *of.job;
+  bool isDrawn = job.isLast(of.place);
   static const SamplingOptions greedy{.temperature = 0};
-  const SamplingOptions &sampling = isDrawn && options.sampling ? *options.sampling : greedy;
-  uint64_t key = randomKey(sampling.seed, job.number, job.tokens.size());
+  const SamplingOptions &sampling = isDrawn && job.options.sampling ? *job.options.sampling : greedy;
+  uint64_t key = randomKey(sampling.seed, job.draws, job.tokens.size());
   auto row = int32_t(choices.temperature.size());
   choices.temperature.push_back(float(sampling.temperature));
   choices.topK.push_back(int32_t(std::min(sampling.topK, model.vocabularySize)));
   choices.topP.push_back(float(sampling.topP));
   choices.keyLow.push_back(int32_t(key));
   choices.keyHigh.push_back(int32_t(key >> 32));
-  if (!isDrawn || options.repetitionPenalty == 1)
+  if (!isDrawn || job.options.repetitionPenalty == 1)
     return;
-  std::span<const int32_t> seen = lastTokens(job.tokens, options.penaltyWindow);
+  std::span<const int32_t> seen = lastTokens(job.tokens, job.options.penaltyWindow);
   for (int32_t token : std::set(seen.begin(), seen.end())) { // a token counts once, however often it is there
     choices.seenRows.push_back(row);
     choices.seenTokens.push_back(token);
-    choices.penalty.push_back(float(options.repetitionPenalty));
+    choices.penalty.push_back(float(job.options.repetitionPenalty));
   }
 }
 
-void Generator::NewTokens::add(const Job &job, size_t place) {
+void Generator::NewTokens::add(const Row &row) {
+  auto first = int32_t(row.job->rows.first), place = int32_t(row.place);
   starts.push_back(int32_t(token.size()));
   lengths.push_back(1);
-  token.push_back(job.tokens[place]);
-  position.push_back(int32_t(place));
-  rows.push_back(int32_t(job.firstRow) + int32_t(place));
-  pastStarts.push_back(int32_t(job.firstRow));
-  pastLengths.push_back(int32_t(place) + 1);
+  token.push_back(row.job->tokens[row.place]);
+  position.push_back(place);
+  rows.push_back(first + place);
+  pastStarts.push_back(first);
+  pastLengths.push_back(place + 1);
 }
 
 void Generator::NewTokens::addTo(CallInputs &inputs) const {
@@ -73,30 +188,44 @@ void Generator::NewTokens::addTo(CallInputs &inputs) const {
       .add("cache_lengths", pastLengths);
 }
 
-// Reads all but the last of each sequence's tokens, as many in a call as it holds. A layer writes the keys and values
-// of all of them to the caches before any token attends, so a token sees its neighbours.
+// Reads all but the last of each sequence's tokens, as many before a step as the limit allows. Sequences share these
+// evenly, so that a short prompt does not wait for a long one. A layer writes the keys and values of all tokens to the
+// caches before any token attends, so a token sees its neighbours.
 Status Generator::readPrompts() {
-  for (bool isDone = !engine.hasEntry(kPrefill); !isDone;) {
-    NewTokens tokens;
+  if (!readsAhead)
+    return Success();
+  int64_t left = limits.promptTokens > 0 ? limits.promptTokens : std::numeric_limits<int64_t>::max();
+  while (left > 0) {
+    std::vector<Job *> unread;
     for (Job &job : jobs)
-      while (job.read + 1 < job.tokens.size() && int64_t(tokens.token.size()) < model.maximumTokens)
-        tokens.add(job, job.read++);
-    isDone = tokens.token.empty();
+      if (!job.end && !job.isLast(job.read) && job.unscored() == 0)
+        unread.push_back(&job);
+    std::ranges::stable_sort(unread, {}, [](const Job *job) { return job->tokens.size() - job->read; });
+    NewTokens tokens;
+    int64_t room = std::min(left, model.maximumTokens);
+    for (size_t i = 0; i < unread.size(); ++i) {
+      Job &job = *unread[i];
+      auto others = int64_t(unread.size() - i);
+      for (int64_t share = (room + others - 1) / others; share > 0 && !job.isLast(job.read); --share, --room)
+        tokens.add({&job, job.read++});
+    }
+    if (tokens.token.empty())
+      return Success();
+    left -= int64_t(tokens.token.size());
     CallInputs inputs;
     tokens.addTo(inputs);
-    if (!isDone)
-      HEDDLE_CHECK(engine.run(kPrefill, inputs));
+    HEDDLE_CHECK(engine.run(kPrefill, inputs));
   }
   return Success();
 }
 
-// One call of the entry, with a token of each sequence. A step that is run again computes the same.
-Status Generator::runStep(std::string_view entry) {
+Status Generator::runStep(std::string_view entry, std::span<const Row> rows) {
   NewTokens tokens;
   Choices choices;
-  for (const Job &job : jobs) {
-    tokens.add(job, job.read);
-    addChoice(job, choices);
+  for (const Row &row : rows) {
+    tokens.add(row);
+    if (entry == kSampleStep)
+      addChoice(row, choices);
   }
   CallInputs inputs;
   tokens.addTo(inputs);
@@ -112,107 +241,204 @@ Status Generator::runStep(std::string_view entry) {
   return engine.run(entry, inputs);
 }
 
-bool Generator::choseUnknown(std::span<const int32_t> next) const {
-  size_t row = 0;
-  return std::ranges::any_of(jobs,
-                             [&](const Job &job) { return next[row++] >= model.knownTokens && job.isReadInStep(); });
+void Generator::finish(Job &job, Ending ending, std::optional<Error> error) {
+  std::span<const int32_t> continuation = job.continuation();
+  job.end = Continuation{job.number,
+                         {continuation.begin(), continuation.end()},
+                         ending,
+                         std::move(job.scores),
+                         std::move(job.promptScores),
+                         std::move(error),
+                         job.reused};
+}
+
+void Generator::advance(Job &job, int32_t token) {
+  if (model.endsText(token)) {
+    if (job.scores.size() > job.tokens.size() - job.prompt)
+      job.scores.pop_back();
+    return finish(job, Ending::Mark);
+  }
+  job.tokens.push_back(token);
+  auto length = int64_t(job.tokens.size());
+  if (watch && watch({job.number, job.continuation(), job.scores}))
+    finish(job, Ending::Wish);
+  else if (length - int64_t(job.prompt) >= job.options.tokens)
+    finish(job, Ending::Length);
+  else if (length >= maximumLength())
+    finish(job, Ending::Room);
+}
+
+// Sequences whose tokens the device draws. Where it draws one that has no piece, the host chooses again: a step that is
+// run again computes the same.
+Status Generator::drawOnDevice(std::vector<Row> &forHost) {
+  std::vector<Row> rows;
+  for (Job &job : jobs)
+    if (job.drawsOnDevice && !job.end && (!readsAhead || job.isLast(job.read)))
+      rows.push_back({&job, job.read});
+  if (rows.empty())
+    return Success();
+  HEDDLE_CHECK(runStep(kSampleStep, rows));
+  HEDDLE_ASSIGN(HostTensor drawn, engine.output("next_token"));
+  std::span<const int32_t> next = drawn.values<int32_t>();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    Job &job = *rows[i].job;
+    if (!job.isLast(job.read++))
+      continue;
+    if (next[i] < 0)
+      finish(job, Ending::Error, logitsAreNoNumbers());
+    else if (next[i] < model.knownTokens)
+      advance(job, next[i]);
+    else if (engine.hasEntry(kDecodeStep))
+      forHost.push_back(rows[i]);
+    else
+      finish(job, Ending::Error,
+             makeError(ErrorKind::Unsupported,
+                       "the model chose a token that its vocabulary has no piece for, and the artifact has no entry "
+                       "'decode_step' to choose another by; compile the model with all its entries."));
+  }
+  return Success();
 }
 
 // What is the largest of NaN is a token too. So where the host chooses, logits are looked at where a sequence begins,
 // also without sampling.
-bool Generator::needsLogits(const Job &job) const {
-  return !drawsOnDevice && job.isReadInStep() &&
-         (options.sampling || options.repetitionPenalty != 1 || job.tokens.size() == job.prompt);
+bool Generator::needsLogits(const Row &row) const {
+  const Job &job = *row.job;
+  if (job.options.alternatives || (job.options.scoresPrompt && !job.isLast(row.place)))
+    return true;
+  return job.isLast(row.place) && (job.drawsOnDevice || job.options.sampling || job.options.repetitionPenalty != 1 ||
+                                   job.tokens.size() == job.prompt);
+}
+
+static TokenScore scoreOf(std::span<const float> logits, int32_t token, int64_t alternatives) {
+  double largest = *std::ranges::max_element(logits), sum = 0;
+  for (float logit : logits)
+    sum += std::exp(double(logit) - largest);
+  double scale = largest + std::log(sum);
+  auto of = [&](int32_t id) { return float(double(logits[size_t(id)]) - scale); };
+  TokenScore score{of(token)};
+  if (alternatives > 0)
+    for (int32_t id : mostProbable(logits, size_t(alternatives)))
+      score.best.push_back({id, of(id)});
+  return score;
+}
+
+// Rows for which the host chooses, a token of each sequence, or scores, as many tokens of a prompt as there is room
+// for.
+Status Generator::chooseOnHost(std::span<const Row> rows) {
+  if (rows.empty())
+    return Success();
+  HEDDLE_CHECK(runStep(kDecodeStep, rows));
+  HEDDLE_ASSIGN(HostTensor chosen, engine.output("next_token"));
+  std::span<const int32_t> next = chosen.values<int32_t>();
+  bool isUnknown = std::ranges::any_of(next, [&](int32_t token) { return token >= model.knownTokens; });
+  HostTensor all;
+  if (isUnknown || std::ranges::any_of(rows, [&](const Row &row) { return needsLogits(row); })) {
+    HEDDLE_ASSIGN(all, engine.output("logits"));
+  }
+  auto pieces = size_t(model.vocabularySize);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    auto [job, place] = rows[i];
+    if (job->end)
+      continue;
+    job->read = std::max(job->read, place + 1);
+    std::span<const float> logits;
+    if (next[i] >= model.knownTokens || needsLogits(rows[i]))
+      logits = all.values<float>().subspan(i * pieces, pieces);
+    if (!logits.empty())
+      if (Status numbers = checkLogits(logits); !numbers.ok()) {
+        finish(*job, Ending::Error, numbers.error());
+        continue;
+      }
+    int64_t alternatives = job->options.alternatives.value_or(0);
+    if (!job->isLast(place)) {
+      if (job->options.scoresPrompt && place + 1 < job->prompt && job->promptScores.size() == place)
+        job->promptScores.push_back(scoreOf(logits, job->tokens[place + 1], alternatives));
+      continue;
+    }
+    Result<int32_t> token = chooseToken(*job, next[i], logits);
+    if (!token.ok()) {
+      finish(*job, Ending::Error, token.error());
+      continue;
+    }
+    if (job->options.alternatives)
+      job->scores.push_back(scoreOf(logits, *token, alternatives));
+    advance(*job, *token);
+  }
+  return Success();
 }
 
 Result<int32_t> Generator::chooseToken(const Job &job, int32_t ofDevice, std::span<const float> logits) const {
   if (ofDevice < 0)
     return logitsAreNoNumbers();
   bool isUnknown = ofDevice >= model.knownTokens;
-  if (drawsOnDevice && !isUnknown)
+  if (logits.empty())
     return ofDevice;
-  HEDDLE_CHECK(checkLogits(logits));
   logits = logits.first(std::min(logits.size(), size_t(model.knownTokens)));
   std::vector<float> penalised;
   int32_t greedy = ofDevice;
-  if (options.repetitionPenalty != 1) {
-    penalised = penaliseRepetition(logits, lastTokens(job.tokens, options.penaltyWindow), options.repetitionPenalty);
+  if (job.options.repetitionPenalty != 1) {
+    penalised = penaliseRepetition(logits, lastTokens(job.tokens, job.options.penaltyWindow), job.options.repetitionPenalty);
     logits = penalised;
   }
-  if (options.repetitionPenalty != 1 || isUnknown)
+  if (job.options.repetitionPenalty != 1 || isUnknown)
     greedy = int32_t(std::ranges::max_element(logits) - logits.begin());
-  return options.sampling
-             ? sample(logits, *options.sampling, uniform(options.sampling->seed, job.number, job.tokens.size()))
+  return job.options.sampling
+             ? sample(logits, *job.options.sampling, uniform(job.options.sampling->seed, job.draws, job.tokens.size()))
              : greedy;
-}
-
-std::optional<Continuation> Generator::advance(Job &job, int32_t token) const {
-  if (!model.endsText(token))
-    job.tokens.push_back(token);
-  auto length = int64_t(job.tokens.size());
-  std::span<const int32_t> continuation = std::span(job.tokens).subspan(job.prompt);
-  std::optional<Ending> ending;
-  if (model.endsText(token))
-    ending = Ending::Mark;
-  else if (watch && watch(job.number, continuation))
-    ending = Ending::Wish;
-  else if (length >= job.rows)
-    ending = length < int64_t(job.prompt) + options.tokens ? Ending::Room : Ending::Length;
-  if (!ending)
-    return std::nullopt;
-  return Continuation{job.number, {continuation.begin(), continuation.end()}, *ending};
 }
 
 Result<std::vector<Continuation>> Generator::step() {
   Result<std::vector<Continuation>> finished = decode();
-  if (!finished.ok()) { // no later call is to find sequences that were given up
-    for (const Job &job : jobs)
-      cacheRows.giveBack(job.firstRow, job.rows);
-    jobs.clear();
-    waiting.clear();
+  if (!finished.ok()) { // no later call is to find sequences that were given up, nor what they left
+    cancelAll();
+    cacheRows.forgetKept();
   }
   return finished;
 }
 
 Result<std::vector<Continuation>> Generator::decode() {
+  growRows();
   admit();
   std::vector<Continuation> finished;
   if (jobs.empty())
     return finished;
   Span span("decoding step");
   span.with("sequences", int64_t(jobs.size()));
+  auto finishRead = [&] { // prompts that are not continued
+    for (Job &job : jobs)
+      if (job.options.tokens == 0 && !job.end && job.unscored() == 0)
+        finish(job, Ending::Length);
+  };
+  finishRead();
   HEDDLE_CHECK(readPrompts());
-  HEDDLE_CHECK(runStep(drawsOnDevice ? kSampleStep : kDecodeStep));
-  HEDDLE_ASSIGN(HostTensor next, engine.output("next_token"));
-  HostTensor logits;
-  bool isUnknown = choseUnknown(next.values<int32_t>());
-  if (isUnknown && drawsOnDevice) { // whose entry has no logits
-    if (!engine.hasEntry(kDecodeStep))
-      return makeError(ErrorKind::Unsupported, "the model chose a token that its vocabulary has no piece for, and the "
-                                               "artifact has no entry 'decode_step' to choose another by; compile the "
-                                               "model with all its entries.");
-    HEDDLE_CHECK(runStep(kDecodeStep));
-  }
-  if (isUnknown || std::ranges::any_of(jobs, [&](const Job &job) { return needsLogits(job); })) {
-    HEDDLE_ASSIGN(logits, engine.output("logits"));
-  }
-  size_t row = 0;
-  for (auto job = jobs.begin(); job != jobs.end(); ++row) {
-    std::span<const float> ofRow;
-    if (auto pieces = size_t(model.vocabularySize); isUnknown || needsLogits(*job))
-      ofRow = logits.values<float>().subspan(row * pieces, pieces);
-    ++job->read;
-    std::optional<Continuation> end;
-    if (job->read == job->tokens.size()) {
-      HEDDLE_ASSIGN(int32_t token, chooseToken(*job, next.values<int32_t>()[row], ofRow));
-      end = advance(*job, token);
+  std::vector<Row> forHost;
+  HEDDLE_CHECK(drawOnDevice(forHost));
+  // The rows that no sequence takes are shared by the prompts that are scored.
+  int64_t taken = int64_t(forHost.size());
+  for (Job &job : jobs)
+    taken += job.drawsOnDevice || job.end ? 0 : 1;
+  for (Job &job : jobs) {
+    if (job.drawsOnDevice || job.end)
+      continue;
+    size_t unscored = job.unscored();
+    if (unscored != 0 && readsAhead) {
+      auto more = std::min<int64_t>(int64_t(unscored) - 1, model.maximumSequences - taken);
+      taken += more;
+      for (int64_t i = 0; i <= more; ++i)
+        forHost.push_back({&job, job.read + size_t(i)});
+    } else if (!readsAhead || job.isLast(job.read)) {
+      forHost.push_back({&job, job.read});
     }
-    if (!end) {
+  }
+  HEDDLE_CHECK(chooseOnHost(forHost));
+  finishRead();
+  for (auto job = jobs.begin(); job != jobs.end();) {
+    if (!job->end) {
       ++job;
       continue;
     }
-    finished.push_back(std::move(*end));
-    cacheRows.giveBack(job->firstRow, job->rows);
+    finished.push_back(std::move(*job->end));
+    release(*job);
     job = jobs.erase(job);
   }
   return finished;

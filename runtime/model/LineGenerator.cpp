@@ -37,7 +37,7 @@ Result<std::vector<int32_t>> LineGenerator::readIds(std::string_view line, uint6
 Status LineGenerator::add(std::string_view line) {
   uint64_t number = lines.add();
   std::string text;
-  Prompt prompt{number, {}};
+  Prompt prompt{number, {}, options, /*draws=*/number};
   if (answers.ids) {
     HEDDLE_ASSIGN(prompt.tokens, readIds(line, number));
   } else if (answers.prompt) {
@@ -56,7 +56,7 @@ Status LineGenerator::add(std::string_view line) {
     log(LogLevel::Warning,
         str("line ", number, " has ", length, " tokens and is not continued: the model was compiled for ",
             generator.maximumLength(), " in all"));
-    Text whole{std::move(text), std::move(prompt.tokens)};
+    Text whole{std::move(text), prompt.tokens, AnswerText(vocabulary, std::move(prompt.tokens), {})};
     lines.finish(number, answers.json     ? record(whole, "", {}, Ending::Room)
                          : answers.ids    ? listed(whole.tokens)
                          : answers.prompt ? ""
@@ -65,47 +65,19 @@ Status LineGenerator::add(std::string_view line) {
   }
   if (answers.stream && !answers.prompt)
     answers.stream(escaped(text));
-  prompts.emplace(number, Text{std::move(text), prompt.tokens});
+  prompts.emplace(number, Text{std::move(text), prompt.tokens, AnswerText(vocabulary, prompt.tokens, answers.stops)});
   return generator.add(std::move(prompt));
 }
 
-size_t LineGenerator::findStop(std::string_view text) const {
-  size_t first = std::string_view::npos;
-  for (const std::string &stop : answers.stops)
-    first = std::min(first, text.find(stop));
-  return first;
-}
-
-std::string LineGenerator::decode(const Text &prompt, std::span<const int32_t> continuation) const {
-  std::string text = vocabulary.continuation(prompt.tokens, continuation);
-  return text.substr(0, findStop(text));
-}
-
-bool LineGenerator::watch(uint64_t number, std::span<const int32_t> continuation) {
+bool LineGenerator::watch(const Progress &progress) {
   if (answers.stops.empty() && !answers.stream)
     return false;
-  Text &prompt = prompts.find(number)->second;
-  std::string text = vocabulary.continuation(prompt.tokens, continuation);
-  size_t stop = findStop(text);
-  if (!answers.stream || stop != std::string::npos)
-    return stop != std::string::npos; // finish() gives out what is left
-  // What may yet become a stop waits, and so does a character of which some bytes are missing.
-  size_t sure = text.size();
-  for (const std::string &end : answers.stops)
-    for (size_t length = std::min(end.size(), text.size()); length > 0; --length)
-      if (text.ends_with(std::string_view(end).substr(0, length))) {
-        sure = std::min(sure, text.size() - length);
-        break;
-      }
-  constexpr size_t longest = 4;
-  for (size_t tail = 1; tail < longest && tail <= sure && !isValidUtf8(std::string_view(text).substr(0, sure)); ++tail)
-    if (isValidUtf8(std::string_view(text).substr(0, sure - tail)))
-      sure -= tail;
-  if (sure > prompt.streamed && isValidUtf8(std::string_view(text).substr(0, sure))) {
-    answers.stream(escaped(std::string_view(text).substr(prompt.streamed, sure - prompt.streamed)));
-    prompt.streamed = sure;
-  }
-  return false;
+  AnswerText &answer = prompts.find(progress.number)->second.answer;
+  bool isStopped = answer.add(progress.tokens);
+  if (answers.stream)
+    if (std::string piece = answer.take(); !piece.empty())
+      answers.stream(escaped(piece));
+  return isStopped;
 }
 
 std::string LineGenerator::record(const Text &prompt, const std::string &completion, std::span<const int32_t> tokens,
@@ -124,33 +96,36 @@ std::string LineGenerator::record(const Text &prompt, const std::string &complet
   return json.dump();
 }
 
-void LineGenerator::finish(const Continuation &continuation) {
+Status LineGenerator::finish(const Continuation &continuation) {
+  if (continuation.error)
+    return *continuation.error;
   auto prompt = prompts.find(continuation.number);
   if (continuation.ending == Ending::Room)
     log(LogLevel::Warning,
         str("line ", continuation.number, " is continued by ", continuation.tokens.size(),
             " tokens only: with them it has the ", generator.maximumLength(), " that the model was compiled for"));
-  const Text &text = prompt->second;
+  Text &text = prompt->second;
   if (answers.ids) {
     std::vector<int32_t> all = text.tokens;
     all.insert(all.end(), continuation.tokens.begin(), continuation.tokens.end());
     lines.finish(continuation.number,
                  answers.json ? record(text, "", continuation.tokens, continuation.ending) : listed(all));
     prompts.erase(prompt);
-    return;
+    return Success();
   }
-  // The last token may end within a character.
-  std::string rest = replaceInvalidUtf8(std::string_view(decode(text, continuation.tokens)).substr(text.streamed));
+  text.answer.finish(continuation.tokens); // the last token may end within a character
+  std::string rest = text.answer.take();
   lines.finish(continuation.number, answers.json ? record(text, rest, continuation.tokens, continuation.ending)
                                     : answers.stream || answers.prompt ? escaped(rest)
                                                                        : escaped(text.text + rest));
   prompts.erase(prompt);
+  return Success();
 }
 
 Status LineGenerator::step() {
   HEDDLE_ASSIGN(std::vector<Continuation> finished, generator.step());
   for (const Continuation &continuation : finished)
-    finish(continuation);
+    HEDDLE_CHECK(finish(continuation));
   return Success();
 }
 

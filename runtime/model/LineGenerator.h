@@ -1,6 +1,7 @@
 // From prompts, a line each, to lines of the prompts with what the model goes on to say.
 #pragma once
 
+#include "runtime/model/AnswerText.h"
 #include "runtime/model/Generator.h"
 #include "runtime/model/LineWork.h"
 #include "runtime/text/TextCodec.h"
@@ -27,9 +28,8 @@ class LineGenerator {
 public:
   LineGenerator(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary, GenerationOptions options,
                 AnswerOptions answers = {})
-      : generator(engine, model, options,
-                  [this](uint64_t number, std::span<const int32_t> tokens) { return watch(number, tokens); }),
-        marks(model.marks), vocabulary(vocabulary), answers(std::move(answers)) {}
+      : generator(engine, model, [this](const Progress &progress) { return watch(progress); }),
+        options(std::move(options)), marks(model.marks), vocabulary(vocabulary), answers(std::move(answers)) {}
 
   // The next prompt, escaped (Escapes.h), or a line for AnswerOptions::prompt. An empty one begins with the begin mark
   // always; one that leaves no room for a token more is its own answer, which a warning says.
@@ -47,19 +47,17 @@ private:
   struct Text {
     std::string text;
     std::vector<int32_t> tokens;
-    size_t streamed = 0; // bytes of the continuation
+    AnswerText answer;
   };
 
-  bool watch(uint64_t number, std::span<const int32_t> continuation);
-  // What the tokens say, up to the first stop.
-  std::string decode(const Text &prompt, std::span<const int32_t> continuation) const;
-  size_t findStop(std::string_view text) const;
-  void finish(const Continuation &continuation);
+  bool watch(const Progress &progress);
+  Status finish(const Continuation &continuation);
   Result<std::vector<int32_t>> readIds(std::string_view line, uint64_t number) const;
   std::string record(const Text &prompt, const std::string &completion, std::span<const int32_t> tokens,
                      Ending ending) const;
 
   Generator generator;
+  GenerationOptions options;
   Marks marks;
   const TextCodec &vocabulary;
   AnswerOptions answers;

@@ -41,15 +41,16 @@ Status Translator::check(const Engine &engine, const ModelDescription &model, co
 }
 
 // A sentence alone always finds room in the caches.
-int64_t Translator::maximumLength(int64_t sourceLength) const {
+int64_t Translator::maximumLength(int64_t sourceLength, int64_t beam) const {
   int64_t tokens = options.maximumLength != 0 ? options.maximumLength : sourceLength + kExtraTokens;
-  return std::min({tokens, model.maximumLength, model.maximumTokens / BeamSearch::mostHypotheses(options.beam)});
+  return std::min({tokens, model.maximumLength, model.maximumTokens / BeamSearch::mostHypotheses(beam)});
 }
 
 // Translations are about as long as their sources; room for the longest that may be is hardly ever needed.
 int64_t Translator::expectedRows(const TranslationRequest &request) const {
   int64_t length = lengthOf(request);
-  return BeamSearch::mostHypotheses(options.beam) * std::min(maximumLength(length), length + length / 4 + 4);
+  int64_t beam = beamOf(request);
+  return BeamSearch::mostHypotheses(beam) * std::min(maximumLength(length, beam), length + length / 4 + 4);
 }
 
 Status Translator::checkLengths(const TranslationRequest &request) const {
@@ -57,7 +58,10 @@ Status Translator::checkLengths(const TranslationRequest &request) const {
   if (request.pixels.empty() && (length == 0 || length > maximumSourceLength()))
     return makeError(ErrorKind::InvalidArgument, "source ", request.number, " has ", length,
                      " tokens; the model translates 1 to ", maximumSourceLength(), " of them.");
-  if (int64_t most = maximumPrefixLength(lengthOf(request)); prefix > most)
+  if (request.beam < 0 || (request.beam > model.widestBeam && options.cache))
+    return makeError(ErrorKind::InvalidArgument, "source ", request.number, " asks for a beam of ", request.beam,
+                     "; the model was compiled for 1 to ", model.widestBeam, ".");
+  if (int64_t most = maximumLength(lengthOf(request), beamOf(request)) - 1; prefix > most)
     return makeError(ErrorKind::InvalidArgument, "the translation of source ", request.number, " is to begin with ",
                      prefix, " tokens; there is room for ", most, ".");
   return Success();
@@ -81,7 +85,8 @@ std::optional<Translator::Job> Translator::makeRoom(TranslationRequest &request,
   std::optional<int64_t> sourceRow = sourceRows.take(rowsOf(request));
   if (!sourceRow)
     return std::nullopt;
-  SearchOptions search{options.beam, options.lengthPenalty, maximumLength(lengthOf(request)), model.marks.end};
+  int64_t beam = beamOf(request);
+  SearchOptions search{beam, options.lengthPenalty, maximumLength(lengthOf(request), beam), model.marks.end};
   BeamSearch start(search, request.prefix);
   return Job{std::move(request), std::move(start), *sourceRow, {}, rows, 0};
 }
@@ -94,9 +99,14 @@ Status Translator::admit() {
   for (const Job &job : jobs)
     promised += std::max<int64_t>(job.expectedRows - int64_t(job.cacheRows.size()), 0);
   std::list<Job> fresh;
-  auto most = size_t(model.maximumSequences / BeamSearch::mostHypotheses(options.beam));
-  for (auto next = waiting.end(); next != waiting.begin() && jobs.size() + fresh.size() < most;) {
+  int64_t hypotheses = 0;
+  for (const Job &job : jobs)
+    hypotheses += BeamSearch::mostHypotheses(beamOf(job.request));
+  for (auto next = waiting.end(); next != waiting.begin();) {
     --next;
+    hypotheses += BeamSearch::mostHypotheses(beamOf(next->second));
+    if (hypotheses > model.maximumSequences)
+      break;
     tokens += int64_t(next->first);
     std::optional<Job> job = tokens <= model.maximumTokens ? makeRoom(next->second, promised) : std::nullopt;
     if (!job)
@@ -121,6 +131,18 @@ Status Translator::admit() {
   span.with("sentences", int64_t(sources.size()));
   jobs.splice(jobs.end(), fresh);
   return steps->encode(sources);
+}
+
+bool Translator::cancel(uint64_t number) {
+  if (std::erase_if(waiting, [&](const auto &each) { return each.second.number == number; }) != 0)
+    return true;
+  auto job = std::ranges::find(jobs, number, [](const Job &each) { return each.request.number; });
+  if (job == jobs.end())
+    return false;
+  // The hypotheses of the others stay where the last step left them.
+  release(*job);
+  jobs.erase(job);
+  return true;
 }
 
 void Translator::release(Job &job) {

@@ -36,6 +36,7 @@ struct TranslationRequest {
   std::vector<int32_t> source;
   std::vector<int32_t> prefix; // tokens that the translation begins with
   std::vector<float> pixels;   // of an image in the source's place, where the model takes images
+  int64_t beam = 0;            // in place of the options'; 0: theirs
 };
 
 struct Translation {
@@ -54,11 +55,13 @@ public:
   int64_t maximumSourceLength() const {
     return std::min(model.maximumLength, model.maximumTokens) - model.marks.sourceMarks();
   }
-  int64_t maximumPrefixLength(int64_t sourceLength) const { return maximumLength(sourceLength) - 1; }
+  int64_t maximumPrefixLength(int64_t sourceLength) const { return maximumLength(sourceLength, options.beam) - 1; }
 
   // Sources have 1 to maximumSourceLength() tokens or an image, prefixes at most maximumPrefixLength(): others are
   // refused.
   Status add(TranslationRequest request);
+  // Gives up a sentence that is not finished. False if there is none of this number.
+  bool cancel(uint64_t number);
   // Added and not yet finished.
   size_t pending() const { return waiting.size() + jobs.size(); }
 
@@ -84,7 +87,8 @@ private:
   // Rows of a call that the source takes, and how many of them are no marks.
   int64_t rowsOf(const TranslationRequest &request) const { return model.marks.sourceRows(request.source.size()); }
   int64_t lengthOf(const TranslationRequest &request) const { return rowsOf(request) - model.marks.sourceMarks(); }
-  int64_t maximumLength(int64_t sourceLength) const;
+  int64_t beamOf(const TranslationRequest &request) const { return request.beam != 0 ? request.beam : options.beam; }
+  int64_t maximumLength(int64_t sourceLength, int64_t beam) const;
   int64_t expectedRows(const TranslationRequest &request) const;
   Status checkLengths(const TranslationRequest &request) const;
   void queue(TranslationRequest request);

@@ -411,8 +411,10 @@ std::string Tokenizer::decode(std::span<const int32_t> ids) const {
   return line;
 }
 
-// A sentence begins without the space that the pieces behind another word have.
+// A sentence begins without the space that the pieces behind another word have. A few tokens show whether there is
+// another word.
 std::string Tokenizer::continuation(std::span<const int32_t> before, std::span<const int32_t> ids) const {
+  before = before.last(std::min<size_t>(before.size(), 16));
   std::vector<int32_t> all(before.begin(), before.end());
   all.insert(all.end(), ids.begin(), ids.end());
   std::string head = decode(before), whole = decode(all);

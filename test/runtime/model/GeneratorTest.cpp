@@ -78,8 +78,8 @@ protected:
   GeneratorTest() : logits(kVocabulary, 0.0f) { logits[3] = 2, logits[4] = 1.9f, logits[5] = 1.5f; }
 
   std::vector<int32_t> generate(FixedLogits &engine, const GenerationOptions &options) {
-    Generator generator(engine, model, options);
-    EXPECT_TRUE(generator.add({0, {3, 4}}).ok());
+    Generator generator(engine, model);
+    EXPECT_TRUE(generator.add({0, {3, 4}, options}).ok());
     while (generator.pending() != 0) {
       Result<std::vector<Continuation>> finished = generator.step();
       if (!finished.ok()) {
@@ -115,10 +115,10 @@ TEST_F(GeneratorTest, ThePenaltyLooksAtTheLastTokens) {
 // step.
 TEST_F(GeneratorTest, PromptsAreReadAhead) {
   FixedLogits engine({"sample_step", "prefill"}, logits);
-  Generator generator(engine, model, {.tokens = 1});
+  Generator generator(engine, model);
   std::vector<int32_t> prompt(12);
   for (uint64_t number = 0; number < 4; ++number) // 44 of the 64 tokens
-    ASSERT_TRUE(generator.add({number, prompt}).ok());
+    ASSERT_TRUE(generator.add({number, prompt, {.tokens = 1}}).ok());
   ASSERT_TRUE(generator.step().ok());
   EXPECT_EQ(generator.pending(), 0u);
   EXPECT_EQ(engine.calls, (std::vector<std::string>{"prefill", "sample_step"}));
@@ -128,9 +128,9 @@ TEST_F(GeneratorTest, PromptsAreReadAhead) {
 // A recurrence has no such entry: its state before a token is there when the token before it has been read.
 TEST_F(GeneratorTest, PromptsAreReadATokenAStepWithoutAnEntryForThem) {
   FixedLogits engine({"sample_step"}, logits);
-  Generator generator(engine, model, {.tokens = 1});
-  ASSERT_TRUE(generator.add({0, {1, 2, 3}}).ok());
-  ASSERT_TRUE(generator.add({1, {4}}).ok());
+  Generator generator(engine, model);
+  ASSERT_TRUE(generator.add({0, {1, 2, 3}, {.tokens = 1}}).ok());
+  ASSERT_TRUE(generator.add({1, {4}, {.tokens = 1}}).ok());
   while (generator.pending() != 0)
     ASSERT_TRUE(generator.step().ok());
   EXPECT_EQ(engine.rowsOfCalls, (std::vector<size_t>{2, 1, 1}));

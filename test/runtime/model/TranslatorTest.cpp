@@ -225,8 +225,9 @@ TEST(Translator, RefusesWhatItHasNoRoomFor) {
 
 TEST(Generator, RefusesPromptsThatItHasNoRoomFor) {
   FakeEngine engine(64, 5, 16);
+  engine.entries.insert("decode_step");
   ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
-  Generator generator(engine, model, {});
+  Generator generator(engine, model);
   EXPECT_NE(generator.add({2, {}}).message().find("prompt 2 has 0 tokens; the model continues 1 to 15"),
             std::string::npos);
   EXPECT_FALSE(generator.add({2, Ids(16, 3)}).ok());
@@ -238,8 +239,9 @@ TEST(Generator, RefusesPromptsThatItHasNoRoomFor) {
 TEST(Generator, NothingIsLeftOfWhatFailed) {
   FakeEngine engine(64, 5, 16);
   engine.failing = "decode_step";
+  engine.entries.insert("decode_step");
   ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
-  Generator generator(engine, model, {});
+  Generator generator(engine, model);
   for (uint64_t i = 0; i < 100; ++i) {
     ASSERT_TRUE(generator.add({i, {3, 4}}).ok());
     EXPECT_FALSE(generator.step().ok());

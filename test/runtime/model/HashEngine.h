@@ -1,0 +1,90 @@
+// An engine of a decoder alone, without a device.
+#pragma once
+
+#include "runtime/model/Engine.h"
+#include "runtime/model/Sampling.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace heddle::test {
+
+// Its caches hold tokens, and the logits that follow a token are a hash of all tokens up to it as the caches have them:
+// a wrong row or a row that was not written shows. After the token kPoison all
+// logits are NaN.
+class HashEngine final : public Engine {
+public:
+  static constexpr int32_t kVocabulary = 64, kEnd = 2, kPoison = 63;
+
+  explicit HashEngine(int64_t rows) : cache(size_t(rows), -1) {}
+
+  std::string_view description() const override { return "{}"; }
+  uint64_t artifactSeal() const override { return 0; }
+  std::span<const VariableInfo> variables() const override { return {}; }
+  bool hasEntry(std::string_view entry) const override { return entries.contains(entry); }
+  Status prepare(std::span<const std::string_view>, const KernelProgress &) override { return Success(); }
+  Status init(uint64_t) override { return Success(); }
+  Result<HostTensor> readVariable(std::string_view) override { return HostTensor(); }
+  Status writeVariable(std::string_view, const TensorView &) override { return Success(); }
+  Status save(const std::filesystem::path &, const VariableKinds &) override { return Success(); }
+  Status load(const std::filesystem::path &, const VariableKinds &) override { return Success(); }
+  Result<PendingTensor> outputLater(std::string_view) override { return notHere(); }
+  Result<PendingTensor> variableLater(std::string_view) override { return notHere(); }
+
+  Status run(std::string_view entry, std::span<const Input> inputs) override {
+    auto find = [&](std::string_view name) {
+      return std::ranges::find(inputs, name, [](const Input &input) { return input.name; })->tensor;
+    };
+    auto token = find("token").values<int32_t>(), rows = find("cache_rows").values<int32_t>(),
+         starts = find("cache_starts").values<int32_t>(), lengths = find("cache_lengths").values<int32_t>();
+    for (size_t i = 0; i < token.size(); ++i)
+      cache[size_t(rows[i])] = token[i];
+    calls.emplace_back(entry, token.size());
+    if (beforeCall)
+      beforeCall();
+    next.clear();
+    logits.clear();
+    for (size_t row = 0; row < token.size() && entry != "prefill"; ++row) {
+      std::vector<int32_t> seen(cache.begin() + starts[row], cache.begin() + starts[row] + lengths[row]);
+      std::vector<float> own = logitsAfter(seen);
+      bool isNumber = !std::isnan(own[3]);
+      next.push_back(isNumber ? int32_t(std::ranges::max_element(own) - own.begin()) : -1);
+      if (entry == "sample_step" && isNumber && find("temperature").values<float>()[row] > 0)
+        next.back() = 3 + int32_t((uint32_t(find("key_low").values<int32_t>()[row]) ^ uint32_t(next.back())) % 50);
+      logits.insert(logits.end(), own.begin(), own.end());
+    }
+    return Success();
+  }
+  Result<HostTensor> output(std::string_view name) override {
+    return name == "next_token" ? HostTensor::vector(next) : HostTensor::vector(logits);
+  }
+
+  static std::vector<float> logitsAfter(std::span<const int32_t> tokens) {
+    std::vector<float> own(kVocabulary);
+    uint64_t sum = 0x5eed;
+    for (int32_t token : tokens)
+      sum = randomKey(sum, uint64_t(token), 1);
+    for (size_t id = 0; id < own.size(); ++id)
+      own[id] = tokens.back() == kPoison ? NAN : float(uniform(sum, id, 0)) * 4;
+    own[kEnd] = own[0] = own[1] = own[kPoison] = -9;
+    return own;
+  }
+
+  std::set<std::string, std::less<>> entries = {"sample_step", "decode_step", "prefill"};
+  std::vector<std::pair<std::string, size_t>> calls; // with their rows
+  std::function<void()> beforeCall;
+  std::vector<int32_t> cache;
+
+private:
+  static Error notHere() { return makeError(ErrorKind::Unsupported, "not here."); }
+
+  std::vector<int32_t> next;
+  std::vector<float> logits;
+};
+
+} // namespace heddle::test
