@@ -5,7 +5,7 @@
 #
 #   --seconds N   for each target (default 60), one target on each processor at a time
 #   TARGET        of test/fuzz/CMakeLists.txt (default: all): artifact, safetensors, npy, json, gguf, tokenizer_json, tokenizer,
-#                 manifest, chat_template, description, text, module
+#                 manifest, request, chat_template, description, text, module
 #
 # What is found stays in build-fuzz/corpus/TARGET, and the next run begins with it. An input that crashes, hangs or takes too much memory is written to
 # build-fuzz/found, and the exit code is 1; `build-fuzz/test/bin/fuzz-TARGET FILE` runs it again.

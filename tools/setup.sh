@@ -10,12 +10,12 @@ set -euo pipefail
 
 build=(cmake ninja-build g++ ccache)
 runtime=(libflatbuffers-dev flatbuffers-compiler libvulkan-dev libvulkan-volk-dev libsentencepiece-dev nlohmann-json3-dev
-         libcli11-dev libspdlog-dev zlib1g-dev libzstd-dev libxxhash-dev libutf8proc-dev libvulkan1)
+         libcli11-dev libspdlog-dev libboost-dev zlib1g-dev libzstd-dev libxxhash-dev libutf8proc-dev libvulkan1)
 compiler=(clang-22 llvm-22-dev libmlir-22-dev mlir-22-tools libtomlplusplus-dev)
 # PyTorch multiplies matrices with the BLAS that is there: without OpenBLAS at a thirtieth of the speed.
 tests=(mesa-vulkan-drivers llvm-22-tools clang-format-22 clang-tidy-22 mkdocs git zstd libgtest-dev libbenchmark-dev librapidcheck-dev vulkan-validationlayers spirv-tools
        python3 python3-numpy python3-torch libopenblas0-pthread python3-pip python3-setuptools python3-wheel pkgconf openmpi-bin
-       dpkg-dev file)
+       dpkg-dev file curl)
 # Pages are tested in a browser, kernels on the Vulkan driver that comes with it (SwiftShader). Any Chromium will do; its
 # headless shell is the smallest (300 MB).
 [ -e /usr/lib/chromium/vk_swiftshader_icd.json ] || tests+=(chromium-headless-shell)

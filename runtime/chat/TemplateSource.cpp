@@ -188,6 +188,11 @@ Result<ChatTemplates> ChatTemplates::load(const std::filesystem::path &path) {
   return loaded;
 }
 
+bool ChatTemplates::mentions(std::string_view text) const {
+  return std::ranges::any_of(source.templates,
+                             [&](const auto &each) { return each.second.find(text) != std::string::npos; });
+}
+
 Result<const ChatTemplate *> ChatTemplates::choose(bool hasTools) const {
   HEDDLE_ASSIGN(std::string name, source.choose(hasTools));
   return &parsed.find(name)->second;

@@ -39,6 +39,8 @@ public:
 
   // The template for conversations with or without tools. It lives as long as this object.
   Result<const ChatTemplate *> choose(bool hasTools) const;
+  // Whether a template has this text in it: the name of a role, or a mark.
+  bool mentions(std::string_view text) const;
   // The special tokens, as TemplateSource has them.
   const nlohmann::ordered_json &specialTokens() const { return source.specialTokens; }
 

@@ -29,6 +29,10 @@ public:
   bool end_array() override { return close(); }
 
   bool key(string_t &name) override {
+    if (inside.back()->size() >= mostKeys) {
+      problem = str("an object has more than ", mostKeys, " keys");
+      return false;
+    }
     auto [place, added] = inside.back()->template get_ref<typename Json::object_t &>().emplace(name, nullptr);
     if (!added)
       problem = str("the key '", name, "' occurs twice in an object");
@@ -43,6 +47,7 @@ public:
     return false;
   }
 
+  size_t mostKeys = SIZE_MAX;
   Json result;
   std::string problem;
 
@@ -81,8 +86,9 @@ private:
   Json *member = nullptr;     // of the innermost object
 };
 
-template <typename Json> Result<Json> parse(std::string_view text, std::string_view origin) {
+template <typename Json> Result<Json> parse(std::string_view text, std::string_view origin, size_t mostKeys) {
   Builder<Json> builder;
+  builder.mostKeys = mostKeys;
   if (!Json::sax_parse(text.begin(), text.end(), &builder))
     return makeError(ErrorKind::Malformed, origin, " is not usable JSON: ", builder.problem, ".");
   return std::move(builder.result);
@@ -91,11 +97,11 @@ template <typename Json> Result<Json> parse(std::string_view text, std::string_v
 } // namespace
 
 Result<nlohmann::json> parseJson(std::string_view text, std::string_view origin) {
-  return parse<nlohmann::json>(text, origin);
+  return parse<nlohmann::json>(text, origin, SIZE_MAX);
 }
 
-Result<nlohmann::ordered_json> parseOrderedJson(std::string_view text, std::string_view origin) {
-  return parse<nlohmann::ordered_json>(text, origin);
+Result<nlohmann::ordered_json> parseOrderedJson(std::string_view text, std::string_view origin, size_t mostKeys) {
+  return parse<nlohmann::ordered_json>(text, origin, mostKeys);
 }
 
 } // namespace heddle

@@ -2,6 +2,7 @@
 
 They are made by the programs in BIN, so that they are always of the formats of today.
 """
+import json
 import re
 import shutil
 import subprocess
@@ -96,6 +97,20 @@ loss(source) { cross_entropy(logits, source.label) }
     seed("gguf", "vocabulary", gguf_files.assemble(gguf_files.byte_pair_keys(byte_pairs, "gpt-2"), {}))
     for source in (TEST / "runtime/chat/Inputs").glob("*.jinja"):
         seed("chat_template", source.name, source.read_bytes())
+
+    # Requests to a server.
+    message = {"role": "user", "content": [{"type": "text", "text": "Wie heißt der Fluß?"}]}
+    for name, body in {
+            "completion": {"model": "m", "prompt": ["one", "two"], "max_tokens": 5, "temperature": 0.5, "n": 2,
+                           "stop": ["a", "b"], "seed": 7, "logprobs": 3, "echo": True},
+            "ids": {"prompt": [[1, 2, 3], [4]], "top_p": 0.9, "top_k": -1, "min_p": 0.1, "stop": "end"},
+            "chat": {"messages": [{"role": "developer", "content": "be brief"}, message], "stream": True,
+                     "stream_options": {"include_usage": True}, "chat_template_kwargs": {"enable_thinking": False},
+                     "logprobs": True, "top_logprobs": 2, "response_format": {"type": "text"}, "tools": []},
+            "response": {"input": [{"type": "message", **message}], "instructions": "be brief",
+                         "max_output_tokens": 9, "text": {"format": {"type": "text"}}},
+            "lines": {"text": ["one", ["left", "right"]], "beam": 4}}.items():
+        seed("request", name, json.dumps(body))
     shutil.rmtree(work)
 
 

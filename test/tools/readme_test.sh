@@ -118,6 +118,7 @@ run_page() {
 run_page README.md
 [ -n "${HEDDLE_LONG-}" ] || exit 0
 run_page docs/train-a-model.md
+run_page docs/serve.md # with a model that train-a-model.md trains
 for page in docs/published-models.md docs/devices.md docs/look-inside.md; do
   rm -rf out
   run_page "$page"

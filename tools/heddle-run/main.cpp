@@ -36,6 +36,7 @@ public:
     addExplain();
     addScore();
     addGenerate();
+    addServe();
     addFill();
     addPredict();
     addTokenize();
@@ -443,6 +444,19 @@ private:
         ->excludes(devices);
   }
 
+  void addServe() {
+    CLI::App *command = add("serve", "Answer requests over HTTP with a model, by OpenAI's API where it has a route",
+                            [this] { return runServe(serve); });
+    command->footer(
+        "SIGTERM finishes what is in work and ends; SIGHUP loads the checkpoint again. docs/serve.md has the routes.");
+    addArtifact(command, serve.common);
+    addBase(command, serve.common);
+    command->add_option("--checkpoint", serve.checkpoint, "Folder of the checkpoint, Hugging Face folder, or GGUF file")
+        ->required();
+    addServing(command, serve);
+    addChatTemplate(command, serve.chatTemplate);
+  }
+
   void addFill() {
     CLI::App *command = add("fill", "Fill in each [MASK] of the lines of standard input with an encoder (BERT)",
                             [this] { return runFill(fill); });
@@ -575,6 +589,7 @@ private:
   ScoreCommand score;
   GenerateCommand generate;
   CLI::App *generateCommand = nullptr;
+  ServeCommand serve;
   FillCommand fill;
   PredictCommand predict;
   TokenizeCommand tokenize;

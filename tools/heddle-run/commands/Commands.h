@@ -110,6 +110,17 @@ struct GenerateCommand {
   std::string chatTemplate; // where it is; empty: with the model
 };
 
+struct ServeCommand {
+  ArtifactOptions common;
+  std::string checkpoint, name;      // no name: the checkpoint's
+  std::vector<std::string> adapters; // NAME=FOLDER
+  std::string host = "127.0.0.1", keyFile, origin, chatTemplate;
+  uint16_t port = 8080;
+  unsigned readers = 2;
+  int64_t queue = 256, promptTokens = 512;
+  uint64_t timeout = 600; // seconds
+};
+
 struct FillCommand {
   ArtifactOptions common;
   std::string checkpoint;
@@ -188,6 +199,7 @@ Status runExport(const ExportCommand &command);
 Status runQuantize(const QuantizeCommand &command);
 Status runTranslate(const TranslateCommand &command);
 Status runGenerate(const GenerateCommand &command);
+Status runServe(const ServeCommand &command);
 Status runFill(const FillCommand &command);
 Status runPredict(const PredictCommand &command);
 Status runTokenize(const TokenizeCommand &command);

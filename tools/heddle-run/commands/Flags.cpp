@@ -233,4 +233,32 @@ void addSampling(CLI::App *command, SamplingFlags &flags) {
       ->capture_default_str();
 }
 
+void addServing(CLI::App *command, ServeCommand &serve) {
+  command->add_option("--name", serve.name, "What requests call the model (default: the checkpoint's name)");
+  command
+      ->add_option("--adapter", serve.adapters,
+                   "NAME=FOLDER, an adapter that requests choose by its name; may be given several times")
+      ->allow_extra_args(false)
+      ->type_name("NAME=FOLDER");
+  command->add_option("--host", serve.host, "Address to listen on; 0.0.0.0: all")->capture_default_str();
+  command->add_option("--port", serve.port, "Port to listen on; 0: any free one")->capture_default_str();
+  command->add_option("--readers", serve.readers, "Threads that read requests: JSON, chat templates, tokens")
+      ->check(CLI::Range(1u, 64u))
+      ->capture_default_str();
+  command->add_option("--api-key-file", serve.keyFile, "A file with a key on each line, one of which requests show");
+  command->add_option("--cors", serve.origin,
+                      "The origin of pages elsewhere that may use the server (https://example.org, or *)");
+  command->add_option("--queue", serve.queue, "Sequences that wait for the model at most; more are refused with 429")
+      ->check(CLI::Range(int64_t(0), int64_t(1'000'000)))
+      ->capture_default_str();
+  command
+      ->add_option("--prompt-tokens", serve.promptTokens,
+                   "Tokens of prompts that are read between two steps, so that a long one does not stall the others")
+      ->check(kCount)
+      ->capture_default_str();
+  command->add_option("--timeout", serve.timeout, "Seconds that an answer may take")
+      ->check(CLI::Range(uint64_t(1), uint64_t(1'000'000)))
+      ->capture_default_str();
+}
+
 } // namespace heddle::run

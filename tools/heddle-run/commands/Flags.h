@@ -34,6 +34,9 @@ CLI::Option *addText(CLI::App *command, TextFiles &files, const char *targetPurp
 void requireText(const TextFiles &files, const std::string &instead);
 void addSampling(CLI::App *command, SamplingFlags &flags);
 
+// The flags of serve but those of the model.
+void addServing(CLI::App *command, ServeCommand &serve);
+
 // The flags of a call.
 std::vector<CLI::Option *> addEntryCall(CLI::App *command, EntryCall &call);
 

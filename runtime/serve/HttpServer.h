@@ -1,0 +1,68 @@
+// HTTP/1.1 over an event loop: requests come in whole, and answers go out whole or piece by piece. A slow or a broken
+// client costs memory within limits, and never a thread.
+#pragma once
+
+#include "runtime/core/Status.h"
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace heddle::serve {
+
+struct HttpRequest {
+  std::string method, path; // the path without a query
+  std::string body;
+  std::string authorization, origin, host; // header fields, empty where there is none
+};
+
+using HttpFields = std::vector<std::pair<std::string, std::string>>;
+
+// The answer to one request. It may be given from any thread, after the handler has returned. Calls after the client
+// has gone do nothing.
+class HttpReply {
+public:
+  virtual ~HttpReply() = default;
+
+  // The whole answer.
+  virtual void send(int status, std::string_view contentType, std::string body, const HttpFields &fields = {}) = 0;
+  // An answer in pieces: begin() once, then write() any number of times, and end().
+  virtual void begin(std::string_view contentType, const HttpFields &fields = {}) = 0;
+  virtual void write(std::string piece) = 0;
+  virtual void end() = 0;
+  // Calls the function, in the server's thread, if the client goes away before it has the whole answer.
+  virtual void whenGone(std::function<void()> function) = 0;
+};
+
+// Is called in the server's thread and must not take long. An answer that is dropped closes the connection.
+using HttpHandler = std::function<void(HttpRequest, std::shared_ptr<HttpReply>)>;
+
+struct HttpLimits {
+  size_t headerBytes = 16 << 10, bodyBytes = 8 << 20;
+  size_t unsentBytes = 4 << 20; // of an answer in pieces that the client does not read
+  size_t connections = 4096;    // more are closed at once
+  std::chrono::seconds idle{75}, header{20}, body{60}, write{30}, linger{5};
+};
+
+class HttpServer {
+public:
+  // Listens, and answers from a thread of its own. Port 0 is any free one. `refuse` makes the body of an error that the
+  // server itself finds: a broken request, or one that is too large.
+  static Result<std::unique_ptr<HttpServer>> start(const std::string &host, uint16_t port, HttpHandler handler,
+                                                   std::function<std::string(int status, const std::string &)> refuse,
+                                                   const HttpLimits &limits = {});
+  // Closes all connections.
+  virtual ~HttpServer() = default;
+
+  virtual uint16_t port() const = 0;
+  virtual size_t connections() const = 0;
+  virtual size_t answering() const = 0; // connections whose answer is not yet sent as a whole
+  // Takes no more connections and closes idle ones; answers in work go on.
+  virtual void drain() = 0;
+};
+
+} // namespace heddle::serve

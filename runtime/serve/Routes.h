@@ -1,0 +1,37 @@
+// The routes of what a model does.
+#pragma once
+
+#include "runtime/serve/Exchange.h"
+#include "runtime/serve/Metrics.h"
+#include "runtime/serve/Server.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace heddle::serve {
+
+class Routes {
+public:
+  virtual ~Routes() = default;
+
+  virtual std::vector<std::string> paths() const = 0; // all of them take POST
+  // Is called by one of several threads; the path is one of paths().
+  virtual void handle(std::shared_ptr<Exchange> exchange) = 0;
+  virtual void whenIdle(std::function<Status()> function, std::function<void(Status)> done) = 0;
+  virtual std::string failure() const = 0; // why the device no longer works; empty if it does
+  virtual const char *kind() const = 0;    // for the page: "chat", "text", "translate", "predict"
+};
+
+std::unique_ptr<Routes> makeTextRoutes(const ServedModel &model, const ServeOptions &options, Metrics &metrics);
+std::unique_ptr<Routes> makeTranslateRoutes(const ServedModel &model, const ServeOptions &options, Metrics &metrics);
+std::unique_ptr<Routes> makePredictRoutes(const ServedModel &model, const ServeOptions &options, Metrics &metrics);
+
+// The number of the weights that a request's `model` means: 0 for the model itself, or an adapter's. Fails with 404.
+Parsed<size_t> findModel(const ServedModel &model, const std::string &name);
+
+// For requests that find no room.
+ApiError queueIsFull();
+
+} // namespace heddle::serve

@@ -1,0 +1,85 @@
+// Puts the answers to a request for text together, whole or as events: a format for each kind of request.
+#pragma once
+
+#include "runtime/serve/Exchange.h"
+#include "runtime/serve/TextEngine.h"
+#include "runtime/serve/TextRequest.h"
+#include "runtime/text/TextCodec.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace heddle::serve {
+
+// The text of a token behind others, as OpenAI's API gives it: "bytes:\xe2" where it is no UTF-8.
+struct TokenText {
+  std::string text, bytes;
+};
+TokenText textOfToken(const TextCodec &vocabulary, std::span<const int32_t> before, int32_t token);
+
+// Its functions are called in the engine's thread.
+class TextReply {
+public:
+  struct Prompt {
+    std::string text;
+    std::vector<int32_t> tokens;
+  };
+
+  TextReply(std::shared_ptr<Exchange> exchange, TextRequest request, std::string model, const TextCodec &vocabulary,
+            std::vector<Prompt> prompts);
+  virtual ~TextReply() = default;
+
+  size_t size() const { return prompts.size() * size_t(request.choices); }
+  void add(size_t index, const TextPiece &piece);
+  // After an error nothing else is sent. Returns whether the other jobs are of no use any more.
+  bool end(size_t index, TextAnswer answer);
+
+  const TextRequest &asked() const { return request; }
+  const Prompt &promptOf(size_t index) const { return prompts[index / size_t(request.choices)]; }
+
+protected:
+  using Json = nlohmann::ordered_json;
+
+  struct Choice {
+    std::string text;
+    Continuation continuation;
+    bool isScored = false;
+  };
+
+  virtual void beginStream() {}
+  virtual void streamPiece(size_t index, const TextPiece &piece) = 0;
+  virtual void streamEnd(size_t index, const Choice &choice, const std::string &rest) = 0;
+  virtual void endStream() = 0;
+  virtual Json whole() = 0;
+
+  Json usage() const;
+  static const char *reasonOf(Ending ending);
+  std::string newId(std::string_view prefix) const;
+
+  std::shared_ptr<Exchange> exchange;
+  TextRequest request;
+  std::string model;
+  const TextCodec &vocabulary;
+  std::vector<Prompt> prompts;
+  std::vector<Choice> choices;
+  int64_t created;
+
+private:
+  void begin();
+
+  size_t open;
+  bool hasBegun = false, isOver = false;
+};
+
+std::unique_ptr<TextReply> makeCompletionReply(std::shared_ptr<Exchange>, TextRequest, std::string model,
+                                               const TextCodec &, std::vector<TextReply::Prompt>);
+// `thinks`: what stands between <think> and </think> is no answer.
+std::unique_ptr<TextReply> makeChatReply(std::shared_ptr<Exchange>, TextRequest, std::string model, const TextCodec &,
+                                         std::vector<TextReply::Prompt>, bool thinks);
+std::unique_ptr<TextReply> makeResponseReply(std::shared_ptr<Exchange>, TextRequest, std::string model,
+                                             const TextCodec &, std::vector<TextReply::Prompt>, bool thinks);
+
+} // namespace heddle::serve

@@ -1,0 +1,116 @@
+// A client of a server on this machine that can also behave badly.
+#pragma once
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace heddle::test {
+
+struct Answer {
+  int status = 0; // 0: the connection ended without one
+  std::string header, body;
+};
+
+class Client {
+public:
+  explicit Client(uint16_t port) : descriptor(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    timeval wait{20, 0};
+    setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
+    EXPECT_EQ(connect(descriptor, reinterpret_cast<sockaddr *>(&address), sizeof address), 0);
+  }
+  Client(const Client &) = delete;
+  Client &operator=(const Client &) = delete;
+  ~Client() { leave(); }
+
+  void leave() {
+    if (descriptor >= 0)
+      close(descriptor);
+    descriptor = -1;
+  }
+
+  // False if the server has closed the connection.
+  bool send(std::string_view bytes) {
+    while (!bytes.empty()) {
+      ssize_t sent = ::send(descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent <= 0)
+        return false;
+      bytes.remove_prefix(size_t(sent));
+    }
+    return true;
+  }
+
+  // Reads until the text is there; all that was read, or what there was when the connection ended.
+  std::string readTo(std::string_view text) {
+    while (held.find(text) == std::string::npos && readMore()) {
+    }
+    size_t place = held.find(text);
+    size_t end = place == std::string::npos ? held.size() : place + text.size();
+    std::string read = held.substr(0, end);
+    held.erase(0, end);
+    return read;
+  }
+  std::string readAll() {
+    while (readMore()) {
+    }
+    return std::exchange(held, {});
+  }
+
+  // An answer with a length.
+  Answer readAnswer() {
+    Answer answer;
+    answer.header = readTo("\r\n\r\n");
+    if (!answer.header.starts_with("HTTP/1.1 "))
+      return answer;
+    answer.status = std::stoi(answer.header.substr(9, 3));
+    size_t place = answer.header.find("Content-Length: ");
+    size_t length = place == std::string::npos ? 0 : std::stoul(answer.header.substr(place + 16));
+    while (held.size() < length && readMore()) {
+    }
+    answer.body = held.substr(0, length);
+    held.erase(0, length);
+    return answer;
+  }
+
+private:
+  bool readMore() {
+    char bytes[4096];
+    ssize_t count = recv(descriptor, bytes, sizeof bytes, 0);
+    if (count <= 0)
+      return false;
+    held.append(bytes, size_t(count));
+    return true;
+  }
+
+  int descriptor;
+  std::string held;
+};
+
+inline std::string requestOf(std::string_view method, std::string_view path, std::string_view body = {},
+                             std::string_view fields = {}) {
+  std::string text =
+      std::string(method) + " " + std::string(path) + " HTTP/1.1\r\nHost: here\r\n" + std::string(fields);
+  if (!body.empty())
+    text += "Content-Length: " + std::to_string(body.size()) + "\r\n";
+  return text + "\r\n" + std::string(body);
+}
+
+inline Answer ask(uint16_t port, std::string_view method, std::string_view path, std::string_view body = {},
+                  std::string_view fields = {}) {
+  Client client(port);
+  client.send(requestOf(method, path, body, fields));
+  return client.readAnswer();
+}
+
+} // namespace heddle::test

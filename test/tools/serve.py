@@ -1,0 +1,275 @@
+"""heddle-run serve with a small model: greedy answers of many clients are those of `generate`, requests survive a reload, signals end it in
+good order, bad clients harm nobody, and the openai package gets along with it.
+serve.py BIN MODELS
+
+With HEDDLE_LONG more requests. The openai client is taken from build/openai beside BIN (python3 -m venv build/openai && build/openai/bin/pip
+install openai); without it that part is skipped, and named."""
+import http.client
+import json
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+BIN, MODELS = (os.path.abspath(path) for path in sys.argv[1:3])
+LONG = bool(os.environ.get("HEDDLE_LONG"))
+WORDS = "one two three four five six seven eight nine ten".split()
+TEMPLATE = "{% for m in messages %}{{ m.content }} {% endfor %}"
+
+
+def fail(message):
+    sys.exit("FAILED: " + message)
+
+
+def run(*command, code=0, text=None):
+    done = subprocess.run([os.path.join(BIN, command[0]), *command[1:]], capture_output=True, text=True, input=text)
+    if done.returncode != code:
+        fail(f"{' '.join(command)} ends with {done.returncode}: {done.stderr}")
+    return done.stdout if code == 0 else done.stderr
+
+
+class Server:
+    def __init__(self, *flags):
+        self.log = open("serve.log", "w+", encoding="utf-8")
+        self.process = subprocess.Popen([os.path.join(BIN, "heddle-run"), "serve", "--port=0", *flags], stderr=self.log)
+        self.port = int(self.wait_for(r"http://127\.0\.0\.1:(\d+)"))
+
+    def said(self):
+        with open("serve.log", encoding="utf-8") as file:
+            return file.read()
+
+    def wait_for(self, pattern, seconds=60):
+        end = time.monotonic() + seconds
+        while not (found := re.search(pattern, self.said())):
+            if time.monotonic() > end or self.process.poll() is not None:
+                fail(f"the server does not say {pattern}: {self.said()}")
+            time.sleep(0.02)
+        return found[found.re.groups]
+
+    def ask(self, method, path, body=None, headers=None, status=200):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection.request(method, path, json.dumps(body) if body is not None else None, headers or {})
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        if answer.status != status:
+            fail(f"{method} {path} {body} gives {answer.status}, not {status}: {text}")
+        return json.loads(text) if answer.headers["Content-Type"] == "application/json" else text
+
+    def complete(self, prompt, tokens, **more):
+        return self.ask("POST", "/v1/completions", {"prompt": prompt, "max_tokens": tokens, "temperature": 0, **more})["choices"][0]
+
+    def end(self, how=signal.SIGTERM):
+        self.process.send_signal(how)
+        if (code := self.process.wait(timeout=60)) != 0:
+            fail(f"the server ends with {code}: {self.said()}")
+
+
+def memory_of(process):
+    with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
+        return int(re.search(r"VmRSS:\s+(\d+)", file.read())[1])
+
+
+def make_model():
+    source = random.Random(3)
+    with open("train.txt", "w", encoding="ascii") as file:
+        for _ in range(4000):
+            first, count = source.randrange(10), source.randint(4, 9)
+            file.write(" ".join(WORDS[(first + i) % 10] for i in range(count)) + "\n")
+    sizes = ["d_model=32", "d_ff=64", "decoder_layers=1", "vocab_size=60", "max_length=40", "max_tokens=512", "max_sequences=16",
+             "warmup=50", "learning_rate=3e-3", "dropout=0.0", "attention_dropout=0.0"]
+    run("heddle-compile", f"{MODELS}/text.toml", *(flag for size in sizes for flag in ("--set", size)), "-o", "lm.heddle")
+    run("heddle-run", "train", "lm.heddle", "--text", "train.txt", "--checkpoint", "ck", "--steps", "120", "--seed", "1")
+
+
+def check_many_clients(server):
+    """What many clients get at once is what each gets alone."""
+    source = random.Random(5)
+    count = 1000 if LONG else 120
+    asked = [(" ".join(source.choice(WORDS) for _ in range(source.randint(1, 8))), source.randint(1, 12)) for _ in range(count)]
+    alone = {}
+    for tokens in {tokens for _, tokens in asked}:
+        prompts = sorted({prompt for prompt, each in asked if each == tokens})
+        answers = run("heddle-run", "generate", "lm.heddle", "--checkpoint", "ck", "--json", "--tokens", str(tokens),
+                      text="".join(prompt + "\n" for prompt in prompts)).splitlines()
+        alone.update({(prompt, tokens): json.loads(answer) for prompt, answer in zip(prompts, answers)})
+    wrong, lock = [], threading.Lock()
+
+    def work(part):
+        for prompt, tokens in part:
+            choice, expected = server.complete(prompt, tokens), alone[prompt, tokens]
+            reason = "stop" if expected["finish"] == "end" else "length"
+            if (choice["text"], choice["finish_reason"]) != (expected["completion"], reason):
+                with lock:
+                    wrong.append((prompt, tokens, choice, expected))
+
+    clients = 64 if LONG else 16
+    threads = [threading.Thread(target=work, args=(asked[i::clients],)) for i in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if wrong:
+        fail(f"{len(wrong)} of {count} answers differ from generate's: {wrong[0]}")
+
+
+def check_bad_clients(server):
+    """Idle and slow connections, halves of requests, bodies without end, and clients that leave: /health answers."""
+    idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(1000 if LONG else 200)]
+    for i, connection in enumerate(idle[:100]):
+        connection.sendall([b"POST /v1/completions HTTP/1.1\r\nContent-Length: 50\r\n\r\n{", b"GET / HT", b"\x16\x03\x01\x02"][i % 3])
+    begin = time.monotonic()
+    server.ask("GET", "/health")
+    if (took := time.monotonic() - begin) > 0.5:
+        fail(f"/health takes {took} seconds beside idle connections")
+    body = {"prompt": "one", "max_tokens": 30, "stream": True}
+    for _ in range(300 if LONG else 30):
+        connection = socket.create_connection(("127.0.0.1", server.port))
+        text = json.dumps(body).encode()
+        connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(text), text))
+        connection.recv(100)
+        connection.close()
+    large = socket.create_connection(("127.0.0.1", server.port))
+    large.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n")
+    sent = 0
+    try:
+        while sent < 100_000_000:
+            sent += large.send(b"x" * 1_000_000)
+    except OSError:
+        pass
+    if not large.recv(100).startswith(b"HTTP/1.1 413"):
+        fail("a body of 100 MB is not refused by a 413")
+    if server.complete("seven eight nine", 2)["text"] != " ten one":
+        fail("the server answers wrongly after bad clients")
+    for connection in idle:
+        connection.close()
+    end = time.monotonic() + 20
+    while "heddle_batch_size 0" not in server.ask("GET", "/metrics") and time.monotonic() < end:
+        time.sleep(0.1)
+    memory = memory_of(server.process)
+    for i in range(2000 if LONG else 200):
+        server.complete("one two", 1)
+    if (more := memory_of(server.process) - memory) > 20_000:
+        fail(f"memory grows by {more} KiB")
+
+
+def check_signals(server):
+    """A reload between requests, and an end that finishes what is in work."""
+    server.process.send_signal(signal.SIGHUP)
+    server.wait_for("(the checkpoint is loaded again)")
+    if server.complete("seven eight nine", 2)["text"] != " ten one":
+        fail("the server answers wrongly after a reload")
+    os.rename("ck", "away")
+    server.process.send_signal(signal.SIGHUP)
+    server.wait_for("(the checkpoint is not loaded again)")
+    os.rename("away", "ck")
+    if server.complete("seven eight nine", 2)["text"] != " ten one":
+        fail("the server answers wrongly after a reload that failed")
+    answers = []
+    threads = [threading.Thread(target=lambda: answers.append(server.complete("one", 30))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.01)
+    server.end()
+    for thread in threads:
+        thread.join()
+
+
+def check_translator():
+    """Translations over HTTP, a greedy one and the best of a beam, are those of `translate`."""
+    with open("train.txt", encoding="ascii") as file, open("backwards.txt", "w", encoding="ascii") as backwards:
+        backwards.writelines(" ".join(reversed(line.split())) + "\n" for line in file)
+    sizes = ["d_model=32", "d_ff=64", "encoder_layers=1", "decoder_layers=1", "vocab_size=60", "max_length=24", "max_tokens=512",
+             "max_sequences=32", "warmup=30", "learning_rate=5e-3"]
+    run("heddle-compile", f"{MODELS}/numbers.toml", *(flag for size in sizes for flag in ("--set", size)), "-o", "mt.heddle")
+    run("heddle-run", "train", "mt.heddle", "--src", "train.txt", "--tgt", "backwards.txt", "--checkpoint", "mt", "--steps", "60", "--seed", "1")
+    with open("train.txt", encoding="ascii") as file:
+        lines = [next(file).strip() for _ in range(40)] + [""]
+    server = Server("mt.heddle", "--checkpoint", "mt")
+    for beam, count in ((1, 1), (4, 3)):
+        said = run("heddle-run", "translate", "mt.heddle", "--checkpoint", "mt", "--beam", str(beam), "--n-best", str(count),
+                   text="".join(line + "\n" for line in lines))
+        expected = [line.split("\t")[1:] for line in said.splitlines()]
+        answer = server.ask("POST", "/translate", {"text": lines, "beam": beam, "n": count})
+        flat = [[f"{each['score']:.6f}", each["text"]] for choices in answer["translations"] for each in choices]
+        if [text for _, text in flat] != [text for _, text in expected]:
+            fail(f"/translate with a beam of {beam} differs: {list(zip(flat, expected))[:5]}")
+        if any(abs(float(got) - float(wanted)) > 1e-4 for (got, _), (wanted, _) in zip(flat, expected)):
+            fail(f"/translate with a beam of {beam} gives other scores: {list(zip(flat, expected))[:5]}")
+    server.ask("POST", "/translate", {"text": lines, "beam": 99}, status=400)
+    server.ask("POST", "/translate", {"text": "one " * 50}, status=400)
+    server.ask("POST", "/translate", {"text": []}, status=400)
+    server.ask("POST", "/v1/completions", {"prompt": "one"}, status=404)
+    server.end()
+
+
+def check_labels():
+    """Labels over HTTP are those of `predict`."""
+    source = random.Random(4)
+    with open("train.jsonl", "w", encoding="ascii") as file:
+        for _ in range(500):
+            words = [source.choice(WORDS) for _ in range(source.randint(1, 8))]
+            file.write(json.dumps({"text": " ".join(words), "label": "many" if len(words) > 4 else "few"}) + "\n")
+    with open("labels.toml", "w", encoding="ascii") as file:
+        file.write('model = "classifier.weft"\nclasses = 2\nvocab_size = 40\nd_model = 32\nheads = 4\nd_ff = 64\nencoder_layers = 1\n'
+                   "max_tokens = 512\nmax_sequences = 16\nmax_length = 16\nwarmup = 30\nlearning_rate = 5e-3\n")
+    run("heddle-compile", "labels.toml", "-o", "labels.heddle")
+    run("heddle-run", "train", "labels.heddle", "--data", "train.jsonl", "--checkpoint", "labels", "--steps", "30", "--seed", "1")
+    lines = [" ".join(source.choice(WORDS) for _ in range(source.randint(1, 8))) for _ in range(60)]
+    expected = run("heddle-run", "predict", "labels.heddle", "--checkpoint", "labels", text="".join(line + "\n" for line in lines))
+    server = Server("labels.heddle", "--checkpoint", "labels")
+    answer = server.ask("POST", "/predict", {"text": lines + [""]})
+    said = [f"{each['label']}\t{each['score']:.6f}" for each in answer["predictions"][:-1]]
+    if said != expected.splitlines() or answer["predictions"][-1] is not None:
+        fail(f"/predict differs: {list(zip(said, expected.splitlines()))[:5]}")
+    server.ask("POST", "/predict", {"text": [["one", "two"]]}, status=400)
+    server.end()
+
+
+def check_openai(port):
+    python = os.path.join(os.path.dirname(BIN), "openai", "bin", "python")
+    if not os.path.exists(python):
+        return print("skipped: the openai client (build/openai)")
+    done = subprocess.run([python, os.path.join(os.path.dirname(os.path.abspath(__file__)), "serve_openai.py"), str(port)],
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        fail(f"the openai client: {done.stdout}{done.stderr}")
+    return print(done.stdout, end="")
+
+
+def main():
+    make_model()
+    for flags, code in ((["--port", "99999"], 2), (["--readers", "0"], 2), (["--api-key-file", "nothing"], 1),
+                        (["--adapter", "a=b"], 1), (["--host", "no.such.host.invalid"], 1), (["--chat-template", "nothing"], 1)):
+        run("heddle-run", "serve", "lm.heddle", "--checkpoint", "ck", *flags, code=code)
+    server = Server("lm.heddle", "--checkpoint", "ck")
+    check_many_clients(server)
+    check_bad_clients(server)
+    check_signals(server)
+    with open("keys", "w", encoding="ascii") as file:
+        file.write("# mine\nsecret\n\n")
+    with open("chat.jinja", "w", encoding="ascii") as file:
+        file.write(TEMPLATE)
+    server = Server("lm.heddle", "--checkpoint", "ck", "--api-key-file", "keys", "--chat-template", "chat.jinja", "--name", "counting")
+    server.ask("GET", "/v1/models", status=401)
+    server.ask("GET", "/health")
+    key = {"Authorization": "Bearer secret"}
+    chat = {"messages": [{"role": "user", "content": "seven eight nine"}], "temperature": 0, "max_tokens": 2, "model": "counting"}
+    said = server.ask("POST", "/v1/chat/completions", chat, key)["choices"][0]["message"]["content"]
+    if said.split() != ["ten", "one"]:
+        fail(f"the chat says {said!r}")
+    check_openai(server.port)
+    server.end(signal.SIGINT)
+    check_translator()
+    check_labels()
+
+
+with tempfile.TemporaryDirectory() as own:
+    os.chdir(own)
+    main()

@@ -1,0 +1,199 @@
+#include "runtime/core/File.h"
+#include "runtime/core/Log.h"
+#include "runtime/model/Generator.h"
+#include "runtime/model/Translator.h"
+#include "runtime/published/PublishedWeights.h"
+#include "runtime/serve/Server.h"
+#include "runtime/train/Adapter.h"
+#include "runtime/train/Checkpoint.h"
+#include "tools/heddle-run/commands/Conversations.h"
+#include "tools/heddle-run/commands/Opening.h"
+
+#include <csignal>
+#include <fstream>
+#include <pthread.h>
+
+namespace heddle::run {
+namespace {
+
+struct NamedAdapter {
+  std::string name, folder;
+};
+
+Result<std::vector<NamedAdapter>> readAdapters(const std::vector<std::string> &flags, const std::string &modelName) {
+  std::vector<NamedAdapter> adapters;
+  for (const std::string &flag : flags) {
+    size_t equals = flag.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == flag.size())
+      return makeError(ErrorKind::InvalidArgument, "--adapter ", flag, " is not NAME=FOLDER.");
+    NamedAdapter adapter{flag.substr(0, equals), flag.substr(equals + 1)};
+    if (adapter.name == modelName || std::ranges::find(adapters, adapter.name, &NamedAdapter::name) != adapters.end())
+      return makeError(ErrorKind::InvalidArgument, "the name '", adapter.name,
+                       "' is there twice; give each adapter a name of its own.");
+    adapters.push_back(std::move(adapter));
+  }
+  return adapters;
+}
+
+// A key a line; blank lines and lines that begin with # are passed over.
+Result<std::vector<std::string>> readKeys(const std::string &path) {
+  std::vector<std::string> keys;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    line.erase(line.find_last_not_of(" \t\r") + 1);
+    if (!line.empty() && line[0] != '#')
+      keys.push_back(line);
+  }
+  if (keys.empty())
+    return makeError(ErrorKind::InvalidArgument, "'", path, "' has no key for --api-key-file: write one on each line.");
+  return keys;
+}
+
+std::string nameOf(const std::string &checkpoint) {
+  std::filesystem::path path = std::filesystem::path(checkpoint).lexically_normal();
+  if (!path.has_filename())
+    path = path.parent_path();
+  return (path.extension() == ".gguf" ? path.stem() : path.filename()).string();
+}
+
+// Opens a model for what it can do; what a task lacks is an error before the port is open.
+Result<TrainedModel> open(const ServeCommand &command) {
+  HEDDLE_ASSIGN(OpenModel opened, openModel(command.common, nullptr));
+  const ModelDescription &description = opened.description;
+  Labelling kind = description.labelling();
+  if (description.architecture == kEncoderAndDecoder) {
+    HEDDLE_CHECK(Translator::check(*opened.engine, description, {}));
+  } else if (description.architecture == kDecoderAlone) {
+    HEDDLE_CHECK(requireEntries(*opened.engine, {Generator::entryOf(*opened.engine, {})}, "continuing text"));
+  } else if (kind != Labelling::None && kind != Labelling::Hidden) {
+    HEDDLE_CHECK(requireEntries(*opened.engine, {"logits"}, "a prediction"));
+  }
+  HEDDLE_ASSIGN(TrainedModel model, withWeights(std::move(opened), command.common.base, command.checkpoint));
+  if (kind != Labelling::None && kind != Labelling::Hidden && kind != Labelling::Grades)
+    HEDDLE_CHECK(checkLabels(*model.vocabulary, model.description, command.checkpoint));
+  // Before requests come: the first one does not wait for kernels, and a lack of memory is known.
+  std::vector<std::string_view> entries;
+  for (std::string_view entry : {"sample_step", "decode_step", "prefill", "encode", "beam_step", "logits"})
+    if (model.engine->hasEntry(entry) && (entry != "logits" || kind != Labelling::None))
+      entries.push_back(entry);
+  HEDDLE_CHECK(model.engine->prepare(entries, {}));
+  return model;
+}
+
+Result<std::optional<ChatTemplates>> templatesOf(const ServeCommand &command, const ModelDescription &model) {
+  if (model.architecture != kDecoderAlone)
+    return std::optional<ChatTemplates>();
+  Result<ChatTemplates> templates =
+      loadTemplates(command.chatTemplate, command.common.base.empty() ? command.checkpoint : command.common.base);
+  if (templates.ok())
+    return std::optional(std::move(*templates));
+  if (command.chatTemplate.empty() && templates.error().kind == ErrorKind::NotFound)
+    return std::optional<ChatTemplates>(); // a model for texts
+  return std::move(templates).error();
+}
+
+// Waits for a signal of the set, for `seconds` at most; 0 if none came.
+int waitForSignal(const sigset_t &signals, double seconds) {
+  timespec time{time_t(seconds), long((seconds - double(time_t(seconds))) * 1e9)};
+  int signal = sigtimedwait(&signals, nullptr, &time);
+  return signal > 0 ? signal : 0;
+}
+
+class Serving {
+public:
+  Serving(const ServeCommand &command, TrainedModel &model, std::vector<NamedAdapter> adapters)
+      : command(command), model(model), adapters(std::move(adapters)) {}
+
+  // The weights of an adapter, counted from 1 on; 0: those that the command names.
+  Status switchTo(size_t adapter) {
+    if (adapter == 0 && isPublishedModel(command.checkpoint))
+      return clearAdapter(*model.engine);
+    const std::string &folder = adapter == 0 ? command.checkpoint : adapters[adapter - 1].folder;
+    return loadWeights(folder, *model.engine, model.description, model.otherMeaning).ok()
+               ? Status(Success())
+               : Status(makeError(ErrorKind::Io, "the adapter '", folder, "' cannot be loaded any more."));
+  }
+
+  // Each adapter is loaded once before requests come, so that what is wrong with it is known.
+  Status checkAdapters() {
+    if (!adapters.empty() && !isFrozen(*model.engine))
+      return makeError(ErrorKind::InvalidArgument, "--adapter is for artifacts that were compiled with --lora.");
+    for (const NamedAdapter &adapter : adapters) {
+      HEDDLE_CHECK(loadWeights(adapter.folder, *model.engine, model.description, model.otherMeaning));
+      log(LogLevel::Info, str("adapter ", adapter.name, " ", adapter.folder));
+    }
+    return adapters.empty() ? Status(Success()) : switchTo(0);
+  }
+
+  Status reload() {
+    HEDDLE_CHECK(openBase(command.common, command.checkpoint, *model.engine, model.description));
+    HEDDLE_CHECK(loadTrained(command.checkpoint, model));
+    return Success();
+  }
+
+private:
+  const ServeCommand &command;
+  TrainedModel &model;
+  std::vector<NamedAdapter> adapters;
+};
+
+} // namespace
+
+Status runServe(const ServeCommand &command) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (int signal : {SIGTERM, SIGINT, SIGHUP})
+    sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr); // of all threads that begin from here on
+  std::signal(SIGPIPE, SIG_IGN);
+
+  std::string name = command.name.empty() ? nameOf(command.checkpoint) : command.name;
+  HEDDLE_ASSIGN(std::vector<NamedAdapter> adapters, readAdapters(command.adapters, name));
+  serve::ServeOptions options;
+  options.host = command.host;
+  options.port = command.port;
+  options.readers = command.readers;
+  options.queue = command.queue;
+  options.promptTokens = command.promptTokens;
+  options.time = std::chrono::seconds(command.timeout);
+  options.origin = command.origin;
+  if (!command.keyFile.empty()) {
+    HEDDLE_ASSIGN(options.keys, readKeys(command.keyFile));
+  }
+  HEDDLE_ASSIGN(TrainedModel model, open(command));
+  HEDDLE_ASSIGN(std::optional<ChatTemplates> templates, templatesOf(command, model.description));
+  serve::ServedModel served{*model.engine, model.description, *model.vocabulary, templates ? &*templates : nullptr,
+                            name};
+  for (const NamedAdapter &adapter : adapters)
+    served.adapters.push_back(adapter.name);
+  Serving serving(command, model, std::move(adapters));
+  HEDDLE_CHECK(serving.checkAdapters());
+  if (!served.adapters.empty())
+    served.switchAdapter = [&](size_t adapter) { return serving.switchTo(adapter); };
+  HEDDLE_ASSIGN(std::unique_ptr<serve::Server> server, serve::Server::start(served, options));
+  std::string host = command.host.find(':') == std::string::npos ? command.host : "[" + command.host + "]";
+  log(LogLevel::Info, str("serving ", name, " on http://", host, ":", server->port()));
+
+  while (true) {
+    constexpr double often = 3600;
+    int signal = waitForSignal(signals, often);
+    if (signal == SIGHUP)
+      server->reload([&] { return serving.reload(); },
+                     [](const Status &status) {
+                       log(status.ok() ? LogLevel::Info : LogLevel::Error,
+                           status.ok()
+                               ? "the checkpoint is loaded again"
+                               : "the checkpoint is not loaded again, and the weights stay: " + status.message());
+                     });
+    else if (signal != 0)
+      break;
+  }
+  log(LogLevel::Info, "finishing what is in work; a second signal ends at once");
+  server->drain();
+  while (server->pending() != 0)
+    if (int signal = waitForSignal(signals, 0.05); signal == SIGTERM || signal == SIGINT)
+      break;
+  return Success();
+}
+
+} // namespace heddle::run
