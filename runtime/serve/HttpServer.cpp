@@ -12,6 +12,7 @@
 #include <set>
 #include <sys/resource.h>
 #include <thread>
+#include <tuple>
 
 namespace heddle::serve {
 namespace {
@@ -86,8 +87,8 @@ public:
   }
 
   void close() {
-    ErrorCode ignored;
-    stream.socket().shutdown(Tcp::socket::shutdown_both, ignored);
+    ErrorCode closed; // perhaps it is already
+    std::ignore = stream.socket().shutdown(Tcp::socket::shutdown_both, closed);
     stream.close();
   }
 
@@ -349,8 +350,8 @@ void Connection::write() {
 
 // Reads on for a while what the client still sends: it would lose the answer if the connection were reset.
 void Connection::linger() {
-  ErrorCode ignored;
-  stream.socket().shutdown(Tcp::socket::shutdown_send, ignored);
+  ErrorCode closed;
+  std::ignore = stream.socket().shutdown(Tcp::socket::shutdown_send, closed);
   stream.expires_after(shared->limits.linger);
   discard();
 }
@@ -397,7 +398,8 @@ public:
     };
     if (acceptor.open(endpoint.protocol(), error))
       return failed();
-    acceptor.set_option(net::socket_base::reuse_address(true), error);
+    if (acceptor.set_option(net::socket_base::reuse_address(true), error))
+      return failed();
     if (acceptor.bind(endpoint, error) || acceptor.listen(1024, error))
       return failed();
     boundPort = acceptor.local_endpoint(error).port();
@@ -424,8 +426,8 @@ public:
 private:
   void stopAccepting() {
     shared->isDraining = true;
-    ErrorCode ignored;
-    acceptor.close(ignored);
+    ErrorCode closed;
+    std::ignore = acceptor.close(closed);
     retry.cancel();
   }
 
@@ -454,9 +456,9 @@ private:
         return;
       }
       if (shared->connections.size() < shared->limits.connections) {
-        ErrorCode ignored;
-        socket.set_option(Tcp::no_delay(true), ignored);
-        socket.non_blocking(true, ignored);
+        ErrorCode gone; // the client has left already: reading says so too
+        std::ignore = socket.set_option(Tcp::no_delay(true), gone);
+        std::ignore = socket.non_blocking(true, gone);
         std::make_shared<Connection>(std::move(socket), shared)->read();
       }
       accept();

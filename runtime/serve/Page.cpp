@@ -37,6 +37,7 @@ button:focus-visible, textarea:focus-visible, input:focus-visible, select:focus-
 .settings { display: flex; flex-wrap: wrap; gap: .6rem; padding-top: .6rem; }
 .settings label { display: flex; flex-direction: column; font-size: .85rem; flex: 1 1 8rem; }
 .settings label.wide { flex-basis: 100%; }
+.map { overflow-x: auto; font-size: .85rem; } .map td { padding: .1rem .4rem; }
 table { border-collapse: collapse; } td { padding: .15rem .8rem .15rem 0; vertical-align: top; overflow-wrap: anywhere; }
 </style>
 </head>
@@ -170,12 +171,34 @@ function table(rows) {
   add('answer').append(made);
 }
 
+// A row for each token of the translation, a column for each of the source: the darker, the more it is attended to.
+function map(alignment) {
+  const details = document.createElement('details'), summary = document.createElement('summary'), made = document.createElement('table');
+  summary.textContent = 'Attention to the source';
+  details.className = 'map';
+  details.append(summary, made);
+  const head = made.insertRow();
+  for (const token of ['', ...alignment.source]) head.insertCell().textContent = token;
+  alignment.weights.forEach((weights, i) => {
+    const row = made.insertRow();
+    row.insertCell().textContent = alignment.target[i];
+    for (const weight of weights) {
+      const cell = row.insertCell();
+      cell.style.background = 'rgb(64 128 255 / ' + weight + ')';
+      cell.title = weight.toFixed(3);
+    }
+  });
+  return details;
+}
+
 async function translate(given) {
   const beam = Number(fields.beam.value);
-  const answer = await (await post('/translate', {text: given.split('\n'), beam, n: beam})).json();
-  for (const choices of answer.translations)
+  const answer = await (await post('/translate', {text: given.split('\n'), beam, n: beam, alignments: model.aligns})).json();
+  for (const choices of answer.translations) {
     if (beam > 1) table(choices.map(each => [each.score.toFixed(3), each.text]));
     else add('answer', choices[0].text);
+    if (choices[0].alignment) log.lastChild.append(map(choices[0].alignment));
+  }
 }
 
 async function predict(given) {
@@ -224,9 +247,13 @@ text.addEventListener('keydown', event => {
 
 } // namespace
 
-std::string pageOf(const std::string &model, const std::string &kind, bool needsKey) {
-  std::string json = nlohmann::json{{"name", model}, {"kind", kind}, {"needsKey", needsKey}}.dump(
-      -1, ' ', false, nlohmann::json::error_handler_t::replace);
+std::string pageOf(const PageOptions &options) {
+  std::string json = nlohmann::json{
+      {"name", options.model},
+      {"kind", options.kind},
+      {"needsKey", options.needsKey},
+      {"aligns",
+       options.aligns}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   for (size_t place = 0; (place = json.find('<', place)) != std::string::npos;)
     json.replace(place, 1, "\\u003c"); // it would end the script
   return kHead + json + kTail;

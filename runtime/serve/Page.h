@@ -5,7 +5,12 @@
 
 namespace heddle::serve {
 
-// `kind` is that of Routes. `needsKey`: the page asks for a key.
-std::string pageOf(const std::string &model, const std::string &kind, bool needsKey);
+struct PageOptions {
+  std::string model, kind; // kind is that of Routes
+  bool needsKey = false;   // the page asks for a key
+  bool aligns = false;     // translations come with the attention to their source
+};
+
+std::string pageOf(const PageOptions &options);
 
 } // namespace heddle::serve

@@ -20,8 +20,9 @@ public:
   // Is called by one of several threads; the path is one of paths().
   virtual void handle(std::shared_ptr<Exchange> exchange) = 0;
   virtual void whenIdle(std::function<Status()> function, std::function<void(Status)> done) = 0;
-  virtual std::string failure() const = 0; // why the device no longer works; empty if it does
-  virtual const char *kind() const = 0;    // for the page: "chat", "text", "translate", "predict"
+  virtual std::string failure() const = 0;      // why the device no longer works; empty if it does
+  virtual bool aligns() const { return false; } // whether translations come with alignments
+  virtual const char *kind() const = 0;         // for the page: "chat", "text", "translate", "predict"
 };
 
 std::unique_ptr<Routes> makeTextRoutes(const ServedModel &model, const ServeOptions &options, Metrics &metrics);

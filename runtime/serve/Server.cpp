@@ -191,7 +191,8 @@ private:
     if (!check(exchange, false))
       return;
     if (path == "/")
-      return exchange.send(200, "text/html; charset=utf-8", pageOf(model.name, routes->kind(), !options.keys.empty()),
+      return exchange.send(200, "text/html; charset=utf-8",
+                           pageOf({model.name, routes->kind(), !options.keys.empty(), routes->aligns()}),
                            {{"Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; script-src "
                                                         "'unsafe-inline'; connect-src 'self'; img-src data:; "
                                                         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},

@@ -1,5 +1,6 @@
 // /translate: {"text": ["..."], "beam": 4, "n": 2} gives {"translations": [[{"text", "score"}]]}.
 #include "runtime/core/Log.h"
+#include "runtime/model/Explanation.h"
 #include "runtime/model/Translator.h"
 #include "runtime/serve/LineTexts.h"
 #include "runtime/serve/ModelThread.h"
@@ -7,6 +8,7 @@
 #include "runtime/serve/TextRequest.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace heddle::serve {
@@ -21,6 +23,7 @@ public:
   std::vector<std::string> paths() const override { return {"/translate"}; }
   const char *kind() const override { return "translate"; }
   std::string failure() const override { return {}; }
+  bool aligns() const override { return checkExplains(model.engine, model.description).ok(); }
   void whenIdle(std::function<Status()> function, std::function<void(Status)> done) override {
     thread.post([this, function = std::move(function), done = std::move(done)] {
       waiting.push_back([function, done] { done(function()); });
@@ -40,6 +43,7 @@ private:
     std::shared_ptr<Exchange> exchange;
     std::vector<TranslationRequest> sentences; // those that are not blank; a number is the place in `translations`
     std::vector<std::vector<Hypothesis>> translations;
+    std::vector<std::vector<int32_t>> sources; // if alignments are wanted
     size_t open = 0;
     int64_t choices = 1;
     uint64_t first = 0; // the number of the first sentence
@@ -55,8 +59,9 @@ private:
     std::vector<std::string> texts = readTexts(fields, /*takesPairs=*/false);
     int64_t beam = fields.integer("beam", 1, model.description.widestBeam).value_or(1);
     int64_t choices = fields.integer("n", 1, beam).value_or(1);
-    if (fields.flag("alignments"))
-      fields.refuse("alignments", "are not supported; heddle-run explain shows them.");
+    bool wantsAlignments = fields.flag("alignments");
+    if (Status able = checkExplains(model.engine, model.description); wantsAlignments && !able.ok())
+      fields.fail("alignments", able.message(), "unsupported");
     std::string name = fields.text("model");
     if (fields.error)
       return fields.error;
@@ -76,6 +81,8 @@ private:
                         str("text ", i + 1, " has ", length, " tokens; the model translates ",
                             translator.maximumSourceLength(), " at most."),
                         "text", "text_too_long"};
+      if (wantsAlignments)
+        batch->sources.push_back(request.source);
       if (!request.source.empty())
         batch->sentences.push_back(std::move(request));
     }
@@ -95,15 +102,56 @@ private:
 
   void finish(const Batch &batch) const {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
-    for (const std::vector<Hypothesis> &best : batch.translations) {
+    for (size_t i = 0; i < batch.translations.size(); ++i) {
+      const std::vector<Hypothesis> &best = batch.translations[i];
       nlohmann::ordered_json choices = nlohmann::ordered_json::array();
-      for (const Hypothesis &each : std::span(best).first(std::min(best.size(), size_t(batch.choices))))
+      for (const Hypothesis &each : std::span(best).first(std::min(best.size(), size_t(batch.choices)))) {
         choices.push_back({{"text", model.vocabulary.decode(each.tokens)}, {"score", each.score}});
+        if (batch.sources.empty())
+          continue;
+        Result<nlohmann::ordered_json> alignment = align(batch.sources[i], each.tokens);
+        if (!alignment.ok())
+          return batch.exchange->refuse({500, alignment.message(), "", "model_error"});
+        choices.back()["alignment"] = std::move(*alignment);
+      }
       if (best.empty())
         choices.push_back({{"text", ""}, {"score", 0}});
       all.push_back(std::move(choices));
     }
     batch.exchange->answer({{"model", model.name}, {"translations", std::move(all)}});
+  }
+
+  // The weights of the last layer's attention to the source, the mean of its heads: a row for each token of the
+  // translation and its end mark.
+  Result<nlohmann::ordered_json> align(std::span<const int32_t> source, std::span<const int32_t> target) const {
+    target = target.first(std::min(target.size(), size_t(maximumExplainedLength(model.description))));
+    heddle::Batch pair(model.description.marks);
+    pair.add(source, target, {});
+    HEDDLE_ASSIGN(std::vector<AttentionMap> maps, explain(model.engine, model.description, pair));
+    const AttentionMap *last = nullptr;
+    for (const AttentionMap &map : maps)
+      if (map.keysOf == "source" && map.queriesOf == "target" && (!last || map.layer >= last->layer))
+        last = &map;
+    if (!last)
+      return makeError(ErrorKind::Unsupported, "the model has no attention to its source.");
+    auto pieces = [&](std::span<const int32_t> tokens) {
+      nlohmann::ordered_json list = nlohmann::ordered_json::array();
+      for (int32_t token : tokens)
+        list.push_back(model.vocabulary.piece(token));
+      return list;
+    };
+    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+    for (int64_t query = 0; query < last->queries; ++query) {
+      std::vector<double> row(size_t(last->keys));
+      for (int64_t head = 0; head < last->heads; ++head)
+        for (size_t key = 0; key < row.size(); ++key)
+          row[key] += double(last->row(head, query)[key]) / double(last->heads);
+      for (double &weight : row)
+        weight = std::round(weight * 1e4) / 1e4;
+      rows.push_back(std::move(row));
+    }
+    return nlohmann::ordered_json{
+        {"source", pieces(pair.source.tokens)}, {"target", pieces(pair.targetOut)}, {"weights", std::move(rows)}};
   }
 
   // All below is of the model's thread.

@@ -9,6 +9,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -186,7 +187,7 @@ def check_translator():
     with open("train.txt", encoding="ascii") as file, open("backwards.txt", "w", encoding="ascii") as backwards:
         backwards.writelines(" ".join(reversed(line.split())) + "\n" for line in file)
     sizes = ["d_model=32", "d_ff=64", "encoder_layers=1", "decoder_layers=1", "vocab_size=60", "max_length=24", "max_tokens=512",
-             "max_sequences=32", "warmup=30", "learning_rate=5e-3"]
+             "max_sequences=32", "warmup=30", "learning_rate=5e-3", "explain_entry=true"]
     run("heddle-compile", f"{MODELS}/numbers.toml", *(flag for size in sizes for flag in ("--set", size)), "-o", "mt.heddle")
     run("heddle-run", "train", "mt.heddle", "--src", "train.txt", "--tgt", "backwards.txt", "--checkpoint", "mt", "--steps", "60", "--seed", "1")
     with open("train.txt", encoding="ascii") as file:
@@ -202,6 +203,10 @@ def check_translator():
             fail(f"/translate with a beam of {beam} differs: {list(zip(flat, expected))[:5]}")
         if any(abs(float(got) - float(wanted)) > 1e-4 for (got, _), (wanted, _) in zip(flat, expected)):
             fail(f"/translate with a beam of {beam} gives other scores: {list(zip(flat, expected))[:5]}")
+    alignment = server.ask("POST", "/translate", {"text": lines[0], "alignments": True})["translations"][0][0]["alignment"]
+    if [len(row) for row in alignment["weights"]] != [len(alignment["source"])] * len(alignment["target"]) or \
+            any(abs(sum(row) - 1) > 0.01 for row in alignment["weights"]):
+        fail(f"/translate aligns by {alignment}")
     server.ask("POST", "/translate", {"text": lines, "beam": 99}, status=400)
     server.ask("POST", "/translate", {"text": "one " * 50}, status=400)
     server.ask("POST", "/translate", {"text": []}, status=400)
@@ -232,6 +237,57 @@ def check_labels():
     server.end()
 
 
+def check_adapters():
+    """Adapters of one base, chosen by name, in turns: each answers as it does alone."""
+    folder = os.path.join(os.environ.get("HEDDLE_REFERENCES") or os.path.join(MODELS, "../../shared/references"), "llama")
+    if not os.path.isdir(folder):
+        return print(f"skipped: adapters ({folder})")
+    run("heddle-compile", folder, "--lora=rank=4,alpha=64,targets=query,value", "--set", "max_tokens=512", "--set", "max_sequences=8", "-o", "lora.heddle")
+    for name, words in (("a", WORDS), ("b", WORDS[::-1])):
+        with open(f"{name}.txt", "w", encoding="ascii") as file:
+            file.writelines(" ".join(words) + f" {name} {i}\n" for i in range(20))
+        run("heddle-run", "train", "lora.heddle", "--base", folder, "--text", f"{name}.txt", "--checkpoint", f"of-{name}", "--steps", "20", "--seed", "1")
+    prompt = [5, 6, 7, 8]
+    server = Server("lora.heddle", "--base", folder, "--checkpoint", folder, "--adapter", "a=of-a", "--adapter", "b=of-b")
+    if [each["id"] for each in server.ask("GET", "/v1/models")["data"]] != ["llama", "a", "b"]:
+        fail("/v1/models does not list the adapters")
+    names, seen = {"llama": folder, "a": "of-a", "b": "of-b"}, {}
+    for name, checkpoint in names.items():
+        alone = run("heddle-run", "generate", "lora.heddle", "--base", folder, "--checkpoint", checkpoint, "--tokens", "6", "--ids",
+                    text=" ".join(map(str, prompt)) + "\n").split()[len(prompt):]
+        seen[name] = server.complete(prompt, 6, model=name, logprobs=0)
+        text = run("heddle-run", "tokenize", folder, "--decode", text=" ".join(alone) + "\n").rstrip("\n")
+        if seen[name]["text"] != text and "\ufffd" not in text:
+            fail(f"adapter {name} answers {seen[name]['text']!r}, and alone {text!r}")
+    if len({tuple(each["logprobs"]["token_logprobs"]) for each in seen.values()}) != 3:
+        fail("two adapters answer alike")
+    wrong = []
+    threads = [threading.Thread(target=lambda name=name: server.complete(prompt, 6, model=name, logprobs=0) == seen[name] or wrong.append(name))
+               for _ in range(8) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if wrong:
+        fail(f"adapters side by side answer otherwise: {wrong}")
+    return server.end()
+
+
+def check_page(server):
+    """The page's script runs in a browser without an error, and knows the model."""
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-headless-shell", "chromium-browser", "google-chrome"))), None)
+    if not browser:
+        return print("skipped: the page (Chromium; tools/setup.sh --tests installs it)")
+    done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir=profile", "--enable-logging=stderr",
+                           "--virtual-time-budget=2000", "--dump-dom", f"http://127.0.0.1:{server.port}/"], capture_output=True, text=True, timeout=60)
+    if ":CONSOLE" in done.stderr:
+        fail(f"the page's script has an error: {done.stderr}")
+    for part in ("<title>ck</title>", "Longest answer in tokens", "Begin a text"):
+        if part not in done.stdout:
+            fail(f"the page lacks '{part}': {done.stdout[:5000]}")
+    return None
+
+
 def check_openai(port):
     python = os.path.join(os.path.dirname(BIN), "openai", "bin", "python")
     if not os.path.exists(python):
@@ -250,6 +306,7 @@ def main():
         run("heddle-run", "serve", "lm.heddle", "--checkpoint", "ck", *flags, code=code)
     server = Server("lm.heddle", "--checkpoint", "ck")
     check_many_clients(server)
+    check_page(server)
     check_bad_clients(server)
     check_signals(server)
     with open("keys", "w", encoding="ascii") as file:
@@ -268,6 +325,7 @@ def main():
     server.end(signal.SIGINT)
     check_translator()
     check_labels()
+    check_adapters()
 
 
 with tempfile.TemporaryDirectory() as own:

@@ -223,6 +223,43 @@ TEST(Translator, RefusesWhatItHasNoRoomFor) {
   EXPECT_NE(together.find("1 sentences that were added are not finished"), std::string::npos) << together;
 }
 
+// Sentences with beams of their own stand side by side, and one that is given up leaves the others as they are.
+TEST(Translator, ABeamForEachSentence) {
+  FakeEngine engine(256, 16, 32);
+  ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
+  Translator translator(engine, model, {});
+  std::vector<Ids> sentences = randomSentences(24, 8);
+  auto request = [&](uint64_t number) {
+    TranslationRequest made;
+    made.number = number;
+    made.source = sentences[number];
+    made.beam = int64_t(number % 4) + 1;
+    return made;
+  };
+  for (uint64_t number = 0; number < sentences.size(); ++number)
+    ASSERT_TRUE(translator.add(request(number)).ok());
+  std::map<uint64_t, std::vector<Hypothesis>> all;
+  for (int step = 0; translator.pending() != 0 && step < 1000; ++step) {
+    if (step == 2) {
+      EXPECT_TRUE(translator.cancel(3));
+      EXPECT_TRUE(translator.cancel(20));
+      EXPECT_FALSE(translator.cancel(20));
+    }
+    Result<std::vector<Translation>> finished = translator.step();
+    ASSERT_TRUE(finished.ok()) << finished.message();
+    for (Translation &each : *finished)
+      all.emplace(each.number, std::move(each.best));
+  }
+  EXPECT_EQ(all.size(), sentences.size() - 2);
+  for (auto &[number, best] : all) {
+    EXPECT_EQ(best.size(), number % 4 + 1) << number;
+    EXPECT_EQ(best.front().tokens, Ids(sentences[number].rbegin(), sentences[number].rend())) << number;
+  }
+  TranslationRequest wide = request(0);
+  wide.beam = FakeEngine::kBeam + 1;
+  EXPECT_NE(translator.add(std::move(wide)).message().find("asks for a beam of 5"), std::string::npos);
+}
+
 TEST(Generator, RefusesPromptsThatItHasNoRoomFor) {
   FakeEngine engine(64, 5, 16);
   engine.entries.insert("decode_step");
