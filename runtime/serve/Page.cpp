@@ -37,7 +37,7 @@ button:focus-visible, textarea:focus-visible, input:focus-visible, select:focus-
 .settings { display: flex; flex-wrap: wrap; gap: .6rem; padding-top: .6rem; }
 .settings label { display: flex; flex-direction: column; font-size: .85rem; flex: 1 1 8rem; }
 .settings label.wide { flex-basis: 100%; }
-.map { overflow-x: auto; font-size: .85rem; } .map td { padding: .1rem .4rem; }
+.map { overflow-x: auto; font-size: .85rem; } .map td { padding: .1rem .4rem; white-space: nowrap; overflow-wrap: normal; }
 table { border-collapse: collapse; } td { padding: .15rem .8rem .15rem 0; vertical-align: top; overflow-wrap: anywhere; }
 </style>
 </head>
