@@ -298,6 +298,41 @@ TEST(Translator, SaysWhatTheModelCannotDo) {
   EXPECT_NE(Translator::check(engine, model, options).message().find("beam_step"), std::string::npos);
 }
 
+TEST(RowRanges, RowsAreTakenApartAndWhereTheyAre) {
+  RowRanges rows(10);
+  EXPECT_EQ(rows.takeApart(2), 0);
+  EXPECT_EQ(rows.takeApart(2), 5); // in the middle of the eight others
+  EXPECT_TRUE(rows.takeAt(2, 3));
+  EXPECT_FALSE(rows.takeAt(4, 1));
+  EXPECT_FALSE(rows.takeAt(6, 2));
+  EXPECT_FALSE(rows.takeAt(9, 2));
+  EXPECT_TRUE(rows.takeAt(9, 1));
+  EXPECT_EQ(rows.takeApart(3), std::nullopt);
+  rows.giveBack(2, 3);
+  EXPECT_TRUE(rows.takeAt(3, 1));
+  EXPECT_EQ(rows.take(2), 7);
+}
+
+// Texts that are over keep their rows until others need them, and begin the next one.
+TEST(SequenceRows, KeptTextsGiveWay) {
+  SequenceRows rows(20);
+  std::optional<SequenceRange> first = rows.take(4, false), second = rows.take(4, false);
+  ASSERT_TRUE(first && second);
+  EXPECT_FALSE(rows.grow(*first, 5));
+  rows.keep(*second, {1, 2, 3});
+  EXPECT_TRUE(rows.grow(*first, 8));
+  rows.keep(*first, {1, 2, 3, 4, 5, 6, 7, 8});
+  EXPECT_FALSE(rows.reuse(Ids{1, 2, 3, 9}, 10)); // less than half of it
+  std::optional<SequenceRows::Reused> reused = rows.reuse(Ids{1, 2, 3, 4, 5, 9}, 10);
+  ASSERT_TRUE(reused);
+  EXPECT_EQ(reused->tokens, 5);
+  EXPECT_EQ(reused->range.first, 0);
+  EXPECT_EQ(reused->range.count, 10);
+  EXPECT_FALSE(rows.reuse(Ids{1, 2, 3, 4, 5, 9}, 10)); // it is in work
+  rows.keep(reused->range, {1, 2});
+  EXPECT_TRUE(rows.take(20, false));
+}
+
 TEST(RowRanges, GapsCloseAgain) {
   RowRanges rows(10);
   EXPECT_EQ(rows.take(4), 0);
