@@ -4,6 +4,7 @@ serve.py BIN MODELS
 
 With HEDDLE_LONG more requests. The openai client is taken from build/openai beside BIN (python3 -m venv build/openai && build/openai/bin/pip
 install openai); without it that part is skipped, and named."""
+import atexit
 import http.client
 import json
 import os
@@ -39,6 +40,7 @@ class Server:
     def __init__(self, *flags):
         self.log = open("serve.log", "w+", encoding="utf-8")
         self.process = subprocess.Popen([os.path.join(BIN, "heddle-run"), "serve", "--port=0", *flags], stderr=self.log)
+        atexit.register(self.process.kill) # no test that fails leaves a server behind
         self.port = int(self.wait_for(r"http://127\.0\.0\.1:(\d+)"))
 
     def said(self):
