@@ -38,7 +38,7 @@ def write_entry(name, size, base, rank):
         rows, columns = (COLUMNS, DEPTH) if transposed else (DEPTH, COLUMNS)
         words, scale = f"tensor<{rows * bits // 32}x{columns}xi32>", f"tensor<{scales[0]}x{scales[1]}xf32>"
         ports = [port("words", words), port("scales", scale)]
-        unpacked = f"%w = heddle.dequantize %words scales(%scales) {{bits = {bits}}} : {words}, {scale} -> {shape(DEPTH)}\n  "
+        unpacked = f"%w = heddle.dequantize %words scales(%scales) {{bits = {bits}}} : ({words}, {scale}) -> {shape(DEPTH)}\n  "
     y = matrix(COLUMNS)
     return f"""func.func @{name}({port("x", matrix(DEPTH))}, {port("low", matrix(rank))}, {port("b", shape(rank))}, {", ".join(ports)})
     -> ({y} {{heddle.name = "y"}}) {{

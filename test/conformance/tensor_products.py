@@ -51,7 +51,7 @@ def write_decoding(name, form, bits, m, n, k):
     scales = f"tensor<{n}x{k // 32}xf32>" if form == "nt" else f"tensor<{k // 32}x{n}xf32>"
     scaled = f", %s: {scales} {{heddle.name = \"s\"}}" if bits < 32 else ""
     weight = f"tensor<{rows}x{columns}xf32>"
-    unpack = f"  %u = heddle.dequantize %w scales(%s) {{bits = {bits} : i64}} : {stored}, {scales} -> {weight}\n" if bits < 32 else ""
+    unpack = f"  %u = heddle.dequantize %w scales(%s) {{bits = {bits} : i64}} : ({stored}, {scales}) -> {weight}\n" if bits < 32 else ""
     x, y, z, i = free(k), free(n), free(4), free(element="i32")
     return f"""func.func @{name}(%i: {i} {{heddle.name = "i", heddle.limit = 5 : i64}}, %x: {x} {{heddle.name = "x"}},
     %w: {stored} {{heddle.name = "w"}}{scaled}) -> ({y} {{heddle.name = "y"}}, {z} {{heddle.name = "z"}}) {{
