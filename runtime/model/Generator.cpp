@@ -377,7 +377,8 @@ Result<int32_t> Generator::chooseToken(const Job &job, int32_t ofDevice, std::sp
   std::vector<float> penalised;
   int32_t greedy = ofDevice;
   if (job.options.repetitionPenalty != 1) {
-    penalised = penaliseRepetition(logits, lastTokens(job.tokens, job.options.penaltyWindow), job.options.repetitionPenalty);
+    penalised =
+        penaliseRepetition(logits, lastTokens(job.tokens, job.options.penaltyWindow), job.options.repetitionPenalty);
     logits = penalised;
   }
   if (job.options.repetitionPenalty != 1 || isUnknown)
