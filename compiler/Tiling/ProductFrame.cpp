@@ -290,12 +290,12 @@ Value ProductFrame::scaleColumns(Value total, DequantizeOp unpacked) const {
   return arith::MulFOp::create(emitter.builder(), total, emitter.broadcast(scales, tile.rows, tile.columns));
 }
 
-/// Whether each column of the rows at the place has a scale. Only a thread has all of the left side's numbers at hand,
-/// whose sum an offset multiplies.
+/// Whether each column of the rows at the place has a scale. An offset multiplies the sum of the left side's numbers,
+/// which only a thread has at hand, and in whole vectors.
 bool ProductFrame::isWithinGroup(DequantizeOp unpacked, const Place &place) const {
   auto [rows, columns] = unpacked.getGroup();
   return unpacked.getScales() && !transposeLhs && !transposeRhs && columns == 1 && rows % place.rows == 0 &&
-         (!unpacked.getOffsets() || isOfThread());
+         (!unpacked.getOffsets() || (isOfThread() && place.rows % emitter.getVector() == 0));
 }
 
 Value ProductFrame::addGroup(Value sum, Value left, Value numbers, DequantizeOp unpacked, const Place &place) const {

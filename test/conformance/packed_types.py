@@ -15,7 +15,7 @@ import numpy as np
 import gguf_files
 import published
 import tensor_files
-from compiled import Model, Report, default_target, relative
+from compiled import Model, Report, default_target, relative, run
 
 # Numbers and bytes of a block, and where its factors are.
 BLOCKS = {"Q8_0": (8, 32, 34, [0]), "Q4_0": (2, 32, 18, [0]), "Q4_1": (3, 32, 20, [0, 2]), "Q5_0": (6, 32, 22, [0]),
@@ -83,6 +83,10 @@ def main():
     compiled = lambda folder, name, flags: Model(SimpleNamespace(bin=arguments.bin, model=f"{folder}/{name}.gguf"), SIZES, folder,
                                                  arguments.target, flags=flags)
     with tempfile.TemporaryDirectory() as folder:
+        # Vectors of other widths than those of the target that runs.
+        write(f"{folder}/every.gguf", NAMES.index("Q4_K"), np.random.default_rng(3))
+        run([f"{arguments.bin}/heddle-compile", f"{folder}/every.gguf", "-o", f"{folder}/every.heddle", "--entries=inference",
+             "--target=cpu:x86-64-v4,cpu:aarch64,vulkan:amd,cuda:sm_90a", "--set", "max_tokens=48", "--set", "max_sequences=4"])
         bytes_of = {name: write(f"{folder}/{name}.gguf", NAMES.index(name), random) for name in arguments.types}
         batches = [batch(lengths, random) for lengths in ([1], [3], [1, 33, 7])]
         logits = lambda model, name: [model.call("logits", inputs, ["logits"], variables=f"{name}.gguf")[0] for inputs in batches]
