@@ -8,6 +8,7 @@ The models are chains: the most probable token behind a token is the next of a g
 import argparse
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -76,6 +77,20 @@ class Models:
         run([str(self.bin / "heddle-compile"), str(model), "--entries=inference", "--set", "max_tokens=64", "-o", str(self.folder / name), *flags])
         return self.folder / name
 
+    def merge(self, base):
+        """The model merged with an adapter that changes nothing."""
+        adapter, merged = self.folder / "adapter", self.folder / f"merged{base.suffix}"
+        adapter.mkdir(exist_ok=True)
+        (adapter / "adapter_config.json").write_text(json.dumps({"peft_type": "LORA", "r": 1, "lora_alpha": 1, "target_modules": ["q_proj"]}))
+        name = "base_model.model.model.layers.0.self_attn.q_proj.lora_"
+        published.write_safetensors(adapter / "adapter_model.safetensors", {f"{name}A.weight": np.ones((1, WIDTH), np.float32),
+                                                                            f"{name}B.weight": np.zeros((WIDTH, 1), np.float32)})
+        shutil.rmtree(merged, ignore_errors=True)
+        merged.unlink(missing_ok=True)
+        artifact = self.compile(base, "--lora=rank=1,targets=query", name="adapted.heddle")
+        run([str(self.bin / "heddle-run"), "merge", str(artifact), "--base", str(base), "--checkpoint", str(adapter), "--output", str(merged)])
+        return merged
+
     def call(self, command, artifact, checkpoint, *flags, text=""):
         return subprocess.run([str(self.bin / "heddle-run"), command, str(artifact), "--checkpoint", str(checkpoint), *map(str, flags)],
                               input=text, capture_output=True, text=True)
@@ -128,9 +143,11 @@ def begins(models):
         folder = models.write(tensors, {}, vocabulary, tokenizer_config=settings)
         models.expect(what, models.loss(artifact, folder, "ab"), (0.0, tokens))
         models.expect(f"records, {what}", models.loss(artifact, folder, '{"text": "ab"}', "--data"), (0.0, tokens))
+        models.expect(f"merged, {what}", models.loss(artifact, models.merge(folder), "ab"), (0.0, tokens))
     for begins, tensors, tokens in (False, plain, 2), (True, marked, 3):
         file = models.write_gguf(tensors, {"tokenizer.ggml.add_bos_token": ("bool", begins)})
         models.expect(f"GGUF's add_bos_token = {begins}", models.loss(artifact, file, "ab"), (0.0, tokens))
+        models.expect(f"merged, GGUF's add_bos_token = {begins}", models.loss(artifact, models.merge(file), "ab"), (0.0, tokens))
 
 
 def unused(models):
