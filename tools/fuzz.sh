@@ -51,4 +51,4 @@ fuzz() {
 }
 export -f fuzz
 export seconds
-printf '%s\n' "${targets[@]}" | xargs -P "$(nproc)" -I{} bash -c 'fuzz {}'
+printf '%s\n' "${targets[@]}" | xargs -P "$(env -u OMP_NUM_THREADS nproc)" -I{} bash -c 'fuzz {}'

@@ -39,6 +39,6 @@ fi
 
 stage "test"
 code=0
-test/tools/gate.py "${budget[@]}" build "${tests[@]}" --parallel "$(nproc)" --no-tests=error "$@" || code=$?
+test/tools/gate.py "${budget[@]}" build "${tests[@]}" --parallel "$(env -u OMP_NUM_THREADS nproc)" --no-tests=error "$@" || code=$?
 stage "done"
 exit $code

@@ -41,6 +41,6 @@ mapfile -t files < <($python -c 'import json, os, sys
 made = {os.path.relpath(entry["file"]) for entry in json.load(open(sys.argv[1]))}
 print("\n".join(file for file in sys.argv[2:] if os.path.relpath(file) in made))' "$build/compile_commands.json" "${files[@]}")
 [ -n "${files[0]}" ] || { echo "tidy: the build makes none of these files" >&2; exit 1; }
-printf '%s\0' "${files[@]}" | xargs -0 -P "$(nproc)" -n 1 clang-tidy-22 -p "$build" --quiet "${checks[@]}" 2>/dev/null ||
+printf '%s\0' "${files[@]}" | xargs -0 -P "$(env -u OMP_NUM_THREADS nproc)" -n 1 clang-tidy-22 -p "$build" --quiet "${checks[@]}" 2>/dev/null ||
   { echo "tidy: of ${#files[@]} files some have findings, above" >&2; exit 1; }
 echo "tidy: ${#files[@]} files, nothing found"
