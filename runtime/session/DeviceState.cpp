@@ -125,7 +125,7 @@ std::string misfit(const schema::Kernel &kernel, const hal::DeviceInfo &device) 
                " of heddle-compile makes kernels for these");
   if (kernel.uses_float16() && !device.float16)
     return str("kernel '", view(kernel.name()), "' has floats of 16 bits, rounded to nearest, which '", device.name,
-               "' lacks; compile with --precision=f32");
+               "' lacks; compile with --precision=f32, and with --weights=f32 if the model is a GGUF file");
   if (kernel.uses_int16() && !device.int16)
     return str("kernel '", view(kernel.name()), "' has whole numbers of 16 bits, which '", device.name,
                "' lacks; compile with --moments=f32");

@@ -66,6 +66,13 @@ def write(path, number, random):
     return sum(len(blob) for _, _, blob in stored.values()) + wide
 
 
+def write_every(folder):
+    """A file whose matrices are of eight types, with upper bits, offsets and packed scales among them."""
+    path = f"{folder}/every.gguf"
+    write(path, NAMES.index("Q4_K"), np.random.default_rng(3))
+    return path
+
+
 def batch(lengths, random):
     i32 = lambda values: np.asarray(values, np.int32)
     return {"target_in": i32(random.integers(3, CONFIG["vocab_size"], sum(lengths))),
@@ -84,8 +91,7 @@ def main():
                                                  arguments.target, flags=flags)
     with tempfile.TemporaryDirectory() as folder:
         # Vectors of other widths than those of the target that runs.
-        write(f"{folder}/every.gguf", NAMES.index("Q4_K"), np.random.default_rng(3))
-        run([f"{arguments.bin}/heddle-compile", f"{folder}/every.gguf", "-o", f"{folder}/every.heddle", "--entries=inference",
+        run([f"{arguments.bin}/heddle-compile", write_every(folder), "-o", f"{folder}/every.heddle", "--entries=inference",
              "--target=cpu:x86-64-v4,cpu:aarch64,vulkan:amd,cuda:sm_90a", "--set", "max_tokens=48", "--set", "max_sequences=4"])
         bytes_of = {name: write(f"{folder}/{name}.gguf", NAMES.index(name), random) for name in arguments.types}
         batches = [batch(lengths, random) for lengths in ([1], [3], [1, 8, 7])]

@@ -1,10 +1,11 @@
 """What AMD's compiler, Mesa's ACO, makes of each kernel of a model for GPUs that need not be there: nothing that takes long,
 spills or wants scratch memory, and loops of products that are mostly multiply-adds.
 
-    pipelines.py --bin build/bin --model FILE|gpt2|bert|qwen3|gemma2 --target vulkan:NAME [--precision NAME] [--set key=value]
+    pipelines.py --bin build/bin --model FILE|packed|gpt2|bert|qwen3|gemma2 --target vulkan:NAME [--precision NAME] [--set key=value]
                  [--without PART]
 
-These names are folders of the sizes that were published: a configuration is all that a compiler reads."""
+These names are folders of the sizes that were published: a configuration is all that a compiler reads. `packed` is a GGUF file with
+matrices of many packed types."""
 
 import argparse
 import glob
@@ -13,6 +14,8 @@ import os
 import subprocess
 import sys
 import tempfile
+
+import packed_types
 
 SKIPPED = 77  # ctest's SKIP_RETURN_CODE
 # Subgroups that a SIMD unit has at once, at least: those of 64 lanes have half of the registers. Newer Mesas call a family
@@ -82,6 +85,8 @@ def main():
             with open(f"{folder}/config.json", "w") as file:
                 json.dump(PUBLISHED[model], file)
             model = folder
+        if model == "packed":
+            model = packed_types.write_every(folder)
         sets = [word for value in arguments.set for word in ("--set", value)]
         sets += arguments.flag
         subprocess.run([f"{arguments.bin}/heddle-compile", model, "-o", artifact, f"--target={arguments.target}",

@@ -14,6 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import packed_types
 import sass
 from attention_text import write_model
 
@@ -65,7 +66,7 @@ def judge(name, code, output, hazards):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
-    parser.add_argument("--model", required=True, help="a description, or `attention`: heads of many widths")
+    parser.add_argument("--model", required=True, help="a description; `attention`: heads of many widths; or `packed`: a GGUF file with matrices of many packed types")
     parser.add_argument("--target", required=True)
     parser.add_argument("--precision", default="f32")
     parser.add_argument("--set", action="append", default=[])
@@ -89,6 +90,8 @@ def main():
             with open(model, "w") as file:
                 widths = NARROW_WIDTHS if arguments.precision in ("bf16", "f16") else WIDTHS
                 file.write(write_model(widths, rows=4096, sequences=16, longest=1024))
+        if model == "packed":
+            model = packed_types.write_every(folder)
         sets = [word for value in arguments.set for word in ("--set", value)]
         sets += arguments.flag
         subprocess.run([f"{arguments.bin}/heddle-compile", model, "-o", artifact,
