@@ -25,7 +25,7 @@ bool isOwnQuery(OpOperand &operand) {
   return grad && operand.get() == grad.getQuery();
 }
 
-/// Weights that the op unpacks where it reads them, and scales of those that are packed themselves.
+/// Weights that the op unpacks as it reads them, and scales that are packed or of 16 bits.
 bool isUnpacked(OpOperand &operand) {
   Operation *op = operand.getOwner();
   if (isa<DequantizeOp>(op))

@@ -98,8 +98,8 @@ Value readElements(LaneBuilder &b, Type type, const Source &source, Value row, V
   return vector ? b.splat(vector, element) : element;
 }
 
-/// Element `number` of those that words hold from the bit `first` on, if that is not the lowest. The bits of a signed
-/// number go to the top, and come down with their sign.
+/// Returns element `number` of the words, counted from the bit `first`, or from the lowest bit if `first` is null. A
+/// signed number is shifted to the top of its word and back, which extends its sign.
 Value unpack(LaneBuilder &b, const Source &source, Value words, Value first, int64_t number) {
   Type type = words.getType();
   auto constant = [&](int64_t value) { return b.constant(type, static_cast<double>(value)); };

@@ -270,8 +270,8 @@ SmallVector<Value> ProductFrame::finish(ValueRange state) {
 }
 
 //===-- Packed numbers ------------------------------------------------------------------------------------------===//
-// Where the products of numbers have a scale together, it multiplies their sum. Where they have an offset together, it
-// multiplies the sum of the left side's numbers.
+// If a sum of products has one scale, the scale multiplies the sum. If it has one offset, the offset multiplies the sum
+// of the left side's numbers.
 
 /// Whether each column of the result has a scale, and no offset.
 bool ProductFrame::hasScalesOfColumns(DequantizeOp unpacked) const {

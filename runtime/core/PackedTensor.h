@@ -9,7 +9,7 @@ namespace heddle {
 // What heddle.dequantize takes, in f32. `scales` and `offsets` are whole numbers where they have factors.
 struct PackedTensor {
   PackedFormat format;
-  HostTensor numbers, scales, offsets, scaleFactors, offsetFactors; // those that the format has not are empty
+  HostTensor numbers, scales, offsets, scaleFactors, offsetFactors; // a part that the format lacks is empty
 
   // Calls `change` with each part that the format has, and with the numbers of a row that an element of it counts for.
   template <typename Change> Status forEach(Change change) {
