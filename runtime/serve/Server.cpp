@@ -163,7 +163,7 @@ private:
       return exchange->refuse({503, "the server is shutting down.", "", "shutting_down"});
     if (std::string reason = routes->failure(); !reason.empty())
       return exchange->refuse({503, "the device does not work: " + reason, "", "device"});
-    if (reading.fetch_add(1) >= options.queue + int64_t(options.readers)) {
+    if (reading.fetch_add(1) >= options.queue + model.description.maximumSequences) {
       --reading;
       return exchange->refuse(queueIsFull());
     }
