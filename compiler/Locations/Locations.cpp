@@ -6,7 +6,7 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// Marks the location of a kernel, which is made of one NameLoc an op: the op's name, and its place.
+/// Marks the location of a kernel. It holds one NameLoc for each op: the op's name and its location.
 static constexpr StringLiteral kKernel = "kernel";
 
 Location mlir::heddle::renameLocation(Location place, StringRef prefix, StringRef alone) {
@@ -30,12 +30,12 @@ Location mlir::heddle::locationOfKernel(ArrayRef<Operation *> ops) {
   SmallVector<Location> parts;
   for (Operation *op : ops)
     parts.push_back(NameLoc::get(StringAttr::get(context, op->getName().stripDialect()), op->getLoc()));
-  return FusedLoc::get(parts, StringAttr::get(context, kKernel), context); // equal ops of one place are one
+  return FusedLoc::get(parts, StringAttr::get(context, kKernel), context); // merges equal ops of the same location
 }
 
 namespace {
 
-/// The names of a place, and where it points: lines of files, or settings like "--set d_ff=12".
+/// The names in a location, and where it points: lines of files, or settings such as "--set d_ff=12".
 struct Words {
   llvm::SetVector<StringRef> names;
   SmallVector<std::string> where;
@@ -52,7 +52,7 @@ struct Words {
     }
   }
 
-  /// Of names within names the first counts, and the last one if no line follows.
+  /// Reads the location inside a name. Nested names are skipped, except the last one if no line follows it.
   void readBelow(Location place) {
     if (auto line = dyn_cast<FileLineColLoc>(place))
       point((line.getFilename().getValue() + ":" + Twine(line.getLine()) + ":" + Twine(line.getColumn())).str());
@@ -77,7 +77,7 @@ struct Words {
 
 } // namespace
 
-/// The place of a kernel; null for others.
+/// Returns `place` if it is the location of a kernel, and null otherwise.
 static FusedLoc asKernel(Location place) {
   auto kernel = dyn_cast<FusedLoc>(place);
   return kernel && kernel.getMetadata() == StringAttr::get(place.getContext(), kKernel) ? kernel : FusedLoc();
@@ -100,7 +100,7 @@ std::string mlir::heddle::describeLocation(Location place) {
     words.read(place);
     return words.write({});
   }
-  SmallVector<std::pair<Location, SmallVector<StringRef>>> groups; // ops of one place, neighbours in the kernel
+  SmallVector<std::pair<Location, SmallVector<StringRef>>> groups; // adjacent ops with the same location
   for (Location part : kernel.getLocations()) {
     auto op = cast<NameLoc>(part);
     if (groups.empty() || groups.back().first != op.getChildLoc())

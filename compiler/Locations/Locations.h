@@ -1,7 +1,9 @@
-// Where in a model an op comes from, kept in MLIR's locations from the import to the artifact, whose messages name it.
+// Where in a model an op comes from. MLIR's locations carry this from the import to the artifact, and messages print
+// it.
 //
-// The importer places an op at the line of the description that governs it, under the name of a part of the model:
-// "encoder.0.self.query"("model.toml":5:1). What is made of such ops keeps their places, by way of these functions.
+// The importer gives an op the line of the description that governs it, under the name of a part of the model:
+// "encoder.0.self.query"("model.toml":5:1). Passes that derive ops from such an op use these functions to keep its
+// location.
 #ifndef HEDDLE_COMPILER_LOCATIONS_LOCATIONS_H
 #define HEDDLE_COMPILER_LOCATIONS_LOCATIONS_H
 
@@ -11,18 +13,19 @@
 
 namespace mlir::heddle {
 
-/// The same place under another name, made of a prefix and the old one: "gradient of encoder.0.self.query". Without an
-/// old name it is `alone`.
+/// Returns the location with `prefix` put before its name: "gradient of encoder.0.self.query". A location without a
+/// name gets the name `alone`.
 Location renameLocation(Location place, StringRef prefix, StringRef alone);
 
-/// The place of a kernel: of all its ops, the first one's before the others'.
+/// Returns the location of a kernel: the locations of all its ops, in order.
 Location locationOfKernel(ArrayRef<Operation *> ops);
 
-/// A place in words: "encoder.0.feed_forward.inner: matmul, addf (model.toml:5:1)", the ops' names being known of a
-/// kernel alone. Empty where nothing is known.
+/// Describes a location: "encoder.0.feed_forward.inner: matmul, addf (model.toml:5:1)". Only the location of a kernel
+/// knows the ops' names. Returns an empty string if nothing is known.
 std::string describeLocation(Location place);
 
-/// The parts of the model that a place is of: "encoder.0.feed_forward.inner". Those of a kernel are its ops'.
+/// Returns the names of the parts of the model that a location belongs to: "encoder.0.feed_forward.inner". The parts of
+/// a kernel are those of its ops.
 SmallVector<StringRef> getPartsOfPlace(Location place);
 
 } // namespace mlir::heddle
