@@ -1,4 +1,4 @@
-// Products on tensor cores: of operands of 16 bits, or of f32 that are rounded to tf32 on the way.
+// Matmuls on tensor cores: with 16-bit operands, or with f32 operands that are rounded to tf32.
 #ifndef HEDDLE_COMPILER_KERNELS_FRAGMENTS_H
 #define HEDDLE_COMPILER_KERNELS_FRAGMENTS_H
 
@@ -7,32 +7,32 @@
 
 namespace mlir::heddle {
 
-/// 16-bit elements that one lane copies to shared memory at once, and that stay neighbours there: 16 bytes.
+/// The number of 16-bit elements that a lane copies to shared memory at once: 16 bytes. They stay adjacent there.
 inline constexpr int64_t kCopyElements = 8;
 
-/// The widest rows of operands that are copied to shared memory.
+/// The maximum number of columns of an operand tile that can be copied to shared memory.
 inline constexpr int64_t kWidestCopy = 256;
 
-/// Steps' operands that shared memory has room for, at least, where warpgroups multiply: those of the product that
-/// runs, of the one that is started, and those that are copied.
+/// The minimum number of K steps whose operands shared memory must hold if warpgroups multiply: the step that is being
+/// multiplied, the step that is issued next, and the step that is being copied.
 inline constexpr int64_t kFewestWarpgroupStages = 3;
 
-/// Whether tiles of `columns` of a matrix of 16-bit elements can be copied to shared memory.
+/// Returns true if tiles with `columns` columns of a 16-bit matrix can be copied to shared memory.
 inline bool canCopyOperands(int64_t matrixColumns, int64_t columns) {
   return matrixColumns % kCopyElements == 0 && columns % kCopyElements == 0 && llvm::isPowerOf2_64(columns) &&
          columns <= kWidestCopy;
 }
 
-/// On a product whose operands of f32 tensor cores may round to tf32.
+/// Marks a matmul whose f32 operands tensor cores may round to tf32.
 inline constexpr llvm::StringLiteral kTensorFloatAttrName = "heddle.tf32";
 
-/// Whether values of this type are operands for tensor cores, and for nothing else.
+/// Returns true if the element type is 16-bit floating point. Such values serve only as operands of matmuls.
 inline bool isTensorOperand(Type type) {
   Type element = getElementTypeOrSelf(type);
   return element.isBF16() || element.isF16();
 }
 
-/// Whether a product of the graph is one that tensor cores can compute, given one of its operands.
+/// Returns true if tensor cores can compute the graph's `product`, given one of its operands.
 inline bool hasTensorOperands(Operation *product, Value operand) {
   return isTensorOperand(operand.getType()) || product->hasAttr(kTensorFloatAttrName);
 }

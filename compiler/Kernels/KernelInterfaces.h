@@ -1,4 +1,4 @@
-// What ops say of the kernels that they take part in: fusion, cost and tiling ask.
+// What ops report about their kernels. Fusion, cost and tiling query these interfaces.
 #ifndef HEDDLE_COMPILER_KERNELS_KERNELINTERFACES_H
 #define HEDDLE_COMPILER_KERNELS_KERNELINTERFACES_H
 
@@ -6,26 +6,28 @@
 
 namespace mlir::heddle {
 
-// Tiling's; the interfaces hand them on.
+// Defined in compiler/Tiling. The interfaces only pass them on.
 class KernelEmitter;
 struct Place;
 
-/// Whether an elementwise op reads the operand at other places than its own, so that it must be in memory.
+/// Returns true if an elementwise op reads the operand at places other than its own. The operand must then be in
+/// memory.
 bool isReadElsewhere(OpOperand &operand);
 
-/// Whether every use of a kernel's operand, an argument of its region, reads the element at the place that is being
-/// computed, so that a result may be written over it.
+/// Returns true if every use of `operand`, a kernel's region argument, reads only the element at the place that is
+/// being computed. A result may then overwrite it.
 bool isReadInPlace(Value operand);
 
-/// The matrix that an op which anchors no kernel computes on: its first result's, but for ops that write what they get
-/// at another place of theirs, rows of a step and columns side by side. Kernels for these compute on what they get.
+/// Returns the type of the matrix that a non-anchor op computes on. It is the type of the first result, except for ops
+/// that write their operands to other places of the result (rows of a step, columns side by side). A kernel for such an
+/// op computes on the operand's type.
 RankedTensorType getComputedType(Operation *op);
 
-/// Whether the op's result is put together in memory, where a kernel stores the parts: a kernel that makes it cannot go
-/// on with it.
+/// Returns true if the op's result is assembled in memory from parts that a kernel stores. The kernel that produces it
+/// cannot use it any further.
 bool isMadeInMemory(Operation *op);
 
-/// Whether the op is a product, or adds up products of its block.
+/// Returns true if the op is a matmul, or a sum of matmuls of the same block.
 bool isSumOfProducts(Operation *op);
 
 } // namespace mlir::heddle

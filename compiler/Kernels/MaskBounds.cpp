@@ -17,7 +17,7 @@ Linear combine(Linear a, Linear b, int64_t sign) {
   return MaskBound{a->query + sign * b->query, a->key + sign * b->key, a->constant + sign * b->constant};
 }
 
-/// The region's value as a linear expression of its arguments, if it is one.
+/// Returns the value as a linear expression of the region's arguments, or nothing if it is not linear.
 Linear linearOf(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return MaskBound{argument.getArgNumber() == 0, argument.getArgNumber() == 1, 0};
@@ -35,7 +35,7 @@ Linear linearOf(Value value) {
   return {};
 }
 
-/// Adds what `smaller` + `gap` <= `larger` says. Returns whether the bounds say all of it.
+/// Adds the bounds that `smaller` + `gap` <= `larger` implies. Returns true if they are equivalent to it.
 bool addOrder(Value smaller, Value larger, int64_t gap, SmallVectorImpl<MaskBound> &bounds) {
   Linear upper = linearOf(larger);
   auto add = [&](Linear bound) {
@@ -50,7 +50,7 @@ bool addOrder(Value smaller, Value larger, int64_t gap, SmallVectorImpl<MaskBoun
   return add(combine(upper, linearOf(smaller), -1));
 }
 
-/// Adds what the condition says. Returns whether the bounds say all of it.
+/// Adds the bounds that `condition` implies. Returns true if they are equivalent to it.
 bool addConditions(Value condition, SmallVectorImpl<MaskBound> &bounds) {
   if (auto both = condition.getDefiningOp<arith::AndIOp>()) {
     bool left = addConditions(both.getLhs(), bounds);
@@ -73,7 +73,7 @@ bool addConditions(Value condition, SmallVectorImpl<MaskBound> &bounds) {
     return addOrder(rhs, lhs, 0, bounds);
   case arith::CmpIPredicate::sgt:
     return addOrder(rhs, lhs, 1, bounds);
-  default: // of unsigned numbers, or not equal: no bound
+  default: // unsigned comparisons and `ne` give no bound
     return false;
   }
 }

@@ -1,4 +1,4 @@
-// What an attention mask says about which tiles of the scores are worth a visit.
+// Linear bounds of an attention mask. They tell which tiles of the scores need to be visited.
 #ifndef HEDDLE_COMPILER_KERNELS_MASKBOUNDS_H
 #define HEDDLE_COMPILER_KERNELS_MASKBOUNDS_H
 
@@ -11,9 +11,10 @@ struct MaskBound {
   int64_t query, key, constant;
 };
 
-/// Conditions that every pair of a mask region (query index, key index) -> i1 fulfils: the comparisons of linear
-/// expressions that its result is a conjunction of, |x| <= y among them. Whatever else the region computes adds none,
-/// so the pairs that fulfil all of them are those of the mask, or more. `exact` says that they are no more.
+/// Returns conditions that every pair allowed by a mask region (query index, key index) -> i1 fulfils. They are the
+/// comparisons of linear expressions, including |x| <= y, whose conjunction is the region's result. Anything else in
+/// the region adds no condition, so the conditions may admit more pairs than the mask. `exact` is set to true if they
+/// admit the same pairs.
 SmallVector<MaskBound> getMaskBounds(Region &mask, bool *exact = nullptr);
 
 } // namespace mlir::heddle
