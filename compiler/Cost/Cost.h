@@ -12,22 +12,23 @@ namespace mlir::heddle {
 /// The name of the attribute that holds a kernel's or a launch's CostAttr.
 inline constexpr StringLiteral kCostAttrName = "heddle.cost";
 
-/// Marks an op that computes what another one did: its work is none of the model's.
+/// Marks an op that repeats another op's computation. Its work does not count as the model's.
 inline constexpr StringLiteral kRecomputedAttrName = "heddle.recomputed";
 
-/// A sum of terms: a number times run-time sizes, times a count of pairs. Like terms are one.
+/// A sum of terms. Each term is a coefficient times run-time sizes, and times a count of (query, key) pairs if it has
+/// one. Like terms are merged.
 class Amount {
 public:
   Amount() = default;
   Amount(int64_t constant) { add({constant, {}, {}}); }
   Amount(PairsAttr pairs) { add({1, {}, pairs}); }
-  /// The extent of a tensor's dimension, all its elements, and their bytes.
+  /// The extent of a tensor's dimension, the number of its elements, and its size in bytes.
   static Amount extent(Type tensor, int64_t dim);
   static Amount elements(Type tensor);
   static Amount bytes(Type tensor);
 
   Amount &operator+=(const Amount &other);
-  /// Of counts of pairs a product may hold one.
+  /// A resulting term may contain only one count of pairs. Asserts this.
   Amount operator*(const Amount &other) const;
 
   bool operator==(const Amount &other) const { return terms == other.terms; }
@@ -45,33 +46,34 @@ private:
   SmallVector<Term, 2> terms;
 };
 
-/// What each run-time size is at most, by name.
+/// The maximum of each run-time size, by name.
 using SizeMaxima = llvm::StringMap<int64_t>;
 SizeMaxima getSizeMaxima(ModuleOp module);
 
-/// The value of a formula when every size is at its maximum.
+/// Returns the value of a formula if every size is at its maximum.
 int64_t evaluateAtMaximum(ArrayRef<TermAttr> terms, const SizeMaxima &maxima);
 
-/// Which keys a query sees, from the query's own place on: -1 is no bound. An absent region, and one whose arithmetic
-/// is not understood, has no bounds.
+/// The keys that a query sees: from (its index - `below`) to (its index + `above`). -1 means no bound. A missing mask
+/// region, or one whose arithmetic is not understood, has no bounds.
 struct Band {
   int64_t below = -1, above = -1;
 };
 Band findBand(Region &mask);
 
-/// What ops must know to count themselves.
+/// Gives ops the sizes and pair counts that they need to count their costs.
 class CostCounter {
 public:
   explicit CostCounter(ModuleOp module);
 
-  /// The cost of a kernel, or failure after an error at an op that cannot say its own.
+  /// Returns the cost of a kernel. Emits an error and fails if an op cannot tell its cost.
   FailureOr<CostAttr> count(KernelOp kernel);
 
-  /// With every size at its maximum.
+  /// The value of `amount` if every size is at its maximum.
   int64_t maximumOf(const Amount &amount);
 
-  /// The (query, key) pairs that `attention` (heddle.attention or one of its gradients) visits for each head, and its
-  /// keys: from the sequences' lengths where those are inputs of the entry, else the most that there can be.
+  /// Returns the number of (query, key) pairs that `attention` (heddle.attention or one of its gradients) visits for
+  /// each head, and the number of its keys. The counts follow the sequences' lengths if those are inputs of the entry.
+  /// Otherwise they are upper bounds.
   template <typename AttentionLike> Amount pairs(AttentionLike attention) {
     return pairs(attention.getQueryLengths(), attention.getKeyLengths(), attention.getQuery().getType(),
                  attention.getKey().getType(), attention.getQuerySize(), attention.getKeySize(),
@@ -81,7 +83,8 @@ public:
     return pairs(Value(), attention.getKeyLengths(), attention.getQuery().getType(), attention.getKey().getType(), "",
                  attention.getKeySize(), {});
   }
-  /// The pairs of queries and keys, of these types, in all sequences of an op on scores in memory.
+  /// Returns the number of (query, key) pairs in all sequences of an op on scores in memory. `query` and `key` are the
+  /// types of the matrices whose rows are queries and keys.
   template <typename PairsOp> Amount pairs(PairsOp op, Type query, Type key) {
     return pairs(op.getQueryLengths(), op.getKeyLengths(), query, key, op.getQuerySize(), op.getKeySize(), {});
   }
@@ -89,7 +92,7 @@ public:
 private:
   Amount pairs(Value queryLengths, Value keyLengths, Type query, Type key, StringRef querySize, StringRef keySize,
                Band band);
-  /// The name of the entry's input that a value inside of the kernel stands for, or nothing.
+  /// Returns the name of the entry's input that is passed to the kernel as `value`, or an empty name.
   StringRef entryInput(Value value);
   Amount bytesRead(BlockArgument argument);
 
@@ -97,7 +100,7 @@ private:
   SizeMaxima maxima;
 };
 
-/// Attaches CostOpInterface to the dialects' ops; `fuse` needs it.
+/// Attaches CostOpInterface to the dialects' ops. Phase `fuse` needs it.
 void registerOpCosts(DialectRegistry &registry);
 
 } // namespace mlir::heddle

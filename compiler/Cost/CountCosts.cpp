@@ -62,7 +62,7 @@ FailureOr<CostAttr> CostCounter::count(KernelOp kernel) {
   return CostAttr::get(context, flops.toTerms(context), model.toTerms(context), bytes.toTerms(context));
 }
 
-/// An operand is read once however many ops use it; parts of it are added up, and are no more than the whole.
+/// Counts an operand once, however many ops use it. If all uses read only parts of it, their bytes are added up.
 Amount CostCounter::bytesRead(BlockArgument argument) {
   Amount whole = Amount::bytes(argument.getType()), parts;
   for (OpOperand &use : argument.getUses()) {
@@ -92,7 +92,7 @@ int64_t CostCounter::maximumOf(const Amount &amount) { return evaluateAtMaximum(
 
 Amount CostCounter::pairs(Value queryLengths, Value keyLengths, Type query, Type key, StringRef querySize,
                           StringRef keySize, Band band) {
-  // A sequence's longest length, by the size that holds it; without one, each sequence has one row.
+  // The maximum length of a sequence is held by a size. Without a size each sequence has one row.
   auto longest = [&](StringRef size) {
     Amount amount = 1;
     if (!size.empty())

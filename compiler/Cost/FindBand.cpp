@@ -5,7 +5,7 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// A bound that excludes the query's own place is left out: the band then counts more pairs than the mask.
+/// Ignores a bound that excludes the query's own index. The band then counts more pairs than the mask.
 Band mlir::heddle::findBand(Region &mask) {
   Band band;
   auto narrow = [](int64_t &side, int64_t bound) { side = side < 0 ? bound : std::min(side, bound); };

@@ -1,5 +1,5 @@
-// What each op of the heddle dialect needs. Elementwise ops that are not listed count as arithmetic does: one operation
-// an element of a floating-point result, nothing for integers and truth values.
+// The cost of each op of the heddle dialect. Elementwise ops that are not listed count like arithmetic: one operation
+// per element of a floating-point result, none for integers and truth values.
 #include "compiler/Cost/Cost.h"
 
 using namespace mlir;
@@ -7,7 +7,7 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// `perElement` operations for each element of the first operand or, where there is none, of the first result.
+/// `perElement` operations for each element of the first operand, or of the first result if there is no operand.
 template <typename Op, int64_t perElement>
 struct PerElement : CostOpInterface::ExternalModel<PerElement<Op, perElement>, Op> {
   Amount countFlops(Operation *op, CostCounter &) const {
@@ -33,7 +33,7 @@ struct AdamCost : CostOpInterface::ExternalModel<AdamCost, AdamOp> {
   }
 };
 
-/// As many products as there are projections.
+/// One matmul for each projection.
 template <typename Op> struct ProjectCost : CostOpInterface::ExternalModel<ProjectCost<Op>, Op> {
   Amount countFlops(Operation *op, CostCounter &) const {
     auto rows = cast<RankedTensorType>(std::is_same_v<Op, ProjectGradWeightsOp> ? op->getOperand(0).getType()
@@ -46,7 +46,7 @@ template <typename Op> struct ProjectCost : CostOpInterface::ExternalModel<Proje
   Amount countModelFlops(Operation *op, CostCounter &counter) const { return countFlops(op, counter); }
 };
 
-/// The table's rows that the indices name, not the table.
+/// Reads only the table's rows that the indices name.
 struct EmbeddingCost : CostOpInterface::ExternalModel<EmbeddingCost, EmbeddingOp> {
   Amount countFlops(Operation *, CostCounter &) const { return {}; }
   Amount countBytesRead(Operation *op, unsigned operand, CostCounter &) const {
@@ -54,7 +54,7 @@ struct EmbeddingCost : CostOpInterface::ExternalModel<EmbeddingCost, EmbeddingOp
   }
 };
 
-/// The rows or columns that are taken, not all that there are.
+/// Reads only the rows or columns that are taken.
 template <typename PartOp> struct PartCost : CostOpInterface::ExternalModel<PartCost<PartOp>, PartOp> {
   Amount countFlops(Operation *, CostCounter &) const { return {}; }
   Amount countBytesRead(Operation *op, unsigned operand, CostCounter &) const {
@@ -62,7 +62,7 @@ template <typename PartOp> struct PartCost : CostOpInterface::ExternalModel<Part
   }
 };
 
-/// Of the destination the rows of a step alone are touched.
+/// Touches only the step's rows of the destination.
 struct InsertRowsCost : CostOpInterface::ExternalModel<InsertRowsCost, InsertRowsOp> {
   Amount countFlops(Operation *, CostCounter &) const { return {}; }
   Amount countBytesRead(Operation *op, unsigned operand, CostCounter &) const {
@@ -73,7 +73,7 @@ struct InsertRowsCost : CostOpInterface::ExternalModel<InsertRowsCost, InsertRow
   }
 };
 
-/// Of the destination only the rows at the indices are touched; they are read where something is added to them.
+/// Touches only the destination's rows at the indices. It reads them only if it adds to them.
 template <typename ScatterOp> struct ScatterCost : CostOpInterface::ExternalModel<ScatterCost<ScatterOp>, ScatterOp> {
   static constexpr bool adds = std::is_same_v<ScatterOp, ScatterAddOp>;
   Amount countFlops(Operation *op, CostCounter &) const {
@@ -90,7 +90,7 @@ template <typename ScatterOp> struct ScatterCost : CostOpInterface::ExternalMode
   }
 };
 
-/// Of the logits only those at the places are touched.
+/// Touches only the logits at the given places.
 struct PenaliseCost : CostOpInterface::ExternalModel<PenaliseCost, PenaliseOp> {
   static Type places(Operation *op) { return cast<PenaliseOp>(op).getPenalties().getType(); }
   Amount countFlops(Operation *op, CostCounter &) const { return Amount::elements(places(op)); }
@@ -98,12 +98,13 @@ struct PenaliseCost : CostOpInterface::ExternalModel<PenaliseCost, PenaliseOp> {
   Amount countBytesWritten(Operation *op, unsigned, CostCounter &) const { return Amount::bytes(places(op)); }
 };
 
-/// Of the compact matrix every row is read once; each element of the dense one is written.
+/// Reads every row of the compact matrix once, and writes every element of the dense matrix.
 struct DensifyCost : CostOpInterface::ExternalModel<DensifyCost, DensifyOp> {
   Amount countFlops(Operation *, CostCounter &) const { return {}; }
 };
 
-/// A row is added to what is there, after zeros were written.
+/// Writes zeros first, and then adds each row to the sum in memory. So it reads two values for each element of a row
+/// and writes the result twice.
 struct SumEqualCost : CostOpInterface::ExternalModel<SumEqualCost, SumEqualOp> {
   Amount countBytesRead(Operation *op, unsigned operand, CostCounter &) const {
     auto sum = cast<SumEqualOp>(op);
@@ -118,9 +119,9 @@ struct SumEqualCost : CostOpInterface::ExternalModel<SumEqualCost, SumEqualOp> {
   }
 };
 
-/// The FLOPs of attention are those of its products over the pairs that it visits, as is customary; the softmax's few
-/// operations a pair are left out. `products`: how many products of a head's width count for each pair, two operations
-/// a column; `modelProducts`: how many count as model FLOPs (bench/README.md).
+/// The FLOPs of attention are, as is customary, only those of its matmuls over the visited pairs. The softmax's few
+/// operations per pair are left out. `products` is the number of dot products of a head's width for each pair, at two
+/// operations per column. `modelProducts` is how many of them count as model FLOPs (bench/README.md).
 template <typename AttentionLike, int64_t products, int64_t modelProducts>
 struct AttentionCost
     : CostOpInterface::ExternalModel<AttentionCost<AttentionLike, products, modelProducts>, AttentionLike> {
@@ -134,7 +135,7 @@ struct AttentionCost
   Amount countModelFlops(Operation *op, CostCounter &counter) const {
     return count(cast<AttentionLike>(op), modelProducts, counter);
   }
-  /// Keys and values in a cache, whose extent is static, are read as far as the sequences reach.
+  /// A cache of keys and values has a static extent. Only the part that the sequences fill is read.
   Amount countBytesRead(Operation *op, unsigned operand, CostCounter &counter) const {
     auto attention = cast<AttentionLike>(op);
     Value value = op->getOperand(operand);
@@ -145,8 +146,8 @@ struct AttentionCost
   }
 };
 
-/// One product over all pairs of each sequence, or as many operations on pairs of elements. Of scores, what belongs to
-/// no pair is memory all the same.
+/// One matmul over all pairs of each sequence, or as many elementwise operations on pairs. Elements of the scores that
+/// belong to no pair still count as bytes.
 template <typename PairsOp> struct PairsCost : CostOpInterface::ExternalModel<PairsCost<PairsOp>, PairsOp> {
   Amount countFlops(Operation *op, CostCounter &counter) const {
     auto product = cast<PairsOp>(op);
@@ -193,7 +194,7 @@ void heddle::registerOpCosts(DialectRegistry &registry) {
     PartialSumsOp::attachInterface<PerElement<PartialSumsOp, 1>>(*context);
     ArgmaxOp::attachInterface<PerElement<ArgmaxOp, 0>>(*context);
     TopKOp::attachInterface<PerElement<TopKOp, 0>>(*context);
-    // The sum of the exponentials; walks that only compare do not count.
+    // The sum of the exponentials. Passes over the row that only compare do not count.
     DrawOp::attachInterface<PerElement<DrawOp, 3>>(*context);
     PenaliseOp::attachInterface<PenaliseCost>(*context);
     // An addition or a comparison.
@@ -223,8 +224,8 @@ void heddle::registerOpCosts(DialectRegistry &registry) {
     // Product and its sum, difference, product.
     SoftmaxGradOp::attachInterface<PerElement<SoftmaxGradOp, 4>>(*context);
     MaskOp::attachInterface<PerElement<MaskOp, 0>>(*context);
-    // Forward: Q K^T and P V. Backward: the scores again, dP, dQ, dK and dV, which is five, of which the scores are not
-    // the model's; the scores and dP serve both halves, so that each half counts half of them.
+    // Forward: Q K^T and P V. Backward: five matmuls, which are the repeated scores, dP, dQ, dK and dV. The repeated
+    // scores do not count for the model. Both gradient ops need the scores and dP, so each counts half of them.
     AttentionOp::attachInterface<AttentionCost<AttentionOp, 2, 2>>(*context);
     AttentionGradQueryOp::attachInterface<AttentionCost<AttentionGradQueryOp, 2, 2>>(*context);
     AttentionGradKeyValueOp::attachInterface<AttentionCost<AttentionGradKeyValueOp, 3, 2>>(*context);
