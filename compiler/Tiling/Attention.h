@@ -1,4 +1,4 @@
-// What attention's kernels have in common, whatever op they compute.
+// The parameters that all attention kernels share, whatever op they compute.
 #ifndef HEDDLE_COMPILER_TILING_ATTENTION_H
 #define HEDDLE_COMPILER_TILING_ATTENTION_H
 
@@ -7,23 +7,23 @@
 
 namespace mlir::heddle {
 
-/// What heddle.attention and the two halves of its gradient have in common, and ops on scores in memory with them.
+/// The common parameters of heddle.attention, of the two halves of its gradient, and of ops on scores in memory.
 struct Attention {
   Value query, key, queryStarts, queryLengths, keyStarts, keyLengths, seed, step;
   int64_t heads, stream;
   double scale, dropout;
-  StringRef querySize, keySize; // of the longest sequence; empty where each has one row
-  Region *mask;                 // null where nothing but sequences restricts what a query sees
-  Region *score;                // null where nothing acts on scaled scores
-  Region *scoreGradient;        // likewise, and in the forward pass
-  Value keyRows;                // where a sequence's keys need not be neighbours; else null
-  ValueRange users = {};        // of the rows of keys, where these own pairs and find them by lists; else empty
-  int64_t pairKeys = 0;         // of a query and head, where scores are in memory
+  StringRef querySize, keySize; // sizes that bound a sequence's length; empty: one row each
+  Region *mask;                 // null if only sequences restrict what a query sees
+  Region *score;                // null if nothing acts on scaled scores
+  Region *scoreGradient;        // null without `score`, and in the forward pass
+  Value keyRows;                // row numbers of a sequence's keys, if not contiguous; else null
+  ValueRange users = {};        // lists of each key's pairs, if keys own pairs and find them by lists
+  int64_t pairKeys = 0;         // keys per query and head, if scores are in memory
   bool hasTensorOperands = false;
-  int64_t members = 1; // rows of a tile that a query is: its heads of a group, one after the other
+  int64_t members = 1; // tile rows per query: the heads of its group, one after the other
 
   static Value keyRowsOf(AttentionOp op) { return op.getKeyRows(); }
-  static Value keyRowsOf(Operation *) { return {}; } // gradients are of neighbouring keys alone
+  static Value keyRowsOf(Operation *) { return {}; } // gradients support only contiguous keys
   template <typename GradOp> static Region *scoreGradientOf(GradOp op) { return orNull(op.getScoreGradient()); }
   static Region *scoreGradientOf(AttentionOp) { return nullptr; }
   static Region *orNull(Region &region) { return region.empty() ? nullptr : &region; }
@@ -52,7 +52,7 @@ struct Attention {
             heddle::hasTensorOperands(op, op.getQuery())};
   }
 
-  /// Of an op on `scores` in memory, with the matrices that have the queries' rows and the keys'.
+  /// For an op on `scores` in memory. `query` and `key` are the matrices with the queries' rows and the keys' rows.
   template <typename PairsOp>
   static Attention ofPairs(PairsOp op, Value scores, Value query, Value key, Value keyRows, ValueRange users = {}) {
     auto type = cast<RankedTensorType>(scores.getType());
@@ -78,8 +78,8 @@ struct Attention {
             /*pairKeys=*/type.getDimSize(2)};
   }
 
-  /// The same with the heads of a group as rows of a query, where all of the kernel around `anchor` can have them so:
-  /// a workgroup then reads keys once for all of them.
+  /// Returns a copy in which a query has a row for each head of its group, if the whole kernel around `anchor` allows
+  /// it. A workgroup then reads keys once for all of these heads.
   Attention withMembers(KernelEmitter &emitter, Operation *anchor) const {
     Attention result = *this;
     if (emitter.isElementwiseAround(anchor))
@@ -89,7 +89,7 @@ struct Attention {
 
   /// Columns of a head.
   int64_t width() const { return cast<RankedTensorType>(query.getType()).getDimSize(1) / heads; }
-  /// Heads of keys and values, and how many of queries each is for.
+  /// The number of heads of keys and values, and the number of query heads that share each of them.
   int64_t keyHeads() const { return cast<RankedTensorType>(key.getType()).getDimSize(1) / width(); }
   int64_t group() const { return heads / keyHeads(); }
 };

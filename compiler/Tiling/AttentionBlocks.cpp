@@ -1,6 +1,6 @@
-// Attention in blocks: the lanes of several subgroups share the rows and the columns of a tile of scores out, and its
-// operands come through shared memory, in f32. Values of operands are then shared memory, and not tiles; owned operands
-// of the widest heads are values of the graph.
+// Attention in blocks: the lanes of several subgroups share the rows and the columns of a tile of scores. Operands of
+// matmuls come through shared memory, in f32, so a `Value` that stands for an operand is a shared memref instead of a
+// tile. For the widest heads, an owned operand is a value of the graph.
 #include "compiler/Tiling/AttentionSharing.h"
 
 using namespace mlir;
@@ -14,7 +14,7 @@ public:
     const TargetProfile &profile = emitter.getProfile();
     emitter.setBlocks();
     emitter.setVector({width / profile.blockRowLanes});
-    // Rows of a group's heads read the same keys, so that twice of them are worth a workgroup of twice the lanes.
+    // All heads of a group read the same keys, so twice the rows justify a workgroup of twice the lanes.
     int64_t lanes = 2 * profile.blockLanes;
     if (lanes <= profile.subgroupsOfRow * profile.lanes && chooseShape(work, lanes) && work.isWorthTwice(rows))
       emitter.setSubgroups(lanes / profile.lanes);
@@ -32,8 +32,8 @@ public:
   }
 
   Value products(Value ownedRows, Value visitedRows, Value sums) override {
-    // Where keys are values two products read the same rows, one after the other. A barrier between them keeps
-    // compilers from holding all that the first one read in registers for the second, which AMD's spilled.
+    // If keys are also the values, two matmuls in a row read the same rows. A barrier between them keeps the compiler
+    // from holding all operands of the first in registers for the second. AMD's compiler spilled them.
     if (visitedRows == multiplied)
       tile::WaitOp::create(b, 0);
     multiplied = visitedRows;
@@ -48,25 +48,25 @@ public:
   }
 
 private:
-  /// The rows and the step of a workgroup of `lanes`. Returns whether shared memory has room for a long step, of which
-  /// each lane then brings a part there.
+  /// Sets the rows and the step for a workgroup of `lanes` lanes. Returns true if shared memory has room for a long
+  /// step, of which every lane copies a part.
   bool chooseShape(const Work &work, int64_t lanes) {
-    // Bytes of shared memory that most devices have. Of the widest heads even the shortest step takes more.
+    // Bytes of shared memory that most devices have. The widest heads exceed them even with the shortest step.
     constexpr int64_t longestStep = 16, room = 32768;
     int64_t rowLanes = emitter.getProfile().blockRowLanes, down = lanes / rowLanes;
-    // Narrow heads leave room for more rows, which make more of each operand that a lane reads.
+    // Narrow heads leave room for more rows. With more rows a lane uses each operand that it reads more often.
     rows = (work.isGradient() || isWide ? 1 : 2) * (width <= 32 ? 2 : 1) * down;
     while (rows > down && rows / 2 >= work.bounds.maximumOwned())
       rows /= 2;
     step = longestStep;
-    // Owned and visited operands, and tiles of scores that go into products.
+    // Owned and visited operands, and tiles of scores that are operands of matmuls.
     auto bytes = [&] {
       int64_t owned = isWide ? 0 : work.isGradient() ? 2 : 1;
       return 4 * ((owned * rows + 2 * step) * (width + 4) + work.results() * rows * (step + 4));
     };
     bool fits = bytes() <= room;
-    int64_t inRows = width & -width; // lanes side by side, of a power of two
-    // A step that visits fewer rows has to have some of each for all lanes.
+    int64_t inRows = width & -width; // lanes side by side: a power of two
+    // A shorter step must still have elements for all lanes to copy.
     auto isTooLong = [&] {
       return step / 2 >= work.bounds.maximumVisited(rows, step) && step / 2 * inRows >= emitter.getProfile().blockLanes;
     };
@@ -76,16 +76,16 @@ private:
     return fits && lanes <= inRows * step;
   }
 
-  /// accumulator + lhs * rhs, `depth` places of the contracted dimension. Both are in shared memory; the left side may
-  /// be a value of the graph instead, of which the owned rows are meant.
+  /// Returns accumulator + lhs * rhs, with depth `depth`. Both operands are in shared memory. The left one may instead
+  /// be a value of the graph, whose owned rows are then loaded.
   Value multiply(Value lhs, Value rhs, int64_t depth, bool transposeRhs, Value accumulator) {
     meet();
     ArrayRef<int64_t> shape = cast<RankedTensorType>(accumulator.getType()).getShape();
-    // Of so many places a lane has the operands' registers at once.
+    // The depth for which a lane holds the operands in registers at once.
     int64_t part = shape[1] > kWidestOwned ? 4 : depth >= kWidestOwned ? 16 : 8;
     Value zero = emitter.index(0);
     return emitter.loop(zero, emitter.index(depth), part, depth, accumulator, [&](Value k, ValueRange state) {
-      Place rows = owned; // of a value of the graph
+      Place rows = owned; // if `lhs` is a value of the graph
       rows.column = emitter.add(owned.column, k), rows.columns = part;
       Value left = isa<MemRefType>(lhs.getType()) ? emitter.load(lhs, {zero, k, shape[0], part, {}, {}}, Padding::Any)
                                                   : load(lhs, rows);
@@ -97,13 +97,13 @@ private:
   }
 
   const bool isWide;
-  Value multiplied; // the visited rows of the last product
+  Value multiplied; // visited rows of the last matmul
 };
 
 } // namespace
 
 bool heddle::canShareByBlocks(const TargetProfile &profile, int64_t width) {
-  // The lanes along a row have a part of each of its columns, and shared memory has room.
+  // The lanes along a row each have a part of its columns. Shared memory must have room.
   constexpr int64_t widest = 256;
   return profile.blockLanes > 0 && width % profile.blockRowLanes == 0 && width <= widest;
 }

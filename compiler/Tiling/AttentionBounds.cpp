@@ -5,14 +5,15 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// So that twice as much, and a few rows, still have 32 bits.
+/// Twice this number plus a few rows still fits into 32 bits.
 static constexpr int64_t kLargestSum = int64_t(1) << 29;
 
 AttentionBounds::AttentionBounds(KernelEmitter &emitter, const Attention &attention, bool ownsQueries)
     : emitter(emitter), attention(attention), ownsQueries(ownsQueries) {
   if (attention.mask)
     for (const MaskBound &bound : getMaskBounds(*attention.mask, &areExact)) {
-      // What indices add up to at most. A larger constant says no more, and the device counts in 32 bits.
+      // The maximum that the indices add up to. A larger constant restricts nothing more, and the device counts in 32
+      // bits.
       int64_t most = std::abs(bound.query) * longest(true) + std::abs(bound.key) * longest(false);
       if (most > kLargestSum) {
         areExact = false;
@@ -36,7 +37,7 @@ int64_t AttentionBounds::maximumOwned() const {
 }
 
 int64_t AttentionBounds::spanOf(int64_t rows) const {
-  // Tiles of whole queries begin with a query's first row.
+  // A tile of whole queries begins with a query's first row.
   int64_t members = attention.members;
   return rows % members == 0 ? rows / members : (rows + members - 2) / members + 1;
 }
@@ -58,8 +59,7 @@ int64_t AttentionBounds::maximumVisited(int64_t ownedAtOnce, int64_t visitedAtOn
 
 std::pair<Value, Value> AttentionBounds::visitedRange(Value first, Value visitedLength, int64_t ownedAtOnce,
                                                       int64_t visitedAtOnce) const {
-  // A condition holds for some owned row just where it holds for the row that makes its sum largest: the last or the
-  // first.
+  // A condition holds for some owned row exactly if it holds for the row that maximises its sum: the last or the first.
   auto &b = emitter.builder();
   Value begin = emitter.index(0), end = visitedLength;
   first = ownerOf(first);
@@ -74,7 +74,7 @@ std::pair<Value, Value> AttentionBounds::visitedRange(Value first, Value visited
       end = b.createOrFold<arith::MinSIOp>(end,
                                            emitter.add(emitter.mul(first, bound.owned), emitter.index(constant + 1)));
   }
-  // Whole steps from 0 on: random numbers are drawn for four columns together.
+  // Visit whole steps, counted from 0, because random numbers are drawn for four columns together.
   Value over = b.createOrFold<arith::RemUIOp>(begin, emitter.index(visitedAtOnce));
   return {b.createOrFold<arith::SubIOp>(begin, over), end};
 }
@@ -86,7 +86,7 @@ Value AttentionBounds::allCount(Value first, Value at, Value visitedLength, int6
   auto isAtLeast = [&](Value x, Value y) -> Value { return arith::CmpIOp::create(b, arith::CmpIPredicate::sge, x, y); };
   Value all = isAtLeast(visitedLength, emitter.add(at, emitter.index(step)));
   first = ownerOf(first);
-  // A condition holds for all pairs just where it does for those of the rows that make its sum smallest.
+  // A condition holds for all pairs exactly if it holds for the pair that minimises its sum.
   for (const Bound &bound : bounds) {
     int64_t smallest = bound.constant + std::min<int64_t>(bound.owned, 0) * (spanOf(rows) - 1) +
                        std::min<int64_t>(bound.visited, 0) * (step - 1);

@@ -1,4 +1,4 @@
-// Which pairs of queries and keys can count, as far as that is known before any pair is looked at.
+// Bounds on the pairs of queries and keys that can count, known before any pair is looked at.
 #ifndef HEDDLE_COMPILER_TILING_ATTENTIONBOUNDS_H
 #define HEDDLE_COMPILER_TILING_ATTENTIONBOUNDS_H
 
@@ -6,46 +6,46 @@
 
 namespace mlir::heddle {
 
-/// What the sizes and the mask of attention say about the rows that a workgroup owns and those that it visits. Rows `at
-/// once` are those of a workgroup's tile, or of a step. Where a query is several rows (Attention::members), the owned
-/// rows and their indices are counted as such.
+/// Derives, from the sizes and the mask of attention, which rows a workgroup visits for the rows that it owns.
+/// `ownedAtOnce` is the number of rows in a workgroup's tile, `visitedAtOnce` the number in a step. If a query has
+/// several rows (Attention::members), owned rows and their indices count each of them.
 class AttentionBounds {
 public:
   AttentionBounds(KernelEmitter &emitter, const Attention &attention, bool ownsQueries);
 
-  /// The longest sequence of the side whose rows are owned.
+  /// The maximum length of a sequence on the owned side, in rows.
   int64_t maximumOwned() const;
-  /// How many rows of the other side the loop passes at most. Two conditions that leave a band along the diagonal bound
-  /// it.
+  /// The maximum number of rows of the other side that the loop visits. Two conditions that leave a band along the
+  /// diagonal bound it.
   int64_t maximumVisited(int64_t ownedAtOnce, int64_t visitedAtOnce) const;
-  /// The rows to visit, begin and end, from the first owned row on.
+  /// Returns the range of rows to visit (begin, end) for a tile whose first owned row is `first`.
   std::pair<Value, Value> visitedRange(Value first, Value visitedLength, int64_t ownedAtOnce,
                                        int64_t visitedAtOnce) const;
-  /// Whether each pair of a step counts, as an i1; null if nothing but a look at each pair tells.
+  /// Returns an i1 that is true if every pair of a step counts. Null if only a look at each pair can tell.
   Value allCount(Value first, Value at, Value visitedLength, int64_t rows, int64_t step) const;
 
-  /// How many conditions restrict the pairs that count.
+  /// The number of conditions that restrict the pairs that count.
   size_t count() const { return bounds.size(); }
-  /// Whether some rows visit more than others.
+  /// Returns true if some rows visit more rows than others.
   bool visitUnequally() const {
     return llvm::any_of(bounds, [](const Bound &bound) { return bound.owned * bound.visited < 0; });
   }
-  /// If so, whether the last rows visit most.
+  /// If so, returns true if the last rows visit the most.
   bool lastVisitMost() const {
     return llvm::any_of(bounds, [](const Bound &bound) { return bound.visited < 0; });
   }
 
 private:
-  /// owned * (owned row's index) + visited * (visited row's index) + constant >= 0, of every pair that counts.
+  /// Every pair that counts fulfils owned * (owned row's index) + visited * (visited row's index) + constant >= 0.
   struct Bound {
     int64_t owned, visited, constant;
   };
 
-  /// The longest sequence of queries, or of keys, in queries or keys.
+  /// The maximum length of a sequence, in queries or in keys.
   int64_t longest(bool ofQueries) const;
-  /// The most queries (or keys) that so many owned rows are of, wherever the first of them is.
+  /// The maximum number of queries (or keys) that `rows` consecutive owned rows can belong to.
   int64_t spanOf(int64_t rows) const;
-  /// The query (or key) of an owned row.
+  /// The index of the query (or key) that an owned row belongs to.
   Value ownerOf(Value row) const;
 
   KernelEmitter &emitter;

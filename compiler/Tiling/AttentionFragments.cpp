@@ -1,5 +1,5 @@
-// Attention on tensor cores that take fragments of known layout: four lanes share a row, and softmax and sums stay
-// within them.
+// Attention on tensor cores whose fragment layout is known. Four lanes share a row, and softmax and sums stay within
+// them.
 #include "compiler/Tiling/AttentionSharing.h"
 
 using namespace mlir;
@@ -13,23 +13,23 @@ public:
     const TargetProfile &profile = emitter.getProfile();
     subgroups = profile.tensorAttentionSubgroups;
     bool warpgroups = areOfWarpgroups(work);
-    // Of warpgroups two share what is visited; more rows of each would need the registers of longer steps, for which
-    // tensor cores read the owned rows less often.
+    // At most two warpgroups share the visited rows. More rows per warpgroup would need the registers of longer steps,
+    // with which tensor cores read the owned rows less often.
     int64_t rowsOfSubgroup = warpgroups ? profile.matrix.rows : profile.tensorAttentionRows;
     if (warpgroups && work.bounds.maximumOwned() >= 8 * subgroups * rowsOfSubgroup)
       subgroups *= 2;
-    // A lane holds its part of the results, and of the scores two tiles where there are gradients of them.
+    // A lane holds its part of the results and of one tile of scores, or of two tiles in a gradient.
     int64_t tiles = work.isGradient() ? 2 : 1;
-    // Owned operands that cannot come from shared memory have to fit as well.
+    // Owned operands that cannot come from shared memory must fit as well.
     auto query = cast<RankedTensorType>(attention.query.getType());
     bool staysInRegisters = !isTensorOperand(query) || !canCopyOperands(query.getDimSize(1), width);
     int64_t kept = staysInRegisters ? tiles * width * query.getElementTypeBitWidth() / 32 : 0;
-    // Visited operands then come from device memory as well, and their addresses need registers.
+    // Visited operands then also come from device memory, and their addresses need registers.
     int64_t most = staysInRegisters ? profile.tensorAttentionRegisters * 3 / 4 : profile.tensorAttentionRegisters;
-    // Dropout's factors are one more tile of the scores' shape, and so are scaled scores that their gradient is to see.
+    // Dropout's factors are another tile of the scores' shape. So are the scaled scores, if their gradient reads them.
     int64_t more = (attention.dropout == 0 ? 0 : 1) + (attention.scoreGradient ? 1 : 0);
-    // What else takes registers, by ptxas's reports (docs/cuda-kernels.md): drawing random numbers and the arithmetic
-    // of scores; the addresses of wide heads' operands, and a band's two bounds beside them.
+    // Further register use according to ptxas (docs/cuda-kernels.md): drawing random numbers and the arithmetic of
+    // scores; the addresses of wide heads' operands, together with a band's two bounds.
     if (more > 0)
       most -= 40;
     if (!staysInRegisters && !warpgroups && width > 64 && (work.products != 3 || work.bounds.count() > 1))
@@ -37,7 +37,7 @@ public:
     auto registers = [&] {
       return rowsOfSubgroup * (work.results() * width + (tiles + more) * step + kept) / emitter.getLanes();
     };
-    // Twice the rows read the visited side half as often, if sequences fill them; they are worth shorter steps.
+    // With twice the rows the visited side is read half as often, if sequences fill them. That is worth shorter steps.
     auto shortestStep = [&] {
       bool isWorthRows = !staysInRegisters && rowsOfSubgroup > profile.matrix.rows;
       return isWorthRows ? 2 * profile.matrix.depth : profile.matrix.depth;
@@ -61,11 +61,11 @@ public:
     }
     if (!staysInRegisters || registers() > most)
       registersLeft = most - registers() + rowsOfSubgroup * kept / emitter.getLanes();
-    // By the same reports there is no room for owned operands that could be elsewhere. Those of warpgroups must be
-    // (compiler/Target/CUDA/RATIONALE.md).
+    // By the same reports no registers remain for owned operands that shared memory can hold. With warpgroups, shared
+    // memory has to hold them (compiler/Target/CUDA/RATIONALE.md).
     if (warpgroups || (!staysInRegisters && more > 0))
       registersLeft = 0;
-    // A processor has no more subgroups of so many registers; together they bring a group's keys there once.
+    // A processor has registers for no more of these subgroups. Together they load a group's keys only once.
     bool areTwo = subgroups > profile.tensorAttentionSubgroups;
     if (!areTwo && work.isWorthTwice(2 * subgroups * rowsOfSubgroup) &&
         (staysInRegisters || haveRoom(2 * subgroups, rowsOfSubgroup, tiles)))
@@ -76,14 +76,14 @@ public:
       step /= 2;
   }
 
-  // Operands of 16 bits would be rounded once more.
+  // Scaling would round 16-bit operands once more.
   Scales scales() const override { return Scales::Unit; }
   bool looksAtEachStep() const override { return false; }
   bool marksScores() const override { return true; }
   bool putsLongestFirst() const override { return true; }
 
   OwnedOperand ownedOperand(Value value, double) override {
-    // Where tensor cores multiply; others stay in any case.
+    // Loads the operand once if registers are left for it, and in each step otherwise.
     int64_t bits = cast<RankedTensorType>(value.getType()).getElementTypeBitWidth();
     int64_t registers = rows * width * bits / (32 * emitter.getLanes() * subgroups);
     if (registers <= registersLeft) {
@@ -112,15 +112,15 @@ protected:
   Value asLoaded(Value tile) override { return tile; }
 
 private:
-  /// Whether heddle-use-warpgroups makes the products: visited rows are whole panels in shared memory.
+  /// Returns true if heddle-use-warpgroups will take the matmuls: visited rows are whole panels in shared memory.
   bool areOfWarpgroups(const Work &work) const {
     int64_t columns = cast<RankedTensorType>(attention.key.getType()).getDimSize(1);
     return emitter.getProfile().warpgroup > 0 && isTensorOperand(attention.query.getType()) && !attention.keyRows &&
            width % tile::kOperandColumns == 0 && canCopyOperands(columns, width);
   }
 
-  /// Whether shared memory has room for two steps' operands of 16 bits, of which one is on its way, beside the owned
-  /// operands that registers do not hold.
+  /// Returns true if shared memory has room for the 16-bit operands of two steps, one of them still in flight, and for
+  /// the owned operands that registers do not hold.
   bool haveRoom(int64_t subgroups, int64_t rowsOfSubgroup, int64_t ownedOperands) const {
     constexpr int64_t bytes = 2, visitedOperands = 2, stages = 2;
     int64_t inRegisters = registersLeft / std::max<int64_t>(1, rowsOfSubgroup * width / (2 * emitter.getLanes()));
@@ -129,7 +129,7 @@ private:
     return rows * width * bytes <= emitter.getProfile().sharedBytesOfLane * subgroups * emitter.getLanes();
   }
 
-  /// A tile in the type of the kernel's operands.
+  /// Converts a tile to the type of the kernel's operands.
   Value asOperand(Value tile) {
     auto type = cast<RankedTensorType>(tile.getType());
     Type element = cast<RankedTensorType>(attention.query.getType()).getElementType();
@@ -137,15 +137,15 @@ private:
   }
 
   int64_t subgroups;
-  int64_t registersLeft = std::numeric_limits<int64_t>::max(); // of a lane, for owned operands
+  int64_t registersLeft = std::numeric_limits<int64_t>::max(); // per lane, for owned operands
 };
 
 } // namespace
 
-/// Tensor cores' operands of 32 bits come from device memory to registers, of which the results of wide heads leave too
-/// few: those are better off in blocks.
+/// Tensor cores load 32-bit operands from device memory to registers. The results of wide heads leave too few registers
+/// for that, so blocks are better for these heads.
 bool heddle::canShareByFragments(const AttentionSharing::Work &work) {
-  constexpr int64_t mostOfResults = 64; // registers of a lane
+  constexpr int64_t mostOfResults = 64; // registers per lane
   const TargetProfile &profile = work.emitter.getProfile();
   if (!work.attention.hasTensorOperands || profile.cooperative || profile.tensorAttentionSubgroups == 0)
     return false;

@@ -9,11 +9,11 @@ using namespace mlir::heddle;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-//===-- The workgroup's rows, and those that it visits ----------------------------------------------------------===//
+//===-- Owned rows and visited rows -----------------------------------------------------------------------------===//
 
 bool AttentionFrame::isOfOneQuery(AttentionOp op) {
   int64_t width = typeOf(op.getQuery()).getDimSize(1) / static_cast<int64_t>(op.getHeads());
-  // Random numbers are drawn for four keys together, as lanes that have the keys of a query have them.
+  // Dropout draws random numbers for four keys together, but here a query's keys are distributed over lanes.
   return op.getQuerySize().empty() && op.getDropout().isZero() && width % 4 == 0 &&
          !hasTensorOperands(op, op.getQuery());
 }
@@ -26,8 +26,8 @@ AttentionFrame::AttentionFrame(KernelEmitter &emitter, const Attention &attentio
   chooseScales();
 }
 
-/// The scale goes to the owned rows once instead of to every score, unless that would round them once more. A maximum
-/// of scores in any positive unit is one of scores.
+/// The scale is applied once to the owned rows instead of to every score, unless that would round them once more.
+/// Scores may be in any positive unit, because that does not change which one is largest.
 void AttentionFrame::chooseScales() {
   using Scales = AttentionSharing::Scales;
   Scales scales = sharing->scales();
@@ -150,13 +150,13 @@ SmallVector<Value> AttentionFrame::visit(ValueRange state,
     return emitter.loop(begin, end, visitedAtOnce, maximum, state,
                         [&](Value at, ValueRange state) { return visitStep(at, Value(), state); });
 
-  // The queries of each head in the group. A loop over heads with a loop over steps inside would keep the addresses of
-  // both in registers, of which there are no more (docs/cuda-kernels.md).
+  // Visits the queries of each head in the group. A loop over heads around a loop over steps would keep the addresses
+  // of both in registers, and there are none left (docs/cuda-kernels.md).
   Value count = b.createOrFold<arith::SubIOp>(b.createOrFold<arith::MaxUIOp>(begin, end), begin);
   Value steps = b.createOrFold<arith::DivUIOp>(emitter.add(count, emitter.index(visitedAtOnce - 1)),
                                                emitter.index(visitedAtOnce));
   Value firstHead = emitter.mul(head, group);
-  // Where there are no steps, nothing is divided by their number.
+  // Avoids a division by zero if there are no steps.
   Value divisor = b.createOrFold<arith::MaxUIOp>(steps, emitter.index(1));
   return emitter.loop(emitter.index(0), emitter.mul(steps, group), 1, group * llvm::divideCeil(maximum, visitedAtOnce),
                       state, [&](Value turn, ValueRange state) {
@@ -186,7 +186,7 @@ Value AttentionFrame::where(const Step &at, Value tile, double otherwise) {
   Value all = bounds.allCount(first, at.first, visitedLength, getRows(), getStep());
   if (!all)
     return select(pairsThatCount(at));
-  // Most steps are inside of the sequence and the mask.
+  // Most steps lie fully inside the sequence and the mask.
   auto branch = scf::IfOp::create(b, tile.getType(), all, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
@@ -230,7 +230,7 @@ void AttentionFrame::definePerQuery(Value result, Value tile) { emitter.define(r
 void AttentionFrame::finish(ArrayRef<std::pair<Value, Value>> results) {
   for (auto [result, tile] : results)
     emitter.define(result, ownedPlace, tile);
-  (void)emitter.finish(*Matrix::of(typeOf(results.front().first)), ownedPlace); // the emitter knows if it failed
+  (void)emitter.finish(*Matrix::of(typeOf(results.front().first)), ownedPlace); // the emitter records a failure
 }
 
 Place AttentionFrame::pairs(Value visited) const {
@@ -273,7 +273,7 @@ Value AttentionFrame::scores(Value scaled, const Step &at) {
 Value AttentionFrame::scaledGradient(Value scaled, const Step &at, Value gradient) {
   if (!attention.scoreGradient)
     return gradient;
-  // The score of a pair that does not count may be any number, and the slope there need not be finite.
+  // The score of a pair that does not count is arbitrary, and the slope there may not be finite.
   Value slope = applyToScores(*attention.scoreGradient, scaled, at, gradient);
   return where(at, slope, 0);
 }
@@ -287,8 +287,8 @@ Value AttentionFrame::applyToScores(Region &region, Value scaled, const Step &at
 Value AttentionFrame::dropoutFactor(const Step &at) {
   if (attention.dropout == 0)
     return {};
-  // It depends on the query's row in the batch, the key's index and the head, whichever way round a kernel looks at
-  // them.
+  // Random numbers depend on the query's row in the batch, the key's index and the head, whichever side the kernel
+  // owns.
   Type shape = at.query.getType();
   Value offset = tile::SplatOp::create(b, shape, arith::IndexCastOp::create(b, b.getI32Type(), queryStart));
   Value queryRows = arith::AddIOp::create(b, at.query, offset);

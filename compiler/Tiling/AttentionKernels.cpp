@@ -1,7 +1,8 @@
 // Attention with an online softmax over tiles of keys (FlashAttention's recurrence), forward and backward. A lane owns
-// rows of the scores whole, or lanes of a subgroup share them (four on tensor cores, eight in blocks): queries in the
-// forward pass and in the query's gradient, keys in the other. Softmax and sums stay within these lanes, and the T x T
-// scores are never in memory. Scores are kept in units of log(2), so that the exponential is a power of two.
+// whole rows of the scores, or lanes of a subgroup share them (four on tensor cores, eight in blocks). The rows are
+// queries in the forward pass and in the query's gradient, and keys in the gradient of keys and values. Softmax and
+// sums stay within these lanes, and the T x T scores are never in memory. Scores are kept in units of log(2), so that
+// the exponential is a power of two.
 #include "compiler/Tiling/AttentionFrame.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -16,7 +17,7 @@ namespace {
 using Owns = AttentionFrame::Owns;
 using Step = AttentionFrame::Step;
 
-/// Elsewhere a lane has whole rows, and no registers to spare.
+/// Only attention on tensor cores takes epilogues. In other kernels a lane has whole rows and no registers to spare.
 template <typename AttentionLike> bool takesEpilogueOf(AttentionLike op) {
   return hasTensorOperands(op, op.getQuery());
 }
@@ -37,11 +38,11 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
     int64_t rows = frame.getRows();
     frame.emit([&] {
       SmallVector<AttentionFrame::OwnedOperand> queries;
-      SmallVector<Value> begin; // of each head: the largest score, the sum of powers, and that of weighed values
+      SmallVector<Value> begin; // for each head: largest score, sum of powers, sum of weighted values
       for (int64_t head = 0; head < frame.getHeads(); ++head) {
         frame.setHead(head);
         queries.push_back(frame.ownedOfScores(attention.getQuery()));
-        // Infinity instead of kLowest would make NaN of the difference of two.
+        // With -infinity instead of kLowest the difference of two of them would be NaN.
         begin.append({emitter.constant(rows, 1, frame.kLowest), emitter.constant(rows, 1, 0),
                       frame.beginSums(attention.getValue())});
       }
@@ -53,7 +54,7 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
           ValueRange state = states.slice(kStates * head, kStates);
           Value scores = frame.where(at, frame.scores(frame.scaled(query(), keys), at), frame.kNever);
           Value largest = arith::MaximumFOp::create(b, state[0], emitter.reduce(tile::Combine::Max, scores, 1));
-          // The difference first: that of two equal numbers is zero however large they are.
+          // Subtract before scaling: the difference of two equal numbers is zero however large they are.
           Value rescale = frame.power(frame.inLogs(frame.sub(state[0], largest)));
           Value powers = frame.powers(at, scores, frame.inLogs(largest));
           Value sum = math::FmaOp::create(b, state[1], rescale, emitter.reduce(tile::Combine::Sum, powers, 1));
@@ -81,7 +82,7 @@ private:
     auto &b = emitter.builder();
     int64_t rows = frame.getRows(), width = frame.getWidth();
     SmallVector<Value> last(state);
-    if (isOneQuery) { // the softmax of all keys, of those of each row's
+    if (isOneQuery) { // merges the softmaxes of all rows
       Value largest = emitter.reduce(tile::Combine::Max, last[0], 0);
       Value rescale = frame.power(frame.inLogs(frame.sub(last[0], emitter.broadcast(largest, rows, 1))));
       auto total = [&](Value tile, int64_t columns) {
@@ -89,7 +90,7 @@ private:
       };
       last = {largest, total(last[1], 1), total(last[2], width)};
     }
-    // A query without any key gets zeros, not a division by zero.
+    // A query without keys gets zeros instead of a division by zero.
     int64_t queries = frame.owned().rows;
     Value one = emitter.constant(queries, 1, 1);
     Value any = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, last[1], emitter.constant(queries, 1, 0));
@@ -98,7 +99,7 @@ private:
     auto logSumExp = [&]() -> Value {
       return arith::AddFOp::create(b, frame.mul(frame.inLogs(last[0]), std::numbers::ln2), math::LogOp::create(b, sum));
     };
-    // With one column a head, log-sum-exp has the result's shape, and `finish` writes both.
+    // If a head has one column, log-sum-exp has the result's shape, and `finish` writes both.
     if (width == 1)
       frame.definePerQuery(attention.getLogSumExp(), logSumExp());
     frame.finish({{attention.getResult(), frame.scaleRows(last[2], inverse)}});
@@ -107,11 +108,11 @@ private:
   }
 };
 
-/// What both halves of the backward pass make of a step's scores, given the owned rows of queries and gradient or of
-/// keys and values, and the visited rows of the others. With P the probabilities and D = dropout's factor: dP = D * (dO
-/// V^T) and dS = P * (dP - delta), times the score region's slope, all of them tiles of the owned side's rows.
+/// Computes, from a step's scores, what both halves of the backward pass need. `owned` and `visited` are queries and
+/// gradient, or keys and values. With the probabilities P and dropout's factor D: dP = D * (dO V^T), and dS = P * (dP -
+/// delta), times the slope of the score region. All of these tiles have the owned side's rows.
 struct StepGradient {
-  Value dropped; // D * P, of which the value's gradient is made
+  Value dropped; // D * P, which gives the value's gradient
   Value scores;  // dS
 
   StepGradient(AttentionFrame &frame, const Step &at, std::pair<Value, Value> owned, std::pair<Value, Value> visited,
@@ -124,7 +125,7 @@ struct StepGradient {
       dropped = frame.mul(p, factor);
       difference = frame.sub(frame.mul(frame.products(owned.second, visited.second), factor), frame.broadcast(delta));
     } else {
-      // A product begins with what is subtracted from it.
+      // The accumulator starts at -delta, which saves the subtraction.
       difference = frame.products(owned.second, visited.second, frame.broadcast(frame.mul(delta, -1)));
     }
     scores = frame.scaledGradient(scaled, at, frame.mul(p, difference));
@@ -156,7 +157,7 @@ struct AttentionGradQueryKernel : KernelOpInterface::ExternalModel<AttentionGrad
   }
 };
 
-// The same, transposed: a lane owns keys, and the loop walks over queries. dV = (D P)^T dO, dK = scale * dS^T Q.
+// The same, transposed: a lane owns keys, and the loop visits queries. dV = (D P)^T dO, dK = scale * dS^T Q.
 struct AttentionGradKeyValueKernel
     : KernelOpInterface::ExternalModel<AttentionGradKeyValueKernel, AttentionGradKeyValueOp> {
   bool takesEpilogue(Operation *op) const { return takesEpilogueOf(cast<AttentionGradKeyValueOp>(op)); }

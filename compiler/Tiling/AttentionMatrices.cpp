@@ -1,7 +1,7 @@
-// Attention on cooperative matrices: subgroups own rows of the tile of scores, and nobody knows which lane has which of
-// their elements. So phase `layout` converts scores: each lane takes a part of some rows, for masks, softmax and
-// dropout. What a product is made of goes to shared memory as f16. Sums stay matrices through the whole loop: what a
-// row is to be multiplied by comes to them as a matrix whose columns are alike.
+// Attention on cooperative matrices. Subgroups own rows of the tile of scores, but the layout of a matrix's elements
+// over lanes is unknown. So phase `layout` converts scores: each lane takes a part of some rows, for masks, softmax and
+// dropout. Operands of matmuls go to shared memory as f16. Sums stay matrices through the whole loop. Factors of rows
+// reach them as a matrix whose columns are all equal.
 #include "compiler/Tiling/AttentionSharing.h"
 
 using namespace mlir;
@@ -9,14 +9,14 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// What a workgroup has of the scores: `rows` rows of each of its subgroups, and `step` columns.
+/// A workgroup's tile of scores: `rows` rows for each of its subgroups, and `step` columns.
 struct Shape {
   int64_t subgroups, rows, step;
 
   int64_t allRows() const { return subgroups * rows; }
 };
 
-/// Bytes of shared memory: owned and visited operands, scores, what becomes an operand of them, and numbers a row.
+/// Bytes of shared memory for owned and visited operands, scores, their f16 copies as operands, and numbers per row.
 int64_t bytesOf(const AttentionSharing::Work &work, const Shape &shape) {
   constexpr int64_t halfPadding = 8, floatPadding = 4; // of rows (KernelEmitter::sharedTile)
   int64_t width = work.attention.width(), side = work.emitter.getProfile().matrix.rows;
@@ -29,11 +29,11 @@ int64_t bytesOf(const AttentionSharing::Work &work, const Shape &shape) {
   return 2 * halves + 4 * floats;
 }
 
-/// Nothing where attention has no use for matrices, or they do not fit.
+/// Returns nothing if matrices are of no use to the attention, or do not fit.
 std::optional<Shape> chooseShape(const AttentionSharing::Work &work) {
   const TargetProfile &profile = work.emitter.getProfile();
   int64_t side = profile.matrix.rows;
-  // Of one query a matrix would have one row that counts.
+  // With one query only one row of a matrix would count.
   if (!profile.cooperative || profile.tensorAttentionSubgroups == 0 ||
       !isTensorOperand(work.attention.query.getType()) || work.attention.pairKeys != 0 ||
       work.attention.width() % side != 0 || work.bounds.maximumOwned() == 1)
@@ -69,11 +69,11 @@ public:
     emitter.setVector({width});
     rows = shape.allRows();
     step = shape.step;
-    emitter.setPartColumns(step); // which then leave through the memory of scores
+    emitter.setPartColumns(step); // results leave through the memory of scores
     registersLeft = emitter.getProfile().tensorAttentionRegisters - work.results() * registersOf(32);
   }
 
-  // Operands of 16 bits would be rounded once more.
+  // Scaling would round 16-bit operands once more.
   Scales scales() const override { return Scales::Unit; }
   bool looksAtEachStep() const override { return false; }
   bool putsLongestFirst() const override { return true; }
@@ -106,7 +106,7 @@ public:
   }
 
   Value scaleRows(Value sums, Value factors) override {
-    tile::WaitOp::create(b, 0); // for those who still read the operands of the last step
+    tile::WaitOp::create(b, 0); // for lanes that still read the last step's operands
     putFactors(factors);
     meet();
     return timesFactors(sums);
@@ -116,11 +116,11 @@ protected:
   Value asLoaded(Value tile) override { return tile; }
 
 private:
-  /// Of a lane, for a tile of the owned rows and a head's columns.
+  /// Registers per lane for a tile of the owned rows and a head's columns.
   int64_t registersOf(int64_t bits) const { return rowsOfSubgroup * width * bits / (32 * emitter.getLanes()); }
 
-  /// sums + left * right, `depth` places of the contracted dimension: a matrix's at a time, so that no more of the
-  /// operands is in registers. Both are in shared memory, or the left side is a tile.
+  /// Returns sums + left * right, with depth `depth`. It takes the depth of one matrix at a time, so that no more of
+  /// the operands is in registers. Both operands are in shared memory, or the left one is a tile.
   Value multiply(Value left, Value right, int64_t depth, bool transposeRhs, Value sums) {
     int64_t columns = cast<RankedTensorType>(sums.getType()).getDimSize(1);
     Value zero = emitter.index(0);
@@ -129,7 +129,7 @@ private:
       Value lhs = isa<MemRefType>(left.getType())
                       ? emitter.load(left, {zero, place, rows, side, {}, {}}, Padding::Any)
                       : tile::ColumnsOp::create(b, emitter.tileType(rows, side, b.getF16Type()), left, k).getResult();
-      // Matrices take the right side transposed.
+      // Cooperative matrices take the right side transposed.
       Value rhs = transposeRhs ? emitter.load(right, {zero, place, columns, side, {}, {}}, Padding::Any)
                                : emitter.load(right, {place, zero, side, columns, {}, {}}, Padding::Any, true);
       sums = tile::DotOp::create(b, sums.getType(), lhs, rhs, sums, /*transpose_lhs=*/false, /*transpose_rhs=*/true);
@@ -153,7 +153,7 @@ private:
   }
 
   const int64_t side, rowsOfSubgroup;
-  int64_t registersLeft; // of a lane, for owned operands
+  int64_t registersLeft; // per lane, for owned operands
   Value rowFactors;
 };
 

@@ -1,7 +1,7 @@
-// Attention in a thread. A workgroup owns several tiles of rows of a head, one after the other. It packs what they
-// visit into scratch memory once: panels of as many rows as a tile of scores has columns, turned for products with the
-// owned rows, and as they are for what is summed up. A tile of scores fills the processor's registers; operands and
-// sums are in scratch memory.
+// Attention in a thread. A workgroup owns several tiles of rows of a head, one after the other. It packs the rows that
+// they visit into scratch memory once. A panel has as many rows as a tile of scores has columns. Panels are transposed
+// for matmuls with the owned rows, and plain for weighted sums. A tile of scores fills the processor's registers;
+// operands and sums are in scratch memory.
 #include "compiler/Tiling/AttentionSharing.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -10,9 +10,9 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// Tiles of a workgroup: packing then takes a small part of the time.
+/// Tiles per workgroup: enough for packing to take a small part of the time.
 static constexpr int64_t kTiles = 16;
-/// The most bytes of a workgroup's panels. Longer sequences are visited without packing.
+/// Maximum bytes of a workgroup's panels. Longer sequences are visited without packing.
 static constexpr int64_t kMostPanelBytes = int64_t(32) << 20;
 
 namespace {
@@ -36,7 +36,7 @@ public:
       emitter.setMapping(tile::LaneMapping::Rows);
       emitter.setVector({width});
     }
-    // A tile as for products (costOfThreadTile), and two more registers for the softmax.
+    // The tile is chosen as for matmuls (costOfThreadTile), with two more registers for the softmax.
     int64_t vectors = profile.registers > 16 && profile.vector < 8 ? 4 : 2;
     step = vectors * profile.vector;
     rows = std::min((profile.registers - vectors - 2) / vectors, bounds.maximumOwned());
@@ -64,7 +64,7 @@ public:
     return [memory] { return memory; };
   }
 
-  /// The panel, of which the step's part is a factor of `products`.
+  /// Returns the panel. The step's part of it is an operand of `products`.
   Value loadVisited(Value value, const AttentionStep &at) override {
     now = &at;
     return panelOf(value, /*turned=*/true);
@@ -87,7 +87,7 @@ public:
     forChunks([&](Value column) {
       tile::StoreOp::create(b, emitter.constant(rows, chunk, 0), memory, emitter.index(0), column);
     });
-    return AttentionSharing::beginSums(of); // the state of the loop, which nothing reads
+    return AttentionSharing::beginSums(of); // the loop's state, which nothing reads
   }
 
   Value endSums(Value of, Value) override {
@@ -118,9 +118,9 @@ public:
   }
 
 private:
-  /// Rows that own keys visit the queries of each head of their group.
+  /// The number of heads that a workgroup visits: all query heads of the group if it owns keys.
   static int64_t visitedHeads(const Work &work) { return work.ownsQueries ? 1 : work.attention.group(); }
-  /// Rows of a head's panels.
+  /// The number of rows of a head's panels.
   int64_t panelRows() const {
     int64_t most = bounds.maximumVisited(rows * tiles, step);
     return int64_t(llvm::divideCeil(most, step) + 1) * step;
@@ -134,16 +134,16 @@ private:
                  });
   }
 
-  /// The panels' row of the first visited row.
+  /// The panels' row of the step's first visited row.
   Value firstOfStep(const AttentionStep &at) {
     Value first = b.createOrFold<arith::SubIOp>(at.first, visited.begin);
     return at.member ? emitter.add(first, emitter.mul(at.member, panelRows())) : first;
   }
 
-  /// Where a turned panel begins whose first row is this one.
+  /// Returns the row of the transposed memory where the panel begins whose first row is `row`.
   Value turnedRow(Value row) { return emitter.mul(b.createOrFold<arith::DivUIOp>(row, emitter.index(step)), width); }
 
-  /// All that the workgroup's tiles visit of `value`, packed ahead of their loop.
+  /// All rows of `value` that the workgroup's tiles visit, packed ahead of their loop.
   Value panelOf(Value value, bool turned) {
     Value &panel = (turned ? turnedPanels : panels)[value];
     if (panel)

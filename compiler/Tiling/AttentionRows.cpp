@@ -1,4 +1,5 @@
-// Attention's tiles in registers alone: lanes with whole rows, and, of one query, lanes that share rows of keys.
+// Attention whose tiles stay in registers: lanes with whole rows, or, for single queries, lanes that share rows of
+// keys.
 #include "compiler/Tiling/AttentionSharing.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -15,7 +16,7 @@ public:
     emitter.setMapping(tile::LaneMapping::Rows);
     emitter.setVector({width, attention.pairKeys});
     const TargetProfile &profile = emitter.getProfile();
-    // Where sequences are short, a lane need not own as many rows as it could.
+    // If sequences are short, a lane owns fewer rows than it could.
     int64_t rowsOfLane =
         std::min<int64_t>(profile.attentionRows, llvm::divideCeil(work.bounds.maximumOwned(), emitter.getLanes()));
     step = profile.attentionKeys;
@@ -43,13 +44,13 @@ public:
   }
 };
 
-/// A row of the tile of scores, which is a column, is a key of the step.
+/// The tile of scores is a column. Each of its rows is a key of the step.
 class QuadSharing final : public AttentionSharing {
 public:
   explicit QuadSharing(const Work &work) : AttentionSharing(work) {
     const TargetProfile &profile = emitter.getProfile();
     bool isDividedByEight = width % 8 == 0 && profile.lanes >= 8;
-    // Lanes that share a row of keys: four read 64 neighbouring bytes of it. More where a lane's part would fill its
+    // Lanes that share a key's row: four of them read 64 adjacent bytes. Eight share it if a lane's part would fill its
     // registers.
     int64_t lanes = std::min<int64_t>(width > kWidestOwned && isDividedByEight ? 8 : 4, profile.lanes);
     constexpr int64_t mostHeads = 4;
@@ -60,7 +61,7 @@ public:
           heads = count, lanes = wanted;
     emitter.setQuads(lanes);
     emitter.setVector({width / lanes});
-    // A lane has a sum for each element of its part of the step's keys, and needs room for keys and values too.
+    // A lane has a sum for each element of its part of the step's keys, and also needs room for keys and values.
     constexpr int64_t most = 64, fewest = 4;
     int64_t rowsOfLane = profile.accumulators / 2 * lanes / (width * heads);
     rowsOfLane = llvm::bit_floor<uint64_t>(std::clamp<int64_t>(rowsOfLane, 1, most));
@@ -99,7 +100,7 @@ public:
 
 private:
   int64_t heads = 1;
-  DenseMap<Value, Value> visited; // of this step, for all heads
+  DenseMap<Value, Value> visited; // tiles of this step, for all heads
 };
 
 } // namespace

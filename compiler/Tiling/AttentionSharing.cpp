@@ -18,7 +18,7 @@ std::unique_ptr<AttentionSharing> AttentionSharing::choose(const Work &work) {
 }
 
 bool AttentionSharing::Work::isWorthTwice(int64_t rows) const {
-  constexpr int64_t many = 64; // processors of a device of which they are not known
+  constexpr int64_t many = 64; // assumed if the number of processors is unknown
   Matrix queries = *Matrix::of(cast<RankedTensorType>(attention.query.getType()));
   int64_t processors = emitter.getProfile().processors;
   int64_t workgroups = emitter.maximumRows(queries) * attention.heads / rows;
@@ -56,7 +56,7 @@ Value AttentionSharing::mul(Value x, double factor) {
   return arith::MulFOp::create(b, x, emitter.constant(shape[0], shape[1], factor));
 }
 
-//===-- Through shared memory -----------------------------------------------------------------------------------===//
+//===-- Ways through shared memory ------------------------------------------------------------------------------===//
 
 void SharedMemorySharing::beginStep() {
   visitedShared.clear();

@@ -1,5 +1,5 @@
-// The ways in which the lanes of a workgroup share attention's work. Each is a class of its own: it chooses the shape
-// of a workgroup's tile of scores, keeps the operands of products where its lanes reach them, and multiplies.
+// The ways in which the lanes of a workgroup share attention's work. Each way is a class. It chooses the shape of a
+// workgroup's tile of scores, keeps the operands of matmuls where its lanes reach them, and multiplies.
 #ifndef HEDDLE_COMPILER_TILING_ATTENTIONSHARING_H
 #define HEDDLE_COMPILER_TILING_ATTENTIONSHARING_H
 
@@ -9,16 +9,16 @@
 
 namespace mlir::heddle {
 
-/// A step of the loop over the other side: the visited rows; of each score, the index of its query and of its key in
-/// their sequence (i32 tiles), and whether the pair counts: the visited row is inside of its sequence and the mask true
-/// (an i1 tile).
+/// A step of the loop over the other side. `query` and `key` hold, for each score, the indices of its query and key in
+/// their sequence (i32 tiles). `counts` says whether the pair counts (an i1 tile): the visited row is inside its
+/// sequence, and the mask is true.
 struct AttentionStep {
   Value first; // index of the first visited row in its sequence
   Place visited;
   Value query, key;
-  Value counts = {}; // null where it is computed in those steps only that have pairs that do not
-  Value rows = {};   // of the visited keys, where they are no neighbours: an i32 tile
-  Value member = {}; // the number of the visited head in its group; null: there is one
+  Value counts = {}; // null if computed lazily, only in steps that contain masked pairs
+  Value rows = {};   // row numbers of the visited keys if not contiguous: an i32 tile
+  Value member = {}; // the number of the visited head in its group; null if there is one
 };
 
 class AttentionSharing {
@@ -27,82 +27,87 @@ public:
     KernelEmitter &emitter;
     const Attention &attention;
     const AttentionBounds &bounds;
-    /// How many products of the head's width a step computes, which bounds the size of its code, and of the results
-    /// that it adds to: two in the forward pass, three and four in those of gradients, of which the last has two
-    /// results.
+    /// The number of matmuls of the head's width in a step: one if scores are in memory, two in the forward pass, three
+    /// in the query's gradient, four in the gradient of keys and values. It bounds the size of a step's code, and
+    /// determines the number of results that a step adds to.
     int64_t products;
     bool isOneQuery, ownsQueries;
 
     int64_t results() const { return products > 3 ? 2 : 1; }
     bool isGradient() const { return products > 2; }
-    /// Whether the heads of a group are worth a workgroup of `rows`, which is twice the usual: keys that come to shared
-    /// memory serve all of them. Sequences have to fill it, and all of the device's processors to get work.
+    /// Returns true if a workgroup of `rows` rows, twice the usual number, pays off because the heads of a group share
+    /// keys in shared memory. Sequences must fill the rows, and every processor of the device must still get work.
     bool isWorthTwice(int64_t rows) const;
   };
 
-  /// The way that suits the target and the widths of heads.
+  /// Chooses the way that suits the target and the width of heads.
   static std::unique_ptr<AttentionSharing> choose(const Work &work);
   virtual ~AttentionSharing() = default;
 
   /// The rows and columns of a tile of scores.
   int64_t getRows() const { return rows; }
   int64_t getStep() const { return step; }
-  /// How many rows a workgroup owns and a step visits, and the dimension of a tile of scores that has the owned ones.
+  /// The number of rows that a workgroup owns and that a step visits, and the dimension of a tile of scores along which
+  /// the owned rows lie.
   virtual int64_t ownedAtOnce() const { return rows; }
   virtual int64_t visitedAtOnce() const { return step; }
   virtual int64_t ownedDim() const { return 0; }
-  /// How many times `ownedAtOnce` rows a workgroup owns, one after the other, if it walks over tiles.
+  /// How many tiles of `ownedAtOnce` rows a workgroup owns, one after the other. Nothing if it does not loop over
+  /// tiles.
   virtual std::optional<int64_t> tilesOfWorkgroup() const { return {}; }
-  /// How many heads of queries a workgroup owns, all of them for the same keys, which it then reads once.
+  /// The number of query heads that a workgroup owns. They use the same keys, which the workgroup reads once.
   virtual int64_t headsAtOnce() const { return 1; }
 
-  /// The numbers that the scale is folded into: the owned rows, where that does not round them once more; their
-  /// products; or, where nothing else acts on scores, the unit that these are in.
+  /// Which numbers the scale is folded into. Owned: the owned rows, if that does not round them once more. Products:
+  /// the products of the rows. Unit: the unit of the scores, if nothing else acts on scores.
   enum class Scales { Owned, Products, Unit };
   virtual Scales scales() const { return Scales::Owned; }
-  /// Whether it is known of each step which of its pairs count, or only looked at in those steps that have others.
+  /// Returns true if every step computes which of its pairs count. Otherwise pairs are checked only in steps where some
+  /// of them do not count.
   virtual bool looksAtEachStep() const { return true; }
-  /// Whether the scores of pairs that do not count are `kNever` before powers are taken of them, which then are zero.
+  /// Returns true if pairs that do not count get the score `kNever` before powers are taken. Their powers are then
+  /// zero.
   virtual bool marksScores() const { return false; }
-  /// Whether workgroups whose rows visit most come first, those of all heads, so that none is left over when others are
-  /// done.
+  /// Returns true if the workgroups whose rows visit the most come first, across all heads, so that no long workgroup
+  /// is left over at the end.
   virtual bool putsLongestFirst() const { return false; }
 
-  /// The workgroup's rows, which are known once its grid is.
+  /// Sets the workgroup's rows. They are known once its grid is.
   void setOwned(const Place &place) { owned = place; }
-  /// What the workgroup's tiles visit: the rows `begin` to `end` of a sequence that begins at `start` and ends at
-  /// `rowLimit`, of the first visited head whose columns begin at `column`.
+  /// The rows that the workgroup's tiles visit: the rows `begin` to `end` of a sequence that begins at `start` and ends
+  /// at `rowLimit`. `column` is the first column of the first visited head.
   struct Visited {
     Value start, begin, end, rowLimit, column;
   };
-  /// Before the loop over the tiles gets its body.
+  /// Called before the loop over the tiles gets its body.
   virtual void beginTiles(const Visited &, Operation *) {}
   virtual void beginStep() {}
 
-  /// A head's columns of `value` at a place, as lanes multiply them.
+  /// Loads a head's columns of `value` at a place, in the form in which lanes multiply them.
   Value load(Value value, const Place &place);
-  /// Owned rows as a factor, times `scale`: loaded once, ahead of the loop, or in each of its steps where a lane has no
+  /// Owned rows as an operand, times `scale`. They are loaded once, ahead of the loop, or in each step if a lane has no
   /// room for them.
   using OwnedOperand = std::function<Value()>;
   virtual OwnedOperand ownedOperand(Value value, double scale);
-  /// A step's visited rows as an operand.
+  /// Loads a step's visited rows as an operand.
   virtual Value loadVisited(Value value, const AttentionStep &at);
-  /// The dot product of each owned row with each visited row, added to `sums`.
+  /// Returns the dot product of each owned row with each visited row, added to `sums`.
   virtual Value products(Value ownedRows, Value visitedRows, Value sums) = 0;
-  /// accumulator * (`rescale`, a number a row) + weights * the step's visited rows of `value`. There may be no
-  /// `rescale`.
+  /// Returns accumulator * `rescale` + weights * the step's visited rows of `value`. `rescale` has one number per row
+  /// and may be null.
   virtual Value accumulate(Value weights, Value value, const AttentionStep &at, Value accumulator, Value rescale) = 0;
-  /// The accumulator of a tile before the first step, and its sums after the last: of weighed rows of `value`.
+  /// The accumulator of a tile before the first step, and its sums after the last step: weighted sums of the rows of
+  /// `value`.
   virtual Value beginSums(Value value) { return emitter.constant(rows, width, 0); }
   virtual Value endSums(Value value, Value accumulator) { return accumulator; }
-  /// The results of `accumulate` times a number a row.
+  /// Multiplies each row of an accumulator by its number in `factors`.
   virtual Value scaleRows(Value sums, Value factors);
 
 protected:
   explicit AttentionSharing(const Work &work)
       : emitter(work.emitter), b(emitter.builder()), attention(work.attention), width(attention.width()) {}
 
-  /// The form in which lanes multiply a loaded tile.
+  /// Converts a loaded tile to the form in which lanes multiply it.
   virtual Value asLoaded(Value tile) { return emitter.widen(tile); }
   Value loadVisitedTile(Value value, const AttentionStep &at);
   Value mul(Value x, double factor);
@@ -116,10 +121,11 @@ protected:
   Place owned{};
 };
 
-/// Heads up to which shared memory has room for the owned operands in f32. Of wider heads they are read where they are.
+/// The widest heads whose owned operands fit into shared memory in f32. Owned operands of wider heads stay where they
+/// are.
 inline constexpr int64_t kWidestOwned = 128;
 
-/// What ways have in common whose operands come to the lanes through shared memory.
+/// Base of the ways whose operands reach the lanes through shared memory.
 class SharedMemorySharing : public AttentionSharing {
 public:
   bool marksScores() const override { return true; }
@@ -128,36 +134,37 @@ public:
 
 protected:
   using AttentionSharing::AttentionSharing;
-  /// A tile in shared memory of its own. Lanes see it after `meet`; the first of a step waits for those who still read
-  /// what the last step left there.
+  /// Puts the tile into new shared memory. Lanes see it after `meet`. The first tile of a step waits for lanes that
+  /// still read the last step's tiles.
   Value share(Value tile);
-  /// The same, in memory that is there.
+  /// The same, in existing shared memory.
   void put(Value tile, Value shared);
   void meet();
 
 private:
-  DenseMap<Value, Value> visitedShared; // of this step
+  DenseMap<Value, Value> visitedShared; // shared tiles of this step
   bool isFirstOfStep = false, isPending = false;
 };
 
-/// A lane owns rows whole: devices whose lanes are fast alone.
+/// A lane owns whole rows. For devices whose lanes are fast on their own.
 std::unique_ptr<AttentionSharing> shareByRows(const AttentionSharing::Work &work);
 
-/// A thread owns rows whole, and packs what they visit. Null where the target's workgroups are no threads, or where
-/// vectors do not divide the width of heads.
+/// A thread owns whole rows, and packs the rows that they visit. Null if the target's workgroups are not threads, if
+/// vectors do not divide the width of heads, if scores are in memory, if keys are not contiguous, or if the panels
+/// would be too large.
 std::unique_ptr<AttentionSharing> shareByPanels(const AttentionSharing::Work &work);
 
-/// Of one query, keys are distributed over lanes that share rows of them.
+/// For sequences of one query. Keys are distributed over lanes, and several lanes share a key's row.
 std::unique_ptr<AttentionSharing> shareByQuads(const AttentionSharing::Work &work);
 
-/// Lanes of several subgroups share the rows and the columns of a tile of scores: GPUs without tensor cores.
+/// Lanes of several subgroups share the rows and the columns of a tile of scores. For GPUs without tensor cores.
 bool canShareByBlocks(const TargetProfile &profile, int64_t width);
 std::unique_ptr<AttentionSharing> shareByBlocks(const AttentionSharing::Work &work);
 
-/// Subgroups own rows, as cooperative matrices. Null where the target has none, or where they do not fit.
+/// Subgroups own rows, as cooperative matrices. Null if the target has none, or if they do not fit.
 std::unique_ptr<AttentionSharing> shareByMatrices(const AttentionSharing::Work &work);
 
-/// Four lanes share a row, as tensor cores have it.
+/// Four lanes share a row, as in tensor-core fragments.
 bool canShareByFragments(const AttentionSharing::Work &work);
 std::unique_ptr<AttentionSharing> shareByFragments(const AttentionSharing::Work &work);
 

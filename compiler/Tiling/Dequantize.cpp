@@ -5,7 +5,7 @@ using namespace mlir::heddle;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// A tile of memory whose words hold numbers of `bits` bits, or elements as they are.
+/// Loads a tile from memory whose words hold numbers of `bits` bits. If `bits` is 0, elements are loaded as they are.
 static Value read(KernelEmitter &emitter, Value matrix, const PackedPlace &at, int64_t bits = 0,
                   bool isUnsigned = false) {
   auto &b = emitter.builder();
@@ -53,7 +53,7 @@ PackedPlace heddle::placeOfGroups(KernelEmitter &emitter, DequantizeOp unpacked,
   return groups;
 }
 
-/// The tile itself, or its only row for each of `place`.
+/// Repeats the tile's only row for each row of `place`, or returns the tile itself.
 static Value repeatRows(KernelEmitter &emitter, Value tile, const Place &place) {
   return emitter.broadcast(tile, place.rows, place.columns);
 }

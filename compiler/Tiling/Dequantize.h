@@ -1,4 +1,4 @@
-// Tiles of heddle.dequantize: packed numbers, their scales and their offsets, which may be packed themselves.
+// Tiles of heddle.dequantize: packed numbers with their scales and offsets, which may be packed as well.
 #ifndef HEDDLE_COMPILER_TILING_DEQUANTIZE_H
 #define HEDDLE_COMPILER_TILING_DEQUANTIZE_H
 
@@ -6,20 +6,21 @@
 
 namespace mlir::heddle {
 
-/// Which elements of a matrix a tile has.
+/// The elements of a matrix that a tile holds.
 struct PackedPlace {
   Place place;
-  Value rows = {};     // the number of the matrix's row for each row of the tile; null: those of the place
-  int64_t repeats = 1; // columns of the tile that an element counts for
+  Value rows = {};     // the matrix's row for each row of the tile; null: those of `place`
+  int64_t repeats = 1; // adjacent tile columns that share an element
 };
 
-/// The numbers in f32, without scales and offsets.
+/// Returns the numbers in f32, without scales and offsets.
 Value packedNumbers(KernelEmitter &emitter, DequantizeOp unpacked, const PackedPlace &place);
 
-/// Where scales and offsets of a place are: a single row of them if all its rows are of one group.
+/// Returns the place of the scales and offsets of `place`. It has a single row if all rows of `place` are in one group.
 PackedPlace placeOfGroups(KernelEmitter &emitter, DequantizeOp unpacked, const PackedPlace &place);
 
-/// A tile of a matrix in memory, of one of 16 bits that an `arith.extf` widens, or of packed numbers with their scales.
+/// Returns a tile of a matrix in memory, of a 16-bit matrix that an `arith.extf` widens, or of packed numbers with
+/// their scales.
 Value packedValues(KernelEmitter &emitter, Value matrix, const PackedPlace &place);
 
 } // namespace mlir::heddle

@@ -1,4 +1,4 @@
-// The choice of the next token: logits that are penalised where they stand, and a token drawn of each row.
+// The choice of the next token: penalising logits in place, and drawing a token for each row.
 #include "compiler/Tiling/KernelEmitter.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -14,29 +14,29 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// Columns that are read at once, so that lanes which share a row wait for memory once for all of them; and as many as
-/// lanes that do not wait have registers for.
+/// kRunsAtOnce: the number of runs that lanes read at once if they share a row, so that they wait for memory only once.
+/// kColumnsAtOnce: the number of columns that fit into the registers of lanes that do not wait.
 constexpr int64_t kRunsAtOnce = 8, kColumnsAtOnce = 64;
 
-// Numbers that are ordered as the floats are whose bits they are made of. Of numbers below zero the bits are turned
-// round.
+// Keys: integers with the same order as the floats from whose bits they are made. For negative floats the bits below
+// the sign are inverted.
 constexpr int64_t kBelowAll = std::numeric_limits<int32_t>::min();
-constexpr int64_t kLowestFinite = -0x7f800000; // of -FLT_MAX
+constexpr int64_t kLowestFinite = -0x7f800000; // key of -FLT_MAX
 constexpr int64_t kInfinity = 0x7f800000;
 constexpr int64_t kNowhere = std::numeric_limits<int32_t>::max();
 
-/// Bits of a key that a walk over the row finds, and walks that it takes to find all.
+/// kBitsOfWalk: bits of a key that one walk over the row finds. kWalks: walks that find all bits.
 constexpr int64_t kBitsOfWalk = 2, kWalks = 32 / kBitsOfWalk;
 
-/// Half of the largest number, so that a difference of two is one too.
+/// Half of the largest float, so that the difference of two such numbers is finite.
 constexpr double kHuge = 1.7e38;
 
-/// No temperature is lower.
+/// The minimum that temperatures are raised to.
 constexpr double kColdest = 1e-30;
 
-/// A workgroup has a row, and its lanes stand along the columns: those of several subgroups, where there are columns
-/// for them. It walks over the row, once to find the largest logit, and once more for each pair of bits of the cutoff,
-/// for the sum of what top-k leaves, and to draw. Walks that a row does not need make no steps.
+/// A workgroup has a row. Its lanes, in several subgroups if there are enough columns, are laid out along the columns.
+/// It walks over the row once to find the largest logit, once for each pair of bits of a cutoff, once for the sum of
+/// the logits that top-k keeps, and once to draw. Walks that a row does not need make no steps.
 class Drawing {
 public:
   Drawing(DrawOp draw, KernelEmitter &emitter) : draw(draw), emitter(emitter), b(emitter.builder()) {}
@@ -45,14 +45,14 @@ public:
 private:
   using Step = function_ref<SmallVector<Value>(const Place &, ValueRange)>;
   struct Element {
-    Value key, isInside; // `isInside` is null where all columns are
+    Value key, isInside; // `isInside` is null if all columns are inside
   };
 
   void emitFrame();
   SmallVector<Value> walk(Value isNeeded, ValueRange state, Step body);
   Element elementAt(const Place &place);
   Value search(Value isNeeded, Value target, function_ref<Value(Value key)> weigh);
-  /// The column of each lane's best where it is the best of all, the first of equals.
+  /// Returns the first column whose `best` is the largest of all.
   Value firstOf(Value best, Value largest, Value columns);
   void findLargest();
   Value drawOne(Value isNeeded, Value cutoff);
@@ -71,7 +71,7 @@ private:
   Value compare(arith::CmpFPredicate how, Value x, Value y) { return arith::CmpFOp::create(b, how, x, y); }
   Value select(Value condition, Value x, Value y) { return arith::SelectOp::create(b, condition, x, y); }
   Value add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
-  /// Bits of floats become a key, and a key bits.
+  /// Converts bits of floats to keys, and keys to bits.
   Value turn(Value bits);
   Value floatOf(Value key);
   /// (logit - largest) / temperature: the logarithm of a probability, up to a constant.
@@ -81,7 +81,7 @@ private:
   DrawOp draw;
   KernelEmitter &emitter;
   ImplicitLocOpBuilder &b;
-  int64_t columns = 0, run = 0, chunk = 0; // a run is what lanes have in a register each
+  int64_t columns = 0, run = 0, chunk = 0; // a run: one register of columns for each lane
   Value row, inverseTemperature;
   Value largestKey, largest, firstLargest, hasNaN; // of the row
 };
@@ -104,7 +104,7 @@ void Drawing::emitFrame() {
   row = emitter.setGrid(0, token.getDimSize(0), getSizeName(token, 0), 1);
 }
 
-/// `isNeeded` null: always.
+/// Walks over the row if `isNeeded` is true or null.
 SmallVector<Value> Drawing::walk(Value isNeeded, ValueRange state, Step body) {
   Value none = emitter.index(0), end = emitter.index(columns);
   if (isNeeded)
@@ -135,7 +135,7 @@ Value Drawing::floatOf(Value key) {
 Drawing::Element Drawing::elementAt(const Place &place) {
   Value bits =
       arith::BitcastOp::create(b, emitter.tileType(1, run, b.getI32Type()), emitter.evaluate(draw.getLogits(), place));
-  // Zeros are equal, whatever their sign.
+  // Both zeros get the same key.
   bits = select(compare(arith::CmpIPredicate::eq, bits, numbers(kBelowAll)), numbers(0), bits);
   Value key = turn(bits);
   if (!place.columnLimit)
@@ -157,7 +157,7 @@ Value Drawing::firstOf(Value best, Value largest, Value columns) {
   return emitter.reduce(tile::Combine::Min, select(isLargest, columns, numbers(kNowhere)), 1);
 }
 
-/// NaN lies past the infinities, so that the keys furthest from zero tell of it.
+/// The keys of NaN lie beyond those of the infinities, so the key furthest from zero shows whether there is a NaN.
 void Drawing::findLargest() {
   SmallVector<Value> found =
       walk({}, {numbers(kBelowAll), numbers(kNowhere), numbers(0)}, [&](const Place &place, ValueRange state) {
@@ -177,8 +177,9 @@ void Drawing::findLargest() {
   hasNaN = compare(arith::CmpIPredicate::sgt, furthest, number(kInfinity));
 }
 
-/// The largest key such that the elements with at least that key weigh at least `target`, from its uppermost bits on.
-/// Sums of more elements, added in the same order, are no less, rounded as they are: the bits fit together.
+/// Finds the largest key such that the elements with at least that key weigh at least `target`, starting with the
+/// uppermost bits. A sum of more elements, added in the same order, is never smaller, even with rounding. So the bits
+/// found in different walks are consistent.
 Value Drawing::search(Value isNeeded, Value target, function_ref<Value(Value key)> weigh) {
   Value none = emitter.index(0), end = select(isNeeded, emitter.index(kWalks), none);
   constexpr int64_t guesses = (1 << kBitsOfWalk) - 1;
@@ -203,7 +204,7 @@ Value Drawing::search(Value isNeeded, Value target, function_ref<Value(Value key
                       })[0];
 }
 
-/// The column of the largest sum of exponent and noise.
+/// Draws a token: the column with the largest sum of exponent and Gumbel noise.
 Value Drawing::drawOne(Value isNeeded, Value cutoff) {
   Value low = scalar(draw.getKeyLow()), high = scalar(draw.getKeyHigh());
   Value zero = arith::ConstantIntOp::create(b, b.getI32Type(), 0);
@@ -225,7 +226,7 @@ void Drawing::emit() {
   emitFrame();
   auto f32 = [&](double value) -> Value { return arith::ConstantOp::create(b, b.getF32FloatAttr(value)); };
   Value topK = emitter.loadIndex(draw.getTopK(), row);
-  // As unsigned numbers, less than none is more than all.
+  // Compared as unsigned, so that a negative number is more than all columns.
   Value isFew = arith::AndIOp::create(b, compare(arith::CmpIPredicate::ne, topK, emitter.index(0)),
                                       compare(arith::CmpIPredicate::ult, topK, emitter.index(columns)));
   Value isPart = compare(arith::CmpFPredicate::OLT, scalar(draw.getTopP()), f32(1));
@@ -247,7 +248,7 @@ void Drawing::emit() {
   })[0];
   Value target = arith::MulFOp::create(b, emitter.reduce(tile::Combine::Sum, sums, 1), perRow(draw.getTopP()));
   Value ofTopP = search(isPart, target, weigh);
-  // The most probable one is always in.
+  // The most probable token always stays in.
   cutoff = arith::MinSIOp::create(b, arith::MaxSIOp::create(b, cutoff, ofTopP), largestKey);
 
   Value drawn = drawOne(isWarm, cutoff);
@@ -265,7 +266,8 @@ struct DrawKernel : KernelOpInterface::ExternalModel<DrawKernel, DrawOp> {
   }
 };
 
-/// A workgroup has a place, or a few. A single lane touches it: what another lane has written would be penalised twice.
+/// A workgroup has one place, or a few. Only one lane may change it: the penalty would otherwise apply twice to a value
+/// that another lane has written.
 struct PenaliseKernel : KernelOpInterface::ExternalModel<PenaliseKernel, PenaliseOp> {
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto penalise = cast<PenaliseOp>(op);

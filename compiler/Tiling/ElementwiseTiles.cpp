@@ -14,8 +14,8 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// The part of a rank-1 operand that goes with a place of the matrix: its columns if the operand is a row, its rows if
-/// it is a column, its only element if it is a scalar.
+/// Returns the part of a rank-1 operand that belongs to a place of the matrix: the place's columns if the operand is a
+/// row, its rows if it is a column, the only element if it is a scalar.
 Place placeOfVector(KernelEmitter &emitter, RankedTensorType vector, const Place &place) {
   if (isColumn(vector))
     return {place.row, emitter.index(0), place.rows, 1, place.rowLimit, {}};
@@ -24,11 +24,11 @@ Place placeOfVector(KernelEmitter &emitter, RankedTensorType vector, const Place
   return {emitter.index(0), place.column, 1, place.columns, {}, place.columnLimit};
 }
 
-/// Of scores, tensor<T x H x K>, and other rows with parts, the head that a place lies in and the first of its keys
-/// there.
+/// For scores, tensor<T x H x K>, and other tensors with parts: the head in which a place lies, and the place within
+/// that head.
 struct HeadPlace {
   Value head;
-  Place place; // of the head alone
+  Place place; // within the head
 
   HeadPlace(KernelEmitter &emitter, RankedTensorType scores, const Place &whole) : place(whole) {
     auto &b = emitter.builder();
@@ -38,13 +38,13 @@ struct HeadPlace {
   }
 };
 
-/// The tile of a rank-1 operand, repeated over the place.
+/// Returns the tile of a rank-1 operand, repeated over the place.
 Value repeated(KernelEmitter &emitter, Value vector, const Place &place) {
   Value tile = emitter.evaluate(vector, placeOfVector(emitter, typeOf(vector), place));
   return emitter.broadcast(tile, place.rows, place.columns);
 }
 
-/// Uniform numbers in [0, 1) for each element of a place.
+/// Returns a uniform random number in [0, 1) for each element of a place.
 Value uniform(KernelEmitter &emitter, Value seed, Value step, Value stream, const Place &place) {
   auto &b = emitter.builder();
   Value rows = emitter.broadcast(emitter.indices(place, 0), place.rows, place.columns);
@@ -163,7 +163,7 @@ struct SinusoidTile : TileOpInterface::ExternalModel<SinusoidTile, SinusoidOp> {
     int64_t width = typeOf(sinusoid.getResult()).getDimSize(1);
     Value positions = repeated(emitter, sinusoid.getPositions(), place);
     Value columns = emitter.indices(place, 1);
-    // Frequencies are needed once a column, the angle's sine and cosine once an element.
+    // Frequencies are computed once per column, the angle's sine and cosine once per element.
     auto splat = [&](int64_t value) { return emitter.constantInt(1, place.columns, value); };
     Value pair, isSine;
     if (sinusoid.getHalves()) {
@@ -200,7 +200,7 @@ struct NumbersTile : TileOpInterface::ExternalModel<NumbersTile, NumbersOp> {
   }
 };
 
-/// A lane has pairs of columns, of which it needs the sine and cosine once.
+/// A lane has pairs of columns, and computes the sine and cosine of a pair once.
 struct RotaryKernel : KernelOpInterface::ExternalModel<RotaryKernel, RotaryOp> {
   bool takesPrologue(Operation *) const { return true; }
   bool takesEpilogue(Operation *) const { return true; }
@@ -209,11 +209,11 @@ struct RotaryKernel : KernelOpInterface::ExternalModel<RotaryKernel, RotaryOp> {
     auto &b = emitter.builder();
     auto rotary = cast<RotaryOp>(op);
     Matrix matrix = *Matrix::of(typeOf(rotary.getResult()));
-    // Of a pair of neighbours a lane has both in one register, of others one in each of two tiles.
+    // A lane has both columns of a pair in one register if they are adjacent, and in two tiles otherwise.
     bool neighbours = rotary.getNeighbours();
     int64_t half = typeOf(rotary.getFrequencies()).getDimSize(0), turned = rotary.getTurnedColumns(),
             width = rotary.getHeadColumns(), heads = matrix.columns / width;
-    int64_t unit = std::gcd(half, width); // where parts of heads begin
+    int64_t unit = std::gcd(half, width); // parts of heads begin at its multiples
     emitter.setMapping(tile::LaneMapping::Columns);
     emitter.setVector({unit, emitter.getVector()});
     emitter.narrowVector(unit, /*fewest=*/neighbours ? 2 : 1);
@@ -232,7 +232,7 @@ struct RotaryKernel : KernelOpInterface::ExternalModel<RotaryKernel, RotaryOp> {
       Value limit = length % columns == 0 && length == half ? Value() : emitter.add(begin, emitter.index(length));
       return Place{row, emitter.add(begin, first), rows, columns, rowLimit, limit};
     };
-    for (int64_t from = turned; from < width; from += half) { // what stays as it is
+    for (int64_t from = turned; from < width; from += half) { // columns that are not turned
       Place place = placeOf(from);
       emitter.define(rotary.getResult(), place, emitter.evaluate(rotary.getInput(), place));
       if (failed(emitter.finish(matrix, place)))
@@ -347,7 +347,7 @@ struct RandomTile : TileOpInterface::ExternalModel<RandomTile, heddle::RandomOp>
     Value first = uniform(emitter, random.getSeed(), {}, stream, place);
     if (random.getDistribution() == Distribution::Uniform)
       return {arith::SubFOp::create(b, arith::MulFOp::create(b, first, splat(2 * scale)), splat(scale))};
-    // Box and Muller: a second, independent number gives the angle. 1 - u lies in (0, 1], where the logarithm is
+    // Box-Muller transform: a second, independent number gives the angle. 1 - u lies in (0, 1], where the logarithm is
     // finite.
     Value other = arith::XOrIOp::create(b, stream, arith::ConstantIntOp::create(b, b.getI32Type(), -1));
     Value second = uniform(emitter, random.getSeed(), {}, other, place);
@@ -401,7 +401,7 @@ struct AdamTile : TileOpInterface::ExternalModel<AdamTile, AdamOp> {
   }
 
 private:
-  /// To bf16, at random, as the op says.
+  /// Rounds the moments to bf16 stochastically, as AdamOp specifies.
   static void roundMoments(KernelEmitter &emitter, AdamOp adam, Value weight, Value &first, Value &second) {
     auto &b = emitter.builder();
     auto type = cast<RankedTensorType>(weight.getType());
@@ -414,7 +414,7 @@ private:
     auto down = [&](Value x, uint32_t bits) -> Value {
       return arith::ShRUIOp::create(b, x, number(x.getType(), bits));
     };
-    auto mix = [&](Value x) -> Value { // the last part of MurmurHash3, which takes all words to all words
+    auto mix = [&](Value x) -> Value { // the finaliser of MurmurHash3, a bijection of words
       x = arith::XOrIOp::create(b, x, down(x, 16));
       x = arith::MulIOp::create(b, x, number(x.getType(), 0x85EBCA6B));
       x = arith::XOrIOp::create(b, x, down(x, 13));
@@ -422,13 +422,13 @@ private:
       return arith::XOrIOp::create(b, x, down(x, 16));
     };
     Value step = emitter.loadScalar(adam.getStep(), 0);
-    Value key = mix(arith::MulIOp::create(b, step, number(step.getType(), 0x9E3779B9))); // of all elements
+    Value key = mix(arith::MulIOp::create(b, step, number(step.getType(), 0x9E3779B9))); // the same for all elements
     Value bits = arith::BitcastOp::create(b, words, weight);
     Value random = mix(arith::XOrIOp::create(b, bits, tile::SplatOp::create(b, words, key)));
     auto round = [&](Value x, Value added) -> Value {
       Value bits = arith::BitcastOp::create(b, words, x), sum = arith::AddIOp::create(b, bits, added);
       Value cut = arith::BitcastOp::create(b, type, arith::AndIOp::create(b, sum, number(words, 0xFFFF0000)));
-      // What is no number stays none, without the sum's carry.
+      // A NaN is truncated as it is: a carry from the random bits could change it.
       Value isNumber =
           arith::CmpIOp::create(b, arith::CmpIPredicate::ule, arith::AndIOp::create(b, bits, number(words, 0x7FFFFFFF)),
                                 number(words, 0x7F800000));

@@ -1,6 +1,6 @@
-// y = x W^T with few rows of x. With a row of W for each lane, as products of many rows have it, most lanes would have
-// nothing but rows that are not there. Here all lanes share a row of W, each a part of its columns, and add up what
-// they have:
+// y = x W^T with few rows of x. Other matmuls with a transposed right side give each lane rows of the result, so most
+// lanes would have no row here. Instead all lanes share a row of W. Each lane takes a part of its columns, and then the
+// lanes add up their sums:
 //
 //   for (block of rows of W in the tile)
 //     for (row of x)                       // the block's rows are in the cache from then on
@@ -16,7 +16,8 @@ using namespace mlir::heddle;
 
 static constexpr int64_t kMostRows = 8;
 
-/// Rows of W whose sums a lane holds, and those whose sums a thread holds: a word has 8 numbers of 4 bits.
+/// Rows of W whose sums a lane holds, and rows whose sums a thread holds. The latter is 8 because a word has eight
+/// 4-bit numbers.
 static constexpr int64_t kBlock = 4, kBlockOfThread = 8;
 
 /// Rows of W that a workgroup of one thread takes.

@@ -1,5 +1,5 @@
-// Products of a few rows by a transposed matrix, as of the last hidden states by a table of words when a decoder is
-// asked for its next tokens: lanes stand along the contracted dimension.
+// Matmuls of a few rows by a transposed matrix. An example is the output projection when a decoder computes its next
+// tokens. Lanes are laid out along the K dimension.
 #ifndef HEDDLE_COMPILER_TILING_FEWROWS_H
 #define HEDDLE_COMPILER_TILING_FEWROWS_H
 
@@ -7,10 +7,10 @@
 
 namespace mlir::heddle {
 
-/// Whether the product has few rows, all of them at their maximum, and enough columns to share out.
+/// Returns true if the matmul has few rows even at their maximum, and enough columns to distribute.
 bool hasFewRows(MatmulOp product, KernelEmitter &emitter);
 
-/// Emits the whole kernel of such a product, with its epilogue.
+/// Emits the whole kernel of such a matmul, with its epilogue.
 LogicalResult emitFewRows(MatmulOp product, KernelEmitter &emitter);
 
 } // namespace mlir::heddle

@@ -10,7 +10,7 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// Of a matrix: kernels number its elements with 32 bits.
+/// Maximum elements of a matrix: kernels number them with 32 bits.
 static constexpr int64_t kMostElements = int64_t(1) << 31;
 
 int64_t heddle::chunkOf(int64_t extent, int64_t vector, int64_t limit) {
@@ -33,25 +33,25 @@ bool Place::operator==(const Place &other) const {
          same(columnLimit, other.columnLimit);
 }
 
-/// The matrix that a kernel's result is computed on.
+/// Returns the type of the matrix that a kernel's result is computed on.
 static RankedTensorType computedTypeOf(Value value) {
   Operation *op = value.getDefiningOp();
   return isMadeInMemory(op) ? getComputedType(op) : cast<RankedTensorType>(value.getType());
 }
 
-/// Seeds and steps are read number by number: their width says nothing of how wide the tiles' registers can be.
+/// Seeds and steps are read one number at a time. Their width does not restrict the vector width of tiles.
 static bool isReadByNumber(Value value) {
   return cast<RankedTensorType>(value.getType()).getRank() == 1 && llvm::all_of(value.getUses(), isReadElsewhere);
 }
 
-/// Packed numbers, and the scales of groups of columns: the width that counts is that of what they make.
+/// For packed numbers, and for scales of groups of columns, the width of the unpacked matrix counts instead.
 static bool isUnpacked(Value value) {
   return !value.use_empty() && llvm::all_of(value.getUsers(), [](Operation *user) {
     return isa<DequantizeOp>(user) || (isa<arith::ExtFOp>(user) && isUnpacked(user->getResult(0)));
   });
 }
 
-/// Numbers of the parts of rows are taken one by one, too.
+/// Numbers of the parts of rows are also read one at a time.
 static bool isReadByPart(Value value) {
   if (cast<RankedTensorType>(value.getType()).getRank() != 2)
     return false;
@@ -111,9 +111,9 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
   for (Value value : yield.getOperands())
     if (mlir::failed(addMatrix(value)))
       return failure();
-  // Registers of several columns must not reach across the places where columns are cut and joined.
+  // A register of several columns must not cross the places where columns are cut and joined.
   for (Operation &op : body) {
-    if (auto project = dyn_cast<ProjectOp>(op)) // whose bias is cut into the results' columns
+    if (auto project = dyn_cast<ProjectOp>(op)) // its bias is cut into the results' columns
       cuts.push_back(cast<RankedTensorType>(project.getResultTypes().front()).getDimSize(1));
     if (auto unpacked = dyn_cast<DequantizeOp>(op); unpacked && !isUnpacked(unpacked))
       cuts.push_back(unpacked.getResult().getType().getDimSize(1));
@@ -266,7 +266,7 @@ Value KernelEmitter::evaluate(Value value, const Place &place, Padding padding) 
   }
   Operation *op = value.getDefiningOp();
   SmallVector<Value> results = compute(op, place);
-  if (results.empty()) { // an error has been emitted; go on with anything of the right type
+  if (results.empty()) { // an error has been emitted; continue with anything of the right type
     Type element = getElementTypeOrSelf(value.getType());
     return tile::SplatOp::create(b, tileType(place.rows, place.columns, element),
                                  arith::ConstantOp::create(b, b.getZeroAttr(element)));
@@ -309,8 +309,8 @@ bool KernelEmitter::hasResultOn(RankedTensorType type) {
 }
 
 LogicalResult KernelEmitter::finish(const Matrix &matrix, const Place &place) {
-  // A lane that holds many sums has no room for as many elements of all that the epilogue reads.
-  constexpr size_t longEpilogue = 8, manyResults = 2; // ops, whose values are there at once, or results of an update
+  // A lane that holds many sums has no registers for as many elements of everything that the epilogue reads.
+  constexpr size_t longEpilogue = 8, manyResults = 2; // ops (their values live at once); results of an update
   Block &body = kernel.getBody().front();
   bool isLong = body.getOperations().size() > longEpilogue || body.getTerminator()->getNumOperands() > manyResults;
   int64_t mostElements = mapping == tile::LaneMapping::Blocks || isLong ? 16 : 32;
@@ -318,7 +318,7 @@ LogicalResult KernelEmitter::finish(const Matrix &matrix, const Place &place) {
                       ? place.rows * place.columns / (workgroup * mostElements)
                       : 1;
   int64_t columns = parts > 1 ? place.columns / parts : place.columns;
-  if (mapping == tile::LaneMapping::Blocks) // of which each lane along a row has a register
+  if (mapping == tile::LaneMapping::Blocks) // each lane along a row has at least a register
     columns = std::max(columns, profile.blockRowLanes * vector);
   if (partColumns)
     columns = std::gcd(place.columns, *partColumns);
@@ -342,8 +342,7 @@ LogicalResult KernelEmitter::finish(RankedTensorType type, const Place &place) {
 }
 
 void KernelEmitter::definePart(const Place &whole, const Place &part, int64_t from) {
-  bool sumsAlone =
-      mapping == tile::LaneMapping::Tensor && profile.cooperative; // what is loaded is distributed otherwise
+  bool sumsAlone = mapping == tile::LaneMapping::Tensor && profile.cooperative; // loaded tiles have another layout
   SmallVector<std::tuple<Value, Place, Block *, Value>> parts;
   for (auto [value, at, block, tile] : tiles)
     if (at == whole && block == b.getInsertionBlock() && !(sumsAlone && isInMemory(value))) {
@@ -360,7 +359,7 @@ LogicalResult KernelEmitter::finishPart(const Matrix &matrix, const Place &place
     if (*Matrix::of(computedTypeOf(value)) == matrix &&
         (!finished || computedTypeOf(value).getShape() == finished.getShape()))
       findDestinations({value, memoryOfResult(value), {}}, destinations);
-  // All tiles are computed before the first is stored: a result may take over an operand's memory.
+  // All tiles are computed before the first is stored, because a result may take over an operand's memory.
   SmallVector<std::tuple<Value, Place, Value>> tiles;
   for (const Destination &to : destinations) {
     Place part = place;
@@ -416,7 +415,7 @@ LogicalResult KernelEmitter::emitElementwise() {
   } else {
     setMapping(tile::LaneMapping::Columns);
     int64_t run = getLanes() * getVector();
-    // Much arithmetic has many values at a time, and a lane no registers for those of many elements.
+    // Long arithmetic keeps many values alive, and a lane has no registers for those of many elements.
     constexpr int64_t mostOps = 24;
     int64_t ops = std::max(mostOps, static_cast<int64_t>(kernel.getBody().front().getOperations().size()));
     rows = std::max<int64_t>(1, profile.elementwiseRows * mostOps / ops);
@@ -443,7 +442,7 @@ LogicalResult KernelEmitter::emitElementwise() {
   }
   if (profile.registers == 0 || rows == 1)
     return finish(matrix, place);
-  // A thread walks over its rows: code for one of them, and none for rows that do not exist.
+  // A thread loops over its rows. The code handles a single row, and rows that do not exist are skipped.
   LogicalResult finished = success();
   Value end = b.createOrFold<arith::MinSIOp>(add(row, index(rows)), rowsOf(matrix));
   loop(row, end, 1, rows, {}, [&](Value each, ValueRange) -> SmallVector<Value> {

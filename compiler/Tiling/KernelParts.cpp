@@ -1,4 +1,4 @@
-// What the emission of a kernel is made of: numbers and tiles, memory, loops.
+// The building blocks of a kernel's emission: numbers and tiles, memory, loops.
 #include "compiler/Tiling/KernelEmitter.h"
 
 #include "compiler/Kernels/Fragments.h"
@@ -42,7 +42,7 @@ Value KernelEmitter::streamOfHead(int64_t stream, Value head) {
 
 Value KernelEmitter::gumbel(Value uniform) {
   auto type = cast<RankedTensorType>(uniform.getType());
-  Value least = constant(type.getDimSize(0), type.getDimSize(1), 0x1p-25); // half of the smallest that is not zero
+  Value least = constant(type.getDimSize(0), type.getDimSize(1), 0x1p-25); // half of the smallest non-zero number
   auto negativeLog = [&](Value x) -> Value { return arith::NegFOp::create(b, math::LogOp::create(b, x)); };
   return negativeLog(negativeLog(arith::MaximumFOp::create(b, uniform, least)));
 }
@@ -156,7 +156,7 @@ Value KernelEmitter::load(Value matrix, const Place &place, Padding padding, boo
 }
 
 Value KernelEmitter::sharedTile(RankedTensorType type, int64_t tiles) {
-  // Elements. A thread reads whole rows, one after the other.
+  // In elements. A thread reads whole rows, one after the other, and needs no padding.
   const int64_t paddingOfRows = profile.registers > 0 ? 0 : 128 / type.getElementTypeBitWidth();
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&func.getBody().front());
@@ -198,7 +198,7 @@ Value KernelEmitter::loadScalar(Value value, int64_t position) {
 int64_t KernelEmitter::stepFor(int64_t maximum, int64_t step, int64_t loops) const {
   if (!profile.maxLoopTrips)
     return step;
-  // Past a few dozen times the step a larger body costs more than it is worth; then `emit` refuses the kernel.
+  // Beyond a few dozen times the step a larger body costs more than it is worth. `emit` then refuses the kernel.
   int64_t result = step;
   while (static_cast<int64_t>(llvm::divideCeil(maximum, result)) * loops > profile.maxLoopTrips && result < 32 * step)
     result += step;
@@ -207,7 +207,7 @@ int64_t KernelEmitter::stepFor(int64_t maximum, int64_t step, int64_t loops) con
 
 SmallVector<Value> KernelEmitter::loop(Value begin, Value end, int64_t step, int64_t maximum, ValueRange state,
                                        function_ref<SmallVector<Value>(Value, ValueRange)> body) {
-  // A loop inside of another one runs once for each of that one's iterations.
+  // A nested loop runs once for each iteration of the loop around it.
   int64_t outerRepeats = repeats;
   repeats *= llvm::divideCeil(maximum, step);
   trips += repeats;

@@ -1,6 +1,6 @@
-// Attention of queries that are alone in their sequences, as a decoder's in a step of a recurrence, in one kernel: a
-// workgroup has a query of a head, makes its scores, turns them into weights and sums up. The row of scores is in
-// shared memory: lanes have neighbouring keys until weights are there, and neighbouring columns from then on.
+// Attention of queries that are alone in their sequences, as a decoder's are in a step of a recurrence, in one kernel.
+// A workgroup has a query of one head. It computes the query's scores, turns them into weights, and sums up. The row of
+// scores is in shared memory. Lanes have adjacent keys until the weights are computed, and adjacent columns afterwards.
 //
 //   forward                                 backward (P: the weights)
 //   s = scores(query, keys)                 g = scores(gradient of the context, values)
@@ -14,13 +14,13 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// Scores of a row that shared memory has room for on every target.
+/// The length of a row of scores for which every target has shared memory.
 static constexpr int64_t kMostKeys = 2048;
 
-/// Lower than any score, and yet a difference of two is a number.
+/// Lower than any score. The difference of two such values is still finite.
 static constexpr double kLowest = -1e30;
 
-/// Whether two values are the same numbers: numberings and fills are made anew wherever they are needed.
+/// Returns true if two values are equal. Iotas and fills are created anew at each use, so they are compared by content.
 static bool isSame(Value a, Value b) {
   Operation *x = a.getDefiningOp(), *y = b.getDefiningOp();
   return a == b || (isa_and_nonnull<IotaOp, FillOp>(x) && y &&
@@ -29,14 +29,14 @@ static bool isSame(Value a, Value b) {
 
 namespace {
 
-/// What of an anchor's numbers of pairs comes from scores.
+/// The ops that compute an anchor's numbers of pairs from scores.
 class Chain {
 public:
   SetVector<Operation *> ops;         // in an order in which they can be computed
-  DenseSet<Operation *> afterWeights; // those that take weights, or make them
+  DenseSet<Operation *> afterWeights; // ops that use the weights or compute them
   ScoresOp scores;
   Operation *weights = nullptr; // softmax or its gradient
-  bool isSingle = true;         // there is one of each
+  bool isSingle = true;         // there is one scores op and one weights op
 
   explicit Chain(Value pairs) : block(pairs.getParentBlock()) {
     follow(pairs.getDefiningOp());
@@ -46,14 +46,14 @@ public:
         afterWeights.insert(op);
   }
 
-  /// What softmax or its gradient takes of the scores.
+  /// The value, computed from the scores, that softmax or its gradient reads.
   Value input() const {
     auto grad = dyn_cast<SoftmaxGradOp>(weights);
     return grad ? grad.getGradient() : weights->getOperand(0);
   }
 
 private:
-  /// Whether `op` depends on scores of the block; then it and what is between are in `ops`.
+  /// Returns true if `op` depends on scores of the block. Then `ops` contains it and all ops in between.
   bool follow(Operation *op) {
     if (!op || op->getBlock() != block || !(isElementwise(op) || isa<ScoresOp, SoftmaxOp, SoftmaxGradOp>(op)))
       return false;
@@ -79,7 +79,7 @@ private:
   }
 
   Block *block;
-  DenseMap<Operation *, bool> depends; // of those that were looked at
+  DenseMap<Operation *, bool> depends; // whether a visited op depends on scores
 };
 
 template <typename A, typename B> bool areOfTheSameSequences(A a, B b) {
@@ -88,7 +88,7 @@ template <typename A, typename B> bool areOfTheSameSequences(A a, B b) {
          a.getKeyRows() == b.getKeyRows() && a.getQuerySize().empty() && b.getQuerySize().empty();
 }
 
-/// Whether past the last key there is no weight, however it is made.
+/// Returns true if the weights past the last key are zero in any case.
 bool hidesMissingKeys(const Chain &chain) {
   if (isa<SoftmaxGradOp>(chain.weights))
     return true;
@@ -113,7 +113,7 @@ SmallVector<Operation *> heddle::getLoneQueryChain(Operation *anchor, Value pair
         op->getNumResults() != 1)
       return {};
     bool isAfter = chain.afterWeights.contains(op);
-    // Scores are gone when weights are there.
+    // The weights overwrite the scores, so later ops cannot read scores.
     for (Value operand : op->getOperands())
       if (op != chain.weights ? isAfter && chain.ops.contains(operand.getDefiningOp()) &&
                                     !chain.afterWeights.contains(operand.getDefiningOp())
@@ -133,7 +133,7 @@ LogicalResult heddle::emitLoneQueries(Operation *anchor, const Attention &attent
                                       Region *region, KernelEmitter &emitter) {
   auto &b = emitter.builder();
   Chain chain(pairs);
-  if (!chain.scores || !chain.weights) { // what else makes numbers of pairs, makes them in memory
+  if (!chain.scores || !chain.weights) { // other ops compute the numbers of pairs in memory
     (void)emitter.memoryOf(pairs);
     return failure();
   }
@@ -158,10 +158,10 @@ LogicalResult heddle::emitLoneQueries(Operation *anchor, const Attention &attent
       return emitter.loop(none, end, lanes, room, state, body);
     };
 
-    // Reads past the last key get the last one; if there are no keys, they get this.
+    // Reads past the last key return the last key's element, or this zero if there are no keys.
     keep(emitter.constant(1, lanes, 0), none);
 
-    // Scores, and the largest of them, or the sum of what the weights make of their gradients.
+    // Computes the scores, and their maximum; for a gradient, the sum of weights times gradients of weights.
     Value first = emitter.constant(1, 1, grad ? 0 : kLowest);
     Value total = walk(frame.otherLength, first, [&](Value key, ValueRange state) -> SmallVector<Value> {
       Place place = frame.pairs(key);
@@ -186,12 +186,12 @@ LogicalResult heddle::emitLoneQueries(Operation *anchor, const Attention &attent
       Value sum = walk(frame.otherLength, zero, [&](Value key, ValueRange state) -> SmallVector<Value> {
         return {arith::AddFOp::create(b, state[0], emitter.reduce(tile::Combine::Sum, power(key), 1))};
       })[0];
-      // Where all scores are lowest, all weights are zero.
+      // If all scores are lowest, all weights are zero.
       Value any = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, total, first);
       scale = arith::SelectOp::create(b, any, arith::DivFOp::create(b, emitter.constant(1, 1, 1), sum), zero);
     }
 
-    // Weights, or gradients of scores; memory wants those of missing keys too.
+    // Computes the weights, or the gradients of scores. In memory, missing keys need theirs too.
     walk(isStored ? emitter.index(room) : frame.otherLength, {}, [&](Value key, ValueRange) -> SmallVector<Value> {
       Place place = frame.pairs(key);
       Value tile =

@@ -1,4 +1,4 @@
-// Matrix products. A workgroup owns a tile of the result, in registers, and walks along the contracted dimension.
+// Matmuls. A workgroup owns a tile of the result, in registers, and loops along the K dimension.
 #include "compiler/Kernels/Fragments.h"
 #include "compiler/Tiling/FewRows.h"
 #include "compiler/Tiling/ProductFrame.h"
@@ -14,7 +14,7 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// The columns of a matrix as what a product contracts.
+/// The columns of a matrix, as the dimension that a matmul contracts.
 Matrix columnsOf(const Matrix &matrix) { return {matrix.columns, 1, {}}; }
 
 bool hasMovedRows(MatmulOp product) { return isa_and_nonnull<UnfoldOp>(product.getLhs().getDefiningOp()); }
@@ -38,7 +38,7 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     for (SumOp companion : op->getBlock()->getOps<SumOp>())
       sum = companion;
 
-    // The contracted dimension: rows of a transposed left side, which may be tokens, or else columns.
+    // The K dimension: the rows of a transposed left side, which may be tokens, or else the columns.
     ProductFrame frame(emitter, transposeLhs, transposeRhs, transposeLhs ? lhs : columnsOf(lhs), result, /*loops=*/1,
                        fragments ? typeOf(matmul.getLhs()).getElementTypeBitWidth() : 0, /*parts=*/1, groupOf(matmul),
                        hasMovedRows(matmul));
@@ -50,19 +50,19 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     return emitter.finish(result, frame.place());
   }
 
-  /// Rows of the right side in whose groups it has to be taken; nothing where it is not packed.
+  /// The number of rows of a packed right side that share a scale. Nothing if it is not packed.
   static std::optional<int64_t> groupOf(MatmulOp product) {
     auto unpacked = product.getRhs().getDefiningOp<DequantizeOp>();
     return unpacked ? std::optional(unpacked.getGroup().first) : std::nullopt;
   }
 
-  /// One loop after another adds to the same sums. The deepest product decides the tile.
+  /// One loop after another adds to the same sums. The deepest matmul decides the tile.
   static LogicalResult emitSum(SmallVector<MatmulOp> products, const Matrix &result, KernelEmitter &emitter) {
     auto contracted = [](MatmulOp product) { return columnsOf(*Matrix::of(typeOf(MatmulOp(product).getLhs()))); };
     auto isShallower = [&](MatmulOp a, MatmulOp b) { return contracted(a).rows < contracted(b).rows; };
     bool fragments =
         llvm::all_of(products, [&](MatmulOp product) { return emitter.usesTensorCores(product, product.getLhs()); });
-    // Scales of columns multiply sums of their own, which cost registers unless there is nothing before them.
+    // Scales of columns multiply separate sums, which cost registers unless their matmul comes first.
     llvm::stable_sort(products, [](MatmulOp a, MatmulOp b) { return groupOf(a) && !groupOf(b); });
     std::optional<int64_t> group;
     for (MatmulOp product : products)
@@ -90,7 +90,7 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     return emitter.finish(result, frame.place());
   }
 
-  /// The sum of the right side's rows: a bias has this gradient where its weight has the product as its own.
+  /// The sum of the right side's rows. It is a bias's gradient if the matmul is the gradient of the weight.
   bool takesCompanion(Operation *op, Operation *other) const {
     auto matmul = cast<MatmulOp>(op);
     auto sum = dyn_cast<SumOp>(other);
@@ -100,7 +100,7 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
   }
 };
 
-/// Each part of the result has the tiles of a product.
+/// Each part of the result has the tiles of a matmul.
 struct PartialProductsKernel : KernelOpInterface::ExternalModel<PartialProductsKernel, PartialProductsOp> {
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto products = cast<PartialProductsOp>(op);
@@ -126,7 +126,7 @@ struct PartialProductsKernel : KernelOpInterface::ExternalModel<PartialProductsK
 
 //===-- Several products at once --------------------------------------------------------------------------------===//
 
-/// Runs `body` for the one of `count` parts whose number is `number`.
+/// Emits `body` for each of `count` parts. At run time only the part `number` runs.
 LogicalResult forPart(KernelEmitter &emitter, Value number, int64_t count, function_ref<LogicalResult(int64_t)> body) {
   auto &b = emitter.builder();
   for (int64_t part = 0; part < count; ++part) {
@@ -146,7 +146,7 @@ struct ProjectKernel : KernelOpInterface::ExternalModel<ProjectKernel, ProjectOp
     auto &b = emitter.builder();
     Matrix input = *Matrix::of(typeOf(project.getInput())), result = *Matrix::of(typeOf(project.getResult(0)));
     ProductFrame frame(emitter, /*transposeLhs=*/false, /*transposeRhs=*/false, columnsOf(input), result);
-    // All parts run one program and differ in where the weights begin; only the results are in different places.
+    // All parts run one program and differ in where the weights begin. Only the results are in different places.
     int64_t count = project.getNumResults();
     Value part = emitter.setGrid(2, count, {}, 1);
     SmallVector<Value> totals = frame.finish(frame.accumulate(project.getInput(), project.getWeights(),
@@ -203,7 +203,7 @@ struct ProjectGradWeightsKernel : KernelOpInterface::ExternalModel<ProjectGradWe
       place.row = emitter.add(place.row, shift);
       place.rowLimit = place.rowLimit ? emitter.add(place.rowLimit, shift) : Value();
       emitter.define(grad.getWeights(), place, totals[0]);
-      return emitter.finish(typeOf(grad.getWeights()), place); // of 1 x 1 weights the biases have the same matrix
+      return emitter.finish(typeOf(grad.getWeights()), place); // by type: with 1 x 1 weights, biases match too
     });
   }
 };

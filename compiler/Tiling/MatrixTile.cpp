@@ -19,7 +19,7 @@ std::string Product::describe() const {
 
 namespace {
 
-/// The result's extent along the dimension that lies whole in each lane, and along the one that the lanes share out.
+/// The result's extents: along the dimension that each lane has whole, and along the dimension that lanes share.
 struct Extents {
   explicit Extents(const Product &product)
       : whole(product.transposeRhs ? product.n : product.m), distributed(product.transposeRhs ? product.m : product.n) {
@@ -27,24 +27,24 @@ struct Extents {
   int64_t whole, distributed;
 };
 
-/// Lanes along columns take whole vectors of them; lanes along rows take rows one by one.
+/// Lanes along columns take whole vectors of them. Lanes along rows take single rows.
 int64_t unitOf(const Product &product) { return product.transposeRhs ? 1 : product.vector; }
 
-/// A tile of a thread: `vectors` registers of columns in each row.
+/// A thread's tile, with `vectors` registers of columns in each row.
 struct ThreadTile {
   ThreadTile(const Product &product, MatrixTile tile)
       : rows(product.transposeRhs ? tile.distributed : tile.whole),
         columns(product.transposeRhs ? tile.whole : tile.distributed), vectors(columns / product.vector) {}
   int64_t rows, columns, vectors;
-  /// Of the sums, a row of the right side and a repeated element of the left one.
+  /// Registers for the sums, a row of the right side, and a repeated element of the left side.
   int64_t registers() const { return rows * vectors + vectors + 1; }
 };
 
-/// Whether a lane can have the tile. What lies whole in it is loaded in vectors too.
+/// Returns true if a lane can have the tile. The dimension that each lane has whole is also loaded in vectors.
 bool isTile(const TargetProfile &profile, const Product &product, MatrixTile tile) {
   if (profile.registers > 0) {
-    // The right side's part of such tiles, packed 256 places at a time (PackedProduct.cpp), stays in the first cache.
-    // A product of one row reads the right side in place: a wide tile reads more of each cache line and page at once.
+    // For these tiles the right side's part, packed 256 rows at a time (PackedProduct.cpp), stays in the L1 cache. A
+    // matmul with one row reads the right side in place: a wide tile reads more of each cache line and page at once.
     int64_t mostColumns = product.m == 1 ? 64 : 32;
     ThreadTile own(product, tile);
     return own.columns % product.vector == 0 && own.columns <= mostColumns && own.registers() <= profile.registers;
@@ -56,11 +56,12 @@ bool isTile(const TargetProfile &profile, const Product &product, MatrixTile til
 
 } // namespace
 
-/// For each place of the contracted dimension: multiplications, or loads if they take longer, two of each at once.
+/// The cost of a thread's tiles, in clocks. A step of depth one takes as long as its multiplications or its loads,
+/// whichever is longer. Two of each run per clock.
 static double costOfThreadTile(const Product &product, MatrixTile tile) {
   ThreadTile own(product, tile);
   constexpr double perClock = 2;
-  // A sum takes one multiply-add after the other, each 4 clocks; the fifth is slack.
+  // A sum takes one multiply-add after the other, with a latency of 4 clocks. The fifth is slack.
   constexpr double latency = 5;
   auto count = [](int64_t number) { return static_cast<double>(number); };
   double clocks =
@@ -68,7 +69,7 @@ static double costOfThreadTile(const Product &product, MatrixTile tile) {
   // The right side's vectors are transposed in registers.
   if (product.transposeRhs)
     clocks += count(3 * own.vectors) / perClock;
-  constexpr double store = 1, begin = 20; // of a vector of the result; of a tile
+  constexpr double store = 1, begin = 20; // per vector of the result; per tile
   return (clocks * count(product.k) + store * count(own.rows * own.vectors) + begin) *
          count(llvm::divideCeil(product.m, own.rows) * llvm::divideCeil(product.n, own.columns));
 }
@@ -124,7 +125,7 @@ std::optional<BlockTile> heddle::chooseBlock(const TargetProfile &profile, const
     return std::nullopt;
   BlockTile best{};
   double least = 0;
-  // Each lane brings a register of each operand to shared memory, at least. With fewer than four rows of the result it
+  // Each lane copies at least a register of each operand to shared memory. With fewer than four rows of the result it
   // would do little else.
   constexpr int64_t fewestRows = 4;
   int64_t fewestColumns =
@@ -159,7 +160,7 @@ double heddle::costOfTensorTile(const TargetProfile &profile, const TensorProduc
 
 TensorTile heddle::chooseTensorTile(const TargetProfile &profile, const TensorProduct &product) {
   constexpr int64_t fewestSubgroups = 4, fewestRows = 16, fewestColumns = 32;
-  // Wider operands leave room for fewer sums in a lane, and those that stay in shared memory for more.
+  // Wider operands leave room for fewer sums in a lane. Operands that stay in shared memory leave room for more.
   int64_t sums = profile.tensorRows * profile.tensorColumns * 16 / product.bits, columns = sums / profile.tensorRows;
   bool warpgroups = usesWarpgroups(profile, product);
   if (warpgroups)
@@ -182,7 +183,7 @@ TensorTile heddle::chooseTensorTile(const TargetProfile &profile, const TensorPr
 }
 
 int64_t heddle::choosePartsOfDepth(const TargetProfile &profile, TensorProduct product) {
-  // A part that is shorter than a few steps does little but fill its shared memory; a launch more takes some 3 us.
+  // A part of only a few steps does little but fill its shared memory. Another launch takes about 3 us.
   constexpr int64_t fewestSteps = 8, most = 8;
   constexpr double launch = 5000, worthIt = 0.8;
   int64_t best = 1;
@@ -196,7 +197,7 @@ int64_t heddle::choosePartsOfDepth(const TargetProfile &profile, TensorProduct p
       whole = least = cost;
       continue;
     }
-    // Sums are written once and read once.
+    // Partial sums are written once and read once.
     cost += launch + static_cast<double>(2 * 4 * product.parts * product.m * product.n) / profile.cacheRateOfAll;
     if (cost < least)
       best = product.parts, least = cost;

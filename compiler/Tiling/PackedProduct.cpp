@@ -10,13 +10,13 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// Places of the contracted dimension that an iteration of the innermost loop takes.
+/// Depth of an iteration of the innermost loop.
 static constexpr int64_t kStep = 8;
-/// Places that are packed at a time. A register tile's part of the right side, 16 KB with vectors of 8, stays in the
-/// first cache while the tiles below each other use it, and both packed operands stay in the second.
+/// Depth that is packed at a time. A register tile's part of the right side, 16 KB with vectors of 8, stays in the L1
+/// cache while the tiles below each other use it. Both packed operands stay in the L2 cache.
 static constexpr int64_t kDepth = 256;
-/// Rows and columns of a block: packing an operand then takes a small part of the time. Where blocks would be fewer
-/// than kFewestBlocks, they are narrower, so that there is work for many threads.
+/// Rows and columns of a block: enough for packing to take a small part of the time. If there would be fewer blocks
+/// than kFewestBlocks, they are narrower, so that many threads have work.
 static constexpr int64_t kRowsOfBlock = 96, kColumnsOfBlock = 128, kFewestBlocks = 16;
 static constexpr int64_t kFewestRows = 24;
 
@@ -56,7 +56,7 @@ void PackedProduct::place(Value row, Value column) {
   columnEnd = endOf(column, block.columns, block.columnLimit);
 }
 
-/// Rows of an odd number of cache lines, so that those below each other are in different sets of a cache.
+/// Allocates rows of an odd number of cache lines, so that rows below each other fall into different sets of a cache.
 Value PackedProduct::scratch(Value &memory, int64_t rows, int64_t columns) {
   constexpr int64_t line = 16;
   if (!memory)
@@ -114,7 +114,7 @@ void PackedProduct::clear(bool withSums) {
   });
 }
 
-/// The depth, where packing has to put zeros behind it; null where it is a number of whole steps.
+/// The depth, if packing must append zeros to it. Null if it is a whole number of steps.
 Value PackedProduct::depthLimitOf(const Operands &operands) const {
   bool isWhole = getConstantIntValue(operands.depth) && operands.maximumDepth % packStep == 0;
   return isWhole ? Value() : operands.depth;

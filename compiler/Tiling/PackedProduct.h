@@ -1,5 +1,5 @@
-// A thread's product of operands that it packs first: they then lie side by side in its caches, whatever the matrices'
-// widths are, and are read in whole vectors. Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication"
+// A thread's matmul that packs its operands first. They are then contiguous in the caches, whatever the matrices'
+// widths, and are read in whole vectors. Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication"
 // (2008), section 4.
 #ifndef HEDDLE_COMPILER_TILING_PACKEDPRODUCT_H
 #define HEDDLE_COMPILER_TILING_PACKEDPRODUCT_H
@@ -8,37 +8,37 @@
 
 namespace mlir::heddle {
 
-/// The workgroup makes a block of the result, register tile by register tile. It takes the contracted dimension in
-/// stretches: it packs both operands' part of a stretch into scratch memory, and adds their products to the sums of all
-/// tiles, which are in scratch memory, too.
+/// The workgroup computes a block of the result, one register tile after another. It splits the K dimension into
+/// stretches. For each stretch it packs both operands' part into scratch memory, and adds the products to the sums of
+/// all tiles. The sums are in scratch memory, too.
 class PackedProduct {
 public:
-  /// Whether a result of `rows` rows is worth the packing of the right side.
+  /// Returns true if a result of `rows` rows makes packing the right side worthwhile.
   static bool isWorthIt(const TargetProfile &profile, int64_t rows);
 
-  /// The product makes `result` and contracts at most `depth` places.
+  /// The matmul computes `result`. Its depth is at most `depth`.
   PackedProduct(KernelEmitter &emitter, const Matrix &result, bool transposeLhs, int64_t depth);
-  /// Rows and columns of the workgroup's block.
+  /// The rows and columns of the workgroup's block.
   int64_t blockRows() const { return block.rows; }
   int64_t blockColumns() const { return block.columns; }
-  /// Says where the block begins.
+  /// Sets where the block begins.
   void place(Value row, Value column);
 
-  /// Sets all sums to zero; those of the right side's rows, too, if they are wanted.
+  /// Sets all sums to zero. With `withSums` this includes the sums of the right side's rows.
   void clear(bool withSums);
 
   struct Operands {
     Value lhs, rhs;
     bool transposeLhs, transposeRhs;
     int64_t maximumDepth;
-    Value depth, shift; // the right matrix begins at row `shift` of its memory; null: at the first
+    Value depth, shift; // `shift`: row of its memory where the right matrix begins; null: 0
   };
-  /// Adds the product to the sums.
+  /// Adds the product of the operands to the sums.
   void accumulate(const Operands &operands);
 
-  /// Begins the loops over the block's tiles: everything that is emitted later is in them. Returns the tile's place.
+  /// Begins the loops over the block's tiles. Everything emitted later is inside them. Returns the tile's place.
   Place beginTiles();
-  /// The tile's sums, and those of the right side's rows if they are wanted.
+  /// Returns the tile's sums, and the sums of the right side's rows if `clear` was asked for them.
   SmallVector<Value> sums();
 
 private:
@@ -56,9 +56,9 @@ private:
   KernelEmitter &emitter;
   Matrix result;
   int64_t rows, columns; // of a register tile
-  int64_t packStep;      // places of the contracted dimension that are packed at a time
+  int64_t packStep;      // depth that is packed at a time
   Place block = {}, tile = {};
-  Value rowEnd, columnEnd; // of the block
+  Value rowEnd, columnEnd; // ends of the block
   Value tileSums, rowSums, rhsPanels, lhsPanels;
 };
 

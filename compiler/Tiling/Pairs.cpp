@@ -9,7 +9,7 @@ using namespace mlir::heddle;
 /// Columns of a query and of keys, or rows of the other side, that a lane takes at a time.
 static constexpr int64_t kAtOnce = 8;
 
-/// Columns of a head for which tiles of several queries have registers.
+/// The widest heads for which tiles of several queries fit into registers.
 static constexpr int64_t kWidestTiles = 128;
 
 bool heddle::isOneByOne(const Attention &attention) {
@@ -17,7 +17,7 @@ bool heddle::isOneByOne(const Attention &attention) {
 }
 
 void PairsFrame::emit(ArrayRef<int64_t> extents, bool whole, function_ref<void()> body) {
-  // By lists of their users keys own pairs without looking at sequences.
+  // With lists of their users, keys own pairs without looking at sequences.
   bool byUsers = !ownsQueries && hasList();
   auto sequences = cast<RankedTensorType>((byUsers ? attention.users[2] : attention.queryStarts).getType());
   emitter.setMapping(tile::LaneMapping::Columns);
@@ -133,7 +133,7 @@ Value PairsFrame::sumsOfHead(Value sums, Value column, Value otherColumn, ValueR
                  : byUsers                     ? cast<RankedTensorType>(attention.users[0].getType()).getDimSize(1)
                  : attention.querySize.empty() ? 1
                                                : emitter.maximumOf(attention.querySize);
-  int64_t rows = byUsers ? 1 : emitter.stepFor(most, std::min(most, kAtOnce)); // pairs of users are no neighbours
+  int64_t rows = byUsers ? 1 : emitter.stepFor(most, std::min(most, kAtOnce)); // pairs of users are not adjacent
   Value own;
   SmallVector<Value> ofParameters;
   if (region)

@@ -1,5 +1,5 @@
-// The passes of phase `tile`; Passes.td says what each does. A pass whose options cannot be given as text has a header
-// of its own.
+// The passes of phase `tile`. Passes.td describes them. A pass whose options cannot be given as text has its own
+// header.
 #ifndef HEDDLE_COMPILER_TILING_PASSES_H
 #define HEDDLE_COMPILER_TILING_PASSES_H
 

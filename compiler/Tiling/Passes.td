@@ -1,13 +1,13 @@
-// The passes of this room: flags, options and a page of reference are made of it (docs/add-a-pass.md).
+// The passes of compiler/Tiling. Flags, options and a reference page are generated from this file (docs/add-a-pass.md).
 
 include "mlir/Pass/PassBase.td"
 
 def SplitProductsPass : Pass<"heddle-split-products", "::mlir::ModuleOp"> {
-  let summary = "Share the contracted dimension out among workgroups";
+  let summary = "Split the K dimension of matmuls among workgroups";
   let description = [{
-    Makes two kernels of one whose product, on tensor cores, has too few tiles for the target's processors: the first
-    one's products are partial, and the second adds them up. Runs after `fuse-kernels`; kernels whose costs were counted
-    have them counted anew.
+    Splits a kernel in two if its tensor-core matmul has too few tiles for the target's processors. The first kernel
+    computes partial products, and the second adds them up. Runs after `fuse-kernels`. If a kernel had a cost, the costs
+    of both new kernels are counted.
   }];
   let options = [
     Option<"target", "target", "std::string", /*default=*/"kDefaultTarget.str()", "Profile that says how many processors there are">
@@ -16,11 +16,11 @@ def SplitProductsPass : Pass<"heddle-split-products", "::mlir::ModuleOp"> {
 }
 
 def SplitSumsPass : Pass<"heddle-split-sums", "::mlir::ModuleOp"> {
-  let summary = "Share the rows of a sum out among workgroups";
+  let summary = "Split the rows of a sum among workgroups";
   let description = [{
-    Makes two kernels of one that sums many rows where its columns alone keep too little of the target busy: the first
-    one's sums are partial, and the second adds them up. Runs after `fuse-kernels`;
-    kernels whose costs were counted have them counted anew.
+    Splits a kernel that sums many rows in two if its columns give the target too little parallel work. The first kernel
+    computes partial sums, and the second adds them up. Runs after `fuse-kernels`. If a kernel had a cost, the costs of
+    both new kernels are counted.
   }];
   let options = [
     Option<"target", "target", "std::string", /*default=*/"kDefaultTarget.str()", "Profile that says how much runs at once">
@@ -29,9 +29,9 @@ def SplitSumsPass : Pass<"heddle-split-sums", "::mlir::ModuleOp"> {
 }
 
 def TilePass : Pass<"heddle-tile", "::mlir::ModuleOp"> {
-  let summary = "Turn each heddle.kernel into the program of a workgroup";
+  let summary = "Turn each heddle.kernel into a workgroup's program";
   let description = [{
-    Replaces every heddle.kernel by a tile.launch of a tile.func, shared where two kernels are the same.
+    Replaces every heddle.kernel by a tile.launch of a tile.func. Kernels with the same program share a tile.func.
   }];
   let options = [
     Option<"target", "target", "std::string", /*default=*/"kDefaultTarget.str()", "Profile that decides the tiles' shapes">

@@ -1,4 +1,4 @@
-// Rows that become one: sums and largest or smallest elements of the columns of segments.
+// Pooling over the rows of segments: the sum, the maximum or the minimum of each column.
 #include "compiler/Tiling/KernelEmitter.h"
 
 #include <limits>
@@ -8,7 +8,7 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// A workgroup has a segment and as many columns as its lanes hold in a register each, and goes through the rows.
+/// A workgroup has a segment and one register of columns for each lane. It loops over the segment's rows.
 struct SegmentKernel : KernelOpInterface::ExternalModel<SegmentKernel, SegmentOp> {
   bool takesPrologue(Operation *) const { return true; }
   bool takesEpilogue(Operation *) const { return true; }
@@ -56,7 +56,7 @@ private:
   static Value isEmpty(KernelEmitter &emitter, Value length) {
     return arith::CmpIOp::create(emitter.builder(), arith::CmpIPredicate::eq, length, emitter.index(0));
   }
-  /// What no element is worse than; of a segment without rows its result.
+  /// The value that no element is worse than, or the result of a segment without rows.
   static Value worst(KernelEmitter &emitter, Pool pool, Value length, int64_t columns) {
     auto &b = emitter.builder();
     float infinity = std::numeric_limits<float>::infinity();
@@ -65,7 +65,7 @@ private:
     Value number = arith::SelectOp::create(b, isEmpty(emitter, length), none, lowest);
     return tile::SplatOp::create(b, emitter.tileType(1, columns), number);
   }
-  /// The first row, which stays where all elements are infinite, or -1.
+  /// The initial row number: the first row, which remains if all elements are infinite, or -1 without rows.
   static Value firstRow(KernelEmitter &emitter, Value start, Value length, int64_t columns) {
     auto &b = emitter.builder();
     Value row = arith::SelectOp::create(b, isEmpty(emitter, length), emitter.index(-1), start);

@@ -12,11 +12,11 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// Steps along the contracted dimension: one vector, so that a loop's body stays small. Where the target limits
-/// iterations, a step may be a multiple of it.
+/// The step along the K dimension: one vector, so that a loop's body stays small. If the target limits iterations, a
+/// step may be a multiple of it.
 static constexpr int64_t kStep = 4;
 
-/// The same of a thread, whose left side is read number by number: eight places, or a few fewer if they divide the
+/// The step for a thread, which reads its left side element by element: eight, or a little less if that divides the
 /// depth.
 static int64_t stepOfThread(int64_t depth) {
   constexpr int64_t most = 8, fewest = 5;
@@ -24,11 +24,11 @@ static int64_t stepOfThread(int64_t depth) {
   return whole >= fewest || whole == depth ? whole : most;
 }
 
-/// The rows that a word of packed numbers may hold, and what a lane may have of a tile: unpacked, a step's numbers are
-/// in registers all at once, beside sums and those of the step.
+/// kPackedStep: the rows that a word of packed numbers may hold. kPackedWhole, kPackedDistributed: limits of a lane's
+/// tile, because a step's unpacked numbers are all in registers at once, beside the sums and the step's left side.
 static constexpr int64_t kPackedStep = 8, kPackedWhole = 4, kPackedDistributed = 8;
-/// Registers of sums that a thread has for one row of packed numbers. A multiply-add waits for the one before it in the
-/// same register, so one register alone would leave the processor idle.
+/// Registers of sums that a thread has for one row of packed numbers. A multiply-add waits for the previous one in the
+/// same register, so a single register would leave the processor idle.
 static constexpr int64_t kPackedVectorsOfThread = 4;
 
 ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
@@ -77,7 +77,7 @@ void ProductFrame::takePart(int64_t parts) {
   // Whole steps, so that no step belongs to two parts.
   int64_t stepOfAll = parts * step;
   if (std::optional<int64_t> all = getConstantIntValue(end); all && *all % stepOfAll == 0) {
-    // With constant bounds the loop certainly runs, and a warpgroup's products need not wait for each other
+    // With constant bounds the loop certainly runs, and a warpgroup's matmuls need not wait for each other
     // (compiler/Target/CUDA/RATIONALE.md).
     partBegin = emitter.mul(ownPart, *all / parts);
     end = emitter.index(*all / parts);
@@ -92,8 +92,7 @@ void ProductFrame::takePart(int64_t parts) {
   end = b.createOrFold<arith::MinSIOp>(end, emitter.add(begin, length));
 }
 
-// Workgroups that run one after the other differ along the tile's shorter side, and so share the part of the operands
-// that is larger.
+// Consecutive workgroups differ along the tile's shorter side, and so share the larger part of the operands.
 std::pair<Value, Value> ProductFrame::placeInStrips(const Matrix &result, int64_t rows, int64_t columns) {
   int rowAxis = rows < columns || (rows == columns && emitter.maximumRows(result) <= result.columns) ? 0 : 1;
   Value column = emitter.mul(emitter.setGrid(1 - rowAxis, result.columns, {}, columns), columns);
@@ -101,12 +100,12 @@ std::pair<Value, Value> ProductFrame::placeInStrips(const Matrix &result, int64_
   return {row, column};
 }
 
-/// Tiles below each other whose workgroups follow each other.
+/// The height of a strip, in tiles. The strip's workgroups are consecutive.
 static constexpr int64_t kGroup = 8;
 
-// A device runs a hundred workgroups at once. Those of a compact part of the result share most of what they read, which
-// then comes from the cache that processors have together: strips of `kGroup` tiles, each walked through column by
-// column.
+// A device runs about a hundred workgroups at once. If they compute a compact part of the result, they share most of
+// their operands, which then come from the cache that all processors share. So tiles are visited in strips of `kGroup`
+// tiles, column by column within a strip.
 std::pair<Value, Value> ProductFrame::placeInGroups(const Matrix &result, int64_t rows, int64_t columns) {
   int64_t across = llvm::divideCeil(result.columns, columns),
           down = llvm::divideCeil(emitter.maximumRows(result), rows);
@@ -118,7 +117,7 @@ std::pair<Value, Value> ProductFrame::placeInGroups(const Matrix &result, int64_
   Value number = emitter.setGrid(0, result.isDynamic() ? 1 : down * rows, result.size, rows, across);
   Value ofStrip = emitter.index(kGroup * across), first = emitter.mul(divide(number, ofStrip), kGroup);
   Value all = divide(emitter.add(emitter.rowsOf(result), emitter.index(rows - 1)), emitter.index(rows));
-  // The last strip may be narrower.
+  // The last strip may have fewer tiles.
   Value left = b.createOrFold<arith::SubIOp>(all, first);
   Value strip = down % kGroup == 0 && !result.isDynamic() ? emitter.index(kGroup)
                                                           : b.createOrFold<arith::MinSIOp>(left, emitter.index(kGroup));
@@ -130,8 +129,8 @@ std::pair<Value, Value> ProductFrame::placeInGroups(const Matrix &result, int64_
 std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contracted, const Matrix &result, int64_t loops,
                                                           std::optional<int64_t> group) {
   int64_t vector = emitter.getVector(), lanes = emitter.getLanes();
-  // A transposed right side holds its vectors along the contracted dimension, so that lanes cannot share its rows out
-  // among themselves and load vectors too: lanes then stand along the rows of the result.
+  // The vectors of a transposed right side lie along the K dimension. Lanes cannot share its rows and load vectors as
+  // well, so they are laid out along the rows of the result.
   int64_t rows = emitter.maximumRows(result), columns = result.columns;
   emitter.setMapping(transposeRhs ? tile::LaneMapping::Rows : tile::LaneMapping::Columns);
   MatrixTile part = emitter.chooseTile({rows, columns, depth, vector, transposeLhs, transposeRhs});
@@ -144,13 +143,13 @@ std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contract
     rows = lanes * part.distributed;
     columns = llvm::alignTo(part.whole, vector);
   } else {
-    bool loadsVectors = transposeLhs && emitter.getProfile().registers == 0; // of its rows
+    bool loadsVectors = transposeLhs && emitter.getProfile().registers == 0; // vectors of its rows
     rows = loadsVectors ? llvm::alignTo(part.whole, vector) : part.whole;
     columns = lanes * part.distributed;
   }
   int64_t plain = group ? kPackedStep : kStep;
   step = emitter.stepFor(depth, transposeRhs ? kStep * emitter.getProfile().transposedVectors : plain, loops);
-  if (!contracted.isDynamic()) // a whole number of steps, if there is one near, needs no checks
+  if (!contracted.isDynamic()) // a near step that divides the depth needs no checks
     step = chunkOf(depth, vector, step);
   step = isOfThread() ? stepOfThread(depth) : llvm::alignTo(emitter.stepFor(depth, step, loops), vector);
   if (int64_t whole = std::gcd(group.value_or(0), step);
@@ -167,8 +166,8 @@ std::optional<std::pair<int64_t, int64_t>> ProductFrame::chooseBlocks(const Matr
   if (!block || emitter.stepFor(depth, profile.blockDepth, loops) != profile.blockDepth)
     return std::nullopt;
   emitter.setBlocks();
-  emitter.setVector({}); // operands come from shared memory, whose rows are aligned whatever the matrices' are
-  // Rows that stand elsewhere come to lanes through no shared memory: all of a step's are in registers.
+  emitter.setVector({}); // operands come from shared memory, where rows are aligned whatever the matrices' rows are
+  // Moved rows do not come through shared memory. All rows of a step are in registers.
   step = moved ? profile.blockDepth / 2 : profile.blockDepth;
   return std::pair(profile.blockLanes / profile.blockRowLanes * block->rows, profile.blockRowLanes * block->columns);
 }
@@ -192,7 +191,7 @@ SmallVector<Value> ProductFrame::zeros(bool withSums) {
     return {};
   }
   SmallVector<Value> state{emitter.constant(tile.rows, tile.columns, 0)};
-  // In blocks all lanes share the rows of the right side out, and what they make of them is summed up at the end.
+  // In blocks all lanes share the rows of the right side. Their partial sums are added up at the end.
   if (withSums)
     state.push_back(emitter.constant(blocks ? step : 1, tile.columns, 0));
   return state;
@@ -207,13 +206,13 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
   auto shifted = [&](Value row) { return row && shift ? emitter.add(row, shift) : row; };
   auto unpacked = rhs.getDefiningOp<DequantizeOp>();
   bool scalesAll = unpacked && hasScalesOfColumns(unpacked);
-  std::optional<MovedRows> moved; // where the tile's rows are the same in all steps
+  std::optional<MovedRows> moved; // if the tile's rows are the same in all steps
   if (auto unfold = lhs.getDefiningOp<UnfoldOp>(); unfold && !transposeLhs)
     moved.emplace(movedRowsOf(unfold, emitter, tile));
-  bool isApart = scalesAll && !state[0].getDefiningOp<arith::ConstantOp>(); // which is nothing
+  bool isApart = scalesAll && !state[0].getDefiningOp<arith::ConstantOp>(); // a constant state is zero
   SmallVector<Value> totals = isApart ? zeros(false) : llvm::to_vector(state);
   auto steps = [&](Value begin, Value end, int64_t step, Value depthLimit) {
-    // Elements past the contracted dimension's end must be zero on both sides: nothing times NaN is NaN. Those past the
+    // Elements past the end of the K dimension must be zero on both sides, because 0 * NaN is NaN. Elements past the
     // result's rows or columns only reach elements that are never stored.
     Padding padding = depthLimit ? Padding::Zero : Padding::Any;
     totals = emitter.loop(begin, end, step, depth, totals, [&](Value k, ValueRange state) -> SmallVector<Value> {
@@ -225,7 +224,8 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
                            : Place{shifted(k), tile.column, step, tile.columns, shifted(depthLimit), tile.columnLimit};
       if (fragments)
         return {multiplyFragments(lhs, lhsPlace, rhs, rhsPlace, state[0], padding)};
-      // A block's left side is turned on its way to shared memory, from where a lane then takes vectors of its rows.
+      // A block's left side is transposed on its way to shared memory. A lane then reads vectors of its rows from
+      // there.
       bool turns = blocks && transposeLhs && emitter.isInMemory(lhs);
       Value left = emitter.widen(turns   ? emitter.load(emitter.memoryOf(lhs), lhsPlace, padding, /*transposed=*/true)
                                  : moved ? moved->read(lhsPlace, padding)
@@ -246,7 +246,7 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
     });
   };
   if (isOfThread() && depthLimit && !unpacked && !moved) {
-    // Whole steps without limits, then what is left of the depth place by place.
+    // Whole steps without limits, and then the rest of the depth one by one.
     Value length = b.createOrFold<arith::SubIOp>(end, begin);
     Value rest = b.createOrFold<arith::RemUIOp>(length, emitter.index(step));
     Value middle = b.createOrFold<arith::SubIOp>(end, rest);
@@ -273,7 +273,7 @@ SmallVector<Value> ProductFrame::finish(ValueRange state) {
 // If a sum of products has one scale, the scale multiplies the sum. If it has one offset, the offset multiplies the sum
 // of the left side's numbers.
 
-/// Whether each column of the result has a scale, and no offset.
+/// Returns true if each column of the result has a scale and no offset.
 bool ProductFrame::hasScalesOfColumns(DequantizeOp unpacked) const {
   auto [rows, columns] = unpacked.getGroup();
   ArrayRef<int64_t> shape = unpacked.getResult().getType().getShape();
@@ -290,8 +290,8 @@ Value ProductFrame::scaleColumns(Value total, DequantizeOp unpacked) const {
   return arith::MulFOp::create(emitter.builder(), total, emitter.broadcast(scales, tile.rows, tile.columns));
 }
 
-/// Whether each column of the rows at the place has a scale. An offset multiplies the sum of the left side's numbers,
-/// which only a thread has at hand, and in whole vectors.
+/// Returns true if each column of the rows at `place` has one scale. An offset multiplies the sum of the left side's
+/// numbers. Only a thread has that sum at hand, and only in whole vectors.
 bool ProductFrame::isWithinGroup(DequantizeOp unpacked, const Place &place) const {
   auto [rows, columns] = unpacked.getGroup();
   return unpacked.getScales() && !transposeLhs && !transposeRhs && columns == 1 && rows % place.rows == 0 &&
@@ -324,8 +324,8 @@ Value ProductFrame::multiplyFragments(Value lhs, const Place &lhsPlace, Value rh
                              /*transpose_lhs=*/false, /*transpose_rhs=*/true);
 }
 
-/// Lanes that hold rows of the same column may be in different subgroups: they meet in shared memory, where the right
-/// sides were. The product with ones leaves a column to each lane.
+/// Lanes that hold rows of the same column may be in different subgroups, so they exchange rows through shared memory.
+/// A product with a row of ones then adds up the rows and leaves a column to each lane.
 Value ProductFrame::sumOfRows(Value rows) const {
   auto &b = emitter.builder();
   if (!sharedRows)

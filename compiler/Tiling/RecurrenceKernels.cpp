@@ -1,4 +1,4 @@
-// Rows of a step, columns cut and joined, and the order of steps.
+// Recurrences: the rows of a step, cutting and joining columns, and the order of steps.
 #include "compiler/Tiling/KernelEmitter.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -10,7 +10,7 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// A tile of one number, which is an index.
+/// A tile filled with one index, as i32.
 Value splat(KernelEmitter &emitter, int64_t rows, int64_t columns, Value number) {
   auto &b = emitter.builder();
   Value i32 = arith::IndexCastOp::create(b, b.getI32Type(), number);
@@ -21,7 +21,7 @@ Value compare(KernelEmitter &emitter, arith::CmpIPredicate how, Value a, Value b
   return arith::CmpIOp::create(emitter.builder(), how, a, b);
 }
 
-/// `sum` plus 1 where `condition` holds.
+/// Adds 1 to the elements of `sum` where `condition` is true.
 Value countWhere(KernelEmitter &emitter, Value condition, Value sum) {
   auto &b = emitter.builder();
   return arith::AddIOp::create(b, sum, arith::ExtUIOp::create(b, sum.getType(), condition));
@@ -53,7 +53,8 @@ struct ColumnsTile : TileOpInterface::ExternalModel<ColumnsTile, ColumnsOp> {
   }
 };
 
-/// What a kernel stores is taken apart before (KernelEmitter::findDestinations): a tile of these is never computed.
+/// These ops are taken apart before a kernel stores its results (KernelEmitter::findDestinations). So a tile of them is
+/// never computed.
 template <typename StoredOp> struct StoredTile : TileOpInterface::ExternalModel<StoredTile<StoredOp>, StoredOp> {
   bool readsElsewhere(Operation *op, unsigned operand) const {
     if constexpr (std::is_same_v<StoredOp, ScatterRowsOp>)
@@ -68,7 +69,7 @@ template <typename StoredOp> struct StoredTile : TileOpInterface::ExternalModel<
 
 //===-- The order of steps --------------------------------------------------------------------------------------===//
 
-/// A lane owns a row and goes through all numbers.
+/// A lane owns a row and loops over all numbers.
 struct RankKernel : KernelOpInterface::ExternalModel<RankKernel, RankOp> {
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto rank = cast<RankOp>(op);
@@ -97,7 +98,7 @@ struct RankKernel : KernelOpInterface::ExternalModel<RankKernel, RankOp> {
   }
 };
 
-/// A lane owns a step and goes through all sequences.
+/// A lane owns a step and loops over all sequences.
 struct StepSizesKernel : KernelOpInterface::ExternalModel<StepSizesKernel, StepSizesOp> {
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto sizes = cast<StepSizesOp>(op);
@@ -126,8 +127,8 @@ struct StepSizesKernel : KernelOpInterface::ExternalModel<StepSizesKernel, StepS
   }
 };
 
-/// A lane owns a token and a place and goes through the steps. Numbers are kept within the tensors even for tokens that
-/// no sequence owns.
+/// A lane owns a token and a place, and loops over the steps. Row numbers are clamped to the tensors' extents, even for
+/// tokens that no sequence owns.
 struct StepOrderTile : TileOpInterface::ExternalModel<StepOrderTile, StepOrderOp> {
   bool readsElsewhere(Operation *, unsigned operand) const { return operand >= 2; }
 

@@ -1,5 +1,5 @@
-// Reductions along rows and columns. Where a row is reduced, a lane owns whole rows, and nothing crosses
-// lanes; or all lanes have a row, on targets that want neighbouring lanes to read neighbouring columns.
+// Reductions along rows and columns. To reduce a row, either a lane owns whole rows and nothing crosses lanes, or all
+// lanes share a row, on targets where adjacent lanes should read adjacent columns.
 #include "compiler/Tiling/KernelEmitter.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -18,34 +18,34 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 /// Columns that a row kernel takes at a time.
 constexpr int64_t kChunk = 64;
 
-/// Lower than any logit, and yet a difference of two is a number.
+/// Lower than any logit. The difference of two such values is still finite.
 constexpr double kLowest = -1e30;
 
-/// The most vectors of a row that each lane holds when all lanes share the row.
+/// The maximum number of a row's vectors that each lane holds when all lanes share the row.
 constexpr int64_t kSharedRuns = 8;
 
-/// Rows that are too few to leave each to a lane of its own.
+/// With at most this many rows, a lane for each row is too little parallel work.
 constexpr int64_t kFewRows = 8;
 
-/// Rows that the lanes which share them read at the same time, so that enough loads are in flight.
+/// Rows that lanes read at the same time when they share rows, so that enough loads are in flight.
 constexpr int64_t kRowsOfDelta = 8;
 
-/// The frame of a kernel that owns whole rows (of one part of the matrix, where it has several): which rows, and how to
-/// walk over their columns. A lane with rows of its own takes chunks that divide the width, so that no column needs a
-/// check. Lanes that share a row have few chunks to choose from: where none divides the width, the last piece lies
+/// The frame of a kernel that owns whole rows (or rows of one part, if the matrix has several parts): its rows, and the
+/// loops over their columns. A lane with rows of its own takes chunks that divide the width, so that no column needs a
+/// check. Lanes that share a row have few chunk sizes to choose from. If none divides the width, the last piece lies
 /// partly outside.
 struct RowFrame {
   KernelEmitter &emitter;
   Matrix matrix;
   int64_t width, rows, chunk, tail = 0;
   Value row, rowLimit, part;
-  Value partNumber; // where a workgroup owns a single part
+  Value partNumber; // if a workgroup owns a single part
 
   /// `loops` loops over the row share the target's limit on iterations. With `ownsParts` a workgroup owns all parts of
-  /// its rows, and walks over the part that `part` says.
+  /// its rows, and walks over the part at column `part`.
   RowFrame(KernelEmitter &emitter, Matrix matrix, int64_t loops, bool ownsParts = false)
       : emitter(emitter), matrix(matrix), width(matrix.partColumns()) {
-    // The vector divides the row's width, too, which may be one: the kernel's own vector leaves out tensors of one
+    // The vector must also divide the row's width, which may be one. The kernel's own vector ignores tensors with one
     // column.
     emitter.setVector({width, emitter.getVector()});
     bool shares = emitter.getProfile().sharesRows || emitter.maximumRows(matrix) <= kFewRows;
@@ -53,10 +53,10 @@ struct RowFrame {
       emitter.narrowVector(width);
     int64_t together = emitter.getLanes() * emitter.getVector();
     bool divides = width % together == 0, isNarrow = width < together;
-    // Most lanes have a part of the row, or else rows of their own.
+    // Lanes share a row if most of them get a part of it.
     bool shared = shares && (divides || (isNarrow ? 2 * width > together : matrix.parts == 1));
     emitter.setMapping(shared ? tile::LaneMapping::Columns : tile::LaneMapping::Rows);
-    // One row a subgroup is enough for lanes that share it, unless a launch cannot have as many workgroups.
+    // One row per subgroup is enough for lanes that share it, unless a launch cannot have that many workgroups.
     rows = shared || matrix.rows == 1 ? 1 : emitter.getLanes();
     if (matrix.rows != 1) {
       int64_t subgroups =
@@ -69,7 +69,7 @@ struct RowFrame {
       chunk = chunkOf(width, together, kSharedRuns * together);
     } else {
       chunk = std::min(kSharedRuns * together, width / together * together);
-      // The last piece is looked at element by element besides, for which fewer registers are left.
+      // The last piece is also checked element by element, which leaves fewer registers.
       if (!isNarrow && width % chunk > kSharedRuns / 2 * together)
         chunk = kSharedRuns / 2 * together;
       tail = isNarrow ? together : llvm::alignTo(width % chunk, together);
@@ -83,16 +83,16 @@ struct RowFrame {
   }
 
   Place column() const { return {row, emitter.index(0), rows, 1, rowLimit, {}}; }
-  /// The number of each part of a row.
+  /// The place of each row's number for the workgroup's part.
   Place numberOfPart() const { return {row, partNumber, rows, 1, rowLimit, {}}; }
   Value zero() const { return emitter.constant(rows, 1, 0); }
   Value wide(Value tile, const Place &place) const { return emitter.broadcast(tile, rows, place.columns); }
-  /// The elements of a vector, one a column, at `place`, for each of the rows.
+  /// The elements of a vector with one element per column, at `place`, repeated for all rows.
   Value perColumn(Value vector, const Place &place) const {
     return wide(emitter.evaluate(vector, {emitter.index(0), place.column, 1, place.columns, {}, place.columnLimit}),
                 place);
   }
-  /// `tile` with another value in place of what lies outside of the rows. Without, that is zero if it was just loaded.
+  /// Replaces the elements of `tile` past the column limit by `outside`. In a freshly loaded tile they are zero.
   Value inside(Value tile, const Place &place, double outside) const {
     if (!place.columnLimit)
       return tile;
@@ -116,8 +116,8 @@ struct RowFrame {
   }
 };
 
-/// Of tiles with a row for each subgroup, the sums of their rows: subgroups meet in shared memory, and each then adds
-/// up all that is there.
+/// Sums up the rows of tiles that have a row for each subgroup. Subgroups exchange their rows through shared memory,
+/// and each adds up all of them.
 SmallVector<Value> sumsOfSubgroups(KernelEmitter &emitter, ArrayRef<Value> tiles) {
   auto &b = emitter.builder();
   Value zero = emitter.index(0);
@@ -139,8 +139,8 @@ SmallVector<Value> sumsOfSubgroups(KernelEmitter &emitter, ArrayRef<Value> tiles
   return sums;
 }
 
-/// Sums over the rows, of every such op in the kernel at once. `groups` workgroups share the rows of a strip of
-/// columns, a block of rows each in turn, and each have a row of the result.
+/// Emits sums over the rows, for all such ops of the kernel at once. `groups` workgroups share the rows of a strip of
+/// columns. They take blocks of rows in turn, and each has a row of the result.
 template <typename SumLike>
 LogicalResult emitSumsOfRows(const Matrix &input, Operation *anchor, int64_t groups, KernelEmitter &emitter) {
   auto &b = emitter.builder();
@@ -150,7 +150,7 @@ LogicalResult emitSumsOfRows(const Matrix &input, Operation *anchor, int64_t gro
     emitter.narrowVector(input.partColumns());
   int64_t columns = input.columns == 1 ? 1 : emitter.getLanes() * emitter.getVector(), width = input.partColumns();
   int64_t maximum = emitter.maximumRows(input), step = PartialSumsOp::kBlockRows;
-  // Subgroups share the rows of a strip, and meet at the end.
+  // Subgroups share the rows of a strip, and add up their sums at the end.
   int64_t subgroups = input.columns == 1 ? 1 : emitter.getProfile().rowSubgroups;
   while (subgroups > 1 && maximum < subgroups * step * groups)
     subgroups /= 2;
@@ -171,7 +171,7 @@ LogicalResult emitSumsOfRows(const Matrix &input, Operation *anchor, int64_t gro
   Value end = emitter.rowsOf(input);
   Value rowLimit = input.isDynamic() || input.rows % step != 0 ? end : Value();
   SmallVector<Value> zeros(sums.size(), emitter.constant(subgroups, columns, 0));
-  int64_t rowsOfPiece = subgroups > 1 ? subgroups : step; // what is evaluated at a time
+  int64_t rowsOfPiece = subgroups > 1 ? subgroups : step; // rows evaluated at a time
   SmallVector<Value> totals =
       emitter.loop(emitter.mul(group, step), end, step * groups, maximum, zeros, [&](Value first, ValueRange state) {
         SmallVector<Value> next(state);
@@ -180,7 +180,7 @@ LogicalResult emitSumsOfRows(const Matrix &input, Operation *anchor, int64_t gro
           Place place{row, column, rowsOfPiece, columns, rowLimit, columnLimit, part};
           for (auto [sum, total] : llvm::zip(sums, next)) {
             Value tile = emitter.evaluate(sum.getInput(), place);
-            if (rowLimit) { // a prologue need not map zero to zero
+            if (rowLimit) { // a prologue may map zero to another value
               Value limit = tile::SplatOp::create(b, emitter.tileType(rowsOfPiece, 1, b.getI32Type()),
                                                   arith::IndexCastOp::create(b, b.getI32Type(), rowLimit));
               Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, emitter.indices(place, 0), limit);
@@ -237,8 +237,8 @@ struct SumKernel : KernelOpInterface::ExternalModel<SumKernel, SumOp> {
     return emitSumsOfRows<SumOp>(input, op, 1, emitter);
   }
 
-  // Arithmetic on sums of rows, and on the rows with those, is a second walk over the row: norms and their gradients
-  // are made so.
+  // Arithmetic on sums of rows, and on rows together with their sums, is a second walk over the row. Norms and their
+  // gradients work like this.
   bool takesEpilogue(Operation *op) const {
     auto sum = cast<SumOp>(op);
     int64_t rank = typeOf(sum.getInput()).getRank();
@@ -251,7 +251,8 @@ struct SumKernel : KernelOpInterface::ExternalModel<SumKernel, SumOp> {
   bool ownsRows(Operation *op) const { return takesEpilogue(op); }
   bool mayOverwrite(Operation *op, unsigned) const { return takesEpilogue(op); }
 
-  /// Sums over the rows of matrices of the same shape: a layer norm's two parameters have such gradients.
+  /// Sums over the rows of matrices of the same shape can share a kernel, such as the gradients of a layer norm's two
+  /// parameters.
   bool takesCompanion(Operation *op, Operation *other) const {
     auto sum = cast<SumOp>(op), companion = dyn_cast<SumOp>(other);
     return companion && !sum.getColumns() && !companion.getColumns() &&
@@ -402,7 +403,7 @@ struct SoftmaxKernel : KernelOpInterface::ExternalModel<SoftmaxKernel, SoftmaxOp
     auto &b = emitter.builder();
     RowFrame frame(emitter, *Matrix::of(softmax.getType()), 2);
     Value lowest = emitter.constant(frame.rows, 1, kLowest);
-    // A difference of infinities would not be a number: elements are at least this low.
+    // Elements are raised to at least this value, because a difference of infinities would be NaN.
     auto input = [&](const Place &place) -> Value {
       Value x = frame.inside(emitter.evaluate(softmax.getInput(), place), place, kLowest);
       return arith::MaximumFOp::create(b, x, frame.wide(lowest, place));
@@ -417,7 +418,7 @@ struct SoftmaxKernel : KernelOpInterface::ExternalModel<SoftmaxKernel, SoftmaxOp
           Value sum = emitter.reduce(tile::Combine::Sum, power(x, frame.wide(largest, place)), 1);
           return {largest, math::FmaOp::create(b, state[1], power(state[0], largest), sum)};
         });
-    // Where all elements are lowest, so are all results: zero.
+    // If all elements are lowest, all results are zero.
     Value any = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, totals[0], lowest);
     Value inverse = arith::DivFOp::create(b, emitter.constant(frame.rows, 1, 1), totals[1]);
     Value scale = arith::SelectOp::create(b, any, inverse, frame.zero());
@@ -489,9 +490,9 @@ struct AttentionDeltaKernel : KernelOpInterface::ExternalModel<AttentionDeltaKer
     auto &b = emitter.builder();
     Matrix tokens = *Matrix::of(typeOf(delta.getGradient())), result = *Matrix::of(typeOf(delta.getResult()));
     int64_t width = tokens.columns / result.columns, lanes = emitter.getLanes(), rows = lanes;
-    // Lanes that share a head's columns read neighbours of each other, each of some rows at once.
+    // Lanes that share a head's columns read adjacent columns, of several rows at once.
     if (emitter.getProfile().sharesRows && width % lanes == 0) {
-      rows = width > 4 * lanes ? kRowsOfDelta / 2 : kRowsOfDelta; // what a lane has registers for
+      rows = width > 4 * lanes ? kRowsOfDelta / 2 : kRowsOfDelta; // as many as a lane has registers for
       emitter.setMapping(tile::LaneMapping::Columns);
       emitter.setVector({width / lanes});
     } else {

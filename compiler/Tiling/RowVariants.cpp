@@ -20,7 +20,7 @@ DenseSet<Operation *> heddle::findEntriesOfDecoding(ModuleOp module) {
   return entries;
 }
 
-/// The name of the run-time number of rows of a product whose right side is static; empty for other products.
+/// Returns the name of a matmul's run-time number of rows if its right side is static. Otherwise an empty name.
 static StringRef rowsOfProduct(Type rows, Type rhs, bool transposeLhs) {
   auto left = cast<RankedTensorType>(rows), right = cast<RankedTensorType>(rhs);
   return !transposeLhs && left.isDynamicDim(0) && right.hasStaticShape() ? getSizeName(left, 0) : StringRef();

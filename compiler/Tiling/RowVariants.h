@@ -1,5 +1,5 @@
 // Several kernels for one launch, each for calls with another number of rows. A decoder is called for one sequence, for
-// several, and for the tokens of a prompt, and the best tiles of its products differ.
+// several sequences, and for the tokens of a prompt. The best tiles of its matmuls differ between these calls.
 #ifndef HEDDLE_COMPILER_TILING_ROWVARIANTS_H
 #define HEDDLE_COMPILER_TILING_ROWVARIANTS_H
 
@@ -11,8 +11,8 @@ namespace mlir::heddle {
 /// Finds the entries that read the caches of decoding.
 DenseSet<Operation *> findEntriesOfDecoding(ModuleOp module);
 
-/// Finds the run-time size that counts the rows of all products in the kernel. Null if there is no product, if a
-/// product has a right side of run-time shape or another number of rows, or if no input binds the size.
+/// Finds the run-time size that counts the rows of all matmuls in the kernel. Null if there is no matmul, if a matmul
+/// has a right side of run-time shape or another number of rows, or if no input binds the size.
 SizeOp findRowsOfProducts(KernelOp kernel);
 
 /// Finds or declares the size that equals `size` in calls where that is above `from` and at most `most`, and that is 0

@@ -1,4 +1,4 @@
-// Rows that are added where indices say: a scatter, and the two kernels that sum up an embedding's gradient.
+// Rows that are added at indices: a scatter, and the two kernels that sum up an embedding's gradient.
 #include "compiler/Tiling/KernelEmitter.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -11,22 +11,23 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// How many numbers a lane compares an index to: enough for the comparisons to take longer than reading the index.
+/// How many numbers a lane compares with an index: enough for the comparisons to take longer than reading the index.
 constexpr int64_t kNumbersOfLane = 8;
 
-/// Indices that a workgroup with a part of them reads at once: it waits for memory once for all of them.
+/// Indices that a workgroup reads at once if it owns a part of them, so that it waits for memory only once.
 constexpr int64_t kIndicesAtOnce = 8;
 
-/// Into how many parts the indices are divided, each with workgroups of its own, `strips` of which lie side by side. A
-/// workgroup waits for memory between one row and the next, so many waiting workgroups keep a GPU busy. But each goes
-/// through all indices: on a device that runs few workgroups at once, more parts would only repeat that work.
+/// Returns the number of parts into which the indices are divided. Each part has workgroups of its own, `strips` of
+/// them side by side. A workgroup waits for memory between two rows, so many waiting workgroups keep a GPU busy. But
+/// each of them reads all indices: on a device that runs few workgroups at once, more parts would only repeat that
+/// work.
 int64_t partsOf(const TargetProfile &profile, int64_t strips) {
   constexpr int64_t groupsWorthSharing = 2;
   return llvm::bit_floor<uint64_t>(std::max<int64_t>(1, profile.parallelGroups / (groupsWorthSharing * strips)));
 }
 
-/// Calls `body` with the index of each row and the strip of columns in it, the rows in their order. A workgroup owns
-/// a strip of columns of some indices: rows with the same index never meet in two workgroups.
+/// Calls `body` with the index of each row and the row's strip of columns, in the order of rows. A workgroup owns a
+/// strip of columns for some of the indices, so rows with the same index never meet in two workgroups.
 void forEachRow(KernelEmitter &emitter, Value rows, Value indices,
                 function_ref<void(Value index, const Place &strip)> body) {
   auto &b = emitter.builder();
@@ -49,7 +50,7 @@ void forEachRow(KernelEmitter &emitter, Value rows, Value indices,
   Value last = arith::SubIOp::create(b, end, emitter.index(1));
   emitter.loop(emitter.index(0), end, kIndicesAtOnce, emitter.maximumRows(matrix), {},
                [&](Value first, ValueRange) -> SmallVector<Value> {
-                 SmallVector<std::pair<Value, Value>> rows; // and their indices
+                 SmallVector<std::pair<Value, Value>> rows; // rows and their indices
                  for (int64_t i = 0; i < kIndicesAtOnce; ++i) {
                    Value row = emitter.add(first, emitter.index(i));
                    Value there = arith::MinUIOp::create(b, row, last);
@@ -91,8 +92,8 @@ struct ScatterAddKernel : KernelOpInterface::ExternalModel<ScatterAddKernel, Sca
   bool worksInPlace(Operation *) const { return true; }
 };
 
-/// A sum begins as zero when the row at its place is reached, which is before any other that is added to it: it is the
-/// first of them.
+/// A sum is set to zero when the loop reaches the row at its place. No row is added to it before, because that row is
+/// the first one of the sum.
 struct SumEqualKernel : KernelOpInterface::ExternalModel<SumEqualKernel, SumEqualOp> {
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto sum = cast<SumEqualOp>(op);
@@ -109,7 +110,7 @@ struct SumEqualKernel : KernelOpInterface::ExternalModel<SumEqualKernel, SumEqua
   }
 };
 
-/// A lane owns a few numbers and goes through all indices: each of them is read once for all numbers of all lanes.
+/// A lane owns a few numbers and loops over all indices. Each index is read once for all numbers of all lanes.
 struct FindFirstKernel : KernelOpInterface::ExternalModel<FindFirstKernel, FindFirstOp> {
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto find = cast<FindFirstOp>(op);

@@ -1,5 +1,5 @@
-// Attention with its scores in memory: its two products and their gradients, a product for each sequence and head, and
-// scores of other kinds. What a step makes or takes lies in a tensor<T x H x K>. Workgroups and loops are those of
+// Attention with its scores in memory: its two matmuls and their gradients, one matmul for each sequence and head, and
+// scores of other kinds. Scores, weights and their gradients are tensor<T x H x K>. Workgroups and loops are those of
 // fused attention, or pairs are taken one by one.
 #include "compiler/Tiling/AttentionFrame.h"
 #include "compiler/Tiling/Pairs.h"
@@ -35,7 +35,7 @@ struct LocateKernel : KernelOpInterface::ExternalModel<LocateKernel, LocateOp> {
 
 //===-- Pairs one by one ----------------------------------------------------------------------------------------===//
 
-/// A lane has keys, and goes through the columns.
+/// A lane has keys, and loops over the columns.
 LogicalResult emitScoresOneByOne(ScoresOp op, const Attention &attention, KernelEmitter &emitter) {
   PairsFrame frame(emitter, attention, /*ownsQueries=*/true);
   LogicalResult finished = success();
@@ -101,7 +101,7 @@ struct ScoresKernel : KernelOpInterface::ExternalModel<ScoresKernel, ScoresOp> {
         Value products = frame.products(query, frame.loadVisited(scores.getKey(), at));
         return finish(at.first, arith::SelectOp::create(b, at.counts, products, zeros));
       });
-      // What the loop has not visited.
+      // Writes zeros to the keys that the loop has not visited.
       int64_t keys = result.partColumns(), step = frame.getStep();
       Value rounded = emitter.add(frame.getVisitedLength(), emitter.index(step - 1));
       Value visited = b.createOrFold<arith::DivUIOp>(rounded, emitter.index(step));
@@ -112,7 +112,7 @@ struct ScoresKernel : KernelOpInterface::ExternalModel<ScoresKernel, ScoresOp> {
   }
 };
 
-/// The tile of weights of a step; those of no pair are zero, whatever lies in memory.
+/// Loads the weights of a step. Weights that belong to no pair become zero, whatever is in memory.
 Value loadWeights(KernelEmitter &emitter, const AttentionFrame &frame, Value weights, const Step &at, bool transposed) {
   Value tile = emitter.load(emitter.memoryOf(weights), frame.pairs(at.first), Padding::Any, transposed);
   return arith::SelectOp::create(emitter.builder(), at.counts, tile,
@@ -154,7 +154,7 @@ struct TransposedContextKernel : KernelOpInterface::ExternalModel<TransposedCont
     auto context = cast<TransposedContextOp>(op);
     Attention attention = Attention::ofPairs(context, context.getWeights(), context.getInput(), context.getResult(),
                                              /*keyRows=*/{}, context.getUsers());
-    // A lane with whole rows of keys and queries runs out of a GPU's registers.
+    // A lane with whole rows of keys and queries would run out of registers on a GPU.
     if (isOneByOne(attention) || emitter.getProfile().blockLanes)
       return emitSumsOneByOne(op, attention, /*ownsQueries=*/false, context.getWeights(), {}, nullptr, emitter);
     AttentionFrame frame(emitter, attention, Owns::Keys, /*products=*/1);

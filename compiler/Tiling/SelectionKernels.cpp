@@ -12,13 +12,14 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// Columns that a lane's registers hold at a time, all lanes together.
+/// Columns that the registers of all lanes hold together at a time.
 constexpr int64_t kChunk = 64;
 constexpr int64_t kNowhere = std::numeric_limits<int32_t>::max();
 
-/// A workgroup owns a segment, and its lanes stand along the columns. An element's place is its row in the segment
-/// times the number of columns, plus its column. Each walk keeps the largest element of each lane's columns that comes
-/// after the one found before, by value and then by place; lanes meet only at the walk's end.
+/// A workgroup owns a segment, and its lanes are laid out along the columns. An element's place is its row in the
+/// segment times the number of columns, plus its column. Elements are ordered by descending value, and then by place.
+/// In each walk a lane keeps the largest element of its columns that comes after the previously found element. Lanes
+/// exchange values only at the end of a walk.
 struct TopKKernel : KernelOpInterface::ExternalModel<TopKKernel, TopKOp> {
   bool takesPrologue(Operation *) const { return true; }
 
@@ -53,7 +54,7 @@ struct TopKKernel : KernelOpInterface::ExternalModel<TopKKernel, TopKOp> {
 
     Value lowest = emitter.constant(1, chunk, -std::numeric_limits<float>::max());
     Value nowhere = emitter.constantInt(1, chunk, kNowhere);
-    // The element before the first: larger than all others.
+    // Stands for the element before the first: larger than all others.
     SmallVector<Value> first{emitter.constant(1, 1, std::numeric_limits<float>::infinity()),
                              emitter.constantInt(1, 1, -1)};
     emitter.loop(emitter.index(0), emitter.index(count), 1, count, first, [&](Value number, ValueRange before) {
@@ -70,8 +71,8 @@ struct TopKKernel : KernelOpInterface::ExternalModel<TopKKernel, TopKOp> {
               b, better, compareInt(arith::CmpIPredicate::slt, column, emitter.constantInt(1, chunk, columns)));
         return {arith::SelectOp::create(b, better, x, best[0]), arith::SelectOp::create(b, better, at, best[1])};
       };
-      // One loop over the chunks of all rows: the serialiser of SPIR-V loses a loop's result that is the next state of
-      // the loop around it.
+      // One loop over the chunks of all rows, because the serialiser of SPIR-V loses a loop's result if it is the next
+      // state of the loop around it.
       SmallVector<Value> best =
           emitter.loop(emitter.mul(start, chunks), emitter.mul(end, chunks), 1, longest * chunks, {lowest, nowhere},
                        [&](Value at, ValueRange best) {
@@ -92,7 +93,7 @@ struct TopKKernel : KernelOpInterface::ExternalModel<TopKKernel, TopKOp> {
     return success();
   }
 
-  /// Where nothing was found, the place is the segment's first element, so that nobody reads past a matrix.
+  /// If nothing was found, the place is the segment's first element, so that no reader goes past a matrix.
   static void store(TopKOp topK, KernelEmitter &emitter, const Place &to, Value value, Value place, Value start) {
     auto &b = emitter.builder();
     Value none = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, place, emitter.constantInt(1, 1, kNowhere));

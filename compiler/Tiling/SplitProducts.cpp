@@ -1,12 +1,12 @@
-// A product on tensor cores keeps a processor busy for each tile of its result. A gradient of weights has few tiles,
-// and each of them contracts all tokens. Where the model of their cost (MatrixTile.h) finds that it pays:
+// A matmul on tensor cores gives a processor work for each tile of its result. A gradient of weights has few tiles, and
+// each of them contracts all tokens. If the cost model (MatrixTile.h) expects a gain, the pass rewrites
 //
 //   y = matmul a, b : M x K, K x N -> M x N      =>      p = partial_products a, b : M x K, K x N -> M x G x N
 //   z = f(y)                                             y = sum_parts p : M x G x N -> M x N
 //                                                        z = f(y)
 //
-// The product is a kernel, and its epilogue is one with the sum. The parts are added up in their order, whichever is
-// done first: results do not change from run to run.
+// The matmul becomes one kernel, and its epilogue and the sum another. The parts are always added up in the same order,
+// so results do not change from run to run.
 #include "compiler/Tiling/SplitProducts.h"
 #include "compiler/Tiling/Passes.h"
 
@@ -49,8 +49,8 @@ public:
   }
 
 private:
-  /// A product on tensor cores of two operands of the kernel: its only anchor, or the deeper of two that it adds up, of
-  /// which the other then remains.
+  /// Finds a tensor-core matmul of two inputs of the kernel: the kernel's only anchor, or the deeper of two matmuls
+  /// that it adds up. The other matmul then stays.
   static MatmulOp productOf(KernelOp kernel) {
     SmallVector<MatmulOp> products;
     for (Operation &op : kernel.getBody().front()) {
@@ -97,7 +97,7 @@ private:
     products->setDiscardableAttrs(product->getDiscardableAttrDictionary());
     YieldOp::create(builder, product.getLoc(), products.getResult());
 
-    // The rest of the kernel stays, with the partial products in place of the operands that nothing else reads.
+    // The rest of the kernel stays. The partial products replace the operands that nothing else reads.
     Block &body = kernel.getBody().front();
     BlockArgument argument = body.addArgument(partial, product.getLoc());
     builder.setInsertionPoint(product);

@@ -1,4 +1,4 @@
-// Shares the contracted dimension of a product out among workgroups.
+// Splits the K dimension of a matmul among workgroups.
 #ifndef HEDDLE_COMPILER_TILING_SPLITPRODUCTS_H
 #define HEDDLE_COMPILER_TILING_SPLITPRODUCTS_H
 
@@ -7,7 +7,7 @@
 
 namespace mlir::heddle {
 
-/// `heddle-split-products` for a profile, which outlives the pass.
+/// Creates `heddle-split-products` for a profile, which must outlive the pass.
 std::unique_ptr<Pass> createSplitProductsPass(const TargetProfile &profile);
 
 } // namespace mlir::heddle

@@ -1,10 +1,10 @@
-// A sum over the rows keeps a workgroup busy for each strip of columns, for as long as it takes to read all rows one
-// after the other. Where that is a fraction of what the target runs at once, and the rows are many:
+// A sum over the rows has a workgroup for each strip of columns, which reads all rows one after the other. If there are
+// many rows, and few strips for what the target runs at once, the pass rewrites
 //
 //   b = sum rows x : T x N -> N      =>      p = partial_sums x : T x N -> G x N
 //                                            b = sum rows p : G x N -> N
 //
-// Each is a kernel; what computes x stays with the first.
+// Each of the two is a kernel. The ops that compute x stay with the first.
 #include "compiler/Tiling/SplitSums.h"
 #include "compiler/Tiling/Passes.h"
 
@@ -45,8 +45,8 @@ public:
   }
 
 private:
-  /// How many partial sums there should be; 1 if the kernel is better left as it is, or makes anything but sums of
-  /// rows.
+  /// Returns the number of partial sums. Returns 1 if splitting the kernel does not pay, or if it computes anything but
+  /// sums of rows.
   int64_t groupsOf(KernelOp kernel, const SizeMaxima &maxima) const {
     constexpr int64_t fewest = 8; // less is not worth a launch
     std::optional<Matrix> matrix;
@@ -55,7 +55,7 @@ private:
       if (!sum || sum.getColumns() || !sum->hasOneUse())
         return 1;
       FailureOr<Matrix> rows = Matrix::of(cast<RankedTensorType>(sum.getInput().getType()));
-      if (failed(rows)) // which the tile pass tells
+      if (failed(rows)) // the tile pass reports that
         return 1;
       matrix = *rows;
     }
@@ -63,7 +63,7 @@ private:
       return 1;
     int64_t rows = matrix->isDynamic() ? maxima.lookup(matrix->size) : matrix->rows;
     int64_t strips = llvm::divideCeil(matrix->columns, profile->lanes * profile->vector);
-    // With as many groups as each has rows, neither kernel waits longer than the other.
+    // With as many groups as each group has rows, neither kernel takes longer than the other.
     auto balanced = static_cast<int64_t>(std::sqrt(static_cast<double>(rows)));
     int64_t groups = llvm::bit_floor<uint64_t>(std::min(balanced, profile->parallelGroups / strips));
     return groups < fewest ? 1 : groups;

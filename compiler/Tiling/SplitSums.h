@@ -1,4 +1,4 @@
-// Shares the rows of a sum out among workgroups.
+// Splits the rows of a sum among workgroups.
 #ifndef HEDDLE_COMPILER_TILING_SPLITSUMS_H
 #define HEDDLE_COMPILER_TILING_SPLITSUMS_H
 
@@ -7,7 +7,7 @@
 
 namespace mlir::heddle {
 
-/// `heddle-split-sums` for a profile, which outlives the pass.
+/// Creates `heddle-split-sums` for a profile, which must outlive the pass.
 std::unique_ptr<Pass> createSplitSumsPass(const TargetProfile &profile);
 
 } // namespace mlir::heddle

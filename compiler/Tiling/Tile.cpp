@@ -26,7 +26,7 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// Whether the op is there to write infinities: a fill, or a mask.
+/// Returns true if the op is meant to write infinities: a fill, or a mask.
 bool isInfinite(Operation &op) {
   auto number = op.getAttrOfType<FloatAttr>("value");
   return number && number.getValue().isInfinity();
@@ -89,7 +89,7 @@ private:
     return success();
   }
 
-  /// The operand in whose memory an op makes its result, or null.
+  /// Returns the operand whose memory holds the op's result, or null if the op does not work in place.
   static Value changedInPlace(Operation &op) {
     if (auto insert = dyn_cast<InsertRowsOp>(op))
       return insert.getDestination();
@@ -105,13 +105,13 @@ private:
     std::optional<KernelEmitter::RowGrid> rowGrid;
   };
 
-  /// A kernel that was tiled: layers repeat the same ops over and over, and need it once.
+  /// A tiled kernel. Layers repeat the same ops, which are tiled only once.
   struct Tiled {
     std::string name;
-    std::unique_ptr<Region> body; // null until the kernel is gone
+    std::unique_ptr<Region> body; // null until the kernel is erased
     Program program;
-    /// The programs for few rows of a kernel of decoding, and the grid of the program for many; null without such
-    /// programs.
+    /// For a kernel of decoding: its programs for few rows, and the grid of its program for many. Null if there are
+    /// none.
     bool hasVariants = false;
     ArrayAttr variants, gridOfMany;
   };
@@ -125,7 +125,7 @@ private:
     return hash;
   }
 
-  /// The kernel like this one, emitted now if it is the first of its kind.
+  /// Returns the tiled kernel with the same ops. Emits it if it is the first one.
   FailureOr<Tiled *> emit(KernelOp kernel) {
     auto &alike = tiled[hashOf(kernel)];
     for (Tiled &known : alike)
@@ -160,7 +160,7 @@ private:
     if (!rows)
       return success();
     auto most = static_cast<int64_t>(rows.getMaximum());
-    std::vector<std::pair<int64_t, Program>> programs; // each beside its most rows
+    std::vector<std::pair<int64_t, Program>> programs; // with the maximum rows of each
     for (int64_t few : profile->fewRows) {
       if (few >= most)
         break;
@@ -195,8 +195,8 @@ private:
     return success();
   }
 
-  /// Moments and average are sharded variables, from which the kernel's operands are read and to which its results are
-  /// written.
+  /// Checks that moments and average are sharded variables, that the kernel's operands are read from them, and that its
+  /// results are written to them.
   LogicalResult verifyStates(KernelOp kernel, AdamOp adam) {
     auto isUpdated = [&](Value old, Value updated) {
       auto argument = dyn_cast<BlockArgument>(old);
@@ -218,8 +218,8 @@ private:
         "is sharded, and so should read its moments and average from sharded variables and write them there");
   }
 
-  /// Ranks do some rows each of an update with a sharded state: all that the kernel takes and makes then has as many,
-  /// or is one number.
+  /// Marks the launch of an update with a sharded state, of which each rank computes some rows. All inputs and results
+  /// must have the same shape or be single numbers.
   LogicalResult shard(KernelOp kernel, tile::LaunchOp launch, const Tiled &tiled) {
     auto updates = kernel.getBody().getOps<AdamOp>();
     auto sharded = llvm::find_if(updates, [](AdamOp adam) { return adam.getSharded(); });
@@ -278,7 +278,8 @@ private:
     return success();
   }
 
-  /// Returns an earlier function with the same program, or else this one, under the name `base` or one that begins so.
+  /// Returns an earlier function with the same program if there is one. Otherwise returns `func`, renamed to `base` or
+  /// to `base` with a number appended.
   tile::FuncOp share(tile::FuncOp func, const std::string &base) {
     IRRewriter rewriter(&getContext());
     DominanceInfo dominance;
@@ -286,7 +287,7 @@ private:
     func.setSymName("kernel");
     std::string program;
     llvm::raw_string_ostream stream(program);
-    func.print(stream, OpPrintingFlags().enableDebugInfo(false)); // whatever --mlir-print-debuginfo wants to see
+    func.print(stream, OpPrintingFlags().enableDebugInfo(false)); // regardless of --mlir-print-debuginfo
     tile::FuncOp &known = functions[program];
     if (known) {
       func.erase();
@@ -300,7 +301,7 @@ private:
     return known = func;
   }
 
-  /// The kernel's name and the extents of its first result, a matrix if there is one: "matmul_relu_Tx2048".
+  /// The kernel's name with the extents of its first matrix result, or else of its first result: "matmul_relu_Tx2048".
   static std::string nameOf(KernelOp kernel) {
     std::string name = kernel.getName().str();
     if (kernel.getNumResults() == 0)
@@ -313,8 +314,8 @@ private:
     return name;
   }
 
-  /// For each result the operand whose memory it may take over, or -1: first of all the variable that it will be
-  /// written to, else a temporary.
+  /// Returns, for each result, the operand whose memory it may take over, or -1. It prefers the variable that the
+  /// result will be written to, and otherwise takes a temporary.
   SmallVector<int64_t> findReuse(KernelOp kernel, bool &inPlace) {
     Block &body = kernel.getBody().front();
     SmallVector<int64_t> reuse(kernel.getNumResults(), -1);
@@ -334,7 +335,7 @@ private:
         reuse[0] = cast<BlockArgument>(anchor->getOperand(0)).getArgNumber();
         return reuse;
       }
-    // Numbers of rows are stored before the rows are walked over again, and what that walk reads must still be there.
+    // Numbers per row are stored before the second walk over the rows, which may still read the operands.
     auto isNumberBesideRows = [&](Value result) {
       auto rankOf = [](Type type) { return cast<RankedTensorType>(type).getRank(); };
       return rankOf(result.getType()) == 1 &&
@@ -362,7 +363,7 @@ private:
     return reuse;
   }
 
-  /// The writes of the value, or of what ranks gather in its place.
+  /// Returns the writes of the value, or of the gathered value that replaces it when ranks gather their parts.
   static SmallVector<Operation *> writesOf(Value value) {
     SmallVector<Operation *> writes;
     for (OpOperand &use : value.getUses()) {
@@ -377,7 +378,7 @@ private:
   const TargetProfile *profile = nullptr;
   TileChoices *choices = nullptr;
   SizeMaxima maxima;
-  DenseSet<Operation *> ofDecoding; // entries
+  DenseSet<Operation *> ofDecoding; // entries that read decoding caches
   llvm::StringSet<> names;
   llvm::StringMap<tile::FuncOp> functions; // by program
   std::unordered_map<size_t, std::vector<Tiled>> tiled;

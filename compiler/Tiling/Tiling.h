@@ -8,11 +8,11 @@
 
 namespace mlir::heddle {
 
-/// `heddle-tile` for a profile. `choices`, where there are any, has measured tiles, and the pass notes the products
-/// there that it meets. Both outlive the pass.
+/// Creates `heddle-tile` for a profile. `choices` may be null. Otherwise it supplies measured tiles, and the pass adds
+/// the matmuls that it meets. Both must outlive the pass.
 std::unique_ptr<Pass> createTilePass(const TargetProfile &profile, TileChoices *choices = nullptr);
 
-/// Attaches to the dialects' ops what they say of fusion and tiling; `fuse` and `tile` need it.
+/// Attaches the interfaces for fusion and tiling to the dialects' ops. Phases `fuse` and `tile` need them.
 void registerTilingInterfaces(DialectRegistry &registry);
 
 } // namespace mlir::heddle

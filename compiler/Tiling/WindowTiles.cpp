@@ -8,8 +8,8 @@ using namespace mlir::heddle;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// Kernels that read rows further away than this get the distance as a number, so that one kernel serves all offsets of
-/// a large window of an image.
+/// A kernel that reads rows further away than this gets the distance as a number, so that one kernel serves all offsets
+/// of a large window of an image.
 static constexpr int64_t kFar = 4;
 
 MovedRows::MovedRows(KernelEmitter &emitter, Value memory, Value positions, int64_t offset, const Place &place)
@@ -22,7 +22,7 @@ MovedRows::MovedRows(KernelEmitter &emitter, Value memory, Value positions, int6
   limit = emitter.rowsOf(*Matrix::of(typeOf(positions)));
   Place rows{place.row, emitter.index(0), place.rows, 1, place.rowLimit, {}};
   Value here = emitter.evaluate(positions, rows), there = load(emitter.memoryOf(positions), move(rows), Padding::Zero);
-  // A row past the limit has position 0 here and there: that is no neighbour's.
+  // Past the limit both positions read as 0. They then do not differ by `offset`, so the row counts as outside.
   RankedTensorType column = emitter.tileType(place.rows, 1, b.getI32Type());
   Value expected;
   if (!distance)
@@ -61,7 +61,7 @@ Value MovedRows::read(const Place &place, Padding padding, int64_t firstColumn) 
   at.columnLimit = at.columnLimit ? emitter.add(at.columnLimit, emitter.index(firstColumn)) : Value();
   if (offset == 0)
     return load(memory, at, padding);
-  // Rows past the limit are none of the sequence's: zero by `inside`.
+  // Rows past the limit are not in the sequence: `inside` makes them zero.
   Value tile = load(memory, at, at.columnLimit ? padding : Padding::Any);
   return arith::SelectOp::create(emitter.builder(), emitter.broadcast(inside, place.rows, place.columns), tile,
                                  emitter.constant(place.rows, place.columns, 0));
@@ -74,7 +74,7 @@ MovedRows heddle::movedRowsOf(UnfoldOp unfold, KernelEmitter &emitter, const Pla
 
 namespace {
 
-/// Of several offsets the columns are blocks, which `heddle-lower-windows` has taken apart.
+/// Handles a single offset. With several offsets the columns are blocks, which `heddle-lower-windows` has taken apart.
 struct UnfoldTile : TileOpInterface::ExternalModel<UnfoldTile, UnfoldOp> {
   bool readsElsewhere(Operation *, unsigned) const { return true; }
 
@@ -105,10 +105,10 @@ struct FoldTile : TileOpInterface::ExternalModel<FoldTile, FoldOp> {
   }
 };
 
-/// The pixels of images, numbered row by row and image by image, at a place of a grid.
+/// The pixels of images at a place of a grid. They are numbered row by row and image by image.
 class Pixels {
 public:
-  /// Of the rows at `place`.
+  /// For the rows at `place`.
   Pixels(KernelEmitter &emitter, const Place &place) : emitter(emitter), b(emitter.builder()), rows(place.rows) {}
 
   Value number(int64_t value) { return emitter.constantInt(rows, 1, value); }
@@ -122,8 +122,8 @@ public:
     return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, value, number(to));
   }
 
-  /// The rows of a matrix that pixels name. A call whose images are of another size may name rows that are not there:
-  /// the last row stands for them.
+  /// Gathers the rows of a matrix that the pixels name. In a call with images of another size a pixel may name a row
+  /// that does not exist. The last row then stands in for it.
   Value gather(Value matrix, Value pixels, const Place &place) {
     Value limit = arith::IndexCastOp::create(b, b.getI32Type(), emitter.rowsOf(*Matrix::of(typeOf(matrix))));
     Value last =
@@ -146,7 +146,7 @@ struct SubsampleTile : TileOpInterface::ExternalModel<SubsampleTile, SubsampleOp
     auto op = cast<SubsampleOp>(operation);
     auto width = static_cast<int64_t>(op.getWidth()), stride = static_cast<int64_t>(op.getStride());
     Pixels pixels(emitter, place);
-    // All images are one tall one, whose height the stride divides.
+    // Treats all images as one tall image, whose height is a multiple of the stride.
     Value number = emitter.indices(place, 0), row = pixels.quotient(number, width / stride),
           column = pixels.remainder(number, width / stride);
     Value first = pixels.number(static_cast<int64_t>(op.getRow()) * width + static_cast<int64_t>(op.getColumn()));

@@ -1,4 +1,4 @@
-// Rows of a sequence that stand so many rows further on, as kernels read them.
+// How kernels read the rows of a sequence at a row offset.
 #ifndef HEDDLE_COMPILER_TILING_WINDOWS_H
 #define HEDDLE_COMPILER_TILING_WINDOWS_H
 
@@ -6,15 +6,15 @@
 
 namespace mlir::heddle {
 
-/// A matrix whose row i stands in memory `offset` rows further on, if that is a row of the same sequence, and is zero
-/// else. Which rows are is asked once for all columns.
+/// A matrix whose row i is row i + `offset` of the memory if that row belongs to the same sequence, and zero otherwise.
+/// This is checked once for all columns.
 class MovedRows {
 public:
-  /// Of `place`, whose columns may be any.
+  /// For the rows of `place`. Its columns do not matter.
   MovedRows(KernelEmitter &emitter, Value memory, Value positions, int64_t offset, const Place &place);
 
-  /// The tile at a place of these rows, `firstColumn` further on in memory. Past its limits anything may stand in it
-  /// where `padding` allows.
+  /// Returns the tile at a place of these rows. In memory its columns begin `firstColumn` further right. If `padding`
+  /// allows it, elements past the limits are arbitrary.
   Value read(const Place &place, Padding padding, int64_t firstColumn = 0) const;
 
 private:
@@ -25,10 +25,10 @@ private:
   Value memory;
   int64_t offset;
   Value limit, inside;
-  Value distance; // how far away the rows are, as a number of the launch; null if the kernel knows `offset`
+  Value distance; // absolute offset, as an argument of the launch; null if the program contains `offset`
 };
 
-/// The rows that an `unfold` of one offset reads at a place.
+/// Returns the rows that an `unfold` with a single offset reads at a place.
 MovedRows movedRowsOf(UnfoldOp unfold, KernelEmitter &emitter, const Place &place);
 
 } // namespace mlir::heddle
