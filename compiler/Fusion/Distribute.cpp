@@ -1,18 +1,19 @@
-// Every rank differentiates the loss of its part of the batch, and the gradient of the whole loss is the sum:
+// Every rank differentiates the loss of its part of the batch. The gradient of the whole loss is the sum over all
+// ranks:
 //
 //   g1 = ...; g2 = ...                  g1 = ...; g2 = ...
 //   n = norm g1, g2              =>     s1, s2 = all_reduce g1, g2
 //   w1' = adam w1, g1, n                n = norm s1, s2
 //   w2' = adam w2, g2, n                w1' = adam w1, s1, n ...
 //
-// All that follows is computed by every rank from the same numbers, and so is the same everywhere. With a sharded
-// optimizer a rank updates the rows that it keeps the moments of, and ranks exchange them:
+// From then on all ranks compute with the same numbers and get the same results. With a sharded optimizer a rank
+// updates only the rows whose moments it keeps, and the ranks exchange the updated rows:
 //
 //   w1', m1', v1' = adam w1, s1, m1, v1 sharded
 //   w1 = all_gather w1' as [@m1]
 //
-// Where nothing but those updates uses a bucket's gradients (no norm, no search for infinities), a rank gets the sums
-// of those rows alone:
+// If only those updates use a bucket's gradients (no norm, no search for infinities), a rank gets only the sums of its
+// rows:
 //
 //   s1 = reduce_scatter g1 as [@m1]
 #include "compiler/Fusion/Passes.h"
@@ -31,8 +32,8 @@ namespace mlir::heddle {
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// A bucket is sent when it has an eighth of all gradients, or as many bytes as a link carries at full rate: while the
-/// first ones are on their way the backward pass makes the others.
+/// A bucket is sent when it has an eighth of all gradients, or enough bytes for a link to run at full rate. While the
+/// first buckets are on their way, the backward pass computes the others.
 static constexpr int64_t kBuckets = 8;
 static constexpr int64_t kFullBucket = 4 << 20;
 
@@ -45,7 +46,7 @@ public:
   void runOnOperation() override;
 };
 
-/// What `op` takes, by itself or in its regions.
+/// Visits the values that `op` uses, as operands or in its regions.
 void forEachTaken(Operation *op, function_ref<void(Value)> visit) {
   for (Value operand : op->getOperands())
     visit(operand);
@@ -55,10 +56,10 @@ void forEachTaken(Operation *op, function_ref<void(Value)> visit) {
     visit(value);
 }
 
-/// The op of `block` that `op` is, or is in.
+/// Returns the op of `block` that contains `op`, or `op` itself.
 Operation *inBlock(Operation *op, Block &block) { return block.findAncestorOpInBlock(*op); }
 
-/// The ops that `values` are made by.
+/// Returns all ops that `values` depend on, directly or indirectly.
 DenseSet<Operation *> makersOf(ArrayRef<Value> values) {
   DenseSet<Operation *> makers;
   SmallVector<Value> open(values);
@@ -76,7 +77,7 @@ class Entry {
 public:
   Entry(func::FuncOp function, SymbolTable &symbols) : block(function.getBody().front()), symbols(symbols) {}
 
-  /// `canShard` says of which updates ranks may do a part each.
+  /// `canShard` returns true if ranks may do a part of an update each.
   LogicalResult distribute(function_ref<bool(AdamOp)> canShard) {
     SetVector<Value> found;
     for (auto adam : block.getOps<AdamOp>())
@@ -97,7 +98,7 @@ public:
       bytes += bytesOf(gradient);
       if (bytes < full && gradient != gradients.back())
         continue;
-      // A bucket stays one message: what is added to what, and so all bits, are those without a sharded optimizer.
+      // With a sharded optimizer, a bucket is still one message: sums are added in the same order, so no bit changes.
       SmallVector<Attribute> like;
       for (Value gradient : bucket)
         if (AdamOp update = onlyUpdate(gradient); update && canShard(update))
@@ -113,8 +114,9 @@ public:
   }
 
 private:
-  /// What several ops make may stand where the optimizer needs it, and is there as soon as the last of them is. What
-  /// was summed up in a variable is there at the begin.
+  /// Moves a gradient to the place where it is complete. A concatenation, which may stand as late as the optimizer
+  /// needs it, is complete after its last part. A gradient that was accumulated in a variable is complete from the
+  /// start.
   void moveForward(Value gradient) {
     if (auto read = gradient.getDefiningOp<ReadOp>())
       read->moveBefore(&block, block.begin());
@@ -129,7 +131,7 @@ private:
       whole->moveAfter(last);
   }
 
-  /// Fills `views`, once: a search for each gradient would take time by the square of the layers.
+  /// Fills `views` once: a search for each gradient would take time quadratic in the number of layers.
   void findViews() {
     for (auto read : block.getOps<ReadOp>()) {
       int64_t row = 0;
@@ -152,7 +154,7 @@ private:
 
   static Attribute momentOf(AdamOp adam) { return adam.getFirstMoment().getDefiningOp<ReadOp>().getVariableAttr(); }
 
-  /// The update that is all for which the optimizer uses a gradient, or none.
+  /// Returns the update if it is the optimizer's only use of a gradient, otherwise null.
   AdamOp onlyUpdate(Value gradient) {
     AdamOp update;
     for (OpOperand &use : gradient.getUses()) {
@@ -169,8 +171,8 @@ private:
     return update;
   }
 
-  /// The sums take the gradients' places wherever it is not the backward pass that uses them. `rest`: the op's further
-  /// operands.
+  /// Sums a bucket up over the ranks and returns the sums. They replace the gradients in all uses outside of the
+  /// backward pass. `rest`: further arguments of the collective op.
   template <typename CollectiveOp, typename... Rest> SmallVector<Value> reduce(ArrayRef<Value> bucket, Rest... rest) {
     OpBuilder builder(block.getParent());
     if (Operation *last = bucket.back().getDefiningOp())
@@ -193,7 +195,8 @@ private:
     return llvm::to_vector_of<Value>(sums.getResults());
   }
 
-  /// The updates by a bucket's sums, as far as ranks may share them out, and the exchange of the weights behind them.
+  /// Shards those updates by a bucket's sums that ranks may share out, and adds the exchange of the weights behind
+  /// them.
   void shard(ArrayRef<Value> sums, function_ref<bool(AdamOp)> canShard) {
     SmallVector<AdamOp> updates;
     for (Value sum : sums)
@@ -228,8 +231,8 @@ private:
       }
   }
 
-  /// Other values that are rows of the gradient, and from which row on: what it is put together of, or, where it was
-  /// summed up in a variable, the views of that.
+  /// Returns the values that are rows of the gradient, each with its first row there: the parts of a concatenation, or
+  /// the views of the variable in which the gradient was accumulated.
   SmallVector<std::pair<Value, int64_t>> partsOf(Value gradient) {
     SmallVector<std::pair<Value, int64_t>> parts;
     int64_t from = 0;
@@ -262,9 +265,9 @@ private:
     });
   }
 
-  /// What ranks keep from call to call must be the same on all of them.
+  /// Fails if an entry writes a value that differs between ranks: variables must be the same on all ranks.
   LogicalResult verifyWrites() {
-    DenseSet<Value> own; // of a rank alone
+    DenseSet<Value> own; // values that may differ between ranks
     for (Value argument : block.getArguments())
       own.insert(argument);
     for (Operation &op : block) {
@@ -273,7 +276,7 @@ private:
         auto variable = symbols.lookup<VariableOp>(read.getVariable());
         isOwn = variable && variable.getRole() == VariableRole::Gradient;
       }
-      if (!isa<AllReduceOp, ReduceScatterOp>(op)) // of whose rows a rank uses those that are sums
+      if (!isa<AllReduceOp, ReduceScatterOp>(op)) // a rank uses only the rows that are sums
         forEachTaken(&op, [&](Value value) { isOwn |= own.contains(value); });
       if (auto write = dyn_cast<WriteOp>(op); write && isOwn)
         return write.emitOpError()
@@ -289,14 +292,14 @@ private:
   Block &block;
   SymbolTable &symbols;
   SmallVector<Value> gradients;
-  /// The reads of a variable and of its views, and the variable's rows where they begin.
+  /// For each variable, the reads of it and of its views, with the row of the variable where each begins.
   DenseMap<Attribute, SmallVector<std::pair<ReadOp, int64_t>>> views;
   DenseSet<Operation *> backward;
-  bool isTooEarly = false; // an op of the optimizer, as was told
+  bool isTooEarly = false; // set after an error: an op of the optimizer is too early
 };
 
-/// Which variables ranks may keep parts of: moments and averages that an update of every entry of several ranks reads
-/// and writes, and that begin as zeros.
+/// Finds the variables of which each rank may keep a part: moments and averages that begin as zeros, and that an update
+/// reads and writes in every entry of several ranks.
 class Shards {
 public:
   Shards(ModuleOp module, SymbolTable &symbols) : symbols(symbols) {
@@ -311,7 +314,7 @@ public:
           note(write.getVariable(),
                isUpdate(write) || isBegin(write) || (!isOfRanks && isReadBeside(write)) ? op : nullptr);
       });
-    // An update is shared out only where all updates of its states in entries of several ranks are.
+    // Ranks share out an update only if they can share out all updates of the same states in entries of several ranks.
     llvm::StringMap<bool> all;
     SmallVector<AdamOp> updates;
     for (auto function : module.getOps<func::FuncOp>())
@@ -344,7 +347,7 @@ public:
     }
   }
 
-  /// The runtime makes the zeros, of as many rows as a rank keeps.
+  /// Erases the writes of zeros: the runtime makes zeros for the rows that a rank keeps.
   void eraseZeros() {
     for (WriteOp write : zeros) {
       Operation *fill = write.getValue().getDefiningOp();
@@ -363,7 +366,7 @@ private:
     for (auto [old, updated] : states(adam))
       if (!isOwn(old, updated))
         return false;
-    // The new weight alone goes elsewhere, into its variable.
+    // The new weight may only be written to its variable, and after that variable's last read.
     return llvm::all_of(adam.getNewWeight().getUsers(), [&](Operation *user) {
       auto write = dyn_cast<WriteOp>(user);
       return write && llvm::none_of(reads.lookup({adam->getBlock(), write.getVariableAttr()}),
@@ -379,23 +382,23 @@ private:
     return pairs;
   }
 
-  /// The zeros of `init`.
+  /// Returns true if the write stores the zeros of `init`.
   static bool isBegin(WriteOp write) {
     auto fill = write.getValue().getDefiningOp<FillOp>();
     auto number = fill ? dyn_cast<FloatAttr>(fill.getValue()) : FloatAttr();
     return number && number.getValue().isPosZero() && write->getParentOfType<func::FuncOp>().getSymName() == "init";
   }
   static bool isUpdate(WriteOp write) { return write.getValue().getDefiningOp<AdamOp>() != nullptr; }
-  /// Whether the value is made of the old one by the step of one rank.
+  /// Returns true if the entry also reads the variable: in an entry of one rank, the new value is made of the old one.
   bool isReadBeside(WriteOp write) const { return reads.contains({write->getBlock(), write.getVariableAttr()}); }
 
-  /// Null: a use that needs all rows.
+  /// Records a use of a variable. A null `use` stands for one that needs all rows.
   void note(StringRef name, Operation *use) {
     auto variable = symbols.lookup<VariableOp>(name);
     uses[name].push_back(use);
     auto write = dyn_cast_if_present<WriteOp>(use);
     bool isBegun = write && isBegin(write);
-    while (variable && variable.getStorage()) { // rows that a view has may be several ranks'
+    while (variable && variable.getStorage()) { // a view's rows may belong to several ranks
       uses[*variable.getStorage()].push_back(isBegun ? use : nullptr);
       variable = symbols.lookup<VariableOp>(*variable.getStorage());
     }
@@ -413,7 +416,7 @@ private:
 
   SymbolTable &symbols;
   DenseMap<std::pair<Block *, Attribute>, SmallVector<ReadOp>> reads; // of a block, by variable
-  llvm::StringMap<SmallVector<Operation *>> uses;                     // by variable; null where a use needs all rows
+  llvm::StringMap<SmallVector<Operation *>> uses;                     // by variable; null: a use that needs all rows
   llvm::SetVector<WriteOp> zeros;
   DenseSet<Operation *> shareable;
 };

@@ -2,9 +2,9 @@
 //
 //   context(dropout(softmax(mask(scale * scores(Q, K)))), V)
 //
-// and makes one `heddle.attention` of it, whose scores never reach memory. The scale may be missing, may stand at the
-// queries, the keys or the scores, or behind the mask; the dropout may be missing. The mask may not: without it keys
-// that do not exist would count. Whatever else uses the scores or the weights needs them in memory, so then the
+// and replaces it by one `heddle.attention`, whose scores never reach memory. The scale may be missing, or be applied
+// to the queries, the keys, the scores or the masked scores. The dropout may be missing, but not the mask: without it
+// keys that do not exist would count. If another op uses the scores or the weights, they are needed in memory, and the
 // attention stays as it is.
 #include "compiler/Fusion/Passes.h"
 
@@ -28,13 +28,13 @@ namespace {
 
 constexpr StringLiteral kPass = "fuse-attention";
 
-/// `value`'s op, if it is an OpTy that this value alone leaves by.
+/// Returns the op that makes `value` if it is an OpTy and `value` has no other use, otherwise null.
 template <typename OpTy> OpTy producedFor(Value value) {
   return value.hasOneUse() ? value.getDefiningOp<OpTy>() : OpTy();
 }
 
-/// Takes a multiplication by a constant off `value` and into `scale`. The product must have no other use if
-/// `exclusive`.
+/// If `value` is multiplied by a constant, multiplies `scale` by it and returns the other operand, otherwise `value`.
+/// With `exclusive`, the multiplication must have no other use.
 Value takeScale(Value value, double &scale, bool exclusive) {
   auto product = value.getDefiningOp<arith::MulFOp>();
   if (!product || (exclusive && !value.hasOneUse()))
@@ -47,10 +47,10 @@ Value takeScale(Value value, double &scale, bool exclusive) {
   return value;
 }
 
-/// What stands between scores and mask: f(scale * scores), in elementwise ops that nobody else uses.
+/// The elementwise ops between scores and mask, f(scale * scores), which no other op uses.
 class ScoreArithmetic {
 public:
-  /// Failure if it is anything else.
+  /// Fails if anything else is between scores and mask.
   static FailureOr<ScoreArithmetic> match(MaskOp mask) {
     ScoreArithmetic arithmetic;
     arithmetic.mask = mask;
@@ -62,8 +62,8 @@ public:
     return arithmetic;
   }
 
-  /// Makes the region that does f and then multiplies by `factor`; none where nothing is left to do but to multiply by
-  /// numbers, which are then all in `scale`.
+  /// Builds the region that computes f and then multiplies by `factor`. If f is the identity, builds no region but
+  /// multiplies `scale` by `factor`.
   void build(Region &region, double factor, OpBuilder &builder) {
     if (result == argument) {
       scale *= factor;
@@ -116,7 +116,7 @@ private:
     return success();
   }
 
-  /// A number, or the index of a query, key or head.
+  /// Returns true for a constant, or the index of a query, key or head.
   bool isIndexOrConstant(Operation *op) {
     if (isa<FillOp, IotaOp>(op))
       return true;
@@ -130,7 +130,7 @@ private:
     });
   }
 
-  /// Factors that nothing but the score meets belong to the scale.
+  /// Moves constant factors of the score itself into the scale.
   void takeScales() {
     while (argument != result && argument.hasOneUse()) {
       Value product = argument.getUsers().begin()->getResult(0);
@@ -157,7 +157,7 @@ private:
   DenseSet<Operation *> seen;
 };
 
-/// Whether two ops are about the same pairs of queries and keys.
+/// Returns true if both ops work on the same pairs of queries and keys.
 bool havePairsInCommon(ScoresOp scores, ContextOp context) {
   auto sequences = [](auto op) {
     return SmallVector<Value>{op.getQueryStarts(), op.getQueryLengths(), op.getKeyStarts(), op.getKeyLengths(),
@@ -167,8 +167,8 @@ bool havePairsInCommon(ScoresOp scores, ContextOp context) {
          scores.getKeySize() == context.getKeySize();
 }
 
-/// Whether the mask is one of these scores: minus infinity for every pair that does not count, sequences those of the
-/// scores.
+/// Returns true if the mask belongs to these scores: it has the same sequences, and sets each excluded pair to minus
+/// infinity.
 bool masks(MaskOp mask, ScoresOp scores) {
   auto located = mask.getPosition().getDefiningOp<LocateOp>();
   return located && mask.getPosition() == located.getPosition() && mask.getSequence() == located.getSequence() &&
@@ -176,20 +176,20 @@ bool masks(MaskOp mask, ScoresOp scores) {
          mask.getKeyLengths() == scores.getKeyLengths() && mask.getValue().isNegInfinity();
 }
 
-/// A kernel of attention holds whole rows of heads in registers. Wider heads than these spill so much that scores in
-/// memory take less time, and are compiled in seconds where thousands of registers take minutes.
+/// An attention kernel holds whole rows of a head in registers. Wider heads spill so much that attention with scores in
+/// memory is faster. It also compiles in seconds, where thousands of registers take minutes.
 constexpr int64_t kWidestHead = 256;
 
-/// The ops of an attention that is written out, which ends with `context`.
+/// The ops of an attention that is written out op by op and ends with `context`.
 struct WrittenAttention {
   ContextOp context;
   DropoutOp dropout; // or null
   MaskOp mask;
   ScoreArithmetic arithmetic;
-  double outerScale = 1; // behind the mask
+  double outerScale = 1; // applied to masked scores
   Value query, key;
 
-  /// Failure after setting `obstacle` to the condition that does not hold.
+  /// If a condition does not hold, sets `obstacle` to it and fails.
   static FailureOr<WrittenAttention> match(ContextOp context, StringRef &obstacle);
 };
 
@@ -208,7 +208,7 @@ FailureOr<WrittenAttention> WrittenAttention::match(ContextOp context, StringRef
   written.mask = producedFor<MaskOp>(takeScale(softmax.getInput(), written.outerScale, /*exclusive=*/true));
   if (!written.mask || !softmax.getInput().hasOneUse())
     return fail("the softmax is of no masked scores that it alone uses");
-  // A masked score stays minus infinity under a positive factor alone.
+  // A masked score stays minus infinity only under a positive factor.
   if (written.outerScale <= 0)
     return fail("masked scores are multiplied by a factor that is not positive");
   FailureOr<ScoreArithmetic> arithmetic = ScoreArithmetic::match(written.mask);
@@ -261,7 +261,7 @@ struct FuseAttention : OpRewritePattern<ContextOp> {
     rewriter.inlineRegionBefore(mask.getMask(), fused.getMask(), fused.getMask().end());
     remarkFused(kPass, context, dropout ? "scores, mask, softmax, dropout, context" : "scores, mask, softmax, context",
                 "attention");
-    // What led here is dead now, the mask without its region included; the driver erases it.
+    // The ops that led here are dead now, including the mask, which has lost its region. The driver erases them.
     rewriter.replaceOp(context, fused.getResult());
     return success();
   }

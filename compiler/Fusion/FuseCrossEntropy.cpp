@@ -1,6 +1,6 @@
-// The logits of a large vocabulary are the largest tensor of a model, and the cross entropy (5.4 of "Attention Is All
-// You Need") needs a row of them at a time. This pass takes the product that makes them, the cross entropy, its
-// gradient and whatever else reads them, and repeats all of it for one chunk of tokens after another:
+// The logits of a large vocabulary are the largest tensor of a model, but the cross entropy (5.4 of "Attention Is All
+// You Need") needs only one row of them at a time. This pass takes the matmul that makes them, the cross entropy, its
+// gradient and all other ops that read them, and computes all of this for one chunk of tokens after the other:
 //
 //   logits = x W^T                            for each chunk c of the tokens:
 //   loss = cross_entropy(logits, targets)       logits = x[c] W^T                   one buffer, used by every chunk
@@ -8,10 +8,10 @@
 //   dx = dlogits W                              dx[c] = dlogits W
 //   dW = dlogits^T x                            dW += dlogits^T x[c]
 //
-// Nothing is computed twice. The price of a chunk is another reading of W, another reading and writing of dW, and its
-// launches. So logits that are small stay whole. A chunk has about twice as many rows as x has columns: its logits then
-// take twice the memory of W, and are most of the traffic. There are at least two chunks, and at most so many that an
-// entry's length does not depend on the batch.
+// Nothing is computed twice. Each chunk costs another read of W, another read and write of dW, and its launches, so
+// small logits stay whole. A chunk has about twice as many rows as x has columns: its logits then take twice the memory
+// of W, and are most of the traffic. There are at least two chunks, and at most kMostChunks, so that an entry's length
+// does not depend on the batch.
 #include "compiler/Fusion/Passes.h"
 
 #include "compiler/Fusion/Remarks.h"
@@ -34,19 +34,19 @@ namespace {
 
 constexpr StringLiteral kPass = "fuse-cross-entropy";
 
-/// Logits of fewer bytes than two of these stay whole, and no chunk of logits is smaller.
+/// No chunk of logits is smaller than this, and logits smaller than two such chunks stay whole.
 constexpr int64_t kChunkBytes = 8 << 20;
 constexpr int64_t kMostChunks = 64;
-/// Of rows that are given. An entry repeats the ops of the head for each chunk.
+/// The limit if the option `rows` is given. An entry repeats the head's ops for each chunk.
 constexpr int64_t kMostGivenChunks = 4096;
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// What becomes of an op when the rows of its operands come in chunks.
+/// How an op is computed if the rows of its operands come in chunks.
 enum class Chunking {
   Rows, // its results come in the same chunks
   Sum,  // its result is the sum of the chunks' results
-  None, // it needs all rows at once, or their numbers
+  None, // it needs all rows at once, or row numbers
 };
 
 Chunking getChunking(Operation *op, StringRef size) {
@@ -66,21 +66,21 @@ Chunking getChunking(Operation *op, StringRef size) {
   return isElementwise(op) ? Chunking::Rows : Chunking::None;
 }
 
-/// The ops around one cross entropy that touch its logits or what is as large.
+/// The ops around one cross entropy that use its logits or values of the same type.
 class Head {
 public:
   explicit Head(CrossEntropyOp entropy)
       : entropy(entropy), wide(typeOf(entropy.getLogits())), size(getSizeName(wide, 0)) {}
 
-  /// Finds the ops; otherwise says why the logits are needed of all tokens at a time.
+  /// Finds the ops. Returns why the logits of all tokens are needed at once, or an empty string.
   std::string find();
   /// The number of columns of the linear transformation's input.
   int64_t getInputWidth() const { return inputWidth; }
-  /// Whether the logits take no more memory than the input.
+  /// Returns true if the logits take no more memory than the input.
   bool isNarrow() const { return wide.getDimSize(1) <= inputWidth; }
   int64_t getRowBytes() const { return wide.getDimSize(1) * 4; }
   StringRef getSize() const { return size; }
-  /// Replaces the ops by those for one chunk after another.
+  /// Replaces the ops by copies for one chunk after the other.
   void split(ArrayRef<StringAttr> chunkSizes, int64_t rows);
 
 private:
@@ -122,7 +122,7 @@ std::string Head::find() {
     Operation *producer = value.getDefiningOp();
     if (!producer)
       return "the logits, or what is as large, are given";
-    Operation *whole = nullptr; // that is done on all rows or on none
+    Operation *whole = nullptr; // needs all rows at once
     if (!add(producer, worklist))
       whole = producer;
     for (Operation *user : value.getUsers())
@@ -133,7 +133,7 @@ std::string Head::find() {
               "' needs the logits, or what is as large, of all tokens at once or by their numbers")
           .str();
   }
-  // The first op of all makes the logits. A sum of chunks is there only after the last one.
+  // The first op must make the logits. A sum over chunks is complete only after the last one.
   for (Operation *op : ops) {
     if (!first || op->isBeforeInBlock(first))
       first = op;
@@ -148,7 +148,7 @@ std::string Head::find() {
   return hoistOperands() ? "" : "an operand is not there yet where the logits are made";
 }
 
-/// Moves what the ops need from outside of them up to where they begin.
+/// Moves the ops that compute operands of the head in front of its first op. Returns false if one cannot move.
 bool Head::hoistOperands() {
   return llvm::all_of(ops, [&](Operation *op) {
     return llvm::all_of(op->getOperands(), [&](Value operand) {
@@ -183,7 +183,7 @@ void Head::split(ArrayRef<StringAttr> chunkSizes, int64_t rows) {
   SmallVector<Operation *> inOrder(ops.begin(), ops.end());
   llvm::sort(inOrder, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   OpBuilder builder(first);
-  DenseMap<Value, SmallVector<Value>> results; // of all chunks, or the sum so far
+  DenseMap<Value, SmallVector<Value>> results; // one per chunk, or the sum so far
   for (auto [number, chunk] : llvm::enumerate(chunkSizes)) {
     IRMapping mapping;
     for (Operation *op : inOrder)
@@ -259,7 +259,7 @@ public:
   }
 
 private:
-  /// The rows of a chunk, or of all where the logits are small.
+  /// Returns the rows of a chunk, or `maximum` if the logits are small.
   static int64_t chooseRows(const Head &head, int64_t maximum) {
     int64_t smallest = llvm::divideCeil(kChunkBytes, head.getRowBytes());
     if (maximum < 2 * smallest || head.isNarrow())
@@ -270,7 +270,7 @@ private:
     return llvm::alignTo(std::min<int64_t>(rows, llvm::divideCeil(maximum, 2)), 32);
   }
 
-  /// The sizes of a size's chunks, shared by all that split it alike.
+  /// Declares the sizes of the chunks of `size`. Heads that split it alike share them.
   static SmallVector<StringAttr> declareChunks(SizeOp size, int64_t rows, SymbolTable &symbols) {
     SmallVector<StringAttr> chunks;
     OpBuilder builder(size.getContext());

@@ -1,10 +1,10 @@
 // Cuts an entry into kernels. Each has at most one anchor (an op that decides a grid and loops); elementwise work joins
-//  - the anchor that produces its operand, as an epilogue, where the anchor allows it,
-//  - the anchor that alone consumes it, as a prologue, where the anchor allows it,
+//  - the anchor that produces its operand, as an epilogue, if the anchor allows it,
+//  - the only anchor that consumes it, as a prologue, if the anchor allows it,
 //  - or else a kernel of elementwise ops over the same matrix.
-// An anchor that reads what another one reads too may compute that one's result on the way, as its companion.
-// Ops that cost nothing but a register (fills, broadcasts, index columns, comparisons) are copied into every kernel
-// that uses them.
+// If two anchors read the same operand, one may compute the other's result as well, which is then its companion.
+// Ops that cost only a register (fills, broadcasts, index columns, comparisons) are copied into every kernel that uses
+// them.
 #include "compiler/Fusion/Passes.h"
 
 #include "compiler/Cost/Cost.h"
@@ -26,7 +26,7 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// Decides which ops are in which group.
+/// Decides which op joins which group.
 class KernelCutter : public KernelGroups {
 public:
   KernelCutter(Block &block, bool fuse)
@@ -54,7 +54,7 @@ public:
   }
 
 private:
-  /// Anchors take along what they compute on the way to an operand.
+  /// Each anchor absorbs the ops that it computes on the way to an operand (`getChain`).
   void absorbChains() {
     for (auto anchor : llvm::to_vector(block->getOps<KernelOpInterface>())) {
       SmallVector<Operation *> chain = anchor.getChain();
@@ -100,7 +100,7 @@ private:
     }
   }
 
-  /// Elementwise ops that only one anchor uses, and that it can compute where it reads them, join it.
+  /// An elementwise op joins an anchor if only this anchor uses it, and can compute it where it reads it.
   void absorbPrologues() {
     for (auto anchor : block->getOps<KernelOpInterface>()) {
       if (groupOf.contains(anchor))
@@ -121,7 +121,7 @@ private:
           Operation *producer = operand.get().getDefiningOp();
           if (!mayBePrologue(producer))
             continue;
-          size_t after = operands - 1 + countOperands(producer); // instead of its own address those of its operands
+          size_t after = operands - 1 + countOperands(producer); // its operands' addresses instead of its own
           StringRef obstacle = findPrologueObstacle(operand, anchor);
           if (obstacle.empty() && after > kMaxOperands)
             obstacle = kTooManyOperands;
@@ -149,7 +149,8 @@ private:
     return producer && isElementwise(producer) && !isCopied(producer) && !isMadeInMemory(producer);
   }
 
-  /// Why the anchor's kernel cannot compute an elementwise operand where it reads it, if it cannot.
+  /// Returns why the anchor's kernel cannot compute an elementwise operand where it reads it, or an empty string if it
+  /// can.
   static StringRef findPrologueObstacle(OpOperand &operand, KernelOpInterface anchor) {
     if (!operand.get().getDefiningOp()->hasOneUse())
       return "its result has other uses";
@@ -162,7 +163,7 @@ private:
     return "";
   }
 
-  /// Each anchor may take earlier ones along that read what its kernel reads anyway.
+  /// Each anchor may absorb earlier anchors if they read operands that its kernel reads anyway.
   void absorbCompanions() {
     auto anchors = llvm::to_vector(block->getOps<KernelOpInterface>());
     for (KernelOpInterface anchor : llvm::reverse(anchors)) {
@@ -181,8 +182,8 @@ private:
     }
   }
 
-  /// The kernel stands where the anchor does: what the candidate needs is there by then if the candidate stands before
-  /// it, and nobody may need its result earlier.
+  /// The kernel runs at the anchor's place. The candidate must stand before the anchor, so that its operands are
+  /// computed by then, and no op before the anchor may need its result.
   bool canAccompany(Operation *candidate, KernelOpInterface anchor) {
     if (candidate->getBlock() != anchor->getBlock() || !candidate->isBeforeInBlock(anchor) ||
         !anchor.takesCompanion(candidate))
@@ -212,8 +213,8 @@ private:
     llvm::sort(group->ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   }
 
-  /// Ops join groups while their own users are not placed yet, so a group may have more results in the end than were
-  /// counted: its last op is then refused, and all ops are assigned anew.
+  /// Ops join groups before their own users are placed, so a group may end up with more results than were counted. Its
+  /// last op is then refused, and all ops are assigned again.
   LogicalResult assignAll() {
     SmallVector<SmallVector<Operation *>> begun;
     for (auto &group : groups)
@@ -243,8 +244,8 @@ private:
     }
   }
 
-  /// Products that are added to another one are computed with it, one loop after the other on the same sums. Of those
-  /// by tokens operands would have to be kept for longer.
+  /// Matmuls whose results are added become one kernel: one K loop after the other adds to the same accumulator.
+  /// Matmuls that contract over tokens are left out: their operands would have to be kept for longer.
   void absorbAddends() {
     for (auto &group : groups) {
       auto last = dyn_cast_or_null<MatmulOp>(group->anchor.getOperation());
@@ -271,8 +272,9 @@ private:
 
   static bool mayBeAdded(MatmulOp product) { return !product.getTransposeLhs(); }
 
-  /// Whether loops of one kernel can make all of these: from operands of one kind; or by lanes, as packed numbers are
-  /// multiplied. Beside those, lanes may do what tensor cores could of a few columns: the matrices of an adapter.
+  /// Returns true if the loops of one kernel can compute all of these matmuls: their operands are of one kind, or all
+  /// are computed without tensor cores, as matmuls of packed weights are. Beside packed weights, lanes also compute a
+  /// matmul meant for tensor cores if its left operand has few columns, as in an adapter.
   static bool haveOneKernel(ArrayRef<MatmulOp> products) {
     constexpr int64_t fewColumns = 64;
     auto isPacked = [](MatmulOp product) { return isa_and_nonnull<DequantizeOp>(product.getRhs().getDefiningOp()); };
@@ -288,10 +290,11 @@ private:
     return llvm::all_of(products, [&](MatmulOp product) { return kindOf(product) == kindOf(products.front()); });
   }
 
-  /// The group takes the kernel that makes `addend`, if that is all it does; else the reason why it does not.
+  /// If the kernel that computes `addend` does nothing else, the group absorbs it. Otherwise returns the reason why
+  /// not.
   StringRef absorb(KernelGroup &group, MatmulOp last, Operation *addend) {
     KernelGroup *other = groupOf.lookup(addend);
-    // A sum may have a product that another kernel makes, for other kernels too.
+    // A sum may add a matmul of another kernel, which other kernels use, too.
     auto isOwn = [&](Value product) { return groupOf.lookup(product.getDefiningOp()) == other; };
     auto isAlike = [&](Operation *op) {
       auto product = dyn_cast<MatmulOp>(op);
@@ -350,7 +353,8 @@ private:
       }
       obstacles.push_back(obstacle);
     }
-    // A launch costs a step more than the arithmetic on its few rows: all that computes on rows alike is one kernel.
+    // For a step's few rows a launch costs more than the arithmetic, so elementwise ops on the same rows share one
+    // kernel.
     if (fuse && isa<RepeatOp>(block->getParentOp()))
       for (auto &group : llvm::reverse(groups))
         if (!group->ops.empty() && !group->anchor && findObstacle(op, *group).empty()) {
@@ -364,7 +368,8 @@ private:
     return success();
   }
 
-  /// The groups that make what `op` takes, and those that make numbers of their rows which it takes repeated.
+  /// Finds the groups that compute operands of `op`, and those that own rows and compute one number per row that `op`
+  /// takes as a broadcast.
   void findProducers(Operation *op, SetVector<KernelGroup *> &producers) {
     for (Value operand : op->getOperands()) {
       Operation *producer = operand.getDefiningOp();

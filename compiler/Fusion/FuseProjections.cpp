@@ -1,12 +1,12 @@
-// Queries, keys and values are linear transformations of the same rows (3.2.2 of "Attention Is All You Need"), and in
-// attention to an encoder's output keys and values are:
+// In self-attention, queries, keys and values are linear transformations of the same rows (3.2.2 of "Attention Is All
+// You Need"); in attention to an encoder's output, keys and values are:
 //
 //   q = x Wq + bq                     q, k, v = project x, W, b     W: the rows of Wq, Wk and Wv, one below the other
 //   k = x Wk + bk              =>
 //   v = x Wv + bv
 //
-// The weights stay parameters of their own: they become views of W, so that initialisation and checkpoints know them as
-// before, and nothing is ever copied. What belongs to a weight (moments, summed gradients) is stored likewise.
+// The weights stay separate parameters: they become views of W, so initialisation and checkpoints see them as before,
+// and nothing is copied. A weight's moments and accumulated gradient are stored likewise.
 #include "compiler/Fusion/Passes.h"
 
 #include "compiler/Fusion/PackVariables.h"
@@ -27,7 +27,7 @@ namespace {
 
 constexpr StringLiteral kPass = "fuse-projections";
 
-/// x W + b, nothing of which anyone else uses.
+/// x W + b, where the weight, the bias, the product and the broadcast have no other use.
 struct Linear {
   MatmulOp product;
   ReadOp weight, bias;
@@ -52,10 +52,10 @@ struct Linear {
   }
 };
 
-/// The linear transformations of one input, and the names of their parameters: what tells one group from another. The
-/// names outlive the parts, which go where another attention has some of them in a group that is replaced.
+/// Linear transformations of one input. The names of their parameters identify the group. They outlive the parts: when
+/// another group is replaced, parts that it shares with this one are erased.
 struct Group {
-  Operation *user = nullptr; // whose operands they are
+  Operation *user = nullptr; // the op whose operands they are
   SmallVector<Linear> parts;
   SmallVector<StringAttr> names;
 
@@ -82,7 +82,7 @@ public:
     });
     if (wantsRemarks(&getContext()))
       getOperation().walk([](Operation *op) { explainLone(projectedOperands(op)); });
-    auto trained = findTrainedReads(); // of variables that are packed once at most: what is replaced is not asked for
+    auto trained = findTrainedReads(); // never looked up for replaced reads: variables are packed once
     DenseSet<StringAttr> taken;
     for (auto &[key, alike] : groups) {
       StringRef obstacle = findObstacle(alike, taken, trained, symbols);
@@ -110,7 +110,7 @@ private:
     auto context = dyn_cast<ContextOp>(op);
     if (!context)
       return {};
-    // The weights come of scores by ops on scores.
+    // Follows the weights back to the scores.
     Operation *weights = context.getWeights().getDefiningOp();
     while (weights && !isa<ScoresOp>(weights) && weights->getNumOperands() > 0)
       weights = weights->getOperand(0).getDefiningOp();
@@ -118,7 +118,7 @@ private:
     return scores ? SmallVector<Value>{scores.getQuery(), scores.getKey(), context.getValue()} : SmallVector<Value>();
   }
 
-  /// The projections among these values, in groups of the same input and type.
+  /// Returns the projections among these values, grouped by input and type, without groups of one.
   static SmallVector<Group> groupsOf(ArrayRef<Value> operands) {
     SmallVector<Group> groups;
     DenseSet<Value> seen;
@@ -143,7 +143,7 @@ private:
     return std::to_string(group.parts.size()) + " projections of the same input";
   }
 
-  /// Says of an attention's operands why those have no siblings that have none.
+  /// Emits a remark for each operand of an attention that is in no group, with the reason.
   static void explainLone(ArrayRef<Value> operands) {
     constexpr StringLiteral names[] = {"query", "key", "value"};
     SmallVector<Group> groups = groupsOf(operands);
@@ -161,7 +161,7 @@ private:
     }
   }
 
-  /// Why these projections, which have the same parameters, stay apart, if they do.
+  /// Returns why these projections, which have the same parameters, cannot be fused, or an empty string if they can.
   static StringRef findObstacle(ArrayRef<Group> alike, const DenseSet<StringAttr> &taken,
                                 const llvm::DenseMap<StringAttr, SmallVector<Operation *>> &trained,
                                 SymbolTable &symbols) {
@@ -172,7 +172,7 @@ private:
     return "";
   }
 
-  /// Each parameter is used once, is stored by itself so far, and all of them have the same companions.
+  /// Returns true if each parameter is a weight that the group uses once and that is stored by itself so far.
   static bool mayPack(const Group &group, const DenseSet<StringAttr> &taken, SymbolTable &symbols) {
     DenseSet<StringAttr> seen;
     return llvm::all_of(group.names, [&](StringAttr name) {
@@ -182,7 +182,7 @@ private:
     });
   }
 
-  /// By variable, the reads in entries that differentiate.
+  /// Returns the reads in entries that differentiate, by variable.
   llvm::DenseMap<StringAttr, SmallVector<Operation *>> findTrainedReads() {
     llvm::DenseMap<StringAttr, SmallVector<Operation *>> reads;
     for (auto function : getOperation().getOps<func::FuncOp>()) {
@@ -195,7 +195,8 @@ private:
     return reads;
   }
 
-  /// Where an optimizer updates a weight, all reads of it must be of the packed one.
+  /// Returns true if these groups have all reads of their parameters in entries that train. An optimizer updates the
+  /// packed weight, so all reads must be of that.
   static bool isReadNowhereElse(ArrayRef<Group> groups,
                                 const llvm::DenseMap<StringAttr, SmallVector<Operation *>> &trained) {
     DenseSet<Operation *> known;
@@ -209,7 +210,8 @@ private:
     });
   }
 
-  /// The variables that now hold all weights and all biases. What belongs to them is packed alike, for the optimizer.
+  /// Packs a group's weights, its biases, and their optimizer state and accumulated gradients. Returns the variables
+  /// that hold all weights and all biases.
   static std::pair<VariableOp, VariableOp> pack(const Group &group, SymbolTable &symbols, const VariableRoles &roles) {
     SmallVector<StringRef> weights, biases;
     for (Linear part : group.parts) {
@@ -231,7 +233,7 @@ private:
   }
 
   static void replace(Group &group, VariableOp weights, VariableOp biases) {
-    // The first of them stands where the input is there; reading a variable needs nothing.
+    // The first projection stands where the input has been computed; reading a variable needs nothing.
     Operation *first = group.parts.front().product;
     for (const Linear &part : group.parts)
       if (part.product->isBeforeInBlock(first))

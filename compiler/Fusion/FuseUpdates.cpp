@@ -1,5 +1,5 @@
-// A weight that is a matrix is updated by the kernel that makes its gradient. The vectors, biases and gains, come out
-// of kernels of other shapes, are many and small, and each update would be a launch of its own:
+// The kernel that computes a matrix's gradient also updates the matrix. Vectors (biases and gains) get their gradients
+// from kernels of other shapes. They are many and small, and each update would be a launch of its own:
 //
 //   b1' = adam b1, g1, m1, v1              b' = adam b, concat(g1, g2, ...), m, v
 //   b2' = adam b2, g2, m2, v2       =>
@@ -30,15 +30,15 @@ constexpr StringLiteral kPass = "fuse-updates";
 
 bool isOfVector(AdamOp adam) { return cast<RankedTensorType>(adam.getWeight().getType()).getRank() == 1; }
 
-/// The update of a vector whose parts are variables and whose results go back to them.
+/// The update of a vector that reads its state from variables and writes its results only back to them.
 struct Update {
   AdamOp adam;
   SmallVector<ReadOp, 4> reads;   // weight, first moment, second moment, and average if there is one
-  SmallVector<WriteOp, 4> writes; // the same
+  SmallVector<WriteOp, 4> writes; // to the same variables
 
   static std::optional<Update> match(AdamOp adam) {
     Update update{adam, {}, {}};
-    if (!isOfVector(adam) || adam.getStep()) // moments of fewer bits have rounding of their own
+    if (!isOfVector(adam) || adam.getStep()) // vectors with bf16 moments are not packed
       return std::nullopt;
     Value before[] = {adam.getWeight(), adam.getFirstMoment(), adam.getSecondMoment(), adam.getAverage()};
     for (auto [old, value] : llvm::zip_first(ArrayRef(before).take_front(adam->getNumResults()), adam->getResults())) {
@@ -54,7 +54,7 @@ struct Update {
   SmallVector<StringAttr, 4> names() const {
     return llvm::map_to_vector<4>(reads, [](ReadOp read) { return read.getVariableAttr().getAttr(); });
   }
-  /// The variable that the gradient was summed up in, or null: then a kernel makes it.
+  /// Returns the read of the variable in which the gradient was accumulated, or null if a kernel makes the gradient.
   ReadOp summed() const { return AdamOp(adam).getGradient().getDefiningOp<ReadOp>(); }
 };
 
@@ -62,13 +62,13 @@ class FuseUpdatesPass : public mlir::heddle::impl::FuseUpdatesPassBase<FuseUpdat
 public:
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
-    SmallVector<SmallVector<Update>> steps; // of each entry
+    SmallVector<SmallVector<Update>> steps; // the updates of each entry
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (SmallVector<Update> step = updatesOf(function); step.size() > 1)
         steps.push_back(std::move(step));
     if (steps.empty())
       return;
-    // All steps update the same weights, or they are left as they are.
+    // Vectors are packed only if all steps update the same ones.
     StringRef obstacle = findObstacle(steps, symbols);
     if (!obstacle.empty()) {
       for (ArrayRef<Update> step : steps)
@@ -82,12 +82,12 @@ public:
 
 private:
   struct Packed {
-    SmallVector<VariableOp, 4> variables; // as an update has them
+    SmallVector<VariableOp, 4> variables; // in the order of Update::reads
     VariableOp summed;                    // or null
   };
 
-  /// In the order in which they are stored: vectors that can be read four elements at a time first, then those that can
-  /// be read two at a time, so that all of them are aligned.
+  /// Returns the updates in the order in which vectors are stored: first vectors that can be read four elements at a
+  /// time, then those that can be read two at a time, so that all of them are aligned.
   static SmallVector<Update> updatesOf(func::FuncOp function) {
     SmallVector<Update> updates;
     function.walk([&](AdamOp adam) {
@@ -113,12 +113,12 @@ private:
     return updates;
   }
 
-  /// The elements of the vector that are read at once: kernels take the largest unit that divides its length.
+  /// The number of elements that are read at once: 4, 2 or 1, the largest that divides the vector's length.
   static int64_t unitOf(const Update &update) {
     return std::gcd<int64_t>(4, cast<RankedTensorType>(AdamOp(update.adam).getWeight().getType()).getDimSize(0));
   }
 
-  /// The same rates and corrections. Gradients are distinct and made by ops, or all summed up before.
+  /// Returns true if both updates have the same attributes, rate, corrections and gradient scale.
   static bool isAlike(AdamOp a, AdamOp b) {
     return a->getAttrs() == b->getAttrs() && a.getRate() == b.getRate() &&
            a.getFirstCorrection() == b.getFirstCorrection() && a.getSecondCorrection() == b.getSecondCorrection() &&
@@ -131,7 +131,7 @@ private:
 
   static std::string describe(ArrayRef<Update> step) { return std::to_string(step.size()) + " updates of vectors"; }
 
-  /// Why the vectors are not packed, if they cannot be.
+  /// Returns why the vectors cannot be packed, or an empty string if they can.
   static StringRef findObstacle(ArrayRef<SmallVector<Update>> steps, SymbolTable &symbols) {
     if (!llvm::all_of(steps, [&](ArrayRef<Update> step) { return isLike(step, steps.front()); }))
       return "the entries that train do not update the same weights";
@@ -146,7 +146,7 @@ private:
     for (const Update &update : steps.front())
       if (!llvm::all_of(update.names(), isNew))
         return false;
-    // Sums are packed like the weights; each of them must then be there, and only once.
+    // Accumulated gradients are packed like the weights: each weight must have one, and no two may share one.
     for (ArrayRef<Update> step : steps) {
       DenseSet<Value> gradients;
       variables.clear();
@@ -161,7 +161,8 @@ private:
     return true;
   }
 
-  /// Whether a kernel can write a gradient to any place: it is no part of another tensor, and no variable keeps it.
+  /// Returns true if a kernel can write the gradient to any place: it is no part of another tensor, and no variable
+  /// keeps it.
   static bool isMade(Value gradient) {
     Operation *op = gradient.getDefiningOp();
     return op && !isa<ReadOp, SliceOp, ConcatOp>(op) && llvm::none_of(gradient.getUsers(), [](Operation *user) {
@@ -191,7 +192,7 @@ private:
   }
 
   static void replace(ArrayRef<Update> step, Packed &packed) {
-    // The last of them stands where every gradient is there.
+    // At the last update all gradients have been computed.
     AdamOp last = step.front().adam;
     for (const Update &update : step)
       if (last->isBeforeInBlock(update.adam))

@@ -9,13 +9,14 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// The rows of a step that stand elsewhere are read wherever they are needed, as those are that stand together.
+/// Returns true if the op reads a step's rows, whether consecutive or picked by the step's indices. Both are read
+/// wherever they are needed.
 static bool isRowsOfStep(Operation *op) {
   auto rows = dyn_cast_or_null<EmbeddingOp>(op);
   return isa_and_nonnull<StepRowsOp>(op) || (rows && isa_and_nonnull<StepRowsOp>(rows.getIndices().getDefiningOp()));
 }
 
-/// So are those that stand so many rows further on.
+/// Returns true if the op only shifts rows. Shifted rows are read wherever they are needed, too.
 static bool isMoved(Operation *op) {
   auto unfold = dyn_cast_or_null<UnfoldOp>(op);
   return unfold && unfold.getFirst() == unfold.getLast();
@@ -54,10 +55,11 @@ static void hoistNumbers(Block &block) {
 
 namespace {
 
-/// Moves ops of a block, all at the end: MLIR numbers a whole block anew when an op has moved and two are compared.
+/// Collects moves of a block's ops and applies them at the end. MLIR renumbers the whole block if two ops are compared
+/// after one has moved.
 class Moves {
 public:
-  /// Whether `a` stands before `b` once the ops have moved.
+  /// Returns true if `a` comes before `b` once the ops have moved.
   bool isBefore(Operation *a, Operation *b) const {
     Operation *from = unmoved(a), *to = unmoved(b);
     if (from != to)
@@ -82,14 +84,14 @@ public:
   }
 
 private:
-  /// The op that stays and that `op` stands behind, or `op` if it stays.
+  /// Returns the unmoved op that `op` will follow, or `op` if it does not move.
   Operation *unmoved(Operation *op) const {
     Operation *place = placeOf.lookup(op);
     return place ? place : op;
   }
 
   DenseMap<Operation *, Operation *> placeOf;
-  llvm::MapVector<Operation *, SmallVector<Operation *>> behind; // in their order
+  llvm::MapVector<Operation *, SmallVector<Operation *>> behind; // moved ops in order, by the op they follow
 };
 
 } // namespace

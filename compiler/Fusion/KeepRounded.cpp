@@ -1,4 +1,4 @@
-// Weights that stay as they are for many calls are rounded once:
+// Weights that do not change for many calls are rounded once:
 //
 //   decode_step:  %w = read @w              =>     decode_step:  %r = read @cache.w.bf16
 //                 %r = truncf %w                                 y = matmul x, %r
@@ -6,10 +6,10 @@
 //   train_step:   write @w, %new                   train_step:   write @w, %new
 //                                                                write @cache.w.bf16, (truncf %new)
 //
-// A step of decoding would otherwise read all weights in 32 bits, write and read them in 16, by a launch for each. An
-// entry that updates a weight does round it anew: its update would have to wait for the last product that reads the
-// copy, and could not run beside it. The copy is a cache, which no checkpoint holds; whoever writes weights runs
-// `round_weights` then, which the session does.
+// Otherwise each decoding step would read all weights in 32 bits, write them and read them in 16, with one launch per
+// weight. An entry that updates a weight still rounds it itself: with the copy, its update would have to wait for the
+// last matmul that reads the copy, and could not run beside it. The copy is a cache, which no checkpoint holds. After
+// weights are written from outside, the session runs `round_weights`.
 #include "compiler/Fusion/KeepRounded.h"
 #include "compiler/Fusion/Passes.h"
 
@@ -53,7 +53,7 @@ public:
   }
 
 private:
-  /// Of weights that are stored by themselves, in entries that leave them as they are.
+  /// Finds the roundings of weights that are stored by themselves, in entries that do not write them.
   llvm::MapVector<VariableOp, SmallVector<arith::TruncFOp>> findRoundings(SymbolTable &symbols) {
     DenseSet<StringAttr> storages;
     for (auto variable : getOperation().getOps<VariableOp>())
@@ -67,7 +67,7 @@ private:
           storages.contains(variable.getSymNameAttr()) || isWritten(rounding->getBlock(), read.getVariable()))
         return;
       SmallVector<arith::TruncFOp> &others = roundings[variable];
-      // Two 16-bit values are one word of the variable.
+      // Two 16-bit values share one word of the variable.
       bool fits = variable.getTensorType().getShape().back() % 2 == 0;
       if (fits && (others.empty() || others.front().getType() == rounding.getType()))
         others.push_back(rounding);
@@ -105,7 +105,7 @@ private:
       whole.erase();
   }
 
-  /// A weight's new value is rounded where it is made.
+  /// Writes the rounded copy wherever an entry writes the weight. The new value is rounded where it is computed.
   void rewrite(WriteOp write) {
     for (auto [variable, copy] : copies)
       if (write.getVariable() == VariableOp(variable).getSymName()) {
@@ -133,7 +133,7 @@ private:
     func::ReturnOp::create(builder, loc);
   }
 
-  SmallVector<std::pair<VariableOp, VariableOp>> copies; // of variables
+  SmallVector<std::pair<VariableOp, VariableOp>> copies; // pairs of a weight and its copy
 };
 
 } // namespace

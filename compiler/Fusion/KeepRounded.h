@@ -1,4 +1,4 @@
-// What `heddle-keep-rounded` adds to a module.
+// The name of the entry that `heddle-keep-rounded` adds to a module.
 #ifndef HEDDLE_COMPILER_FUSION_KEEPROUNDED_H
 #define HEDDLE_COMPILER_FUSION_KEEPROUNDED_H
 
@@ -6,7 +6,7 @@
 
 namespace mlir::heddle {
 
-/// The entry that makes all of the copies.
+/// The entry that writes the rounded copies of all weights.
 inline constexpr StringLiteral kRoundEntry = "round_weights";
 
 } // namespace mlir::heddle

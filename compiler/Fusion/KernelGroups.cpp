@@ -12,20 +12,21 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// Where the queries of a sequence begin or how many they are, by its number alone: a kernel on pairs needs no memory
-/// for that.
+/// Returns true if the operand is the first query or the number of queries of each sequence and follows from the
+/// sequence's number. A kernel on pairs needs no memory for it.
 bool isNumberOfSequence(OpOperand &operand) {
   return isa<PairsOpInterface>(operand.getOwner()) && isa_and_nonnull<IotaOp, FillOp>(operand.get().getDefiningOp()) &&
          getElementTypeOrSelf(operand.get()).isInteger(32);
 }
 
-/// The queries that a kernel of lone queries has one of, read column by column.
+/// Returns true if the operand is the queries of a ScoresGradQueryOp. A kernel of lone queries has one of them, and
+/// reads it column by column.
 bool isOwnQuery(OpOperand &operand) {
   auto grad = dyn_cast<ScoresGradQueryOp>(operand.getOwner());
   return grad && operand.get() == grad.getQuery();
 }
 
-/// Weights that the op unpacks as it reads them, and scales that are packed or of 16 bits.
+/// Returns true for weights that the op unpacks as it reads them, and for scales that are packed or 16-bit.
 bool isUnpacked(OpOperand &operand) {
   Operation *op = operand.getOwner();
   if (isa<DequantizeOp>(op))
@@ -36,7 +37,7 @@ bool isUnpacked(OpOperand &operand) {
          (product ? operand.get() == product.getRhs() : rows && operand.get() == rows.getTable());
 }
 
-/// The rows of a product that stand elsewhere in memory, and that it reads there; tensor cores cannot.
+/// Returns true if a matmul reads the operand, shifted rows, at its place in memory. Tensor cores cannot do that.
 bool isMovedOperand(OpOperand &operand) {
   auto product = dyn_cast<MatmulOp>(operand.getOwner());
   return product && operand.get() == product.getLhs() && operand.get() != product.getRhs() &&
@@ -136,7 +137,7 @@ StringRef KernelGroups::findObstacle(Operation *op, KernelGroup &group) {
     return kTooManyOperands;
   if (group.anchor && !group.anchor.takesEpilogue())
     return "the anchor takes no epilogue";
-  // What is computed again where it is needed would be kept all the way from here.
+  // The kernel runs early: a value that is to be recomputed late would be kept from here on.
   if (op->hasAttr(kRecomputedAttrName) && !placeOf(group)->hasAttr(kRecomputedAttrName))
     return "it is recomputed later than the kernel runs";
   SetVector<Value> outside;
@@ -169,7 +170,7 @@ StringRef KernelGroups::collectOperands(Operation *op, KernelGroup &group, SetVe
         return obstacle;
       continue;
     }
-    // What another kernel makes is there where that kernel is.
+    // Another kernel's value is computed at that kernel's place.
     KernelGroup *other = groupOf.lookup(producer);
     if (producer && !(other ? placeOf(*other) : producer)->isBeforeInBlock(placeOf(group)))
       return "an operand of it is made after the kernel";
@@ -189,7 +190,7 @@ bool KernelGroups::isUsedOutside(Value value, KernelGroup &group) {
 bool KernelGroups::isCrowded(KernelGroup &group) {
   SetVector<Operation *> body;
   SetVector<Value> inputs;
-  size_t results = 0; // of which an update has up to four
+  size_t results = 0; // an update has up to four
   for (Operation *op : group.ops) {
     gather(op, group, body, inputs);
     results += llvm::count_if(op->getResults(), [&](Value result) { return isUsedOutside(result, group); });
@@ -245,7 +246,7 @@ size_t KernelGroups::countResults(const KernelGroup &group, Operation *next) {
 }
 
 bool KernelGroups::isThere(Value operand, Operation *op, KernelGroup &group) {
-  if (op == group.anchor.getOperation()) // which computes it on the way
+  if (op == group.anchor.getOperation()) // the anchor computes it on the way
     return true;
   if (isColumnOfRows(cast<RankedTensorType>(operand.getType()), group))
     return true;

@@ -1,5 +1,5 @@
-// The ops of a block in groups, each of which becomes a kernel; and whether an op can be in one. FuseKernels.cpp
-// decides which are.
+// Groups of a block's ops, each of which becomes a kernel, and the checks whether an op can join a group.
+// FuseKernels.cpp decides which ops join.
 #pragma once
 
 #include "compiler/Kernels/KernelInterfaces.h"
@@ -9,110 +9,114 @@
 
 namespace mlir::heddle {
 
-/// Fails, after an error, unless kernels take all values of an entry.
+/// Fails, after emitting an error, if the entry has a value of a type that kernels do not take.
 LogicalResult verifyTensors(func::FuncOp entry);
 
-/// Operands and results of a kernel are passed as addresses, of which targets take 16, sizes included: a kernel of
-/// elementwise work, or of lone queries, takes the number of its rows.
+/// A kernel gets the addresses of its operands and results. Targets take 16 arguments, run-time sizes included. A
+/// kernel of elementwise ops, or of lone queries, takes only one size, the number of its rows.
 inline constexpr size_t kMaxOperands = 13;
 inline constexpr size_t kMaxOperandsOfRows = 15;
 inline constexpr llvm::StringLiteral kTooManyOperands =
     "the kernel would have more operands and results than fit its addresses";
 
-/// Ops of a block that become one kernel. At most one is an anchor, which decides a grid and loops.
+/// Ops of a block that become one kernel. At most one anchor decides the grid and the loops.
 struct KernelGroup {
-  SmallVector<Operation *> ops; // in program order, without copied ones
+  SmallVector<Operation *> ops; // in program order, without copied ops
   KernelOpInterface anchor;
-  bool isChain = false;       // of anchors, of which the last decides
-  SmallVector<int64_t> shape; // of the elementwise ops in it
+  bool isChain = false;       // several anchors: the last one decides
+  SmallVector<int64_t> shape; // of the matrix that its elementwise ops compute on
   Attribute encoding;
 };
 
-/// Ops that could have been in one kernel and are not.
+/// Two ops that could have been in one kernel and are not.
 struct MissedFusion {
-  Operation *op, *with; // the latter in the kernel that `op` would have joined
-  StringRef role;       // that it would have had there
+  Operation *op, *with; // `with` is in the kernel that `op` could have joined
+  StringRef role;       // of `op` in that kernel
   StringRef reason;
 };
 
 class KernelGroups {
 public:
-  /// With `remarks`, what was not joined is kept with the reason.
+  /// With `remarks`, keeps each missed fusion with its reason for `emitRemarks`.
   KernelGroups(Block &block, bool remarks) : block(&block), remarks(remarks) {}
 
-  /// Copied ops whose value is needed in memory (written, returned, or an operand that is read as a matrix or number by
-  /// number) get a copy of their own that is computed like any other op.
+  /// If the value of a copied op is needed in memory (it is written, returned, or an operand that is read as a matrix
+  /// or number by number), gives the user its own copy of the op, which is computed like any other op.
   void materialize();
 
-  /// Whether every kernel that uses `op` has a copy of it.
+  /// Returns true if every kernel that uses `op` gets a copy of it.
   bool isInlined(Operation *op);
 
-  /// The addresses that `op` needs for its operands, at most.
+  /// The number of addresses that `op` needs for its operands, at most.
   size_t countOperands(Operation *op);
 
-  /// What the anchor's group, or the anchor alone, takes from other ops.
+  /// The values that the anchor's group takes from other ops; if it has no group, the anchor's operands.
   SetVector<Value> inputsOf(KernelOpInterface anchor);
 
-  /// A new group of `op` alone.
+  /// Starts a new group that contains only `op`.
   KernelGroup &start(Operation *op);
 
-  /// `op` as the first of a group, whose matrix it decides.
+  /// Adds `op` as the group's first op, which decides the group's matrix.
   void initialise(KernelGroup &group, Operation *op);
 
-  /// Where a group's kernel runs: all that it needs from elsewhere must be there by then.
+  /// The op at whose place the group's kernel runs. The kernel's operands must be computed before it.
   static Operation *placeOf(KernelGroup &group);
 
   static bool sameMatrix(Type a, Type b);
 
-  /// Why `op` cannot join, if it cannot: all that it needs must be there where the kernel runs, or in the kernel.
+  /// Returns why `op` cannot join the group, or an empty string if it can. Its operands must be computed before the
+  /// kernel runs, or in the kernel.
   StringRef findObstacle(Operation *op, KernelGroup &group);
 
-  /// Adds what `op` takes from outside of the group. The reason is returned where it cannot: an operand is not there
-  /// yet where the group runs, or the group itself computes it and it is a vector, or a matrix read in other places
-  /// too.
+  /// Adds the operands that `op` takes from outside of the group to `outside`. Returns a reason if `op` cannot get an
+  /// operand: it is computed only after the group's kernel runs, or the group computes it, but not the elements that
+  /// `op` reads. Otherwise returns an empty string.
   StringRef collectOperands(Operation *op, KernelGroup &group, SetVector<Value> &outside);
 
-  /// Whether a kernel's value is needed outside of it. A copied op is wherever its users are.
+  /// Returns true if the value is used outside of the group's kernel. A copied op counts as part of each of its users.
   bool isUsedOutside(Value value, KernelGroup &group);
 
-  /// Whether its kernel would have more operands and results than fit its addresses.
+  /// Returns true if the group's kernel would have more operands and results than fit its addresses.
   bool isCrowded(KernelGroup &group);
 
-  /// Keeps for the remarks that `op` could not be what `role` says in the kernel of `with`, and the reason.
+  /// Records for the remarks why `op` could not take the role `role` in the kernel of `with`.
   void miss(Operation *op, Operation *with, StringRef role, StringRef reason);
 
-  /// With `remarks`: for each kernel of several ops which those are, and which others could not be in it.
+  /// With `remarks`, reports the ops of each kernel that has several, and the ops that could not join it.
   void emitRemarks();
 
-  /// Makes a heddle.kernel of each group; then the groups are gone.
+  /// Makes a heddle.kernel of each group and clears the groups.
   void outline();
 
 protected:
-  Block *block; // that is being cut: an entry's, or that of a repetition
+  Block *block; // the block that is being cut: an entry's, or a heddle.repeat's
   SmallVector<std::unique_ptr<KernelGroup>> groups;
   DenseMap<Operation *, KernelGroup *> groupOf;
   SmallVector<MissedFusion> missed;
-  DenseSet<std::pair<Operation *, Operation *>> refused; // a group's place, and an op that would be too much for it
+  DenseSet<std::pair<Operation *, Operation *>> refused; // a group's place, and an op that would make it crowded
 
 private:
-  /// The matrix that `op` computes on in the group's kernel, or in one of its own. Joined columns that another kernel
-  /// makes are a matrix like any other.
+  /// The type of the matrix that `op` computes on in the group's kernel or, if `group` is null, in a kernel of its own.
+  /// If another kernel makes the rows that an insert_rows op writes, they are one matrix, even if they consist of
+  /// joined columns.
   RankedTensorType computedTypeIn(Operation *op, const KernelGroup *group);
 
-  /// Whether a number for each of the rows, or of the parts of rows, that the kernel's workgroups own.
+  /// Returns true if the type has one number for each row, or each part of a row, that the kernel's workgroups own.
   static bool isColumnOfRows(RankedTensorType type, KernelGroup &group);
 
-  /// Whether the kernel would read rows that it replaces: others of its workgroups may have replaced them before.
+  /// Returns true if the kernel would read rows that it replaces: another workgroup may have replaced them already.
   bool readsWhatIsOverwritten(Operation *next, KernelGroup &group);
 
-  /// What a kernel hands on at most, with `next` in it. Within a repetition, where a step is a few kernels of much
-  /// arithmetic, it is counted: elementwise work on the same matrix will join.
+  /// The number of results that the kernel has at most after `next` has joined. Outside of a repetition this is the
+  /// number of the group's ops. In a repetition, where a step is a few kernels of much arithmetic, elementwise users on
+  /// the same matrix will join the kernel, so only values that other ops need are counted.
   size_t countResults(const KernelGroup &group, Operation *next);
 
-  /// Whether the kernel has the part of `operand`, which it computes, that goes with an element of `op`.
+  /// Returns true if the kernel has the elements of `operand` that an element of `op` needs. The kernel computes
+  /// `operand`.
   static bool isThere(Value operand, Operation *op, KernelGroup &group);
 
-  /// `op`, after the copied ops that it needs; what comes from elsewhere is an input.
+  /// Adds the copied ops that `op` needs and then `op` to `body`. Operands from elsewhere become inputs.
   void gather(Operation *op, KernelGroup &group, SetVector<Operation *> &body, SetVector<Value> &inputs);
 
   void outline(KernelGroup &group);

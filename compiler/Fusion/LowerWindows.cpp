@@ -1,17 +1,18 @@
-// A product of windows is a sum of products of rows that stand elsewhere, each with its own rows of the matrix:
+// A matmul of windows is a sum of matmuls of shifted rows, each with its own rows of the weight:
 //
 //   u = unfold x from -1 to 1                   y = unfold x from -1 to -1 @ W[0]
 //   y = u @ W                           =>        + x @ W[1]
 //                                                 + unfold x from 1 to 1 @ W[2]
 //
-// Such rows are read where they are needed, and such a sum is one kernel: no window is ever in memory. The gradient of
-// the rows is a sum of the same kind, as moving rows and multiplying them from the right may change places:
+// Shifted rows are read at their place in memory, and the sum is one kernel, so no window is ever in memory. The
+// gradient of the rows is a sum of the same kind, because shifting rows commutes with multiplying them from the right:
 //
-//   dx = fold (g @ W^T)                 =>      dx = unfold g from 1 to 1 @ W[0]^T + g @ W[1]^T + unfold g from -1 to
-//   -1 @ W[2]^T
+//   dx = fold (g @ W^T)                 =>      dx = unfold g from 1 to 1 @ W[0]^T
+//                                                 + g @ W[1]^T
+//                                                 + unfold g from -1 to -1 @ W[2]^T
 //
-// and that of the matrix has the gradients of its parts one below the other. Tensor cores take operands from memory
-// alone: there, and where something else than a product reads windows, they are made.
+// The gradient of the weight is the gradients of its parts, one below the other. Tensor cores take operands only from
+// memory. For them, and for readers other than matmuls, windows are written to memory.
 #include "compiler/Fusion/Passes.h"
 
 #include "compiler/Kernels/Fragments.h"
@@ -31,7 +32,7 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// Makes the parts of one op.
+/// Makes the ops that replace one op.
 class Parts {
 public:
   explicit Parts(Operation *op) : builder(op), where(op->getLoc()) {}
@@ -40,7 +41,7 @@ public:
     return offset == 0 ? rows
                        : UnfoldOp::create(builder, where, rows.getType(), rows, positions, offset, offset).getResult();
   }
-  /// So many rows of a matrix of weights, a part of it.
+  /// Part `number` of a weight: each part has `rows` rows.
   Value part(Value matrix, int64_t number, int64_t rows) {
     RankedTensorType type = typeOf(matrix);
     return SliceOp::create(builder, where, RankedTensorType::get({rows, type.getDimSize(1)}, type.getElementType()),
@@ -57,7 +58,7 @@ public:
   Location where;
 };
 
-/// Whether lanes multiply, and so may read the left side anywhere.
+/// Returns true if the matmul does not run on tensor cores, so that lanes may read the left operand anywhere.
 bool isOfLanes(MatmulOp product) {
   return typeOf(product.getRhs()).getElementType().isF32() && !hasTensorOperands(product, product.getLhs()) &&
          product.getLhs() != product.getRhs();
@@ -101,7 +102,7 @@ private:
     replace(product, sum);
   }
 
-  /// x^T g of windows x: the parts of a matrix.
+  /// x^T g, where x is windows: the gradients of the weight's parts, one below the other.
   void lowerGradient(MatmulOp product, UnfoldOp unfold) {
     if (product.getTransposeRhs() || countOf(unfold) == 1)
       return;
@@ -132,7 +133,7 @@ private:
     product.erase();
   }
 
-  /// Windows in memory: their columns are rows that stand elsewhere, side by side.
+  /// Makes windows in memory: shifted rows, joined side by side.
   void takeApart(UnfoldOp unfold) {
     if (unfold->use_empty())
       return unfold.erase();

@@ -1,4 +1,4 @@
-// A kernel of each group, and remarks on which ops are in it and which could not be.
+// Makes a kernel of each group, and emits remarks on the ops that joined it and those that could not.
 #include "compiler/Fusion/KernelGroups.h"
 
 #include "compiler/Fusion/Remarks.h"
@@ -8,7 +8,7 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// The anchor's name, then those of its epilogue's arithmetic: "matmul_addf_maximumf".
+/// The anchor's name, then the names of other ops of its group: "matmul_addf_maximumf".
 static std::string nameOf(const KernelGroup &group) {
   constexpr size_t maximum = 4;
   SmallVector<StringRef> names;
@@ -22,7 +22,7 @@ static std::string nameOf(const KernelGroup &group) {
 }
 
 void KernelGroups::outline(KernelGroup &group) {
-  if (group.ops.empty()) // they have joined another group
+  if (group.ops.empty()) // its ops have joined another group
     return;
   llvm::SetVector<Value> inputs, outputs;
   SetVector<Operation *> body;
@@ -75,7 +75,7 @@ void KernelGroups::emitRemarks() {
   DenseSet<std::tuple<Operation *, Operation *, StringRef>> said; // an operand may be used twice
   for (const MissedFusion &miss : missed) {
     KernelGroup *own = groupOf.lookup(miss.op), *other = groupOf.lookup(miss.with);
-    bool isApart = other && own != other; // it may have come there another way
+    bool isApart = other && own != other; // false if it joined that kernel another way
     if (isApart && said.insert({miss.op, miss.with, miss.role}).second)
       remarkMissed(pass, miss.op,
                    Twine(miss.op->getName().stripDialect()) + " as " + miss.role + " of kernel " + nameOf(*other),

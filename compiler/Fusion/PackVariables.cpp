@@ -15,7 +15,7 @@ std::string heddle::joinNames(ArrayRef<StringRef> names) {
       ++length;
     return length;
   };
-  // Whole words: up to a dot in front, from a dot on behind.
+  // Cut at dots: the prefix ends with one, and the suffix begins with one.
   StringRef first = names.front();
   StringRef prefix = first.take_front(common([](StringRef name, size_t i) { return name[i]; }));
   prefix = prefix.take_front(prefix.rfind('.') + 1);
@@ -38,7 +38,7 @@ VariableOp heddle::packVariables(StringRef name, ArrayRef<VariableOp> parts, Sym
   }
   auto type = RankedTensorType::get(shape, first.getTensorType().getElementType());
   auto packed = VariableOp::create(builder, first.getLoc(), name, first.getKind(), type);
-  symbols.insert(packed, Block::iterator(first)); // under another name where the model has a variable of this one
+  symbols.insert(packed, Block::iterator(first)); // renamed if the model has a variable of this name
   for (VariableOp part : parts)
     part.setStorageAttr(FlatSymbolRefAttr::get(packed));
   return packed;

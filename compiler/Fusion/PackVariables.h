@@ -1,4 +1,4 @@
-// Stores variables one below the other in one larger variable.
+// Stacks the rows of several variables in one larger variable.
 #ifndef HEDDLE_COMPILER_FUSION_PACKVARIABLES_H
 #define HEDDLE_COMPILER_FUSION_PACKVARIABLES_H
 
@@ -6,15 +6,16 @@
 
 namespace mlir::heddle {
 
-/// What the names of variables have in common, with those parts in which they differ joined by '+': "a.q.weight" and
+/// Joins the names of variables: common parts appear once, and parts that differ are joined by '+'. "a.q.weight" and
 /// "a.k.weight" become "a.q+k.weight".
 std::string joinNames(ArrayRef<StringRef> names);
 
-/// Declares a variable `name` that holds the rows of all `parts`, in their order, and makes them views of it. The parts
-/// have the same rows and are no views yet.
+/// Declares a variable `name` that holds the rows of all `parts`, in their order, and makes the parts views of it. The
+/// parts have rows of the same type, and no part is a view yet.
 VariableOp packVariables(StringRef name, ArrayRef<VariableOp> parts, SymbolTable &symbols);
 
-/// The same of what belongs to the parts of `owner` in that role; it then belongs to `owner`.
+/// The same for the variables (moments, for example) that have the role `role` for `parts`, which are the parts of
+/// `owner`. The new variable has that role for `owner`.
 VariableOp packVariables(VariableRole role, VariableOp owner, ArrayRef<VariableOp> parts, SymbolTable &symbols);
 
 } // namespace mlir::heddle

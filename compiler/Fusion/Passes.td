@@ -1,4 +1,4 @@
-// The passes of this room: flags, options and a page of reference are made of it (docs/add-a-pass.md).
+// The passes of this folder. Their flags, options and reference page are generated from this file (docs/add-a-pass.md).
 
 include "mlir/Pass/PassBase.td"
 
@@ -21,16 +21,16 @@ def DistributePass : Pass<"heddle-distribute", "::mlir::ModuleOp"> {
 def FuseAttentionPass : Pass<"heddle-fuse-attention"> {
   let summary = "Recognise attention written out op by op and fuse it into heddle.attention";
   let description = [{
-    Makes one `heddle.attention` of each attention written out op by op, unless its heads are wider than 256 columns.
+    Replaces each attention that is written out op by op by one `heddle.attention`, unless its heads are wider than 256 columns.
   }];
   let dependentDialects = ["::mlir::heddle::HeddleDialect"];
 }
 
 def FuseCrossEntropyPass : Pass<"heddle-fuse-cross-entropy", "::mlir::ModuleOp"> {
-  let summary = "Compute logits, their cross entropy and the gradients of both a chunk of tokens at a time";
+  let summary = "Compute logits, their cross entropy and the gradients of both one chunk of tokens at a time";
   let description = [{
-    Fuses the head of a model: a linear transformation to the vocabulary, the cross entropy of its result, and the gradients of both, without
-    the logits of all tokens at a time.
+    Splits the head of a model into chunks of tokens: the linear layer to the vocabulary, the cross entropy of its result, and the
+    gradients of both. The logits of all tokens are never in memory together.
   }];
   let options = [
     Option<"chunkRows", "rows", "int64_t", /*default=*/"0", "Tokens of a chunk, of which there are at most 4096; 0: as many as make chunks large and few, and no chunks of small logits">
@@ -52,8 +52,8 @@ def FuseKernelsPass : Pass<"heddle-fuse-kernels", "::mlir::func::FuncOp"> {
 def FuseProjectionsPass : Pass<"heddle-fuse-projections", "::mlir::ModuleOp"> {
   let summary = "Fuse an attention's projections of the same input into a single op, and store their weights together (sibling fusion)";
   let description = [{
-    Makes one `heddle.project` of the linear transformations with which an attention begins, where they have the same
-    input, and stores their weights together. Runs before `differentiate`, so that the backward is one op as well.
+    Replaces the linear layers at the start of an attention by one `heddle.project` if they have the same input, and stores their
+    weights together. Runs before `differentiate`, so that the backward pass is one op as well.
   }];
   let dependentDialects = ["::mlir::heddle::HeddleDialect"];
 }
@@ -61,8 +61,8 @@ def FuseProjectionsPass : Pass<"heddle-fuse-projections", "::mlir::ModuleOp"> {
 def FuseUpdatesPass : Pass<"heddle-fuse-updates", "::mlir::ModuleOp"> {
   let summary = "Store all biases and gains together, and update them at once";
   let description = [{
-    Stores all vectors among the weights one behind the other, their moments and gradients likewise, and makes one
-    `heddle.adam` of their updates. Runs after `differentiate`.
+    Stores all vectors among the weights one after the other, likewise their moments and gradients, and replaces their updates by
+    one `heddle.adam`. Runs after `differentiate`.
   }];
   let dependentDialects = ["::mlir::heddle::HeddleDialect"];
 }
@@ -78,7 +78,7 @@ def KeepRoundedPass : Pass<"heddle-keep-rounded", "::mlir::ModuleOp"> {
 }
 
 def LowerWindowsPass : Pass<"heddle-lower-windows", "::mlir::func::FuncOp"> {
-  let summary = "Make products of windows sums of products of rows that stand elsewhere";
+  let summary = "Replace matmuls of windows by sums of matmuls of shifted rows";
   let description = [{
     Takes `heddle.unfold` of several offsets apart, and products of windows, so that no window is in
     memory; without `products` all windows are.
@@ -90,20 +90,20 @@ def LowerWindowsPass : Pass<"heddle-lower-windows", "::mlir::func::FuncOp"> {
 }
 
 def ReadRoundedPass : Pass<"heddle-read-rounded", "::mlir::func::FuncOp"> {
-  let summary = "Read the rounded copy of a value where it has the precision that its user needs";
+  let summary = "Read the rounded copy of a value if that is precise enough";
   let description = [{
-    On func.func after `heddle-set-precision`: where a value has been rounded to 16 bits for a
-    product, its sums over rows, its comparisons with zero and attention's products of it with a gradient are of the
-    rounded value, and the one of 32 bits is often not written at all.
+    On func.func after `heddle-set-precision`. If a value has been rounded to 16 bits for a matmul, some ops read the rounded
+    value instead: sums over rows, comparisons with zero, and `heddle.attention_delta`. The f32 value is then often not written at
+    all.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 def RecomputePass : Pass<"heddle-recompute", "::mlir::ModuleOp"> {
-  let summary = "Compute values again that are cheaper to make than to hold (rematerialisation)";
+  let summary = "Recompute values that are cheaper to compute than to keep (rematerialisation)";
   let description = [{
-    Values that are held while an entry needs the most memory, and that the policy allows to make
-    again from what is held anyway, are made again before their next use. Results do not change in any bit.
+    Looks at the values that are kept while an entry needs the most memory. If the policy allows it and a value can be computed
+    from others that are kept anyway, it is computed again before its next use. Results do not change in any bit.
   }];
   let dependentDialects = ["::mlir::heddle::HeddleDialect"];
   let options = [
@@ -114,8 +114,8 @@ def RecomputePass : Pass<"heddle-recompute", "::mlir::ModuleOp"> {
 def RoundCachesPass : Pass<"heddle-round-caches", "::mlir::ModuleOp"> {
   let summary = "Keep keys and values in 16 bits from token to token";
   let description = [{
-    On a module whose attention is fused: caches that fused attention alone reads are of f16 or bf16, and rows
-    are rounded on their way there. Queries, scores and sums stay as they are. Where no cache can be, the pass fails.
+    On a module whose attention is fused. Caches that only fused attention reads become f16 or bf16, and rows are rounded as they
+    are written to a cache. Queries, scores and sums stay as they are. The pass fails if it can round no cache.
   }];
   let options = [
     Option<"format", "format", "std::string", /*default=*/"\"f16\"", "f16 or bf16">
@@ -126,15 +126,15 @@ def RoundCachesPass : Pass<"heddle-round-caches", "::mlir::ModuleOp"> {
 def RoundMomentsPass : Pass<"heddle-round-moments", "::mlir::ModuleOp"> {
   let summary = "Keep Adam's moments of matrices in bf16 from step to step";
   let description = [{
-    On a differentiated module whose variables are stored as they will be: both moments of each matrix are of
-    bf16, and its update rounds them at random (`heddle.adam`). Those of vectors stay f32, and those of matrices with an odd number of
-    columns or a number of elements that is no multiple of 128. Where no moment can be of bf16 the pass fails.
+    On a differentiated module whose variables have their final storage. Both moments of each matrix become bf16, and its update
+    rounds them stochastically (`heddle.adam`). Moments of vectors stay f32, and so do moments of matrices with an odd number of
+    columns or a number of elements that is no multiple of 128. The pass fails if it can round no moment.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 def SetPrecisionPass : Pass<"heddle-set-precision", "::mlir::func::FuncOp"> {
-  let summary = "Round the operands of matrix products to fewer bits";
+  let summary = "Round the operands of matmuls to fewer bits";
   let description = [{
     On func.func before it is cut into kernels: rounds each factor of a product once, where it
     is made, so that it is written and read with 16 bits; or marks the product, whose kernel then rounds to tf32.

@@ -1,12 +1,13 @@
-// What is rounded for a product would be in memory twice if others read it in f32:
+// If a value is rounded for a matmul and other ops read it in f32, it is in memory twice:
 //
 //   r = truncf g                               r = truncf g
 //   dw = matmul x^T, r                         dw = matmul x^T, r
 //   db = sum rows g                     =>     db = sum rows (extf r)
 //
-// A bias is a row of the weight whose input is one, so its gradient may be of the gradient that the weight's is of. The
-// same holds of the dot products of attention's result and its gradient, both of which are operands elsewhere. And
-// whether a ReLU let a number through can be seen of the rounded one: the next layer got that.
+// A bias is a row of the weight whose input is 1, so its gradient may be computed from the same rounded values as the
+// weight's. The same holds for the dot products of attention's result and its gradient: both are matmul operands
+// elsewhere. The rounded value also shows whether a ReLU let a number through: the next layer has read the rounded
+// value.
 #include "compiler/Fusion/Passes.h"
 
 #include "dialects/Heddle/Heddle.h"
@@ -23,7 +24,8 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// Rounding keeps a number's sign, and its being zero but for the smallest.
+/// Returns true if the op compares with zero. Rounding keeps a number's sign, and only the smallest numbers become
+/// zero.
 bool isComparisonWithZero(Operation *op) {
   auto comparison = dyn_cast<arith::CmpFOp>(op);
   auto fill = comparison ? comparison.getRhs().getDefiningOp<FillOp>() : FillOp();

@@ -1,6 +1,6 @@
-// Nothing here knows of a forward or a backward pass. There is a moment at which an entry holds the most memory (in a
-// training step, around the loss). What lives across it is held for a use that comes later; where it can be made again
-// then, from values that are held until then in any case, it is.
+// This pass does not distinguish forward and backward pass. At one moment, the peak, an entry holds the most memory (in
+// a training step, around the loss). A value that lives across the peak is kept for a later use. If it can be computed
+// again at that use, from values that are kept until then anyway, it is recomputed instead.
 #include "compiler/Fusion/Recompute.h"
 #include "compiler/Fusion/Passes.h"
 
@@ -33,15 +33,15 @@ std::optional<Recomputation> heddle::parseRecomputation(StringRef name) {
 
 namespace {
 
-/// Operations up to which an op is cheap, for each element of its largest operand or result. Norms take seven, a sum
-/// one, a product twice its shortest side.
+/// An op is cheap if it takes at most this many operations per element of its largest operand or result. Norms take
+/// seven, a sum one, a matmul twice its shortest side.
 constexpr int64_t kCheapFlops = 16;
 
-/// Values smaller than this fraction of the most memory are kept: a recomputation is a launch.
+/// Values smaller than the peak's memory divided by this number are kept: recomputing one costs a launch.
 constexpr int64_t kSmallFraction = 1024;
 
-/// Ops for which a value may be held longer than it is now, so that others are made from it: about a layer's backward
-/// pass, so that layers further back do not wait for it.
+/// The number of ops by which a value's lifetime may be extended so that others can be computed from it: about one
+/// layer's backward pass, so that values are not kept for layers further back.
 constexpr int64_t kHeldLonger = 32;
 
 class Recomputer {
@@ -65,11 +65,11 @@ public:
   }
 
 private:
-  /// What an op's results take to be made again at a place.
+  /// The ops that recompute an op's results at a place.
   struct Chain {
     int64_t products = 0;
     DenseSet<Operation *> ops;
-    llvm::SetVector<Operation *> starts; // whose results are held
+    llvm::SetVector<Operation *> starts; // their results are kept
   };
 
   int64_t placeOf(Operation *op) const { return places.lookup(block.findAncestorOpInBlock(*op)); }
@@ -80,7 +80,7 @@ private:
   bool mayRepeat(Operation *op) const {
     return isMemoryEffectFree(op) && op->getNumRegions() == 0 && !isa<SliceOp, ConcatOp>(op) && !changesInPlace(op);
   }
-  /// Whether the op overwrites an operand, so that nobody can make its result a second time.
+  /// Returns true if the op overwrites an operand, so that its result cannot be computed a second time.
   static bool changesInPlace(Operation *op) {
     auto anchor = dyn_cast<KernelOpInterface>(op);
     return isa<ScatterRowsOp, InsertRowsOp>(op) || (anchor && anchor.worksInPlace());
@@ -93,8 +93,8 @@ private:
       elements = std::max(elements, counter.maximumOf(Amount::elements(type)));
     return flopsOf(op) > kCheapFlops * elements;
   }
-  /// Whether a value can be read at `place` behind the peak: an argument, the value that a variable has there, or a
-  /// value that is held until then or shortly before.
+  /// Returns true if a value can be read at `place` after the peak: an argument, a variable's value that is not
+  /// overwritten by then, or a value that is kept until then or shortly before.
   bool isThere(Value value, int64_t place) const {
     Operation *producer = value.getDefiningOp();
     if (!producer)
@@ -109,13 +109,13 @@ private:
     int64_t last = lastUse(value);
     return last > peak && last + kHeldLonger >= place;
   }
-  /// Whether the variable gets another value between `op`, which reads or writes it, and `place`.
+  /// Returns true if the variable is overwritten between `op`, which reads or writes it, and `place`.
   bool isOverwritten(StringRef variable, Operation *op, int64_t place) const {
     auto found = writes.find(storageOf(variable));
     return found != writes.end() &&
            llvm::any_of(found->second, [&](int64_t write) { return placeOf(op) < write && write < place; });
   }
-  /// The variable in whose memory this one lies: another one, or itself.
+  /// Returns the variable whose memory this one uses: the one that it is a view of, or itself.
   StringRef storageOf(StringRef name) const {
     auto variable = symbols.lookup<VariableOp>(name);
     FlatSymbolRefAttr whole = variable ? variable.getStorageAttr() : FlatSymbolRefAttr();
@@ -140,15 +140,15 @@ private:
   SmallVector<Operation *> order;
   DenseMap<Operation *, int64_t> places;
   int64_t peak = 0, peakBytes = 0;
-  DenseSet<Operation *> chosen; // to be recomputed: their results are not held
+  DenseSet<Operation *> chosen; // to be recomputed: their results are not kept
   DenseMap<Operation *, llvm::SetVector<Operation *>>
-      madeFrom;                               // by an op whose results are held: the chosen ops that start from them
+      madeFrom;                               // by kept op: the chosen ops that are recomputed from it
   DenseMap<Operation *, Operation *> repeats; // by original
 };
 
-/// A reshaped value is the value itself, and is used where the other shape is: each user gets a reshape of its own.
+/// A reshape shares its input's memory. Gives each user its own reshape, so that the input counts as used there.
 void Recomputer::sinkReshapes() {
-  for (auto reshape : llvm::to_vector(block.getOps<ReshapeOp>())) { // not the clones, which stand where these went
+  for (auto reshape : llvm::to_vector(block.getOps<ReshapeOp>())) { // without the clones that the loop adds
     for (OpOperand &use : llvm::make_early_inc_range(reshape->getUses())) {
       OpBuilder builder(block.findAncestorOpInBlock(*use.getOwner()));
       use.set(builder.clone(*reshape)->getResult(0));
@@ -157,8 +157,8 @@ void Recomputer::sinkReshapes() {
   }
 }
 
-/// And in the end a value has one reshape again, where it is made: the kernel there may compute on with the other
-/// shape.
+/// Undoes `sinkReshapes`: a value has one reshape per type again, right after its producer, whose kernel may go on with
+/// the new shape.
 void Recomputer::joinReshapes() {
   for (auto reshape : llvm::to_vector(block.getOps<ReshapeOp>()))
     if (Operation *producer = reshape.getInput().getDefiningOp())
@@ -199,8 +199,8 @@ int64_t Recomputer::flopsOf(Operation *op) {
   return flops;
 }
 
-/// What only the next elementwise op needs stays in a kernel's registers, and so does what is copied into each kernel.
-/// A variable's new value lies in the variable.
+/// Returns 0 if a value needs no memory of its own: it is copied into each kernel, it is a variable's new value, or
+/// only one elementwise op uses it, so that it stays in registers. With `acrossPeak`, the last case does not count.
 int64_t Recomputer::bytesInMemory(Value value, bool acrossPeak) {
   Operation *producer = value.getDefiningOp();
   if (isa<ReadOp, SliceOp, ReshapeOp, ConcatOp, FillOp, BroadcastOp, IotaOp, arith::ExtFOp, DequantizeOp>(producer))
@@ -228,7 +228,7 @@ void Recomputer::findPeak() {
   }
 }
 
-/// Adds what it takes to make `op`'s results again at `place`; false where that cannot be done.
+/// Adds the ops that recompute `op`'s results at `place` to the chain. Returns false if that cannot be done.
 bool Recomputer::follow(Operation *op, int64_t place, Chain &chain) {
   if (!mayRepeat(op))
     return false;
@@ -248,12 +248,12 @@ bool Recomputer::follow(Operation *op, int64_t place, Chain &chain) {
   return true;
 }
 
-/// Values that take no product come first: they are nearly free. Of the others, and of all of them among themselves,
-/// the largest come first, and of those of a size the producer before its users, which can be made again behind it.
+/// Values that take no matmul come first: they are nearly free. Within each kind the largest come first. Among values
+/// of one size a producer comes before its users, which can then be recomputed after it.
 void Recomputer::choose() {
   struct Candidate {
     Operation *op;
-    int64_t bytes; // that need not be held
+    int64_t bytes; // saved if it is not kept
     bool isCheap;
   };
   SmallVector<Candidate> candidates;
@@ -263,7 +263,7 @@ void Recomputer::choose() {
     for (Value result : op->getResults())
       if (lastUse(result) > peak)
         bytes += bytesInMemory(result, /*acrossPeak=*/true);
-    bool isResult = llvm::is_contained(op->getUsers(), block.getTerminator()); // of the entry, which is made once
+    bool isResult = llvm::is_contained(op->getUsers(), block.getTerminator()); // of the entry: computed once
     if (!isResult && firstUseAfterPeak(op) && bytes > peakBytes / kSmallFraction && follow(op, chain))
       candidates.push_back({op, bytes, chain.products == 0});
   }
@@ -274,8 +274,8 @@ void Recomputer::choose() {
     choose(candidate.op);
 }
 
-/// Values that are made again from this op's results would then be made again from what these start from; where that
-/// takes too much, its results are held.
+/// Marks `op` as recomputed. Values that are recomputed from its results must then be recomputed from its operands; if
+/// that is impossible or takes too many matmuls, its results are kept.
 void Recomputer::choose(Operation *op) {
   llvm::SetVector<Operation *> made = madeFrom.lookup(op);
   made.insert(op);

@@ -1,4 +1,4 @@
-// Memory for time: what is cheap to compute again need not be kept for the backward pass.
+// Trades time for memory: values that are cheap to compute again need not be kept for the backward pass.
 #ifndef HEDDLE_COMPILER_FUSION_RECOMPUTE_H
 #define HEDDLE_COMPILER_FUSION_RECOMPUTE_H
 
@@ -8,8 +8,8 @@
 
 namespace mlir::heddle {
 
-/// What may be computed twice: nothing, what takes a few operations an element (norms, activations, embeddings), or
-/// also what takes one matrix product.
+/// Which values may be computed twice: none; values that take a few operations per element (norms, activations,
+/// embeddings); or also values that take one matmul.
 enum class Recomputation { None, Cheap, Products };
 
 StringRef toString(Recomputation policy);

@@ -1,5 +1,6 @@
-// What the fusion passes did, and what they could not do and why, as MLIR's optimization remarks. Their category is the
-// pass's name without "heddle-": `heddle-opt --remarks-filter-missed=fuse-kernels`, and heddle-compile likewise.
+// MLIR optimization remarks of the fusion passes: what they fused, and what they could not fuse and why. The category
+// of a remark is the pass's name without "heddle-": `heddle-opt --remarks-filter-missed=fuse-kernels`, and
+// heddle-compile likewise.
 #ifndef HEDDLE_COMPILER_FUSION_REMARKS_H
 #define HEDDLE_COMPILER_FUSION_REMARKS_H
 
@@ -8,7 +9,7 @@
 
 namespace mlir::heddle {
 
-/// Whether someone reads remarks. Passes look for reasons only then.
+/// Returns true if remarks are collected. Passes look for reasons only then.
 inline bool wantsRemarks(MLIRContext *context) { return context->getRemarkEngine() != nullptr; }
 
 namespace detail {
@@ -20,13 +21,13 @@ inline remark::RemarkOpts describeRemark(StringRef name, StringRef pass, Operati
 }
 } // namespace detail
 
-/// Says that `pass` fused `what` at `op`, and into what.
+/// Reports that `pass` fused `what` at `op` into `into`.
 inline void remarkFused(StringRef pass, Operation *op, const Twine &what, const Twine &into) {
   if (auto remark = remark::passed(op->getLoc(), detail::describeRemark("fused", pass, op)))
     remark << remark::detail::Remark::Arg("What", what.str()) << remark::detail::Remark::Arg("Into", into.str());
 }
 
-/// Says that `pass` left `what` at `op` unfused, and which condition of its fusion does not hold.
+/// Reports that `pass` left `what` at `op` unfused. `reason` is the condition of the fusion that does not hold.
 inline void remarkMissed(StringRef pass, Operation *op, const Twine &what, const Twine &reason) {
   if (auto remark = remark::missed(op->getLoc(), detail::describeRemark("not fused", pass, op)))
     remark << remark::detail::Remark::Arg("What", what.str()) << remark::detail::Remark::Arg("Reason", reason.str());

@@ -1,12 +1,12 @@
-// A step of decoding reads the keys and values of all tokens before it, and in 16 bits they take half the memory and
-// half the time:
+// A decoding step reads the keys and values of all previous tokens. In 16 bits they take half the memory and half the
+// time:
 //
 //   %old = read @cache.key                          %old = read @cache.key                       : tensor<1024x192xf16>
 //   %new = scatter_rows %old, %at, %rows            %new = scatter_rows %old, %at, (truncf %rows)
 //   write @cache.key, %new                    =>    write @cache.key, %new
 //   attention %query, %new, ...                     attention %query, %new, ...
 //
-// Attention of a lone query multiplies in f32 whatever its keys are, so that queries stay as they are.
+// Attention of a lone query multiplies in f32, whatever the type of its keys, so queries stay as they are.
 #include "compiler/Fusion/Passes.h"
 #include "compiler/Target/Precision.h"
 
@@ -24,12 +24,12 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// What there is of a cache: the variable's value in an entry, with or without new rows.
+/// The ops that use a cache: its value in an entry, with or without new rows.
 struct Uses {
   SmallVector<ReadOp> reads;
   SmallVector<ScatterRowsOp> scatters;
   SmallVector<WriteOp> writes;
-  bool isOfAttention = false; // keys or values of fused attention, and nothing else
+  bool isOfAttention = false; // it is the keys or values of fused attention
   bool hasOthers = false;
 };
 
@@ -94,7 +94,7 @@ private:
     }
   }
 
-  /// Two numbers of 16 bits are one word of the variable.
+  /// Returns true if the cache can be rounded. Its rows must have even lengths: two 16-bit numbers are one word.
   static bool isRoundable(VariableOp variable, const Uses &uses) {
     RankedTensorType type = variable.getTensorType();
     return variable.getKind() == VariableKind::Cache && type.getElementType().isF32() &&
@@ -115,7 +115,7 @@ private:
       round(scatter.getRowsMutable());
       scatter.getResult().setType(type);
     }
-    for (WriteOp write : uses.writes) // of what the cache begins as
+    for (WriteOp write : uses.writes) // initial values only
       if (write.getValue().getType() != type)
         round(write.getValueMutable());
   }

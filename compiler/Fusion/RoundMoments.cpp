@@ -1,11 +1,10 @@
-// Two moments of f32 are twice the memory of the weights, and as much again is read and written in each step. In bf16
-// it is half:
+// Two f32 moments take twice the memory of the weights, and each step reads and writes both. In bf16 it is half:
 //
 //   %m = read @adam.m.w                             %m = read @adam.m.w            : tensor<512x512xbf16>
 //   %w2, %m2, %v2 = adam %w, %g, %m, %v, ...   =>   %w2, %m2, %v2 = adam %w, %g, %m, %v, ... rounding %step
 //   write @adam.m.w, %m2                            write @adam.m.w, %m2
 //
-// Gains and biases stay as they are: all of them together are small, and there are odd numbers of them.
+// Gains and biases stay as they are: together they are small, and may have an odd number of elements.
 #include "compiler/Fusion/Passes.h"
 
 #include "dialects/Heddle/Heddle.h"
@@ -28,7 +27,7 @@ bool isMoment(VariableOp variable) {
   return variable.getRole() == VariableRole::FirstMoment || variable.getRole() == VariableRole::SecondMoment;
 }
 
-/// Moments that are stored in one variable, and what there is of them.
+/// Moments that are stored in one variable, with their reads and writes.
 struct Stored {
   SmallVector<VariableOp> variables; // the storage and all views
   SmallVector<ReadOp> reads;
@@ -89,8 +88,8 @@ private:
     return storage == storages.end() ? nullptr : &moments[storage->second];
   }
 
-  /// Rows begin at a word of the variable. What several ranks could not share out stays as it is for one, too, so that
-  /// sharding changes no bit of a training run.
+  /// Rows must begin at a 32-bit word of the variable. Moments that several ranks could not share out stay f32 on one
+  /// rank, too, so that sharding changes no bit of a training run.
   static bool isRoundable(RankedTensorType type) {
     return type.getElementType().isF32() && type.getRank() >= 2 && type.getShape().back() % 2 == 0 &&
            type.getNumElements() % getShardElements(BFloat16Type::get(type.getContext())) == 0;
@@ -101,10 +100,10 @@ private:
     return adam && !adam.getStep() && (&use == &adam.getFirstMomentMutable() || &use == &adam.getSecondMomentMutable());
   }
 
-  /// Both moments of an update are of one type: what cannot be rounded keeps its partner as it is, and that one's
-  /// partners.
+  /// Both moments of an update have one type. If a moment cannot be rounded, its partner stays f32 too, and so do the
+  /// partner's other partners.
   void excludePartners() {
-    SmallVector<std::pair<Stored *, Stored *>> partners; // of each update
+    SmallVector<std::pair<Stored *, Stored *>> partners; // the two moments of each update
     getOperation().walk([&](AdamOp adam) {
       auto storedIn = [&](Value moment) {
         auto read = moment.getDefiningOp<ReadOp>();
@@ -144,7 +143,7 @@ private:
         setElement(adam.getNewSecondMoment());
       }
     }
-    for (WriteOp write : stored.writes) // of what it begins as
+    for (WriteOp write : stored.writes) // initial values only
       if (auto type = cast<RankedTensorType>(write.getValue().getType());
           type.getElementType().isF32() && !write.getValue().getDefiningOp<AdamOp>()) {
         OpBuilder builder(write);
@@ -154,7 +153,7 @@ private:
     return success();
   }
 
-  /// The step's number, which the update's entry counts.
+  /// Returns the step's number. Fails if the update's entry does not count it before the update.
   FailureOr<Value> countOf(AdamOp adam) {
     for (auto write : adam->getBlock()->getOps<WriteOp>()) {
       auto counter = getOperation().lookupSymbol<VariableOp>(write.getVariable());
@@ -170,7 +169,7 @@ private:
   }
 
   llvm::MapVector<Operation *, Stored> moments; // by storage
-  DenseMap<StringAttr, VariableOp> storages;    // of moments, by name
+  DenseMap<StringAttr, VariableOp> storages;    // by moment's name
 };
 
 } // namespace

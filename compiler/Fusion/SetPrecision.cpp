@@ -56,9 +56,9 @@ struct SetPrecisionPass : mlir::heddle::impl::SetPrecisionPassBase<SetPrecisionP
   }
 
 private:
-  /// Those that may be rounded.
+  /// Returns the operands of a product that may be rounded.
   SmallVector<OpOperand *> getProductOperands(ProductOpInterface product) {
-    // Weights that are unpacked where they are read are multiplied there, in f32.
+    // Packed weights are unpacked and multiplied in f32 as they are read.
     if (llvm::any_of(product.getProductOperands(),
                      [](OpOperand *operand) { return operand->get().getDefiningOp<DequantizeOp>(); }))
       return {};

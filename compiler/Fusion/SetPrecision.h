@@ -1,4 +1,4 @@
-// The pass that gives matrix products operands of 16 bits.
+// The pass that rounds the operands of matmuls to fewer bits.
 #ifndef HEDDLE_COMPILER_FUSION_SETPRECISION_H
 #define HEDDLE_COMPILER_FUSION_SETPRECISION_H
 
@@ -7,7 +7,7 @@
 
 namespace mlir::heddle {
 
-/// `heddle-set-precision`; attention with heads of other widths than `heads` has stays in f32.
+/// `heddle-set-precision`. Attention stays in f32 if its head width is not one of `heads`.
 std::unique_ptr<Pass> createSetPrecisionPass(Precision precision, HeadWidths heads = {});
 
 } // namespace mlir::heddle
