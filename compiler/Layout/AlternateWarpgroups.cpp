@@ -1,6 +1,6 @@
 // Two warpgroups take turns in attention's forward pass: one multiplies while the other computes softmax. A step's
-// second product is made beside the next step's first, so that all of them are of one turn; the second warpgroup is
-// half a step behind.
+// second product is computed beside the next step's first, so that all products fall into one turn. The second
+// warpgroup is half a step behind.
 //
 //                                        wait; copy tile 1; ..p = softmax of dot Q, K[0]..
 //                                        if (second warpgroup) wait
@@ -33,15 +33,15 @@ using namespace mlir::tile;
 
 namespace {
 
-/// A loop of two products, the second of which multiplies what becomes of the first, and adds it up.
+/// A loop of two products. The second one multiplies values that are computed from the first, and adds up the results.
 struct Steps {
   WarpgroupDotOp scores, sum;
   WarpgroupWaitOp scoresDone, sumDone;
-  arith::MulFOp rescale; // of the sum before it is added to; null: there is none
-  Operation *round;      // what makes the second product's left operand of 16 bits
+  arith::MulFOp rescale; // rescales the sum before the product is added; may be null
+  Operation *round;      // rounds the second product's left operand to 16 bits
   unsigned position;     // of the sum among the loop's values
 
-  /// Whether the op belongs to the second product, which is made a step later.
+  /// Returns true if the op belongs to the second product, which is computed a step later.
   bool isOfSum(Operation *op) const { return op == sum || op == sumDone || op == rescale || op == round; }
 };
 
@@ -49,8 +49,8 @@ WarpgroupWaitOp waitOf(WarpgroupDotOp product) {
   return product->hasOneUse() ? dyn_cast<WarpgroupWaitOp>(*product->user_begin()) : WarpgroupWaitOp();
 }
 
-/// Whether the ring that the product reads has one more tile than a step reads and copies: the warpgroup that is behind
-/// still reads it.
+/// Returns true if the ring that the product reads has one more tile than a step reads and copies. The warpgroup that
+/// is behind still reads this tile.
 bool hasSpareTile(scf::ForOp loop, WarpgroupDotOp product) {
   auto waits = loop.getBody()->getOps<WaitOp>();
   if (!llvm::hasSingleElement(waits))
@@ -71,7 +71,7 @@ std::optional<Steps> findSteps(scf::ForOp loop) {
   if (!isOwned || !steps.scoresDone || !steps.sumDone || !isa_and_present<arith::TruncFOp>(steps.round) ||
       !steps.round->hasOneUse() || steps.round->getBlock() != loop.getBody() || !steps.sumDone->hasOneUse())
     return std::nullopt;
-  // The sum goes from step to step, and is rescaled before it is added to.
+  // The sum goes from step to step, and may be rescaled before the product is added.
   Value before = steps.sum.getAccumulator();
   if (auto rescale = before.getDefiningOp<arith::MulFOp>(); rescale && rescale->getBlock() == loop.getBody()) {
     steps.rescale = rescale;
@@ -104,13 +104,14 @@ public:
   }
 
 private:
-  /// What a step leaves to the next: the loop's values without the sum, and what the sum's product needs.
+  /// The values that a step leaves to the next: the loop's values without the sum, and the operands of the sum's
+  /// product.
   struct Left {
-    SmallVector<Value> values;  // with null in the sum's place
-    Value weights, row, factor; // not rounded yet; of the right operand; of `rescale`, if there is one
+    SmallVector<Value> values;  // null in the sum's place
+    Value weights, row, factor; // unrounded; of the right operand; of `rescale`, or null
   };
 
-  /// A step at `counter` without its sum. `startSum` is called once the first product has started.
+  /// Emits a step at `counter` without its sum. Calls `startSum` once the first product has started.
   static Left makeStep(ImplicitLocOpBuilder &b, scf::ForOp loop, Steps steps, Value counter, ValueRange values,
                        function_ref<void()> startSum) {
     IRMapping mapping;
@@ -145,12 +146,12 @@ private:
     return arith::TruncFOp::create(b, steps.round->getResult(0).getType(), weights);
   }
 
-  /// Takes the second product a step later; gives the loop in the place of `loop`.
+  /// Moves the second product to the next step. Returns the loop that replaces `loop`.
   static scf::ForOp postpone(scf::ForOp loop, Steps steps) {
     ImplicitLocOpBuilder b(loop.getLoc(), loop);
     Value lower = loop.getLowerBound(), upper = loop.getUpperBound(), step = loop.getStep();
     unsigned count = loop.getNumRegionIterArgs();
-    // Without a step there is nothing in shared memory.
+    // If there is no step, no tile is in shared memory.
     auto branch =
         scf::IfOp::create(b, loop.getResultTypes(), arith::CmpIOp::create(b, arith::CmpIPredicate::slt, lower, upper),
                           /*withElseRegion=*/true);
@@ -187,8 +188,8 @@ private:
     return next;
   }
 
-  /// The second warpgroup is half a step behind. All meet twice in a step: where one begins to multiply, the other has
-  /// just done so.
+  /// Puts the second warpgroup half a step behind. Both meet twice per step: when one begins to multiply, the other has
+  /// just finished.
   void alternate(scf::ForOp loop) const {
     ImplicitLocOpBuilder b(loop.getLoc(), loop);
     Value own = heddle::findWarpgroup(b, gpu::ThreadIdOp::create(b, gpu::Dimension::x),
@@ -201,7 +202,7 @@ private:
       b.setInsertionPointToStart(branch.thenBlock());
       make();
     };
-    // Its copies of the first tile are there where the first warpgroup begins.
+    // The second warpgroup's copies of the first tile must be complete when the first warpgroup begins.
     uint64_t pending = (*loop.getBody()->getOps<WaitOp>().begin()).getPending();
     onlyIf(arith::CmpIPredicate::ne, [&] { WaitOp::create(b, pending); });
     auto multiplied = *loop.getBody()->getOps<WarpgroupWaitOp>().begin();

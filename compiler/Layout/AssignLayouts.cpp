@@ -1,9 +1,8 @@
 // Assigns layouts by connecting tiles that must be distributed over lanes alike: an elementwise op's operands and
-// results, a loop's state, a branch's results, a reduction and its result. A product connects nothing but its
-// accumulator and result; its operands hold the contracted dimension whole in each lane, which is either the kernel's
-// own layout or a tile that every lane has. Tensor cores want fragments or cooperative matrices instead
-// (dialects/Tile/README.md). If a product needs a tile in another layout than the connected tiles have, a
-// tile.convert_layout is put between.
+// results, a loop's state, a branch's results, a reduction and its result. A product connects only its accumulator and
+// result. Each lane has the whole contracted dimension of its operands: an operand has the kernel's own layout, or
+// every lane has the whole tile. Tensor cores want fragments or cooperative matrices instead (dialects/Tile/README.md).
+// If a product needs a tile in another layout than the connected tiles have, a tile.convert_layout is inserted.
 #include "compiler/Layout/AssignLayouts.h"
 #include "compiler/Layout/Passes.h"
 
@@ -71,12 +70,13 @@ public:
     });
     if (walked.wasInterrupted())
       return signalPassFailure();
-    func.walk([&](DotOp dot) { // after all sums, of which there are more
+    func.walk([&](DotOp dot) { // only after all accumulators have layouts
       want(dot.getLhsMutable(), layoutsOf(dot)[1], layouts);
       want(dot.getRhsMutable(), layoutsOf(dot)[2], layouts);
     });
 
-    // Of a transposed left side in blocks each lane has all rows, and so it has the numbers of all of them.
+    // In blocks each lane has all rows of a transposed left operand. A column that is broadcast to it must then have
+    // all rows in each lane, too.
     if (mapping == LaneMapping::Blocks)
       func.walk([&](BroadcastOp op) {
         auto layout = dyn_cast_or_null<SimtAttr>(layouts.lookup(classOf(op.getResult())));
@@ -85,8 +85,8 @@ public:
           layouts[classOf(op.getInput())] = layout;
       });
 
-    // Beside products in blocks and of cooperative matrices, tiles come from memory and go there: neighbouring lanes
-    // have neighbouring columns.
+    // Beside products in blocks and on cooperative matrices, tiles come from memory and go there, so neighbouring lanes
+    // get neighbouring columns.
     DenseMap<const void *, Shape> shapes;
     auto note = [&](Value value) {
       if (auto type = dyn_cast<RankedTensorType>(value.getType()))
@@ -129,7 +129,7 @@ public:
   }
 
 private:
-  /// Gives the operand's class a layout, or else the operand a conversion from that of its class.
+  /// Gives the operand's class a layout. If the class already has another one, converts the operand instead.
   void want(OpOperand &operand, Attribute layout, DenseMap<const void *, Attribute> &layouts) {
     Attribute &known = layouts[classOf(operand.get())];
     if (known && known != layout) {
@@ -141,7 +141,7 @@ private:
     known = layout;
   }
 
-  /// Which lanes exchange values.
+  /// Sets the number of lanes along a row, which exchange values, unless the kernel has set it.
   void chooseRowLanes() {
     tile::FuncOp func = getOperation();
     if (func.getRowLanes())
@@ -152,7 +152,7 @@ private:
       func.setRowLanes(profile->lanes);
   }
 
-  /// The layout of tiles of which nothing else is known.
+  /// The default layout, for tiles whose layout nothing else decides.
   SimtAttr distributeTiles() {
     auto withAlong = [&](int64_t along) {
       return SimtAttr::get(&getContext(), lanes / along, along, along == lanes ? 1 : along, 1, vector);
@@ -164,8 +164,8 @@ private:
     case LaneMapping::Blocks:
       return withAlong(*getOperation().getRowLanes());
     case LaneMapping::Tensor:
-      // Only warpgroups need rows in pairs of pieces. Their addresses cost registers, which attention by mma.sync does
-      // not have to spare.
+      // Only warpgroups need rows in pairs of pieces. The addresses of such rows cost registers, and attention with
+      // mma.sync has none to spare.
       if (!isCooperative)
         return SimtAttr::getFragment(&getContext(), lanes, hasWarpgroups(getOperation()));
       [[fallthrough]];
@@ -179,7 +179,7 @@ private:
     return func.walk([](WarpgroupDotOp) { return WalkResult::interrupt(); }).wasInterrupted();
   }
 
-  /// Whether a product's sides are transposed as the mapping can multiply them; failure after an emitted error.
+  /// Fails, after emitting an error, if the mapping cannot multiply a product whose sides are transposed like this.
   LogicalResult checkSides(DotOp dot) {
     auto shared = [&](bool isTransposed, StringRef side) -> LogicalResult {
       if (!isTransposed)
@@ -187,7 +187,7 @@ private:
       return dot.emitError() << "the side that the lanes share out cannot be transposed: with lanes along "
                              << stringifyLaneMapping(mapping) << " the lanes share out the " << side << " side";
     };
-    if (profile->registers > 0) // one lane shares nothing out
+    if (profile->registers > 0) // a single lane has all of both sides
       return success();
     switch (mapping) {
     case LaneMapping::Rows:
@@ -205,8 +205,9 @@ private:
     llvm_unreachable("unknown mapping");
   }
 
-  /// Of a product: the layouts of its result, left and right side. The side that does not share the dimension along
-  /// which the lanes stand is whole in every lane. A processor repeats elements of the left side as it loads them.
+  /// Returns the layouts of a product's result, left and right side. If the lanes stand along a dimension that one side
+  /// does not have, every lane has the whole of that side. A CPU thread repeats elements of the left side as it loads
+  /// them.
   std::array<Attribute, 3> layoutsOf(DotOp dot) {
     auto whole = SimtAttr::get(&getContext(), 1, 1, 1, 1, vector);
     if (profile->registers > 0) {
@@ -233,15 +234,15 @@ private:
     llvm_unreachable("unknown mapping");
   }
 
-  /// Of a product in blocks: the layouts of its result, left and right side. A lane has of the result's rows those of
-  /// the left side, and of its columns those of the right side, whose rows are distributed one by one where it is
-  /// transposed.
+  /// Returns the layouts of the result, left and right side of a product in blocks. A lane has the same rows of the
+  /// result and the left side, and the same columns of the result and the right side. Rows of a transposed right side
+  /// are distributed one by one.
   std::array<Attribute, 3> blocksOf(DotOp dot) {
     int64_t along = *getOperation().getRowLanes(), down = lanes / along;
     auto layout = [&](int64_t rows, int64_t columns, int64_t rowStride, int64_t columnStride, int64_t run) {
       return SimtAttr::get(&getContext(), rows, columns, rowStride, columnStride, run);
     };
-    // Along the contracted dimension registers are as wide as can be, whatever they are in the result.
+    // Along the contracted dimension registers are as wide as possible, whatever their width is in the result.
     auto lhs = cast<RankedTensorType>(dot.getLhs().getType());
     int64_t run = std::gcd(profile->vector, lhs.getDimSize(dot.getTransposeLhs() ? 0 : 1));
     return {layout(down, along, along, 1, dot.getTransposeRhs() ? 1 : vector),
@@ -249,7 +250,7 @@ private:
             dot.getTransposeRhs() ? layout(along, 1, 1, 1, run) : layout(1, along, 1, 1, vector)};
   }
 
-  /// What divides the rows and the columns of the tiles of a class, but for those that are one.
+  /// The greatest common divisors of the rows and of the columns of a class's tiles. Extents of 1 do not count.
   struct Shape {
     int64_t rows = 0, columns = 0;
     void add(RankedTensorType type) {
@@ -260,8 +261,8 @@ private:
     }
   };
 
-  /// As many lanes along a row as there are registers of neighbours for, and the others along further rows. Of one
-  /// number a row, as `distributed` has them.
+  /// Makes runs as wide as possible, then puts as many lanes along a row as it has runs for, and the others along
+  /// further rows. Tiles with one number per row get the layout `distributed`.
   SimtAttr distributeRows(Shape shape) {
     if (shape.columns == 0)
       return distributed;
@@ -269,10 +270,10 @@ private:
       for (int64_t along = lanes; along >= 1; along /= 2)
         if (shape.columns % (run * along) == 0 && (shape.rows == 0 || shape.rows % (lanes / along) == 0))
           return SimtAttr::get(&getContext(), lanes / along, along, along, 1, run);
-    return distributed; // which does not fit either, as is told
+    return distributed; // does not fit either, which `assign` reports
   }
 
-  /// Subgroups have rows of their own where there are rows.
+  /// Returns true if any tile has several rows: subgroups then have rows of their own.
   static bool hasRows(tile::FuncOp func) {
     auto isTall = [](Value value) {
       auto type = dyn_cast<RankedTensorType>(value.getType());
@@ -297,8 +298,8 @@ private:
       classes.unionSets(a.getAsOpaquePointer(), b.getAsOpaquePointer());
   }
 
-  /// Tiles made of no other tile cost a register at most: each use gets one of its own, so that two uses with different
-  /// layouts are not connected through it.
+  /// Tiles that are made of no other tile cost at most a register. Each use gets its own copy, so that two uses with
+  /// different layouts are not connected.
   static void separateSources(tile::FuncOp func) {
     SmallVector<Operation *> sources;
     func.walk([&](Operation *op) {
@@ -333,7 +334,7 @@ private:
     }
     if (isa<scf::YieldOp, ConvertLayoutOp>(op))
       return;
-    // Lanes along a row of a block have its one number alike, however they have the rest of the row.
+    // In blocks, all lanes along a row hold the row's one number, whatever the layout of the row is.
     if (mapping == LaneMapping::Blocks)
       if (isa<ReduceOp, BroadcastOp>(op) && llvm::any_of(ValueRange{op->getOperand(0), op->getResult(0)}, isColumn))
         return;

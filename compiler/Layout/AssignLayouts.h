@@ -7,7 +7,7 @@
 
 namespace mlir::heddle {
 
-/// `heddle-assign-layouts` for a profile, which outlives the pass.
+/// `heddle-assign-layouts` for a profile, which must outlive the pass.
 std::unique_ptr<Pass> createAssignLayoutsPass(const TargetProfile &profile);
 
 } // namespace mlir::heddle

@@ -1,4 +1,4 @@
-// Elementwise ops, constants, indices, broadcasts and reductions, in one lane.
+// Lowers elementwise ops, constants, indices, broadcasts and reductions to one lane.
 #include "compiler/Layout/Lanes.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -10,7 +10,7 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// The same op on each register. Scalar operands (the condition of a select) serve them all.
+/// Emits the same op for each register. Scalar operands (the condition of a select) serve all registers.
 struct LowerElementwise : ConversionPattern {
   LowerElementwise(const TypeConverter &converter, MLIRContext *context)
       : ConversionPattern(converter, MatchAnyOpTypeTag(), /*benefit=*/1, context) {}
@@ -103,7 +103,7 @@ struct LowerBroadcast : LanePattern<tile::BroadcastOp> {
     Registers from(input, adaptor.getInput());
     tile::LaneShape shape = tile::getLaneShape(op.getType());
     Type type = getRegisterType(op.getType());
-    // One splat an input register, not one a register of the result.
+    // One splat per input register, not one per register of the result.
     SmallVector<Value> inputs;
     for (Value value : from.values)
       inputs.push_back(b.splat(type, value));
@@ -206,7 +206,8 @@ struct LowerReduce : LanePattern<tile::ReduceOp> {
     return success();
   }
 
-  /// Pairs of neighbours first: short chains of dependent ops, and a sum's error grows with the logarithm.
+  /// Combines pairs of neighbours first: chains of dependent ops are short, and a sum's error grows only with the
+  /// logarithm of the number of summands.
   static Value combineAll(LaneBuilder &b, tile::ReduceOp op, ValueRange values) {
     SmallVector<Value> level(values);
     while (level.size() > 1) {
@@ -235,8 +236,8 @@ struct LowerReduce : LanePattern<tile::ReduceOp> {
     llvm_unreachable("a reduction combines in one of three ways");
   }
 
-  /// A butterfly over the lanes that share the reduced dimension: each ends with the whole, or with its subgroup's
-  /// part.
+  /// A butterfly over the lanes that share the reduced dimension. Each lane ends with the whole result, or with its
+  /// subgroup's part, which `acrossSubgroups` then combines.
   Value acrossLanes(LaneBuilder &b, tile::ReduceOp op, Value value, const DimDistribution &distribution) const {
     auto width = static_cast<uint32_t>(lanes.subgroup());
     int64_t exchanging = std::min(distribution.lanes, lanes.subgroup() / distribution.stride);
@@ -252,7 +253,7 @@ struct LowerReduce : LanePattern<tile::ReduceOp> {
     return exchanging < distribution.lanes ? acrossSubgroups(b, op, value) : value;
   }
 
-  /// Each subgroup leaves its part in shared memory, where all find all parts.
+  /// Each subgroup writes its part to shared memory, and every lane combines all parts.
   Value acrossSubgroups(LaneBuilder &b, tile::ReduceOp op, Value value) const {
     int64_t subgroups = lanes.count() / lanes.subgroup();
     Value memory, zero = b.index(0), lanesOfOne = b.index(lanes.subgroup());
@@ -275,7 +276,7 @@ struct LowerReduce : LanePattern<tile::ReduceOp> {
     SmallVector<Value> parts;
     for (int64_t subgroup = 0; subgroup < subgroups; ++subgroup)
       parts.push_back(memref::LoadOp::create(b, memory, ValueRange{zero, b.index(subgroup)}));
-    gpu::BarrierOp::create(b); // the next time the memory is written
+    gpu::BarrierOp::create(b); // before the memory is written again
     return combineAll(b, op, parts);
   }
 };

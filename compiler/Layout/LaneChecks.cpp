@@ -1,4 +1,4 @@
-// What heddle-lower-to-lanes cannot do, told before it starts.
+// Reports what heddle-lower-to-lanes cannot lower, before it starts.
 #include "compiler/Layout/Lanes.h"
 
 #include "compiler/Kernels/Fragments.h"
@@ -13,8 +13,7 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// Both dimensions lie in a lane in the same way: the lane's k-th element along one has the index of its k-th element
-/// along the other.
+/// Returns true if both dimensions are distributed alike: a lane's k-th element has the same index along both.
 bool agree(RankedTensorType a, int dimA, RankedTensorType b, int dimB) {
   return a.getDimSize(dimA) == b.getDimSize(dimB) && DimDistribution::of(a, dimA) == DimDistribution::of(b, dimB);
 }
@@ -97,7 +96,7 @@ LogicalResult checkConversion(tile::ConvertLayoutOp op) {
   return op.emitOpError() << "gives lanes other elements than they have; run heddle-lower-conversions first";
 }
 
-/// A lane that holds a column of the tile also holds that column's row number.
+/// Checks that a lane that holds a column of the tile also holds the row number for that column.
 LogicalResult checkColumnRows(tile::GatherOp op) {
   RankedTensorType rows = typeOf(op.getRows());
   if (agree(rows, 1, op.getType(), 1) && tile::getLaneShape(rows).vector == tile::getLaneShape(op.getType()).vector)
@@ -105,7 +104,7 @@ LogicalResult checkColumnRows(tile::GatherOp op) {
   return op.emitOpError() << "cannot distribute the columns of " << op.getType() << " as " << rows << " has them";
 }
 
-/// A lane that holds a row of the tile also holds that row's number.
+/// Checks that a lane that holds a row of the tile also holds that row's number.
 LogicalResult checkRows(Operation *op, Value tile, Value rows) {
   if (agree(typeOf(rows), 0, typeOf(tile), 0))
     return success();
@@ -150,8 +149,8 @@ LogicalResult checkCooperativeBroadcast(tile::BroadcastOp op) {
   return op.emitOpError() << "repeats columns of cooperative matrices, got " << input << " and " << op.getType();
 }
 
-/// Nobody knows where the elements of a cooperative matrix are: they are multiplied, those of two sums with each other,
-/// and go through shared memory.
+/// The place of an element in a cooperative matrix is unknown. Only ops that do not depend on it are allowed, such as
+/// products, the elementwise product of two sums, and loads and stores of whole tiles in shared memory.
 LogicalResult checkCooperative(Operation *op) {
   auto isShared = [](Value memory) {
     return gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(cast<MemRefType>(memory.getType()));

@@ -1,5 +1,5 @@
-// Products on cooperative matrices, in one lane: a piece of a tile is a value that the lanes of a subgroup have
-// together, an !gpu.mma_matrix. Little but products works on them; they come from shared memory and go there.
+// Lowers products on cooperative matrices to one lane. A piece of a tile is an !gpu.mma_matrix, a value that the lanes
+// of a subgroup hold together. Few ops besides products work on it. It is loaded from shared memory and stored there.
 #include "compiler/Layout/Lanes.h"
 
 using namespace mlir;
@@ -9,7 +9,8 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// Where a tile's pieces are in shared memory. Rows of a left side and of sums belong to the subgroups in turn.
+/// The places of a tile's pieces in shared memory. Each subgroup has a block of consecutive rows of left operands and
+/// of sums.
 struct Pieces {
   Pieces(LaneBuilder &b, RankedTensorType tile, Value row, Value column)
       : layout(tile::getCooperativeLayout(tile)), shape(tile::getLaneShape(tile)), firstRow(row), firstColumn(column) {
@@ -19,7 +20,7 @@ struct Pieces {
     }
   }
 
-  /// The place of piece (i, j), of a tile that lies there transposed perhaps.
+  /// The row and column of piece (i, j) in memory. With `transposed` the tile lies there transposed.
   SmallVector<Value> place(LaneBuilder &b, int64_t i, int64_t j, bool transposed) const {
     Value inTile = b.index(i * layout.getSide());
     if (ownRow)
@@ -66,7 +67,7 @@ struct LowerPieceLoad : CooperativePattern<tile::LoadOp> {
       return failure();
     LaneBuilder b(op.getLoc(), rewriter);
     Pieces pieces(b, op.getType(), op.getRow(), op.getColumn());
-    // The right side's tile has the matrix's columns as its rows.
+    // The right operand's tile has the matrix's columns as its rows.
     bool isRight = pieces.layout.getUse() == tile::MatrixUse::Right;
     UnitAttr transpose = op.getTransposed() != isRight ? b.getUnitAttr() : UnitAttr();
     SmallVector<Value> registers;
@@ -155,7 +156,7 @@ struct LowerPieceBroadcast : CooperativePattern<tile::BroadcastOp> {
   }
 };
 
-/// Where no copy runs by itself, what remains is to wait for the other lanes.
+/// Without asynchronous copies, a wait only has to wait for the other lanes.
 struct LowerBarrier : CooperativePattern<tile::WaitOp> {
   using CooperativePattern::CooperativePattern;
   LogicalResult matchAndRewrite(tile::WaitOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {

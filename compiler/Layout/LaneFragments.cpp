@@ -1,9 +1,10 @@
-// Products on tensor cores, and the shared memory that their operands come through, in one lane. An instruction works
-// on pieces of 8 x 8 elements, of which lane l has two neighbours in row l / 4: just what a register of #tile.simt is.
-// The instruction's 16 rows are two of a lane's rows, its depth of 16 two of a lane's runs.
+// Lowers products on tensor cores (mma.sync), and the shared memory that their operands come through, to one lane. An
+// instruction works on pieces of 8 x 8 elements. Lane l has two neighbouring elements of row l / 4 of a piece, which is
+// exactly a register of #tile.simt. The instruction's 16 rows are two of a lane's rows, and its depth of 16 is two of a
+// lane's runs.
 //
-// Of tf32 the depth is 8, and the instruction wants elements l % 4 and l % 4 + 4 of a piece's row in lane l. It gets
-// the two neighbours that the lane has, of both operands: a sum does not mind the order of what it adds up.
+// For tf32 the depth is 8, and the instruction wants elements l % 4 and l % 4 + 4 of a piece's row in lane l. It gets
+// the lane's two neighbouring elements of both operands instead, because the order of the summands does not matter.
 #include "compiler/Layout/Lanes.h"
 #include "compiler/Layout/Warpgroups.h"
 
@@ -20,14 +21,14 @@ using namespace mlir::heddle;
 namespace {
 
 constexpr int64_t kPiece = tile::SimtAttr::kFragmentPiece;
-constexpr int64_t kBankElements = 64; // 16-bit elements of all banks of shared memory, which one access may take
+constexpr int64_t kBankElements = 64; // 16-bit elements that one access reads from all banks of shared memory
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 bool isShared(Value memory) {
   return gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(cast<MemRefType>(memory.getType()));
 }
 
-/// Registers side by side, as an instruction takes them; a number is a register of one.
+/// Joins registers side by side, as an instruction takes them. A number counts as a register of one element.
 Value join(LaneBuilder &b, ArrayRef<Value> registers) {
   auto part = dyn_cast<VectorType>(registers.front().getType());
   auto type = VectorType::get({static_cast<int64_t>(registers.size()), part ? part.getDimSize(0) : 1},
@@ -50,7 +51,7 @@ struct LowerFragmentDot : LanePattern<tile::DotOp> {
     Registers lhs(typeOf(op.getLhs()), adaptor.getLhs()), rhs(typeOf(op.getRhs()), adaptor.getRhs());
     tile::LaneShape shape = tile::getLaneShape(op.getType());
     SmallVector<Value> sums(adaptor.getAccumulator());
-    bool halves = isTensorOperand(op.getLhs().getType()); // of 32 bits
+    bool halves = isTensorOperand(op.getLhs().getType()); // 16-bit operands, not tf32
     const int64_t extents[] = {2 * kPiece, kPiece, halves ? 2 * kPiece : kPiece};
     auto operand = [&](const Registers &from, ArrayRef<int64_t> rows, int64_t k) {
       SmallVector<Value> parts;
@@ -78,13 +79,13 @@ struct LowerFragmentDot : LanePattern<tile::DotOp> {
 
 //===-- Shared memory -------------------------------------------------------------------------------------------===//
 
-/// The order of a row's elements in shared memory. Eight neighbours stay together; groups of them are exchanged from
-/// row to row, so that neighbouring rows of one column lie in different banks. Tiles start at multiples of eight rows.
-/// A matrix of one column lies in order.
+/// The order of a row's elements in shared memory. Groups of eight neighbours stay together. The groups are
+/// XOR-swizzled from row to row, so that neighbouring rows of one column lie in different banks. Tiles start at
+/// multiples of eight rows. A matrix of one column is not swizzled.
 struct Swizzle {
   explicit Swizzle(MemRefType memory) : groups(std::max<int64_t>(1, memory.getDimSize(1) / kCopyElements)) {}
 
-  /// Where the group of number `group` is in a row, which is given from any multiple of eight on.
+  /// The offset of group `group` in a row. `row` may be counted from any multiple of eight.
   Value place(LaneBuilder &b, Value group, Value row) const {
     int64_t rowsOfBanks = std::max<int64_t>(1, kBankElements / (groups * kCopyElements));
     Value key =
@@ -92,8 +93,8 @@ struct Swizzle {
     return arith::MulIOp::create(b, arith::XOrIOp::create(b, group, key), b.index(kCopyElements));
   }
 
-  /// Where group `group` + `more` is, given the place of the first: the two have no bit in common. Addresses of all
-  /// groups come from one then, by an exclusive or or a constant that the load has room for.
+  /// The offset of group `group` + `more`, given the offset `place` of `group`. The two numbers must have no bit in
+  /// common. All addresses are then one address XOR a number, or plus a constant that the load takes.
   Value further(LaneBuilder &b, Value place, int64_t more) const {
     int64_t low = more % exchanged();
     if (low != 0)
@@ -101,17 +102,18 @@ struct Swizzle {
     return b.add(place, (more - low) * kCopyElements);
   }
 
-  /// Groups that are exchanged with one another.
+  /// The number of groups that are exchanged with one another.
   int64_t exchanged() const { return std::min<int64_t>(groups, kPiece); }
 
   int64_t groups;
 };
 
-/// Each lane names a row of eight elements of one of four pieces, and gets its part of all four.
+/// Lowers to ldmatrix: each lane gives the address of a row of eight elements of one of four pieces, and gets its part
+/// of all four.
 struct LowerSharedLoad : LanePattern<tile::LoadOp> {
   using LanePattern::LanePattern;
   LogicalResult matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
-    // With a strided layout rows lie in order, and no copy has filled them.
+    // Memory with a strided layout is not swizzled, and no copy has filled it.
     bool isSwizzled = isShared(op.getMemory()) && op.getMemory().getType().getLayout().isIdentity();
     if (!isSwizzled || !isTensorOperand(op.getType()) || !tile::getLayout(op.getType()).isFragment())
       return failure();
@@ -123,11 +125,10 @@ struct LowerSharedLoad : LanePattern<tile::LoadOp> {
     Value lane = lanes.number(),
           piece = arith::DivUIOp::create(b, b.remainder(lane, lanes.subgroup()), b.index(kPiece));
     Value inPiece = b.remainder(lane, kPiece);
-    // Of the four pieces two are of one row of the lane's and two of the next, and either two of one run. An
-    // instruction takes them in registers side by side: of the left side both rows of a run, of the right both runs of
-    // a row.
+    // The four pieces are two of the lane's rows by two of its runs. An instruction takes registers side by side: both
+    // rows of a run for the left operand, both runs of a row for the right one.
     int64_t rowPieces = shape.rows % 2 == 0 ? 2 : 1;
-    bool isRight = rowLanes == kPiece; // and so whole in each subgroup
+    bool isRight = rowLanes == kPiece; // each subgroup has the whole tile
     int64_t rowStep = isRight ? 2 : 1, runStep = isRight ? 1 : rowPieces;
     auto bitOf = [&](int64_t step, int64_t count) {
       return b.remainder(b.createOrFold<arith::DivUIOp>(piece, b.index(step)), count);
@@ -140,11 +141,11 @@ struct LowerSharedLoad : LanePattern<tile::LoadOp> {
     Value firstRow = b.scaled(ofRow, paired ? kPiece : rowLanes);
     firstRow = arith::AddIOp::create(b, firstRow, b.scaled(subgroup, paired ? 2 * kPiece : kPiece));
 
-    // What differs from register to register comes last, so that their addresses share the rest.
+    // Terms that differ between registers are added last, so that the addresses share the rest.
     Value base = arith::AddIOp::create(b, op.getTransposed() ? b.scaled(ofRun, kPiece) : firstRow, inPiece);
     base = arith::AddIOp::create(b, op.getRow(), base);
 
-    // The lane's part of a group's number, and where that is.
+    // The lane's part of a group's number, and the offset of that group.
     Value group = op.getTransposed() ? arith::DivUIOp::create(b, firstRow, b.index(kPiece)).getResult() : ofRun;
     Value place = swizzle.place(b, group, inPiece);
 
@@ -152,7 +153,7 @@ struct LowerSharedLoad : LanePattern<tile::LoadOp> {
     auto type = VectorType::get({2 * rowPieces, 2}, tile.getElementType());
     for (int64_t run = 0; run < shape.runs; run += 2)
       for (int64_t i = 0; i < shape.rows; i += rowPieces) {
-        // For row i of the lane the piece starts at row rowLanes * i of the tile, for run r at column 8 * r.
+        // The piece for the lane's row i starts at row rowLanes * i of the tile, the piece for run r at column 8 * r.
         Value row = b.add(base, op.getTransposed() ? run * kPiece : i * rowLanes);
         Value column = swizzle.further(b, place, op.getTransposed() ? i * rowLanes / kPiece : run);
         Value pieces =
@@ -167,8 +168,8 @@ struct LowerSharedLoad : LanePattern<tile::LoadOp> {
   }
 };
 
-/// Each lane copies every n-th group of eight elements, or every n-th element of a single column, n being the number of
-/// lanes.
+/// Each lane copies every n-th group of eight elements, or every n-th element of a single column, where n is the number
+/// of lanes.
 struct LowerCopy : LanePattern<tile::CopyOp> {
   using LanePattern::LanePattern;
   LogicalResult matchAndRewrite(tile::CopyOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
@@ -191,12 +192,13 @@ struct LowerCopy : LanePattern<tile::CopyOp> {
     return success();
   }
 
-  /// The group of row `first` + `done` of the tile.
+  /// Copies group `group` of row `first` + `done` of the tile.
   static void copy(LaneBuilder &b, tile::CopyOp op, const Swizzle &swizzle, Value first, int64_t done, Value group) {
     int64_t elements = std::min(kCopyElements, op.getShared().getType().getDimSize(1));
     Value fromRow = b.add(arith::AddIOp::create(b, op.getRow(), first), done);
     Value fromColumn = arith::AddIOp::create(b, op.getColumn(), b.scaled(group, kCopyElements));
-    // A copy of nothing reads nothing, wherever its address is: so that of a row is a constant past that of the first.
+    // A copy of zero elements reads nothing, so addresses need not be clamped: each row's address is the first row's
+    // plus a constant.
     Value count;
     if (Value limit = op.getColumnLimit()) {
       Value left = arith::SubIOp::create(b, limit, fromColumn);

@@ -1,4 +1,4 @@
-// Loads, stores and gathers of tiles, in one lane.
+// Lowers loads, stores and gathers of tiles to one lane.
 #include "compiler/Layout/Lanes.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -16,8 +16,9 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// An index that may be read, and whether it is the one that was asked for; null says that it always is. A run of
-/// columns cut by a limit has a condition for each of its elements. What is in a row may be further right there.
+/// An index clamped to a limit, and the condition that the index asked for is below that limit; null: it always is. A
+/// run of columns that a limit cuts has a condition per element. `shift` is the offset of the row's columns
+/// (MemberPlace).
 struct Bounded {
   Value index, inside, shift = {};
 };
@@ -36,19 +37,19 @@ Bounded bound(LaneBuilder &b, Value index, Value limit, Value last) {
   return {b.createOrFold<arith::MinSIOp>(index, last), b.less(index, limit)};
 }
 
-/// Elements past a limit that is no multiple of the run's length share the run with elements before it.
+/// Returns true if a limit may cut a run: the limit is no multiple of the run's length, or unknown.
 bool cutsRuns(Value limit, int64_t vector) {
   std::optional<int64_t> constant = getConstantIntValue(limit);
   return vector > 1 && (!constant || *constant % vector != 0);
 }
 
-/// What is read: a matrix whose words may hold several elements, or whose elements may count for several columns.
+/// The matrix that is read. A word may hold several packed elements, and an element may count for several columns.
 struct Source {
   Value memory;
-  int64_t bits = 32; // of an element; fewer than 32 are several to a word
+  int64_t bits = 32; // of an element; if fewer than 32, a word holds several elements
   bool isUnsigned = false;
   int64_t repeats = 1;  // columns that an element counts for
-  int64_t together = 1; // rows that begin at a multiple of so many, and follow each other in a lane
+  int64_t together = 1; // this many consecutive rows of a lane begin at a multiple of it
 
   Source(Value memory) : memory(memory) {}
   template <typename Op> static Source of(Op op) {
@@ -62,21 +63,22 @@ struct Source {
   int64_t ofWord() const { return 32 / bits; }
 };
 
-/// A register's worth of neighbouring columns can be moved at once if every row starts at a multiple of it, and the
-/// columns share one repeated element, or each has its own.
+/// Returns true if one instruction can move a register of neighbouring columns: every row starts at a multiple of the
+/// register's length, and the columns share one repeated element, or each has its own.
 bool movesRuns(const Source &source, int64_t vector) {
   int64_t columns = cast<MemRefType>(source.memory.getType()).getDimSize(1) * source.repeats;
   return vector > 1 && columns % vector == 0 && (source.repeats == 1 || source.repeats % vector == 0);
 }
 
-/// Whether a thread moves runs of a matrix whose width is no multiple of them. It masks the elements past a limit.
+/// Returns true if a CPU thread moves whole runs although the matrix's width is no multiple of them. It masks the
+/// elements past a limit.
 bool masksRuns(const Lanes &lanes, const Source &source, int64_t vector) {
   Type element = cast<MemRefType>(source.memory.getType()).getElementType();
   return lanes.count() == 1 && vector > 1 && source.repeats == 1 && element.getIntOrFloatBitWidth() == 32 &&
          !movesRuns(source, vector);
 }
 
-/// Which elements of a register that begins at `column` are before the limit.
+/// The mask of a register's elements that are below the limit; the register begins at `column`.
 Value maskOf(LaneBuilder &b, VectorType type, Value column, Value limit) {
   Value count = b.createOrFold<arith::SubIOp>(limit, column);
   auto numbers = VectorType::get(type.getShape(), b.getI32Type());
@@ -85,7 +87,7 @@ Value maskOf(LaneBuilder &b, VectorType type, Value column, Value limit) {
   return b.less(own, b.splat(numbers, arith::IndexCastOp::create(b, b.getI32Type(), count)));
 }
 
-/// The elements of `type`, a register or a number, that begin at a column of a row of the memory.
+/// Reads a register or a single element of type `type` that begins at a row and column of the memory.
 Value readElements(LaneBuilder &b, Type type, const Source &source, Value row, Value column, Value mask = {}) {
   auto vector = dyn_cast<VectorType>(type);
   bool isRepeated = source.repeats > 1;
@@ -116,7 +118,7 @@ Value unpack(LaneBuilder &b, const Source &source, Value words, Value first, int
   return arith::ShRSIOp::create(b, words, constant(32 - source.bits));
 }
 
-/// Reads the registers of tiles; `rows` are the lane's rows of the matrix.
+/// Reads the registers of a tile; `rows` are the lane's rows of the matrix.
 SmallVector<Value> readRows(LaneBuilder &b, const Lanes &lanes, RankedTensorType tile, const Source &source,
                             ArrayRef<Bounded> rows, const LanePlace &place, Value columnLimit, bool anyPadding) {
   tile::LaneShape shape = tile::getLaneShape(tile);
@@ -148,8 +150,7 @@ SmallVector<Value> readRows(LaneBuilder &b, const Lanes &lanes, RankedTensorType
   Type pieceType = runs ? type : tile.getElementType();
   Value zero = anyPadding ? Value() : b.constant(pieceType, 0);
   SmallVector<Value> registers, parts, words(columns.size());
-  Value memoryRow,
-      first; // of packed elements: the bit that the first of those together begins at, unless it is the lowest
+  Value memoryRow, first; // for packed elements: the row of words, and the first bit to read there; null: bit 0
   for (auto [i, row] : llvm::enumerate(rows))
     for (auto [j, column] : llvm::enumerate(columns)) {
       auto number = static_cast<int64_t>(i) % source.together;
@@ -218,8 +219,8 @@ struct LowerLoad : LanePattern<tile::LoadOp> {
     return readRows(b, lanes, tile, source, rows, place, op.getColumnLimit(), op.getAnyPadding());
   }
 
-  /// Every lane needs all of the tile. Each reads its share of the registers and hands them to the others: lane l has
-  /// registers l, l + lanes, ... A kernel's control flow is the same in all lanes, so all of them are there to do it.
+  /// Every lane needs the whole tile. Lane l reads registers l, l + lanes, ... and shuffles hand them to the others. A
+  /// kernel's control flow is the same in all lanes, so all of them take part.
   SmallVector<Value> readShared(LaneBuilder &b, tile::LoadOp op) const {
     RankedTensorType tile = op.getType();
     int64_t count = tile::getLaneShape(tile).count();
@@ -236,7 +237,7 @@ struct LowerLoad : LanePattern<tile::LoadOp> {
     return registers;
   }
 
-  /// Register `number` of a tile that lies whole in each lane.
+  /// Reads register `number` of a tile that every lane holds whole.
   Value readRegister(LaneBuilder &b, tile::LoadOp op, Value number) const {
     RankedTensorType tile = op.getType();
     tile::LaneShape shape = tile::getLaneShape(tile);
@@ -247,20 +248,21 @@ struct LowerLoad : LanePattern<tile::LoadOp> {
       std::swap(i, j);
     Value row = b.createOrFold<arith::AddIOp>(op.getRow(), i),
           column = b.createOrFold<arith::AddIOp>(op.getColumn(), j);
-    // What is there is a tile of one register.
+    // The register is read as a tile of its own.
     auto part = RankedTensorType::get({1, shape.vector}, tile.getElementType(), tile.getEncoding());
     if (op.getTransposed())
       return readTransposed(b, op, part, row, column).front();
     return readPlain(b, op, part, row, column).front();
   }
 
-  /// Whether a thread can read the rows of the matrix in vectors, as many of them as a vector has elements.
+  /// Returns true if a CPU thread can read squares of the matrix: vectors from as many rows as a vector has elements.
   bool movesSquares(Value memory, const tile::LaneShape &shape) const {
     return lanes.count() == 1 && shape.vector >= 4 && shape.rows % shape.vector == 0 &&
            (movesRuns(memory, shape.vector) || masksRuns(lanes, memory, shape.vector));
   }
 
-  /// Such rows, transposed in registers. `zero` is null where anything may stand past the limits.
+  /// Reads squares of the matrix and transposes them in registers. `zero` is null if elements past the limits may have
+  /// any value.
   static SmallVector<Value> readSquares(LaneBuilder &b, tile::LoadOp op, RankedTensorType tile,
                                         ArrayRef<Bounded> memoryRows, const LanePlace &place, Value zero) {
     tile::LaneShape shape = tile::getLaneShape(tile);
@@ -336,7 +338,7 @@ struct LowerGather : LanePattern<tile::GatherOp> {
     return success();
   }
 
-  /// The tile's columns are rows of the matrix; `rows` are registers with their numbers.
+  /// The tile's columns are rows of the matrix; `rows` are registers with the numbers of those rows.
   SmallVector<Value> readTransposed(LaneBuilder &b, tile::GatherOp op, ValueRange rows) const {
     RankedTensorType tile = op.getType();
     tile::LaneShape shape = tile::getLaneShape(tile);
@@ -373,7 +375,7 @@ struct LowerStore : LanePattern<tile::StoreOp> {
     return success();
   }
 
-  /// Runs `body` where `condition` holds; always, where it is null.
+  /// Runs `body` under `condition`, or always if that is null.
   static void guard(LaneBuilder &b, Value condition, function_ref<void(LaneBuilder &)> body) {
     if (!condition)
       return body(b);
@@ -383,8 +385,8 @@ struct LowerStore : LanePattern<tile::StoreOp> {
     body(inner);
   }
 
-  /// Where several lanes hold the same elements, only one writes them: the lane whose number is what its coordinates
-  /// alone add up to. Null: every lane writes.
+  /// If several lanes hold the same elements, only one writes them: the lane whose number is the sum of its coordinates
+  /// times their strides. Returns the condition for it, or null if every lane writes.
   Value isOwner(LaneBuilder &b, RankedTensorType tile) const {
     DimDistribution rows = DimDistribution::of(tile, 0), columns = DimDistribution::of(tile, 1);
     if (rows.lanes * columns.lanes == lanes.count())
@@ -397,8 +399,8 @@ struct LowerStore : LanePattern<tile::StoreOp> {
     return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lanes.number(), owner);
   }
 
-  /// One branch a run where columns are limited, and one a row where rows are. `to` are the lane's rows of the matrix,
-  /// if they are not those of the place.
+  /// Emits one branch per run if columns are limited, and one per row if rows are. `to` are the lane's rows of the
+  /// matrix; if empty, `place` gives them.
   void writeRuns(LaneBuilder &b, tile::StoreOp op, const Registers &registers, const LanePlace &place,
                  ValueRange to) const {
     Value columnLimit = op.getColumnLimit();
@@ -436,7 +438,7 @@ struct LowerStore : LanePattern<tile::StoreOp> {
     };
     for (int64_t piece = 0; piece < columns; ++piece) {
       Value column = place.column(b, piece / pieces, piece % pieces);
-      if (masks) { // a masked store takes longer than another one, and few runs are cut
+      if (masks) { // a masked store takes longer than a plain one, and few runs are cut
         Value isWhole = b.less(b.add(column, vector - 1), columnLimit);
         auto branch = scf::IfOp::create(b, isWhole, /*withElseRegion=*/true);
         LaneBuilder inner(b.getLoc(), b);

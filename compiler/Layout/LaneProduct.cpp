@@ -1,4 +1,5 @@
-// Products of tiles, in one lane: the contracted dimension lies in it, so no lane needs another's elements.
+// Lowers products of tiles to one lane. Each lane has the whole contracted dimension, so no lane needs another's
+// elements.
 #include "compiler/Layout/Lanes.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -10,7 +11,7 @@ namespace {
 
 constexpr int64_t kSumsAtOnce = 8;
 
-/// The registers of a tile's transpose, row by row; none if its registers are no squares of `vector` elements.
+/// Returns the registers of a tile's transpose, row by row, or none if they do not form squares of `vector` elements.
 SmallVector<Value> transpose(LaneBuilder &b, const Registers &tile, int64_t vector) {
   const tile::LaneShape &shape = tile.shape;
   if (shape.vector != vector || vector < 4 || shape.rows % vector != 0)
@@ -45,7 +46,8 @@ struct LowerDot : LanePattern<tile::DotOp> {
     if (lanes.count() == 1) {
       SmallVector<Value> columns = transposeRhs ? transpose(b, rhs, shape.vector) : SmallVector<Value>(rhs.values);
       if (!columns.empty()) {
-        // Place by place, so that a row of the right side and an element of the left one are soon free.
+        // Iterates over the contracted dimension first, so that a row of the right side and an element of the left one
+        // are soon free.
         for (int64_t k = 0; k < depth; ++k)
           for (int64_t i = 0; i < shape.rows; ++i) {
             Value left = b.splat(type, transposeLhs ? lhs.element(b, k, i) : lhs.element(b, i, k));
@@ -59,8 +61,8 @@ struct LowerDot : LanePattern<tile::DotOp> {
       }
     }
     if (DimDistribution::of(op.getType(), 0).lanes > 1 && DimDistribution::of(op.getType(), 1).lanes > 1) {
-      // Both sides are distributed: of neither a lane has more than it needs at a place of the contracted dimension.
-      // Place by place, so that the operands' registers are soon free.
+      // Both sides are distributed, so a lane has only what it needs at each place of the contracted dimension.
+      // Iterates over that dimension first, so that the operands' registers are soon free.
       for (int64_t k = 0; k < depth; ++k)
         for (int64_t i = 0; i < shape.rows; ++i) {
           Value left = transposeLhs ? lhs.element(b, k, i) : lhs.element(b, i, k);
@@ -73,8 +75,8 @@ struct LowerDot : LanePattern<tile::DotOp> {
       rewriter.replaceOpWithMultiple(op, {sums});
       return success();
     }
-    // Row by row: a row's sums stay in registers along the contracted dimension, and its left side's elements are
-    // needed for no other row.
+    // Row by row: a row's sums stay in registers along the contracted dimension, and no other row needs its elements of
+    // the left side.
     for (int64_t i = 0; i < shape.rows; ++i) {
       auto row = MutableArrayRef(sums).slice(i * shape.runs, shape.runs);
       auto left = [&](int64_t k) { return transposeLhs ? lhs.element(b, k, i) : lhs.element(b, i, k); };
@@ -86,8 +88,8 @@ struct LowerDot : LanePattern<tile::DotOp> {
         }
         continue;
       }
-      // Elements of a row of a transposed right side belong to one column of the result, so these are scalar products:
-      // as many at a time as a processor's registers hold.
+      // A row of a transposed right side belongs to one column of the result, so these are dot products: as many at a
+      // time as a CPU's registers hold.
       SmallVector<Value> elements;
       for (int64_t j = 0; j < shape.runs * shape.vector; ++j)
         elements.push_back(b.extract(row[j / shape.vector], j % shape.vector));

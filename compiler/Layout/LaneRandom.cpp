@@ -33,7 +33,7 @@ Words philox(LaneBuilder &b, Words counter, std::array<Value, 2> key) {
   return counter;
 }
 
-/// All columns of a row of the tile hold one value.
+/// Returns true if all columns of a row of the tile hold the same value.
 bool isUniformAlongRow(Value tile) {
   Operation *op = tile.getDefiningOp();
   if (!op)
@@ -47,7 +47,8 @@ bool isUniformAlongRow(Value tile) {
   return OpTrait::hasElementwiseMappableTraits(op) && llvm::all_of(op->getOperands(), isUniformAlongRow);
 }
 
-/// The tile numbers its columns, so that a register's four columns are the four words of one counter.
+/// Returns true if the tile holds the numbers of its columns: four columns of a register are then the four words of one
+/// counter.
 bool numbersColumns(Value tile) {
   if (auto broadcast = tile.getDefiningOp<tile::BroadcastOp>())
     tile = broadcast.getInput();
@@ -81,7 +82,7 @@ struct LowerRandom : LanePattern<tile::RandomOp> {
         for (int64_t element = 0; element < vector; element += 4)
           llvm::append_range(words, draw(element, b.extract(columns, element)));
       } else if (together) {
-        // Two of the four, the first or the last.
+        // The register holds two of the four words: the first two or the last two.
         Value column = b.extract(columns, 0);
         Words all = draw(0, column);
         Value masked = arith::AndIOp::create(b, column, b.constant(b.getI32Type(), 2));

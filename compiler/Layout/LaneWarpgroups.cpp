@@ -1,13 +1,14 @@
-// Products of warpgroups, in one lane. An instruction (wgmma) multiplies 64 rows by up to 256 columns, 16 deep, and
-// reads the right operand from shared memory, the left one from there or from registers; a descriptor says where and
-// how an operand lies in shared memory.
+// Lowers products of warpgroups to one lane. A wgmma instruction multiplies 64 rows by up to 256 columns, 16 deep. It
+// reads the right operand from shared memory, and the left one from there or from registers. A descriptor says where
+// and in which order an operand lies in shared memory.
 //
-// In shared memory a row of 64 elements, 128 bytes, is as long as all banks. Rows follow each other; of row r, group g
-// of eight elements is at place g xor (r mod 8): the order of `heddle-stage-operands` for such rows, and of descriptors
-// with a swizzle of 128 bytes. Of wider tiles the next 64 columns, a panel, lie behind all rows of the 64 before.
+// In shared memory a row of 64 elements (128 bytes) is as long as all banks, and rows follow each other. Group g of
+// eight elements of row r is at place g xor (r mod 8). `heddle-stage-operands` uses this order for such rows, and so do
+// descriptors with a 128-byte swizzle. Wider tiles have panels of 64 columns: each panel lies behind all rows of the
+// one before.
 //
-// An instruction has 16 neighbouring rows of its result, and of a left operand in registers, in each of four subgroups:
-// those that a `paired` #tile.simt gives them.
+// Each of the four subgroups has 16 neighbouring rows of an instruction's result, and of a left operand in registers. A
+// `paired` #tile.simt gives it these rows.
 #include "compiler/Layout/Warpgroups.h"
 
 #include "compiler/Kernels/Fragments.h"
@@ -37,8 +38,8 @@ LLVM::InlineAsmOp assembly(OpBuilder &builder, Location loc, TypeRange results, 
                                    ArrayAttr());
 }
 
-/// Instructions that change the elements of `sums`, pairs of f32: `code` has them as $0, $1 and so on, and the numbers
-/// in `more` behind them. With `overwrites` they do not read them.
+/// Emits instructions that change the elements of `sums`, pairs of f32. In `code` these are $0, $1 and so on; the
+/// numbers in `more` come last. With `overwrites` the instructions do not read the old sums.
 void changeByAssembly(LaneBuilder &b, MutableArrayRef<Value> sums, bool overwrites, StringRef code, ValueRange more) {
   SmallVector<Value> operands;
   size_t count = 2 * sums.size();
@@ -98,19 +99,21 @@ private:
   public:
     Operand(LaneBuilder &b, TypedValue<MemRefType> memory, Value row, bool isTurned, int64_t extent, int64_t depth)
         : isTurned(isTurned), rows(isTurned ? depth : extent) {
-      // A descriptor has 14 bits for the address; its upper bits in a cluster say whose shared memory it is.
+      // A descriptor has 14 bits for the address. In a cluster the upper bits of an address say whose shared memory it
+      // is.
       Value start =
           arith::AndIOp::create(b, memref::ExtractAlignedPointerAsIndexOp::create(b, memory), b.index((1 << 18) - 1));
       first = arith::AddIOp::create(b, start, b.scaled(row, 2 * memory.getType().getDimSize(1)));
-      // In units of 16 bytes: from one panel of a turned operand to the next, and from eight rows to the next; a
-      // swizzle of 128 bytes. Rows of others are read along, and have one panel at a time.
+      // Strides in units of 16 bytes, from eight rows to the next and from one panel of a turned operand to the next,
+      // and a 128-byte swizzle. A row of a turned operand is one place of the contracted dimension. Other operands are
+      // read along their rows, one panel at a time.
       constexpr int64_t swizzle = int64_t(1) << 62, pieceBytes = kPiece * kRowBytes;
       int64_t panelBytes = isTurned ? rows * kRowBytes : 16;
       shape = swizzle | (pieceBytes / 16) << 32 | (panelBytes / 16) << 16;
     }
 
-    /// The descriptor of 64 rows (columns) from 64 * block on, or of all, from place `k` of the contracted dimension
-    /// on.
+    /// The descriptor of 64 rows (columns, if turned) from 64 * block on, beginning at place `k` of the contracted
+    /// dimension. Block 0 of a right operand is all of it.
     Value describe(LaneBuilder &b, Value block, int64_t k) const {
       int64_t blockBytes = isTurned ? rows * kRowBytes : kRows * kRowBytes;
       int64_t offset =
@@ -123,18 +126,18 @@ private:
 
   private:
     bool isTurned;
-    int64_t rows; // of a tile in memory
+    int64_t rows; // of the tile in memory
     Value first;
     int64_t shape;
   };
 
-  /// What an instruction multiplies: a descriptor or four registers, and a descriptor.
+  /// The operands of an instruction: on the left a descriptor or four registers, on the right a descriptor.
   struct Operands {
     SmallVector<Value, 4> left;
     Value right;
   };
 
-  /// The lane's pieces of 64 rows of a tile in registers, its m-th, from place `k` of the contracted dimension on.
+  /// The lane's pieces of block m, 64 rows of a tile in registers, beginning at place `k` of the contracted dimension.
   static SmallVector<Value, 4> piecesOf(LaneBuilder &b, RankedTensorType tile, ValueRange values, int64_t m,
                                         int64_t k) {
     Registers registers(tile, values);
@@ -148,11 +151,12 @@ private:
     return pieces;
   }
 
-  /// Starts `sums` += the products of each block of 64 rows. The fence is a part of the instructions, so that nothing
-  /// that writes their registers can come behind it.
+  /// Starts `sums` += the products of each block of 64 rows. The fence is in the same assembly, so that no write to
+  /// these registers can come between it and the products.
   static void multiply(LaneBuilder &b, tile::WarpgroupDotOp op, MutableArrayRef<Value> sums,
                        ArrayRef<SmallVector<Operands>> blocks, int64_t columns) {
-    // The instruction has a lane's elements of eight columns side by side, those of both rows; a lane has row by row.
+    // The instruction takes a lane's elements by groups of eight columns, both rows of a group together; `sums` has
+    // them row by row.
     int64_t runs = columns / kPiece;
     auto sumsOf = [&](size_t block) {
       SmallVector<Value *> places;
@@ -221,7 +225,7 @@ struct LowerWarpgroupWait : LanePattern<tile::WarpgroupWaitOp> {
       rewriter.eraseOp(op);
       return success();
     }
-    // The instruction that waits takes the sums and gives them back, so that nothing that reads them can come before.
+    // The waiting instruction takes the sums and returns them, so that nothing can read them before.
     SmallVector<Value> sums(adaptor.getSum());
     changeByAssembly(b, sums, /*overwrites=*/false,
                      llvm::formatv("wgmma.wait_group.sync.aligned {0};", op.getPending()).str(), {});

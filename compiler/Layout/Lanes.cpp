@@ -181,7 +181,7 @@ SmallVector<Value> heddle::transposeSquare(LaneBuilder &b, ArrayRef<Value> rows)
         mask.push_back(place < group ? first + place : size + first + place - group);
     return shuffle(b, x, y, mask);
   };
-  // Element (c, g): columns c, c + 4, ... of rows 4 g to 4 g + 3.
+  // parts[c][g] holds columns c, c + 4, ... of rows 4 g to 4 g + 3.
   SmallVector<SmallVector<Value>> parts(group);
   for (int64_t first = 0; first < size; first += group) {
     Value low[2], high[2];

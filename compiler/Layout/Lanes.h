@@ -1,4 +1,5 @@
-// What the patterns of heddle-lower-to-lanes share: where the executing lane stands and what it holds of a tile.
+// Shared by the patterns of heddle-lower-to-lanes: the executing lane's coordinates, and the elements of a tile that it
+// holds.
 #ifndef HEDDLE_COMPILER_LAYOUT_LANES_H
 #define HEDDLE_COMPILER_LAYOUT_LANES_H
 
@@ -9,9 +10,9 @@
 
 namespace mlir::heddle {
 
-/// How a dimension of a tile is distributed over lanes: in turn, `unit` neighbours at a time, or rows in pairs of
-/// pieces
-/// (#tile.simt). Where all of it lies in each lane, neither matters.
+/// How a dimension of a tile is distributed over lanes: in turn, `unit` neighbours at a time, or, with `paired`, rows
+/// in pairs of pieces (#tile.simt). If each lane has the whole dimension, `lanes` is 1 and the other members do not
+/// matter.
 struct DimDistribution {
   int64_t lanes = 1, stride = 1, unit = 1;
   bool paired = false;
@@ -23,20 +24,21 @@ struct DimDistribution {
   }
 };
 
-/// Whether each lane has the same elements of both tiles, which have layouts.
+/// Returns true if each lane holds the same elements of both tiles, which must have layouts.
 bool keepsElements(RankedTensorType a, RankedTensorType b);
 
-/// Whether a reduction is one of a row that all subgroups of a workgroup share: they meet in shared memory.
+/// Returns true if all subgroups of a workgroup share the reduced row, so that their parts are combined in shared
+/// memory.
 bool isOfWorkgroup(tile::ReduceOp op, const DimDistribution &reduced);
 
-/// The columns of a tile that all lanes together have in one register each.
+/// The number of columns of a tile that all lanes together hold in one register each.
 int64_t columnsOfRun(RankedTensorType tile);
 
-/// Reports the first tile that has no layout and every op whose operands' layouts it cannot work with. The patterns
-/// below rely on it.
+/// Reports the first tile without a layout, or the first op that cannot work with its operands' layouts. The patterns
+/// below rely on this check.
 LogicalResult checkLayouts(tile::FuncOp kernel);
 
-/// Neighbouring lanes that can exchange registers: those along a row of blocks, else of a subgroup.
+/// The number of neighbouring lanes that can exchange registers: the lanes along a row in blocks, otherwise a subgroup.
 int64_t exchangingLanes(tile::FuncOp kernel);
 
 /// The executing lane. Its coordinates are computed once, at the kernel's entry.
@@ -45,18 +47,17 @@ public:
   explicit Lanes(tile::FuncOp kernel);
 
   int64_t count() const { return workgroup; }
-  /// Lanes that can exchange registers.
+  /// The number of lanes that can exchange registers.
   int64_t subgroup() const { return exchanging; }
   /// The lane's number in its workgroup.
   Value number() const { return lane; }
-  /// Whether copies to shared memory run beside the arithmetic, so that tile.wait has to wait for them, too.
+  /// Returns true if asynchronous copies to shared memory run, so that tile.wait has to wait for them, too.
   bool hasCopies() const { return copies; }
-  /// Whether tensor cores read operands from shared memory.
+  /// Returns true if tensor cores read operands from shared memory.
   bool hasWarpgroups() const { return ownWarpgroup != nullptr; }
-  /// The lane's warpgroup, where `hasWarpgroups()`: a number that is the same in all lanes of a subgroup, and that
-  /// ptxas knows to be.
+  /// The lane's warpgroup, null unless `hasWarpgroups()`. ptxas knows that it is the same in all lanes of a subgroup.
   Value warpgroup() const { return ownWarpgroup; }
-  /// Where the lane stands along a dimension distributed like this; null where the dimension lies in each lane.
+  /// The lane's coordinate along a dimension with this distribution; null if each lane has the whole dimension.
   Value coordinate(const DimDistribution &distribution) const;
 
 private:
@@ -77,17 +78,17 @@ struct LaneBuilder : ImplicitLocOpBuilder {
   Value scaled(Value value, int64_t factor) { return createOrFold<arith::MulIOp>(value, index(factor)); }
   Value remainder(Value value, int64_t divisor) { return createOrFold<arith::RemUIOp>(value, index(divisor)); }
   Value less(Value a, Value b) { return createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, a, b); }
-  /// The conjunction of conditions, either of which may be null: none.
+  /// The conjunction of two conditions; a null condition is always true.
   Value both(Value a, Value b);
-  /// A scalar as a register of `type`: itself, or repeated.
+  /// A scalar as a register of `type`: the scalar itself, or a vector that repeats it.
   Value splat(Type type, Value scalar);
   Value extract(Value value, int64_t position);
-  /// A register of one scalar an element.
+  /// A register of `type` with one scalar per element.
   Value assemble(Type type, ArrayRef<Value> elements);
 };
 
-/// Transposes a square of as many registers as each has elements, 4, 8 or 16. First groups of four rows within 128
-/// bits, then the groups: each step takes one instruction of x86-64 or AArch64 for a register.
+/// Transposes a square of n registers with n elements each; n is 4, 8 or 16. It first transposes groups of four rows
+/// within 128 bits and then exchanges the groups. Each step takes one x86-64 or AArch64 instruction per register.
 SmallVector<Value> transposeSquare(LaneBuilder &b, ArrayRef<Value> rows);
 
 /// The type of one register of a tile: a scalar, a vector of neighbouring columns, or a cooperative matrix.
@@ -107,7 +108,7 @@ struct Registers {
   ValueRange values;
 };
 
-/// The indices of a lane's elements, given those of the tile's first element.
+/// Computes the indices of a lane's elements from those of the tile's first element.
 class LanePlace {
 public:
   LanePlace(LaneBuilder &b, const Lanes &lanes, RankedTensorType tile, Value row, Value column);
@@ -126,8 +127,8 @@ private:
   bool paired;
 };
 
-/// Where a row of tiles is in a matrix whose rows have several of them: its row there, and how much further right its
-/// columns are; null: no further.
+/// The place of a tile's row in a matrix whose rows hold several tile rows each: the matrix's row, and the offset of
+/// the columns in it; null: no offset.
 struct MemberPlace {
   Value row, shift;
 
@@ -155,8 +156,8 @@ void populateLaneWarpgroupPatterns(const TypeConverter &converter, const Lanes &
 void populateLaneCooperativePatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneProductPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 
-/// The draws whose registers hold words of one counter each. They are found before the conversion, which takes
-/// away the ops that tell where a tile comes from.
+/// Finds the tile.random ops whose registers hold neighbouring words of a counter. This must run before the conversion,
+/// which erases the ops that show how a tile was computed.
 DenseSet<Operation *> findWholeCounters(tile::FuncOp kernel);
 void populateLaneRandomPatterns(const TypeConverter &converter, const Lanes &lanes,
                                 const DenseSet<Operation *> &wholeCounters, RewritePatternSet &patterns);

@@ -1,4 +1,4 @@
-// y = convert_layout x    ->    wait         // where the memory may be in use yet
+// y = convert_layout x    ->    wait         // if the memory may still be in use
 //                               store x, shared
 //                               wait         // for all lanes
 //                               y = load shared
@@ -18,7 +18,7 @@ using namespace mlir::heddle;
 
 namespace {
 
-constexpr int64_t kPaddingBytes = 16; // between rows, so that neighbours begin in different banks
+constexpr int64_t kPaddingBytes = 16; // between rows, so that neighbouring rows begin in different banks
 
 //===-- Uses of shared memory -----------------------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@ bool isUsedWithin(Value memory, Operation *op) {
   return llvm::any_of(memory.getUsers(), [&](Operation *user) { return op->isAncestor(user); });
 }
 
-/// Whether a run of the kernel may come from `op` to a use of the memory that is not in `op`.
+/// Returns true if an op after `op`, in its block or in one around it, uses the memory.
 bool isUsedAfter(Value memory, Operation *op) {
   for (; !isa<tile::FuncOp>(op); op = op->getParentOp())
     for (Operation *user : memory.getUsers())
@@ -35,8 +35,8 @@ bool isUsedAfter(Value memory, Operation *op) {
   return false;
 }
 
-/// What the lanes do last with the memory on their way up from `from` to `end`, which is not looked at: nothing is
-/// known where there is neither a use nor a wait.
+/// Searches upwards from `from` to `end` (exclusive) for a use of the memory or a wait. Returns true if it finds a use
+/// first, false if it finds a wait first, and nothing if there is neither.
 std::optional<bool> isInUse(Value memory, Operation *from, Operation *end) {
   for (Operation *op = from; op != end; op = op->getPrevNode()) {
     if (isa<WaitOp>(op))
@@ -47,7 +47,7 @@ std::optional<bool> isInUse(Value memory, Operation *from, Operation *end) {
   return std::nullopt;
 }
 
-/// Whether a lane may still read or write the memory when another one comes to `op`.
+/// Returns true if a lane may still read or write the memory when another lane comes to `op`.
 bool isInUse(Value memory, Operation *op) {
   for (; !isa<tile::FuncOp>(op); op = op->getParentOp()) {
     if (std::optional<bool> known = isInUse(memory, op->getPrevNode(), nullptr))
@@ -55,7 +55,7 @@ bool isInUse(Value memory, Operation *op) {
     Operation *parent = op->getParentOp();
     if (isa<scf::IfOp, tile::FuncOp>(parent))
       continue;
-    // Of a loop, the iteration before comes first, in which `op` itself used the memory.
+    // In a loop, the previous iteration comes before, and in it `op` itself used the memory.
     if (!isa<scf::ForOp>(parent) || isInUse(memory, &op->getBlock()->back(), op).value_or(true))
       return true;
   }
@@ -76,7 +76,7 @@ public:
     for (ConvertLayoutOp op : conversions)
       if (failed(convert(op, stores)))
         return signalPassFailure();
-    // Once all have their waits: lanes often wait for one conversion between two others.
+    // Only after all conversions have their waits: often one conversion's wait lies between two others.
     for (StoreOp store : stores)
       if (isInUse(store.getMemory(), store)) {
         OpBuilder b(store);
@@ -94,7 +94,7 @@ private:
     ImplicitLocOpBuilder b(op.getLoc(), op);
     Type i1 = b.getI1Type(), element = from.getElementType() == i1 ? b.getI32Type() : from.getElementType();
     Value input = op.getInput();
-    if (element != from.getElementType()) // which shared memory does not have
+    if (element != from.getElementType()) // shared memory cannot hold i1
       input = arith::ExtUIOp::create(b, from.clone(element), input);
     auto to = cast<RankedTensorType>(op.getType().clone(element));
 
@@ -110,7 +110,7 @@ private:
     return success();
   }
 
-  /// Memory that the kernel has and nothing needs any more, or more of it.
+  /// Returns shared memory of the kernel that nothing needs any more, or allocates some.
   Value memoryFor(ConvertLayoutOp op, RankedTensorType tile) {
     Operation *outermost = op;
     for (Operation *parent = op->getParentOp(); !isa<tile::FuncOp>(parent); parent = parent->getParentOp())
@@ -128,7 +128,8 @@ private:
     return SharedOp::create(b, op.getLoc(), getSharedType(tile, padding));
   }
 
-  /// Rows of memory without a layout are out of order: `copy` fills it.
+  /// Returns true if the tile fits the memory. Memory with an identity layout is excluded: `copy` fills it, with
+  /// swizzled rows.
   static bool hasRoom(MemRefType memory, RankedTensorType tile) {
     return !memory.getLayout().isIdentity() && memory.getElementType() == tile.getElementType() &&
            memory.getDimSize(0) >= tile.getDimSize(0) && memory.getDimSize(1) >= tile.getDimSize(1);

@@ -58,7 +58,7 @@ struct LowerToLanesPass : mlir::heddle::impl::LowerToLanesPassBase<LowerToLanesP
       return converter.isLegal(op);
     });
 
-    // Nothing is rolled back: checkLayouts has told what cannot be lowered.
+    // Nothing is rolled back: checkLayouts has reported what cannot be lowered.
     ConversionConfig config;
     config.allowPatternRollback = false;
     if (failed(applyPartialConversion(kernel, target, std::move(patterns), config)))
@@ -72,7 +72,7 @@ void heddle::buildLaneProgram(OpPassManager &kernels) {
   kernels.addPass(createLowerConversionsPass());
   kernels.addPass(createLowerToLanesPass());
   kernels.addPass(createCSEPass());
-  // From the top down, the canonicalizer takes time quadratic in a kernel's size.
+  // Top down, the canonicalizer takes time quadratic in a kernel's size.
   kernels.addPass(createCanonicalizerPass(GreedyRewriteConfig().setUseTopDownTraversal(false)));
   kernels.addPass(createCSEPass());
   kernels.addPass(createLoopInvariantCodeMotionPass());

@@ -10,8 +10,8 @@ class Pass;
 
 namespace heddle {
 
-/// Adds to a pipeline on tile.func heddle-lower-conversions, that pass and what tidies up after it: what every target's
-/// lowering starts with.
+/// Adds heddle-lower-conversions, heddle-lower-to-lanes and clean-up passes to a pipeline on tile.func. Every target's
+/// lowering starts with them.
 void buildLaneProgram(OpPassManager &kernels);
 
 } // namespace heddle

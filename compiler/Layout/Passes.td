@@ -1,4 +1,4 @@
-// The passes of this room: flags, options and a page of reference are made of it (docs/add-a-pass.md).
+// The passes of this folder. Their flags, options and reference page are generated from this file (docs/add-a-pass.md).
 
 include "mlir/Pass/PassBase.td"
 
@@ -13,11 +13,10 @@ def AssignLayoutsPass : Pass<"heddle-assign-layouts", "::mlir::tile::FuncOp"> {
 }
 
 def LowerConversionsPass : Pass<"heddle-lower-conversions", "::mlir::tile::FuncOp"> {
-  let summary = "Carry tiles through shared memory to lanes that have other elements of them";
+  let summary = "Carry tiles through shared memory if their new layout gives lanes other elements";
   let description = [{
-    On tile.func: carries tiles through shared memory where lanes have other elements of
-    them than the new layout says. Conversions in which each lane keeps its elements stay: heddle-lower-to-lanes renames
-    registers for them.
+    On tile.func. If the new layout of a tile gives lanes other elements, the tile is written to shared memory and read from
+    there. Conversions in which each lane keeps its elements stay: heddle-lower-to-lanes renames registers for them.
   }];
 }
 
@@ -33,10 +32,10 @@ def LowerToLanesPass : Pass<"heddle-lower-to-lanes", "::mlir::tile::FuncOp"> {
 def SinkLoadsPass : Pass<"heddle-sink-loads", "::mlir::tile::FuncOp"> {
   let summary = "Move loads down to their first use";
   let description = [{
-    On tile.func lowered to lanes: moves each load, and what only picks or repeats elements of one,
-    down to its first use in its block, though never past a write. Compilers for processors keep the order that they are
-    given. A GPU's schedule loads anyway, but move them up only, as far as registers last: with `operands` none but the
-    loads of tensor cores' operands are moved, for which that matters.
+    On tile.func lowered to lanes. Moves each load down to its first use in its block, but never past a write. Ops that only pick
+    or repeat elements of a load move with it. Compilers for CPUs keep the order of loads that they are given. Compilers for GPUs
+    schedule loads anyway, but only move them up, as far as registers last. With `operands`, only loads of tensor-core operands
+    are moved, because order matters for them.
   }];
   let options = [
     Option<"operands", "operands", "bool", /*default=*/"false", "Move none but the loads of tensor cores' operands">
@@ -46,10 +45,10 @@ def SinkLoadsPass : Pass<"heddle-sink-loads", "::mlir::tile::FuncOp"> {
 def StageOperandsPass : Pass<"heddle-stage-operands", "::mlir::tile::FuncOp"> {
   let summary = "Copy the operands of products to shared memory ahead of their use (software pipelining)";
   let description = [{
-    On tile.func before its layouts: tiles that a loop of a kernel on fragments loads for a
-    tile.dot come through a ring of tiles in shared memory, which copies fill ahead of their use. So does a column of
-    numbers that the loop loads as a row beside them. Tiles that are the same in all iterations are copied once. With
-    `warpgroup`, the product of a loop that has only one becomes a tile.warpgroup_dot, which runs beside that of the next iteration.
+    On tile.func before its layouts are assigned. Tiles that a loop of a kernel on fragments loads for a tile.dot come through a
+    ring of tiles in shared memory, which asynchronous copies fill ahead of their use. A column of numbers that the loop loads as
+    a row beside them comes through a ring, too. Tiles that are the same in all iterations are copied once. With `warpgroup`, if a
+    loop has only one product, it becomes a tile.warpgroup_dot, which overlaps with the product of the next iteration.
   }];
   let options = [
     Option<"stages", "stages", "int64_t", /*default=*/"3", "Tiles of a ring, at most">,
@@ -59,11 +58,12 @@ def StageOperandsPass : Pass<"heddle-stage-operands", "::mlir::tile::FuncOp"> {
 }
 
 def UseWarpgroupsPass : Pass<"heddle-use-warpgroups", "::mlir::tile::FuncOp"> {
-  let summary = "Make products whose operands lie in shared memory by warpgroups";
+  let summary = "Let warpgroups compute products whose operands lie in shared memory";
   let description = [{
-    On tile.func after heddle-stage-operands: where every tile.dot of a kernel has its right operand in shared memory, in rows of a
-    multiple of 64 elements, and rows for all warpgroups, each becomes a tile.warpgroup_dot. Left operands stay in registers where they are
-    computed or kept there. Products start as soon as their operands are there, and are waited for where their results are used.
+    On tile.func after heddle-stage-operands. Turns each tile.dot of a kernel into a tile.warpgroup_dot if every one of them has
+    rows for all warpgroups and a right operand in shared memory, in rows of a multiple of 64 elements. Left operands that are
+    computed or kept in registers stay there. A product starts as soon as its operands are ready, and the kernel waits for it
+    where its result is used.
   }];
   let options = [
     Option<"warpgroup", "warpgroup", "int64_t", /*default=*/"4", "Subgroups whose tensor cores read operands from shared memory together">
@@ -73,10 +73,11 @@ def UseWarpgroupsPass : Pass<"heddle-use-warpgroups", "::mlir::tile::FuncOp"> {
 def AlternateWarpgroupsPass : Pass<"heddle-alternate-warpgroups", "::mlir::tile::FuncOp"> {
   let summary = "Let one of two warpgroups multiply while the other computes softmax";
   let description = [{
-    On tile.func after heddle-use-warpgroups, for loops of two products in kernels of two warpgroups, the second product being of what becomes of the
-    first (attention's forward pass). The second product is made a step later, beside the next step's first, and the second warpgroup runs half a step behind
-    the first, as in FlashAttention-3 (Shah et al., 2024, sections 3.1 and 3.2). Without that, both wait for the tensor cores at one time, and leave them
-    idle at another. Rings of shared memory need a tile that a step neither reads nor fills, for the warpgroup that is behind.
+    On tile.func after heddle-use-warpgroups. Applies to kernels of two warpgroups with a loop of two products, the second of
+    which multiplies values computed from the first (attention's forward pass). The second product is computed a step later,
+    beside the next step's first, and the second warpgroup runs half a step behind the first, as in FlashAttention-3 (Shah et al.,
+    2024, sections 3.1 and 3.2). Otherwise both warpgroups would wait for the tensor cores at the same time, and leave them idle
+    at another. Rings of shared memory need a tile that a step neither reads nor fills, for the warpgroup that is behind.
   }];
   let options = [
     Option<"warpgroup", "warpgroup", "int64_t", /*default=*/"4", "Subgroups of a warpgroup">
@@ -86,8 +87,8 @@ def AlternateWarpgroupsPass : Pass<"heddle-alternate-warpgroups", "::mlir::tile:
 def StageThroughRegistersPass : Pass<"heddle-stage-through-registers", "::mlir::tile::FuncOp"> {
   let summary = "Read the operands of products an iteration ahead and write them to shared memory (software pipelining)";
   let description = [{
-    On tile.func before its layouts: tiles that a loop of a kernel in blocks or
-    on cooperative matrices loads for a tile.dot are read one iteration ahead, and written to shared memory when that is over.
+    On tile.func before its layouts are assigned. If a loop of a kernel in blocks or on cooperative matrices loads tiles for a
+    tile.dot, it reads them one iteration ahead, and writes them to shared memory at the end of that iteration.
   }];
   let options = [
     Option<"target", "target", "std::string", /*default=*/"kDefaultTarget.str()", "The target whose operands are read ahead">

@@ -1,5 +1,6 @@
-// Nobody knows which lane has which element of a cooperative matrix. So few ops work on them: products, sums times
-// other tiles that can be matrices, and loops. All others want tiles that are distributed over lanes.
+// It is unknown which lane has which element of a cooperative matrix, so few ops work on them: products, elementwise
+// multiplication of sums by other tiles that can be matrices, and loops. All other ops need tiles that are distributed
+// over lanes.
 #include "compiler/Layout/SeparateMatrices.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -14,7 +15,7 @@ bool isShared(Value memory) {
   return gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(cast<MemRefType>(memory.getType()));
 }
 
-/// Whether a load or a store moves matrices: to or from shared memory, all of the tile.
+/// Returns true if a load or store moves matrices: whole tiles, from or to shared memory.
 template <typename Op> bool movesMatrices(Op op) {
   return isShared(op.getMemory()) && !op.getRowLimit() && !op.getColumnLimit();
 }
@@ -51,8 +52,8 @@ private:
     return isa<ColumnsOp>(op) || (isa<arith::MulFOp>(op) && contains(op->getResult(0)));
   }
 
-  /// Whether the columns are repeated as they stand, which takes whole pieces of them. A number that becomes a row, or
-  /// a row that becomes several, is no piece.
+  /// Returns true if the columns are repeated as they are, and so whole pieces. A number that becomes a row, or a row
+  /// that becomes several, is no piece.
   static bool repeatsPieces(BroadcastOp repeat) {
     auto input = cast<RankedTensorType>(repeat.getInput().getType());
     return input.getDimSize(0) == cast<RankedTensorType>(repeat.getType()).getDimSize(0) && input.getDimSize(1) > 1;
@@ -103,7 +104,7 @@ void heddle::separateMatrices(tile::FuncOp kernel) {
     bool areMatrices = matrices.areMadeBy(value.getDefiningOp());
     auto isMet = [&](OpOperand &use) {
       bool takes = matrices.areTakenBy(use.getOwner());
-      return areMatrices ? !takes : takes && !isa<StoreOp>(use.getOwner()); // which takes either
+      return areMatrices ? !takes : takes && !isa<StoreOp>(use.getOwner()); // a store takes both
     };
     if (llvm::none_of(value.getUses(), isMet))
       continue;

@@ -1,4 +1,4 @@
-// Which tiles of a kernel are cooperative matrices.
+// Decides which tiles of a kernel are cooperative matrices.
 #ifndef HEDDLE_COMPILER_LAYOUT_SEPARATEMATRICES_H
 #define HEDDLE_COMPILER_LAYOUT_SEPARATEMATRICES_H
 
@@ -6,8 +6,8 @@
 
 namespace mlir::heddle {
 
-/// Places a tile.convert_layout wherever a tile of cooperative matrices meets an op that does not work on them, and
-/// where a product takes what such an op has made. The kernel's tiles have no layouts yet.
+/// Inserts a tile.convert_layout wherever an op that does not work on cooperative matrices uses a tile of them, and
+/// where a product uses a tile that such an op makes. The kernel's tiles have no layouts yet.
 void separateMatrices(tile::FuncOp kernel);
 
 } // namespace mlir::heddle

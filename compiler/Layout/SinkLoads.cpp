@@ -18,14 +18,14 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// Ops whose results take no fewer registers than their operands, which a later place therefore costs nothing.
+/// Returns true if the op's results take no fewer registers than its operands, so that moving it down costs nothing.
 bool rearranges(Operation *op) { return isa<vector::BroadcastOp, vector::ExtractOp>(op); }
 
 struct SinkLoadsPass : mlir::heddle::impl::SinkLoadsPassBase<SinkLoadsPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    // Operands that do not come through shared memory come by loads like any other.
+    // Operands that do not come through shared memory are loaded by ordinary loads.
     bool multiplies = false, reads = false;
     getOperation().walk([&](Operation *op) {
       multiplies |= isa<nvgpu::MmaSyncOp>(op);
@@ -43,7 +43,7 @@ struct SinkLoadsPass : mlir::heddle::impl::SinkLoadsPassBase<SinkLoadsPass> {
   }
 
   void sink(Block &block) const {
-    // From the bottom up: what uses an op has found its place before the op looks for one.
+    // From the bottom up, so that the users of an op are at their final places before it moves.
     Operation *write = nullptr; // the first one below
     for (Operation *op = &block.back(); op;) {
       Operation *above = op->getPrevNode();

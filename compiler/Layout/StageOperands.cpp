@@ -26,17 +26,17 @@ using heddle::readSame;
 
 namespace {
 
-constexpr int64_t kSwizzledRows = 8; // rows over which the ring's elements are out of order
+constexpr int64_t kSwizzledRows = 8; // the ring's swizzle repeats after this many rows
 constexpr int64_t kFewestStages = 2; // one is read while the other is filled
 
-/// A load of operands, or of a number for each row of some, and the ring that it is to come from.
+/// A load of an operand, or of one number per row of an operand, and the ring that it will read.
 struct Stage {
   LoadOp load;
   Value ring;
   int64_t rows, columns; // of the tile as it lies in memory
   bool copies;           // false where another load's copies fill the ring
   bool isFixed;          // the same tile in all iterations: a ring of one
-  bool panels = false;   // the ring's order is that of warpgroups
+  bool panels = false;   // the ring has the order in which warpgroups read
 };
 
 int64_t rowsOf(LoadOp load) { return load.getType().getDimSize(load.getTransposed() ? 1 : 0); }
@@ -49,13 +49,14 @@ bool isProductOperand(LoadOp load) {
          llvm::all_of(load->getUsers(), llvm::IsaPred<DotOp>);
 }
 
-/// A column of a matrix as a row: each lane would load what belongs to its columns one by one.
+/// Returns true if the load reads a column of a matrix as a row. Without a ring each lane would load its elements one
+/// by one.
 bool isColumn(LoadOp load) {
   return load.getType().getElementTypeBitWidth() == 32 && load.getTransposed() && columnsOf(load) == 1 &&
          load.getAnyPadding() && !load.getColumnLimit();
 }
 
-/// Whether the operand of a loop's only product can be read from shared memory by tensor cores themselves.
+/// Returns true if tensor cores can read the operand of a loop's only product directly from shared memory.
 bool canReadShared(LoadOp load, int64_t depth) {
   return load && isProductOperand(load) && load->hasOneUse() && columnsOf(load) % kOperandColumns == 0 &&
          load.getType().getDimSize(1) == depth;
@@ -104,8 +105,8 @@ private:
       isAfter = takeRings(staged, loop);
     }
     int64_t stages = isAfter ? last.stages : makeRings(b, staged, loop);
-    // The copy of a tile begins this many tiles before its use: one fewer if a warpgroup may be behind, which still
-    // reads the tile before.
+    // A tile's copy starts `lead` tiles before its use. If a warpgroup may be behind, it still reads the tile before,
+    // so the copy starts one tile later.
     bool isSpare = ofWarpgroups || (stages > kFewestStages && canAlternate(loop, staged));
     int64_t lead = isSpare ? stages - 2 : stages - 1;
     last.block = loop->getBlock(), last.stages = stages;
@@ -115,8 +116,8 @@ private:
       if (stage.copies && !stage.isFixed && !isAfter)
         last.rings.push_back(stage.ring);
 
-    // Copies of the first tiles. Where the loop is one of another's iterations, or follows one, last tiles may still be
-    // read.
+    // Copy the first tiles. If the loop is inside of another loop or follows one, lanes may still read that loop's last
+    // tiles, so wait before.
     b.setInsertionPoint(loop);
     if (isAfter || loop->getParentOfType<scf::ForOp>())
       WaitOp::create(b, 0);
@@ -126,8 +127,8 @@ private:
         CopyOp::create(b, stage.ring, constant(b, 0), stage.rows, load.getMemory(), load.getRow(), load.getColumn(),
                        load.getRowLimit(), load.getColumnLimit(), load.getMembers(), load.getApart());
       }
-    // A warpgroup's sums that come from a loop which may not run come by moves, for which ptxas waits for each product.
-    // So the loop runs once at least; the numbers of its iterations say so to LLVM.
+    // If the loop might not run, a warpgroup's accumulators would leave it through moves, and ptxas would wait for each
+    // product. So the loop runs at least once, and counts its iterations to show that to LLVM.
     Value step = loop.getStep(), lower = loop.getLowerBound(), upper = loop.getUpperBound();
     bool isCounted = ofWarpgroups && !getConstantIntValue(upper) && llvm::all_of(staged, hasDepthLimit);
     Value from = lower, to = upper, by = step;
@@ -145,7 +146,7 @@ private:
       at = arith::AddIOp::create(b, at, step);
     }
 
-    // The same loop with the number of the tile that it is at, and that of the one that it copies.
+    // The same loop, which also carries the number of the tile that it reads and the number of the tile that it copies.
     auto next =
         scf::ForOp::create(b, from, to, by,
                            llvm::to_vector(llvm::concat<Value>(llvm::to_vector_of<Value>(loop.getInitArgs()),
@@ -167,8 +168,9 @@ private:
         last = arith::AddIOp::create(b, last, step);
       copyAt(b, loop, staged, last, upper, ahead);
     };
-    // After the barrier all lanes are at the same place: what they do there before they multiply, no multiplication
-    // hides. Where there is more than a product between barriers, that is little, and registers are scarce at the end.
+    // Right after the barrier all lanes are at the same place, and no multiplication hides what they do before they
+    // multiply. In a step of several products that is a small part, and registers are scarce at the step's end, so such
+    // a loop copies early.
     bool isEarly = !ofWarpgroups && (stages == kFewestStages || isLong(loop));
     if (isEarly)
       copyNext();
@@ -226,8 +228,8 @@ private:
     loop.erase();
   }
 
-  /// Whether heddle-alternate-warpgroups may let two warpgroups take turns in the loop's steps: one of two products,
-  /// where a processor has no room for another workgroup, which would do the same.
+  /// Returns true if heddle-alternate-warpgroups may let two warpgroups take turns in the loop. The loop must have two
+  /// products, and a processor no room for a second workgroup, which would take turns with the first by itself.
   bool canAlternate(scf::ForOp loop, ArrayRef<Stage> staged) const {
     auto kernel = loop->getParentOfType<tile::FuncOp>();
     auto lanes = static_cast<int64_t>(kernel.getWorkgroup());
@@ -244,14 +246,14 @@ private:
     return *llvm::find_if(staged, [&](const Stage &stage) { return LoadOp(stage.load).getResult() == operand; });
   }
 
-  /// Whether places past the end of the contracted dimension read as zero.
+  /// Returns true if places past the end of the contracted dimension read as zero.
   static bool hasDepthLimit(const Stage &stage) {
     LoadOp load = stage.load;
     return static_cast<bool>(load.getTransposed() ? load.getRowLimit() : load.getColumnLimit());
   }
 
-  /// The product of a loop of nothing but copies and a product, if warpgroups can make it: its sums are then touched by
-  /// no other instruction.
+  /// Returns the product of a loop that only loads operands and multiplies, if warpgroups can compute it: no other
+  /// instruction touches its accumulators. Otherwise returns null.
   DotOp findWarpgroupProduct(scf::ForOp loop, ArrayRef<Stage> staged) const {
     auto dots = loop.getBody()->getOps<DotOp>();
     auto kernel = loop->getParentOfType<tile::FuncOp>();
@@ -269,11 +271,11 @@ private:
     return canRead ? dot : DotOp();
   }
 
-  /// Several products make a step that takes longer than a copy does.
+  /// Returns true if a step has several products, and so takes longer than a copy.
   static bool isLong(scf::ForOp loop) { return llvm::hasNItemsOrMore(loop.getBody()->getOps<DotOp>(), 2); }
 
-  /// Loops that follow each other, of products that are added up, share their rings: there is no room for twice as
-  /// many. Returns whether the loop before this one has left all that it needs.
+  /// Consecutive loops, whose products are added up, share their rings: there is no room for twice as many. Returns
+  /// true if the previous loop's rings fit all loads of this one.
   bool takeRings(MutableArrayRef<Stage> staged, scf::ForOp loop) const {
     if (last.block != loop->getBlock())
       return false;
@@ -298,7 +300,7 @@ private:
     return true;
   }
 
-  /// As many tiles a ring as there is room for.
+  /// The number of tiles per ring that there is room for.
   int64_t countStages(ArrayRef<Stage> staged, scf::ForOp loop) const {
     auto kernel = loop->getParentOfType<tile::FuncOp>();
     auto bytesOf = [](const Stage &stage) {
@@ -309,7 +311,7 @@ private:
     for (const Stage &stage : staged)
       if (stage.copies)
         (stage.isFixed ? fixed : moving) += bytesOf(stage);
-    // More workgroups are worth more than tiles that are there long before their use.
+    // Room for more workgroups is worth more than tiles that are copied long before their use.
     int64_t room = bytesOfLane * static_cast<int64_t>(kernel.getWorkgroup()),
             count = isLong(loop) ? std::min<int64_t>(stages, kFewestStages + 1) : stages;
     while (count > kFewestStages && fixed + count * moving > room)
@@ -338,15 +340,15 @@ private:
 
   static Value constant(ImplicitLocOpBuilder &b, int64_t value) { return arith::ConstantIndexOp::create(b, value); }
 
-  /// What the last loop's copies went to.
+  /// The rings of the previous loop.
   struct {
     Block *block = nullptr;
     SmallVector<Value> rings;
     int64_t stages = 0;
   } last;
 
-  /// Starts the copies of the tiles that the loop loads at `at` to tile `number` of their rings, if that is below
-  /// `upper`. The group is closed in any case: waiting counts groups.
+  /// If `at` is below `upper`, starts the copies of the tiles that the loop loads at `at` to tile `number` of their
+  /// rings. Commits the group in any case, because waits count groups.
   static void copyAt(ImplicitLocOpBuilder &b, scf::ForOp loop, ArrayRef<Stage> staged, Value at, Value upper,
                      Value number) {
     Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at, upper);

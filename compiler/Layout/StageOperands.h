@@ -13,14 +13,14 @@ namespace mlir::heddle {
 /// `heddle-stage-operands` with the stages and the shared memory of a profile.
 std::unique_ptr<Pass> createStageOperandsPass(const TargetProfile &profile);
 
-/// `heddle-use-warpgroups` with the warpgroups of a profile that has some.
+/// `heddle-use-warpgroups` with the warpgroup size of a profile that has warpgroups.
 std::unique_ptr<Pass> createUseWarpgroupsPass(const TargetProfile &profile);
 
-/// Whether both read the same part of a matrix, one of them perhaps transposed.
+/// Returns true if both read the same part of a matrix, even if one of them transposes it.
 bool readSame(tile::LoadOp a, tile::LoadOp b);
 
-/// What `value` is where the loop's counter is what `mapping` says: what it is computed from inside of the loop is
-/// computed once more.
+/// Returns `value` with the loop's induction variable replaced as `mapping` says: clones the ops inside of the loop
+/// that compute it.
 Value cloneForCounter(OpBuilder &b, scf::ForOp loop, Value value, IRMapping &mapping);
 
 } // namespace mlir::heddle

@@ -7,8 +7,8 @@
 //                                  store next to ring[1 - k mod 2]
 //                                }
 //
-// What heddle-stage-operands does where a device has no copies that run by themselves, and no promise that the pieces
-// of a tile could be read from device memory: past a matrix's end, say.
+// Replaces heddle-stage-operands on devices without asynchronous copies. Here parts of a tile may also be unreadable in
+// device memory, for example past a matrix's end.
 #include "compiler/Layout/StageThroughRegisters.h"
 #include "compiler/Layout/Passes.h"
 
@@ -26,21 +26,22 @@ using namespace mlir::heddle;
 
 namespace {
 
-constexpr int64_t kPaddingBytes = 16; // between rows, so that neighbours begin in different banks
+constexpr int64_t kPaddingBytes = 16; // between rows, so that neighbouring rows begin in different banks
 constexpr int64_t kTiles = 2;         // of a ring
 
-/// Whether nothing but products needs what is loaded, and what is added up of the operands beside them.
+/// Returns true if the loaded tile, widened or not, is used only by products and by additions, which sum up operands
+/// beside the products.
 bool isProductOperand(Operation *load) {
   return !load->use_empty() && llvm::all_of(load->getUsers(), [](Operation *user) {
     return isa<DotOp, arith::AddFOp>(user) || (isa<arith::ExtFOp>(user) && isProductOperand(user));
   });
 }
 
-/// A load of operands, and the ring that it is to come from.
+/// A load of an operand, and the ring that it will read.
 struct Stage {
   LoadOp load;
   RankedTensorType tile; // as it lies in the ring: as in memory, or, in blocks, as it is loaded
-  bool turned;           // the load transposes what lies in the ring
+  bool turned;           // the load from the ring transposes the tile
   Value ring;
   Value next;    // the tile of the next iteration, in registers
   bool isSource; // false where another load's tiles fill the ring
@@ -48,8 +49,8 @@ struct Stage {
 
 Value constant(ImplicitLocOpBuilder &b, int64_t value) { return arith::ConstantIndexOp::create(b, value); }
 
-/// Reads tiles from their rings, whole or, of the operands of a product in blocks, a part of the contracted dimension
-/// at a time: a lane then never holds more of the operands than a part.
+/// Reads tiles from their rings. Operands of a product in blocks are read a part of the contracted dimension at a time,
+/// so that a lane never holds more than that part of them. Other tiles are read whole.
 class SliceReader {
 public:
   /// `current`: the number of the tile in the ring.
@@ -64,8 +65,8 @@ public:
 
   Value read(const Stage &stage) { return read(stage, 0, LoadOp(stage.load).getType(), /*offset=*/0); }
 
-  /// Whether `dot` is a product in blocks that can read both operands part by part: from rings whose tiles the loads do
-  /// not transpose.
+  /// Returns true if `dot` is a product in blocks that can read both operands part by part: both come from rings, and
+  /// their loads do not transpose.
   bool hasSlices(DotOp dot) const {
     auto isStaged = [&](Value operand) {
       const Stage *stage = find(source(operand));
@@ -75,7 +76,7 @@ public:
            isStaged(dot.getRhs());
   }
 
-  /// The product part by part.
+  /// Emits the product part by part.
   void multiply(DotOp dot, IRMapping &mapping) {
     int lhsDim = dot.getTransposeLhs() ? 0 : 1, rhsDim = dot.getTransposeRhs() ? 1 : 0;
     int64_t depth = cast<RankedTensorType>(dot.getLhs().getType()).getDimSize(lhsDim);
@@ -91,7 +92,7 @@ public:
 private:
   static constexpr int64_t kPart = 4;
 
-  /// What an operand was loaded as, before it was widened.
+  /// Returns an operand's loaded value, before it was widened.
   static Value source(Value operand) {
     auto widened = operand.getDefiningOp<arith::ExtFOp>();
     return widened ? widened.getIn() : operand;
@@ -138,7 +139,7 @@ public:
     getOperation().walk([&](scf::ForOp loop) { loops.push_back(loop); });
     rings.clear();
     getOperation().walk([&](SharedOp shared) {
-      if (mapping == LaneMapping::Blocks) // whoever uses it after a loop waits for all lanes
+      if (mapping == LaneMapping::Blocks) // can be a ring: its users after a loop wait for all lanes
         rings.push_back(shared);
     });
     loopsBefore = 0;
@@ -154,7 +155,7 @@ private:
     bool follows = loopsBefore++ > 0;
     ImplicitLocOpBuilder b(loop.getLoc(), loop);
     if (loop->getParentOfType<scf::ForOp>() || follows)
-      WaitOp::create(b, 0); // the last tiles of the loop's last run, or of a loop before, may still be read
+      WaitOp::create(b, 0); // the last tiles of the loop's previous run, or of a previous loop, may still be read
     Value zero = constant(b, 0), one = constant(b, 1);
     loadAt(b, loop, staged, loop.getLowerBound());
     store(b, staged, zero);
@@ -170,7 +171,7 @@ private:
 
     b.setInsertionPointToStart(body);
     WaitOp::create(b, 0);
-    // The last iteration reads its own tile again, for nobody.
+    // The last iteration reads its own tile again, which nothing uses.
     Value following = arith::AddIOp::create(b, k, loop.getStep());
     Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, following, loop.getUpperBound());
     loadAt(b, loop, staged, arith::SelectOp::create(b, inside, following, k));
@@ -222,7 +223,7 @@ private:
     return staged;
   }
 
-  /// Loops that follow each other share their rings. (Of loops inside of each other only the innermost has products.)
+  /// Consecutive loops share their rings. (Of nested loops only the innermost has products.)
   Value ringFor(ImplicitLocOpBuilder &b, MemRefType type, ArrayRef<Stage> taken) {
     for (Value ring : rings)
       if (ring.getType() == type && llvm::none_of(taken, [&](const Stage &stage) { return stage.ring == ring; }))
@@ -231,7 +232,7 @@ private:
     return rings.back();
   }
 
-  /// Reads the tiles that the loop loads at `at` to registers.
+  /// Reads the tiles that the loop loads at `at` into registers.
   static void loadAt(ImplicitLocOpBuilder &b, scf::ForOp loop, MutableArrayRef<Stage> staged, Value at) {
     IRMapping mapping;
     mapping.map(loop.getInductionVar(), at);
@@ -249,7 +250,7 @@ private:
     }
   }
 
-  /// Writes them to tile `number` of their rings.
+  /// Writes these registers to tile `number` of the rings.
   static void store(ImplicitLocOpBuilder &b, ArrayRef<Stage> staged, Value number) {
     for (const Stage &stage : staged)
       if (stage.isSource)

@@ -1,4 +1,5 @@
-// The pass that brings the operands of products on cooperative matrices to shared memory.
+// The pass that copies the operands of products in blocks or on cooperative matrices to shared memory, through
+// registers.
 #ifndef HEDDLE_COMPILER_LAYOUT_STAGETHROUGHREGISTERS_H
 #define HEDDLE_COMPILER_LAYOUT_STAGETHROUGHREGISTERS_H
 
@@ -7,7 +8,7 @@
 
 namespace mlir::heddle {
 
-/// `heddle-stage-through-registers` for a profile, which outlives the pass.
+/// `heddle-stage-through-registers` for a profile, which must outlive the pass.
 std::unique_ptr<Pass> createStageThroughRegistersPass(const TargetProfile &profile);
 
 } // namespace mlir::heddle

@@ -1,5 +1,5 @@
 // %s = dot Q, load K, 0                %s = warpgroup_dot Q, K[..], 0
-// ..                                   %t = warpgroup_dot G, V[..], 0     // all that depend on no other product first
+// ..                                   %t = warpgroup_dot G, V[..], 0     // first all products that depend on no other
 // %t = dot G, load V, 0                %u = warpgroup_wait 1, %s
 // ..%s..%t..                           ..%u..
 //                                      %v = warpgroup_wait 0, %t
@@ -28,7 +28,8 @@ constexpr int64_t kDepth = 16;          // of an instruction
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// The shared memory whose whole rows an operand is loaded from, if warpgroups can read it there; else null.
+/// Returns the shared memory from which an operand is loaded in whole rows, if warpgroups can read it there; otherwise
+/// null.
 SharedOp sharedOf(Value operand) {
   auto load = operand.getDefiningOp<LoadOp>();
   auto shared = load ? load.getMemory().getDefiningOp<SharedOp>() : SharedOp();
@@ -40,7 +41,7 @@ SharedOp sharedOf(Value operand) {
   return isWhole && columns % kOperandColumns == 0 ? shared : SharedOp();
 }
 
-/// The same of a product's left operand, which must not be transposed by its load.
+/// The same for a product's left operand, whose load must not transpose it.
 SharedOp sharedLeft(DotOp dot) {
   auto load = dot.getLhs().getDefiningOp<LoadOp>();
   return load && !load.getTransposed() ? sharedOf(dot.getLhs()) : SharedOp();
@@ -87,7 +88,7 @@ public:
 
 private:
   static bool canMultiply(DotOp dot, int64_t rows) {
-    // ptxas 13.0 gives registers of a left operand that a loop keeps to other values after the first product.
+    // If a loop keeps a left operand in registers, ptxas 13.0 gives them to other values after the first product.
     auto loop = dot->getParentOfType<scf::ForOp>();
     if (loop && !sharedLeft(dot) && loop.isDefinedOutsideOfLoop(dot.getLhs()))
       return false;
@@ -97,13 +98,13 @@ private:
            result[1] % SimtAttr::kFragmentPiece == 0 && typeOf(dot.getLhs()).getDimSize(1) % kDepth == 0;
   }
 
-  /// Whether the use of a loaded tile is an operand that the product can read from shared memory instead.
+  /// Returns true if the use of a loaded tile is an operand that the product can read from shared memory instead.
   static bool isRead(OpOperand &use) {
     auto dot = dyn_cast<DotOp>(use.getOwner());
     return dot && (use.get() == dot.getRhs() || (use.get() == dot.getLhs() && sharedLeft(dot)));
   }
 
-  /// Whether nothing from a block's first product on writes anything.
+  /// Returns true if no op from a block's first product on writes anything.
   static bool canReorder(ArrayRef<DotOp> products) {
     for (Operation *op = products.front(); op; op = op->getNextNode())
       if (!op->hasTrait<OpTrait::IsTerminator>() && !isMemoryEffectFree(op) && !isa<LoadOp, GatherOp>(op))
@@ -111,7 +112,7 @@ private:
     return true;
   }
 
-  /// The ops from `first` on that `op` is computed from.
+  /// Adds the ops from `first` on that `op` depends on to `sources`.
   static void addSources(Operation *op, Operation *first, DenseSet<Operation *> &sources) {
     op->walk([&](Operation *nested) {
       for (Value operand : nested->getOperands()) {
@@ -123,9 +124,9 @@ private:
     });
   }
 
-  /// Moves products as early as possible: those that depend on the fewest other products come first, and only the ops
-  /// that a product is computed from come before it. Products that depend on equally many others start one right after
-  /// the other, and their accumulators are set before.
+  /// Moves products as early as possible. Products that depend on the fewest other products come first, and only ops
+  /// that a product depends on come before it. Products that depend on equally many others start one right after the
+  /// other; fences set their accumulators before that.
   static void order(SmallVector<DotOp> &products) {
     Operation *first = products.front();
     DenseMap<Operation *, DenseSet<Operation *>> sources;

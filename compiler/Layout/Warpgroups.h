@@ -1,4 +1,4 @@
-// Operands that tensor cores read from shared memory by themselves, in one lane.
+// Helpers for operands that tensor cores read directly from shared memory, in one lane.
 #ifndef HEDDLE_COMPILER_LAYOUT_WARPGROUPS_H
 #define HEDDLE_COMPILER_LAYOUT_WARPGROUPS_H
 
@@ -6,22 +6,22 @@
 
 namespace mlir::heddle {
 
-/// Whether shared memory is in the order in which warpgroups read it.
+/// Returns true if shared memory has the order in which warpgroups read operands.
 inline bool isWarpgroupOperand(Value memory) {
   auto shared = memory.getDefiningOp<tile::SharedOp>();
   return shared && shared.getPanels();
 }
 
-/// Makes what the lane has written to shared memory visible to tensor cores that read it behind the next barrier.
+/// Makes the lane's writes to shared memory visible to tensor cores that read them after the next barrier.
 void fenceOperands(OpBuilder &builder, Location loc);
 
-/// Where group `group` of eight elements of row `row` of a copied tile lies in memory with panels: in elements from the
-/// tile's first row on, as if its rows were one.
+/// The place, in memory with panels, of group `group` of eight elements of row `row` of a copied tile: its offset in
+/// elements from the start of the tile.
 Value placeInPanels(LaneBuilder &b, tile::CopyOp op, Value row, Value group);
 
-/// The number of the warpgroup that `lane` belongs to, in a workgroup of `workgroup` lanes. It comes from the first
-/// lane of the subgroup by a shuffle, so that ptxas knows it to be the same in all lanes. Without the shuffle, ptxas
-/// makes each descriptor again in every step of a loop.
+/// The number of the warpgroup that `lane` belongs to, in a workgroup of `workgroup` lanes. A shuffle takes it from the
+/// first lane of the subgroup, so that ptxas knows that it is the same in all lanes. Otherwise ptxas computes each
+/// descriptor again in every step of a loop.
 Value findWarpgroup(ImplicitLocOpBuilder &b, Value lane, int64_t workgroup);
 
 } // namespace mlir::heddle
