@@ -1,5 +1,5 @@
-// What the compiler asks of a family of targets, whose kernels go the same way from lanes to code. A backend is a
-// folder here (Vulkan/, CUDA/); docs/targets.md says how to add another.
+// A backend: the interface through which the compiler lowers and serialises kernels for a family of targets. Each
+// backend is a folder here (Vulkan/, CUDA/, CPU/). docs/targets.md says how to add one.
 #ifndef HEDDLE_COMPILER_TARGET_BACKEND_H
 #define HEDDLE_COMPILER_TARGET_BACKEND_H
 
@@ -18,48 +18,49 @@ class Backend {
 public:
   virtual ~Backend() = default;
 
-  /// What the names of its targets begin with, before a colon. The runtime's backend for their devices has this name
-  /// too (runtime/hal/Backend.h).
+  /// The backend's name. Its targets are called "NAME:...", and the runtime's backend for their devices has the same
+  /// name (runtime/hal/Backend.h).
   virtual StringRef getName() const = 0;
 
-  /// The targets that it brings along.
+  /// The targets of this backend.
   virtual ArrayRef<TargetProfile> getProfiles() const = 0;
 
-  /// The dialects of kernels as its lowering leaves them.
+  /// The dialects that kernels consist of after the backend's lowering.
   virtual ArrayRef<StringLiteral> getKernelDialects() const = 0;
-  /// Adds these dialects, and what serialising needs to know of them.
+  /// Registers these dialects and the translations that serialisation needs.
   virtual void registerDialects(DialectRegistry &registry) const = 0;
-  /// Makes its passes known to heddle-opt.
+  /// Registers the backend's passes with heddle-opt.
   virtual void registerPasses() const = 0;
 
-  /// Adds the passes that turn each tile.func of a module, whose tiles have layouts, into an op of its name that holds
-  /// the kernel in the target's own instructions. Launches find it by that name.
+  /// Adds the passes that replace each tile.func of a module by an op of the same name that holds the kernel in the
+  /// target's own instructions. The tiles already have layouts. Launches find the op by its name.
   virtual void buildLowering(OpPassManager &passes, const TargetProfile &profile) const = 0;
 
-  /// The code of such an op. Failure comes after an emitted error. Kernels are serialised in parallel.
+  /// Writes the code of an op that the lowering made into `code`. Emits an error if it fails. Kernels are serialised in
+  /// parallel.
   virtual LogicalResult serialize(Operation *kernel, const TargetProfile &profile, KernelCode &code) const = 0;
 
-  /// Gives the code's entry point the kernel's name, where profilers show it. Kernels that were alike in all but their
-  /// names are one by then.
+  /// Names the code's entry point after the kernel, for backends whose profilers show that name. Identical kernels have
+  /// been merged before.
   virtual void nameEntry(KernelCode &) const {}
 
-  /// Whether an assembler, a program of the target's maker, can make binaries of the code.
+  /// Returns true if a vendor's assembler can turn the code into a binary.
   virtual bool hasAssembler() const { return false; }
-  /// Sets the binary, and what the assembler says of it. Failure comes after an error at `loc`. Kernels are assembled
-  /// in parallel.
+  /// Sets the binary and the register counts that the assembler reports. Emits an error at `loc` if it fails. Kernels
+  /// are assembled in parallel.
   virtual LogicalResult assemble(StringRef assembler, const TargetProfile &profile, Location loc,
                                  KernelCode &code) const;
 };
 
-/// Adds a backend and its targets. It lives as long as the program. A program does this before it compiles; Heddle's
-/// own backends are registered with its passes and dialects (Pipeline/Registration.cpp).
+/// Registers a backend and its targets. Call it before compiling; the backend must live as long as the program.
+/// Heddle's own backends are registered in Pipeline/Registration.cpp.
 void registerBackend(const Backend &backend);
 
 ArrayRef<const Backend *> getBackends();
 
-/// The backend that makes code for the target of this name; null where there is none.
+/// The backend of the target called `target`; null if there is none.
 const Backend *findBackend(StringRef target);
-/// The same of a profile that compiles.
+/// The backend of a registered profile.
 const Backend &getBackend(const TargetProfile &profile);
 
 } // namespace heddle

@@ -13,13 +13,13 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// Whether values of this type are of f16 or bf16.
+/// Returns true for f16, bf16 and vectors of them.
 bool isHalfPrecision(Type type) {
   Type element = getElementTypeOrSelf(type);
   return element.isF16() || element.isBF16();
 }
 
-/// The same vector of other elements; of a number, the element.
+/// `type` with another element type: a vector of the same shape, or the element type itself for a scalar.
 Type withElement(Type type, Type element) {
   auto vector = dyn_cast<VectorType>(type);
   return vector ? vector.clone(element) : element;
@@ -60,7 +60,8 @@ struct Floats : ImplicitLocOpBuilder {
 
 using Is = arith::CmpFPredicate;
 
-/// How a magnitude compares with infinity: SPIR-V's OpIsFinite is OpenCL's alone, and LLVM has none for NVIDIA's GPUs.
+/// Compares the magnitude with infinity. SPIR-V has OpIsFinite only for OpenCL, and LLVM has no such op for NVIDIA
+/// GPUs.
 template <typename Op, Is predicate> struct CompareWithInfinity : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
   LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
@@ -80,8 +81,8 @@ struct ExpandIsNormal : OpRewritePattern<math::IsNormalOp> {
   }
 };
 
-/// C's pow. GLSL's is undefined for negative bases, and for 0 unless the exponent is positive; LLVM has none for
-/// NVIDIA's GPUs.
+/// C's pow. GLSL's pow is undefined for negative bases, and for base 0 unless the exponent is positive. LLVM has no pow
+/// for NVIDIA GPUs.
 struct ExpandPow : OpRewritePattern<math::PowFOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(math::PowFOp op, PatternRewriter &rewriter) const override {
@@ -91,11 +92,11 @@ struct ExpandPow : OpRewritePattern<math::PowFOp> {
     Value nan = f.constant(APFloat::getNaN(f.semantics()));
 
     Value power = math::Exp2Op::create(f, f.mul(y, math::Log2Op::create(f, size)));
-    // The logarithm of these bases is infinite, which not all devices promise.
+    // log2 of these bases is infinite, but not all devices guarantee that.
     Value isZero = f.is(size, Is::OEQ, zero), isInfinite = f.is(size, Is::OEQ, infinity);
     Value isFalling = f.is(y, Is::OLT, zero);
     power = f.select(f.either(isZero, isInfinite), f.select(f.unlike(isZero, isFalling), zero, infinity), power);
-    power = f.select(f.is(size, Is::OEQ, one), one, power); // of an infinite exponent as well
+    power = f.select(f.is(size, Is::OEQ, one), one, power); // for infinite exponents too
 
     Value half = f.mul(y, f.constant(0.5));
     Value isWhole = f.is(f.floor(y), Is::OEQ, y);
@@ -114,7 +115,7 @@ struct ExpandCbrt : OpRewritePattern<math::CbrtOp> {
     Floats f(op, rewriter);
     Value x = op.getOperand(), size = f.abs(x), third = f.constant(1.0 / 3);
     Value root = math::Exp2Op::create(f, f.mul(math::Log2Op::create(f, size), third));
-    // A step of Newton's makes good what the power is off by.
+    // One Newton step corrects the error of the power.
     Value error = arith::SubFOp::create(f, root, arith::DivFOp::create(f, size, f.mul(root, root)));
     root = arith::SubFOp::create(f, root, f.mul(error, third));
     Value isItself = f.either(f.is(size, Is::OEQ, f.constant(0.0)), f.is(size, Is::OEQ, f.infinity()));
@@ -123,9 +124,9 @@ struct ExpandCbrt : OpRewritePattern<math::CbrtOp> {
   }
 };
 
-/// C's fmod, whose result has the dividend's sign; exact where the quotient is below 2^22, as devices may divide with
-/// an error of 2.5 units in the last place. SPIR-V's OpFRem and LLVM's code lose what the product of quotient and
-/// divisor loses. Here both are cut in halves of 12 bits, whose products are exact.
+/// C's fmod; the result has the dividend's sign. It is exact if the quotient is below 2^22, since devices may divide
+/// with an error of 2.5 units in the last place. SPIR-V's OpFRem and LLVM's code lose the rounding error of quotient
+/// times divisor. Here both are split into halves of 12 bits, whose products are exact.
 struct ExpandRem : OpRewritePattern<arith::RemFOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(arith::RemFOp op, PatternRewriter &rewriter) const override {
@@ -146,7 +147,7 @@ struct ExpandRem : OpRewritePattern<arith::RemFOp> {
     for (auto [left, right] : {std::pair(upperTimes, upper), std::pair(upperTimes, lower), std::pair(lowerTimes, upper),
                                std::pair(lowerTimes, lower)})
       rest = arith::SubFOp::create(f, rest, f.mul(left, right));
-    // The quotient may have been rounded to the next whole number.
+    // The quotient may have been rounded to a neighbouring integer.
     rest = f.select(f.is(rest, Is::OLT, f.constant(0.0)), arith::AddFOp::create(f, rest, divisor), rest);
     rest = f.select(f.is(rest, Is::OGE, divisor), arith::SubFOp::create(f, rest, divisor), rest);
     rewriter.replaceOp(op, f.withSign(f.select(f.is(dividend, Is::OLT, divisor), dividend, rest), op.getLhs()));
@@ -154,7 +155,7 @@ struct ExpandRem : OpRewritePattern<arith::RemFOp> {
   }
 };
 
-/// GLSL's atan2 is undefined where both operands are 0.
+/// GLSL's atan2 is undefined if both operands are 0.
 struct ExpandAtan2 : OpRewritePattern<math::Atan2Op> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(math::Atan2Op op, PatternRewriter &rewriter) const override {

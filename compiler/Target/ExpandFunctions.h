@@ -1,4 +1,4 @@
-// Functions of floats that devices compute otherwise than C, or for which their compilers have nothing.
+// Expands float functions that devices lack, or that they compute differently from C.
 #ifndef HEDDLE_COMPILER_TARGET_EXPANDFUNCTIONS_H
 #define HEDDLE_COMPILER_TARGET_EXPANDFUNCTIONS_H
 
@@ -7,12 +7,12 @@
 
 namespace mlir::heddle {
 
-/// Computes those ops with a result of 16-bit floats for which `needsF32` holds as on f32, and rounds the results.
+/// Ops with a 16-bit float result for which `needsF32` returns true compute in f32 instead and round the result.
 void computeInF32(Operation *kernel, function_ref<bool(Operation *, FloatType)> needsF32);
 
-/// Replaces `powf` and `remf` by arithmetic that gives what C's `pow` and `fmod` do; `cbrt`, `atan2`, `erf`, `erfc`,
-/// `isfinite`, `isinf`, `isnormal` and `clampf` by simpler ops. What remains of `math` is `log2`, `exp2`, `exp`, `atan`
-/// and what devices have instructions for.
+/// Replaces `powf` and `remf` by arithmetic with the results of C's `pow` and `fmod`, and `cbrt`, `atan2`, `erf`,
+/// `erfc`, `isfinite`, `isinf`, `isnormal` and `clampf` by simpler ops. The replacements use `log2`, `exp2`, `exp`,
+/// `atan` and functions that every device has instructions for.
 void expandFunctions(Operation *kernel);
 
 } // namespace mlir::heddle

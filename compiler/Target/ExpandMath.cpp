@@ -11,14 +11,15 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// Sine and cosine of arguments up to some 100,000: what is left after whole quarter turns, by polynomials (Cephes').
+/// Sine and cosine for arguments up to about 100,000: subtracts whole quarter turns and evaluates Cephes' polynomials
+/// on the rest.
 template <typename Op> struct ExpandTurn : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
   LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
     Arithmetic a(op, rewriter);
     Value x = op.getOperand();
     Value turns = math::RoundEvenOp::create(a, a.mul(x, a.constant(2 / std::numbers::pi)));
-    // A quarter turn in three parts, so that the products of the first two with a whole number are exact.
+    // pi / 2 in three parts: the products of the first two with an integer are exact.
     for (double part : {-1.5703125, -4.837512969970703125e-4, -7.549789948768648e-8})
       x = a.fma(turns, a.constant(part), x);
     Value square = a.mul(x, x);
@@ -47,7 +48,7 @@ template <typename Op> struct ExpandTurn : OpRewritePattern<Op> {
   }
 };
 
-/// (e^x - e^-x) / 2, whose difference leaves few digits of a small x: there, the first terms of its series.
+/// (e^x - e^-x) / 2. The difference cancels for small x, so the first terms of the series replace it there.
 struct ExpandSinh : OpRewritePattern<math::SinhOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(math::SinhOp op, PatternRewriter &rewriter) const override {
@@ -85,7 +86,7 @@ LogicalResult heddle::verifyNoTiles(Operation *kernel) {
 
 void heddle::expandMath(Operation *kernel) {
   MLIRContext *context = kernel->getContext();
-  // Functions by others, which are replaced in turn.
+  // First express functions by simpler functions, which the second set of patterns expands.
   RewritePatternSet functions(context);
   math::populateExpansionPatterns(functions, {"cosh", "tan", "asinh", "acosh", "atanh"});
   populateMathPolynomialApproximationPatterns(functions, [](StringRef name) {
@@ -96,7 +97,7 @@ void heddle::expandMath(Operation *kernel) {
 
   RewritePatternSet patterns(context);
   patterns.add<ExpandTurn<math::SinOp>, ExpandTurn<math::CosOp>>(context);
-  arith::populateCeilFloorDivExpandOpsPatterns(patterns); // LLVM divides toward zero alone
+  arith::populateCeilFloorDivExpandOpsPatterns(patterns); // LLVM only divides toward zero
   populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
     return name == "math.log" || name == "math.tanh" || name == "math.asin" || name == "math.atan";
   });

@@ -1,4 +1,4 @@
-// Functions of f32 by arithmetic, right to a few units in the last place.
+// Expands f32 functions into arithmetic that is accurate to a few units in the last place.
 #ifndef HEDDLE_COMPILER_TARGET_EXPANDMATH_H
 #define HEDDLE_COMPILER_TARGET_EXPANDMATH_H
 
@@ -21,7 +21,7 @@ struct Arithmetic : ImplicitLocOpBuilder {
   }
   Value mul(Value x, Value y) { return arith::MulFOp::create(*this, x, y); }
   Value fma(Value x, Value y, Value z) { return math::FmaOp::create(*this, x, y, z); }
-  /// The polynomial in x with these coefficients, the highest power's first.
+  /// A polynomial in x. The coefficient of the highest power comes first.
   Value polynomial(Value x, ArrayRef<double> coefficients) {
     Value sum = constant(coefficients.front());
     for (double coefficient : coefficients.drop_front())
@@ -32,11 +32,11 @@ struct Arithmetic : ImplicitLocOpBuilder {
   Type type;
 };
 
-/// Fails with an error at the first op that makes a tile: functions are expanded in kernels that were lowered to lanes.
+/// Fails with an error at the first op that returns a tile: functions are expanded only after lowering to lanes.
 LogicalResult verifyNoTiles(Operation *kernel);
 
-/// Replaces what expandFunctions (ExpandFunctions.h) leaves of `math` on f32, except `exp`, `exp2` and what devices
-/// have instructions for.
+/// Replaces the f32 `math` ops that expandFunctions (ExpandFunctions.h) leaves, except `exp`, `exp2` and those that
+/// devices have instructions for.
 void expandMath(Operation *kernel);
 
 } // namespace mlir::heddle

@@ -1,4 +1,4 @@
-// A step of one kernel's code generation, which tools can watch: MLIRContext::registerActionHandler.
+// An MLIR action for each step of a kernel's code generation. Tools watch it by MLIRContext::registerActionHandler.
 #ifndef HEDDLE_COMPILER_TARGET_KERNELACTION_H
 #define HEDDLE_COMPILER_TARGET_KERNELACTION_H
 
@@ -15,11 +15,11 @@ public:
       : ActionImpl(units), step(step), kernel(kernel) {}
   void print(raw_ostream &stream) const override { stream << step << " of kernel '" << kernel << "'"; }
 
-  const StringLiteral step; // what is done
-  const StringRef kernel;   // its name
+  const StringLiteral step; // such as "lower to LLVM"
+  const StringRef kernel;   // the kernel's name
 };
 
-/// Does the work as such an action.
+/// Runs `work` as a KernelAction.
 inline LogicalResult runKernelAction(MLIRContext *context, StringLiteral step, StringRef kernel,
                                      function_ref<LogicalResult()> work) {
   LogicalResult result = failure();

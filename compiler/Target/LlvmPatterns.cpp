@@ -20,7 +20,7 @@ Value heddle::llvmNumber(OpBuilder &builder, Location loc, Type type, int64_t va
   return LLVM::ConstantOp::create(builder, loc, type, builder.getIntegerAttr(type, value));
 }
 
-/// An index without the constant that is added to it.
+/// `index` without the constant that is added to it.
 static Value withoutOffset(Value index) {
   auto sum = index.getDefiningOp<arith::AddIOp>();
   return sum && getConstantIntValue(sum.getRhs()) ? sum.getLhs() : index;
@@ -31,15 +31,15 @@ Value heddle::addressOf(ConversionPatternRewriter &rewriter, Location loc, MemRe
   Type i64 = rewriter.getI64Type(), element = matrix.getElementType();
   int64_t width = tile::getRowStride(matrix);
   SplitIndex row = SplitIndex::of(indices[0], rewriter), column = SplitIndex::of(indices[1], rewriter);
-  // A swizzle (xor) of a column becomes a swizzle of the sum: those bits are zero where a row begins. All columns of a
-  // row then share the sum.
+  // An XOR swizzle of the column is applied to the whole linear index instead: the swizzled bits are zero at the start
+  // of each row. All columns of a row then share the linear index.
   std::optional<int64_t> exchanged;
   if (auto exchange = dyn_cast_if_present<arith::XOrIOp>(withoutOffset(indices[1]).getDefiningOp()))
     if (llvm::isPowerOf2_64(width) && (exchanged = getConstantIntValue(exchange.getRhs())))
       column.value = rewriter.getRemappedValue(exchange.getLhs());
   Value linear = row.value;
   auto constant = [&](int64_t value) { return llvmNumber(rewriter, loc, linear.getType(), value); };
-  // Signed: without the constant the index may lie before the matrix.
+  // Signed, because the index without its constant may be negative.
   if (linear && width != 1)
     linear = LLVM::MulOp::create(rewriter, loc, linear, constant(width), LLVM::IntegerOverflowFlags::nsw);
   if (column.value)
@@ -137,7 +137,7 @@ struct LowerMaskedStore : MatrixPattern<vector::MaskedStoreOp> {
   }
 };
 
-/// The casts at the beginning of a kernel, from addresses to matrices and from loaded sizes to indices.
+/// Lowers the casts at the beginning of a kernel: from addresses to matrices, and from loaded sizes to indices.
 struct LowerCast : OpConversionPattern<UnrealizedConversionCastOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(UnrealizedConversionCastOp op, OpAdaptor adaptor,

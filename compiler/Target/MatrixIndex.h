@@ -1,4 +1,4 @@
-// What the lowerings of a kernel's memory share: matrices are row-major and of known width.
+// Index arithmetic that the backends share. Kernels address row-major matrices of known width.
 #ifndef HEDDLE_COMPILER_TARGET_MATRIXINDEX_H
 #define HEDDLE_COMPILER_TARGET_MATRIXINDEX_H
 
@@ -6,8 +6,8 @@
 
 namespace mlir::heddle {
 
-/// An index as a converted value and a constant, which is kept apart so that neighbouring accesses share their
-/// arithmetic. No value means that the index is the constant.
+/// An index as the sum of a converted value and a constant. The constant is kept apart so that neighbouring accesses
+/// share the rest of their arithmetic. Without a value, the index is the constant.
 struct SplitIndex {
   Value value;
   int64_t offset = 0;
@@ -15,7 +15,7 @@ struct SplitIndex {
   static SplitIndex of(Value index, ConversionPatternRewriter &rewriter);
 };
 
-/// Fails with an error at the first argument of a kernel that is no such matrix.
+/// Fails with an error if an argument is a memref other than a row-major matrix of known width.
 LogicalResult verifyMatrices(Operation *kernel, ArrayRef<Type> arguments);
 
 } // namespace mlir::heddle

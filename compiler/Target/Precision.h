@@ -1,4 +1,4 @@
-// The formats that the operands of matrix products may be rounded to.
+// The formats to which matmul operands may be rounded.
 #ifndef HEDDLE_COMPILER_TARGET_PRECISION_H
 #define HEDDLE_COMPILER_TARGET_PRECISION_H
 
@@ -9,9 +9,9 @@
 
 namespace mlir::heddle {
 
-/// What the operands of matrix products are rounded to. All else is computed in f32: sums, softmax, layer norm, loss,
-/// optimizer and its state, and the weights that it updates. TF32 is f32 in memory, of which tensor cores leave 10 bits
-/// of the fraction away.
+/// The format to which matmul operands are rounded. Accumulators, softmax, layer norm, the loss, the optimizer, its
+/// state and the weights that it updates stay f32. TF32 is f32 in memory; tensor cores read only 10 bits of its
+/// fraction.
 enum class Precision { F32, BF16, F16, TF32 };
 
 StringRef toString(Precision precision);

@@ -1,4 +1,4 @@
-// What the passes know about a target. They read these numbers and never ask which target it is.
+// The numbers that passes know about a target. Passes read these numbers and never ask which target it is.
 #ifndef HEDDLE_COMPILER_TARGET_TARGETPROFILE_H
 #define HEDDLE_COMPILER_TARGET_TARGETPROFILE_H
 
@@ -11,12 +11,12 @@
 
 namespace mlir::heddle {
 
-/// What one instruction of a tensor core multiplies: `rows` x `depth` elements by `depth` x `columns`.
+/// The shape of a tensor-core instruction: `rows` x `depth` elements times `depth` x `columns`.
 struct MatrixShape {
   int64_t rows = 0, columns = 0, depth = 0;
 };
 
-/// The widths of heads whose attention has rounded operands: multiples of `step`, at most `widest`.
+/// The head widths for which attention can round its operands: multiples of `step`, at most `widest`.
 struct HeadWidths {
   int64_t step = 16, widest = 128;
 
@@ -24,59 +24,58 @@ struct HeadWidths {
 };
 
 struct TargetProfile {
-  /// "vulkan:software": the name of the backend (Backend.h) that makes its code, a colon, and a name within that.
+  /// Such as "vulkan:software": the name of the backend (Backend.h), a colon, and the target's name within the backend.
   StringLiteral name;
   StringLiteral summary;
-  /// The architecture that the backend makes code for, as the backend calls it; empty where its code runs on any.
+  /// The backend's name for the architecture; empty if the code runs on every architecture.
   StringLiteral chip = "";
-  /// What the operands of products can be rounded to.
+  /// The formats to which matmul operands can be rounded.
   ArrayRef<Precision> precisions;
 
-  /// Lanes of a subgroup: they exchange values without shared memory or a barrier.
+  /// Lanes of a subgroup. They exchange values without shared memory or barriers.
   int64_t lanes;
-  /// Whether devices have subgroups of so many lanes and no others.
+  /// True if every subgroup of the device has exactly this many lanes.
   bool fixedLanes = false;
   /// Elements of the widest load, store and register.
   int64_t vector;
 
-  /// Whether four neighbouring f32 are read through texel buffers rather than from their address.
+  /// True if vectors of four f32 are read through texel buffers instead of from their address.
   bool texelLoads;
 
-  /// What the tiles of a matrix product are chosen by (Tiling/MatrixTile.h). A lane has room for `accumulators` f32 of
-  /// the result; loading a vector takes the time of `loadCost` multiply-adds of one f32 in each lane, and handing a
-  /// vector from one lane to all others that of `shareCost`; the device runs about `parallelGroups` workgroups at once.
+  /// Inputs of the cost model that chooses matmul tiles (Tiling/MatrixTile.h). A lane has room for `accumulators` f32
+  /// accumulators. `loadCost` is the time to load a vector, and `shareCost` the time to broadcast one to all lanes; the
+  /// unit is one f32 multiply-add in each lane. The device runs about `parallelGroups` workgroups at once.
   int64_t accumulators;
   double loadCost;
   double shareCost;
   int64_t parallelGroups;
-  /// Vectors of each row that a step takes where the right side is transposed: both operands are then read along the
-  /// contracted dimension, and a step takes its part of as many cache lines as there are rows.
+  /// Vectors per row in one step of the K loop if the right operand is transposed. Both operands are then read along K,
+  /// so each row of a step touches a cache line of its own.
   int64_t transposedVectors = 1;
 
-  /// Vector registers of a lane, where a workgroup is one lane: a processor's thread. 0: lanes are many, and
-  /// `accumulators` says how much a lane holds. The tile of a product is then as large as registers allow
-  /// (Tiling/MatrixTile.h).
+  /// Vector registers of a lane on a CPU, where a workgroup is one lane: a thread. Matmul tiles are then as large as
+  /// the registers allow (Tiling/MatrixTile.h). 0 on targets with many lanes, where `accumulators` is the limit.
   int64_t registers = 0;
-  /// Whether a thread reads and writes the first elements of a vector of f32 or i32 without touching the others.
-  /// Products then have whole vectors whatever the matrices' widths are.
+  /// True if the first elements of an f32 or i32 vector can be loaded and stored without touching the others. Matmuls
+  /// then use whole vectors for all matrix widths.
   bool masksTails = false;
 
-  /// Products of blocks, whose operands come through shared memory (0: there are none, and each lane loads its own):
-  /// the lanes of a workgroup and how many of them stand along each row of a tile (those exchange values), the rows and
-  /// columns of a lane's part of the tile at most, and how much of the contracted dimension a step takes.
+  /// SIMT matmuls whose operands go through shared memory: the lanes of a workgroup (0: the target has no such matmuls,
+  /// and each lane loads its own operands), the lanes along each row of a tile (they exchange values), the maximum rows
+  /// and columns of a lane's part of the tile, and the K extent of a step.
   int64_t blockLanes = 0;
   int64_t blockRowLanes = 8;
   int64_t blockRows = 0;
   int64_t blockColumns = 0;
   int64_t blockDepth = 0;
 
-  /// The device's processors, each of which runs workgroups by itself; 0: not known.
+  /// Multiprocessors (or cores) of the device, each of which runs workgroups of its own; 0: not known.
   int64_t processors = 0;
 
-  /// Products of 16-bit operands on tensor cores (Tiling/MatrixTile.h): what an instruction multiplies; the subgroups
-  /// of a workgroup (0: there are no tensor cores), the rows of each subgroup's part of the tile and its columns, at
-  /// most; how much of the contracted dimension a step takes; how many steps' operands are at most in shared memory,
-  /// where they are copied ahead of their use: fewer if they take more than its bytes for each lane of a workgroup.
+  /// Tensor-core matmuls (Tiling/MatrixTile.h), for 16-bit operands: the shape of an instruction; the maximum subgroups
+  /// of a workgroup (0: the target has no tensor cores); the maximum rows and columns of a subgroup's part of the tile;
+  /// the K extent of a step; the maximum number of pipeline stages. A stage holds the operands of one step in shared
+  /// memory. Kernels use fewer stages if they need more than `sharedBytesOfLane` for each lane of the workgroup.
   MatrixShape matrix;
   int64_t tensorSubgroups = 0;
   int64_t tensorRows = 0;
@@ -84,80 +83,83 @@ struct TargetProfile {
   int64_t tensorDepth = 0;
   int64_t tensorStages = 0;
   int64_t sharedBytesOfLane = 0;
-  /// Subgroups of a warpgroup, whose tensor cores read operands from shared memory together, 64 rows of the left one at
-  /// a time (wgmma); 0: each subgroup's read them from registers.
+  /// Subgroups of a warpgroup. A warpgroup reads its operands from shared memory, 64 rows of the left operand at a time
+  /// (wgmma). 0: the target has no warpgroups, and each subgroup reads its operands from registers.
   int64_t warpgroup = 0;
-  /// Shared memory of a workgroup in attention on cooperative matrices, at most.
+  /// The maximum shared memory of a workgroup in attention on cooperative matrices, in bytes.
   int64_t sharedBytes = 0;
-  /// Whether tensor cores take cooperative matrices (VK_KHR_cooperative_matrix; `matrix` is then a cube), of f16 with
-  /// sums of f32; otherwise they take fragments, which lanes hold as #tile.simt says.
+  /// True if tensor cores take cooperative matrices (VK_KHR_cooperative_matrix): cubes, with f16 operands and f32
+  /// accumulators. Otherwise they take fragments, which lanes hold as #tile.simt says.
   bool cooperative = false;
-  /// Whether copies to shared memory run beside the arithmetic, without registers (tile.copy).
+  /// True if copies to shared memory run asynchronously, without registers (tile.copy).
   bool copiesAhead = false;
-  /// Rates per clock by which tiles are chosen: multiply-adds of a processor's tensor cores; bytes that a processor
-  /// reads from its shared memory; bytes that one processor, and all together, get from the cache that they share.
+  /// Rates per clock for the cost model: multiply-adds of a processor's tensor cores (with `warpgroupRate` for wgmma);
+  /// bytes that a processor reads from shared memory; bytes that one processor, and all processors together, read from
+  /// the cache that they share.
   double tensorRate = 0;
-  double warpgroupRate = 0; // like tensorRate, where warpgroups multiply
+  double warpgroupRate = 0;
   double sharedRate = 0;
   double cacheRate = 0;
   double cacheRateOfAll = 0;
 
-  /// Attention: query rows (or keys, for their gradient) that a lane owns, and the keys (or queries) of a step, at
-  /// most: fewer where a step would be more than `attentionWork` multiplications of one lane, each of them code.
+  /// Attention on SIMT lanes: the maximum query rows that a lane owns and the maximum keys of a step (the gradient of
+  /// the keys swaps the two). Both shrink until a step has at most `attentionWork` multiplications per lane, because
+  /// steps are unrolled.
   int64_t attentionRows;
   int64_t attentionKeys;
   int64_t attentionWork;
   HeadWidths heads;
-  /// The same on tensor cores: subgroups of a workgroup, rows of a subgroup's tile of scores and its columns, at most,
-  /// and how many registers a lane has for scores, for results and for operands that it keeps.
+  /// Attention on tensor cores: the maximum subgroups of a workgroup, rows and columns of a subgroup's tile of scores,
+  /// and a lane's registers for scores, results and the operands that it keeps.
   int64_t tensorAttentionSubgroups = 0;
   int64_t tensorAttentionRows = 0;
   int64_t tensorAttentionKeys = 0;
   int64_t tensorAttentionRegisters = 0;
 
-  /// Whether the lanes share each row that is reduced, where they can take its columns in turn; otherwise each lane has
-  /// rows of its own.
+  /// True if the lanes of a subgroup reduce a row together when its columns divide among them. Otherwise each lane
+  /// reduces rows of its own.
   bool sharesRows = false;
 
-  /// Subgroups of a workgroup of an elementwise or row kernel, each with rows of its own: fewer where processors would
-  /// be left without workgroups.
+  /// The maximum subgroups of a workgroup in elementwise and row kernels. Each subgroup has rows of its own. Kernels
+  /// use fewer subgroups if processors would be left without workgroups.
   int64_t rowSubgroups = 1;
 
-  /// Subgroups that share a row which a kernel walks over many times, at most.
+  /// The maximum subgroups that share a row in kernels that walk over a row many times.
   int64_t subgroupsOfRow = 1;
 
-  /// Elementwise kernels: rows and vectors that a lane owns.
+  /// Elementwise kernels: rows, and vectors per row, that a lane owns.
   int64_t elementwiseRows;
   int64_t elementwiseRuns;
 
-  /// Numbers of rows, ascending. For each of them a product in an entry with caches has another kernel, which serves
-  /// calls with at most that many rows.
+  /// Row counts, ascending. In an entry with caches, a matmul has one more kernel for each of these counts. The kernel
+  /// serves calls with at most that many rows.
   ArrayRef<int64_t> fewRows = {};
 
-  /// Bytes of device memory that are allocated at once, at most: a variable, or a block of an entry's arena. 0: any
-  /// number.
+  /// The maximum bytes of one allocation of device memory: a variable, or a block of an entry's arena. 0: no limit.
   int64_t maxAllocation = 0;
 
-  /// Limits of the device. `maxLoopTrips` is summed over all loops that one invocation runs; 0 says that there is none.
+  /// Limits of the device. `maxLoopTrips` bounds the iterations of one invocation, summed over all its loops; 0: no
+  /// limit.
   int64_t maxBindings;
   int64_t maxWorkgroups; // along one axis of a launch
   int64_t maxLoopTrips;
 };
 
-/// Adds a target to those that can be compiled for. The profile lives as long as the program; its backend is there
-/// before it. A program does this before it compiles. Shipped targets come by their backends.
+/// Registers a target. Call it before compiling and after registering its backend; the profile must live as long as the
+/// program. The shipped targets are registered with their backends.
 void registerTarget(const TargetProfile &profile);
 
-/// All targets, in the order in which they came.
+/// All targets, in order of registration.
 ArrayRef<const TargetProfile *> getTargetProfiles();
 
-/// The target that is compiled for when none is named.
+/// The target if a command line names none.
 inline constexpr StringLiteral kDefaultTarget = "vulkan:software";
 
-/// The profile called `name`. Otherwise null, and `message` says why and what to write instead.
+/// Returns the profile called `name`. If there is none, returns null and sets `message` to the problem and its remedy.
 const TargetProfile *lookupTargetProfile(StringRef name, std::string &message);
 
-/// For passes that a command line names a target for: looks it up unless `profile` is known, or says what is wrong.
+/// For passes with a target option: looks up `target` unless `profile` is set. Fails with a message if there is no such
+/// target.
 LogicalResult resolveTarget(const TargetProfile *&profile, StringRef target);
 
 } // namespace mlir::heddle

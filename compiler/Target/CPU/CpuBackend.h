@@ -1,4 +1,4 @@
-// Processors: kernels become machine code that a thread runs, one workgroup after the other.
+// The CPU backend: kernels become machine code, and a thread runs one workgroup after the other.
 #ifndef HEDDLE_COMPILER_TARGET_CPU_CPUBACKEND_H
 #define HEDDLE_COMPILER_TARGET_CPU_CPUBACKEND_H
 
@@ -8,7 +8,7 @@ namespace mlir::heddle {
 
 const Backend &getCPUBackend();
 
-/// The targets of the backend: CpuProfiles.cpp.
+/// The targets of the backend, in CpuProfiles.cpp.
 ArrayRef<TargetProfile> getCpuProfiles();
 
 } // namespace mlir::heddle

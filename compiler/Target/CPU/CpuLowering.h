@@ -1,4 +1,4 @@
-// All that happens to a kernel between its layouts and its LLVM function.
+// The pass pipeline from kernels with layouts to LLVM functions.
 #ifndef HEDDLE_COMPILER_TARGET_CPU_CPULOWERING_H
 #define HEDDLE_COMPILER_TARGET_CPU_CPULOWERING_H
 
@@ -6,8 +6,8 @@
 
 namespace mlir::heddle {
 
-/// Adds the passes that turn each tile.func of a module into an llvm.func, one kernel beside the other. In heddle-opt
-/// this is `--heddle-cpu-lowering`.
+/// Adds the passes that turn each tile.func of a module into an llvm.func. Kernels are lowered in parallel. In
+/// heddle-opt this is `--heddle-cpu-lowering`.
 void buildCpuLowering(OpPassManager &passes);
 void registerCpuLowering();
 

@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t kFewRows[] = {1, 8};
 constexpr Precision kPrecisions[] = {Precision::F32, Precision::BF16, Precision::F16};
 
-/// A lane is a thread, and its registers are those of the processor: `registers` vectors of `vector` f32.
+/// A lane is a thread. It has the processor's registers: `registers` vectors of `vector` f32.
 constexpr TargetProfile makeProcessor(StringLiteral name, StringLiteral summary, StringLiteral chip, int64_t vector,
                                       int64_t registers, bool masksTails) {
   return {

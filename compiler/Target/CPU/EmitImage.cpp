@@ -25,8 +25,8 @@ using namespace mlir::heddle;
 
 static constexpr StringLiteral kEntryName = "main";
 
-/// The words before an image: what it is, the version of the calling convention, the entry point's offset and the
-/// image's size in bytes (runtime/hal/cpu/README.md).
+/// An image is preceded by four words: the magic number, the version of the calling convention, the offset of the entry
+/// point, and the image's size in bytes (runtime/hal/cpu/README.md).
 static constexpr uint32_t kMagic = 0x55504348, kVersion = 1;
 
 static void initializeTargets() {
@@ -51,15 +51,15 @@ static std::unique_ptr<llvm::TargetMachine> createMachine(StringRef chip, std::s
   if (!backend)
     return nullptr;
   llvm::TargetOptions options;
-  // A product and a sum are one instruction, and rounded once.
+  // Contract a multiplication and an addition into one fma.
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
-  // The tiny model reaches constants from the code without the page of an address.
+  // The tiny code model addresses constants relative to the code, without page relocations (ADRP).
   auto model = isArm ? llvm::CodeModel::Tiny : llvm::CodeModel::Small;
   return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(
       triple, isArm ? "generic" : chip, "", options, llvm::Reloc::PIC_, model, llvm::CodeGenOptLevel::Default));
 }
 
-/// What code has to know that runs without a library, on all of the processor's vectors.
+/// Sets the attributes of code that runs without a library and uses the widest vectors of the processor.
 static void describe(llvm::Function &function, StringRef chip) {
   function.setName(kEntryName);
   function.addFnAttr("no-builtins");
@@ -70,8 +70,8 @@ static void describe(llvm::Function &function, StringRef chip) {
     function.addFnAttr("target-cpu", chip);
 }
 
-/// Kernels are loops over vectors already: there is little to do beside folding addresses. Unrolling and vectorising
-/// would undo the choice of their tiles.
+/// Runs a few cheap passes. Kernels are loops over vectors already, so little is left but address folding. Unrolling
+/// and vectorising would defeat the choice of tiles.
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;

@@ -1,4 +1,4 @@
-// Machine code of one kernel. runtime/hal/cpu/Image.h describes its form.
+// Emits the machine code of one kernel, in the format of runtime/hal/cpu/Image.h.
 #ifndef HEDDLE_COMPILER_TARGET_CPU_EMITIMAGE_H
 #define HEDDLE_COMPILER_TARGET_CPU_EMITIMAGE_H
 
@@ -10,11 +10,11 @@ class DialectRegistry;
 
 namespace heddle {
 
-/// The code of one kernel as an artifact holds it: a header of four words, then the image. Failure comes after an
-/// emitted error. Kernels may be emitted in parallel.
+/// Writes the code of one kernel into `words`, as an artifact holds it: a header of four words, then the image. Emits
+/// an error if it fails. Kernels may be emitted in parallel.
 LogicalResult emitImage(LLVM::LLVMFuncOp kernel, const TargetProfile &profile, SmallVectorImpl<uint32_t> &words);
 
-/// What emitImage needs to know of each dialect.
+/// Registers the translations to LLVM IR that emitImage needs.
 void registerImageTranslations(DialectRegistry &registry);
 
 } // namespace heddle

@@ -20,7 +20,7 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// The same vector, or number, of i32.
+/// `type` with elements of i32: a vector or a scalar.
 Type integersOf(Type type, OpBuilder &b) {
   auto vector = dyn_cast<VectorType>(type);
   return vector ? Type(vector.clone(b.getI32Type())) : b.getI32Type();
@@ -33,14 +33,14 @@ Value integer(Arithmetic &a, int32_t value) {
   return arith::ConstantOp::create(a, attribute);
 }
 
-/// 2^n of whole numbers n from -126 to 127, by the bits of the exponent.
+/// 2^n for integers n from -126 to 127, by setting the exponent bits.
 Value powerOfTwo(Arithmetic &a, Value n) {
   Value exponent = arith::ShLIOp::create(a, arith::AddIOp::create(a, n, integer(a, 127)), integer(a, 23));
   return arith::BitcastOp::create(a, a.type, exponent);
 }
 
-/// 2^n e^r for whole n and |r| <= ln(2) / 2, by Cephes' polynomial (expf.c, an error of 2e-7). The factor is two powers
-/// of two: 2^128 is no f32, but 2^128 e^r may be one.
+/// 2^n e^r for integer n and |r| <= ln(2) / 2, by Cephes' polynomial (expf.c, with an error of 2e-7). 2^n is applied as
+/// two powers of two, because 2^128 is not an f32 even if 2^128 e^r is.
 Value scaledExponential(Arithmetic &a, Value n, Value r) {
   Value sum = a.polynomial(
       r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1});
@@ -51,7 +51,7 @@ Value scaledExponential(Arithmetic &a, Value n, Value r) {
   return a.mul(power, powerOfTwo(a, arith::SubIOp::create(a, whole, half)));
 }
 
-/// Past these limits a result is 0 or infinity. NaN stays NaN.
+/// Clamps x to [-limit, limit]. Beyond the limits an exponential is 0 or infinity. NaN stays NaN.
 Value clamp(Arithmetic &a, Value x, double limit) {
   return arith::MinimumFOp::create(a, arith::MaximumFOp::create(a, x, a.constant(-limit)), a.constant(limit));
 }
@@ -73,7 +73,7 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
     Arithmetic a(op, rewriter);
     Value x = clamp(a, op.getOperand(), 140);
     Value n = math::RoundEvenOp::create(a, a.mul(x, a.constant(std::numbers::log2e)));
-    // ln(2) in two parts: n times the first, of 9 bits, is exact.
+    // ln(2) in two parts: n times the first part, which has 9 bits, is exact.
     Value r = a.fma(n, a.constant(-0.693359375), x);
     r = a.fma(n, a.constant(2.12194440e-4), r);
     rewriter.replaceOp(op, scaledExponential(a, n, r));
@@ -90,8 +90,8 @@ struct ExpandRsqrt : OpRewritePattern<math::RsqrtOp> {
   }
 };
 
-/// A 16-bit float has the integer, the order and the class of the same number in f32. Only normal f16 numbers are
-/// fewer: the smallest f16 numbers are denormal, and normal in f32.
+/// Widens 16-bit float operands to f32, for ops whose result does not depend on the width: conversions to integers,
+/// comparisons and classifications. The exception is isnormal of f16: f16 denormals are normal numbers in f32.
 template <typename Op> struct OperandsInF32 : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
   LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
@@ -110,7 +110,7 @@ template <typename Op> struct OperandsInF32 : OpRewritePattern<Op> {
   }
 };
 
-/// A constant of bf16 as the same bits of an i16, which are what registers hold.
+/// Replaces a bf16 constant by a bitcast of an i16 constant, because registers hold bf16 as i16.
 struct ConstantAsBits : OpRewritePattern<arith::ConstantOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(arith::ConstantOp op, PatternRewriter &rewriter) const override {
@@ -128,7 +128,7 @@ struct ConstantAsBits : OpRewritePattern<arith::ConstantOp> {
   }
 };
 
-/// Processors convert 16-bit floats, and compute nothing with them.
+/// Processors convert 16-bit floats but do not compute with them.
 bool needsF32(Operation *op, FloatType) {
   return isa<math::MathDialect>(op->getDialect()) ||
          isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::RemFOp, arith::NegFOp,
@@ -150,10 +150,10 @@ struct ExpandCpuMathPass : mlir::heddle::impl::ExpandCpuMathPassBase<ExpandCpuMa
     expandFunctions(kernel);
     expandMath(kernel);
     RewritePatternSet patterns(&getContext());
-    // math.isnormal of f16 has become comparisons.
+    // The expansion of math.isnormal of f16 made new comparisons.
     patterns.add<ExpandExp, ExpandExp2, ExpandRsqrt, OperandsInF32<arith::CmpFOp>>(&getContext());
     walkAndApplyPatterns(kernel, std::move(patterns));
-    // LLVM would call a function of compiler-rt to round to bf16.
+    // LLVM would call a compiler-rt function to round to bf16.
     RewritePatternSet conversions(&getContext());
     arith::populateExpandBFloat16Patterns(conversions);
     conversions.add<ConstantAsBits>(&getContext());

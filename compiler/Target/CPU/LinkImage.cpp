@@ -86,10 +86,10 @@ public:
   }
 
 private:
-  /// Writes a distance into the instruction or number at `place`; whether that is possible.
+  /// Writes a distance into the instruction or number at `place`. Returns false if the relocation type cannot hold it.
   bool resolve(uint64_t type, char *place, int64_t distance) const {
     auto isWithin = [&](unsigned bits) { return llvm::isIntN(bits, distance); };
-    // Adds bits to an instruction of AArch64, where they are zero.
+    // Sets bits of an AArch64 instruction that are zero before.
     auto addBits = [&](uint64_t bits) {
       endian::write32le(place, endian::read32le(place) | static_cast<uint32_t>(bits));
       return true;
@@ -119,7 +119,7 @@ private:
 
   const Object &object;
   CodeImage &image;
-  llvm::DenseMap<uint64_t, uint64_t> addresses; // in the image, by the section's number
+  llvm::DenseMap<uint64_t, uint64_t> addresses; // of sections in the image, by section index
 };
 
 } // namespace

@@ -29,16 +29,16 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// A tile of scratch memory begins a cache line.
+/// Each tile of scratch memory starts at a cache line.
 constexpr uint64_t kScratchAlignment = 64;
-/// A thread's scratch memory: kMaxScratchBytes of runtime/hal/cpu/Image.h.
+/// The maximum scratch memory of a thread; kMaxScratchBytes in runtime/hal/cpu/Image.h.
 constexpr int64_t kMostScratchBytes = int64_t(64) << 20;
 constexpr StringLiteral kScratchOffsetName = "heddle.scratch_offset";
 
-/// The arguments of a kernel's function.
+/// The parameters of a kernel's function, in order.
 enum Argument { kBindings, kGrid, kFirst, kCount, kScratch, kArguments };
 
-/// Converts one kernel. It touches nothing but the kernel and its function, so that kernels are converted in parallel.
+/// Converts one kernel. Touches only the kernel and its function, so that kernels can be converted in parallel.
 class KernelLowering {
 public:
   KernelLowering(tile::FuncOp kernel, LLVM::LLVMFuncOp function)
@@ -74,7 +74,7 @@ private:
     return success();
   }
 
-  /// The bindings are 64-bit addresses: of a matrix's first element, or of the i32 that holds a size.
+  /// Each binding is a 64-bit address: of a matrix's first element, or of an i32 with a run-time size.
   void bindArguments(ImplicitLocOpBuilder &b, Value bindings) {
     Type pointer = bindings.getType();
     for (BlockArgument argument : kernel.getArguments()) {
@@ -93,7 +93,7 @@ private:
     }
   }
 
-  /// The workgroups `first` to `first + count - 1`, along x first.
+  /// Wraps the kernel in a loop over the workgroups `first` to `first + count - 1`. x varies fastest.
   void loopOverWorkgroups(ImplicitLocOpBuilder &b) {
     Block &body = function.getBody().front();
     auto asIndex = [&](Value number) -> Value { return arith::IndexCastUIOp::create(b, b.getIndexType(), number); };
@@ -135,7 +135,8 @@ private:
 
     LLVMTypeConverter converter(context);
     converter.addConversion([](MemRefType type) -> Type { return LLVM::LLVMPointerType::get(type.getContext()); });
-    // LLVM passes bf16 between blocks as f32, number by number. heddle-expand-cpu-math leaves only moves of it.
+    // LLVM passes bf16 between blocks as f32, element by element. After heddle-expand-cpu-math, bf16 values are only
+    // moved, so i16 will do.
     converter.addConversion([](BFloat16Type type) -> Type { return IntegerType::get(type.getContext(), 16); });
     converter.addConversion([](VectorType type) -> std::optional<Type> {
       if (!type.getElementType().isBF16())
@@ -152,7 +153,8 @@ private:
     patterns.add<LowerShared>(converter, context, function.getArgument(kScratch));
     ConversionTarget target(*context);
     target.addLegalDialect<LLVM::LLVMDialect>();
-    // The patterns for memory look at how indices were computed, so nothing may be replaced for good before the end.
+    // The memory patterns look at the ops that compute the indices, so one conversion must hold all patterns: it erases
+    // replaced ops only at its end.
     return applyFullConversion(function, target, std::move(patterns));
   }
 

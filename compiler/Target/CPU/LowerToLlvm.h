@@ -1,4 +1,4 @@
-// The function that a kernel becomes. README.md has its calling convention.
+// Lowers kernels to LLVM functions. README.md describes the calling convention.
 #ifndef HEDDLE_COMPILER_TARGET_CPU_LOWERTOLLVM_H
 #define HEDDLE_COMPILER_TARGET_CPU_LOWERTOLLVM_H
 
@@ -7,7 +7,8 @@
 
 namespace mlir::heddle {
 
-/// On a kernel's function: the bytes of scratch memory that each thread must bring; absent if it needs none.
+/// Attribute of a kernel's function: the bytes of scratch memory that each thread must provide; absent if it needs
+/// none.
 inline constexpr StringLiteral kScratchBytesName = "heddle.scratch_bytes";
 
 } // namespace mlir::heddle

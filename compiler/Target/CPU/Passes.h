@@ -1,4 +1,4 @@
-// The passes of phase `lower` for processors; Passes.td says what each does.
+// The passes of phase `lower` for CPUs, described in Passes.td.
 #ifndef HEDDLE_COMPILER_TARGET_CPU_PASSES_H
 #define HEDDLE_COMPILER_TARGET_CPU_PASSES_H
 

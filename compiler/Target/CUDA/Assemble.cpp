@@ -37,7 +37,7 @@ static uint32_t sumOf(StringRef text, StringRef pattern) {
 }
 
 std::optional<Cubin> heddle::assemblePtx(StringRef ptxas, StringRef ptx, StringRef chip, std::string &message) {
-  // All of it goes through files, which vanish with the scope.
+  // Input, output and log are temporary files, which the removers delete.
   constexpr StringLiteral kinds[] = {"ptx", "cubin", "log"};
   SmallString<128> paths[3];
   std::optional<llvm::FileRemover> removers[3];

@@ -1,4 +1,4 @@
-// NVIDIA's assembler, a program of the CUDA toolkit, where it is installed.
+// Runs ptxas, the assembler of the CUDA toolkit, if it is installed.
 #ifndef HEDDLE_COMPILER_TARGET_CUDA_ASSEMBLE_H
 #define HEDDLE_COMPILER_TARGET_CUDA_ASSEMBLE_H
 
@@ -11,17 +11,18 @@
 
 namespace mlir::heddle {
 
-/// A kernel in the instructions of one architecture, and what ptxas says of it.
+/// A kernel's machine code for one architecture, and the resources that ptxas reports.
 struct Cubin {
   std::string bytes;
-  uint32_t registers = 0;  // of a lane
-  uint32_t spillBytes = 0; // stored for want of registers, of a lane
+  uint32_t registers = 0;  // per lane
+  uint32_t spillBytes = 0; // per lane
 };
 
-/// The ptxas of CUDA_HOME, or else of PATH; empty where there is none.
+/// The path of ptxas, from CUDA_HOME or else from PATH; empty if there is none.
 std::string findPtxas();
 
-/// Assembles PTX for `chip` ("sm_90a"); none and a message where that fails. Kernels may be assembled in parallel.
+/// Assembles PTX for `chip` ("sm_90a"). If that fails, returns nothing and sets `message`. Kernels may be assembled in
+/// parallel.
 std::optional<Cubin> assemblePtx(StringRef ptxas, StringRef ptx, StringRef chip, std::string &message);
 
 } // namespace mlir::heddle

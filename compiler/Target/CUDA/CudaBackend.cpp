@@ -40,7 +40,7 @@ public:
 
 } // namespace
 
-/// PTX is text; a null byte ends it, and more of them fill the last word.
+/// Stores PTX as null-terminated text, padded with null bytes to whole words.
 static void setText(KernelCode &code, StringRef ptx) {
   code.words.assign(ptx.size() / sizeof(uint32_t) + 1, 0);
   std::memcpy(code.words.data(), ptx.data(), ptx.size());

@@ -1,4 +1,4 @@
-// CUDA's targets: kernels become PTX, and with ptxas machine code.
+// The CUDA backend: kernels become PTX, and machine code if ptxas is installed.
 #ifndef HEDDLE_COMPILER_TARGET_CUDA_CUDABACKEND_H
 #define HEDDLE_COMPILER_TARGET_CUDA_CUDABACKEND_H
 
@@ -8,7 +8,7 @@ namespace mlir::heddle {
 
 const Backend &getCUDABackend();
 
-/// The targets of the backend: CudaProfiles.cpp.
+/// The targets of the backend, in CudaProfiles.cpp.
 ArrayRef<TargetProfile> getCudaProfiles();
 
 } // namespace mlir::heddle

@@ -1,4 +1,4 @@
-// All that happens to a kernel between its layouts and its NVVM code.
+// The pass pipeline from kernels with layouts to NVVM code.
 #ifndef HEDDLE_COMPILER_TARGET_CUDA_CUDALOWERING_H
 #define HEDDLE_COMPILER_TARGET_CUDA_CUDALOWERING_H
 
@@ -6,8 +6,8 @@
 
 namespace mlir::heddle {
 
-/// Adds the passes that turn each tile.func of a module into a gpu.module for the architecture `chip` ("sm_90a"), one
-/// kernel beside the other. In heddle-opt this is `--heddle-cuda-lowering`, for sm_80.
+/// Adds the passes that turn each tile.func of a module into a gpu.module for the architecture `chip` ("sm_90a").
+/// Kernels are lowered in parallel. In heddle-opt this is `--heddle-cuda-lowering`, for sm_80.
 void buildCudaLowering(OpPassManager &passes, StringRef chip);
 void registerCudaLowering();
 

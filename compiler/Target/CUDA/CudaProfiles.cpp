@@ -5,10 +5,10 @@ using namespace mlir::heddle;
 
 namespace {
 
-constexpr int64_t kFewRows[] = {1, 16}; // a tensor core multiplies 16 rows at least
+constexpr int64_t kFewRows[] = {1, 16}; // mma.sync multiplies 16 rows
 constexpr Precision kPrecisions[] = {Precision::F32, Precision::TF32, Precision::BF16, Precision::F16};
 
-/// `shared`: bytes of shared memory that all workgroups of a processor have together.
+/// `shared`: bytes of shared memory of one processor (SM), for all of its workgroups together.
 constexpr TargetProfile makeCuda(StringLiteral name, StringLiteral summary, StringLiteral chip, int64_t processors,
                                  int64_t shared) {
   return {
@@ -35,10 +35,11 @@ constexpr TargetProfile makeCuda(StringLiteral name, StringLiteral summary, Stri
       .tensorColumns = 128,
       .tensorDepth = 64,
       .tensorStages = 4,
-      // Kernels of so many registers have 256 lanes on a processor; two workgroups leave a kilobyte each.
+      // Tensor-core kernels use so many registers that a processor holds 256 lanes. The system reserves 1 KiB of shared
+      // memory per workgroup, so 4 KiB are kept back.
       .sharedBytesOfLane = (shared - 4096) / 256,
       .copiesAhead = true, // cp.async
-      // By datasheets and what is published; no A100 was measured.
+      // From datasheets and publications; no A100 was measured.
       .tensorRate = 1200,
       .sharedRate = 128,
       .cacheRate = 48,
@@ -51,7 +52,7 @@ constexpr TargetProfile makeCuda(StringLiteral name, StringLiteral summary, Stri
       .tensorAttentionKeys = 64,
       .tensorAttentionRegisters = 192,
       .sharesRows = true,
-      // A processor runs 32 workgroups at most, and of single warps that is half of what it has room for.
+      // A processor runs at most 32 workgroups but has room for 64 warps, so workgroups of one warp would half fill it.
       .rowSubgroups = 4,
       .subgroupsOfRow = 16,
       .elementwiseRows = 4,
@@ -68,7 +69,7 @@ constexpr TargetProfile makeHopper(StringLiteral name, StringLiteral summary, St
   TargetProfile profile = makeCuda(name, summary, chip, processors, shared);
   profile.warpgroup = 4; // wgmma
   profile.warpgroupRate = 2000;
-  // On an H200 a product of 8192^3 brought 12.9 GB to shared memory in 1.45 ms, 5,000 bytes a clock.
+  // Measured on an H200: an 8192^3 matmul copied 12.9 GB to shared memory in 1.45 ms, 5,000 bytes per clock.
   profile.cacheRate = 64;
   profile.cacheRateOfAll = 5000;
   return profile;

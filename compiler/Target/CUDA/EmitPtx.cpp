@@ -44,14 +44,15 @@ static std::unique_ptr<llvm::TargetMachine> createMachine(NVVM::NVVMTargetAttr t
   if (!backend)
     return nullptr;
   llvm::TargetOptions options;
-  // A product and a sum are one instruction, and rounded once.
+  // Contract a multiplication and an addition into one fma.
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
   return std::unique_ptr<llvm::TargetMachine>(
       backend->createTargetMachine(triple, target.getChip(), target.getFeatures(), options, std::nullopt, std::nullopt,
                                    llvm::CodeGenOptLevel::Aggressive));
 }
 
-/// A step of a product is long already and has no registers for another, but ptxas makes straight code of short loops.
+/// Keeps LLVM and ptxas from unrolling loops. A step of the K loop is long already and leaves no registers for a second
+/// one, but ptxas unrolls loops with few iterations.
 static void keepLoops(llvm::Module &module) {
   for (llvm::Function &function : module) {
     if (function.isDeclaration())
@@ -63,8 +64,8 @@ static void keepLoops(llvm::Module &module) {
   }
 }
 
-/// Assembly of instructions that all lanes of a subgroup have to run together must not come to be in a branch of some.
-/// LLVM's dialect in MLIR has no word for it.
+/// Marks inline assembly with `.aligned` instructions convergent: all lanes of a warp must execute them together, so
+/// LLVM must not move them into a divergent branch. MLIR's LLVM dialect has no attribute for this.
 static void keepTogether(llvm::Module &module) {
   for (llvm::Function &function : module)
     for (llvm::Instruction &instruction : llvm::instructions(function))
@@ -122,7 +123,7 @@ std::string heddle::getEntryName(StringRef kernel) {
 }
 
 std::string heddle::renameEntry(StringRef ptx, StringRef name) {
-  // Parameters are called `main_param_0` and so on. Registers and labels begin with other characters.
+  // Parameters are called `main_param_0` and so on. The names of registers and labels start with `%` or `$`.
   auto isPart = [](char c) { return llvm::isAlnum(c) || StringRef("_$%.").contains(c); };
   std::string parameter = (kEntryName + "_param_").str(), text;
   while (!ptx.empty()) {

@@ -19,14 +19,14 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// e^x = 2^(x log2(e)): the device's power of two is good, but the exponent's rounding error grows with x and has to be
-/// made good.
+/// e^x = 2^(x log2(e)). The device's exp2 is accurate, but the rounding error of the exponent grows with x and needs a
+/// correction.
 struct ExpandExp : OpRewritePattern<math::ExpOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(math::ExpOp op, PatternRewriter &rewriter) const override {
     Arithmetic a(op, rewriter);
     constexpr double log2e = std::numbers::log2e, high = static_cast<float>(log2e);
-    // Past these limits the result is 0 or infinity anyway, and the correction below would be infinity - infinity.
+    // Beyond these limits the result is 0 or infinity anyway, but the correction would compute infinity - infinity.
     Value x =
         arith::MinimumFOp::create(a, arith::MaximumFOp::create(a, op.getOperand(), a.constant(-200)), a.constant(200));
     Value exponent = a.mul(x, a.constant(high));
@@ -38,7 +38,7 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
   }
 };
 
-/// Whether LLVM has no code in 16 bits for an op on NVIDIA's GPUs.
+/// Returns true if LLVM has no 16-bit code for the op on NVIDIA GPUs.
 bool needsF32(Operation *op, FloatType) {
   return isa<arith::RemFOp>(op) || (isa<math::MathDialect>(op->getDialect()) &&
                                     !isa<math::AbsFOp, math::CeilOp, math::FloorOp, math::TruncOp, math::RoundOp,

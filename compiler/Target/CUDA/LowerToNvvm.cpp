@@ -27,11 +27,11 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// Rows of 128 bytes then begin at multiples of 128; eight of them, which a warpgroup's operands are exchanged within,
-/// at multiples of 1024.
+/// Alignment of buffers in shared memory: rows of 128 bytes then start at multiples of 128. A buffer that wgmma reads
+/// is swizzled in groups of eight such rows, which must start at multiples of 1024.
 constexpr uint64_t kSharedAlignment = 128, kOperandAlignment = 1024;
 
-/// Converts one kernel. It touches nothing but the kernel and its module, so that kernels are converted in parallel.
+/// Converts one kernel. Touches only the kernel and its module, so that kernels can be converted in parallel.
 class KernelLowering {
 public:
   KernelLowering(tile::FuncOp kernel, gpu::GPUModuleOp module)
@@ -47,8 +47,8 @@ public:
     main->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
     main->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
                   builder.getDenseI32ArrayAttr({static_cast<int32_t>(kernel.getWorkgroup())}));
-    // Else ptxas aims at more workgroups on a processor, and cuts registers for it until lanes that have sums in them
-    // spill. Kernels that wait for memory are better off as it makes them.
+    // Without this ptxas aims for a higher occupancy and limits registers until the accumulators spill. Kernels that
+    // are bound by memory are better off with ptxas's choice.
     if (kernel.getMapping() == tile::LaneMapping::Blocks)
       main->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(1));
     main.getBody().takeBody(kernel.getBody());
@@ -58,7 +58,7 @@ public:
   }
 
 private:
-  /// Arguments are 64-bit addresses: of a matrix's first element, or of the i32 that holds a size.
+  /// Each argument is a 64-bit address: of a matrix's first element, or of an i32 with a run-time size.
   void bindArguments(LLVM::LLVMFuncOp main) {
     Block &entry = main.getBody().front();
     OpBuilder builder = OpBuilder::atBlockBegin(&entry);
@@ -103,7 +103,7 @@ private:
     if (failed(flattenKernel(main)))
       return failure();
 
-    // Indices within a kernel fit 32 bits, which a GPU's registers have.
+    // Indices within a kernel fit into 32 bits, the width of a GPU's registers.
     LowerToLLVMOptions options(context);
     options.overrideIndexBitwidth(32);
     LLVMTypeConverter converter(context, options);
@@ -117,8 +117,8 @@ private:
     populateKernelPatterns(converter, patterns);
     ConversionTarget target(*context);
     target.addLegalDialect<LLVM::LLVMDialect, NVVM::NVVMDialect>();
-    // The patterns for memory look at how indices were computed, so that nothing may be replaced for good before the
-    // end.
+    // The memory patterns look at the ops that compute the indices, so one conversion must hold all patterns: it erases
+    // replaced ops only at its end.
     return applyFullConversion(main, target, std::move(patterns));
   }
 
@@ -133,7 +133,7 @@ struct LowerToNvvmPass : mlir::heddle::impl::LowerToNvvmPassBase<LowerToNvvmPass
   LogicalResult initialize(MLIRContext *context) override {
     StringRef number = chip;
     unsigned version;
-    if (number.consume_front("sm_") && !number.consumeInteger(10, version) && version >= 20) // NVVM's first
+    if (number.consume_front("sm_") && !number.consumeInteger(10, version) && version >= 20) // NVVM's oldest
       return success();
     return emitError(UnknownLoc::get(context))
            << "heddle-lower-to-nvvm: there is no chip '" << chip << "'; chips are called sm_80 or sm_90a";
@@ -157,7 +157,7 @@ struct LowerToNvvmPass : mlir::heddle::impl::LowerToNvvmPassBase<LowerToNvvmPass
       signalPassFailure();
   }
 
-  /// The PTX of CUDA 12.0: the oldest that has all that sm_90a does.
+  /// The PTX version of CUDA 12.0, the oldest with all features of sm_90a.
   static constexpr StringLiteral kFeatures = "+ptx80";
 };
 

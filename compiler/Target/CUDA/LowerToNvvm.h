@@ -1,4 +1,4 @@
-// From kernels in one lane's terms to NVVM, and from there to PTX.
+// Lowers one lane's program to NVVM, and NVVM to PTX.
 #ifndef HEDDLE_COMPILER_TARGET_CUDA_LOWERTONVVM_H
 #define HEDDLE_COMPILER_TARGET_CUDA_LOWERTONVVM_H
 
@@ -18,23 +18,22 @@ class GPUModuleOp;
 
 namespace heddle {
 
-/// On a gpu.module: the bytes of shared memory that a launch of it must ask for; absent where it needs none.
+/// Attribute of a gpu.module: the bytes of shared memory that its launches must request; absent if it needs none.
 inline constexpr StringLiteral kSharedBytesName = "heddle.shared_bytes";
 
-/// The entry point of each such module.
+/// The name of the entry point in each of these modules.
 inline constexpr StringLiteral kEntryName = "main";
 
-/// What the entry point of a kernel of this name is called in an artifact: an identifier of PTX that is none of its
-/// words.
+/// The name of a kernel's entry point in artifacts: a PTX identifier that is not a keyword.
 std::string getEntryName(StringRef kernel);
 
-/// PTX with another name for its entry point, and so for the entry point's parameters.
+/// Returns the PTX with its entry point, and the entry point's parameters, renamed.
 std::string renameEntry(StringRef ptx, StringRef name);
 
-/// The PTX of one kernel, optimised. Failure comes after an emitted error. Kernels may be emitted in parallel.
+/// Writes the optimised PTX of one kernel into `ptx`. Emits an error if it fails. Kernels may be emitted in parallel.
 LogicalResult emitPtx(gpu::GPUModuleOp kernel, std::string &ptx);
 
-/// What emitPtx needs to know of each dialect.
+/// Registers the translations to LLVM IR that emitPtx needs.
 void registerPtxTranslations(DialectRegistry &registry);
 
 } // namespace heddle

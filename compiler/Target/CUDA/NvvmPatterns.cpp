@@ -20,7 +20,7 @@ constexpr auto kGlobalMemory = static_cast<unsigned>(NVVM::NVVMMemorySpace::Glob
 
 //===-- Shared memory -------------------------------------------------------------------------------------------===//
 
-/// All shared memory of a kernel is one array whose size the launch decides. Each tile.shared has a part of it.
+/// A kernel's shared memory is one array, whose size the launch decides. Each tile.shared is a part of it.
 struct LowerShared : OpConversionPattern<tile::SharedOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(tile::SharedOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
@@ -34,7 +34,7 @@ struct LowerShared : OpConversionPattern<tile::SharedOp> {
   }
 };
 
-/// Where shared memory begins, as descriptors of operands say it: in 32 bits.
+/// The address of a shared-memory buffer as an i32, for wgmma descriptors.
 struct LowerSharedAddress : OpConversionPattern<memref::ExtractAlignedPointerAsIndexOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(memref::ExtractAlignedPointerAsIndexOp op, OpAdaptor adaptor,
@@ -93,7 +93,7 @@ struct LowerAsyncCopy : OpConversionPattern<nvgpu::DeviceAsyncCopyOp> {
   }
 };
 
-/// MLIR's own pattern does not know bf16, and does not round to tf32.
+/// MLIR's own pattern neither supports bf16 nor rounds to tf32.
 struct LowerMmaSync : OpConversionPattern<nvgpu::MmaSyncOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(nvgpu::MmaSyncOp op, OpAdaptor adaptor,
@@ -102,7 +102,7 @@ struct LowerMmaSync : OpConversionPattern<nvgpu::MmaSyncOp> {
     Type element = cast<VectorType>(op.getMatrixA().getType()).getElementType();
     if (!element.isBF16() && !element.isF16() && !element.isF32())
       return rewriter.notifyMatchFailure(op, "only operands of 16 bits and of f32 are lowered");
-    // The instruction takes pairs of bf16 as words, tf32 as a word each, and sums one by one.
+    // The instruction takes each pair of bf16 as an i32, each tf32 as an i32, and each accumulator by itself.
     auto words = [&](Value registers) {
       auto array = cast<LLVM::LLVMArrayType>(registers.getType());
       SmallVector<Value> parts;
@@ -155,7 +155,8 @@ struct LowerBarrier : OpConversionPattern<gpu::BarrierOp> {
   }
 };
 
-/// LLVM's own power of two keeps denormal results, with three instructions more around the device's.
+/// Lowers `math.exp2` with `afn` to ex2.approx.ftz. LLVM's own lowering keeps denormal results, which takes three more
+/// instructions.
 struct LowerExp2 : OpConversionPattern<math::Exp2Op> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(math::Exp2Op op, OpAdaptor adaptor,
@@ -187,7 +188,7 @@ struct LowerExp2 : OpConversionPattern<math::Exp2Op> {
 
 //===-- Lanes ---------------------------------------------------------------------------------------------------===//
 
-/// The number of a workgroup or of a lane along one dimension.
+/// The id of a workgroup or lane along one dimension.
 template <typename Op, typename X, typename Y, typename Z> struct LowerId : OpConversionPattern<Op> {
   using OpConversionPattern<Op>::OpConversionPattern;
   LogicalResult matchAndRewrite(Op op, typename Op::Adaptor, ConversionPatternRewriter &rewriter) const override {
@@ -220,14 +221,14 @@ struct LowerShuffle : OpConversionPattern<gpu::ShuffleOp> {
       return rewriter.notifyMatchFailure(op, "only exchanges across a distance and from a lane are lowered");
     Location loc = op.getLoc();
     Type i32 = rewriter.getI32Type();
-    // All lanes of a warp take part: control flow is the same in all of them.
+    // All lanes of a warp take part, because control flow is uniform.
     Value everyLane = llvmNumber(rewriter, loc, i32, -1),
           last = llvmNumber(rewriter, loc, i32, tile::SimtAttr::kFragmentLanes - 1);
     auto exchange = [&](Value word) -> Value {
       return NVVM::ShflOp::create(rewriter, loc, word.getType(), everyLane, word, adaptor.getOffset(), last, kind,
                                   UnitAttr());
     };
-    // What is exchanged has 32 bits: two numbers of 16, or one that the upper half of a word is nothing beside.
+    // Shuffles exchange 32 bits: a 32-bit number, two 16-bit numbers, or one zero-extended 16-bit number.
     Value value = adaptor.getValue();
     Type type = value.getType();
     auto vectorType = dyn_cast<VectorType>(type);

@@ -1,4 +1,5 @@
-// The patterns that MLIR does not have: memory behind 64-bit addresses, and a kernel's place in the launch.
+// Conversion patterns that MLIR lacks: memory accesses by 64-bit addresses, shared memory, shuffles, and the ids of
+// workgroups and lanes.
 #ifndef HEDDLE_COMPILER_TARGET_CUDA_NVVMPATTERNS_H
 #define HEDDLE_COMPILER_TARGET_CUDA_NVVMPATTERNS_H
 
@@ -7,7 +8,8 @@
 
 namespace mlir::heddle {
 
-/// The array that is a kernel's shared memory, and where a tile.shared is in it, in bytes.
+/// The address space and the name of the array that holds a kernel's shared memory, and the attribute of a tile.shared
+/// with its offset in that array, in bytes.
 inline constexpr auto kSharedMemory = static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared);
 inline constexpr StringLiteral kSharedMemoryName = "shared_memory";
 inline constexpr StringLiteral kSharedOffsetName = "offset";
@@ -15,7 +17,7 @@ inline constexpr StringLiteral kSharedOffsetName = "offset";
 /// A pointer into device memory.
 LLVM::LLVMPointerType getGlobalPointer(MLIRContext *context);
 
-/// Matrices are converted to the addresses of their first elements.
+/// Converts matrices to the addresses of their first elements.
 void addMatrixConversion(LLVMTypeConverter &converter);
 
 void populateKernelPatterns(const LLVMTypeConverter &converter, RewritePatternSet &patterns);

@@ -1,5 +1,4 @@
-// The passes of phase `lower`; Passes.td says what each does. A pass whose options cannot be given as text has a header
-// of its own.
+// The passes of phase `lower` for CUDA, described in Passes.td.
 #ifndef HEDDLE_COMPILER_TARGET_CUDA_PASSES_H
 #define HEDDLE_COMPILER_TARGET_CUDA_PASSES_H
 

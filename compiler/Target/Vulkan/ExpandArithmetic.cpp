@@ -21,7 +21,7 @@ struct ExpandTrunc : OpRewritePattern<math::TruncOp> {
   }
 };
 
-/// A true i1 is -1 as a signed number.
+/// i1 as a signed number: true is -1.
 struct ExpandSignedBoolean : OpRewritePattern<arith::SIToFPOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(arith::SIToFPOp op, PatternRewriter &rewriter) const override {
@@ -38,8 +38,8 @@ struct ExpandSignedBoolean : OpRewritePattern<arith::SIToFPOp> {
   }
 };
 
-/// C's remainder, which has the dividend's sign: OpSRem is undefined for negative operands in Vulkan. The sign of -2^31
-/// does not show in its magnitude, which is the same number without a sign.
+/// C's remainder, which has the dividend's sign. Vulkan leaves OpSRem undefined for negative operands, so this divides
+/// magnitudes as unsigned numbers. Negating -2^31 gives the same bits, which are its magnitude if read as unsigned.
 struct ExpandSignedRemainder : OpRewritePattern<arith::RemSIOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(arith::RemSIOp op, PatternRewriter &rewriter) const override {
@@ -58,7 +58,7 @@ struct ExpandSignedRemainder : OpRewritePattern<arith::RemSIOp> {
   }
 };
 
-/// SPIR-V calculates with no integers of one bit.
+/// SPIR-V has no arithmetic on i1, so it becomes logic.
 template <typename Op, typename Logic> struct ExpandBoolean : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
   LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
@@ -70,11 +70,11 @@ template <typename Op, typename Logic> struct ExpandBoolean : OpRewritePattern<O
 };
 
 bool needsF32(Operation *op, FloatType type) {
-  // These look at bits, or need more of them on the way.
+  // These functions manipulate bits, or need more precision in intermediate results.
   if (type.isF16())
     return isa<math::TruncOp, math::RoundOp, math::CopySignOp, math::PowFOp, math::CbrtOp, math::Atan2Op, math::ErfOp,
                math::ErfcOp, arith::RemFOp>(op);
-  // Devices have no bf16: it is f32 whose lower bits are zero, and only these ops leave them so.
+  // Devices have no bf16. Registers hold bf16 as f32 with zero lower bits, and only the ops listed here keep them zero.
   return isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
          !isa<arith::ConstantOp, arith::SelectOp, arith::TruncFOp, arith::BitcastOp, arith::NegFOp, math::AbsFOp,
               arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp>(op);

@@ -33,7 +33,7 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// What a kernel may use. A device that Heddle runs on has all of it; see runtime/hal/vulkan/Features.cpp.
+/// The capabilities that all kernels declare. The runtime requires them of a device (runtime/hal/vulkan/Features.cpp).
 constexpr spirv::Capability kBaseCapabilities[] = {
     spirv::Capability::Shader, spirv::Capability::PhysicalStorageBufferAddresses, spirv::Capability::VulkanMemoryModel};
 constexpr spirv::Capability kExchangeCapabilities[] = {spirv::Capability::GroupNonUniform,
@@ -42,19 +42,20 @@ constexpr spirv::Capability kExchangeCapabilities[] = {spirv::Capability::GroupN
 constexpr spirv::Capability kHalfCapabilities[] = {
     spirv::Capability::Float16, spirv::Capability::StorageBuffer16BitAccess, spirv::Capability::RoundingModeRTE};
 
-/// bf16 is in memory alone, as the upper halves of words. Its pointers are cast, which takes Int16, too.
+/// bf16 exists only in memory, as the upper halves of f32. Pointers to it are cast to pointers to i16, which needs
+/// Int16.
 constexpr spirv::Capability kShortCapabilities[] = {spirv::Capability::Int16,
                                                     spirv::Capability::StorageBuffer16BitAccess};
 
 constexpr spirv::Capability kCooperativeCapabilities[] = {spirv::Capability::CooperativeMatrixKHR,
                                                           spirv::Capability::GroupNonUniform};
 
-/// What a kernel does that not all do.
+/// The optional features that a kernel uses.
 struct Uses {
   bool exchange, texels, float16, int16, cooperative;
 };
 
-/// Whether a workgroup may have several subgroups whose lanes exchange values.
+/// Returns true if a workgroup may have several subgroups whose lanes exchange values.
 bool hasSubgroups(tile::FuncOp kernel) {
   switch (kernel.getMapping()) {
   case tile::LaneMapping::Rows:
@@ -92,7 +93,7 @@ spirv::VerCapExtAttr getTriple(MLIRContext *context, const Uses &uses) {
                                    extensions, context);
 }
 
-/// Converts one kernel. It touches nothing but the kernel and its module, so that kernels are converted in parallel.
+/// Converts one kernel. Touches only the kernel and its module, so that kernels can be converted in parallel.
 class KernelLowering {
 public:
   KernelLowering(tile::FuncOp kernel, spirv::ModuleOp module, bool texelLoads)
@@ -133,14 +134,15 @@ public:
     spirv::EntryPointOp::create(builder, kernel.getLoc(), spirv::ExecutionModel::GLCompute, main, interface);
     spirv::ExecutionModeOp::create(builder, kernel.getLoc(), main, spirv::ExecutionMode::LocalSize,
                                    {static_cast<int32_t>(kernel.getWorkgroup()), 1, 1});
-    if (uses.float16) // or the device may as well round toward zero, as Mesa 26's lavapipe does
+    if (uses.float16) // without it a device may round toward zero, as lavapipe does since Mesa 26
       spirv::ExecutionModeOp::create(builder, kernel.getLoc(), main, spirv::ExecutionMode::RoundingModeRTE, {16});
     return success();
   }
 
 private:
-  /// Gives vector loads of matrices that the kernel only reads a texel buffer to read from: descriptor set 0, binding =
-  /// the argument's number. A kernel that also writes a matrix must see what it wrote, which texels do not promise.
+  /// Makes vector loads of matrices that the kernel only reads go through a texel buffer: descriptor set 0, with the
+  /// argument's number as binding. Returns true if there is any. Texel fetches do not guarantee to see the kernel's own
+  /// writes, so matrices that it writes are read by address.
   bool bindTexels(spirv::FuncOp main) {
     OpBuilder builder(main);
     Block &entry = main.getBody().front();
@@ -167,8 +169,8 @@ private:
     return any;
   }
 
-  /// The loads of an argument that texels can serve: four neighbouring f32 each, or i32, whose bits a texel of f32 has
-  /// too.
+  /// The vector loads of an argument that can be texel fetches: those of four f32, or of four i32, which are fetched as
+  /// f32 and bitcast. Empty if the kernel stores to the argument.
   static SmallVector<vector::LoadOp> getTexelLoads(BlockArgument argument) {
     SmallVector<vector::LoadOp> loads;
     for (Operation *user : argument.getUsers())
@@ -181,7 +183,7 @@ private:
     return loads;
   }
 
-  /// Arguments are pointers in the push constants: to a matrix's first element, or to the i32 that holds a size.
+  /// Arguments are pointers in the push constants: to a matrix's first element, or to an i32 with a run-time size.
   void bindArguments(spirv::FuncOp main) {
     Block &entry = main.getBody().front();
     if (entry.getNumArguments() == 0)
@@ -217,7 +219,8 @@ private:
     entry.eraseArguments(0, entry.getNumArguments());
   }
 
-  /// Arguments do not tell what a kernel computes with: it may round what is f32 in memory.
+  /// Adds the element types that the kernel computes with. The arguments do not show them all: a kernel may round
+  /// values that are f32 in memory.
   static void addUsesOf(spirv::FuncOp main, Uses &uses) {
     auto add = [&](TypeRange types) {
       for (Type type : types) {
@@ -230,8 +233,8 @@ private:
     main.walk([&](Block *block) { add(block->getArgumentTypes()); });
   }
 
-  /// Integers of one bit are booleans in SPIR-V, for which the expansions left nothing but logic. bf16 has 32 bits
-  /// there.
+  /// Returns true for ops that cannot be lowered: i1 arithmetic that the expansions did not turn into logic, and
+  /// bitcasts from or to bf16, which has 32 bits in registers.
   static bool isImpossible(Operation *op) {
     if (isa<arith::BitcastOp>(op))
       return getElementTypeOrSelf(op->getOperand(0)).isBF16() || getElementTypeOrSelf(op->getResult(0)).isBF16();
@@ -263,7 +266,8 @@ private:
     addMatrixConversion(converter);
     std::unique_ptr<ConversionTarget> target = SPIRVConversionTarget::get(environment);
     target->addIllegalOp<UnrealizedConversionCastOp>();
-    // Neither legal nor illegal: what is left of them is refused below, by a message that helps.
+    // Ops of these dialects are neither legal nor illegal. The remaining ones are rejected below, with a helpful
+    // message.
     target->addDynamicallyLegalDialect<arith::ArithDialect, gpu::GPUDialect, math::MathDialect, memref::MemRefDialect,
                                        scf::SCFDialect, tile::TileDialect, ub::UBDialect, vector::VectorDialect>(
         [](Operation *) { return std::optional<bool>(); });

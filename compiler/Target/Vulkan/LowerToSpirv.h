@@ -1,4 +1,4 @@
-// From kernels in one lane's terms to SPIR-V modules, and from those to words.
+// Lowers one lane's program to a SPIR-V module, and serialises the module.
 #ifndef HEDDLE_COMPILER_TARGET_VULKAN_LOWERTOSPIRV_H
 #define HEDDLE_COMPILER_TARGET_VULKAN_LOWERTOSPIRV_H
 
@@ -18,17 +18,17 @@ class ModuleOp;
 
 namespace heddle {
 
-/// On the spirv.module of a kernel whose lanes exchange values: how many neighbouring lanes do, which must share a
-/// subgroup.
+/// Attribute of the spirv.module of a kernel whose lanes exchange values: the number of neighbouring lanes that do so,
+/// which must be in the same subgroup.
 inline constexpr llvm::StringLiteral kExchangeName = "heddle.exchange";
 
-/// The arguments that a kernel takes as texel buffers beside their addresses, in ascending order.
+/// The arguments that a kernel takes as texel buffers in addition to their addresses, in ascending order.
 SmallVector<uint32_t> getTexelArguments(spirv::ModuleOp kernel);
 
-/// Shared memory that a kernel declares.
+/// The bytes of shared memory that a kernel declares.
 int64_t getSharedBytes(spirv::ModuleOp kernel);
 
-/// The SPIR-V binary of one kernel. Failure comes after an emitted error.
+/// Writes the SPIR-V binary of one kernel into `words`. Emits an error if it fails.
 LogicalResult serializeKernel(spirv::ModuleOp kernel, SmallVectorImpl<uint32_t> &words);
 
 } // namespace heddle

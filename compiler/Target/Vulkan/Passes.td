@@ -1,13 +1,13 @@
-// The passes of this room: flags, options and a page of reference are made of it (docs/add-a-pass.md).
+// The passes of this folder. TableGen makes flags, options and a reference page from this file (docs/add-a-pass.md).
 
 include "mlir/Pass/PassBase.td"
 
 def LowerToSpirvPass : Pass<"heddle-lower-to-spirv", "::mlir::ModuleOp"> {
   let summary = "Turn each kernel into a SPIR-V module";
   let description = [{
-    On a module: each tile.func, already lowered to lanes, becomes a spirv.module of its name
-    with the entry point `main`. Launches find it by that name. README.md has the calling convention. With
-    `texelLoads`, matrices of f32 that a kernel only reads are also bound as texel buffers, and vectors read from there.
+    Runs on a module. Each tile.func, already lowered to lanes, becomes a spirv.module of the same name with the entry
+    point `main`. Launches find it by its name. README.md describes the calling convention. With `texelLoads`, f32
+    matrices that a kernel only reads are also bound as texel buffers, and vectors are loaded from there.
   }];
   let options = [
     Option<"texelLoads", "texel-loads", "bool", /*default=*/"false", "Read vectors of matrices that a kernel does not write through texel buffers">

@@ -10,9 +10,9 @@ namespace {
 
 using spirv::Opcode;
 
-constexpr size_t kHeader = 5, kBound = 3; // words; the bound of ids among them
+constexpr size_t kHeader = 5, kBound = 3; // the header's words, and the index of the id bound
 
-/// Calls `visit` with each instruction.
+/// Calls `visit` for each instruction, with its opcode and words.
 void forEachInstruction(ArrayRef<uint32_t> words, function_ref<void(Opcode, ArrayRef<uint32_t>)> visit) {
   for (ArrayRef<uint32_t> rest = words.drop_front(kHeader); !rest.empty();) {
     ArrayRef<uint32_t> instruction = rest.take_front(rest.front() >> 16);
@@ -23,8 +23,8 @@ void forEachInstruction(ArrayRef<uint32_t> words, function_ref<void(Opcode, Arra
 
 uint32_t firstWord(Opcode opcode, uint32_t count) { return count << 16 | static_cast<uint32_t>(opcode); }
 
-/// Casts from pointer to pointer become casts to two numbers of 32 bits and from there to the pointer, which is all
-/// that SwiftShader knows, and more than MLIR's verifier does.
+/// Replaces casts from pointer to pointer by casts to two 32-bit integers and from there to the pointer. SwiftShader
+/// supports only this form, and MLIR's verifier rejects it, so the replacement happens in the binary.
 SmallVector<uint32_t> castThroughNumbers(ArrayRef<uint32_t> words) {
   llvm::DenseSet<uint32_t> pointers;
   uint32_t number = 0, pair = 0;

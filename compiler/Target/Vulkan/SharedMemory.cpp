@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kVector = 4;
 
-/// Other lanes see what is written, and barriers order it: the memory model asks for the word.
+/// Marks an access as visible to other lanes. The memory model requires this for barriers to order it.
 spirv::MemoryAccessAttr sharedAccess(MLIRContext *context) {
   return spirv::MemoryAccessAttr::get(context, spirv::MemoryAccess::NonPrivatePointer);
 }
@@ -27,15 +27,15 @@ struct Place {
     constant = split.offset;
   }
 
-  /// To the vector that begins with the element.
+  /// A pointer to the vector that begins with the element.
   Value vectorPointer() { return spirv::AccessChainOp::create(rewriter, loc, base, ValueRange{vectorOf(0)}); }
-  /// To the `offset`-th element from it on.
+  /// A pointer to the element at `offset` from this one.
   Value pointer(int64_t offset) {
     Value inVector = spirv::BitwiseAndOp::create(rewriter, loc, add(element, inVectorOf(offset)), number(kVector - 1));
     return spirv::AccessChainOp::create(rewriter, loc, base, ValueRange{vectorOf(offset), inVector});
   }
-  /// Whole vectors of the constant part are added last, so that neighbouring accesses share all else, and a driver
-  /// finds the constant that its instructions take.
+  /// The index of the vector with the element at `offset`. Whole vectors of the constant part are added last, so that
+  /// neighbouring accesses share the rest, and a driver can use the constant as an immediate.
   Value vectorOf(int64_t offset) {
     int64_t all = constant + offset, inVector = inVectorOf(offset);
     Value at = add(element, inVector), shift = number(llvm::Log2_64(kVector));
@@ -50,7 +50,7 @@ struct Place {
 
   ConversionPatternRewriter &rewriter;
   Location loc;
-  Value base, element; // without the constant
+  Value base, element; // the element's index without the constant
   int64_t constant;
 };
 
@@ -59,7 +59,7 @@ bool isWhole(Type type) {
   return vector && vector.getNumElements() == kVector;
 }
 
-/// Elements of a value that is no whole vector of the array.
+/// The number of elements of a scalar or vector.
 int64_t countOf(Type type) {
   auto vector = dyn_cast<VectorType>(type);
   return vector ? vector.getNumElements() : 1;
@@ -116,7 +116,7 @@ template <typename Op> struct LowerSharedStore : OpConversionPattern<Op> {
   }
 };
 
-/// Rows of the array's vectors apart.
+/// The row stride of a buffer, in vectors.
 Value strideOf(ConversionPatternRewriter &rewriter, Location loc, MemRefType memory) {
   return integer(rewriter, loc, rewriter.getI32Type(), tile::getRowStride(memory) / kVector);
 }
@@ -151,7 +151,7 @@ struct LowerMatrixStore : OpConversionPattern<gpu::SubgroupMmaStoreMatrixOp> {
   }
 };
 
-/// What lanes wrote to shared memory before it, all lanes of the workgroup see after it.
+/// After the barrier, all lanes of the workgroup see what any of them wrote to shared memory before it.
 struct LowerBarrier : OpConversionPattern<gpu::BarrierOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(gpu::BarrierOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
@@ -199,7 +199,7 @@ void heddle::declareShared(spirv::FuncOp main) {
 
 void heddle::populateSharedPatterns(SPIRVTypeConverter &converter, RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
-  // Of MLIR's patterns for cooperative matrices, those for memory take it for a descriptor's buffer.
+  // These replace MLIR's patterns for loads and stores of cooperative matrices, which expect storage buffers.
   populateMMAToSPIRVCoopMatrixTypeConversion(converter);
   populateGpuWMMAToSPIRVCoopMatrixKHRConversionPatterns(converter, patterns);
   patterns.add<LowerMatrixLoad, LowerMatrixStore>(converter, context, /*benefit=*/2);

@@ -1,4 +1,4 @@
-// Memory that the lanes of a workgroup share, and the cooperative matrices that come from there.
+// Lowers shared memory, and cooperative matrices that are loaded from and stored to it.
 #ifndef HEDDLE_COMPILER_TARGET_VULKAN_SHAREDMEMORY_H
 #define HEDDLE_COMPILER_TARGET_VULKAN_SHAREDMEMORY_H
 
@@ -10,13 +10,13 @@ namespace mlir::heddle {
 
 bool isShared(MemRefType matrix);
 
-/// Shared memory is an array of vectors of four elements, in which rows begin at multiples of four.
+/// The type of a shared-memory buffer: an array of vectors of four elements. Rows start at multiples of four.
 spirv::PointerType getSharedPointer(MemRefType matrix);
 
-/// Makes the ops' memory variables of the module that `main` is in.
+/// Declares a module variable for each shared-memory buffer of `main`.
 void declareShared(spirv::FuncOp main);
 
-/// Patterns for what works on shared memory, barriers and cooperative matrices, whose types are converted too.
+/// Adds patterns for shared memory, barriers and cooperative matrices, and conversions of their types.
 void populateSharedPatterns(SPIRVTypeConverter &converter, RewritePatternSet &patterns);
 
 } // namespace mlir::heddle

@@ -31,7 +31,7 @@ IntegerAttr alignmentOf(OpBuilder &builder, Type type) {
   return builder.getI32IntegerAttr(static_cast<int32_t>(bytesOf(type)));
 }
 
-/// A pointer to what lies `index` elements of the array behind `base`.
+/// A pointer to the element `index` elements after `base`.
 Value elementAt(OpBuilder &builder, Location loc, Value base, Value index) {
   Value first = integer(builder, loc, builder.getI32Type(), 0);
   return spirv::AccessChainOp::create(builder, loc, base, ValueRange{first, index});
@@ -41,15 +41,15 @@ Value castTo(OpBuilder &builder, Location loc, Type pointer, Value value) {
   return value.getType() == pointer ? value : spirv::BitcastOp::create(builder, loc, pointer, value).getResult();
 }
 
-/// A pointer to a `type` of a matrix. The constant part of the index is a step of its own behind the rest, so that
-/// neighbouring accesses share the rest.
+/// A pointer to a value of type `type` in a matrix. The constant part of the index is added by an access chain of its
+/// own, after the rest, so that neighbouring accesses share the rest.
 Value placeOf(ConversionPatternRewriter &rewriter, Location loc, MemRefType matrix, Type type, Value base,
               ValueRange indices) {
   SplitIndex element = linearize(rewriter, loc, matrix, indices);
   auto constant = [&](int64_t value) { return integer(rewriter, loc, rewriter.getI32Type(), value); };
   Value place = element.value ? elementAt(rewriter, loc, base, element.value) : base;
   if (element.offset || !element.value) {
-    // In steps of the accessed type, where it is a multiple of them.
+    // Index by the accessed type if the constant is a multiple of its size.
     Type single = inMemory(matrix.getElementType());
     int64_t elements = bytesOf(type) / bytesOf(single);
     bool whole = element.offset % elements == 0;
@@ -59,8 +59,8 @@ Value placeOf(ConversionPatternRewriter &rewriter, Location loc, MemRefType matr
   return castTo(rewriter, loc, pointerTo(type), place);
 }
 
-/// The texel that holds an element and the three after it. Vectors start at multiples of four, and so does what is left
-/// of their index without a constant that is one.
+/// The index of the texel that holds an element and the three after it. Vectors start at multiples of four. If the
+/// constant part is a multiple of four, so is the rest of the index.
 Value texelOf(ConversionPatternRewriter &rewriter, Location loc, MemRefType matrix, ValueRange indices) {
   Type i32 = rewriter.getI32Type();
   SplitIndex element = linearize(rewriter, loc, matrix, indices);
@@ -76,7 +76,7 @@ Value texelOf(ConversionPatternRewriter &rewriter, Location loc, MemRefType matr
   return texel;
 }
 
-/// A vector of a matrix that is bound as a texel buffer; see bindTexels.
+/// Loads a vector of a matrix that is bound as a texel buffer; see bindTexels.
 struct LowerTexelLoad : OpConversionPattern<vector::LoadOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(vector::LoadOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
@@ -94,13 +94,13 @@ struct LowerTexelLoad : OpConversionPattern<vector::LoadOp> {
   }
 };
 
-/// The same vector of other elements; of a number, the element.
+/// `type` with another element type: a vector of the same shape, or the element type itself for a scalar.
 Type withElement(Type type, Type element) {
   auto vector = dyn_cast<VectorType>(type);
   return vector ? vector.clone(element) : element;
 }
 
-/// A whole number, repeated over a vector.
+/// An integer constant; a splat if `type` is a vector.
 Value wholes(OpBuilder &builder, Location loc, Type type, uint32_t value) {
   auto number = builder.getI32IntegerAttr(static_cast<int32_t>(value));
   auto vector = dyn_cast<VectorType>(type);
@@ -108,9 +108,9 @@ Value wholes(OpBuilder &builder, Location loc, Type type, uint32_t value) {
                                    vector ? TypedAttr(DenseElementsAttr::get(vector, number.getValue())) : number);
 }
 
-/// Numbers of bf16 are f32 in registers, whose lower 16 bits are zero, and the upper 16 bits in memory. Neighbours
-/// share a word, the first in its lower half, where there is an even number of them: lavapipe takes as long for 16 bits
-/// as for 32.
+/// Converts bf16 from its form in memory to registers. Registers hold bf16 as f32 with zero lower bits; memory has only
+/// the upper 16 bits. An even number of elements is loaded as 32-bit words, with the first element of each pair in the
+/// lower half, because on lavapipe a 16-bit load takes as long as a 32-bit load.
 Value fromMemory(OpBuilder &builder, Location loc, Value stored, Type floats) {
   Type words = withElement(floats, builder.getI32Type());
   auto up = [&](Value value) -> Value {
@@ -195,7 +195,8 @@ template <typename Op> struct LowerId : OpConversionPattern<Op> {
   spirv::BuiltIn builtin;
 };
 
-/// Subgroups may be wider than the lanes that talk to each other; all of them are full.
+/// Numbers lanes across subgroups. All subgroups are full. They may be wider than the group of lanes that exchange
+/// values.
 struct NumberAcrossSubgroups : OpConversionPattern<gpu::ThreadIdOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(gpu::ThreadIdOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
@@ -216,8 +217,8 @@ struct LowerShuffle : OpConversionPattern<gpu::ShuffleOp> {
     Location loc = op.getLoc();
     spirv::Scope scope = spirv::Scope::Subgroup;
     Value value = adaptor.getValue(), result;
-    // A broadcast would say more for a constant lane, but lavapipe looks for the first active lane in a loop then: 17
-    // ns instead of the 0.4 ns of a shuffle, which is one permutation of a vector register.
+    // For a constant lane a broadcast would be more specific. But lavapipe then looks for the first active lane in a
+    // loop, which takes 17 ns. A shuffle takes 0.4 ns: one permutation of a vector register.
     if (op.getMode() == gpu::ShuffleMode::XOR)
       result = spirv::GroupNonUniformShuffleXorOp::create(rewriter, loc, scope, value, adaptor.getOffset());
     else if (op.getMode() == gpu::ShuffleMode::IDX)
@@ -229,15 +230,15 @@ struct LowerShuffle : OpConversionPattern<gpu::ShuffleOp> {
   }
 };
 
-/// Drivers unroll loops of so many trips as well, and then run out of registers.
+/// Returns true for loops with more than 8 iterations. Without a hint drivers unroll them and run out of registers.
 bool isLong(scf::ForOp op) {
   constexpr int64_t most = 8;
   std::optional<llvm::APInt> trips = op.getStaticTripCount();
   return trips && trips->sgt(most);
 }
 
-/// A loop whose results are its header's arguments once the condition fails. MLIR's own pattern stores every state to a
-/// variable in every iteration, which a software device then copies: a 768^3 product took twice the time.
+/// Lowers a loop whose results are its header's arguments when the condition fails. MLIR's own pattern stores all loop
+/// state to variables in every iteration, which lavapipe copies each time: a 768^3 matmul took twice as long.
 struct LowerFor : OpConversionPattern<scf::ForOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(scf::ForOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
@@ -279,7 +280,7 @@ struct LowerFor : OpConversionPattern<scf::ForOp> {
   }
 };
 
-/// The end of a loop's body, whose first operand LowerFor has made the next iteration's number.
+/// Lowers the end of a loop's body. LowerFor has inserted the next induction variable as its first operand.
 struct LowerYield : OpConversionPattern<scf::YieldOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(scf::YieldOp op, OpAdaptor adaptor,
@@ -287,8 +288,9 @@ struct LowerYield : OpConversionPattern<scf::YieldOp> {
     auto loop = dyn_cast<spirv::LoopOp>(op->getParentOp());
     if (!loop)
       return failure();
-    // When it completes the header's phis, MLIR's serializer does not find the result of an inner loop. It does find a
-    // select between that result and itself, or a cooperative matrix times one.
+    // MLIR's serializer does not find the result of an inner loop when it completes the header's phis. As a workaround
+    // the result goes through a select between itself and itself, or a cooperative matrix through a multiplication by
+    // 1.
     SmallVector<Value> next(adaptor.getOperands());
     for (auto [value, original] : llvm::zip(next, op.getOperands()))
       if (original.getDefiningOp<scf::ForOp>() || original.getDefiningOp<spirv::LoopOp>()) {
@@ -303,7 +305,7 @@ struct LowerYield : OpConversionPattern<scf::YieldOp> {
   }
 };
 
-/// To nearest, to even where two are as near: registers hold bf16 as f32.
+/// Rounds to bf16, to nearest even, and keeps the result as f32.
 struct LowerRounding : OpConversionPattern<arith::TruncFOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(arith::TruncFOp op, OpAdaptor adaptor,
@@ -320,8 +322,7 @@ struct LowerRounding : OpConversionPattern<arith::TruncFOp> {
     Value rounded = spirv::BitwiseAndOp::create(rewriter, loc, sum, number(0xFFFF0000));
     Value size = spirv::BitwiseAndOp::create(rewriter, loc, bits, number(0x7FFFFFFF));
     Value isNumber = spirv::ULessThanEqualOp::create(rewriter, loc, size, number(0x7F800000));
-    Value none =
-        spirv::BitwiseOrOp::create(rewriter, loc, bits, number(0x00400000)); // still none without its lower half
+    Value none = spirv::BitwiseOrOp::create(rewriter, loc, bits, number(0x00400000)); // NaN even without its lower half
     Value result = spirv::SelectOp::create(rewriter, loc, isNumber, rounded, none);
     rewriter.replaceOpWithNewOp<spirv::BitcastOp>(op, floats, result);
     return success();
@@ -355,7 +356,7 @@ struct LowerConstantBF16 : OpConversionPattern<arith::ConstantOp> {
   }
 };
 
-/// MLIR lowers exp only.
+/// MLIR lowers only exp.
 struct LowerExp2 : OpConversionPattern<math::Exp2Op> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(math::Exp2Op op, OpAdaptor adaptor,
@@ -365,7 +366,7 @@ struct LowerExp2 : OpConversionPattern<math::Exp2Op> {
   }
 };
 
-/// The prologue's casts from pointers to matrices and from loaded sizes to indices.
+/// Lowers the casts at the beginning of a kernel: from pointers to matrices, and from loaded sizes to indices.
 struct LowerCast : OpConversionPattern<UnrealizedConversionCastOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(UnrealizedConversionCastOp op, OpAdaptor adaptor,
@@ -435,7 +436,7 @@ void heddle::addMatrixConversion(SPIRVTypeConverter &converter) {
 void heddle::populateKernelPatterns(const SPIRVTypeConverter &converter, LaneNumber number,
                                     RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
-  // MLIR's own patterns for these loads and stores take memory for a descriptor's buffer.
+  // These replace MLIR's own patterns, which expect storage buffers.
   patterns.add<LowerLoad<memref::LoadOp>, LowerLoad<vector::LoadOp>, LowerStore<memref::StoreOp>,
                LowerStore<vector::StoreOp>>(converter, context, /*benefit=*/2);
   patterns.add<LowerTexelLoad>(converter, context, /*benefit=*/3);

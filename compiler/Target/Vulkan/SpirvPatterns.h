@@ -1,4 +1,5 @@
-// The patterns that MLIR does not have: memory behind pointers, and a kernel's place in the launch.
+// Conversion patterns that MLIR lacks: memory accesses by pointers, bf16, shuffles, loops, and the ids of workgroups
+// and lanes.
 #ifndef HEDDLE_COMPILER_TARGET_VULKAN_SPIRVPATTERNS_H
 #define HEDDLE_COMPILER_TARGET_VULKAN_SPIRVPATTERNS_H
 
@@ -8,11 +9,11 @@
 
 namespace mlir::heddle {
 
-/// What an argument is: a pointer to an array in the device's memory. Pointers have 64 bits, but no kernel calculates
-/// with them as integers, which some devices do not have.
+/// The type of an argument: a pointer to an array in device memory. Pointers have 64 bits, but kernels never compute
+/// with them as integers, because some devices lack 64-bit integers.
 spirv::PointerType getArrayPointer(Type element);
 
-/// What a number or vector is in memory: bf16 as the i16 of its bits, or neighbours as an i32; all else as it is.
+/// The type of a number or vector in memory: a bf16 is an i16, a pair of bf16 an i32, and other types stay the same.
 Type inMemory(Type type);
 
 /// Reads the i32 that an argument points to.
@@ -20,19 +21,19 @@ Value loadSize(OpBuilder &builder, Location loc, Value array);
 
 Value integer(OpBuilder &builder, Location loc, Type type, int64_t value);
 
-/// Which element of a row-major matrix of up to 2^31 elements it is. Signed: without the constant the index may lie
-/// before the matrix.
+/// The linear index of an element in a row-major matrix of up to 2^31 elements. It is signed, because the index without
+/// its constant may be negative.
 SplitIndex linearize(ConversionPatternRewriter &rewriter, Location loc, MemRefType matrix, ValueRange indices);
 
-/// Matrices are converted to pointers to their first elements.
+/// Converts matrices to pointers to their first elements, and bf16 to f32.
 void addMatrixConversion(SPIRVTypeConverter &converter);
 
-/// What a lane's number is. Lanes that talk to each other are numbered by their subgroups: Vulkan does not promise that
-/// neighbours in the workgroup are neighbours there.
+/// How lanes are numbered. Lanes that exchange values are numbered by their position in subgroups, because Vulkan does
+/// not promise that neighbours in the workgroup are neighbours in a subgroup.
 enum class LaneNumber { OfWorkgroup, OfSubgroup, OfAllSubgroups };
 
-/// Makes simpler ops of those that SPIR-V for Vulkan has no instruction for, or none that is C's function in every
-/// case.
+/// Expands ops for which SPIR-V for Vulkan has no instruction, or only one that differs from C's function in some
+/// cases.
 void expandArithmetic(Operation *kernel);
 
 void populateKernelPatterns(const SPIRVTypeConverter &converter, LaneNumber number, RewritePatternSet &patterns);

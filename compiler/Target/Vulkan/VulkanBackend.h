@@ -1,4 +1,4 @@
-// Vulkan's targets: kernels become SPIR-V modules.
+// The Vulkan backend: kernels become SPIR-V modules.
 #ifndef HEDDLE_COMPILER_TARGET_VULKAN_VULKANBACKEND_H
 #define HEDDLE_COMPILER_TARGET_VULKAN_VULKANBACKEND_H
 
@@ -8,7 +8,7 @@ namespace mlir::heddle {
 
 const Backend &getVulkanBackend();
 
-/// The targets of the backend: VulkanProfiles.cpp.
+/// The targets of the backend, in VulkanProfiles.cpp.
 ArrayRef<TargetProfile> getVulkanProfiles();
 
 } // namespace mlir::heddle

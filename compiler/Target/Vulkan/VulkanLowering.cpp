@@ -17,7 +17,7 @@ void heddle::buildVulkanLowering(OpPassManager &passes, bool texelLoads) {
   buildLaneProgram(kernels);
   kernels.addPass(createSinkLoadsPass());
   passes.addPass(createLowerToSpirvPass({.texelLoads = texelLoads}));
-  // Addresses share most of their arithmetic.
+  // CSE merges the arithmetic that addresses share.
   passes.nest<spirv::ModuleOp>().addPass(createCSEPass());
 }
 

@@ -1,4 +1,4 @@
-// All that happens to a kernel between its layouts and its SPIR-V.
+// The pass pipeline from kernels with layouts to SPIR-V.
 #ifndef HEDDLE_COMPILER_TARGET_VULKAN_VULKANLOWERING_H
 #define HEDDLE_COMPILER_TARGET_VULKAN_VULKANLOWERING_H
 
@@ -6,8 +6,8 @@
 
 namespace mlir::heddle {
 
-/// Adds the passes that turn each tile.func of a module into a spirv.module, one kernel beside the other. `texelLoads`
-/// is heddle-lower-to-spirv's option. In heddle-opt this is `--heddle-vulkan-lowering`.
+/// Adds the passes that turn each tile.func of a module into a spirv.module. Kernels are lowered in parallel.
+/// `texelLoads` is the option of heddle-lower-to-spirv. In heddle-opt this is `--heddle-vulkan-lowering`.
 void buildVulkanLowering(OpPassManager &passes, bool texelLoads = false);
 void registerVulkanLowering();
 

@@ -5,30 +5,30 @@ using namespace mlir::heddle;
 
 namespace {
 
-constexpr int64_t kFewRows[] = {1, 8}; // Tiling/FewRows.h takes 8
+constexpr int64_t kFewRows[] = {1, 8}; // Tiling/FewRows.h takes up to 8 rows
 constexpr Precision kPrecisions[] = {Precision::F32, Precision::F16};
 // Sixteen 64-bit addresses fill the 128 bytes of push constants that every Vulkan device has.
 constexpr int64_t kVulkanBindings = 16;
-// maxMemoryAllocationSize of NVIDIA's driver, 2 MiB less than 4 GiB; other drivers for GPUs allow as much.
+// maxMemoryAllocationSize of NVIDIA's driver, 2 MiB less than 4 GiB. Other GPU drivers allow at least as much.
 constexpr int64_t kVulkanAllocation = (int64_t(4) << 30) - (int64_t(2) << 20);
-// maxComputeWorkGroupCount is at least this on every Vulkan device.
+// The minimum of maxComputeWorkGroupCount that Vulkan requires.
 constexpr int64_t kVulkanWorkgroups = 65535;
 
 constexpr TargetProfile kSoftware = {
     .name = "vulkan:software",
     .summary = "Mesa's lavapipe: a subgroup of 8 lanes on one CPU thread",
     .precisions = kPrecisions,
-    // Loads are done lane by lane and are what limits: tall and wide register tiles, few iterations.
+    // lavapipe runs loads lane by lane, and they are the bottleneck: use large register tiles and few iterations.
     .lanes = 8,
     .vector = 4,
-    // 3 times as fast as the same load by address: lavapipe's texel fetches are straight vector code.
+    // 3 times as fast as loads by address, because lavapipe's texel fetches are branch-free vector code.
     .texelLoads = true,
-    // Measured in a 768^3 product: fetching a vector takes as long as 22 multiply-adds, shuffling one as long as 8.
+    // Measured in a 768^3 matmul: fetching a vector takes as long as 22 multiply-adds, and shuffling one as long as 8.
     .accumulators = 192,
     .loadCost = 22,
     .shareCost = 8,
     .parallelGroups = 4,
-    .transposedVectors = 2, // 9% faster than one in the input gradients of four shapes
+    .transposedVectors = 2, // 9% faster than 1, for input gradients of four shapes
     .attentionRows = 4,
     .attentionKeys = 8,
     .attentionWork = 4096,
@@ -37,7 +37,7 @@ constexpr TargetProfile kSoftware = {
     .maxAllocation = int64_t(2) << 30, // lavapipe's maxMemoryAllocationSize
     .maxBindings = kVulkanBindings,
     .maxWorkgroups = kVulkanWorkgroups,
-    // Mesa 22.3 ends loops silently past this many trips of one invocation.
+    // Mesa 22.3 silently ends the loops of an invocation after this many iterations.
     .maxLoopTrips = 65535,
 };
 
@@ -57,7 +57,7 @@ constexpr TargetProfile makeSoftwareMatrices() {
   profile.tensorAttentionKeys = 16;
   profile.tensorAttentionRegisters = 128;
   profile.sharedBytes = 32768; // lavapipe's maxComputeSharedMemorySize
-  // It is there to test. A processor is a thread: nothing but the number of tiles matters.
+  // This target exists for tests. A processor is a thread, and only the number of tiles matters.
   profile.tensorRate = profile.sharedRate = profile.cacheRate = profile.cacheRateOfAll = 64;
   return profile;
 }
@@ -105,7 +105,7 @@ constexpr TargetProfile makeNvidia() {
   profile.tensorColumns = 64; // with two stages, 48 KiB of shared memory
   profile.tensorDepth = 32;
   profile.tensorStages = 2;
-  profile.tensorRate = 1200; // as of CUDA's, by datasheets
+  profile.tensorRate = 1200; // like CUDA's, from datasheets
   profile.sharedRate = 128;
   profile.cacheRate = 48;
   profile.cacheRateOfAll = 3200;
@@ -124,7 +124,8 @@ constexpr TargetProfile makeNvidia() {
 constexpr TargetProfile makeAmd() {
   TargetProfile profile = kPortable;
   profile.name = "vulkan:amd";
-  // GPUs before RDNA have 64 lanes alone; those since have 32 or 64, and take 32 for what exchanges nothing.
+  // GPUs before RDNA have only subgroups of 64 lanes. Later ones have 32 or 64, and use 32 for kernels without
+  // exchanges.
   profile.summary = "AMD GPUs through Vulkan 1.3: a subgroup of 64 lanes, on Radeon RX of 32 where that will do";
   profile.lanes = 64;
   profile.subgroupsOfRow = 8;
@@ -139,7 +140,7 @@ constexpr TargetProfile makeIntel() {
   profile.summary = "Intel GPUs through Vulkan 1.3: a subgroup of 16 lanes";
   profile.lanes = 16;
   profile.subgroupsOfRow = 8;
-  // A thread of 16 lanes has 128 registers of 32 bytes: 64 numbers a lane.
+  // A thread of 16 lanes has 128 registers of 32 bytes: 64 numbers per lane.
   profile.blockColumns = 4;
   profile.maxLoopTrips = 0;
   return profile;
