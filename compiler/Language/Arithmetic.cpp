@@ -1,4 +1,4 @@
-// Arithmetic of a model text: on constants at once, on tensors as ops of arith, math and the heddle dialect.
+// Operators of a model text. Constants are computed at once; tensors become ops of arith, math and the heddle dialect.
 #include "compiler/Language/Elaborator.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -136,7 +136,7 @@ Item Elaborator::negate(const Expression &expression, Scope &scope) {
 
 Item Elaborator::binary(const Expression &expression, const Item &a, Scope &scope) {
   StringRef symbol = expression.text;
-  // What need not be known is not looked at: `window > 0 and d_model % window == 0`.
+  // Short-circuit `and` and `or`, as in `window > 0 and d_model % window == 0`.
   if (const bool *left = a.as<bool>(); left && (symbol == "and" || symbol == "or") && *left == (symbol == "or"))
     return *left;
   Item b = evaluate(*expression.operands[1], scope);
@@ -165,7 +165,7 @@ Value Elaborator::fill(RankedTensorType type, double value, LocationAttr where) 
   if (isa<FloatType>(element) ? !fitsFloat(value, where) : std::abs(value) > INT32_MAX) {
     if (!isa<FloatType>(element))
       fail(where) << describe(number(value)) << " is beyond the whole numbers of 32 bits, which go to " << INT32_MAX;
-    value = 0; // so that the rest of the text can be read
+    value = 0; // so that evaluation goes on
   }
   TypedAttr attr = isa<FloatType>(element) ? TypedAttr(builder.getFloatAttr(element, value))
                                            : TypedAttr(builder.getIntegerAttr(element, static_cast<int64_t>(value)));
@@ -225,7 +225,7 @@ Item Elaborator::computeTensors(StringRef symbol, const Item &a, const Item &b, 
   if ((!left && !constant(a)) || (!right && !constant(b)))
     return refuse("");
   Type someType = (left ? left : right).getType();
-  if (!isa<RankedTensorType>(someType)) { // indices within a region
+  if (!isa<RankedTensorType>(someType)) { // indices in a region
     auto scalar = [&](const Item &item, Value value) -> Value {
       const NumberItem *number = constant(item);
       if (!number)
@@ -243,7 +243,7 @@ Item Elaborator::computeTensors(StringRef symbol, const Item &a, const Item &b, 
   if ((left && !isa<RankedTensorType>(left.getType())) || (right && !isa<RankedTensorType>(right.getType())))
     return refuse("");
 
-  // The larger of the two says the shape.
+  // The operand of higher rank determines the shape.
   RankedTensorType leftType = left ? typeOf(left) : RankedTensorType(), rightType = right ? typeOf(right) : leftType;
   if (!leftType)
     leftType = rightType;
@@ -275,7 +275,7 @@ Item Elaborator::computeTensors(StringRef symbol, const Item &a, const Item &b, 
 
   Location at = place(where);
   bool isFloat = isa<FloatType>(type.getElementType());
-  // The op for the kind of element.
+  // Creates the op for floats or the op for integers.
   auto both = [&](auto ofFloats, auto ofIntegers) -> Item {
     using OfFloats = typename decltype(ofFloats)::Op;
     using OfIntegers = typename decltype(ofIntegers)::Op;
@@ -283,7 +283,7 @@ Item Elaborator::computeTensors(StringRef symbol, const Item &a, const Item &b, 
       return make(OfFloats::create(builder, at, left, right), keys);
     return make(OfIntegers::create(builder, at, left, right), keys);
   };
-  // A product with a number has the number second, however it is written: passes know it there.
+  // A constant factor is always the second operand, because passes expect it there.
   if (symbol == "*" && constant(a))
     std::swap(left, right);
   if (symbol == "+")
@@ -293,7 +293,7 @@ Item Elaborator::computeTensors(StringRef symbol, const Item &a, const Item &b, 
   if (symbol == "*" || symbol == "^")
     return both(Of<arith::MulFOp>(), Of<arith::MulIOp>());
   if (symbol == "/" && isFloat) {
-    // Multiplying by the inverse of a number is faster than dividing by it.
+    // Multiplying by the reciprocal of a constant is faster than dividing by the constant.
     if (const NumberItem *divisor = constant(b);
         divisor && std::abs(divisor->value) < 1 / static_cast<double>(std::numeric_limits<float>::max()))
       return refuse("; the divisor is too small for numbers of 32 bits");

@@ -93,7 +93,7 @@ Item Elaborator::callBuiltin(const Expression &expression, Scope &scope) {
       for (const Builtin &other : getBuiltins())
         known.push_back(other.name);
     }
-    llvm::sort(known); // so that one of two that are as near is always the same
+    llvm::sort(known); // so that ties are always resolved in the same way
     StringRef nearest = findNearest(expression.text, known);
     InFlightDiagnostic error = fail(expression.where) << "there is no function '" << expression.text << "'";
     if (!nearest.empty())
@@ -263,7 +263,7 @@ Item Elaborator::gather(const Item &table, const Item &indices, LocationAttr whe
   return make(EmbeddingOp::create(builder, place(where), type, places, rows));
 }
 
-/// first(x), last(x): the rows at either end of each sequence.
+/// first(x), last(x): the first or last row of each sequence.
 Item Elaborator::endRows(BuiltinCall &call) {
   StringRef name = call.expression.text;
   Value x = tensor(call.given[0].item, call.given[0].where, "what the " + name + " rows are of");
@@ -286,7 +286,7 @@ Item Elaborator::endRows(BuiltinCall &call) {
   return make(EmbeddingOp::create(builder, at, type, rows, x));
 }
 
-/// The mean of each sequence's rows.
+/// average(x): the mean of each sequence's rows.
 Item Elaborator::averageRows(BuiltinCall &call) {
   Value x = tensor(call.given[0].item, call.given[0].where, "what the average is of");
   if (!x)
@@ -333,7 +333,7 @@ Value Elaborator::pool(Pool kind, Value x, const Side &side, LocationAttr where)
   return areNumbers ? asNumbers(pooled, where) : pooled;
 }
 
-/// Numbers as rows of one, and such rows as numbers.
+/// asRows reshapes a column of numbers into rows of one number; asNumbers is the inverse.
 Value Elaborator::asRows(Value x, LocationAttr where) {
   RankedTensorType type = typeOf(x);
   if (type.getRank() != 1)
@@ -345,7 +345,8 @@ Value Elaborator::asNumbers(Value x, LocationAttr where) {
   return ReshapeOp::create(builder, place(where), getDimType(typeOf(x), 0, builder.getF32Type()), x);
 }
 
-/// largest(x), smallest(x), total(x): of each sequence's rows, column by column, or of its tokens' numbers.
+/// largest(x), smallest(x), total(x): the maximum, minimum or sum over each sequence's rows, column by column, or over
+/// its tokens' numbers.
 Item Elaborator::poolRows(BuiltinCall &call) {
   StringRef name = call.expression.text;
   Value x = tensor(call.given[0].item, call.given[0].where, "what " + name + "() is of");
@@ -361,7 +362,7 @@ Item Elaborator::poolRows(BuiltinCall &call) {
   return make(pool(kind, x, *side, call.where()));
 }
 
-/// A whole number of each row as one that may have a fraction.
+/// number(x): converts integers to floats.
 Item Elaborator::numberOf(BuiltinCall &call) {
   Value x = tensor(call.given[0].item, call.given[0].where, "what number() is of");
   if (!x)
@@ -374,7 +375,7 @@ Item Elaborator::numberOf(BuiltinCall &call) {
   return make(arith::SIToFPOp::create(builder, place(call.where()), type, x));
 }
 
-/// A row for each sequence, repeated for each of its tokens.
+/// spread(x, tokens): repeats each sequence's row for each of its tokens.
 Item Elaborator::spread(BuiltinCall &call) {
   Value x = tensor(call.given[0].item, call.given[0].where, "what is spread");
   Value tokens = x ? tensor(call.given[1].item, call.given[1].where, "what it is spread over") : Value();
@@ -400,7 +401,7 @@ Item Elaborator::spread(BuiltinCall &call) {
       EmbeddingOp::create(builder, at, getTypeOfDims(dims, typeOf(x).getElementType()), located.getSequence(), x));
 }
 
-/// The sum of each row's elements, or of each head's.
+/// sum(x): the sum of each row's elements, or of each head's. For scores, the sum over the keys or over the queries.
 Item Elaborator::sumOf(BuiltinCall &call) {
   const TensorItem *scores = scoresOrNull(call.given[0].item);
   if (call.has(1)) {
@@ -454,7 +455,7 @@ Item Elaborator::sinusoid(BuiltinCall &call) {
   return make(SinusoidOp::create(builder, place(call.where()), type, positions, *halves));
 }
 
-/// A row of numbers that the block makes of their places.
+/// row(count) { |i| ... }: a constant row. The block computes each number from its index.
 Item Elaborator::rowOf(BuiltinCall &call) {
   constexpr int64_t most = 4096;
   std::optional<int64_t> count = whole(call.given[0], "the count of row()");
@@ -482,7 +483,7 @@ Item Elaborator::rowOf(BuiltinCall &call) {
   return std::make_shared<RowItem>(RowItem{std::move(values), call.where()});
 }
 
-/// Draws from the counters `seed` and `step`. Entries that do not train leave it out.
+/// dropout(x, rate): the mask depends on the counters `seed` and `step`. Entries other than training leave it out.
 Item Elaborator::dropout(BuiltinCall &call) {
   std::optional<double> rate = real(call.given[1], "the rate of dropout");
   Value x = tensor(call.given[0].item, call.given[0].where, "what dropout() is of");
@@ -543,7 +544,7 @@ Item Elaborator::crossEntropy(BuiltinCall &call) {
     fail(call.given[2].where) << "the smoothing of labels is from 0 to below 1, not " << describe(call.given[2].item);
     return mistake();
   }
-  // Of tokens that have labels, where logits are of all tokens.
+  // If there are logits for all tokens but targets only for labelled tokens, take the logits of labelled tokens.
   if (Side *side = findSide(typeOf(logits));
       side && side->labelled && typeOf(logits).getRank() == 2 && getSizeName(typeOf(targets), 0) == side->labels) {
     Value labelled = import(side->labelled);

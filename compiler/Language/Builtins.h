@@ -1,4 +1,4 @@
-// The functions that the language has by itself. All others are written in it (library/layers.weft).
+// The built-in functions of the language. All others are written in the language (library/layers.weft).
 #ifndef HEDDLE_COMPILER_LANGUAGE_BUILTINS_H
 #define HEDDLE_COMPILER_LANGUAGE_BUILTINS_H
 
@@ -9,7 +9,7 @@ namespace mlir::heddle::language {
 struct Elaborator::Builtin {
   StringLiteral name;
   std::vector<StringRef> parameters;
-  size_t required; // of the parameters, from the first on
+  size_t required; // number of leading parameters that must be given
   Item (Elaborator::*evaluate)(BuiltinCall &);
   bool takesBlock = false;
 };

@@ -13,11 +13,11 @@ using namespace mlir;
 using namespace mlir::heddle;
 using namespace mlir::heddle::language;
 
-/// Calls within each other: far fewer than a stack has room for, far more than models have.
+/// Maximum nesting of calls: far below what overflows the stack, far above what models need.
 static constexpr int kDeepestCall = 60;
-/// Expressions within each other, through all calls that lead there: the stack has room for several times as many.
+/// Maximum nesting of expressions, counted through calls. The stack has room for several times as many.
 static constexpr int kDeepestEvaluation = 400;
-/// Expressions evaluated for a model. GPT-3's 96 layers are some 20,000.
+/// Maximum number of expressions evaluated for a model. GPT-3's 96 layers need about 20,000.
 static constexpr int64_t kMostOperations = 2'000'000;
 static constexpr int64_t kMostRepetitions = 4096;
 
@@ -45,7 +45,7 @@ bool Elaborator::isOwn(LocationAttr where) const {
   StringRef own = cast<FileLineColLoc>(model.start).getFilename().getValue();
   if (!place || place.getFilename().getValue() == own)
     return place != nullptr;
-  // Of a model that the library has, all texts are its own but that of layers.
+  // For a model of the library, all texts except layers.weft count as its own.
   return findLibraryText(own.rsplit('.').first) != "" && place.getFilename().getValue() != "layers.weft";
 }
 
@@ -95,7 +95,8 @@ Item Elaborator::evaluateStatement(const Statement &statement, Scope &scope) {
 }
 
 Item Elaborator::evaluate(const Expression &expression, Scope &scope) {
-  // The parser limits how deep expressions nest, but not how many operators follow each other. These lean to the left.
+  // The parser limits the nesting of expressions, but not the length of a chain of operators. Chains nest in their left
+  // operands, so a loop follows those instead of recursion.
   llvm::SaveAndRestore restore(evaluations, evaluations + 1);
   if (evaluations > kDeepestEvaluation) {
     if (operations >= kMostOperations)
@@ -176,7 +177,7 @@ Item Elaborator::evaluateFirst(const Expression &expression, Scope &scope) {
   llvm_unreachable("evaluate() combines operands");
 }
 
-/// An element of a list, of which the first is 0.
+/// list[index]; the first element has the index 0.
 Item Elaborator::elementOf(const Item &item, const Given &index) {
   const ListItem &list = *item.as<ListItem>();
   std::optional<int64_t> place = whole(index, "an index of a list", 0);
@@ -201,7 +202,7 @@ Item Elaborator::choose(const Expression &expression, Scope &scope) {
   return expression.otherBlock ? evaluateBlock(*expression.otherBlock, scope) : Item(ListItem());
 }
 
-/// Iteration i is a part of the model called i.
+/// Evaluates the block once per iteration. The path of iteration i has the component i.
 Item Elaborator::repeat(const Expression &expression, Scope &scope) {
   Item countItem = evaluate(*expression.operands[0], scope);
   std::optional<int64_t> count = whole({countItem, expression.operands[0]->where}, "the number of repetitions", 0);
@@ -291,7 +292,7 @@ Item Elaborator::declareWeight(const Expression &expression, Scope &scope) {
   }
   if (!ok)
     return mistake();
-  // The second weight of a name becomes name_2.
+  // The second weight with the same name is called name_2.
   weight->name = path;
   for (int64_t &last = weightNumbers.try_emplace(path, 1).first->second; !weightNames.insert(weight->name).second;)
     weight->name = path + "_" + std::to_string(++last);
@@ -319,7 +320,7 @@ Item Elaborator::call(const Expression &expression, Scope &scope) {
       continue;
     const auto *block = found->second.as<BlockItem>();
     if (!block)
-      break; // names of values and of functions do not get into each other's way
+      break; // values and functions have separate namespaces
     SmallVector<Item> arguments;
     for (const Argument &argument : expression.arguments) {
       if (!argument.name.empty()) {
@@ -340,7 +341,7 @@ Item Elaborator::call(const Expression &expression, Scope &scope) {
 std::optional<SmallVector<Given>> Elaborator::arrange(const Expression &call, ArrayRef<StringRef> names,
                                                       function_ref<bool(size_t)> isRequired, Scope &scope) {
   SmallVector<Given> given(names.size());
-  llvm::StringMap<size_t> places; // of names in `names`; filled if an argument has a name
+  llvm::StringMap<size_t> places; // indices in `names`; filled only if an argument has a name
   size_t next = 0;
   bool ok = true;
   auto refuse = [&](LocationAttr where) {
@@ -394,7 +395,7 @@ Item Elaborator::callDefinition(const Definition &definition, const Expression &
   }
   ArrayRef<Parameter> parameters = definition.parameters;
   SmallVector<StringRef> names;
-  bool takesBlock = expression.block != nullptr; // it is the last parameter's
+  bool takesBlock = expression.block != nullptr; // the block is the argument of the last parameter
   for (const Parameter &parameter : parameters)
     names.push_back(parameter.name.text);
   auto isRequired = [&](size_t i) { return !parameters[i].value && !(takesBlock && i + 1 == parameters.size()); };
@@ -418,7 +419,7 @@ Item Elaborator::callDefinition(const Definition &definition, const Expression &
   ++depth;
   Item result = evaluateBlock(*definition.body, inner);
   --depth;
-  if (holdsBlock(result)) { // whose scope may be the callee's, which is gone
+  if (holdsBlock(result)) { // the block's scope may be the callee's, which has ended
     fail(expression.where) << "'" << expression.text
                            << "' gives a block, which cannot leave the call that it came into";
     return mistake();
@@ -426,7 +427,7 @@ Item Elaborator::callDefinition(const Definition &definition, const Expression &
   return result;
 }
 
-/// Evaluates a block where it was written: its weights are named there.
+/// Evaluates a block with the scope and path at which it was written, so its weights are named from there.
 Item Elaborator::callBlock(const BlockItem &block, ArrayRef<Item> arguments, LocationAttr where) {
   if (arguments.size() != block.block->parameters.size()) {
     fail(where) << "the block takes " << block.block->parameters.size() << " values and gets " << arguments.size();

@@ -1,7 +1,5 @@
-// The evaluation of a model text: expressions become items, and those of tensors become ops of the model's functions.
-// Names, calls and blocks are Elaborator.cpp's; scans are Scans.cpp's;
-// arithmetic is Arithmetic.cpp's; the functions that the language has by
-// itself are Builtins.cpp's; tasks and their functions in the module are Parts.cpp's.
+// The evaluator of model texts. Expressions become items, and expressions of tensors become ops of the model's
+// functions. The section headings in the class name the source file of each group of methods.
 #ifndef HEDDLE_COMPILER_LANGUAGE_ELABORATOR_H
 #define HEDDLE_COMPILER_LANGUAGE_ELABORATOR_H
 
@@ -13,13 +11,13 @@
 
 namespace mlir::heddle::language {
 
-/// An argument of a call, evaluated.
+/// An evaluated argument of a call.
 struct Given {
   Item item;
   LocationAttr where;
 };
 
-/// A call of a built-in function: what it got for each of its parameters, a mistake for those that were left out.
+/// A call of a built-in function. `given` has an item for each parameter; omitted arguments are mistakes.
 struct BuiltinCall {
   const Expression &expression;
   const Scope &scope;
@@ -29,17 +27,17 @@ struct BuiltinCall {
   bool has(size_t i) const { return i < given.size() && given[i].where; }
 };
 
-/// A function of constants that is not of the language: it reads what a model's configuration says.
+/// A function of constants from outside the language. Such functions read a published model's configuration.
 struct OuterFunction {
   std::vector<StringRef> parameters;
-  size_t required; // of the parameters, from the first on
+  size_t required; // number of leading parameters that must be given
   std::function<Item(BuiltinCall &)> evaluate;
 };
 using OuterFunctions = llvm::StringMap<OuterFunction>;
 
 class Elaborator {
 public:
-  /// Without a module, of constants alone: parameters and what they are made of.
+  /// An elaborator without a module evaluates only constants, such as parameters.
   explicit Elaborator(const ModelText &text);
   Elaborator(const ModelText &text, ModuleOp module, const Limits &limits);
 
@@ -49,20 +47,20 @@ public:
 
   Item evaluate(const Expression &expression, Scope &scope);
   bool hasFailed() const { return failed; }
-  /// Makes functions known that the language does not have; they outlive the elaborator.
+  /// Adds functions that the language does not have. They must outlive the elaborator.
   void setOuterFunctions(const OuterFunctions &functions) { outer = &functions; }
   std::string describe(const Item &item);
-  /// An error at `where`. A mistake within another text shows at the call that led there.
+  /// Reports an error at `where`. A mistake in another text is reported at the call that led there.
   InFlightDiagnostic fail(LocationAttr where);
 
 private:
   //===-- Names, calls and blocks (Elaborator.cpp) --------------------------------------------------------------===//
 
-  /// False, with an error, if the model has too many operations.
+  /// Returns false, with an error, if the model has too many operations.
   bool countOperation(const Expression &expression);
-  /// Evaluates nothing more. A definition that calls itself twice would reach the same limit at a million places.
+  /// Stops the evaluation. Otherwise a definition that calls itself twice would report the same limit a million times.
   Item giveUp();
-  /// Evaluates an expression that is neither Binary nor Index: those are loops of `evaluate`.
+  /// Evaluates an expression that is neither Binary nor Index. `evaluate` handles those two in a loop.
   Item evaluateFirst(const Expression &expression, Scope &scope);
   Item evaluateBlock(const Body &block, Scope &scope);
   Item evaluateStatement(const Statement &statement, Scope &scope);
@@ -75,11 +73,11 @@ private:
   Item elementOf(const Item &list, const Given &index);
   Item choose(const Expression &expression, Scope &scope);
   Item repeat(const Expression &expression, Scope &scope);
-  /// The values of a call's arguments in the order of `names`; a mistake where `call` does not fit.
+  /// The values of a call's arguments in the order of `names`. Returns nothing, after an error, if `call` does not fit.
   std::optional<SmallVector<Given>> arrange(const Expression &call, ArrayRef<StringRef> names,
                                             function_ref<bool(size_t)> isRequired, Scope &scope);
 
-  /// While it lives, weights and ops belong to a part of the model of this name within the part around it.
+  /// Appends `name` to the path of weights and ops while it lives.
   class At {
   public:
     At(Elaborator &elaborator, StringRef name);
@@ -100,8 +98,8 @@ private:
   Item computeTensors(StringRef symbol, const Item &a, const Item &b, LocationAttr where);
   Item computeScalars(StringRef symbol, Value a, Value b, LocationAttr where);
   Item product(const Item &a, const Item &b, LocationAttr where);
-  /// `item` as a tensor of the shape of `like`, or null: the shapes do not go together. Of scores there are numbers for
-  /// each token alone, of heads a row that they share and numbers for each head too.
+  /// Broadcasts `item` to the shape of `like`; null if the shapes do not fit. With `areScores`, the only tensors that
+  /// fit are numbers for each token. A tensor of heads also takes a row that all heads share, or numbers for each head.
   Value widen(const Item &item, RankedTensorType like, LocationAttr where, bool areScores = false);
   Value fill(RankedTensorType type, double value, LocationAttr where);
 
@@ -125,7 +123,7 @@ private:
   Item endRows(BuiltinCall &call);
   Item averageRows(BuiltinCall &call);
   Item poolRows(BuiltinCall &call);
-  /// The pool of each sequence's rows, or of a number for each token.
+  /// Pools the rows, or the numbers, of each sequence's tokens.
   Value pool(Pool kind, Value x, const Side &side, LocationAttr where);
   Value asRows(Value x, LocationAttr where);
   Value asNumbers(Value x, LocationAttr where);
@@ -146,9 +144,9 @@ private:
 
   struct Queries {
     Value starts, lengths;
-    std::string longest; // the run-time size that holds the longest sequence's length; empty where each has one query
+    std::string longest; // the run-time size: length of the longest sequence; empty if each sequence has one query
   };
-  /// Starts, lengths and lists of keys as ops on pairs take them.
+  /// The operands for keys of ops on pairs.
   struct Keys {
     Value starts, lengths, rows;
     SmallVector<Value> users;
@@ -160,7 +158,7 @@ private:
   Queries loneQueries(RankedTensorType type, LocationAttr where);
   std::optional<Queries> queriesOf(RankedTensorType type, LocationAttr where);
   struct Located {
-    Value position, sequence; // of each query
+    Value position, sequence; // for each query
   };
   void locateQueries(RankedTensorType type, const Queries &queries, LocationAttr where);
   Item refuseQueries(const TensorItem &scores, LocationAttr where);
@@ -180,8 +178,9 @@ private:
   bool addOperands(ScanState &scan, const std::vector<State> &named, bool areRows, Scope &scope);
   Value capture(Value outside);
   bool isInScan(mlir::Block *block);
-  /// Whether a tensor has a row for each sequence at the scan's step; the side that the scan goes through.
+  /// Returns true if a tensor has a row for each sequence that takes part in the scan's step.
   bool isOfStep(RankedTensorType type);
+  /// The side whose tokens the scan under construction visits.
   const Side *getScanSide();
   Item zerosOf(BuiltinCall &call);
   Item slice(BuiltinCall &call);
@@ -221,7 +220,7 @@ private:
   void addLabelled(const Name &input);
   void addPairLabels(LocationAttr where);
   LogicalResult chooseLabels(LocationAttr where);
-  RankedTensorType columnOf(StringRef size); // of i32
+  RankedTensorType columnOf(StringRef size); // a column of i32
   void addNeighbours(Side &neighbours, const Name &input);
   int64_t countOf(StringRef name) const;
   void addSize(const Twine &name, int64_t maximum, const Twine &longestOf = "");
@@ -231,36 +230,36 @@ private:
   bool checkValue(StringRef name, const Item &item, RankedTensorType type);
   std::string nameResult(PartState &owner, Value value);
   void finishParts();
-  /// A value of another part, as the function under construction knows it.
+  /// Makes a value of another part available in the function under construction.
   Value import(Value value);
   Value rowOfPart(const std::shared_ptr<RowItem> &row);
   Value importFromPart(Value value);
   Side *findSide(RankedTensorType type);
-  /// " for each token of 'source'", by the tensor's first dimension.
+  /// Describes the tensor's first dimension, such as " for each token of 'source'".
   std::string describeRows(RankedTensorType type);
 
   //===-- Making ops --------------------------------------------------------------------------------------------===//
 
   Location place(LocationAttr where);
-  /// The tensor that `item` is, its weight read; null with an error where it is none.
+  /// Returns `item` as a tensor, reading it if it is a weight. Returns null, after an error, if it is not a tensor.
   Value tensor(const Item &item, LocationAttr where, const Twine &what);
   Value tensorOrNull(const Item &item, LocationAttr where);
   bool isWithinPart(LocationAttr where);
   Item make(Value value, const Side *keys = nullptr) { return TensorItem{value, keys}; }
   RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-  /// A whole number, a number or a flag, with an error where the argument is no such thing.
+  /// These return an argument as an integer, number or flag. If it is not, they report an error and return nothing.
   std::optional<int64_t> whole(const Given &given, const Twine &what, int64_t least = 1);
   std::optional<double> real(const Given &given, const Twine &what);
   std::optional<bool> flag(const Given &given, const Twine &what);
-  /// False, with an error, if `value` would be infinite in a tensor.
+  /// Returns false, with an error, if `value` overflows f32.
   bool fitsFloat(double value, LocationAttr where);
 
-  /// Whether `where` is in the text itself, not in one that it uses.
+  /// Returns true if `where` is in the model's own text, not in one that it uses.
   bool isOwn(LocationAttr where) const;
   Item mistake() { return {}; }
-  /// Whether an error may still look for the nearest of all names. A text of nothing but errors would take quadratic
-  /// time.
+  /// Returns true if an error may still search for the most similar name. The limit avoids quadratic time for texts
+  /// full of errors.
   bool maySuggest() { return suggestions < kMostSuggestions && ++suggestions; }
   static constexpr int kMostSuggestions = 100;
 
@@ -270,20 +269,20 @@ private:
   OpBuilder builder;
   bool failed = false;
 
-  Scope file; // parameters, and what statements outside of parts bind
+  Scope file; // parameters, and names that statements outside of parts bind
   llvm::StringMap<const Definition *> definitions;
   const OuterFunctions *outer = nullptr;
-  std::string path;           // of bindings, with points
-  size_t pathOfStatement = 0; // how much of it is around the statement; a block's names begin there
-  LocationAttr callOfOther;   // the innermost call in the text itself; null at its own level
+  std::string path;           // the bindings around the current expression, joined by points
+  size_t pathOfStatement = 0; // length of the path outside the current statement; the names of a block start from there
+  LocationAttr callOfOther;   // the innermost call in the model's own text; null outside of such calls
   llvm::StringSet<> weightNames;
-  llvm::StringMap<int64_t> weightNumbers; // the last one behind the name of several, of which the first has none
-  llvm::StringSet<> symbols; // of the module: to look one up there would take time by the number of weights
-  int depth = 0;             // of calls
-  int evaluations = 0;       // within each other
-  int suggestions = 0;       // made so far
-  int64_t operations = 0;    // evaluated so far
-  int32_t streams = 0;       // numbers of ops that draw at random, all different
+  llvm::StringMap<int64_t> weightNumbers; // by name: the last suffix given to weights of equal names; 1: no suffix yet
+  llvm::StringSet<> symbols;              // symbols of the module; a lookup there is linear in the number of weights
+  int depth = 0;                          // nesting of calls
+  int evaluations = 0;                    // nesting of expressions
+  int suggestions = 0;                    // made so far
+  int64_t operations = 0;                 // evaluated so far
+  int32_t streams = 0;                    // random streams in use; each op that draws random numbers has its own
 
   std::vector<std::unique_ptr<Side>> sides;
   std::vector<std::unique_ptr<PartState>> parts;
@@ -293,7 +292,7 @@ private:
   friend class ModelText;
 };
 
-/// What a name that is not known was most likely meant to be; empty where it is like none of `names`.
+/// The most similar of `names` to an unknown name; empty if none is similar.
 StringRef findNearest(StringRef name, ArrayRef<StringRef> names);
 
 } // namespace mlir::heddle::language

@@ -1,11 +1,11 @@
-// Rows of several heads side by side: taken head by head, put together again, turned by their positions.
+// Built-in functions on rows of several heads: split into heads, concatenate heads, and apply rotary positions.
 #include "compiler/Language/Builtins.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
 using namespace mlir::heddle::language;
 
-/// Each row as so many rows of fewer columns.
+/// split(x, heads): reshapes each row into a row for each head.
 Item Elaborator::split(BuiltinCall &call) {
   Value x = tensor(call.given[0].item, call.given[0].where, "what split() takes head by head");
   std::optional<int64_t> heads = x ? whole(call.given[1], "the number of heads") : std::nullopt;
@@ -31,7 +31,7 @@ Item Elaborator::split(BuiltinCall &call) {
   return make(ReshapeOp::create(builder, place(call.where()), result, x));
 }
 
-/// The heads side by side.
+/// flat(x): concatenates the heads of each row.
 Item Elaborator::flat(BuiltinCall &call) {
   const Item &item = call.given[0].item;
   Value x = tensor(item, call.given[0].where, "what flat() takes");
@@ -48,7 +48,8 @@ Item Elaborator::flat(BuiltinCall &call) {
   return make(ReshapeOp::create(builder, place(call.where()), result, x));
 }
 
-/// Rotary positions of heads: of each the first columns, two for each frequency, are turned.
+/// rotate(x, positions, frequencies, ...): applies rotary positions to the first columns of each head, two columns for
+/// each frequency.
 Item Elaborator::rotate(BuiltinCall &call) {
   Value x = tensor(call.given[0].item, call.given[0].where, "what rotate() turns");
   Value positions = x ? tensor(call.given[1].item, call.given[1].where, "the positions of rotate()") : Value();

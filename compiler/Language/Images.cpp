@@ -1,4 +1,4 @@
-// Images as an input: rows of pixels in the place of tokens, of a height and a width that are the same for all images.
+// Images as an input: sequences of pixels instead of tokens. All images have the same height and width.
 #include "compiler/Language/Elaborator.h"
 #include "compiler/Language/Parts.h"
 
@@ -13,7 +13,7 @@ ImageShape ModelText::getImageShape() const {
   return shape.height || shape.width ? shape : ImageShape();
 }
 
-/// The shape of the source's images, with an error where there can be none.
+/// The shape of the source's images. Reports an error if the parameters are incomplete or the task takes no images.
 ImageShape Elaborator::readImageShape() {
   ImageShape shape = model.getImageShape();
   if (shape.height == 0 && shape.width == 0)
@@ -36,14 +36,14 @@ ImageShape Elaborator::readImageShape() {
   return {};
 }
 
-/// `input.pixels`: a row of the image's channels for each pixel, row by row.
+/// `input.pixels`: a row of channels for each pixel, in row-major order.
 Item Elaborator::pixelsOf(const Side &side, const Name &input) {
   auto type = RankedTensorType::get({ShapedType::kDynamic, side.image.channels}, builder.getF32Type(),
                                     columnOf(side.tokens).getEncoding());
   return make(addPort(side.name + "_pixels", type, /*limit=*/0, input.where));
 }
 
-/// `input.rows` and `input.columns`: where in its image each pixel is.
+/// `input.rows` and `input.columns`: each pixel's row and column in its image.
 void Elaborator::addPixelPlaces(const Side &side, const Name &input) {
   Location at = place(input.where);
   RankedTensorType type = typeOf(side.positions);
@@ -52,7 +52,7 @@ void Elaborator::addPixelPlaces(const Side &side, const Name &input) {
   part->scope.items[side.name + ".columns"] = make(arith::RemUIOp::create(builder, at, side.positions, width));
 }
 
-/// What a call's first argument is of: rows of images' pixels.
+/// The side of a call's first argument. Null, after an error, unless the argument has a row for each pixel of images.
 Side *Elaborator::imagesOf(BuiltinCall &call) {
   StringRef name = call.expression.text;
   Value x = tensor(call.given[0].item, call.given[0].where, "what " + name + "() is of");
@@ -82,8 +82,8 @@ Item Elaborator::gridWidth(BuiltinCall &call) {
   return side ? wholeNumber(side->image.width) : mistake();
 }
 
-/// The images made of every `stride`-th row and column of pixels of the images of `side`. They have sizes and ports of
-/// their own, whose names contain the stride relative to the model's whole images.
+/// The side of images that have every `stride`-th row and column of the images of `side`. It has sizes and ports of its
+/// own. Their names contain the stride relative to the model's input images.
 Side *Elaborator::strided(const Side &side, int64_t stride, LocationAttr where) {
   std::string all = "source", name = all + "_stride" + std::to_string(side.stride * stride);
   if (Side *known = sideNamed(name))
@@ -112,7 +112,7 @@ Side *Elaborator::strided(const Side &side, int64_t stride, LocationAttr where) 
   return sides.emplace_back(std::move(images)).get();
 }
 
-/// subsample(x, stride, row, column): every `stride`-th row and column of pixels, from these on.
+/// subsample(x, stride, row, column): every `stride`-th row and column of pixels, starting from `row` and `column`.
 Item Elaborator::subsample(BuiltinCall &call) {
   Side *side = imagesOf(call);
   std::optional<int64_t> stride = whole(call.given[1], "a stride", 1),

@@ -1,5 +1,5 @@
-// What an expression of a model text means while the text is elaborated: a constant, a weight, or a tensor of the
-// model.
+// Items are the values of expressions while a model text is elaborated: constants, weights, tensors of the model,
+// blocks and lists.
 #ifndef HEDDLE_COMPILER_LANGUAGE_ITEM_H
 #define HEDDLE_COMPILER_LANGUAGE_ITEM_H
 
@@ -13,41 +13,42 @@
 
 namespace mlir::heddle::language {
 
-/// Images that a model takes, with a row of so many channels for each pixel; zeros where it takes none.
+/// The shape of a model's input images. Each pixel is a row of `channels` numbers. All fields are 0 if the model takes
+/// no images.
 struct ImageShape {
   int64_t height = 0, width = 0, channels = 0;
   int64_t pixels() const { return height * width; }
 };
 
-/// The sequences of an input of the task. Each of its tokens has a row of every tensor that is made of it, and the type
-/// of such a tensor says so by the name `tokens` (#heddle.dims).
+/// The sequences of an input of the task. Tensors that are computed from the input have one row for each of its tokens.
+/// Their types name the size `tokens` as the extent of the rows (#heddle.dims).
 struct Side {
-  std::string name;    // of the input, as in `memory(source)`
-  std::string tokens;  // the run-time size that holds the number of all sequences' tokens
-  std::string longest; // the run-time size that holds the longest sequence's length
-  int64_t most = 0;    // the most tokens that a sequence has
-  std::string labels;  // the run-time size of the tokens that have a label; empty where there are no such tokens
+  std::string name;    // the input's name, as in `memory(source)`
+  std::string tokens;  // the run-time size: number of tokens of all sequences
+  std::string longest; // the run-time size: length of the longest sequence
+  int64_t most = 0;    // the maximum length of a sequence
+  std::string labels;  // the run-time size: number of tokens with a label; empty if tokens have no labels
   Value starts, lengths;
   Value positions;    // each token's position in its sequence
-  Value labelled;     // which tokens have a label
+  Value labelled;     // the indices of the tokens with a label
   ImageShape image;   // if the sequences are images, whose pixels are the tokens
   int64_t stride = 1; // every stride-th row and column of the model's images has tokens
 
-  // Of keys that a query by itself has: the words of each sentence, or the neighbours of each token. These are tokens
-  // of another input, which has the rows. Neighbours have lists of rows and no starts, and lists of the tokens that
-  // they are neighbours of.
+  // For keys that each query has for itself: the words of a sentence, or the neighbours of a token. They are tokens of
+  // another input, `tokensOf`, which owns their rows. Words have starts and lengths. Neighbours have `rows`, a list of
+  // row indices for each token, and `users`, lists of the tokens whose neighbour a token is.
   const Side *tokensOf = nullptr;
   Value rows;
   SmallVector<Value, 3> users;
 };
 
-/// How a weight starts out.
+/// How a weight is initialised.
 struct WeightStart {
   StartKind kind = StartKind::Constant;
   double scale = 0; // the constant, the bound or the standard deviation
 };
 
-/// A weight, which becomes a variable of the module where it is used first.
+/// A weight. It becomes a variable of the module at its first use.
 struct WeightItem {
   std::string name;
   SmallVector<int64_t> shape;
@@ -55,7 +56,7 @@ struct WeightItem {
   LocationAttr where;
 };
 
-/// A row of numbers that row() makes, which an op has where a part uses it.
+/// A constant row of numbers, made by row(). Each part that uses it gets one op for it.
 struct RowItem {
   SmallVector<float> values;
   LocationAttr where;
@@ -63,30 +64,31 @@ struct RowItem {
 
 struct Scope;
 
-/// A block with parameters, `{ |a, b| ... }`, with the scope and the path of the place where it was written.
+/// A block with parameters, `{ |a, b| ... }`, and the scope and path at which it was written.
 struct BlockItem {
   const Body *block = nullptr;
   const Scope *scope = nullptr;
   std::string path;
 };
 
-/// A tensor of the model, or a scalar within a region of an op.
+/// A tensor of the model, or a scalar in a region of an op.
 struct TensorItem {
   Value value;
-  const Side *keys = nullptr; // of a tensor of pairs of queries and keys: what the keys are
-  bool isTransposed = false;  // by transpose(): the right side of a product alone
+  const Side *keys = nullptr; // the side of the keys, for a tensor of pairs of queries and keys
+  bool isTransposed = false;  // result of transpose(), which is only allowed as the right operand of '@'
 };
 
 struct Item;
 using ListItem = std::vector<Item>;
 
-/// A number; `isWhole` where it has no fraction by the way it was made, so that it may be a width.
+/// A number. `isWhole` is true if it was computed as an integer, so that it may be a width.
 struct NumberItem {
   double value;
   bool isWhole;
 };
 
-/// `std::monostate` is what a mistake means, which was told already: whatever is made of it is of the same kind.
+/// `std::monostate` stands for a mistake that has been reported already. An expression with such an operand is a
+/// mistake too, without another error.
 struct Item : std::variant<std::monostate, NumberItem, bool, std::string, WeightStart, std::shared_ptr<WeightItem>,
                            std::shared_ptr<RowItem>, TensorItem, BlockItem, ListItem> {
   using variant::variant;
@@ -94,12 +96,12 @@ struct Item : std::variant<std::monostate, NumberItem, bool, std::string, Weight
   template <typename T> const T *as() const { return std::get_if<T>(this); }
 };
 
-/// Whether the item is a tensor, or becomes one when a part is computed.
+/// Returns true if the item is a tensor, or becomes one when a part uses it.
 inline bool isTensor(const Item &item) {
   return item.as<TensorItem>() || item.as<std::shared_ptr<WeightItem>>() || item.as<std::shared_ptr<RowItem>>();
 }
 
-/// Names and what they stand for.
+/// The names of a scope and their values.
 struct Scope {
   const Scope *outer = nullptr;
   std::map<std::string, Item, std::less<>> items;

@@ -60,7 +60,7 @@ private:
 
 } // namespace
 
-/// A point within a name belongs to it: `source.positions`.
+/// The length of the name at the current position. Points within a name belong to it, as in `source.positions`.
 size_t Lexer::nameLength() {
   size_t length = 1;
   while (length < rest.size()) {
@@ -96,7 +96,7 @@ LogicalResult Lexer::string() {
   size_t end = rest.find_first_of("\"\n", 1);
   if (end == StringRef::npos || rest[end] == '\n')
     return emitError(Location(here())) << "the string has no end; close it with '\"' on the same line";
-  if (!llvm::json::isUTF8(rest.slice(1, end))) // an artifact's description has the text's strings
+  if (!llvm::json::isUTF8(rest.slice(1, end))) // strings of the text end up in an artifact's description
     return emitError(Location(here())) << "the string is not UTF-8; save the text in that encoding";
   tokens.push_back({Token::String, rest.slice(1, end), here()});
   skip(end + 1);

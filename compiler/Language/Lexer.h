@@ -1,4 +1,4 @@
-// A model text's tokens.
+// Splits a model text into tokens.
 #ifndef HEDDLE_COMPILER_LANGUAGE_LEXER_H
 #define HEDDLE_COMPILER_LANGUAGE_LEXER_H
 
@@ -12,16 +12,16 @@ namespace mlir::heddle::language {
 
 struct Token {
   enum Kind { Name, Number, String, Mark, NewLine, End } kind;
-  StringRef text; // of the file; without its quotes for a string
+  StringRef text; // a slice of the file; a string's has no quotes
   LocationAttr where;
   bool is(StringRef mark) const { return kind == Mark && text == mark; }
   bool isName(StringRef name) const { return kind == Name && text == name; }
-  /// What an error calls it.
+  /// The token's name in errors.
   std::string describe() const;
 };
 
-/// The tokens of `text`, the last one an End. A character that no token has is an error of the context, and the result
-/// is then a failure. `text` must outlive the tokens. Locations name the file `path`.
+/// The tokens of `text`; the last one is an End. Reports a character that fits no token to the context, and fails.
+/// `text` must outlive the tokens. Locations name the file `path`.
 FailureOr<std::vector<Token>> tokenize(MLIRContext *context, StringRef path, StringRef text);
 
 } // namespace mlir::heddle::language

@@ -18,7 +18,7 @@ using namespace mlir;
 using namespace mlir::heddle;
 using namespace mlir::heddle::language;
 
-/// Texts that use each other and so on.
+/// Maximum number of texts that a text uses, directly and indirectly.
 static constexpr size_t kMostTexts = 32;
 
 //===-- Reading -------------------------------------------------------------------------------------------------===//
@@ -66,7 +66,7 @@ std::string language::ModelText::getFingerprint() const {
   std::string all;
   for (const std::shared_ptr<Text> &text : texts) {
     bool isSilent = text->parameters.empty() && text->definitions.empty() && text->parts.empty() &&
-                    text->statements.empty(); // of what a model computes
+                    text->statements.empty(); // declares nothing of the model's computation
     if (!isSilent)
       all += (all.empty() ? "" : ", ") + text->fingerprint;
   }
@@ -75,7 +75,7 @@ std::string language::ModelText::getFingerprint() const {
 
 namespace {
 
-/// Collects a text and those that it uses, each once, before it.
+/// Reads a text and the texts that it uses, each once. A text comes after the texts that it uses.
 class TextReader {
 public:
   TextReader(MLIRContext *context) : context(context) {}
@@ -115,7 +115,7 @@ public:
   std::vector<std::shared_ptr<Text>> texts;
 
 private:
-  /// A text may say anew what those say that it uses, but not what it says itself.
+  /// A text may redefine names of the texts that it uses, but may define each name only once itself.
   template <typename Declaration> static LogicalResult checkNames(const std::vector<Declaration> &declarations) {
     llvm::StringSet<> names;
     for (const Declaration &declaration : declarations)
@@ -125,7 +125,7 @@ private:
     return success();
   }
 
-  /// The hash of the tokens of a text that has been parsed. Empty lines do not count.
+  /// The hash of the tokens of a text that has been parsed. It ignores empty lines.
   std::string hashTokens(StringRef path, StringRef text) const {
     FailureOr<std::vector<Token>> tokens = tokenize(context, path, text);
     std::string joined;
@@ -237,7 +237,7 @@ Item language::toItem(const Setting &setting) {
 
 namespace {
 
-/// What a parameter may be.
+/// The default and the allowed values of a parameter.
 struct Allowed {
   std::optional<Item> value; // the default
   SmallVector<Item> choices;
@@ -281,9 +281,9 @@ StringRef ModelText::findNearestParameter(StringRef name) const {
 LogicalResult ModelText::setParameters(const Settings &given) {
   Elaborator elaborator(*this);
   Scope scope;
-  // A text may give a parameter of a text that it uses another default.
+  // A text may redefine a parameter of a text that it uses, with another default.
   SmallVector<const Parameter *> order;
-  llvm::StringMap<size_t> places; // in `order`
+  llvm::StringMap<size_t> places; // indices in `order`
   for (const std::shared_ptr<Text> &text : texts)
     for (const Parameter &parameter : text->parameters) {
       auto [known, isNew] = places.try_emplace(parameter.name.text, order.size());
@@ -297,7 +297,7 @@ LogicalResult ModelText::setParameters(const Settings &given) {
     StringRef name = parameter->name.text;
     auto refuse = [&](LocationAttr where) {
       ok = false;
-      // A flag has no line to point at, so it is named in the text instead.
+      // A flag has no line to point at, so the message names the flag instead.
       auto flag = dyn_cast<NameLoc>(where);
       InFlightDiagnostic error = emitError(flag ? UnknownLoc::get(context) : Location(where));
       if (flag)

@@ -1,7 +1,7 @@
-// A model text (.weft): what a model computes, in the words of models. README.md beside this file has the language.
+// A model text (.weft): the definition of a model in Heddle's language (README.md beside this file).
 //
-// A text is read, its parameters get their values, and then it is elaborated to model functions of the heddle dialect,
-// every op located at its place in the text and named by the path of bindings that it is a part of.
+// To compile a text, read it, set its parameters, and elaborate it to model functions of the heddle dialect. The
+// location of each op is its line in the text, named by the path of the bindings around it.
 #ifndef HEDDLE_COMPILER_LANGUAGE_MODELTEXT_H
 #define HEDDLE_COMPILER_LANGUAGE_MODELTEXT_H
 
@@ -12,52 +12,53 @@
 
 namespace mlir::heddle::language {
 
-/// A parameter's value and the line, or the flag, that gives it.
+/// A parameter's value, and the location of the line or the flag that sets it.
 struct Setting {
   std::variant<bool, int64_t, double, std::string, std::vector<double>> value;
   LocationAttr where;
 };
 using Settings = llvm::StringMap<Setting>;
 
-/// How much a call of the compiled model holds. A text knows the numbers by the names behind them.
+/// The maxima of a call of the compiled model. A text reads them by the names in the comments.
 struct Limits {
-  int64_t vocabulary = 0;   // vocab_size: ids of tokens are below it
-  int64_t maxTokens = 0;    // max_tokens: of a call, on each side
-  int64_t maxSequences = 0; // max_sequences: of a call
-  int64_t maxLength = 0;    // max_length: of a sequence, in tokens
+  int64_t vocabulary = 0;   // vocab_size: exclusive upper bound of token ids
+  int64_t maxTokens = 0;    // max_tokens: tokens of a call, on each side
+  int64_t maxSequences = 0; // max_sequences: sequences of a call
+  int64_t maxLength = 0;    // max_length: tokens of a sequence
 };
 
 class ModelText {
 public:
-  /// Reads `text`, called `path` in errors and locations, and the texts that it uses. Mistakes are errors of the
-  /// context; the result is then a failure.
+  /// Reads `text` and the texts that it uses. Errors and locations call it `path`. If the text has mistakes, reports
+  /// them to the context and fails.
   static FailureOr<ModelText> read(MLIRContext *context, StringRef path, StringRef text);
 
-  /// The task that the model is for; its name is one of getTaskNames().
+  /// The name of the model's task, one of getTaskNames().
   StringRef getTask() const { return task; }
 
-  /// The sections `published` of the texts that it uses and of itself, in this order.
+  /// The `published` sections: first those of the texts that it uses, then its own.
   SmallVector<std::reference_wrapper<const PublishedSection>> getPublishedSections() const;
 
-  /// Differs between texts that compute different things: the name and revision of each library text, and for each
-  /// other text a hash of its tokens, without comments and white space.
+  /// A string that differs between texts that compute different things. It consists of the name and revision of each
+  /// library text, and of a hash of the tokens of each other text, without comments and white space.
   std::string getFingerprint() const;
 
-  /// Whether the text has a parameter of this name, and the name that is most like it; empty where none is.
+  /// Returns true if the text has a parameter called `name`.
   bool hasParameter(StringRef name) const;
+  /// The parameter with the name most similar to `name`; empty if none is similar.
   StringRef findNearestParameter(StringRef name) const;
 
-  /// Gives each parameter its value: of `given`, which need not hold parameters only, or its default. Fails where a
-  /// parameter has neither, or a value that it does not take.
+  /// Sets each parameter to its value in `given`, or else to its default. `given` may have other names too. Fails if a
+  /// parameter has neither, or if the text does not allow the value.
   LogicalResult setParameters(const Settings &given);
-  /// All parameters of the text with their values, once they have them.
+  /// All parameters of the text with their values; valid after setParameters().
   const Settings &getParameters() const { return parameters; }
-  /// A parameter that says how many of something there are; 0 where there is none of this name.
+  /// The value of a parameter that is a count; 0 if there is no parameter called `name`.
   int64_t getCount(StringRef name) const;
-  /// What the source's sequences are by the parameters `image_height`, `image_width` and `channels`.
+  /// The shape of the source's images, from the parameters `image_height`, `image_width` and `channels`.
   ImageShape getImageShape() const;
 
-  /// Adds the sizes, weights and model functions to `module`, which is empty.
+  /// Adds the sizes, weights and model functions to `module`, which must be empty.
   LogicalResult elaborate(ModuleOp module, const Limits &limits) const;
 
 private:
@@ -66,24 +67,24 @@ private:
   MLIRContext *context = nullptr;
   LocationAttr start;
   std::string task;
-  std::vector<std::shared_ptr<Text>> texts; // a text behind those that it uses
+  std::vector<std::shared_ptr<Text>> texts; // each text comes after the texts that it uses
   Settings parameters;
 };
 
-/// What models can be for.
+/// The names of all tasks.
 SmallVector<StringRef> getTaskNames();
 
-/// The item that a parameter's value is.
+/// Converts a parameter's value to an item.
 Item toItem(const Setting &setting);
-/// The value that a parameter gets by the item; nothing if it is no number, string, flag or list of numbers.
+/// Converts an item to a parameter's value; nothing unless it is a number, string, flag or list of numbers.
 std::optional<Setting> toSetting(const Item &item, LocationAttr where);
 
-/// The text called `name` of those that Heddle brings along; empty where there is no such text.
+/// The library text called `name`; empty if there is none.
 StringRef findLibraryText(StringRef name);
-/// Its fingerprint: the name with the revision, which a line `# revision 2` of the text says. It is raised whenever the
-/// text's arithmetic changes; a text without that line has revision 1.
+/// The fingerprint of a library text: its name and revision. A line such as `# revision 2` sets the revision; without
+/// it the revision is 1. Raise it whenever the text's arithmetic changes.
 std::string getLibraryFingerprint(StringRef name);
-/// The names of all of them.
+/// The names of all library texts.
 ArrayRef<StringRef> getLibraryTexts();
 
 } // namespace mlir::heddle::language

@@ -1,5 +1,5 @@
-// Attention as texts spell it: pairs of queries and keys, masks, softmax and the sums of values. Within a scan a query
-// is a sequence's row of the step, alone in its sequence.
+// The built-in functions of attention: pairs of queries and keys, masks, softmax, and weighted sums of values. In a
+// scan, each step has one query per sequence.
 #include "compiler/Language/Builtins.h"
 #include "compiler/Language/Parts.h"
 
@@ -17,10 +17,10 @@ using namespace mlir;
 using namespace mlir::heddle;
 using namespace mlir::heddle::language;
 
-/// Unfused scores have room for a multiple of so many keys, whose rows then divide into registers and steps.
+/// The key extent of unfused scores is rounded up to a multiple of this, so that rows divide into vectors and steps.
 static constexpr int64_t kKeyUnit = 16;
 
-/// Where the rows of queries begin in each sequence, and how many these are; nothing where `type` has no such rows.
+/// The start and the number of query rows of each sequence. Nothing if `type` has no rows of queries.
 std::optional<Elaborator::Queries> Elaborator::queriesOf(RankedTensorType type, LocationAttr where) {
   if (Side *side = scanState ? nullptr : findSide(type))
     return Queries{import(side->starts), import(side->lengths), side->longest};
@@ -30,20 +30,20 @@ std::optional<Elaborator::Queries> Elaborator::queriesOf(RankedTensorType type, 
   return loneQueries(type, where);
 }
 
-/// Each query alone in its sequence.
+/// Queries of which each is a sequence of its own.
 Elaborator::Queries Elaborator::loneQueries(RankedTensorType type, LocationAttr where) {
   RankedTensorType column = getDimType(type, 0, builder.getI32Type());
   return {IotaOp::create(builder, place(where), column, 0),
           FillOp::create(builder, place(where), column, builder.getI32IntegerAttr(1)), ""};
 }
 
-/// A number for each pair of a query and a key; null where it is none.
+/// The item as scores, with a number for each pair of a query and a key; null if it is something else.
 const TensorItem *Elaborator::scoresOrNull(const Item &item) {
   const auto *scores = item.as<TensorItem>();
   return scores && scores->keys && typeOf(scores->value).getRank() == 3 ? scores : nullptr;
 }
 
-/// What pairs() is given as `among`, null where there is nothing; nothing after an error.
+/// The neighbours that pairs() gets as `among`; null without that argument; nothing after an error.
 std::optional<const Side *> Elaborator::neighboursOf(BuiltinCall &call) {
   if (!call.has(3))
     return nullptr;
@@ -74,7 +74,8 @@ Elaborator::Keys Elaborator::keysOf(const Side &side, RankedTensorType queries, 
   return keys;
 }
 
-/// Where each query is. A mask's kernel may be that of the scores before it, so this is made before both.
+/// Computes each query's position and sequence, for masks. A mask may be fused into the kernel of its scores, so this
+/// comes before the scores.
 void Elaborator::locateQueries(RankedTensorType type, const Queries &queries, LocationAttr where) {
   Located &located = part->located[getSizeName(type, 0).str()];
   if (scanState) {
@@ -92,15 +93,15 @@ void Elaborator::locateQueries(RankedTensorType type, const Queries &queries, Lo
   located = {op.getPosition(), op.getSequence()};
 }
 
-/// Scores of tokens that are neither those of the part nor the step's.
+/// Rejects scores whose queries do not belong to the step of the scan.
 Item Elaborator::refuseQueries(const TensorItem &scores, LocationAttr where) {
   fail(where) << "within a scan each sequence has a query at a step, but here is " << describe(scores)
               << "; attend with these outside of the scan";
   return mistake();
 }
 
-/// For each query the scores of all keys of its sequence, head by head: dot products (3.2.1), or sums of what a block
-/// makes of the rows.
+/// pairs(query, key, heads, among): for each query, the scores of all keys of its sequence, for each head. A score is
+/// the dot product of the two rows (3.2.1), or the sum of the row that the call's block computes from them.
 Item Elaborator::pairs(BuiltinCall &call) {
   Value query = tensor(call.given[0].item, call.given[0].where, "what pairs() takes as queries");
   Value key = query ? tensor(call.given[1].item, call.given[1].where, "what pairs() takes as keys") : Value();
@@ -110,7 +111,7 @@ Item Elaborator::pairs(BuiltinCall &call) {
     return mistake();
   RankedTensorType queryType = typeOf(query), keyType = typeOf(key);
   bool areRows = queryType.getRank() == 2 && keyType.getRank() == 2;
-  const Side *ofKey = findSide(keyType), *own = *neighbours; // keys that a query has by itself
+  const Side *ofKey = findSide(keyType), *own = *neighbours; // own: keys that each query has for itself
   if (const Side *words = scanState ? nullptr : wordsOf(queryType); words && words->tokensOf == ofKey)
     own = words;
   if (*neighbours && (ofKey != (*neighbours)->tokensOf || findSide(queryType) != ofKey || scanState)) {
@@ -183,8 +184,8 @@ static void eraseWithUsers(Operation *op) {
   op->erase();
 }
 
-/// Evaluates the block of pairs() into the region of scores. The block computes with two rows that stand for those of a
-/// query and a key; what it takes besides is returned. Nothing after an error.
+/// Evaluates the block of pairs() into the region of the scores op. The block computes with placeholders for the rows
+/// of a query and a key. Returns the other rows that it uses; nothing after an error.
 std::optional<SmallVector<Value>> Elaborator::combinePairs(BuiltinCall &call, int64_t width, Region &region) {
   Location at = place(call.where());
   auto row = RankedTensorType::get({width}, builder.getF32Type());
@@ -204,7 +205,7 @@ std::optional<SmallVector<Value>> Elaborator::combinePairs(BuiltinCall &call, in
   Value value = tensorOrNull(result, call.expression.block->where);
   if (!value || value.getType() != row)
     return refuse();
-  // What depends on the two rows is the region's.
+  // Ops that depend on the two rows move into the region.
   llvm::SetVector<Operation *> arithmetic;
   auto collect = [&](Value value, auto &collect) -> bool {
     Operation *op = value.getDefiningOp();
@@ -255,7 +256,7 @@ std::optional<SmallVector<Value>> Elaborator::combinePairs(BuiltinCall &call, in
   return parameters;
 }
 
-/// Leaves out the keys of other sequences, and the pairs of which the block says that they do not count.
+/// mask(scores) { |query, key| ... }: masks keys beyond the sequence, and pairs for which the block is false.
 Item Elaborator::mask(BuiltinCall &call) {
   const TensorItem *scores = scoresOrNull(call.given[0].item);
   if (!scores) {
@@ -279,7 +280,7 @@ Item Elaborator::mask(BuiltinCall &call) {
                                builder.getF32FloatAttr(-std::numeric_limits<float>::infinity())),
                 scores->keys);
   }
-  // Scores of another part, or from outside of the scan, are not located here yet.
+  // Queries of scores from another part, or from outside the scan, have no positions here yet.
   if (!part->located.count(getSizeName(type, 0).str())) {
     std::optional<Queries> queries = queriesOf(type, call.where());
     if (!queries)
@@ -316,7 +317,7 @@ Item Elaborator::mask(BuiltinCall &call) {
   return make(op, scores->keys);
 }
 
-/// Over the keys of each query; of a number for each token, over the tokens of each sequence.
+/// softmax(x): over the keys of each query; for a number for each token, over the tokens of each sequence.
 Item Elaborator::softmax(BuiltinCall &call) {
   const TensorItem *scores = scoresOrNull(call.given[0].item);
   const auto *numbers = call.given[0].item.as<TensorItem>();
@@ -346,7 +347,7 @@ Item Elaborator::softmax(BuiltinCall &call) {
   return make(SoftmaxOp::create(builder, place(call.where()), import(scores->value)), scores->keys);
 }
 
-/// For each pair the key's place in its sequence.
+/// places(scores): for each pair, the key's position in its sequence.
 Item Elaborator::placesOf(BuiltinCall &call) {
   const TensorItem *scores = scoresOrNull(call.given[0].item);
   if (!scores || scores->keys->rows) {
@@ -359,7 +360,7 @@ Item Elaborator::placesOf(BuiltinCall &call) {
   return make(arith::SIToFPOp::create(builder, at, type, IotaOp::create(builder, at, whole, 2)), scores->keys);
 }
 
-/// How many heads the keys have of which the scores are that `weights` are made of.
+/// The number of key heads in the scores from which `weights` are computed.
 static int64_t headsOfKeys(Value weights) {
   auto typeOf = [](Value value) { return cast<RankedTensorType>(value.getType()); };
   for (Operation *op = weights.getDefiningOp(); op;) {
@@ -373,7 +374,7 @@ static int64_t headsOfKeys(Value weights) {
   return typeOf(weights).getDimSize(1);
 }
 
-/// weights @ values: for each query the sum of its keys' values times their weights.
+/// weights @ values: for each query, the sum of its keys' values times their weights.
 Item Elaborator::contextOf(const TensorItem &weights, const Item &values, LocationAttr where) {
   Value value = tensorOrNull(values, where), weight = import(weights.value);
   RankedTensorType type = typeOf(weight), valueType = typeOf(value);
@@ -395,7 +396,7 @@ Item Elaborator::contextOf(const TensorItem &weights, const Item &values, Locati
                                 queries->lengths, keys.starts, keys.lengths, queries->longest, keys.longest));
 }
 
-/// The sum of each query's scores, head by head: a product with ones.
+/// The sum of each query's scores, for each head: a multiplication by values of one.
 Item Elaborator::sumOfScores(const TensorItem &scores, LocationAttr where) {
   if (scanState) {
     fail(where) << "within a scan scores are not summed; attend with the states that the scan gives";
@@ -412,8 +413,7 @@ Item Elaborator::sumOfScores(const TensorItem &scores, LocationAttr where) {
   return make(asNumbers(result->value, where));
 }
 
-/// For each key the sum of what the queries of its sequence give it, head by head: a product of the transposed scores
-/// with ones.
+/// For each key and head, the sum of its scores over the queries of its sequence: the transposed scores times ones.
 Item Elaborator::sumOverQueries(const TensorItem &scores, LocationAttr where) {
   Value value = import(scores.value);
   RankedTensorType type = typeOf(value);

@@ -7,12 +7,13 @@
 using namespace mlir;
 using namespace mlir::heddle::language;
 
-/// Expressions and blocks within each other. Far more than a person writes; a stack has room for it.
+/// Maximum nesting of expressions and blocks: far more than a person writes, and safe for the stack.
 static constexpr int kDeepest = 100;
 
 namespace {
 
-/// A parser by recursive descent. A method that fails has told why and returns null; its callers return at once.
+/// A recursive-descent parser. A method that fails has reported an error and returns null or false; its callers return
+/// at once.
 class Parser {
 public:
   Parser(std::vector<Token> tokens) : tokens(std::move(tokens)) {}
@@ -49,7 +50,7 @@ private:
     return nullptr;
   }
   bool expect(StringRef mark, const Twine &place) { return takeIf(mark) || (fail("'" + mark + "' " + place), false); }
-  /// A list's elements may stand on lines of their own.
+  /// Expects the mark that closes a list. New lines may precede it.
   bool expectEnd(StringRef mark, const Twine &place) {
     skipLines();
     return expect(mark, place);
@@ -87,7 +88,7 @@ private:
   ExpressionPtr parseScan();
   bool parseStates(Expression &expression);
 
-  /// Counts how deep the parser is, and refuses what is too deep.
+  /// Counts the nesting of the parser, and reports an error beyond kDeepest.
   struct Depth {
     explicit Depth(Parser &parser) : parser(parser) { ++parser.depth; }
     ~Depth() { --parser.depth; }
@@ -112,7 +113,7 @@ bool isKeyword(StringRef name) {
                             name);
 }
 
-/// How tightly a binary operator binds; 0: the token is none.
+/// The precedence of a binary operator; 0 for other tokens.
 int precedenceOf(const Token &token) {
   if (token.kind == Token::Name)
     return llvm::StringSwitch<int>(token.text).Case("or", 1).Case("and", 2).Default(0);
@@ -224,7 +225,7 @@ bool Parser::parseDefinition(Text &text) {
   return endLine();
 }
 
-/// `name(names) {`: at the level of a file only a part has a block without parameters.
+/// Returns true at `name(names) {`. At the top level of a file only parts have this form.
 bool Parser::isPart() {
   if (peek().kind != Token::Name || isKeyword(peek().text) || !peek(1).is("("))
     return false;
@@ -315,7 +316,7 @@ bool Parser::parseStatement(Statement &statement) {
   if (!statement.value)
     return false;
   if (statement.names.empty() && statement.value->kind == Expression::Weight) {
-    statement.names.push_back({statement.value->text, statement.value->where}); // a weight binds its own name
+    statement.names.push_back({statement.value->text, statement.value->where}); // an unnamed weight binds its own name
     statement.value->text.clear();
   }
   return endLine();
@@ -348,7 +349,7 @@ std::unique_ptr<Body> Parser::parseBlock(const Twine &owner) {
   return parseStatements(*block) ? std::move(block) : nullptr;
 }
 
-/// `{ |a, b| ... }`, behind a call
+/// Parses the block after a call: `{ |a, b| ... }`
 std::unique_ptr<Body> Parser::parseBlockWithParameters() {
   Depth depth(*this);
   if (depth.tooDeep())
@@ -456,7 +457,7 @@ ExpressionPtr Parser::parsePrimary() {
     flag->number = take().text == "true";
     return flag;
   }
-  if (token.isName("weight") && peek(1).kind == Token::Name && peek(2).is("[")) // otherwise a name like others
+  if (token.isName("weight") && peek(1).kind == Token::Name && peek(2).is("[")) // otherwise a plain name
     return parseWeight();
   if (token.isName("if"))
     return parseIf();

@@ -1,4 +1,4 @@
-// From a model text's characters to its syntax tree.
+// Parses a model text into its syntax tree.
 #ifndef HEDDLE_COMPILER_LANGUAGE_PARSER_H
 #define HEDDLE_COMPILER_LANGUAGE_PARSER_H
 

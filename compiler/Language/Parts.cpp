@@ -1,5 +1,5 @@
-// A task says which parts a model has, what they take and what functions they become. compiler/Derive makes the entries
-// of the artifact from these.
+// Tasks and parts. A task defines the parts of a model, their inputs, and the functions that they become.
+// compiler/Derive turns these functions into the entries of the artifact.
 #include "compiler/Language/Parts.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -12,59 +12,59 @@ namespace {
 
 struct PartInfo {
   StringLiteral name;
-  StringLiteral result;         // what its value is called in the module
-  std::vector<StringRef> sides; // inputs that it takes
+  StringLiteral result;         // the name of its value in the module
+  std::vector<StringRef> sides; // the names of its inputs
   bool required;
 };
 
-/// What the loss compares logits with.
+/// The labels that the loss compares logits with.
 enum class Labels { Next, EachSequence, SomeTokens, HiddenTokens, EachPair };
 
-/// The input of `rate`, the learning rate: the number of the optimizer's step, from 1 on.
+/// The input of the part `rate`, the learning rate: the number of the optimizer's step, counted from 1.
 constexpr StringLiteral kStep = "step";
 
 struct TaskInfo {
   StringLiteral name;
-  std::vector<PartInfo> parts; // in their order
+  std::vector<PartInfo> parts; // in order of elaboration
   Labels labels = Labels::Next;
 };
 
 const std::vector<TaskInfo> kTasks = {
-    // Sentences of one language to another, or one text to another: an answer is made from memory, a token at a time.
+    // Translate a source text: the target is generated token by token, with attention to `memory`.
     {"translate",
      {{"memory", "memory", {"source"}, true},
       {"logits", "logits", {"target"}, true},
       {"loss", "token_loss", {"target"}, true},
       {"rate", "rate", {kStep}, false}}},
-    // The next token of a text.
+    // Predict the next token of a text.
     {"language",
      {{"logits", "logits", {"target"}, true},
       {"loss", "token_loss", {"target"}, true},
       {"rate", "rate", {kStep}, false}}},
-    // A vector for each token of a text, and one for all of it.
+    // Compute a vector for each token of a text, and optionally one for the whole text.
     {"encode",
      {{"hidden", "hidden", {"source"}, true},
       {"pooled", "pooled", {"source"}, false},
       {"logits", "logits", {"source"}, false}}},
-    // A label for each text.
+    // Predict a label for each text.
     {"classify",
      {{"logits", "logits", {"source"}, true},
       {"loss", "token_loss", {"source"}, true},
       {"rate", "rate", {kStep}, false}},
      Labels::EachSequence},
-    // A label for each token, or for some of them.
+    // Predict a label for each token, or for some tokens.
     {"tag",
      {{"logits", "logits", {"source"}, true},
       {"loss", "token_loss", {"source"}, true},
       {"rate", "rate", {kStep}, false}},
      Labels::SomeTokens},
-    // A label or a grade for each pair of texts.
+    // Predict a label or a grade for each pair of texts.
     {"pair",
      {{"logits", "logits", {"left", "right"}, true},
       {"loss", "token_loss", {"left", "right"}, true},
       {"rate", "rate", {kStep}, false}},
      Labels::EachPair},
-    // Words that were hidden, and whether the second of two sentences follows the first (Devlin et al., 2018, 3.1).
+    // Predict hidden words, and whether the second of two sentences follows the first (Devlin et al., 2018, 3.1).
     {"pretrain",
      {{"hidden", "hidden", {"source"}, true},
       {"logits", "logits", {"source"}, true},
@@ -121,7 +121,8 @@ LogicalResult Elaborator::run() {
   return success();
 }
 
-/// The parts of the task in its order; of parts of the same name the last one.
+/// Selects the parts that the text defines, in the task's order. If texts define a part more than once, the last one
+/// counts.
 LogicalResult Elaborator::chooseParts(SmallVectorImpl<const Part *> &chosen) {
   const TaskInfo *task = findTask(model.task);
   llvm::StringMap<const Part *> byName;
@@ -154,7 +155,7 @@ LogicalResult Elaborator::chooseParts(SmallVectorImpl<const Part *> &chosen) {
 
 //===-- Sizes, ports and weights --------------------------------------------------------------------------------===//
 
-/// Declares a run-time size; `longestOf` is the port of which it is the largest element.
+/// Declares a run-time size. If `longestOf` is set, the size is the largest element of that port.
 void Elaborator::addSize(const Twine &name, int64_t maximum, const Twine &longestOf) {
   std::string longest = longestOf.str();
   SizeOp::create(builder, Location(model.start), name.str(), maximum,
@@ -215,7 +216,7 @@ void Elaborator::declareSides() {
 
 void Elaborator::declareCounter(VariableRole role, int64_t extent) {
   auto type = RankedTensorType::get({extent}, builder.getI32Type());
-  // The seed is the caller's.
+  // The caller sets the seed, so it has no initial value.
   StartAttr start;
   if (role != VariableRole::Seed)
     start = StartAttr::get(builder.getContext(), StartKind::Constant, builder.getF64FloatAttr(0));
@@ -231,8 +232,8 @@ Value Elaborator::addPort(StringRef name, RankedTensorType type, int64_t limit, 
   return part->function.getBody().addArgument(type, Location(where));
 }
 
-/// The tokens of an input: their ids by its name, or `input.pixels`, and `input.positions`, `input.types`;
-/// `input.lengths` of sequences.
+/// Adds the ports of an input: token ids under the input's name, or `input.pixels`; `input.positions` and `input.types`
+/// for each token; `input.lengths` for each sequence.
 void Elaborator::addPorts(const Name &input) {
   if (input.text == kStep) {
     auto scalar = RankedTensorType::get({1}, builder.getF32Type());
@@ -241,7 +242,7 @@ void Elaborator::addPorts(const Name &input) {
   }
   Side &side = *sideNamed(input.text);
   if (side.starts)
-    return; // an earlier part's, which this part sees
+    return; // an earlier part has added them, and this part sees its scope
   auto column = [&](StringRef size) {
     return RankedTensorType::get({ShapedType::kDynamic}, builder.getI32Type(),
                                  DimsAttr::get(builder.getContext(), {builder.getStringAttr(size)}));
@@ -261,7 +262,7 @@ void Elaborator::addPorts(const Name &input) {
     addPixelPlaces(side, input);
   if (int64_t types = name == "source" ? countOf("token_types") : 0)
     items[name + ".types"] = make(add(name + "_types", side.tokens, types));
-  // A sequence without tokens may start behind the last token.
+  // An empty sequence may start one past the last token.
   side.starts = add(name + "_starts", kSequences, limits.maxTokens + 1);
   side.lengths = add(name + "_lengths", kSequences, side.most + 1);
   items[name + ".lengths"] = make(side.lengths);
@@ -271,7 +272,7 @@ void Elaborator::addPorts(const Name &input) {
     addSentences(*sentences, input);
 }
 
-/// `input.sentences`: the place of each sentence in its text. A sentence has tokens, and a text sentences.
+/// `input.sentences`: the index of each sentence in its text. Each sentence has tokens, and each text has sentences.
 void Elaborator::addSentences(Side &sentences, const Name &input) {
   Side &words = *sideNamed(input.text + ".words");
   auto add = [&](StringRef name, StringRef size, int64_t limit) {
@@ -286,7 +287,7 @@ void Elaborator::addSentences(Side &sentences, const Name &input) {
   part->scope.items[sentences.name] = make(sentences.positions);
 }
 
-/// `input.neighbours`: the tokens that each token may look at, in a graph whose nodes the tokens are.
+/// `input.neighbours`: for each token, the tokens that it may attend to: its neighbours in a graph of tokens.
 void Elaborator::addNeighbours(Side &neighbours, const Name &input) {
   const Side &side = *neighbours.tokensOf;
   int64_t most = countOf("neighbours");
@@ -307,7 +308,7 @@ int64_t ModelText::getCount(StringRef name) const {
   return count && *count > 0 ? *count : 0;
 }
 
-/// How many of something an input has.
+/// The value of a parameter that is a count; 0 if there is none.
 int64_t Elaborator::countOf(StringRef name) const { return model.getCount(name); }
 
 Side *Elaborator::sideNamed(StringRef name) {
@@ -315,7 +316,7 @@ Side *Elaborator::sideNamed(StringRef name) {
   return found == sides.end() ? nullptr : found->get();
 }
 
-/// The words of sentences, where a tensor has rows of sentences.
+/// The side of the words of sentences, if the tensor has a row for each sentence; otherwise null.
 const Side *Elaborator::wordsOf(RankedTensorType type) {
   const Side *side = findSide(type);
   return side && side->name == "source.sentences" ? sideNamed("source.words") : nullptr;
@@ -326,16 +327,16 @@ RankedTensorType Elaborator::columnOf(StringRef size) {
                                DimsAttr::get(builder.getContext(), {builder.getStringAttr(size)}));
 }
 
-/// `input.labelled`: the tokens that have a label.
+/// `input.labelled`: the indices of the tokens that have a label.
 void Elaborator::addLabelled(const Name &input) {
   Side &side = *sideNamed(input.text);
   side.labelled = addPort(input.text + "_labelled", columnOf(side.labels), limits.maxTokens, input.where);
   part->scope.items[input.text + ".labelled"] = make(side.labelled);
 }
 
-/// `input.next`, the token that should follow each token; or `input.label`, of each sequence or of the tokens that have
-/// a label. Of hidden tokens the label is the token, and `input.follows` says whether the second sentence follows the
-/// first.
+/// Adds the labels of the task: `input.next`, the token that follows each token; or `input.label`, a label for each
+/// sequence or each labelled token. For hidden tokens the label is the token itself, and `input.follows` is 1 if the
+/// second sentence follows the first.
 void Elaborator::addLabels(const Name &input) {
   Side &side = *sideNamed(input.text);
   auto column = [&](StringRef size) { return columnOf(size); };
@@ -349,21 +350,21 @@ void Elaborator::addLabels(const Name &input) {
     addLabelled(input);
   if (labels == Labels::HiddenTokens)
     items[input.text + ".follows"] = make(addPort(input.text + "_follows", column(kSequences), 2, input.where));
-  // How many labels there are follows from the logits that they are compared with.
+  // No limit here: the number of classes follows from the logits.
   items[input.text + ".label"] =
       make(addPort(input.text + "_label", column(side.labels.empty() ? StringRef(kSequences) : StringRef(side.labels)),
                    /*limit=*/0, input.where));
 }
 
-/// `pair.label` or `pair.grade`, whichever the loss reads.
+/// Adds `pair.label` and `pair.grade`. chooseLabels() removes the one that the loss does not read.
 void Elaborator::addPairLabels(LocationAttr where) {
   part->scope.items["pair.label"] = make(addPort("pair_label", columnOf(kSequences), /*limit=*/0, where));
   auto column = RankedTensorType::get({ShapedType::kDynamic}, builder.getF32Type(), columnOf(kSequences).getEncoding());
   part->scope.items["pair.grade"] = make(addPort("pair_grade", column, /*limit=*/0, where));
 }
 
-/// Takes the port away that the loss of pairs does not read. Logits of labels go with labels, and a number of each pair
-/// with grades.
+/// Removes the port of pairs that the loss does not read. Logits with several columns go with labels, and logits with
+/// one number per pair go with grades.
 LogicalResult Elaborator::chooseLabels(LocationAttr where) {
   auto port = [&](StringRef name) {
     return cast<BlockArgument>(part->scope.items.find(name)->second.as<TensorItem>()->value);
@@ -392,7 +393,7 @@ LogicalResult Elaborator::chooseLabels(LocationAttr where) {
 Value Elaborator::tensorOrNull(const Item &item, LocationAttr where) {
   if (const auto *tensor = item.as<TensorItem>()) {
     if (!isa<RankedTensorType>(tensor->value.getType()))
-      return tensor->value; // an index of a region
+      return tensor->value; // an index in a region
     return isWithinPart(where) ? import(tensor->value) : Value();
   }
   const auto *weight = item.as<std::shared_ptr<WeightItem>>();
@@ -416,13 +417,13 @@ Value Elaborator::tensorOrNull(const Item &item, LocationAttr where) {
     VariableOp::create(builder, at, w.name, VariableKind::Weight, type, start);
   }
   OpBuilder::InsertionGuard guard(builder);
-  if (scanState) // whose block takes it as a constant
+  if (scanState) // read it outside the scan; the block takes it as a constant
     builder.setInsertionPointToEnd(&part->function.getBody().front());
   value = ReadOp::create(builder, place(where), type, w.name);
   return scanState ? capture(value) : value;
 }
 
-/// Made once in a part.
+/// The op for a constant row, created once per part.
 Value Elaborator::rowOfPart(const std::shared_ptr<RowItem> &row) {
   Value &value = part->rows[row];
   if (!value) {
@@ -465,7 +466,7 @@ bool Elaborator::isWithinPart(LocationAttr where) {
 Location Elaborator::place(LocationAttr where) {
   if (!isOwn(where) && callOfOther)
     where = callOfOther;
-  // What no binding names belongs to the part as a whole.
+  // Ops outside of all bindings are named after the part.
   StringRef name = path.empty() && part ? StringRef(part->syntax->name.text) : StringRef(path);
   return name.empty() ? Location(where) : NameLoc::get(builder.getStringAttr(name), Location(where));
 }
@@ -489,7 +490,7 @@ std::string Elaborator::describeRows(RankedTensorType type) {
   return type.getRank() > 0 && type.getDimSize(0) == ShapedType::kDynamic ? " for each sequence" : "";
 }
 
-/// What a learning rate may be computed by.
+/// Returns true for ops that a learning rate may be computed with.
 static bool isArithmetic(Operation &op) { return isa<FillOp>(op) || OpTrait::hasElementwiseMappableTraits(&op); }
 
 //===-- Functions -----------------------------------------------------------------------------------------------===//
@@ -532,7 +533,7 @@ void Elaborator::elaboratePart(const Part &syntax) {
     parts.pop_back();
     return;
   }
-  // The losses of words and of sentences.
+  // Pretraining has two losses: of words and of sentences.
   const auto *losses = item.as<ListItem>();
   if (losses && info.name == "loss" && task->labels == Labels::HiddenTokens && losses->size() == 2) {
     Item first = (*losses)[0], second = (*losses)[1];
@@ -574,7 +575,7 @@ void Elaborator::elaboratePart(const Part &syntax) {
     part->scope.items[info.result.str()] = make(value);
 }
 
-/// Whether a part's value is as the task wants it.
+/// Returns true if a part's value has the type that the task requires; otherwise reports an error.
 bool Elaborator::checkValue(StringRef name, const Item &item, RankedTensorType type) {
   Labels labels = findTask(model.task)->labels;
   bool isLoss = name == "loss" || name == "sentence_loss";
@@ -647,7 +648,8 @@ Value Elaborator::importFromPart(Value value) {
   return known;
 }
 
-/// What `value`, which another part takes, is called among the results of `owner`: as it is in the text.
+/// The name of `value` among the results of `owner`; adds it as a result if necessary. The name is its binding in the
+/// text, if it has one.
 std::string Elaborator::nameResult(PartState &owner, Value value) {
   for (const auto &[name, result] : owner.results)
     if (result == value)

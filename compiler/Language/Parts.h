@@ -1,4 +1,4 @@
-// The parts of a model text while they become functions of the module.
+// The state of a model text's part while it becomes a function of the module.
 #ifndef HEDDLE_COMPILER_LANGUAGE_PARTS_H
 #define HEDDLE_COMPILER_LANGUAGE_PARTS_H
 
@@ -11,19 +11,19 @@ namespace mlir::heddle::language {
 /// The run-time size that counts sequences.
 inline constexpr StringLiteral kSequences = "sequences";
 
-/// A part and its function. Values that it takes from other parts are arguments of the function, by name.
+/// A part and its function. Values from other parts are arguments of the function, by name.
 struct Elaborator::PartState {
   const Part *syntax;
   func::FuncOp function;
   Scope scope; // later parts see what this part binds
 
   SmallVector<Attribute> argumentAttrs;
-  SmallVector<std::pair<std::string, Value>> results; // what it yields, first, and what other parts take from it
-  llvm::DenseMap<Value, Value> imported;              // of other parts -> an argument
-  llvm::DenseMap<Value, Value> origins;               // an argument -> of another part
-  llvm::StringMap<Value> weights;                     // by name, read
-  std::map<std::shared_ptr<RowItem>, Value> rows;     // kept alive, so that no other row has its address
-  std::map<std::string, Located> located;             // where queries are, by the size that counts them
+  SmallVector<std::pair<std::string, Value>> results; // the part's own results, then values that other parts use
+  llvm::DenseMap<Value, Value> imported;              // value of another part -> argument
+  llvm::DenseMap<Value, Value> origins;               // argument -> value of another part
+  llvm::StringMap<Value> weights;                     // values of weights that were read, by name
+  std::map<std::shared_ptr<RowItem>, Value> rows;     // holds the rows, so that their addresses stay unique
+  std::map<std::string, Located> located;             // position and sequence of queries, by the size that counts them
 };
 
 } // namespace mlir::heddle::language

@@ -10,7 +10,8 @@ using namespace mlir::heddle::language;
 
 static constexpr StringLiteral kSection = "\npublished \"";
 
-/// The names of the section's architectures, found without parsing the text: of many texts one is wanted.
+/// The architectures that a text's section names. Finds them without parsing the text, because only one of many texts
+/// is needed.
 static SmallVector<StringRef> architecturesOf(StringRef text, bool isGguf) {
   size_t place = text.find(kSection);
   if (place == StringRef::npos)
@@ -61,7 +62,7 @@ PublishedFamily::PublishedFamily(const ModelText &text, OuterFunctions given)
     collectUsed(*rule->tensor);
 }
 
-/// Goes through all names in the expression.
+/// Calls `visit` for each variable in the expression.
 template <typename Visit> static void forEachName(const Expression &expression, Visit visit) {
   auto visitBody = [&](const std::unique_ptr<Body> &body) {
     if (body)
@@ -84,7 +85,7 @@ void PublishedFamily::collectUsed(const Expression &expression) {
   forEachName(expression, [&](const Expression &name) { used.insert(name.text); });
 }
 
-/// Evaluates the statements that name what the expression needs.
+/// Evaluates the statements that bind the names in the expression.
 bool PublishedFamily::evaluateOperands(const Expression &expression, function_ref<LocationAttr(StringRef)> placeOf) {
   bool ok = true;
   forEachName(expression, [&](const Expression &name) {
@@ -140,7 +141,8 @@ void PublishedFamily::forEach(function_ref<void(StringRef, const Item &, Locatio
 
 //===-- Tensors -------------------------------------------------------------------------------------------------===//
 
-/// Whether the name fits the pattern, in which * stands for a number; `numbers` are those.
+/// Returns true if the name matches the pattern, in which each * stands for a number, and sets `numbers` to the
+/// numbers.
 static bool fits(StringRef name, StringRef pattern, SmallVectorImpl<std::string> &numbers) {
   numbers.clear();
   while (true) {
@@ -212,14 +214,15 @@ FailureOr<llvm::json::Object> PublishedFamily::findTensor(StringRef weight, size
   return std::move(*tensor);
 }
 
-/// A string is the tensor of this name; a function says how the weight lies in the tensor that it is given.
+/// Reads the right side of a tensor's line. A string names a tensor; a function says how the weight is stored in its
+/// argument's tensor.
 std::optional<llvm::json::Object> PublishedFamily::readTensor(const Expression &expression,
                                                               ArrayRef<std::string> numbers, StringRef ending,
                                                               size_t rank, Scope &constants) {
   if (expression.kind == Expression::String) {
     llvm::json::Array names;
     std::string name = withNumbers(expression.text, numbers) + ending.str();
-    // The names of the model without a head, and of one within another, begin otherwise.
+    // Tensor names have other prefixes in models without a head, and in models that are part of another one.
     const Item *bases = find("bases");
     const auto *list = bases ? bases->as<ListItem>() : nullptr;
     StringRef first = list && !list->empty() && list->front().as<std::string>()

@@ -1,7 +1,7 @@
-// The sections `published` of model texts: how a family's parameters follow from a published configuration, and which
-// tensor of the published files each weight is.
+// The `published` sections of model texts. A section computes a family's parameters from a published configuration, and
+// maps each weight to a tensor of the published files.
 //
-// A text's section adds to the sections of the texts that it uses. A statement, or a tensor's line, replaces an earlier
+// A text's section extends the sections of the texts that it uses. A statement, or a tensor's line, replaces an earlier
 // one with the same left side.
 #ifndef HEDDLE_COMPILER_LANGUAGE_PUBLISHED_H
 #define HEDDLE_COMPILER_LANGUAGE_PUBLISHED_H
@@ -12,33 +12,33 @@
 
 namespace mlir::heddle::language {
 
-/// The text of the family that publishes models of the architecture, by the name in config.json or in GGUF files; of
-/// the texts that Heddle brings along. Nothing if there is none.
+/// The library text whose section `published` names the architecture, as config.json or GGUF files (`isGguf`) name it.
+/// Nothing if there is none.
 std::optional<ModelText> findFamily(MLIRContext *context, StringRef architecture, bool isGguf);
-/// The architectures of all these texts, in the order of the texts.
+/// The architectures of all library texts, in the order of the texts.
 std::vector<std::string> listArchitectures(bool isGguf);
 
 class PublishedFamily {
 public:
-  /// The text has to outlive the family.
+  /// `text` must outlive the family.
   PublishedFamily(const ModelText &text, OuterFunctions functions);
 
-  /// Evaluates all statements, each with what it needs before it. `known` has names with values from outside; `placeOf`
-  /// gives the place that a statement's value comes from, once that is evaluated, or null: it is then the statement's.
-  /// Fails after an error.
+  /// Evaluates all statements, each after the statements that it depends on. `known` has the values of further names.
+  /// `placeOf` is called after a statement is evaluated and returns the location of its value; null: the statement's
+  /// own. Fails after an error.
   LogicalResult evaluate(const llvm::StringMap<Item> &known, function_ref<LocationAttr(StringRef name)> placeOf);
-  /// The configuration is gone: its functions are not called any more.
+  /// Drops the outer functions, before the configuration that they read goes away.
   void forgetFunctions() { functions.clear(); }
-  /// What a statement names; null if none does.
+  /// The value of a name; null if it has none.
   const Item *find(StringRef name) const;
-  /// Calls `visit` for every name with its value, in the order of the statements.
+  /// Calls `visit` for each name and value, in the order of the statements.
   void forEach(function_ref<void(StringRef name, const Item &value, LocationAttr where)> visit) const;
-  /// Whether a statement, even one whose place another has taken, or a tensor's line uses the name.
+  /// Returns true if a statement or a tensor's line uses the name. Replaced statements count too.
   bool isUsed(StringRef name) const { return used.contains(name); }
 
-  /// Where the weight lies in published files, as an object of the description's key `tensors` without its shape
-  /// (runtime/artifact/Description.h). `parameters` are those of the model as it is compiled. An empty object if no
-  /// line has the weight; a failure after an error.
+  /// The place of a weight in published files, in the format of the description's key `tensors`, without the shape
+  /// (runtime/artifact/Description.h). `parameters` are the parameters of the compiled model. Returns an empty object
+  /// if no line has the weight. Fails after an error.
   FailureOr<llvm::json::Object> findTensor(StringRef weight, size_t rank, const Settings &parameters);
 
 private:
@@ -51,12 +51,12 @@ private:
   OuterFunctions functions;
   Elaborator elaborator;
   Scope scope;
-  llvm::StringMap<LocationAttr> places;                     // where the values come from
+  llvm::StringMap<LocationAttr> places;                     // locations of the values
   llvm::MapVector<StringRef, const Statement *> statements; // by name
   std::vector<const Statement *> unnamed;
-  llvm::MapVector<StringRef, const TensorRule *> tensors; // by the weights' pattern
+  llvm::MapVector<StringRef, const TensorRule *> tensors; // by the pattern of weight names
   llvm::StringSet<> used;
-  llvm::StringSet<> pending; // whose evaluation has begun
+  llvm::StringSet<> pending; // names under evaluation, or evaluated
 };
 
 } // namespace mlir::heddle::language

@@ -1,5 +1,5 @@
-// What models that are trained on samples need: keys drawn by attention's weights, values through which no gradient
-// passes, and moving averages (Xu et al. 2015, section 4.1).
+// Built-in functions for models that are trained on samples: keys drawn at random by attention's weights, values
+// without gradients, and moving averages (Xu et al. 2015, section 4.1).
 #include "compiler/Language/Builtins.h"
 #include "compiler/Language/Elaborator.h"
 #include "compiler/Language/Parts.h"
@@ -11,11 +11,13 @@ using namespace mlir;
 using namespace mlir::heddle;
 using namespace mlir::heddle::language;
 
-/// What a weight of zero counts as: its logarithm and any noise are less than those of a key that may be drawn.
+/// Replaces weights of zero before the logarithm is taken. With any noise, a key of this weight still loses to every
+/// key that may be drawn.
 static constexpr float kLeastWeight = 1.17549435e-38f;
 
-/// sample(weights): of each query's keys one has the weight 1, drawn by the weights, and the others 0. Entries that do
-/// not train take the key of the largest weight.
+/// sample(weights): draws one key for each query, with probabilities `weights`. The key gets the weight 1 and all
+/// others
+/// 0. Entries other than training take the key with the largest weight.
 Item Elaborator::sample(BuiltinCall &call) {
   const TensorItem *weights = scoresOrNull(call.given[0].item);
   Value value = weights ? import(weights->value) : Value();
@@ -29,7 +31,8 @@ Item Elaborator::sample(BuiltinCall &call) {
   if (scanState && !isOfStep(type))
     return refuseQueries(*weights, call.where());
   Location at = place(call.where());
-  // A step of a scan has some queries, whose numbers in the batch are known outside.
+  // In a scan, a step has only some of the queries. Their indices in the batch, which select the random numbers, are
+  // computed outside and passed in.
   Value numbers, seed, step;
   {
     OpBuilder::InsertionGuard guard(builder);
@@ -45,7 +48,7 @@ Item Elaborator::sample(BuiltinCall &call) {
   if (scanState)
     numbers = capture(numbers), seed = capture(seed), step = capture(step);
 
-  // The largest of log p + Gumbel's noise.
+  // The Gumbel-max trick: the argmax of log p + noise is a sample of p.
   RankedTensorType matrix = getTypeOfDims({{type, 0}, {type, 2}}, builder.getF32Type());
   Value flat = ReshapeOp::create(builder, at, matrix, value);
   Value logs = math::LogOp::create(
@@ -60,7 +63,7 @@ Item Elaborator::sample(BuiltinCall &call) {
               weights->keys);
 }
 
-/// stop_gradient(x): x, which counts as constant where the loss is differentiated.
+/// stop_gradient(x): x, but treated as a constant by differentiation.
 Item Elaborator::stopGradient(BuiltinCall &call) {
   Value x = tensor(call.given[0].item, call.given[0].where, "what stop_gradient() is of");
   if (!x)
@@ -73,8 +76,8 @@ Item Elaborator::stopGradient(BuiltinCall &call) {
   return make(StopGradientOp::create(builder, place(call.where()), x), from ? from->keys : nullptr);
 }
 
-/// moving_average(x, keep): for each number the same: the average that the steps before left. This step makes of it
-/// keep times itself plus 1 - keep times the mean of the numbers.
+/// moving_average(x, keep): a moving average over the steps, broadcast to the shape of x. Returns the average before
+/// this step, and updates it to keep * average + (1 - keep) * mean(x).
 Item Elaborator::movingAverage(BuiltinCall &call) {
   Value x = tensor(call.given[0].item, call.given[0].where, "what moving_average() is of");
   std::optional<double> keep = x ? real(call.given[1], "what a moving average keeps") : std::nullopt;

@@ -1,4 +1,4 @@
-// `scan rows as x with state = start { ... }`: a recurrence, and the functions that cut and join columns.
+// Recurrences, `scan rows as x with state = start { ... }`, and the functions that slice and join columns.
 #include "compiler/Language/Elaborator.h"
 
 #include "compiler/Language/Builtins.h"
@@ -9,10 +9,11 @@ using namespace mlir;
 using namespace mlir::heddle;
 using namespace mlir::heddle::language;
 
-/// The run-time size of a scan's step.
+/// The run-time size: number of sequences that take part in a scan's step.
 static constexpr StringLiteral kStep = "step_sequences";
 
-/// A scan under construction. Its block is in no op yet: what it takes from outside is known at its end.
+/// A scan under construction. Its block belongs to no op yet, because the operands from outside are known only at its
+/// end.
 struct Elaborator::ScanState {
   struct Operand {
     Value outside;
@@ -21,7 +22,7 @@ struct Elaborator::ScanState {
   Region region;
   mlir::Block *block = nullptr;
   const Side *side = nullptr;
-  SmallVector<Operand> rows, states, fixed, constants; // fixed: rows of sequences that stay as they are
+  SmallVector<Operand> rows, states, fixed, constants; // fixed: rows of sequences, carried unchanged
 };
 
 bool Elaborator::isInScan(mlir::Block *block) { return scanState && block == scanState->block; }
@@ -39,7 +40,8 @@ static RankedTensorType withRows(RankedTensorType type, StringRef size) {
                                DimsAttr::get(type.getContext(), {StringAttr::get(type.getContext(), size)}));
 }
 
-/// What a value from outside is within the scan's block: the token's row, the sequence's row, or the same.
+/// Makes a value from outside available in the scan's block: as the current token's row, as the sequence's row, or as a
+/// constant.
 Value Elaborator::capture(Value outside) {
   for (auto *operands : {&scanState->rows, &scanState->fixed, &scanState->constants})
     for (const ScanState::Operand &operand : *operands)
@@ -55,7 +57,7 @@ Value Elaborator::capture(Value outside) {
   return operands->back().argument;
 }
 
-/// The operands of a scan as its text names them.
+/// Evaluates the rows or states that a scan's text names, and adds them as operands.
 bool Elaborator::addOperands(ScanState &scan, const std::vector<State> &named, bool areRows, Scope &scope) {
   for (const State &operand : named) {
     Item item = evaluate(*operand.start, scope);
@@ -79,7 +81,7 @@ bool Elaborator::addOperands(ScanState &scan, const std::vector<State> &named, b
   return true;
 }
 
-/// The states after each token, and then what else the block makes of it.
+/// Evaluates a scan. Its values are the states after each token, then the other values of the block's last line.
 Item Elaborator::scan(const Expression &expression, Scope &scope) {
   if (scanState) {
     fail(expression.where) << "a scan cannot be within another one";
@@ -97,7 +99,7 @@ Item Elaborator::scan(const Expression &expression, Scope &scope) {
   }
   state.block = &state.region.emplaceBlock();
   SmallVector<Value> next;
-  SmallVector<const Side *> keysOfNext; // where it is of pairs
+  SmallVector<const Side *> keysOfNext; // for scores of pairs
   {
     llvm::SaveAndRestore<ScanState *> restore(scanState, &state);
     llvm::SaveAndRestore restoreLocated(part->located);
@@ -141,7 +143,7 @@ Item Elaborator::scan(const Expression &expression, Scope &scope) {
     }
   }
 
-  // The states, those that stay as they are behind the others.
+  // The block's arguments are the rows, the states, the fixed rows and the constants.
   SmallVector<BlockArgument> arguments;
   auto take = [&](ArrayRef<ScanState::Operand> operands) {
     SmallVector<Value> outside;
@@ -178,7 +180,7 @@ Item Elaborator::scan(const Expression &expression, Scope &scope) {
 
 //===-- States and columns --------------------------------------------------------------------------------------===//
 
-/// A row of zeros for each sequence.
+/// zeros(width): a row of zeros for each sequence.
 Item Elaborator::zerosOf(BuiltinCall &call) {
   std::optional<int64_t> width = whole(call.given[0], "the width of zeros()");
   if (!width || !isWithinPart(call.where()))
@@ -203,7 +205,7 @@ Item Elaborator::slice(BuiltinCall &call) {
   return make(heddle::ColumnsOp::create(builder, place(call.where()), result, x, *from));
 }
 
-/// The columns of several tensors side by side.
+/// join(...): concatenates the columns of several tensors.
 Item Elaborator::join(BuiltinCall &call) {
   SmallVector<Value> parts;
   int64_t columns = 0;

@@ -1,4 +1,4 @@
-// The syntax of a model text (.weft) as a tree. README.md beside this file has the grammar.
+// The syntax tree of a model text (.weft). docs/language.md describes the language.
 #ifndef HEDDLE_COMPILER_LANGUAGE_SYNTAX_H
 #define HEDDLE_COMPILER_LANGUAGE_SYNTAX_H
 
@@ -15,19 +15,19 @@ namespace mlir::heddle::language {
 struct Expression;
 using ExpressionPtr = std::unique_ptr<Expression>;
 
-/// A name where it is written.
+/// A name and its location.
 struct Name {
   std::string text;
   LocationAttr where;
 };
 
-/// `names = value`, or a value alone. Several names take a list of values apart.
+/// `names = value`, or only a value. Several names unpack a list of values.
 struct Statement {
   std::vector<Name> names;
   ExpressionPtr value;
 };
 
-/// Statements between braces. The value is that of the last one.
+/// Statements between braces. Their value is the value of the last statement.
 struct Body {
   std::vector<Name> parameters; // `{ |a, b| ... }`
   std::vector<Statement> statements;
@@ -35,12 +35,12 @@ struct Body {
 };
 
 struct Argument {
-  std::string name; // empty: by its place
+  std::string name; // empty for positional arguments
   LocationAttr where;
   ExpressionPtr value;
 };
 
-/// What a state of a repetition is called and starts as; of a scan, what its rows are called and are.
+/// The name and initial value of a state of a repetition or scan; or the name and value of a scan's rows.
 struct State {
   Name name;
   ExpressionPtr start;
@@ -61,11 +61,11 @@ struct Expression {
     If,       // if operands[0] block else otherwise
     Repeat,   // repeat operands[0] [as rows[0]] with states block
     Scan,     // scan `text` rows with states block; text: "reversed" or empty
-    List,     // operands, with commas between them; in brackets or without
+    List,     // operands, separated by commas, with or without brackets
   };
 
   Expression(Kind kind, LocationAttr where) : kind(kind), where(where) {}
-  /// First operands are destroyed in a loop: a sum of 10,000 terms is as deep as it is long.
+  /// Destroys first operands in a loop instead of recursively: a sum of 10,000 terms is a tree of depth 10,000.
   ~Expression() {
     while (!operands.empty() && operands.front()) {
       ExpressionPtr first = std::move(operands.front());
@@ -77,12 +77,12 @@ struct Expression {
   LocationAttr where;
   std::string text;
   double number = 0;
-  bool isWhole = false; // a number without point and exponent
+  bool isWhole = false; // for numbers without point and exponent
   std::vector<ExpressionPtr> operands;
   std::vector<Argument> arguments;
-  std::vector<State> rows; // of a Scan; of a Repeat what its number is called, if anything
+  std::vector<State> rows; // rows of a Scan; the name of a Repeat's number, if it has one
   std::vector<State> states;
-  ExpressionPtr start;     // of a weight; may be null
+  ExpressionPtr start;     // initial value of a weight; may be null
   ExpressionPtr otherwise; // the `else if` of an If; may be null
   std::unique_ptr<Body> block, otherBlock;
 };
@@ -90,7 +90,7 @@ struct Expression {
 /// `param name = value | choice | ...` or `param name = value in low .. high`
 struct Parameter {
   Name name;
-  ExpressionPtr value; // null: it has to be given
+  ExpressionPtr value; // null: the parameter must be set
   std::vector<ExpressionPtr> choices;
   ExpressionPtr low, high;
 };
@@ -102,7 +102,7 @@ struct Definition {
   std::unique_ptr<Body> body;
 };
 
-/// A part of the model that its task asks for, such as `memory(source) { ... }`.
+/// A part of the model that its task defines, such as `memory(source) { ... }`.
 struct Part {
   Name name;
   std::vector<Name> inputs;
@@ -111,22 +111,22 @@ struct Part {
 
 /// `"decoder.*.self.query" = transpose("model.layers.*.self_attn.q_proj"), "blk.*.attn_q"`
 struct TensorRule {
-  Name weights;         // a weight, or a weight and a bias by what is before the last point; * is a layer's number
-  ExpressionPtr tensor; // of a folder, or a list: of a folder and of a GGUF file
+  Name weights;         // a weight's name, or the prefix of a weight and a bias; * is a layer's number
+  ExpressionPtr tensor; // the tensor in a folder; or a list: the tensor in a folder, and the one in a GGUF file
 };
 
-/// `published "LlamaForCausalLM" gguf "llama" { ... }`: how models of the text's family are published.
+/// `published "LlamaForCausalLM" gguf "llama" { ... }`: the format in which models of the text's family are published.
 struct PublishedSection {
-  std::vector<Name> architectures; // as config.json names them
-  std::optional<Name> gguf;        // as GGUF files name the architecture
+  std::vector<Name> architectures; // their names in config.json
+  std::optional<Name> gguf;        // the architecture's name in GGUF files
   std::vector<Statement> statements;
   std::vector<TensorRule> tensors;
 };
 
-/// A file.
+/// A model text's file.
 struct Text {
   std::optional<Name> task;
-  std::vector<Name> uses; // texts whose definitions and parameters are this one's too
+  std::vector<Name> uses; // texts that this one inherits definitions and parameters from
   std::vector<Parameter> parameters;
   std::vector<Definition> definitions;
   std::vector<Part> parts;

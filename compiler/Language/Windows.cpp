@@ -1,4 +1,5 @@
-// `window(x, from, to)`: beside each row its neighbours in the sequence, of which convolutions are products.
+// `window(x, from, to)`: concatenates each row with its neighbours in the sequence. A convolution is a matmul of such
+// rows.
 #include "compiler/Language/Elaborator.h"
 
 #include "compiler/Language/Builtins.h"
