@@ -33,8 +33,8 @@ private:
   static void sink(ScanOp scan);
 };
 
-/// Whether it is worth memory to do the op for all tokens at once: products are, while elementwise work costs a step
-/// nothing.
+/// Returns true if it is worth memory to run the op for all tokens at once. Matmuls are; elementwise ops are almost
+/// free within a step.
 bool isWorthwhile(Operation *op) { return isa<RowwiseOpInterface>(op) && !isElementwise(op); }
 
 bool isRowwise(Operation *op, const llvm::SetVector<Value> &ofRows) {
@@ -51,10 +51,10 @@ void eraseDead(Block &block) {
 
 } // namespace
 
-/// Values of a scan's block that need nothing of its states.
+/// The values of a scan's block that do not depend on its states.
 struct KnownValues {
-  llvm::SetVector<Value> ofRows; // of tokens: rows and what is made of them
-  llvm::SetVector<Value> all;    // constants too, and what is made of both
+  llvm::SetVector<Value> ofRows; // values with a row per token: the scan's rows, and values computed from them
+  llvm::SetVector<Value> all;    // `ofRows`, constants, and values computed from constants
 
   explicit KnownValues(ScanOp scan) {
     for (BlockArgument argument : scan.getRowArguments())
@@ -75,8 +75,8 @@ struct KnownValues {
   }
 };
 
-/// The product of joined columns, some of which are known before the scan, is a sum of two or three: those of the known
-/// columns need not be in the step, and neither needs a bias.
+/// Splits a matmul of joined columns into a sum of two or three matmuls if some of the columns are known before the
+/// scan. The matmuls of known columns, and a bias, then move out of the step.
 ///
 ///   (y, c) W + b   =>   (y W1 + b) + c W2      W1, W2: rows of W
 void HoistScansPass::splitProducts(ScanOp scan) {
@@ -87,7 +87,7 @@ void HoistScansPass::splitProducts(ScanOp scan) {
     if (!join || !weight.hasStaticShape() || !known.all.contains(product.getRhs()) || product.getTransposeLhs() ||
         product.getTransposeRhs())
       continue;
-    SmallVector<SmallVector<Value>> runs; // of neighbours of which all or none are known
+    SmallVector<SmallVector<Value>> runs; // neighbouring parts that are all known or all unknown
     for (Value part : join.getParts()) {
       if (runs.empty() || known.ofRows.contains(runs.back().front()) != known.ofRows.contains(part))
         runs.emplace_back();
@@ -134,7 +134,8 @@ void HoistScansPass::splitProducts(ScanOp scan) {
   }
 }
 
-/// What constants alone make is made once, and is a further constant; what only that needed is a constant no more.
+/// Moves computations that depend only on constants before the scan. Their results become constants of the scan, and
+/// constants that nothing else uses are dropped.
 ScanOp HoistScansPass::hoistInvariants(ScanOp scan) {
   Block &block = scan.getBody().front();
   OpBuilder b(scan);
@@ -143,7 +144,7 @@ ScanOp HoistScansPass::hoistInvariants(ScanOp scan) {
     outside.map(argument, scan.getOutside(argument));
   SmallVector<Value> constants(scan.getConstants());
   auto isOfStep = [&](Type type) { return scan.getTokenType(type) != type; };
-  // Fills and the like stay where they are; what takes them outside has its own.
+  // Ops without operands, such as fills, stay in the scan. Moved ops that use them get copies.
   auto isMadeOfNothing = [&](Operation *op) { return op && op->getNumOperands() == 0 && isPure(op); };
   auto isKnownOutside = [&](Value operand) {
     return outside.contains(operand) || (isMadeOfNothing(operand.getDefiningOp()) && !isOfStep(operand.getType()));
@@ -184,18 +185,19 @@ ScanOp HoistScansPass::hoistInvariants(ScanOp scan) {
   return with;
 }
 
-/// What rows and constants alone make is made before the scan; its results that the step still needs become rows.
+/// Moves computations that depend only on rows and constants before the scan. Their results that the step still needs
+/// become rows of the scan.
 ScanOp HoistScansPass::hoist(ScanOp scan) {
   Block &block = scan.getBody().front();
   KnownValues values(scan);
   llvm::SetVector<Value> &ofRows = values.ofRows, &known = values.all;
-  // Of the values that are known outside, those that the step reads and that are worth it, with what they are made of.
+  // The known values that are worth moving and that the remaining step reads.
   SmallVector<Value> moved;
   for (Value value : known) {
     Operation *op = value.getDefiningOp();
     if (!op || !ofRows.contains(value))
       continue;
-    // A product, or arithmetic on one that has no other use.
+    // A matmul, or elementwise ops on a matmul that has no other use.
     auto isMoved = [&](Operation *op, auto &isMoved) -> bool {
       return isWorthwhile(op) ||
              (isElementwise(op) && llvm::any_of(op->getOperands(), [&](Value operand) {
@@ -245,7 +247,8 @@ ScanOp HoistScansPass::hoist(ScanOp scan) {
   return fewer;
 }
 
-/// What no state needs, from a product on, is made of outputs behind the scan.
+/// Moves matmuls that no state depends on, and ops that follow them, behind the scan, where they read outputs of the
+/// scan.
 void HoistScansPass::sink(ScanOp scan) {
   Block &block = scan.getBody().front();
   auto yield = cast<YieldOp>(block.getTerminator());
@@ -259,7 +262,7 @@ void HoistScansPass::sink(ScanOp scan) {
     for (Value result : op.getResults())
       if (isOfStep(result))
         ofStep.insert(result);
-  // That no state needs.
+  // Ops that no state depends on.
   llvm::SetVector<Operation *> late;
   for (Operation &op : llvm::reverse(block.without_terminator())) {
     bool isLate = op.getNumResults() == 1 && isOfStep(op.getResult(0)) && !op.use_empty() && isRowwise(&op, ofStep);
@@ -276,7 +279,7 @@ void HoistScansPass::sink(ScanOp scan) {
   if (sunk.empty())
     return;
 
-  // The outputs that stay, and those that the sunk ops take.
+  // The outputs that stay, and new ones that the sunk ops read.
   SmallVector<Value> outputs;
   auto numberOf = [&](Value value) {
     size_t number = llvm::find(outputs, value) - outputs.begin();
@@ -284,7 +287,7 @@ void HoistScansPass::sink(ScanOp scan) {
       outputs.push_back(value);
     return number;
   };
-  auto isMadeAgain = [&](Value value) { // of constants alone
+  auto isMadeAgain = [&](Value value) { // depends only on constants
     Operation *op = value.getDefiningOp();
     return op && isElementwise(op) &&
            llvm::none_of(op->getOperands(), [&](Value operand) { return ofStep.contains(operand); });

@@ -18,11 +18,11 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// The order of steps of some sequences.
+/// The step order of the tokens of some sequences.
 struct Order {
-  Value starts, counts;  // of each step: its first row, and how many it has
-  Value rank, sequences; // each sequence's place by falling length, and the sequence at each place
-  Value places, tokens;  // each token's place in the order of steps, and the token at each place
+  Value starts, counts;  // each step's first row, and its number of rows
+  Value rank, sequences; // each sequence's rank by falling length, and the sequence of each rank
+  Value places, tokens;  // each token's index in step order, and the token at each index
 };
 
 class Lowering {
@@ -43,9 +43,9 @@ private:
 
   func::FuncOp function;
   const SizeMaxima &maxima;
-  /// By the starts, lengths and name of the tokens.
+  /// By starts, lengths and the name of the tokens' size.
   llvm::MapVector<std::tuple<Value, Value, StringRef>, Order> orders;
-  /// Outputs of scans, a row for each token, and the same in the order of steps.
+  /// Outputs of scans in token order -> the same in step order.
   DenseMap<Value, Value> inOrder;
 };
 
@@ -61,7 +61,7 @@ public:
 
 } // namespace
 
-/// The table's rows that `indices` name.
+/// The rows of `table` at `indices`.
 Value Lowering::gather(OpBuilder &builder, Location where, Value indices, Value table) {
   SmallVector<DimOf> dims{{typeOf(indices), 0}};
   for (int64_t dim = 1; dim < typeOf(table).getRank(); ++dim)
@@ -102,8 +102,8 @@ void Lowering::lower(ScanOp scan) {
   size_t states = scan.getStates().size();
   auto isKept = [&](size_t state) { return yield.getOperand(state) == scan.getStateArguments()[state]; };
 
-  // Carried are the states that change, sorted, and the memory of the outputs; constants are rows and what stays as it
-  // is.
+  // The repetition carries the states that change, sorted by rank, and the memory of the outputs. Its constants are the
+  // rows, the states that do not change, and the scan's constants.
   SmallVector<Value> carried, constants;
   SmallVector<std::optional<size_t>> placeOfState(states);
   SmallVector<Value> sorted;
@@ -112,7 +112,7 @@ void Lowering::lower(ScanOp scan) {
     sorted.push_back(isFilled ? state : gather(b, where, order.sequences, state));
     if (isKept(i))
       continue;
-    if (isFilled) // memory of its own for each state
+    if (isFilled) // each state needs memory of its own
       sorted.back() = b.clone(*state.getDefiningOp())->getResult(0);
     placeOfState[i] = carried.size();
     carried.push_back(sorted.back());
@@ -154,7 +154,7 @@ void Lowering::lower(ScanOp scan) {
   };
 
   IRMapping mapping;
-  Value tokens; // of this step
+  Value tokens; // the tokens of this step
   for (auto [rows, argument] : llvm::zip_equal(scan.getRows(), scan.getRowArguments())) {
     if (Value known = inOrder.lookup(rows)) {
       mapping.map(argument,
@@ -175,7 +175,7 @@ void Lowering::lower(ScanOp scan) {
     mapping.map(argument, constantArgument(value));
   for (Operation &op : scan.getBody().front().without_terminator()) {
     Operation *clone = b.clone(op, mapping);
-    // Which keys exist does not depend on where a query stands: kernels have few addresses to spare for that.
+    // A mask without a region ignores positions. Passing zeros saves the kernel an argument.
     if (auto mask = dyn_cast<MaskOp>(clone); mask && mask.getMask().empty()) {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPoint(mask);
@@ -213,8 +213,8 @@ void Lowering::lower(ScanOp scan) {
   scan.erase();
 }
 
-/// A sum over tokens does not depend on their order: products and sums of rows that are there in the order of steps
-/// take them as they are.
+/// A sum over tokens does not depend on their order. Matmuls that contract over tokens, and sums of rows, therefore
+/// read the outputs of scans directly in step order.
 void Lowering::multiplyInOrderOfSteps() {
   for (Operation &op : function.getBody().front()) {
     if (auto product = dyn_cast<MatmulOp>(op)) {

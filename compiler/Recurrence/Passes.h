@@ -1,5 +1,4 @@
-// The passes of phases `derive` and `fuse`; Passes.td says what each does. A pass whose options cannot be given as text
-// has a header of its own.
+// The passes on recurrences, in phases `derive` and `fuse`, described in Passes.td.
 #ifndef HEDDLE_COMPILER_RECURRENCE_PASSES_H
 #define HEDDLE_COMPILER_RECURRENCE_PASSES_H
 

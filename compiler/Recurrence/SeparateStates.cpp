@@ -29,7 +29,7 @@ private:
   static void separate(RepeatOp repeat);
 };
 
-/// A kernel that hands a value on.
+/// Creates a kernel that copies a value.
 Value copy(OpBuilder &builder, Value value) {
   auto kernel = KernelOp::create(builder, value.getLoc(), TypeRange{value.getType()}, "copy", ValueRange{value});
   OpBuilder::InsertionGuard guard(builder);
@@ -38,8 +38,8 @@ Value copy(OpBuilder &builder, Value value) {
   return kernel.getResult(0);
 }
 
-/// Whether the kernel may write `result`, a state's rows after a step, over `old`, its rows before: no later op reads
-/// `old`, and the kernel itself reads only the element that it then writes.
+/// Returns true if the kernel may write `result`, a state's rows after a step, over `old`, its rows before the step: no
+/// later op reads `old`, and the kernel reads each element only to compute the same element of `result`.
 bool mayReplace(OpResult result, Value old) {
   Operation *kernel = result.getOwner();
   SmallVector<Value> views{old};
@@ -59,9 +59,9 @@ bool mayReplace(OpResult result, Value old) {
 
 } // namespace
 
-/// A part is the result of a kernel that writes it to its place in the whole: other values, and parts that have a
-/// place, are copied. Two weights of one gradient, such as the biases of products that are added up, have one square in
-/// the clipped norm.
+/// Each part of a concatenation must be the result of a kernel, which writes it to its place in the whole. Other
+/// values, and parts that are written to a place already, get a kernel that copies them. A part may occur twice if two
+/// weights have the same gradient, such as the biases of matmuls that are added up.
 void SeparateStatesPass::separate(ConcatOp concat, DenseSet<Value> &placed) {
   OpBuilder builder(concat);
   for (OpOperand &part : concat->getOpOperands())
@@ -76,7 +76,7 @@ void SeparateStatesPass::separate(RepeatOp repeat) {
   for (ReplaceFirstOp replace : llvm::to_vector(block.getOps<ReplaceFirstOp>())) {
     Value rows = replace.getRows();
     auto result = dyn_cast<OpResult>(rows);
-    if (!result || !isa<KernelOp>(result.getOwner())) { // another state, which may be replaced before it is copied
+    if (!result || !isa<KernelOp>(result.getOwner())) { // another state; copy it before it is replaced
       OpBuilder atBegin(&block, block.begin());
       if (result)
         atBegin.setInsertionPointAfter(result.getOwner());
