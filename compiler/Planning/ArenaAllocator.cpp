@@ -14,19 +14,19 @@ static int64_t align(int64_t bytes) { return static_cast<int64_t>(llvm::alignTo(
 
 namespace {
 
-/// The buffers of one block, whose offsets count from the block's begin.
+/// The buffers of one block. Their offsets count from the start of the block.
 class ArenaBlock {
 public:
   explicit ArenaBlock(int64_t mostBytes) : mostBytes(mostBytes) {}
 
-  /// A place for a buffer: within a gap of `room` bytes between others, or, without room, behind all buffers that live
-  /// at the same time, where the block grows.
+  /// A place for a buffer: in a gap of `room` bytes between other buffers; or, without `room`, behind all buffers that
+  /// are live at the same time, with the block growing by `growth` bytes.
   struct Place {
     int64_t offset = 0;
     std::optional<int64_t> room;
     int64_t growth = 0;
 
-    /// The tightest gap is best, then what grows least.
+    /// The tightest gap is best, then the least growth.
     bool isBetterThan(const Place &other) const {
       if (room.has_value() != other.room.has_value())
         return room.has_value();
@@ -34,7 +34,7 @@ public:
     }
   };
 
-  /// None if the block has no room.
+  /// The best place for a buffer; nothing if the block has no room.
   std::optional<Place> find(const ArenaBuffer &buffer) const {
     std::optional<Place> best;
     int64_t end = 0;
@@ -61,7 +61,7 @@ public:
     bytes = std::max(bytes, align(offset + buffer.bytes));
   }
 
-  /// Moves the buffers behind what stands before the block.
+  /// Adds the start of the block to the offsets of its buffers.
   void move(int64_t begin) {
     for (ArenaBuffer *buffer : placed)
       buffer->offset += begin;
@@ -77,9 +77,9 @@ private:
 
 } // namespace
 
-// The largest buffers first, each into the tightest gap that its lifetime leaves ("greedy by size" of Pisarchyk and
-// Lee, 2020). On the graphs here that comes within a few percent of the largest sum of what lives at one time, which no
-// plan can beat. A new block is no better than one that grows by as much, so blocks begin only where there is no room.
+// "Greedy by size" (Pisarchyk and Lee, 2020): places the largest buffers first, each in the tightest gap that is free
+// during its lifetime. On our graphs the result is within a few percent of the lower bound, the maximum sum of live
+// buffers. A new block starts only if a buffer fits into no existing block.
 SmallVector<int64_t> mlir::heddle::allocateArena(MutableArrayRef<ArenaBuffer> buffers, int64_t mostBytes) {
   SmallVector<size_t> order = llvm::to_vector(llvm::seq<size_t>(0, buffers.size()));
   llvm::sort(order, [&](size_t a, size_t b) {

@@ -1,4 +1,4 @@
-// Places buffers of known lifetimes in one arena.
+// Allocates buffers of known lifetimes in one arena.
 #ifndef HEDDLE_COMPILER_PLANNING_ARENAALLOCATOR_H
 #define HEDDLE_COMPILER_PLANNING_ARENAALLOCATOR_H
 
@@ -11,7 +11,7 @@
 
 namespace mlir::heddle {
 
-/// A range of the arena that holds something from time `first` to time `last`, both included.
+/// A buffer in the arena that is live from time `first` to time `last`, inclusive.
 struct ArenaBuffer {
   int64_t bytes;
   int64_t first;
@@ -19,13 +19,13 @@ struct ArenaBuffer {
   int64_t offset = 0;
 };
 
-/// Every offset is a multiple of this: a cache line, and what any Vulkan device wants of an address.
+/// All offsets are multiples of this. It is at least a cache line, and satisfies the alignment of any Vulkan device.
 inline constexpr int64_t kArenaAlignment = 256;
 
-/// Sets the offsets so that buffers that live at the same time do not overlap, and returns the bytes of the arena's
-/// blocks, which stand one behind the other. Each buffer lies in one block. A block has at most `mostBytes`, a multiple
-/// of kArenaAlignment that no buffer exceeds. The result depends only on `mostBytes` and on the order of `buffers`;
-/// where one block holds everything, it is the same for every `mostBytes`.
+/// Sets the offsets so that buffers that are live at the same time do not overlap. Returns the sizes of the arena's
+/// blocks in bytes; offsets count through all blocks. Each buffer lies within one block. A block has at most
+/// `mostBytes`, which must be a multiple of kArenaAlignment that no buffer exceeds. The result depends only on
+/// `buffers`, their order, and `mostBytes`. If everything fits into one block, `mostBytes` makes no difference.
 SmallVector<int64_t> allocateArena(MutableArrayRef<ArenaBuffer> buffers,
                                    int64_t mostBytes = std::numeric_limits<int64_t>::max());
 

@@ -9,7 +9,7 @@ using namespace mlir::heddle;
 
 namespace {
 
-// Time 0 is when the host writes the arguments, time i + 1 is launch i, and after the last one the host reads the
+// Time 0 is when the host writes the arguments. Time i + 1 is launch i. After the last launch the host reads the
 // outputs.
 class Assigner {
 public:
@@ -38,9 +38,9 @@ private:
   int64_t countKeptBytes() const;
 
   EntryGraph &graph;
-  const int64_t mostBytes;           // of a block of the arena
-  SmallVector<StringAttr> variables; // by value with memory of its own: where it is in a variable's memory
-  SmallVector<int> buffers;          // the same: where it is in the arena
+  const int64_t mostBytes;           // maximum size of a block of the arena
+  SmallVector<StringAttr> variables; // by root value: the variable whose memory it uses, or null
+  SmallVector<int> buffers;          // by root value: its index in `arena`, or kNone
   SmallVector<ArenaBuffer> arena;
 };
 
@@ -70,7 +70,7 @@ FailureOr<StoragePlan> Assigner::run() {
   return plan;
 }
 
-/// Whether the launch that makes `value` may write it over the variable's old value.
+/// Returns true if the launch that computes `value` may write it over the variable's old value.
 bool Assigner::mayOverwrite(StringAttr variable, Id value) const {
   int64_t launch = graph.values[value].launch, result = graph.values[value].result;
   std::optional<Id> reuse = graph.getReuse(launch, result);
@@ -100,7 +100,8 @@ LogicalResult Assigner::placeInVariable(StringAttr variable, EntryGraph::Write w
     return copyNeeded(write.op, variable) << "the value is also an output of the entry";
   if (!mayOverwrite(variable, write.value))
     return copyNeeded(write.op, variable) << "the old value is still needed when the new one is written";
-  // A chain of updates, each in the memory of the one before, lies in the variable from end to end.
+  // If the value is the end of a chain of updates that reuse each other's memory, the whole chain uses the variable's
+  // memory.
   Id id = write.value;
   while (true) {
     variables[id] = variable;
@@ -114,7 +115,7 @@ LogicalResult Assigner::placeInVariable(StringAttr variable, EntryGraph::Write w
   }
 }
 
-/// Whether `input` dies where the result is made, so that the result can have its memory.
+/// Returns true if the launch is the last use of `input`, so that the result can reuse its memory.
 bool Assigner::mayTakeOver(Id input, unsigned launch, unsigned result) const {
   Id taker = graph.results[launch][result];
   auto [root, offset] = graph.locate(input);
@@ -123,7 +124,7 @@ bool Assigner::mayTakeOver(Id input, unsigned launch, unsigned result) const {
          graph.isOnlyReuse(input, launch, result) && graph.values[root].bytes == graph.values[taker].bytes;
 }
 
-/// Whether two values are known to begin at the same place.
+/// Returns true if two values start at the same address.
 bool Assigner::sharePlace(Id a, Id b) const {
   auto x = graph.locate(a), y = graph.locate(b);
   if (!variables[x.root] != !variables[y.root])
@@ -138,7 +139,7 @@ int64_t Assigner::firstTime(Id value) const {
   int64_t first = std::numeric_limits<int64_t>::max();
   auto add = [&](unsigned launch) { first = std::min<int64_t>(first, launch + 1); };
   graph.forEachProducer(value, add);
-  if (graph.values[value].kind == EntryValue::Empty) // from the first step on that writes rows into it
+  if (graph.values[value].kind == EntryValue::Empty) // live from the start of the first loop that writes rows into it
     for (Id id : graph.getOverlapping(value))
       for (EntryValue::Use use : graph.values[id].uses)
         if (const EntryGraph::Loop *loop = graph.findLoop(use.launch))
@@ -148,7 +149,7 @@ int64_t Assigner::firstTime(Id value) const {
 
 int64_t Assigner::lastTime(Id value) const {
   int64_t first = firstTime(value), last = first;
-  // The next step needs what there was before the first one.
+  // In a loop, a value from before the loop stays live until the end of the last step.
   bool isEmpty = graph.values[graph.locate(value).root].kind == EntryValue::Empty;
   auto add = [&](unsigned launch) {
     const EntryGraph::Loop *loop = graph.findLoop(launch);

@@ -1,4 +1,4 @@
-// Where each value of an entry lies: in a variable or at a place of the arena.
+// Assigns memory to each value of an entry: in a variable, or at an offset in the arena.
 #ifndef HEDDLE_COMPILER_PLANNING_ASSIGNSTORAGE_H
 #define HEDDLE_COMPILER_PLANNING_ASSIGNSTORAGE_H
 
@@ -7,22 +7,22 @@
 namespace mlir::heddle {
 
 struct Storage {
-  StringAttr variable; // or null: the arena, from `offset` on
+  StringAttr variable; // null: the arena
   int64_t offset = 0;
 };
 
 struct StoragePlan {
   SmallVector<Storage> places; // by value
-  /// Bytes of the arena's blocks, which stand one behind the other. Each value lies in one block.
+  /// The sizes of the arena's blocks in bytes; offsets count through all blocks. Each value lies within one block.
   SmallVector<int64_t> blocks;
-  /// The most bytes of the arena that are held between two launches by values whose last use is not the launch right
-  /// after the one that made them: what a training step keeps for its backward pass. The rest of the arena is
-  /// workspace.
+  /// The maximum, over all points between two launches, of the bytes that are kept for later: by values whose last use
+  /// comes after the next launch. In a training step these are mainly the values for the backward pass. The rest of the
+  /// arena is workspace.
   int64_t keptBytes = 0;
 };
 
-/// A block of the arena has at most `mostBytes`. Failure, after an error, where a value would have to be copied or is
-/// larger than a block.
+/// Assigns storage; a block of the arena has at most `mostBytes`. Fails, after an error, if a value would need a copy
+/// or is larger than a block.
 FailureOr<StoragePlan> assignStorage(EntryGraph &graph, int64_t mostBytes);
 
 } // namespace mlir::heddle

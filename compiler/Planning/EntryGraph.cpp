@@ -31,7 +31,7 @@ VariablePlaces mlir::heddle::getVariablePlaces(ModuleOp module) {
   return places;
 }
 
-/// Reports a type that is no tensor of kernels, and a dynamic dimension whose extent no `heddle.size` bounds.
+/// Reports types that kernels do not take, and dynamic dimensions that no `heddle.size` bounds.
 static LogicalResult verifySizes(Operation *op, Type type, const SizeMaxima &maxima) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || !isTensorOfKernels(tensor))
@@ -75,7 +75,7 @@ void EntryGraph::forEachProducer(Id value, function_ref<void(unsigned)> visit) c
   const EntryValue &entry = values[value];
   if (entry.kind == EntryValue::Result)
     visit(entry.launch);
-  // What a repetition makes within another value, that value is needed for.
+  // A value that a repetition writes into another value depends on that value too.
   if (entry.kind == EntryValue::Part || entry.kind == EntryValue::Updated ||
       (entry.kind == EntryValue::Result && entry.within && values[*entry.within].kind != EntryValue::Whole))
     forEachProducer(*entry.within, visit);
@@ -83,7 +83,7 @@ void EntryGraph::forEachProducer(Id value, function_ref<void(unsigned)> visit) c
     forEachProducer(part, visit);
 }
 
-/// The value of a variable before the call. One value stands for all of a storage, and those of its views are parts.
+/// The value of a variable before the call. There is one value for each variable that owns memory; its views are parts.
 FailureOr<EntryGraph::Id> EntryGraph::readVariable(ReadOp read, const SizeMaxima &maxima) {
   StringAttr name = read.getVariableAttr().getAttr();
   VariablePlace place = placeOf(name);
@@ -236,7 +236,7 @@ void EntryGraph::addLaunch(Operation *launch, DenseMap<Value, Id> &ids, const Si
     value.bytes = getMaximumBytes(cast<RankedTensorType>(result.getType()), maxima);
     value.launch = index;
     value.result = result.getResultNumber();
-    // What a repetition changes in place stays where it is from step to step.
+    // A value that a repetition updates in place keeps its memory from step to step.
     if (int64_t input = getReusedInput(index, value.result); isRepeated && input >= 0 && isInPlace(index))
       value.within = taken[input];
     made.push_back(ids[result] = addValue(std::move(value)));
@@ -244,7 +244,7 @@ void EntryGraph::addLaunch(Operation *launch, DenseMap<Value, Id> &ids, const Si
   results.push_back(made);
 }
 
-/// The element of a vector that a step has of it.
+/// The element of a vector that belongs to the current step.
 EntryGraph::Id EntryGraph::addElement(Id vector) {
   EntryValue element(EntryValue::Part);
   element.within = vector;
@@ -274,7 +274,7 @@ LogicalResult EntryGraph::addLoop(RepeatOp repeat, DenseMap<Value, Id> &ids, con
     return failure();
   loop.end = launches.size();
   if (loop.end > loop.first) {
-    // The counts are read at every step.
+    // Every step reads the counts.
     values[loop.counts].uses.push_back({loop.end - 1, ~0u});
     loops.push_back(loop);
   }
@@ -290,7 +290,7 @@ LogicalResult EntryGraph::addLoop(RepeatOp repeat, DenseMap<Value, Id> &ids, con
   return success();
 }
 
-/// A launch makes the new rows where the old ones are.
+/// The launch that computes the new rows writes them over the old ones.
 LogicalResult EntryGraph::addReplacement(ReplaceFirstOp replace, DenseMap<Value, Id> &ids) {
   Id rows = ids.at(replace.getRows()), destination = ids.at(replace.getDestination());
   if (values[rows].kind != EntryValue::Result || values[rows].within || locate(destination).offset != 0)
@@ -322,7 +322,7 @@ void EntryGraph::reorder(ArrayRef<unsigned> order) {
   permute(launches);
   permute(inputs);
   permute(results);
-  for (Loop &loop : loops) { // whose launches stay together
+  for (Loop &loop : loops) { // the launches of a loop stay together
     loop.end = places[loop.end - 1] + 1;
     loop.first = places[loop.first];
   }
@@ -362,7 +362,7 @@ int64_t EntryGraph::getResultBytes(unsigned launch) const {
   return bytes;
 }
 
-/// A sum may stand where the rank's own part of it did.
+/// A collective's result may reuse the memory of its input.
 int64_t EntryGraph::getReusedInput(unsigned launch, unsigned result) const {
   auto kernel = dyn_cast<tile::LaunchOp>(launches[launch]);
   return kernel ? kernel.getReuse()[result] : static_cast<int64_t>(result);

@@ -1,4 +1,4 @@
-// An entry as planning sees it: launches, the values between them, and what becomes of the variables.
+// The planner's view of an entry: its launches, the values between them, and the variables that it reads and writes.
 #ifndef HEDDLE_COMPILER_PLANNING_ENTRYGRAPH_H
 #define HEDDLE_COMPILER_PLANNING_ENTRYGRAPH_H
 
@@ -14,10 +14,11 @@
 
 namespace mlir::heddle {
 
-/// The bytes of a tensor when every run-time size is at its maximum.
+/// The bytes of a tensor with all run-time sizes at their maxima.
 int64_t getMaximumBytes(RankedTensorType type, const SizeMaxima &maxima);
 
-/// Bytes of a variable's memory. A view lies in another variable's.
+/// The memory of a variable: `bytes` from `offset` on in the memory of the variable `storage`. For views `storage` is
+/// another variable.
 struct VariablePlace {
   StringAttr storage;
   int64_t offset;
@@ -31,8 +32,8 @@ struct VariablePlace {
 using VariablePlaces = DenseMap<StringAttr, VariablePlace>;
 VariablePlaces getVariablePlaces(ModuleOp module);
 
-/// One tensor of an entry: an argument, a variable's value before the call, a launch's result, or a view: part of
-/// another value, the whole of several, memory that nothing was written to yet, or a value of which some rows are new.
+/// One tensor of an entry: an argument, a variable's value before the call, a launch's result, a part of another value,
+/// a whole that consists of several values, memory that is not written yet, or a value with some rows updated.
 struct EntryValue {
   struct Use {
     unsigned launch;
@@ -43,15 +44,15 @@ struct EntryValue {
   explicit EntryValue(Kind kind) : kind(kind) {}
 
   Kind kind;
-  StringAttr variable; // of an OldVariable: whose memory it is, the storage of a view
+  StringAttr variable; // of an OldVariable: the variable that owns the memory
   int64_t bytes = 0;
-  /// A value that lies within another one, from a byte on. A part does, and what a whole is made of.
+  /// The value that contains this one, at `offset` bytes. Set for parts of a value and for the operands of a whole.
   std::optional<unsigned> within;
   int64_t offset = 0;
-  int64_t stride = 0;          // bytes from the part that one step of a repetition takes to that of the next
-  SmallVector<unsigned> parts; // of a Whole, and the new ones of an Updated
-  int64_t launch = -1;         // that makes a Result, and which of its results it is
-  unsigned result = 0;
+  int64_t stride = 0;          // bytes between the parts of successive steps of a repetition
+  SmallVector<unsigned> parts; // the operands of a Whole; the new rows of an Updated
+  int64_t launch = -1;         // the launch that computes a Result
+  unsigned result = 0;         // the number of a Result among the launch's results
   SmallVector<Use> uses;
   bool isOutput = false;
 };
@@ -60,65 +61,65 @@ class EntryGraph {
 public:
   using Id = unsigned;
 
-  /// Reads a function of `heddle.read`, `heddle.write`, `tile.launch` and `func.return`; failure after an error.
+  /// Builds the graph of a function of reads, writes, launches, repetitions and views. Fails after an error.
   static FailureOr<EntryGraph> build(func::FuncOp function, const SizeMaxima &maxima, const VariablePlaces &variables);
 
-  /// Puts launch `order[i]` at place i.
+  /// Reorders the launches: launch `order[i]` moves to index i.
   void reorder(ArrayRef<unsigned> order);
 
-  /// Adds a second launch like `launch` and lets it, not the first one, make what the first one gave to variables.
+  /// Adds a copy of `launch`. The values that variables get come from the copy instead of the original.
   void repeatForWrites(unsigned launch);
 
   /// The bytes of a launch's results.
   int64_t getResultBytes(unsigned launch) const;
 
-  /// Whether it is no launch of a kernel, but what several ranks do together.
+  /// Returns true if a launch is a collective operation of several ranks instead of a kernel's launch.
   bool isCollective(unsigned launch) const { return heddle::isCollective(launches[launch]); }
 
-  /// The input whose memory result `result` of a launch may take over, or none.
+  /// The input whose memory result `result` of a launch may reuse; nothing if there is none.
   std::optional<Id> getReuse(unsigned launch, unsigned result) const;
-  /// Whether the result must take that memory over: the kernel writes only a part of it.
+  /// Returns true if the result must reuse that memory, because the kernel writes only a part of it.
   bool isInPlace(unsigned launch) const;
 
-  /// Where a value lies: in which value that has memory of its own, and from which byte on.
+  /// The location of a value: the value whose memory contains it, and its offset there in bytes.
   struct Location {
     Id root;
     int64_t offset;
   };
   Location locate(Id value) const;
-  /// All values that share memory with `value` to some extent, itself included.
+  /// All values that overlap `value` in memory, itself included.
   SmallVector<Id> getOverlapping(Id value) const;
-  /// Those of them that lie in the given bytes of a root.
+  /// All values that overlap the given bytes of a root.
   SmallVector<Id> getOverlapping(Id root, int64_t offset, int64_t bytes) const;
 
-  /// Calls `visit` with each launch that makes some of `value`.
+  /// Calls `visit` with each launch that computes `value` or a part of it.
   void forEachProducer(Id value, function_ref<void(unsigned)> visit) const;
 
-  /// Whether `launch` uses what overlaps `value` only as the input whose memory `result` may take over.
+  /// Returns true if `launch` uses values that overlap `value` only as the input whose memory `result` may reuse.
   bool isOnlyReuse(Id value, unsigned launch, unsigned result) const;
 
   const VariablePlace &placeOf(StringAttr variable) const { return variables->find(variable)->second; }
 
-  /// The values that lie in a variable's memory before the call, those that the entry reads.
+  /// The values before the call in a variable's memory, as far as the entry reads them.
   SmallVector<Id> getOldValues(StringAttr variable) const;
 
   func::FuncOp function;
-  SmallVector<Operation *> launches; // tile.launch, or what several ranks do together
+  SmallVector<Operation *> launches; // tile.launch, or collectives
   SmallVector<EntryValue> values;
   SmallVector<SmallVector<Id>> inputs;  // by launch
   SmallVector<SmallVector<Id>> results; // by launch
   SmallVector<Id> arguments;
   SmallVector<Id> outputs;
-  /// Launches that are done step after step.
+  /// A range of launches that runs once per step.
   struct Loop {
-    unsigned first, end; // the launches
+    unsigned first, end; // the launches [first, end)
     RepeatOp op;
-    Id counts; // the number of rows of a step
+    Id counts; // the number of rows of each step
   };
   SmallVector<Loop> loops;
   const Loop *findLoop(unsigned launch) const;
 
-  /// The value that each written variable has after the call, and the last write of it.
+  /// The value of each written variable after the call, and its last write.
   struct Write {
     Id value;
     WriteOp op;
@@ -127,7 +128,7 @@ public:
 
 private:
   LogicalResult addOps(Block &block, DenseMap<Value, Id> &ids, const SizeMaxima &maxima);
-  int64_t getReusedInput(unsigned launch, unsigned result) const; // its number, or -1
+  int64_t getReusedInput(unsigned launch, unsigned result) const; // the input's number, or -1
   void addLaunch(Operation *launch, DenseMap<Value, Id> &ids, const SizeMaxima &maxima, bool isRepeated);
   LogicalResult addLoop(RepeatOp repeat, DenseMap<Value, Id> &ids, const SizeMaxima &maxima);
   LogicalResult addReplacement(ReplaceFirstOp replace, DenseMap<Value, Id> &ids);
@@ -138,8 +139,8 @@ private:
   LogicalResult addWhole(ConcatOp concat, DenseMap<Value, Id> &ids, const SizeMaxima &maxima);
 
   const VariablePlaces *variables = nullptr;
-  mutable std::vector<SmallVector<Id>> members; // by root: what lies in it; filled when asked for
-  DenseMap<StringAttr, Id> oldValues;           // by storage
+  mutable std::vector<SmallVector<Id>> members; // by root: the values in its memory; computed on demand
+  DenseMap<StringAttr, Id> oldValues;           // by the variable that owns the memory
 };
 
 } // namespace mlir::heddle

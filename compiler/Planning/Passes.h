@@ -1,5 +1,4 @@
-// The passes of phase `plan`; Passes.td says what each does. A pass whose options cannot be given as text has a header
-// of its own.
+// The passes of phase `plan`, described in Passes.td.
 #ifndef HEDDLE_COMPILER_PLANNING_PASSES_H
 #define HEDDLE_COMPILER_PLANNING_PASSES_H
 

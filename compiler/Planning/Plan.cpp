@@ -24,7 +24,7 @@ public:
   void runOnOperation() override;
 };
 
-/// What launches since the last barrier read and write.
+/// The reads and writes of launches since the last barrier.
 class Hazards {
 public:
   struct Access {
@@ -33,8 +33,8 @@ public:
     bool write;
   };
 
-  /// Whether a launch with these accesses must wait for the launches before it; the first of a step does in any case,
-  /// as those before it are of the step before.
+  /// Adds a launch with these accesses, and returns true if it needs a barrier. The first launch of a step always does,
+  /// because it follows the last launch of the step before.
   bool add(ArrayRef<Access> launch, bool beginsStep) {
     bool barrier =
         beginsStep || llvm::any_of(launch, [&](const Access &a) {
@@ -45,7 +45,7 @@ public:
     note(launch);
     return barrier;
   }
-  /// What is no launch, and so brings no barrier.
+  /// Adds accesses that need no barrier, such as those of collectives.
   void note(ArrayRef<Access> accesses) { llvm::append_range(pending, accesses); }
 
 private:
@@ -179,7 +179,7 @@ LogicalResult EntryBuilder::buildLaunch(unsigned index) {
     if (Attribute cost = launch->getDiscardableAttr(kCostAttrName))
       planned->setDiscardableAttr(kCostAttrName, cost);
   };
-  // A call runs one of the variants, so none waits for another.
+  // A call runs only one of the variants, so they need no barriers between them.
   if (std::optional<ArrayAttr> variants = launch.getVariants())
     for (auto variant : variants->getAsRange<tile::VariantAttr>())
       plan(variant.getKernel(), variant.getGrid(), variant.getSizes());
@@ -187,7 +187,7 @@ LogicalResult EntryBuilder::buildLaunch(unsigned index) {
   return success();
 }
 
-/// The part of a launch that each rank does, where it changes a sharded variable.
+/// The shard of a launch that each rank runs for its part of a sharded variable; null for other launches.
 FailureOr<plan::ShardAttr> EntryBuilder::shardOf(tile::LaunchOp launch, unsigned index) {
   auto rows = launch->getAttrOfType<DenseI64ArrayAttr>(tile::kShardAttrName);
   if (!rows)
@@ -198,7 +198,7 @@ FailureOr<plan::ShardAttr> EntryBuilder::shardOf(tile::LaunchOp launch, unsigned
   return launch.emitOpError("is done by each rank for its part, and changes no sharded variable");
 }
 
-/// The first launch that needs its results waits for it; launches before that need not.
+/// Only the first launch that needs a collective's results waits for it. Launches before that do not wait.
 void EntryBuilder::buildCollective(unsigned index) {
   SmallVector<Attribute> from, to;
   SmallVector<Hazards::Access> accesses;
@@ -230,7 +230,7 @@ static LogicalResult planEntry(func::FuncOp function, const SizeMaxima &maxima, 
   return EntryBuilder(*graph, *storage).build();
 }
 
-/// Each variable that is no view is an allocation of its own.
+/// Reports variables that exceed the maximum allocation. Each variable that is not a view is one allocation.
 static LogicalResult verifyVariables(ModuleOp module, const VariablePlaces &variables, int64_t mostBytes) {
   for (auto variable : module.getOps<VariableOp>()) {
     const VariablePlace &place = variables.find(variable.getSymNameAttr())->second;

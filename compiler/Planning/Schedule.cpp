@@ -7,11 +7,11 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// Launches that make and read no more bytes than this are done as soon as they can be, and may be done twice: a step
-/// counter, a learning rate.
+/// Launches that read and write at most this many bytes run as soon as possible, and may run twice. Examples are the
+/// step counter and the learning rate.
 static constexpr int64_t kSmallBytes = 4096;
 
-/// Whether others use what `launch` makes of variables' old values alone.
+/// Returns true for small launches that depend only on old values of variables, and whose results are used.
 static bool isSmallFunctionOfVariables(const EntryGraph &graph, unsigned launch) {
   auto isUsed = [&](EntryGraph::Id id) { return !graph.values[id].uses.empty() || graph.values[id].isOutput; };
   return graph.getResultBytes(launch) <= kSmallBytes && !graph.isInPlace(launch) &&
@@ -22,9 +22,9 @@ static bool isSmallFunctionOfVariables(const EntryGraph &graph, unsigned launch)
          });
 }
 
-/// The next step's number is what the optimizer computes with, while the backward pass still draws its dropout masks
-/// from the old one. Rather than let all updates wait for the last mask, the number is computed twice: at first into
-/// the arena, and into the variable when nobody needs the old one.
+/// The optimizer computes with the next step's number, while the backward pass still needs the old number for its
+/// dropout masks. So that updates need not wait for the last mask, the number is computed twice: first into the arena,
+/// and into the variable when nothing needs the old number any more.
 static void repeatSmallUpdates(EntryGraph &graph) {
   llvm::SetVector<unsigned> repeated;
   for (auto &[variable, write] : graph.writes) {
@@ -42,7 +42,7 @@ static void repeatSmallUpdates(EntryGraph &graph) {
 
 namespace {
 
-/// Launches of a repetition stay together, in their order: the first of them stands for all.
+/// A list scheduler. The launches of a repetition stay together in their order; the first one represents them all.
 class Scheduler {
 public:
   explicit Scheduler(EntryGraph &graph) : graph(graph), after(graph.launches.size()), updates(graph.launches.size()) {
@@ -52,19 +52,19 @@ public:
     for (const EntryGraph::Loop &loop : graph.loops) {
       graph.forEachProducer(loop.counts, [&](unsigned producer) { addOrder(producer, loop.first); });
       for (auto [launch, results] : llvm::enumerate(graph.results))
-        for (EntryGraph::Id result : results) // what the first step begins with
+        for (EntryGraph::Id result : results) // initial values of the first step
           if (standsFor(launch) == loop.first)
             graph.forEachProducer(result, [&](unsigned producer) { addOrder(producer, launch); });
     }
     for (auto &[variable, write] : graph.writes)
       addUpdate(variable, graph.values[write.value]);
     for (unsigned launch = 0; launch < graph.launches.size(); ++launch)
-      if (graph.isInPlace(launch) && !graph.findLoop(launch)) // whose order is as it is
+      if (graph.isInPlace(launch) && !graph.findLoop(launch)) // launches in loops keep their order
         for (unsigned result = 0; result < graph.results[launch].size(); ++result)
           if (auto reused = graph.getReuse(launch, result))
             for (EntryGraph::Id overwritten : graph.getOverlapping(*reused))
               addReadersBefore(overwritten, launch);
-    // On all ranks in the same order.
+    // Collectives must run in the same order on all ranks.
     std::optional<unsigned> before;
     for (unsigned launch = 0; launch < graph.launches.size(); ++launch)
       if (graph.isCollective(launch)) {
@@ -79,10 +79,11 @@ public:
     for (const auto &edges : after)
       for (unsigned launch : edges)
         ++waitsFor[launch];
-    // A launch that needs what was launched since the last barrier brings about another barrier. Updates wait for those
-    // that come anyway; the others keep their order.
+    // A launch that needs results of launches since the last barrier causes another barrier. ready[0] has updates,
+    // small launches and collectives, which run early but cause no barrier of their own. ready[1] has the others in
+    // their order.
     std::set<unsigned> ready[2];
-    // Those that need what several ranks do together, by the number of the latest one that they need.
+    // Launches that need a collective, sorted by the latest collective that they need.
     std::set<std::pair<unsigned, unsigned>> late;
     SmallVector<unsigned> newestCollective(after.size());
     unsigned collectives = 0;
@@ -97,7 +98,8 @@ public:
       if (waitsFor[launch] == 0 && standsFor(launch) == launch)
         push(launch);
     int barriers = 0;
-    SmallVector<int> newestNeeded(after.size(), -1); // by launch: the barrier before the latest launch that it needs
+    SmallVector<int> newestNeeded(after.size(),
+                                  -1); // by launch: barriers before the latest launch that it needs
     auto needsNoBarrier = [&](unsigned launch) { return newestNeeded[launch] < barriers; };
     SmallVector<unsigned> order;
     while (!ready[0].empty() || !ready[1].empty() || !late.empty()) {
@@ -149,7 +151,7 @@ private:
       after[first].insert(second);
   }
 
-  /// One that reads much is not small whatever it makes: as long as it waits, what it reads takes memory.
+  /// A launch with large inputs is not small, even if its results are: its inputs take memory until it runs.
   bool isSmall(unsigned launch) const {
     int64_t bytes = graph.getResultBytes(launch);
     for (EntryGraph::Id input : graph.inputs[launch])
@@ -163,8 +165,8 @@ private:
     updates[value.launch] = true;
     for (EntryGraph::Id old : graph.getOldValues(variable))
       addReadersBefore(old, value.launch);
-    // Adam makes the new value in the variable's memory before ranks gather it: it, too, follows the readers of the old
-    // one.
+    // Before ranks gather a new value, Adam writes its part into the variable's memory. Adam, too, must follow the
+    // readers of the old value.
     if (isa<AllGatherOp>(graph.launches[value.launch]))
       if (auto made = graph.getReuse(value.launch, value.result))
         addUpdate(variable, graph.values[*made]);
@@ -176,7 +178,8 @@ private:
         addOrder(use.launch, launch);
   }
 
-  /// Data alone makes no cycle: there is an overwriting launch among those that wait.
+  /// Reports a launch that overwrites a value which is needed later. Every cycle contains such a launch, because data
+  /// dependences alone have no cycles.
   LogicalResult reportCycle(ArrayRef<unsigned> waitsFor) {
     for (auto &[variable, write] : graph.writes) {
       int64_t launch = graph.values[write.value].launch;
@@ -194,7 +197,7 @@ private:
   }
 
   EntryGraph &graph;
-  std::vector<llvm::SetVector<unsigned>> after; // by launch: those that must follow it
+  std::vector<llvm::SetVector<unsigned>> after; // by launch: the launches that must follow it
   SmallVector<bool> updates;
 };
 

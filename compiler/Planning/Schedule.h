@@ -1,4 +1,4 @@
-// The order in which an entry's launches run.
+// Schedules the launches of an entry.
 #ifndef HEDDLE_COMPILER_PLANNING_SCHEDULE_H
 #define HEDDLE_COMPILER_PLANNING_SCHEDULE_H
 
@@ -6,11 +6,11 @@
 
 namespace mlir::heddle {
 
-/// Orders the launches so that a variable is overwritten, in place, after the last use of its old value, and as soon as
-/// possible then: an optimizer's update frees the gradient that it consumes. A launch that computes a few numbers from
-/// variables may be done twice to that end. What several ranks do together begins as early as it can, and what needs
-/// its results comes last, so that they are on their way while the rest is computed. Launches keep their order
-/// otherwise. Fails, after an error, where no order will do.
+/// Orders the launches. A variable is overwritten in place after the last use of its old value, and then as soon as
+/// possible, because an optimizer's update frees the gradient that it consumes. To make this possible, a launch that
+/// computes a few numbers from variables may run twice. Collectives start as early as possible, and launches that need
+/// their results run last, so that communication overlaps with computation. All other launches keep their order. Fails,
+/// after an error, if there is no valid order.
 LogicalResult scheduleLaunches(EntryGraph &graph);
 
 } // namespace mlir::heddle
