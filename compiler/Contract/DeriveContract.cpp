@@ -14,18 +14,19 @@ namespace mlir::heddle {
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// Sums that calls are checked by: within these bounds the host computes them in 64 bits, and the runtime takes them.
+/// Limits of the sums that calls are checked with. Within them the host's 64-bit arithmetic does not overflow, and the
+/// runtime accepts the artifact.
 static constexpr size_t kMostAddends = 4;
 static constexpr int64_t kMostCoefficient = 1 << 16, kMostConstant = int64_t(1) << 32;
 
 namespace {
 
-/// For each index i, an op uses rows [first[i], first[i] + count[i]) of a tensor that has `rows` of them. With `list`,
-/// a matrix, it uses these elements of row i of `list` instead, and their values are row numbers below `listed`.
+/// For each i, an op accesses rows [first[i], first[i] + count[i]) of a tensor with `rows` rows. With `list`, a matrix,
+/// it accesses these elements of row i of `list` instead, whose values are row numbers below `listed`.
 struct Segments {
   Operation *op;
-  Value first; // null: all 0
-  Value count; // null: all 1, where `first` is an index
+  Value first; // null: 0 everywhere
+  Value count; // null: 1 everywhere; `first` is then an index
   Extent rows;
   Value list;
   Extent listed;
@@ -39,11 +40,11 @@ public:
   void runOnOperation() override;
 };
 
-/// What the ops of an entry index.
+/// Collects the rows that the ops of an entry access.
 class Collector {
 public:
   SmallVector<Segments> segments;
-  /// Values that are rows of a tensor where they are not negative.
+  /// Row numbers of a tensor; negative values mean no row.
   struct Places {
     Operation *op;
     Value values;
@@ -95,8 +96,8 @@ private:
   void rows(Operation *op, Value starts, Value lengths, Extent rows) {
     segments.push_back({op, outside(starts), outside(lengths), rows, {}, {}});
   }
-  /// Of a value within a scan's step that is some of the rows of a value outside, that value: what holds of its rows
-  /// holds of these.
+  /// If `value`, in a scan's step, holds some rows of a value outside the scan, returns that value: conditions on its
+  /// rows then hold for `value` too.
   static Value outside(Value value) {
     auto argument = dyn_cast_if_present<BlockArgument>(value);
     auto scan = argument ? dyn_cast<ScanOp>(argument.getOwner()->getParentOp()) : ScanOp();
@@ -108,8 +109,9 @@ private:
     bool isFixed = argument.getOwner()->getTerminator()->getOperand(state) == value;
     return isFixed ? scan.getStates()[state] : value;
   }
-  /// Queries and keys, a segment of each for each sequence, the longest of which ops name, and for which `scores`,
-  /// where there are any, have elements.
+  /// Adds the conditions of ops on pairs. Each sequence has a segment of queries and one of keys. Their lengths must
+  /// not exceed the sizes that the op names, and the number of keys must not exceed the extent of `scores`, if there
+  /// are any.
   template <typename PairsLike> void pairs(PairsLike op, Value query, Value key, Value keyRows, Value scores) {
     rows(op, op.getQueryStarts(), op.getQueryLengths(), Extent::of(query, 0));
     rows(op, {}, op.getQueryLengths(), Extent::ofSize(op.getQuerySizeAttr()));
@@ -122,7 +124,8 @@ private:
     else
       rows(op, op.getKeyStarts(), op.getKeyLengths(), Extent::of(key, 0));
   }
-  /// Pairs that rows of keys own, which may find them by lists of their users.
+  /// Adds the conditions of ops that compute a result for each key. If keys are listed for each query, such ops find a
+  /// key's queries by lists of users.
   template <typename PairsLike> void pairsOfKeys(PairsLike op, Value query, Value key, Value scores) {
     ValueRange users = op.getUsers();
     if (users.empty())
@@ -165,7 +168,7 @@ void ContractDeriver::run() {
     entries.push_back({function, {}});
     function.walk([&](Operation *op) { entries.back().second.visit(op); });
   }
-  // First the limits of single inputs, on which proofs rest.
+  // First set the limits of single inputs, because proofs use them.
   for (auto &[function, found] : entries)
     for (const Segments &segments : found.segments)
       tighten(segments);
@@ -203,8 +206,8 @@ void ContractDeriver::run() {
       variable->setAttr(kLimitAttrName, IntegerAttr::get(IntegerType::get(context, 64), limit));
 }
 
-/// Gives an input that is an index itself, or a number of rows of which the first is known, a limit of its own. The
-/// start of a segment has none: where the segment is empty it may be any number.
+/// Sets the limit of an input that is itself an index, or a number of rows from row 0 on. The start of a segment gets
+/// no limit, because the start of an empty segment may be any number.
 void ContractDeriver::tighten(const Segments &segments) {
   if (!segments.count && inputName(segments.first))
     limit(segments.first, bounds.maximumOf(segments.rows));
@@ -239,11 +242,12 @@ bool ContractDeriver::areRows(Value list, const Extent &rows) {
   return proven() || (!rows.size && limitVariables(list, rows.number) && proven());
 }
 
-/// Limits the variables that a list is read from, if all that the entries write there lies within the limit.
+/// Sets limits of the variables that a list is read from, if all values that the entries write there are within the
+/// limit. Returns true on success.
 bool ContractDeriver::limitVariables(Value list, int64_t limit) {
   llvm::SetVector<Value> sources;
   sources.insert(list);
-  DenseMap<StringAttr, int64_t> before; // of the variables that are limited now
+  DenseMap<StringAttr, int64_t> before; // previous limits of the variables that get a new one
   for (size_t i = 0; i < sources.size(); ++i) {
     Operation *op = sources[i].getDefiningOp();
     if (auto read = dyn_cast_or_null<ReadOp>(op)) {
@@ -278,7 +282,7 @@ bool ContractDeriver::limitVariables(Value list, int64_t limit) {
   return holds && !before.empty();
 }
 
-/// Whether a variable is a view or has views: it may then be written under another name.
+/// Returns true if a variable is a view or has views, so that it may be written under another name.
 bool ContractDeriver::sharesMemory(StringAttr name) {
   return llvm::any_of(module.getOps<VariableOp>(), [&](VariableOp variable) {
     FlatSymbolRefAttr storage = variable.getStorageAttr();
@@ -300,12 +304,13 @@ plan::SumAttr ContractDeriver::express(const Form &form) {
   return plan::SumAttr::get(context, addends, form.constant);
 }
 
-/// Null where it takes values that are neither inputs nor sums of them.
+/// The condition that corresponds to the segments; null if they depend on values other than sums of inputs.
 plan::SegmentsAttr ContractDeriver::express(const Segments &segments) {
   Form first = segments.firstForm(), count = segments.countForm();
   plan::SumAttr from = express(first), rows = express(count);
   if (!segments.list && (!from || !rows) && bounds.isNonNegative(first) && bounds.isNonNegative(count)) {
-    // The last rows of a segment end where the segment does: an input that is at least the count is the segment's.
+    // A window of the last rows of a segment ends where the segment ends. So check the whole segment instead: the term
+    // that is provably at least `count` is the segment's length, and the rest of the end is its start.
     Form end = first.plus(count);
     from = express(Form());
     rows = express(end);

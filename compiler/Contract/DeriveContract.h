@@ -1,4 +1,4 @@
-// The pass that finds what a call must fulfil, so that no kernel reads or writes where nothing is.
+// Derives the conditions that a call's inputs must fulfil so that no kernel accesses memory out of bounds.
 #ifndef HEDDLE_COMPILER_CONTRACT_DERIVECONTRACT_H
 #define HEDDLE_COMPILER_CONTRACT_DERIVECONTRACT_H
 
@@ -6,7 +6,7 @@
 
 namespace mlir::heddle {
 
-/// Of functions, after planning of entries: an array of `#plan.segments`.
+/// Attribute of functions: the conditions of a call, an array of `#plan.segments`. Planning moves them into the entry.
 inline constexpr StringLiteral kSegmentsAttrName = "plan.segments";
 
 } // namespace mlir::heddle

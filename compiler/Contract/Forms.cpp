@@ -61,7 +61,7 @@ Form Form::plus(const Form &other, int64_t times) const {
   return sum;
 }
 
-/// `depth` bounds the walk: a value that is used twice by each op of a chain would be met 2^n times.
+/// `depth` bounds the recursion: in a chain of n ops that use their operand twice, the walk would take 2^n steps.
 static Form formOf(Value value, unsigned depth) {
   Form itself{{{value, StringAttr(), 0, 1}}, 0};
   if (std::optional<int64_t> constant = constantOf(value))
@@ -85,7 +85,7 @@ static Form formOf(Value value, unsigned depth) {
       .Case([&](SliceOp slice) {
         Form form = of(slice.getInput());
         for (Form::Term &term : form.terms)
-          if (typeOf(term.value).getShape() != ArrayRef<int64_t>{1}) // an element that is the same for all places
+          if (typeOf(term.value).getShape() != ArrayRef<int64_t>{1}) // single elements do not move
             term.from += static_cast<int64_t>(slice.getFrom());
         return form;
       })
@@ -116,7 +116,7 @@ Bounds::Range Bounds::rangeOf(Value value, unsigned depth) const {
   if (depth == 0)
     return any;
   auto of = [&](Value operand) { return rangeOf(operand, depth - 1); };
-  auto within = [&](int64_t low, int64_t high) { // whatever may wrap around is any number
+  auto within = [&](int64_t low, int64_t high) { // a sum that may overflow is unknown
     return low < kLowest || high > kHighest ? any : Range{low, high};
   };
   auto both = [](Range a, Range b) { return Range{std::min(a.low, b.low), std::max(a.high, b.high)}; };
@@ -179,7 +179,7 @@ Bounds::Range Bounds::rangeOf(const Form::Term &term) const {
 }
 
 Bounds::Substitutes Bounds::substitutesFor(const Form::Term &term, bool above) const {
-  auto below = [&](const Extent &extent) { // the largest number that is less
+  auto below = [&](const Extent &extent) { // the bound extent - 1
     return above ? Substitutes{{Form::ofExtent(extent).plus(Form::ofConstant(-1))}} : Substitutes{};
   };
   auto unknown = [](Value matrix) { return Form{{{matrix, StringAttr(), 0, 1}}, 0}; };
@@ -232,7 +232,7 @@ bool Bounds::isNonNegative(const Form &form, unsigned depth) const {
   }
   if (!overflows && lowest >= 0)
     return true;
-  constexpr size_t kMostTerms = 16; // nobody waits for a proof of a longer sum
+  constexpr size_t kMostTerms = 16; // proofs of longer sums take too long
   if (depth == 0 || form.terms.size() > kMostTerms)
     return false;
   for (size_t i = 0; i < form.terms.size(); ++i) {

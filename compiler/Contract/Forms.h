@@ -1,4 +1,4 @@
-// What is known at compile time of i32 values: sums of inputs and sizes, and bounds of them.
+// Compile-time analysis of i32 values: their form as sums of inputs and sizes, and their bounds.
 #ifndef HEDDLE_COMPILER_CONTRACT_FORMS_H
 #define HEDDLE_COMPILER_CONTRACT_FORMS_H
 
@@ -8,25 +8,25 @@
 
 namespace mlir::heddle {
 
-/// On arguments of entries and on variables: every value lies in [0, limit).
+/// Attribute of entries' arguments and of variables: all values lie in [0, limit).
 inline constexpr StringLiteral kLimitAttrName = "heddle.limit";
 
-/// An extent: a run-time size, or a number where there is no size.
+/// An extent: a run-time size, or a number if `size` is null.
 struct Extent {
   StringAttr size;
   int64_t number = 0;
 
   static Extent of(Value tensor, int64_t dim);
-  /// That of the size named, or 1: as ops name the longest sequence.
+  /// The extent of a size, or 1 if its name is empty, as in ops that name the length of the longest sequence.
   static Extent ofSize(StringAttr size);
 };
 
-/// A number at each place of a vector: a constant, and terms that are a coefficient times either the elements of a
-/// value from a number on or a run-time size. Elements of a matrix count as one unknown number.
+/// A vector of numbers as a sum: a constant plus terms. A term is a coefficient times a run-time size, or times the
+/// elements of a value, starting at element `from`. The elements of a matrix count as one unknown number.
 struct Form {
   struct Term {
     Value value;
-    StringAttr size; // where there is no value
+    StringAttr size; // if `value` is null
     int64_t from;
     int64_t coefficient;
   };
@@ -35,19 +35,19 @@ struct Form {
 
   static Form ofConstant(int64_t constant) { return {{}, constant}; }
   static Form ofExtent(const Extent &extent);
-  /// Follows additions, subtractions, products with constants, slices and broadcasts of single elements to where the
-  /// numbers come from.
+  /// Follows additions, subtractions, multiplications by constants, slices and broadcasts of single elements back to
+  /// their sources.
   static Form ofValue(Value value);
 
   Form plus(const Form &other, int64_t times = 1) const;
 };
 
-/// What is known of a module's values.
+/// The known bounds of a module's values.
 class Bounds {
 public:
   explicit Bounds(ModuleOp module);
 
-  /// Whether the form is proven not to be negative, whatever a call brings within the limits of its inputs.
+  /// Returns true if the form is provably nonnegative for all calls that respect the limits of their inputs.
   bool isNonNegative(const Form &form) const { return isNonNegative(form, kDepth); }
 
   int64_t maximumOf(const Extent &extent) const { return extent.size ? maxima.lookup(extent.size) : extent.number; }
@@ -64,8 +64,8 @@ private:
   Range rangeOf(Value value, unsigned depth) const;
   Range rangeOf(const Form::Term &term) const;
   bool isNonNegative(const Form &form, unsigned depth) const;
-  /// Forms of which each bounds the term's value, from above or from below; or, where `isChoice`, among which the value
-  /// is an unknown choice.
+  /// Forms that bound the term's value: each of them does, from above or from below. If `isChoice`, the value is one of
+  /// the forms, but it is unknown which one.
   struct Substitutes {
     SmallVector<Form, 2> forms;
     bool isChoice = false;
@@ -73,10 +73,10 @@ private:
   Substitutes substitutesFor(const Form::Term &term, bool above) const;
 
   SizeMaxima maxima;
-  llvm::StringMap<SmallVector<StringAttr>> longest; // by input: the sizes that are its largest value
+  llvm::StringMap<SmallVector<StringAttr>> longest; // by input: the sizes whose value is its largest element
 };
 
-/// The name of an entry's input, or null for any other value.
+/// The name of an entry's input; null for all other values.
 StringAttr inputName(Value value);
 
 } // namespace mlir::heddle

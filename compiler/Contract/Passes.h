@@ -1,5 +1,4 @@
-// The passes of phase `fuse`; Passes.td says what each does. A pass whose options cannot be given as text has a header
-// of its own.
+// The pass that derives contracts, in phase `fuse`, described in Passes.td.
 #ifndef HEDDLE_COMPILER_CONTRACT_PASSES_H
 #define HEDDLE_COMPILER_CONTRACT_PASSES_H
 

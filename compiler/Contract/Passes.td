@@ -1,14 +1,13 @@
-// The passes of this room: flags, options and a page of reference are made of it (docs/add-a-pass.md).
+// The passes of this folder. TableGen makes flags, options and a reference page from this file (docs/add-a-pass.md).
 
 include "mlir/Pass/PassBase.td"
 
 def DeriveContractPass : Pass<"heddle-derive-contract", "::mlir::ModuleOp"> {
   let summary = "Find which rows inputs may name, from the ops that index";
   let description = [{
-    On graphs of tensors: where an op indexes rows by values that inputs bring, the inputs get
-    limits (`heddle.limit`, the tighter of two counts) or the entry gets conditions on several of them
-    (`plan.segments`). Variables of indices get limits too. Warns of indices that it can neither bound nor follow back
-    to inputs.
+    Runs on graphs of tensors. If an op indexes rows by values that come from inputs, the inputs get limits
+    (`heddle.limit`, the tightest that applies), or the entry gets conditions on several inputs (`plan.segments`).
+    Variables that hold indices get limits too. Warns about indices that it can neither bound nor trace to inputs.
   }];
   let dependentDialects = ["::mlir::plan::PlanDialect"];
 }
