@@ -25,9 +25,9 @@ namespace {
 template <typename T> using Offset = flatbuffers::Offset<T>;
 using TensorTypes = flatbuffers::Vector<Offset<schema::TensorType>>;
 
-/// The targets that launch the same kernels in the same way, and these kernels.
+/// Targets with the same launches, and their kernels.
 struct SharedPlan {
-  SmallVector<size_t> targets; // by place
+  SmallVector<size_t> targets; // indices
   KernelTable kernels;
 };
 
@@ -64,7 +64,7 @@ private:
   Offset<flatbuffers::Vector<Offset<schema::VocabularyFile>>> writeVocabulary();
   Offset<flatbuffers::String> writeString(StringRef text) { return builder.CreateString(text.data(), text.size()); }
 
-  /// The place of a size or variable in its table; failure after an error.
+  /// The index of a size or variable in its table. Fails after an error.
   FailureOr<uint32_t> find(Operation *op, const llvm::StringMap<uint32_t> &table, StringRef kind, StringRef name) {
     if (auto found = table.find(name); found != table.end())
       return found->second;
@@ -74,16 +74,16 @@ private:
   ArrayRef<PlannedTarget> targets;
   ArrayRef<SharedPlan> plans;
   ArrayRef<VocabularyFile> vocabulary;
-  ModuleOp module; // the first target's, whose variables are everyone's
+  ModuleOp module; // the first target's; all targets have the same variables
   flatbuffers::FlatBufferBuilder builder;
   bool hasRepeats = false, hasCollectives = false, hasShards = false, hasRoundedMoments = false, hasBounds = false;
   llvm::StringMap<uint32_t> sizeIndices, variableIndices;
   std::vector<Offset<schema::Size>> sizes;
   std::vector<Offset<schema::Variable>> variables;
-  llvm::DenseMap<Attribute, int32_t> costIndices, pairIndices; // launches of one cost share it
+  llvm::DenseMap<Attribute, int32_t> costIndices, pairIndices; // launches with equal costs share one
   std::vector<Offset<schema::Cost>> costs;
   std::vector<Offset<schema::PairCount>> pairs;
-  llvm::DenseMap<Type, Offset<schema::TensorType>> types; // the same of launches, and lists of them
+  llvm::DenseMap<Type, Offset<schema::TensorType>> types; // types, and lists of types, are shared too
   llvm::DenseMap<Attribute, Offset<TensorTypes>> typeLists;
 };
 
@@ -156,14 +156,14 @@ FailureOr<Offset<schema::TensorType>> Writer::writeType(Operation *op, RankedTen
   return types[type] = schema::CreateTensorTypeDirect(builder, *element, &dims);
 }
 
-/// The same for what callers see.
+/// Like writeType(), for tensors that callers see.
 FailureOr<Offset<schema::TensorType>> Writer::writePortType(Operation *op, RankedTensorType type) {
   if (!type.getElementType().isF32() && !type.getElementType().isInteger(32))
     return op->emitError() << "the artifact holds f32 and i32 tensors only, got " << type;
   return writeType(op, type);
 }
 
-/// The types of what a launch reads or writes; null where they are not known.
+/// The types of a launch's inputs or results; null if they are not known.
 FailureOr<Offset<TensorTypes>> Writer::writeTypes(plan::LaunchOp launch, std::optional<ArrayAttr> list) {
   if (!list)
     return Offset<TensorTypes>();
@@ -183,7 +183,7 @@ static bool isSame(Operation *a, Operation *b) {
   return OperationEquivalence::isEquivalentTo(a, b, OperationEquivalence::IgnoreLocations);
 }
 
-/// One table for all targets: profiles add sizes of their own to the model's, and an unused size does no harm.
+/// Writes one table for all targets. Targets may have sizes of their own beside the model's; unused sizes do no harm.
 LogicalResult Writer::writeSizes() {
   SmallVector<SizeOp> all;
   for (const PlannedTarget &target : targets)
@@ -229,7 +229,7 @@ LogicalResult Writer::verifySameVariables() {
 
 static_assert(std::string_view(kRoundEntry.data()) == schema::kRoundEntry, "the runtime looks for it by name");
 
-/// A moment of bf16, or what packed numbers have beside them in f16: callers see f32.
+/// Returns true for bf16 moments, and for the f16 parts of packed weights. Callers see them as f32.
 static bool isNarrow(VariableOp variable) {
   bool isMoment = variable.getRole() == VariableRole::FirstMoment || variable.getRole() == VariableRole::SecondMoment;
   Type element = variable.getTensorType().getElementType();
@@ -237,8 +237,8 @@ static bool isNarrow(VariableOp variable) {
   return (isMoment && element.isBF16()) || (isPart && element.isF16());
 }
 
-/// The type that callers see. A moment keeps its type. Any other variable of 16 bits is a cache that only the program
-/// itself uses: callers see it as words of 32 bits, each of which holds two elements.
+/// The type in the artifact. Narrow variables keep their type. Other 16-bit variables are caches that only the program
+/// itself uses. Callers see them as 32-bit words with two elements each.
 static RankedTensorType inWords(VariableOp variable) {
   RankedTensorType type = variable.getTensorType();
   if (isNarrow(variable) || type.getElementTypeBitWidth() != 16 || type.getShape().back() % 2 != 0)
@@ -250,7 +250,7 @@ static RankedTensorType inWords(VariableOp variable) {
 
 LogicalResult Writer::writeVariables() {
   VariablePlaces places = getVariablePlaces(module);
-  // A view that others are views of is but a name within the compiler: bindings refer to where all of it is stored.
+  // A view that has views itself exists only within the compiler. Bindings refer to the variable that owns the memory.
   DenseSet<StringAttr> storages;
   for (auto variable : module.getOps<VariableOp>())
     if (variable.getStorageAttr())
@@ -275,7 +275,7 @@ LogicalResult Writer::writeVariables() {
     auto limit = variable->getAttrOfType<IntegerAttr>(kLimitAttrName);
     auto role =
         variable.getRole() ? static_cast<schema::VariableRole>(*variable.getRole()) : schema::VariableRole::None;
-    // What belongs to a view that is but a name within the compiler is but a name too.
+    // The owner is missing if it is a view that exists only within the compiler.
     auto owner = variable.getOwner() ? variableIndices.find(*variable.getOwner()) : variableIndices.end();
     variables.push_back(schema::CreateVariable(
         builder, name, toSchema(variable.getKind()), *type, bytes, storage, place.offset, limit ? limit.getInt() : 0,
@@ -371,7 +371,7 @@ FailureOr<Offset<schema::Collective>> Writer::writeCollective(plan::CollectiveOp
   if (failed(from) || failed(to))
     return failure();
   std::string place = describeLocation(collective.getLoc());
-  constexpr size_t mostOfPlaces = 1 << 10; // a bucket has many
+  constexpr size_t mostOfPlaces = 1 << 10; // a bucket has many locations
   if (place.size() > mostOfPlaces)
     place = place.substr(0, place.rfind(';', mostOfPlaces)) + "; ...";
   auto location = place.empty() ? Offset<flatbuffers::String>() : builder.CreateSharedString(place);
@@ -395,7 +395,7 @@ FailureOr<Offset<schema::Collective>> Writer::writeCollective(plan::CollectiveOp
                                   likeVector);
 }
 
-/// What has more than one number has the variable's rows.
+/// Writes the bytes per row of each binding. Bindings of a single number have no rows.
 FailureOr<Offset<schema::Shard>> Writer::writeShard(plan::LaunchOp launch) {
   plan::ShardAttr shard = launch.getShardAttr();
   if (!shard)
@@ -450,7 +450,7 @@ FailureOr<Offset<schema::Launch>> Writer::writeLaunch(plan::LaunchOp launch, con
                               *shard);
 }
 
-/// The cost's place in its table, or -1 for a launch without one.
+/// The cost's index in its table; -1 for a launch without cost.
 FailureOr<int32_t> Writer::writeCost(plan::LaunchOp launch) {
   auto cost = launch->getAttrOfType<CostAttr>(kCostAttrName);
   if (!cost)
@@ -557,7 +557,7 @@ FailureOr<Offset<schema::Entry>> Writer::writeEntry(plan::EntryOp entry, const K
                                    collectives.empty() ? nullptr : &collectives, blocks.empty() ? nullptr : &blocks);
 }
 
-/// Leaves `code` empty: the target holds the code of all its kernels.
+/// Writes a kernel without its code, because the target holds the code of all its kernels.
 Offset<schema::Kernel> Writer::writeKernel(const KernelCode &code) {
   auto name = writeString(code.name);
   auto words = builder.CreateVector(std::vector<uint32_t>());

@@ -1,4 +1,4 @@
-// Phase `emit`: planned modules become the bytes of an artifact (runtime/schema/artifact.fbs).
+// Phase `emit`: serialises planned modules as an artifact (runtime/schema/artifact.fbs).
 #ifndef HEDDLE_COMPILER_EMIT_EMIT_H
 #define HEDDLE_COMPILER_EMIT_EMIT_H
 
@@ -15,7 +15,7 @@ struct VocabularyFile {
   std::string bytes;
 };
 
-/// One model as planned for one target.
+/// A model, planned for one target.
 struct PlannedTarget {
   const TargetProfile *profile;
   ModuleOp module;
@@ -24,15 +24,15 @@ struct PlannedTarget {
 struct Artifact {
   std::string bytes;
   size_t entries = 0;
-  size_t kernels = 0;  // after identical ones were made one
-  size_t launches = 0; // of the first target
+  size_t kernels = 0;  // identical kernels count once
+  size_t launches = 0; // of the first target, without those in repetitions
   uint64_t codeBytes = 0;
 };
 
-/// Serialises the kernels and writes the artifact. The same modules give the same bytes. Targets that plan their
-/// launches as the first does share its entries and kernels, others have their own; sizes of one name and variables
-/// must be the same in all. With an assembler, a program's path, kernels of backends that have one are assembled too.
-/// Fails after an error.
+/// Serialises the kernels and writes the artifact. Equal modules give equal bytes. Targets with the same launches as
+/// the first target share its entries and kernels; other targets have their own. All targets must have the same
+/// variables, and sizes of the same name must be equal. `assembler` is the path of a program, or empty: with it, the
+/// kernels of backends with an assembler are assembled too. Fails after an error.
 FailureOr<Artifact> emitArtifact(MutableArrayRef<PlannedTarget> targets, StringRef assembler = {},
                                  ArrayRef<VocabularyFile> vocabulary = {});
 

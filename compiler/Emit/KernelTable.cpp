@@ -40,7 +40,7 @@ LogicalResult KernelTable::build(MutableArrayRef<PlannedTarget> planned, StringR
       return failure();
   }
 
-  // One kernel for all that are the same in every target.
+  // Merge kernels that are identical in every target.
   std::map<std::vector<std::pair<uint32_t, ArrayRef<uint32_t>>>, uint32_t, decltype([](const auto &a, const auto &b) {
              return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](auto &x, auto &y) {
                if (x.first != y.first)
@@ -68,7 +68,7 @@ LogicalResult KernelTable::build(MutableArrayRef<PlannedTarget> planned, StringR
   for (auto [target, kernels] : llvm::zip(planned, targets))
     for (KernelCode &code : kernels) {
       const Backend &backend = getBackend(*target.profile);
-      backend.nameEntry(code); // now that kernels which differ in nothing but their names are one
+      backend.nameEntry(code); // after merging, because kernels that differ only in their names are identical
       if (!assembler.empty() && backend.hasAssembler())
         assembled.push_back({target.profile, &code});
     }

@@ -1,4 +1,4 @@
-// The kernels of one plan, which several targets may share, each code once.
+// The kernels of a plan that one or several targets share. Identical kernels occur once.
 #ifndef HEDDLE_COMPILER_EMIT_KERNELTABLE_H
 #define HEDDLE_COMPILER_EMIT_KERNELTABLE_H
 
@@ -12,14 +12,14 @@ namespace mlir::heddle {
 
 class KernelTable {
 public:
-  /// Serialises the kernels that the first target's launches name, in the order in which they name them. `assembler`
-  /// as in emitArtifact.
+  /// Serialises the kernels that the first target's launches name, in order of their first launch. `assembler` is as in
+  /// emitArtifact().
   LogicalResult build(MutableArrayRef<PlannedTarget> targets, StringRef assembler);
 
-  /// The place of the kernel that a launch names.
+  /// The index of the kernel called `name`.
   uint32_t indexOf(StringRef name) const { return indices.lookup(name); }
 
-  /// By target, then by place.
+  /// The kernels by target, then by index.
   std::vector<std::vector<KernelCode>> targets;
 
 private:

@@ -10,7 +10,7 @@ using namespace mlir;
 using namespace mlir::heddle;
 namespace schema = ::heddle::schema;
 
-/// Of Zstandard. The next level that makes a file smaller takes ten times as long.
+/// Zstandard's compression level. The next level that makes files smaller takes ten times as long.
 static constexpr int kLevel = 9;
 
 FailureOr<PackedCode> mlir::heddle::packCode(ArrayRef<KernelCode> kernels, Location loc) {

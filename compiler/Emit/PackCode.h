@@ -1,4 +1,4 @@
-// The code of a target's kernels, as an artifact holds it.
+// Compresses the code of a target's kernels for an artifact.
 #ifndef HEDDLE_COMPILER_EMIT_PACKCODE_H
 #define HEDDLE_COMPILER_EMIT_PACKCODE_H
 
@@ -8,10 +8,10 @@ namespace mlir::heddle {
 
 struct PackedCode {
   std::vector<uint8_t> frame;
-  uint64_t bytes = 0; // unpacked
+  uint64_t bytes = 0; // size before compression
 };
 
-/// Target.code of the schema. The same kernels give the same bytes. Fails after an error at `loc`.
+/// Returns the field Target.code of the schema. Equal kernels give equal bytes. Fails after an error at `loc`.
 FailureOr<PackedCode> packCode(ArrayRef<KernelCode> kernels, Location loc);
 
 } // namespace mlir::heddle
