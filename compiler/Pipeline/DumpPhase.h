@@ -1,4 +1,4 @@
-// Writes the module as it is after a phase: --dump-phases.
+// Writes the module after each phase to a file (--dump-phases).
 #ifndef HEDDLE_COMPILER_PIPELINE_DUMPPHASE_H
 #define HEDDLE_COMPILER_PIPELINE_DUMPPHASE_H
 
@@ -6,10 +6,10 @@
 
 namespace mlir::heddle {
 
-/// `options.dumpDirectory`/NN-phase.mlir, NN being the phase's place in the table.
+/// `options.dumpDirectory`/NN-phase.mlir, where NN is the phase's index in the table.
 std::string getDumpPath(const PhaseInfo &phase, const PipelineOptions &options);
 
-/// Writes that file.
+/// Creates the pass that writes this file.
 std::unique_ptr<Pass> createDumpPhasePass(const PhaseInfo &phase, const PipelineOptions &options);
 
 } // namespace mlir::heddle

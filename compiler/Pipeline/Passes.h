@@ -1,5 +1,4 @@
-// The passes that verify; Passes.td says what each does. A pass whose options cannot be given as text has a header of
-// its own.
+// The passes that verify modules, described in Passes.td.
 #ifndef HEDDLE_COMPILER_PIPELINE_PASSES_H
 #define HEDDLE_COMPILER_PIPELINE_PASSES_H
 

@@ -1,11 +1,11 @@
-// The passes of this room: flags, options and a page of reference are made of it (docs/add-a-pass.md).
+// The passes of this folder. TableGen makes flags, options and a reference page from this file (docs/add-a-pass.md).
 
 include "mlir/Pass/PassBase.td"
 
 def VerifyEntriesPass : Pass<"heddle-verify-entries", "::mlir::ModuleOp"> {
   let summary = "Check that kernels take every tensor of an entry, and that the runtime takes its ports, sizes and seeds";
   let description = [{
-    Fails with errors at tensors, ports, sizes and seeds that kernels or the runtime refuse.
+    Fails with errors at tensors, ports, sizes and seeds that kernels or the runtime reject.
   }];
 }
 

@@ -44,7 +44,7 @@ static void buildDerive(OpPassManager &passes, const PipelineOptions &options) {
     passes.addPass(createAddAdaptersPass(*options.adapters));
   passes.addPass(createQuantizeWeightsPass(options.weights));
   passes.addNestedPass<func::FuncOp>(
-      createHoistScansPass()); // so that entries share what need not be done a step at a time
+      createHoistScansPass()); // before the entries, so that all of them get the hoisted scans
   passes.addPass(createDeriveTrainingPass(
       {.ranks = options.sharding.has_value(), .steps = options.purpose != Purpose::Inference}));
   passes.addPass(createDeriveEvaluationPass());
@@ -52,7 +52,7 @@ static void buildDerive(OpPassManager &passes, const PipelineOptions &options) {
     passes.addPass(createDeriveDecodingPass());
     passes.addPass(createDeriveExplanationPass());
   }
-  passes.addPass(createDeriveInitPass()); // last: by now every variable is declared
+  passes.addPass(createDeriveInitPass()); // last, when all variables are declared
 }
 
 static void buildFuseAttention(OpPassManager &passes, const PipelineOptions &options) {
@@ -69,7 +69,7 @@ static void buildDifferentiate(OpPassManager &passes, const PipelineOptions &) {
 }
 
 static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
-  passes.addPass(createDeriveContractPass()); // while all ops that index are there, and none is in a kernel
+  passes.addPass(createDeriveContractPass()); // before ops that index disappear into kernels
   passes.addPass(createLowerScansPass());
   if (options.fusion.has(kFuseCrossEntropy))
     passes.addPass(createFuseCrossEntropyPass());
@@ -86,7 +86,7 @@ static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
   if (options.moments == Precision::BF16)
     passes.addPass(createRoundMomentsPass());
   passes.addNestedPass<func::FuncOp>(
-      createLowerWindowsPass({.products = options.fusion.has(kFuseKernels)})); // now that precisions are known
+      createLowerWindowsPass({.products = options.fusion.has(kFuseKernels)})); // after precisions are set
   if (options.recompute != Recomputation::None)
     passes.addPass(createRecomputePass({.name = toString(options.recompute).str()}));
   passes.addNestedPass<func::FuncOp>(createFuseKernelsPass({.fuse = options.fusion.has(kFuseKernels)}));
@@ -102,14 +102,14 @@ static void buildTile(OpPassManager &passes, const PipelineOptions &options) {
 
 static void buildLayout(OpPassManager &passes, const PipelineOptions &options) {
   if (options.profile->tensorStages > 1 || options.profile->blockLanes) {
-    passes.addNestedPass<tile::FuncOp>(createCSEPass()); // places that are the same are then one value
+    passes.addNestedPass<tile::FuncOp>(createCSEPass()); // equal indices become one value
     if (options.profile->copiesAhead)
       passes.addNestedPass<tile::FuncOp>(createStageOperandsPass(*options.profile)); // fragments
     if (options.profile->warpgroup > 0) {
       passes.addNestedPass<tile::FuncOp>(createUseWarpgroupsPass(*options.profile));
       passes.addNestedPass<tile::FuncOp>(createAlternateWarpgroupsPass({options.profile->warpgroup}));
     }
-    // Blocks and cooperative matrices.
+    // For blocks and cooperative matrices.
     passes.addNestedPass<tile::FuncOp>(createStageThroughRegistersPass(*options.profile));
   }
   passes.addNestedPass<tile::FuncOp>(createAssignLayoutsPass(*options.profile));

@@ -1,4 +1,4 @@
-// The compiler's table of contents: which phases there are, in which order, and what each is made of.
+// The compiler's table of contents: its phases, their order, and their passes.
 #ifndef HEDDLE_COMPILER_PIPELINE_PIPELINE_H
 #define HEDDLE_COMPILER_PIPELINE_PIPELINE_H
 
@@ -23,7 +23,7 @@ namespace heddle {
 
 struct TileChoices;
 
-/// The training state of which each rank keeps only a part.
+/// The training state that is sharded over the ranks.
 enum class Sharding { None, Optimizer };
 
 /// The purpose of an artifact's entries. Every artifact has `init` and `eval`.
@@ -31,14 +31,14 @@ enum class Purpose { All, Training, Inference };
 
 enum class Phase { Import, Derive, FuseAttention, Differentiate, Fuse, Tile, Layout, Lower, Plan, Emit };
 
-/// A fusion pass that can be switched off, as a flag of the command line, named after the pass.
+/// A fusion pass that a command-line flag of the same name can switch off.
 struct FusionFlag {
   StringLiteral name;
   StringLiteral description;
 };
 ArrayRef<FusionFlag> getFusionFlags();
 
-/// Which of them run: all but those that are switched off.
+/// The fusion passes that run: all except those that are switched off.
 class FusionOptions {
 public:
   void switchOff(StringRef name) { off.push_back(name.str()); }
@@ -48,80 +48,80 @@ private:
   std::vector<std::string> off;
 };
 
-/// Passes that someone adds to a phase: their textual pipeline on a module, as mlir-opt's --pass-pipeline has it
-/// between the parentheses of `builtin.module(...)`; a pass on functions is `func.func(NAME)`.
+/// Passes that a user adds to a phase, as a textual pipeline on a module: the part of mlir-opt's --pass-pipeline
+/// between the parentheses of `builtin.module(...)`. A pass on functions is `func.func(NAME)`.
 struct AddedPasses {
   Phase phase;
   std::string pipeline;
 };
 
-/// Fails where no phase can have these passes, and then says why in `problem`, in words for a user.
+/// Fails if these passes cannot be added, and sets `problem` to the reason, in words for a user.
 LogicalResult checkAddedPasses(const AddedPasses &added, std::string &problem);
 
-/// Is shown what each phase leaves.
+/// A callback that receives the module after each phase.
 using PhaseWatch = std::function<void(Phase, ModuleOp)>;
 
 struct PipelineOptions {
-  /// What phases from `tile` on compile for.
+  /// The target, for phases from `tile` on.
   const TargetProfile *profile = nullptr;
-  /// The heads that every target compiled for has rounded operands of, for phase `fuse`, which all targets share.
+  /// The head widths for which all targets support rounded operands, for phase `fuse`, which all targets share.
   HeadWidths heads;
   FusionOptions fusion;
-  /// Of the operands of products, from phase `fuse` on.
+  /// Precision of matmul operands, from phase `fuse` on.
   Precision precision = Precision::F32;
-  /// Of keys and values that decoding keeps: f32, f16 or bf16, from phase `fuse` on.
+  /// Precision of the keys and values in decoding caches: f32, f16 or bf16, from phase `fuse` on.
   Precision caches = Precision::F32;
-  /// Of Adam's moments of matrices between steps: f32 or bf16, from phase `fuse` on.
+  /// Precision of Adam's moments of matrices between steps: f32 or bf16, from phase `fuse` on.
   Precision moments = Precision::F32;
   Recomputation recompute = Recomputation::None;
-  /// What is trained of a model whose weights stay, for phase `derive`.
+  /// The adapters to train if the model's weights are frozen, for phase `derive`.
   std::optional<AdapterOptions> adapters;
-  /// How several ranks train together, for phase `derive`; without it no entry is for several.
+  /// How several ranks train together, for phase `derive`; nothing: training runs on one rank.
   std::optional<Sharding> sharding;
-  /// Which entries phase `derive` makes.
+  /// The entries that phase `derive` creates.
   Purpose purpose = Purpose::All;
-  /// What weights are kept as that nothing trains, for phase `derive`.
+  /// The storage format of weights that are not trained, for phase `derive`.
   WeightFormat weights{WeightFormat::Rule::Float};
   /// Measured tiles, for phase `tile`; may be null.
   TileChoices *choices = nullptr;
-  /// They run in this order, each at the end of its phase, which is verified after them; checkAddedPasses() accepts all
-  /// of them.
+  /// Added passes. They run in this order at the end of their phase, before the phase is verified. checkAddedPasses()
+  /// must accept all of them.
   std::vector<AddedPasses> added;
-  /// Where to write NN-phase.mlir after each phase; empty: nowhere. `dumpTag` goes into the names of those files.
+  /// The folder for a file NN-phase.mlir after each phase; empty: none. `dumpTag` becomes part of the file names.
   std::string dumpDirectory;
   std::string dumpTag;
-  PhaseWatch watch; // or null
+  PhaseWatch watch; // may be null
 };
 
-/// One row of the table: `--compile-to`, `--dump-phases` and the help texts are made of it.
+/// One row of the table of phases. `--compile-to`, `--dump-phases` and the help texts use it.
 struct PhaseInfo {
   Phase phase;
   StringLiteral name;
   StringLiteral description;
-  /// Adds the phase's passes. Import, before the passes, and emit, after them, have none.
+  /// Adds the phase's passes. The first phase, import, and the last, emit, have none.
   void (*build)(OpPassManager &passes, const PipelineOptions &options);
 };
 
 ArrayRef<PhaseInfo> getPhases();
 const PhaseInfo &getPhase(Phase phase);
 
-/// The phase called `name`, if there is such a phase.
+/// The phase called `name`, if there is one.
 std::optional<Phase> parsePhase(StringRef name);
 
-/// Adds phases `first` to `last`, each with the pass that verifies its outcome.
+/// Adds the passes of phases `first` to `last`, each followed by the pass that verifies the phase.
 void buildPhasePipeline(OpPassManager &passes, Phase first, Phase last, const PipelineOptions &options);
 
-/// `heddle-verify-phase`, for a phase.
+/// Creates `heddle-verify-phase` for a phase.
 std::unique_ptr<Pass> createVerifyPhasePass(Phase phase);
 
-/// Heddle's own backends and their targets. A program that adds backends or targets of its own does so after this, and
-/// before it calls anything else. It may be called again.
+/// Registers Heddle's own backends and their targets. A program that registers further backends or targets must do so
+/// after this call and before any other call. Repeated calls do nothing.
 void registerAllTargets();
 
-/// Every dialect that a module may hold between import and emit.
+/// Registers all dialects that a module may contain between import and emit.
 void registerAllDialects(DialectRegistry &registry);
 
-/// Every pass of ours, under the name that heddle-opt knows it by.
+/// Registers all of Heddle's passes, under their names in heddle-opt.
 void registerAllPasses();
 
 } // namespace heddle

@@ -28,7 +28,7 @@
 
 #include <mutex>
 
-// compiler/CMakeLists.txt lists them.
+// compiler/CMakeLists.txt lists the backends.
 namespace mlir::heddle {
 #define HEDDLE_BACKEND(name) const Backend &get##name##Backend();
 #include "compiler/Pipeline/Backends.inc"

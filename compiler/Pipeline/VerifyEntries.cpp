@@ -1,5 +1,5 @@
-// What a module written by hand may say and no later phase expects: tensors that no kernel takes, and ports, sizes and
-// seeds that the runtime would refuse or never see.
+// Checks for modules that are written by hand. They may contain things that no later phase expects: tensors that no
+// kernel takes, and ports, sizes and seeds that the runtime would reject or never see.
 #include "compiler/Pipeline/Passes.h"
 #include "compiler/Pipeline/Pipeline.h"
 #include "dialects/Heddle/Heddle.h"
@@ -22,10 +22,10 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// The variable that `init` fills with the caller's seed, in modules written by hand too.
+/// The variable into which `init` writes the caller's seed.
 const std::string kSeed = getVariableName(VariableRole::Seed);
 
-/// As the artifact's reader has it.
+/// The limit of the artifact's reader.
 constexpr size_t kLongestName = 1024;
 
 bool isName(StringRef name) {
@@ -79,7 +79,7 @@ private:
 
   ModuleOp module;
   llvm::StringMap<SizeOp> sizes;
-  llvm::StringSet<> bound; // sizes that the inputs of the entry in work give a value
+  llvm::StringSet<> bound; // sizes that get a value from the inputs of the current entry
   bool failed = false;
 };
 
@@ -93,7 +93,7 @@ void Verifier::verify(func::FuncOp function) {
       function, function.getResultTypes(), "output", [&](unsigned i) { return function.getResultAttrDict(i); },
       [&](unsigned) { return function.getLoc(); });
   function.walk([&](Operation *op) {
-    if (isa<func::FuncOp, KernelOp>(op->getParentOp())) // other regions are of arithmetic on single numbers
+    if (isa<func::FuncOp, KernelOp>(op->getParentOp())) // other regions compute with scalars
       verifyOp(op, entry);
   });
 }
@@ -126,7 +126,8 @@ void Verifier::verifyPorts(func::FuncOp function, TypeRange types, StringRef kin
   }
 }
 
-/// A size has the value of a dimension of an input, or of the largest number in an input; a chunk that of its whole.
+/// Collects the sizes that get a value. A size is the extent of an input's dimension or the largest number in an input.
+/// A chunk's size follows from the size of the whole.
 void Verifier::bindSizes(func::FuncOp function) {
   bound.clear();
   llvm::StringSet<> integers;
@@ -159,7 +160,7 @@ void Verifier::verifyBound(Location where, const Twine &what, StringRef name) {
                                               : std::string("give the entry an input with a dimension of that name"));
 }
 
-/// False, after an error, where no kernel takes such a tensor; a port is what callers see, too.
+/// Returns false, after an error, if no kernel takes the tensor. With `isPort`, also if callers cannot exchange it.
 bool Verifier::verifyTensor(Location where, const Twine &what, Type type, bool isPort) {
   auto refuse = [&](const Twine &why) {
     fail(where) << what << " is a " << type << ", and " << why;
@@ -175,7 +176,7 @@ bool Verifier::verifyTensor(Location where, const Twine &what, Type type, bool i
     return refuse("callers exchange tensors of f32 and i32");
   if (tensor.getEncoding() && !isa<DimsAttr>(tensor.getEncoding()))
     return refuse("the only encoding of an entry's tensors is #heddle.dims");
-  // Numbers of more bytes than any memory has would overflow what later phases compute from them.
+  // Larger tensors fit into no memory, and their sizes would overflow in later phases.
   constexpr int64_t mostElements = int64_t(1) << 40;
   int64_t elements = 1;
   for (int64_t dim = 0; dim < tensor.getRank(); ++dim) {
@@ -219,7 +220,8 @@ void Verifier::verifyOp(Operation *op, StringRef entry) {
           [&](auto random) { verifySeed(op, random.getSeed()); });
 }
 
-/// The vector of an op that has a number for each row of a matrix: kernels take it for a column by its dynamic extent.
+/// The operand or result of an op that has a number for each row of a matrix. Kernels recognise it as a column by its
+/// dynamic extent.
 static Value numbersOfRows(Operation *op) {
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case([](EmbeddingOp embedding) { return embedding.getIndices(); })
@@ -241,7 +243,7 @@ void Verifier::verifyNumbersOfRows(Operation *op, const Twine &what) {
                        << (type.getElementType().isInteger(32) ? "i32" : "f32") << ", #heddle.dims<\"NAME\">>";
 }
 
-/// What reads a role takes the only variable of it.
+/// Reports roles with more than one variable, since lookups by role expect only one.
 void Verifier::verifyRoles() {
   VariableRoles roles(module);
   for (auto variable : module.getOps<VariableOp>())
@@ -252,7 +254,7 @@ void Verifier::verifyRoles() {
                                 << "' has already; remove either of them";
 }
 
-/// Variables that a seed is made of are `seed`, or a caller could not choose the random numbers.
+/// Reports a seed that depends on a variable other than `seed`. Otherwise a caller could not choose the random numbers.
 void Verifier::verifySeed(Operation *op, Value seed) {
   llvm::SetVector<Value> values;
   if (seed)

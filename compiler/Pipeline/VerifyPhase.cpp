@@ -26,19 +26,19 @@ bool isDerivative(Operation *op) { return isa<MinimizeOp, AccumulateOp, ApplyOp>
 bool isSymbol(Operation *op) { return isa<ModuleOp, SizeOp, VariableOp>(op); }
 bool isView(Operation *op) { return isa<SliceOp, ReshapeOp, ConcatOp, EmptyOp, ReplaceFirstOp>(op); }
 
-/// A graph on tensors, not yet cut into kernels.
+/// Ops of a graph on tensors that is not yet split into kernels.
 bool isGraph(Operation *op) {
   return isInDialect(op, {"builtin", "func", "heddle", "arith", "math"}) && !isa<KernelOp>(op);
 }
 
 bool isModelFunction(Operation *op) { return isa<func::FuncOp>(op) && op->hasAttr("heddle.model"); }
 
-/// The entries, as the model as written is in them.
+/// Ops of entries. Phase `derive` has replaced tasks, training and model functions by entries.
 bool isGraphOfEntries(Operation *op) { return isGraph(op) && !isa<TaskOp, TrainingOp>(op) && !isModelFunction(op); }
 
 bool isDifferentiatedGraph(Operation *op) { return isGraphOfEntries(op) && !isDerivative(op); }
 
-/// Tensor work in kernels only.
+/// Ops on tensors are only legal in kernels.
 bool isFused(Operation *op) {
   if (isDerivative(op))
     return false;
@@ -76,7 +76,7 @@ bool isKernelCode(Operation *op) {
 bool isLowered(Operation *op) { return isLaunching(op) || isKernelCode(op); }
 bool isPlanned(Operation *op) { return isSymbol(op) || isKernelCode(op) || isInDialect(op, {"plan"}); }
 
-/// Which ops there may be after each phase.
+/// Returns the predicate for ops that are legal after a phase.
 Rule getRule(Phase phase) {
   switch (phase) {
   case Phase::Import:

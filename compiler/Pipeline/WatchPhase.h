@@ -5,7 +5,7 @@
 
 namespace mlir::heddle {
 
-/// Shows `watch` what a phase leaves.
+/// Creates a pass that calls `watch` with the module after a phase.
 std::unique_ptr<Pass> createWatchPhasePass(Phase phase, PhaseWatch watch);
 
 } // namespace mlir::heddle

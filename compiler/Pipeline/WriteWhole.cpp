@@ -7,12 +7,13 @@ llvm::Error mlir::heddle::writeWhole(StringRef path, llvm::function_ref<void(raw
   auto writeTo = [&](raw_ostream &stream) {
     write(stream);
     stream.flush();
-    auto &file = static_cast<llvm::raw_fd_ostream &>(stream); // it always is
+    auto &file = static_cast<llvm::raw_fd_ostream &>(stream); // so are all streams below
     std::error_code error = file.error();
     file.clear_error();
     return llvm::errorCodeToError(error);
   };
-  // A link stays a link, and a device or a pipe is written to: a file in its place would be the end of /dev/full.
+  // LLVM's function writes a new file and renames it, which would replace a link or a device such as /dev/full. So
+  // write to a link's target, and open devices and pipes directly.
   SmallString<128> target;
   if (path == "-" || llvm::sys::fs::real_path(path, target))
     return llvm::writeToOutput(path, writeTo);

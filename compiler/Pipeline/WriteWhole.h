@@ -8,8 +8,8 @@
 
 namespace mlir::heddle {
 
-/// Writes all of a file or nothing of it; "-" is standard output. LLVM's own function ends the program where a write
-/// fails, such as on a full disk, and leaves what it has written.
+/// Writes a file completely or not at all; "-" is standard output. In contrast, LLVM's own function ends the program if
+/// a write fails, such as on a full disk, and leaves a partial file.
 llvm::Error writeWhole(StringRef path, llvm::function_ref<void(raw_ostream &)> write);
 
 } // namespace mlir::heddle
