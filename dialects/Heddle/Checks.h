@@ -1,5 +1,4 @@
-// What several ops demand alike of their operands, for the verifiers beside each family of ops; each reports what is
-// wrong.
+// Checks that the verifiers of several op families share. Each check emits its own error.
 #pragma once
 
 #include "dialects/Heddle/Heddle.h"
@@ -10,37 +9,38 @@ namespace mlir::heddle {
 
 using Gradients = FailureOr<SmallVector<Value>>;
 
-/// Whether a value has rows of the batch (RowwiseOpInterface).
+/// Returns true if the rows of a value are rows of the batch (RowwiseOpInterface).
 using IsOfRows = llvm::function_ref<bool(Value)>;
 
 inline RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// Whether two dimensions are alike, by extent and by the name of their run-time size.
+/// Returns true if two dimensions have the same extent and the same name of a run-time size.
 bool sameDim(DimOf a, DimOf b);
 
-/// Every value passed must have the dimension that is named first; `what` names that dimension for the reader.
+/// Fails unless all `others` equal the dimension `expected`. `what` names the dimension in the message.
 LogicalResult expectSameDim(Operation *op, StringRef what, DimOf expected, ArrayRef<DimOf> others);
 
 LogicalResult expectSameElements(Operation *op, RankedTensorType a, RankedTensorType b);
 
-/// What asks for a dimension of a tensor of any number of them needs this first.
+/// Fails unless kernels take the types of all operands and results. Verifiers call this before they look at a dimension
+/// of a tensor of any rank.
 LogicalResult expectTensorsOfKernels(Operation *op);
 
-/// A probability with which something is left out.
+/// Fails unless `rate`, the attribute `name`, lies in [0, 1).
 LogicalResult expectRate(Operation *op, StringRef name, const APFloat &rate);
 
 LogicalResult expectStaticColumns(Operation *op, RankedTensorType type);
 
 LogicalResult expectOneColumn(Operation *op, RankedTensorType type);
 
-/// The declaration that `name` stands for, or null after an error that tells what else is missing.
+/// Returns the declaration of `name`, or null after an error that also lists the other undeclared variables.
 template <typename SymbolOp>
 SymbolOp lookup(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr name, StringRef what) {
   auto found = symbols.lookupNearestSymbolFrom<SymbolOp>(op, name);
   if (found)
     return found;
   InFlightDiagnostic error = op->emitOpError() << "names a " << what << " that is not declared: " << name;
-  // The verifier stops here: what else is missing is told along.
+  // Verification stops at this error, so its notes name everything else that is missing.
   llvm::SmallSetVector<Attribute, 8> missing;
   missing.insert(name);
   Operation *module = SymbolTable::getNearestSymbolTable(op);
@@ -52,13 +52,14 @@ SymbolOp lookup(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr
   return found;
 }
 
-/// Parts of each row of a matrix, of which there is a static number.
+/// Fails unless `parts` is a tensor<MxGxN> with static G and N.
 LogicalResult verifyParts(Operation *op, RankedTensorType parts);
 
-/// A kernel has a workgroup for each element of a column: vectors of a fixed extent are rows.
+/// Fails unless the first extent is dynamic. A kernel runs one workgroup per element of a column, but a vector of
+/// static extent counts as a row.
 LogicalResult expectColumn(Operation *op, StringRef what, RankedTensorType type);
 
-/// Rules know only the gradient of an op's first result; the others are there for the backward pass alone.
+/// Fails unless only the first result has a gradient: the other results exist only for the backward pass.
 LogicalResult expectFirstOnly(Operation *op, ValueRange gradients);
 
 } // namespace mlir::heddle

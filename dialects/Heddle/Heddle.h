@@ -35,30 +35,32 @@ namespace mlir::heddle {
 /// The attribute of entries that several ranks run together (compiler/Fusion/Distribute.cpp).
 inline constexpr StringLiteral kRanksAttrName = "heddle.ranks";
 
-/// What is sharded has a multiple of so many elements, which are 256 bytes: any part then begins where a GPU may read
-/// several numbers at once.
+/// Sharded tensors have a multiple of this many elements (256 bytes), so that each rank's part is aligned for vector
+/// loads.
 inline int64_t getShardElements(Type element) { return 2048 / element.getIntOrFloatBitWidth(); }
 
-/// The name of the run-time size behind dimension `dim`, or empty if the dimension is static.
+/// Returns the name of the run-time size behind dimension `dim`, or empty if the dimension is static.
 StringRef getSizeName(RankedTensorType type, int64_t dim);
 
-/// `type`'s dimension `dim` as a one-dimensional type, its size name kept.
+/// Returns a rank-1 type with the extent and the size name of dimension `dim`.
 RankedTensorType getDimType(RankedTensorType type, int64_t dim, Type element);
 
-/// A tensor type with the given dimensions, each taken from a dimension of another type: extent and size name.
+/// A dimension of a tensor type. `getTypeOfDims` returns a type whose dimensions have the extents and size names of
+/// `dims`.
 struct DimOf {
   RankedTensorType type;
   int64_t dim;
 };
 RankedTensorType getTypeOfDims(ArrayRef<DimOf> dims, Type element);
 
-/// Every kernel sees a matrix: a rank-1 tensor is a row if its extent is static and a column if it is dynamic.
+/// Every kernel sees a matrix: a rank-1 tensor is a row if its extent is static, and a column if it is dynamic.
 bool isColumn(RankedTensorType type);
 
-/// Whether `op` computes each element on its own: `Elementwise` here, `ElementwiseMappable` elsewhere.
+/// Returns true if `op` computes each element on its own (`Elementwise` in this dialect, `ElementwiseMappable` in
+/// others).
 bool isElementwise(Operation *op);
 
-/// Whether several ranks compute the op together.
+/// Returns true if several ranks compute `op` together.
 bool isCollective(Operation *op);
 
 } // namespace mlir::heddle

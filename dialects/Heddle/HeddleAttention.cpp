@@ -1,5 +1,5 @@
-// Attention, and the scores, masks, softmax and contexts that it is made of: what they demand, their simpler forms,
-// their gradients.
+// Attention and the ops of its unfused form (scores, mask, softmax, context): verifiers, canonicalization and
+// gradients.
 #include "dialects/Heddle/Checks.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
@@ -8,7 +8,7 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// Arithmetic on scalars that yields an f32.
+/// Fails unless the region is elementwise arithmetic on scalars that yields an f32.
 static LogicalResult verifyElementwiseRegion(Operation *op, Region &region, StringRef name) {
   Block &block = region.front();
   auto yield = dyn_cast<YieldOp>(block.getTerminator());
@@ -21,7 +21,7 @@ static LogicalResult verifyElementwiseRegion(Operation *op, Region &region, Stri
   return success();
 }
 
-/// Keys have a head for each of the queries' `heads`, or for groups of as many of these.
+/// Fails unless the number of heads of the keys divides `heads`, the queries' number.
 static LogicalResult expectHeadsOfKeys(Operation *op, RankedTensorType queries, RankedTensorType keys, int64_t heads) {
   if (failed(expectStaticColumns(op, keys)))
     return failure();
@@ -32,7 +32,7 @@ static LogicalResult expectHeadsOfKeys(Operation *op, RankedTensorType queries, 
                            << ", the number of the queries' heads, got " << queries << " and " << keys;
 }
 
-/// A row of indices for each sequence, or nothing.
+/// Fails unless `keyRows` is null or has a row of indices for each sequence.
 static LogicalResult verifyKeyRows(Operation *op, Value keyRows, Value keyStarts) {
   if (!keyRows)
     return success();
@@ -41,7 +41,8 @@ static LogicalResult verifyKeyRows(Operation *op, Value keyRows, Value keyStarts
   return expectSameDim(op, "number of sequences", {typeOf(keyStarts), 0}, {{typeOf(keyRows), 0}});
 }
 
-/// Rows of queries, numbers among their keys, and how many these are, for each row of keys; or nothing.
+/// Fails unless `users` is empty or has, for each row of `keys`: the query rows that have it as a key, its index among
+/// the keys of each, and the number of these queries.
 static LogicalResult verifyUsers(Operation *op, ValueRange users, StringRef querySize, RankedTensorType keys) {
   if (users.empty())
     return success();
@@ -63,14 +64,14 @@ static LogicalResult verifyUsers(Operation *op, ValueRange users, StringRef quer
                        {{typeOf(users[0]), 0}, {typeOf(users[1]), 0}, {typeOf(users[2]), 0}});
 }
 
-/// Scores are dynamic in the queries alone.
+/// Only the number of queries is dynamic in scores.
 static LogicalResult verifyScores(Operation *op, RankedTensorType scores) {
   if (!scores.isDynamicDim(1) && !scores.isDynamicDim(2))
     return success();
   return op->emitOpError() << "expects a static number of heads and of keys, got " << scores;
 }
 
-/// `scores` has rows for those of `queries` and heads of which `queries` and `keys` have columns.
+/// Fails unless `scores` has a row for each row of `queries`, and heads that fit the columns of `queries` and `keys`.
 template <typename PairsOp>
 static LogicalResult verifyPairs(PairsOp op, RankedTensorType scores, RankedTensorType queries, RankedTensorType keys) {
   if (failed(verifyScores(op, scores)) || failed(expectStaticColumns(op, queries)) ||
@@ -85,7 +86,7 @@ static LogicalResult verifyPairs(PairsOp op, RankedTensorType scores, RankedTens
       {{typeOf(op.getQueryLengths()), 0}, {typeOf(op.getKeyStarts()), 0}, {typeOf(op.getKeyLengths()), 0}});
 }
 
-/// The region gets elements of the query, the key and the parameters, and with `gradient` that of the score.
+/// The region takes elements of the query, the key and the parameters, and with `gradient` also the score's gradient.
 template <typename ScoresLike>
 static LogicalResult verifyCombination(ScoresLike op, Region &region, StringRef name, bool gradient) {
   if (failed(expectSameDim(op, "width", {typeOf(op.getQuery()), 1}, {{typeOf(op.getKey()), 1}})))
@@ -114,14 +115,14 @@ LogicalResult ScoresOp::verify() {
   return verifyCombination(*this, getCombine(), "combine", /*gradient=*/false);
 }
 
-/// Makes a region of arithmetic on scalars that of its gradient: its arithmetic again, and then the rules in reverse.
-/// It gets the gradient of its result as one more argument, and yields that of `argument`.
+/// Turns a region of arithmetic on scalars into its gradient: the same arithmetic, and then the gradient rules in
+/// reverse. The region takes the gradient of its result as one more argument, and yields the gradient of `argument`.
 static LogicalResult differentiateRegion(Region &region, Value argument) {
   Block &block = region.front();
   auto yield = cast<YieldOp>(block.getTerminator());
   Value result = block.addArgument(argument.getType(), yield.getLoc());
   OpBuilder builder(yield);
-  DenseSet<Value> active{argument}; // what changes with it
+  DenseSet<Value> active{argument}; // the values that depend on `argument`
   SmallVector<Operation *> forward;
   for (Operation &op : block.without_terminator())
     if (llvm::any_of(op.getOperands(), [&](Value operand) { return active.contains(operand); })) {
@@ -147,7 +148,7 @@ static LogicalResult differentiateRegion(Region &region, Value argument) {
       }
   }
   Value slope = active.contains(yield.getOperand(0)) ? gradients.lookup(argument) : Value();
-  if (!slope) // the result does not depend on it
+  if (!slope) // the result does not depend on `argument`
     slope = arith::ConstantOp::create(builder, yield.getLoc(), builder.getF32FloatAttr(0));
   yield->setOperand(0, slope);
   return success();
@@ -174,7 +175,7 @@ static LogicalResult buildSlope(ScoresOp op, unsigned argument, Region &slope) {
   return differentiateRegion(slope, slope.front().getArgument(argument));
 }
 
-/// `lists` are what the side goes through whose gradient it is.
+/// `lists` are key rows for the gradient of queries and parameters, and users for the gradient of keys.
 template <typename GradOp, typename Lists>
 static FailureOr<Value> createScoresGrad(OpBuilder &builder, ScoresOp op, Type type, unsigned argument, Value gradient,
                                          Lists lists) {
@@ -186,7 +187,7 @@ static FailureOr<Value> createScoresGrad(OpBuilder &builder, ScoresOp op, Type t
   return grad.getResult();
 }
 
-/// Of scores that a region makes.
+/// The gradients of scores that a region computes.
 static Gradients buildCombinedGradient(OpBuilder &builder, ScoresOp op, Value gradient) {
   SmallVector<Value> gradients(op->getNumOperands());
   Type ofQuery = op.getQuery().getType();
@@ -284,7 +285,7 @@ Gradients TransposedContextOp::buildGradient(OpBuilder &builder, ValueRange resu
   return gradients;
 }
 
-/// The mask region takes a query and a key index and yields whether the pair counts.
+/// The mask region takes a query and a key index and yields true if the pair counts.
 static LogicalResult verifyMaskRegion(Operation *op, Region &mask) {
   if (mask.empty())
     return success();
@@ -316,8 +317,8 @@ Gradients SoftmaxOp::buildGradient(OpBuilder &builder, ValueRange resultGradient
   return SmallVector<Value>{SoftmaxGradOp::create(builder, getLoc(), getType(), getResult(), resultGradients[0])};
 }
 
-/// Like the mask, but of a score, two indices and the head (and a gradient, in the second of the two regions), to a
-/// score.
+/// The score region takes a score, two indices and the head, and yields a score. `score_gradient` takes the gradient of
+/// that score as well.
 static LogicalResult verifyScoreRegion(Operation *op, Region &score, bool gradient) {
   if (score.empty())
     return success();
@@ -358,7 +359,7 @@ template <typename AttentionLike> static LogicalResult verifyAttention(Attention
   return verifyMaskRegion(op, op.getMask());
 }
 
-/// A tensor<TxH> that goes with a tensor<TxD> of H heads.
+/// Fails unless `perHead` is a tensor<TxH> for a tensor<TxD> with H heads.
 static LogicalResult expectPerHead(Operation *op, StringRef what, RankedTensorType perHead, RankedTensorType tokens,
                                    int64_t heads) {
   if (sameDim({perHead, 0}, {tokens, 0}) && perHead.getDimSize(1) == heads)
@@ -367,7 +368,7 @@ static LogicalResult expectPerHead(Operation *op, StringRef what, RankedTensorTy
                            << " columns, got " << perHead;
 }
 
-/// Factors may be of fewer bits than results.
+/// Returns true if the types differ at most in their element type: operands may have fewer bits than results.
 static bool sameButBits(Value result, Value factor) {
   return typeOf(result).clone(typeOf(factor).getElementType()) == factor.getType();
 }
@@ -383,8 +384,7 @@ LogicalResult AttentionOp::verify() {
 
 namespace {
 
-/// Drops a score region that yields the score, and moves a multiplication by a constant, if that is all there is to it,
-/// into the scale.
+/// Drops a score region that yields its score unchanged or times a constant. The constant moves into the scale.
 struct SimplifyScore : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -432,7 +432,7 @@ void AttentionOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRC
   patterns.add<SimplifyScore, DropFullMask>(context);
 }
 
-/// Attention has none where sequences have one query each: their products are of matrices and vectors.
+/// Returns no operands if sequences have one query each: attention then multiplies matrices by vectors.
 template <typename AttentionLike>
 static SmallVector<OpOperand *> getProductOperandsOf(AttentionLike attention, ArrayRef<OpOperand *> factors) {
   if (attention.getQuerySize().empty())
@@ -441,7 +441,7 @@ static SmallVector<OpOperand *> getProductOperandsOf(AttentionLike attention, Ar
 }
 
 SmallVector<OpOperand *> AttentionOp::getProductOperands() {
-  if (getKeyRows()) // gathered rows are no fragments
+  if (getKeyRows()) // gathered rows cannot be fragments
     return {};
   return getProductOperandsOf(*this, {&getQueryMutable(), &getKeyMutable(), &getValueMutable()});
 }
@@ -470,7 +470,7 @@ static GradOp createAttentionGrad(OpBuilder &builder, AttentionOp op, TypeRange 
   return grad;
 }
 
-/// Makes `gradient` the score_gradient region that belongs to `score`.
+/// Fills `gradient` with the score_gradient region for `score`.
 static LogicalResult buildScoreGradient(Region &score, Region &gradient) {
   if (score.empty())
     return success();

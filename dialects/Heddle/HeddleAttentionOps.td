@@ -1,15 +1,15 @@
-// Attention, as imported (the ops of 3.2.1 one by one) and as fused. Queries and keys are token-packed: sequence s owns
-// rows [starts[s], starts[s] + lengths[s]), and a query sees the keys of its own sequence only.
+// Attention as imported (the ops of section 3.2.1, one by one) and as fused. Queries and keys are token-packed:
+// sequence s owns rows [starts[s], starts[s] + lengths[s]), and a query sees only the keys of its own sequence.
 
-// Unfused, the scores of all (query, key) pairs of a sequence are in memory, as tensor<T x H x K>: row t has, for each of
-// H heads, K elements, of which element j belongs to the query in row t and key j of its sequence. K is at least as large
-// as the longest sequence of keys; elements past a sequence's keys belong to no pair.
+// The unfused scores of all (query, key) pairs are in memory, as tensor<T x H x K>. Row t has K elements for each of H
+// heads. Element j of a head belongs to the query in row t and to key j of its sequence. K is at least the length of
+// the longest sequence of keys. Elements past a sequence's keys belong to no pair.
 def Heddle_Scores : 3DTensorOf<[F32]>;
 
 def LocateOp : Heddle_Op<"locate", [Pure, AllTypesMatch<["starts", "lengths"]>, AllTypesMatch<["position", "sequence"]>]> {
   let summary = "Each row's index in its sequence, and the sequence's number";
   let description = [{
-    `row_size` names the run-time size that holds the longest sequence, or is empty where each has one row.
+    `row_size` names the run-time size that holds the longest sequence. It is empty if each sequence has one row.
 
     ```mlir
     %position, %sequence = heddle.locate rows(%starts, %lengths) {row_size = "length"}
@@ -23,9 +23,10 @@ def LocateOp : Heddle_Op<"locate", [Pure, AllTypesMatch<["starts", "lengths"]>, 
   }];
 }
 
-// `query_size` and `key_size` as in `heddle.attention`. The sizes of the scores say how many heads there are, which lie
-// side by side in the columns of the matrices. Keys and values may have fewer, of the same width, each for a group of
-// neighbouring heads of queries (Ainslie et al. 2023); but for scores that a region makes.
+// `query_size` and `key_size` are as in `heddle.attention`. The type of the scores gives the number of heads, which lie
+// side by side in the columns of the matrices. Keys and values may have fewer heads of the same width, each shared by a
+// group of neighbouring query heads (Ainslie et al. 2023). If a region computes the scores, keys and queries have the
+// same number of heads.
 class Heddle_PairsOp<string mnemonic, dag tensors, list<Trait> traits = []>
     : Heddle_Op<mnemonic, [Pure, PairsOpInterface] # traits> {
   let arguments = !con(tensors, (ins Heddle_I32Vector:$query_starts, Heddle_I32Vector:$query_lengths,
@@ -34,11 +35,11 @@ class Heddle_PairsOp<string mnemonic, dag tensors, list<Trait> traits = []>
   let hasVerifier = 1;
 }
 
-// Keys through lists: the keys of a sequence need not be neighbours. With `key_rows`, a matrix with a row for each sequence, key i
-// of sequence s is row key_rows[s, key_starts[s] + i] of the keys' matrix. So hypotheses of a beam search share the rows of a
-// cache, and a graph's node looks at its neighbours. Gradients need the lists the other way round: where each query is alone
-// in its sequence, `users` are three tensors with a row for each row of the keys' matrix: rows of queries that have it as a
-// key, the number that it has among the keys of each, and how many queries these are.
+// With `key_rows`, a matrix with a row for each sequence, the keys of a sequence need not be neighbours: key i of
+// sequence s is row key_rows[s, key_starts[s] + i] of the key matrix. So hypotheses of a beam search share the rows of
+// a cache, and a graph's node attends to its neighbours. Gradients need the inverse lists. If each query is alone in
+// its sequence, `users` gives them as three tensors with a row for each row of the key matrix: the query rows that have
+// it as a key, its index among the keys of each of these queries, and the number of these queries.
 defvar Heddle_Users = (ins Variadic<Heddle_Tensor>:$users);
 
 defvar Heddle_PairsFormat = [{
@@ -50,11 +51,11 @@ def ScoresOp : Heddle_PairsOp<"scores", (ins Heddle_F32Matrix:$query, Heddle_F32
                                              Optional<Heddle_I32Matrix>:$key_rows, Variadic<Heddle_F32Vector>:$parameters,
                                              Variadic<Heddle_Tensor>:$users),
                               [AttrSizedOperandSegments, SingleBlock, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
-  let summary = "Q K^T of each sequence and head (3.2.1), or other scores; zero for elements that belong to no pair";
+  let summary = "Scores of each sequence and head: Q K^T (3.2.1), or computed by a region; zero for elements that belong to no pair";
   let description = [{
-    The region `combine` gets, of one column, the
-    query's element, the key's, and that of each of `parameters`, rows of numbers for all columns; the score is the sum of what
-    it yields over the columns of the head. Without it elements are multiplied.
+    The region `combine` takes the elements of one column: the query's, the key's, and that of each of `parameters`,
+    which are rows. The score is the sum of the yielded values over the columns of the head. Without the region,
+    elements of query and key are multiplied.
 
     ```mlir
     %scores = heddle.scores %q, %k parameters(%v) queries(%qs, %ql) keys(%ks, %kl) combine {
@@ -81,9 +82,9 @@ def ScoresOp : Heddle_PairsOp<"scores", (ins Heddle_F32Matrix:$query, Heddle_F32
   }]>];
 }
 
-// The gradients of scores that a region makes. `slope` gets what `combine` gets and the gradient of the score, and yields what
-// that is worth to the element that the gradient is of: the query's, the key's, or a parameter's. It is summed up over the
-// pairs of a query, or of a key.
+// The gradients of scores that a region computes. `slope` takes the arguments of `combine` and the gradient of the
+// score. It yields the gradient of one of these arguments: the query's element, the key's, or a parameter's. The result
+// sums it over the pairs of a query, or of a key.
 class Heddle_ScoresGrad<string mnemonic, dag lists, string format> : Heddle_PairsOp<mnemonic,
     !con((ins Heddle_Scores:$gradient, Heddle_F32Matrix:$query, Heddle_F32Matrix:$key, Variadic<Heddle_F32Vector>:$parameters),
          lists),
@@ -98,11 +99,11 @@ class Heddle_ScoresGrad<string mnemonic, dag lists, string format> : Heddle_Pair
 
 def ScoresGradQueryOp : Heddle_ScoresGrad<"scores_grad_query", (ins Optional<Heddle_I32Matrix>:$key_rows),
                                           "(`rows` `(` $key_rows^ `)`)?"> {
-  let summary = "For each query the sum over its keys of what the slope yields: the gradient of the query, or of parameters";
+  let summary = "For each query, the sum of the slope over its keys: the gradient of the query, or of parameters";
   let description = [{
     ```mlir
     %dq = heddle.scores_grad_query %ds of %q, %k queries(%qs, %ql) keys(%ks, %kl) slope {
-    ^bb0(%query: f32, %key: f32, %gradient: f32):    // of products
+    ^bb0(%query: f32, %key: f32, %gradient: f32):    // if scores are dot products
       %part = arith.mulf %key, %gradient : f32
       heddle.yield %part : f32
     } {query_size = "length", key_size = "length"} : ...
@@ -111,13 +112,13 @@ def ScoresGradQueryOp : Heddle_ScoresGrad<"scores_grad_query", (ins Optional<Hed
 }
 
 def ScoresGradKeyOp : Heddle_ScoresGrad<"scores_grad_key", Heddle_Users, "(`users` `(` $users^ `)`)?"> {
-  let summary = "For each key the sum over its queries of what the slope yields";
+  let summary = "For each key, the sum of the slope over its queries: the gradient of the key";
 }
 
 def ContextOp : Heddle_PairsOp<"context", (ins Heddle_Scores:$weights, Heddle_F32Matrix:$value,
                                                Optional<Heddle_I32Matrix>:$key_rows, Variadic<Heddle_Tensor>:$users),
                                [AttrSizedOperandSegments, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
-  let summary = "W V of each sequence and head: for each query the sum of its keys' values times their weights (3.2.1)";
+  let summary = "W V of each sequence and head: for each query, the weighted sum of its keys' values (3.2.1)";
   let results = (outs Heddle_F32Matrix:$result);
   let assemblyFormat = !strconcat("$weights `,` $value (`rows` `(` $key_rows^ `)`)? (`users` `(` $users^ `)`)?",
                                   Heddle_PairsFormat);
@@ -132,8 +133,8 @@ def ContextOp : Heddle_PairsOp<"context", (ins Heddle_Scores:$weights, Heddle_F3
 def TransposedContextOp : Heddle_PairsOp<"transposed_context", (ins Heddle_Scores:$weights, Heddle_F32Matrix:$input,
                                                                          Variadic<Heddle_Tensor>:$users),
                                          [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
-  let summary = "W^T X of each sequence and head: for each key the sum of the queries' rows times their weights";
-  let description = [{ With it `scores` and `context` are each other's gradients. }];
+  let summary = "W^T X of each sequence and head: for each key, the weighted sum of the rows of its queries";
+  let description = [{ The gradients of `scores` and `context` use this op. }];
   let results = (outs Heddle_F32Matrix:$result);
   let assemblyFormat = !strconcat("$weights `,` $input (`users` `(` $users^ `)`)?", Heddle_PairsFormat);
 }
@@ -141,11 +142,11 @@ def TransposedContextOp : Heddle_PairsOp<"transposed_context", (ins Heddle_Score
 def MaskOp : Heddle_Op<"mask", [Pure, Heddle_Elementwise, SingleBlock, AllTypesMatch<["scores", "result"]>,
                                 AllTypesMatch<["position", "sequence"]>,
                                 DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
-  let summary = "Sets the elements of scores that do not count to a value: to minus infinity, or zero in their gradient";
+  let summary = "Replaces scores that do not count by a value: by minus infinity, or, in their gradient, by zero";
   let description = [{
-    An element counts if it belongs to a pair of query and key, and the region, where there is one, yields true for
-    (query index, key index), both counted from their sequence's start. `position` and `sequence` are those of the
-    queries, as `heddle.locate` makes them.
+    An element counts if it belongs to a pair of query and key, and if the region, when there is one, yields true for
+    (query index, key index). Both indices count from the start of the sequence. `position` and `sequence` are the
+    results of `heddle.locate` for the queries.
   }];
   let arguments = (ins Heddle_Scores:$scores, Heddle_I32Vector:$position, Heddle_I32Vector:$sequence,
                        Heddle_I32Vector:$key_lengths, F32Attr:$value);
@@ -173,9 +174,9 @@ def SoftmaxGradOp : Heddle_Op<"softmax_grad", [Pure, SameOperandsAndResultType]>
   let assemblyFormat = "$output `,` $gradient attr-dict `:` type($output)";
 }
 
-// `query_size` and `key_size` name the run-time sizes that hold the longest query and key sequence of the batch, or are
-// empty where every sequence has one row. `seed` and `step` are there if and only if `dropout` is. What the regions hold
-// is elementwise arithmetic of `arith` and `math` on scalars.
+// `query_size` and `key_size` name the run-time sizes that hold the longest query and key sequence of the batch. They
+// are empty if every sequence has one row. `seed` and `step` are present if and only if `dropout` is above 0. The
+// regions contain elementwise arithmetic of `arith` and `math` on scalars.
 class Heddle_AttentionBase<string mnemonic, dag tensors, dag scoreRegions, list<Trait> traits = []>
     : Heddle_Op<mnemonic, [Pure, AttrSizedOperandSegments, SingleBlock, PairsOpInterface,
                             DeclareOpInterfaceMethods<ProductOpInterface, ["getHeadWidth"]>] # traits> {
@@ -197,15 +198,17 @@ defvar Heddle_AttentionEnd = "(`mask` $mask^)? attr-dict `:` functional-type(ope
 def AttentionOp : Heddle_AttentionBase<"attention",
     (ins Heddle_ProductOperand:$query, Heddle_ProductOperand:$key, Heddle_ProductOperand:$value, Optional<Heddle_I32Matrix>:$key_rows),
     (region MaxSizedRegion<1>:$score), [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
-  let summary = "Scaled dot-product attention of all heads and sequences (3.2), the scores never in memory";
+  let summary = "Scaled dot-product attention of all heads and sequences (3.2); the scores never reach memory";
   let description = [{
-    softmax(scale * Q K^T) V for each head; heads lie side by side in the columns. Keys and values may have fewer heads, of
-    the same width: each is that of a group of neighbouring heads of queries (grouped-query attention, Ainslie et al. 2023;
-    multi-query attention, Shazeer 2019, where there is one). `log_sum_exp` (tensor<TxH>) is what
-    the backward pass needs to make the probabilities again. The optional `score` region gets (scaled score, query index,
-    key index, head), an f32 and three i32, and yields the score that the softmax is of: a bias by place, a soft cap. The
-    optional `mask` region gets (query index, key index) and yields whether the pair counts. Indices are within the
-    sequence. Dropout acts on the probabilities.
+    softmax(scale * Q K^T) V for each head. Heads lie side by side in the columns. Keys and values may have fewer heads
+    of the same width, each shared by a group of neighbouring query heads (grouped-query attention, Ainslie et al. 2023;
+    with one head, multi-query attention, Shazeer 2019). The backward pass computes the probabilities again from
+    `log_sum_exp` (tensor<TxH>).
+
+    The optional `score` region takes (scaled score, query index, key index, head), an f32 and three i32. It yields
+    the score that enters the softmax, for example with a soft cap or a bias by distance. The optional `mask` region
+    takes (query index, key index) and yields true if the pair counts. Indices count within the sequence. Dropout
+    acts on the probabilities.
 
     ```mlir
     %y, %lse = heddle.attention %q, %k, %v queries(%s, %l) keys(%s, %l) score {
@@ -222,7 +225,7 @@ def AttentionOp : Heddle_AttentionBase<"attention",
     } {heads = 8 : i64, ...} : ...
     ```
 
-    `key_rows` are lists as those of ops on pairs; there is no gradient through them.
+    `key_rows` are lists, as in the ops on pairs. There is no gradient through them.
   }];
   let results = (outs Heddle_F32Matrix:$result, Heddle_F32Matrix:$log_sum_exp);
   let assemblyFormat = !strconcat("$query `,` $key `,` $value (`rows` `(` $key_rows^ `)`)?", Heddle_AttentionSequences,
@@ -238,9 +241,10 @@ def AttentionDeltaOp : Heddle_Op<"attention_delta", [Pure, AllTypesMatch<["forwa
   let hasVerifier = 1;
 }
 
-// The two halves of the backward pass make the probabilities again, tile by tile: one walks over the keys of a tile of
-// queries, the other over the queries of a tile of keys, so that neither needs atomic additions. Where there is a `score`
-// region, `score_gradient` gets what it gets and the gradient of its result, an f32, and yields that of the scaled score.
+// The two ops of the backward pass compute the probabilities again, tile by tile. One iterates over the keys of a tile
+// of queries, the other over the queries of a tile of keys, so that neither needs atomic additions. If there is a
+// `score` region, `score_gradient` takes its arguments and the gradient of its result, an f32, and yields the gradient
+// of the scaled score.
 defvar Heddle_AttentionGradRegions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$score_gradient);
 defvar Heddle_AttentionGradFormat = !strconcat("$query `,` $key `,` $value `gradient` $gradient `,` $log_sum_exp `,` $delta",
     Heddle_AttentionSequences, "(`score` $score^ `score_gradient` $score_gradient)?", Heddle_AttentionEnd);

@@ -1,11 +1,11 @@
-// Ops that ranks compute together: processes that run the same entry, each on a device of its own. compiler/Fusion/Distribute.cpp puts
-// them into entries.
+// Ops that several ranks compute together. Ranks are processes that run the same entry, each on its own device.
+// compiler/Fusion/Distribute.cpp adds these ops to entries.
 
 def AllReduceOp : Heddle_Op<"all_reduce", [Pure, InferTypeOpAdaptor, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
-  let summary = "The sums over all ranks of some tensors, which every rank gets";
+  let summary = "The sums of tensors over all ranks; every rank gets them";
   let description = [{
-    Every rank runs the same collectives in the same order, with tensors of the same types. All of an op's tensors travel
-    together: they are a bucket. Where there is one rank the results are the operands. All ranks get the same bits.
+    Every rank runs the same collectives in the same order, with tensors of the same types. The tensors of an op form a
+    bucket, which travels as a whole. With one rank the results are the operands. All ranks get the same bits.
 
     ```mlir
     %0, %1 = heddle.all_reduce %a, %b : tensor<8x16xf32>, tensor<16xf32>
@@ -18,7 +18,8 @@ def AllReduceOp : Heddle_Op<"all_reduce", [Pure, InferTypeOpAdaptor, DeclareOpIn
   let hasCanonicalizer = 1;
 }
 
-// Of ops by which ranks share out the rows of tensors as they do those of sharded variables, one of which `like` names for each tensor.
+// Base of the ops by which ranks share out the rows of tensors as they share out sharded variables. `like` names a
+// sharded variable for each tensor.
 class Heddle_RowsOfRanksOp<string mnemonic>
     : Heddle_Op<mnemonic, [Pure, InferTypeOpAdaptor, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let arguments = (ins Variadic<Heddle_F32>:$inputs, FlatSymbolRefArrayAttr:$like);
@@ -29,10 +30,11 @@ class Heddle_RowsOfRanksOp<string mnemonic>
 }
 
 def ReduceScatterOp : Heddle_RowsOfRanksOp<"reduce_scatter"> {
-  let summary = "The sums over all ranks of some tensors, of which every rank gets some rows";
+  let summary = "The sums of tensors over all ranks; every rank gets its own rows of them";
   let description = [{
-    `as` names a sharded variable for each tensor, of the same type: a rank gets those rows of the sums that it keeps of the variable. Nobody
-    may read the results' other rows, which need not be sums. Where there is one rank the results are the operands.
+    `as` names a sharded variable of the same type for each tensor: a rank gets the rows of the sums that it keeps of
+    the variable. The results' other rows are undefined and must not be read. With one rank the results are the
+    operands.
 
     ```mlir
     %0 = heddle.reduce_scatter %a as [@adam.m.gain] : tensor<64xf32>
@@ -41,10 +43,10 @@ def ReduceScatterOp : Heddle_RowsOfRanksOp<"reduce_scatter"> {
 }
 
 def AllGatherOp : Heddle_RowsOfRanksOp<"all_gather"> {
-  let summary = "Tensors of which every rank has made some rows, with the rows of all ranks";
+  let summary = "Gathers the rows that each rank has computed; every rank gets all rows";
   let description = [{
-    `as` names a sharded variable for each tensor, of the same shape: a rank has made those rows of the tensor that it keeps of the
-    variable, and results have all rows. Where there is one rank the results are the operands.
+    `as` names a sharded variable of the same shape for each tensor: a rank has computed the rows of the tensor that it
+    keeps of the variable. The results have all rows. With one rank the results are the operands.
 
     ```mlir
     %0 = heddle.all_gather %a as [@adam.m.gain] : tensor<64xf32>

@@ -1,4 +1,4 @@
-// What ranks compute together: what it demands, its gradient, and what needs no other rank.
+// Collective ops: verifiers, gradients and canonicalization.
 #include "dialects/Heddle/Heddle.h"
 
 #include "mlir/IR/Builders.h"
@@ -60,7 +60,7 @@ LogicalResult AllGatherOp::inferReturnTypes(MLIRContext *, std::optional<Locatio
 LogicalResult AllGatherOp::verify() { return verifyLike(*this); }
 LogicalResult AllGatherOp::verifySymbolUses(SymbolTableCollection &symbols) { return verifyVariables(*this, symbols); }
 
-/// The loss is the sum of what all ranks make of the sum: each of their gradients counts.
+/// Every rank's loss depends on the sum, so the gradients of all ranks add up.
 FailureOr<SmallVector<Value>> AllReduceOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
   SmallVector<Value> known = llvm::filter_to_vector(resultGradients, [](Value gradient) { return bool(gradient); });
   auto sums = AllReduceOp::create(builder, getLoc(), known);
@@ -76,13 +76,13 @@ FailureOr<SmallVector<Value>> AllReduceOp::buildGradient(OpBuilder &builder, Val
 
 namespace {
 
-/// Drops what nobody uses, what is there twice, and zeros, whose sum is known.
+/// Drops tensors whose results nobody uses, duplicates, and zeros, whose sum is zero.
 struct DropFromBucket : OpRewritePattern<AllReduceOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(AllReduceOp op, PatternRewriter &rewriter) const override {
     llvm::SmallSetVector<Value, 8> kept;
-    SmallVector<int64_t> places; // of each result's value among the kept ones, or -1
+    SmallVector<int64_t> places; // the index of each result's tensor among the kept ones, or -1
     for (auto [input, result] : llvm::zip_equal(op.getInputs(), op.getResults())) {
       bool isKept = !result.use_empty() && !isZero(input);
       if (isKept)
@@ -108,7 +108,7 @@ struct DropFromBucket : OpRewritePattern<AllReduceOp> {
   }
 };
 
-/// Drops what nobody uses.
+/// Drops tensors whose results nobody uses.
 template <typename RowsOfRanksOp> struct DropUnused : OpRewritePattern<RowsOfRanksOp> {
   using OpRewritePattern<RowsOfRanksOp>::OpRewritePattern;
 

@@ -1,5 +1,5 @@
-// What a kernel costs: arithmetic and memory traffic, as formulas of run-time sizes. The attribute is `heddle.cost` on
-// `heddle.kernel`, and on the launch that becomes of it.
+// The cost of a kernel: arithmetic and memory traffic, as formulas of run-time sizes. The attribute is `heddle.cost` on
+// `heddle.kernel`, and on the launch that the kernel becomes.
 #ifndef HEDDLE_COST_TD
 #define HEDDLE_COST_TD
 
@@ -8,11 +8,11 @@ include "mlir/IR/AttrTypeBase.td"
 
 def Heddle_PairsAttr : AttrDef<Heddle_Dialect, "Pairs"> {
   let mnemonic = "pairs";
-  let summary = "How many (query, key) pairs of a batch count, summed over its sequences";
+  let summary = "The number of (query, key) pairs of a batch that count, summed over its sequences";
   let description = [{
-    `queries` and `keys` name the entry's i32 inputs that hold the sequences' lengths; an empty `queries` stands for one
-    query a sequence. The pairs (q, k) counted have q < queries, k < keys and -below <= k - q <= above, where -1 stands
-    for no bound: `above` is 0 for causal attention. `maximum` is the most that the count can be.
+    `queries` and `keys` name the entry's i32 inputs that hold the lengths of the sequences. An empty `queries` stands
+    for one query per sequence. A pair (q, k) counts if q < queries, k < keys and -below <= k - q <= above. A bound of
+    -1 means no bound, and causal attention has an `above` of 0. `maximum` is the largest possible count.
   }];
   let parameters = (ins StringRefParameter<>:$queries, StringRefParameter<>:$keys,
                         DefaultValuedParameter<"int64_t", "-1">:$below, DefaultValuedParameter<"int64_t", "-1">:$above,
@@ -22,7 +22,7 @@ def Heddle_PairsAttr : AttrDef<Heddle_Dialect, "Pairs"> {
 
 def Heddle_TermAttr : AttrDef<Heddle_Dialect, "Term"> {
   let mnemonic = "term";
-  let summary = "A number times run-time sizes, by name, and times a count of pairs";
+  let summary = "A coefficient times run-time sizes, by name, times a count of pairs";
   let parameters = (ins "int64_t":$coefficient, OptionalArrayRefParameter<"StringAttr">:$sizes,
                         OptionalParameter<"PairsAttr">:$pairs);
   let assemblyFormat = "`<` $coefficient (`[` $sizes^ `]`)? (`pairs` `` $pairs^)? `>`";
@@ -30,10 +30,10 @@ def Heddle_TermAttr : AttrDef<Heddle_Dialect, "Term"> {
 
 def Heddle_CostAttr : AttrDef<Heddle_Dialect, "Cost"> {
   let mnemonic = "cost";
-  let summary = "What a kernel's ops need, whatever the implementation does: sums of terms";
+  let summary = "The work that a kernel's ops need, whatever the implementation does: sums of terms";
   let description = [{
-    `flops` is all floating-point arithmetic, additions and multiplications counted apart; `model` the part of it that is
-    called the model's: products of the forward pass and of the gradients, nothing computed again. `bytes` is the
+    `flops` is all floating-point arithmetic, with additions and multiplications counted separately. `model` is the part
+    that counts as the model's: matmuls of the forward pass and of the gradients, nothing computed again. `bytes` is the
     traffic of a kernel that reads each operand once and writes each result once.
   }];
   let parameters = (ins OptionalArrayRefParameter<"TermAttr">:$flops, OptionalArrayRefParameter<"TermAttr">:$model,

@@ -16,7 +16,7 @@ using namespace mlir::heddle;
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Heddle/HeddleAttrs.cpp.inc"
 
-/// The moments' type is written where it is not the weight's.
+/// The moments' type is written only if it differs from the weight's.
 static ParseResult parseAdamTypes(OpAsmParser &parser, Type &weight, Type &moment) {
   if (parser.parseType(weight))
     return failure();
@@ -30,7 +30,7 @@ static void printAdamTypes(OpAsmPrinter &printer, Operation *, Type weight, Type
     printer << ", " << moment;
 }
 
-/// MLIR's parser makes an infinity of a decimal number that is too large.
+/// Rejects decimal numbers that are too large: MLIR's parser turns them into infinities.
 static ParseResult parseFillValue(OpAsmParser &parser, TypedAttr &value) {
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseAttribute(value))
@@ -48,7 +48,8 @@ static void printFillValue(OpAsmPrinter &printer, Operation *, TypedAttr value) 
 #define GET_OP_CLASSES
 #include "dialects/Heddle/HeddleOps.cpp.inc"
 
-/// The constants of a mask stay inside it: a kernel is cut out with an op's regions, not with what surrounds the op.
+/// Keeps the constants of a region inside it: a kernel is cut out with an op's regions, but not with values around the
+/// op.
 namespace {
 struct FoldIntoRegions : DialectFoldInterface {
   using DialectFoldInterface::DialectFoldInterface;

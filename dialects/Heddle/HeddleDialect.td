@@ -6,11 +6,11 @@ include "mlir/IR/OpBase.td"
 
 def Heddle_Dialect : Dialect {
   let name = "heddle";
-  let summary = "What a Transformer computes, on tensors of token-packed batches";
+  let summary = "The computation of a Transformer, on tensors of token-packed batches";
   let description = [{
-    Values are builtin ranked tensors. A dynamic dimension is named by the tensor's encoding, `#heddle.dims<...>`, after
-    the run-time size that it has; elementwise work is plain `arith` and `math`, whose type rules then forbid mixing a
-    tensor of source tokens with one of target tokens. State lives in `heddle.variable`s.
+    Values are builtin ranked tensors. The encoding `#heddle.dims<...>` names the run-time size of each dynamic
+    dimension. Elementwise work is plain `arith` and `math`, whose type rules then forbid mixing a tensor of source
+    tokens with a tensor of target tokens. State lives in `heddle.variable`s.
   }];
   let cppNamespace = "::mlir::heddle";
   let useDefaultAttributePrinterParser = 1;

@@ -1,4 +1,4 @@
-// Drawing tokens by chance.
+// Ops that draw tokens: verifiers.
 #include "dialects/Heddle/Checks.h"
 
 using namespace mlir;
@@ -26,5 +26,5 @@ LogicalResult GumbelOp::verify() {
   return success();
 }
 
-/// Each row says its number, and has its noise wherever it stands.
+/// An operand gives the number of each row, so a row has the same noise wherever it is.
 bool GumbelOp::isRowwise(IsOfRows isOfRows) { return true; }

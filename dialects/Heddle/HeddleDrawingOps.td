@@ -2,18 +2,19 @@
 
 def DrawOp : Heddle_Op<"draw", [Pure, AllTypesMatch<["temperature", "top_p", "cutoff"]>,
                                 AllTypesMatch<["top_k", "key_low", "key_high", "token"]>]> {
-  let summary = "A column of each row, drawn by the probabilities softmax(logits / temperature), or the likely ones of them";
+  let summary = "Draws a column of each row with the probabilities softmax(logits / temperature), or only among likely columns";
   let description = [{
-    Of a row those columns may be drawn whose logits are at least `cutoff`: the `top_k` most probable ones (0 or less, or as
-    many as there are: all), and of these the fewest most probable ones that hold `top_p` of their probability (1 or more:
-    all). Columns of equal logits are in together or out together. Minus infinity is never drawn; where all else is in,
-    the cutoff is -FLT_MAX.
+    A column can be drawn if its logit is at least `cutoff`. The cutoff admits the `top_k` most probable columns (all,
+    if `top_k` is 0 or less, or at least the number of columns), and among these the smallest number of most probable
+    columns that hold `top_p` of their probability (all, if `top_p` is 1 or more). Columns with equal logits are
+    admitted together or not at all. Minus infinity is never drawn. If everything else is admitted, the cutoff is
+    -FLT_MAX.
 
-    A column is drawn by Gumbel's noise: the largest of logit / temperature - log(-log u). The u are Philox4x32-10 under
-    the row's key at counter (column / 4, 0, 0, 0), word column % 4: a function of key and column alone. At temperature 0 it
-    is the first of the largest logits.
+    Columns are drawn with Gumbel noise: the column with the largest logit / temperature - log(-log u) wins. Here u is
+    word column % 4 of Philox4x32-10 under the row's key at counter (column / 4, 0, 0, 0), a function of key and column
+    only. At temperature 0 the first of the largest logits wins.
 
-    Where one of the logits is NaN, or none is more than minus infinity, the token is -1, and the cutoff any number.
+    If a logit is NaN, or no logit is above minus infinity, the token is -1 and the cutoff is any number.
 
     ```mlir
     %token, %cutoff = heddle.draw %logits, %temperature, %top_k, %top_p key(%low, %high)
@@ -31,10 +32,10 @@ def DrawOp : Heddle_Op<"draw", [Pure, AllTypesMatch<["temperature", "top_p", "cu
 }
 
 def PenaliseOp : Heddle_Op<"penalise", [Pure, AllTypesMatch<["logits", "result"]>, AllTypesMatch<["rows", "columns"]>]> {
-  let summary = "Logits with those at some places less probable: divided by a penalty, or times it where they are negative";
+  let summary = "Makes the logits at some places less probable: divides them by a penalty, or multiplies negative ones by it";
   let description = [{
-    The penalty of repetition of Keskar et al. 2019, CTRL, section 4.1. A place is a row and a column, and no two are equal. The
-    result lives in the logits' memory.
+    The repetition penalty of Keskar et al. 2019, CTRL, section 4.1. A place is a row and a column, and no two places
+    are equal. The result lives in the logits' memory.
 
     ```mlir
     %0 = heddle.penalise %logits at(%rows, %columns) by %penalties
@@ -52,11 +53,11 @@ def PenaliseOp : Heddle_Op<"penalise", [Pure, AllTypesMatch<["logits", "result"]
 
 def GumbelOp : Heddle_Op<"gumbel", [Pure, Heddle_Elementwise,
                                     DeclareOpInterfaceMethods<RowwiseOpInterface, ["isRowwise"]>]> {
-  let summary = "Gumbel's noise, -log(-log u): the largest of log p + noise is drawn by the probabilities p";
+  let summary = "Gumbel noise, -log(-log u): the index of the largest log p + noise is distributed as p";
   let description = [{
-    The u are Philox4x32-10 at counter (column / 4, row, stream, step) under key `seed`, word column % 4, as in
-    `heddle.dropout`; but each row says its number itself. So a row has the same noise wherever it stands: alone in a step of a
-    recurrence, or in its batch.
+    Here u is word column % 4 of Philox4x32-10 at counter (column / 4, row, stream, step) under key `seed`, as in
+    `heddle.dropout`, but an operand gives the number of each row. So a row has the same noise wherever it is: alone in
+    a step of a recurrence, or in its batch.
 
     ```mlir
     %noise = heddle.gumbel %numbers seed %seed step %step {stream = 0 : i32}

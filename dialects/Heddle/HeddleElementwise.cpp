@@ -1,4 +1,4 @@
-// Values without operands, rows by index, and what is computed element by element.
+// Elementwise ops, constants and rows by index: verifiers and gradients.
 #include "dialects/Heddle/Checks.h"
 #include "mlir/IR/Builders.h"
 
@@ -21,7 +21,7 @@ LogicalResult IotaOp::verify() {
                        << dim;
 }
 
-/// The columns, heads or keys of a row; a column of row indices would begin anew with each row.
+/// Indices of columns, heads or keys are the same in each row. Row indices would start at 0 again for each row.
 bool IotaOp::isRowwise(IsOfRows isOfRows) {
   return getDim() != 0 || cast<RankedTensorType>(getType()).hasStaticShape();
 }
@@ -43,7 +43,7 @@ LogicalResult BroadcastOp::verify() {
   return success();
 }
 
-/// The sum of all elements, in two steps so that each is one reduction along rows or columns.
+/// Sums all elements in two steps, each of which is one reduction along rows or columns.
 static Value sumToScalar(OpBuilder &builder, Location loc, Value value) {
   if (typeOf(value).getRank() > 1) {
     int64_t columns = ShapedType::getNumElements(typeOf(value).getShape().drop_front());
@@ -66,7 +66,7 @@ Gradients BroadcastOp::buildGradient(OpBuilder &builder, ValueRange resultGradie
     return SmallVector<Value>{gradient};
   if (result.getRank() == 2 || isOfColumns)
     return SmallVector<Value>{SumOp::create(builder, getLoc(), input, gradient, /*columns=*/isOfColumns)};
-  // A row that all parts share: sums of all columns, and then of those at the same place of each part.
+  // All parts share the row: sum over the rows, and then over the parts.
   int64_t parts = result.getDimSize(1), columns = result.getDimSize(2);
   auto typeOfSums = [&](ArrayRef<int64_t> shape) { return RankedTensorType::get(shape, builder.getF32Type()); };
   Value sums = SumOp::create(builder, getLoc(), typeOfSums({parts * columns}), gradient, /*columns=*/false);
@@ -99,7 +99,7 @@ Gradients EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGradie
   Value gradient = resultGradients[0];
   auto number = RankedTensorType::get({1}, builder.getI32Type());
   auto columnOf = [&](RankedTensorType rows, Type element) { return getTypeOfDims({{rows, 0}, {number, 0}}, element); };
-  // Rows are summed up: a vector's elements are rows of a single one.
+  // `find_first` and `sum_equal` work on rows, so the elements of a vector become rows of one column.
   bool isVector = table.getRank() == 1;
   if (isVector)
     gradient = BroadcastOp::create(builder, getLoc(), columnOf(typeOf(gradient), builder.getF32Type()), gradient);
@@ -176,7 +176,7 @@ LogicalResult SinusoidOp::verify() {
 }
 
 LogicalResult NumbersOp::verify() {
-  constexpr int64_t most = 4096; // a kernel chooses among them by place
+  constexpr int64_t most = 4096; // a kernel selects among them by index
   auto count = static_cast<int64_t>(getValues().size());
   if (count < 1 || count > most || getResult().getType().getShape() != ArrayRef<int64_t>{count})
     return emitOpError() << "expects 1 to " << most << " numbers and a row of as many, got " << count << " and "
@@ -227,7 +227,7 @@ LogicalResult RandomOp::verify() {
   return success();
 }
 
-/// What is drawn depends on the row's place in the batch.
+/// The numbers depend on the row's index in the batch.
 bool RandomOp::isRowwise(IsOfRows isOfRows) { return false; }
 
 LogicalResult AdamOp::verify() {

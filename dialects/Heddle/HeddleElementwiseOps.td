@@ -1,11 +1,11 @@
-// Ops that compute each element on its own. Everything else of this kind is arith and math.
+// Elementwise ops that `arith` and `math` do not have.
 
 def FillOp : Heddle_Op<"fill", [Pure, Heddle_Elementwise]> {
-  let summary = "A tensor of one value, of any shape, dynamic ones too";
+  let summary = "A tensor of any shape, static or dynamic, whose elements are all one value";
   let arguments = (ins TypedAttrInterface:$value);
   let results = (outs Heddle_Tensor:$result);
   let description = [{
-    An infinity is written by its bits, 0x7F800000 : f32. A decimal number beyond those of its type is an error.
+    An infinity is written by its bits, 0x7F800000 : f32. A decimal number outside the range of its type is an error.
   }];
   let assemblyFormat = "custom<FillValue>($value) attr-dict `:` type($result)";
   let hasVerifier = 1;
@@ -15,8 +15,8 @@ def IotaOp : Heddle_Op<"iota", [Pure, Heddle_Elementwise,
                                 DeclareOpInterfaceMethods<RowwiseOpInterface, ["isRowwise"]>]> {
   let summary = "Each element's index along a dimension: 0, 1, 2, ...";
   let description = [{
-    A column of its row indices, a row of its column indices or, of scores (tensor<T x H x K>), the heads (`dim` 1) or
-    keys (`dim` 2).
+    A column holds its row indices, and a row its column indices. Scores (tensor<T x H x K>) hold their heads (`dim` 1)
+    or keys (`dim` 2).
   }];
   let arguments = (ins DefaultValuedAttr<I64Attr, "0">:$dim);
   let results = (outs AnyTypeOf<[Heddle_I32Vector, 3DTensorOf<[I32]>]>:$result);
@@ -27,7 +27,8 @@ def IotaOp : Heddle_Op<"iota", [Pure, Heddle_Elementwise,
 def BroadcastOp : Heddle_Op<"broadcast", [Pure, Heddle_Elementwise, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "Repeats a scalar (tensor<1>), a row (static extent) or a column (dynamic extent) over a shape";
   let description = [{
-    Of a tensor<MxHxN> a row has N elements, and each of the M x H parts may have a number of its own: a tensor<MxH>.
+    A row that is repeated over a tensor<MxHxN> has N elements. A tensor<MxH> has one number for each of its M x H
+    parts.
   }];
   let arguments = (ins Heddle_Tensor:$input);
   let results = (outs Heddle_Tensor:$result);
@@ -37,8 +38,8 @@ def BroadcastOp : Heddle_Op<"broadcast", [Pure, Heddle_Elementwise, DeclareOpInt
 
 def StopGradientOp : Heddle_Op<"stop_gradient", [Pure, SameOperandsAndResultType, Heddle_Elementwise,
                                                  DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
-  let summary = "Its operand, through which the loss counts as constant";
-  let description = [{ `heddle-differentiate` puts the operand in its place, so that no kernel knows it. }];
+  let summary = "Its operand, which counts as a constant in the gradient of the loss";
+  let description = [{ `heddle-differentiate` replaces the op by its operand, so that no kernel knows it. }];
   let arguments = (ins Heddle_F32:$input);
   let results = (outs Heddle_F32:$result);
   let assemblyFormat = "$input attr-dict `:` type($input)";
@@ -46,7 +47,7 @@ def StopGradientOp : Heddle_Op<"stop_gradient", [Pure, SameOperandsAndResultType
 
 def EmbeddingOp : Heddle_Op<"embedding", [Pure, Heddle_Elementwise, DeclareOpInterfaceMethods<DifferentiableOpInterface>,
                                          DeclareOpInterfaceMethods<RowwiseOpInterface, ["isRowwise"]>]> {
-  let summary = "The table's rows at the given indices (3.4); of a vector, its elements";
+  let summary = "The table's rows at the given indices (3.4), or the elements of a table that is a vector";
   let arguments = (ins Heddle_I32Vector:$indices, Heddle_Table:$table);
   let results = (outs Heddle_Table:$result);
   let assemblyFormat = "$indices `,` $table attr-dict `:` type($indices) `,` type($table) `->` type($result)";
@@ -54,21 +55,21 @@ def EmbeddingOp : Heddle_Op<"embedding", [Pure, Heddle_Elementwise, DeclareOpInt
 }
 
 def DequantizeOp : Heddle_Op<"dequantize", [Pure, AttrSizedOperandSegments, Heddle_Elementwise]> {
-  let summary = "A matrix of packed whole numbers, each times the scale of its group, plus the group's offset";
+  let summary = "Unpacks a matrix of packed integers: each number times the scale of its group, plus the group's offset";
   let description = [{
-    A word holds 32 / `bits` numbers of neighbouring rows of a column, the first in its lowest bits. With `high`, words of
-    `high_bits` bits a number that are packed alike, those are the upper bits of the numbers. Numbers are signed (two's
-    complement of all their bits), or not, with `is_unsigned`.
+    A word holds 32 / `bits` numbers from neighbouring rows of a column, the first in its lowest bits. `high` holds the
+    upper bits of the numbers in words of its own, packed the same way with `high_bits` bits per number. Numbers are
+    signed (two's complement of all their bits), or unsigned with `is_unsigned`.
 
-    A scale is that of as many rows, and as many columns, as the matrix has more than the scales; without scales numbers
-    are what they are. Offsets have the scales' shape. Scales and offsets may be packed, too, or of 16 bits: then they
-    are made by another `dequantize`, or an `arith.extf`. Kernels unpack words where they read them; the matrix is never in
-    memory, nor are such scales.
+    A scale belongs to a group of rows and columns: the rows of the matrix divided by the rows of the scales, and the
+    same for columns. Without scales, the numbers are the elements. Offsets have the scales' shape. Scales and offsets
+    may also be packed, or 16-bit: then another `dequantize` or an `arith.extf` produces them. Kernels unpack words
+    where they read them, so that neither the matrix nor such scales are ever in memory.
 
     ```mlir
     // Groups of 32 rows.
     %0 = heddle.dequantize %words scales(%scales) {bits = 4} : (tensor<72x1536xi32>, tensor<18x1536xf32>) -> tensor<576x1536xf32>
-    // Numbers of 6 bits, a scale of 8 bits for each 16 rows, a factor of those for each 256.
+    // 6-bit numbers, an 8-bit scale for every 16 rows, and a factor of these scales for every 256 rows.
     %1 = heddle.dequantize %packed scales(%factors) {bits = 8} : (tensor<24x576xi32>, tensor<6x576xf32>) -> tensor<96x576xf32>
     %2 = heddle.dequantize %low high(%high) scales(%1) {bits = 4, high_bits = 2}
         : (tensor<192x576xi32>, tensor<96x576xi32>, tensor<96x576xf32>) -> tensor<1536x576xf32>
@@ -86,7 +87,7 @@ def DequantizeOp : Heddle_Op<"dequantize", [Pure, AttrSizedOperandSegments, Hedd
     build($_builder, $_state, result, words, Value(), scales, Value(), bits);
   }]>];
   let extraClassDeclaration = [{
-    /// Rows, and columns, that share a scale; 1 where there are no scales.
+    /// The numbers of rows and of columns that share a scale; both are 1 without scales.
     std::pair<int64_t, int64_t> getGroup();
   }];
   let hasVerifier = 1;
@@ -101,7 +102,7 @@ def SumPartsOp : Heddle_Op<"sum_parts", [Pure, Heddle_Elementwise]> {
 }
 
 def DensifyOp : Heddle_Op<"densify", [Pure, Heddle_Elementwise]> {
-  let summary = "The matrix whose row r is row `places[r]` of a compact one, or zeros where that is negative";
+  let summary = "The matrix whose row r is row `places[r]` of a compact one, or zeros if `places[r]` is negative";
   let arguments = (ins Heddle_I32Matrix:$places, Heddle_F32Matrix:$rows);
   let results = (outs Heddle_F32Matrix:$result);
   let assemblyFormat = "$places `,` $rows attr-dict `:` type($places) `,` type($rows) `->` type($result)";
@@ -111,7 +112,8 @@ def DensifyOp : Heddle_Op<"densify", [Pure, Heddle_Elementwise]> {
 def SinusoidOp : Heddle_Op<"sinusoid", [Pure, Heddle_Elementwise]> {
   let summary = "Sinusoidal position encodings (3.5)";
   let description = [{
-    Column 2i is sin(pos / 10000^(2i/d)), column 2i+1 the cosine of the same; with `halves` all sines come first.
+    Column 2i is sin(pos / 10000^(2i/d)), and column 2i+1 is the cosine of the same angle. With `halves` all sines come
+    first.
   }];
   let arguments = (ins Heddle_I32Vector:$positions, UnitAttr:$halves);
   let results = (outs Heddle_F32Matrix:$result);
@@ -120,7 +122,7 @@ def SinusoidOp : Heddle_Op<"sinusoid", [Pure, Heddle_Elementwise]> {
 }
 
 def NumbersOp : Heddle_Op<"numbers", [Pure, Heddle_Elementwise]> {
-  let summary = "A row of numbers that are known when the model is compiled";
+  let summary = "A row of constants that are known at compile time";
   let description = [{
     ```mlir
     %frequencies = heddle.numbers [1.000000e+00, 1.000000e-02] : tensor<2xf32>
@@ -134,16 +136,16 @@ def NumbersOp : Heddle_Op<"numbers", [Pure, Heddle_Elementwise]> {
 
 def RotaryOp : Heddle_Op<"rotary", [Pure, RowwiseOpInterface, AllTypesMatch<["input", "result"]>,
                                     DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
-  let summary = "Turns pairs of columns by angles that grow with the row's position (Su et al. 2021, RoFormer, 3.2.2)";
+  let summary = "Rotates pairs of columns by angles that grow with the row's position (Su et al. 2021, RoFormer, 3.2.2)";
   let description = [{
-    Heads of twice as many columns as there are frequencies lie side by side. Of a head, column i and the column half a head
-    further are a pair (a, b), which becomes (a cos t - b sin t, b cos t + a sin t), t being the position times frequency
-    i. With `inverse` the angle is -t: the gradient of one is the other.
+    Heads lie side by side, and have two columns per frequency. Column i of a head and the column half a head further
+    are a pair (a, b), which becomes (a cos t - b sin t, b cos t + a sin t), where t is the position times frequency i.
+    With `inverse` the angle is -t: each of the two is the gradient of the other.
 
-    With `neighbours` there is a frequency for each column, and columns 2i and 2i + 1 of a head, which have the same, are the
-    pair.
+    With `neighbours` there is a frequency for each column, and the pairs are columns 2i and 2i + 1 of a head, which
+    have the same frequency.
 
-    With `head_width` above 0 heads have that many columns. Those behind the pairs stay as they are.
+    If `head_width` is above 0, heads have that many columns. Columns behind the pairs stay as they are.
 
     ```mlir
     %turned = heddle.rotary %queries at %positions by %frequencies
@@ -154,7 +156,7 @@ def RotaryOp : Heddle_Op<"rotary", [Pure, RowwiseOpInterface, AllTypesMatch<["in
                        UnitAttr:$inverse, UnitAttr:$neighbours, DefaultValuedOptionalAttr<I64Attr, "0">:$head_width);
   let results = (outs Heddle_F32Matrix:$result);
   let extraClassDeclaration = [{
-    /// Columns of a head that are turned, its first ones; and all of them.
+    /// The number of columns of a head that are rotated, which are its first ones, and the number of all its columns.
     int64_t getTurnedColumns();
     int64_t getHeadColumns();
   }];
@@ -168,9 +170,9 @@ def DropoutOp : Heddle_Op<"dropout", [Pure, Heddle_Elementwise, AllTypesMatch<["
                                       DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "Zeroes each element with probability `rate` and scales the others by 1 / (1 - rate) (5.4)";
   let description = [{
-    The mask is Philox4x32-10 at counter (column / 4, row, stream, step) under key `seed`, word column % 4: a function of
-    place alone, so that the backward pass draws the same mask again instead of storing it. Of a tensor<T x H x K> the
-    last dimension is the column, and each of the H has a stream of its own, (stream + 1) * 2^16 + h.
+    The mask is Philox4x32-10 at counter (column / 4, row, stream, step) under key `seed`, word column % 4. It is a
+    function of the index only, so that the backward pass draws the same mask again instead of storing it. In a tensor<T
+    x H x K> the last dimension is the column, and head h has a stream of its own, (stream + 1) * 2^16 + h.
   }];
   let arguments = (ins Heddle_F32:$input, Heddle_Seed:$seed, Heddle_Step:$step, F32Attr:$rate,
                        I32Attr:$stream);
@@ -195,18 +197,20 @@ def AdamOp : Heddle_Op<"adam", [Pure, Heddle_Elementwise, AttrSizedOperandSegmen
   let summary = "Adam's update (5.3)";
   let description = [{
     m' = beta1 m + (1 - beta1) g;  v' = beta2 v + (1 - beta2) g^2;
-    w' = w - rate * (m' / (1 - beta1^step)) / (sqrt(v' / (1 - beta2^step)) + epsilon),
-    with the corrections 1 / (1 - beta1^step) and 1 / (1 - beta2^step) given, and g the gradient times `scale`.
-    The average, where there is one, becomes a' = decay a + (1 - decay) w'. With `skips`, a `scale` of 0 says that the
-    step is none: nothing changes, whatever the gradient is. With `sharded`, moments and average are sharded variables, and a
-    rank computes the rows that it keeps of them.
+    w' = w - rate * (m' / (1 - beta1^step)) / (sqrt(v' / (1 - beta2^step)) + epsilon).
+    The corrections 1 / (1 - beta1^step) and 1 / (1 - beta2^step) are operands, and g is the gradient times `scale`.
+    The average, if there is one, becomes a' = decay a + (1 - decay) w'. With `skips`, a `scale` of 0 skips the
+    step: nothing changes, whatever the gradient is. With `sharded`, moments and average are sharded variables, and
+    a rank computes the rows that it keeps of them.
 
-    Moments may be of bf16. All arithmetic is of f32 then too, w' is made of the moments before they are rounded, and these are
-    rounded at random: up with the probability of what is cut off, so that they are right on average. Rounded to nearest, a second
-    moment would never become smaller, as `beta2` takes less of it than half of its last bit. The random number of an element is a
-    hash of its weight's bits, before the update, and of the number of the step: mix(bits(w) ^ mix(step * 0x9E3779B9)), where mix is
-    the last part of MurmurHash3. It depends on no place, so that ranks with a part of a tensor draw what one with all of it does.
-    To the bits of v' its lower 16 bits are added, to those of m' its upper 16, and then the lower 16 of the sum are cut off.
+    Moments may be bf16. All arithmetic is f32 even then, and w' is computed from the moments before they are rounded.
+    The moments are rounded stochastically: up with the probability of the part that is cut off, so that they are right
+    on average. Rounded to nearest, a second moment would never shrink, because `beta2` removes less than half of its
+    last bit. The random number of an element is a hash of its weight's bits before the update and of the step's number:
+    mix(bits(w) ^ mix(step * 0x9E3779B9)), where mix is the finalizer of MurmurHash3. It does not depend on the
+    element's index, so that ranks with a part of a tensor draw the same numbers as a rank with all of it. The hash's
+    lower 16 bits are added to the bits of v', its upper 16 bits to those of m', and then the lower 16 bits of each sum
+    are cut off.
 
     ```mlir
     %w2, %m2, %v2 = heddle.adam %w, %g, %m, %v rate %rate corrections %c1, %c2 scale %scale

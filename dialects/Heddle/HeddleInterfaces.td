@@ -1,4 +1,4 @@
-// What an op must answer so that passes need no list of names.
+// Interfaces that passes ask, so that they need no lists of op names.
 #ifndef HEDDLE_INTERFACES_TD
 #define HEDDLE_INTERFACES_TD
 
@@ -10,9 +10,9 @@ def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
     An op with a reverse-mode derivative. Ops outside the dialect (arith, math) get it as an external model.
   }];
   let methods = [InterfaceMethod<[{
-      Builds the op's vector-Jacobian product at `builder`'s insertion point. `resultGradients` has one value a result,
-      null where nothing depends on that result (at least one is set). Returns one value an operand, null where the
-      operand has no gradient (indices, lengths, seeds), or failure after an emitted error.
+      Builds the op's vector-Jacobian product at `builder`'s insertion point. `resultGradients` has one value per
+      result, null if nothing depends on that result (at least one is set). Returns one value per operand, null if the
+      operand has no gradient (indices, lengths, seeds). Fails after an emitted error.
     }],
     "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "buildGradient",
     (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$resultGradients)>];
@@ -20,13 +20,13 @@ def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
 
 def ProductOpInterface : OpInterface<"ProductOpInterface"> {
   let cppNamespace = "::mlir::heddle";
-  let description = [{ An op that consists of matrix products, which tensor cores compute from operands of 16 bits. }];
+  let description = [{ An op that consists of matmuls, which tensor cores compute from 16-bit operands. }];
   let methods = [InterfaceMethod<[{
-      Which operands are the sides of products. All of them have one element type.
+      Returns the operands of the matmuls. All of them have the same element type.
     }],
     "::llvm::SmallVector<::mlir::OpOperand *>", "getProductOperands", (ins)>,
     InterfaceMethod<[{
-      The columns of a head, where products are made head by head: whether their operands can be of 16 bits depends on it.
+      Returns the number of columns of a head if the matmuls are per head. It decides if their operands can be 16-bit.
     }],
     "::std::optional<int64_t>", "getHeadWidth", (ins), "", [{ return ::std::nullopt; }]>];
 }
@@ -34,12 +34,12 @@ def ProductOpInterface : OpInterface<"ProductOpInterface"> {
 def RowwiseOpInterface : OpInterface<"RowwiseOpInterface"> {
   let cppNamespace = "::mlir::heddle";
   let description = [{
-    An op that can be computed for some rows of a batch alone, as decoding does with the newest token of each sequence.
-    Elementwise ops can without saying so.
+    An op that can be computed for only some rows of a batch, as decoding does for the newest token of each sequence.
+    Elementwise ops need not implement this interface.
   }];
   let methods = [InterfaceMethod<[{
-      Whether each row of the results is made of the operands' rows at the same place, and of operands without rows of
-      tokens. `isOfRows` says of an operand whether it has such rows.
+      Returns true if each row of the results depends only on the same row of the operands and on operands without
+      rows of tokens. `isOfRows` returns true for an operand with rows of tokens.
     }],
     "bool", "isRowwise", (ins "::llvm::function_ref<bool(::mlir::Value)>":$isOfRows), "", [{ return true; }]>];
 }
@@ -47,13 +47,13 @@ def RowwiseOpInterface : OpInterface<"RowwiseOpInterface"> {
 def PairsOpInterface : OpInterface<"PairsOpInterface"> {
   let cppNamespace = "::mlir::heddle";
   let description = [{
-    An op on pairs of queries and keys, of which each sequence has some: it takes starts and lengths of both.
+    An op on the pairs of queries and keys of each sequence. It takes starts and lengths of both.
   }];
   let methods = [
     InterfaceMethod<"The starts and lengths of the keys.", "::llvm::SmallVector<::mlir::OpOperand *>", "getKeySequences", (ins),
       "", [{ return {&$_op.getKeyStartsMutable(), &$_op.getKeyLengthsMutable()}; }]>,
     InterfaceMethod<[{
-      Makes the queries those of other sequences. `size` names the run-time size that holds the longest one's length.
+      Replaces the starts and lengths of the queries. `size` names the run-time size that holds the longest length.
     }],
     "void", "setQuerySequences", (ins "::mlir::Value":$starts, "::mlir::Value":$lengths, "::mlir::StringAttr":$size), "", [{
       $_op.getQueryStartsMutable().assign(starts);
@@ -62,9 +62,9 @@ def PairsOpInterface : OpInterface<"PairsOpInterface"> {
     }]>];
 }
 
-// Computes each element of its results from the operands' elements at the same place (or from a row, column or scalar
-// operand, or by a gather), so that it can join any kernel whose tiles cover that place. For ops of other dialects
-// `ElementwiseMappable` says the same.
+// Computes each element of its results from the operands' elements at the same index (or from a row, column or scalar
+// operand, or by a gather), so that it can join any kernel whose tiles cover that index. Ops of other dialects have
+// `ElementwiseMappable` instead.
 def Heddle_Elementwise : NativeOpTrait<"Elementwise"> { let cppNamespace = "::mlir::heddle"; }
 
 #endif

@@ -1,11 +1,11 @@
-// Products, sums, norms, cross entropy, and rows by index that others write.
+// Matmuls, sums, norms, cross entropy and scatters: verifiers, canonicalization and gradients.
 #include "dialects/Heddle/Checks.h"
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// `columns`: which dimension of the result counts its columns.
+/// `columns` is the dimension of the result that counts its columns.
 template <typename ProductOp> static LogicalResult verifyProduct(ProductOp op, int columns) {
   RankedTensorType lhs = typeOf(op.getLhs()), rhs = typeOf(op.getRhs()), result = typeOf(op.getResult());
   int64_t lhsRow = op.getTransposeLhs() ? 1 : 0, rhsColumn = op.getTransposeRhs() ? 0 : 1;
@@ -29,7 +29,7 @@ Gradients MatmulOp::buildGradient(OpBuilder &builder, ValueRange resultGradients
   auto product = [&](Value of, Value a, bool transposeA, Value b, bool transposeB) -> Value {
     return MatmulOp::create(builder, getLoc(), of.getType(), a, b, transposeA, transposeB);
   };
-  // C = A' B' with A' = A or A^T: dA' = dC B'^T and dB' = A'^T dC, each transposed once more where the operand is.
+  // C = A' B' with A' = A or A^T: dA' = dC B'^T and dB' = A'^T dC, transposed once more if the operand is transposed.
   Value lhsGradient = transposeLhs ? product(lhs, rhs, transposeRhs, gradient, true)
                                    : product(lhs, gradient, false, rhs, !transposeRhs);
   Value rhsGradient = transposeRhs ? product(rhs, gradient, true, lhs, transposeLhs)
@@ -41,7 +41,7 @@ LogicalResult PartialProductsOp::verify() {
   return failed(verifyParts(*this, typeOf(getResult()))) ? failure() : verifyProduct(*this, /*columns=*/2);
 }
 
-/// `weights` and `biases` are those of `parts.size()` transformations from `input` to each of `parts`.
+/// Checks the `weights` and `biases` of `parts.size()` transformations from `input` to each of `parts`.
 static LogicalResult verifyProjections(Operation *op, RankedTensorType input, RankedTensorType weights,
                                        RankedTensorType biases, TypeRange parts) {
   int64_t count = parts.size();
@@ -69,7 +69,7 @@ LogicalResult ProjectOp::verify() {
 Gradients ProjectOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
   SmallVector<Value> gradients;
   for (auto [result, gradient] : llvm::zip(getResults(), resultGradients)) {
-    if (!gradient) // nothing depends on this one
+    if (!gradient) // nothing depends on this projection
       gradient = FillOp::create(builder, getLoc(), result.getType(), builder.getF32FloatAttr(0));
     gradients.push_back(gradient);
   }
@@ -93,7 +93,7 @@ LogicalResult ProjectGradWeightsOp::verify() {
                            getGradients().getTypes());
 }
 
-/// Sums over the rows of a tensor<MxHxN> are H*N numbers.
+/// The sum over the rows of a tensor<MxHxN> has H*N elements.
 static LogicalResult expectSumsOfParts(Operation *op, RankedTensorType input, DimOf sums) {
   int64_t columns = input.getDimSize(1) * input.getDimSize(2);
   if (!sums.type.isDynamicDim(sums.dim) && sums.type.getDimSize(sums.dim) == columns)
@@ -143,7 +143,7 @@ Gradients SumOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
     return emitOpError() << "has no gradient rule for a sum from " << input << " to " << result;
   if (input.getRank() < 3 || getColumns() || isScalar)
     return SmallVector<Value>{BroadcastOp::create(builder, getLoc(), input, resultGradients[0])};
-  // The numbers are those of a row whose parts lie side by side.
+  // The sums are one row, in which the parts lie side by side.
   Value rows = BroadcastOp::create(builder, getLoc(), getTypeOfDims({{input, 0}, {result, 0}}, builder.getF32Type()),
                                    resultGradients[0]);
   return SmallVector<Value>{ReshapeOp::create(builder, getLoc(), input, rows)};

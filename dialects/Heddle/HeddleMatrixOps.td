@@ -1,9 +1,9 @@
-// Ops that anchor a kernel: matrix products, reductions along rows and columns, gathers' transposes.
+// Ops that anchor a kernel: matmuls, reductions along rows and columns, transposes of gathers.
 
 def MatmulOp : Heddle_Op<"matmul", [Pure, DeclareOpInterfaceMethods<DifferentiableOpInterface>,
                                      DeclareOpInterfaceMethods<ProductOpInterface>,
                                      DeclareOpInterfaceMethods<RowwiseOpInterface, ["isRowwise"]>]> {
-  let summary = "Matrix product, either side transposed on request";
+  let summary = "Matmul, with either operand transposed on request";
   let arguments = (ins Heddle_ProductOperand:$lhs, Heddle_ProductOperand:$rhs, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
   let results = (outs Heddle_F32Matrix:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
@@ -11,10 +11,10 @@ def MatmulOp : Heddle_Op<"matmul", [Pure, DeclareOpInterfaceMethods<Differentiab
 }
 
 def PartialProductsOp : Heddle_Op<"partial_products", [Pure]> {
-  let summary = "Products of parts of the contracted dimension, side by side, whose sum is the matrix product";
+  let summary = "Matmuls of parts of the contracted dimension, side by side; their sum is the whole matmul";
   let description = [{
-    Part g of the result, which has G of them, contracts the g-th of G pieces. Made of `matmul` where one product would
-    keep too few of a device's processors busy; `sum_parts` adds the parts up.
+    Part g of the result's G parts contracts the g-th of G pieces of the contracted dimension. The op replaces a
+    `matmul` that would keep too few of a device's processors busy. `sum_parts` adds up the parts.
 
     ```mlir
     %0 = heddle.partial_products %x, %g {transpose_lhs}
@@ -27,8 +27,8 @@ def PartialProductsOp : Heddle_Op<"partial_products", [Pure]> {
   let hasVerifier = 1;
 }
 
-// Several linear transformations of the same rows, as one op: the queries, keys and values of an attention (3.2.2). The
-// weights stand one below the other, n of KxN as (n*K)xN, and so do the biases.
+// Several linear transformations of the same rows as one op, for example the queries, keys and values of attention
+// (3.2.2). The n weights of KxN are stacked as (n*K)xN, and the biases likewise.
 def ProjectOp : Heddle_Op<"project", [Pure, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "x W_i + b_i for each i";
   let arguments = (ins Heddle_F32Matrix:$input, Heddle_F32Matrix:$weights, Heddle_F32Vector:$biases);
@@ -40,7 +40,7 @@ def ProjectOp : Heddle_Op<"project", [Pure, DeclareOpInterfaceMethods<Differenti
 }
 
 def ProjectGradInputOp : Heddle_Op<"project_grad_input", [Pure]> {
-  let summary = "The sum over i of g_i W_i^T";
+  let summary = "The sum over i of g_i W_i^T: the gradient of the input";
   let arguments = (ins Heddle_F32Matrix:$weights, Variadic<Heddle_F32Matrix>:$gradients);
   let results = (outs Heddle_F32Matrix:$result);
   let assemblyFormat = [{
@@ -50,7 +50,7 @@ def ProjectGradInputOp : Heddle_Op<"project_grad_input", [Pure]> {
 }
 
 def ProjectGradWeightsOp : Heddle_Op<"project_grad_weights", [Pure]> {
-  let summary = "x^T g_i, one below the other, and the sums of each g_i's rows";
+  let summary = "The gradients of the weights, x^T g_i one below the other, and of the biases, the sums of each g_i's rows";
   let arguments = (ins Heddle_F32Matrix:$input, Variadic<Heddle_F32Matrix>:$gradients);
   let results = (outs Heddle_F32Matrix:$weights, Heddle_F32Vector:$biases);
   let assemblyFormat = [{
@@ -75,11 +75,11 @@ def SumOp : Heddle_Op<"sum", [Pure, DeclareOpInterfaceMethods<DifferentiableOpIn
 }
 
 def PartialSumsOp : Heddle_Op<"partial_sums", [Pure]> {
-  let summary = "Sums of the rows, several side by side, whose sum is that of all rows";
+  let summary = "Partial sums of the rows, side by side; their sum is the sum of all rows";
   let description = [{
-    Row g of the result, which has G rows, sums the blocks g, g + G, g + 2 G, ... of rows of the input, a matrix or a
-    column, which counts as a matrix of one column. A block has 8 rows for each subgroup of a workgroup. Made of `sum rows` where one sum would keep too little of a device
-    busy.
+    Row g of the result's G rows sums the row blocks g, g + G, g + 2 G, ... of the input. The input is a matrix or a
+    column, which counts as a matrix with one column. A block has 8 rows for each subgroup of a workgroup. The op
+    replaces a `sum rows` that would keep too little of a device busy.
 
     ```mlir
     %0 = heddle.partial_sums %x : tensor<?x512xf32, #tokens> -> tensor<64x512xf32>
@@ -94,7 +94,7 @@ def PartialSumsOp : Heddle_Op<"partial_sums", [Pure]> {
 
 def LayerNormOp : Heddle_Op<"layer_norm", [Pure, RowwiseOpInterface, AllTypesMatch<["input", "result"]>, AllTypesMatch<["mean", "rstd"]>,
                                            DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
-  let summary = "Layer normalisation of each row (3.1), with what its backward needs: mean and 1 / standard deviation";
+  let summary = "Layer normalisation of each row (3.1), with the mean and 1 / standard deviation for its backward pass";
   let arguments = (ins Heddle_F32Matrix:$input, Heddle_F32Vector:$gamma, Heddle_F32Vector:$beta, F32Attr:$epsilon);
   let results = (outs Heddle_F32Matrix:$result, Heddle_F32Vector:$mean, Heddle_F32Vector:$rstd);
   let assemblyFormat = [{
@@ -142,7 +142,7 @@ def CrossEntropyGradOp : Heddle_Op<"cross_entropy_grad", [Pure, Heddle_Elementwi
 }
 
 def ArgmaxOp : Heddle_Op<"argmax", [Pure, RowwiseOpInterface]> {
-  let summary = "The column of each row's largest element, the first one of equals";
+  let summary = "The column of each row's largest element, the first one if several are equal";
   let arguments = (ins Heddle_F32Matrix:$input);
   let results = (outs Heddle_I32Vector:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
@@ -150,12 +150,12 @@ def ArgmaxOp : Heddle_Op<"argmax", [Pure, RowwiseOpInterface]> {
 }
 
 def TopKOp : Heddle_Op<"top_k", [Pure, AllTypesMatch<["starts", "lengths"]>, AllTypesMatch<["rows", "columns"]>]> {
-  let summary = "The k largest elements of each segment of rows, and where they are, the largest first";
+  let summary = "The k largest elements of each segment of rows, the largest first, with their rows and columns";
   let description = [{
-    Segment s is the rows [starts[s], starts[s] + lengths[s]); k is the number of columns of the results. Of equal
-    elements the one in the earlier row, and then in the earlier column, comes first. A segment with fewer elements than k
-    has -FLT_MAX in the others' place, as has one of which no more elements are numbers. `row_size` names the run-time
-    size that holds the longest segment. With a segment for each sentence's hypotheses it is the choice of a beam search.
+    Segment s is the rows [starts[s], starts[s] + lengths[s]); k is the number of columns of the results. Equal elements
+    are ordered by row, and then by column. If a segment has fewer than k elements that are numbers, the rest of its
+    results is -FLT_MAX. `row_size` names the run-time size that holds the longest segment. If each segment holds the
+    hypotheses of a sentence, the op is the selection of a beam search.
 
     ```mlir
     %best, %parents, %tokens = heddle.top_k %scores segments(%starts, %lengths) {row_size = "beam"}
@@ -182,21 +182,21 @@ class Heddle_ScatterOp<string mnemonic, Type matrix, list<Trait> traits = []>
 }
 def ScatterAddOp : Heddle_ScatterOp<"scatter_add", Heddle_F32Matrix,
                                     [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
-  let summary = "Adds each row to the destination's row at its index; repeated indices add up, in the rows' order";
+  let summary = "Adds each row to the destination's row at its index; rows with the same index add up, in their order";
 }
 def ScatterRowsOp : Heddle_ScatterOp<"scatter_rows", Heddle_StoredMatrix, [Heddle_Elementwise]> {
   let summary = "Replaces the destination's row at each index; no two indices are equal";
   let description = [{
-    The result lives in the destination's memory, and the kernel that makes the rows may write them there. Of rows with the same index
-    any elements may remain.
+    The result lives in the destination's memory, and the kernel that computes the rows may write them there. If indices
+    are equal after all, any elements of their rows may remain.
   }];
 }
 
 def FindFirstOp : Heddle_Op<"find_first", [Pure]> {
-  let summary = "Where each number 0, 1, 2, ... stands first among the indices, or -1";
+  let summary = "The position of the first occurrence of each number 0, 1, 2, ... among the indices, or -1";
   let description = [{
-    The first of three ops that make the gradient of an embedding's table without a table of zeros: `find_first`,
-    `sum_equal` and `densify`. Between them the gradient has one row a token, however many rows the table has.
+    The first of three ops that compute the gradient of an embedding's table without a table of zeros: `find_first`,
+    `sum_equal` and `densify`. Between them the gradient has one row per token, however many rows the table has.
 
     ```mlir
     %first = heddle.find_first %ids : tensor<?xi32, #tokens> -> tensor<37000x1xi32>
@@ -212,7 +212,7 @@ def FindFirstOp : Heddle_Op<"find_first", [Pure]> {
 }
 
 def SumEqualOp : Heddle_Op<"sum_equal", [Pure, AllTypesMatch<["rows", "result"]>]> {
-  let summary = "The sums of the rows of equal indices, in their order, each at the first one's place; zeros elsewhere";
+  let summary = "The sums of the rows with equal indices, in their order, each in the first one's row; zeros elsewhere";
   let arguments = (ins Heddle_I32Vector:$indices, Heddle_I32Matrix:$first, Heddle_F32Matrix:$rows);
   let results = (outs Heddle_F32Matrix:$result);
   let assemblyFormat = "$indices `,` $first `,` $rows attr-dict `:` type($indices) `,` type($first) `,` type($rows)";

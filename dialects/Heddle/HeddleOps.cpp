@@ -1,4 +1,4 @@
-// Sizes, variables, the task and its training, kernels, and views of tensors.
+// Sizes, variables, tasks, training, kernels, and views of tensors: verifiers, folds and gradients.
 #include "dialects/Heddle/Checks.h"
 #include "dialects/Heddle/Limits.h"
 #include "dialects/Heddle/VariableRoles.h"
@@ -37,12 +37,12 @@ LogicalResult SizeOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
-/// Whether a number is finite as an element of this type.
+/// Returns true if the number is finite as an element of this type.
 static bool isFinite(FloatAttr number, Type element) {
   double value = number.getValueAsDouble();
   if (element.isInteger(32))
     return std::abs(value) <= std::numeric_limits<int32_t>::max();
-  return std::abs(value) <= std::numeric_limits<float>::max(); // false of NaN
+  return std::abs(value) <= std::numeric_limits<float>::max(); // also false for NaN
 }
 
 LogicalResult VariableOp::verify() {
@@ -77,7 +77,7 @@ LogicalResult VariableOp::verify() {
                          << name << "`";
   if (!hasOwner(*role) && getOwnerAttr())
     return emitOpError() << "is the model's " << name << " and belongs to no weight, got `of " << getOwnerAttr() << "`";
-  bool isFrozen = *role == VariableRole::Scales && getKind() == VariableKind::Frozen; // as its weight is
+  bool isFrozen = *role == VariableRole::Scales && getKind() == VariableKind::Frozen; // like its weight
   if (getKind() != heddle::getKind(*role) && !isFrozen)
     return emitOpError() << "is " << stringifyVariableKind(getKind()) << ", but its role " << name << " is of kind "
                          << stringifyVariableKind(heddle::getKind(*role));
@@ -87,7 +87,7 @@ LogicalResult VariableOp::verify() {
   return success();
 }
 
-/// Whether a view and what it is a view of have the same element type and the same dimensions but the first.
+/// Fails unless both types have the same element type, and the same dimensions except the first.
 static LogicalResult expectSameRows(Operation *op, RankedTensorType a, RankedTensorType b) {
   bool same = a.getElementType() == b.getElementType() && a.getRank() == b.getRank();
   for (int64_t dim = 1; same && dim < a.getRank(); ++dim)
@@ -97,7 +97,8 @@ static LogicalResult expectSameRows(Operation *op, RankedTensorType a, RankedTen
   return op->emitOpError() << "expects rows of the same type in " << a << " and " << b;
 }
 
-/// A weight's copy of fewer bits has its shape, and moments of bf16 have; all else that belongs to it has its type.
+/// The rounded copy of a weight and its bf16 moments have its shape. All else that belongs to it has its type, except
+/// the parts of packed weights.
 static LogicalResult verifyOwner(VariableOp variable, SymbolTableCollection &symbols) {
   auto owner = lookup<VariableOp>(variable, symbols, variable.getOwnerAttr(), "variable");
   if (!owner)
@@ -140,7 +141,7 @@ LogicalResult VariableOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (from < 0 || from > whole.getDimSize(0) - view.getDimSize(0))
     return emitOpError() << "expects rows that " << getStorageAttr() << " has, got " << view << " from row " << from
                          << " of " << whole;
-  llvm::SmallPtrSet<Operation *, 8> chain; // of views, which ends at memory
+  llvm::SmallPtrSet<Operation *, 8> chain; // the views from here to the memory
   for (; storage && storage.getStorageAttr() && chain.insert(storage).second;
        storage = symbols.lookupNearestSymbolFrom<VariableOp>(*this, storage.getStorageAttr()))
     if (storage == *this)
@@ -166,7 +167,8 @@ LogicalResult WriteOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return verifyVariableUse(*this, symbols, getVariableAttr(), getValue().getType());
 }
 
-/// The learning rate is made of the step's number by elementwise arithmetic, in the kernel that updates counters.
+/// Fails unless the region computes the learning rate by elementwise arithmetic: it joins the kernel that updates
+/// counters.
 static LogicalResult verifyRate(Operation *op, Region &rate) {
   auto scalar = RankedTensorType::get({1}, Float32Type::get(op->getContext()));
   Block &block = rate.front();

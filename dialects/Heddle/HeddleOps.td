@@ -14,11 +14,11 @@ include "mlir/IR/RegionKindInterface.td"
 def SizeOp : Heddle_Op<"size", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "A run-time size and its compile-time maximum";
   let description = [{
-    Bound at a call by the shape of an input whose encoding names it, or, with `longest`, to the largest value of that
-    i32 input. With `fixed` it is always the maximum: a number by which launches of one kernel differ. With `of` it is
-    what another size has from a number on, at most the maximum: the rows of one chunk of a tensor. With `within`, too,
-    it is that size itself where it is above the number and at most the maximum, and else 0: a launch over it is for
-    calls with so many rows.
+    A call binds the size to the extent of an input whose encoding names it or, with `longest`, to the largest value of
+    that i32 input. A `fixed` size is always the maximum: a number by which launches of one kernel differ. With `of` the
+    size is the part of another size from a number on, at most the maximum: the rows of one chunk of a tensor. With
+    `within` in addition, it is the other size itself if that is above the number and at most the maximum, and otherwise
+    0: a launch over it runs only in calls with that many rows.
 
     ```mlir
     heddle.size @source_tokens max 2048
@@ -44,13 +44,14 @@ def SizeOp : Heddle_Op<"size", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpIn
 def VariableOp : Heddle_Op<"variable", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "A tensor that lives on the device between calls";
   let description = [{
-    With `in` it is a view: the rows of another variable from a number on. Variables that others are views of are where
-    those are stored; callers and checkpoints know the views only. A `frozen` variable is a weight that training leaves as
-    it is. `start` says what the derived entry `init` writes.
-    `as` is the variable's role, and `of` the weight that it belongs to: passes and the runtime find what training keeps
-    by these, and names are for checkpoints.
-    What belongs to a weight has its type, but for its `rounded` copy and its moments, which may be of bf16.
-    Where several ranks train, each keeps some rows of a `sharded` variable, and computes with those alone. It begins as zeros.
+    With `in` it is a view: the rows of another variable from a number on. A variable that has views only stores them:
+    callers and checkpoints know just the views. A `frozen` variable is a weight that training does not change. `start`
+    says what the derived entry `init` writes.
+    `as` is the variable's role, and `of` the weight that it belongs to. Passes and the runtime find the variables
+    of training by role and weight; names are for checkpoints. A variable that belongs to a weight has the weight's
+    type, except for the `rounded` copy, moments that are bf16, and parts of packed weights.
+    If several ranks train, each rank keeps some rows of a `sharded` variable and computes with only these. A
+    sharded variable starts as zeros.
 
     ```mlir
     heddle.variable @gain weight : tensor<8xf32> {start = #heddle.start<constant 1.0>}
@@ -77,7 +78,7 @@ def VariableOp : Heddle_Op<"variable", [Symbol, DeclareOpInterfaceMethods<Symbol
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     RankedTensorType getTensorType() { return ::llvm::cast<RankedTensorType>(getType()); }
-    /// Whether the model computes with it, trained or frozen.
+    /// Returns true for weights, trained or frozen.
     bool isWeight() { return getKind() == VariableKind::Weight || getKind() == VariableKind::Frozen; }
   }];
 }
@@ -95,16 +96,16 @@ def WriteOp : Heddle_Op<"write", [DeclareOpInterfaceMethods<SymbolUserOpInterfac
   let assemblyFormat = "$variable `,` $value attr-dict `:` type($value)";
 }
 
-// The optimizer of 5.3: Adam; `clip_norm` 0 switches clipping by the global norm off. The region `rate` makes the learning
-// rate of the step's number, which counts from 1.
-// With `weight_decay` a step also shrinks every matrix among the weights, to 1 - rate * weight_decay times itself (AdamW:
-// Loshchilov and Hutter 2019, algorithm 2); biases and gains stay.
-// With `average_decay`, the weight's `average` is one over all steps, which began as zeros: after n steps it is
-// 1 - average_decay^n too small.
-// With `scale_interval` the loss is scaled while it is differentiated, by the variable that is the `loss_scale`, so that
-// gradients of few bits do not vanish. A step whose gradients are not all finite changes no weight, moment or average,
-// halves the scale and counts in `skipped_steps`; after that many other steps in a row, counted in `good_steps`, the scale
-// is doubled. All these variables are known by their roles.
+// The optimizer of section 5.3, Adam. A `clip_norm` of 0 switches off clipping by the global norm. The region `rate`
+// computes the learning rate from the step's number, which counts from 1.
+// With `weight_decay` a step also multiplies every weight matrix by 1 - rate * weight_decay (AdamW: Loshchilov and
+// Hutter 2019, algorithm 2), but no biases and gains.
+// With `average_decay`, a weight's `average` is a moving average over all steps that starts at zero: after n steps it
+// is too small by the factor 1 - average_decay^n.
+// With `scale_interval` the loss is multiplied by the variable with the role `loss_scale` while it is differentiated,
+// so that 16-bit gradients do not underflow. A step whose gradients are not all finite changes no weight, moment or
+// average, halves the scale and counts in `skipped_steps`. After `scale_interval` other steps in a row, counted in
+// `good_steps`, the scale doubles. Passes know all these variables by their roles.
 defvar Heddle_OptimizerArguments = (ins F32Attr:$beta1, F32Attr:$beta2, F32Attr:$epsilon,
                                         F32Attr:$clip_norm, OptionalAttr<F32Attr>:$weight_decay,
                                         OptionalAttr<F32Attr>:$average_decay,
@@ -113,8 +114,8 @@ defvar Heddle_OptimizerArguments = (ins F32Attr:$beta1, F32Attr:$beta2, F32Attr:
 def MinimizeOp : Heddle_Op<"minimize"> {
   let summary = "One optimizer step on every weight that the loss depends on";
   let description = [{
-    `differentiate` replaces it by the backward pass, the rate, and an update of each weight, of its moments
-    (the variables that are its `first_moment` and `second_moment`), and of the counter of `steps`. The result is the
+    `differentiate` replaces it by the backward pass, the rate, and an update of each weight, of its moments (the
+    variables with the roles `first_moment` and `second_moment`), and of the counter of `steps`. The result is the
     learning rate used.
 
     ```mlir
@@ -133,14 +134,15 @@ def MinimizeOp : Heddle_Op<"minimize"> {
   let hasVerifier = 1;
 }
 
-// What entries are made of a model's functions (`func.func` with the attribute `heddle.model`): compiler/Derive.
+// Which entries are derived from a model's functions (`func.func` with the attribute `heddle.model`): compiler/Derive.
 def TaskOp : Heddle_Op<"task"> {
-  let summary = "What the model's functions are for, and which entries are made of them";
+  let summary = "The purpose of the model's functions, and which entries are derived from them";
   let description = [{
-    `translate`: `memory`, `logits` and `loss`. `language`: `logits` and `loss`. `encode`: `hidden`, and `pooled` and
-    `logits` where they are. `classify` and `tag`: `logits` and `loss`, against labels.
-    `pretrain`: `hidden`, `logits` of hidden tokens, `next` of pairs of sentences, and `loss`, of both. With `logits_entry` and `explain` there are entries that give all logits and the weights of
-    every attention. `beam` is the widest beam of a search, and `padding` the token that is never an answer.
+    The functions of each task are, for `translate`: `memory`, `logits` and `loss`; for `language`: `logits` and `loss`;
+    for `encode`: `hidden`, and `pooled` and `logits` if the model has them; for `classify` and `tag`: `logits`, and
+    `loss` against labels; for `pretrain`: `hidden`, `logits` of hidden tokens, `next` of sentence pairs, and `loss` of
+    both. `logits_entry` and `explain` add entries that return all logits and the weights of every attention. `beam` is
+    the widest beam of a search, and `padding` is the token that is never an answer.
 
     ```mlir
     heddle.task "translate" {beam = 4 : i64, explain}
@@ -153,11 +155,12 @@ def TaskOp : Heddle_Op<"task"> {
 }
 
 def TrainingOp : Heddle_Op<"training"> {
-  let summary = "How a model is trained: the optimizer of the entries that are made of its functions";
+  let summary = "How a model is trained: the optimizer of the derived entries";
   let description = [{
-    The model's function `rate` makes the learning rate of the step's number. With `accumulate` gradients may be summed over several calls before a step. With `loss_scale` and `scale_interval` the
-    loss is scaled while it is differentiated, by so much at first. With `token_weights` the entries that train have an input of
-    that name, a number for each token by which its loss counts.
+    The model's function `rate` computes the learning rate from the step's number. With `accumulate`, gradients may be
+    summed over several calls before a step. With `loss_scale` and `scale_interval` the loss is scaled while it is
+    differentiated, at first by `loss_scale`. With `token_weights` the training entries have an input of that name, a
+    factor for the loss of each token.
   }];
   let arguments = !con(Heddle_OptimizerArguments, (ins OptionalAttr<F32Attr>:$loss_scale, UnitAttr:$accumulate,
                                                                   UnitAttr:$token_weights));
@@ -166,13 +169,13 @@ def TrainingOp : Heddle_Op<"training"> {
 }
 
 def AccumulateOp : Heddle_Op<"accumulate"> {
-  let summary = "Adds the gradient of the loss to the weights' `gradient`; with `scaled` it is times the `loss_scale`";
+  let summary = "Adds the gradient of the loss to the weights' `gradient`; with `scaled`, the loss is multiplied by the `loss_scale`";
   let arguments = (ins Heddle_Scalar:$loss, UnitAttr:$scaled);
   let assemblyFormat = "$loss attr-dict";
 }
 
 def ApplyOp : Heddle_Op<"apply"> {
-  let summary = "One optimizer step from the weights' `gradient`, which are then zeroed";
+  let summary = "One optimizer step with the weights' `gradient` variables, which are then zeroed";
   let arguments = Heddle_OptimizerArguments;
   let results = (outs Heddle_Scalar:$learning_rate);
   let regions = (region SizedRegion<1>:$rate);
@@ -183,8 +186,8 @@ def ApplyOp : Heddle_Op<"apply"> {
 def KernelOp : Heddle_Op<"kernel", [IsolatedFromAbove, SingleBlock]> {
   let summary = "Ops that become one kernel: an anchor with its prologue and epilogue";
   let description = [{
-    Made by `fuse`. The region's arguments stand for the inputs; what the region computes in between never reaches
-    device memory.
+    `fuse` creates it. The region's arguments stand for the inputs. Intermediate values of the region never reach device
+    memory.
 
     ```mlir
     %y = heddle.kernel "matmul" (%x, %w : tensor<?x8xf32, #n>, tensor<8x8xf32>) -> tensor<?x8xf32, #n> {
@@ -210,12 +213,12 @@ def YieldOp : Heddle_Op<"yield", [Pure, Terminator, ReturnLike]> {
   let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ValueRange()); }]>];
 }
 
-// Views: other names for the same memory, which no kernel computes. A tensor is row-major, so that consecutive rows (or
-// elements of a vector) lie together.
+// Views: other names for the same memory, which no kernel computes. Tensors are row-major, so that consecutive rows (or
+// elements of a vector) are contiguous.
 def SliceOp : Heddle_Op<"slice", [Pure, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
-  let summary = "Consecutive rows of a tensor, from a constant row on; how many is the result's extent";
+  let summary = "Consecutive rows of a tensor, from a constant row on; the result's extent says how many";
   let description = [{
-    Gradients reach slices of tensors that have a static number of rows.
+    A slice has a gradient only if its shape and the tensor's are static.
 
     ```mlir
     %chunk = heddle.slice %x from 512 : tensor<?x8xf32, #heddle.dims<"n">> to tensor<?x8xf32, #heddle.dims<"n_at_512">>
@@ -228,9 +231,9 @@ def SliceOp : Heddle_Op<"slice", [Pure, DeclareOpInterfaceMethods<Differentiable
 }
 
 def ReshapeOp : Heddle_Op<"reshape", [Pure, RowwiseOpInterface, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
-  let summary = "The same elements as a tensor of another shape: the columns of a row as heads side by side, and back";
+  let summary = "The same elements in another shape, for example the columns of a row as heads side by side, and back";
   let description = [{
-    The number of rows stays, or all extents are static.
+    The number of rows does not change, unless all extents are static.
 
     ```mlir
     %heads = heddle.reshape %x : tensor<?x96xf32, #heddle.dims<"tokens">> to tensor<?x6x16xf32, #heddle.dims<"tokens">>
@@ -244,10 +247,10 @@ def ReshapeOp : Heddle_Op<"reshape", [Pure, RowwiseOpInterface, DeclareOpInterfa
 }
 
 def ConcatOp : Heddle_Op<"concat", [Pure]> {
-  let summary = "The rows of several tensors, one after another, made where they then stand";
+  let summary = "The rows of several tensors, one after another; each part is computed in its final place";
   let description = [{
-    Each part begins where the one before it ends at its maximum, so all parts before one that has any rows must be full:
-    chunks of one tensor are.
+    Each part begins where the part before it would end at its maximum. So all parts before a part with rows must be
+    full, as chunks of one tensor are.
   }];
   let arguments = (ins Variadic<Heddle_Tensor>:$parts);
   let results = (outs Heddle_Tensor:$result);

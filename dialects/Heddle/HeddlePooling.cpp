@@ -1,4 +1,4 @@
-// What becomes of the rows of each sequence.
+// Pooling of the rows of each sequence: verifier and gradient.
 #include "dialects/Heddle/Checks.h"
 #include "mlir/IR/Builders.h"
 
@@ -24,7 +24,7 @@ LogicalResult SegmentOp::verify() {
   return expectSameDim(*this, "number of segments", {result, 0}, {{chosen, 0}});
 }
 
-// Each row takes its segment's gradient, where elements are chosen only in the row that was.
+// Each row gets its segment's gradient. For max and min, only the chosen row does.
 Gradients SegmentOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
   Location loc = getLoc();
   RankedTensorType input = typeOf(getInput());

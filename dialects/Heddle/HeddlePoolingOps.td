@@ -1,4 +1,4 @@
-// Ops that make one row of several.
+// Ops that reduce several rows to one.
 
 def Heddle_Pool : I32EnumAttr<"Pool", "what becomes of the elements of a column", [
     I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">, I32EnumAttrCase<"Min", 2, "min">]> {
@@ -12,11 +12,11 @@ def SegmentOp : Heddle_Op<"segment", [Pure, AllTypesMatch<["starts", "lengths"]>
   let summary = "The sum, or the largest or smallest element, of each column of each segment of rows";
   let description = [{
     Segment s is the rows [starts[s], starts[s] + lengths[s]). `row_size` names the run-time size that holds the longest
-    segment, or is empty where none has more than one row. A segment without rows has zeros.
+    segment, or is empty if no segment has more than one row. A segment without rows becomes zeros.
 
-    Of the largest or smallest element `chosen` says in which row of the input it is: the first of equals, and -1 where
-    the segment has no rows. NaN is larger and smaller than all numbers. The gradient, which goes to that row alone,
-    supposes that each row is in one segment.
+    `chosen` is the row of the input that holds the largest or smallest element: the first row if several are equal, or
+    -1 if the segment has no rows. NaN counts as larger and as smaller than all numbers. The gradient goes only to the
+    chosen row. It requires that each row is in one segment.
 
     ```mlir
     %sums = heddle.segment sum %x segments(%starts, %lengths) {row_size = "length"}

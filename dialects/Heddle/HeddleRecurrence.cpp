@@ -9,7 +9,7 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// `type` with its first dimension of the size `size`.
+/// Returns `type` with the run-time size `size` as its first dimension.
 static RankedTensorType withRows(RankedTensorType type, StringAttr size) {
   SmallVector<int64_t> shape(type.getShape());
   shape.front() = ShapedType::kDynamic;
@@ -44,7 +44,7 @@ Value ScanOp::getOutside(BlockArgument argument) {
 
 namespace {
 
-/// Of outputs that are the same value, the first one serves all.
+/// Replaces an output by an earlier output of the same value.
 struct ShareOutputs : OpRewritePattern<ScanOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -70,7 +70,7 @@ struct DropUnused : OpRewritePattern<ScanOp> {
     auto yield = cast<YieldOp>(block.getTerminator());
     llvm::BitVector arguments(block.getNumArguments()), outputs(op.getNumResults());
     for (auto [i, argument] : llvm::enumerate(op.getRowArguments()))
-      if (argument.use_empty() && i > 0) // the first rows say how many tokens there are
+      if (argument.use_empty() && i > 0) // the first rows give the number of tokens
         arguments.set(argument.getArgNumber());
     for (BlockArgument argument : op.getConstantArguments())
       if (argument.use_empty())

@@ -1,17 +1,17 @@
-// Recurrence: states that go on from token to token of each sequence, and the columns of rows that such work cuts and joins.
+// Recurrence: states that pass from token to token of each sequence, and ops that cut and join columns for it.
 
 def ScanOp : Heddle_Op<"scan", [Pure, AttrSizedOperandSegments, IsolatedFromAbove, SingleBlock]> {
-  let summary = "Goes through the tokens of each sequence in turn, with states that go on from token to token";
+  let summary = "Iterates over the tokens of each sequence, with states that pass from token to token";
   let description = [{
-    Sequence s owns the rows [starts[s], starts[s] + lengths[s]). For each of its tokens in their order (with `reverse` from
-    the last one to the first) the region gets the token's row of each of `rows`, the sequence's row of each state, and
-    `constants` as they are; it yields the new states, and then rows of outputs. `states` are what the states are before the
-    first token, a row for each sequence. Results are the states after the last token, a row for each sequence, and the
-    outputs, a row for each token; those of rows that no sequence owns may be anything.
+    Sequence s owns the rows [starts[s], starts[s] + lengths[s]). The region runs for each of its tokens in order (with
+    `reverse` from the last to the first). It takes the token's row of each of `rows`, the sequence's row of each state,
+    and `constants` as they are. It yields the new states, and then rows of outputs. `states` are the states before the
+    first token, a row for each sequence. The results are the states after the last token, a row for each sequence, and
+    the outputs, a row for each token. Output rows that no sequence owns are undefined.
 
-    Within the region a value has a row for each sequence that has a token at this step: the run-time size `step`, which is
-    declared as `of` the number of sequences. Work on rows alone is all that there is in it. `row_size` names the run-time
-    size that holds the longest sequence.
+    Within the region a value has a row for each sequence that has a token at this step. This number of rows is the
+    run-time size `step`, which is declared as `of` the number of sequences. The region contains only ops that compute
+    each row on its own. `row_size` names the run-time size that holds the longest sequence.
 
     ```mlir
     heddle.size @step max 64 of @sequences from 0
@@ -41,30 +41,30 @@ def ScanOp : Heddle_Op<"scan", [Pure, AttrSizedOperandSegments, IsolatedFromAbov
     /// The states after the last token, and the outputs.
     ResultRange getLast() { return getResults().take_front(getStates().size()); }
     ResultRange getOutputs() { return getResults().drop_front(getStates().size()); }
-    /// Of the region: what stands for the operands.
+    /// The region's arguments, by the operands that they stand for.
     Block::BlockArgListType getRowArguments() { return getBody().getArguments().take_front(getRows().size()); }
     Block::BlockArgListType getStateArguments() {
       return getBody().getArguments().slice(getRows().size(), getStates().size());
     }
     Block::BlockArgListType getConstantArguments() { return getBody().getArguments().take_back(getConstants().size()); }
-    /// A tensor of the region: with a row for each sequence at this step in place of each token or sequence.
+    /// Returns `type` as a type of the region: a row for each sequence of this step instead of each token or sequence.
     RankedTensorType getStepType(Type type);
-    /// The other way round: a tensor with a row for each token. Tensors that have no rows of steps stay as they are.
+    /// The inverse: returns `type` with a row for each token. A type without rows of steps stays as it is.
     RankedTensorType getTokenType(Type type);
-    /// The value that stands outside for an argument of the region; null for those of states.
+    /// Returns the operand that an argument of the region stands for, or null for states.
     Value getOutside(BlockArgument argument);
   }];
 }
 
 def RepeatOp : Heddle_Op<"repeat", [Pure, AttrSizedOperandSegments, IsolatedFromAbove, SingleBlock]> {
-  let summary = "Does what its region says for each step of the longest sequence, with values that go on from step to step";
+  let summary = "Runs its region for each step of the longest sequence, with values carried from step to step";
   let description = [{
-    What `heddle-lower-scans` makes of a scan. Step i, of `trips` (a run-time size; with `reverse` the last one comes first),
-    is about the rows [starts[i], starts[i] + counts[i]) of tensors of tokens in the order of steps, and the first counts[i]
-    rows of tensors of sequences in the order of their lengths: counts[i] is the value of the run-time size `step` there. All
-    counts together are the value of `tokens`.
-    The region gets the first row's number, the carried values, and `constants`; it yields the carried values. Each of these
-    stays in the memory that it begins in.
+    `heddle-lower-scans` creates it from a scan. There are `trips` steps (a run-time size; with `reverse` the last step
+    comes first). Step i works on the rows [starts[i], starts[i] + counts[i]) of tensors of tokens, which are in the
+    order of steps, and on the first counts[i] rows of tensors of sequences, which are in the order of their lengths. In
+    step i, the run-time size `step` is counts[i]. All counts together are the run-time size `tokens`.
+    The region takes the number of the step's first row, the carried values, and `constants`, and yields the carried
+    values. Each of these stays in the memory where it begins.
   }];
   let arguments = (ins Variadic<Heddle_Tensor>:$carried, Variadic<Heddle_Tensor>:$constants, Heddle_I32Vector:$starts,
                        Heddle_I32Vector:$counts, StrAttr:$trips, StrAttr:$step, StrAttr:$tokens, UnitAttr:$reverse);
@@ -80,13 +80,13 @@ def RepeatOp : Heddle_Op<"repeat", [Pure, AttrSizedOperandSegments, IsolatedFrom
 //===-- Rows of a step ------------------------------------------------------------------------------------------===//
 
 def EmptyOp : Heddle_Op<"empty", [Pure]> {
-  let summary = "Memory that nothing has been written to yet: what a repetition writes rows into";
+  let summary = "Memory that is not written yet, into which a repetition writes rows";
   let results = (outs Heddle_Tensor:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
 def StepRowsOp : Heddle_Op<"step_rows", [Pure, Heddle_Elementwise]> {
-  let summary = "The rows of a step, from a row on that is known at run time";
+  let summary = "The rows of a step, from a row on that is known only at run time";
   let arguments = (ins Heddle_Tensor:$input, Heddle_Step:$start);
   let results = (outs Heddle_Tensor:$result);
   let assemblyFormat = "$input `at` $start attr-dict `:` type($input) `to` type($result)";
@@ -94,7 +94,7 @@ def StepRowsOp : Heddle_Op<"step_rows", [Pure, Heddle_Elementwise]> {
 }
 
 def InsertRowsOp : Heddle_Op<"insert_rows", [Pure, Heddle_Elementwise, AllTypesMatch<["destination", "result"]>]> {
-  let summary = "The destination with the rows of a step in their place";
+  let summary = "The destination with the rows of a step replaced";
   let description = [{ The result lives in the destination's memory. }];
   let arguments = (ins Heddle_Tensor:$rows, Heddle_Tensor:$destination, Heddle_Step:$start);
   let results = (outs Heddle_Tensor:$result);
@@ -103,7 +103,7 @@ def InsertRowsOp : Heddle_Op<"insert_rows", [Pure, Heddle_Elementwise, AllTypesM
 }
 
 def ReplaceFirstOp : Heddle_Op<"replace_first", [Pure, AllTypesMatch<["destination", "result"]>]> {
-  let summary = "The destination with its first rows replaced: those are made where they then stand";
+  let summary = "The destination with its first rows replaced; these rows are computed in their final place";
   let arguments = (ins Heddle_Tensor:$rows, Heddle_Tensor:$destination);
   let results = (outs Heddle_Tensor:$result);
   let assemblyFormat = "$rows `of` $destination attr-dict `:` type($rows) `of` type($result)";
@@ -111,19 +111,19 @@ def ReplaceFirstOp : Heddle_Op<"replace_first", [Pure, AllTypesMatch<["destinati
 }
 
 //===-- The order of steps --------------------------------------------------------------------------------------===//
-// Tokens in the order of steps: first the first token of every sequence, the longest sequence first, then the second
-// tokens, and so on. The sequences that have a token at a step are the first ones of those at the step before it.
+// In the order of steps, the first tokens of all sequences come first, the longest sequence first, then the second
+// tokens, and so on. The sequences that have a token at a step are the first of the sequences at the step before it.
 
 def RankOp : Heddle_Op<"rank", [Pure, AllTypesMatch<["lengths", "result"]>]> {
-  let summary = "The place of each number when the largest comes first, and of equal ones the earlier";
+  let summary = "The place of each number in falling order; among equal numbers the earlier one comes first";
   let arguments = (ins Heddle_I32Vector:$lengths);
   let results = (outs Heddle_I32Vector:$result);
   let assemblyFormat = "$lengths attr-dict `:` type($lengths)";
 }
 
 def StepSizesOp : Heddle_Op<"step_sizes", [Pure, AllTypesMatch<["starts", "counts"]>]> {
-  let summary = "For each step its first row among tokens in the order of steps, and how many sequences have a token there";
-  let description = [{ Rows past the run-time size `tokens` are none: lengths that add up to more are cut off. }];
+  let summary = "For each step its first row in the order of steps, and the number of sequences that have a token there";
+  let description = [{ There are no rows past the run-time size `tokens`: lengths that add up to more are cut off. }];
   let arguments = (ins Heddle_I32Vector:$lengths, StrAttr:$tokens);
   let results = (outs Heddle_I32Vector:$starts, Heddle_I32Vector:$counts);
   let assemblyFormat = "$lengths attr-dict `:` type($lengths) `->` type($starts)";
@@ -132,7 +132,7 @@ def StepSizesOp : Heddle_Op<"step_sizes", [Pure, AllTypesMatch<["starts", "count
 
 def StepOrderOp : Heddle_Op<"step_order", [Pure, Heddle_Elementwise, AllTypesMatch<["position", "sequence", "places", "rows"]>,
                                            AllTypesMatch<["rank", "order", "sequence_starts"]>]> {
-  let summary = "Where each token goes in the order of steps, and for each place in that order the token that goes there";
+  let summary = "The place of each token in the order of steps, and the token at each place in that order";
   let arguments = (ins Heddle_I32Vector:$position, Heddle_I32Vector:$sequence, Heddle_I32Vector:$starts,
                        Heddle_I32Vector:$rank, Heddle_I32Vector:$order, Heddle_I32Vector:$sequence_starts);
   let results = (outs Heddle_I32Vector:$places, Heddle_I32Vector:$rows);
@@ -146,7 +146,7 @@ def StepOrderOp : Heddle_Op<"step_order", [Pure, Heddle_Elementwise, AllTypesMat
 
 def ColumnsOp : Heddle_Op<"columns", [Pure, Heddle_Elementwise, RowwiseOpInterface,
                                       DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
-  let summary = "Neighbouring columns of each row, from a constant one on; how many is the result's extent";
+  let summary = "Neighbouring columns of each row, from a constant column on; the result's extent says how many";
   let description = [{
     ```mlir
     %gate = heddle.columns %gates from 256 : tensor<?x1024xf32, #tokens> -> tensor<?x256xf32, #tokens>

@@ -28,8 +28,8 @@ def Heddle_VariableKind : I32EnumAttr<"VariableKind", "what a variable is for", 
 }
 def Heddle_VariableKindAttr : EnumAttr<Heddle_Dialect, Heddle_VariableKind, "kind">;
 
-// The roles up to `rounded`, and those from `scales` on, are those of a variable that belongs to another; the others are a model's own. The artifact
-// has the same numbers.
+// Variables with the roles up to `rounded`, and from `scales` on, belong to a weight. The other roles are the model's
+// own. The artifact uses the same numbers.
 def Heddle_VariableRole : I32EnumAttr<"VariableRole", "what a variable is to another one, or to the training", [
     I32EnumAttrCase<"FirstMoment", 1, "first_moment">,
     I32EnumAttrCase<"SecondMoment", 2, "second_moment">,
@@ -69,26 +69,26 @@ def Heddle_StartAttr : AttrDef<Heddle_Dialect, "Start"> {
   let mnemonic = "start";
   let summary = "What a variable is before its first use";
   let description = [{
-    A constant; or drawn from [-scale, scale), or from the normal distribution with the standard deviation `scale`.
+    A constant, or random numbers: uniform in [-scale, scale), or normal with the standard deviation `scale`.
   }];
   let parameters = (ins EnumParameter<Heddle_StartKind>:$kind, "FloatAttr":$scale);
   let assemblyFormat = "`<` $kind $scale `>`";
 }
 
-// Rank-1 and rank-2 tensors are what kernels work on. A rank-1 tensor of static extent is a row (a bias), one of
-// dynamic extent is a column (a number per token).
+// Kernels see matrices. A rank-1 tensor of static extent is a row (a bias), and one of dynamic extent is a column (a
+// number per token).
 def Heddle_F32 : RankedTensorOf<[F32]>;
 def Heddle_Moment : RankedTensorOf<[F32, BF16]>; // of Adam
 def Heddle_F32Matrix : 2DTensorOf<[F32]>;
 def Heddle_I32Matrix : 2DTensorOf<[I32]>;
 def Heddle_Matrix : 2DTensorOf<[F32, I32]>;
 def Heddle_Table : TensorRankOf<[F32, I32], [1, 2, 3]>;
-def Heddle_ProductOperand : 2DTensorOf<[F32, BF16, F16]>; // what a matrix product multiplies
+def Heddle_ProductOperand : 2DTensorOf<[F32, BF16, F16]>; // of matmuls
 def Heddle_StoredMatrix : 2DTensorOf<[F32, BF16, F16, I32]>;
 def Heddle_F32Vector : 1DTensorOf<[F32]>;
 def Heddle_I32Vector : 1DTensorOf<[I32]>;
 
-// The few tensors of one fixed type, which need not be spelled in the assembly.
+// The few tensors that have one fixed type, which the assembly does not spell out.
 class Heddle_FixedTensor<int extent, Type element, string builder> : Type<
     And<[RankedTensorOf<[element]>.predicate,
          CPred<"::llvm::cast<::mlir::ShapedType>($_self).getShape() == ::llvm::ArrayRef<int64_t>{" # extent # "}">]>,

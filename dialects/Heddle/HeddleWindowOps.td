@@ -1,7 +1,8 @@
-// Windows over the rows of a sequence, of which convolutions are products.
+// Windows over the rows of a sequence, which make convolutions matmuls, and strides over the pixels of images.
 
-// Row i + o belongs to the sequence of row i where its position is o more: positions count within sequences, and no two
-// sequences share a row. So one number a row says where sequences end, in both directions, and rows beyond an end are zero.
+// Row i + o belongs to the sequence of row i if its position is larger by o: positions count within sequences, and no
+// two sequences share a row. So one number per row tells where sequences end, in both directions. Rows beyond an end
+// are zero.
 class Heddle_WindowOp<string mnemonic> : Heddle_Op<mnemonic, [Pure, Heddle_Elementwise,
                                                            DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let arguments = (ins Heddle_F32Matrix:$input, Heddle_I32Vector:$positions, I64Attr:$first, I64Attr:$last);
@@ -14,10 +15,11 @@ class Heddle_WindowOp<string mnemonic> : Heddle_Op<mnemonic, [Pure, Heddle_Eleme
 }
 
 def UnfoldOp : Heddle_WindowOp<"unfold"> {
-  let summary = "Beside each row its neighbours in the sequence: those from `first` to `last` rows further on";
+  let summary = "Beside each row its neighbours in the sequence, from `first` to `last` rows further on";
   let description = [{
-    The columns of row i are those of row i + first, of row i + first + 1, and so on; zeros stand for rows beyond an end of the
-    sequence. Of one offset it is the rows of the sequence moved. `positions` are the rows' places in their sequences.
+    The columns of row i are those of row i + first, of row i + first + 1, and so on, with zeros for rows beyond an end
+    of the sequence. With a single offset the op shifts the rows of the sequence. `positions` are the indices of the
+    rows in their sequences.
 
     ```mlir
     %windows = heddle.unfold %x at %positions from -1 to 1
@@ -27,14 +29,15 @@ def UnfoldOp : Heddle_WindowOp<"unfold"> {
 }
 
 def FoldOp : Heddle_WindowOp<"fold"> {
-  let summary = "The sum of what all windows have of a row: the gradient of `heddle.unfold`, and that is its own";
+  let summary = "The sum of all entries of a row in windows: the gradient of `heddle.unfold`, which is the gradient of this op";
   let description = [{
-    Row i is the sum over o of columns block o - first of row i - o, if the sequence has that. Each row looks for what it gets:
-    nothing is added in memory.
+    Row i is the sum over the offsets o of column block o - first of row i - o, if the sequence has that row. Each row
+    reads its terms: nothing is added in memory.
   }];
 }
 
-// Images are rows of pixels, row after row of an image and image after image without gaps, so that all of a batch are one tall image.
+// Images are rows of pixels, row after row of an image and image after image without gaps, so that a batch is one tall
+// image.
 class Heddle_StrideOp<string mnemonic> : Heddle_Op<mnemonic, [Pure, Heddle_Elementwise,
                                                            DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let arguments = (ins Heddle_F32Matrix:$input, I64Attr:$width, I64Attr:$stride, I64Attr:$row, I64Attr:$column);
@@ -47,10 +50,10 @@ class Heddle_StrideOp<string mnemonic> : Heddle_Op<mnemonic, [Pure, Heddle_Eleme
 }
 
 def SubsampleOp : Heddle_StrideOp<"subsample"> {
-  let summary = "Of images of `width` columns of pixels those at every `stride`-th row and column, from (`row`, `column`) on";
+  let summary = "The pixels at every `stride`-th row and column of images with `width` columns, from (`row`, `column`) on";
   let description = [{
-    The stride divides the width, and the height of every image. A call with other images gets rows of the input that make no sense, but
-    never other memory.
+    The stride divides the width, and the height of every image. For other images the op returns meaningless rows of the
+    input, but never reads other memory.
 
     ```mlir
     %quarter = heddle.subsample %x width 12 stride 2 at (0, 1)
@@ -60,5 +63,5 @@ def SubsampleOp : Heddle_StrideOp<"subsample"> {
 }
 
 def UpsampleOp : Heddle_StrideOp<"upsample"> {
-  let summary = "Images of `width` columns of which `heddle.subsample` would take the input, with zeros elsewhere: its gradient";
+  let summary = "Images of `width` columns with the input at the pixels of `heddle.subsample` and zeros elsewhere: its gradient";
 }

@@ -1,4 +1,4 @@
-// Windows over the rows of a sequence, and strides over the pixels of images: what they demand, and their gradients.
+// Windows over the rows of a sequence, and strides over the pixels of images: verifiers, folds and gradients.
 #include "dialects/Heddle/Checks.h"
 
 #include "mlir/IR/Builders.h"
@@ -6,12 +6,12 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// The widest window, and the furthest neighbour: products of windows are loops of one kernel.
+/// The furthest neighbour in a window, in rows: a matmul of windows is a loop over these rows in one kernel.
 static constexpr int64_t kWidest = 1024;
-/// The widest image: kernels compute numbers of pixels in 32 bits.
+/// The widest image, in pixels: kernels compute the indices of pixels in 32 bits.
 static constexpr int64_t kWidestImage = 1 << 20;
 
-/// `narrow` has the rows, and `wide` their windows.
+/// `narrow` is the type of the rows, and `wide` that of their windows.
 template <typename WindowOp>
 static LogicalResult verifyWindow(WindowOp op, RankedTensorType narrow, RankedTensorType wide) {
   int64_t first = op.getFirst(), last = op.getLast();
@@ -33,7 +33,7 @@ static LogicalResult verifyWindow(WindowOp op, RankedTensorType narrow, RankedTe
 LogicalResult UnfoldOp::verify() { return verifyWindow(*this, getInput().getType(), getResult().getType()); }
 LogicalResult FoldOp::verify() { return verifyWindow(*this, getResult().getType(), getInput().getType()); }
 
-/// A window of nothing but the row itself is that row.
+/// A window that contains only the row itself is that row.
 OpFoldResult UnfoldOp::fold(FoldAdaptor) { return getFirst() == 0 && getLast() == 0 ? getInput() : Value(); }
 OpFoldResult FoldOp::fold(FoldAdaptor) { return getFirst() == 0 && getLast() == 0 ? getInput() : Value(); }
 
@@ -49,7 +49,7 @@ FailureOr<SmallVector<Value>> FoldOp::buildGradient(OpBuilder &builder, ValueRan
   return SmallVector<Value>{input, Value()};
 }
 
-/// `large` has the pixels of images, `small` those at every `stride`-th row and column.
+/// `large` is the type of the images' pixels, and `small` that of the pixels at every `stride`-th row and column.
 template <typename StrideOp>
 static LogicalResult verifyStride(StrideOp op, RankedTensorType large, RankedTensorType small) {
   auto width = static_cast<int64_t>(op.getWidth()), stride = static_cast<int64_t>(op.getStride()),
@@ -69,7 +69,7 @@ static LogicalResult verifyStride(StrideOp op, RankedTensorType large, RankedTen
 LogicalResult SubsampleOp::verify() { return verifyStride(*this, getInput().getType(), getResult().getType()); }
 LogicalResult UpsampleOp::verify() { return verifyStride(*this, getResult().getType(), getInput().getType()); }
 
-/// At a stride of 1 all pixels are there.
+/// A stride of 1 keeps all pixels.
 OpFoldResult SubsampleOp::fold(FoldAdaptor) { return getStride() == 1 ? getInput() : Value(); }
 OpFoldResult UpsampleOp::fold(FoldAdaptor) { return getStride() == 1 ? getInput() : Value(); }
 

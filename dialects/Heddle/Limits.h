@@ -1,4 +1,4 @@
-// What all kernels demand of the tensors and sizes of a graph.
+// Limits that all kernels put on the tensors and sizes of a graph.
 #ifndef HEDDLE_DIALECTS_HEDDLE_LIMITS_H
 #define HEDDLE_DIALECTS_HEDDLE_LIMITS_H
 
@@ -6,12 +6,12 @@
 
 namespace mlir::heddle {
 
-/// Whether kernels take tensors of this type, as kTensorsOfKernels tells a user.
+/// Returns true if kernels take tensors of this type. `kTensorsOfKernels` lists these types in messages.
 bool isTensorOfKernels(RankedTensorType type);
 inline constexpr StringLiteral kTensorsOfKernels =
     "tensors of f32, bf16, f16, i32 or i1, with one to three dimensions of at least one element each";
 
-/// The largest maximum of a run-time size: as many rows as the largest vocabulary has tokens.
+/// The largest maximum that a run-time size may have: a row for each token of the largest vocabulary.
 inline constexpr int64_t kLargestSize = 1 << 24;
 
 } // namespace mlir::heddle

@@ -1,4 +1,4 @@
-// Variables that belong to others, found by what they are to them, and the counters and scalars of training.
+// Finds variables by role: the variables that belong to a weight, and the counters and scalars of training.
 #ifndef HEDDLE_DIALECTS_HEDDLE_VARIABLEROLES_H
 #define HEDDLE_DIALECTS_HEDDLE_VARIABLEROLES_H
 
@@ -7,19 +7,19 @@
 
 namespace mlir::heddle {
 
-/// An attribute of a variable whose weight a GGUF file has packed: the name of the file's type, "Q4_K".
+/// An attribute of a variable whose weight is packed in a GGUF file: the name of the file's type, such as "Q4_K".
 inline constexpr llvm::StringLiteral kStoredAttrName = "heddle.stored";
 
-/// Whether a variable of this role is a part of a weight of packed numbers: scales, offsets or upper bits.
+/// Returns true if a variable of this role is part of a packed weight: its scales, offsets or upper bits.
 bool isPartOfPacked(VariableRole role);
 
-/// Whether a variable of this role belongs to a weight.
+/// Returns true if a variable of this role belongs to a weight.
 bool hasOwner(VariableRole role);
 
-/// What checkpoints call the variable of this role, of the weight `owner` where it belongs to one.
+/// Returns the name that checkpoints use for this role. `owner` is the weight, or empty if the role belongs to none.
 std::string getVariableName(VariableRole role, StringRef owner = {});
 
-/// The kind that a variable of this role is of.
+/// Returns the kind of variables of this role.
 VariableKind getKind(VariableRole role);
 
 /// The variables of a module by role.
@@ -27,11 +27,11 @@ class VariableRoles {
 public:
   explicit VariableRoles(ModuleOp module);
 
-  /// Null where there is no such variable. `owner` is empty for a role of the model's own.
+  /// Returns null if there is no such variable. `owner` is empty for roles that belong to no weight.
   VariableOp find(VariableRole role, StringRef owner = {}) const {
     return variables[static_cast<size_t>(role)].lookup(owner);
   }
-  /// The same; where there is none of this type, null after an error at `user`.
+  /// The same, but if there is no such variable of this type, returns null after an error at `user`.
   VariableOp find(Operation *user, VariableRole role, StringRef owner, Type type) const;
 
 private:

@@ -75,7 +75,7 @@ LogicalResult EntryOp::verifyRegions() {
   return success(succeeded(verifyPorts<InputOp>(*this)) && succeeded(verifyPorts<OutputOp>(*this)));
 }
 
-/// That bytes of the arena lie in it, in one block.
+/// Fails unless the bytes lie in the arena, in one block.
 static LogicalResult verifyRange(Operation *op, int64_t begin, int64_t end) {
   auto entry = op->getParentOfType<EntryOp>();
   auto arena = static_cast<int64_t>(entry.getArenaBytes());
@@ -106,7 +106,7 @@ LogicalResult CollectiveOp::verify() {
   for (auto [from, to] : llvm::zip_equal(getFrom().getAsRange<BindingAttr>(), getTo().getAsRange<BindingAttr>()))
     if (from.getBytes() != to.getBytes())
       return emitOpError() << "makes " << to.getBytes() << " bytes of " << from.getBytes();
-  // All lie apart, but for a result in the place of its own tensor.
+  // Tensors do not overlap, except that a result may be in the place of its own tensor.
   for (size_t i = 0; i < all.size(); ++i)
     for (size_t j = i + 1; j < all.size(); ++j) {
       auto a = cast<BindingAttr>(all[i]), b = cast<BindingAttr>(all[j]);

@@ -1,4 +1,5 @@
-// The plan dialect: what the artifact says, one op a table of runtime/schema/artifact.fbs. README.md has the rationale.
+// The plan dialect: the contents of the artifact, one op per table of runtime/schema/artifact.fbs. README.md has the
+// rationale.
 #ifndef PLAN_DIALECT_TD
 #define PLAN_DIALECT_TD
 
@@ -6,7 +7,7 @@ include "mlir/IR/OpBase.td"
 
 def Plan_Dialect : Dialect {
   let name = "plan";
-  let summary = "When and where: entries as launches over a static arena and the variables";
+  let summary = "Entries as launches over a static arena and the variables";
   let cppNamespace = "::mlir::plan";
   let useDefaultAttributePrinterParser = 1;
 }

@@ -17,32 +17,32 @@ def Plan_Space : I32EnumAttr<"Space", "where an argument lies", [
 def Plan_BindingAttr : AttrDef<Plan_Dialect, "Binding"> {
   let mnemonic = "binding";
   let summary = "One kernel argument: a variable or a size by name, or `bytes` of the arena from `offset` on";
-  let description = [{ Within a repetition it moves on by `step` bytes from one step to the next. }];
+  let description = [{ Within a repetition the offset advances by `step` bytes from one step to the next. }];
   let parameters = (ins EnumParameter<Plan_Space>:$space, StringRefParameter<>:$name, "int64_t":$offset,
                         "int64_t":$bytes, DefaultValuedParameter<"int64_t", "0">:$step);
   let assemblyFormat = "`<` $space $name `,` $offset `,` $bytes (`step` $step^)? `>`";
 }
 def Plan_BindingArrayAttr : TypedArrayAttrBase<Plan_BindingAttr, "a binding for each kernel argument">;
 
-// Conditions on a call. `heddle-derive-contract` finds them, and they travel as the attribute `plan.segments` of a function
-// until that is planned.
+// Conditions on a call. `heddle-derive-contract` finds them. Until a function is planned, they are its attribute
+// `plan.segments`.
 def Plan_AddendAttr : AttrDef<Plan_Dialect, "Addend"> {
   let mnemonic = "addend";
-  let summary = "Elements of an i32 vector among the inputs, from a number on, times a coefficient";
+  let summary = "Elements of an i32 input vector, from an index on, times a coefficient";
   let parameters = (ins StringRefParameter<>:$input, "int64_t":$coefficient, "int64_t":$from);
   let assemblyFormat = "`<` $input `times` $coefficient `from` $from `>`";
 }
 
 def Plan_SumAttr : AttrDef<Plan_Dialect, "Sum"> {
   let mnemonic = "sum";
-  let summary = "A number for each place: a constant, and elements of inputs";
+  let summary = "A number for each place: a constant plus elements of inputs";
   let parameters = (ins OptionalArrayRefParameter<"AddendAttr">:$addends, "int64_t":$constant);
   let assemblyFormat = "`<` $constant (`plus` `[` $addends^ `]`)? `>`";
 }
 
 def Plan_ExtentAttr : AttrDef<Plan_Dialect, "Extent"> {
   let mnemonic = "extent";
-  let summary = "A run-time size by name, or, where that is empty, a number";
+  let summary = "A run-time size by name, or a number if the name is empty";
   let parameters = (ins StringRefParameter<>:$size, "int64_t":$extent);
   let assemblyFormat = "`<` $size `,` $extent `>`";
 }
@@ -51,9 +51,9 @@ def Plan_SegmentsAttr : AttrDef<Plan_Dialect, "Segments"> {
   let mnemonic = "segments";
   let summary = "Rows that an entry reads or writes as its inputs say, and how many rows there are";
   let description = [{
-    At each of `places` the rows [first, first + count) of `rows`. A count is not negative, and where it is 0 `first` may be
-    any number. With `list`, the rows are elements of row i of that i32 matrix among the inputs, each of which is a row of
-    `listed` in turn.
+    At each of `places` the entry accesses rows [first, first + count) of `rows`. A count is not negative; if it is 0,
+    `first` may be any number. With `list`, the rows of place i are elements of row i of that i32 input matrix, and each
+    of these elements is in turn a row of `listed`.
   }];
   let parameters = (ins "ExtentAttr":$places, "SumAttr":$first, "SumAttr":$count, "ExtentAttr":$rows,
                         StringRefParameter<"", "\"\"">:$list, OptionalParameter<"ExtentAttr">:$listed);
@@ -65,8 +65,9 @@ def Plan_SegmentsAttr : AttrDef<Plan_Dialect, "Segments"> {
 def EntryOp : Plan_Op<"entry", [Symbol, NoTerminator, SingleBlock]> {
   let summary = "An entry point: ports, then launches in order";
   let description = [{
-    The arena is one allocation, or a row of `blocks` that are allocated one by one: as many bytes as listed, multiples of 256,
-    together `arena_bytes`. Offsets count from the first block's begin, and no port or binding reaches from one block into the next.
+    The arena is one allocation, or a sequence of `blocks` that are allocated one by one. The bytes of the blocks are
+    multiples of 256 and add up to `arena_bytes`. Offsets count from the beginning of the first block, and no port or
+    binding reaches from one block into the next.
 
     ```mlir
     plan.entry @eval arena 1024 blocks [768, 256] {}
@@ -76,9 +77,9 @@ def EntryOp : Plan_Op<"entry", [Symbol, NoTerminator, SingleBlock]> {
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name `arena` $arena_bytes (`blocks` $blocks^)? $body attr-dict";
   let extraClassDeclaration = [{
-    /// The bytes of the blocks; one of all bytes where none are listed.
+    /// Returns the bytes of each block, or the bytes of the arena if no blocks are listed.
     ::llvm::SmallVector<int64_t> getBlockBytes();
-    /// Whether the bytes from `begin` to `end` lie in the arena, in one block.
+    /// Returns true if the bytes from `begin` to `end` lie in one block of the arena.
     bool isInOneBlock(int64_t begin, int64_t end);
   }];
   let hasVerifier = 1;
@@ -90,20 +91,21 @@ class Plan_PortOp<string mnemonic> : Plan_Op<mnemonic, [HasParent<"EntryOp">]> {
                        DefaultValuedAttr<I64Attr, "0">:$limit);
   let assemblyFormat = "$name `:` $type `at` $offset `bytes` $bytes (`limit` $limit^)? attr-dict";
 }
-def InputOp : Plan_PortOp<"input"> { let summary = "A value that a call brings, at a place of the arena"; }
-def OutputOp : Plan_PortOp<"output"> { let summary = "A value that a call leaves, at a place of the arena"; }
+def InputOp : Plan_PortOp<"input"> { let summary = "An input of a call, at an offset in the arena"; }
+def OutputOp : Plan_PortOp<"output"> { let summary = "An output of a call, at an offset in the arena"; }
 
 def SegmentsOp : Plan_Op<"segments", [HasParent<"EntryOp">]> {
-  let summary = "A condition on the inputs of a call, beyond the limit of each";
+  let summary = "A condition on several inputs of a call, beyond the limit of each input";
   let arguments = (ins Plan_SegmentsAttr:$condition);
   let assemblyFormat = "$condition attr-dict";
 }
 
 def RepeatOp : Plan_Op<"repeat", [HasParent<"EntryOp">, NoTerminator, SingleBlock]> {
-  let summary = "Launches that are done step after step";
+  let summary = "Launches that run step after step";
   let description = [{
-    As often as the run-time size `trips` says, at most `steps` times; with `reverse` the last step comes first. A launch
-    whose grid goes by the run-time size `rows` has rows of that step alone, all steps together as many as `tokens` says.
+    The run-time size `trips` is the number of steps, and at most `steps`. With `reverse` the last step comes first. If
+    the grid of a launch depends on the run-time size `rows`, the launch covers only the rows of its step. All steps
+    together have `tokens` rows.
   }];
   let arguments = (ins StrAttr:$trips, I64Attr:$steps, UnitAttr:$reverse, StrAttr:$rows, StrAttr:$tokens);
   let regions = (region SizedRegion<1>:$body);
@@ -119,12 +121,13 @@ def Plan_Collective : I32EnumAttr<"Collective", "what several ranks do together"
 def Plan_CollectiveAttr : EnumAttr<Plan_Dialect, Plan_Collective, "what">;
 
 def CollectiveOp : Plan_Op<"collective", [HasParent<"EntryOp">]> {
-  let summary = "What ranks do together with f32 numbers, in the same order on each: all tensors `from` at once, with the results `to`";
+  let summary = "A collective on f32 tensors, in the same order on each rank: all tensors `from` at once, with the results `to`";
   let description = [{
-    It stands behind all launches before it, and before all those after it that read or write its bytes: others may go on
-    meanwhile. Tensors lie apart, and a result where its tensor does or apart from all of them. `all_reduce`: the sums over all ranks.
-    `all_gather`: the rows of all ranks, each of which has made those that it keeps of the sharded variables `like`, one a tensor.
-    `reduce_scatter`: of the sums a rank gets the rows that it keeps of such variables; other rows of the results are for nobody.
+    The op waits for all launches before it. Later launches that access its bytes wait for it, and others may run
+    meanwhile. Tensors do not overlap, except that a result may be in the place of its own tensor. `all_reduce` gives
+    the sums over all ranks. `all_gather` gives the rows of all ranks: each rank has computed the rows that it keeps of
+    the sharded variables `like`, one per tensor. `reduce_scatter` gives a rank the sums only of the rows that it keeps
+    of such variables; other rows of the results are undefined.
 
     ```mlir
     plan.collective all_reduce [#plan.binding<arena "", 256, 32>] to [#plan.binding<arena "", 256, 32>]
@@ -140,17 +143,19 @@ def Plan_ShardAttr : AttrDef<Plan_Dialect, "Shard"> {
   let mnemonic = "shard";
   let summary = "That each rank does those rows of a launch that it keeps of a sharded variable";
   let description = [{
-    Workgroups share the rows along an axis of the grid, `tile` rows each. Tensors of more than one number have the variable's rows.
+    Workgroups share the rows along an axis of the grid, `tile` rows each. Tensors with more than one number have the
+    variable's rows.
   }];
   let parameters = (ins StringRefParameter<>:$variable, "int64_t":$axis, "int64_t":$tile);
   let assemblyFormat = "`<` $variable `,` `axis` $axis `tile` $tile `>`";
 }
 
 def LaunchOp : Plan_Op<"launch", [ParentOneOf<["EntryOp", "RepeatOp"]>]> {
-  let summary = "Starts a kernel; `barrier`: after all earlier launches have finished";
+  let summary = "Starts a kernel; with `barrier`, after all earlier launches have finished";
   let description = [{
-    The first bindings are the tensors that the kernel reads, and the next ones those that it writes; `reads` and `writes`
-    are their types, for those who look at what a launch has made. With `infinities` some of it is infinite by intention.
+    The first bindings are the tensors that the kernel reads, and the next ones those that it writes. `reads` and
+    `writes` are their types, for tools that inspect the results of launches. With `infinities` some results are
+    infinite on purpose.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Tile_GridArrayAttr:$grid, Plan_BindingArrayAttr:$bindings,
                        UnitAttr:$barrier, OptionalAttr<TypeArrayAttr>:$reads, OptionalAttr<TypeArrayAttr>:$writes,

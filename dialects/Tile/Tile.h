@@ -26,35 +26,38 @@
 
 namespace mlir::tile {
 
-/// An attribute of launches of which ranks do some rows each: an axis of the grid along which workgroups share the
-/// rows, and how many rows each has.
+/// An attribute of launches whose rows are shared out over ranks: the axis of the grid along which workgroups share the
+/// rows, and the number of rows per workgroup.
 inline constexpr StringLiteral kShardAttrName = "shard";
 
-/// How a tile of a given layout sits in one lane: `rows` x `runs` registers of `vector` neighbouring columns each.
+/// The registers of one lane for a tile: `rows` x `runs` registers of `vector` neighbouring columns each.
 struct LaneShape {
   int64_t rows, runs, vector;
   int64_t count() const { return rows * runs; }
 };
 LaneShape getLaneShape(RankedTensorType tile);
 
-/// The layout of a tile that lanes share out, or null: before `layout` has run, and for cooperative matrices.
+/// Returns the layout of a tile that is distributed over lanes. Returns null before phase `layout`, and for cooperative
+/// matrices.
 SimtAttr getLayout(Type tile);
-/// The layout of a tile of cooperative matrices, or null. One of them counts as one register in `getLaneShape`.
+/// Returns the layout of a tile of cooperative matrices, or null. `getLaneShape` counts a cooperative matrix as one
+/// register.
 CooperativeAttr getCooperativeLayout(Type tile);
 
-/// Elements of 16 bits in a row of an operand that tensor cores read from shared memory: all of its banks once.
+/// Columns of a 16-bit operand in shared memory that tensor cores read as one row: 128 bytes, all banks once.
 inline constexpr int64_t kOperandColumns = 64;
 
 /// Rows of the left operand that a warpgroup multiplies at once.
 inline constexpr int64_t kWarpgroupRows = 64;
 
-/// Shared memory for `tiles` tiles one below the other, whose rows lie `padding` elements apart, in their order.
+/// Returns the type of shared memory for `tiles` tiles, one below the other. The elements of a row are in order, with
+/// `padding` elements between rows.
 MemRefType getSharedType(RankedTensorType tile, int64_t padding, int64_t tiles = 1);
 
-/// Elements from the beginning of one row to that of the next.
+/// Returns the stride between rows, in elements.
 int64_t getRowStride(MemRefType memory);
 
-/// The bytes that shared memory takes, those between its rows included.
+/// Returns the bytes of shared memory, including the padding between rows.
 int64_t getSharedBytes(MemRefType memory);
 
 } // namespace mlir::tile

@@ -1,4 +1,4 @@
-// How lanes stand over tiles, and layouts.
+// Lane mappings and layouts.
 #ifndef TILE_ATTRIBUTES_TD
 #define TILE_ATTRIBUTES_TD
 
@@ -26,14 +26,14 @@ def Tile_SimtAttr : AttrDef<Tile_Dialect, "Simt", [DeclareAttrInterfaceMethods<V
   let mnemonic = "simt";
   let summary = "Elements distributed over lanes in turn along each dimension";
   let description = [{
-    Along dimension d stand `lanes[d]` lanes; the coordinate of a lane there is (lane / strides[d]) mod lanes[d]. A run
-    of `vector` neighbouring columns is held together in one register; runs and rows are distributed over the lanes in turn:
-    lane (a, b) holds rows a, a + lanes[0], ... and runs b, b + lanes[1], ... Where lanes[d] is 1, or where the tile has
-    one element along d, every lane holds all of it. That covers an operand of a product (all of the contracted
-    dimension in each lane), a row vector to be repeated and the result of a reduction.
+    `lanes[d]` lanes stand along dimension d; the coordinate of a lane there is (lane / strides[d]) mod lanes[d]. A run
+    of `vector` neighbouring columns is held in one register. Runs and rows are distributed over the lanes in turn: lane
+    (a, b) holds rows a, a + lanes[0], ... and runs b, b + lanes[1], ... If lanes[d] is 1, or the tile has one element
+    along d, every lane holds all of it. This covers the operands of matmuls (all of the contracted dimension in each
+    lane), a row vector that is repeated, and the result of a reduction.
 
-    With `paired`, rows are distributed in pieces of eight, of which each group of eight lanes has two neighbouring ones: lane (a, b)
-    holds rows 16 (a / 8) + a mod 8 and the eighth after it, and so on after 2 lanes[0] rows.
+    With `paired`, rows are distributed in pieces of eight, and each group of eight lanes has two neighbouring pieces:
+    lane (a, b) holds row 16 (a / 8) + a mod 8 and the row 8 further on, and the same again after every 2 lanes[0] rows.
   }];
   let parameters = (ins "int64_t":$rowLanes, "int64_t":$columnLanes, "int64_t":$rowStride, "int64_t":$columnStride,
                         "int64_t":$vector, OptionalParameter<"bool">:$paired);
@@ -44,10 +44,11 @@ def Tile_SimtAttr : AttrDef<Tile_Dialect, "Simt", [DeclareAttrInterfaceMethods<V
   }]>];
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// The lanes that a tensor core's instruction works with, and the rows and columns of a piece of its operands.
+    /// The lanes of a tensor core instruction, and the rows and columns of a piece of its operands.
     static constexpr int64_t kFragmentLanes = 32, kFragmentPiece = 8;
-    /// How tensor cores have an operand or a sum in pieces: four lanes along a row, two neighbouring columns
-    /// each. Further subgroups of 32 lanes take further rows; `paired`, each has 16 neighbouring ones, as warpgroups want it.
+    /// Returns the layout of an operand or a sum of tensor cores: four lanes along a row, two neighbouring columns
+    /// each. Further subgroups of 32 lanes take further rows. If `paired`, each has 16 neighbouring rows, as warpgroups
+    /// require.
     static SimtAttr getFragment(MLIRContext *context, int64_t lanes, bool paired = false) {
       return get(context, lanes / 4, 4, 4, 1, 2, paired);
     }
@@ -60,19 +61,19 @@ def Tile_SimtAttr : AttrDef<Tile_Dialect, "Simt", [DeclareAttrInterfaceMethods<V
 
 def Tile_CooperativeAttr : AttrDef<Tile_Dialect, "Cooperative", [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
   let mnemonic = "cooperative";
-  let summary = "Square pieces that a subgroup's lanes hold together, the device knows how";
+  let summary = "Square pieces that the lanes of a subgroup hold together, in a way that only the device knows";
   let description = [{
-    The tile is cut into pieces of `side` x `side` elements, each of them one cooperative matrix (VK_KHR_cooperative_matrix).
-    `use` says what the tile is in a product. Of a left side and of a sum the `subgroups` of the
-    workgroup have equally many neighbouring rows each; a right side, which is given transposed (a row of the tile for
-    each column of the product), is whole in each subgroup. Which lane has which element of a piece is not known:
-    elements are reached through memory.
+    The tile is cut into pieces of `side` x `side` elements, each of which is one cooperative matrix
+    (VK_KHR_cooperative_matrix). `use` is the tile's role in a matmul. The `subgroups` of the workgroup share the rows
+    of a left operand or a sum: each has the same number of neighbouring rows. A right operand is given transposed (a
+    row of the tile for each column of the result) and is whole in each subgroup. Nobody knows which lane has which
+    element of a piece, so elements are accessed through memory.
   }];
   let parameters = (ins EnumParameter<Tile_MatrixUse>:$use, "int64_t":$side, "int64_t":$subgroups);
   let assemblyFormat = "`<` $use `,` `side` `=` $side `,` `subgroups` `=` $subgroups `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// Subgroups that share the rows out.
+    /// The number of subgroups that share the rows.
     int64_t getRowShares() const { return getUse() == MatrixUse::Right ? 1 : getSubgroups(); }
   }];
 }

@@ -28,7 +28,7 @@ void TileDialect::initialize() {
       >();
 }
 
-/// Elements of a register: powers of two up to the widest vector of a processor, 512 bits of f32.
+/// A register holds a power of two of elements, at most 16: the widest vector of a processor is 512 bits of f32.
 static bool isVectorWidth(int64_t elements) { return elements >= 1 && elements <= 16 && llvm::isPowerOf2_64(elements); }
 
 //===-- Layouts -------------------------------------------------------------------------------------------------===//
@@ -187,7 +187,7 @@ static LogicalResult verifyElement(Operation *op, Value memory, Value tile) {
   return op->emitOpError() << "moves " << expected << " elements, but the tile is " << tile.getType();
 }
 
-/// Of matrices whose columns are not the tile's.
+/// Checks the attributes of matrices whose columns are packed or repeated.
 template <typename Op> static LogicalResult verifyColumns(Op op) {
   int64_t bits = op.getPacked(), repeats = op.getRepeats();
   if (!llvm::is_contained({0, 1, 2, 4, 8}, bits) || (bits == 0 && op.getIsUnsigned()))
@@ -201,7 +201,7 @@ template <typename Op> static LogicalResult verifyColumns(Op op) {
   return success();
 }
 
-/// A matrix's row is rows of the tile beside each other.
+/// Checks `members`, with which a row of the matrix is several rows of the tile.
 template <typename Op> static LogicalResult verifyMembers(Op op, bool hasOtherRows) {
   auto members = static_cast<int64_t>(op.getMembers());
   if (members < 1 || (members > 1 && static_cast<int64_t>(op.getApart()) < 1))
@@ -221,7 +221,7 @@ LogicalResult LoadOp::verify() {
   return success();
 }
 
-/// One number for each row of the tile.
+/// Fails unless `rows` has one number for each row of the tile.
 static LogicalResult verifyRows(Operation *op, Value rows, Value tile) {
   if (typeOf(rows).getShape() == ArrayRef<int64_t>{typeOf(tile).getDimSize(0), 1})
     return success();
@@ -299,7 +299,7 @@ LogicalResult DotOp::verify() {
 
 LogicalResult WarpgroupDotOp::verify() {
   ArrayRef<int64_t> result = typeOf(getResult()).getShape();
-  // A turned operand has a row for each place of the contracted dimension.
+  // A turned operand has a row for each element of the contracted dimension.
   auto check = [&](TypedValue<MemRefType> memory, StringRef side, bool isTurned, int64_t extent) -> LogicalResult {
     MemRefType type = memory.getType();
     auto depth = static_cast<int64_t>(getDepth());

@@ -6,10 +6,10 @@ include "mlir/IR/OpBase.td"
 
 def Tile_Dialect : Dialect {
   let name = "tile";
-  let summary = "How one workgroup computes a kernel: loads, stores, products and reductions of tiles";
+  let summary = "How one workgroup computes a kernel: loads, stores, matmuls and reductions of tiles";
   let description = [{
-    A tile is a builtin rank-2 tensor of static shape. Its encoding, once `layout` has run, is the tile's layout: which
-    lane holds which element. Elementwise work on tiles is plain `arith` and `math`; loops are `scf`.
+    A tile is a builtin rank-2 tensor of static shape. Once `layout` has run, its encoding is the tile's layout: which
+    lane holds which element. Elementwise work on tiles is plain `arith` and `math`, and loops are `scf`.
   }];
   let cppNamespace = "::mlir::tile";
   let useDefaultAttributePrinterParser = 1;

@@ -21,14 +21,15 @@ def Tile_Shared : MemRefRankOf<[F32, BF16, F16, I32], [2]>;
 def FuncOp : Tile_Op<"func", [AutomaticAllocationScope, FunctionOpInterface, IsolatedFromAbove]> {
   let summary = "A kernel: the program that each workgroup of a grid runs";
   let description = [{
-    Arguments are matrices in device memory (memref) and run-time sizes (index). Its attributes say how the work is shared,
-    from which phase `layout` chooses who has what. `workgroup` is the number of lanes, `mapping` how they stand over a
-    tile: along its `rows` or `columns`, several along each row (`quads`, four as a rule), in `blocks` of the results of
-    products, or as `tensor` cores want it. Of several subgroups along columns each has rows of its own, unless all
-    tiles have one row. `vector` is how many neighbouring columns a register may hold.
+    Arguments are matrices in device memory (memref) and run-time sizes (index). The attributes say how lanes share the
+    work, and phase `layout` chooses from them which lane has which elements. `workgroup` is the number of lanes.
+    `mapping` says how they stand over a tile: along its `rows` or `columns`, several along each row (`quads`, usually
+    four), in `blocks` of the results of matmuls, or as `tensor` cores require. Along columns, each of several subgroups
+    has its own rows, unless all tiles have one row. `vector` is the number of neighbouring columns that a register may
+    hold.
 
-    `row_lanes` is how many lanes exchange values: those that share a row of quads or blocks, else those of a subgroup.
-    Without it, those are all lanes of the workgroup.
+    `row_lanes` is the number of lanes that exchange values: the lanes that share a row of quads or blocks, otherwise
+    the lanes of a subgroup. The default is all lanes of the workgroup.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, I64Attr:$workgroup,
                        Tile_LaneMappingAttr:$mapping, I64Attr:$vector, OptionalAttr<I64Attr>:$row_lanes,
@@ -51,11 +52,12 @@ def ReturnOp : Tile_Op<"return", [Pure, HasParent<"FuncOp">, Terminator]> {
 def LaunchOp : Tile_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Runs a kernel over a grid of workgroups; results are the tensors that it writes";
   let description = [{
-    The kernel's arguments are the inputs, then the results, then the named sizes. `reuse[i]`, where it is not -1, is the
+    The kernel's arguments are the inputs, then the results, then the named sizes. If `reuse[i]` is not -1, it is the
     input whose memory result i may take over, because each of its elements is read before that element is written.
 
-    A launch may have variants: other kernels that make the same results from the same inputs. Of the grids, the launch's
-    own and theirs, one at most has workgroups in a call: they go by sizes that are 0 in all other calls (heddle.size, `within`).
+    A launch may have variants: other kernels that compute the same results from the same inputs. In each call at most
+    one of the grids, the launch's own or a variant's, has workgroups: their sizes are 0 in all other calls
+    (heddle.size, `within`).
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$inputs, Tile_GridArrayAttr:$grid,
                        StrArrayAttr:$sizes, DenseI64ArrayAttr:$reuse,
@@ -66,12 +68,12 @@ def LaunchOp : Tile_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterfac
   }];
 }
 
-// Offsets are in elements. An element at or past a limit reads as zero and is not written; with `any_padding` it reads
-// as anything (but never outside of the matrix). No limit on a dimension means that the whole tile lies inside.
+// Offsets are in elements. An element at or past a limit is not written, and reads as zero, or with `any_padding` as
+// anything (but never from outside the matrix). Without a limit on a dimension the whole tile lies inside it.
 //
-// With `members` a row of the matrix is as many rows of the tile, `apart` columns from one to the next: row n, counted in
-// those of tiles, is the matrix's row n / members, from `column` + (n mod members) * apart on. Row and row limit count
-// rows of tiles then.
+// With `members`, a row of the matrix holds `members` rows of the tile, `apart` columns from one to the next. Row n,
+// counted in rows of tiles, begins in row n / members of the matrix at column `column` + (n mod members) * apart. `row`
+// and `row_limit` then count rows of tiles.
 defvar Tile_Place = (ins Tile_Memory:$memory, Index:$row, Index:$column, Optional<Index>:$row_limit,
                          Optional<Index>:$column_limit);
 defvar Tile_Members = (ins DefaultValuedAttr<I64Attr, "1">:$members, DefaultValuedAttr<I64Attr, "0">:$apart);
@@ -83,15 +85,15 @@ defvar Tile_Columns = (ins DefaultValuedAttr<I64Attr, "0">:$packed, UnitAttr:$is
 def LoadOp : Tile_Op<"load", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
   let summary = "Reads a tile whose first element is at (row, column)";
   let description = [{
-    With `transposed`, element (i, j) of the tile is element (row + j, column + i) of the matrix; limits are then still
-    the matrix's.
+    With `transposed`, element (i, j) of the tile is element (row + j, column + i) of the matrix. Limits still apply to
+    rows and columns of the matrix.
 
-    With `packed`, a number of bits, the matrix's words hold 32 / `packed` elements of a column each, whole numbers of
-    neighbouring rows, the first in the lowest bits; the tile begins at a multiple of as many rows as it has or a word
-    holds. Numbers are signed, or not, with `is_unsigned`. With `repeats`, each of the matrix's elements counts for so many
-    columns. Places and limits are in elements of the tile.
+    With `packed`, a number of bits, a word of the matrix holds 32 / `packed` integers from neighbouring rows of a
+    column, the first in its lowest bits. The tile begins at a multiple of its number of rows, or of the integers in a
+    word. Integers are signed, or unsigned with `is_unsigned`. With `repeats`, each element of the matrix counts for
+    that many columns. Offsets and limits are in elements of the tile.
 
-    With `clamped` the tile may begin before the matrix's first row: rows there read as the first one does.
+    With `clamped` the tile may begin before the matrix's first row: rows before it read as the first row.
   }];
   let arguments = !con(Tile_Place, (ins UnitAttr:$any_padding, UnitAttr:$transposed), Tile_Columns,
                        (ins UnitAttr:$clamped), Tile_Members);
@@ -103,7 +105,8 @@ def LoadOp : Tile_Op<"load", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>
 def StoreOp : Tile_Op<"store", [AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
   let summary = "Writes a tile whose first element goes to (row, column)";
   let description = [{
-    With `to`, a number for each row of the tile, rows go to those rows of the matrix; the row limit is still that of (row, column).
+    With `to`, which has a number for each row of the tile, rows go to the rows of the matrix with these numbers. The
+    row limit still refers to (row, column).
   }];
   let arguments = !con((ins Tile_Any:$value), Tile_Place, (ins Optional<Tile_I32>:$to), Tile_Members);
   let assemblyFormat = !strconcat("$value `,` ", Tile_PlaceFormat,
@@ -118,8 +121,8 @@ def StoreOp : Tile_Op<"store", [AttrSizedOperandSegments, MemoryEffects<[MemWrit
 def GatherOp : Tile_Op<"gather", [MemoryEffects<[MemRead]>]> {
   let summary = "Reads, for each row of the tile, the matrix row that `rows` names, from `column` on";
   let description = [{
-    With `transposed` each column of the tile is part of a matrix row, and `rows` has a number for each column. `packed`,
-    `is_unsigned` and `repeats` are those of `tile.load`.
+    With `transposed` each column of the tile is part of a matrix row, and `rows` has a number for each column.
+    `packed`, `is_unsigned` and `repeats` are as in `tile.load`.
   }];
   let arguments = !con((ins Tile_Memory:$memory, Tile_I32:$rows, Index:$column, Optional<Index>:$column_limit),
                        Tile_Columns, (ins UnitAttr:$transposed));
@@ -129,16 +132,17 @@ def GatherOp : Tile_Op<"gather", [MemoryEffects<[MemRead]>]> {
 }
 
 //===-- Shared memory -------------------------------------------------------------------------------------------===//
-// A kernel that multiplies large tiles keeps the next ones on their way: copies run beside the arithmetic.
+// A kernel with matmuls of large tiles prefetches the next tiles: copies run during the arithmetic.
 
 def SharedOp : Tile_Op<"shared", [MemoryEffects<[MemAlloc]>]> {
   let summary = "Memory that the lanes of a workgroup share for as long as the kernel runs";
   let description = [{
-    A row's elements do not lie in their order: lanes that read neighbouring rows at once would meet in one bank. Only
-    `copy` and `load` know where they are. With a strided layout they do, and `store` writes there too.
+    The default layout is swizzled: without it, lanes that read neighbouring rows at once would hit the same bank. Only
+    `copy` and `load` know the swizzle. With a strided layout the elements of a row are in order, and `store` can write
+    them too.
 
-    With `panels` they are as `warpgroup_dot` reads them, in rows of 64 elements: of a wider tile the next 64 columns lie behind all
-    rows of the 64 before. Then `copy` alone writes there, whole tiles.
+    With `panels` the layout is the one that `warpgroup_dot` reads, in rows of 64 elements: in a wider tile, each
+    further 64 columns follow after all rows of the 64 before. Only `copy` writes such memory, in whole tiles.
   }];
   let arguments = (ins UnitAttr:$panels);
   let results = (outs Tile_Shared:$result);
@@ -148,7 +152,7 @@ def SharedOp : Tile_Op<"shared", [MemoryEffects<[MemAlloc]>]> {
 }
 
 def CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "Starts to copy rows of a matrix into shared memory, as wide as that is, from its row `to` on";
+  let summary = "Starts a copy of rows of a matrix into shared memory, across its full width, from its row `to` on";
   let description = [{
     The copy belongs to the group that the next `commit` closes. Elements at or past a limit become zero.
   }];
@@ -164,8 +168,8 @@ def CommitOp : Tile_Op<"commit", [MemoryEffects<[MemWrite]>]> {
 }
 
 def WaitOp : Tile_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "Waits until all but the last `pending` groups of copies are there, in all lanes";
-  let description = [{ It also waits for all lanes to come here: what they read before may be overwritten. }];
+  let summary = "Waits until all but the last `pending` groups of copies have arrived, in all lanes";
+  let description = [{ It also waits for all lanes to get here: memory that they read before may then be overwritten. }];
   let arguments = (ins I64Attr:$pending);
   let assemblyFormat = "$pending attr-dict";
 }
@@ -175,8 +179,8 @@ def WaitOp : Tile_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
 def ConvertLayoutOp : Tile_Op<"convert_layout", [Pure]> {
   let summary = "The same tile in another layout";
   let description = [{
-    Where each lane has the same elements in both layouts, nothing moves; else they go through shared memory. Phase `layout`
-    places these ops, where a tile has a layout that one of its uses cannot work with.
+    If each lane has the same elements in both layouts, nothing moves. Otherwise they go through shared memory. Phase
+    `layout` inserts this op if a use of a tile does not support the tile's layout.
   }];
   let arguments = (ins Tile_Any:$input);
   let results = (outs Tile_Any:$result);
@@ -188,8 +192,8 @@ def ConvertLayoutOp : Tile_Op<"convert_layout", [Pure]> {
 //===-- Arithmetic ----------------------------------------------------------------------------------------------===//
 
 def DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["accumulator", "result"]>]> {
-  let summary = "accumulator + lhs * rhs, either side transposed on request";
-  let description = [{ The operands may be of 16 bits; their products and sums are of 32. }];
+  let summary = "accumulator + lhs * rhs, with either operand transposed on request";
+  let description = [{ The operands may be 16-bit. Products and sums are 32-bit. }];
   let arguments = (ins Tile_ProductOperand:$lhs, Tile_ProductOperand:$rhs, Tile_F32:$accumulator, UnitAttr:$transpose_lhs,
                        UnitAttr:$transpose_rhs);
   let results = (outs Tile_F32:$result);
@@ -199,13 +203,15 @@ def DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["accumulator", "result"]>]> {
 
 def WarpgroupDotOp : Tile_Op<"warpgroup_dot", [AllTypesMatch<["accumulator", "result"]>,
                                                MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "Starts accumulator + lhs * rhs, the right operand in shared memory, in all lanes of warpgroups (wgmma)";
+  let summary = "Starts accumulator + lhs * rhs in all lanes of warpgroups (wgmma); the right operand is in shared memory";
   let description = [{
-    A warpgroup is four subgroups, whose tensor cores read operands from shared memory by themselves. The left operand is a tile in
-    registers, or in shared memory: there it has a row for each of the result, from row `lhs_row` of its memory on, or with `transpose_lhs`
-    a row for each of `depth` places of the contracted dimension; the right operand likewise for the result's columns, `transpose_rhs` being as in `dot`: then it has a row
-    for each column. The product runs beside what follows. Until a `warpgroup_wait` for it nothing may read the result but the next such
-    product as its accumulator, and nothing may write the operands.
+    A warpgroup is four subgroups, whose tensor cores read operands from shared memory by themselves. The left operand
+    is a tile in registers, or in shared memory. In shared memory it has, from row `lhs_row` on, a row for each row of
+    the result, or with `transpose_lhs` a row for each of the `depth` elements of the contracted dimension. The right
+    operand has, from row `rhs_row` on, a row for each element of the contracted dimension, or with `transpose_rhs` (as
+    in `dot`) a row for each column of the result. The matmul runs while the following ops execute. Until a
+    `warpgroup_wait` for it, only the next `warpgroup_dot` may read the result, as its accumulator, and nothing may
+    write the operands.
   }];
   let arguments = (ins Tile_F32:$accumulator, AnyTypeOf<[Tile_Shared, TileOf<[BF16, F16]>]>:$lhs,
                        Optional<Index>:$lhs_row, Tile_Shared:$rhs, Index:$rhs_row, I64Attr:$depth, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
@@ -217,8 +223,8 @@ def WarpgroupDotOp : Tile_Op<"warpgroup_dot", [AllTypesMatch<["accumulator", "re
 }
 
 def WarpgroupWaitOp : Tile_Op<"warpgroup_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "Waits until all but the last `pending` products of the lane's warpgroup are done";
-  let description = [{ With a sum, which no product adds to any more, the result is that sum, to be read. }];
+  let summary = "Waits until all but the last `pending` matmuls of the lane's warpgroup are done";
+  let description = [{ With a sum to which no matmul adds any more, the result is that sum, ready to be read. }];
   let arguments = (ins I64Attr:$pending, Optional<Tile_F32>:$sum);
   let results = (outs Optional<Tile_F32>:$result);
   let assemblyFormat = "$pending (`,` $sum^ `:` type($sum) `->` type($result))? attr-dict";
@@ -226,8 +232,8 @@ def WarpgroupWaitOp : Tile_Op<"warpgroup_wait", [MemoryEffects<[MemRead, MemWrit
 }
 
 def WarpgroupFenceOp : Tile_Op<"warpgroup_fence", [SameOperandsAndResultType, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "A sum that is set before the next product of the lane's warpgroup starts";
-  let description = [{ If it were set while that product runs, for another one, ptxas would wait for the product. }];
+  let summary = "Makes sure that a sum is set before the next matmul of the lane's warpgroup starts";
+  let description = [{ If the sum of another matmul were set while that matmul runs, ptxas would wait for the running matmul. }];
   let arguments = (ins Tile_F32:$sum);
   let results = (outs Tile_F32:$result);
   let assemblyFormat = "$sum attr-dict `:` type($sum)";
@@ -238,7 +244,7 @@ def Tile_Combine : Tile_Enum<"Combine", "how a reduction combines two elements",
 def Tile_CombineAttr : EnumAttr<Tile_Dialect, Tile_Combine, "combine">;
 
 def ReduceOp : Tile_Op<"reduce", [Pure]> {
-  let summary = "Combines the elements along a dimension, which becomes 1";
+  let summary = "Combines the elements along a dimension, whose extent becomes 1";
   let arguments = (ins Tile_CombineAttr:$combine, TileOf<[F32, I32]>:$input, I64Attr:$dim);
   let results = (outs TileOf<[F32, I32]>:$result);
   let assemblyFormat = "$combine $input `dim` $dim attr-dict `:` type($input) `->` type($result)";
@@ -246,10 +252,10 @@ def ReduceOp : Tile_Op<"reduce", [Pure]> {
 }
 
 def BroadcastOp : Tile_Op<"broadcast", [Pure]> {
-  let summary = "Repeats a tile along its dimensions that are shorter";
+  let summary = "Repeats a tile along the dimensions in which it is shorter than the result";
   let description = [{
-    As a rule those are of extent 1. In cooperative matrices, which have no columns of their own, a tile of columns that are
-    alike is repeated instead.
+    These dimensions usually have extent 1. Cooperative matrices have no single columns: there, a tile whose columns are
+    all equal is repeated instead.
   }];
   let arguments = (ins Tile_Any:$input);
   let results = (outs Tile_Any:$result);
@@ -258,9 +264,10 @@ def BroadcastOp : Tile_Op<"broadcast", [Pure]> {
 }
 
 def ColumnsOp : Tile_Op<"columns", [Pure]> {
-  let summary = "Neighbouring columns of a tile, from a constant one on";
+  let summary = "Neighbouring columns of a tile, from a constant column on";
   let description = [{
-    A kernel computes what follows a large product a part at a time, so that a lane does not hold all operands at once.
+    A kernel computes the epilogue of a large matmul one part at a time, so that a lane does not hold all operands at
+    once.
 
     ```mlir
     %part = tile.columns %sums from 32 : tensor<128x128xf32> -> tensor<128x32xf32>
@@ -273,7 +280,7 @@ def ColumnsOp : Tile_Op<"columns", [Pure]> {
 }
 
 def SwapOp : Tile_Op<"swap", [Pure, SameOperandsAndResultType]> {
-  let summary = "Exchanges the elements of each pair of neighbouring columns, which lie in one register";
+  let summary = "Exchanges the elements of each pair of neighbouring columns, which are in one register";
   let arguments = (ins Tile_Any:$input);
   let results = (outs Tile_Any:$result);
   let assemblyFormat = "$input attr-dict `:` type($input)";
@@ -281,25 +288,25 @@ def SwapOp : Tile_Op<"swap", [Pure, SameOperandsAndResultType]> {
 }
 
 def SplatOp : Tile_Op<"splat", [Pure]> {
-  let summary = "A tile of one scalar";
+  let summary = "A tile whose elements all equal a scalar";
   let arguments = (ins AnyTypeOf<[F32, I32, I1]>:$input);
   let results = (outs Tile_Any:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
 }
 
 def IndexOp : Tile_Op<"index", [Pure]> {
-  let summary = "base + each element's place along a dimension, as i32";
+  let summary = "base + each element's index along a dimension, as i32";
   let arguments = (ins Index:$base, I64Attr:$dim);
   let results = (outs Tile_I32:$result);
   let assemblyFormat = "$base `dim` $dim attr-dict `:` type($result)";
 }
 
 def RandomOp : Tile_Op<"random", [Pure, AllTypesMatch<["rows", "columns"]>]> {
-  let summary = "Uniform numbers in [0, 1): a function of seed, step, stream and place alone";
+  let summary = "Uniform numbers in [0, 1): a function of seed, step, stream and index only";
   let description = [{
-    Philox4x32-10 with key `seed` at counter (column / 4, row, stream, step); the element is word column % 4 of it,
-    its upper 24 bits scaled by 2^-24. `rows` and `columns` are tiles of the elements' places, and `streams` one of what is
-    added to their stream.
+    Philox4x32-10 with key `seed` at counter (column / 4, row, stream, step). The element is word column % 4 of it, its
+    upper 24 bits scaled by 2^-24. `rows` and `columns` are tiles with the row and column of each element, and `streams`
+    is a tile that is added to the stream.
   }];
   let arguments = (ins I32:$seed_low, I32:$seed_high, I32:$step, I32:$stream, Tile_I32:$rows, Tile_I32:$columns,
                        Optional<Tile_I32>:$streams);
