@@ -1,7 +1,7 @@
-// Fine-tuning by adapters of low rank (Hu et al. 2021, section 4.1): the published weights W stay as they are, and
-// beside each chosen one two small matrices are trained: y = x W + alpha / rank (x A) B, A of in x rank, B of rank x
-// out. In training dropout acts on the x that A reads, as in PEFT. Whole weights may be trained beside the adapters,
-// such as the embedding: PEFT calls their modules `modules_to_save`.
+// Fine-tuning by low-rank adapters (Hu et al. 2021, section 4.1). The published weights W stay as they are, and two
+// small matrices beside each chosen weight are trained: y = x W + alpha / rank (x A) B, with A of in x rank and B of
+// rank x out. In training, dropout acts on the x that A reads, as in PEFT. Whole weights, such as the embedding, may be
+// trained beside the adapters: PEFT calls their modules `modules_to_save`.
 #ifndef HEDDLE_COMPILER_DERIVE_ADAPTERS_H
 #define HEDDLE_COMPILER_DERIVE_ADAPTERS_H
 
@@ -18,21 +18,21 @@ struct AdapterOptions {
   double alpha = 16;
   double dropout = 0;
   /// Names of linear transformations: `query` means every `....query.weight`. A target may also be the name of a
-  /// published module, or the end of such a name behind a point: `q_proj`.
+  /// published module, or the end of such a name after a dot: `q_proj`.
   std::vector<std::string> targets;
-  /// Names of modules whose weights and biases are trained whole, with the same ways to name them.
+  /// Names of modules whose weights and biases are trained whole. They are named in the same ways.
   std::vector<std::string> modulesToSave;
 };
 
-/// Of "rank=8,alpha=16,dropout=0.1,targets=query,value,modules_to_save=lm_head": keys in any order, each with a
-/// default; `targets` and `modules_to_save` take all names that follow them. An error says which part is wrong.
+/// Parses "rank=8,alpha=16,dropout=0.1,targets=query,value,modules_to_save=lm_head". Keys come in any order, and each
+/// has a default. `targets` and `modules_to_save` take all names that follow them. The error says which part is wrong.
 llvm::Expected<AdapterOptions> parseAdapters(StringRef text);
 
-/// Of the adapter_config.json that PEFT has written: rank, alpha, dropout, targets and saved modules of its adapter. An
-/// error says what Heddle's adapters do not have.
+/// Reads the adapter_config.json of PEFT: the rank, alpha, dropout, targets and saved modules of its adapter. The error
+/// says what Heddle's adapters do not support.
 llvm::Expected<AdapterOptions> parseAdapterConfig(StringRef json);
 
-/// `heddle-add-adapters` with options that are parsed already.
+/// `heddle-add-adapters` with parsed options.
 std::unique_ptr<Pass> createAddAdaptersPass(AdapterOptions options);
 
 } // namespace mlir::heddle

@@ -29,7 +29,7 @@ llvm::Expected<AdapterOptions> heddle::parseAdapters(StringRef text) {
   auto wrong = [](const Twine &message) { return llvm::createStringError(message); };
   SmallVector<StringRef> parts;
   text.split(parts, ',');
-  std::vector<std::string> *names = nullptr; // that the part goes on with
+  std::vector<std::string> *names = nullptr; // the list that further names belong to
   for (StringRef part : parts) {
     auto [key, value] = part.split('=');
     if (part.contains('=')) {
@@ -72,7 +72,7 @@ llvm::Expected<AdapterOptions> heddle::parseAdapterConfig(StringRef text) {
   if (!config || config->getString("peft_type").value_or("LORA") != "LORA")
     return wrong("the file is no configuration of a LoRA adapter");
   options.rank = config->getInteger("r").value_or(0);
-  if (const llvm::json::Object *ranks = config->getObject("rank_pattern")) // the artifact holds adapters of the highest
+  if (const llvm::json::Object *ranks = config->getObject("rank_pattern")) // adapters all have the highest rank
     for (const auto &[module, rank] : *ranks)
       options.rank = std::max(options.rank, rank.getAsInteger().value_or(0));
   options.alpha = config->getNumber("lora_alpha").value_or(0);
@@ -117,7 +117,7 @@ public:
   void runOnOperation() override;
 
 private:
-  /// A linear transformation by a weight of a name that may be chosen.
+  /// A linear transformation whose weight an adapter may be chosen for.
   struct Linear {
     MatmulOp product;
     VariableOp weight;
@@ -129,22 +129,22 @@ private:
   std::string publishedModule(VariableOp weight) const;
   bool isNamed(const Linear &linear, StringRef target) const;
   LogicalResult checkTargets(ArrayRef<Linear> linears);
-  /// The weights that are trained whole; failure after an error where a name means none.
+  /// Returns the weights that are trained whole. Fails after an error if a name matches no weight.
   FailureOr<SetVector<VariableOp>> findSaved();
-  /// The adapter's two variables, declared at the weight's first use; failure after an error where others have their
-  /// names.
+  /// Returns the adapter's two variables. The first call for a weight declares them. Fails after an error if other
+  /// variables have their names.
   FailureOr<std::pair<VariableOp, VariableOp>> getAdapter(Linear linear, SymbolTable &symbols);
   LogicalResult adapt(Linear linear, SymbolTable &symbols);
-  /// What A multiplies: the input of the linear transformation, after dropout. No scan holds such products: its weights
-  /// are read outside of it.
+  /// Returns the operand that A multiplies: the input of the linear transformation, after dropout. No scan contains
+  /// such matmuls, because a scan's weights are read outside of it.
   Value dropOut(OpBuilder &builder, Linear linear);
-  /// Dropout reads these two.
+  /// Declares the two counters that dropout reads.
   void declareCounters();
   LogicalResult readDescription();
   void describe();
 
   AdapterOptions options;
-  llvm::json::Object description; // the module's
+  llvm::json::Object description; // of the module
   int32_t nextStream = 0;
 };
 
@@ -168,7 +168,7 @@ std::vector<AddAdaptersPass::Linear> AddAdaptersPass::findLinears(SymbolTable &s
   return linears;
 }
 
-/// The tensor of a published model that this weight is; empty where the weight is a part of one.
+/// Returns the tensor of the published model that this weight is, or empty if the weight is a part of a tensor.
 std::string AddAdaptersPass::publishedName(VariableOp weight) const {
   const llvm::json::Object *tensors = description.getObject("tensors");
   const llvm::json::Object *tensor = tensors ? tensors->getObject(weight.getSymName()) : nullptr;
@@ -178,7 +178,7 @@ std::string AddAdaptersPass::publishedName(VariableOp weight) const {
   return names->front().getAsString().value_or("").str();
 }
 
-/// The module of a published model whose weight this is; empty where the weight is a part of another's.
+/// Returns the module of the published model whose weight this is, or empty if the weight is a part of another weight.
 std::string AddAdaptersPass::publishedModule(VariableOp weight) const {
   std::string published = publishedName(weight);
   StringRef name = published;
@@ -195,7 +195,7 @@ FailureOr<SetVector<VariableOp>> AddAdaptersPass::findSaved() {
       StringRef owner = name.substr(0, name.rfind('.'));
       return name == wanted || owner == wanted || owner.ends_with("." + wanted);
     };
-    // PEFT asks how a module's name ends: "norm" is every layernorm, too.
+    // PEFT compares the end of a module's name: "norm" also means every layernorm.
     auto isPublishedOf = [&](StringRef name) { return name.substr(0, name.rfind('.')).ends_with(wanted); };
     bool isFound = false;
     for (auto variable : module.getOps<VariableOp>()) {
@@ -208,7 +208,7 @@ FailureOr<SetVector<VariableOp>> AddAdaptersPass::findSaved() {
       saved.insert(variable);
       isFound = true;
     }
-    // The head may be named beside the embedding whose matrix it shares.
+    // The head may be named together with the embedding, whose matrix it shares.
     if (!isFound && wanted == kTiedHead && isPublished)
       sharesHead = isFound = true;
     if (!isFound)
@@ -274,7 +274,7 @@ void AddAdaptersPass::declareCounters() {
     auto type = RankedTensorType::get({extent}, IntegerType::get(&getContext(), 32));
     addVariable(module, module.getLoc(), role, type, 0, first);
     if (role == VariableRole::Seed)
-      module.lookupSymbol<VariableOp>(getVariableName(role)).removeStartAttr(); // the caller's
+      module.lookupSymbol<VariableOp>(getVariableName(role)).removeStartAttr(); // the caller sets it
   }
 }
 
@@ -331,7 +331,7 @@ LogicalResult AddAdaptersPass::readDescription() {
   return success();
 }
 
-/// The runtime writes and reads files of adapters by these numbers.
+/// The runtime writes and reads adapter files with these numbers.
 void AddAdaptersPass::describe() {
   llvm::json::Array targets;
   for (const std::string &target : options.targets)

@@ -1,5 +1,5 @@
-// What a module that is written by hand may leave to the compiler: that calls are inlined, that constants are values of
-// the dialect, and what the optimizer keeps of each weight. `heddle-derive-init` makes its entry `init`.
+// Completes a module that is written by hand: inlines calls, turns constants into ops of the dialect, and declares the
+// optimizer state of each weight. `heddle-derive-init` then makes its entry `init`.
 #include "compiler/Derive/Passes.h"
 
 #include "compiler/Derive/EntryBuilder.h"
@@ -17,7 +17,7 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// Puts the bodies of called functions in the place of their calls. Private functions that were called go.
+/// Replaces calls by the bodies of the called functions, and erases private functions that were called.
 class CallInliner {
 public:
   explicit CallInliner(ModuleOp module) : module(module) {}
@@ -71,7 +71,7 @@ private:
 
   static constexpr int64_t kMostClones = int64_t(1) << 20;
 
-  /// Whether ops of the function, whose own calls are inlined, draw random numbers by their streams.
+  /// Returns true if ops of the function draw random numbers by their streams. Its own calls must be inlined.
   static bool draws(func::FuncOp function) {
     return function
         .walk([](Operation *op) {
@@ -90,13 +90,13 @@ private:
   llvm::SmallSetVector<func::FuncOp, 8> called;
 };
 
-/// Tensors whose elements are all alike.
+/// Replaces tensor constants whose elements are all equal.
 void replaceConstants(ModuleOp module) {
   module.walk([](arith::ConstantOp constant) {
     auto elements = dyn_cast<SplatElementsAttr>(constant.getValue());
     auto type = elements ? dyn_cast<RankedTensorType>(elements.getType()) : RankedTensorType();
     if (!type || (!type.getElementType().isF32() && !type.getElementType().isInteger(32)))
-      return; // what kernels do not take is told later
+      return; // later passes report types that kernels do not take
     OpBuilder builder(constant);
     Value fill = FillOp::create(builder, constant.getLoc(), constant.getType(), elements.getSplatValue<TypedAttr>());
     constant.getResult().replaceAllUsesWith(fill);
@@ -104,9 +104,9 @@ void replaceConstants(ModuleOp module) {
   });
 }
 
-/// The state of the optimizers that the module's functions have, as far as it is not declared.
+/// Declares the state of the optimizers in the module's functions, unless it is declared already.
 void addState(ModuleOp module) {
-  Operation *optimizer = nullptr; // the first
+  Operation *optimizer = nullptr; // the first one
   bool averages = false, accumulates = false;
   module.walk([&](Operation *op) {
     llvm::TypeSwitch<Operation *>(op)
@@ -132,7 +132,7 @@ public:
     if (failed(CallInliner(module).run()))
       return signalPassFailure();
     replaceConstants(module);
-    if (!ModelFunctions(module).task) // of which the entries that train are yet to be made, with their state
+    if (!ModelFunctions(module).task) // the training entries are derived later, with their state
       addState(module);
   }
 };

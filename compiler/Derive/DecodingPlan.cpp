@@ -10,7 +10,7 @@ static int64_t getMaximum(ModuleOp module, StringRef size) {
   return op ? static_cast<int64_t>(op.getMaximum()) : 0;
 }
 
-/// Whether an operand is attention's keys or values.
+/// Returns true if an operand is the keys or the values of attention.
 static bool areKeysOrValues(OpOperand &operand) {
   return isa<ScoresOp, ContextOp>(operand.getOwner()) && operand.getOperandNumber() == 1;
 }
@@ -20,7 +20,7 @@ FailureOr<DecodingPlan> DecodingPlan::make(const ModelFunctions &functions) {
   func::FuncOp logits = plan.functions.logits;
   auto module = logits->getParentOfType<ModuleOp>();
   auto end = cast<func::ReturnOp>(logits.getBody().front().getTerminator());
-  // Other results are those that the loss takes of it.
+  // `logits` may have further results, which `loss` takes.
   for (auto [i, value] : llvm::enumerate(end.getOperands()))
     if (end.getNumOperands() == 1 || getPortName(logits.getResultAttrDict(i)) == "logits")
       plan.logits = value;
@@ -35,7 +35,8 @@ FailureOr<DecodingPlan> DecodingPlan::make(const ModelFunctions &functions) {
   if (plan.maxTokens == 0 || plan.maxSequences == 0 || plan.maxLength == 0)
     return logits.emitError() << "decoding needs the sizes target_tokens, sequences and target_length";
 
-  // The memory's ports and results are the same for all tokens to come; the function's other inputs are the tokens'.
+  // The memory's ports and results are the same for all tokens to come. The function's other inputs depend on the
+  // tokens.
   llvm::StringSet<> ofMemory;
   if (func::FuncOp memory = plan.functions.memory) {
     for (BlockArgument argument : memory.getArguments())
@@ -45,7 +46,7 @@ FailureOr<DecodingPlan> DecodingPlan::make(const ModelFunctions &functions) {
   }
   for (BlockArgument argument : logits.getArguments()) {
     StringRef name = getPortName(logits.getArgAttrDict(argument.getArgNumber()));
-    if (name != "source_starts" && name != "source_lengths") // which every entry has
+    if (name != "source_starts" && name != "source_lengths") // every entry has these
       (ofMemory.contains(name) ? plan.ofMemory : plan.ofTokens).insert(argument);
   }
   for (Operation &op : logits.getBody().front().without_terminator()) {
@@ -56,7 +57,7 @@ FailureOr<DecodingPlan> DecodingPlan::make(const ModelFunctions &functions) {
         needsMemory |= plan.ofMemory.contains(operand);
       }
     });
-    // What has a row for each token is the tokens', even if it needs none of them, such as zeros.
+    // A value with a row for each token belongs to the steps, even if it depends on no token, such as zeros.
     for (Type type : op.getResultTypes())
       if (auto tensor = dyn_cast<RankedTensorType>(type);
           tensor && tensor.getRank() > 0 && tensor.getDimSize(0) == ShapedType::kDynamic) {
@@ -64,13 +65,13 @@ FailureOr<DecodingPlan> DecodingPlan::make(const ModelFunctions &functions) {
         needsMemory |= getSizeName(tensor, 0) == plan.sourceTokens;
       }
     if (!needsTokens && !needsMemory)
-      continue; // of weights and constants alone: made wherever it is needed
+      continue; // depends only on weights and constants: inlined wherever it is needed
     llvm::DenseSet<Value> &values = needsTokens ? plan.ofTokens : plan.ofMemory;
     values.insert(op.getResults().begin(), op.getResults().end());
     (needsTokens ? plan.stepOps : plan.memoryOps).push_back(&op);
   }
 
-  // Keys and values are kept, and whatever else steps take from the memory.
+  // Keep keys and values, and everything else that steps read from the memory.
   for (Operation *op : plan.stepOps) {
     if (auto scan = dyn_cast<ScanOp>(op)) {
       if (failed(plan.addStates(scan)))
@@ -126,7 +127,7 @@ SmallVector<size_t> heddle::getChangingStates(ScanOp scan) {
   return changing;
 }
 
-/// A scan's states are kept for each token, and what they begin as, where that is of the memory.
+/// Keeps a scan's states for each token, and its initial states if they depend on the memory.
 LogicalResult DecodingPlan::addStates(ScanOp scan) {
   if (getSizeName(cast<RankedTensorType>(scan.getRows().front().getType()), 0) != targetTokens)
     return scan.emitError()
@@ -158,7 +159,7 @@ LogicalResult DecodingPlan::addStates(ScanOp scan) {
   return success();
 }
 
-/// The rows of a window are kept for each token.
+/// Keeps the rows of a window for each token.
 LogicalResult DecodingPlan::addWindow(UnfoldOp unfold) {
   if (getSizeName(unfold.getInput().getType(), 0) != targetTokens)
     return unfold.emitError() << "decoding makes windows of the target's rows; those of others belong to 'memory'";

@@ -1,6 +1,6 @@
-// Decoding (6.1), a token of each sequence at a time, from functions that are written for whole sequences. What depends
-// on the memory and on weights alone is computed once and kept; of the tokens before, attention's keys and values are
-// kept; all else is computed for the newest tokens, row by row.
+// Decoding (section 6.1), one token of each sequence at a time, from functions that are written for whole sequences.
+// Values that depend only on the memory and on weights are computed once and kept. For earlier tokens, the keys and
+// values of attention are kept. Everything else is computed for the newest tokens, row by row.
 #include "compiler/Derive/Passes.h"
 
 #include "compiler/Derive/EntryBuilder.h"
@@ -84,15 +84,16 @@ private:
 /// For each hypothesis of a beam search, the rows of the caches that hold its tokens.
 static constexpr StringLiteral kHistory = "cache.history";
 
-/// And the rows of its latest tokens, the latest first.
+/// Returns the name of the cache with the row of each hypothesis's latest token (number 0), of the token before, and so
+/// on.
 static std::string nameOfLastRow(int64_t number) {
   return "cache.last_row" + (number == 0 ? "" : "_" + std::to_string(number + 1));
 }
 
-/// The size of the tokens that sequences have, each counted once for each sequence that has it.
+/// The run-time size of all pairs of a sequence and a token that the sequence already has.
 static constexpr StringLiteral kSeen = "seen";
 
-/// The name of the number of prompt tokens that a call reads.
+/// The run-time size of the prompt tokens that a call reads.
 static constexpr StringLiteral kPromptTokens = "prompt_tokens";
 
 void DeriveDecodingPass::declareState() {
@@ -108,10 +109,10 @@ void DeriveDecodingPass::declareState() {
   addSize("groups", plan->maxSequences, "");
   addSize("beam", static_cast<int64_t>(task.getBeam()), "group_lengths");
   if (!plan->functions.memory) {
-    addSize(kSeen, plan->maxTokens, ""); // each has a row in the caches, or is about to
+    addSize(kSeen, plan->maxTokens, ""); // each has a row in the caches, or is about to get one
     addSize(kPromptTokens, plan->maxTokens, "");
   }
-  // Before the weights, as callers list them.
+  // Caches come before the weights, as callers list them.
   Operation *before = nullptr;
   for (auto variable : module.getOps<VariableOp>())
     if (variable.isWeight() && !before)
@@ -124,8 +125,8 @@ void DeriveDecodingPass::declareState() {
     addVariable(module, where, nameOfLastRow(i), VariableKind::Cache, lastRows(), 0, before);
 }
 
-/// Runs the memory's function and leaves behind, at `memory_rows` of the caches, what decoding reads of it: the same
-/// for every token to come.
+/// Runs the memory's function and writes the values that decoding reads of it into the caches, at `memory_rows`. They
+/// are the same for all tokens to come.
 void DeriveDecodingPass::buildEncode() {
   EntryBuilder entry(module, "encode", plan->functions.memory.getLoc());
   entry.inlineFunction(plan->functions.memory);
@@ -151,7 +152,7 @@ void DeriveDecodingPass::buildEncode() {
   entry.finish();
 }
 
-/// A row for each token of the source, of a value with a row for each sequence.
+/// Turns a value with a row for each sequence into one with a row for each token of the source.
 Value DeriveDecodingPass::repeatForTokens(EntryBuilder &entry, Value value) {
   OpBuilder &b = entry.builder;
   Location where = value.getLoc();
@@ -166,13 +167,13 @@ Value DeriveDecodingPass::repeatForTokens(EntryBuilder &entry, Value value) {
 void DeriveDecodingPass::addSourcePorts(EntryBuilder &entry) {
   if (!plan->functions.memory)
     return;
-  // Whoever decodes says of each sequence where in the caches its memory is.
+  // The caller says where in the caches the memory of each sequence is.
   port(entry, "source_starts", kSequences, plan->maxTokens + 1);
   port(entry, "source_lengths", kSequences, plan->maxLength + 1);
 }
 
-/// Builds the logits that follow each of a call's `size` new tokens. The caches hold the tokens before them, and what
-/// `encode` wrote.
+/// Builds the logits that follow each of a call's `size` new tokens. The caches hold the tokens before them and the
+/// results of `encode`.
 FailureOr<Value> DeriveDecodingPass::buildNextLogits(EntryBuilder &entry, StringRef size) {
   StepInputs inputs{.size = size};
   inputs.token = port(entry, "token", size, vocabulary());
@@ -195,7 +196,7 @@ FailureOr<Value> DeriveDecodingPass::buildNextLogits(EntryBuilder &entry, String
   return StepBuilder(entry, *plan, inputs).build();
 }
 
-/// One more token for each sequence.
+/// Builds the entry that computes one more token for each sequence.
 LogicalResult DeriveDecodingPass::buildDecodeStep() {
   EntryBuilder entry(module, "decode_step", plan->functions.logits.getLoc());
   FailureOr<Value> logits = buildNextLogits(entry, kSequences);
@@ -208,8 +209,8 @@ LogicalResult DeriveDecodingPass::buildDecodeStep() {
   return success();
 }
 
-/// Builds the entry that writes the keys and values of prompt tokens to the caches. A layer writes those of all tokens
-/// before any token attends, so a call may hold neighbours. The entry has no logits.
+/// Builds the entry that writes the keys and values of prompt tokens to the caches. Each layer writes all of them
+/// before any token attends, so a call may hold several tokens of a sequence. The entry has no logits.
 LogicalResult DeriveDecodingPass::buildPrefill() {
   EntryBuilder entry(module, "prefill", plan->functions.logits.getLoc());
   if (failed(buildNextLogits(entry, kPromptTokens)))
@@ -218,8 +219,8 @@ LogicalResult DeriveDecodingPass::buildPrefill() {
   return success();
 }
 
-/// The same as a decoding step, drawn by chance: by numbers of each sequence's own, and with penalties for tokens that
-/// it has. Nothing else needs to be read.
+/// Builds a decoding step that draws the next token, with a random key for each sequence and penalties for tokens that
+/// it already has. The token is the only output.
 LogicalResult DeriveDecodingPass::buildSampleStep() {
   EntryBuilder entry(module, "sample_step", plan->functions.logits.getLoc());
   OpBuilder &b = entry.builder;
@@ -242,7 +243,7 @@ LogicalResult DeriveDecodingPass::buildSampleStep() {
   return success();
 }
 
-/// The logits with that of padding, which is no word, at minus infinity.
+/// Returns the logits with minus infinity for padding, which is not a word.
 Value DeriveDecodingPass::withoutPadding(EntryBuilder &entry, Value logits) {
   if (!task.getPadding())
     return logits;
@@ -258,9 +259,10 @@ Value DeriveDecodingPass::withoutPadding(EntryBuilder &entry, Value logits) {
   return arith::SelectOp::create(b, where, padding, never, logits);
 }
 
-/// One more token for each hypothesis of a beam search, and the best continuations of each group of hypotheses: those
-/// of one sentence, neighbours in the batch. Hypothesis i continues hypothesis parent[i] of the step before with
-/// `token`; what is kept of its tokens stays where it was written, and `cache.history` says where that was.
+/// Builds the entry that computes one more token for each hypothesis of a beam search, and then the best continuations
+/// of each group. A group is the hypotheses of one sentence, which are neighbours in the batch. Hypothesis i continues
+/// hypothesis parent[i] of the step before with `token`. Cached rows stay where they were written, and `cache.history`
+/// says where that is.
 LogicalResult DeriveDecodingPass::buildBeamStep() {
   EntryBuilder entry(module, "beam_step", plan->functions.logits.getLoc());
   OpBuilder &b = entry.builder;
@@ -296,7 +298,7 @@ LogicalResult DeriveDecodingPass::buildBeamStep() {
       CrossEntropyOp::create(b, where, score.getType(), score.getType(), logits, expected, b.getF32FloatAttr(0));
   Value before = arith::SubFOp::create(b, where, score, entropy.getLogSumExp());
   Value scores = arith::AddFOp::create(b, where, logits, BroadcastOp::create(b, where, logits.getType(), before));
-  // Twice as many candidates as the beam is wide: even if half of them end their sentence, enough are left to go on.
+  // Twice as many candidates as the beam is wide: even if half of them end their sentence, enough remain to continue.
   int64_t count = std::min(2 * static_cast<int64_t>(task.getBeam()), vocabulary());
   auto ofGroups = [&](Type element) {
     return RankedTensorType::get({ShapedType::kDynamic, count}, element, indices("groups").getEncoding());
@@ -313,7 +315,7 @@ LogicalResult DeriveDecodingPass::buildBeamStep() {
   return success();
 }
 
-/// The history of each hypothesis: its parent's, and at its own position the row where its token goes.
+/// Returns the history of each hypothesis: its parent's history with the row of the new token at its own position.
 Value DeriveDecodingPass::continueHistory(EntryBuilder &entry, Value parent, Value position, Value row) {
   OpBuilder &b = entry.builder;
   Location where = NameLoc::get(b.getStringAttr("history"), task.getLoc());
@@ -328,8 +330,8 @@ Value DeriveDecodingPass::continueHistory(EntryBuilder &entry, Value parent, Val
   return arith::SelectOp::create(b, where, isNew, BroadcastOp::create(b, where, type, row), past);
 }
 
-/// The rows of the tokens before, of each hypothesis, the nearest first; each takes the place of the one before it, and
-/// the rows of the newest tokens that of the nearest.
+/// Returns the rows of each hypothesis's earlier tokens, the nearest first. Then shifts the kept rows by one token: the
+/// rows of the newest tokens become the nearest.
 SmallVector<Value> DeriveDecodingPass::continueLastRows(EntryBuilder &entry, Value parent, Value starts, Value row) {
   OpBuilder &b = entry.builder;
   Location where = NameLoc::get(b.getStringAttr("states"), task.getLoc());

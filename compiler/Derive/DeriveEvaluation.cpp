@@ -1,4 +1,4 @@
-// What a model says of whole sequences: the logits of all tokens, and the vectors of an encoder alone.
+// Entries that compute whole sequences: the logits of all tokens, and the vectors of an encoder.
 #include "compiler/Derive/Passes.h"
 
 #include "compiler/Derive/EntryBuilder.h"

@@ -1,6 +1,7 @@
-// The weights of every attention (3.2.1), as many keys at once as a head is wide. They are never in memory, but what
-// attention makes of one-hot values is: where the value of the key in slot i has a 1 in column i of each head, column i
-// of a head of softmax(Q K^T) V is that key's weight. A key whose slot is the head's width has no column.
+// The weights of every attention (section 3.2.1), for as many keys at once as a head is wide. The weights are never in
+// memory, but attention to one-hot values returns them: if the value of the key in slot i has a 1 in column i of each
+// head, column i of a head of softmax(Q K^T) V is that key's weight. A key whose slot is the head's width has no
+// column.
 #include "compiler/Derive/Passes.h"
 
 #include "compiler/Derive/EntryBuilder.h"
@@ -37,11 +38,11 @@ public:
         entry.inlineFunction(function);
     Block *body = entry.builder.getInsertionBlock();
     for (auto context : llvm::to_vector(body->getOps<ContextOp>())) {
-      // With scores and softmax of its own, so that it can be fused as the attention itself is.
+      // The clone has its own scores and softmax, so that it can be fused like the attention itself.
       entry.builder.setInsertionPointAfter(context);
       IRMapping mapping;
       auto attention = cast<ContextOp>(cloneAttention(entry.builder, context, mapping));
-      attention.getValueMutable().set(oneHot(entry, context)); // of the values alone: keys may be the same rows
+      attention.getValueMutable().set(oneHot(entry, context)); // only the values: keys may be the same rows
       entry.output(nameOf(context), attention.getResult());
     }
     for (auto scan : llvm::to_vector(body->getOps<ScanOp>()))
@@ -51,15 +52,15 @@ public:
   }
 
 private:
-  /// "source" or "target", or the sentences of a text: "source_sentences".
+  /// Returns "source" or "target", or "source_sentences" for the sentences of a text.
   static StringRef sideOf(RankedTensorType rows) {
     StringRef size = getSizeName(rows, 0);
     size.consume_back("_tokens");
     return size;
   }
 
-  /// `weights`, the input that the keys are of, and the attention's path. That of a context has the binding of its line
-  /// besides: `decoder.0.self.output`.
+  /// Returns `weights`, the side of the keys, and the attention's path, joined by dots. The path of a context ends in
+  /// the name of its line's result, which is dropped: `decoder.0.self.output`.
   std::string nameOf(ContextOp context) {
     StringRef side = sideOf(cast<RankedTensorType>(context.getValue().getType()));
     std::string name = ("weights." + side + "." + getPath(context.getLoc()).rsplit('.').first).str(), base = name;
@@ -68,7 +69,7 @@ private:
     return name;
   }
 
-  /// Attention within a scan: the same scan with the weights of its attentions as further outputs.
+  /// Replaces a scan with attention by the same scan with the weights of its attentions as further outputs.
   void explainScan(EntryBuilder &entry, ScanOp scan) {
     SmallVector<ContextOp> contexts = llvm::to_vector(scan.getBody().front().getOps<ContextOp>());
     if (contexts.empty())
@@ -99,7 +100,7 @@ private:
     scan.erase();
   }
 
-  /// Clones `op` with what it takes of scores and places of queries.
+  /// Clones `op` together with the ops that compute its scores and the indices of its queries.
   static Operation *cloneAttention(OpBuilder &builder, Operation *op, IRMapping &mapping) {
     for (Value operand : op->getOperands()) {
       Operation *source = operand.getDefiningOp();
@@ -111,8 +112,8 @@ private:
     return builder.clone(*op, mapping);
   }
 
-  /// The input that says for each token of a side in which column of a head its weight goes. A graph's lists of
-  /// neighbours have an input `source_slots` of their own.
+  /// Returns the name of the input that gives, for each token of a side, the column of a head for its weight. In a
+  /// graph, the input `source_slots` already exists: it belongs to the lists of neighbours.
   std::string slotsOf(EntryBuilder &entry, StringRef side) {
     auto [known, isNew] = slotPorts.try_emplace(side);
     if (isNew)
@@ -120,11 +121,11 @@ private:
     return known->second;
   }
 
-  /// For each key a 1 in one column of each head, which an input says.
+  /// Returns one-hot values: for each key a 1 in one column of each head. An input gives the column.
   Value oneHot(EntryBuilder &entry, ContextOp context) {
     auto type = cast<RankedTensorType>(context.getValue().getType());
     int64_t heads = cast<RankedTensorType>(context.getWeights().getType()).getDimSize(1);
-    int64_t width = cast<RankedTensorType>(context.getType()).getDimSize(1) / heads; // of values' heads too
+    int64_t width = cast<RankedTensorType>(context.getType()).getDimSize(1) / heads; // of value heads, too
     StringRef tokens = getSizeName(type, 0), side = sideOf(type);
     Value &known = oneHots[{tokens.str(), width}];
     if (known)

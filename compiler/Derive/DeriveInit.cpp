@@ -1,4 +1,4 @@
-// The entry that gives every variable its first value. It comes last: by then all variables are declared.
+// The entry that gives every variable its first value. It is derived last, when all variables are declared.
 #include "compiler/Derive/Passes.h"
 
 #include "compiler/Derive/EntryBuilder.h"
@@ -13,7 +13,7 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// Whether a module without a task gets an `init`: its weights say how they start, and the caller need not write them.
+/// Returns true if a module without a task gets an `init`: it has none, and all of its weights say how they start.
 bool wantsInit(ModuleOp module) {
   bool isAnyWeight = false;
   for (auto variable : module.getOps<VariableOp>()) {
@@ -43,7 +43,7 @@ public:
         function.erase();
     VariableOp step = VariableRoles(module).find(VariableRole::Steps);
     if (step && model.task && !model.training && SymbolTable::symbolKnownUseEmpty(step, module))
-      step.erase(); // it was dropout's alone
+      step.erase(); // only dropout used it
 
     auto seedType = RankedTensorType::get({2}, IntegerType::get(&getContext(), 32));
     std::string seedName = getVariableName(VariableRole::Seed);
@@ -52,13 +52,13 @@ public:
       if (auto variables = module.getOps<VariableOp>(); !variables.empty())
         first = *variables.begin();
       addVariable(module, where, VariableRole::Seed, seedType, 0, first);
-      module.lookupSymbol<VariableOp>(seedName).removeStartAttr(); // the caller's
+      module.lookupSymbol<VariableOp>(seedName).removeStartAttr(); // the caller sets it
     }
     EntryBuilder entry(module, "init", where);
     OpBuilder &b = entry.builder;
     Value seed = entry.read(seedName, seedType, where);
     for (auto variable : module.getOps<VariableOp>()) {
-      if (variable.getKind() == VariableKind::Frozen) { // whose values come from a published model
+      if (variable.getKind() == VariableKind::Frozen) { // its values come from a published model
         variable.removeStartAttr();
         continue;
       }
@@ -68,7 +68,7 @@ public:
         return signalPassFailure();
       }
       if (!start)
-        continue; // the caller's: the seed
+        continue; // the caller sets it: the seed
       RankedTensorType type = variable.getTensorType();
       double scale = start->getScale().getValueAsDouble();
       Value value;

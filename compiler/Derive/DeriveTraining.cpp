@@ -1,4 +1,4 @@
-// Training (5): one annotated loss becomes the steps that lower it.
+// Training (section 5): entries that lower the loss of a model's functions.
 #include "compiler/Derive/Passes.h"
 
 #include "compiler/Derive/EntryBuilder.h"
@@ -14,7 +14,7 @@ using namespace mlir::heddle;
 
 namespace {
 
-// Inputs that say what the logits should be.
+// The inputs with the expected answers.
 constexpr StringLiteral kLabelPorts[] = {"target_out",     "source_labelled", "source_label",
                                          "source_follows", "pair_label",      "pair_grade"};
 
@@ -35,7 +35,7 @@ public:
                                     << "'";
       return signalPassFailure();
     }
-    // Packed numbers are not trained.
+    // Packed weights are not trained.
     bool isPacked = llvm::any_of(module.getOps<VariableOp>(), [](VariableOp variable) {
       return variable.getRole() == VariableRole::Scales && variable.getKind() == VariableKind::Weight;
     });
@@ -131,7 +131,7 @@ void DeriveTrainingPass::inlineLoss(EntryBuilder &entry) {
     entry.inlineFunction(model->memory);
   if (model->hidden)
     entry.inlineFunction(model->hidden);
-  else // callers list what a model reads and what it should say side by side
+  else // callers list a model's inputs and the expected outputs side by side
     entry.port(model->logits, 0);
   for (unsigned i = 0; i < model->loss.getNumArguments(); ++i)
     if (StringRef name = getPortName(model->loss.getArgAttrDict(i)); llvm::is_contained(kLabelPorts, name))
@@ -142,8 +142,8 @@ void DeriveTrainingPass::inlineLoss(EntryBuilder &entry) {
   entry.inlineFunction(model->loss);
 }
 
-/// The sum of the tokens' losses times the input `token_scale`, and times their weights if they have any: the caller
-/// knows how many tokens a step has in all. Losses of pairs of sentences are scaled by `sentence_scale`.
+/// Returns the sum of the tokens' losses times the input `token_scale`, and times their weights if there are any. The
+/// caller knows how many tokens a step has in all. `sentence_scale` scales the losses of pairs of sentences.
 Value DeriveTrainingPass::scaledLoss(EntryBuilder &entry) {
   inlineLoss(entry);
   auto scalar = RankedTensorType::get({1}, entry.builder.getF32Type());
@@ -187,7 +187,7 @@ func::FuncOp DeriveTrainingPass::buildTrainStep(StringRef name) {
 }
 
 void DeriveTrainingPass::buildAccumulateStep() {
-  // `step` stands still between two optimizer steps; dropout must not.
+  // `step` does not change between two optimizer steps, but dropout must.
   std::string microSteps = getVariableName(VariableRole::MicroSteps);
   EntryBuilder entry(module, "accumulate_step", lossPlace(), {/*trains=*/true, microSteps, getNextStream(module)});
   Value loss = scaledLoss(entry);
@@ -207,8 +207,8 @@ func::FuncOp DeriveTrainingPass::buildApplyStep(StringRef name) {
   return entry.finish();
 }
 
-/// The loss of each token or label, without what training adds: dropout and the smoothing of labels. With labels there
-/// is the most probable one of each row of logits, too.
+/// Builds the entry for the loss of each token or label, without dropout and label smoothing. With labels, it also
+/// returns the most probable label of each row of logits.
 void DeriveTrainingPass::buildEval() {
   EntryBuilder entry(module, "eval", lossPlace());
   inlineLoss(entry);
@@ -222,7 +222,7 @@ void DeriveTrainingPass::buildEval() {
     auto choices = getDimType(cast<RankedTensorType>(logits.getType()), 0, entry.builder.getI32Type());
     entry.output(name, ArgmaxOp::create(entry.builder, lossPlace(), choices, logits));
   };
-  // Of grades, logits are the numbers themselves.
+  // If the model grades, its logits are the grades.
   bool areGrades = cast<RankedTensorType>(entry.result("logits").getType()).getRank() == 1;
   if (areGrades)
     entry.output("logits", entry.result("logits"));

@@ -79,7 +79,7 @@ LogicalResult heddle::takeLargest(ModuleOp module) {
           FillOp::create(builder, noise.getLoc(), noise.getType(), builder.getF32FloatAttr(0)).getResult());
       noise.erase();
     }
-    // A scan takes no numbers of rows and no seed for them any more.
+    // Scans no longer take row numbers and a seed for the noise.
     RewritePatternSet patterns(module.getContext());
     ScanOp::getCanonicalizationPatterns(patterns, module.getContext());
     if (failed(applyPatternsGreedily(function, std::move(patterns))))
@@ -101,8 +101,7 @@ StringRef heddle::getPath(Location where) {
 
 VariableOp heddle::addVariable(ModuleOp module, Location where, StringRef name, VariableKind kind,
                                RankedTensorType type, double start, Operation *before) {
-  // The first function stands behind all variables: to look for it once for each of them would take time by their
-  // square.
+  // The first function stands behind all variables. Looking for it once per variable would take quadratic time.
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   if (before) {
     builder.setInsertionPoint(before);
@@ -124,7 +123,7 @@ void heddle::addVariable(ModuleOp module, Location where, VariableRole role, Ran
 
 void heddle::addStateOfWeights(ModuleOp module, WeightState state) {
   VariableRoles roles(module);
-  llvm::StringSet<> storage; // of other variables, which have state of their own
+  llvm::StringSet<> storage; // variables that have views: the views have the state
   for (auto variable : module.getOps<VariableOp>())
     if (FlatSymbolRefAttr whole = variable.getStorageAttr())
       storage.insert(whole.getValue());
@@ -147,7 +146,7 @@ void heddle::addStateOfWeights(ModuleOp module, WeightState state) {
 
 EntryBuilder::EntryBuilder(ModuleOp module, StringRef name, Location where, EntryMode mode)
     : builder(OpBuilder::atBlockEnd(module.getBody())), mode(mode) {
-  // A model's function of the same name makes room: it goes in the end.
+  // Rename a model function of the same name. It is erased in the end.
   if (auto function = module.lookupSymbol<func::FuncOp>(name); function && function->hasAttr(kModelFunction))
     function.setName((kBesideEntry + name).str());
   entry = func::FuncOp::create(builder, where, name, builder.getFunctionType({}, {}));
@@ -193,7 +192,7 @@ void EntryBuilder::inlineOp(Operation &op) {
     mapping.map(dropout.getResult(), mapping.lookup(dropout.getInput()));
     return;
   }
-  if (isa<WriteOp>(op) && !mode.trains) // what training keeps from step to step
+  if (isa<WriteOp>(op) && !mode.trains) // state that training keeps from step to step
     return;
   Operation *clone = builder.clone(op, mapping);
   if (auto dropout = dyn_cast<DropoutOp>(clone))

@@ -1,12 +1,12 @@
 //   y = matmul x, read @w : T x K, K x N
 //
-// becomes, with groups of G along K (all of it is a group of 8 bits, where no other is asked for),
+// becomes, with groups of G along K (by default, 8-bit weights have a single group),
 //
 //   w = dequantize(read @w) scales(read @w.scales) : the packed K / 4 x N words of @w, K / G x N scales -> K x N
 //   y = matmul x, w
 //
-// What a GGUF file has in other types has more parts: the upper bits of the numbers in @w.high, @w.offsets, and for
-// scales and offsets that are whole numbers themselves their factors, @w.scales.scales and @w.offsets.scales.
+// Other GGUF types have more parts: the upper bits of the numbers in @w.high, and offsets in @w.offsets. If scales and
+// offsets are integers themselves, their factors are in @w.scales.scales and @w.offsets.scales.
 #include "compiler/Derive/QuantizeWeights.h"
 #include "compiler/Derive/Passes.h"
 
@@ -27,8 +27,8 @@ namespace mlir::heddle {
 using namespace mlir;
 using namespace mlir::heddle;
 
-static constexpr int64_t kDefaultGroup = 32; // of 4 bits
-static constexpr int64_t kFewestRows = 8;    // that a matrix is worth packing for
+static constexpr int64_t kDefaultGroup = 32; // for 4-bit weights
+static constexpr int64_t kFewestRows = 8;    // smaller matrices are not worth packing
 
 llvm::Expected<WeightFormat> mlir::heddle::parseWeightFormat(StringRef text) {
   if (text == "f32" || text == "file")
@@ -72,7 +72,7 @@ public:
     bool hasFrozen = llvm::any_of(getOperation().getOps<VariableOp>(),
                                   [](VariableOp variable) { return variable.getKind() == VariableKind::Frozen; });
     llvm::MapVector<VariableOp, SmallVector<ReadOp>> reads;
-    DenseSet<StringRef> others; // that are written, or that variables belong to or are views of: they stay as they are
+    DenseSet<StringRef> others; // written, or the owner or storage of other variables: they stay as they are
     getOperation().walk([&](Operation *op) {
       if (auto read = dyn_cast<ReadOp>(op); read && read->getParentOfType<ModuleOp>() == getOperation())
         reads[symbols.lookup<VariableOp>(read.getVariable())].push_back(read);
@@ -90,8 +90,8 @@ public:
   }
 
 private:
-  /// The dimension along which groups lie: that which products contract, or the columns of a table. Nothing where
-  /// something else needs the matrix, or it is small.
+  /// Returns the dimension along which groups lie: the contracted dimension of matmuls, or the columns of a table.
+  /// Returns nothing if another op needs the matrix, or if it is small.
   std::optional<int64_t> findContracted(VariableOp variable, ArrayRef<ReadOp> reads) const {
     RankedTensorType type = variable.getTensorType();
     if (type.getRank() != 2 || !type.getElementType().isF32() || type.getDimSize(0) < kFewestRows)
@@ -111,7 +111,7 @@ private:
     return contracted.value_or(1);
   }
 
-  /// Nothing where the weight stays as it is.
+  /// Returns nothing if the weight stays as it is.
   std::optional<PackedFormat> formatOf(VariableOp variable, int64_t contracted) const {
     if (format.rule == WeightFormat::Rule::Packed)
       return format.packed;
@@ -121,7 +121,7 @@ private:
     return isWhole ? std::optional(*type->format) : std::nullopt;
   }
 
-  /// A part of `owner`, of the shape and type given.
+  /// Declares a part of `owner` with the given shape and type.
   VariableOp addPart(VariableOp owner, StringRef name, VariableRole role, RankedTensorType type, double start) {
     OpBuilder b(owner->getContext());
     b.setInsertionPointAfter(last);
@@ -142,15 +142,15 @@ private:
 
   static RankedTensorType groupsOf(RankedTensorType numbers, int64_t contracted, int64_t group) {
     SmallVector<int64_t> shape(numbers.getShape());
-    // Where groups of this size do not fill the dimension, those of the largest size that does and divides it.
+    // If groups of this size do not divide the dimension, take the greatest common divisor as their size.
     shape[contracted] = group == 0 ? 1 : shape[contracted] / std::gcd(group, shape[contracted]);
     return numbers.clone(shape);
   }
 
-  /// What an entry reads of a weight's scales, or of its offsets.
+  /// The variables of a weight's scales, or of its offsets.
   struct Groups {
-    VariableOp values, factors; // of whole numbers, and null of others
-    RankedTensorType type;      // in f32
+    VariableOp values, factors; // `factors` is null unless `values` are integers
+    RankedTensorType type;      // of the unpacked values, in f32
   };
 
   Groups addGroups(VariableOp variable, StringRef name, VariableRole role, const PackedFormat &packed,
@@ -209,7 +209,7 @@ private:
   }
 
   SymbolTable *symbols = nullptr;
-  Operation *last = nullptr; // the variable after which the next stands
+  Operation *last = nullptr; // the variable after which the next one is declared
   WeightFormat format;
 };
 

@@ -1,6 +1,6 @@
-// Weights of whole numbers with scales, for models that are no longer trained, or whose adapters are (Dettmers et al.
-// 2023): of 8 or 4 bits each, or as a GGUF file has them. They take a quarter or an eighth of the memory, and of what a
-// step of decoding reads.
+// Weights as packed integers with scales: 8-bit, 4-bit, or as a GGUF file has them. They are for models that are no
+// longer trained, or of which only adapters are trained (Dettmers et al. 2023). They take a quarter or an eighth of the
+// memory, and of the bytes that a decoding step reads.
 #ifndef HEDDLE_COMPILER_DERIVE_QUANTIZEWEIGHTS_H
 #define HEDDLE_COMPILER_DERIVE_QUANTIZEWEIGHTS_H
 
@@ -12,16 +12,16 @@ namespace mlir::heddle {
 
 using ::heddle::PackedFormat;
 
-/// What weights are kept as.
+/// How weights are stored.
 struct WeightFormat {
   enum class Rule { Float, AsStored, Packed } rule = Rule::AsStored;
-  PackedFormat packed = {}; // of all weights, with Rule::Packed
+  PackedFormat packed = {}; // of all weights, if the rule is Packed
 };
 
-/// Of "f32", "file", "int8", "int4" (groups of 32), "int8:32", "int4:128". An error says what is wrong.
+/// Parses "f32", "file", "int8", "int4" (groups of 32), "int8:32" or "int4:128". The error says what is wrong.
 llvm::Expected<WeightFormat> parseWeightFormat(StringRef text);
 
-/// `heddle-quantize-weights` with a format that is parsed already.
+/// `heddle-quantize-weights` with a parsed format.
 std::unique_ptr<Pass> createQuantizeWeightsPass(WeightFormat format);
 
 } // namespace mlir::heddle

@@ -15,7 +15,7 @@ Value heddle::updateCache(EntryBuilder &entry, const DecodingPlan::Cache &cache,
   return updated;
 }
 
-/// A row for each new token where there was one for each token.
+/// Returns `type` with a row for each new token instead of each token.
 Type StepBuilder::stepType(Type type) const {
   auto tensor = dyn_cast<RankedTensorType>(type);
   auto dims = tensor ? dyn_cast_or_null<DimsAttr>(tensor.getEncoding()) : DimsAttr();
@@ -63,8 +63,7 @@ Value StepBuilder::sourceLengths() {
   return entry.port("source_lengths", cast<RankedTensorType>(inputs.starts.getType()));
 }
 
-/// Whether a step computes with the operand: starts and lengths of its queries and keys are its own, and nothing is
-/// dropped.
+/// Returns true if a step uses the operand. A step has its own starts and lengths of queries and keys, and no dropout.
 static bool takes(Operation &op, Value operand) {
   if (auto dropout = dyn_cast<DropoutOp>(op))
     return operand == dropout.getInput();
@@ -100,7 +99,8 @@ LogicalResult StepBuilder::buildOp(Operation &op) {
   return buildRowwise(op);
 }
 
-/// Whether what numbers of pairs become are weights of the target's own tokens, and not of the memory's alone.
+/// Returns true if results of `ofPairs` become attention weights of the target's own tokens, and not only of the
+/// memory.
 bool StepBuilder::weighsOwnTokens(Operation &ofPairs) const {
   llvm::SetVector<Operation *> users;
   auto add = [&](Operation *op) { users.insert(op->user_begin(), op->user_end()); };
@@ -138,7 +138,7 @@ LogicalResult StepBuilder::buildRowwise(Operation &op) {
   return success();
 }
 
-/// Each query is the only one of its sequence in this call; where in the sequence it is, the caller says.
+/// Each query is the only one of its sequence in this call. The caller says where in the sequence it is.
 LogicalResult StepBuilder::buildLocate(LocateOp op) {
   auto isKnown = [](Operation *user) { return isa<MaskOp>(user) || isSpread(user); };
   if (!llvm::all_of(op->getUsers(), isKnown))
@@ -151,7 +151,7 @@ LogicalResult StepBuilder::buildLocate(LocateOp op) {
   return success();
 }
 
-/// The cache that `value` is kept in, with the newest tokens in it.
+/// Returns the cache of `value`, with the newest tokens in it.
 Value StepBuilder::keysOf(Value value) {
   const DecodingPlan::Cache *cache = plan.findCache(value);
   if (cache->ofMemory)
@@ -174,7 +174,7 @@ StepBuilder::Past StepBuilder::lastOf(int64_t count, Location where) {
   return past = {arith::AddIOp::create(b, where, inputs.pastStarts, hidden), lengths};
 }
 
-/// The mask that scores meet on their way to the softmax.
+/// Returns the mask between scores and softmax, or null.
 static MaskOp findMask(ScoresOp scores) {
   SmallVector<Operation *> next(scores->getUsers());
   while (!next.empty()) {
@@ -187,8 +187,8 @@ static MaskOp findMask(ScoresOp scores) {
   return {};
 }
 
-/// Which of the cached tokens the newest sees: all, or the last few. What comes after it does not exist yet, so that
-/// its mask has to hide that.
+/// Returns the cached tokens that the newest token sees: all of them, or the last few. Later tokens do not exist yet,
+/// so its mask has to hide them.
 FailureOr<StepBuilder::Past> StepBuilder::findPast(ScoresOp scores) {
   MaskOp mask = findMask(scores);
   bool isCausal = false, exact = false;
@@ -243,8 +243,8 @@ LogicalResult StepBuilder::buildScores(ScoresOp op) {
   return success();
 }
 
-/// The cache holds what the newest token sees and nothing else. Of the memory a mask says by indices what counts, and
-/// the query's index is its position.
+/// The cache holds only the tokens that the newest token sees. In attention to the memory, the mask decides by indices,
+/// and the query's index is its position.
 LogicalResult StepBuilder::buildMask(MaskOp op) {
   OpBuilder &b = entry.builder;
   Value scores = entry.mapping.lookup(op.getScores());
@@ -261,8 +261,8 @@ LogicalResult StepBuilder::buildMask(MaskOp op) {
   return success();
 }
 
-/// What the weights of a context are for, by the mask before their softmax. Behind the softmax a weight of zero has to
-/// stay zero: whole sequences have tokens there that come later.
+/// Returns the cached tokens over which a context sums, as the mask before the softmax says. Behind the softmax a
+/// weight of zero has to stay zero, because whole sequences have later tokens there.
 FailureOr<StepBuilder::Past> StepBuilder::pastOfWeights(ContextOp op) const {
   Operation *source = op.getWeights().getDefiningOp();
   while (true) {
@@ -303,8 +303,8 @@ LogicalResult StepBuilder::buildContext(ContextOp op) {
   return success();
 }
 
-/// What has a row for each sequence: made of weights and constants, or kept by `encode` at every token of the
-/// sequence's memory.
+/// Returns a value with a row for each sequence. It is computed from weights and constants, or `encode` has kept it at
+/// every token of the sequence's memory.
 Value StepBuilder::beginOf(Value ofSequences) {
   const DecodingPlan::Cache *cache = plan.findCache(ofSequences);
   Location where = ofSequences.getLoc();
@@ -314,7 +314,7 @@ Value StepBuilder::beginOf(Value ofSequences) {
   return EmbeddingOp::create(entry.builder, where, stepType(ofSequences.getType()), sourceStarts(), kept);
 }
 
-/// The state after the token before; for a first token what it begins as.
+/// Returns the state after the token before, or the initial state for a first token.
 Value StepBuilder::stateBefore(const DecodingPlan::Cache &cache, Value begin, Location where) {
   OpBuilder &b = entry.builder;
   Value states = entry.read(cache.name, cache.type, where), before;
@@ -331,7 +331,7 @@ Value StepBuilder::stateBefore(const DecodingPlan::Cache &cache, Value begin, Lo
   return arith::SelectOp::create(b, where, isFirst, begin, before);
 }
 
-/// One step of the scan, from the states after the token before.
+/// Builds one step of the scan, from the states after the token before.
 LogicalResult StepBuilder::buildScan(ScanOp op) {
   IRMapping step;
   for (auto [argument, rows] : llvm::zip_equal(op.getRowArguments(), op.getRows()))
@@ -362,7 +362,7 @@ LogicalResult StepBuilder::buildScan(ScanOp op) {
   return success();
 }
 
-/// The newest token's row, beside those of the tokens before it, which the cache has; zeros before the sequence begins.
+/// Joins the newest token's row and the cached rows of the tokens before it, or zeros before the sequence begins.
 void StepBuilder::buildWindow(UnfoldOp op) {
   OpBuilder &b = entry.builder;
   Location where = op.getLoc();
@@ -376,7 +376,7 @@ void StepBuilder::buildWindow(UnfoldOp op) {
   auto fill = [&](int64_t number) -> Value {
     return FillOp::create(b, where, column, b.getI32IntegerAttr(static_cast<int32_t>(number)));
   };
-  SmallVector<Value> parts; // the nearest first, as the contract learns from it which rows those before may be
+  SmallVector<Value> parts; // nearest first: the contract derives from it which rows the others may be
   for (int64_t distance = -static_cast<int64_t>(op.getLast()); distance <= -static_cast<int64_t>(op.getFirst());
        ++distance) {
     if (distance == 0) {

@@ -1,4 +1,5 @@
-// One step of decoding: the part of a model's `logits` that depends on the newest tokens, computed for these alone.
+// One step of decoding: the part of a model's `logits` that depends on the newest tokens, computed only for these
+// tokens.
 #ifndef HEDDLE_COMPILER_DERIVE_STEPBUILDER_H
 #define HEDDLE_COMPILER_DERIVE_STEPBUILDER_H
 
@@ -12,10 +13,10 @@ namespace mlir::heddle {
 inline constexpr StringLiteral kSequences = "sequences";
 inline constexpr StringLiteral kCacheLength = "cache_length";
 
-/// What decoding computes where, and what is kept from call to call.
+/// The ops that `encode` and the decoding steps compute, and the values that are kept from call to call.
 struct DecodingPlan {
-  /// The rows of a value that later steps read, of all tokens that a call may hold. Of a scan's last state, the state
-  /// after each token.
+  /// The rows of a value that later steps read, for all tokens that a call may hold. For a scan's last state, these are
+  /// the states after each token.
   struct Cache {
     Value value; // of the model's function
     std::string name;
@@ -23,15 +24,15 @@ struct DecodingPlan {
     bool ofMemory; // written by `encode`, not by steps
   };
 
-  /// Fails, after an error at the op, where an op needs tokens that a step does not know.
+  /// Fails, after an error at the op, if an op needs tokens that a step does not know.
   static FailureOr<DecodingPlan> make(const ModelFunctions &functions);
 
   const Cache *findCache(Value value) const;
-  /// How many tokens before the newest a step reads the rows of: one for the states of scans, and as windows reach.
+  /// Returns how many earlier tokens a step looks back at: one for scans, and as many as windows reach.
   int64_t getReach() const;
   /// Maps the memory's arguments of `logits` to values in `entry`.
   void mapMemory(EntryBuilder &entry) const;
-  /// Inlines into `entry` the ops that compute `user`'s operands from weights and constants alone.
+  /// Inlines into `entry` the ops that compute `user`'s operands only from weights and constants.
   void inlineConstants(EntryBuilder &entry, Operation &user) const;
 
   ModelFunctions functions;
@@ -50,16 +51,16 @@ private:
   llvm::DenseSet<Value> ofTokens, ofMemory;
 };
 
-/// What a step knows, a row for each new token.
+/// The inputs of a step, with a row for each new token.
 struct StepInputs {
   StringRef size = kSequences; // names the number of rows
   Value token, position;
-  Value starts, lengths;          // of the queries, which are one token each
-  Value rows;                     // of the caches, where the token goes
-  Value pastStarts, pastLengths;  // of the cached tokens, the newest among them
-  Value history = {};             // the rows of the cached tokens, where they are no neighbours
-  SmallVector<Value> before = {}; // the rows of the caches where the tokens before are, the nearest first: of any
-                                  // token, where there is none
+  Value starts, lengths;          // of the queries, one token each
+  Value rows;                     // the cache rows of the new tokens
+  Value pastStarts, pastLengths;  // of the cached tokens, including the newest
+  Value history = {};             // the rows of the cached tokens, if they are not contiguous
+  SmallVector<Value> before = {}; // the cache rows of the tokens before, the nearest first;
+                                  // any rows, if there are no such tokens
 };
 
 class StepBuilder {
@@ -67,7 +68,7 @@ public:
   StepBuilder(EntryBuilder &entry, const DecodingPlan &plan, const StepInputs &inputs)
       : entry(entry), plan(plan), inputs(inputs) {}
 
-  /// The logits of the newest tokens; a failure after an error.
+  /// Returns the logits of the newest tokens, or fails after an error.
   FailureOr<Value> build();
 
 private:
@@ -96,19 +97,19 @@ private:
   EntryBuilder &entry;
   const DecodingPlan &plan;
   const StepInputs &inputs;
-  llvm::DenseMap<Value, Value> written; // by the model's value: its cache with the newest tokens in it
+  llvm::DenseMap<Value, Value> written; // for a value of the model, its cache with the newest tokens in it
   llvm::DenseMap<Operation *, Past> pastOfMask;
   std::map<int64_t, Past> windows;
-  Operation *places = nullptr; // an op that uses the keys' places
+  Operation *places = nullptr; // an op that uses the indices of keys
 };
 
-/// Whether an op gives each token a row of its sequence's.
+/// Returns true if an op gives each token the row of its sequence.
 bool isSpread(Operation *op);
 
-/// The states of a scan that go on changing, by number.
+/// Returns the indices of the states that a scan changes.
 SmallVector<size_t> getChangingStates(ScanOp scan);
 
-/// Puts `rows` into the cache at `indices` and returns the cache as it then is.
+/// Writes `rows` to the cache at `indices` and returns the updated cache.
 Value updateCache(EntryBuilder &entry, const DecodingPlan::Cache &cache, Value indices, Value rows);
 
 } // namespace mlir::heddle

@@ -1,5 +1,5 @@
-// What the functions of a model have to be, so that entries can be made of them: a block each, one type for each name,
-// and the results and inputs that training and decoding count on.
+// The conditions that a model's functions meet so that entries can be derived from them: a single block each, one type
+// for each name, and the results and inputs that training and decoding expect.
 #include "compiler/Derive/Passes.h"
 
 #include "compiler/Derive/EntryBuilder.h"
@@ -15,7 +15,7 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// The inputs about tokens that a decoding step has, each with the run-time size that is its extent.
+/// The token inputs of a decoding step, each with the run-time size of its extent.
 constexpr std::pair<StringLiteral, StringLiteral> kStepInputs[] = {
     {"target_in", "target_tokens"}, {"target_positions", "target_tokens"}, {"target_starts", kSequences},
     {"target_lengths", kSequences}, {"source_starts", kSequences},         {"source_lengths", kSequences}};
@@ -64,7 +64,7 @@ private:
     return success();
   }
 
-  /// What is called alike in several functions is the same value.
+  /// Values with the same name in several functions are the same value.
   LogicalResult name(func::FuncOp function, StringRef name, Type type) {
     auto [known, isNew] = named.try_emplace(name, Named{function, type});
     if (!isNew && known->second.type != type)
@@ -73,8 +73,8 @@ private:
     return success();
   }
 
-  /// Fails, after an error, unless `function` has a result of that name: of f32, with as many dimensions as `ranks`
-  /// says (from, to), of which the first alone varies.
+  /// Fails, after an error, unless `function` has an f32 result of that name, with a rank within `ranks` (from, to), of
+  /// which only the first dimension is dynamic.
   LogicalResult verifyResult(func::FuncOp function, StringRef name, std::pair<int64_t, int64_t> ranks, StringRef what) {
     for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
       if (getPortName(function.getResultAttrDict(i)) != name)
@@ -125,7 +125,7 @@ private:
   }
 
   struct Named {
-    func::FuncOp function; // the first that has it
+    func::FuncOp function; // the first function with the name
     Type type;
   };
   llvm::StringMap<Named> named;
