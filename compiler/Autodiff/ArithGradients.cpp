@@ -13,7 +13,7 @@ namespace {
 
 using Gradients = SmallVector<Value>;
 
-/// Writes a rule as a formula: tensors or scalars of one type, and the location of the op whose rule it is.
+/// Writes a gradient rule as a formula on tensors or scalars of one type, at the location of the rule's op.
 struct Formula {
   OpBuilder &builder;
   Location loc;
@@ -45,8 +45,8 @@ Gradients rule(arith::DivFOp op, const Formula &f, Value g) {
 }
 Gradients rule(arith::NegFOp op, const Formula &f, Value g) { return {f.neg(g)}; }
 
-// Where both sides are equal the gradient goes to the right: maximumf(x, 0) then has gradient 0 at 0, as is the custom
-// for ReLU. The result exceeds the right side just where the left side does, and is what the forward pass keeps anyway.
+// If both sides are equal the gradient goes to the right: maximumf(x, 0) then has gradient 0 at 0, as usual for ReLU.
+// The result exceeds the right side exactly if the left side does, and the forward pass keeps the result anyway.
 Gradients rule(arith::MaximumFOp op, const Formula &f, Value g) {
   Value left = f.greater(op.getResult(), op.getRhs()), zero = f.constant(0);
   return {f.select(left, g, zero), f.select(left, zero, g)};

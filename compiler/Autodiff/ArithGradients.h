@@ -6,7 +6,7 @@
 
 namespace mlir::heddle {
 
-/// The models are attached when the dialects are loaded. `differentiate` depends on this; nothing else need call it.
+/// Attaches the models when the dialects are loaded. `heddle-differentiate` calls this; nothing else needs to.
 void registerArithGradients(DialectRegistry &registry);
 
 } // namespace mlir::heddle

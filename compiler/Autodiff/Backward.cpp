@@ -6,13 +6,13 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// A sum of rows by their indices: a matrix that holds them, and no other.
+/// A matrix that holds the sums of rows by their indices, and zeros elsewhere.
 struct SumOfRows {
   Location loc;
   Value indices, rows;
 };
 
-/// The sums that `value` is made of, last one first; none if it is made of anything else as well.
+/// Returns the sums that `value` is made of, the last one first. Returns none if it contains anything else.
 static SmallVector<SumOfRows> getSumsOfRows(Value value) {
   SmallVector<SumOfRows> sums;
   while (auto scatter = value.getDefiningOp<ScatterAddOp>()) {
@@ -33,7 +33,7 @@ struct Part {
   int64_t extent;
 };
 
-/// What `value` is put together of along `dim`; nothing if it is made in another way.
+/// Returns the parts that `value` joins along `dim`, or none if another op computes it.
 static std::vector<Part> getParts(Value value, int64_t dim) {
   std::vector<Part> parts;
   Operation *op = value.getDefiningOp();
@@ -47,8 +47,8 @@ static std::vector<Part> getParts(Value value, int64_t dim) {
   return parts;
 }
 
-/// The sum of columns, or rows, that were cut out of a matrix here and there: they are put together, where they do not
-/// overlap in part.
+/// Adds two matrices that are joined from parts along `dim`, part by part. Returns null if parts overlap only
+/// partially.
 static Value addParts(OpBuilder &builder, Location loc, Value a, Value b, int64_t dim) {
   std::vector<Part> left = getParts(a, dim), right = getParts(b, dim);
   SmallVector<Value> sum;
@@ -90,10 +90,10 @@ Value heddle::addGradients(OpBuilder &builder, Location loc, Value a, Value b) {
     std::swap(a, b);
   }
   if (sums.empty()) {
-    // Sums of rows go last: they are made in the place of what they are added to, which may be another term as well
-    // once equal values are one.
-    bool isOfVariable =
-        a.getDefiningOp<ReadOp>() || b.getDefiningOp<ReadOp>(); // a last sum, with earlier calls' gradient
+    // Sums of rows go last: they are computed in place, in the memory of the value to which they are added. That value
+    // may be another term, too, once equal values are merged.
+    // A variable's value is the gradient of earlier calls, so this is the last sum.
+    bool isOfVariable = a.getDefiningOp<ReadOp>() || b.getDefiningOp<ReadOp>();
     for (Value *side : {&a, &b})
       while (auto scatter = side->getDefiningOp<ScatterAddOp>()) {
         if (isOfVariable || !scatter->use_empty())
@@ -110,7 +110,7 @@ Value heddle::addGradients(OpBuilder &builder, Location loc, Value a, Value b) {
 
 namespace {
 
-/// Places what a rule builds where the op stands whose rule it is, as its gradient.
+/// Gives the ops that a rule builds the location of the rule's op, marked as its gradient.
 struct GradientPlaces : OpBuilder::Listener {
   void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
     op->setLoc(renameLocation(op->getLoc(), "gradient of ", "gradient"));
@@ -134,10 +134,10 @@ private:
   SymbolTable &symbols;
   OpBuilder builder;
   GradientPlaces places;
-  /// Values that change when a weight does: only they need gradients.
+  /// The values that change when a weight does: only they need gradients.
   DenseSet<Value> active;
   DenseMap<Value, Value> gradients;
-  /// Each weight and where it is first read; the gradients of its other reads are added to that one's.
+  /// Each weight and its first read. The gradients of its other reads are added to that of the first.
   llvm::MapVector<VariableOp, Value> weights;
 };
 
@@ -206,7 +206,7 @@ FailureOr<SmallVector<WeightGradient>> Backward::build(Value loss, Value scale) 
   if (!active.contains(loss))
     return root->emitOpError("has a loss that does not depend on any weight");
 
-  // The block of the forward pass, before the backward pass grows behind it.
+  // The ops of the forward pass, before the backward pass adds ops behind them.
   SmallVector<Operation *> forward;
   for (Operation *op = root->getPrevNode(); op; op = op->getPrevNode())
     forward.push_back(op);

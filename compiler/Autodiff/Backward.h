@@ -7,20 +7,20 @@
 
 namespace mlir::heddle {
 
-/// A weight, its value where the forward pass first read it, and the gradient of the loss with respect to it.
+/// A weight, its value at the first read of the forward pass, and the gradient of the loss with respect to it.
 struct WeightGradient {
   VariableOp weight;
   Value value;
   Value gradient;
 };
 
-/// Builds, before `root`, the gradient of `loss`, or of `scale` times it if that is not null, with respect to every
-/// weight that it depends on, in the order in which the block first reads them. Emits an error and fails where an op in
-/// between has no rule. Leaves dead code behind: rules build more than is needed.
+/// Builds, before `root`, the gradient of `loss` (times `scale` if that is not null) with respect to every weight that
+/// it depends on. The weights are in the order of their first reads in the block. Fails after an error if an op in
+/// between has no rule. Leaves dead code behind, because rules build more than is needed.
 FailureOr<SmallVector<WeightGradient>> buildBackward(Operation *root, Value loss, Value scale, SymbolTable &symbols);
 
-/// `a` plus `b`. Rows that one of them is the sum of are scattered onto the other one: a pass over the whole table is
-/// saved where an embedding is tied to a matrix product, or accumulated.
+/// Returns `a` plus `b`. If one of them is a sum of rows by index, its rows are scattered onto the other one. This
+/// saves a pass over the whole table if an embedding is tied to a matmul, or if gradients are accumulated.
 Value addGradients(OpBuilder &builder, Location loc, Value a, Value b);
 
 } // namespace mlir::heddle

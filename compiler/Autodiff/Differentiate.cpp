@@ -29,7 +29,7 @@ public:
   void runOnOperation() override;
 };
 
-/// Erases what is dead of the ops behind `last` (of all ops if it is null). The forward pass is left as it was written.
+/// Erases dead ops after `last` (all dead ops if it is null). The forward pass stays as it was written.
 void eraseDeadCode(Block &block, Operation *last) {
   SmallVector<Operation *> built;
   for (Operation *op = block.getTerminator(); op != last; op = op->getPrevNode())
@@ -41,7 +41,7 @@ void eraseDeadCode(Block &block, Operation *last) {
 
 bool isRoot(Operation *op) { return isa<MinimizeOp, AccumulateOp, ApplyOp>(op); }
 
-/// The backward pass of a loss, scaled if it is to be.
+/// Builds the backward pass of a loss, which is multiplied by the loss scale if `scaled`.
 FailureOr<SmallVector<WeightGradient>> differentiate(Operation *root, Value loss, bool scaled, SymbolTable &symbols,
                                                      const VariableRoles &roles) {
   Value scale;
@@ -137,7 +137,7 @@ void DifferentiatePass::runOnOperation() {
       return signalPassFailure();
     eraseDeadCode(function.getBody().front(), last);
   }
-  module.walk([](StopGradientOp stop) { // no gradient passes any more
+  module.walk([](StopGradientOp stop) { // all gradients are built by now
     stop.replaceAllUsesWith(stop.getInput());
     stop.erase();
   });

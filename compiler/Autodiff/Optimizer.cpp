@@ -15,10 +15,10 @@ Value heddle::buildRead(OpBuilder &builder, Location loc, VariableOp variable) {
 
 namespace {
 
-/// Of the loss: its inverse is a normal number too.
+/// The upper bound of the loss scale: its inverse is still a normal number.
 constexpr double kLargestScale = 0x1p120;
 
-/// Formulas on tensor<1xf32>.
+/// Builds one optimizer step, with formulas on tensor<1xf32>.
 class OptimizerStep {
 public:
   OptimizerStep(Operation *root, const OptimizerOptions &options, const VariableRoles &variables)
@@ -75,7 +75,7 @@ Value OptimizerStep::buildRate(Value step) {
   return mapping.lookupOrDefault(body.getTerminator()->getOperand(0));
 }
 
-/// 1 / (1 - beta^step), the power by way of the exponential.
+/// Returns 1 / (1 - beta^step), with the power computed as an exponential.
 Value OptimizerStep::buildCorrection(FloatAttr beta, Value step) {
   double base = beta.getValueAsDouble();
   if (base == 0)
@@ -86,8 +86,8 @@ Value OptimizerStep::buildCorrection(FloatAttr beta, Value step) {
   return div(one, arith::SubFOp::create(builder, loc, one, power));
 }
 
-/// A gradient costs a launch, however many there are: the sums of its columns' squares stand beside those of the
-/// others, and one sum is of all.
+/// Returns the sum of the squares of all gradients. It takes one launch per gradient, for the sums of its columns, and
+/// then a launch that adds up all of these.
 Value OptimizerStep::buildSumOfSquares(ArrayRef<WeightGradient> weights) {
   SmallVector<Value> parts;
   int64_t count = 0;
@@ -99,7 +99,8 @@ Value OptimizerStep::buildSumOfSquares(ArrayRef<WeightGradient> weights) {
     count += cast<RankedTensorType>(squares.getType()).getNumElements();
     parts.push_back(squares);
   }
-  // Each begins at a multiple of what it is moved by: of the largest power of two in its number of elements.
+  // A part is moved in units of the largest power of two that divides its size. In this order each part begins at a
+  // multiple of its unit.
   llvm::stable_sort(parts, [](Value a, Value b) {
     auto power = [](Value part) {
       return llvm::countr_zero<uint64_t>(cast<RankedTensorType>(part.getType()).getNumElements());
@@ -111,7 +112,7 @@ Value OptimizerStep::buildSumOfSquares(ArrayRef<WeightGradient> weights) {
   return count == 1 ? squares : SumOp::create(builder, loc, scalar, squares, /*columns=*/true);
 }
 
-/// What gradients are multiplied by. Clipping by the global norm scales all of them alike.
+/// Returns the factor for all gradients. Clipping by the global norm scales all of them equally.
 FailureOr<Value> OptimizerStep::buildGradientScale(ArrayRef<WeightGradient> weights) {
   bool clips = options.clipNorm > 0, scales = bool(options.scaleInterval);
   if (!clips && !scales)
@@ -122,15 +123,15 @@ FailureOr<Value> OptimizerStep::buildGradientScale(ArrayRef<WeightGradient> weig
   return buildClipping(math::SqrtOp::create(builder, loc, sum));
 }
 
-/// What clips gradients of this norm.
+/// Returns the factor that clips gradients of this norm.
 Value OptimizerStep::buildClipping(Value norm) {
   Value guarded = arith::AddFOp::create(builder, loc, norm, fill(1e-6));
   Value ratio = div(fill(options.clipNorm), guarded);
   return min(fill(1), ratio);
 }
 
-/// Undoes the loss's scale, and prepares the next step's. The sum of the squares of the gradients, which is of scaled
-/// ones, is finite if all of them are.
+/// Returns the factor that undoes the loss scale, and updates the scale for the next step. The sum of the squares of
+/// the scaled gradients is finite only if all of them are.
 FailureOr<Value> OptimizerStep::buildLossScale(Value sumOfSquares) {
   VariableOp scaleVariable = find(VariableRole::LossScale, scalar);
   auto count = RankedTensorType::get({1}, builder.getI32Type());
@@ -167,7 +168,7 @@ FailureOr<Value> OptimizerStep::buildLossScale(Value sumOfSquares) {
   return select(isFinite, gradientScale, fill(0));
 }
 
-/// The steps before this one that were skipped do not count for Adam's corrections.
+/// Returns the number of steps for Adam's corrections, which do not count earlier steps that were skipped.
 FailureOr<Value> OptimizerStep::buildStepsTaken(Value step) {
   if (!options.scaleInterval)
     return step;
@@ -178,7 +179,7 @@ FailureOr<Value> OptimizerStep::buildStepsTaken(Value step) {
   return Value(arith::SubFOp::create(builder, loc, step, count));
 }
 
-/// What a step multiplies matrices by; null where that is nothing. A step that is skipped leaves them.
+/// Returns the factor that shrinks matrices in a step, or null without weight decay. It is 1 in a skipped step.
 Value OptimizerStep::buildDecay(Value rate, Value gradientScale) {
   if (!options.weightDecay)
     return {};
@@ -199,7 +200,7 @@ FailureOr<Value> OptimizerStep::build(ArrayRef<WeightGradient> weights) {
   FailureOr<Value> taken = buildStepsTaken(step);
   if (failed(taken))
     return failure();
-  // The first moment's correction is part of the rate: a kernel has few arguments, and a constant is none.
+  // The first moment's correction is part of the rate: a kernel has few arguments, and a constant needs none.
   Value correctedRate = arith::MulFOp::create(builder, loc, rate, buildCorrection(options.beta1, *taken));
   Value firstCorrection = fill(1), secondCorrection = buildCorrection(options.beta2, *taken);
   FailureOr<Value> scale = buildGradientScale(weights);

@@ -9,7 +9,7 @@ namespace mlir::heddle {
 
 /// The attributes that `heddle.minimize` and `heddle.apply` share.
 struct OptimizerOptions {
-  Region &rate; // of the step's number
+  Region &rate; // computes the rate from the step's number
   FloatAttr beta1, beta2, epsilon;
   double clipNorm;
   FloatAttr weightDecay;     // null: weights do not shrink
@@ -30,8 +30,8 @@ struct OptimizerOptions {
 
 Value buildRead(OpBuilder &builder, Location loc, VariableOp variable);
 
-/// Builds the update before `root` and the writes of weights, moments and step counter at the end of the block, after
-/// everything that reads them. Returns the learning rate.
+/// Builds the update before `root`, and the writes of weights, moments and step counter at the end of the block, after
+/// everything that reads them. Returns the learning rate. Fails after an error if a variable is missing.
 FailureOr<Value> buildOptimizerStep(Operation *root, const OptimizerOptions &options, ArrayRef<WeightGradient> weights,
                                     const VariableRoles &variables);
 

@@ -16,7 +16,7 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 
 bool isNumber(Value value) { return typeOf(value).getElementType().isF32(); }
 
-/// How many elements a row has.
+/// Returns the number of elements in a row.
 int64_t sizeOfRow(Value value) {
   int64_t size = 1;
   for (int64_t extent : typeOf(value).getShape().drop_front())
@@ -28,8 +28,8 @@ Value zeros(OpBuilder &builder, Location loc, Type type) {
   return FillOp::create(builder, loc, type, builder.getF32FloatAttr(0));
 }
 
-/// The rule for one scan. The gradient's step is made in a block of its own, from clones of the forward step's ops and
-/// the rules of these; then it is known what the forward scan has to keep.
+/// The gradient rule for one scan. It builds the gradient's step in a block of its own, from clones of the forward
+/// step's ops and their gradient rules. Only then is it known which values the forward scan has to keep.
 class ScanGradient {
 public:
   ScanGradient(ScanOp scan, OpBuilder &builder)
@@ -40,12 +40,12 @@ public:
   FailureOr<SmallVector<Value>> build(ValueRange resultGradients);
 
 private:
-  /// An op with constants among its operands, whose gradients are those of the same op on all tokens at once.
+  /// An op with constants among its operands. Their gradients come from the same op on all tokens at once.
   struct Lifted {
     Operation *op;
     SmallVector<Value> resultGradients; // in the gradient's step
   };
-  /// An argument of the gradient's step that has a row for each token: of a value outside, or of one that is kept.
+  /// An argument of the gradient's step with a row for each token, of a value outside or of a kept value.
   struct Row {
     BlockArgument argument;
     Value outside, kept;
@@ -76,7 +76,7 @@ private:
   bool isState(Value forward) const { return llvm::is_contained(ScanOp(scan).getStateArguments(), forward); }
   bool isConstant(Value forward) const { return llvm::is_contained(ScanOp(scan).getConstantArguments(), forward); }
   size_t stateNumber(Value state) { return cast<BlockArgument>(state).getArgNumber() - scan.getRows().size(); }
-  /// Whether the state stays what it was in the beginning.
+  /// Returns true if the scan never changes the state.
   bool isFixed(Value state) { return yield.getOperand(stateNumber(state)) == state; }
   std::optional<size_t> outputNumber(Value forward);
 
@@ -90,11 +90,11 @@ private:
   IRMapping cloned;                                        // from the forward step to the gradient's
   SmallVector<std::pair<Operation *, Operation *>> clones; // each op of the forward step and its clone, or null
   SmallVector<Row> rows;
-  SmallVector<std::pair<BlockArgument, Value>> states; // and what they begin as
+  SmallVector<std::pair<BlockArgument, Value>> states; // with their initial values
   llvm::MapVector<Value, Value> gradients;             // of values of the forward step
   SmallVector<Lifted> lifted;
   llvm::SetVector<Value> kept; // values of the forward step that become outputs
-  ScanOp keeping;              // the forward scan that gives them
+  ScanOp keeping;              // the forward scan with these outputs
 };
 
 struct ScanRule : DifferentiableOpInterface::ExternalModel<ScanRule, ScanOp> {
@@ -111,7 +111,7 @@ void ScanGradient::addGradient(Value forward, Value gradient) {
   sum = sum ? addGradients(b, gradient.getLoc(), sum, gradient) : gradient;
 }
 
-/// The number of the output that is this value already.
+/// Returns the number of the output that already is this value.
 std::optional<size_t> ScanGradient::outputNumber(Value forward) {
   for (size_t i = scan.getStates().size(); i < yield.getNumOperands(); ++i)
     if (yield.getOperand(i) == forward)
@@ -178,7 +178,7 @@ void ScanGradient::keep(Value forward) {
     kept.insert(forward);
 }
 
-/// An argument of the gradient's step that is a value of the forward step.
+/// Returns the argument of the gradient's step for a value of the forward step.
 Value ScanGradient::rowOf(Value forward) {
   for (const Row &row : rows)
     if (row.kept == forward)
@@ -187,7 +187,8 @@ Value ScanGradient::rowOf(Value forward) {
   return rows.back().argument;
 }
 
-/// Of the clones stays what is elementwise work on the rest: it is done again. The results of others are kept.
+/// Decides which clones stay: elementwise ops compute their results again. The results of other ops are kept from the
+/// forward scan.
 void ScanGradient::chooseKept() {
   for (auto &[op, clone] : llvm::reverse(clones)) {
     bool isDone = false;
@@ -217,14 +218,13 @@ void ScanGradient::chooseKept() {
   }
 }
 
-/// Where rows are needed for nothing but an elementwise result of theirs, that is kept in their place if it is no
-/// larger.
+/// If rows are kept only to compute one elementwise result, keeps that result instead, unless it is larger.
 void ScanGradient::keepSums() {
   for (auto &[op, clone] : clones) {
     if (!clone || clone->getNumResults() != 1)
       continue;
     llvm::SetVector<Value> saved;
-    int64_t elements = 0; // of rows that are kept for this alone
+    int64_t elements = 0; // of rows that are kept only for this result
     for (Value operand : clone->getOperands()) {
       auto row = llvm::find_if(rows, [&](const Row &row) { return row.argument == operand && row.kept; });
       bool isUsedHere = llvm::all_of(operand.getUsers(), [&](Operation *user) { return user == clone; });
@@ -240,7 +240,7 @@ void ScanGradient::keepSums() {
   }
 }
 
-/// Keeps what a value of the forward step is made of, for all tokens.
+/// Keeps the values, for all tokens, from which a value of the forward step can be computed again.
 void ScanGradient::keepFor(Value value) {
   if (isRow(value) || isConstant(value) || outputNumber(value))
     return;
@@ -252,7 +252,7 @@ void ScanGradient::keepFor(Value value) {
     keepFor(operand);
 }
 
-/// The forward scan with what is kept as further outputs, in the place of the old one, which nobody uses any more.
+/// Creates the forward scan with the kept values as further outputs. It takes over all uses of the old scan.
 void ScanGradient::keepOutputs() {
   keeping = scan;
   if (kept.empty())
@@ -273,7 +273,7 @@ void ScanGradient::keepOutputs() {
     old.replaceAllUsesWith(same);
 }
 
-/// A value of the forward step, for all tokens.
+/// Returns a kept value of the forward step, for all tokens.
 Value ScanGradient::keptOutside(Value forward) {
   if (isRow(forward))
     return scan.getOutside(cast<BlockArgument>(forward));
@@ -286,7 +286,8 @@ Value ScanGradient::keptOutside(Value forward) {
 ScanOp ScanGradient::finishStep() {
   OpBuilder b = atEndOfStep();
   Location loc = scan.getLoc();
-  // What the step gives: the states' gradients before it, then those of rows, then those of lifted results.
+  // The step yields the gradients of the states before it, then those of the rows, then those of the lifted ops'
+  // results.
   SmallVector<Value> yielded, outside, begins, constants;
   for (BlockArgument argument : scan.getStateArguments())
     if (isNumber(argument)) {
@@ -297,7 +298,7 @@ ScanOp ScanGradient::finishStep() {
   for (auto [argument, begin] : states) {
     begins.push_back(begin);
     types.push_back(begin.getType());
-    if (yielded.size() < begins.size()) // fixed ones come last
+    if (yielded.size() < begins.size()) // fixed states come last
       yielded.push_back(argument);
   }
   auto addOutput = [&](Value value) {
@@ -318,7 +319,7 @@ ScanOp ScanGradient::finishStep() {
     outside.push_back(row.outside ? row.outside : keptOutside(row.kept));
     arguments.push_back(row.argument);
   }
-  if (rows.empty()) { // which say how many tokens there are
+  if (rows.empty()) { // a scan needs rows, which give the number of tokens
     outside.push_back(scan.getRows().front());
     arguments.push_back(step->addArgument(scan.getStepType(outside.back().getType()), loc));
   }
@@ -340,7 +341,7 @@ ScanOp ScanGradient::finishStep() {
   return gradient;
 }
 
-/// `forward` for all tokens: made again from what is kept.
+/// Returns `forward` for all tokens, computed again from kept values.
 Value ScanGradient::ofTokens(Value forward, IRMapping &tokens) {
   if (Value known = tokens.lookupOrNull(forward))
     return known;
@@ -359,7 +360,8 @@ Value ScanGradient::ofTokens(Value forward, IRMapping &tokens) {
   return tokens.lookup(forward);
 }
 
-/// The op for all tokens. Pairs are then those of all queries of a sequence, of which a step has one.
+/// Clones the op for all tokens. An op on pairs has one query per sequence in a step, but all queries of a sequence
+/// here.
 Operation *ScanGradient::liftOp(Operation *op, IRMapping &tokens) {
   auto pairs = dyn_cast<PairsOpInterface>(op);
   IRMapping operands;
@@ -377,7 +379,7 @@ Operation *ScanGradient::liftOp(Operation *op, IRMapping &tokens) {
   return clone;
 }
 
-/// What stands outside for a state that stays what it was in the beginning: a row for each sequence.
+/// Returns the operand of the scan for a state that never changes. It has a row for each sequence.
 Value ScanGradient::ofSequences(Value forward) {
   assert(isState(forward) && isFixed(forward) && "keys are those of other inputs, which a scan does not change");
   return scan.getStates()[stateNumber(forward)];
@@ -412,7 +414,7 @@ FailureOr<SmallVector<Value>> ScanGradient::build(ValueRange resultGradients) {
   beginStep(resultGradients);
   if (failed(differentiateStep()))
     return failure();
-  // Rules build more than is needed.
+  // Rules build more ops than are needed.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*step))) {
     bool isNeeded = llvm::is_contained(llvm::make_second_range(clones), &op);
     for (Value result : op.getResults()) {

@@ -6,9 +6,9 @@
 
 namespace mlir::heddle {
 
-/// Gives `heddle.scan` its rule: another scan, in the other direction. What rules need of the forward pass, and what is
-/// not made again from the rest, becomes further outputs of the scan; sums over tokens, as the gradients of weights
-/// are, leave the scan.
+/// Gives `heddle.scan` its gradient rule: another scan, in the other direction. Forward values that the rules need and
+/// do not compute again become further outputs of the forward scan. Sums over tokens, such as the gradients of weights,
+/// leave the scan.
 void registerScanGradient(DialectRegistry &registry);
 
 } // namespace mlir::heddle
