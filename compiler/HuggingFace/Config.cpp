@@ -13,7 +13,7 @@ namespace {
 
 std::string show(const llvm::json::Value &value) { return llvm::formatv("{0}", value); }
 
-/// Whether the value is null or an empty text, list or object.
+/// Returns true if the value is null or an empty text, list or object.
 bool isEmpty(const llvm::json::Value &value) {
   if (auto text = value.getAsString())
     return text->empty();

@@ -9,12 +9,12 @@ namespace mlir::heddle {
 
 struct GgufContents;
 
-/// What a configuration says, changed, with the names of the weights' tensors, or with the family that names them.
-/// `gguf` is null for folders. Fails after an error.
+/// Returns the description that a configuration and `changes` give, with the names of the weights' tensors, or with the
+/// family that names them. `gguf` is null for folders. Fails after an error.
 FailureOr<Description> describeModel(HuggingFaceConfig &config, const DescriptionChanges &changes,
                                      const GgufContents *gguf);
 
-/// Adds what the configuration says of the model's arithmetic.
+/// Adds to the description what the configuration says about the model's arithmetic.
 void addPublishedMeaning(const HuggingFaceConfig &config, Description &description);
 
 } // namespace mlir::heddle

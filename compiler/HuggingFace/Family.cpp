@@ -9,12 +9,12 @@ using namespace mlir::heddle;
 using namespace mlir::heddle::language;
 
 static constexpr int64_t kMostExtent = 65536;
-static constexpr size_t kMostIgnored = 8; // keys that a line ignore(...) names
+static constexpr size_t kMostIgnored = 8; // keys in a line ignore(...)
 
 namespace {
 
-/// The functions that a section `published` has beside those of the language: they read the configuration, or say what
-/// its keys have to be.
+/// The functions of a section `published` in addition to those of the language. They read the configuration, or say
+/// what its keys have to be.
 class FamilyReader {
 public:
   FamilyReader(HuggingFaceConfig &config, ArrayRef<std::string> ignoredKeys, const GgufContents *gguf)
@@ -22,13 +22,13 @@ public:
 
   OuterFunctions functions();
 
-  /// The first key that was read since the last call; null if none was.
+  /// Returns the place of the first key that was read since the last call, or null.
   LocationAttr takePlace() { return std::exchange(place, LocationAttr()); }
-  /// Refuses keys that nobody read in the objects within the configuration.
+  /// Rejects keys of inner objects that nobody has read.
   void finish();
 
 private:
-  /// The object within the configuration by the path to it; null if the configuration has none.
+  /// Returns the inner object of the configuration at a path, or null if there is none.
   HuggingFaceConfig *objectAt(StringRef path);
   struct Key {
     HuggingFaceConfig *object; // null if the configuration has no such object
@@ -92,7 +92,7 @@ HuggingFaceConfig *FamilyReader::objectAt(StringRef path) {
   return known->second ? &*known->second : nullptr;
 }
 
-/// The key that argument `name` names, within the object that argument `of` names. Points separate objects.
+/// Returns the key that argument `name` names, in the object that argument `of` names. Dots separate objects.
 FamilyReader::Key FamilyReader::find(BuiltinCall &call, size_t name, size_t of) {
   std::string path = textOf(call, of);
   StringRef text = *call.given[name].item.as<std::string>();
@@ -170,8 +170,7 @@ Item FamilyReader::whole(BuiltinCall &call) {
   return wholeNumber(object.whole(at.name, least, most, otherwise));
 }
 
-/// kinds(name, first, second): 0 for each element of a list of strings that is the first, 1 for each that is the
-/// second.
+/// kinds(name, first, second): a list of strings as numbers, 0 for each `first` and 1 for each `second`.
 Item FamilyReader::kinds(BuiltinCall &call) {
   Key at = find(call, 0, kMostIgnored);
   ListItem result;
@@ -188,9 +187,9 @@ Item FamilyReader::kinds(BuiltinCall &call) {
   return result;
 }
 
-/// activation(name, otherwise): what layers.weft calls the activation that the key names.
+/// activation(name, otherwise): the name in layers.weft of the activation that the key names.
 Item FamilyReader::activation(BuiltinCall &call) {
-  Key at = find(call, 0, kMostIgnored); // of the configuration itself
+  Key at = find(call, 0, kMostIgnored); // in the configuration itself
   std::string otherwise = textOf(call, 1);
   std::string name =
       at.object->text(at.name, call.has(1) ? std::optional<StringRef>(otherwise) : std::optional<StringRef>());
@@ -287,12 +286,12 @@ void FamilyReader::finish() {
 
 namespace {
 
-/// What a section says of a description that no parameter of the text is.
+/// The values of a section that set the description, and not a parameter of the text.
 class Bindings {
 public:
   Bindings(HuggingFaceConfig &config, Description &description) : config(config), d(description) {}
 
-  /// Whether the name is one of these.
+  /// Stores a value, and returns true if its name is one of these.
   bool take(StringRef name, const Item &value, LocationAttr where);
 
   std::optional<int64_t> longest, limit;
@@ -350,8 +349,8 @@ FailureOr<Description> mlir::heddle::describeFamily(ModelText text, StringRef ar
   Description d;
   d.start = config.whereIs("architectures");
   d.architecture = "decoder";
-  d.unknownId.reset();   // the tokenizer's to say
-  d.tokenWeights = true; // records with prompts, and conversations, are what such models are trained on
+  d.unknownId.reset();   // the tokenizer knows it
+  d.tokenWeights = true; // such models are trained on records with prompts, and on conversations
   d.text = std::make_shared<ModelText>(std::move(text));
   FamilyReader reader(config, changes.ignoredKeys, gguf);
   d.family = std::make_shared<PublishedFamily>(*d.text, reader.functions());
@@ -401,6 +400,6 @@ FailureOr<Description> mlir::heddle::describeFamily(ModelText text, StringRef ar
   d.longestPublished = bindings.limit.value_or(0);
   if (config.hasFailed())
     return failure();
-  reader.finish(); // the caller goes on to the keys of the configuration itself
+  reader.finish(); // the caller checks the keys of the configuration itself
   return d;
 }

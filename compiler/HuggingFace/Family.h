@@ -7,16 +7,16 @@
 
 namespace mlir::heddle {
 
-/// What a GGUF file has beside the keys that are in the configuration already.
+/// The contents of a GGUF file that are not already in the configuration.
 struct GgufContents {
-  /// The value of a key of the architecture, named without it; nothing if the file has no such key.
+  /// Returns the value of a key of the architecture, named without its prefix, or nothing if the file has no such key.
   std::function<std::optional<llvm::json::Value>(StringRef key)> find;
   std::function<bool(StringRef tensor)> hasTensor;
 };
 
-/// What the family's text makes of the configuration. `architecture` is the name that was looked up; `gguf` is null for
-/// folders. Keys that the text does not name are left in `config`, which has failed where an object within it has such
-/// keys. Fails after any other error.
+/// Returns the description that the family's text derives from the configuration. `architecture` is the name that was
+/// looked up. `gguf` is null for folders. Keys that the text does not name are left in `config`, and `config` has
+/// failed if an inner object has such keys. Fails after any other error.
 FailureOr<Description> describeFamily(language::ModelText text, StringRef architecture, HuggingFaceConfig &config,
                                       const DescriptionChanges &changes, const GgufContents *gguf);
 

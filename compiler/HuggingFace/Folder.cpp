@@ -20,8 +20,8 @@ namespace {
 constexpr StringLiteral kOwnArchitectures = "MarianMTModel, BertModel, BertForMaskedLM, GPT2LMHeadModel";
 constexpr int64_t kMostWidth = 65536, kMostLayers = 512, kMostTokens = 1 << 20, kMostVocabulary = 1 << 24;
 
-/// Keys of every configuration that do not change what a model computes: the program that wrote it, settings of
-/// generation and of tasks, names for people.
+/// Keys of any configuration that do not change a model's results: the program that wrote it, settings of generation
+/// and of tasks, names for people.
 constexpr StringRef kGeneralKeys[] = {"architectures",
                                       "model_type",
                                       "name_or_path",
@@ -104,14 +104,14 @@ constexpr StringRef kGeneralKeys[] = {"architectures",
                                       "base_model_name_or_path",
                                       "license"};
 
-/// Keys that change nothing if they are false: features that a model may have and this one does not. `use_rope` is not
-/// among them, as its false takes the positions away.
+/// Keys that change nothing if they are false: features that a model may have and this model does not. `use_rope` is
+/// not among them, because without it a model has no positions.
 constexpr StringRef kHarmlessIfFalse[] = {
     "use_mrope",     "use_qk_norm", "qk_norm",      "qk_layernorm",  "rope_interleaved", "use_parallel_residual",
     "parallel_attn", "alibi",       "use_alibi",    "use_logn_attn", "use_dynamic_ntk",  "output_router_logits",
     "use_moe",       "multi_query", "load_in_8bit", "load_in_4bit",  "sandwich_norm",    "cross_attention"};
 
-/// Reads one model's configuration into a description and remembers which key of it each key of ours came from.
+/// Reads a model's configuration into a description, and remembers from which of its keys each of our keys came.
 class Reader {
 public:
   Reader(HuggingFaceConfig &config, ArrayRef<std::string> ignoredKeys) : config(config), ignoredKeys(ignoredKeys) {}
@@ -121,10 +121,10 @@ public:
   void readGPT2();
 
   Description d;
-  int64_t longest = 0; // the longest sequence of the model as published
+  int64_t longest = 0; // the longest sequence of the published model
 
 private:
-  /// What is said of our key `ours` points at the line of theirs.
+  /// Lets messages about our key `ours` point at the line of the key `theirs`.
   StringRef from(StringRef theirs, StringRef ours) {
     d.given[ours] = config.whereIs(theirs);
     return theirs;
@@ -137,7 +137,7 @@ private:
   void readDropout(StringRef theirs, StringRef ours, double &rate);
   void readLongest(StringRef theirs);
   void requireEqual(StringRef theirs, int64_t value, StringRef other);
-  /// The tokens that end a text: training writes the first, and generation stops at any of them.
+  /// Reads the tokens that end a text: training writes the first, and generation stops at any of them.
   void readEnds(int64_t last);
 
   HuggingFaceConfig &config;
@@ -165,7 +165,7 @@ void Reader::readDropout(StringRef theirs, StringRef ours, double &rate) {
     config.fail(theirs) << "'" << theirs << "' expects a rate from 0 to below 1";
 }
 
-/// Sequences are no longer than the configuration says, and no longer than a call.
+/// Sequences are at most as long as the configuration says, and as a call.
 void Reader::readLongest(StringRef theirs) {
   longest = config.whole(theirs, 1, kMostTokens);
   d.maxLength = std::min(longest, d.maxTokens);
@@ -183,7 +183,7 @@ void Reader::readEnds(int64_t last) {
   d.otherEnds.assign(ends.begin() + !ends.empty(), ends.end());
 }
 
-/// The paper's encoder and decoder, with sines and cosines in two halves.
+/// The paper's encoder and decoder, with sines and cosines in separate halves.
 void Reader::readMarian() {
   d.architecture = "transformer";
   d.dModel = width("d_model", "d_model");
@@ -215,7 +215,7 @@ void Reader::readMarian() {
                                 << " tokens, and a sentence of a MarianMTModel "
                                 << "has one end mark; name this one";
   d.paddingId = config.whole("pad_token_id", 0, last);
-  d.unknownId.reset(); // the vocabulary's to say
+  d.unknownId.reset(); // the vocabulary knows it
 
   config.require("normalize_before", false, "a MarianMTModel normalises after each sub-layer; convert the model anew");
   config.require("normalize_embedding", false,
@@ -228,12 +228,12 @@ void Reader::readMarian() {
   config.notInTraining("activation_dropout", 0);
   config.notInTraining("encoder_layerdrop", 0);
   config.notInTraining("decoder_layerdrop", 0);
-  // What a MarianMTModel has in any case, or never looks at.
+  // Features that every MarianMTModel has, or keys that it never reads.
   config.ignore({"num_hidden_layers", "hidden_size", "num_attention_heads", "add_bias_logits", "extra_pos_embeddings",
                  "bos_token_id", "force_bos_token_to_be_generated", "normalize_logits"});
 }
 
-/// An encoder alone.
+/// A model with only an encoder.
 void Reader::readBert(bool maskedLM) {
   d.architecture = "encoder";
   d.dModel = width("hidden_size", "d_model");
@@ -259,7 +259,7 @@ void Reader::readBert(bool maskedLM) {
       {"pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id", "cross_attention_hidden_size"});
 }
 
-/// A decoder alone.
+/// A model with only a decoder.
 void Reader::readGPT2() {
   d.architecture = "decoder";
   d.norm = "pre";
@@ -274,7 +274,7 @@ void Reader::readGPT2() {
   readDropout("attn_pdrop", "attention_dropout", d.attentionDropout);
   d.layerNormEpsilon = config.number(from("layer_norm_epsilon", "layer_norm_epsilon"), 1e-5);
   d.labelSmoothing = 0;
-  d.tokenWeights = true; // records with prompts count in part
+  d.tokenWeights = true; // only parts of records with prompts count
   d.positions = "learned";
   d.scaleEmbeddings = false;
   d.shareEmbeddings = config.flag(from("tie_word_embeddings", "share_embeddings"), true);
@@ -296,7 +296,7 @@ static std::string listAllArchitectures() {
   return kOwnArchitectures.str() + ", " + llvm::join(language::listArchitectures(/*isGguf=*/false), ", ");
 }
 
-/// The text that says how models of the architecture are published: the given one, or one that Heddle brings along.
+/// Returns the text that says how models of the architecture are published: the given text, or one of Heddle's own.
 static FailureOr<std::optional<language::ModelText>> findText(HuggingFaceConfig &config, StringRef architecture,
                                                               const DescriptionChanges &changes, bool isGguf) {
   MLIRContext *context = config.getContext();
@@ -325,7 +325,7 @@ static FailureOr<std::optional<language::ModelText>> findText(HuggingFaceConfig 
                  : "the architectures " + llvm::join(names, ", ") + ", and the model is a " + architecture.str());
 }
 
-/// The configuration of the model of texts within one that has others beside it.
+/// Enters the configuration of the text model, if the whole model has other parts beside it.
 static void enterText(HuggingFaceConfig &config) {
   std::optional<HuggingFaceConfig> inner = config.nested("text_config");
   if (!inner)
@@ -363,7 +363,7 @@ FailureOr<Description> mlir::heddle::describeModel(HuggingFaceConfig &config, co
     enterText(config);
     FailureOr<Description> described = describeFamily(std::move(**text), name, config, changes, gguf);
     if (failed(described))
-      return failure(); // keys that the text has not come to are not unknown
+      return failure(); // keys that the text has not reached are not unknown
     reader.d = std::move(*described);
   } else if (name == "MarianMTModel") {
     reader.readMarian();
@@ -407,7 +407,7 @@ void mlir::heddle::addPublishedMeaning(const HuggingFaceConfig &config, Descript
   std::string text = llvm::formatv("{0}", llvm::json::Value(llvm::json::Object(config.getObject())));
   nlohmann::json read = nlohmann::json::parse(text, /*cb=*/nullptr, /*allow_exceptions=*/false);
   if (read.is_discarded())
-    return; // a number that no double holds
+    return; // a number is outside the range of a double
   llvm::Expected<llvm::json::Value> value = llvm::json::parse(::heddle::publishedMeaning(read).dump());
   if (!value)
     return llvm::consumeError(value.takeError());

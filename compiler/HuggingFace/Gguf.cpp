@@ -1,4 +1,4 @@
-// A GGUF file becomes the configuration that Hugging Face has for the same model, which is then read like any other.
+// Turns a GGUF file into the configuration that Hugging Face has for the same model, which is then read like any other.
 #include "runtime/core/Gguf.h"
 #include "compiler/HuggingFace/Describe.h"
 #include "compiler/HuggingFace/Family.h"
@@ -21,21 +21,21 @@ static constexpr int64_t kMostNumber = int64_t(1) << 31;
 
 namespace {
 
-/// Reads the keys of one model, each once: what nobody read is unknown in the end.
+/// Reads the keys of one model. A key that nobody has read is unknown in the end.
 class Reader {
 public:
   Reader(MLIRContext *context, StringRef path, const GgufReader &file, const DescriptionChanges &changes)
       : context(context), path(path), file(file), ignoredKeys(changes.ignoredKeys), ownFamily(changes.family) {}
 
-  /// Nothing after an error.
+  /// Returns nothing after an error.
   std::optional<llvm::json::Object> read();
   const std::string &getArchitecture() const { return architecture; }
-  /// Refuses keys that nobody has read, and tensors in the file that the model does not have. `description` names the
-  /// others.
+  /// Rejects keys that nobody has read, and tensors of the file that the model does not have. `description` names the
+  /// model's tensors.
   LogicalResult finish(const Description &description);
-  /// What a family's text reads of the file beside the configuration.
+  /// Returns the contents that a family's text reads in addition to the configuration.
   GgufContents getContents();
-  /// Says of each variable whose tensor is packed how it is, once finish() has succeeded.
+  /// Sets the packed type of each variable whose tensor is packed, once finish() has succeeded.
   void nameStoredTypes(ModuleOp module) const;
 
   InFlightDiagnostic fail() {
@@ -45,7 +45,7 @@ public:
 
 private:
   //===-- Values ------------------------------------------------------------------------------------------------===//
-  // Of keys of the architecture, which has its name before them. A key without a default must be there.
+  // Values of the architecture's keys, which begin with its name. A key without a default is required.
 
   std::string named(StringRef key) const { return architecture + "." + key.str(); }
   const GgufValue *find(const std::string &key) {
@@ -62,7 +62,7 @@ private:
   std::string text(const std::string &key, StringRef otherwise);
   bool has(StringRef tensor) const { return file.find(std::string_view(tensor)); }
 
-  /// An error where the key is there with another value.
+  /// Emits an error if the key is there with another value.
   void require(StringRef key, double value, StringRef why);
 
   void readShape();
@@ -150,7 +150,7 @@ void Reader::readShape() {
   require("attention.value_length", double(headWidth), "Heddle's heads of values are as wide as those of keys");
 
   config["architectures"] = llvm::json::Array{architecture};
-  if (llvm::is_contained({"llama", "qwen2", "qwen3"}, architecture)) // those of others are in the families' texts
+  if (llvm::is_contained({"llama", "qwen2", "qwen3"}, architecture)) // the families' texts name the others
     config["hidden_act"] = "silu";
   if (window > 0)
     config["sliding_window"] = window;
@@ -175,7 +175,7 @@ void Reader::readShape() {
 
 void Reader::readGemma(int64_t width, int64_t heads, int64_t headWidth, int64_t layers) {
   config["hidden_activation"] = "gelu_pytorch_tanh";
-  // The format does not have the key: of the published sizes of either family, the largest divides by another number.
+  // The format does not have this key. In both families, the largest published size divides by another number.
   config["query_pre_attn_scalar"] = layers == (architecture == "gemma2" ? 46 : 62) ? width / heads : headWidth;
   if (architecture != "gemma2")
     return;
@@ -190,12 +190,12 @@ void Reader::readRotary(int64_t headWidth) {
     config["partial_rotary_factor"] = static_cast<double>(turned) / static_cast<double>(headWidth);
 
   std::string key = named("rope.scaling.type");
-  double once = number("rope.scale_linear", 1); // of files from before the keys for scaling
+  double once = number("rope.scale_linear", 1); // in files from before the scaling keys
   std::string kind = text(key, once != 0 && once != 1 ? "linear" : "none");
   double factor = number("rope.scaling.factor", once);
   int64_t before = whole("rope.scaling.original_context_length", whole("context_length"));
   double slow = number("rope.scaling.yarn_beta_slow", 1), fast = number("rope.scaling.yarn_beta_fast", 32);
-  double attention = number("rope.scaling.attn_factor", 1); // times what yarn's own rule gives
+  double attention = number("rope.scaling.attn_factor", 1); // times the factor of yarn's own rule
   require("rope.scaling.yarn_attn_factor", 1, "Heddle's yarn scales attention by its factor alone");
   require("rope.scaling.yarn_ext_factor", 1, "Heddle's yarn has this factor always");
   require("rope.scaling.yarn_log_multiplier", 0, "Heddle's yarn scales attention by its factor alone");
@@ -213,7 +213,7 @@ void Reader::readRotary(int64_t headWidth) {
   else if (kind != "none")
     fail() << "'" << key << "' is \"" << kind << "\", and Heddle reads none, linear and yarn from GGUF files";
 
-  // LLaMA 3's scaling is in no key, but in a divisor for each frequency.
+  // LLaMA 3's scaling has no key, but a divisor for each frequency.
   if (has("rope_factors_short.weight") && !failed)
     return readLongRotary(headWidth, base, before, attention);
   const GgufEntry *divisors = file.find("rope_freqs.weight");
@@ -235,7 +235,7 @@ void Reader::readRotary(int64_t headWidth) {
                                                 {"original_max_position_embeddings", fit->length}};
 }
 
-/// The divisors of each frequency in short texts and in long ones are tensors.
+/// Reads the divisors of each frequency in short and in long texts, which are tensors.
 void Reader::readLongRotary(int64_t headWidth, double base, int64_t before, double attention) {
   llvm::json::Object rotary{
       {"rope_type", "longrope"}, {"rope_theta", base}, {"original_max_position_embeddings", before}};
@@ -260,7 +260,7 @@ void Reader::readLongRotary(int64_t headWidth, double base, int64_t before, doub
   config["rope_parameters"] = std::move(rotary);
 }
 
-/// The ids of the marks, where they are tokens.
+/// Reads the ids of the begin and end marks, if they are tokens.
 void Reader::readMarks() {
   std::string model = text("tokenizer.ggml.model", "");
   bool isPieces = model == "llama";
@@ -288,7 +288,7 @@ void Reader::readMarks() {
     config["eos_token_id"] = std::move(ends);
 }
 
-/// Keys and tensors that nothing above has named, and that may change what the model computes.
+/// Rejects keys that nobody has read, and that may change the model's results.
 void Reader::rejectOthers() {
   require("expert_count", 0, "Heddle has no mixtures of experts in GGUF files");
   require("expert_used_count", 0, "Heddle has no mixtures of experts in GGUF files");

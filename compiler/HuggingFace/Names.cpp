@@ -8,14 +8,14 @@ using namespace mlir::heddle;
 namespace {
 
 /// Collects the tensors of one model. `base` is the prefix that a model with a head puts before the names of the model
-/// without one; files are found with it and without.
+/// without a head. Files may have names with it or without it.
 class Names {
 public:
   explicit Names(StringRef base) : base(base) {}
 
   llvm::json::Object take() { return std::move(tensors); }
 
-  /// The weight `ours` is the tensor that has one of the given names.
+  /// Says that the weight `ours` is the tensor with one of the given names.
   llvm::json::Object &add(const Twine &ours, ArrayRef<std::string> names) {
     llvm::json::Array from;
     for (const std::string &name : names)
@@ -35,13 +35,13 @@ public:
     addInBase(ours + ".bias", name + ".bias");
   }
 
-  /// Gains and biases of a norm; checkpoints that come from TensorFlow call them gamma and beta.
+  /// Gains and biases of a norm. Checkpoints from TensorFlow call them gamma and beta.
   void addNorm(const Twine &ours, const Twine &name) {
     add(ours + ".gamma", bothWays(name, ".weight", ".gamma"));
     add(ours + ".beta", bothWays(name, ".bias", ".beta"));
   }
 
-  /// An embedding of positions, of which a model compiled for shorter sequences takes the first.
+  /// An embedding of positions. A model compiled for shorter sequences takes its first rows.
   void addPositions(const Twine &name) { addInBase("positions", name)["rows"] = "leading"; }
 
 private:
@@ -129,7 +129,8 @@ llvm::json::Object heddle::nameGPT2Tensors(const Description &d) {
   if (!d.shareEmbeddings)
     names.add("projection", {"lm_head.weight"});
   names.addPositions("wpe.weight");
-  // Its linear transformations are stored as inputs x outputs, those of an attention's input side by side.
+  // GPT-2's linear transformations are stored as inputs x outputs, and query, key and value of an attention side by
+  // side.
   constexpr StringLiteral kParts[] = {"query", "key", "value"};
   auto addLinear = [&](const Twine &ours, const Twine &name) {
     names.addInBase(ours + ".weight", name + ".weight");
