@@ -1,4 +1,4 @@
-// Reads and checks a description. All mistakes of a file are reported, not the first alone.
+// Reads and checks a description. All mistakes of a file are reported, not only the first.
 #include "compiler/Import/Description.h"
 #include "compiler/Import/Nesting.h"
 
@@ -15,8 +15,8 @@
 
 #define TOML_EXCEPTIONS 0
 #define TOML_HEADER_ONLY 1
-// Some texts break what toml++ asserts, such as "[", "a = [}" and "a = 2000-01-01 1". Without the assertions its parser
-// goes on to an error at their place.
+// Some texts, such as "[", "a = [}" and "a = 2000-01-01 1", fail assertions of toml++. Without the assertions its
+// parser goes on to report an error at their place.
 #define TOML_ASSERT(condition) static_assert(true)
 #include <toml++/toml.h>
 
@@ -29,9 +29,9 @@ using Member = DescriptionKey::Member;
 
 constexpr StringLiteral kModel = "model";      // the key that names a text
 constexpr StringLiteral kTextEnding = ".weft"; // of a text's file
-constexpr double kLearningRate = 1e-3;         // at the end of warm-up, of a text without d_model
-constexpr uint64_t kLargestText = 16 << 20;    // bytes of it
-constexpr size_t kShownOverride = 200;         // bytes of it in a message
+constexpr double kLearningRate = 1e-3;         // at the end of warm-up, for a text without d_model
+constexpr uint64_t kLargestText = 16 << 20;    // in bytes
+constexpr size_t kShownOverride = 200;         // in bytes, in a message
 
 template <typename T> constexpr bool holds(const Member &member) {
   return std::holds_alternative<T Description::*>(member);
@@ -74,7 +74,7 @@ public:
   }
 
 private:
-  /// Begins an error at `where`. An override has no line to point at, so it is named in the text instead.
+  /// Begins an error at `where`. An override has no line to point at, so the message names it instead.
   InFlightDiagnostic fail(LocationAttr where) {
     failed = true;
     if (auto named = dyn_cast<NameLoc>(where))
@@ -123,7 +123,7 @@ void Reader::readFile() {
                                  << "; each line of a model description reads `key = value`, strings in quotes";
     return;
   }
-  // A table is sorted by name; mistakes are reported in the order of the file.
+  // A table is sorted by name, but mistakes are reported in the order of the file.
   SmallVector<std::pair<const toml::key *, const toml::node *>> entries;
   for (const auto &[name, value] : parsed.table())
     entries.push_back({&name, &value});
@@ -145,7 +145,7 @@ void Reader::readFile() {
                               << key.describeValues() << " (" << key.doc << ")";
 }
 
-/// `model = "name.weft"`: a text beside the description, or one of those that Heddle brings along.
+/// `model = "name.weft"`: a text beside the description, or one of Heddle's own.
 void Reader::readModel(const toml::node &value, LocationAttr where) {
   std::optional<std::string> name = value.value_exact<std::string>();
   if (!name) {
@@ -173,7 +173,7 @@ void Reader::readText(StringRef textPath, LocationAttr where) { setText(readMode
 
 FailureOr<language::ModelText> heddle::readModelText(MLIRContext *context, StringRef textPath, LocationAttr where) {
   auto fail = [&](LocationAttr place) {
-    auto flag = dyn_cast_if_present<NameLoc>(place); // has no line to point at, so it is named in the text instead
+    auto flag = dyn_cast_if_present<NameLoc>(place); // no line to point at, so the message names it instead
     InFlightDiagnostic error = emitError(flag || !place ? UnknownLoc::get(context) : Location(place));
     if (flag)
       error << flag.getName().getValue() << ": ";
@@ -224,7 +224,7 @@ void Reader::readOverride(StringRef text) {
   }
   const DescriptionKey *key = findDescriptionKey(name);
   toml::table table;
-  // A shell strips quotes, so a string is taken as it stands.
+  // A shell strips quotes, so a string is valid without them.
   bool isWord = llvm::isAlpha(value.front()) && value != "true" && value != "false" && !value.contains('"');
   bool isOwn = description.text && description.text->hasParameter(name);
   if (isOwn ? isWord : key && holds<std::string>(key->member)) {
@@ -246,7 +246,7 @@ void Reader::readKey(StringRef name, const toml::node &value, LocationAttr keyWh
   if (description.text) {
     if (description.text->hasParameter(name)) {
       readParameter(name, value, valueWhere);
-      // The text's parameter may mean something else than the description's key, which then keeps its default.
+      // The text's parameter may mean something other than the description's key, which then keeps its default.
       if (!key || (key->isStructure && !mayHold(*key, value)))
         return;
     } else if (!key || key->isStructure) {
@@ -292,7 +292,7 @@ void Reader::readParameter(StringRef name, const toml::node &value, LocationAttr
   description.settings[name] = setting;
 }
 
-/// Stores the value if it is of the key's type. A whole number will do for a number.
+/// Stores the value if it has the key's type. A whole number is good for a number.
 bool Reader::store(const DescriptionKey &key, const toml::node &value) {
   return std::visit(
       [&](auto member) {
@@ -316,7 +316,7 @@ bool Reader::assign(const DescriptionKey &key, const toml::node &value, Location
   return assigned;
 }
 
-/// Whether the key's value is one that it may have.
+/// Returns true if the key's value is allowed.
 bool Reader::isInRange(const DescriptionKey &key) const {
   auto isNumberInRange = [&](double value) { return value >= key.range.low && value <= key.range.high; };
   if (const auto *whole = std::get_if<int64_t Description::*>(&key.member))
@@ -339,7 +339,7 @@ bool Reader::checkValue(const DescriptionKey &key, LocationAttr where) {
   return false;
 }
 
-/// Whether the key may have the value, which it does not get.
+/// Returns true if the key may have the value. Does not store it.
 bool Reader::mayHold(const DescriptionKey &key, const toml::node &value) {
   return std::visit(
       [&](auto member) {
@@ -351,7 +351,7 @@ bool Reader::mayHold(const DescriptionKey &key, const toml::node &value) {
       key.member);
 }
 
-/// What no key can say alone.
+/// Checks conditions on several keys.
 void Reader::check() {
   if (failed)
     return;
@@ -413,7 +413,7 @@ void Reader::applyText() {
                          : assign(*key, *table.get("value"), setting.where) && checkValue(*key, setting.where))
       description.given[key->name] = setting.where;
   }
-  // A model that gives labels to images has no tokens, and the least vocabulary does.
+  // A model that labels images has no tokens: the smallest vocabulary is enough.
   if (description.vocabSize == 0 && description.text->getTask() == "classify" &&
       description.text->getImageShape().height)
     description.vocabSize = 4;
@@ -422,7 +422,7 @@ void Reader::applyText() {
                             << "--set vocab_size=N, or `param vocab_size = N` to the text";
 }
 
-/// An architecture is which of the two stacks there are; some keys belong to one of them.
+/// The architecture says which of the two stacks there are. Some keys belong to only one of them.
 void Reader::checkStacks() {
   const Description &d = description;
   bool encoder = d.architecture != "decoder", decoder = d.architecture != "encoder";

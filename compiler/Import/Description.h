@@ -1,5 +1,4 @@
-// A model description: what a .toml file or a Hugging Face folder says about a model, checked and with every default
-// filled in.
+// A model description: the contents of a .toml file or a Hugging Face folder, checked, with every default filled in.
 #ifndef HEDDLE_COMPILER_IMPORT_DESCRIPTION_H
 #define HEDDLE_COMPILER_IMPORT_DESCRIPTION_H
 
@@ -19,8 +18,8 @@ namespace language {
 class PublishedFamily;
 }
 
-/// The keys of a description, with their defaults. Their meaning, their ranges and which of them must be given is the
-/// table of DescriptionKeys.cpp.
+/// The keys of a description, with their defaults. The table in DescriptionKeys.cpp has their meanings and ranges, and
+/// says which of them must be given.
 struct Description {
   std::string architecture;
   int64_t dModel = 0;
@@ -72,67 +71,68 @@ struct Description {
   int64_t maxSequences = 128;
   int64_t maxLength = 256;
 
-  // What no key says: the ids of marks. A sentence's target begins with `beginId`, every sentence ends with `endId`
+  // The ids of marks, which no key gives. A sentence's target begins with `beginId`, every sentence ends with `endId`
   // (a source only with `sourceEnd`), and a decoder never answers with `paddingId`.
   int64_t beginId = 1, endId = 2;
   std::optional<int64_t> unknownId = 0, paddingId;
-  /// Tokens beside `endId` at which a decoder's text ends, such as the end of a turn.
+  /// Tokens other than `endId` that end a decoder's text, such as the end of a turn.
   std::vector<int64_t> otherEnds;
-  /// Labels that the model tells apart, where its logits are of labels.
+  /// The number of labels, if the model's logits are of labels.
   std::optional<int64_t> classes;
-  /// Neighbours that a token has at most, where the tokens are a graph's nodes.
+  /// The largest number of neighbours of a token, if tokens are the nodes of a graph.
   std::optional<int64_t> neighbours;
-  /// Sentences that a text has at most, where the model tells them apart.
+  /// The largest number of sentences in a text, if the model distinguishes them.
   std::optional<int64_t> sentences;
-  /// Images that the model takes, where it takes any.
+  /// The images that the model takes, if it takes any.
   language::ImageShape image;
-  std::vector<int64_t> strides; // of the images that the model makes of its images
-  /// Where each weight comes from in the files of another program, as toJSON() has it; empty for models of our own.
+  std::vector<int64_t> strides; // of the subsampled images in the model
+  /// The tensor of each weight in the files of another program, as in toJSON(). Empty for models of our own.
   llvm::json::Object tensors;
 
-  /// Names of a folder's tensors that begin so have no part in the model.
+  /// A folder's tensors whose names begin with one of these are no part of the model.
   llvm::json::Array ignoredTensors;
-  /// Names the tensors of the model's weights, once these are known; null for models of our own, and where `tensors`
-  /// has them.
+  /// Names the tensors of the model's weights, once these are known. Null for models of our own, and if `tensors` has
+  /// the names.
   std::shared_ptr<language::PublishedFamily> family;
-  /// The longest sequence that the published positions hold for; 0: any.
+  /// The longest sequence for which the published positions are right; 0: any.
   int64_t longestPublished = 0;
 
-  /// The published configuration's values that decide arithmetic, before any change; empty for models of our own.
+  /// The published configuration's values that affect arithmetic, before any change. Empty for models of our own.
   llvm::json::Object published;
 
-  /// What the model computes, as a text of its own; null for the architectures that a description can name.
+  /// The model's own text of what it computes. Null for the architectures that a description can name.
   std::shared_ptr<language::ModelText> text;
-  /// Values of the text's parameters, from outside of it.
+  /// Values of the text's parameters that come from outside the text.
   language::Settings settings;
 
-  /// Which of the two stacks (3.1, Figure 1) there are. An encoder alone is not trained: it has no task of its own.
+  /// Which of the two stacks (3.1, Figure 1) the model has. A model with only an encoder is not trained: it has no
+  /// task.
   bool hasEncoder() const { return encoderLayers > 0; }
   bool hasDecoder() const { return decoderLayers > 0; }
   bool scalesLoss() const { return hasDecoder() && lossScale > 0; }
   bool preNorm() const { return norm == "pre"; }
-  /// How far from a token self-attention sees, to either side; none where it sees the whole sequence.
+  /// Returns how far self-attention sees from a token, to either side, or nothing if it sees the whole sequence.
   std::optional<int64_t> attentionRadius() const {
     return attentionWindow > 0 ? std::optional<int64_t>(attentionWindow / 2) : std::nullopt;
   }
   bool learnedPositions() const { return positions == "learned"; }
 
-  /// Where the key was given: its line in the file, or `--set`. A key at its default is placed at the file's start.
+  /// Returns where the key was given: its line in the file, or `--set`. A key with its default is at the file's start.
   Location whereIs(StringRef key) const;
 
-  /// The keys of what the model computes, as settings of a text's parameters.
+  /// Returns the keys of the model's structure, as settings of a text's parameters.
   language::Settings getStructure() const;
 
-  /// The meaning of the model: the text, its parameters and the marks, which decide what its weights compute. Names are
-  /// sorted, and numbers are as f32.
+  /// Returns the meaning of the model: the text, its parameters and the marks, which determine what its weights
+  /// compute. Names are sorted, and numbers are rounded to f32.
   llvm::json::Object describeMeaning() const;
 
-  /// Every key with its value, the marks' token ids, and `tensors`.
+  /// Returns every key with its value, the token ids of the marks, and `tensors`.
   llvm::json::Object toJSON() const;
 
   /// The start of the file that describes the model.
   LocationAttr start;
-  /// Where each key that has a value from outside got it.
+  /// The place where each key got its value, for keys whose value comes from outside.
   llvm::StringMap<LocationAttr> given;
 };
 
@@ -157,42 +157,43 @@ struct DescriptionKey {
   ArrayRef<StringLiteral> choices; // of a string
   StringLiteral doc;
 
-  /// The values that the key takes: completes "'key' expects ...".
+  /// Returns the values that the key takes, to complete "'key' expects ...".
   std::string describeValues() const;
-  /// The value that a description without the key has, as TOML writes it; empty for a key that must be given.
+  /// Returns the default value in TOML notation, or empty for a key that must be given.
   std::string describeDefault() const;
 };
 
 /// All keys, in the order in which the documentation lists them.
 ArrayRef<DescriptionKey> getDescriptionKeys();
-/// The key called `name`, or null.
+/// Returns the key called `name`, or null.
 const DescriptionKey *findDescriptionKey(StringRef name);
-/// The key that `name` most likely stands for, or null where it is like none of them.
+/// Returns the key that `name` most likely stands for, or null if it resembles none of them.
 const DescriptionKey *findNearestKey(StringRef name);
 std::string showNumber(double value);
 
 /// Writes docs/description.md: all keys in Markdown.
 void printDescriptionPage(raw_ostream &stream);
 
-/// What is changed of a description from outside of it.
+/// Changes of a description from outside.
 struct DescriptionChanges {
   ArrayRef<std::string> overrides;        // each a `key=value` that replaces the description's own value
-  double lossScale = 0;                   // where neither the description nor an override has `loss_scale`
-  ArrayRef<std::string> ignoredKeys = {}; // of a published configuration: unknown keys that are passed over
+  double lossScale = 0;                   // used if neither the description nor an override has `loss_scale`
+  ArrayRef<std::string> ignoredKeys = {}; // unknown keys of a published configuration that pass
   std::string family = {};                // the text (.weft) of a published model's family; empty: Heddle's own
 };
 
-/// Reads the description at `path` and changes it. Every mistake found is reported as an error of `context`.
+/// Reads the description at `path` and applies `changes`. Every mistake found is reported as an error of `context`.
 FailureOr<Description> readDescription(MLIRContext *context, StringRef path, const DescriptionChanges &changes);
 
 /// Reads the model text at `path`, which is named at `where`, or on the command line if that is null. Mistakes are
 /// errors of `context`.
 FailureOr<language::ModelText> readModelText(MLIRContext *context, StringRef path, LocationAttr where = {});
 
-/// The description of the model text at `path`, changed: every key that is not of the text has its default.
+/// Returns the description of the model text at `path`, with `changes`. Keys that do not belong to the text have their
+/// defaults.
 FailureOr<Description> readTextDescription(MLIRContext *context, StringRef path, const DescriptionChanges &changes);
 
-/// Changes `description` and checks the whole, as readDescription does.
+/// Applies `changes` to `description` and checks the whole, as readDescription does.
 FailureOr<Description> overrideDescription(MLIRContext *context, Description description,
                                            const DescriptionChanges &changes);
 

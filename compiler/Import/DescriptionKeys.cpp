@@ -1,4 +1,4 @@
-// The table of a description's keys: reading, checks, suggestions, the artifact's JSON and docs/description.md come
+// The table of a description's keys. Reading, checks, suggestions, the artifact's JSON and docs/description.md are made
 // from it.
 #include "compiler/Import/Description.h"
 
@@ -23,7 +23,7 @@ const NumberRange kTypes{0, 65536, "from 0 to 65536"};
 const NumberRange kVocabulary{4, 1 << 24, "from 4 to 16777216"};
 const NumberRange kTokens{1, 1 << 20, "from 1 to 1048576"};
 const NumberRange kWindow{0, 1 << 20, "from 0 to 1048576"};
-const NumberRange kSequences{1, 65535, "from 1 to 65535"}; // attention has a row of workgroups for each of them
+const NumberRange kSequences{1, 65535, "from 1 to 65535"}; // attention has a row of workgroups for each sequence
 const NumberRange kBeam{1, 64, "from 1 to 64"};
 const NumberRange kSteps{1, 1 << 30, "from 1 to 1073741824"};
 const NumberRange kFallSteps{0, 1 << 30, "from 0 to 1073741824"};
@@ -154,7 +154,7 @@ const DescriptionKey *heddle::findDescriptionKey(StringRef name) {
   return found == getDescriptionKeys().end() ? nullptr : found;
 }
 
-/// A part of a name is as near as a slip of the hand: `layers` means `encoder_layers`.
+/// A name that contains `name`, or is part of it, counts as near: `layers` means `encoder_layers`.
 const DescriptionKey *heddle::findNearestKey(StringRef name) {
   std::string lower = StringRef(name).lower();
   auto distance = [&](const DescriptionKey &key) -> size_t {
@@ -214,7 +214,7 @@ language::Settings Description::getStructure() const {
 llvm::json::Object Description::toJSON() const {
   llvm::json::Object object;
   for (const DescriptionKey &key : getDescriptionKeys())
-    if (!text || !key.isStructure || given.contains(key.name) || key.name == "architecture") // others are not its own
+    if (!text || !key.isStructure || given.contains(key.name) || key.name == "architecture") // others are unused
       std::visit([&](auto member) { object[key.name] = this->*member; }, key.member);
   if (unknownId)
     object["unk_id"] = *unknownId;

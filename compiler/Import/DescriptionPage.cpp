@@ -1,4 +1,4 @@
-// docs/description.md, made of the table of keys.
+// Writes docs/description.md from the table of keys.
 #include "compiler/Import/Description.h"
 
 #include "llvm/Support/raw_ostream.h"

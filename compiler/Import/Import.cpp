@@ -9,7 +9,7 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// Names the tensor that each weight is in published files, as the family's text has it.
+/// Names the tensor of each weight in published files, as the family's text says.
 static LogicalResult nameTensors(ModuleOp module, Description &d) {
   for (auto variable : module.getOps<VariableOp>()) {
     if (variable.getKind() != VariableKind::Weight)
@@ -24,8 +24,8 @@ static LogicalResult nameTensors(ModuleOp module, Description &d) {
   return success();
 }
 
-/// Completes what the description says of another program's tensors by the shapes of the weights made of them. Fails
-/// where the model has a weight that there is no tensor for.
+/// Adds the shapes of the weights to what the description says about another program's tensors. Fails if the model has
+/// a weight without a tensor.
 static LogicalResult addShapes(ModuleOp module, llvm::json::Object &tensors) {
   for (auto variable : module.getOps<VariableOp>()) {
     if (variable.getKind() != VariableKind::Weight)
@@ -39,7 +39,7 @@ static LogicalResult addShapes(ModuleOp module, llvm::json::Object &tensors) {
   return success();
 }
 
-/// What the model computes: a text of its own, or the library's of the architecture that the description names.
+/// Returns the model's own text, or the library's text for the architecture that the description names.
 static FailureOr<language::ModelText> getText(MLIRContext *context, const Description &d) {
   if (d.text)
     return *d.text;
@@ -50,7 +50,7 @@ static FailureOr<language::ModelText> getText(MLIRContext *context, const Descri
   return text;
 }
 
-/// What compiler/Derive makes entries by.
+/// Adds the ops from which compiler/Derive makes entries.
 static void addTask(ModuleOp module, StringRef task, const Description &d) {
   OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
   auto place = [&](StringRef key, StringRef part) -> Location {
@@ -83,7 +83,7 @@ OwningOpRef<ModuleOp> heddle::importModel(MLIRContext *context, FailureOr<Descri
   if (failed(text->elaborate(*module, limits)))
     return {};
   description->image = text->getImageShape();
-  module->walk([&](SizeOp size) { // as strided images are called by `subsample`
+  module->walk([&](SizeOp size) { // `subsample` names the sizes of strided images
     StringRef name = size.getSymName();
     int64_t stride;
     if (name.consume_front("source_stride") && name.consume_back("_tokens") && !name.getAsInteger(10, stride))
@@ -100,7 +100,7 @@ OwningOpRef<ModuleOp> heddle::importModel(MLIRContext *context, FailureOr<Descri
         description->sentences = logits.getArgAttrOfType<IntegerAttr>(port.getArgNumber(), "heddle.limit").getInt();
     }
   }
-  if (text->getTask() == "pair") // without classes it gives grades
+  if (text->getTask() == "pair") // without classes the model gives grades
     if (auto type = cast<RankedTensorType>(cast<func::FuncOp>(module->lookupSymbol("logits")).getResultTypes()[0]);
         type.getRank() == 2)
       description->classes = type.getDimSize(1);

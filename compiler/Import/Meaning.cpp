@@ -1,17 +1,17 @@
-// The meaning of a model: everything that decides what its weights compute, and no batch sizes, precision, training or
-// place. Artifacts and checkpoints hold it, and are compared by it when weights are loaded.
+// The meaning of a model: everything that determines what its weights compute, without batch sizes, precision, training
+// and locations. Artifacts and checkpoints hold it, and it is compared when weights are loaded.
 #include "compiler/Import/Description.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// The format is raised if a key changes what it stands for: meanings of different formats are not compared.
+/// Increased if a key changes what it stands for: meanings of different formats are not compared.
 static constexpr int64_t kFormat = 1;
 
-/// Dropout and label smoothing change training only.
+/// Dropout and label smoothing affect only training.
 static bool isOfTraining(StringRef name) { return name.ends_with("dropout") || name == "label_smoothing"; }
 
-/// Numbers are as f32, so that ways of writing a number do not count.
+/// Rounds numbers to f32, so that different notations of a number are equal.
 static llvm::json::Value asStored(const decltype(language::Setting::value) &value) {
   auto rounded = [](double number) { return static_cast<double>(static_cast<float>(number)); };
   if (const double *number = std::get_if<double>(&value))
@@ -50,7 +50,7 @@ llvm::json::Object Description::describeMeaning() const {
   }
   marks["begin"] = beginId;
   marks["end"] = endId;
-  if (!sourceEnd) // left out where it is true, as in artifacts that are older than the key
+  if (!sourceEnd) // left out if true, as in artifacts that are older than the key
     marks["source_end"] = false;
   if (paddingId)
     marks["padding"] = *paddingId;

@@ -2,7 +2,7 @@
 
 using llvm::StringRef;
 
-/// What follows a string that `text` begins with.
+/// Returns the rest of `text` after the string that it begins with.
 static StringRef dropString(StringRef text, bool isTOML) {
   StringRef quote = text.take_front(1);
   std::string three = (quote + quote + quote).str();
@@ -11,14 +11,14 @@ static StringRef dropString(StringRef text, bool isTOML) {
     quote = three;
   text = text.drop_front(quote.size());
   while (!text.empty() && !text.starts_with(quote)) {
-    if (isTOML && !manyLines && text.front() == '\n') // never ends: the parser says so
+    if (isTOML && !manyLines && text.front() == '\n') // unterminated: the parser reports it
       return text;
     text = text.drop_front(std::min<size_t>(text.size(), text.front() == '\\' && quote.front() == '"' ? 2 : 1));
   }
   return text.drop_front(std::min(text.size(), quote.size()));
 }
 
-/// Counts brackets, and the dots of a key or number, which a dotted key nests by.
+/// Counts brackets, and the dots of a key or number, because dotted keys nest too.
 static bool nestsTooDeep(StringRef text, bool isTOML) {
   size_t depth = 0, dots = 0;
   while (!text.empty()) {
@@ -65,7 +65,7 @@ std::optional<std::pair<unsigned, unsigned>> mlir::heddle::findTooDeepMLIR(Strin
   for (StringRef rest = text; !rest.empty();) {
     char c = rest.front();
     if (c == '"') {
-      // A string ends on its line, or MLIR's lexer says so.
+      // A string ends on its line; otherwise MLIR's lexer reports it.
       size_t end = 1;
       while (end < rest.size() && rest[end] != '"' && rest[end] != '\n')
         end += rest[end] == '\\' ? 2 : 1;

@@ -57,7 +57,7 @@ private:
 
 } // namespace
 
-/// A linear rise over the warm-up to the peak; then what the schedule says.
+/// Returns a linear rise to the peak over the warm-up, followed by the schedule.
 Value Schedule::rate(Value step) {
   Value peak = fill(d.learningRate);
   Value warmup = fill(static_cast<double>(d.warmup));
@@ -70,13 +70,12 @@ Value Schedule::rate(Value step) {
   return d.schedule == "constant" ? rising : min(rising, fall(sub(step, warmup)));
 }
 
-/// From the peak down to the final rate, which later steps keep: along a straight line, or along half a wave of the
-/// cosine.
+/// Falls from the peak to the final rate, which later steps keep, along a straight line or half a cosine wave.
 Value Schedule::fall(Value stepsSince) {
   Value whole = fill(static_cast<double>(d.decaySteps - d.warmup));
   Value left = sub(fill(1), min(max(div(stepsSince, whole), fill(0)), fill(1)));
   if (d.schedule == "cosine") {
-    // (1 + cos(pi (1 - left))) / 2, by the sine's square: nothing is cancelled near the end.
+    // (1 + cos(pi (1 - left))) / 2, computed as a squared sine to avoid cancellation near the end.
     Value turn = mul(left, fill(std::numbers::pi / 2));
     Value sine = math::SinOp::create(builder, where, turn);
     left = mul(sine, sine);

@@ -7,8 +7,8 @@
 
 namespace mlir::heddle {
 
-/// Adds the function that the keys of the description say, unless the model's text has its own. Fails after an error
-/// where keys contradict each other or the text.
+/// Adds the function that the keys of the description define, unless the model's text has its own. Fails after an error
+/// if keys contradict each other or the text.
 LogicalResult addSchedule(ModuleOp module, const Description &description);
 
 } // namespace mlir::heddle
