@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace mlir::heddle;
 using namespace mlir::heddle::reference;
 
-/// A number as the nearest of a type of few bits; of f32 it stays an f64.
+/// Rounds a number to the nearest f16 or bf16. A number of type f32 stays an f64.
 static double round(double number, Type type) {
   if (!type.isF16() && !type.isBF16())
     return number;
@@ -21,7 +21,7 @@ static double round(double number, Type type) {
   return value.convertToDouble();
 }
 
-/// A whole number in as many bits as the type has: of one bit 0 or 1, of others signed.
+/// Wraps an integer to the bits of its type. One bit gives 0 or 1, more bits are signed.
 static double wrap(int64_t number, Type type) {
   unsigned bits = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
   if (bits == 1)
@@ -36,13 +36,14 @@ static uint64_t unsignedOf(double number, Type type) {
   return bits < 64 ? value & ((uint64_t(1) << bits) - 1) : value;
 }
 
-/// The same bits as a signed number: of one bit 0 or -1.
+/// The same bits as a signed number. One bit gives 0 or -1.
 static int64_t signedOf(double number, Type type) {
   auto value = static_cast<int64_t>(number);
   return type.isInteger(1) ? -value : value;
 }
 
-/// `compute` of the operands' numbers at each place. A single number goes with all others, also where these are none.
+/// Applies `compute` to the operands' numbers at each index. A single number is repeated, even for operands without
+/// numbers.
 template <typename Compute> static void forEach(Operation *op, Frame &frame, Compute compute) {
   SmallVector<const Array *> operands;
   const Array *largest = nullptr;
@@ -78,7 +79,7 @@ template <typename Op> static void addFloat(Registry &registry, double (*compute
   });
 }
 
-/// Of two whole numbers as signed ones.
+/// Adds an op on two integers, taken as signed.
 template <typename Op> static void addSigned(Registry &registry, int64_t (*compute)(int64_t, int64_t)) {
   registry.add<Op>([compute](Operation *op, Frame &frame) {
     Type type = elementOf(op->getResult(0));
@@ -98,7 +99,7 @@ template <typename Op> static void addUnsigned(Registry &registry, uint64_t (*co
   });
 }
 
-/// Divisions, which fail where a divisor is zero.
+/// Adds a division, which fails if a divisor is zero.
 template <typename Op> static void addDivision(Registry &registry, bool isSigned, bool isRemainder) {
   registry.add<Op>([=](Operation *op, Frame &frame) -> LogicalResult {
     Type type = elementOf(op->getResult(0));
@@ -227,7 +228,7 @@ static LogicalResult constant(arith::ConstantOp op, Frame &frame) {
 
 //===-- Conversions ---------------------------------------------------------------------------------------------===//
 
-/// `convert` of a number, from a type to another.
+/// Adds an op that converts a number from one type to another.
 template <typename Op> static void addConversion(Registry &registry, double (*convert)(double, Type, Type)) {
   registry.add<Op>([convert](Operation *op, Frame &frame) {
     Type from = elementOf(op->getOperand(0)), to = elementOf(op->getResult(0));
@@ -236,7 +237,7 @@ template <typename Op> static void addConversion(Registry &registry, double (*co
   });
 }
 
-/// The same 32 bits as a number of the other kind. An f64 becomes an f32 first.
+/// Takes the same 32 bits as a number of the other kind. An f64 becomes an f32 first.
 static LogicalResult bitcast(arith::BitcastOp op, Frame &frame) {
   Type from = elementOf(op.getIn()), to = elementOf(op.getOut());
   bool toWhole = from.isF32() && to.isInteger(32);

@@ -11,8 +11,8 @@
 
 namespace mlir::heddle::reference {
 
-/// A tensor of numbers, row by row; a scalar has no dimension. Every number is an f64, whatever the tensor's type: it
-/// holds each i32 and i1 exactly.
+/// A tensor of numbers in row-major order; a scalar has no dimension. Every number is an f64, whatever the tensor's
+/// type, because an f64 holds each i32 and i1 exactly.
 struct Array {
   SmallVector<int64_t> shape;
   std::vector<double> numbers;
@@ -34,7 +34,7 @@ struct Array {
   }
 
   int64_t size() const { return static_cast<int64_t>(numbers.size()); }
-  /// The extent of the first dimension, and the numbers for each of it.
+  /// The extent of the first dimension, and the number of elements in each of its rows.
   int64_t rows() const { return shape.empty() ? 1 : shape.front(); }
   int64_t width() const { return count(ArrayRef(shape).drop_front(shape.empty() ? 0 : 1)); }
 
@@ -44,7 +44,7 @@ struct Array {
   double operator()(int64_t i) const { return numbers[static_cast<size_t>(i)]; }
   double operator()(int64_t i, int64_t j) const { return (*this)(i * shape[1] + j); }
   double operator()(int64_t i, int64_t j, int64_t k) const { return (*this)((i * shape[1] + j) * shape[2] + k); }
-  /// As a whole number.
+  /// Returns an element as an integer.
   int64_t whole(int64_t i) const { return static_cast<int64_t>((*this)(i)); }
 };
 

@@ -1,4 +1,4 @@
-// Attention, fused, and the two halves of its backward pass.
+// Fused attention, and the two ops of its backward pass.
 #include "compiler/Reference/Pairs.h"
 #include "compiler/Reference/Philox.h"
 
@@ -10,8 +10,8 @@ using namespace mlir::heddle::reference;
 
 namespace {
 
-/// What attention and its gradients have in common: for every pair and head the scaled product of query and key, the
-/// score that is made of it, whether the pair counts, and dropout's factor.
+/// The common part of attention and its gradients: for every pair and head the scaled product of query and key, the
+/// score computed from it, whether the pair counts, and dropout's factor.
 struct Scored {
   std::vector<Pair> pairs;
   Heads heads;
@@ -20,7 +20,7 @@ struct Scored {
   Array factor;        // pairs x heads
 
   int64_t size() const { return static_cast<int64_t>(pairs.size()); }
-  /// Calls `visit` with each pair that counts, its number and the head.
+  /// Calls `visit` with the number of each pair that counts, the pair, and each head.
   template <typename Visit> void forEach(Visit visit) const {
     for (int64_t p = 0; p < size(); ++p)
       for (int64_t head = 0; counts(p) != 0 && head < heads.count; ++head)
@@ -30,7 +30,7 @@ struct Scored {
 
 } // namespace
 
-/// The sum over a head's columns of the products of `a`, a row for each query, and `b`, a row for each key.
+/// Returns the dot product, over a head's columns, of the query's row of `a` and the key's row of `b`.
 static double product(const Array &a, const Array &b, const Pair &pair, const Heads &heads, int64_t head) {
   double sum = 0;
   for (int64_t column = 0; column < heads.width; ++column)
@@ -38,7 +38,7 @@ static double product(const Array &a, const Array &b, const Pair &pair, const He
   return sum;
 }
 
-/// The arguments of a score's region: the scaled product, the indices of query and key, and the head.
+/// Returns the arguments of a score region: the scaled product, the indices of query and key, and the head.
 static SmallVector<Array> argumentsOf(const Scored &scored) {
   SmallVector<Array> arguments(4, Array(scored.scaled.shape));
   for (int64_t p = 0; p < scored.size(); ++p)
@@ -51,7 +51,7 @@ static SmallVector<Array> argumentsOf(const Scored &scored) {
   return arguments;
 }
 
-/// Regions that do not depend on their arguments yield one number for all.
+/// Repeats the single number that a region yields if it does not depend on its arguments.
 static Array spread(Array numbers, ArrayRef<int64_t> shape) {
   if (ArrayRef<int64_t>(numbers.shape) == shape)
     return numbers;
@@ -107,7 +107,7 @@ template <typename Op> static FailureOr<Scored> score(Op op, Frame &frame, Value
   return scored;
 }
 
-/// exp(score - other), which is zero of minus infinity, whatever the other is.
+/// Returns exp(score - other), or zero if the score is minus infinity, whatever the other number is.
 static double exponential(double score, double other) { return score == -INFINITY ? 0 : std::exp(score - other); }
 
 static LogicalResult attention(AttentionOp op, Frame &frame) {
@@ -121,7 +121,7 @@ static LogicalResult attention(AttentionOp op, Frame &frame) {
   scored->forEach([&](int64_t p, const Pair &pair, int64_t head) {
     largest(pair.queryRow, head) = std::max(largest(pair.queryRow, head), scored->score(p, head));
   });
-  // Not the exponential of the score less log_sum_exp, in which a large score leaves nothing of the sum.
+  // exp(score - log_sum_exp) would be less exact: next to a large score, log_sum_exp loses the sum to rounding.
   Array weight(scored->score.shape);
   scored->forEach([&](int64_t p, const Pair &pair, int64_t head) {
     weight(p, head) = exponential(scored->score(p, head), largest(pair.queryRow, head));
@@ -149,7 +149,7 @@ static void attentionDelta(AttentionDeltaOp op, Frame &frame) {
       result(row, column / width) += forward(row, column) * gradient(row, column);
 }
 
-/// The probabilities of all pairs that count, times dropout's factor, and the gradients of the scaled products.
+/// For all pairs that count, the probabilities times dropout's factor, and the gradients of the scaled products.
 struct Slopes {
   Scored scored;
   Array weight, slope; // pairs x heads

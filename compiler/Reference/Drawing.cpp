@@ -22,7 +22,7 @@ static void gumbel(GumbelOp op, Frame &frame) {
                                           static_cast<uint32_t>(rows.whole(row)), static_cast<uint32_t>(column)));
 }
 
-/// The least logit of those that may be drawn.
+/// Returns the smallest logit that may be drawn.
 static double cutoffOf(ArrayRef<double> logits, double temperature, int64_t topK, double topP) {
   std::vector<double> falling(logits.begin(), logits.end());
   llvm::sort(falling, std::greater<double>());

@@ -1,4 +1,4 @@
-// Ops that compute each element on its own.
+// Elementwise ops.
 #include "compiler/Reference/Philox.h"
 #include "compiler/Reference/Registry.h"
 
@@ -65,7 +65,8 @@ static LogicalResult embedding(EmbeddingOp op, Frame &frame) {
   return success();
 }
 
-/// Word r of a column holds its rows r * 32 / bits and on, the first in its lowest bits.
+/// Returns the bits of one number. Word r of a column holds the rows from r * 32 / bits on, the first in its lowest
+/// bits.
 static int64_t bitsAt(const Array &words, int64_t bits, int64_t row, int64_t column) {
   int64_t numbers = 32 / bits;
   auto word = static_cast<uint32_t>(static_cast<int32_t>(words(row / numbers, column)));
@@ -184,7 +185,7 @@ static void randomNumbers(heddle::RandomOp op, Frame &frame) {
   double scale = op.getScale().convertToDouble();
   auto stream = static_cast<uint32_t>(op.getStream());
   for (int64_t i = 0; i < result.size(); ++i) {
-    // Of a tensor of three dimensions the columns of all parts lie side by side; a vector is one row.
+    // In a tensor of three dimensions the columns of all parts lie side by side. A vector is one row.
     int64_t width = result.shape.size() == 1 ? result.size() : result.width();
     auto row = static_cast<uint32_t>(i / width), column = static_cast<uint32_t>(i % width);
     double first = uniform(keyOf(seed), 0, stream, row, column);
@@ -192,19 +193,19 @@ static void randomNumbers(heddle::RandomOp op, Frame &frame) {
       result(i) = (2 * first - 1) * scale;
       continue;
     }
-    double second = uniform(keyOf(seed), 0, ~stream, row, column); // Box and Muller's angle
+    double second = uniform(keyOf(seed), 0, ~stream, row, column); // the angle of Box and Muller
     result(i) = std::sqrt(-2 * std::log(1 - first)) * std::cos(2 * M_PI * second) * scale;
   }
 }
 
-/// The last part of MurmurHash3.
+/// The finalizer of MurmurHash3.
 static uint32_t mix(uint32_t x) {
   x = (x ^ x >> 16) * 0x85EBCA6B;
   x = (x ^ x >> 13) * 0xC2B2AE35;
   return x ^ x >> 16;
 }
 
-/// To bf16: of what is cut off, as much more as `added` says in 16 bits makes the number the next one.
+/// Rounds to bf16: adds 16 bits, `added`, to the bits of the f32, and then cuts off its lower 16 bits.
 static double roundToBF16(double value, uint32_t added) {
   auto bits = llvm::bit_cast<uint32_t>(static_cast<float>(value));
   return std::isnan(value) ? value : llvm::bit_cast<float>((bits + added) & 0xFFFF0000);

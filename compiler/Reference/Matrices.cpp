@@ -1,4 +1,4 @@
-// Matrix products, sums along rows and columns, norms, losses, and gathers' transposes.
+// Matmuls, sums along rows and columns, norms, losses, and transposes of gathers.
 #include "compiler/Reference/Registry.h"
 
 #include <cmath>
@@ -7,8 +7,8 @@ using namespace mlir;
 using namespace mlir::heddle;
 using namespace mlir::heddle::reference;
 
-/// Which pieces the parts of partial products contract is a target's choice; their sum is what has a meaning. The first
-/// part is the whole product here.
+/// The target chooses which pieces the parts of partial products contract; only the sum of the parts has a meaning.
+/// Here the first part is the whole product.
 template <typename Op> static void product(Op op, Frame &frame) {
   const Array &a = frame.get(op.getLhs()), &b = frame.get(op.getRhs());
   Array &result = frame.make(op.getResult());
@@ -64,8 +64,8 @@ static void projectGradWeights(ProjectGradWeightsOp op, Frame &frame) {
   }
 }
 
-/// A result of sums of rows has a number for each column, one of sums of columns a number for each row, or each part of
-/// one.
+/// A sum of rows gives a number for each column. A sum of columns gives a number for each row, or for each part of a
+/// row.
 static void sum(SumOp op, Frame &frame) {
   const Array &input = frame.get(op.getInput());
   Array &result = frame.make(op.getResult());
@@ -75,7 +75,7 @@ static void sum(SumOp op, Frame &frame) {
     result(op.getColumns() ? i / (input.size() / result.size()) : i % result.size()) += input(i);
 }
 
-/// Which rows a group has is a target's choice. Here the first one has them all.
+/// The target chooses which rows belong to a group. Here the first group has all rows.
 static void partialSums(PartialSumsOp op, Frame &frame) {
   const Array &input = frame.get(op.getInput());
   Array &result = frame.make(op.getResult());
@@ -121,7 +121,7 @@ static void layerNormGrad(LayerNormGradOp op, Frame &frame) {
   }
 }
 
-/// What cross entropy wants of a class: most of it is on the target.
+/// Returns the target probability of a class: most of the mass is on the target.
 static double wanted(int64_t column, int64_t target, double smoothing, int64_t columns) {
   return (column == target ? 1 - smoothing : 0) + smoothing / static_cast<double>(columns);
 }

@@ -6,14 +6,14 @@
 
 namespace mlir::heddle::reference {
 
-/// A query and a key of its sequence: their indices in the sequence, and their rows.
+/// A query and a key of the same sequence: their indices in the sequence, and their rows.
 struct Pair {
   int64_t query, key;
   int64_t queryRow, keyRow;
 };
 
-/// All pairs, sequence by sequence, the keys of a query one after another. `keyRows`, where it is not null, lists the
-/// rows of each sequence's keys. Fails after an error where a row is none of the `queries` or `keys` that there are.
+/// Returns all pairs, sequence by sequence, the keys of a query one after another. `keyRows`, if it is not null, lists
+/// the rows of each sequence's keys. Fails after an error if a row is outside of the `queries` or `keys` rows.
 template <typename Op>
 FailureOr<std::vector<Pair>> pairsOf(Op op, Frame &frame, Value keyRows, int64_t queries, int64_t keys) {
   const Array &queryStarts = frame.get(op.getQueryStarts()), &queryLengths = frame.get(op.getQueryLengths());
@@ -37,8 +37,8 @@ FailureOr<std::vector<Pair>> pairsOf(Op op, Frame &frame, Value keyRows, int64_t
   return pairs;
 }
 
-/// The pairs of keys that are not listed, or whose users are: each row of keys then names its queries, and of each of
-/// these the number that it has among their keys.
+/// Returns the pairs of an op whose keys are not listed, or whose `users` are given. Each row of keys then lists its
+/// queries, and its index among the keys of each of them.
 template <typename Op> FailureOr<std::vector<Pair>> pairsOfUsers(Op op, Frame &frame, int64_t queries, int64_t keys) {
   if (op.getUsers().empty())
     return pairsOf(op, frame, Value(), queries, keys);
@@ -54,11 +54,11 @@ template <typename Op> FailureOr<std::vector<Pair>> pairsOfUsers(Op op, Frame &f
   return pairs;
 }
 
-/// Heads of queries and keys, which may be fewer: their columns.
+/// Maps columns of a head to columns of queries and of keys, which may have fewer heads.
 struct Heads {
   int64_t count, width, ofKeys;
 
-  /// `queries` and `keys`: columns of theirs.
+  /// `queries` and `keys` are the numbers of their columns.
   Heads(int64_t count, int64_t queries, int64_t keys) : count(count), width(queries / count), ofKeys(keys / width) {}
   int64_t query(int64_t head, int64_t column) const { return head * width + column; }
   int64_t key(int64_t head, int64_t column) const { return head / (count / ofKeys) * width + column; }

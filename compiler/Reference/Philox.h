@@ -20,13 +20,13 @@ inline std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::arra
   return counter;
 }
 
-/// The uniform number in [0, 1) of a place, of 24 bits.
+/// Returns the uniform number in [0, 1) at an index, with 24 bits.
 inline double uniform(std::array<uint32_t, 2> seed, uint32_t step, uint32_t stream, uint32_t row, uint32_t column) {
   uint32_t word = philox({column / 4, row, stream, step}, seed)[column % 4];
   return static_cast<double>(word >> 8) * 0x1p-24;
 }
 
-/// The key that a seed of two numbers is.
+/// Returns the key for a seed of two numbers.
 inline std::array<uint32_t, 2> keyOf(const Array &seed) {
   return {static_cast<uint32_t>(seed.whole(0)), static_cast<uint32_t>(seed.whole(1))};
 }

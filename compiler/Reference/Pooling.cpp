@@ -1,4 +1,4 @@
-// Rows of several: segments, windows, strides, and the largest elements.
+// Ops that combine or choose rows: segments, windows, strides, and the largest elements.
 #include "compiler/Reference/Registry.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ static LogicalResult segment(SegmentOp op, Frame &frame) {
   return success();
 }
 
-/// The row that is `offset` rows further on, where it belongs to the same sequence; -1 where it does not.
+/// Returns the row that is `offset` rows further on if it belongs to the same sequence, or else -1.
 static int64_t neighbour(const Array &positions, int64_t row, int64_t offset) {
   int64_t other = row + offset;
   bool isThere = other >= 0 && other < positions.size() && positions.whole(other) == positions.whole(row) + offset;
@@ -75,8 +75,8 @@ static void fold(FoldOp op, Frame &frame) {
           result(other, column) += input(row, (offset - first) * width + column);
 }
 
-/// The pixel that stands for each of every `stride`-th rows and columns; an error where the larger images have no such
-/// pixel.
+/// Calls `pair` for each pixel of `small`, with its index in `large`, at every `stride`-th row and column, and its own
+/// index. Fails after an error if `large` has no such pixel.
 template <typename Op>
 static LogicalResult stride(Op op, const Array &large, const Array &small, function_ref<void(int64_t, int64_t)> pair) {
   auto width = static_cast<int64_t>(op.getWidth()), stride = static_cast<int64_t>(op.getStride()),
@@ -109,8 +109,8 @@ static LogicalResult upsample(UpsampleOp op, Frame &frame) {
   });
 }
 
-/// Elements of at most -FLT_MAX and NaNs are left out. Where fewer than k remain, values are -FLT_MAX and places those
-/// of the segment's first element.
+/// Leaves out NaNs and elements of at most -FLT_MAX. If fewer than k elements remain, further values are -FLT_MAX at
+/// the place of the segment's first element.
 static LogicalResult topK(TopKOp op, Frame &frame) {
   const Array &input = frame.get(op.getInput()), &starts = frame.get(op.getStarts()),
               &lengths = frame.get(op.getLengths());

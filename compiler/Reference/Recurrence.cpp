@@ -1,4 +1,4 @@
-// Recurrence, as written and as steps; columns cut and joined.
+// Recurrence, as scans and as steps, and ops that cut and join columns.
 #include "compiler/Reference/Registry.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace mlir::heddle;
 using namespace mlir::heddle::reference;
 
-/// Rows of `from` that `rows` names.
+/// Returns the rows of `from` that `rows` names.
 static Array gather(const Array &from, ArrayRef<int64_t> rows) {
   SmallVector<int64_t> shape(from.shape);
   shape[0] = static_cast<int64_t>(rows.size());
@@ -25,7 +25,7 @@ static void scatterTo(Array &to, const Array &rows, ArrayRef<int64_t> places) {
     std::copy_n(rows.numbers.begin() + static_cast<int64_t>(i) * width, width, to.numbers.begin() + place * width);
 }
 
-/// A step at a time, for all sequences that have a token there, in their own order.
+/// Runs one step at a time, for all sequences that have a token there, in their own order.
 static LogicalResult scan(ScanOp op, Frame &frame) {
   const Array &starts = frame.get(op.getStarts()), &lengths = frame.get(op.getLengths());
   SmallVector<Array> states;
@@ -44,7 +44,7 @@ static LogicalResult scan(ScanOp op, Frame &frame) {
   Interpreter &interpreter = frame.getInterpreter();
   int64_t sequences = interpreter.getSize(op.getStep());
   for (int64_t step = 0; step < longest; ++step) {
-    SmallVector<int64_t> present, rows; // sequences that have a token at this step, and the rows of these tokens
+    SmallVector<int64_t> present, rows; // the sequences with a token at this step, and the rows of these tokens
     for (int64_t s = 0; s < starts.size(); ++s)
       if (step < lengths.whole(s)) {
         present.push_back(s);
@@ -103,7 +103,7 @@ static LogicalResult repeat(RepeatOp op, Frame &frame) {
 
 //===-- Rows of a step ------------------------------------------------------------------------------------------===//
 
-/// Rows that are there: none past the last. Fails after an error where they begin before the first.
+/// Returns the rows that exist: none past the last. Fails after an error if they begin before the first.
 static FailureOr<SmallVector<int64_t>> rowsFrom(Operation *op, int64_t first, int64_t count, int64_t all) {
   if (first < 0)
     return op->emitOpError() << "begins at row " << first << " of " << all;
@@ -163,7 +163,7 @@ static void stepSizes(StepSizesOp op, Frame &frame) {
   }
 }
 
-/// Numbers stay within the tensors, for tokens too that no sequence owns.
+/// Results stay within the tensors, even for tokens that no sequence owns.
 static void stepOrder(StepOrderOp op, Frame &frame) {
   const Array &position = frame.get(op.getPosition()), &sequence = frame.get(op.getSequence()),
               &starts = frame.get(op.getStarts());
@@ -177,7 +177,7 @@ static void stepOrder(StepOrderOp op, Frame &frame) {
   for (int64_t token = 0; token < tokens; ++token) {
     int64_t step = position.whole(token), start = step < starts.size() ? starts.whole(step) : 0;
     places(token) = static_cast<double>(std::clamp<int64_t>(start + at(rank, sequence.whole(token)), 0, tokens - 1));
-    int64_t last = 0; // the step whose place this is
+    int64_t last = 0; // the step that this place belongs to
     for (int64_t i = 0; i < starts.size(); ++i)
       if (starts.whole(i) <= token)
         last = i;

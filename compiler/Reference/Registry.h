@@ -1,4 +1,4 @@
-// Which function says what an op means.
+// The function that defines the meaning of each op.
 #ifndef HEDDLE_COMPILER_REFERENCE_REGISTRY_H
 #define HEDDLE_COMPILER_REFERENCE_REGISTRY_H
 
@@ -10,16 +10,16 @@ class Registry {
 public:
   using Evaluate = std::function<LogicalResult(Operation *, Frame &)>;
 
-  /// The one registry, of all ops that the interpreter knows.
+  /// The only registry, with all ops that the interpreter knows.
   static const Registry &get();
 
-  /// Null where the op has no meaning here.
+  /// Returns null if the op has no meaning here.
   const Evaluate *find(StringRef op) const {
     auto found = table.find(op);
     return found == table.end() ? nullptr : &found->second;
   }
 
-  /// Adds a function of (an op, a frame) that makes each result of the op, and returns nothing or whether it could.
+  /// Adds a function of an op and a frame that makes each result of the op. It returns nothing, or a LogicalResult.
   template <auto evaluate> void add() { addOf<evaluate>(evaluate); }
   template <typename Op> void add(Evaluate evaluate) {
     bool isNew = table.try_emplace(Op::getOperationName(), std::move(evaluate)).second;
@@ -41,7 +41,7 @@ private:
   llvm::StringMap<Evaluate> table;
 };
 
-// One function a file.
+// One function per file.
 void addArithmetic(Registry &registry);
 void addAttention(Registry &registry);
 void addDrawing(Registry &registry);

@@ -1,4 +1,4 @@
-// Attention, unfused: scores of all pairs in memory, and what is made of them.
+// Unfused attention: the scores of all pairs in memory, and ops on them.
 #include "compiler/Reference/Pairs.h"
 
 #include <cmath>
@@ -18,7 +18,7 @@ static void locate(LocateOp op, Frame &frame) {
       }
 }
 
-/// Fails where a pair's key has no column in scores of `keys` keys a query.
+/// Fails if a pair's key has no column in scores with `keys` keys per query.
 template <typename Op> static LogicalResult expectRoom(Op op, ArrayRef<Pair> pairs, int64_t keys) {
   for (const Pair &pair : pairs)
     if (pair.key >= keys)
@@ -26,7 +26,7 @@ template <typename Op> static LogicalResult expectRoom(Op op, ArrayRef<Pair> pai
   return success();
 }
 
-/// Calls `visit` with each pair, its number, and each head and column of a head.
+/// Calls `visit` with the number of each pair, the pair, each head, and each column of a head.
 template <typename Visit> static void forEachColumn(ArrayRef<Pair> pairs, const Heads &heads, Visit visit) {
   for (auto [p, pair] : llvm::enumerate(pairs))
     for (int64_t head = 0; head < heads.count; ++head)
@@ -34,8 +34,8 @@ template <typename Visit> static void forEachColumn(ArrayRef<Pair> pairs, const 
         visit(static_cast<int64_t>(p), pair, head, column);
 }
 
-/// What `region` makes of the elements of queries and keys at each column of a pair's head, of the parameters' there,
-/// and of the score's gradient, where there is one: a number for each pair, head and column.
+/// Runs `region` on the elements of query and key at each column of a pair's head, with the parameters there and, if
+/// there is one, the score's gradient. Returns a number for each pair, head and column.
 template <typename Op>
 static FailureOr<Array> combine(Op op, Frame &frame, Region &region, ArrayRef<Pair> pairs, const Heads &heads,
                                 const Array *gradient) {
@@ -53,7 +53,7 @@ static FailureOr<Array> combine(Op op, Frame &frame, Region &region, ArrayRef<Pa
       at(arguments.size() - 1) = (*gradient)(pair.queryRow, head, pair.key);
   });
   FailureOr<Array> parts = runElementwise(region, frame, arguments);
-  // A region that yields a constant makes a single number.
+  // A region that yields a constant gives a single number.
   if (succeeded(parts) && parts->size() == 1 && arguments[0].size() != 1) {
     Array all(arguments[0].shape);
     llvm::fill(all.numbers, (*parts)(0));

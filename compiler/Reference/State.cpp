@@ -1,4 +1,4 @@
-// Variables, views, and what holds other ops.
+// Variables, views, and ops that hold other ops.
 #include "compiler/Reference/Registry.h"
 
 using namespace mlir;
@@ -27,8 +27,8 @@ static void reshape(ReshapeOp op, Frame &frame) {
   frame.make(op.getResult()).numbers = frame.get(op.getInput()).numbers;
 }
 
-/// Each part lies where those before it end, at their maxima; of chunks of one tensor, all before one that has rows are
-/// full.
+/// Each part begins where the parts before it would end at their maxima. All chunks of a tensor before one with rows
+/// are full, so each part can follow the one before it.
 static void concat(ConcatOp op, Frame &frame) {
   Array &result = frame.make(op.getResult());
   int64_t next = 0;
@@ -52,7 +52,7 @@ static LogicalResult kernel(KernelOp op, Frame &frame) {
   return success();
 }
 
-/// There is one rank, whose tensors are the sums, and which has made all rows.
+/// There is one rank: its tensors are the sums, and it has made all rows.
 template <typename Collective> static void collective(Collective op, Frame &frame) {
   for (auto [input, result] : llvm::zip_equal(op.getInputs(), op.getResults()))
     frame.set(result, frame.get(input));
