@@ -1,5 +1,5 @@
-// A plug-in with a pass of its own: multiplications by numbers are done once, behind matrix products, where there are
-// two of them.
+// A plug-in with a pass of its own: it merges multiplications by numbers, and moves them behind matmuls whose result is
+// multiplied anyway.
 //
 //   heddle-opt model.mlir --load-pass-plugin=FoldScales.so --pass-pipeline='builtin.module(fold-scales)'
 //   heddle-compile model.toml -o model.heddle --load-pass-plugin=FoldScales.so --pass-after=fuse-attention:fold-scales
@@ -23,7 +23,7 @@ struct Scaled {
   float scale;
 };
 
-/// `value` as another value times a number, if it is the result of such a multiplication in f32.
+/// Matches `value` as another value times a number, in f32.
 FailureOr<Scaled> matchScaled(Value value) {
   auto product = value.getDefiningOp<arith::MulFOp>();
   if (!product || !getElementTypeOrSelf(value).isF32())
@@ -56,7 +56,7 @@ struct MergeScales : OpRewritePattern<arith::MulFOp> {
   }
 };
 
-/// ((x * a) W) * b is (x W) * (a * b), on either side of the product.
+/// ((x * a) W) * b is (x W) * (a * b), for either operand of the matmul.
 struct MoveScaleBehindProduct : OpRewritePattern<MatmulOp> {
   using OpRewritePattern::OpRewritePattern;
 

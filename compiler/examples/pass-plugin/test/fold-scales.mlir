@@ -7,7 +7,7 @@
 heddle.size @n max 64
 #n = #heddle.dims<"n">
 
-// The factor of a product is made by a launch of its own, and what is behind the product by the launch that multiplies.
+// A scaled operand needs a launch of its own. A multiplication behind the matmul joins the launch of the matmul.
 // FOLDED: product: 1 launches
 // PLAIN: product: 2 launches
 
@@ -48,7 +48,7 @@ func.func @chain(%x: tensor<?x8xf32, #n> {heddle.name = "x"}) -> (tensor<?x8xf32
   return %b : tensor<?x8xf32, #n>
 }
 
-// A product that nobody scales keeps its scaled factor: moving the multiplication would save nothing.
+// A matmul whose result is not scaled keeps its scaled operand: moving the multiplication would save nothing.
 // CHECK-LABEL: func.func @factor(
 // CHECK: arith.mulf
 // CHECK: heddle.matmul
