@@ -12,7 +12,7 @@ std::optional<std::string> fromBase64(std::string_view text) {
     text.remove_suffix(1);
   std::string bytes;
   uint32_t bits = 0;
-  int held = 0; // of the bits, those that are in no byte yet
+  int held = 0; // number of bits in `bits` that are not in a byte yet
   for (char digit : text) {
     size_t value = digits.find(digit);
     if (value == std::string_view::npos)

@@ -7,7 +7,7 @@
 
 namespace heddle {
 
-// The bytes of a text in base64; nothing where it is none.
+// Decodes base64. Returns nothing if `text` is not valid base64.
 std::optional<std::string> fromBase64(std::string_view text);
 
 } // namespace heddle

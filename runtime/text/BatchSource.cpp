@@ -13,7 +13,7 @@
 namespace heddle {
 namespace {
 
-// The number that the order of an epoch's blocks is drawn with: no window has it.
+// The window number used to draw the order of an epoch's blocks. No real window has it.
 constexpr uint64_t kBlockOrder = ~uint64_t(0);
 
 } // namespace
@@ -24,7 +24,7 @@ void planBatches(const Examples &examples, const BatchOptions &options, uint64_t
   std::vector<uint32_t> sorted(examples.size());
   std::iota(sorted.begin(), sorted.end(), 0u);
   random.shuffle(sorted);
-  // A sequence alone has to learn where it ends: a batch of like lengths would teach it that all end there.
+  // A plain sequence has to learn where it ends. In a batch of similar lengths, all sequences would seem to end there.
   auto bucket = [&](uint32_t example) {
     return !examples.hasSource(example)
                ? 0
@@ -32,7 +32,7 @@ void planBatches(const Examples &examples, const BatchOptions &options, uint64_t
   };
   std::stable_sort(sorted.begin(), sorted.end(), [&](uint32_t a, uint32_t b) { return bucket(a) < bucket(b); });
 
-  // As Batch::hasRoomFor, without making the batches.
+  // The same limits as Batch::hasRoomFor, without building the batches.
   std::vector<std::pair<size_t, size_t>> batches;
   int64_t sourceTokens = 0, targetTokens = 0;
   for (size_t i = 0; i < sorted.size(); ++i) {
@@ -80,7 +80,7 @@ Result<BatchSource::Window> BatchSource::readWindow(uint64_t epoch, uint64_t ind
   std::iota(blocks.begin(), blocks.end(), 0u);
   OrderRandom(options.seed, epoch, kBlockOrder).shuffle(blocks);
   size_t begin = index * windowBlocks(), end = std::min(begin + windowBlocks(), blocks.size());
-  // On the disk, neighbours are read after one another; the window is shuffled anyway.
+  // Blocks are read in the order in which they lie on disk; the window is shuffled anyway.
   std::sort(blocks.begin() + ptrdiff_t(begin), blocks.begin() + ptrdiff_t(end));
   Window result;
   for (size_t i = begin; i < end && !abandoned; ++i)
@@ -95,12 +95,12 @@ void BatchSource::readAhead(uint64_t epoch, uint64_t index) {
   auto read = [this, epoch, index] { return readWindow(epoch, index); };
   try {
     ahead = std::async(std::launch::async, read);
-  } catch (const std::system_error &) { // there is no thread to be had: it is read when it is needed
+  } catch (const std::system_error &) { // no thread available: read when needed
     ahead = std::async(std::launch::deferred, read);
   }
 }
 
-// Takes the window that was read ahead, and lets the one after it be read.
+// Takes the window that was read ahead and starts reading the next one.
 Status BatchSource::enter() {
   {
     Span span("wait for text");
@@ -110,7 +110,7 @@ Status BatchSource::enter() {
   readAhead(last ? place.epoch + 1 : place.epoch, last ? 0 : place.window + 1);
   entered = true;
 
-  if (windowsSeen < windowsOfEpoch()) // or what it counts would be read more than once
+  if (windowsSeen < windowsOfEpoch()) // afterwards the same text would be counted twice
     seen.add(window.report);
   ++windowsSeen;
   if (windowsSeen == 1 || windowsSeen == windowsOfEpoch())
@@ -190,7 +190,7 @@ std::vector<size_t> splitSequences(std::span<const int64_t> costs, uint32_t part
   int64_t all = std::accumulate(costs.begin(), costs.end(), int64_t(0)), before = 0;
   std::vector<size_t> begins{0};
   for (size_t i = 0; i < costs.size(); ++i) {
-    // A sequence belongs to the part that its middle lies in.
+    // A sequence belongs to the part that contains its middle.
     auto part = size_t((2 * before + costs[i]) * int64_t(parts) / std::max<int64_t>(2 * all, 1));
     while (begins.size() <= std::min<size_t>(part, parts - 1))
       begins.push_back(i);

@@ -1,11 +1,11 @@
-// The order in which a training run sees its corpus. It is drawn from the seed, the epoch and the window alone, so that
-// a cursor is all that a resumed training run needs, and memory holds two windows however large the corpus is.
+// The order in which a training run sees its corpus. It depends only on the seed, the epoch and the window, so a
+// training run can resume from a cursor. Memory holds two windows, however large the corpus is.
 //
-// An epoch is all blocks in a new order. A window is as many of them as hold `windowLines` lines; its examples are
-// shuffled, put into buckets by length, cut into batches, and the batches are shuffled. A bucket is a power of two
-// wide: lengths in a batch are alike enough for its sequences to cost alike, and there is no padding for which they
-// should be equal; batches of one length alone would make each step see another kind of sentence, and training worse.
-// Sequences without a source are not put into buckets.
+// An epoch is all blocks in a new order. A window is as many blocks as hold `windowLines` lines. Its examples are
+// shuffled, sorted into buckets by length and cut into batches, and then the batches are shuffled. Bucket bounds are
+// powers of two: sequences of a batch are then similar enough in length to cost about the same, and without padding
+// nothing requires equal lengths. With batches of a single length, each step would see a different kind of sentence,
+// and training would get worse. Sequences without a source are not sorted into buckets.
 #pragma once
 
 #include "runtime/text/Batches.h"
@@ -16,7 +16,7 @@
 
 namespace heddle {
 
-// What is used up: `batch` batches of the `window`-th window of the `epoch`-th order.
+// A position in the training data: `batch` batches of window `window` of epoch `epoch` have been served.
 struct DataCursor {
   uint64_t epoch = 0;
   uint64_t window = 0;
@@ -31,7 +31,7 @@ struct BatchOptions {
   uint64_t windowLines = 1 << 16;
 };
 
-// What a batch has in all.
+// Counts of a whole batch.
 struct BatchTotals {
   int64_t sourceTokens = 0, targetTokens = 0, labels = 0, predictions = 0, sentences = 0;
 
@@ -39,40 +39,40 @@ struct BatchTotals {
   void add(const BatchTotals &other);
 };
 
-// A part of a batch, for one of several ranks. Where a rank's share of a batch is empty, it gets a sequence of another
-// share, which does not count.
+// One rank's part of a batch. If the rank's share is empty, the part holds a sequence of another rank's share, which
+// does not count: `counts` is false.
 struct BatchPart {
   Batch batch;
-  BatchTotals whole; // of all parts
+  BatchTotals whole; // totals of all parts
   bool counts = true;
 };
 
-// Serves the corpus for ever. A thread of its own reads and encodes the next window while one is served.
+// Serves the corpus endlessly. A background thread reads and encodes the next window while the current one is served.
 class BatchSource {
 public:
-  // `corpus` has at least one block and outlives this. Reading begins at once.
+  // `corpus` has at least one block and outlives this. Reading starts at once.
   BatchSource(const ExampleBlocks &corpus, BatchOptions options, DataCursor start = {});
   ~BatchSource();
   BatchSource(const BatchSource &) = delete;
   BatchSource &operator=(const BatchSource &) = delete;
 
-  // Fails where the corpus cannot be read, or has no example to serve.
+  // Fails if the corpus cannot be read or has no example to serve.
   Result<Batch> next();
-  // The same, and of it the sequences of one of several ranks: neighbours, with about as many tokens as those of the
-  // others.
+  // Like next(), but returns only the sequences of one rank: consecutive ones, with about as many tokens as other ranks
+  // get.
   Result<BatchPart> nextPart(uint32_t part, uint32_t parts);
   const DataCursor &cursor() const { return place; }
 
-  // What there is to say of the text: of the first window that was read, and of a first whole epoch. Empty when nothing
-  // new was read since.
+  // A remark about the text for the user: after the first window, and after the first whole epoch. Empty if nothing new
+  // was read since the last call.
   std::string takeRemark();
-  bool isWarning() const { return seen.isWorthAWarning(); } // the remark
+  bool isWarning() const { return seen.isWorthAWarning(); } // about the remark
 
 private:
   struct Window {
     Examples examples;
-    std::vector<uint32_t> order; // of the examples
-    std::vector<size_t> ends;    // of the batches, in `order`
+    std::vector<uint32_t> order; // the examples in the order in which they are served
+    std::vector<size_t> ends;    // for each batch, its end in `order`
     CorpusReport report;
   };
 
@@ -81,7 +81,7 @@ private:
   Result<Window> readWindow(uint64_t epoch, uint64_t index) const;
   void readAhead(uint64_t epoch, uint64_t index);
   Status enter();
-  Result<std::pair<size_t, size_t>> advance(); // the examples of the next batch, by their places in the window's order
+  Result<std::pair<size_t, size_t>> advance(); // the next batch: [begin, end) in the window's order
 
   const ExampleBlocks &corpus;
   BatchOptions options;
@@ -92,14 +92,14 @@ private:
   uint64_t windowsSeen = 0;
   std::string remark;
   std::atomic<bool> abandoned = false;
-  std::future<Result<Window>> ahead; // last, so that what it uses outlives it
+  std::future<Result<Window>> ahead; // last: its destructor waits for the thread, which uses the members above
 };
 
-// Where the parts of so many sequences begin, and the last one ends, that cost alike: `costs` has the tokens of each
-// sequence.
+// Splits sequences into `parts` runs of similar cost. Returns where each part begins, and the end of the last one.
+// `costs` has the tokens of each sequence.
 std::vector<size_t> splitSequences(std::span<const int64_t> costs, uint32_t parts);
 
-// Cuts the examples into batches as described above: `order` gets all of them, `ends` where each batch ends in it.
+// Cuts the examples into batches as described above. `order` receives all examples, `ends` the end of each batch in it.
 void planBatches(const Examples &examples, const BatchOptions &options, uint64_t epoch, uint64_t window,
                  std::vector<uint32_t> &order, std::vector<size_t> &ends);
 

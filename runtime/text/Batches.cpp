@@ -81,7 +81,7 @@ void Batch::add(std::span<const int32_t> sourceSentence, std::span<const int32_t
 void Batch::add(std::span<const int32_t> sequence, std::span<const TokenRange> learnt) {
   bool countsAll = learnt.empty() || (learnt.size() == 1 && learnt[0].begin <= 1 && learnt[0].end == sequence.size());
   if (!countsAll || !weights.empty()) {
-    size_t first = size_t(target.tokens()); // of the sequence's predictions, of which number i is of token i + 1
+    size_t first = size_t(target.tokens()); // the sequence's first prediction; its prediction i is token i + 1
     weights.resize(first, 1);
     weights.resize(first + sequence.size() - 1, countsAll ? 1.0f : 0.0f);
     for (const TokenRange &range : learnt)

@@ -1,4 +1,4 @@
-// Batches without padding: the tokens of all sequences follow one another, and every sequence has a start and a length.
+// Batches without padding: the tokens of all sequences are concatenated, and each sequence has a start and a length.
 #pragma once
 
 #include "runtime/text/Corpus.h"
@@ -10,7 +10,7 @@
 
 namespace heddle {
 
-// What fits into one call. Tokens are counted on each side, as Examples counts them.
+// The limits of one call. Tokens are counted per side, as Examples counts them.
 struct BatchLimits {
   int64_t maximumTokens = 0;
   int64_t maximumSequences = 0;
@@ -28,8 +28,9 @@ struct PackedSequences {
   void add(int64_t length);
 };
 
-// The edges of graphs, for each node by itself: `most` places, of which the first `degrees` are the nodes that it looks
-// at, and the first `uses` the nodes that look at it, and where among their neighbours it is.
+// Edges of graphs, as lists per node. Each node has `most` slots. The first `degrees` slots of `neighbours` hold the
+// nodes that it looks at. The first `uses` slots of `users` hold the nodes that look at it, and `slots` its index among
+// the neighbours of each of them.
 struct NeighbourLists {
   int64_t most = 0;
   std::vector<int32_t> neighbours, degrees, users, slots, uses;
@@ -37,12 +38,12 @@ struct NeighbourLists {
   void add(int64_t nodes, std::span<const Edge> edges);
 };
 
-// The sentences of texts, as texts are packed, and the words of each sentence.
+// The sentences of texts, packed like the texts themselves, and the words of each sentence.
 struct SentenceLists {
   PackedSequences layout;
   std::vector<int32_t> wordStarts, wordLengths;
 
-  // A text, from a token of the batch on, whose sentences have these lengths.
+  // Adds a text that starts at token `firstToken` of the batch. `sentences` has the lengths of its sentences.
   void add(int64_t firstToken, std::span<const int32_t> sentences);
 };
 
@@ -51,57 +52,57 @@ struct SourceBatch {
 
   Marks marks;
   PackedSequences layout;
-  std::vector<int32_t>
-      tokens; // a sentence and its end mark, if sources have one; or a whole text, its marks among the tokens
-  std::vector<int32_t> types; // of whole texts, where the model wants them: 1 behind the first end mark, 0 before
-  NeighbourLists lists;       // of whole texts, where the model wants them
-  SentenceLists sentences;    // likewise
-  std::vector<float> pixels;  // of images, which have no tokens
+  std::vector<int32_t> tokens; // a sentence and its end mark, if sources have one; or a whole text with its marks
+  std::vector<int32_t> types;  // of whole texts, if the model wants them: 0 up to the first end mark, 1 after it
+  NeighbourLists lists;        // of whole texts, if the model wants them
+  SentenceLists sentences;     // likewise
+  std::vector<float> pixels;   // of images, which have no tokens
 
-  // A sentence, or an image where the model takes images.
+  // Adds a sentence, or an image if the model takes images.
   void add(std::span<const int32_t> sentence, std::span<const float> image = {});
-  // An edge joins two of the text's tokens; no token has or is more neighbours than the marks say, and no text more
-  // sentences.
+  // An edge joins two tokens of the text. The number of edges to and from a token and the number of sentences of a text
+  // must not exceed the limits in `marks`.
   void addWhole(std::span<const int32_t> text, const Structure &structure = {});
 };
 
 struct Batch {
   explicit Batch(Marks marks = {}) : source(marks), right(marks) {}
 
-  SourceBatch source; // of pairs and of texts with labels; a batch of sequences alone has no source
+  SourceBatch source; // of pairs and of texts with labels; empty in a batch of plain sequences
   PackedSequences target;
-  std::vector<int32_t> targetIn;  // the begin mark and a sentence; of a sequence all tokens but the last
-  std::vector<int32_t> targetOut; // what is to be predicted: the sentence and the end mark; all tokens but the first
+  std::vector<int32_t> targetIn;  // the begin mark and a sentence; for a plain sequence all tokens but the last
+  std::vector<int32_t> targetOut; // the tokens to predict: the sentence and the end mark; or all tokens but the first
 
   // For each token to predict: 1, or 0 if it does not count. Empty if all count.
   std::vector<float> weights;
 
-  // Of texts with labels, which have no target: the labels, and where labels are of words the tokens that have them.
+  // Texts with labels have no target. These are the labels and, for labels of words, the indices of the labelled
+  // tokens.
   std::vector<int32_t> labels, labelled;
-  // Of pairs of texts, of which `source` is the left one: the right one, and grades where the pairs have no labels.
+  // For pairs of texts: the right text (`source` is the left one), and the grades if the pairs have no labels.
   SourceBatch right;
   std::vector<float> grades;
-  std::vector<int32_t> follows; // of sentences that words are hidden of: 1 where the second follows the first
+  std::vector<int32_t> follows; // for sentence pairs with hidden words: 1 if the second sentence follows the first
 
   void add(std::span<const int32_t> source, std::span<const int32_t> target, std::span<const float> image = {});
   void addLabelled(Labelling kind, std::span<const int32_t> text, std::span<const int32_t> textLabels,
                    const Structure &structure = {});
   void addPair(const Examples &examples, size_t example);
-  // A sequence alone, of which these tokens count; all but the first if there are none.
+  // Adds a plain sequence. Only tokens in `learnt` count; if it is empty, all but the first do.
   void add(std::span<const int32_t> sequence, std::span<const TokenRange> learnt = {});
   void add(const Examples &examples, size_t example);
   bool hasSource() const { return source.layout.sequences() != 0; }
   bool isOfPairs() const { return right.layout.sequences() != 0; }
   bool hasTarget() const { return target.sequences() != 0; }
   int64_t sequences() const { return hasTarget() ? target.sequences() : source.layout.sequences(); }
-  // Of the tokens of the target that count, or of the labels or grades: what the loss is of.
+  // The number of predictions in the loss: target tokens that count, or labels and grades.
   int64_t predictions() const;
-  // For that many more tokens, marks among them.
+  // Returns true if that many more tokens, including marks, fit.
   bool hasRoomFor(int64_t sourceTokens, int64_t targetTokens, const BatchLimits &limits) const;
   int64_t tokens() const { return source.layout.tokens() + right.layout.tokens() + target.tokens(); }
 };
 
-// All examples once, in their order.
+// Packs all examples once, in order.
 std::vector<Batch> packInOrder(const Examples &examples, const BatchLimits &limits);
 
 } // namespace heddle

@@ -13,7 +13,7 @@ namespace {
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
 bool isPeriodOrComma(char c) { return c == '.' || c == ','; }
 
-// 13a sets every ASCII punctuation mark apart but ' , - and the period, which depend on their neighbours.
+// 13a separates every ASCII punctuation mark, except ' , - and the period, which depend on their neighbours.
 bool standsAlone(char c) {
   return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') ||
          (c >= ':' && c <= '@') || c == '/';
@@ -24,8 +24,8 @@ void replaceAll(std::string &text, std::string_view from, std::string_view to) {
     text.replace(at, from.size(), to);
 }
 
-// Rewrites each pair of neighbours that `matches`, left to right and without overlap, as a regular expression of two
-// characters would.
+// Rewrites each pair of neighbours that `matches`, from left to right and without overlap, like a regular expression of
+// two characters.
 template <typename Matches, typename Rewrite>
 std::string rewritePairs(const std::string &text, Matches matches, Rewrite rewrite) {
   std::string result;
@@ -126,7 +126,7 @@ std::array<double, Bleu::kMaximumOrder> Bleu::precisions() const {
   std::array<double, kMaximumOrder> result{};
   double smoothing = 1;
   for (int i = 0; i < kMaximumOrder && correct[0] != 0 && total[i] != 0; ++i) {
-    // An order without a single hit counts as 1/2, 1/4, 1/8 ... of a hit.
+    // The first order without a hit counts as 1/2 of a hit, the next one as 1/4, and so on.
     double hits = correct[i] != 0 ? double(correct[i]) : 1 / (smoothing *= 2);
     result[i] = 100 * hits / double(total[i]);
   }

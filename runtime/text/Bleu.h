@@ -1,5 +1,5 @@
-// The score of Papineni et al., "BLEU: a Method for Automatic Evaluation of Machine Translation" (2002), as sacreBLEU
-// (Post, "A Call for Clarity in Reporting BLEU Scores", 2018) defines its details.
+// The score of Papineni et al., "BLEU: a Method for Automatic Evaluation of Machine Translation" (2002). Details follow
+// sacreBLEU (Post, "A Call for Clarity in Reporting BLEU Scores", 2018).
 #pragma once
 
 #include <array>
@@ -10,25 +10,25 @@
 
 namespace heddle {
 
-// Signatures name what made a score. These follow the definitions of sacreBLEU 2.
+// The version in score signatures. Scores follow the definitions of sacreBLEU 2.
 inline constexpr const char *kScoreVersion = "heddle.1";
 
-// Splits a line as mteval-v13a does, which is sacreBLEU's default tokeniser "13a".
+// Splits a line like mteval-v13a, which is sacreBLEU's default tokeniser "13a".
 std::vector<std::string> tokenize13a(std::string_view line);
 
-// Corpus BLEU with one reference a line, n-grams up to 4 and "exp" smoothing: sacreBLEU's defaults.
+// Corpus BLEU with one reference per line, n-grams up to 4 and "exp" smoothing: sacreBLEU's defaults.
 class Bleu {
 public:
   static constexpr int kMaximumOrder = 4;
 
   void add(std::string_view translation, std::string_view reference);
 
-  // 0 to 100. It is 0 where no translation is four tokens long, as there is no 4-gram to count.
+  // 0 to 100. It is 0 if no translation is four tokens long, since there is no 4-gram to count.
   double score() const;
   double brevityPenalty() const;
-  // As sacreBLEU prints it, with two digits: "BLEU|nrefs:1|... = 48.53 82.4/50.0/45.5/37.5 (BP = 0.943 ...)".
+  // The score as sacreBLEU prints it, with two digits: "BLEU|nrefs:1|... = 48.53 82.4/50.0/45.5/37.5 (BP = 0.943 ...)".
   std::string describe() const;
-  // Whether an n-gram of the highest order could be counted at all.
+  // Returns true if there is at least one n-gram of the highest order.
   bool hasHighestOrder() const { return total[kMaximumOrder - 1] != 0; }
 
 private:

@@ -1,5 +1,4 @@
-// The pieces "<0x00>" to "<0xFF>", in which vocabularies of SentencePiece's kind write a character that they have no
-// piece for.
+// The pieces "<0x00>" to "<0xFF>". SentencePiece-style vocabularies use them to write a character that has no piece.
 #pragma once
 
 #include "runtime/text/PieceTable.h"
@@ -10,12 +9,12 @@ namespace heddle {
 
 class ByteFallback {
 public:
-  ByteFallback() = default; // of a vocabulary without such pieces
+  ByteFallback() = default; // for a vocabulary without such pieces
   explicit ByteFallback(const PieceTable &pieces);
 
-  // Appends the bytes' tokens; false, and nothing is appended, where one of them has none.
+  // Appends the bytes' tokens. If a byte has no token, appends nothing and returns false.
   bool append(std::string_view bytes, std::vector<int32_t> &ids) const;
-  // The byte that a piece stands for, if it does.
+  // The byte that a piece stands for; nothing for other pieces.
   static std::optional<char> byteOf(std::string_view piece);
 
 private:

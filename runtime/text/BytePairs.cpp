@@ -9,11 +9,11 @@ namespace heddle {
 namespace {
 
 struct Alphabet {
-  std::array<std::string, 256> characters; // that stand for bytes
+  std::array<std::string, 256> characters; // for each byte, the character that stands for it
   std::unordered_map<char32_t, char> bytes;
 };
 
-// The character that stands for a byte: itself where that can be printed and is no space, else one from U+0100 on.
+// A printable byte other than a space stands for itself. The others are numbered from U+0100 on.
 const Alphabet &alphabet() {
   static const Alphabet result = [] {
     Alphabet made;

@@ -1,5 +1,5 @@
-// Byte pair encoding of bytes, as GPT-2 has it (Radford et al., "Language Models are Unsupervised Multitask Learners",
-// 2019), so that every text has its tokens, and tokens their text.
+// Byte pair encoding of bytes, as in GPT-2 (Radford et al., "Language Models are Unsupervised Multitask Learners",
+// 2019). Every text has tokens, and every token has a text.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -14,12 +14,12 @@ namespace heddle {
 class BytePairs final : public SubwordModel {
 public:
   struct Options {
-    bool wholeWordsFirst = false;     // a word that is a piece is no matter of merges
-    std::optional<int32_t> unknown{}; // stands for a byte without a piece, which is left out otherwise
-    bool fusesUnknown = false;        // neighbouring unknown bytes are a single token
+    bool wholeWordsFirst = false;     // a word that is a piece is taken whole, without merges
+    std::optional<int32_t> unknown{}; // stands for a byte without a piece; if absent, such bytes are dropped
+    bool fusesUnknown = false;        // consecutive unknown bytes become a single token
   };
-  // Of a vocabulary whose pieces have a printable character in the place of each byte; `name` is the file's, for
-  // messages. Some bytes may lack a piece, but not all of them.
+  // For a vocabulary whose pieces contain a printable character for each byte. `name` is the file's name for messages.
+  // Some bytes may lack a piece. Fails if all of them do.
   static Result<BytePairs> create(const PieceTable &pieces, Merges merges, const Options &options,
                                   const std::string &name);
 
@@ -32,7 +32,7 @@ private:
   std::optional<PieceTable> wholeWords;
 };
 
-// The bytes that such a piece stands for.
+// Decodes a piece of such a vocabulary to the bytes that it stands for.
 std::string bytesOfPiece(std::string_view piece);
 
 } // namespace heddle

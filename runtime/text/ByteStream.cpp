@@ -18,9 +18,9 @@ namespace heddle {
 namespace {
 
 constexpr size_t kPortion = 1 << 17;
-constexpr int kPatience = 3000; // milliseconds for a pipe to have a writer
+constexpr int kPatience = 3000; // milliseconds to wait for a pipe's writer
 
-// The file itself. What was looked at and not taken is read again.
+// The raw file. peek() reads ahead; bytes stay in view() until take() consumes them.
 class RawBytes {
 public:
   explicit RawBytes(std::filesystem::path path) : path(std::move(path)) {}
@@ -34,7 +34,7 @@ public:
   }
 
   Status open() {
-    descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe without a writer would block
+    descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); // opening a pipe without a writer would block
     if (descriptor < 0)
       return makeError(errno == ENOENT ? ErrorKind::NotFound : ErrorKind::Io, "cannot open '", path.string(),
                        "': ", std::strerror(errno), ".");
@@ -52,7 +52,7 @@ public:
     return peek();
   }
 
-  // Sees to it that something is held, unless the file is at its end.
+  // Makes sure that view() is not empty unless the file is at its end.
   Status peek() {
     if (!held.empty())
       return Success();
@@ -76,7 +76,7 @@ public:
   bool isRegular() const { return regular; }
 
 private:
-  // A pipe tells of bytes and of writers that have gone, but not that there was never a writer.
+  // poll() reports data and departed writers, but not that there has never been a writer.
   Status waitForWriter() {
     struct pollfd pipe = {descriptor, POLLIN, 0};
     if (::poll(&pipe, 1, kPatience) != 0)
@@ -87,7 +87,7 @@ private:
                        kPatience / 1000, " seconds; start the program that writes, or give a file.");
     if (got > 0)
       held = {buffer.data(), size_t(got)};
-    return Success(); // a slow writer is waited for
+    return Success(); // wait as long as a slow writer needs
   }
 
   std::filesystem::path path;
@@ -161,7 +161,7 @@ public:
   Result<size_t> read(std::span<char> into) override {
     while (true) {
       HEDDLE_CHECK(raw.peek());
-      // What is decoded may be more than fitted; it comes out without further input.
+      // If the output was full, the decoder may hold more, which needs no further input.
       if (raw.view().empty() && !pending) {
         if (inFrame)
           return raw.damaged("Zstandard", "it ends early");
@@ -191,7 +191,7 @@ private:
 Result<std::unique_ptr<ByteStream>> ByteStream::open(const std::filesystem::path &path) {
   RawBytes raw(path);
   HEDDLE_CHECK(raw.open());
-  // No UTF-8 text begins with either.
+  // No UTF-8 text begins with either signature.
   if (raw.view().starts_with("\x1f\x8b"))
     return std::unique_ptr<ByteStream>(std::make_unique<GzipStream>(std::move(raw)));
   if (raw.view().starts_with("\x28\xb5\x2f\xfd"))

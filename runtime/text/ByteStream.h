@@ -1,5 +1,5 @@
-// The bytes of a text file, from begin to end. A gzip or Zstandard file, which is told by its first bytes and not by
-// its name, is decompressed on the way; several compressed files that are concatenated are one text.
+// The bytes of a text file, from beginning to end. Gzip and Zstandard files are recognised by their first bytes, not by
+// their names, and decompressed on the fly. Several concatenated compressed files are one text.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -16,11 +16,11 @@ public:
   static Result<std::unique_ptr<ByteStream>> open(const std::filesystem::path &path);
   virtual ~ByteStream() = default;
 
-  // As many bytes as there are, up to `into.size()`; 0 at the end. A compressed file that is damaged or ends early is
-  // an error.
+  // Reads up to `into.size()` bytes and returns how many it read; 0 at the end. Fails if a compressed file is damaged
+  // or truncated.
   virtual Result<size_t> read(std::span<char> into) = 0;
 
-  // Whether read() gives the bytes of the file as they lie in it, so that they can be found again by their offset.
+  // Returns true if read() returns the file's bytes unchanged, so that offsets in the text are offsets in the file.
   virtual bool isPlainFile() const { return false; }
 };
 

@@ -8,9 +8,12 @@
 namespace heddle {
 namespace {
 
-// A node of the double array. Bits 0 to 7 are the byte that leads to it, bit 31 is 0 but in leaves, whose other bits
-// are a value; bit 8 tells whether there is a leaf below it, bits 10 to 30 where its children are, times 256 where bit
-// 9 is set.
+// A node of the double array:
+//   bits 0-7    the byte that leads to the node
+//   bit 8       whether a leaf is below it
+//   bit 9       whether the offset is multiplied by 256
+//   bits 10-30  the offset of its children
+//   bit 31      whether the node is a leaf; its other bits are then a value
 struct Node {
   uint32_t bits;
   bool isReachedBy(uint8_t byte) const { return (bits & 0x800000ffu) == byte; }
@@ -26,7 +29,7 @@ uint32_t littleEndian(std::string_view bytes, size_t place) {
   return number;
 }
 
-// Clusters of more bytes are replaced character by character.
+// Longer clusters, in bytes, are replaced character by character.
 constexpr size_t kLongestCluster = 5;
 
 } // namespace
@@ -50,14 +53,14 @@ std::optional<CharacterMap> CharacterMap::parse(std::string_view bytes) {
 }
 
 bool isSafeCharacterMap(std::string_view bytes) {
-  constexpr size_t kBlock = 256; // the children of a node are in one
+  constexpr size_t kBlock = 256; // a block holds all children of a node
   size_t size = bytes.size() < 4 ? 0 : littleEndian(bytes, 0), replacements = bytes.size() - 4 - size;
   if (size == 0 || size % 4 != 0 || size >= bytes.size() - 4)
     return false;
   auto node = [&](size_t place) { return Node{littleEndian(bytes, 4 + 4 * place)}; };
   size_t nodes = size / 4;
   std::vector<bool> seen(nodes);
-  std::vector<size_t> places = {node(0).offset()}; // of the children of what was reached
+  std::vector<size_t> places = {node(0).offset()}; // of the children of visited nodes
   while (!places.empty()) {
     size_t place = places.back();
     places.pop_back();

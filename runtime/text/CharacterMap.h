@@ -1,5 +1,4 @@
-// What SentencePiece makes of characters before it looks for pieces: a table in the model's file, of texts and what
-// they become.
+// SentencePiece's character normalisation: a table in the model's file that maps texts to their replacements.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +11,20 @@ namespace heddle {
 
 class CharacterMap {
 public:
-  // Reads the table: the bytes of a trie in a double array (Yata, "Darts-clone"), their number before them, and behind
-  // them the replacements, each ended by a zero. Nothing where it is none.
+  // Parses the table: the size of a trie in bytes, the trie as a double array (Yata, "Darts-clone"), and the
+  // replacements, each terminated by a zero byte. Returns nothing if `bytes` is not such a table.
   static std::optional<CharacterMap> parse(std::string_view bytes);
 
-  // The text with each character as the table has it. Characters that a reader takes for one, such as a letter and its
-  // accent, are looked up together where they are short; the replacement of the first of them stands for all, as in
-  // Hugging Face's tokenizers (SentencePiece itself keeps the others).
+  // Replaces each character as the table says. A short grapheme cluster, such as a letter with its accent, is looked up
+  // as a whole. The replacement of its shortest prefix in the table then stands for the whole cluster, as in Hugging
+  // Face's tokenizers (SentencePiece itself keeps the rest of the cluster).
   std::string apply(std::string_view text) const;
 
-  // Bytes of the longest replacement.
+  // The length of the longest replacement in bytes.
   size_t longest() const { return longestReplacement; }
 
 private:
-  // The replacement of the shortest text in the table that `text` begins with.
+  // The replacement of the shortest prefix of `text` that is in the table.
   std::optional<std::string_view> find(std::string_view text) const;
 
   std::vector<uint32_t> trie;
@@ -33,7 +32,7 @@ private:
   size_t longestReplacement = 0;
 };
 
-// Whether a walk through the trie stays within it, whatever the text: libsentencepiece does not look.
+// Returns true if look-ups stay inside the trie for every text: libsentencepiece does not check this.
 bool isSafeCharacterMap(std::string_view bytes);
 
 } // namespace heddle

@@ -25,12 +25,12 @@ std::u32string withoutWhiteSpace(std::string_view line) {
 
 void Chrf::add(std::string_view translation, std::string_view reference) {
   std::u32string translated = withoutWhiteSpace(translation), expected = withoutWhiteSpace(reference);
-  std::unordered_map<std::u32string_view, int64_t> left; // n-grams of the reference that were not met
+  std::unordered_map<std::u32string_view, int64_t> left; // n-grams of the reference that were not matched yet
   for (size_t order = 1; order <= kMaximumOrder; ++order) {
     left.clear();
     for (size_t i = 0; i + order <= expected.size(); ++i)
       ++left[std::u32string_view(expected).substr(i, order)];
-    // Sentences whose reference is too short for an order do not count for its precision.
+    // If the reference is too short for an order, the sentence does not count for that order's precision.
     if (left.empty())
       continue;
     theirs[order - 1] += int64_t(expected.size() - order + 1);
@@ -47,7 +47,7 @@ void Chrf::add(std::string_view translation, std::string_view reference) {
 
 double Chrf::score() const {
   double precision = 0, recall = 0;
-  int orders = 0; // that both sides have
+  int orders = 0; // orders that both sides have
   for (int i = 0; i < kMaximumOrder; ++i) {
     if (ours[i] == 0 || theirs[i] == 0)
       continue;

@@ -1,5 +1,5 @@
 // chrF of Popović, "chrF: character n-gram F-score for automatic MT evaluation" (2015), as sacreBLEU defines chrF2:
-// n-grams of up to six characters, white space left out, recall weighing twice as much as precision, counts summed over
+// n-grams of up to six characters, white space removed, recall weighted twice as much as precision, counts summed over
 // the corpus.
 #pragma once
 
@@ -18,11 +18,11 @@ public:
   void add(std::string_view translation, std::string_view reference);
 
   double score() const; // 0 to 100
-  // As sacreBLEU prints it, with two digits: "chrF2|nrefs:1|... = 59.73".
+  // The score as sacreBLEU prints it, with two digits: "chrF2|nrefs:1|... = 59.73".
   std::string describe() const;
 
 private:
-  std::array<int64_t, kMaximumOrder> common{}, ours{}, theirs{}; // n-grams
+  std::array<int64_t, kMaximumOrder> common{}, ours{}, theirs{}; // counts of n-grams
 };
 
 } // namespace heddle

@@ -1,4 +1,4 @@
-// What a model learns from, as token identifiers.
+// Training examples, as token ids.
 #pragma once
 
 #include "runtime/text/LineBlocks.h"
@@ -12,8 +12,8 @@
 
 namespace heddle {
 
-// What labels are of, where a model gives labels: of each text, of each of its words, of the words that are hidden from
-// the model, or of each pair of texts, which may have a grade in the label's place.
+// The units that labels belong to, if the model predicts labels: texts, words of texts, words hidden from the model, or
+// pairs of texts. Pairs may have grades instead of labels.
 enum class Labelling { None, Texts, Words, Hidden, Pairs, Grades };
 
 inline bool isOfPairs(Labelling kind) { return kind == Labelling::Pairs || kind == Labelling::Grades; }
@@ -23,14 +23,14 @@ struct TokenRange {
   uint32_t begin, end;
 };
 
-// Of a graph whose nodes are a text's tokens, by their places in the text: token `to` looks at token `from`.
+// An edge of a graph whose nodes are the tokens of a text, given as token indices: token `to` looks at token `from`.
 struct Edge {
   int32_t from, to;
 };
 
-// What a text is made of beside its tokens: edges where these are a graph's nodes, and the lengths of its sentences
-// where the model tells them apart. Each token is of a sentence. An image has pixels in the place of tokens, and as
-// many numbers for each.
+// The structure of a text besides its tokens: the edges if the tokens are the nodes of a graph, and the lengths of the
+// sentences if the model distinguishes them. Every token belongs to a sentence. An image has pixels instead of tokens,
+// and each pixel has the same number of values.
 struct Structure {
   std::span<const Edge> edges;
   std::span<const int32_t> sentences;
@@ -38,25 +38,25 @@ struct Structure {
   int64_t pixelCount = 0;
 };
 
-// What random choices within examples are drawn by: other choices in each epoch.
+// Seeds random choices within examples. They differ in each epoch.
 struct Draw {
   uint64_t seed = 0, epoch = 0;
 };
 
-// Sentence pairs, sequences alone, or sequences with labels, in flat arrays: a corpus of millions of them costs four
-// bytes a token and not an allocation each.
+// Sentence pairs, plain sequences, or sequences with labels, in flat arrays: millions of examples cost four bytes per
+// token and no allocation each.
 class Examples {
 public:
-  // A sentence, of at least one token, and its translation, without marks.
+  // Adds a sentence of at least one token and its translation, both without marks.
   void add(std::span<const int32_t> source, std::span<const int32_t> target);
-  // An image, of so many pixels, and its caption, without marks.
+  // Adds an image of `count` pixels and its caption, without marks.
   void addCaption(std::span<const float> pixels, int64_t count, std::span<const int32_t> target) {
     add({}, target);
     allPixels.insert(allPixels.end(), pixels.begin(), pixels.end());
     pixelEnds.push_back(allPixels.size());
     pixelCount = count;
   }
-  // Either of them, of a model with these marks.
+  // Adds a sentence or an image with its target, for a model with these marks.
   void addTranslation(std::span<const int32_t> source, std::span<const float> pixels, std::span<const int32_t> target,
                       const Marks &marks) {
     sourceMarks = marks.sourceMarks();
@@ -65,11 +65,11 @@ public:
     else
       add(source, target);
   }
-  // A sequence alone, of at least two tokens, its marks among them: each token but the first is predicted from those
-  // before it.
+  // Adds a plain sequence of at least two tokens, including its marks. Each token but the first is predicted from the
+  // tokens before it.
   void add(std::span<const int32_t> sequence) { add({}, sequence); }
 
-  // The same, of which a model learns to write these tokens: the ranges follow each other.
+  // Adds a sequence of which the model learns to write only the tokens in `ranges`. The ranges are in ascending order.
   void addLearnt(std::span<const int32_t> sequence, std::span<const TokenRange> ranges) {
     add(sequence);
     learntRanges.insert(learntRanges.end(), ranges.begin(), ranges.end());
@@ -77,8 +77,8 @@ public:
     learntEnds.back() = learntRanges.size();
   }
 
-  // A text, its marks among the tokens, or an image, and its label; or a label for each of its tokens, below 0 where it
-  // has none. The examples of a corpus are of one kind.
+  // Adds a text, including its marks, or an image, with its label; or a text with a label for each token, negative for
+  // tokens without one. All examples of a corpus are of the same kind.
   void addLabelled(Labelling kind, std::span<const int32_t> tokens, std::span<const int32_t> labels,
                    const Structure &structure = {}) {
     labelled = kind;
@@ -94,18 +94,18 @@ public:
     pixelCount = structure.pixelCount;
   }
 
-  // Two sentences of which words are hidden, and whether the second follows the first.
+  // Adds two sentences with hidden words. `doesFollow` is true if the second sentence follows the first.
   void addHidden(std::span<const int32_t> tokens, std::span<const int32_t> labels, bool doesFollow) {
     addLabelled(Labelling::Hidden, tokens, labels);
     follow.push_back(doesFollow);
   }
 
-  // Two texts, their marks among the tokens, and the label of the pair.
+  // Adds two texts, including their marks, and the label of the pair.
   void addPair(std::span<const int32_t> left, std::span<const int32_t> right, int32_t label) {
     addOther(right);
     addLabelled(Labelling::Pairs, left, {&label, 1});
   }
-  // The same with a grade.
+  // Likewise, with a grade.
   void addGraded(std::span<const int32_t> left, std::span<const int32_t> right, float grade) {
     addOther(right);
     grades.push_back(grade);
@@ -114,7 +114,7 @@ public:
 
   Labelling labelling() const { return labelled; }
   bool follows(size_t example) const { return follow[example] != 0; }
-  // The tokens of a sequence that a model learns to write; none stands for all that another precedes.
+  // The tokens of a sequence that the model learns to write. Empty means every token but the first.
   std::span<const TokenRange> learnt(size_t example) const {
     return example < learntEnds.size() ? slice(learntRanges, learntEnds, example) : std::span<const TokenRange>();
   }
@@ -123,13 +123,12 @@ public:
   bool hasSource(size_t example) const { return pixelCount > 0 || !source(example).empty(); }
   std::span<const int32_t> source(size_t example) const { return slice(sourceIds, sourceEnds, example); }
   std::span<const int32_t> target(size_t example) const { return slice(targetIds, targetEnds, example); }
-  // The numbers of an example's pixels; empty where there are no images.
+  // The values of an example's pixels; empty if there are no images.
   std::span<const float> image(size_t example) const {
     return pixelCount > 0 ? slice(allPixels, pixelEnds, example) : std::span<const float>();
   }
-  std::span<const int32_t> other(size_t example) const {
-    return slice(otherIds, otherEnds, example);
-  } // the right text of a pair
+  // The right text of a pair.
+  std::span<const int32_t> other(size_t example) const { return slice(otherIds, otherEnds, example); }
   float grade(size_t example) const { return grades[example]; }
   Structure structure(size_t example) const {
     if (edgeEnds.empty())
@@ -137,8 +136,8 @@ public:
     return {slice(allEdges, edgeEnds, example), slice(allSentences, sentenceEnds, example), image(example), pixelCount};
   }
 
-  // What a call holds of an example: a pair's sides with their marks, a sequence without its last token, a text with
-  // its labels, the texts of a pair.
+  // The tokens of an example in a call: both sides of a pair with their marks, a sequence without its last token, a
+  // text and its labels, or the two texts of a pair.
   int64_t sourceTokens(size_t example) const;
   int64_t targetTokens(size_t example) const;
 
@@ -159,24 +158,24 @@ private:
   std::vector<float> grades;
   std::vector<Edge> allEdges;
   std::vector<float> allPixels;
-  int64_t pixelCount = 0;  // of each image; 0: there are no images
-  int64_t sourceMarks = 1; // that a call adds to the source of each pair
+  int64_t pixelCount = 0;  // of each image; 0 if there are no images
+  int64_t sourceMarks = 1; // marks that a call adds to the source of each pair
   std::vector<uint64_t> sourceEnds, targetEnds, otherEnds, edgeEnds, sentenceEnds, pixelEnds;
   std::vector<uint8_t> follow;
   std::vector<TokenRange> learntRanges;
-  std::vector<uint64_t> learntEnds; // of the first examples
+  std::vector<uint64_t> learntEnds; // for the first examples only; later ones have no ranges
 };
 
-// What was read and what was left out, and why.
+// Counts of what was read, and of what was left out for each reason.
 struct CorpusReport {
-  std::string_view unit = "pair"; // what is read: pairs or documents
+  std::string_view unit = "pair"; // what is counted: pairs, documents, records or lines
   uint64_t read = 0;
-  uint64_t sequences = 0; // that documents were cut into
+  uint64_t sequences = 0; // into which documents were cut
   uint64_t blank = 0;     // an empty line on either side of a pair, a document without tokens
-  uint64_t recut = 0;     // completions whose tokens are not those of the whole text
-  uint64_t overLong = 0;  // more tokens than one sequence may have
+  uint64_t recut = 0;     // completions whose tokens differ from those of the whole text
+  uint64_t overLong = 0;  // more tokens than a sequence may have
   uint64_t invalidUtf8 = 0;
-  uint64_t firstInvalidLine = 0; // the smallest of those seen
+  uint64_t firstInvalidLine = 0; // the smallest one seen
   std::string firstInvalidFile;
 
   void noteInvalid(uint64_t line, const std::string &file);
@@ -188,7 +187,7 @@ struct CorpusReport {
   std::string describe(int64_t maximumLength) const;
 };
 
-// A corpus whose examples are read a block at a time, in any order.
+// A corpus whose examples are read one block at a time, in any order.
 class ExampleBlocks {
 public:
   virtual ~ExampleBlocks() = default;
@@ -196,18 +195,17 @@ public:
   virtual size_t blocks() const = 0;
   virtual uint64_t linesPerBlock() const = 0;
 
-  // Tells two corpora apart: a resumed training run must see the one that it began with.
+  // Identifies the corpus: a resumed training run must see the corpus that it began with.
   virtual const std::string &fingerprint() const = 0;
 
-  // Appends a block's examples, and to the report what was left out. Called from one thread at a time.
+  // Appends a block's examples, and adds to the report what was left out. Called from one thread at a time.
   virtual Status read(size_t block, Draw draw, Examples &examples, CorpusReport &report) const = 0;
 };
 
-// The pairs of two text files, of which the first has images where the model takes any: a record with an "image" on
-// each line.
+// The pairs of two text files. If the model takes images, each line of the first file is a record with an "image".
 class TextPairs final : public ExampleBlocks {
 public:
-  // `maximumLength` counts the mark at a sentence's begin or end. Text and vocabulary outlive this.
+  // `maximumLength` includes a sentence's begin or end mark. Text and vocabulary outlive this.
   TextPairs(const LineBlocks &text, const TextCodec &vocabulary, int64_t maximumLength, const Marks &marks = {})
       : text(text), vocabulary(vocabulary), maximumLength(maximumLength), marks(marks) {}
 
@@ -228,7 +226,7 @@ struct Corpus {
   CorpusReport report;
 };
 
-// All examples, in memory and in their order.
+// Reads all examples into memory, in order.
 Result<Corpus> readCorpus(const ExampleBlocks &blocks);
 
 } // namespace heddle

@@ -34,7 +34,7 @@ CorpusReport TextDocuments::readDocuments(size_t block, std::span<const std::str
     return kind == DocumentKind::Line || i + 1 == lines.size() || isBlank(lines[i + 1]);
   };
   std::string document;
-  uint64_t invalidLine = 0; // of the document; 0: all are valid
+  uint64_t invalidLine = 0; // first invalid line of the document; 0: all lines are valid
   for (size_t i = 0; i < lines.size(); ++i) {
     if (isBlank(lines[i]))
       continue;

@@ -1,4 +1,4 @@
-// Plain text as a corpus: documents, each with a mark before and behind it, cut into sequences.
+// Plain text as a corpus: documents, each between a begin and an end mark, cut into sequences.
 #pragma once
 
 #include "runtime/text/Batches.h"
@@ -8,11 +8,11 @@
 
 namespace heddle {
 
-// What a document is: a line; the lines between blank lines; or the whole file.
+// What counts as a document: a line, the lines between blank lines, or the whole file.
 enum class DocumentKind { Line, BetweenBlankLines, File };
 
 struct TextLimits {
-  int64_t maximumLength = 0; // tokens of a sequence that are predicted
+  int64_t maximumLength = 0; // predicted tokens per sequence
   Marks marks = {};
 };
 
@@ -29,8 +29,8 @@ public:
   size_t blocks() const override { return text.blocks(); }
   uint64_t linesPerBlock() const override { return text.linesPerBlock(); }
   const std::string &fingerprint() const override { return text.fingerprint(); }
-  // A block of a file that is one document is a part of it: the first part alone has the begin mark, the last part the
-  // end mark, and the first token of another part is not predicted.
+  // If the file is one document, a block is a part of it. Only the first part has the begin mark, and only the last
+  // part has the end mark. The first token of each other part is not predicted.
   Status read(size_t block, Draw draw, Examples &examples, CorpusReport &report) const override;
 
 private:
@@ -44,8 +44,9 @@ private:
   TextLimits limits;
 };
 
-// Cuts a document into sequences of at most `maximumLength` tokens to predict. Each begins with the last token of the
-// sequence before it, so that every token of the document but the first is predicted once. Returns how many there are.
+// Cuts a document into sequences of at most `maximumLength` predicted tokens. Each sequence begins with the last token
+// of the one before it, so that every token of the document but the first is predicted once. Returns the number of
+// sequences.
 uint64_t addDocument(std::span<const int32_t> document, int64_t maximumLength, Examples &examples);
 
 } // namespace heddle

@@ -1,4 +1,4 @@
-// Any text as a line: "\n" stands for a line feed in it, "\r" for a carriage return, "\\" for a backslash.
+// Writes any text as a single line: "\n" stands for a line feed, "\r" for a carriage return, "\\" for a backslash.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace heddle {
 
 std::string escaped(std::string_view text);
 
-// The text that escaped() makes `line` of. A backslash before anything else stands for itself.
+// The inverse of escaped(). A backslash before any other character stands for itself.
 std::string unescaped(std::string_view line);
 
 } // namespace heddle

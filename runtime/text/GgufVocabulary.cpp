@@ -14,15 +14,15 @@ using Parts = PublishedVocabulary::Parts;
 
 constexpr std::string_view kPrefix = "tokenizer.", kOfModels = "tokenizer.ggml.", kMark = "\u2581";
 
-// The kinds of tokens, by their numbers in a GGUF file.
+// Token kinds and their numbers in a GGUF file.
 enum TokenKind : uint64_t { Normal = 1, Unknown = 2, Control = 3, UserDefined = 4, Unused = 5, Byte = 6 };
 
-// How texts are cut where the pieces are bytes, by the names that the files have for it.
+// How texts are cut if pieces are bytes, by the names that the files use.
 struct Cutting {
   std::initializer_list<std::string_view> names;
   std::variant<WordRule, WordPattern::Family> rule;
-  bool wholeWordsFirst = false; // and the mark of the begin stands before every text
-  bool isComposed = false;      // texts are put into the normal form C
+  bool wholeWordsFirst = false; // then the begin mark also precedes every text
+  bool isComposed = false;      // texts are converted to normal form C
 };
 const Cutting kCuttings[] = {
     {{"default", "gpt-2", "phi-2", "mpt", "olmo", "jais", "gigachat", "mellum", "exaone4", "trillion", "a.x-4.0"},
@@ -90,7 +90,7 @@ private:
       return malformed("'", kOfModels, key, "' is neither true nor false");
     return value ? *value->flag() : otherwise;
   }
-  // An array of something for each token; null where there is none.
+  // An array with one element per token; null if the key is missing.
   Result<const GgufValue::Array *> array(std::string_view key) const {
     const GgufValue *value = find(key);
     const GgufValue::Array *array = value ? value->array() : nullptr;
@@ -119,7 +119,7 @@ private:
       bool isMark = *kind == Control || (*kind == Unknown && isPieces);
       if (!isMark && *kind != UserDefined)
         continue;
-      // SentencePiece looks for the user's own pieces behind the space that it puts before a text.
+      // SentencePiece looks for user-defined pieces after it has prepended the space.
       bool isNormalized = *kind == UserDefined && isPieces;
       (isNormalized ? parts.normalizedWholes : parts.wholes).add(tokens[id], int32_t(id));
       added.push_back(int32_t(id));
@@ -152,7 +152,7 @@ private:
       if (!merge.text())
         return malformed("merge ", merges.size(), " is no text");
       std::string_view line = *merge.text();
-      size_t space = line.find(' ', 1); // a piece is no empty text
+      size_t space = line.find(' ', 1); // a piece is never empty, so the space is not the first character
       std::string_view right = space == std::string_view::npos ? std::string_view() : line.substr(space + 1);
       HEDDLE_CHECK(merges.add(parts.table, line.substr(0, space), right,
                               str("'", file.path().string(), "', merge ", merges.size(), ",")));
@@ -203,7 +203,7 @@ private:
     return Success();
   }
 
-  // The token that the key names; where there is no such key, the usual one.
+  // The token that the key names; without the key, the usual one.
   Result<std::optional<int32_t>> mark(std::string_view key, std::optional<uint64_t> usual) const {
     const GgufValue *value = find(key);
     std::optional<uint64_t> id = value ? value->whole() : usual;
@@ -225,10 +225,10 @@ private:
   }
 
   const GgufReader &file;
-  bool isPieces = false; // whether tokens are SentencePiece's pieces of characters, not GPT-2's of bytes
+  bool isPieces = false; // whether tokens are SentencePiece's pieces of characters instead of GPT-2's of bytes
   std::vector<std::string> tokens;
   std::vector<uint64_t> kinds;
-  std::vector<int32_t> added; // tokens that stand in a text as a whole
+  std::vector<int32_t> added; // tokens recognised in a text as a whole
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-// The vocabulary in a GGUF file: byte pair encoding of bytes ("gpt2") or of SentencePiece's kind ("llama").
+// The vocabulary in a GGUF file: byte pair encoding of bytes ("gpt2") or as in SentencePiece ("llama").
 #pragma once
 
 #include "runtime/core/Gguf.h"
@@ -6,8 +6,8 @@
 
 namespace heddle {
 
-// NotFound where the file has none. The parts' file, `kGgufVocabulary`, is a GGUF file of the keys of the vocabulary
-// alone.
+// Fails with NotFound if the file has no vocabulary. The `files` of the result contain `kGgufVocabulary`, a GGUF file
+// with only the vocabulary's keys.
 Result<PublishedVocabulary::Parts> readGgufVocabulary(const GgufReader &file);
 
 } // namespace heddle

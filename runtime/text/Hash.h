@@ -1,4 +1,4 @@
-// Hashes that tell contents apart: of a corpus, of a checkpoint's files. XXH3, 128 bits; no protection against malice.
+// Hashes that identify contents: a corpus, the files of a checkpoint. XXH3, 128 bits; not secure against forgery.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -20,7 +20,7 @@ public:
   ~ContentHash();
 
   ContentHash &add(std::string_view bytes);
-  std::string hexadecimal() const; // 32 digits, of all that was added
+  std::string hexadecimal() const; // 32 digits: the hash of all added bytes
 
 private:
   XXH3_state_s *state;

@@ -8,7 +8,7 @@
 namespace heddle {
 namespace {
 
-// In the place of a window's number: no order of a window is drawn with it.
+// Added to the block number to seed OrderRandom in place of a window number. No window has such a number.
 constexpr uint64_t kHiding = uint64_t(1) << 32;
 
 } // namespace
@@ -44,7 +44,7 @@ std::vector<HiddenWords::Document> HiddenWords::readDocuments(size_t block, std:
                                                               CorpusReport &report) const {
   std::vector<Document> documents;
   Document document;
-  uint64_t invalidLine = 0; // of the document; 0: all are valid
+  uint64_t invalidLine = 0; // first invalid line of the document; 0: all lines are valid
   auto finish = [&] {
     if (document.empty() && invalidLine == 0)
       return;
@@ -95,10 +95,10 @@ Status HiddenWords::read(size_t block, Draw draw, Examples &examples, CorpusRepo
     for (size_t i = 0; i + 1 < own.size(); ++i) {
       bool follows = random.below(2) == 0;
       const std::vector<int32_t> *second = &own[i + 1];
-      if (!follows && documents.size() > 1) { // any sentence of another document
+      if (!follows && documents.size() > 1) { // a random sentence of another document
         const Document &other = documents[(d + 1 + random.below(documents.size() - 1)) % documents.size()];
         second = &other[random.below(other.size())];
-      } else if (!follows) { // of this one, but the next
+      } else if (!follows) { // a random sentence of this document, except the next one
         second = &own[(i + 2 + random.below(own.size() - 1)) % own.size()];
       }
       addPair(own[i], *second, follows, random, examples);

@@ -1,5 +1,5 @@
-// Plain text to learn from without labels (Devlin et al., "BERT", 2018, 3.1): pairs of sentences, of which the second
-// follows the first or is any other, and of which some words are hidden. A sentence is a line.
+// Masked training on plain text without labels (Devlin et al., "BERT", 2018, 3.1). Examples are pairs of sentences with
+// some words hidden. The second sentence follows the first or is a random other one. A sentence is a line.
 #pragma once
 
 #include "runtime/text/Documents.h"
@@ -10,17 +10,17 @@
 
 namespace heddle {
 
-// Tokens that are to be guessed: 15%, at least one. Of these 80% become the mask, 10% any token, and 10% stay.
+// Hides 15% of the tokens, at least one, to be guessed: 80% of them become the mask, 10% a random token, and 10% stay.
 struct HiddenTokens {
   std::vector<int32_t> tokens; // as the model sees them
-  std::vector<int32_t> labels; // what they were, and below 0 where there is nothing to guess
+  std::vector<int32_t> labels; // the original token, or negative if there is nothing to guess
 };
 HiddenTokens hideTokens(std::span<const int32_t> tokens, const TextCodec &vocabulary, Marks marks, OrderRandom &random);
 
 class HiddenWords final : public ExampleBlocks {
 public:
-  // The text is opened with TextDocuments::blockBegin(kind). Text and vocabulary, which has a mask, outlive this.
-  // `maximumLength` counts the marks; of longer pairs the longer sentence loses its end.
+  // The text is opened with TextDocuments::blockBegin(kind). Text and vocabulary outlive this, and the vocabulary has a
+  // mask. `maximumLength` includes the marks. In longer pairs the longer sentence is truncated.
   HiddenWords(const LineBlocks &text, const TextCodec &vocabulary, DocumentKind kind, int64_t maximumLength,
               Marks marks)
       : text(text), vocabulary(vocabulary), kind(kind), maximumLength(maximumLength), marks(marks) {}

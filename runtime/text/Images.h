@@ -1,5 +1,5 @@
-// Images in records, and in the place of a source's sentences: "image" is rows of pixels, each a number or a list of
-// numbers, or the name of a .npy file of them.
+// Images in records, or as the source lines of a translation. An "image" is a list of rows of pixels, each pixel a
+// number or a list of numbers, or the name of a .npy file with the same contents.
 #pragma once
 
 #include "runtime/artifact/Description.h"
@@ -13,24 +13,23 @@
 
 namespace heddle {
 
-// An image as a record has it.
+// An image as it appears in a record.
 struct Image {
   ImageShape shape;
   std::vector<float> numbers; // pixel by pixel, row by row
-  std::string file;           // where they are yet to be read from; else empty
+  std::string file;           // the file that holds the numbers, if they are not in the record
 
-  // Fails where the value is neither rows of pixels nor a name; `origin` is the record's place, as in "'train.jsonl'
-  // line 3".
+  // Fails if the value is neither rows of pixels nor a name. `origin` names the record, as in "'train.jsonl' line 3".
   static Result<Image> parse(const nlohmann::json &value, const std::string &origin);
 
-  // The numbers, of a file beside the records if need be, as a model takes them. Fails where the image has another
-  // shape.
+  // The numbers in the layout that a model takes, read from a file beside the records if necessary. Fails if the image
+  // has another shape.
   Result<std::vector<float>> read(const ImageShape &wanted, const std::filesystem::path &folder,
                                   const std::string &origin) const;
 };
 
-// The image of a line of a source, {"image": [[0, 1], [1, 0]]}, as a model takes it. Fails where the line is no such
-// record.
+// Reads the image of a source line, {"image": [[0, 1], [1, 0]]}, in the layout that a model takes. Fails if the line is
+// not such a record.
 Result<std::vector<float>> readImageLine(std::string_view line, const ImageShape &wanted,
                                          const std::filesystem::path &folder, const std::string &origin);
 

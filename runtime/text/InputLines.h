@@ -1,5 +1,5 @@
-// Lines of standard input, as many as are there: a file is read in large portions, while a person or a program that
-// waits for the answer to a line gets it. Memory does not grow with the input, nor with a line that never ends.
+// Reads lines from standard input, as many as are available. A file is read in large chunks, but a person or program
+// that sends a line and waits for the answer gets it. Memory grows neither with the input nor with an endless line.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -12,9 +12,9 @@ namespace heddle {
 
 class InputLines {
 public:
-  // A longer line is cut at this many bytes, with a warning.
+  // Longer lines are truncated to this many bytes, with a warning.
   static constexpr size_t kLongestLine = 1 << 20;
-  // A longer line is an error, where lines are not cut.
+  // If lines are not truncated, a longer line is an error.
   static constexpr size_t kLongestWholeLine = 64 << 20;
 
   enum class LongLines { Cut, Whole };
@@ -22,9 +22,10 @@ public:
       : descriptor(descriptor), longLines(longLines) {}
 
   enum class Wait { No, ForOne };
-  // Takes what is there, up to `limit` lines; with Wait::ForOne it is at least one, unless the input has ended.
+  // Takes the available lines, up to `limit`. With Wait::ForOne it returns at least one line unless the input has
+  // ended.
   Result<std::vector<std::string>> next(size_t limit, Wait wait = Wait::ForOne);
-  // All of it has been handed out.
+  // Returns true if the input has ended and all of it has been returned.
   bool ended() const { return atEnd && buffer.empty(); }
 
 private:
@@ -34,10 +35,10 @@ private:
   int descriptor;
   LongLines longLines;
   std::string buffer;
-  size_t begin = 0;     // of what has not been handed out
-  size_t searched = 0;  // no line ends between `begin` and this place
-  uint64_t taken = 0;   // lines that were handed out
-  bool cutting = false; // the rest of the line that the buffer holds is to be left out
+  size_t begin = 0;     // of the bytes in `buffer` that were not returned yet
+  size_t searched = 0;  // there is no line feed between `begin` and this offset
+  uint64_t taken = 0;   // number of lines returned so far
+  bool cutting = false; // the rest of the line in `buffer` is to be dropped
   bool atEnd = false;
 };
 

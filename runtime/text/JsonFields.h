@@ -1,4 +1,4 @@
-// Fields of a JSON object from outside, which may lack them or have others in their place.
+// Access to fields of an untrusted JSON object, which may be missing or of an unexpected type.
 #pragma once
 
 #include "runtime/core/Json.h"
@@ -7,7 +7,7 @@
 
 namespace heddle {
 
-// Of an object, the value of a key; null where it has none.
+// The value of a key of an object; null if there is no such key or `object` is no object.
 inline const nlohmann::json &at(const nlohmann::json &object, const char *key) {
   static const nlohmann::json none;
   auto found = object.is_object() ? object.find(key) : object.end();
@@ -21,7 +21,7 @@ inline bool isTrue(const nlohmann::json &object, const char *key, bool otherwise
   return value.is_boolean() ? value.get<bool>() : otherwise;
 }
 
-// The value if it is a string, otherwise empty.
+// The value if it is a string, otherwise an empty string.
 inline std::string textAt(const nlohmann::json &object, const char *key) {
   const nlohmann::json &value = at(object, key);
   return value.is_string() ? value.get<std::string>() : std::string();

@@ -1,4 +1,4 @@
-// A vocabulary of tokens with the names of the labels that a model gives: what checkpoints of such models keep.
+// A vocabulary together with the names of the labels that a model predicts. Checkpoints of such models store both.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -9,9 +9,9 @@
 
 namespace heddle {
 
-inline constexpr const char *kLabelsFile = "labels.json"; // a list of names, by number
+inline constexpr const char *kLabelsFile = "labels.json"; // a list of names in the order of their numbers
 
-// Of a model that takes no texts, such as one that gives labels to images.
+// The vocabulary of a model that takes no texts, for example an image classifier.
 class NoTokens final : public TextCodec {
 public:
   std::vector<int32_t> encode(std::string_view) const override { return {}; }
@@ -27,7 +27,7 @@ public:
 class LabelledVocabulary final : public TextCodec {
 public:
   LabelledVocabulary(std::unique_ptr<TextCodec> tokens, std::vector<std::string> labels);
-  // Adds the labels of a checkpoint to its vocabulary.
+  // Adds a checkpoint's labels to its vocabulary.
   static Result<std::unique_ptr<TextCodec>> load(std::unique_ptr<TextCodec> tokens,
                                                  const std::filesystem::path &folder);
 

@@ -16,8 +16,8 @@
 namespace heddle {
 namespace {
 
-// Small blocks shuffle well, and few keep the list of them small: their number stays between half of this and this for
-// any file that is large enough.
+// Small blocks shuffle well, but a short list of blocks saves memory. For large files, the number of blocks stays
+// between half of kMostBlocks and kMostBlocks.
 constexpr size_t kMostBlocks = 1 << 16;
 constexpr uint64_t kSmallestBlock = 64; // lines
 constexpr size_t kSpoolPortion = 1 << 20;
@@ -53,7 +53,7 @@ LineBlocks::Descriptor::~Descriptor() {
     ::close(number);
 }
 
-// Goes through one file.
+// Scans one file.
 class LineBlocks::Scan {
 public:
   Scan(Side &side, const std::filesystem::path &spool) : side(side), spool(spool) {}
@@ -78,11 +78,11 @@ public:
     return true;
   }
 
-  // At the last line read.
+  // The block begins at the last line read.
   void beginBlock() { side.starts.push_back(lineStart); }
   bool lineIsBlank() const { return isBlank(line); }
 
-  // What next() could not say.
+  // The error of next(), if any. Also writes the copy's full buffer.
   Status status() {
     HEDDLE_CHECK(reader->status());
     return portion.size() < kSpoolPortion ? Status(Success()) : flush();
@@ -121,10 +121,10 @@ private:
   ContentHash hash;
 };
 
-// Notes that one begins at the line behind those counted.
+// Records that a block begins at the next line, number `count`.
 void LineBlocks::beginBlock() {
   if (blocks() == kMostBlocks) {
-    // Two become one.
+    // Merge pairs of blocks.
     auto halve = [](std::vector<uint64_t> &places) {
       for (size_t i = 0; i < kMostBlocks / 2; ++i)
         places[i] = places[2 * i];

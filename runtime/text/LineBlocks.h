@@ -1,5 +1,5 @@
-// Two files whose lines translate one another, or a single file, read a block of consecutive lines at a time and in any
-// order: what a corpus that is larger than memory is shuffled by. Memory does not grow with the files.
+// Two files whose lines are translations of each other, or a single file. Blocks of consecutive lines are read in any
+// order, so that a corpus larger than memory can be shuffled. Memory use does not grow with the files.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -19,10 +19,10 @@ enum class BlockBegin { AnyLine, AfterBlankLine };
 
 class LineBlocks {
 public:
-  // Reads the files once, from begin to end: counts their lines, notes where blocks begin, and hashes what they say. A
-  // file without offsets (compressed, a pipe) is copied, decompressed, into a nameless file in `spool`, a folder; its
-  // space is free again when the program ends, however it ends.
-  // Fails, naming both counts, where two files differ in their number of lines.
+  // Reads the files once from beginning to end: counts their lines, records where blocks begin, and hashes their
+  // contents. A file without offsets (compressed, a pipe) is copied, decompressed, into an unlinked file in the folder
+  // `spool`. Its space is freed when the program ends, however it ends. Fails with both counts if two files differ in
+  // their number of lines.
   static Result<LineBlocks> open(const std::filesystem::path &source, const std::filesystem::path &target,
                                  const std::filesystem::path &spool) {
     return open({source, target}, spool, BlockBegin::AnyLine);
@@ -37,31 +37,31 @@ public:
   uint64_t linesOf(size_t block) const {
     return (block + 1 < blocks() ? firstLines[block + 1] : count) - firstLines[block];
   }
-  // On average, where blocks differ.
+  // The average if blocks differ in size.
   uint64_t linesPerBlock() const {
     return blocks() == 0 ? perBlock : std::max(perBlock, (count + blocks() - 1) / blocks());
   }
   uint64_t firstLineOf(size_t block) const { return firstLines[block] + 1; } // from 1
-  // "'train.jsonl' line 3": where line `line`, from 0 on, of a block stands in the source.
+  // The place of line `line` (from 0) of a block in the source file: "'train.jsonl' line 3".
   std::string placeOf(size_t block, size_t line) const;
 
-  // Of the lines of all files, whatever they are compressed with; 32 hexadecimal digits.
+  // A hash of the lines of all files, after decompression: 32 hexadecimal digits.
   const std::string &fingerprint() const { return hash; }
 
-  // Where the texts can be read again for as long as this lives, by this process: a pipe gives its bytes once.
+  // Paths from which this process can read the texts again while this object lives. A pipe can be read only once, so
+  // its path is that of the copy.
   std::vector<std::filesystem::path> files() const;
 
   const std::filesystem::path &source() const { return sides[0].path; }
   const std::filesystem::path &target() const { return sides[1].path; }
 
-  // The lines of a block, of the first file or of both. May be called from several threads. Fails where a file has
-  // changed since.
+  // The lines of a block, of the first file or of both. Thread-safe. Fails if a file has changed since open().
   Result<std::vector<std::string>> readSource(size_t block) const { return readSide(sides[0], block); }
   Result<ParallelText> read(size_t block) const;
   Result<ParallelText> readAll() const;
 
 private:
-  // A file descriptor of one's own.
+  // Owns a file descriptor.
   class Descriptor {
   public:
     explicit Descriptor(int number = -1) : number(number) {}
@@ -80,9 +80,9 @@ private:
   struct Side {
     std::filesystem::path path;
     Descriptor file;
-    std::vector<uint64_t> starts; // of the blocks, in bytes
+    std::vector<uint64_t> starts; // byte offsets of the blocks
     uint64_t end = 0;
-    bool isCopy = false; // `file` is a nameless copy
+    bool isCopy = false; // `file` is an unlinked copy
   };
 
   class Scan;
@@ -95,7 +95,7 @@ private:
 
   std::vector<Side> sides;
   uint64_t count = 0, perBlock = 0;
-  std::vector<uint64_t> firstLines; // of the blocks, from 0
+  std::vector<uint64_t> firstLines; // first lines of the blocks, from 0
   std::string hash;
 };
 

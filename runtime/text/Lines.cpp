@@ -41,7 +41,7 @@ bool LineReader::fill() {
   return *got != 0;
 }
 
-// Looks at the text's beginning, which is decompressed by now. A page of HTML may be a text to learn.
+// Checks the decompressed beginning of the text. HTML is only warned about, as it may be what a model should learn.
 bool LineReader::isText() {
   std::string_view beginning = std::string_view(buffer).substr(begin, std::min(end - begin, kSignatureBytes));
   std::optional<std::string> kind = foreignKind(beginning);

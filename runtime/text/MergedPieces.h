@@ -1,5 +1,5 @@
-// Byte pair encoding of characters, as SentencePiece makes it (Kudo and Richardson, "SentencePiece", 2018): what has no
-// piece is written as its bytes, or is unknown.
+// Byte pair encoding of characters, as in SentencePiece (Kudo and Richardson, "SentencePiece", 2018). A character
+// without a piece is written as its bytes or becomes the unknown token.
 #pragma once
 
 #include "runtime/text/ByteFallback.h"
@@ -12,9 +12,9 @@ class MergedPieces final : public SubwordModel {
 public:
   struct Options {
     bool usesBytes = false;
-    std::optional<int32_t> unknown; // without it, what is unknown is left out
-    bool fusesUnknown = false;      // neighbouring unknown characters are a single token
-    bool wholeWordsFirst = false;   // a word that is a piece is no matter of merges
+    std::optional<int32_t> unknown; // if absent, unknown characters are dropped
+    bool fusesUnknown = false;      // consecutive unknown characters become a single token
+    bool wholeWordsFirst = false;   // a word that is a piece is taken whole, without merges
   };
   MergedPieces(PieceTable pieces, Merges merges, Options options);
 

@@ -9,7 +9,7 @@ Status Merges::add(const PieceTable &table, std::string_view left, std::string_v
   if (!first || !second || !product)
     return makeError(ErrorKind::Malformed, where, " is \"", left, right.empty() ? "" : " ", right,
                      "\", and not two pieces of the vocabulary that make a third.");
-  // Of a pair that is there twice, the last place counts.
+  // If a pair is listed twice, its last position counts.
   merges.insert_or_assign(pairOf(*first, *second), Merge{count++, *product});
   return Success();
 }
@@ -23,7 +23,7 @@ void Merges::apply(std::span<const int32_t> word, std::vector<int32_t> &ids) con
   constexpr int32_t kGone = -1;
   struct Node {
     int32_t id;
-    size_t before, behind; // the word's length where there is none
+    size_t before, behind; // neighbours; the word's length if there is none
   };
   const size_t none = word.size();
   std::vector<Node> nodes;
@@ -31,7 +31,7 @@ void Merges::apply(std::span<const int32_t> word, std::vector<int32_t> &ids) con
   for (size_t i = 0; i < word.size(); ++i)
     nodes.push_back({word[i], i == 0 ? none : i - 1, i + 1});
 
-  using Entry = std::pair<int32_t, size_t>; // a merge's rank, and where its left side was seen
+  using Entry = std::pair<int32_t, size_t>; // a merge's rank, and the position of its left side
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> entries;
   auto mergeAt = [&](size_t place) -> const Merge * {
     const Node &node = nodes[place];
@@ -47,7 +47,7 @@ void Merges::apply(std::span<const int32_t> word, std::vector<int32_t> &ids) con
     auto [rank, place] = entries.top();
     entries.pop();
     const Merge *merge = mergeAt(place);
-    if (!merge || merge->rank != rank) // another merge has taken a side of the pair
+    if (!merge || merge->rank != rank) // another merge has taken one side of the pair
       continue;
     Node &left = nodes[place], &right = nodes[left.behind];
     left.id = merge->product;

@@ -1,5 +1,5 @@
 // The merges of byte pair encoding (Sennrich et al., "Neural Machine Translation of Rare Words with Subword Units",
-// 2016): pairs of neighbouring pieces that become one, the first ones first.
+// 2016): pairs of neighbouring pieces that become one piece. Earlier merges have priority.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -14,13 +14,14 @@ namespace heddle {
 
 class Merges {
 public:
-  // Adds a merge behind those that are there. `where` begins the message of an error: the file, and the merge's place
-  // in it.
+  // Appends a merge. `where` begins the error message: the file and the merge's place in it. Fails if one of the three
+  // pieces is not in `table`.
   Status add(const PieceTable &table, std::string_view left, std::string_view right, const std::string &where);
   size_t size() const { return count; }
 
-  // Merges a word's pieces as far as they can be, and appends what is left. Of all pairs it is always the turn of the
-  // first merge, and of its places of the leftmost; what that makes may have an earlier merge than any before.
+  // Applies merges to a word's pieces until none applies, and appends the result to `ids`. Each step takes the pair
+  // whose merge comes first in the list, and of equal pairs the leftmost. A merged piece may form a pair that comes
+  // earlier in the list than all merges done so far.
   void apply(std::span<const int32_t> word, std::vector<int32_t> &ids) const;
 
 private:

@@ -1,4 +1,4 @@
-// Random numbers that a training run draws from its seed and its place in the data alone.
+// Random numbers that depend only on a training run's seed and its position in the data.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace heddle {
 
-// The standard library leaves the algorithm of std::shuffle open; a training run must draw the same order everywhere.
+// The standard leaves the algorithm of std::shuffle open, but a training run must draw the same order everywhere.
 class OrderRandom {
 public:
   OrderRandom(uint64_t seed, uint64_t epoch, uint64_t window)
@@ -19,7 +19,7 @@ public:
       std::swap(values[i - 1], values[below(i)]);
   }
 
-  // Below `bound`, which is above 0.
+  // A number below `bound`. `bound` must be positive.
   uint64_t below(uint64_t bound) { return uint64_t((unsigned __int128)(mix(state += kStep)) * bound >> 64); }
 
 private:

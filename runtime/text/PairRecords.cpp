@@ -80,7 +80,7 @@ Result<std::vector<std::string>> collectPairLabels(const LineBlocks &file, Label
 }
 
 std::string textOfPair(std::string_view line) {
-  // What is no record has been told before.
+  // Lines that are no records were reported earlier.
   Result<PairRecord> record = PairRecord::parse(line, "", Labelling::Pairs, /*wantsLabels=*/false);
   return record.ok() ? record->left + " " + record->right : std::string();
 }

@@ -10,7 +10,7 @@ namespace {
 constexpr uint64_t kFileLimit = 256ull << 20;
 constexpr uint64_t kMostPieces = 1 << 24;
 
-// What to add to an error where the folder has a tokenizer.json; else empty.
+// An addition to an error message if the folder has a tokenizer.json; otherwise empty.
 std::string aboutTokenizerJson(const std::filesystem::path &folder) {
   std::error_code error;
   return std::filesystem::exists(folder / "tokenizer.json", error) ? " Heddle does not read its tokenizer.json." : "";

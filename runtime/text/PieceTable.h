@@ -18,20 +18,21 @@ namespace heddle {
 
 class PieceTable {
 public:
-  // An object of JSON whose keys are pieces; `name` is the file's, for messages.
+  // Parses a JSON object whose keys are pieces and whose values are their numbers. `name` is the file's name for
+  // messages.
   static Result<PieceTable> fromJson(std::string_view text, const std::string &name);
-  // A file with a piece a line.
+  // Reads a file with one piece per line.
   static Result<PieceTable> readLines(const std::filesystem::path &path);
 
-  // Gives the number to the piece, be it there by another number or not.
+  // Assigns the number to the piece, even if the piece already has another number.
   Status add(int32_t id, const std::string &piece, const std::string &name);
 
   int32_t size() const { return int32_t(texts.size()); }
   std::optional<int32_t> find(std::string_view piece) const;
-  // Empty where the number has no piece.
+  // The piece with this number; empty if there is none.
   const std::string &operator[](int32_t id) const { return texts[size_t(id)]; }
   bool contains(int32_t id) const { return id >= 0 && id < size(); }
-  // For people: "#7" where 7 has no piece.
+  // The piece for messages; "#7" if 7 has no piece.
   std::string shown(int32_t id) const;
 
 private:
@@ -44,14 +45,14 @@ private:
   std::unordered_map<std::string, int32_t, Hash, std::equal_to<>> ids;
 };
 
-// The text of a vocabulary's file.
+// Reads a file of a vocabulary as text.
 Result<std::string> readVocabularyFile(const std::filesystem::path &path);
 
-// Those of the files that the folder has.
+// Reads the named files that exist in the folder.
 Result<std::vector<TokenizerFile>> readTokenizerFiles(const std::filesystem::path &folder,
                                                       std::span<const std::string_view> names);
 
-// An error of kind NotFound where the folder lacks one of the files that a vocabulary of this kind of model is.
+// Fails with NotFound if the folder lacks one of the files that make up the vocabulary of this kind of model.
 Status requireVocabularyFiles(const std::filesystem::path &folder, std::initializer_list<const char *> names,
                               std::string_view kind);
 

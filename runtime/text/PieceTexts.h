@@ -1,4 +1,4 @@
-// The text that pieces stand for, one behind the other.
+// Joins pieces to the text that they stand for.
 #pragma once
 
 #include "runtime/text/PieceTable.h"
@@ -7,24 +7,24 @@
 
 namespace heddle {
 
-// How a vocabulary turns pieces into text.
+// How a vocabulary converts pieces to text.
 struct PieceRule {
-  bool isBytes = false;                                        // each character stands for a byte, as in GPT-2's
-  std::vector<std::pair<std::string, std::string>> replaced{}; // in each piece, in this order
+  bool isBytes = false;                                        // each character stands for a byte, as in GPT-2
+  std::vector<std::pair<std::string, std::string>> replaced{}; // replacements within each piece, in this order
   bool hasBytes = false;                                       // "<0x0A>" is a byte
-  std::string stripped{}; // what the text's beginning has too much, at most `strips` times
+  std::string stripped{};                                      // a prefix of the text to remove, up to `strips` times
   size_t strips = 0;
-  std::string hidden{}; // what a text's first piece has, and no reader sees
+  std::string hidden{}; // a mark to remove from the first piece of a text
 };
 
 class PieceTexts {
 public:
   PieceTexts() = default;
-  // Tokens among `wholes` are themselves where pieces are bytes.
+  // If pieces are bytes, the tokens in `wholes` stand for their own text.
   PieceTexts(const PieceTable &pieces, PieceRule rule, std::span<const int32_t> wholes);
 
-  // Any bytes: a character may be cut off at either end. Ids that name no piece are left out. `begins`: the tokens are
-  // a text's first.
+  // The joined text: any bytes, as a character may be cut off at either end. Ids without a piece are skipped. `begins`
+  // means that the tokens are the first of a text.
   std::string join(const PieceTable &pieces, std::span<const int32_t> ids, bool begins) const;
 
 private:

@@ -46,7 +46,7 @@ Result<PublishedVocabulary> PublishedVocabulary::load(const std::filesystem::pat
   if (!has(kTokenizerJson))
     return loadGpt2(folder);
   if (has("vocab.json") && has("merges.txt")) {
-    // GPT-2's own two files say all of GPT-2, but not how other models cut words, nor their added tokens.
+    // The two files describe GPT-2 completely, but not how other models cut words, nor their added tokens.
     HEDDLE_ASSIGN(bool isGpt2, cutsAsGpt2(folder));
     if (isGpt2)
       return loadGpt2(folder);

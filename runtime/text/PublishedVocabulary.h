@@ -1,4 +1,4 @@
-// The vocabularies of published language models: those of tokenizer.json, GPT-2's two files, and those in GGUF files.
+// The vocabularies of published language models: tokenizer.json, GPT-2's two files, tokenizer.model, and GGUF files.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -19,24 +19,26 @@ namespace heddle {
 
 class PublishedVocabulary final : public TextCodec {
 public:
-  // Reads tokenizer.json: pieces, tokens that are added to them, what is done to a text before it is looked up, and how
-  // tokens become text. Or vocab.json, whose pieces have a printable character in the place of each byte, and
-  // merges.txt, whose lines are pairs of pieces that become one, the first ones first. A tokenizer.json of another kind
-  // is an error that says what it has. A folder without these may have SentencePiece's tokenizer.model.
-  // `path` may be a GGUF file, too; in a folder that is vocabulary.gguf.
+  // Loads the first of these that `path` has: vocabulary.gguf (or `path` is itself a GGUF file); tokenizer.json;
+  // vocab.json with merges.txt; SentencePiece's tokenizer.model. A tokenizer.json that adds nothing to vocab.json and
+  // merges.txt is skipped.
+  //
+  // tokenizer.json has pieces, added tokens, how a text is normalised before look-up, and how tokens become text. If it
+  // is of a kind that Heddle does not read, the error names the unsupported part. vocab.json has pieces with a
+  // printable character for each byte, merges.txt one pair of pieces per line, in order of priority.
   static Result<PublishedVocabulary> load(const std::filesystem::path &path);
 
-  // Added tokens in the line are themselves, such as GPT-2's end mark "<|endoftext|>". decode(encode(line)) is the line
-  // but for what the vocabulary does to texts before it looks them up; GPT-2's kind gives back every line byte by byte.
+  // Added tokens in the line, such as GPT-2's end mark "<|endoftext|>", are encoded as themselves. decode(encode(line))
+  // is the normalised line. GPT-2's kind does not normalise and returns every line byte by byte.
   std::vector<int32_t> encode(std::string_view line) const override { return encode(line, TextCutter::Place::Begin); }
   std::vector<int32_t> encodeContinuation(std::string_view text) const override {
     return encode(text, TextCutter::Place::Continuation);
   }
-  // Any bytes: a character may be cut off at either end. Ids that name no piece are left out.
+  // The text: any bytes, as a character may be cut off at either end. Ids without a piece are skipped.
   std::string decode(std::span<const int32_t> ids) const override {
     return parts.texts.join(parts.table, ids, /*begins=*/true);
   }
-  // Leaves out marks, such as a begin mark among `ids`: they stand for no text.
+  // Skips marks among `ids`, such as a begin mark: they stand for no text.
   std::string continuation(std::span<const int32_t> before, std::span<const int32_t> ids) const override;
   std::string piece(int32_t id) const override { return parts.table.shown(id); }
   int32_t pieces() const override { return std::min(parts.table.size(), rows); }
@@ -50,16 +52,16 @@ public:
   const std::vector<TokenizerFile> &files() const override { return parts.files; }
 
   struct Parts {
-    PieceTable table;             // with the added tokens
-    WholeTokens wholes;           // added tokens as they stand in a text
-    WholeTokens normalizedWholes; // those that are looked for in what the normalizer makes of a text
+    PieceTable table;             // includes the added tokens
+    WholeTokens wholes;           // added tokens that are looked for in the original text
+    WholeTokens normalizedWholes; // added tokens that are looked for in the normalised text
     std::vector<int32_t> marks;   // added tokens that stand for no text, such as the begin mark
     TextNormalizer normalizer;
     TextCutter cutter;
     std::unique_ptr<SubwordModel> model;
     PieceTexts texts;
     std::optional<int32_t> begin, end;
-    std::optional<int32_t> unknown; // stands for pieces that the model has no row for
+    std::optional<int32_t> unknown; // replaces pieces that the model has no row for
     std::vector<TokenizerFile> files;
   };
   explicit PublishedVocabulary(Parts given) : parts(std::move(given)), marks(parts.marks.begin(), parts.marks.end()) {
@@ -70,11 +72,11 @@ public:
 
 private:
   static Result<PublishedVocabulary> loadGpt2(const std::filesystem::path &folder);
-  // `place`: where the line's first character stands.
+  // `place` is the position of the line's first character.
   std::vector<int32_t> encode(std::string_view line, TextCutter::Place place) const;
 
   Parts parts;
-  std::unordered_set<int32_t> marks; // with the begin and the end
+  std::unordered_set<int32_t> marks; // including begin and end
   int32_t rows = std::numeric_limits<int32_t>::max();
 };
 

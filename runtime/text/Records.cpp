@@ -29,7 +29,7 @@ Error badRecord(const std::string &origin, Labelling kind, std::string_view what
                                             : R"({"text": "buy now", "label": "spam"}.)");
 }
 
-// Pairs of words' numbers.
+// Parses the pairs of word numbers.
 Result<std::vector<Edge>> edgesOf(const Json &value, size_t words, const std::string &origin) {
   auto bad = [&](std::string_view what) {
     return makeError(ErrorKind::Malformed, origin, " ", what,
@@ -49,7 +49,7 @@ Result<std::vector<Edge>> edgesOf(const Json &value, size_t words, const std::st
   return edges;
 }
 
-// How many neighbours a model takes is fixed when it is compiled.
+// The number of neighbours that a model takes is fixed at compile time.
 Status checkNeighbours(std::span<const Edge> edges, size_t words, int64_t most, const std::string &origin) {
   std::vector<int64_t> degrees(words), uses(words);
   for (const Edge &edge : edges) {
@@ -212,7 +212,7 @@ Result<EncodedRecord> encodeRecord(const Record &record, Labelling kind, const T
   auto append = [&](std::string_view text) {
     std::vector<int32_t> pieces = vocabulary.encode(text);
     if (pieces.empty() && (kind == Labelling::Words || marks.sentences > 0))
-      pieces.push_back(kUnknownId); // each word has a token for its label, and each sentence one to begin with
+      pieces.push_back(kUnknownId); // each word needs a token for its label, each sentence a first token
     result.tokens.insert(result.tokens.end(), pieces.begin(), pieces.end());
   };
   auto appendWords = [&](const std::vector<std::string> &words) {
@@ -247,7 +247,7 @@ Result<EncodedRecord> encodeRecord(const Record &record, Labelling kind, const T
 }
 
 std::string textOfRecord(std::string_view line) {
-  // What is no record has been told before.
+  // Lines that are no records were reported earlier.
   Result<Record> record = Record::parse(line, "", Labelling::None, /*wantsLabels=*/false);
   return record.ok() ? record->text : std::string();
 }

@@ -8,13 +8,13 @@ namespace heddle {
 
 ScoredPieces::ScoredPieces(const PieceTable &all, std::vector<Piece> given, std::optional<int32_t> unknown)
     : pieces(std::move(given)), unknown(unknown), bytes(all) {
-  // Of a text that is there twice, the last number counts, as everywhere.
+  // If a text is listed twice, its last number counts, as everywhere.
   for (size_t id = 0; id < pieces.size(); ++id)
     if (pieces[id].isMade && !pieces[id].text.empty())
       (void)made.add(int32_t(id), pieces[id].text, "");
 }
 
-// One word: parts of it that lie side by side, at first its characters.
+// Merges one word. It is a list of adjacent parts, at first its characters.
 class ScoredPieces::Merging {
 public:
   Merging(const ScoredPieces &model, std::string_view word) : model(model), word(word) {}
@@ -30,7 +30,7 @@ public:
       Pair pair = pairs.top();
       pairs.pop();
       Part &left = parts[pair.left];
-      // One of the two has become a part of something else.
+      // One of the two has since been merged with another part.
       if (left.bytes == 0 || left.behind >= parts.size() || left.bytes + parts[left.behind].bytes != pair.bytes)
         continue;
       Part &right = parts[left.behind];
@@ -56,8 +56,8 @@ public:
 
 private:
   struct Part {
-    size_t begin, bytes;   // no bytes: it is a part of something else
-    size_t before, behind; // out of range where there is none
+    size_t begin, bytes;   // no bytes: merged into another part
+    size_t before, behind; // neighbours; out of range if there is none
   };
   struct Pair {
     double score;
@@ -96,8 +96,7 @@ private:
   std::string_view word;
   std::vector<Part> parts;
   std::priority_queue<Pair> pairs;
-  std::unordered_map<std::string_view, size_t>
-      firstHalf; // of pieces that are taken apart, the bytes of their first half
+  std::unordered_map<std::string_view, size_t> firstHalf; // for split pieces, the length of their first half in bytes
 };
 
 void ScoredPieces::append(std::string_view word, std::vector<int32_t> &ids) const {

@@ -1,6 +1,6 @@
-// Byte pair encoding as SentencePiece has it in its own files (Kudo and Richardson, "SentencePiece", 2018): there is no
-// list of merges, but each piece has a score, and of neighbours that make a piece those with the highest score become
-// it first.
+// Byte pair encoding in SentencePiece's own files (Kudo and Richardson, "SentencePiece", 2018). There is no list of
+// merges. Instead each piece has a score, and of all neighbours that form a piece, those with the highest score are
+// merged first.
 #pragma once
 
 #include "runtime/text/ByteFallback.h"
@@ -13,14 +13,14 @@ public:
   struct Piece {
     std::string text;
     double score = 0;
-    bool isMade = true;    // of neighbours: marks and the pieces of bytes are not
-    bool isUnused = false; // it is made, and then taken apart again
+    bool isMade = true;    // may result from merging neighbours; false for marks and byte pieces
+    bool isUnused = false; // may result from merging, but is then split again
   };
-  // By number. `all` has the same texts. Without `unknown` what has neither a piece nor pieces of its bytes is left
-  // out.
+  // `pieces` are in the order of their numbers; `all` has the same texts. Without `unknown`, a character that has
+  // neither a piece nor byte pieces is dropped.
   ScoredPieces(const PieceTable &all, std::vector<Piece> pieces, std::optional<int32_t> unknown);
 
-  // Of several pairs with the highest score it is the turn of the leftmost.
+  // Of several pairs with the highest score, the leftmost is merged.
   void append(std::string_view word, std::vector<int32_t> &ids) const override;
 
 private:
@@ -28,7 +28,7 @@ private:
 
   std::optional<int32_t> find(std::string_view text) const { return made.find(text); }
 
-  PieceTable made; // the pieces that neighbours can make
+  PieceTable made; // the pieces that may result from merging neighbours
   std::vector<Piece> pieces;
   std::optional<int32_t> unknown;
   ByteFallback bytes;

@@ -8,7 +8,7 @@
 namespace heddle {
 namespace {
 
-// A field of a message of protobuf. Numbers have a value, texts and messages have bytes.
+// A field of a protobuf message. Numbers are in `value`, texts and nested messages in `bytes`.
 struct Field {
   uint64_t number = 0, value = 0;
   std::string_view bytes;
@@ -16,12 +16,12 @@ struct Field {
   bool flag() const { return value != 0; }
 };
 
-// Goes through the fields of a message.
+// Iterates over the fields of a message.
 class Fields {
 public:
   explicit Fields(std::string_view message) : rest(message) {}
 
-  // False at the message's end, and where it is damaged.
+  // Returns false at the message's end, or if it is damaged.
   bool next(Field &field) {
     uint64_t key = 0;
     if (rest.empty() || !readNumber(key))
@@ -42,7 +42,7 @@ public:
     }
     case 5:
       return readFixed(4, field);
-    default: // groups, which no model has
+    default: // groups, which models do not use
       return damaged = true, false;
     }
   }
@@ -73,7 +73,7 @@ private:
   bool damaged = false;
 };
 
-// Calls `onField` for each field. False where the message is damaged, or `onField` says so.
+// Calls `onField` for each field. Returns false if the message is damaged or `onField` returns false.
 template <typename OnField> bool forEachField(std::string_view message, OnField onField) {
   Fields fields(message);
   for (Field field; fields.next(field);)
@@ -82,7 +82,7 @@ template <typename OnField> bool forEachField(std::string_view message, OnField 
   return !fields.isDamaged();
 }
 
-// The numbers of fields in sentencepiece_model.proto.
+// Field numbers in sentencepiece_model.proto.
 enum ModelField : uint64_t { kPiece = 1, kTrainer = 2, kNormalizer = 3, kDenormalizer = 5 };
 
 bool readPiece(std::string_view message, SentencePieceFile::Piece &piece) {

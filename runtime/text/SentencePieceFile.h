@@ -1,4 +1,4 @@
-// A SentencePiece model as its file has it: a message of protobuf.
+// A SentencePiece model as stored in its file, a protobuf message.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -19,21 +19,21 @@ struct SentencePieceFile {
   };
   enum Model : uint64_t { Unigram = 1, BytePairs = 2, Word = 3, Character = 4 };
 
-  std::vector<Piece> pieces; // by number
+  std::vector<Piece> pieces; // in the order of their numbers
   uint64_t model = Unigram;
-  bool usesBytes = false;    // what has no piece is written as its bytes
-  bool spaceBehind = false;  // the mark of a space ends a word and does not begin one
-  std::string begin = "<s>"; // the mark at the begin of a text
+  bool usesBytes = false;    // a character without a piece is written as its bytes
+  bool spaceBehind = false;  // the mark of a space ends a word instead of beginning it
+  std::string begin = "<s>"; // the begin mark of a text
   std::string characterMap;  // empty: characters stay as they are
-  bool spaceFirst = true;    // a space is put in front of a text
-  bool dropsSpaces = true;   // at both ends of a text, and all but the first of several
-  bool escapesSpaces = true; // a space is U+2581 in a piece
+  bool spaceFirst = true;    // a space is prepended to a text
+  bool dropsSpaces = true;   // removes spaces at both ends of a text, and all but one of several in a row
+  bool escapesSpaces = true; // pieces contain U+2581 instead of spaces
 
-  // Fails if the bytes are no such message, or have no piece; `name` is the file's, for messages.
+  // Fails if the bytes are not such a message or have no piece. `name` is the file's name for messages.
   static Result<SentencePieceFile> parse(std::string_view bytes, const std::string &name);
 };
 
-// Fails if a model has a table of characters that libsentencepiece would leave when it looks texts up in it.
+// Fails if a model has a character table that makes libsentencepiece read out of bounds.
 Status checkSentencePieceMaps(std::string_view bytes, const std::string &name);
 
 } // namespace heddle

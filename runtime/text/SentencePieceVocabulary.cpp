@@ -17,7 +17,7 @@ using Parts = PublishedVocabulary::Parts;
 using Kind = SentencePieceFile::Kind;
 
 constexpr std::string_view kMark = "\u2581", kConfig = "tokenizer_config.json", kAdded = "added_tokens.json";
-// The last three are no part of the vocabulary, but of answers and chats: a checkpoint keeps them, too.
+// The last three are not part of the vocabulary but are needed for answers and chats, so checkpoints keep them too.
 constexpr std::string_view kFiles[] = {PublishedVocabulary::kTokenizerModel,
                                        kConfig,
                                        kAdded,
@@ -119,7 +119,7 @@ private:
     return parseJson(found->bytes, str("'", (folder / name).string(), "'"));
   }
 
-  // Tokens that are not in the model, and the marks.
+  // Reads tokens that are not in the model, and the marks.
   Status readAdded(const std::vector<TokenizerFile> &files, Parts &parts) {
     HEDDLE_ASSIGN(json config, readJson(files, kConfig));
     HEDDLE_ASSIGN(json more, readJson(files, kAdded));
@@ -143,7 +143,7 @@ private:
         if (error == std::errc() && end == number.data() + number.size() && !textAt(token, "content").empty())
           HEDDLE_CHECK(add(textAt(token, "content"), id, token));
       }
-    // The model's own mark is one of several that its configuration may choose as the end.
+    // The end mark comes only from the configuration: the model's own may be one of several.
     parts.end = markOf(config, "eos_token", "", parts);
     if (!isTrue(config, "add_bos_token", true))
       return Success();
@@ -153,7 +153,7 @@ private:
     return Success();
   }
 
-  // A piece that the configuration names, or an object with it; else the model's own.
+  // The piece that the configuration names, as a string or in an object; otherwise the model's `own` piece.
   static std::optional<int32_t> markOf(const json &config, const char *key, const std::string &own,
                                        const Parts &parts) {
     const json &given = at(config, key);
@@ -164,7 +164,7 @@ private:
   const SentencePieceFile &file;
   std::filesystem::path folder;
   std::string path;
-  std::vector<int32_t> added; // tokens that stand in a text as a whole
+  std::vector<int32_t> added; // tokens recognised in a text as a whole
 };
 
 } // namespace

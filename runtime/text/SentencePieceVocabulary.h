@@ -5,8 +5,8 @@
 
 namespace heddle {
 
-// Reads tokenizer.model, and where they are there added_tokens.json and tokenizer_config.json: what tokens are added,
-// and which marks begin and end a text. Fails if the model is neither of byte pairs nor a unigram model.
+// Reads tokenizer.model and, if present, added_tokens.json and tokenizer_config.json, which give the added tokens and
+// the begin and end marks. Fails if the model is neither byte pair encoding nor a unigram model.
 Result<PublishedVocabulary::Parts> readTokenizerModel(const std::filesystem::path &folder);
 
 } // namespace heddle

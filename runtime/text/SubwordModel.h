@@ -1,4 +1,4 @@
-// How a word of a text becomes tokens: what kinds of vocabularies differ in.
+// How a word becomes tokens. This is the part in which kinds of vocabularies differ.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ class SubwordModel {
 public:
   virtual ~SubwordModel() = default;
 
-  // Appends the tokens of a word, which is not empty: any bytes, be they UTF-8 or not.
+  // Appends the tokens of a word. The word is not empty; it may be any bytes, even invalid UTF-8.
   virtual void append(std::string_view word, std::vector<int32_t> &ids) const = 0;
 };
 

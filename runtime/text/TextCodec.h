@@ -1,4 +1,4 @@
-// Text to token ids and back, whatever the vocabulary.
+// Converts text to token ids and back, for every kind of vocabulary.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace heddle {
 
-// A file of a vocabulary, as a folder keeps it.
+// A file of a vocabulary, as stored in a folder.
 struct TokenizerFile {
   std::string name, bytes;
 };
@@ -23,45 +23,45 @@ public:
   virtual ~TextCodec() = default;
 
   virtual std::vector<int32_t> encode(std::string_view line) const = 0;
-  // The target of a pair, where its side has pieces of its own.
+  // Encodes the target of a pair, if the target side has its own pieces.
   virtual std::vector<int32_t> encodeTarget(std::string_view line) const { return encode(line); }
-  // The tokens of a text that follows another one: without the space that many vocabularies put in front of a text.
+  // Encodes a text that follows another text: without the space that many vocabularies prepend to a text.
   virtual std::vector<int32_t> encodeContinuation(std::string_view text) const { return encode(text); }
   virtual std::string decode(std::span<const int32_t> ids) const = 0;
-  // The text of `ids` where it stands behind that of `before`.
+  // The text of `ids` when it follows the text of `before`.
   virtual std::string continuation(std::span<const int32_t> before, std::span<const int32_t> ids) const {
     (void)before;
     return decode(ids);
   }
 
-  // The parts of a text that the vocabulary does not know, each once.
+  // The parts of a text that the vocabulary does not know, each listed once.
   virtual std::vector<std::string> unknownParts(std::string_view line) const {
     (void)line;
     return {};
   }
 
-  // A token as it stands in the vocabulary; "#7" where 7 has no piece.
+  // A token as written in the vocabulary; "#7" if 7 has no piece.
   virtual std::string piece(int32_t id) const = 0;
-  virtual int32_t pieces() const = 0; // ids are below it
-  // The mark at the begin of every text, which encode() leaves out, where the vocabulary says that there is one.
+  virtual int32_t pieces() const = 0; // ids are below this
+  // The begin mark of every text, if the vocabulary defines one. encode() does not add it.
   virtual std::optional<int32_t> beginId() const { return std::nullopt; }
-  // The mark at the end of a text, where the vocabulary has one.
+  // The end mark of a text, if the vocabulary has one.
   virtual std::optional<int32_t> endId() const { return std::nullopt; }
 
-  // Tokens from `rows` on become unknown: no text has them any more, and pieces() is `rows` at most. Vocabularies that
-  // are not published ones stay as they are.
+  // Removes tokens with ids from `rows` on: they become unknown, and pieces() is at most `rows`. Only published
+  // vocabularies implement this; the others do nothing.
   virtual void limitTo(int32_t rows) { (void)rows; }
 
-  // The token that stands for a hidden word, where the vocabulary has one.
+  // The token that stands for a hidden word, if the vocabulary has one.
   virtual std::optional<int32_t> maskId() const { return std::nullopt; }
 
-  // The names of the labels that a model gives to texts or words, where it gives any.
+  // The names of the labels that a model predicts for texts or words; empty if it predicts none.
   virtual const std::vector<std::string> &labels() const {
     static const std::vector<std::string> none;
     return none;
   }
 
-  // What a folder has to hold, so that the vocabulary can be loaded from it.
+  // The files that a folder must contain so that the vocabulary can be loaded from it.
   virtual const std::vector<TokenizerFile> &files() const = 0;
 };
 

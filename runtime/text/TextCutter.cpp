@@ -7,7 +7,7 @@
 namespace heddle {
 namespace {
 
-// Calls `next` for each word that a step cuts a part into, with whether it is the part's beginning.
+// Calls `next` for each word that a step cuts out of `part`, and tells it whether the word is at the part's beginning.
 template <typename Next> struct Cut {
   std::string_view part;
   TextCutter::Place place;
@@ -56,7 +56,7 @@ template <typename Next> struct Cut {
   }
 
 private:
-  // Cuts before each separator, or that many bytes behind it.
+  // Cuts `behind` bytes after the beginning of each separator.
   void cutAt(std::string_view text, std::string_view separator, size_t behind) const {
     size_t begin = 0;
     for (size_t at = 0; (at = text.find(separator, at)) != std::string_view::npos; at += separator.size()) {

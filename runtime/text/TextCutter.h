@@ -1,4 +1,4 @@
-// How a text is cut into the words that are looked up one by one: steps, each of which cuts what the step before left.
+// Cuts a text into the words that are looked up one by one. Each step cuts the parts that the previous step returned.
 #pragma once
 
 #include "runtime/text/WordPattern.h"
@@ -14,11 +14,11 @@ namespace heddle {
 
 class TextCutter {
 public:
-  struct WhiteSpace {};   // at white space, which is left out
-  struct BehindSpaces {}; // behind each space
-  // Spaces become a mark, which a text begins with, and words, too, where they are cut at it.
+  struct WhiteSpace {};   // cuts at white space, which is dropped
+  struct BehindSpaces {}; // cuts after each space
+  // Replaces spaces by a mark and prepends the mark. With `cuts`, each mark begins a new word.
   struct Metaspace {
-    enum class Prepend { Always, First, Never }; // First: of all parts of a text to that at its beginning
+    enum class Prepend { Always, First, Never }; // First: only to a part at the text's beginning
     std::string mark;
     Prepend prepend = Prepend::Always;
     bool cuts = true;
@@ -28,12 +28,12 @@ public:
   void add(Step step) { steps.push_back(std::move(step)); }
   size_t size() const { return steps.size(); }
 
-  // Where a part of a text stands: at the text's beginning, at the beginning of a text that follows another one, or
+  // The position of a part: at the beginning of a text, at the beginning of a text that follows another text, or
   // elsewhere.
   enum class Place { Begin, Continuation, Middle };
 
   using OnWord = std::function<void(std::string_view word)>;
-  // Calls `onWord` for each word, none of which is empty.
+  // Calls `onWord` for each word. Words are never empty.
   void cut(std::string_view part, Place place, const OnWord &onWord) const { cut(0, part, place, onWord); }
 
 private:

@@ -5,7 +5,7 @@
 namespace heddle {
 namespace {
 
-// What each step makes of a text.
+// Applies a step to a text.
 struct Apply {
   std::string_view text;
   bool continues;
@@ -31,7 +31,7 @@ struct Apply {
     std::string_view rest = step.begin && !continues ? withoutLeadingSpace(text) : text;
     return std::string(step.end ? withoutTrailingSpace(rest) : rest);
   }
-  // Character by character: a sigma at a word's end is as any other. What is no character is left as it is.
+  // Lowers each character on its own, so a sigma at a word's end is not special. Invalid bytes stay as they are.
   std::string operator()(TextNormalizer::LowerCase) const {
     std::string result;
     std::string_view rest = text;

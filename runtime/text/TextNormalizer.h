@@ -1,4 +1,4 @@
-// What is done to a text before it is cut into words.
+// The steps applied to a text before it is cut into words.
 #pragma once
 
 #include "runtime/text/CharacterMap.h"
@@ -17,31 +17,31 @@ public:
   struct Replace {
     std::string text, by; // `text` is not empty
   };
-  struct ReplaceSpaces { // two spaces or more in a row
+  struct ReplaceSpaces { // replaces runs of two or more spaces
     std::string by;
   };
-  struct Prepend { // to a text that is not empty
+  struct Prepend { // unless the text is empty
     std::string text;
   };
-  struct Strip { // of white space
+  struct Strip { // white space
     bool begin, end;
   };
   struct LowerCase {};
   using Step = std::variant<Replace, ReplaceSpaces, Prepend, Strip, LowerCase, NormalForm, CharacterMap>;
 
-  // Steps are taken in the order in which they were added.
+  // Steps are applied in the order in which they were added.
   void add(Step step) { steps.push_back(std::move(step)); }
   size_t size() const { return steps.size(); }
-  // How many times as long replacements make a text at most.
+  // An upper bound for the factor by which replacements lengthen a text.
   double growth() const;
-  // `continues`: the text follows another one, so that nothing is added to its beginning or taken from it.
+  // `continues` means that the text follows another text, so its beginning is neither extended nor stripped.
   std::string apply(std::string_view text, bool continues = false) const;
 
 private:
   std::vector<Step> steps;
 };
 
-// How many times as long replaceAll() makes a text at most.
+// An upper bound for the factor by which replaceAll() lengthens a text.
 inline double growthOf(std::string_view what, std::string_view by) {
   return std::max(1.0, double(by.size()) / double(what.size()));
 }

@@ -49,7 +49,7 @@ Status checkTextRecords(const LineBlocks &file, const ConversationReader &chat) 
 
 std::string textOfTextRecord(std::string_view line) {
   auto none = [](std::string_view, const std::string &) { return Result(std::vector<RecordPart>()); };
-  Result<TextRecord> record = TextRecord::parse(line, "", none); // what is no record has been told before
+  Result<TextRecord> record = TextRecord::parse(line, "", none); // lines that are no records were reported earlier
   std::string text;
   if (record.ok())
     for (const RecordPart &part : record->parts)
@@ -62,7 +62,7 @@ TextRecordTokens TextRecordTokens::of(const TextRecord &record, const TextCodec 
   for (const RecordPart &part : record.parts)
     whole += part.text;
   TextRecordTokens result{vocabulary.encode(whole), {}, false};
-  std::vector<size_t> ends; // of each part, in tokens
+  std::vector<size_t> ends; // end of each part, in tokens
   std::string before;
   for (const RecordPart &part : record.parts) {
     before += part.text;
@@ -110,14 +110,14 @@ Status TextRecords::read(size_t block, Draw, Examples &examples, CorpusReport &r
         for (TokenRange &range : learnt)
           ++range.begin, ++range.end;
       }
-      // The end mark belongs to what is learnt, even of an empty completion.
+      // The model also learns the end mark, even after an empty completion.
       auto end = uint32_t(tokens.size());
       if (learnt.empty())
         learnt.push_back({end, end});
       learnt.back().end = end + 1;
       tokens.push_back(marks.end);
     }
-    // Nothing predicts the first token.
+    // The first token is never predicted.
     bool isPredicted = std::ranges::any_of(learnt, [](const TokenRange &range) { return range.end > 1; });
     if (tokens.size() < 2 || !isPredicted)
       ++here.blank;

@@ -18,16 +18,16 @@
 namespace heddle {
 namespace {
 
-// Merges are learnt well from a sample, and learning them from all of a large corpus takes hours and much memory.
+// A sample is enough to learn merges. Learning from a whole large corpus takes hours and much memory.
 constexpr uint64_t kSampleLines = 2'000'000;
 
-constexpr const char *kTypeNames[] = {"bpe", "unigram", "word"}; // by VocabularyType
+constexpr const char *kTypeNames[] = {"bpe", "unigram", "word"}; // indexed by VocabularyType
 
-constexpr size_t kLongPart = 1 << 12; // bytes that take libsentencepiece no time, whatever they are
+constexpr size_t kLongPart = 1 << 12; // libsentencepiece encodes this many bytes quickly, whatever they are
 
-constexpr std::string_view kSpace = "\xe2\x96\x81"; // how a piece has it
+constexpr std::string_view kSpace = "\xe2\x96\x81"; // the mark of a space in a piece
 
-// Longer lines are not sentences; SentencePiece would drop them too, by its own smaller limit.
+// Longer lines are not sentences. SentencePiece would drop them too, since its default limit is smaller.
 constexpr size_t kLongestLine = 1 << 16;
 
 Result<uint64_t> countLines(const std::vector<std::filesystem::path> &files) {
@@ -42,7 +42,7 @@ Result<uint64_t> countLines(const std::vector<std::filesystem::path> &files) {
   return count;
 }
 
-// Every `stride`-th line of all files, so that a sample depends on nothing but the files.
+// Every `stride`-th line of all files, so that a sample depends only on the files.
 class SampledLines final : public sentencepiece::SentenceIterator {
 public:
   SampledLines(const std::vector<std::filesystem::path> &files, uint64_t stride, const VocabularyTraining &how)
@@ -139,13 +139,12 @@ struct Tokenizer::Continuing {
   explicit Continuing(const Processor &plain) : plain(plain) {}
 
   const Processor &plain;
-  // Few texts are continued or long: the model is parsed again when the first one is.
+  // Few texts are long or continued, so the model is parsed a second time only when needed.
   mutable std::once_flag once;
-  mutable std::unique_ptr<Processor> processor; // null where there is none
+  mutable std::unique_ptr<Processor> processor; // null if the model cannot be parsed
   mutable bool keepsSpaces = false;             // at the beginning of a text
-  mutable bool dividesWords =
-      false;                      // spaces divide words, each of which is a piece, and what is around them is dropped
-  mutable bool usesBytes = false; // nothing is unknown
+  mutable bool dividesWords = false; // words are pieces, divided by spaces; white space around them is dropped
+  mutable bool usesBytes = false;    // no character is unknown
 
   void load() const {
     std::call_once(once, [this] { parse(); });
@@ -153,8 +152,8 @@ struct Tokenizer::Continuing {
 
 private:
   void parse() const {
-    // A message that stands in a protobuf file twice is merged: field 3 is the normalizer's options, and field 3 of
-    // these, add_dummy_prefix, becomes false.
+    // Protobuf merges a message that a file contains twice. Field 3 is the normalizer's options; its own field 3,
+    // add_dummy_prefix, becomes false.
     constexpr std::string_view kNoPrefix("\x1a\x02\x18\x00", 4);
     std::string model = plain.serialized_model_proto();
     if (Result<SentencePieceFile> file = SentencePieceFile::parse(model, ""); file.ok()) {
@@ -263,9 +262,9 @@ Result<Tokenizer> Tokenizer::train(const std::vector<std::filesystem::path> &fil
   return fromBytes(model, "learnt vocabulary");
 }
 
-// libsentencepiece makes one piece of neighbours that are unknown, and takes time that grows with the square of their
-// number. A long line is cut within runs of unknown characters, or between the words of a model of whole words, and the
-// unknown tokens on both sides of a cut are one again.
+// libsentencepiece fuses consecutive unknown characters into one piece, in time quadratic in their number. A long line
+// is therefore cut within runs of unknown characters, or between words if pieces are whole words. Unknown tokens on
+// both sides of a cut are fused again.
 std::vector<int32_t> Tokenizer::number(const Processor &processor, std::string_view line) const {
   std::vector<int32_t> ids;
   int32_t unknown = vocabulary ? vocabulary->unknown : processor.unk_id();
@@ -278,7 +277,7 @@ std::vector<int32_t> Tokenizer::number(const Processor &processor, std::string_v
 }
 
 std::vector<int32_t> Tokenizer::numberPart(const Processor &processor, std::string_view text) const {
-  // Encoding has no error to give: it fails only where no model is loaded.
+  // Encode() fails only if no model is loaded.
   if (!vocabulary) {
     std::vector<int> ids;
     (void)processor.Encode(text, &ids);
@@ -312,7 +311,7 @@ std::vector<Tokenizer::Cut> Tokenizer::cutLong(const Processor &processor, std::
   }
   if (!behind.processor || behind.usesBytes)
     return cuts;
-  std::unordered_map<std::string_view, bool> known; // clusters of characters
+  std::unordered_map<std::string_view, bool> known; // whether each cluster of characters is known
   auto isUnknown = [&](std::string_view cluster) {
     auto [place, isNew] = known.try_emplace(cluster, false);
     if (isNew) {
@@ -323,7 +322,7 @@ std::vector<Tokenizer::Cut> Tokenizer::cutLong(const Processor &processor, std::
     return !place->second;
   };
   constexpr size_t kLongestCluster = 64; // bytes
-  size_t run = 0;                        // bytes of the unknown clusters up to here
+  size_t run = 0;                        // length in bytes of the current run of unknown clusters
   for (size_t place = 0; place < line.size();) {
     if (run > kLongPart) {
       cutAt(place, *behind.processor, 0);
@@ -338,7 +337,7 @@ std::vector<Tokenizer::Cut> Tokenizer::cutLong(const Processor &processor, std::
   return cuts;
 }
 
-// A model of many languages is told the target's by a piece before the sentence: >>deu<<.
+// Models for many target languages expect a piece before the sentence that names the language: >>deu<<.
 std::string_view Tokenizer::takeLanguage(std::string_view &line) const {
   size_t end = line.find("<<");
   if (!vocabulary || !line.starts_with(">>") || end == std::string_view::npos)
@@ -361,7 +360,7 @@ std::vector<int32_t> Tokenizer::encodeTarget(std::string_view line) const {
   return number(target ? *target : *source, line);
 }
 
-// A model that drops the spaces in front of a text still has one there if the text begins with a space.
+// If the model strips spaces at a text's beginning, a text that begins with a space needs the prepended space instead.
 std::vector<int32_t> Tokenizer::encodeContinuation(std::string_view text) const {
   continuing->load();
   bool begins = !text.empty() && whiteSpaceBytes(text) != 0 && !continuing->keepsSpaces;
@@ -397,7 +396,7 @@ std::string Tokenizer::decode(std::span<const int32_t> ids) const {
       if (id >= 0 && id < pieces() && !vocabulary->isMark(id))
         known.push_back(vocabulary->pieces[id]);
     (void)target->Decode(known, &line);
-    // Pieces that the target's model does not know keep their mark of a space.
+    // Pieces that the target's model does not know keep their space mark.
     for (size_t place; (place = line.find(kSpace)) != std::string::npos;)
       line.replace(place, kSpace.size(), 1, ' ');
     line.erase(0, std::min(line.find_first_not_of(' '), line.size()));
@@ -411,8 +410,8 @@ std::string Tokenizer::decode(std::span<const int32_t> ids) const {
   return line;
 }
 
-// A sentence begins without the space that the pieces behind another word have. A few tokens show whether there is
-// another word.
+// The first word of a text is decoded without a space before it, later words with one. A few preceding tokens are
+// enough to tell which case applies.
 std::string Tokenizer::continuation(std::span<const int32_t> before, std::span<const int32_t> ids) const {
   before = before.last(std::min<size_t>(before.size(), 16));
   std::vector<int32_t> all(before.begin(), before.end());

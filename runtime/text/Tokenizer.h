@@ -1,5 +1,5 @@
-// SentencePiece behind a narrow door: one model of source and target pieces, or, as Marian's models have it, one for
-// each side and a vocabulary that numbers the pieces of both.
+// A small interface to SentencePiece: one model for source and target pieces, or, as in Marian's models, one model per
+// side and a vocabulary that numbers the pieces of both.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -19,7 +19,7 @@ class SentencePieceProcessor;
 
 namespace heddle {
 
-// The marks of the vocabularies that Heddle learns.
+// The marks of vocabularies that Heddle learns.
 inline constexpr int32_t kUnknownId = 0;
 inline constexpr int32_t kBeginId = 1;
 inline constexpr int32_t kEndId = 2;
@@ -29,8 +29,8 @@ enum class VocabularyType { Bpe, Unigram, Word };
 // How a vocabulary is learnt.
 struct VocabularyTraining {
   VocabularyType type = VocabularyType::Bpe;
-  bool lineEnds = false; // whether a line's end is a piece too; without, it is a space like any other
-  bool mask = false;     // whether there is a piece that stands for a hidden word
+  bool lineEnds = false; // whether a line feed is a piece; if not, it is treated as a space
+  bool mask = false;     // whether a piece stands for hidden words
   std::string (*textOfLine)(std::string_view line) = nullptr; // null: the line itself
 };
 
@@ -39,15 +39,14 @@ public:
   static Result<Tokenizer> load(const std::filesystem::path &path);
   static Result<Tokenizer> fromBytes(std::string_view model, const std::string &name);
 
-  // Of the files that files() has: spm.model, or source.spm, target.spm and vocab.json. `origin` is where they come
-  // from, for messages.
+  // Loads from the contents of files(): spm.model, or source.spm, target.spm and vocab.json. `origin` tells in messages
+  // where they come from.
   static Result<Tokenizer> fromFiles(const std::vector<TokenizerFile> &files, const std::string &origin);
-  // Reads them from a folder. An error of kind NotFound says that it has none.
+  // Reads these files from a folder. Fails with NotFound if the folder has none of them.
   static Result<Tokenizer> loadFolder(const std::filesystem::path &folder);
 
-  // Learns a vocabulary of at most `pieces` pieces, by byte pair encoding, as a unigram language model or of the most
-  // frequent words, from the lines of the files. A corpus too small for that many gives fewer; the caller compares
-  // pieces().
+  // Learns a vocabulary of at most `pieces` pieces from the lines of the files, by byte pair encoding, as a unigram
+  // language model or as a list of the most frequent words. A small corpus may give fewer; the caller checks pieces().
   static Result<Tokenizer> train(const std::vector<std::filesystem::path> &files, int32_t pieces,
                                  const VocabularyTraining &how = {});
 
@@ -59,31 +58,31 @@ public:
   std::vector<int32_t> encodeTarget(std::string_view line) const override;
   std::vector<int32_t> encodeContinuation(std::string_view text) const override;
 
-  // Of a source sentence.
+  // Expects a source sentence.
   std::vector<std::string> unknownParts(std::string_view line) const override;
 
-  // A target sentence. Identifiers that name no piece, and those of marks, are left out.
+  // Decodes a target sentence. Skips marks and ids without a piece.
   std::string decode(std::span<const int32_t> ids) const override;
   std::string continuation(std::span<const int32_t> before, std::span<const int32_t> ids) const override;
 
-  // With its mark of a space (U+2581).
+  // Includes the mark of a space (U+2581).
   std::string piece(int32_t id) const override;
 
   int32_t pieces() const override;
   std::optional<int32_t> endId() const override;
   std::optional<int32_t> maskId() const override;
 
-  // Every file that a tokenizer may have.
+  // All files that a tokenizer may have.
   static constexpr std::string_view kFileNames[] = {"spm.model", "source.spm", "target.spm", "vocab.json"};
   const std::vector<TokenizerFile> &files() const override { return stored; }
 
 private:
   using Processor = sentencepiece::SentencePieceProcessor;
-  // Numbers the pieces of two models; null where there is one model, which numbers them itself.
+  // Numbers the pieces of two models. Null if there is a single model, which numbers its own pieces.
   struct Vocabulary;
-  // The same model, but it puts no space in front of a text.
+  // The same model without the space that it prepends to a text.
   struct Continuing;
-  // A part of a line, and the model that it is encoded with.
+  // A part of a line, and the model that encodes it.
   struct Cut {
     const Processor *processor;
     std::string_view text;
@@ -97,7 +96,7 @@ private:
   std::vector<int32_t> numberPart(const Processor &processor, std::string_view text) const;
   std::vector<Cut> cutLong(const Processor &processor, std::string_view line) const;
 
-  std::unique_ptr<Processor> source, target; // `target` is null where one model serves both sides
+  std::unique_ptr<Processor> source, target; // `target` is null if one model serves both sides
   std::unique_ptr<Vocabulary> vocabulary;
   std::vector<TokenizerFile> stored;
   std::unique_ptr<Continuing> continuing, targetContinuing;

@@ -49,7 +49,7 @@ public:
 private:
   const json &model() const { return at(whole, "model"); }
 
-  // Of byte pair encoding: the pieces, and which of them become one.
+  // For byte pair encoding: reads the pieces and the merges.
   Result<Merges> readMerges(Parts &parts) const {
     for (const char *key : {"continuing_subword_prefix", "end_of_word_suffix"})
       if (const json &value = at(model(), key); !value.is_null() && value != "")
@@ -78,7 +78,7 @@ private:
     if (isTrue(model(), "byte_fallback"))
       return steps.unreadable("'byte_fallback', and pieces of bytes");
     HEDDLE_ASSIGN(Merges merges, readMerges(parts));
-    // A token that is no piece is never needed where each byte has one.
+    // If every byte has a piece, an `unk_token` that is not a piece does no harm.
     BytePairs::Options options{.wholeWordsFirst = isTrue(model(), "ignore_merges"),
                                .unknown = parts.table.find(textAt(model(), "unk_token")),
                                .fusesUnknown = isTrue(model(), "fuse_unk")};
@@ -120,7 +120,7 @@ private:
     return Success();
   }
 
-  // Those that stand in a text as a whole, be they pieces of the model or not.
+  // Reads the tokens that are recognised in a text as a whole, whether or not they are pieces of the model.
   Status addTokens(Parts &parts, std::vector<int32_t> &added) const {
     for (const json &token : at(whole, "added_tokens")) {
       const json &id = at(token, "id"), &content = at(token, "content");
@@ -144,7 +144,7 @@ private:
     return Success();
   }
 
-  // The tokens that begin and end a text.
+  // Reads the tokens that begin and end a text.
   Status readMarks(const json &processor, Parts &parts) const {
     if (processor.is_null() || is(processor, "type", "ByteLevel"))
       return Success();
@@ -169,7 +169,7 @@ private:
     const json &single = at(processor, "single");
     if (!is(processor, "type", "TemplateProcessing") || !single.is_array())
       return refuse();
-    bool isBehind = false; // the text
+    bool isBehind = false; // whether the text itself was passed
     for (const json &part : single) {
       if (is(at(part, "Sequence"), "id", "A") && !isBehind) {
         isBehind = true;
@@ -194,14 +194,14 @@ private:
   TokenizerSteps steps;
 };
 
-// What tokenizer_config.json says of the marks, if the folder has that file: the piece at the end of a text, and
-// whether the begin mark stands before one, which `add_bos_token` says against the post-processor.
+// Reads tokenizer_config.json, if the folder has it: the end mark, and `add_bos_token`, which overrides the
+// post-processor in whether a text begins with the begin mark.
 void readSettings(const std::filesystem::path &folder, Parts &parts) {
   Result<std::string> text = readVocabularyFile(folder / "tokenizer_config.json");
   Result<json> config = text.ok() ? parseJson(*text, "'tokenizer_config.json'") : Result<json>(json());
   if (!config.ok())
     return;
-  auto token = [&](const char *key) { // a piece, or an object with it
+  auto token = [&](const char *key) { // a piece, given as a string or in an object
     const json &value = at(*config, key);
     return parts.table.find(value.is_object() ? textAt(value, "content") : textAt(*config, key));
   };
@@ -228,7 +228,7 @@ Result<bool> cutsAsGpt2(const std::filesystem::path &folder) {
 }
 
 Result<Parts> readTokenizerJson(const std::filesystem::path &folder) {
-  // The last three are no part of the vocabulary, but of answers and chats: a checkpoint keeps them, too.
+  // The last three are not part of the vocabulary but are needed for answers and chats, so checkpoints keep them too.
   constexpr std::string_view names[] = {PublishedVocabulary::kTokenizerJson, "tokenizer_config.json",
                                         "special_tokens_map.json", "chat_template.jinja", "generation_config.json"};
   std::string path = (folder / PublishedVocabulary::kTokenizerJson).string();

@@ -7,7 +7,7 @@ namespace heddle {
 
 Result<PublishedVocabulary::Parts> readTokenizerJson(const std::filesystem::path &folder);
 
-// Whether the file says no more of the vocabulary than GPT-2's two files do: it cuts words by GPT-2's rule alone.
+// Returns true if tokenizer.json adds nothing to GPT-2's two files: it only cuts words by GPT-2's rule.
 Result<bool> cutsAsGpt2(const std::filesystem::path &folder);
 
 } // namespace heddle

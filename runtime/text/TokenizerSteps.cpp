@@ -10,16 +10,16 @@ namespace {
 
 using nlohmann::json;
 
-// How LLaMA 3 cuts texts into words, and Qwen, of which each number is a word.
+// The patterns of LLaMA 3 and of Qwen, which differ only in the numbers between these halves.
 constexpr std::string_view kCutsBefore = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|)";
 constexpr std::string_view kCutsBehind = R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
-// Limits. Published vocabularies have a few steps, which make a text a few times as long.
+// Limits for untrusted files. Published vocabularies have few steps, which lengthen a text only a few times.
 constexpr size_t kMostSteps = 100;
 constexpr int kMostGrowth = 256;
 constexpr size_t kLongestMark = 256; // bytes
 
-// The steps that a step consists of: those under the key of a sequence, itself else.
+// The steps of a sequence, listed under `key`; for any other step, the step itself.
 std::span<const json> stepsOf(const json &step, const char *key) {
   const json &steps = at(step, key);
   if (!is(step, "type", "Sequence") || !steps.is_array())
@@ -96,7 +96,7 @@ Result<TextCutter> TokenizerSteps::cutter(const json &step) const {
   return cutter;
 }
 
-// Patterns and digits one after the other, and then words as GPT-2 has them, if the last step says so.
+// Adds patterns and digits in order, and then GPT-2's words if the last step uses them.
 Status TokenizerSteps::addWords(const json &step, TextCutter &cutter) const {
   std::span<const json> steps = stepsOf(step, "pretokenizers");
   const json &first = steps.front(), &bytes = steps.back();
@@ -123,7 +123,7 @@ Status TokenizerSteps::addWords(const json &step, TextCutter &cutter) const {
   return steps.size() == 1 && !isGpt2 ? Status(refuse()) : Success();
 }
 
-// False if no published vocabulary has the pattern.
+// Returns false if no published vocabulary has the pattern.
 bool TokenizerSteps::addPattern(const std::string &pattern, TextCutter &cutter) {
   for (auto [numbers, count] : {std::pair(R"(\p{N}{1,3})", 3), {R"(\p{N})", 1}})
     if (pattern == str(kCutsBefore, numbers, kCutsBehind)) {
@@ -172,7 +172,7 @@ Status TokenizerSteps::addCutter(const json &step, TextCutter &cutter) const {
 
 Result<PieceRule> TokenizerSteps::decoder(const json &step) const {
   PieceRule rule;
-  bool isFused = false; // pieces are one text from here on
+  bool isFused = false; // later decoders see the joined text
   std::span<const json> all = stepsOf(step, "decoders");
   if (all.size() > kMostSteps)
     return tooMany("decoders", all.size());

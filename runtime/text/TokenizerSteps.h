@@ -1,4 +1,4 @@
-// The steps of a tokenizer.json: what is done to a text before its words are looked up, and to pieces to make them a
+// Reads the steps of a tokenizer.json: how a text is processed before its words are looked up, and how pieces become
 // text.
 #pragma once
 
@@ -14,13 +14,13 @@ public:
   explicit TokenizerSteps(std::string path) : path(std::move(path)) {}
 
   Result<TextNormalizer> normalizer(const nlohmann::json &step) const;
-  // Whether words become bytes, as GPT-2's do, before they are looked up.
+  // Returns true if words are converted to bytes before look-up, as in GPT-2.
   static bool cutsBytes(const nlohmann::json &step);
   Result<TextCutter> cutter(const nlohmann::json &step) const;
-  // Of a vocabulary whose pieces are no bytes.
+  // For vocabularies whose pieces are not bytes.
   Result<PieceRule> decoder(const nlohmann::json &step) const;
 
-  // The file has something that Heddle does not read, or something that no such file has.
+  // Errors for contents that Heddle does not read, and for contents that no valid file has.
   template <typename... Why> Error unreadable(const Why &...why) const {
     return makeError(
         ErrorKind::Unsupported, "'", path, "' has ", why...,

@@ -17,7 +17,8 @@ bool isOneOf(char32_t point, std::initializer_list<utf8proc_category_t> categori
   return std::ranges::find(categories, category(point)) != categories.end();
 }
 
-// The properties Cased and Case_Ignorable, but for a few letters of neither case (such as U+00AA) that are cased.
+// The properties Cased and Case_Ignorable, except for a few cased letters that are neither upper nor lower case
+// (such as U+00AA).
 bool isCased(char32_t point) {
   auto c = utf8proc_int32_t(point);
   return isOneOf(point, {UTF8PROC_CATEGORY_LU, UTF8PROC_CATEGORY_LL, UTF8PROC_CATEGORY_LT}) || utf8proc_islower(c) ||
@@ -32,7 +33,7 @@ bool isCaseIgnorable(char32_t point) {
          kWithinWords.find(point) != std::u32string_view::npos;
 }
 
-// The condition Final_Sigma for the character at `place`: a cased letter before it, none behind it.
+// The condition Final_Sigma for the character at `place`: a cased letter precedes it, and none follows.
 bool endsWord(std::u32string_view text, size_t place) {
   auto seesCased = [](auto begin, auto end) {
     auto next = std::find_if_not(begin, end, isCaseIgnorable);
@@ -44,9 +45,9 @@ bool endsWord(std::u32string_view text, size_t place) {
 
 using Points = std::vector<utf8proc_int32_t>;
 
-// utf8proc_decompose() without its order of marks, which takes time that grows with the square of their number.
+// utf8proc_decompose() without its sorting of marks, which takes time quadratic in their number.
 Points decompose(std::u32string_view text, int options) {
-  constexpr size_t kLongest = 32; // no character becomes more
+  constexpr size_t kLongest = 32; // no character decomposes into more
   Points points;
   points.reserve(text.size());
   for (char32_t point : text) {
@@ -57,7 +58,7 @@ Points decompose(std::u32string_view text, int options) {
     if (count >= 0 && count <= utf8proc_ssize_t(kLongest))
       points.insert(points.end(), parts, parts + count);
   }
-  // Neighbouring marks are put into the order of their classes.
+  // Sorts consecutive marks by their combining classes.
   auto classOf = [](utf8proc_int32_t point) { return utf8proc_get_property(point)->combining_class; };
   auto isMark = [&](utf8proc_int32_t point) { return classOf(point) != 0; };
   for (auto begin = points.begin(); (begin = std::find_if(begin, points.end(), isMark)) != points.end();) {
@@ -162,7 +163,7 @@ std::string_view withoutLeadingSpace(std::string_view text) {
 }
 
 std::string_view withoutTrailingSpace(std::string_view text) {
-  size_t end = 0; // of the last character that is none
+  size_t end = 0; // after the last character that is not white space
   for (size_t place = 0; place < text.size();) {
     Character next = firstCharacter(text.substr(place));
     place += next.bytes;

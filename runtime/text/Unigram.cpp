@@ -7,7 +7,7 @@
 namespace heddle {
 namespace {
 
-// How much less likely than the least likely piece a character is that has none.
+// The score of a character without a piece is the lowest score of all pieces minus this.
 constexpr double kUnknownPenalty = 10;
 
 } // namespace
@@ -15,7 +15,7 @@ constexpr double kUnknownPenalty = 10;
 Unigram::Unigram(PieceTable all, std::vector<double> given, int32_t unknown, bool usesBytes)
     : pieces(std::move(all)), scores(std::move(given)), unknown(unknown) {
   for (int32_t id = 0; id < pieces.size(); ++id)
-    if (pieces.find(pieces[id]) == id) // of a piece that is there twice, the last counts
+    if (pieces.find(pieces[id]) == id) // if a piece is listed twice, the last number counts
       sorted.push_back(id);
   std::ranges::sort(sorted, {}, [&](int32_t id) -> const std::string & { return pieces[id]; });
   unknownScore = std::ranges::min(scores) - kUnknownPenalty;
@@ -24,7 +24,7 @@ Unigram::Unigram(PieceTable all, std::vector<double> given, int32_t unknown, boo
 }
 
 template <typename Found> void Unigram::forEachPrefix(std::string_view text, Found found) const {
-  // Those that have the text's first bytes stand together; one that ends with these bytes stands before the others.
+  // Pieces with the same prefix are adjacent, and the piece that equals the prefix comes first.
   auto begin = sorted.begin(), end = sorted.end();
   for (size_t length = 0; length < text.size() && begin != end; ++length) {
     auto byteOf = [&](int32_t id) { return uint8_t(pieces[id][length]); };
@@ -40,9 +40,9 @@ void Unigram::append(std::string_view word, std::vector<int32_t> &ids) const {
   struct Way {
     double score = 0;
     size_t begin = 0; // of its last piece
-    int32_t id = -1;  // of its last piece; -1 where no way ends here
+    int32_t id = -1;  // of its last piece; -1 if no way ends here
   };
-  std::vector<Way> ways(word.size() + 1); // the best that ends before each byte
+  std::vector<Way> ways(word.size() + 1); // the best way that ends before each byte
   for (size_t place = 0, length; place < word.size(); place += length) {
     length = firstCharacter(word.substr(place)).bytes;
     auto consider = [&](size_t end, int32_t id, double score) {
@@ -59,7 +59,7 @@ void Unigram::append(std::string_view word, std::vector<int32_t> &ids) const {
       consider(place + length, unknown, unknownScore);
   }
 
-  std::vector<std::string_view> parts; // from the last to the first; neighbours that are unknown are one
+  std::vector<std::string_view> parts; // in reverse order; consecutive unknown characters are one part
   bool behindUnknown = false;
   for (size_t end = word.size(); end > 0; end = ways[end].begin) {
     const Way &way = ways[end];

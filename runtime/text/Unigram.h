@@ -1,4 +1,4 @@
-// A unigram language model of pieces (Kudo, "Subword Regularization", 2018): a word is written in the pieces whose
+// A unigram language model of pieces (Kudo, "Subword Regularization", 2018). A word is split into the pieces whose
 // probabilities have the greatest product.
 #pragma once
 
@@ -9,20 +9,19 @@ namespace heddle {
 
 class Unigram final : public SubwordModel {
 public:
-  // A score is the logarithm of a piece's probability, by number.
+  // `scores` has the logarithm of each piece's probability, in the order of their numbers.
   Unigram(PieceTable pieces, std::vector<double> scores, int32_t unknown, bool usesBytes);
 
-  // Of several ways with the greatest score it is the one that is found first, from left to right, the longest last
-  // piece first.
+  // If several splits have the greatest score, takes the one with the longest last piece.
   void append(std::string_view word, std::vector<int32_t> &ids) const override;
 
 private:
-  // Calls `found` for each piece that the text begins with, the shortest first.
+  // Calls `found` for each piece that is a prefix of `text`, shortest first.
   template <typename Found> void forEachPrefix(std::string_view text, Found found) const;
 
   PieceTable pieces;
   std::vector<double> scores;
-  std::vector<int32_t> sorted; // pieces by the order of their bytes
+  std::vector<int32_t> sorted; // piece numbers, sorted by the pieces' bytes
   double unknownScore;
   int32_t unknown;
   ByteFallback bytes;

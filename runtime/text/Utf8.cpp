@@ -6,7 +6,7 @@
 namespace heddle {
 namespace {
 
-// Bytes of a character by its first byte, or 0 where none begins with it.
+// The length of a character in bytes, given its first byte; 0 if no character begins with it.
 size_t lengthByLead(uint8_t lead) {
   return lead < 0x80                    ? 1
          : lead >= 0xc2 && lead <= 0xdf ? 2
@@ -15,11 +15,11 @@ size_t lengthByLead(uint8_t lead) {
                                         : 0;
 }
 
-// How many of the first `length` bytes fit the first one.
+// The number of bytes, up to `length`, that can belong to the same character.
 size_t fittingBytes(std::string_view text, size_t length) {
   auto byte = [&](size_t i) { return uint8_t(text[i]); };
   uint8_t lead = byte(0);
-  // The second byte's range is what excludes overlong forms, surrogates and numbers past U+10FFFF.
+  // The range of the second byte excludes overlong forms, surrogates and numbers above U+10FFFF.
   uint8_t low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
   uint8_t high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
   size_t fitting = 1;
@@ -29,14 +29,13 @@ size_t fittingBytes(std::string_view text, size_t length) {
   return fitting;
 }
 
-// Bytes of the character that `text` begins with, or 0 where it begins with none.
+// The length in bytes of the character at the beginning of `text`; 0 if it is invalid.
 size_t characterBytes(std::string_view text) {
   size_t length = lengthByLead(uint8_t(text[0]));
   return length != 0 && fittingBytes(text, length) == length ? length : 0;
 }
 
-// The number of bytes that one U+FFFD replaces: the longest beginning of a character, or a single byte that begins
-// none.
+// The number of bytes that one U+FFFD replaces: the longest truncated character, or one byte that begins no character.
 size_t brokenBytes(std::string_view text) {
   size_t length = lengthByLead(uint8_t(text[0]));
   return length == 0 ? 1 : fittingBytes(text, length);

@@ -1,4 +1,4 @@
-// UTF-8 as RFC 3629 defines it: no overlong forms, no surrogates, nothing past U+10FFFF.
+// UTF-8 as RFC 3629 defines it: no overlong forms, no surrogates, nothing above U+10FFFF.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@ namespace heddle {
 
 bool isValidUtf8(std::string_view text);
 
-// The beginning of a character that is cut off becomes one U+FFFD, and so does every other byte that no valid character
-// holds: as Unicode recommends, and as Python and Rust do.
+// Replaces each truncated character by one U+FFFD, and each other byte outside a valid character by one U+FFFD. Unicode
+// recommends this, and Python and Rust do the same.
 std::string replaceInvalidUtf8(std::string_view text);
 
 struct Character {
@@ -18,17 +18,18 @@ struct Character {
   size_t bytes;
 };
 
-// What `text`, which is not empty, begins with: U+FFFD of one byte where that is no character.
+// The first character of `text`, which is not empty. It is U+FFFD with a length of one byte if `text` begins with
+// invalid bytes.
 Character firstCharacter(std::string_view text);
 
-// The characters, U+FFFD for each byte that no valid one holds.
+// The characters, with U+FFFD for each byte outside a valid character.
 std::u32string codePoints(std::string_view text);
 
-// Bytes of the white space character that `text`, which is not empty, begins with, or 0. The set is that of Python's
-// str.split().
+// The length in bytes of the white space character at the beginning of `text`, which is not empty; 0 if there is none.
+// White space is as in Python's str.split().
 size_t whiteSpaceBytes(std::string_view text);
 
-// Nothing but ASCII white space.
+// Returns true if a line has only ASCII white space.
 bool isBlank(std::string_view text);
 
 } // namespace heddle

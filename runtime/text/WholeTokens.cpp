@@ -21,7 +21,7 @@ bool beginsWithWord(std::string_view text) { return !text.empty() && isOfWord(fi
 bool endsWithWord(std::string_view text) {
   for (size_t bytes = 1; bytes <= std::min<size_t>(text.size(), 4); ++bytes) {
     std::string_view last = text.substr(text.size() - bytes);
-    if ((uint8_t(last[0]) & 0xc0) != 0x80) // where a character begins
+    if ((uint8_t(last[0]) & 0xc0) != 0x80) // the first byte of a character
       return isOfWord(firstCharacter(last).point);
   }
   return false;
@@ -34,8 +34,8 @@ void WholeTokens::add(std::string text, int32_t id, Blanks blanks) {
   tokens.try_emplace(std::move(text), Token{id, blanks});
 }
 
-// Tokens are sorted by their bytes. The last token that is not after `key` begins it, or shares a shorter prefix with
-// it: a token that begins `key` is then no longer than that prefix, which becomes the next key.
+// Tokens are sorted by their bytes. Consider the last token that is not after `key`. If it is not a prefix of `key`, it
+// shares a shorter prefix with it. No token that is a prefix of `key` is longer than that, so it becomes the next key.
 WholeTokens::Tokens::const_iterator WholeTokens::longest(std::string_view text) const {
   for (std::string_view key = text; !key.empty();) {
     auto behind = tokens.upper_bound(key);

@@ -1,4 +1,4 @@
-// Tokens that stand in texts as a whole, such as marks: what is around them is cut and looked up without them.
+// Tokens that are recognised in a text as a whole, such as marks. The text around them is cut and looked up separately.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace heddle {
 
-// A part of a text: a token that stood there as a whole, or what was between such tokens.
+// A part of a text: a whole token, or the text between whole tokens.
 struct TextPart {
   std::string_view text;
   std::optional<int32_t> whole;
@@ -19,8 +19,8 @@ struct TextPart {
 
 class WholeTokens {
 public:
-  // The white space before and behind a token may belong to it. With `aroundWord` (Hugging Face's `single_word`) it is
-  // no token beside a character of a word.
+  // White space before and after a token may belong to it. With `aroundWord` (Hugging Face's `single_word`) a token
+  // next to a word character is not recognised.
   struct Blanks {
     bool before = false, behind = false, aroundWord = false;
   };
@@ -28,10 +28,10 @@ public:
   void add(std::string text, int32_t id, Blanks blanks);
   void add(std::string text, int32_t id) { add(std::move(text), id, Blanks()); }
 
-  // Forgets the tokens from `id` on.
+  // Removes the tokens with ids from `id` on.
   void removeFrom(int32_t id);
 
-  // Cuts a text at them, wherever they are in it; of several that begin at a place at the longest.
+  // Cuts a text at these tokens. Of several tokens that begin at the same position, the longest counts.
   std::vector<TextPart> cut(std::string_view text) const;
 
 private:
@@ -42,8 +42,8 @@ private:
   using Tokens = std::map<std::string, Token, std::less<>>;
   Tokens::const_iterator longest(std::string_view text) const;
 
-  Tokens tokens;                  // of two with the same text the first
-  std::array<bool, 256> begins{}; // whether a token begins with the byte
+  Tokens tokens;                  // of two with the same text, the first is kept
+  std::array<bool, 256> begins{}; // whether a token begins with this byte
 };
 
 } // namespace heddle

@@ -13,8 +13,8 @@ struct Published {
   WordPattern::Family family;
   std::string_view pattern;
 };
-// o200k (GPT-4o, gpt-oss), Mistral's tekken, Qwen 3.5, Seed-Coder, BLOOM, and the steps of Viking, of DeepSeek LLM
-// (whose first class has the cased letters that Unicode 12 had), of DeepSeek-Coder and of DeepSeek V3.
+// o200k (GPT-4o, gpt-oss), Mistral's tekken, Qwen 3.5, Seed-Coder, BLOOM, and the steps of Viking, DeepSeek LLM (its
+// first class has the cased letters of Unicode 12), DeepSeek-Coder and DeepSeek V3.
 constexpr Published kPublished[] = {
     {WordPattern::Family::O200k,
      R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
@@ -71,7 +71,7 @@ constexpr Published kPublished[] = {
 
 } // namespace
 
-// Parses a pattern of the list above, which has no mistakes.
+// Parses a pattern of the list above. These patterns are known to be valid.
 class WordPattern::Parser {
 public:
   explicit Parser(std::string_view pattern) : rest(pattern) {}
@@ -105,7 +105,7 @@ private:
       item.isForbidden = true;
       addOne(item.set);
       take(")");
-    } else if (take("$")) { // no character at all follows
+    } else if (take("$")) { // no character follows
       item.isForbidden = item.set.isNegated = true;
     } else if (take("(?i:")) {
       for (item.texts.emplace_back(); !take(")");)
@@ -124,7 +124,7 @@ private:
     return item;
   }
 
-  // A character, a range of them, or a class.
+  // Parses a character, a range of characters, or a class.
   void addOne(Class &set) {
     if (take("\\p{")) {
       size_t end = rest.find('}');
@@ -185,7 +185,7 @@ bool WordPattern::Class::has(char32_t point) const {
   return isIn != isNegated;
 }
 
-// The end of the match of the items from `item` on, if they match at `begin`.
+// Matches the items from `item` on at `begin`. Returns the end of the match, if there is one.
 std::optional<size_t> WordPattern::match(std::string_view text, size_t begin, const Sequence &sequence, size_t item) {
   if (item == sequence.size())
     return begin;
@@ -203,7 +203,7 @@ std::optional<size_t> WordPattern::match(std::string_view text, size_t begin, co
           return end;
     return fewest == 0 ? match(text, begin, sequence, item + 1) : std::nullopt;
   }
-  std::vector<size_t> ends = {begin}; // of each number of characters
+  std::vector<size_t> ends = {begin}; // the end after each number of characters
   while (ends.size() <= most && ends.back() < text.size()) {
     Character next = firstCharacter(text.substr(ends.back()));
     if (!set.has(next.point))
@@ -216,8 +216,9 @@ std::optional<size_t> WordPattern::match(std::string_view text, size_t begin, co
   return std::nullopt;
 }
 
-// Where a pattern such as \s+$ may match next, if it does not at `begin`: what follows a run of its class follows each
-// end of the run, so that no place within the run is any better. Without this the search of a long run is quadratic.
+// If a pattern such as \s+$ does not match at `begin`, returns where it may match next. It cannot match within the same
+// run of its class, because the same character follows the run. Without this, searching a long run takes quadratic
+// time.
 size_t WordPattern::behindRun(std::string_view text, size_t begin, const Sequence &sequence) {
   if (sequence.size() != 2 || !sequence[1].isForbidden || !sequence[1].set.isAll() || !sequence[0].texts.empty() ||
       sequence[0].most != std::string_view::npos)
@@ -232,7 +233,7 @@ size_t WordPattern::behindRun(std::string_view text, size_t begin, const Sequenc
 }
 
 std::optional<WordPattern::Match> WordPattern::find(std::string_view text, size_t begin) const {
-  std::vector<size_t> next(alternatives.size()); // where each may match
+  std::vector<size_t> next(alternatives.size()); // where each alternative may match next
   for (; begin < text.size(); begin += firstCharacter(text.substr(begin)).bytes)
     for (size_t i = 0; i < alternatives.size(); ++i) {
       if (begin < next[i])

@@ -1,5 +1,4 @@
-// The patterns by which published vocabularies of bytes cut texts into words: a small part of the syntax of regular
-// expressions.
+// The patterns by which published byte vocabularies cut texts into words: a small subset of regular expressions.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +11,19 @@
 
 namespace heddle {
 
-// A list of alternatives, of which the first that matches counts. Each is a sequence of characters, of classes with a
-// greedy quantifier, of literal texts in any case, and of the condition that no word follows, or nothing at all.
+// A list of alternatives; the first that matches counts. Each alternative is a sequence of characters, character
+// classes with a greedy quantifier, case-insensitive literals, and conditions on the next character (`(?!\S)`, `$`).
 class WordPattern {
 public:
-  // The vocabularies that have a pattern of their own, or several of them.
+  // The families of vocabularies that have their own pattern or patterns.
   enum class Family { O200k, Tekken, Qwen35, SeedCoder, Bloom, Viking, DeepSeekLLM, DeepSeekCoder, DeepSeekV3 };
-  // The patterns of the family's steps, in their order.
+  // The patterns of a family's steps, in order.
   static std::vector<WordPattern> of(Family family);
-  // Null for every pattern but those that published vocabularies are known to have: another one might take time that
-  // grows with the square of a text.
+  // Parses a pattern of a known published vocabulary. Returns nothing for all other patterns, since they might take
+  // time quadratic in the length of a text.
   static std::optional<WordPattern> published(std::string_view pattern);
 
-  // The first place from `begin` on where the pattern matches, and the bytes that match, at least one.
+  // The first match at or after `begin`: its position and its length, at least one byte.
   struct Match {
     size_t begin, bytes;
   };
@@ -37,7 +36,7 @@ private:
   // A set of characters.
   struct Class {
     std::vector<std::pair<char32_t, char32_t>> ranges; // the first and the last
-    uint32_t categories = 0;                           // of Unicode, as a bit each
+    uint32_t categories = 0;                           // a bit for each Unicode category
     bool spaces = false, notSpaces = false;            // \s and \S
     bool isNegated = false;
     bool has(char32_t point) const;
@@ -45,9 +44,9 @@ private:
   };
   struct Item {
     Class set;
-    std::vector<std::string> texts; // in the place of the class: ASCII in lower case, which matches any case
+    std::vector<std::string> texts; // instead of the class: lower-case ASCII, matches any case
     size_t fewest = 1, most = 1;
-    bool isForbidden = false; // what must not follow
+    bool isForbidden = false; // the next character must not be in `set`
   };
   using Sequence = std::vector<Item>;
 

@@ -10,9 +10,9 @@ namespace heddle {
 namespace {
 
 constexpr std::string_view kTokenizerJson = "tokenizer.json";
-constexpr size_t kMostCharacters = 1000; // of a word, whose pieces take time that grows with their square
+constexpr size_t kMostCharacters = 1000; // per word; finding its pieces takes quadratic time
 
-// The blocks of CJK ideographs, which are words without spaces between them.
+// The blocks of CJK ideographs. Ideographs are words without spaces between them.
 bool isIdeograph(char32_t point) {
   constexpr std::pair<char32_t, char32_t> kBlocks[] = {{0x4e00, 0x9fff},   {0x3400, 0x4dbf},   {0x20000, 0x2a6df},
                                                        {0x2a700, 0x2b73f}, {0x2b740, 0x2b81f}, {0x2b820, 0x2ceaf},
@@ -20,7 +20,7 @@ bool isIdeograph(char32_t point) {
   return std::ranges::any_of(kBlocks, [&](auto block) { return point >= block.first && point <= block.second; });
 }
 
-// All of ASCII that is neither a letter nor a number, and what Unicode calls punctuation.
+// ASCII characters that are neither letters nor digits, and Unicode's punctuation.
 bool splitsWords(char32_t point) {
   bool isMark = (point >= '!' && point <= '/') || (point >= ':' && point <= '@') || (point >= '[' && point <= '`') ||
                 (point >= '{' && point <= '~');
@@ -69,7 +69,7 @@ bool WordPieces::isIn(const std::filesystem::path &folder) {
     return false;
   Result<std::string> text = readVocabularyFile(folder / kTokenizerJson);
   if (!text.ok() || text->find("\"WordPiece\"") == std::string::npos)
-    return false; // of other models, without the time to parse them
+    return false; // avoids parsing the files of other models
   Result<nlohmann::json> whole = parseJson(*text, "");
   return whole.ok() && is(at(*whole, "model"), "type", "WordPiece");
 }
@@ -146,14 +146,14 @@ std::vector<int32_t> WordPieces::encode(std::string_view line) const {
   return ids;
 }
 
-// What white space separates, and each ideograph.
+// The words separated by white space, and each ideograph as its own word.
 std::vector<std::u32string> WordPieces::words(std::string_view text) const {
   std::vector<std::u32string> result;
   bool begins = true;
   for (char32_t point : codePoints(text)) {
     if (isDropped(point))
       continue;
-    // Hugging Face's tokenizers leave these out of the extension E.
+    // Hugging Face's tokenizers do not split these ideographs of extension E.
     bool isLeftOut = !options.seesWords && point >= 0x2b820 && point < 0x2b920;
     bool isAlone = options.splitIdeographs && isIdeograph(point) && !isLeftOut, isSpace = isWhiteSpace(point);
     if ((begins || isAlone) && !isSpace)
@@ -185,7 +185,7 @@ void WordPieces::appendWord(std::u32string_view word, std::vector<int32_t> &ids)
   }
 }
 
-// The longest piece that the word begins with, then the longest that what is left begins with.
+// Takes the longest piece that is a prefix of the word, then the longest prefix of the rest, and so on.
 void WordPieces::appendPieces(std::u32string_view word, std::vector<int32_t> &ids) const {
   size_t before = ids.size();
   for (std::u32string_view rest = word.size() > longestWord ? word.substr(0, 0) : word; !rest.empty();) {

@@ -1,5 +1,5 @@
-// BERT's vocabulary (Devlin et al., 2019): words, and the pieces of which rarer words are put together (Wu et al.,
-// "Google's Neural Machine Translation System", 2016, 4.1).
+// BERT's vocabulary (Devlin et al., 2019): words, and pieces of which rarer words are composed (Wu et al., "Google's
+// Neural Machine Translation System", 2016, 4.1).
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -14,19 +14,20 @@ namespace heddle {
 
 class WordPieces final : public TextCodec {
 public:
-  // Reads vocab.txt, a piece a line, and tokenizer_config.json where there is one, for the three options below. In a
-  // folder without vocab.txt it is tokenizer.json with a model of type WordPiece, whose steps are those of BERT.
+  // Reads vocab.txt, with one piece per line, and the first three options below from tokenizer_config.json if it
+  // exists. A folder without vocab.txt may have a tokenizer.json instead, with a model of type WordPiece and BERT's
+  // steps.
   static Result<WordPieces> load(const std::filesystem::path &folder);
 
-  // A whole input: [CLS], the line's pieces and [SEP]. What stands for itself in the line ("[MASK]", "[SEP]", ...) is
-  // the piece. Bytes that are no UTF-8 are left out.
+  // Encodes a whole input: [CLS], the line's pieces and [SEP]. Marks in the line ("[MASK]", "[SEP]", ...) become their
+  // own pieces. Invalid UTF-8 is dropped.
   std::vector<int32_t> encode(std::string_view line) const override;
-  // Words with a space between any two; case, accents and the line's own spaces are lost.
+  // Words separated by single spaces. Case, accents and the line's own spaces are lost.
   std::string decode(std::span<const int32_t> ids) const override;
   std::string piece(int32_t id) const override { return table.shown(id); }
   int32_t pieces() const override { return table.size(); }
   const std::vector<TokenizerFile> &files() const override { return stored; }
-  // Whether a folder has a tokenizer.json with such a model.
+  // Returns true if the folder has a tokenizer.json with such a model.
   static bool isIn(const std::filesystem::path &folder);
 
   int32_t separatorId() const { return separator; }
@@ -35,9 +36,9 @@ public:
 private:
   struct Options {
     bool lowerCase = true;       // do_lower_case
-    bool stripAccents = true;    // strip_accents; as lowerCase where it is null or absent
+    bool stripAccents = true;    // strip_accents; equals lowerCase if null or absent
     bool splitIdeographs = true; // tokenize_chinese_chars
-    bool seesWords = true;       // a capital sigma at a word's end is a small one of its own: not in tokenizer.json
+    bool seesWords = true;       // a capital sigma has another small form at a word's end; not for tokenizer.json
   };
 
   static Result<WordPieces> loadJson(const std::filesystem::path &folder);
@@ -49,14 +50,14 @@ private:
 
   PieceTable table;
   Options options;
-  size_t longestWord = 100; // characters; a longer one is unknown
+  size_t longestWord = 100; // in characters; longer words are unknown
   int32_t unknown = 0, beginning = 0, separator = 0;
   std::optional<int32_t> mask;
-  WholeTokens marks; // these and, where it is there, that of padding
+  WholeTokens marks; // the tokens above and [PAD], if the vocabulary has them
   std::vector<TokenizerFile> stored;
 };
 
-// What begins a piece that continues a word.
+// The prefix of a piece that continues a word.
 inline constexpr std::string_view kContinuation = "##";
 
 } // namespace heddle

@@ -20,7 +20,7 @@ Kind kindOf(char32_t point) {
 
 Kind kindAt(std::string_view text) { return kindOf(firstCharacter(text).point); }
 
-// Bytes of the contraction that the text begins with; 0 where there is none.
+// The length in bytes of the contraction at the beginning of the text; 0 if there is none.
 size_t contractionBytes(std::string_view text, bool anyCase) {
   auto isSame = [&](char a, char b) { return a == b || (anyCase && std::tolower(static_cast<unsigned char>(a)) == b); };
   for (std::string_view contraction : {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"})
@@ -30,7 +30,7 @@ size_t contractionBytes(std::string_view text, bool anyCase) {
   return 0;
 }
 
-// From byte `begin` on, the end of at most `most` characters of a kind.
+// The end of a run of at most `most` characters of a kind that starts at byte `begin`.
 size_t endOfRun(std::string_view text, size_t begin, Kind kind, size_t most = std::string_view::npos) {
   for (; begin < text.size() && most > 0; --most) {
     Character next = firstCharacter(text.substr(begin));
@@ -41,8 +41,8 @@ size_t endOfRun(std::string_view text, size_t begin, Kind kind, size_t most = st
   return begin;
 }
 
-// White space up to the last character before something else; all of it where the text ends, or where it is a single
-// one. With `cutsNumbers` a number is as the text's end.
+// The length of a run of white space without its last character, which belongs to the next word. The whole run if the
+// text ends after it or if it is a single character. With `cutsNumbers`, a following number is like the text's end.
 size_t spaceBytes(std::string_view text, bool cutsNumbers = false) {
   size_t end = endOfRun(text, 0, Kind::Space), last = 0;
   if (end == text.size() || (cutsNumbers && kindAt(text.substr(end)) == Kind::Number))
@@ -69,7 +69,7 @@ size_t llamaBytes(std::string_view text, int numbers) {
     return contraction;
   Character first = firstCharacter(text);
   Kind kind = kindOf(first.point);
-  // Letters, with a character before them that is neither a letter nor a number nor a new line.
+  // Letters, optionally preceded by one character that is no letter, number or new line.
   size_t before = kind == Kind::Letter ? 0 : first.bytes;
   if (kind != Kind::Number && !isNewLine(text[0]))
     if (size_t end = endOfRun(text, before, Kind::Letter); end > before)
@@ -82,7 +82,7 @@ size_t llamaBytes(std::string_view text, int numbers) {
       ++end;
     return end;
   }
-  // White space up to its last new line.
+  // White space up to and including its last new line.
   size_t end = endOfRun(text, 0, Kind::Space);
   for (size_t place = end; place > 0; --place)
     if (isNewLine(text[place - 1]))

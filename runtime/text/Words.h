@@ -1,4 +1,4 @@
-// The words that byte pairs are merged within, as vocabularies of GPT-2 and its like cut texts into them.
+// Cuts a text into the words within which byte pairs are merged, as the vocabularies of GPT-2 and similar models do.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,16 @@ namespace heddle {
 // How a text is cut.
 struct WordRule {
   enum class Kind {
-    GPT2,   // contractions, letters, numbers and other characters, each with a space before it, and white space
-    LLaMA3, // the same with any character before letters, new lines by themselves, and contractions in capitals too
+    GPT2,   // contractions; runs of letters, of numbers or of other characters, with the space before; white space
+    LLaMA3, // like GPT2, but with any character before letters, separate new lines, contractions in any case
   };
   Kind kind = Kind::GPT2;
-  // Of LLaMA3, how many numbers are a word at most. Of GPT2, 1 where each is a word of its own.
+  // For LLaMA3, the most number characters in a word. For GPT2, 1 if each number character is a word of its own.
   int numbers = 0;
 };
 
-// Bytes of the first word of `text`, which is not empty. Of white space the last character is left to the word behind
-// it.
+// The length in bytes of the first word of `text`, which is not empty. The last white space character before a word is
+// left to that word.
 size_t firstWordBytes(std::string_view text, WordRule rule = {});
 
 } // namespace heddle

@@ -23,7 +23,7 @@ std::vector<std::string_view> wordsOf(std::string_view line) {
 
 std::string percent(double share) {
   char text[16];
-  // To one decimal and downwards: 100.0 says that every word is right.
+  // Rounded down to one decimal, so that 100.0 means that every word is right.
   std::snprintf(text, sizeof text, "%.1f%%", double(uint64_t(share * 1000)) / 10);
   return text;
 }
