@@ -7,7 +7,7 @@
 namespace heddle {
 namespace {
 
-// Moves row `from(i)` of each head to row i.
+// Within each head, row i becomes the former row `from(i, height)`.
 template <typename From> void moveRows(std::span<float> values, int64_t columns, int64_t heads, From from) {
   auto height = int64_t(values.size()) / columns / heads;
   assert(height * columns * heads == int64_t(values.size()) && height % 2 == 0);

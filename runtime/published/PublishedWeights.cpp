@@ -107,8 +107,8 @@ const PackedFormat *TensorFiles::packedFormat(const WeightOrigin &origin) const 
 
 namespace {
 
-// Whether a tensor of a folder is no weight of the model: a buffer that is computed anew, a head for another task, or a
-// copy of a tied matrix.
+// A folder has tensors that are no weights of the model: buffers that are recomputed, heads for other tasks, and copies
+// of a tied matrix.
 bool isBuffer(std::string_view name) {
   constexpr std::string_view endings[] = {".inv_freq",  ".cos_cached",  ".sin_cached",  ".position_ids",
                                           ".attn.bias", ".masked_bias", ".embed_scale", ".embed_positions.weight"};
@@ -135,7 +135,7 @@ std::vector<std::string> TensorFiles::unused(const Description &model) const {
   std::vector<std::string> result;
   if (gguf) {
     for (const GgufEntry &entry : gguf->reader().entries())
-      if (!entry.name.starts_with("rope_f") && !gguf->placeOf(entry)) // factors of frequencies
+      if (!entry.name.starts_with("rope_f") && !gguf->placeOf(entry)) // frequency factors of RoPE
         result.push_back(entry.name);
     return result;
   }
@@ -155,7 +155,7 @@ std::vector<std::string> TensorFiles::unused(const Description &model) const {
 
 namespace {
 
-// Fails where the files have weights that the model does not use.
+// Fails if the files have weights that the model does not use.
 Status checkUnused(const fs::path &path, const TensorFiles &files, const Description &model) {
   std::vector<std::string> unused = files.unused(model);
   if (unused.empty())
@@ -173,16 +173,16 @@ Status checkUnused(const fs::path &path, const TensorFiles &files, const Descrip
                                       "again.");
 }
 
-// Fails where the configuration says other arithmetic than that of the model that the artifact was compiled from.
+// Fails if the configuration implies other arithmetic than the model that the artifact was compiled from.
 Status checkMeaning(const fs::path &path, const Description &model, OtherMeaning others) {
   auto compiled = model.json.find("published");
   if (compiled == model.json.end() || !compiled->is_object())
-    return Success(); // of an earlier version
+    return Success(); // compiled by an earlier version
   std::error_code error;
   bool isFile = fs::is_regular_file(path, error) && !isGgufFile(path);
   fs::path configured = isFile ? path.parent_path() : path;
   if (isFile && !fs::exists(configured / "config.json", error))
-    return Success(); // the file says nothing of its arithmetic
+    return Success(); // there is no configuration to compare
   HEDDLE_ASSIGN(Json given, readPublishedMeaning(configured));
   Json before = Json::object(), now = Json::object();
   for (const auto &[key, value] : compiled->items())
@@ -203,12 +203,12 @@ Status checkMeaning(const fs::path &path, const Description &model, OtherMeaning
   return Success();
 }
 
-// Where the elements of a weight are in its tensor.
+// The location of a weight's elements in its tensor.
 struct PlacesInTensor {
   size_t rows, columns; // of the weight
-  size_t width, first;  // of the tensor's rows, and where in them the weight's begin
+  size_t width, first;  // length of the tensor's rows, and where the weight's part of a row begins
   bool transpose;
-  size_t run, stride, firstRow; // of the rows that are the weight's, so many together lie so many rows apart
+  size_t run, stride, firstRow; // every `stride` rows, `run` rows from `firstRow` on are the weight's
 
   size_t storedRow(size_t row) const { return firstRow + row / run * stride + row % run; }
   size_t of(size_t row, size_t column) const {
@@ -216,10 +216,10 @@ struct PlacesInTensor {
   }
 };
 
-// Nothing where the tensor has another shape than it should.
+// Returns nothing if the tensor does not have the expected shape.
 std::optional<PlacesInTensor> placesIn(const HostTensor &tensor, const WeightOrigin &origin) {
   Shape stored = tensor.shape();
-  // A vector may come as a row.
+  // A vector may be stored as a matrix with one row.
   if (stored.size() == 2 && origin.shape.size() == 1 && stored[0] == 1)
     stored.erase(stored.begin());
   Shape expected = origin.shape;
@@ -243,14 +243,14 @@ std::optional<PlacesInTensor> placesIn(const HostTensor &tensor, const WeightOri
                         .run = size_t(run),
                         .stride = size_t(run * chosen.of),
                         .firstRow = size_t(chosen.first + chosen.index * run)};
-  if (origin.shape.size() == 1 && origin.rows) { // each number of a vector is a row
+  if (origin.shape.size() == 1 && origin.rows) { // each element of a vector is a row
     std::swap(places.rows, places.columns);
     places.width = 1;
   }
   return places;
 }
 
-// Marks the rows of the tensor that the weight has. Fails where another weight has one of them.
+// Marks the rows of the tensor that the weight uses. Fails if another weight uses one of them.
 Status cover(const WeightOrigin &origin, const HostTensor &tensor, std::vector<bool> &taken) {
   PlacesInTensor places = *placesIn(tensor, origin);
   taken.resize(size_t(tensor.shape().front()));
@@ -278,7 +278,7 @@ Result<std::optional<HostTensor>> takeWeight(const HostTensor &tensor, const Wei
   return std::optional(std::move(weight));
 }
 
-// By the name of a tensor that is cut into rows: which of them weights have.
+// For each tensor that is divided by rows: which rows are used by weights.
 using RowsTaken = std::map<std::string, std::vector<bool>>;
 
 static Result<HostTensor> takeCovered(const fs::path &folder, const std::string &name, const WeightOrigin &origin,
@@ -295,14 +295,14 @@ static Result<HostTensor> takeCovered(const fs::path &folder, const std::string 
   return std::move(*weight);
 }
 
-// The weight in packed numbers: its parts lie as the weight itself does, along shorter rows of the file.
+// Takes a packed weight. Each part has the layout of the weight, with rows shorter by a factor of `group`.
 static Result<PackedTensor> takePacked(const fs::path &folder, const TensorFiles &files, const std::string &name,
                                        const WeightOrigin &origin, RowsTaken &taken) {
   HEDDLE_ASSIGN(PackedTensor packed, files.readPacked(origin));
   HEDDLE_CHECK(packed.forEach([&](HostTensor &part, int64_t group) -> Status {
     WeightOrigin ofPart = origin;
     ofPart.shape[origin.transpose ? 0 : 1] /= group;
-    RowsTaken again; // of the parts that follow: the same rows
+    RowsTaken again; // later parts cover the same rows again
     HEDDLE_ASSIGN(part, takeCovered(folder, name, ofPart, part, group == 1 ? taken : again));
     return Success();
   }));

@@ -1,4 +1,4 @@
-// The weights of a published model, a Hugging Face folder or a GGUF file, for an artifact that was compiled from it.
+// Loads the weights of a published model, a Hugging Face folder or a GGUF file, into an artifact compiled from it.
 #pragma once
 
 #include "runtime/artifact/Description.h"
@@ -18,60 +18,60 @@
 
 namespace heddle {
 
-// All tensors of a published model, in whatever number of files.
+// All tensors of a published model, however many files they are in.
 class TensorFiles {
 public:
-  // Of a folder, a GGUF file, or a single safetensors file. `model`: the artifact's description, which says how a GGUF
-  // file has the tensors.
+  // Opens a folder, a GGUF file, or a single safetensors file. `model` is the artifact's description, which says how a
+  // GGUF file stores the tensors.
   static Result<TensorFiles> open(const std::filesystem::path &path, const Description &model);
 
-  // The tensor of the weight, as a folder has it: the first of the origin's names that the model has.
+  // The tensor that contains the weight, in the layout of a folder: the first of the origin's names that exists.
   Result<HostTensor> read(const std::string &weight, const WeightOrigin &origin) const;
-  // How a GGUF file has it packed; null where it does not.
+  // The packed format of the tensor in a GGUF file; null if it is not packed.
   const PackedFormat *packedFormat(const WeightOrigin &origin) const;
   Result<PackedTensor> readPacked(const WeightOrigin &origin) const { return gguf->readPacked(origin); }
 
-  // The tensors that no weight of the model comes from. Buffers that libraries compute anew, such as rotary frequencies
-  // and masks, do not count.
+  // Names of the tensors that no weight of the model uses. Excludes buffers that libraries recompute, such as rotary
+  // frequencies and masks.
   std::vector<std::string> unused(const Description &model) const;
 
-  // Of a folder: names and shapes of all tensors, by file.
+  // For a folder: names and shapes of all tensors, by file.
   const std::map<std::string, SafetensorsReader> &readers() const { return files; }
 
 private:
   Status add(const std::filesystem::path &file);
   Status addIndexed(const std::filesystem::path &index);
 
-  std::filesystem::path folder; // or the file
+  std::filesystem::path folder; // or a single file
   std::map<std::string, SafetensorsReader> files;
   std::optional<GgufModel> gguf;
 };
 
-// Whether a tensor has the name of a second copy of the embedding. A model that does not read it shares one matrix.
+// Returns true if the name is that of a second copy of the embedding. A model that does not read it shares one matrix.
 bool isTiedCopy(std::string_view name);
 
-// The weight that a tensor holds; nothing where the tensor has another shape than it should.
+// Extracts a weight from its tensor. Returns nothing if the tensor does not have the expected shape.
 Result<std::optional<HostTensor>> takeWeight(const HostTensor &tensor, const WeightOrigin &origin);
 
-// Puts a weight where its tensor has it; false where the tensor or the weight has another shape or type.
+// Writes a weight to its place in the tensor. Returns false if the shape or type of either is not as expected.
 bool putWeight(const HostTensor &weight, const WeightOrigin &origin, HostTensor &tensor);
 
-// Whether the path is such a folder or file, and no checkpoint of Heddle's.
+// Returns true if the path is such a folder or a GGUF file, and not a Heddle checkpoint.
 bool isPublishedModel(const std::filesystem::path &path);
 
-// Who takes a model's weights.
+// Receives a model's weights.
 struct WeightSink {
   std::function<Status(std::string_view name, const TensorView &value)> write;
-  // Whether a weight of this shape that a GGUF file has packed in this way is wanted so; absent: none is.
+  // Returns true if the sink wants a weight of this shape in the GGUF file's packed format. If absent, no weight is
+  // packed.
   std::function<bool(std::string_view name, const PackedFormat &format, const Shape &whole)> keeps = {};
   std::function<Status(std::string_view name, PackedTensor value)> writePacked = {};
 };
 
-// Hands every weight of the artifact to the sink, one after another, in the form of the artifact's variable: a weight
-// that is stored transposed is transposed back, and numbers of fewer bits are widened. Reads model.safetensors, the
-// files that model.safetensors.index.json names, a GGUF file, or a safetensors file by itself, whose config.json may
-// stand beside it. `description`: the artifact's; it says where each
-// weight comes from.
+// Passes each weight of the artifact to the sink, in the shape of the artifact's variable: transposed weights are
+// transposed back, and narrower numbers are widened. Reads model.safetensors, the files named in
+// model.safetensors.index.json, a GGUF file, or a single safetensors file, optionally with config.json in the same
+// folder. `description` is the artifact's; it says where each weight comes from.
 Status loadPublishedWeights(const std::filesystem::path &path, std::string_view description, const WeightSink &sink,
                             OtherMeaning others = OtherMeaning::Refuse);
 
