@@ -1,4 +1,4 @@
-// The arguments of a function of the engine, by the names of its parameters.
+// Arguments of a built-in function, bound to the names of its parameters.
 #pragma once
 
 #include "runtime/chat/Object.h"
@@ -7,21 +7,21 @@
 
 namespace heddle::chat {
 
-// A call's arguments in the order of the parameters. Those that the call leaves out are null.
+// A call's arguments in the order of the parameters. Omitted arguments are null.
 class Parameters {
 public:
-  // Fails if there are more arguments than parameters, if one is unknown or given twice, or if one of the first
-  // `required` is missing. `function` is for the message.
+  // Fails if there are more arguments than parameters, if an argument is unknown or given twice, or if one of the first
+  // `required` arguments is missing. `function` is for messages.
   static Result<Parameters> bind(std::string_view function, Arguments &arguments,
                                  std::initializer_list<std::string_view> names, size_t required = 0);
 
   const Value *operator[](size_t index) const { return values[index] ? &*values[index] : nullptr; }
   Value valueOr(size_t index, Value otherwise) const { return values[index].value_or(std::move(otherwise)); }
 
-  // `otherwise` if the argument is left out. Values of other types are errors.
+  // Returns `otherwise` if the argument is omitted. Values of other types are errors.
   Result<int64_t> whole(size_t index, int64_t otherwise) const;
   Result<std::string> text(size_t index, std::string_view otherwise) const;
-  // Any value is true or false.
+  // Converts any value to true or false.
   bool flag(size_t index, bool otherwise) const;
 
 private:
@@ -30,7 +30,7 @@ private:
   std::vector<std::optional<Value>> values;
 };
 
-// Fails if the value is no text; `demand` is for the message: "must be str".
+// Fails if the value is not a text. `demand` is for the message, for example "must be str".
 Status requireText(const Value &value, std::string_view demand);
 
 } // namespace heddle::chat

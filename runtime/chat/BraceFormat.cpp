@@ -25,7 +25,7 @@ public:
   BraceFormatter(const Arguments &arguments, Environment &environment)
       : arguments(arguments), environment(environment) {}
 
-  // A format may hold fields itself, one level deep.
+  // A format specification may contain fields itself, one level deep.
   Result<std::string> expand(std::string_view text, bool isNested) {
     std::string out;
     for (size_t i = 0; i < text.size();) {
@@ -103,7 +103,7 @@ private:
     return out;
   }
 
-  // {} numbers itself, {0} is a position, {name} a named argument; .attribute and [key] follow.
+  // {} is numbered automatically, {0} is a position, {name} a named argument. `.attribute` and `[key]` may follow.
   Result<Value> look(std::string_view path) {
     size_t end = std::min(path.find_first_of(".["), path.size());
     std::string_view first = path.substr(0, end);

@@ -1,5 +1,5 @@
-// What a template may use up. A template comes from outside: without limits a few loops would run for days, and a
-// string that doubles itself would take all memory.
+// Resource limits of a template. Templates are untrusted: without limits, a few loops would run for days, and a string
+// that doubles itself would use up all memory.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -10,12 +10,12 @@
 namespace heddle::chat {
 
 struct Limits {
-  uint64_t work = 100'000'000;  // evaluated expressions, visited elements, and 64 bytes of text each count as one
-  uint64_t bytes = 128u << 20u; // of the values that are alive at a time
-  uint64_t output = 64u << 20u; // bytes of the rendered text
+  uint64_t work = 100'000'000;  // a unit per evaluated expression, visited element, and 64 bytes of text
+  uint64_t bytes = 128u << 20u; // of all values alive at the same time
+  uint64_t output = 64u << 20u; // of the rendered text
 };
 
-// Counts the bytes of values on this thread: all that were created, and all that are still alive. Values count
+// Counts the bytes of values on this thread: of all values ever created, and of those still alive. Values count
 // themselves.
 struct Account {
   int64_t live = 0;
@@ -23,7 +23,7 @@ struct Account {
 };
 inline thread_local Account account;
 
-// Part of each value that has memory of its own.
+// Base class of every value that owns memory.
 class Counted {
 public:
   explicit Counted(size_t bytes) : bytes(bytes) {
@@ -42,22 +42,22 @@ class Budget {
 public:
   explicit Budget(const Limits &limits) : limits(limits), liveBefore(account.live), createdBefore(account.created) {}
 
-  // False once the work is used up. Functions that cannot fail stop early then; the next step() reports it.
+  // Returns false once the work is used up. Functions that cannot fail then stop early, and the next step() reports it.
   bool spend(uint64_t units) {
     work += units;
     return work <= limits.work;
   }
 
-  // room() for functions that cannot fail: what they return is cut short, and the next step() reports it.
+  // room() for functions that cannot fail: they truncate their result, and the next step() reports it.
   bool hasRoom(uint64_t bytes) {
     isCutShort |= !room(bytes).ok();
     return !isCutShort;
   }
 
-  // Whether a result may have been cut short.
+  // Returns true if a result may have been truncated.
   bool isExhausted() const { return isCutShort || work > limits.work; }
 
-  // Counts a unit. Fails if the work or the memory is used up.
+  // Counts one unit of work. Fails if the work or the memory is used up.
   Status step() {
     ++work;
     if (work + ((account.created - createdBefore) >> 6u) > limits.work)
@@ -66,7 +66,7 @@ public:
     return room(isCutShort ? UINT64_MAX : 0);
   }
 
-  // Whether a value of `bytes` may be created; to be asked before one is that is larger than its parts.
+  // Fails if there is no room for a value of `bytes` bytes. Call it before creating a value larger than its parts.
   Status room(uint64_t bytes) const {
     uint64_t live = account.live > liveBefore ? uint64_t(account.live - liveBefore) : 0;
     if (bytes > limits.bytes || live > limits.bytes - bytes)
@@ -75,7 +75,7 @@ public:
     return Success();
   }
 
-  // Whether the rendered text may have this many bytes.
+  // Fails if the rendered text may not have this many bytes.
   Status roomInOutput(uint64_t bytes) const {
     if (bytes > limits.output)
       return makeError(ErrorKind::Unsupported, "LimitError: the template writes more than ", limits.output >> 20u,

@@ -14,7 +14,7 @@ struct ChatTemplate::Parsed {
 
 namespace {
 
-// "TypeError: can only ..." is a type and a message. An error without a type is one of the conversation.
+// Splits "TypeError: can only ..." into type and message. An error without a type is caused by the conversation.
 RenderFailure failureOf(const Error &error, int line) {
   size_t end = error.message.find(": ");
   bool hasType = end != std::string::npos && error.message.find(' ') > end;
@@ -39,7 +39,7 @@ Result<std::vector<std::pair<std::string, chat::Value>>> variablesOf(const Conve
       {"add_generation_prompt", chat::Value(conversation.addGenerationPrompt)}};
   for (const auto &[name, json] : conversation.variables.items()) {
     HEDDLE_ASSIGN(chat::Value value, chat::valueOf(json));
-    variables.emplace_back(name, std::move(value)); // the last of a name counts
+    variables.emplace_back(name, std::move(value)); // if a name occurs twice, the last one counts
   }
   return variables;
 }

@@ -1,11 +1,11 @@
 // Renders a conversation as the text that a chat model was trained on.
 //
-// A chat template is a program in the language of jinja2, which a published model brings along. It is rendered as
-// transformers does: in a sandbox in which no value changes, with trim_blocks and lstrip_blocks, `break` and
-// `continue`, `{% generation %}`, `tojson` of plain JSON, `raise_exception` and `strftime_now`. Whatever the template
-// holds, rendering ends within a few seconds and some hundred MiB.
+// A chat template is a program in the language of jinja2, published together with a model. It is rendered as in
+// transformers: in a sandbox where values are immutable, with trim_blocks and lstrip_blocks, `break` and `continue`,
+// `{% generation %}`, `tojson` that writes plain JSON, `raise_exception` and `strftime_now`. Whatever the template
+// contains, rendering ends within a few seconds and uses at most a few hundred MiB.
 //
-// To render a prefix of a conversation, give its first messages.
+// To render a prefix of a conversation, pass its first messages.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -23,10 +23,10 @@ namespace heddle {
 
 struct Conversation {
   nlohmann::ordered_json messages = nlohmann::ordered_json::array();
-  // Whether the text ends with what a model continues with its answer.
+  // Whether the text ends with the beginning of an answer, for a model to continue.
   bool addGenerationPrompt = false;
-  // An object: `tools`, `documents`, `bos_token` and all else that the template may ask for. `tools` and `documents`
-  // are None where they are left out. A member `messages` or `add_generation_prompt` takes the place of that above.
+  // An object with `tools`, `documents`, `bos_token` and any other variables of the template. `tools` and `documents`
+  // are None if omitted. A member `messages` or `add_generation_prompt` overrides the field above.
   nlohmann::ordered_json variables = nlohmann::ordered_json::object();
 };
 
@@ -37,22 +37,22 @@ struct RenderedChat {
   };
 
   std::string text;
-  // What stands within `{% generation %}`, in the order of the text: what a model is to learn of a conversation. Empty
-  // if the template has no such blocks, or has them in macros only.
+  // The output of `{% generation %}` blocks, in the order of the text: the parts that a model learns to write. Empty if
+  // the template has no such blocks, or has them only in macros.
   std::vector<Span> generated;
 };
 
 // Why a conversation was not rendered.
 struct RenderFailure {
-  std::string type;    // as Python names it: "TemplateError" if raise_exception was called, "UndefinedError", ...
+  std::string type;    // Python's name for it: "TemplateError" if raise_exception was called, "UndefinedError", ...
   std::string message; // without the type
-  int line = 0;        // of the template; 0 if it is not known
+  int line = 0;        // in the template; 0 if unknown
 
-  // The template refuses this conversation on purpose.
+  // Returns true if the template refused this conversation on purpose.
   bool isRaised() const { return type == "TemplateError"; }
 };
 
-// What one rendering may use up; see runtime/chat/Budget.h.
+// Limits of one rendering; see runtime/chat/Budget.h.
 struct RenderLimits {
   uint64_t steps = 100'000'000;
   uint64_t valueBytes = 128u << 20u;
@@ -61,16 +61,16 @@ struct RenderLimits {
 
 class ChatTemplate {
 public:
-  // Fails for text that is not UTF-8 or no template, with the line of the mistake.
+  // Fails with the line of the mistake if the text is not valid UTF-8 or not a template.
   static Result<ChatTemplate> parse(std::string_view text);
 
-  // Fails if the template raises an exception, does what Python would refuse, or uses up the limits. `failure`, if it
-  // is not null, is told the details. `now` is the local time for strftime_now; without it the clock says. May be
-  // called by several threads at once.
+  // Fails if the template raises an exception, does something that Python would refuse, or exceeds the limits. The
+  // details are stored in `failure` if it is not null. `now` is the local time for strftime_now; the default is the
+  // clock's time. Thread-safe.
   Result<RenderedChat> render(const Conversation &conversation, std::optional<std::tm> now = std::nullopt,
                               RenderFailure *failure = nullptr, const RenderLimits &limits = {}) const;
 
-  // Whether the template tells by `{% generation %}` what a model is to learn.
+  // Returns true if the template marks with `{% generation %}` what a model learns to write.
   bool marksGeneration() const;
 
 private:

@@ -1,4 +1,4 @@
-// Filters that choose: a default, an attribute, the items that pass a test, and what another filter makes of each.
+// Filters that select: a default value, an attribute, or the items that pass a test; and `map`.
 #include "runtime/chat/Arguments.h"
 #include "runtime/chat/Functions.h"
 #include "runtime/chat/Items.h"
@@ -28,7 +28,7 @@ Result<Value> attr(Environment &environment, const Value &value, Arguments &argu
   return found ? *found : undefinedAttribute(value, name);
 }
 
-// The arguments from `begin` on, for the filter or test that the one before them names.
+// The arguments from `begin` on, which belong to the filter or test named by the argument before them.
 Arguments rest(const Arguments &arguments, size_t begin) {
   Arguments others;
   if (begin < arguments.positional.size())
@@ -49,7 +49,7 @@ Result<Value> mapAttribute(Environment &environment, const Value &value, Argumen
 }
 
 Result<Value> map(Environment &environment, const Value &value, Arguments &arguments) {
-  if (!isTrue(value)) // jinja2 does not look at the arguments then
+  if (!isTrue(value)) // jinja2 does not check the arguments then
     return makeObject<Iterator>(Values());
   if (arguments.positional.empty()) {
     for (const auto &[name, each] : arguments.named)
@@ -72,7 +72,7 @@ Result<Value> map(Environment &environment, const Value &value, Arguments &argum
   return makeObject<Iterator>(std::move(items));
 }
 
-// The items of which a test holds, or does not hold: of themselves, or of an attribute.
+// The items that pass a test, or fail it if `kept` is false. With `ofAttribute`, the test is applied to an attribute.
 Result<Value> choose(Environment &environment, const Value &value, Arguments &arguments, bool ofAttribute, bool kept) {
   if (!isTrue(value))
     return makeObject<Iterator>(Values());

@@ -6,7 +6,7 @@
 namespace heddle::chat {
 
 std::string formatTime(const std::tm &time, std::string_view format) {
-  // In the "C" locale, whatever the program's is.
+  // Uses the "C" locale, regardless of the program's.
   static const locale_t english = newlocale(LC_ALL_MASK, "C", nullptr);
   std::string out;
   for (size_t i = 0; i < format.size(); ++i) {
@@ -14,7 +14,7 @@ std::string formatTime(const std::tm &time, std::string_view format) {
       out += format[i];
       continue;
     }
-    // A directive with glibc's flags: %-d.
+    // A directive, possibly with glibc's flags: %-d.
     size_t end = i + 1;
     while (end + 1 < format.size() && std::string_view("-_0^#").find(format[end]) != std::string_view::npos)
       ++end;
@@ -22,7 +22,7 @@ std::string formatTime(const std::tm &time, std::string_view format) {
     i = end;
     if (directive == "%f") // microseconds
       out += "000000";
-    else if (directive != "%z" && directive != "%Z") { // the time has no zone
+    else if (directive != "%z" && directive != "%Z") { // the time has no zone, so these are empty
       char text[256];
       out.append(text, strftime_l(text, sizeof text, directive.c_str(), &time, english));
     }
@@ -38,7 +38,7 @@ std::tm currentTime() {
 }
 
 std::optional<std::tm> readTime(std::string_view text) {
-  // A digit for each 0.
+  // Each 0 stands for a digit.
   constexpr std::string_view kForm = "0000-00-00T00:00:00";
   if (text.size() != kForm.size())
     return std::nullopt;
@@ -59,7 +59,7 @@ std::optional<std::tm> readTime(std::string_view text) {
   time.tm_min = number(14, 2);
   time.tm_sec = number(17, 2);
   std::tm given = time;
-  timegm(&time); // which moves what is out of range, and finds the day of the week
+  timegm(&time); // normalises values out of range, and sets the day of the week
   bool isSame = time.tm_year == given.tm_year && time.tm_mon == given.tm_mon && time.tm_mday == given.tm_mday &&
                 time.tm_hour == given.tm_hour && time.tm_min == given.tm_min && time.tm_sec == given.tm_sec;
   return isSame ? std::optional(time) : std::nullopt;

@@ -1,4 +1,4 @@
-// Dates and times as strftime_now() writes them.
+// Formats dates and times for strftime_now().
 #pragma once
 
 #include <ctime>
@@ -8,12 +8,12 @@
 
 namespace heddle::chat {
 
-// As Python's datetime.strftime() of a time without a time zone, with English names.
+// Formats a time like Python's datetime.strftime(), without a time zone and with English names.
 std::string formatTime(const std::tm &time, std::string_view format);
 
 std::tm currentTime();
 
-// Of "2026-01-02T03:04:05"; nothing if the text is no such time.
+// Parses "2026-01-02T03:04:05". Returns nothing if the text is not such a time.
 std::optional<std::tm> readTime(std::string_view text);
 
 } // namespace heddle::chat

@@ -10,7 +10,7 @@
 namespace heddle::chat {
 namespace {
 
-// Memory of a piece that is a value of its own.
+// The memory of a piece, which is a value of its own.
 constexpr size_t kPieceBytes = sizeof(Text) + sizeof(Value) + 16;
 
 Values pieces(const std::vector<std::string_view> &parts) {
@@ -21,7 +21,7 @@ Values pieces(const std::vector<std::string_view> &parts) {
   return values;
 }
 
-// The words of a text; after `most` cuts the rest is one part, with its white space.
+// The words of a text. After `most` cuts the rest is a single part that keeps its white space.
 std::vector<std::string_view> words(std::string_view text, uint64_t most) {
   std::vector<std::string_view> parts;
   while (true) {
@@ -40,7 +40,7 @@ std::vector<std::string_view> words(std::string_view text, uint64_t most) {
   }
 }
 
-// Where the white space character begins that ends at `end`; `end` if there is none.
+// The beginning of the white space that ends at `end`; `end` if there is none.
 size_t spaceBefore(std::string_view text, size_t end) {
   return stripped(text.substr(0, end), nullptr, Ends::Right).size();
 }
@@ -126,7 +126,7 @@ Result<Value> joinMethod(Environment &environment, const Text &self, Arguments &
   return makeText(std::move(whole));
 }
 
-// The part of a text that a search looks at, in bytes; nothing if it begins behind its end.
+// The byte range of a text that is searched. searchedRange() returns nothing if it begins after the text's end.
 struct Range {
   size_t begin, end;
 };
@@ -192,7 +192,7 @@ Result<Value> countMethod(Environment &, const Text &self, Arguments &arguments)
   return Value(number);
 }
 
-// startswith() and endswith(), of a text or of one of several in a tuple.
+// startswith() and endswith(). The argument is a text or a tuple of texts.
 Result<Value> meets(const Text &self, Arguments &arguments, bool atEnd) {
   const char *name = atEnd ? "endswith" : "startswith";
   HEDDLE_ASSIGN(Parameters given, Parameters::bind(name, arguments, {"prefix", "start", "end"}, 1));
@@ -277,7 +277,7 @@ TextMethod findCuttingMethod(std::string_view name) {
   return found == std::end(kMethods) ? nullptr : found->method;
 }
 
-// The parts, the last first if `fromRight`, when the text is read backwards in one pass.
+// The parts. With `fromRight`, the text is read backwards in one pass, and the last part comes first.
 static std::vector<std::string_view> cutAt(std::string_view text, std::string_view mark, uint64_t cuts,
                                            bool fromRight) {
   std::string backwards(fromRight ? std::string(text.rbegin(), text.rend()) : std::string());
@@ -318,9 +318,9 @@ Result<Values> split(const Text &text, const Value &separator, int64_t most, boo
 }
 
 Result<Values> splitLines(const Text &text, bool keepsEnds, Environment &environment) {
-  // A line may consist of only its end.
+  // A line may be empty except for its line end.
   HEDDLE_CHECK(environment.budget.room(text.bytes.size() * sizeof(std::string_view)));
-  // \n, \r, \r\n, and the other characters that end a line in Python.
+  // \n, \r, \r\n, and Python's other line ends.
   auto endBytes = [&](std::string_view rest) -> size_t {
     if (rest.starts_with("\r\n"))
       return 2;

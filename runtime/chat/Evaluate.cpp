@@ -161,7 +161,7 @@ Result<Value> Interpreter::evaluateConcatenation(const Expression &expression, c
 }
 
 Result<Value> Interpreter::evaluateSlice(const Expression &expression, const ScopePtr &scope) {
-  Value parts[4]; // the value and the bounds
+  Value parts[4]; // the value and its bounds
   for (size_t i = 0; i < 4; ++i)
     if (expression.operands[i]) {
       HEDDLE_ASSIGN(parts[i], evaluate(*expression.operands[i], scope));

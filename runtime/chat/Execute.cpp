@@ -143,12 +143,12 @@ Status Interpreter::executeLoop(const Statement &statement, const Value &items, 
   auto loop = std::make_shared<Loop>(*this, statement, std::move(values), around, level);
   Value variable{std::shared_ptr<Object>(loop)};
   ScopePtr scope;
-  bool isCompleted = false; // a turn, without `break` or `continue`: jinja2 takes `else` otherwise
+  bool isCompleted = false; // whether an iteration ended without `break` or `continue`; jinja2 runs `else` otherwise
   while (true) {
     HEDDLE_ASSIGN(std::optional<Value> item, loop->advance());
     if (!item)
       break;
-    // Each turn has variables of its own. Those of the last are used again unless a macro has seen them.
+    // Each iteration has its own variables. The previous iteration's scope is reused unless a macro has captured it.
     if (scope && scope.use_count() == 1)
       scope->variables.clear();
     else
@@ -240,7 +240,8 @@ Status Interpreter::executeCallBlock(const Statement &statement, const ScopePtr 
   return print(value);
 }
 
-// The span of what the body writes. A body within a macro has none: where its text will stand is not known.
+// Records the span of the body's output. A body within a macro has no span, since the final place of its text is
+// unknown.
 Status Interpreter::executeGeneration(const Statement &statement, const ScopePtr &scope) {
   size_t begin = out->size();
   HEDDLE_CHECK(executeBody(statement.body, std::make_shared<Scope>(scope)));
@@ -297,7 +298,7 @@ Result<Value> Interpreter::callMacro(const MacroDefinition &macro, const ScopePt
     std::optional<Value> value =
         i < arguments.positional.size() ? std::optional(arguments.positional[i]) : takeNamed(parameter.name);
     if (!value && parameter.otherwise) {
-      HEDDLE_ASSIGN(value, evaluate(*parameter.otherwise, scope)); // which may use the parameters before it
+      HEDDLE_ASSIGN(value, evaluate(*parameter.otherwise, scope)); // may use the parameters before it
     }
     scope->set(parameter.symbol,
                value ? *value : undefinedBecause("parameter '" + parameter.name + "' was not provided"));

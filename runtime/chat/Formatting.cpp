@@ -48,7 +48,7 @@ std::string realDigits(double magnitude, char type, int64_t precision, bool isAl
   return digits;
 }
 
-// The digits of a number, its sign and its prefix.
+// The digits of a number, and its sign with the prefix.
 struct NumberParts {
   std::string sign, digits;
 };
@@ -84,7 +84,7 @@ Result<NumberParts> numberParts(const Value &value, const FieldFormat &format) {
   return parts;
 }
 
-// The character with a number, or a text of one character.
+// The character with this code point, or the only character of a text.
 Result<std::string> characterOf(const Value &value) {
   if (value.text() && value.text()->length == 1)
     return value.text()->bytes;
@@ -128,7 +128,7 @@ Result<std::string> formatValue(const Value &value, const FieldFormat &format, E
   Text whole(sign + content, false);
   if (align != '^')
     return padded(whole, format.width, format.fill, align == '<' ? Side::Left : Side::Right, environment);
-  // format() puts the odd character of the fill to the right, unlike center().
+  // If the fill is odd, format() puts the extra character to the right, unlike center().
   int64_t missing = std::max(format.width - int64_t(whole.length), int64_t(0));
   HEDDLE_ASSIGN(std::string half,
                 padded(whole, format.width - missing + missing / 2, format.fill, Side::Right, environment));
@@ -152,7 +152,7 @@ public:
       HEDDLE_CHECK(environment.budget.room(out.size()));
     }
     bool isTuple = values.list() && values.list()->isTuple;
-    // Whatever has elements passes for a mapping.
+    // Every value with elements is accepted as a mapping.
     bool hasElements =
         values.dict() || values.list() || values.missing() || (values.object() && values.object()->hasElements());
     if (isTuple ? used < values.list()->items.size() : used == 0 && !hasElements)

@@ -1,26 +1,26 @@
-// Python's two ways to put values into a text.
+// Python's two ways to insert values into a text.
 #pragma once
 
 #include "runtime/chat/Object.h"
 
 namespace heddle::chat {
 
-// `text % values`: one value, a tuple of them, or a dictionary for %(name)s.
+// `text % values`. `values` is a single value, a tuple, or a dictionary for %(name)s.
 Result<Value> percentFormat(const Text &text, const Value &values, Environment &environment);
 
 // `text.format(...)`.
 Result<Value> braceFormat(const Text &text, const Arguments &arguments, Environment &environment);
 
-// How a value is written into a field.
+// The format of a field.
 struct FieldFormat {
   std::string fill = " ";
-  char align = 0; // '<', '>', '^' or '='; 0: as the type has it
+  char align = 0; // '<', '>', '^' or '='; 0: the default of the value's type
   char sign = '-';
-  bool isAlternate = false; // 0x in front of hexadecimal numbers
+  bool isAlternate = false; // prefixes hexadecimal numbers with 0x
   bool hasCommas = false;
   char separator = ',';
   int64_t width = 0, precision = -1;
-  char type = 0; // 's', 'd', 'x', 'o', 'b', 'c', 'e', 'f', 'g', '%'; 0: as the value's type has it
+  char type = 0; // 's', 'd', 'x', 'o', 'b', 'c', 'e', 'f', 'g', '%'; 0: the default of the value's type
 };
 Result<std::string> formatValue(const Value &value, const FieldFormat &format, Environment &environment);
 

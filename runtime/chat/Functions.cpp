@@ -1,4 +1,4 @@
-// Filters by their names, and the global functions.
+// Look-up of filters by name, and the global functions.
 #include "runtime/chat/Functions.h"
 
 #include "runtime/chat/Arguments.h"
@@ -14,9 +14,9 @@
 namespace heddle::chat {
 namespace {
 
-// jinja2's sandbox refuses longer ones.
+// jinja2's sandbox refuses longer ranges.
 constexpr size_t kLongestRange = 100'000;
-// Far from the ends of 64 bits, so that the place behind the last number is one, too.
+// Far from the limits of 64 bits, so that the number after the last one cannot overflow.
 constexpr int64_t kLargestBound = int64_t(1) << 60;
 
 constexpr std::string_view kOtherFilters[] = {"filesizeformat", "random",   "striptags", "urlencode",
@@ -39,7 +39,7 @@ Result<Value> makeRange(Environment &, Arguments &arguments) {
   return range;
 }
 
-// The entries of `dict(pairs, name=value)`, which namespace() takes, too.
+// The entries of `dict(pairs, name=value)` or `namespace(pairs, name=value)`.
 Result<std::vector<Dict::Entry>> entriesOf(Environment &environment, Arguments &arguments, const char *name) {
   std::vector<Dict::Entry> entries;
   if (arguments.positional.size() > 1)
@@ -82,7 +82,7 @@ Result<Value> namespaceOf(Environment &environment, Arguments &arguments) {
   return Value(std::shared_ptr<Object>(space));
 }
 
-// cycler('odd', 'even'): next(), reset() and current.
+// cycler('odd', 'even'), with next(), reset() and current.
 class Cycler final : public Object {
 public:
   explicit Cycler(Values given)
@@ -121,7 +121,7 @@ Result<Value> cyclerOf(Environment &, Arguments &arguments) {
   return makeObject<Cycler>(arguments.positional);
 }
 
-// joiner(', '): nothing when it is called first, and the text from then on.
+// joiner(', '): the first call returns nothing, later calls return the separator.
 Result<Value> joinerOf(Environment &, Arguments &arguments) {
   HEDDLE_ASSIGN(Parameters given, Parameters::bind("joiner", arguments, {"sep"}));
   auto wasCalled = std::make_shared<bool>(false);

@@ -1,4 +1,4 @@
-// The filters, tests and global functions that every template has.
+// The built-in filters, tests and global functions.
 #pragma once
 
 #include "runtime/chat/Object.h"
@@ -20,13 +20,13 @@ struct NamedTest {
   Test test;
 };
 
-// Null if there is none of that name.
+// Null if there is none with that name.
 const Filter *findFilter(std::string_view name);
 const Test *findTest(std::string_view name);
 Error noSuchFilter(std::string_view name);
 Error noSuchTest(std::string_view name);
 
-// The filters by what they work on; findFilter() looks through all of them.
+// The filters, grouped by the values that they work on. findFilter() searches all of them.
 std::span<const NamedFilter> textFilters();
 std::span<const NamedFilter> listFilters();
 std::span<const NamedFilter> choiceFilters();
@@ -35,7 +35,7 @@ std::span<const NamedFilter> numberFilters();
 // `range`, `namespace`, `dict`, `cycler`, `joiner`, `raise_exception`, `strftime_now`.
 std::vector<std::pair<std::string, Value>> globalFunctions();
 
-// What raise_exception() makes of its message.
+// The error that raise_exception() raises with this message.
 Error raisedError(std::string_view message);
 
 } // namespace heddle::chat

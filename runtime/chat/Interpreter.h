@@ -11,12 +11,12 @@
 
 namespace heddle::chat {
 
-// The variables of a macro, of a loop's turn or of another block. A name is looked up here, then in the scope around
-// it.
+// The variables of a macro, a loop iteration or another block. Names are looked up in this scope first, then in its
+// parent.
 struct Scope {
   explicit Scope(std::shared_ptr<Scope> parent) : parent(std::move(parent)) {}
 
-  const Value *find(Symbol name) const; // of this scope alone
+  const Value *find(Symbol name) const; // only in this scope
   void set(Symbol name, Value value);
 
   std::vector<std::pair<Symbol, Value>> variables;
@@ -34,18 +34,18 @@ public:
   Interpreter(const Program &program, Environment &environment);
   ~Interpreter();
 
-  // Renders with these variables. To be called once.
+  // Renders with these variables. Call it only once.
   Status run(const std::vector<std::pair<std::string, Value>> &variables);
 
   std::string takeText() { return std::move(text); }
   const std::vector<TextSpan> &generated() const { return spans; }
-  // Of the expression or the tag in which run() failed; 0 if it is not known.
+  // The line of the expression or tag in which run() failed; 0 if unknown.
   int failedLine() const { return failed; }
 
-  // For macros and loops, which call back.
+  // Callbacks for macros and loops.
   Result<Value> callMacro(const MacroDefinition &macro, const ScopePtr &around, Arguments arguments);
   Result<std::string> renderLoop(const Statement &loop, const Value &items, const ScopePtr &around, int64_t depth);
-  // Whether a loop visits the item, by its `if`.
+  // Returns true if the item passes the loop's `if`.
   Result<bool> isVisited(const Statement &loop, const Value &item, const ScopePtr &around);
   Environment &environment() { return env; }
 
@@ -80,21 +80,21 @@ private:
   Status assign(const Target &target, const Value &value, const ScopePtr &scope);
   Status assignTuple(const Target &target, const Value &value, const ScopePtr &scope);
   Value makeMacro(const MacroDefinition &macro, const ScopePtr &scope);
-  // Runs the body with its output going into `into`.
+  // Runs the body with its output redirected to `into`.
   Result<Flow> capture(const Body &body, const ScopePtr &scope, std::string &into);
 
-  // Counts how deep evaluations recurse into each other.
+  // Counts the recursion depth of evaluations.
   class Nesting;
-  // Remembers the line of the innermost failure, and passes the error on.
+  // Records the line of the innermost failure and returns the error.
   Error located(Error error, int line);
 
   const Program &program;
   Environment &env;
   ScopePtr globals, root;
-  std::vector<ScopePtr> captured; // that macros see; a scope may hold a macro that holds the scope
+  std::vector<ScopePtr> captured; // scopes that macros captured; a scope may hold a macro that holds the scope
   std::string text;
-  std::string *out = &text; // where the output goes: `text`, or the text of a macro or a block
-  Value block;              // that a filter of a block is applied to
+  std::string *out = &text; // where output goes: `text`, or the text of a macro or block
+  Value block;              // the text of the block to which a filter is applied
   std::vector<TextSpan> spans;
   unsigned depth = 0;
   int failed = 0;

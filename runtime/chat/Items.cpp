@@ -9,7 +9,7 @@
 namespace heddle::chat {
 namespace {
 
-// `obj[key]`; nothing if Python raises an error that jinja2 takes for "not there".
+// `obj[key]`. Returns nothing if Python raises an error that jinja2 treats as a missing element.
 Result<std::optional<Value>> findElement(const Value &value, const Value &key) {
   if (value.missing())
     return value.missing()->error();
@@ -33,7 +33,7 @@ Result<std::optional<Value>> findElement(const Value &value, const Value &key) {
   return std::optional(makeText(characters(*text, size_t(place), size_t(place) + 1), text->isMarkup));
 }
 
-// A bound of a slice, moved into what there is.
+// A bound of a slice, clamped to the existing elements.
 Result<int64_t> bound(const Value &value, int64_t otherwise, int64_t least, int64_t most, int64_t length) {
   if (value.isNone())
     return otherwise;
@@ -62,7 +62,7 @@ Result<Values> itemsOf(const Value &value, Environment &environment) {
   if (!isIterable(value))
     return typeError("'", value.typeName(), "' object is not iterable");
   size_t length = lengthIfAny(value).value_or(0);
-  // A character is a text of its own.
+  // Each character becomes a text of its own.
   HEDDLE_CHECK(environment.budget.room(length * (value.text() ? 2 * sizeof(Text) : sizeof(Value))));
   environment.budget.spend(length);
   Values items;
@@ -145,7 +145,7 @@ Result<Value> sliceOf(const Value &value, const Value &lower, const Value &upper
     HEDDLE_ASSIGN(stride, bound(step, 1, INT64_MIN + 1, INT64_MAX, 0));
     if (stride == 0)
       return valueError("slice step cannot be zero");
-    stride = std::clamp(stride, -length - 1, length + 1); // a longer one skips all elements, too
+    stride = std::clamp(stride, -length - 1, length + 1); // longer steps skip all elements, too
   }
   bool forwards = stride > 0;
   int64_t least = forwards ? 0 : -1, most = forwards ? length : length - 1;

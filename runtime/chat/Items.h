@@ -1,4 +1,4 @@
-// What values hold: items, elements, slices and attributes, as jinja2's sandbox gives them to a template.
+// The contents of values: items, elements, slices and attributes, as jinja2's sandbox exposes them to templates.
 #pragma once
 
 #include "runtime/chat/Object.h"
@@ -7,22 +7,23 @@ namespace heddle::chat {
 
 bool isIterable(const Value &value);
 
-// What a loop over the value visits: elements, keys of a dictionary, characters of a text. Nothing of an undefined
-// value. Items of an iterator are gone afterwards.
+// The items that a loop over the value visits: elements, a dictionary's keys, or a text's characters. An undefined
+// value has none. Consumes the items of an iterator.
 Result<Values> itemsOf(const Value &value, Environment &environment);
 
-// As Python's len().
+// Python's len().
 Result<int64_t> lengthOf(const Value &value);
 std::optional<size_t> lengthIfAny(const Value &value);
 
-// `value.name`: an attribute, such as a method, goes before an element of that name. Undefined if there is neither.
+// `value.name`: an attribute, such as a method, takes precedence over an element of that name. Undefined if neither
+// exists.
 Result<Value> attributeOf(const Value &value, std::string_view name, Environment &environment);
-// `value[key]`: an element goes before an attribute of that name.
+// `value[key]`: an element takes precedence over an attribute of that name.
 Result<Value> elementOf(const Value &value, const Value &key, Environment &environment);
 // `value[lower:upper:step]`; each bound may be None.
 Result<Value> sliceOf(const Value &value, const Value &lower, const Value &upper, const Value &step,
                       Environment &environment);
-// An attribute alone, never an element; nothing if there is none.
+// Only an attribute, never an element; nothing if there is none.
 Result<std::optional<Value>> onlyAttribute(const Value &value, std::string_view name, Environment &environment);
 
 Result<Value> call(const Value &callee, Arguments arguments, Environment &environment);

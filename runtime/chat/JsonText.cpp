@@ -76,7 +76,7 @@ private:
     out += '"';
   }
 
-  // A line's end and its indentation, if there are lines.
+  // Writes a line feed and the indentation, unless everything is on one line.
   Status addBreak(size_t level) {
     if (!style.indent)
       return Success();
@@ -128,7 +128,7 @@ private:
 
   Status sortByKeys(std::vector<const Dict::Entry *> &entries) {
     for (const Dict::Entry *entry : entries)
-      HEDDLE_CHECK(compare(entry->first, entries[0]->first, "<", budget)); // all keys have an order
+      HEDDLE_CHECK(compare(entry->first, entries[0]->first, "<", budget)); // fails unless all keys are comparable
     std::stable_sort(entries.begin(), entries.end(), [&](const Dict::Entry *left, const Dict::Entry *right) {
       if (left->first.text() && right->first.text())
         return left->first.text()->bytes < right->first.text()->bytes;

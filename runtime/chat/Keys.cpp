@@ -46,7 +46,7 @@ Value withoutCase(const Value &value) {
   return value.text() ? makeText(lowerCaseOf(value.text()->bytes), value.text()->isMarkup) : value;
 }
 
-// A merge sort, whose comparisons may fail.
+// A merge sort, since comparisons may fail.
 Status sortByKey(std::vector<KeyedItem> &items, bool isReversed, Environment &environment) {
   std::vector<KeyedItem> merged(items.size());
   for (size_t width = 1; width < items.size(); width *= 2) {

@@ -1,30 +1,30 @@
-// What filters sort, group and choose by.
+// The keys by which filters sort, group and select items.
 #pragma once
 
 #include "runtime/chat/Object.h"
 
 namespace heddle::chat {
 
-// A path such as "function.name" or "0", from an item to what it is known by.
+// A path such as "function.name" or "0" that leads from an item to its key.
 class KeyPath {
 public:
-  // Of a text with dots, or of a whole number.
+  // Parses a text with dots, or a whole number.
   static Result<KeyPath> parse(const Value &path);
 
-  // `otherwise` stands for a step that leads nowhere; without it the result is undefined.
+  // The key of an item. If a step of the path does not exist, it is `otherwise`, or undefined without `otherwise`.
   Result<Value> of(const Value &item, Environment &environment, const Value *otherwise = nullptr) const;
 
 private:
   Values steps;
 };
 
-// The text in lower case, and any other value as it is.
+// A text in lower case; any other value unchanged.
 Value withoutCase(const Value &value);
 
 struct KeyedItem {
   Value key, item;
 };
-// Sorted by their keys; items with equal keys stay in their order.
+// A stable sort by the keys.
 Status sortByKey(std::vector<KeyedItem> &items, bool isReversed, Environment &environment);
 
 } // namespace heddle::chat

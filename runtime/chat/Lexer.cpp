@@ -10,7 +10,7 @@
 namespace heddle::chat {
 namespace {
 
-// Line ends as \n; one at the end of the template does not count.
+// Converts line ends to \n, and removes one at the end of the template.
 std::string withPlainLineEnds(std::string_view text) {
   std::string plain;
   plain.reserve(text.size());
@@ -63,8 +63,8 @@ private:
     place = end;
   }
 
-  // The text up to a tag that begins at `end`. A minus in the tag strips all white space before it; a tag that prints
-  // nothing loses the blanks of its line, unless it has a plus.
+  // Adds the text up to a tag that begins at `end`. A minus in the tag strips all white space before it. A tag that
+  // prints nothing strips the blanks before it on its line, unless it has a plus.
   void addData(size_t end, char sign = '+', bool isPrint = false) {
     std::string_view data = std::string_view(text).substr(place, end - place);
     if (sign == '-') {
@@ -95,7 +95,7 @@ private:
 
   bool holds(size_t at, std::string_view word) const { return std::string_view(text).substr(at, word.size()) == word; }
 
-  // The end of a tag's close at `at`, with the white space that goes with it; npos if there is none.
+  // The end of a tag that closes at `at`, including the white space that it strips; npos if no tag closes there.
   size_t closeEnd(size_t at, std::string_view close, bool keepsWithPlus, bool trims) const {
     if (holds(at, "-") && holds(at + 1, close))
       return skipSpace(at + 1 + close.size());
@@ -107,7 +107,7 @@ private:
     return trims && at < text.size() && text[at] == '\n' ? at + 1 : at;
   }
 
-  // Behind the `{% word %}` that begins at `open`, or npos if it is another tag.
+  // The end of the `{% word %}` that begins at `open`, or npos if it is another tag.
   size_t wordTagEnd(size_t open, std::string_view word, bool isEnd) const {
     if (!holds(open, "{%"))
       return std::string::npos;
@@ -128,7 +128,7 @@ private:
   }
 
   Status skipComment() {
-    // The closing sign is a part of the comment's close: {#-#} is a whole comment.
+    // The closing sign is part of the comment's end: {#-#} is a complete comment.
     size_t begin = place + 2 + (signAt(place + 2) == ' ' ? 0 : 1);
     size_t close = text.find("#}", begin);
     if (close == std::string::npos)
@@ -152,10 +152,10 @@ private:
     return syntaxError(opened, "a block of raw text has no {% endraw %}");
   }
 
-  // Up to the end of the tag.
+  // Reads tokens up to the end of the tag.
   Status readTokens(bool isPrint) {
     int opened = line;
-    std::string brackets; // that have to be closed
+    std::string brackets; // still open
     while (true) {
       if (brackets.empty()) {
         size_t end = isPrint ? closeEnd(place, "}}", false, false) : closeEnd(place, "%}", true, true);

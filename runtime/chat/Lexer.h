@@ -23,14 +23,15 @@ struct Token {
   };
   Kind kind;
   int line;
-  std::string text; // of a string the characters that it stands for
+  std::string text; // for a string, its characters without quotes and escapes
   Value number;
 };
 
-// The last token is of the kind End. Fails if a tag, comment or string has no end, or holds what no token begins with.
+// Ends with a token of kind End. Fails if a tag, comment or string does not end, or contains a character that begins no
+// token.
 Result<std::vector<Token>> cutIntoTokens(std::string_view text);
 
-// What a mistake in a template is: a short paragraph with its line.
+// An error in a template: a short message with its line.
 template <typename... Parts> Error syntaxError(int line, const Parts &...parts) {
   return makeError(ErrorKind::Malformed, parts..., " (line ", line, " of the template)");
 }

@@ -1,4 +1,4 @@
-// Filters that take a list apart, sort it or count it.
+// Filters that split, sort or count lists.
 #include "runtime/chat/Arguments.h"
 #include "runtime/chat/Functions.h"
 #include "runtime/chat/Items.h"
@@ -26,7 +26,7 @@ Result<Value> first(Environment &environment, const Value &value, Arguments &) {
   Value none = undefinedBecause("No first item, sequence was empty.");
   if (auto *iterator = as<Iterator>(value))
     return iterator->next().value_or(none);
-  if (value.list()) // without a copy of all
+  if (value.list()) // avoids copying all items
     return value.list()->items.empty() ? none : value.list()->items.front();
   HEDDLE_ASSIGN(Values items, itemsOf(value, environment));
   return items.empty() ? none : items.front();
@@ -57,7 +57,7 @@ Result<Value> items(Environment &, const Value &value, Arguments &) {
   return makeObject<Iterator>(View(View::Kind::Items, value.sharedDict()).items());
 }
 
-// The path that the argument `attribute` gives; nothing if it is left out.
+// The path in the argument `attribute`; nothing if it is omitted.
 Result<std::optional<KeyPath>> pathOf(const Value *attribute) {
   if (!attribute || attribute->isNone())
     return std::optional<KeyPath>();
@@ -73,8 +73,8 @@ Result<Value> keyOf(const Value &item, const std::optional<KeyPath> &path, bool 
   return withCase ? key : withoutCase(key);
 }
 
-// Several attributes may have commas between them, and a key is always the list of their values: lists that begin with
-// undefined values can be compared, undefined values cannot.
+// Attributes may be a list separated by commas. A key is always a list of values, even for one attribute: lists that
+// begin with undefined values can be compared, while undefined values cannot.
 Result<std::vector<KeyPath>> pathsOf(const Value &attributes) {
   std::vector<KeyPath> paths;
   std::string_view rest = attributes.text() ? std::string_view(attributes.text()->bytes) : "";
@@ -200,7 +200,7 @@ Result<Value> dictsort(Environment &environment, const Value &value, Arguments &
   return makeList(itemsOnly(std::move(all)));
 }
 
-// An element of what groupby() returns: a tuple of the key and its items, which have names, too.
+// An element of groupby()'s result: a tuple of a key and its items, which are also attributes.
 class Group final : public Object {
 public:
   Group(Value key, Values members)
@@ -254,7 +254,7 @@ Result<Value> groupby(Environment &environment, const Value &value, Arguments &a
   return makeList(std::move(groups));
 }
 
-// Lists of `linecount` items; the last is filled up if there is something to fill it with.
+// Splits items into lists of `linecount` items. The last list is filled up if `fill_with` is given.
 Result<Value> batch(Environment &environment, const Value &value, Arguments &arguments) {
   HEDDLE_ASSIGN(Parameters given, Parameters::bind("batch", arguments, {"linecount", "fill_with"}, 1));
   HEDDLE_ASSIGN(int64_t size, given.whole(0, 1));
@@ -275,7 +275,7 @@ Result<Value> batch(Environment &environment, const Value &value, Arguments &arg
   return makeObject<Iterator>(std::move(batches));
 }
 
-// As many lists as asked for, as long as each other but for one item.
+// Splits items into `slices` lists whose lengths differ by at most one.
 Result<Value> slice(Environment &environment, const Value &value, Arguments &arguments) {
   HEDDLE_ASSIGN(Parameters given, Parameters::bind("slice", arguments, {"slices", "fill_with"}, 1));
   HEDDLE_ASSIGN(int64_t slices, given.whole(0, 1));

@@ -17,7 +17,7 @@ int digitOf(char each) {
   return lower >= 'a' && lower <= 'z' ? lower - 'a' + 10 : 99;
 }
 
-// Digits of a base with single underscores between them, from `begin` on; the place behind them.
+// Skips digits of a base, with single underscores between them, from `begin` on. Returns the end.
 size_t skipDigits(std::string_view text, size_t begin, int base = 10) {
   size_t end = begin;
   while (end < text.size() && (digitOf(text[end]) < base || (text[end] == '_' && end > begin && end + 1 < text.size() &&
@@ -26,7 +26,7 @@ size_t skipDigits(std::string_view text, size_t begin, int base = 10) {
   return end;
 }
 
-// The base that a prefix such as 0x names, or 10.
+// The base of a prefix such as 0x, or 10 without a prefix.
 int baseOf(std::string_view text) {
   if (text.size() < 3 || text[0] != '0')
     return 10;
@@ -42,7 +42,7 @@ constexpr std::string_view kEscapes = "\\'\"abfnrtv", kCharacters = "\\'\"\a\b\f
 
 Result<std::string> unescapedString(std::string_view text) {
   std::string out;
-  char32_t highHalf = 0; // the first half of a character that two escapes write, as JSON does
+  char32_t highHalf = 0; // the first surrogate of a character written as two escapes, as in JSON
   for (size_t i = 0; i < text.size();) {
     if (text[i] != '\\' || i + 1 == text.size()) {
       out += text[i++];
@@ -51,7 +51,7 @@ Result<std::string> unescapedString(std::string_view text) {
     char mark = text[i + 1];
     size_t digits = mark == 'x' ? 2 : mark == 'u' ? 4 : mark == 'U' ? 8 : 0;
     size_t simple = kEscapes.find(mark);
-    if (mark == '\n') { // the string goes on in the next line
+    if (mark == '\n') { // the string continues on the next line
       i += 2;
     } else if (simple != std::string_view::npos) {
       out += kCharacters[simple];
@@ -81,7 +81,7 @@ Result<std::string> unescapedString(std::string_view text) {
       out += toUtf8(std::u32string_view(&character, 1));
     } else if (mark == 'N') {
       return makeError(ErrorKind::Unsupported, "a string has an escape \\N, which Heddle does not read; write \\u");
-    } else { // no escape
+    } else { // not an escape
       out += text[i++];
     }
   }

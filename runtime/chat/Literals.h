@@ -1,14 +1,14 @@
-// Strings and numbers as they are written in a template.
+// String and number literals of a template.
 #pragma once
 
 #include "runtime/chat/Value.h"
 
 namespace heddle::chat {
 
-// What a string between its quotes stands for, with Python's escapes. The error is a message without a place.
+// Replaces Python's escapes in a string without its quotes. The error message does not give the location.
 Result<std::string> unescapedString(std::string_view text);
 
-// Bytes of the number that the text begins with, or 0.
+// The length in bytes of the number at the beginning of the text, or 0.
 size_t numberBytes(std::string_view text);
 Result<Value> readNumber(std::string_view text);
 

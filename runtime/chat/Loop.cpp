@@ -66,7 +66,7 @@ void Loop::finish() {
   seen.reset();
 }
 
-// How many items the loop visits in all.
+// The total number of items that the loop visits.
 Result<int64_t> Loop::total() {
   HEDDLE_CHECK(peek());
   if (statement.test && !isTested) {

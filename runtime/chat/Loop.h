@@ -1,4 +1,4 @@
-// What a macro and the variable `loop` are to a template.
+// Macros, and the variable `loop`.
 #pragma once
 
 #include "runtime/chat/Interpreter.h"
@@ -23,15 +23,15 @@ private:
   ScopePtr around;
 };
 
-// A loop while it runs. An item is tested by the loop's `if` when the loop comes to it, or when the template asks for
-// what lies ahead, such as `loop.last`.
+// A running loop. An item is tested by the loop's `if` when the loop reaches it, or when the template looks ahead, for
+// example with `loop.last`.
 class Loop final : public Object {
 public:
   Loop(Interpreter &interpreter, const Statement &statement, Values items, ScopePtr around, int64_t depth);
 
   // The next item; nothing at the end.
   Result<std::optional<Value>> advance();
-  // Lets go of all that the loop holds: a template may have kept `loop` in a variable of the scope around it.
+  // Releases everything that the loop holds: a template may have stored `loop` in a variable of the enclosing scope.
   void finish();
 
   std::string typeName() const override { return "LoopContext"; }
@@ -52,13 +52,13 @@ private:
   Interpreter &interpreter;
   const Statement &statement;
   Values items;
-  size_t place = 0;      // of the next item that nobody has asked for
-  bool isTested = false; // all items passed the loop's `if`
+  size_t place = 0;      // of the next item that was not requested yet
+  bool isTested = false; // `items` contains only items that pass the loop's `if`
   ScopePtr around;
   int64_t level;
   int64_t index = -1; // of the current item
   std::optional<Value> previous, current, ahead;
-  std::optional<Values> seen; // by changed()
+  std::optional<Values> seen; // the arguments of the last call of changed()
   unsigned deepest = 1;
 };
 

@@ -14,7 +14,7 @@ namespace {
 // Methods that change their list or dictionary.
 constexpr std::string_view kChangesList[] = {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"};
 constexpr std::string_view kChangesDict[] = {"clear", "pop", "popitem", "setdefault", "update"};
-// What every value of Python has, and a template may not see.
+// Members of every Python value that templates may not access.
 constexpr std::string_view kInternal[] = {"__class__",  "__init__",   "__doc__",         "__eq__",  "__dir__",
                                           "__hash__",   "__new__",    "__repr__",        "__str__", "__sizeof__",
                                           "__reduce__", "__format__", "__getattribute__"};
@@ -27,7 +27,7 @@ Value function(std::string_view name, const Value &self, Function::Body body) {
   return makeObject<Function>(std::string(name), std::move(body), self.depth());
 }
 
-// A text's method of a text that is markup returns markup.
+// String methods of a markup text return markup.
 Value asMarkup(Value value) {
   if (const Text *text = value.text())
     return makeText(text->bytes, true);

@@ -1,4 +1,4 @@
-// How deep the interpreter has recursed.
+// Limits the recursion depth of the interpreter.
 #pragma once
 
 #include "runtime/chat/Interpreter.h"
@@ -7,7 +7,7 @@ namespace heddle::chat {
 
 class Interpreter::Nesting {
 public:
-  // A call of a macro or of a loop takes as much of the stack as several levels.
+  // A call of a macro or loop uses as much stack as several levels.
   static constexpr unsigned kCall = 4;
 
   explicit Nesting(Interpreter &interpreter, unsigned levels = 1) : interpreter(interpreter), levels(levels) {
@@ -16,7 +16,7 @@ public:
   Nesting(const Nesting &) = delete;
   ~Nesting() { interpreter.depth -= levels; }
 
-  // Counts a step of the budget. Fails if the recursion is too deep, as that of a macro that calls itself always.
+  // Counts a step of the budget. Fails if the recursion is too deep, for example in a macro that always calls itself.
   Status check() {
     if (interpreter.depth > kDeepest)
       return makeError(ErrorKind::Unsupported,
@@ -25,7 +25,7 @@ public:
   }
 
 private:
-  // A level takes up to a KiB of the stack, or four without optimisation under the address sanitizer.
+  // A level uses up to 1 KiB of the stack, or 4 KiB with the address sanitizer and without optimisation.
   static constexpr unsigned kDeepest = 1600;
 
   Interpreter &interpreter;

@@ -14,7 +14,7 @@
 namespace heddle::chat {
 namespace {
 
-// Without the white space around it, and without underscores between digits.
+// Removes surrounding white space, and underscores between digits.
 std::string plainNumber(std::string_view text) {
   std::string plain;
   text = stripped(text, nullptr, Ends::Both);
@@ -26,7 +26,7 @@ std::string plainNumber(std::string_view text) {
   return plain;
 }
 
-// As Python's float() reads a text.
+// Parses a text like Python's float().
 std::optional<double> realOf(std::string_view text) {
   std::string plain = plainNumber(text);
   if (plain.empty() || plain.find_first_of("xX(") != std::string::npos || plain.find('\0') != std::string::npos)
@@ -36,7 +36,7 @@ std::optional<double> realOf(std::string_view text) {
   return end == plain.c_str() + plain.size() ? std::optional(value) : std::nullopt;
 }
 
-// As Python's int() reads a text; base 0 takes it from the prefix.
+// Parses a text like Python's int(). Base 0 means that a prefix gives the base.
 std::optional<int64_t> wholeOf(std::string_view text, int64_t base) {
   std::string plain = plainNumber(text);
   size_t begin = !plain.empty() && (plain[0] == '-' || plain[0] == '+') ? 1 : 0;
@@ -94,7 +94,7 @@ Result<Value> absolute(Environment &, const Value &value, Arguments &) {
   return typeError("bad operand type for abs(): '", value.typeName(), "'");
 }
 
-// As Python's round(): to even where two are as near.
+// Python's round(): ties go to the even digit.
 double roundedTo(double value, int64_t decimals) {
   if (decimals > 300 || !std::isfinite(value))
     return value;

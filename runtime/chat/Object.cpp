@@ -21,7 +21,7 @@ std::optional<Value> Object::element(const Value &) const { return std::nullopt;
 Result<Value> Object::call(Environment &, Arguments) { return typeError("'", typeName(), "' object is not callable"); }
 
 std::string Namespace::repr(Budget &budget) const {
-  if (std::exchange(isPrinted, true)) // it holds itself
+  if (std::exchange(isPrinted, true)) // the namespace contains itself
     return "<Namespace ...>";
   std::vector<Dict::Entry> entries;
   for (const auto &[name, value] : attributes)

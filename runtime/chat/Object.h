@@ -1,4 +1,4 @@
-// Values that have a state or do something: namespaces, functions, ranges, views of dictionaries, iterators.
+// Values with state or behaviour: namespaces, functions, ranges, dictionary views, iterators.
 #pragma once
 
 #include "runtime/chat/Value.h"
@@ -15,13 +15,13 @@ namespace heddle::chat {
 
 class Namespace;
 
-// The arguments of a call, of a filter or of a test.
+// The arguments of a call, a filter or a test.
 struct Arguments {
   Values positional;
   std::vector<std::pair<std::string, Value>> named;
 };
 
-// What functions see of the rendering that calls them.
+// The part of the rendering that functions can access.
 struct Environment {
   Environment(const Limits &limits, const std::tm &now) : budget(limits), now(now) {}
   ~Environment();
@@ -30,7 +30,7 @@ struct Environment {
 
   Budget budget;
   std::tm now;
-  // All that were created. A namespace may hold itself, so the environment empties them at the end.
+  // All namespaces created so far. A namespace may contain itself, so the environment clears them at the end.
   std::vector<std::shared_ptr<Namespace>> namespaces;
 };
 
@@ -40,9 +40,9 @@ public:
   virtual ~Object() = default;
 
   virtual std::string typeName() const = 0;
-  // With the dot behind it: "jinja2.utils."; empty for types of Python itself.
+  // With a trailing dot: "jinja2.utils."; empty for built-in types of Python.
   virtual std::string module() const { return ""; }
-  // As Python's repr().
+  // Python's repr().
   virtual std::string repr(Budget &budget) const;
   virtual unsigned depth() const { return 0; }
   virtual bool isTrue() const { return true; }
@@ -50,10 +50,10 @@ public:
 
   // Nothing if there is no such attribute.
   virtual Result<std::optional<Value>> attribute(Environment &environment, std::string_view name);
-  // `obj[key]`; nothing if there is no such element, or if the type has no elements at all.
+  // `obj[key]`. Returns nothing if there is no such element or the type has no elements.
   virtual std::optional<Value> element(const Value &key) const;
   virtual bool hasElements() const { return false; }
-  // What a loop over it visits, from now on; nothing if it cannot be iterated.
+  // take() returns the remaining items that a loop visits, or nothing if the object cannot be iterated.
   virtual bool isIterable() const { return false; }
   virtual std::optional<Values> take() { return std::nullopt; }
   virtual std::optional<size_t> length() const { return std::nullopt; }
@@ -62,7 +62,7 @@ public:
   virtual Result<Value> call(Environment &environment, Arguments arguments);
 };
 
-// The object as a T, or null.
+// The object as a T, or null if it has another type.
 template <typename T> T *as(const Value &value) { return dynamic_cast<T *>(value.object()); }
 
 template <typename T, typename... Parts> Value makeObject(Parts &&...parts) {
@@ -89,11 +89,11 @@ private:
   mutable bool isPrinted = false;
 };
 
-// A function of the engine or a method with its object.
+// A built-in function, or a method bound to its object.
 class Function final : public Object {
 public:
   using Body = std::function<Result<Value>(Environment &, Arguments &)>;
-  // `depth` is that of the values which the body holds.
+  // `depth` is the depth of the values that the body holds.
   Function(std::string name, Body body, unsigned depth = 0)
       : Object(sizeof(Function)), name(std::move(name)), body(std::move(body)), deepest(depth + 1) {}
 
@@ -109,7 +109,7 @@ private:
   unsigned deepest;
 };
 
-// Python's range(). Its numbers are made when they are asked for.
+// Python's range(). Numbers are created on request.
 class Range final : public Object {
 public:
   Range(int64_t start, int64_t stop, int64_t step);
@@ -148,7 +148,8 @@ private:
   std::shared_ptr<const Dict> dict;
 };
 
-// What `map`, `select` and other filters return: items that can be visited once. It is true even without items.
+// The result of `map`, `select` and similar filters: items that can be visited once. It is true even if it has no
+// items.
 class Iterator final : public Object {
 public:
   explicit Iterator(Values items, std::string type = "generator");

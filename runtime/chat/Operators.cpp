@@ -130,7 +130,7 @@ Result<Value> realArithmetic(Operator op, double left, double right) {
   }
 }
 
-// Of a markup and a text the text is escaped.
+// If only one of the two is markup, the other is escaped.
 Value joined(const Text &left, const Text &right) {
   if (left.isMarkup == right.isMarkup)
     return makeText(left.bytes + right.bytes, left.isMarkup);
@@ -271,7 +271,7 @@ Result<int> compare(const Value &left, const Value &right, const char *sign, Bud
   budget.spend(1);
   if (left.text() && right.text()) {
     budget.spend(std::min(left.text()->bytes.size(), right.text()->bytes.size()) / 64);
-    return order(left.text()->bytes, right.text()->bytes); // UTF-8 has the order of its code points
+    return order(left.text()->bytes, right.text()->bytes); // UTF-8 sorts like its code points
   }
   if (left.integer() && right.integer())
     return order(*left.integer(), *right.integer());
@@ -281,7 +281,7 @@ Result<int> compare(const Value &left, const Value &right, const char *sign, Bud
     const Values &a = left.list()->items, &b = right.list()->items;
     for (size_t i = 0; i < std::min(a.size(), b.size()); ++i)
       if (!equal(a[i], b[i], budget)) {
-        HEDDLE_CHECK(budget.step()); // used up, and different only for that reason
+        HEDDLE_CHECK(budget.step()); // fails if equal() only returned false because the work ran out
         return compare(a[i], b[i], sign, budget);
       }
     return order(a.size(), b.size());
@@ -331,7 +331,7 @@ Result<Value> apply(Operator op, const Value &left, const Value &right, Environm
   default:
     return arithmetic(op, left, right, environment);
   }
-  // NaN is neither below, equal to nor above anything.
+  // NaN is neither less than, equal to nor greater than anything.
   if (left.number() && right.number() && (std::isnan(*left.number()) || std::isnan(*right.number())))
     return Value(false);
   HEDDLE_ASSIGN(int order, compare(left, right, signOf(op), environment.budget));

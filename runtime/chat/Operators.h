@@ -25,15 +25,16 @@ enum class Operator : uint8_t {
 
 bool isTrue(const Value &value);
 
-// False where the budget's work runs out.
+// Returns false if the budget's work runs out.
 bool equal(const Value &left, const Value &right, Budget &budget);
-// The same of keys, which are small.
+// The same for keys, which are small.
 bool equalKeys(const Value &left, const Value &right);
-// Below 0, 0 or above 0; values of types without an order among them are an error. `sign` is for its message: "<".
+// Negative, 0 or positive. Fails if the types have no common order. `sign` is the operator for the message, such as
+// "<".
 Result<int> compare(const Value &left, const Value &right, const char *sign, Budget &budget);
 Result<bool> contains(const Value &container, const Value &item, Environment &environment);
 
-// All operators of the list above.
+// Applies any operator of the list above.
 Result<Value> apply(Operator op, const Value &left, const Value &right, Environment &environment);
 Result<Value> negated(const Value &value);
 Result<Value> plus(const Value &value);

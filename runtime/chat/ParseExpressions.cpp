@@ -8,7 +8,7 @@ namespace {
 
 using Kind = Expression::Kind;
 
-// A tree this deep is walked with a stack of a few hundred KiB.
+// Walking a tree of this depth takes a few hundred KiB of stack.
 constexpr unsigned kDeepestTree = 400;
 
 struct SignedOperator {
@@ -63,7 +63,7 @@ Result<ExpressionPtr> Parser::binary(ExpressionPtr left, Operator op, Expression
   return result;
 }
 
-// An expression, or several with commas between them.
+// An expression, or several separated by commas.
 Result<ExpressionPtr> Parser::parseTuple(bool withConditions, std::string_view end, bool mayBeEmpty) {
   int line = current().line;
   std::vector<ExpressionPtr> items;
@@ -193,7 +193,7 @@ Result<ExpressionPtr> Parser::parseProduct() {
   return left;
 }
 
-// Unlike Python's, jinja2's powers go from left to right, and a sign binds tighter.
+// Unlike in Python, powers in jinja2 are left-associative, and a sign binds more tightly than a power.
 Result<ExpressionPtr> Parser::parsePower() {
   HEDDLE_ASSIGN(ExpressionPtr left, parseUnary());
   while (skipSign("**")) {

@@ -9,7 +9,7 @@ namespace {
 
 using Kind = Statement::Kind;
 
-// Tags, parentheses, targets and operators in front of a value may nest this deep.
+// The maximum nesting depth of tags, parentheses, targets and prefix operators.
 constexpr unsigned kDeepestNesting = 200;
 
 constexpr std::string_view kUnsupported[] = {"autoescape", "block",  "debug",   "do",   "extends",
@@ -75,8 +75,8 @@ Result<Program> Parser::parse() {
   return std::move(program);
 }
 
-// Up to a tag with one of the names of `ends`, whose name is the next token then; or to the end of the template if
-// there are none.
+// Parses up to a tag with one of the names in `ends`, and leaves that name as the next token. Without `ends`, parses up
+// to the end of the template.
 Result<Body> Parser::parseBody(std::initializer_list<std::string_view> ends) {
   Nesting nesting(depth);
   HEDDLE_CHECK(checkNesting());
@@ -106,7 +106,7 @@ Result<Body> Parser::parseBody(std::initializer_list<std::string_view> ends) {
   return body;
 }
 
-// The body of a tag that ends with `end`, from the end of its opening tag on.
+// Parses the body of a tag, from the end of its opening tag up to the tag `end`.
 Result<Body> Parser::parseBlock(std::string_view end) {
   skipSign(":");
   HEDDLE_CHECK(expect(Token::Kind::TagEnd, "%}"));

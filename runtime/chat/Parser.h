@@ -36,7 +36,7 @@ private:
   Result<Target> parseTarget(std::string_view end = "");
   Result<Target> parseSimpleTarget();
 
-  // Expressions (ParseExpressions.cpp), loosest first.
+  // Expressions (ParseExpressions.cpp), lowest precedence first.
   Result<ExpressionPtr> parseTuple(bool withConditions = true, std::string_view end = "", bool mayBeEmpty = false);
   Result<ExpressionPtr> parseExpression();
   Result<ExpressionPtr> parseOr();
@@ -61,7 +61,7 @@ private:
   Status parseArguments(Expression &owner);
   Result<std::string> parseDottedName();
 
-  // A node with these operands. Fails if the tree gets too deep, as the program recurses when it walks the tree.
+  // A node with these operands. Fails if the tree gets too deep for the recursive functions that walk it.
   Result<ExpressionPtr> node(Expression::Kind kind, int line, std::vector<ExpressionPtr> operands);
   Result<ExpressionPtr> binary(ExpressionPtr left, Operator op, ExpressionPtr right);
   Result<ExpressionPtr> checkedDepth(ExpressionPtr node) const;
@@ -80,7 +80,7 @@ private:
 
   Symbol symbolOf(const std::string &name);
 
-  // Counts how deep the parser has recursed, within a scope.
+  // Counts the parser's recursion depth while it lives.
   struct Nesting {
     explicit Nesting(unsigned &depth) : depth(++depth) {}
     Nesting(const Nesting &) = delete;
@@ -94,8 +94,8 @@ private:
   unsigned depth = 0;
   Program program;
   std::unordered_map<std::string, Symbol> symbols;
-  std::vector<MacroDefinition *> macros; // that are being read, outermost first
-  std::vector<bool> loops;               // of the innermost macro: the loops that are being read
+  std::vector<MacroDefinition *> macros; // macros being parsed, outermost first
+  std::vector<bool> loops;               // loops being parsed in the innermost macro
 };
 
 } // namespace heddle::chat

@@ -11,7 +11,7 @@
 namespace heddle::chat {
 namespace {
 
-// Characters whose upper case is several characters in any language.
+// Characters whose upper case consists of several characters, independent of the language.
 struct Capitals {
   char32_t point;
   const char *capitals;
@@ -97,7 +97,7 @@ size_t charactersBefore(const Text &text, size_t byte) {
   return number;
 }
 
-// memmem() takes linear time; std::string::find() would take the product of both lengths.
+// memmem() takes linear time; std::string::find() may take the product of both lengths.
 size_t findText(std::string_view text, std::string_view part, size_t begin) {
   if (begin > text.size())
     return std::string::npos;
@@ -130,7 +130,7 @@ Result<std::string> replaced(std::string_view text, std::string_view old, std::s
     --left;
     if (!old.empty())
       continue;
-    if (begin == text.size()) // an empty text is found before each character and at the end
+    if (begin == text.size()) // an empty text occurs before each character and at the end
       return out;
     size_t bytes = characterBytes(text, begin);
     out += text.substr(begin, bytes);

@@ -10,7 +10,7 @@
 
 namespace heddle::chat {
 
-// The number of a name in Program::names.
+// An index into Program::names.
 using Symbol = uint32_t;
 
 struct Expression;
@@ -29,19 +29,19 @@ struct Expression {
     Name,
     List,
     Tuple,
-    Dict,        // a key and its value take turns
-    Conditional, // test, then, otherwise; the last may be missing
+    Dict,        // keys and values alternate
+    Conditional, // condition, value if true, value if false; the last may be missing
     And,
     Or,
     Not,
-    Compare, // a chain: an operator between each operand and the next
+    Compare, // a chain of operators between consecutive operands
     Binary,
     Negate,
     Plus,
     Concatenate, // a ~ b ~ c
     Attribute,
     Item,
-    Slice, // the value, lower, upper, step; the bounds may be null
+    Slice, // value, lower, upper, step; the bounds may be null
     Call,
     Filter,
     Test,
@@ -50,25 +50,25 @@ struct Expression {
 
   Kind kind;
   int line;
-  unsigned depth = 1; // of the tree below
+  unsigned depth = 1; // of the tree below this node
   Value constant;
   Symbol symbol = 0;
-  std::string name; // of an attribute, a filter or a test
+  std::string name; // the name of an attribute, filter or test
   const Filter *filter = nullptr;
-  const Test *test = nullptr; // null if there is none of that name, which is an error when it is used
+  const Test *test = nullptr; // null if there is no such test; using it is then an error
   std::vector<Operator> operators;
   std::vector<ExpressionPtr> operands;
   std::vector<Argument> arguments;
 };
 
-// What a value is assigned to.
+// The target of an assignment.
 struct Target {
   enum class Form { Name, Attribute, Tuple };
   Form form = Form::Name;
   int line = 0;
-  Symbol symbol = 0;         // the name, or the namespace
-  std::string attribute;     // of the namespace
-  std::vector<Target> parts; // of the tuple
+  Symbol symbol = 0;         // the name or the namespace
+  std::string attribute;     // the namespace's attribute
+  std::vector<Target> parts; // the tuple's elements
 };
 
 struct Statement;
@@ -80,7 +80,7 @@ struct Parameter {
   ExpressionPtr otherwise; // null if it has no default
 };
 
-// A macro, or what a `call` block hands to a macro.
+// A macro, or the body of a `call` block that is passed to a macro.
 struct MacroDefinition {
   std::string name;
   Symbol symbol = 0;
@@ -130,7 +130,7 @@ struct Program {
   Symbol loop = 0, caller = 0, arguments = 0, named = 0; // `loop`, `caller`, `varargs`, `kwargs`
 };
 
-// The tree of a template. Fails with a message that ends with the line of the mistake.
+// Parses a template. The error message ends with the line of the mistake.
 Result<Program> parseTemplate(std::string_view text);
 
 } // namespace heddle::chat

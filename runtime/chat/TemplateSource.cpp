@@ -31,7 +31,7 @@ public:
   Result<TemplateSource> read() {
     HEDDLE_CHECK(requireFolder(folder));
     HEDDLE_CHECK(readConfigs());
-    // Templates in files of their own count more than those in the configuration.
+    // Template files take precedence over templates in the configuration.
     if (has("chat_template.jinja")) {
       source.templates.clear();
       HEDDLE_CHECK(addFile(kDefault, folder / "chat_template.jinja"));
@@ -73,7 +73,7 @@ private:
     return Success();
   }
 
-  // Keys such as bos_token: a text, or an object that has the text as its content.
+  // Reads keys such as bos_token. The value is a string, or an object whose "content" is the string.
   void addTokens(const Json &config) {
     for (const auto &[key, value] : config.items()) {
       if (!std::string_view(key).ends_with("_token"))
@@ -85,7 +85,7 @@ private:
     }
   }
 
-  // One template, or a list of templates with names.
+  // Reads a single template, or a list of named templates.
   Status addTemplates(const Json &value, const char *file) {
     if (value.is_null())
       return Success();
@@ -110,7 +110,7 @@ private:
   TemplateSource source;
 };
 
-// The special tokens of a GGUF file, by the names that templates have for them.
+// The special tokens of a GGUF file: the names in templates and the keys in the file.
 constexpr std::pair<const char *, const char *> kGgufTokens[] = {
     {"bos_token", "bos_token_id"},     {"eos_token", "eos_token_id"},       {"unk_token", "unknown_token_id"},
     {"pad_token", "padding_token_id"}, {"sep_token", "seperator_token_id"}, {"cls_token", "cls_token_id"},

@@ -9,39 +9,39 @@
 
 namespace heddle {
 
-// The templates that a model was published with, and the special tokens that they use.
+// The templates published with a model, and the special tokens that they use.
 struct TemplateSource {
-  // By their names; not empty. Most models have one, "default". Some have another for conversations with tools,
-  // "tool_use".
+  // Templates by name; not empty. Most models have only "default". Some also have "tool_use" for conversations with
+  // tools.
   std::map<std::string, std::string, std::less<>> templates;
-  // An object of texts: "bos_token", "eos_token" and the others that the model has.
+  // An object of strings: "bos_token", "eos_token" and the model's other special tokens.
   nlohmann::ordered_json specialTokens = nlohmann::ordered_json::object();
 
-  // The name of the template that transformers takes: "tool_use" if there are tools and it exists, otherwise
-  // "default". Fails if there is neither.
+  // The name of the template that transformers would choose: "tool_use" if there are tools and it exists, otherwise
+  // "default". Fails if neither exists.
   Result<std::string> choose(bool hasTools) const;
 };
 
-// Of a folder as Hugging Face publishes it, of a GGUF file, or of a file that is a template itself, whose name ends
-// with .jinja. Fails with NotFound if there is no template.
+// Reads the templates of a Hugging Face folder, a GGUF file, or a template file with the ending .jinja. Fails with
+// NotFound if there is no template.
 Result<TemplateSource> readChatTemplate(const std::filesystem::path &path);
 
-// The templates of a model, parsed, with its special tokens as variables.
+// The parsed templates of a model, with its special tokens as variables.
 class ChatTemplates {
 public:
-  // Parses all templates. An error names `path`.
+  // Parses all templates. Errors name `path`.
   static Result<ChatTemplates> load(const std::filesystem::path &path);
 
-  // Renders by the template that fits, with the special tokens that the conversation does not give itself. Fails as
-  // ChatTemplate::render().
+  // Renders with the template that fits. Special tokens that the conversation does not define are the model's. Fails
+  // like ChatTemplate::render().
   Result<RenderedChat> render(Conversation conversation, std::optional<std::tm> now = std::nullopt,
                               RenderFailure *failure = nullptr) const;
 
-  // The template for conversations with or without tools. It lives as long as this object.
+  // The template for conversations with or without tools. It is valid as long as this object.
   Result<const ChatTemplate *> choose(bool hasTools) const;
-  // Whether a template has this text in it: the name of a role, or a mark.
+  // Returns true if a template contains this text, for example the name of a role or a mark.
   bool mentions(std::string_view text) const;
-  // The special tokens, as TemplateSource has them.
+  // See TemplateSource::specialTokens.
   const nlohmann::ordered_json &specialTokens() const { return source.specialTokens; }
 
 private:

@@ -1,4 +1,4 @@
-// The tests of `value is test`.
+// The tests `value is test`.
 #include "runtime/chat/Arguments.h"
 #include "runtime/chat/Functions.h"
 #include "runtime/chat/Items.h"

@@ -17,7 +17,7 @@
 namespace heddle::chat {
 namespace {
 
-// The value as a text; markup stays markup.
+// Converts a value to text; markup stays markup.
 Value softText(const Value &value, Environment &environment) {
   return value.text() ? value : makeText(textOf(value, environment.budget));
 }
@@ -93,7 +93,8 @@ Result<Value> join(Environment &environment, const Value &value, Arguments &argu
   return makeText(std::move(whole));
 }
 
-// Each word's first letter, unlike the method, which sees a word's begin behind any character that is no letter.
+// The filter `title` begins a word only after white space or one of -({[<. The method title() begins a word after any
+// non-letter.
 std::string titled(std::string_view text) {
   std::string out;
   bool beginsWord = true;
@@ -140,7 +141,7 @@ Result<Value> indent(Environment &environment, const Value &value, Arguments &ar
 Result<Value> truncate(Environment &environment, const Value &value, Arguments &arguments) {
   HEDDLE_ASSIGN(Parameters given, Parameters::bind("truncate", arguments, {"length", "killwords", "end", "leeway"}));
   HEDDLE_ASSIGN(int64_t length, given.whole(0, 255));
-  length = std::max(length, int64_t(-1)); // which is too short for any text
+  length = std::max(length, int64_t(-1)); // too short for any text
   HEDDLE_ASSIGN(std::string end, given.text(2, "..."));
   int64_t leeway = 5;
   if (given[3] && !given[3]->isNone()) {

@@ -1,4 +1,4 @@
-// Methods of texts that change case, pad, or say what the characters are.
+// String methods that change case, pad, or classify characters.
 #include "runtime/chat/Arguments.h"
 #include "runtime/chat/Formatting.h"
 #include "runtime/chat/Items.h"
@@ -22,7 +22,7 @@ template <auto holds> Result<Value> asked(Environment &, const Text &self, Argum
   return Value(bool(holds(self.bytes)));
 }
 
-// All characters, of which there is at least one.
+// Returns true if there is at least one character and `holds` is true for all of them.
 template <auto holds> bool allOf(std::string_view text) {
   std::u32string points = codePoints(text);
   return !points.empty() && std::all_of(points.begin(), points.end(), holds);
@@ -146,9 +146,10 @@ Result<std::string> padded(const Text &text, int64_t width, std::string_view fil
     return text.bytes;
   uint64_t missing = uint64_t(width) - text.length;
   if (missing > UINT32_MAX)
-    missing = UINT32_MAX; // which is more than there is room for
+    missing = UINT32_MAX; // more than the budget allows
   HEDDLE_CHECK(environment.budget.room(text.bytes.size() + missing * fill.size()));
-  // Of an odd number of fill characters Python puts the last to the left if the width is odd.
+  // If the number of fill characters is odd, Python puts the extra one to the left if the width is odd, else to the
+  // right.
   uint64_t left = side == Side::Left    ? 0
                   : side == Side::Right ? missing
                                         : missing / 2 + (missing & uint64_t(width) & 1u);

@@ -11,7 +11,7 @@
 namespace heddle::chat {
 namespace {
 
-// Dictionaries with more entries have a table of hashes.
+// Larger dictionaries have a hash table.
 constexpr size_t kFewEntries = 8;
 
 size_t countCodePoints(std::string_view bytes) {
@@ -201,7 +201,7 @@ Value undefinedAttribute(const Value &owner, std::string_view name) {
 Value undefinedElement(const Value &owner, const Value &key) {
   if (key.text())
     return undefinedAttribute(owner, key.text()->bytes);
-  // A list as the key would be printed whole, which may be long.
+  // A key such as a list would be printed in full, which may be long.
   bool isShort = key.isNone() || key.number();
   return makeMissing(Missing::Form::Element, isShort ? numberText(key) : key.typeName(), owner.describedType());
 }
@@ -215,7 +215,7 @@ Value unsafeAttribute(const Value &owner, std::string_view name) {
 std::optional<size_t> hashOf(const Value &value) {
   if (const Text *text = value.text())
     return std::hash<std::string_view>()(text->bytes);
-  if (std::optional<double> number = value.number()) // 1, 1.0 and true are one key
+  if (std::optional<double> number = value.number()) // 1, 1.0 and true are the same key
     return std::hash<double>()(*number);
   if (value.isNone() || value.missing())
     return 1;
@@ -224,7 +224,7 @@ std::optional<size_t> hashOf(const Value &value) {
   if (const List *list = value.list(); list && list->isTuple) {
     size_t hash = list->items.size();
     for (const Value &item : list->items) {
-      // A tuple within a tuple counts by its length: tuples that share parts have few objects and very many paths.
+      // A nested tuple contributes only its length. With shared parts, few tuples can form exponentially many paths.
       bool isTuple = item.list() && item.list()->isTuple;
       std::optional<size_t> part = isTuple ? std::optional(item.list()->items.size()) : hashOf(item);
       if (!part)

@@ -1,7 +1,7 @@
-// The values of a chat template. They behave as Python's do, because templates are written for jinja2.
+// The values of a chat template. They behave like Python's, because templates are written for jinja2.
 //
-// A value is cheap to copy: texts, lists and dictionaries are shared and never change. Only objects (Object.h) may
-// change, such as a namespace.
+// A value is cheap to copy: texts, lists and dictionaries are shared and immutable. Only objects (Object.h), such as
+// namespaces, can change.
 #pragma once
 
 #include "runtime/chat/Budget.h"
@@ -23,7 +23,7 @@ class Dict;
 class Object;
 class Value;
 
-// A string of Unicode. Its bytes are valid UTF-8.
+// A Unicode string. Its bytes are valid UTF-8.
 struct Text : Counted {
   Text(std::string bytes, bool isMarkup);
 
@@ -31,7 +31,7 @@ struct Text : Counted {
 
   const std::string bytes;
   const size_t length; // code points
-  const bool isMarkup; // the filter `safe` made it: what is joined to it gets escaped
+  const bool isMarkup; // made by the filter `safe`: texts joined to it are escaped
 };
 
 struct List : Counted {
@@ -42,21 +42,21 @@ struct List : Counted {
   const unsigned depth;
 };
 
-// Why a name, an attribute or an element is undefined.
+// The reason why a name, an attribute or an element is undefined.
 struct Missing : Counted {
   enum class Form { Name, Attribute, Element, Hint, Unsafe };
   Missing(Form form, std::string name, std::string owner = "")
       : Counted(sizeof(Missing)), form(form), name(std::move(name)), owner(std::move(owner)) {}
 
-  // The error of an access to it.
+  // The error raised when it is used.
   Error error() const;
 
   const Form form;
-  const std::string name;  // or the whole message, with Form::Hint
-  const std::string owner; // the type of the value that has no such attribute or element
+  const std::string name;  // with Form::Hint, the whole message
+  const std::string owner; // the type of the value that lacks the attribute or element
 };
 
-// Containers nest up to this deep. Printers and destructors recurse.
+// The maximum nesting depth of containers. Printers and destructors recurse.
 inline constexpr unsigned kDeepestValue = 200;
 
 class Value {
@@ -70,10 +70,10 @@ public:
   explicit Value(std::shared_ptr<const List> value) : state(std::move(value)) {}
   explicit Value(std::shared_ptr<const Dict> value) : state(std::move(value)) {}
   explicit Value(std::shared_ptr<Object> value) : state(std::move(value)) {}
-  Value(const void *) = delete; // else a pointer would become a bool
+  Value(const void *) = delete; // a pointer would otherwise convert to bool
 
   bool isNone() const { return std::holds_alternative<std::monostate>(state); }
-  // Each is null if the value is of another type. A bool is no whole number here; see integer().
+  // Each returns null if the value has another type. A bool is not a whole number here; see integer().
   const bool *boolean() const { return std::get_if<bool>(&state); }
   const int64_t *whole() const { return std::get_if<int64_t>(&state); }
   const double *real() const { return std::get_if<double>(&state); }
@@ -84,18 +84,18 @@ public:
   Object *object() const { return get<Object>(); }
   std::shared_ptr<const Dict> sharedDict() const;
 
-  // A whole number, or a bool as 0 or 1, as Python takes it.
+  // A whole number, or a bool as 0 or 1, as in Python.
   std::optional<int64_t> integer() const;
-  // Whole numbers and bools too.
+  // Also accepts whole numbers and bools.
   std::optional<double> number() const;
 
-  // Whether both are the same object, as Python's `is` says.
+  // Returns true if both are the same object, like Python's `is`.
   bool isSame(const Value &other) const;
   // 0 for a value without parts.
   unsigned depth() const;
-  // As Python names it: "str", "NoneType".
+  // Python's name for the type: "str", "NoneType".
   std::string typeName() const;
-  // As jinja2's messages name it: "str object", "None".
+  // The name in jinja2's messages: "str object", "None".
   std::string describedType() const;
 
 private:
@@ -111,12 +111,12 @@ private:
 
 using Values = std::vector<Value>;
 
-// A dictionary, in the order in which its keys came. Keys are texts, numbers, None, and tuples of these.
+// A dictionary in insertion order. Keys are texts, numbers, None, and tuples of these.
 class Dict : Counted {
 public:
   using Entry = std::pair<Value, Value>;
 
-  // Of two entries with one key the later value counts, at the place of the first.
+  // If several entries have the same key, the last value counts, at the position of the first.
   explicit Dict(std::vector<Entry> entries);
 
   const std::vector<Entry> &entries() const { return pairs; }
@@ -128,7 +128,7 @@ private:
   template <typename Equal> const Entry *look(size_t hash, Equal equal) const;
 
   std::vector<Entry> pairs;
-  std::unordered_multimap<size_t, size_t> places; // by the keys' hashes; empty if there are few
+  std::unordered_multimap<size_t, size_t> places; // indices by the keys' hashes; empty if there are few entries
   unsigned deepest = 1;
 };
 
@@ -142,10 +142,10 @@ Value undefinedElement(const Value &owner, const Value &key);
 Value undefinedBecause(std::string hint);
 Value unsafeAttribute(const Value &owner, std::string_view name);
 
-// A key of a dictionary. Equal keys have equal hashes; lists, dictionaries and some objects have none.
+// The hash of a dictionary key. Equal keys have equal hashes. Returns nothing for lists, dictionaries and some objects.
 std::optional<size_t> hashOf(const Value &value);
 
-// Errors by the names that Python has for them, which stand in front of the message.
+// Errors whose messages begin with Python's names for them.
 template <typename... Parts> Error typeError(const Parts &...parts) {
   return makeError(ErrorKind::InvalidArgument, "TypeError: ", parts...);
 }

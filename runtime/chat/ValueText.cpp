@@ -11,7 +11,7 @@
 namespace heddle::chat {
 namespace {
 
-// Whether Python's repr() writes the character as it is.
+// Returns true if Python's repr() writes the character unescaped.
 bool isPrintable(char32_t point) {
   if (point < 0x7F)
     return point >= ' ';
@@ -137,7 +137,7 @@ std::string realText(double value) {
   std::string digits(1, whole[0]);
   if (mark > 2)
     digits += whole.substr(2, mark - 2);
-  // Python writes an exponent below 1e-4 and from 1e16 on.
+  // Python uses an exponent below 1e-4 and from 1e16 on.
   if (exponent < -4 || exponent >= 16) {
     std::string fraction = digits.size() > 1 ? "." + digits.substr(1) : "";
     std::string magnitude = std::to_string(std::abs(exponent));

@@ -1,22 +1,22 @@
-// Values as text, as Python's str() and repr() write them.
+// Values as text, as written by Python's str() and repr().
 #pragma once
 
 #include "runtime/chat/Value.h"
 
 namespace heddle::chat {
 
-// Cut short where the budget's work or memory runs out, which its next step() reports.
+// The result is truncated if the budget's work or memory runs out; its next step() then reports that.
 std::string textOf(const Value &value, Budget &budget);
 std::string reprOf(const Value &value, Budget &budget);
 
 std::string reprOf(std::string_view text);
 
-// A number, a bool or None.
+// Writes a number, a bool or None.
 std::string numberText(const Value &value);
-// The shortest decimal that reads as the same number: "1.0", "1e-05", "inf".
+// The shortest decimal that reads back as the same number: "1.0", "1e-05", "inf".
 std::string realText(double value);
 
-// With &, <, >, " and ' as HTML writes them.
+// Escapes &, <, >, " and ' for HTML.
 std::string escapedForHtml(std::string_view text);
 
 } // namespace heddle::chat
