@@ -1,5 +1,5 @@
-// The C API over Session: names and shapes as C has them, errors as codes with a message of the thread, and no
-// exception past here.
+// The C API over Session. Converts names and shapes to C types, turns errors into codes with a thread-local message,
+// and catches all exceptions.
 #include "runtime/c/heddle.h"
 
 #include "runtime/artifact/Artifact.h"
@@ -30,7 +30,7 @@ static_assert(1 << int(VariableKind::Weight) == HEDDLE_WEIGHT &&
                   1 << int(VariableKind::Frozen) == HEDDLE_FROZEN,
               "a kind is a bit");
 
-// A port's dimensions as the caller sees them; the names are the session's.
+// The dimensions of an entry's ports as the caller sees them. The session owns the names.
 struct Dimensions {
   std::vector<std::vector<heddle_dimension>> inputs, outputs; // by port
 };
@@ -38,7 +38,7 @@ struct Dimensions {
 struct heddle_session {
   std::unique_ptr<Session> session;
   std::vector<Dimensions> dimensions; // by entry
-  std::string target, description;    // which end with a zero
+  std::string target, description;    // NUL-terminated copies
   pid_t process = ::getpid();
 };
 
@@ -59,7 +59,7 @@ heddle_status fail(ErrorKind kind, std::string text) {
 
 heddle_status fail(const Error &error) { return fail(error.kind, error.message); }
 
-// Runs the body of a function. What it throws, which is memory that is not there, becomes an error.
+// Runs the body of an API function and turns exceptions, mostly std::bad_alloc, into errors.
 template <typename Body> heddle_status guarded(Body body) {
   try {
     Status status = body();
@@ -78,7 +78,7 @@ Error pastLast(std::string_view what, size_t index, size_t count) {
                    ", from 0 on.");
 }
 
-// Before a structure of the caller's is read or written.
+// Fails if `size`, the `struct_size` of a caller's structure, cannot be right.
 Status checkSize(size_t size) {
   if (size >= sizeof(size_t))
     return Success();
@@ -86,7 +86,7 @@ Status checkSize(size_t size) {
                    ": set it to sizeof of the structure before the call.");
 }
 
-// Fills in what the caller's version of a structure has room for. A newer caller's further fields are zero.
+// Fills in the fields that the caller's version of the structure has. Fields that only a newer caller has become zero.
 template <typename T> Status fill(T *target, T value) {
   if (!target)
     return missing("the structure for the result");
@@ -99,7 +99,7 @@ template <typename T> Status fill(T *target, T value) {
   return Success();
 }
 
-// Finds the devices anew, those that can be used.
+// Lists the usable devices anew.
 Status listUsable(size_t &count) {
   HEDDLE_ASSIGN(devices, hal::listDevices());
   std::erase_if(devices, [](const hal::DeviceInfo &device) { return !device.unusable.empty(); });
@@ -117,7 +117,8 @@ std::vector<std::vector<heddle_dimension>> dimensionsOf(const std::vector<PortIn
   return all;
 }
 
-// A forked process has the drivers' state of its parent without the drivers' threads, for which closing waits.
+// Counts open sessions. A forked process inherits the drivers' state but not their threads, and closing a session would
+// wait for these threads.
 struct OpenModels {
   std::mutex mutex;
   pid_t process = ::getpid();
@@ -265,7 +266,7 @@ heddle_status heddle_device_count(size_t *count) {
 
 heddle_status heddle_device_at(size_t index, heddle_device *device) {
   return guarded([&]() -> Status {
-    if (size_t count = 0; devices.empty()) // the caller knows the number from before
+    if (size_t count = 0; devices.empty()) // the caller may not have called heddle_device_count
       HEDDLE_CHECK(listUsable(count));
     if (index >= devices.size())
       return pastLast("device", index, devices.size());

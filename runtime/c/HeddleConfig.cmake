@@ -1,6 +1,9 @@
-# find_package(Heddle): Heddle::heddle is the shared library with the C API (heddle.h), Heddle::session the static one with the C++ API
-# ("runtime/session/Session.h") as well, Heddle::train the static one for texts, translation and training ("runtime/train/Trainer.h"), which needs
-# nlohmann's JSON headers, SentencePiece, utf8proc, xxHash, zlib and Zstandard. find_package(Heddle COMPONENTS Compiler) is for plug-ins of the compiler: HeddleCompiler.cmake.
+# find_package(Heddle) defines:
+#   Heddle::heddle   the shared library with the C API (heddle.h)
+#   Heddle::session  the static library that also has the C++ API ("runtime/session/Session.h")
+#   Heddle::train    the static library for texts, translation and training ("runtime/train/Trainer.h"); needs nlohmann's JSON headers,
+#                    SentencePiece, utf8proc, xxHash, zlib and Zstandard
+# find_package(Heddle COMPONENTS Compiler) is for plug-ins of the compiler: HeddleCompiler.cmake.
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
 include("${CMAKE_CURRENT_LIST_DIR}/HeddleTargets.cmake")

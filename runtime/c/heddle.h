@@ -15,22 +15,23 @@
  *     heddle_close(model);
  *
  * An artifact has entries (`init`, `train_step`, `eval`, ...), which have inputs and outputs, and variables (weights,
- * optimizer state, caches), which stay on the device between calls. All of these are known by their names. A training
- * step is a call of `train_step`, which changes the variables; a checkpoint is the variables in a file (safetensors).
+ * optimizer state, caches), which stay on the device between calls. Entries, ports and variables are addressed by name.
+ * A training step is a call of `train_step`, which updates the variables. A checkpoint is a file with the variables
+ * (safetensors).
  *
- * Tensors are dense and row-major, in host byte order. Extents that vary (tokens, sequences) are bound by the shapes of
- * a call's inputs, up to the maxima that the model was compiled for. Every input is checked before anything runs.
+ * Tensors are dense and row-major, in host byte order. The shapes of a call's inputs set the extents that vary (tokens,
+ * sequences), up to the maxima that the model was compiled for. Every input is checked before anything runs.
  *
- * Ownership: what heddle_open and heddle_call give belongs to the caller until heddle_close and heddle_free_outputs.
- * Pointers within them (names, shapes, data) live as long as they. Pointers that the caller passes are read before the
- * function returns, and not kept.
+ * Ownership: the caller owns the session that heddle_open returns until heddle_close, and the outputs that heddle_call
+ * returns until heddle_free_outputs. Pointers within them (names, shapes, data) live equally long. Pointers that the
+ * caller passes are read before the function returns, and not kept.
  *
- * Errors: every function that can fail returns a heddle_status and leaves its results untouched where it fails. What
- * failed and what to do is in heddle_error_message, of the last failed call of the same thread. No exception leaves a
- * function. A session is used by one thread at a time; several sessions may live side by side.
+ * Errors: every function that can fail returns a heddle_status, and leaves its results untouched if it fails.
+ * heddle_error_message says what went wrong in the last failed call of the same thread, and what to do about it. No
+ * exception leaves a function. A session is used by one thread at a time; several sessions may be open at once.
  *
- * Stability: functions and structures are only added to, and HEDDLE_API_VERSION grows when they are. A structure that
- * may grow begins with its size as the caller was compiled with it, so that programs run with newer libraries. */
+ * Stability: functions and structures only ever grow, and HEDDLE_API_VERSION with them. A structure that may grow
+ * begins with its size, which the caller sets, so that a program also runs with newer libraries. */
 #ifndef HEDDLE_H
 #define HEDDLE_H
 
@@ -49,9 +50,9 @@ extern "C" {
 
 #define HEDDLE_API_VERSION 1
 
-/* The version of the library that is loaded, which is at least the header's where the program may use all of it. */
+/* The API version of the loaded library. If it is at least HEDDLE_API_VERSION, the library has the whole header. */
 HEDDLE_API uint32_t heddle_api_version(void);
-/* The version of Heddle, "0.1.0". */
+/* The version of Heddle, such as "0.1.0". */
 HEDDLE_API const char *heddle_version(void);
 
 typedef enum heddle_status {
@@ -65,30 +66,31 @@ typedef enum heddle_status {
   HEDDLE_DEVICE_LOST = 7       /* the device stopped answering: close the session and open it again */
 } heddle_status;
 
-/* A paragraph about the last call of this thread that failed: what, where, and what to do. Empty where none has. The
- * text is good until the thread's next failure. */
+/* One paragraph about the last failed call of this thread: what failed, where, and what to do. Empty if none failed.
+ * The text is valid until the thread's next failure. */
 HEDDLE_API const char *heddle_error_message(void);
 
 typedef enum heddle_element_type { HEDDLE_F32 = 0, HEDDLE_I32 = 1 } heddle_element_type;
 
-/* A tensor in host memory: an input that the caller owns, or an output that its heddle_outputs own. */
+/* A tensor in host memory: an input, owned by the caller, or an output, owned by its heddle_outputs. */
 typedef struct heddle_tensor {
   const char *name;
   heddle_element_type type;
   size_t rank;
   const int64_t *shape; /* `rank` extents in elements, outermost first; NULL for a scalar */
-  const void *data;     /* four bytes for each element */
+  const void *data;     /* four bytes per element */
 } heddle_tensor;
 
 /*-- Devices --------------------------------------------------------------------------------------------------------*/
 
 typedef struct heddle_device {
   size_t struct_size; /* sizeof(heddle_device), set by the caller */
-  const char *id;     /* "vulkan:0", as heddle_options takes it */
-  const char *name;   /* as the driver has it */
+  const char *id;     /* for heddle_options, such as "vulkan:0" */
+  const char *name;   /* as the driver reports it */
 } heddle_device;
 
-/* The devices of this machine, the preferred ones first. The texts of a device live until the thread counts again. */
+/* The devices of this machine, the preferred ones first. `id` and `name` live until the same thread calls
+ * heddle_device_count again. */
 HEDDLE_API heddle_status heddle_device_count(size_t *count);
 HEDDLE_API heddle_status heddle_device_at(size_t index, heddle_device *device);
 
@@ -97,33 +99,32 @@ HEDDLE_API heddle_status heddle_device_at(size_t index, heddle_device *device);
 typedef struct heddle_session heddle_session;
 
 typedef struct heddle_options {
-  size_t struct_size; /* sizeof(heddle_options) */
-  const char
-      *device; /* a device's id, or "vulkan", "cuda" or "cpu"; NULL: the best device that the artifact has code for */
-  const char *target;     /* one of the artifact's targets, "vulkan:software"; NULL: the best one for the device */
+  size_t struct_size;     /* sizeof(heddle_options) */
+  const char *device;     /* a device's id, "vulkan", "cuda" or "cpu"; NULL: the best that the artifact has code for */
+  const char *target;     /* a target of the artifact, "vulkan:software"; NULL: the best one for the device */
   int check_numbers;      /* not 0: the first NaN or infinity is an error that names the ops that made it; slow */
-  int refuse_native_code; /* not 0: code for a processor, which can do whatever this process can, does not run */
+  int refuse_native_code; /* not 0: do not run CPU code, which can do whatever this process can */
 } heddle_options;
 
-/* Opens an artifact on a device. `options` may be NULL. Memory is taken, and kernels are compiled, by heddle_prepare.
- * Fails in a fork of a process that had a model open: the device's threads are not forked. There heddle_close does
- * nothing for the parent's models. Such a fork ends by _exit or exec: exit runs the drivers' handlers, which can wait
- * for a lock that another thread of the parent held. */
+/* Opens an artifact on a device. `options` may be NULL. heddle_prepare allocates memory and compiles kernels.
+ * Fails in a forked process if the parent had a model open, because fork does not copy the device's threads. In such a
+ * process heddle_close does nothing for the parent's models. End such a process with _exit or exec: exit runs the
+ * drivers' handlers, which can wait for a lock that another thread of the parent held. */
 HEDDLE_API heddle_status heddle_open(const char *path, const heddle_options *options, heddle_session **session);
-/* The same of an artifact in memory, which is copied. */
+/* The same for an artifact in memory, which is copied. */
 HEDDLE_API heddle_status heddle_open_bytes(const void *data, size_t bytes, const heddle_options *options,
                                            heddle_session **session);
-/* Waits for what runs, and frees all. NULL is allowed. */
+/* Waits for all runs and frees everything. NULL is allowed. */
 HEDDLE_API void heddle_close(heddle_session *session);
 
-/* The device's id, the target, and what the model was compiled from, as a JSON object. */
+/* The device's id, the target, and the model description as a JSON object. */
 HEDDLE_API const char *heddle_session_device(const heddle_session *session);
 HEDDLE_API const char *heddle_session_target(const heddle_session *session);
 HEDDLE_API const char *heddle_session_description(const heddle_session *session);
 
 /*-- Entries and variables ------------------------------------------------------------------------------------------*/
 
-/* A dimension: `size` is NULL where the extent is fixed; else the name of what varies, and `extent` its maximum. */
+/* A dimension. If `size` is NULL, `extent` is fixed; else `size` names a run-time size whose maximum is `extent`. */
 typedef struct heddle_dimension {
   const char *size;
   int64_t extent;
@@ -135,7 +136,7 @@ typedef struct heddle_port {
   heddle_element_type type;
   size_t rank;
   const heddle_dimension *dimensions;
-  int64_t value_limit; /* of an i32 input: values lie in [0, value_limit); 0: any value is allowed */
+  int64_t value_limit; /* i32 inputs: values lie in [0, value_limit); 0: any value is allowed */
 } heddle_port;
 
 typedef enum heddle_direction { HEDDLE_INPUT = 0, HEDDLE_OUTPUT = 1 } heddle_direction;
@@ -148,14 +149,14 @@ HEDDLE_API heddle_status heddle_port_count(const heddle_session *session, const 
 HEDDLE_API heddle_status heddle_port_at(const heddle_session *session, const char *entry, heddle_direction direction,
                                         size_t index, heddle_port *port);
 
-/* Bits of kinds of variables. */
+/* Kinds of variables, as bits. */
 typedef enum heddle_kind {
   HEDDLE_WEIGHT = 1,
   HEDDLE_OPTIMIZER_STATE = 2,
   HEDDLE_GRADIENT = 4,
   HEDDLE_COUNTER = 8,
   HEDDLE_CACHE = 16,
-  HEDDLE_FROZEN = 32 /* a weight that training leaves as it is */
+  HEDDLE_FROZEN = 32 /* a weight that training does not change */
 } heddle_kind;
 #define HEDDLE_WEIGHTS_ONLY (HEDDLE_WEIGHT)
 #define HEDDLE_TRAINING_STATE (HEDDLE_WEIGHT | HEDDLE_OPTIMIZER_STATE | HEDDLE_COUNTER)
@@ -167,24 +168,24 @@ typedef struct heddle_variable {
   heddle_element_type type;
   size_t rank;
   const int64_t *shape;
-  uint64_t bytes; /* on the device, where elements may be narrower; on the host each has 4 */
+  uint64_t bytes; /* on the device, where elements may be narrower than the host's 4 bytes */
 } heddle_variable;
 
 HEDDLE_API size_t heddle_variable_count(const heddle_session *session);
 HEDDLE_API heddle_status heddle_variable_at(const heddle_session *session, size_t index, heddle_variable *variable);
 HEDDLE_API heddle_status heddle_variable_named(const heddle_session *session, const char *name,
                                                heddle_variable *variable);
-/* Copies a variable's value, after all that runs. `bytes` is the size of `data`, and must be the value's. */
+/* Waits for all runs and copies a variable's value to `data`, whose size `bytes` must be the value's. */
 HEDDLE_API heddle_status heddle_read_variable(heddle_session *session, const char *name, void *data, size_t bytes);
-/* Sets a variable; name, type and shape of `value` must be the variable's. Of a weight of packed numbers (i32, with
-   scales) the value may also be the matrix in f32, which is packed here. */
+/* Sets a variable. The name, type and shape of `value` must be the variable's. For a weight of packed numbers (i32,
+   with scales), `value` may also be the matrix in f32, which this function packs. */
 HEDDLE_API heddle_status heddle_write_variable(heddle_session *session, const heddle_tensor *value);
 
 /*-- Calls ----------------------------------------------------------------------------------------------------------*/
 
-/* Takes the memory of entries and compiles their kernels; done by the first call otherwise. */
+/* Allocates the memory of entries and compiles their kernels. Otherwise an entry's first call does so. */
 HEDDLE_API heddle_status heddle_prepare(heddle_session *session, const char *const *entries, size_t count);
-/* Seeds the model's random numbers, and draws every weight (entry `init`). */
+/* Seeds the model's random numbers and draws initial weights (entry `init`). */
 HEDDLE_API heddle_status heddle_init(heddle_session *session, uint64_t seed);
 
 /* The outputs of a call. */
@@ -193,12 +194,12 @@ typedef struct heddle_outputs heddle_outputs;
 /* Runs an entry and reads its outputs. Every input of the entry must be given, in any order. */
 HEDDLE_API heddle_status heddle_call(heddle_session *session, const char *entry, const heddle_tensor *inputs,
                                      size_t count, heddle_outputs **outputs);
-/* Starts an entry and does not wait for the device, so that the host prepares the next step meanwhile. */
+/* Starts an entry without waiting for the device, so that the host can prepare the next step meanwhile. */
 HEDDLE_API heddle_status heddle_run(heddle_session *session, const char *entry, const heddle_tensor *inputs,
                                     size_t count);
-/* The outputs of the last run. Waits for it. */
+/* Waits for the last run and returns its outputs. */
 HEDDLE_API heddle_status heddle_read_outputs(heddle_session *session, heddle_outputs **outputs);
-/* Waits for all runs; an error of theirs is returned. */
+/* Waits for all runs. Fails if one of them failed. */
 HEDDLE_API heddle_status heddle_wait(heddle_session *session);
 
 HEDDLE_API size_t heddle_output_count(const heddle_outputs *outputs);
@@ -209,18 +210,18 @@ HEDDLE_API void heddle_free_outputs(heddle_outputs *outputs);
 
 /*-- Checkpoints and memory -----------------------------------------------------------------------------------------*/
 
-/* Writes the variables of some kinds (bits of heddle_kind) as a safetensors file, wholly or not at all. */
+/* Writes the variables of some kinds (bits of heddle_kind) to a safetensors file, all of it or nothing. */
 HEDDLE_API heddle_status heddle_save(heddle_session *session, const char *path, uint32_t kinds);
-/* Reads every variable of these kinds from such a file. Nothing is changed unless the file has them all. Weights may
-   also come from the published model that the artifact was compiled from: its folder, its GGUF file, or a safetensors
-   file with its names (model.safetensors). */
+/* Reads every variable of these kinds from a safetensors file. Changes nothing unless the file has them all. Weights
+   may also come from the published model that the artifact was compiled from: its folder, its GGUF file, or a
+   safetensors file with its names (model.safetensors). */
 HEDDLE_API heddle_status heddle_load(heddle_session *session, const char *path, uint32_t kinds);
 
 typedef struct heddle_memory {
   size_t struct_size; /* sizeof(heddle_memory) */
   uint64_t weights, optimizer_state, gradients, counters, caches;
   uint64_t arena; /* inputs, outputs and intermediate values of all entries */
-  uint64_t peak;  /* the largest sum of all buffers so far */
+  uint64_t peak;  /* the most that all buffers together have taken so far */
 } heddle_memory;
 
 /* Device memory in bytes. */

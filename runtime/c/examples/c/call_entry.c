@@ -1,5 +1,5 @@
-/* The smallest useful program on Heddle's C API: open a compiled model, draw its weights or load a checkpoint, call an entry with
- * zeros for every input, print what comes out.
+/* The smallest useful program on Heddle's C API: opens a compiled model, draws its weights or loads a checkpoint, calls an entry with
+ * zeros for every input, and prints the outputs.
  *
  *   call_entry model.heddle ENTRY [weights.safetensors] */
 #include <heddle.h>
@@ -14,7 +14,7 @@ static int failed(heddle_status status) {
   return status != HEDDLE_OK;
 }
 
-/* Zeros for an input, every varying extent at its smallest: one token, one sequence. */
+/* Fills an input with zeros. Every extent that varies is 1: one token, one sequence. */
 static int zeros(const heddle_port *port, heddle_tensor *tensor) {
   int64_t *shape = calloc(port->rank + 1, sizeof *shape);
   size_t count = 1, dim;
@@ -54,7 +54,7 @@ static int call(heddle_session *model, const char *entry, const char *weights) {
   size_t count = 0, i;
   int bad;
   printf("running %s on %s\n", heddle_session_target(model), heddle_session_device(model));
-  /* Prepared before there are weights, so that a model too large for the device is found at once. */
+  /* Prepare before loading weights, so that a model too large for the device fails at once. */
   if (failed(heddle_prepare(model, &entry, 1)))
     return 1;
   if (failed(weights ? heddle_load(model, weights, HEDDLE_WEIGHTS_ONLY) : heddle_init(model, 1)))

@@ -1,7 +1,7 @@
 """A training loop in Python: train.py MODEL.heddle [STEPS]
 
-Trains a translator on pairs that it draws, a sentence and the same words in reverse, with an entry that the compiler made: the model's
-loss, gradients and optimizer are all in it."""
+Trains a translator on random pairs: a sentence and the same words in reverse. The compiled entry `train_step` computes the loss and the
+gradients and runs the optimizer."""
 
 import sys
 
@@ -13,7 +13,7 @@ BEGIN, END, FIRST = 1, 2, 3
 
 
 def draw_batch(random, count, words):
-    """Sentences one behind the other, without padding, as every entry takes them."""
+    """Draws sentences and concatenates them without padding, as every entry expects them."""
     lengths = random.integers(2, 6, count)
     sources = [random.integers(FIRST, words, length) for length in lengths]
     side = lambda sentences: {"": np.concatenate(sentences), "_positions": np.concatenate([np.arange(len(s)) for s in sentences]),
