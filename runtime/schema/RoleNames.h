@@ -1,5 +1,5 @@
-// What the variables that training adds are called. The runtime knows them by their roles; the names are those of
-// the tensors in checkpoints, and all that there is to tell roles by in artifacts from before variables had them.
+// The names of the variables that training adds. The runtime finds these variables by their roles. The names are used
+// for tensors in checkpoints, and to find the roles in old artifacts, whose variables have none.
 #pragma once
 
 #include <array>
@@ -7,8 +7,8 @@
 
 namespace heddle::schema {
 
-// By the role's number in artifact.fbs. A name that ends in a dot goes on with the name of the variable that it belongs
-// to; a role without a name here is in no checkpoint.
+// Indexed by the role's number in artifact.fbs. The owner's name follows a name that ends in a dot. A role without a
+// name is not in checkpoints.
 inline constexpr std::array<std::string_view, 15> kRoleNames = {
     "",           "adam.m.",       "adam.v.", "ema.", "grad.", "", "loss_scale", "step", "micro_step",
     "good_steps", "skipped_steps", "seed",    "",     "",      ""};

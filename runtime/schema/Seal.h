@@ -1,5 +1,5 @@
-// The seal: a hash over a finished artifact, kept inside it. The verifier proves that indices and offsets are in range;
-// it cannot prove that a kernel's code is what the compiler wrote, and drivers crash on damaged code. The seal can.
+// The seal: a hash over a finished artifact, stored inside it. The verifier checks that indices and offsets are in
+// range, but it cannot tell whether a kernel's code is damaged, and drivers crash on damaged code. The seal detects it.
 //
 // To write one, pass any number but 0 as `seal` when the Module is created, so that the field exists, and call seal()
 // on the finished buffer:
@@ -15,13 +15,13 @@
 
 namespace heddle::schema {
 
-// The address of the field in a buffer, or null where it has none. The buffer must be a verified or just built one.
+// Returns the address of the seal in a buffer, or null if it has none. The buffer must be verified or just built.
 inline const uint8_t *sealField(const uint8_t *data) {
   return reinterpret_cast<const flatbuffers::Table *>(GetModule(data))->GetAddressOf(Module::VT_SEAL);
 }
 
-// FNV-1a over 64-bit words, the field itself counting as zero. Every step is a bijection of the hash, so damage to any
-// one word is always seen.
+// FNV-1a over 64-bit words, with the seal itself taken as zero. Every step is a bijection of the hash, so damage to any
+// single word is always detected.
 inline uint64_t computeSeal(const uint8_t *data, size_t size) {
   const uint8_t *field = sealField(data);
   size_t fieldAt = field ? static_cast<size_t>(field - data) : size;
@@ -30,7 +30,7 @@ inline uint64_t computeSeal(const uint8_t *data, size_t size) {
     uint8_t bytes[8] = {};
     size_t count = size - at < 8 ? size - at : 8;
     std::memcpy(bytes, data + at, count);
-    if (fieldAt < at + 8 && at < fieldAt + 8) // at most two words
+    if (fieldAt < at + 8 && at < fieldAt + 8) // true for at most two words
       for (size_t i = 0; i < count; ++i)
         if (at + i >= fieldAt && at + i < fieldAt + 8)
           bytes[i] = 0;
