@@ -1,4 +1,4 @@
-// A compiled model in memory: loaded, verified once, and trusted from then on.
+// A compiled model in memory. It is verified once, when it is loaded, and trusted afterwards.
 #pragma once
 
 #include "runtime/artifact/KernelCode.h"
@@ -16,8 +16,8 @@ namespace heddle {
 
 class Artifact {
 public:
-  // Reads and verifies the whole file. A missing file is NotFound; a file that is truncated, damaged or of another kind
-  // is Malformed, with a message that says so. No content of a file makes this crash, hang or read out of bounds.
+  // Reads and verifies the whole file. Fails with NotFound if there is no file, and with Malformed if it is truncated,
+  // damaged or of another kind. No content of a file makes this crash, hang or read out of bounds.
   static Result<std::shared_ptr<const Artifact>> load(const std::filesystem::path &path);
 
   // The same for bytes in memory; error messages call them `origin`.
@@ -28,10 +28,10 @@ public:
   const std::string &origin() const { return name; }
   size_t bytes() const { return data.size(); } // of the file
 
-  // Of a kernel, by its place in the target.
+  // The code of the target's kernel number `kernel`.
   const KernelCode &code(const schema::Target &target, uint32_t kernel) const;
 
-  // The model description as the compiler resolved it: a JSON object, "{}" where the artifact has no description.
+  // The model description as the compiler resolved it: a JSON object, "{}" if the artifact has no description.
   std::string_view description() const;
 
 private:
@@ -49,11 +49,11 @@ std::string_view view(const flatbuffers::String *text); // empty for null
 uint64_t elementBytes(schema::ElementType type);        // of one element
 const char *toString(schema::ElementType type);         // "bf16"
 
-// The entries as planned for this target of the module.
+// Returns the target's own entries, or the module's if it has none.
 const flatbuffers::Vector<flatbuffers::Offset<schema::Entry>> &entriesOf(const schema::Module &module,
                                                                          const schema::Target &target);
 
-// The shape in elements, outermost dimension first, each size at its maximum.
+// Returns the shape in elements, outermost dimension first, with each size at its maximum.
 Shape maximumShape(const schema::Module &module, const schema::TensorType &type);
 
 } // namespace heddle

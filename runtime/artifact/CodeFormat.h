@@ -1,5 +1,5 @@
-// The form that kernels have in an artifact: one for all targets of a backend (runtime/hal/Backend.h), in whose folder
-// it is defined.
+// The format of kernels in an artifact. All targets of a backend (runtime/hal/Backend.h) share a format, which the
+// backend's folder defines.
 #pragma once
 
 #include "runtime/artifact/KernelCode.h"
@@ -11,21 +11,20 @@
 namespace heddle {
 
 struct CodeFormat {
-  std::string_view backend;    // what the names of the targets begin with, before a colon: "vulkan"
+  std::string_view backend;    // the part of targets' names before the colon: "vulkan"
   std::string_view name;       // "PTX"
-  std::string_view binaryName; // of the code assembled: "cubin"; empty where it never is
-  bool isText = false;         // ends in NUL, and is filled with NUL to whole words
-  // Says what is wrong with a kernel that the artifact's file holds; empty for a good kernel. A driver trusts what has
-  // passed.
+  std::string_view binaryName; // the name of assembled code: "cubin"; empty if the format has none
+  bool isText = false;         // the code is text, padded with NUL to whole words; it ends in at least one NUL
+  // Returns what is wrong with a kernel of an artifact, or an empty string. Drivers trust code that has passed.
   std::string (*check)(const schema::Kernel &kernel, const KernelCode &code) = nullptr;
 };
 
-// The format of a target's code; null where this build does not know it: no device of its backend is there then,
-// either.
+// Returns the format of a target's code. Null if this build does not know the target's backend, in which case it has no
+// such device either.
 const CodeFormat *findCodeFormat(std::string_view target);
 
-// Adds a format, which lives as long as the program, before the first artifact is loaded. Those of Heddle's own
-// backends are there from the start.
+// Adds a format, which must live as long as the program. To be called before the first artifact is loaded. The formats
+// of Heddle's own backends need not be registered.
 void registerCodeFormat(const CodeFormat &format);
 
 } // namespace heddle

@@ -13,7 +13,7 @@ using Json = nlohmann::json;
 
 enum class Kind { Text, Flag, Whole, Number };
 
-// What a key may hold. Numbers are finite: JSON has no others.
+// The type and range of a key's values. Numbers are finite: JSON has no others.
 struct Key {
   std::string_view name;
   Kind kind;
@@ -22,7 +22,7 @@ struct Key {
 
 constexpr double kMostTokens = 1 << 24, kWidest = 1 << 20, kLargest = 1e38;
 
-// The keys of compiler/Import/DescriptionKeys.cpp, and what the compiler adds.
+// The keys of compiler/Import/DescriptionKeys.cpp, and those that the compiler adds.
 constexpr Key kKeys[] = {{"architecture", Kind::Text},
                          {"d_model", Kind::Whole, 1, kWidest},
                          {"heads", Kind::Whole, 1, kWidest},
@@ -79,7 +79,7 @@ constexpr Key kKeys[] = {{"architecture", Kind::Text},
                          {"eos_id", Kind::Whole},
                          {"pad_id", Kind::Whole}};
 
-// Values of a file go into messages: not all of them.
+// Returns a value for a message, unless it is too long: the file decides its length.
 std::string shown(const Json &value) {
   constexpr size_t limit = 60;
   std::string text = value.dump();
@@ -106,7 +106,7 @@ Status checkKey(const Key &key, const Json &value) {
              : fail(whole ? "a whole number from " : "a number from ", key.low, " to ", key.high);
 }
 
-// Whole numbers from 1 (or 0) to what a dimension may be.
+// Returns a whole number from `low` to the largest extent, or nothing.
 std::optional<int64_t> readExtent(const Json &value, int64_t low) {
   if (!value.is_number_integer() || value.get<double>() < double(low) || value.get<double>() > 2147483647.0)
     return std::nullopt;
@@ -184,7 +184,7 @@ std::optional<WeightOrigin> readOrigin(const Json &json) {
   if (origin.names.empty() || origin.shape.empty() || origin.shape.size() > 2 ||
       ((origin.transpose || origin.leadingRows) && !isMatrix))
     return std::nullopt;
-  // Rows as they are stored: the columns of a transposed weight and of a vector.
+  // The rows of the stored tensor: the columns of a transposed weight, the elements of a vector.
   int64_t rows = isMatrix && !origin.transpose ? origin.shape.front() : origin.shape.back();
   if (origin.rows && (origin.leadingRows || origin.parts > 1 || rows % origin.rows->groups != 0))
     return std::nullopt;
@@ -240,7 +240,7 @@ Status readOtherEnds(const Json &json, Description &description) {
   return Success();
 }
 
-// {"rank": 8, "alpha": 16, "dropout": 0.1, "targets": ["query", "value"]}; without "dropout" there is none
+// {"rank": 8, "alpha": 16, "dropout": 0.1, "targets": ["query", "value"]}; "dropout" is 0 by default
 Status readAdapter(const Json &json, AdapterShape &adapter) {
   auto number = [&](const char *key) {
     return json.is_object() && json.contains(key) && json[key].is_number() ? json[key].get<double>() : 0;
@@ -255,7 +255,7 @@ Status readAdapter(const Json &json, AdapterShape &adapter) {
   return Success();
 }
 
-// The most that the sizes of these names may be; nothing where the artifact has none of them.
+// Returns the smallest maximum of the sizes with these names, or nothing if the artifact has none of them.
 std::optional<int64_t> leastMaximum(const schema::Module &module, std::initializer_list<std::string_view> names) {
   std::optional<int64_t> least;
   for (const schema::Size *size : *module.sizes())
@@ -270,7 +270,7 @@ Status checkSizes(const Description &description, const schema::Module &module) 
     std::optional<int64_t> value;
     std::initializer_list<std::string_view> sizes;
   };
-  // An image has so many pixels, whatever the length of texts.
+  // A model of images has a pixel for each source position, so the maximum must be the number of pixels.
   std::optional<int64_t> pixels = leastMaximum(module, {"source_length"});
   if (description.image && pixels && *pixels != description.image->pixels())
     return wrong("has images of ", description.image->pixels(), " pixels, and the size 'source_length' is ", *pixels,
@@ -302,7 +302,7 @@ Status checkLogits(const Description &description, const schema::Module &module)
         continue;
       Shape shape = maximumShape(module, *port->type());
       if (description.architecture == "pair" && !description.classes && shape.size() == 1)
-        continue; // a grade for each pair
+        continue; // here the logits are a grade for each pair
       if (shape.empty() || shape.back() != *columns)
         return wrong("has ", description.classes ? "classes = " : "vocab_size = ", *columns,
                      ", and the logits of entry '", view(entry->name()), "' are ",
@@ -312,7 +312,7 @@ Status checkLogits(const Description &description, const schema::Module &module)
 }
 
 Status checkStacks(const Description &description, const schema::Module &module) {
-  // A text's own parameters may have these names and mean something else.
+  // The parameters of a .weft text may have these names with another meaning.
   if (description.json.contains("parameters"))
     return Success();
   if (description.width && description.heads && *description.width % *description.heads != 0)
@@ -334,7 +334,7 @@ Status checkTensors(const Description &description, const schema::Module &module
       return wrong("says where the weight '", name, "' comes from, and the artifact has no such variable.");
     const schema::TensorType &type = *found->second->type();
     Shape shape = maximumShape(module, type);
-    // A word of a packed weight holds 4, 8 or 16 of its numbers, or their lower bits.
+    // A word of a packed weight holds 4, 8 or 16 numbers, or the lower bits of as many.
     auto wordsOf = [&](int64_t rows) { return (origin.shape[0] + rows - 1) / rows; };
     if (elementType(type) == ElementType::I32 && shape.size() == 2 && origin.shape.size() == 2 &&
         shape[1] == origin.shape[1] && (shape[0] == wordsOf(4) || shape[0] == wordsOf(8) || shape[0] == wordsOf(16)))

@@ -1,6 +1,6 @@
-// The model description inside an artifact, which the compiler writes and nobody else should; still it comes from a
-// file. This is the only reader of it: every key has one type and one range, and what an artifact says of itself
-// otherwise, such as the maxima of its sizes, bounds the description too.
+// The model description inside an artifact. Only the compiler writes it, but it comes from a file and is not trusted.
+// All code reads it through this class, which checks the type and range of every key, and that the description agrees
+// with the rest of the artifact, such as the maxima of its sizes.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -20,81 +20,81 @@ namespace schema {
 struct Module; // runtime/schema/artifact.fbs
 }
 
-// How a GGUF file has a tensor of a Hugging Face folder.
+// How a GGUF file stores a tensor of a Hugging Face folder.
 struct GgufPlace {
   std::string name;
-  // The number of heads whose rows are stored in pairs: rows that rotary positions turn together stand side by side,
-  // where the folder has them half a head apart. 0: the rows are in the folder's order.
+  // The number of heads whose rows are stored in pairs: the two rows that rotary positions rotate together are adjacent
+  // in the GGUF file, and half a head apart in the folder. 0: the rows are in the folder's order.
   int64_t pairedHeads = 0;
-  double added = 0; // to each number
+  double added = 0; // the GGUF file's numbers are larger by this constant
 };
 
-// Rows of a tensor as it is stored. The tensor has `groups` groups of `of` equal parts, and the weight has part `index`
-// of each group. With one part a group, the weight has as many rows as it needs from `first` on.
+// Rows of a stored tensor. The tensor has `groups` groups of `of` equal parts, and the weight has part `index` of each
+// group. With one part per group, the weight has as many rows as it needs, from row `first` on.
 struct ChosenRows {
   int64_t groups = 1, of = 1, index = 0;
   int64_t first = 0;
 };
 
-// Where the value of a weight lies in the files of a Hugging Face folder or in a GGUF file.
+// The place of a weight's value in the files of a Hugging Face folder or in a GGUF file.
 struct WeightOrigin {
-  std::vector<std::string> names; // of the tensor in a folder: the first that is there
+  std::vector<std::string> names; // of the tensor in a folder; the first name that exists counts
   Shape shape;                    // of the weight: one or two dimensions
-  bool transpose = false;         // the tensor is stored the other way round
+  bool transpose = false;         // the tensor is stored transposed
   bool leadingRows = false;       // the weight is the tensor's first rows
   int64_t part = 0, parts = 1;    // the weight is this part of the tensor's columns, which are cut into equal parts
   std::optional<ChosenRows> rows; // the weight has these rows of the tensor
-  std::optional<GgufPlace> gguf;  // absent if GGUF files have no such model
+  std::optional<GgufPlace> gguf;  // absent if there are no GGUF files of such models
 };
 
-// What is trained of a model whose own weights are frozen: beside the weight W of each target A and B of low rank,
-// whose product times alpha / rank is added to W.
+// A low-rank adapter (LoRA) of a model with frozen weights. For the weight W of each target, matrices A and B of low
+// rank are trained, and A B alpha / rank is added to W.
 struct AdapterShape {
   int64_t rank = 0; // 0: there is no adapter
   double alpha = 0;
-  double dropout = 0; // of what A reads, in training
+  double dropout = 0; // of A's input, in training
 
   double scale() const { return alpha / double(rank); }
 };
 
-// Images that a model takes: rows of pixels, with so many numbers for each.
+// The images that a model takes: rows of pixels, with `channels` numbers each.
 struct ImageShape {
   int64_t height = 0, width = 0, channels = 1;
-  std::vector<int64_t>
-      strides; // the model has images of every so many rows and columns of these, too; they divide both extents
+  // For each stride s, the model also has images of every s-th row and column. Strides divide both extents.
+  std::vector<int64_t> strides;
 
   int64_t pixels() const { return height * width; }
 };
 
 struct Description {
-  std::string architecture =
-      "transformer"; // or "encoder", "decoder", "classifier", "tagger", or what a .mlir file says
+  // "transformer", "encoder", "decoder", "classifier", "tagger", or any other text from a .mlir file.
+  std::string architecture = "transformer";
 
-  // Of these a Transformer has all, other models none.
+  // A Transformer has all of these, other models have none.
   std::optional<int64_t> vocabularySize;
   std::optional<int64_t> maximumTokens, maximumSequences, maximumLength;
   std::optional<int64_t> width, heads, encoderLayers, decoderLayers; // width: d_model
 
-  std::optional<int64_t> neighbours; // that a token has at most, where tokens are a graph's nodes
-  std::optional<int64_t> sentences;  // that a text has at most, where the model tells them apart
-  std::optional<ImageShape> image;   // that the model takes in the place of texts
-  std::optional<int64_t> classes;    // labels, where the logits are of labels
+  std::optional<int64_t> neighbours; // the most neighbours of a token, if tokens are the nodes of a graph
+  std::optional<int64_t> sentences;  // the most sentences of a text, if the model tells them apart
+  std::optional<ImageShape> image;   // the model takes images instead of texts
+  std::optional<int64_t> classes;    // the number of labels, if the logits are those of labels
   std::optional<int64_t> beginId, endId, paddingId;
-  std::vector<int64_t> otherEnds; // tokens beside `endId` that end a text
+  std::vector<int64_t> otherEnds; // tokens besides `endId` that end a text
   int64_t widestBeam = 1;
   int64_t tokenTypes = 0;
-  bool endsSources = true; // whether the source of a translation ends with the end mark
+  bool endsSources = true; // the source of a translation ends with the end token
   double lossScale = 0;    // 0: the loss is not scaled
   std::map<std::string, WeightOrigin, std::less<>> tensors;
-  std::vector<std::string> ignoredTensors; // beginnings of names of a folder's tensors that the model has no use for
+  std::vector<std::string> ignoredTensors; // prefixes of names of a folder's tensors that the model does not use
   AdapterShape adapter;
 
-  nlohmann::json json; // all keys, of types and in ranges that were checked
+  nlohmann::json json; // all keys; the types and ranges of known keys are checked
 
-  // Fails where a key has a value of a wrong type or out of its range. Keys that nobody knows are passed over.
+  // Fails if a key's value has a wrong type or is out of range. Unknown keys are ignored.
   static Result<Description> parse(std::string_view text);
 
-  // Fails where the description promises what the artifact does not have.
+  // Fails if the description does not agree with the artifact.
   Status check(const schema::Module &module) const;
 };
 

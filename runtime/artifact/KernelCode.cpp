@@ -18,12 +18,12 @@ KernelCode ownCode(const schema::Kernel &kernel) {
   return code;
 }
 
-// The parts of a target's code in turn.
+// Iterates over the parts of a target's code.
 class Parts {
 public:
   Parts(const std::byte *begin, uint64_t bytes) : next(begin), left(bytes) {}
 
-  // False where no more so many bytes are there.
+  // Takes the next part. Returns false if fewer than `bytes` bytes are left.
   template <typename Element> bool take(uint64_t bytes, std::span<const Element> &part) {
     uint64_t filled = (bytes + schema::kCodeAlignment - 1) / schema::kCodeAlignment * schema::kCodeAlignment;
     if (bytes > left || filled > left || bytes % sizeof(Element))

@@ -1,4 +1,4 @@
-// The code of an artifact's kernels, unpacked where the file has it packed.
+// The code of an artifact's kernels, unpacked if the file has it packed.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -17,13 +17,13 @@ struct KernelCode {
   std::span<const uint8_t> binary;
 };
 
-// By target of the module, then by kernel.
+// The code of all kernels.
 struct CodeTable {
-  std::vector<std::vector<KernelCode>> targets;
-  std::vector<std::unique_ptr<std::byte[]>> unpacked; // what the spans lie in that do not lie in the file
+  std::vector<std::vector<KernelCode>> targets;       // by target of the module, then by kernel
+  std::vector<std::unique_ptr<std::byte[]>> unpacked; // owns the unpacked code; other spans point into the file
 };
 
-// K3 and K5 of Verify.h: a file needs no more memory and time than its size allows.
+// Unpacks the kernels' code and checks K3 and K5 of Verify.h, so that a small file cannot cost much memory or time.
 Result<CodeTable> readCode(const schema::Module &module, uint64_t fileBytes);
 
 } // namespace heddle

@@ -9,9 +9,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Values that keys stand for where a side does not have the key, as it is older. A key that is added to a text of the
-// library, and whose new default is not what the text computed before, is added here. Other keys that a checkpoint
-// lacks do not count.
+// The values of keys that an older side lacks. If a new key of a library text has a default that differs from what the
+// text computed before, add it here. Other keys that a checkpoint lacks are not compared.
 const std::map<std::string, Json> &oldValues() {
   static const std::map<std::string, Json> values = {
       {"marks.source_end", true}, {"parameters.rotary_attention", 0.0}, {"parameters.rotary_truncated", true}};

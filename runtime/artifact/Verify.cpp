@@ -59,7 +59,7 @@ Result<uint64_t> callersBytes(const schema::Module &module, const schema::Tensor
 
 namespace {
 
-// M2: a good name for each element, and no name twice.
+// M2: each element has a valid name, and no name occurs twice.
 template <typename Table>
 Status checkNames(const flatbuffers::Vector<flatbuffers::Offset<Table>> &tables, const char *kind) {
   std::unordered_set<std::string_view> seen;
@@ -71,7 +71,7 @@ Status checkNames(const flatbuffers::Vector<flatbuffers::Offset<Table>> &tables,
   return Success();
 }
 
-// M3: a chunk lies within a size that an input binds.
+// M3: a chunk, or a size within bounds, lies within a size that an input binds.
 Status verifyChunk(const schema::Module &module, const schema::Size &size) {
   if (size.of_size() == -1)
     return size.within() ? Status(broken(str("size '", size.name()->c_str(), "' is within bounds of no size.")))
@@ -107,7 +107,7 @@ Status verifySizes(const schema::Module &module) {
   return Success();
 }
 
-// V2: a view lies within a variable that is none.
+// V2: a view lies within a variable that is not a view.
 Status verifyView(const schema::Module &module, const schema::Variable &variable, const std::string &what) {
   if (variable.storage() == -1)
     return Success();
@@ -124,13 +124,14 @@ Status verifyView(const schema::Module &module, const schema::Variable &variable
   return Success();
 }
 
-// What a weight of packed numbers has beside its words.
+// Returns true for scales, offsets and upper bits, which a packed weight has besides its words.
 bool isPartOfPacked(const schema::Variable &variable) {
   return variable.role() == schema::VariableRole::Scales || variable.role() == schema::VariableRole::Offsets ||
          variable.role() == schema::VariableRole::HighBits;
 }
 
-// Roles that belong to a weight, of its size, and those that belong to the model.
+// Checks that a variable with an owner has a role that belongs to a weight, and that its owner is a weight. A part of a
+// packed weight must be a matrix, and so must its owner.
 Status verifyRole(const schema::Module &module, const schema::Variable &variable, const std::string &what) {
   if (variable.role() < schema::VariableRole::MIN || variable.role() > schema::VariableRole::MAX)
     return broken(str(what, " has an unknown role ", static_cast<int>(variable.role()), "."));
@@ -188,7 +189,7 @@ Status verifyVariables(const schema::Module &module) {
 }
 
 Status verifyCosts(const schema::Module &module) {
-  constexpr uint32_t limit = 64; // terms: verifying a small file must not take a long time
+  constexpr uint32_t limit = 64; // terms of a cost, so that verifying a small file is fast
   auto exists = [](int32_t index, auto *table) {
     return index >= -1 && index < static_cast<int64_t>(table ? table->size() : 0);
   };
@@ -225,7 +226,7 @@ Status verifyCosts(const schema::Module &module) {
   return Success();
 }
 
-// K1, K2 and K4 for one kernel.
+// K1 for one kernel, and the rules of its backend: K2, K4 or K6.
 Status verifyKernel(const schema::Kernel &kernel, const KernelCode &code, std::string_view target,
                     const std::string &what) {
   if (kernel.lanes() < 1 || kernel.lanes() > 65536)
@@ -262,7 +263,7 @@ Status verifyTargets(const schema::Module &module, const CodeTable &code) {
   return Success();
 }
 
-// The entries of the module for the targets that use them, and every target's own.
+// Checks the module's entries for the targets that use them, and the own entries of the other targets.
 Status verifyEntries(const schema::Module &module) {
   HEDDLE_CHECK(checkNames(*module.entries(), "entry"));
   if (module.entries()->size() > schema::kMaxEntries)
@@ -285,7 +286,7 @@ Status verifyEntries(const schema::Module &module) {
   return Success();
 }
 
-// M4; that the files do not share bytes is what their number is limited for.
+// M4. Files may share bytes, so their number is limited.
 Status verifyVocabulary(const schema::Module &module) {
   constexpr size_t limit = 16;
   if (!module.vocabulary())

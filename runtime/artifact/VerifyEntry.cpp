@@ -60,7 +60,7 @@ private:
     return Success();
   }
 
-  // B2 for bytes of the arena, which have been checked to lie in it.
+  // B2 for a range of the arena that is known to lie in it.
   Status verifyOneBlock(uint64_t begin, uint64_t end, const std::string &what) const {
     if (blockEnds.empty())
       return Success();
@@ -128,7 +128,7 @@ private:
     return Success();
   }
 
-  // E1; `size` has been checked to exist or to be -1.
+  // E1. `size` exists or is -1.
   Status checkBound(int32_t size, const std::string &what) const {
     if (size >= 0 && !bound[size])
       return broken(str(what, " uses size '", module.sizes()->Get(size)->name()->c_str(),
@@ -136,7 +136,7 @@ private:
     return Success();
   }
 
-  // R0 to R3. No launch is in two of them, and all that they unroll to is no more than a device records.
+  // R0 to R3. The limit on unrolled launches is what a device can record.
   Status verifyRepeats() {
     constexpr uint64_t mostRuns = 1 << 20;
     stepsOfLaunch.assign(entry.launches()->size(), 1);
@@ -196,7 +196,7 @@ private:
              return launch >= repeat->first() && launch - repeat->first() < repeat->count();
            });
   }
-  // Behind the first launch of one.
+  // Returns true if `launch` is in a repetition, but not its first launch.
   bool isWithinRepeat(uint32_t launch) const {
     if (entry.repeats())
       for (const schema::Repeat *repeat : *entry.repeats())
@@ -220,7 +220,7 @@ private:
     const auto *like = collective.like();
     if (isOfRows != (like != nullptr) || (like && like->size() != from.size()))
       return broken(str(what, " names ", like ? like->size() : 0, " sharded variables for ", from.size(), " tensors."));
-    using Range = std::tuple<int, uint64_t, uint64_t, uint64_t>; // space, variable, where it begins and ends
+    using Range = std::tuple<int, uint64_t, uint64_t, uint64_t>; // space, variable, begin, end
     std::vector<Range> ranges;
     for (flatbuffers::uoffset_t i = 0; i < from.size(); ++i) {
       std::string which = str(what, ", tensor ", i);
@@ -257,7 +257,7 @@ private:
     return variable.bytes() / elementBytes(variable.type()->element());
   }
 
-  // Of a view: whether the variable that it lies in is.
+  // Returns true if the variable is sharded; for a view, if the variable that stores it is.
   bool isSharded(uint32_t index) const {
     if (index >= module.variables()->size())
       return false;
@@ -382,7 +382,7 @@ private:
     return Success();
   }
 
-  // C2. Launches share costs, so each cost is looked at once.
+  // C2. Launches share costs, so each cost is checked only once.
   Status verifyCost(int32_t index, const std::string &what) {
     if (index == -1)
       return Success();
@@ -438,7 +438,7 @@ private:
     default:
       return broken(str(what, " is in an unknown space ", static_cast<int>(binding.space()), "."));
     }
-    constexpr uint64_t mostStride = uint64_t(1) << 32; // and steps are below 2^32
+    constexpr uint64_t mostStride = uint64_t(1) << 32; // steps are below 2^32, so the product does not overflow
     bool moves = stride % alignment || stride > mostStride;
     if (binding.offset() % alignment || moves || !fits(binding.offset(), binding.bytes(), room) ||
         !fits(binding.offset() + (steps - 1) * stride, binding.bytes(), room))
@@ -453,11 +453,11 @@ private:
   const schema::Entry &entry;
   const PlanTargets &plan;
   const uint64_t arenaBytes;
-  std::vector<uint64_t> blockEnds; // in the arena; empty where it is one block
+  std::vector<uint64_t> blockEnds; // in the arena; empty if it is one block
   const size_t kernels;
-  std::vector<uint32_t> stepsOfLaunch; // 1 where it is in no repetition
+  std::vector<uint32_t> stepsOfLaunch; // 1 for a launch in no repetition
   std::unordered_set<int32_t> checkedCosts;
-  std::vector<bool> bound; // by size: whether the inputs bind it
+  std::vector<bool> bound; // by size: true if the inputs bind it
   const std::string where;
 };
 
