@@ -26,7 +26,7 @@ Error ioError(const char *action, const std::filesystem::path &path, int code) {
 Result<InputFile> InputFile::open(const std::filesystem::path &path) {
   InputFile file;
   file.name = path;
-  // Non-blocking, so that a named pipe without a writer is refused below instead of waited for.
+  // Non-blocking, so that a named pipe without a writer fails below instead of blocking here.
   file.descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file.descriptor < 0)
     return ioError("open", path, errno);
@@ -138,7 +138,7 @@ Status AtomicFile::write(std::span<const std::byte> data) {
 Status AtomicFile::commit() {
   if (temporary.empty())
     return ::close(std::exchange(descriptor, -1)) == 0 ? Status(Success()) : Status(ioError("write", target, errno));
-  // The data must be on the disk before the name is, or a power cut leaves an empty file under the good name.
+  // The data must reach the disk before the rename, or a power cut could leave an empty file at `path`.
   bool written = ::fsync(descriptor) == 0;
   written = ::close(std::exchange(descriptor, -1)) == 0 && written;
   if (written && ::rename(temporary.c_str(), target.c_str()) == 0)

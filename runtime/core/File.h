@@ -1,4 +1,4 @@
-// Files: bounded reads, random access, and writes that either happen wholly or not at all.
+// Files: bounded reads, random access, and atomic writes.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -12,10 +12,10 @@
 
 namespace heddle {
 
-// The whole file, refused where it is larger than `limit` bytes or no regular file.
+// Reads a whole file. Fails if it is larger than `limit` bytes or not a regular file.
 Result<std::vector<std::byte>> readFile(const std::filesystem::path &path, uint64_t limit);
 
-// Fails if there is no such folder, or if it may not be read.
+// Fails if the folder does not exist or cannot be read.
 Status requireFolder(const std::filesystem::path &folder);
 
 // A file opened for reading at arbitrary offsets.
@@ -38,9 +38,9 @@ private:
   uint64_t bytes = 0;
 };
 
-// Writes to a temporary file beside `path`; commit() makes it durable and renames it into place. Without a commit the
-// temporary file goes away and whatever was at `path` stays as it was. A device or a pipe at `path` is written to
-// directly: a file in its place would be the end of /dev/null.
+// Writes to a temporary file beside `path`. commit() makes it durable and renames it to `path`. Without a commit the
+// temporary file is removed and `path` is unchanged. A device or a pipe at `path` is written directly: a rename would
+// replace /dev/null by a file.
 class AtomicFile {
 public:
   static Result<AtomicFile> create(const std::filesystem::path &path);
@@ -55,11 +55,11 @@ private:
   AtomicFile() = default;
 
   std::filesystem::path target;
-  std::filesystem::path temporary; // empty where the target is written directly
+  std::filesystem::path temporary; // empty if the target is written directly
   int descriptor = -1;
 };
 
-// The whole file at once, by an AtomicFile.
+// Writes a whole file at once, atomically.
 Status writeFile(const std::filesystem::path &path, std::string_view text);
 
 } // namespace heddle

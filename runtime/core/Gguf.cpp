@@ -16,17 +16,17 @@ namespace {
 constexpr std::string_view kMagic = "GGUF";
 constexpr uint32_t kNewest = 3;
 
-// What stands before the tensors. The largest vocabularies of today take a tenth of it.
+// Limits of the part before the tensors. Today's largest vocabularies take a tenth of kHeaderLimit.
 constexpr uint64_t kHeaderLimit = 256ull << 20, kMostElements = 1 << 23, kMostTensors = 1 << 17, kMostKeys = 1 << 16;
 constexpr uint64_t kMostName = 1 << 16, kMostAlignment = 1 << 20;
-constexpr int kDeepest = 4; // arrays of arrays
+constexpr int kDeepest = 4; // nesting of arrays
 constexpr uint32_t kMostDimensions = 4;
 
 template <typename T> void appendBytes(std::string &to, T value) {
   to.append(reinterpret_cast<const char *>(&value), sizeof value);
 }
 
-// A number that was rounded to 32 bits stands for the shortest decimal that rounds to it: 1e-5, and not 9.9999997e-06.
+// Returns the shortest decimal that rounds to this f32: 1e-5 instead of 9.9999997e-06.
 double decimalOf(float value) {
   char text[64];
   double result = value;
@@ -38,7 +38,7 @@ double decimalOf(float value) {
 constexpr std::string_view kSplitCount = "split.count", kSplitNumber = "split.no",
                            kSplitTensors = "split.tensors.count";
 
-// How the name of a part ends: "-00002-of-00003.gguf" is part 1.
+// Returns the end of a part's file name: "-00002-of-00003.gguf" for part 1.
 std::string partEnding(uint64_t part, uint64_t count) {
   char text[64];
   std::snprintf(text, sizeof text, "-%05llu-of-%05llu.gguf", static_cast<unsigned long long>(part + 1),
@@ -48,7 +48,7 @@ std::string partEnding(uint64_t part, uint64_t count) {
 
 } // namespace
 
-// Reads what stands before the tensors, a piece of the file at a time.
+// Reads the part of a file before the tensors, a piece at a time.
 class GgufParser {
 public:
   GgufParser(GgufReader &reader, std::string_view bytes, uint64_t size) : reader(reader), buffer(bytes), size(size) {}
@@ -61,7 +61,7 @@ private:
                      "; download or convert it again.");
   }
 
-  // Makes the next bytes lie in `buffer` from `place - start` on.
+  // Makes sure that the next `count` bytes are in `buffer`, from `place - start` on.
   Status need(uint64_t count, std::string_view what);
   Result<std::string_view> take(uint64_t count, std::string_view what) {
     HEDDLE_CHECK(need(count, what));
@@ -92,7 +92,7 @@ private:
   std::string_view buffer; // the file's bytes from `start` on
   uint64_t start = 0, place = 0, size;
   uint64_t elements = 0; // of all arrays
-  std::string raw;       // of the key in work
+  std::string raw;       // the bytes of the current key and its value
   bool keepsRaw = false;
 };
 
@@ -131,7 +131,7 @@ Status GgufParser::array(GgufValue &value, const std::string &key, int depth) {
   HEDDLE_CHECK(number(count, "a value"));
   if (depth == kDeepest)
     return malformed("the value of '", key, "' has arrays within arrays, more than ", kDeepest, " deep");
-  // Every element has a byte at least: no count makes room for more elements than the file can have.
+  // An element takes at least a byte, so this refuses counts that the file cannot hold before memory is allocated.
   if (count > size - place || count > kMostElements - elements)
     return malformed("the value of '", key, "' is said to have ", count, " elements, which is more than a file of ",
                      size, " bytes or Heddle holds");
@@ -244,7 +244,7 @@ Status GgufParser::readTensors(uint64_t count) {
   return Success();
 }
 
-// Where the tensors lie, counted from the first's place until here.
+// Checks the tensors' offsets, which count from the first tensor, and makes them offsets in the file.
 Status GgufParser::checkPlaces() {
   if (reader.tensors.empty())
     return Success();
@@ -295,7 +295,7 @@ Status GgufParser::parse() {
   return checkPlaces();
 }
 
-//===-- What was read -------------------------------------------------------------------------------------------===//
+//===-- Values and tensors --------------------------------------------------------------------------------------===//
 
 std::optional<uint64_t> GgufValue::whole() const {
   if (const auto *number = std::get_if<uint64_t>(&value))
@@ -325,7 +325,7 @@ const GgufType *GgufEntry::readType() const {
   return known && known->isRead() ? known : nullptr;
 }
 
-// One file, whatever it says of others.
+// Opens a single file, even if it is a part of a split model.
 Result<GgufReader> GgufReader::openPart(const std::filesystem::path &path) {
   GgufReader reader;
   reader.name = path;
@@ -452,7 +452,7 @@ Result<PackedTensor> GgufReader::readPacked(const GgufEntry &entry) const {
   return packed;
 }
 
-// Takes the blocks a piece at a time: as much again as the tensor would not fit where the tensor just does.
+// Reads the blocks in pieces: a second copy of a whole tensor may not fit into memory.
 Status GgufReader::forBlocks(const GgufEntry &entry,
                              const std::function<void(size_t, std::span<const std::byte>)> &take) const {
   constexpr size_t most = 1 << 16;
@@ -491,7 +491,7 @@ static void appendText(std::string &to, const std::string &text) {
   to += text;
 }
 
-// The numbers of the types are the format's.
+// `type` is GGUF's number of the value's type.
 template <typename Append> static std::string keyValue(const std::string &key, uint32_t type, Append append) {
   std::string bytes;
   appendText(bytes, key);

@@ -9,9 +9,9 @@
 namespace heddle {
 namespace {
 
-// The numbers that IQ4_NL and IQ4_XS choose from, close together around 0.
+// The table of IQ4_NL and IQ4_XS, whose numbers are denser around 0.
 constexpr int kUneven[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
-// Twice the sixteen values of E2M1: a sign, two bits of exponent, one of mantissa.
+// The sixteen values of E2M1 (a sign bit, two exponent bits, a mantissa bit), doubled.
 constexpr int kTwiceE2M1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 int byteAt(const std::byte *place) { return std::to_integer<int>(*place); }
@@ -23,20 +23,21 @@ uint16_t bitsAt(const std::byte *place) {
 }
 float halfAt(const std::byte *place) { return widenF16(bitsAt(place)); }
 
-// Number i of 32 numbers of 4 bits in 16 bytes: the lower halves of the bytes are the first 16.
+// Returns number i of 32 4-bit numbers in 16 bytes. The lower halves of the bytes are the first 16 numbers.
 int nibbleOf(const std::byte *bytes, int i) { return byteAt(bytes + i % 16) >> (i / 16 * 4) & 15; }
 
-// Bit i of 32 in four bytes.
+// Returns bit i of 32 in four bytes.
 int bitOf(const std::byte *bytes, int i) { return byteAt(bytes + i / 8) >> (i % 8) & 1; }
 
-// A scale and an offset of 6 bits.
+// A scale and an offset of 6 bits each.
 struct SixBits {
   int scale, offset;
 };
 
-// Pair i of eight in 12 bytes, of Q4_K and Q5_K: bytes 0 to 3 have the first four scales in their lower 6 bits, 4 to 7
-// the first four offsets. Bytes 8 to 11 have the lower 4 bits of the others, and the upper 2 bits of the first 8 bytes
-// have the upper 2.
+// Returns pair i of the eight pairs in 12 bytes of Q4_K and Q5_K:
+//   bytes 0 to 3    lower 6 bits: scales 0 to 3; upper 2 bits: the upper 2 bits of scales 4 to 7
+//   bytes 4 to 7    the same for the offsets
+//   bytes 8 to 11   the lower 4 bits of scales 4 to 7 (lower half) and of offsets 4 to 7 (upper half)
 SixBits sixBitsOf(const std::byte *bytes, int i) {
   if (i < 4)
     return {byteAt(bytes + i) & 63, byteAt(bytes + i + 4) & 63};
@@ -44,7 +45,7 @@ SixBits sixBitsOf(const std::byte *bytes, int i) {
   return {(both & 15) | byteAt(bytes + i - 4) >> 6 << 4, both >> 4 | byteAt(bytes + i) >> 6 << 4};
 }
 
-// Number i of 256 numbers of 2 bits in 64 bytes: a byte has a number of each of four runs of 32.
+// Returns number i of 256 2-bit numbers in 64 bytes. A byte has a number from each of four consecutive runs of 32.
 int pairOf(const std::byte *bytes, int i) { return byteAt(bytes + 32 * (i / 128) + i % 32) >> (i % 128 / 32 * 2) & 3; }
 
 } // namespace
@@ -82,8 +83,8 @@ void unpackQ5_1(const std::byte *block, BlockParts &parts) {
     parts.numbers[i] = int8_t(nibbleOf(block + 8, i) | bitOf(block + 4, i) << 4);
 }
 
-// 16 bytes with a scale (lower half) and an offset of each 16 numbers, the numbers, the factors. Offsets are taken
-// away.
+// Layout: 16 bytes, each with the scale (lower half) and the offset of a group of 16 numbers; the numbers; the factors.
+// Offsets are subtracted.
 void unpackQ2_K(const std::byte *block, BlockParts &parts) {
   parts.factor = halfAt(block + 80), parts.offsetFactor = -halfAt(block + 82);
   for (int group = 0; group < 16; ++group) {
@@ -94,9 +95,9 @@ void unpackQ2_K(const std::byte *block, BlockParts &parts) {
     parts.numbers[i] = int8_t(pairOf(block + 16, i));
 }
 
-// 32 bytes with the third bit of each number, the lower two bits, 16 scales of 6 bits that are 32 too large, the
-// factor. A number is 4 too large. The lower halves of the scales' first 8 bytes are the lower 4 bits of the first
-// eight scales, their upper halves those of the others; the last 4 bytes have the upper bits, each those of four
+// Layout: 32 bytes with the third bit of each number; the lower two bits; 16 scales of 6 bits; the factor. Numbers are
+// stored plus 4, scales plus 32. The first 8 bytes of the scales have the lower 4 bits: in their lower halves those of
+// scales 0 to 7, in their upper halves those of scales 8 to 15. Each of the last 4 bytes has the upper bits of four
 // scales.
 void unpackQ3_K(const std::byte *block, BlockParts &parts) {
   const std::byte *scales = block + 96;
@@ -112,7 +113,7 @@ void unpackQ3_K(const std::byte *block, BlockParts &parts) {
   }
 }
 
-// The factors and the pairs of six bits of Q4_K and Q5_K.
+// Unpacks the factors, scales and offsets of Q4_K and Q5_K.
 static void unpackPairs(const std::byte *block, BlockParts &parts) {
   parts.factor = halfAt(block), parts.offsetFactor = -halfAt(block + 2);
   for (int group = 0; group < 8; ++group) {
@@ -121,14 +122,15 @@ static void unpackPairs(const std::byte *block, BlockParts &parts) {
   }
 }
 
-// The factors of scales and offsets, the scales and offsets, the numbers: 32 bytes have two runs of 32.
+// Layout: the factors of scales and offsets; the scales and offsets; the numbers. Each 32 bytes hold two runs of 32
+// numbers.
 void unpackQ4_K(const std::byte *block, BlockParts &parts) {
   unpackPairs(block, parts);
   for (int i = 0; i < 256; ++i)
     parts.numbers[i] = int8_t(byteAt(block + 16 + 32 * (i / 64) + i % 32) >> (i % 64 / 32 * 4) & 15);
 }
 
-// As Q4_K, with 32 bytes of fifth bits before the others: bit k of byte j belongs to number j of run k.
+// Like Q4_K, but 32 bytes with the fifth bits precede the numbers: bit k of byte j belongs to number j of run k.
 void unpackQ5_K(const std::byte *block, BlockParts &parts) {
   unpackPairs(block, parts);
   for (int i = 0; i < 256; ++i) {
@@ -138,8 +140,8 @@ void unpackQ5_K(const std::byte *block, BlockParts &parts) {
   }
 }
 
-// Two halves of 128 numbers of 6 bits, each 32 too large: the lower four bits of all, the upper two of all, a scale of
-// 8 bits for each 16 numbers, and their factor. A half's numbers are four runs of 32.
+// Two halves of 128 6-bit numbers, stored plus 32. Layout: the lower four bits of all numbers; the upper two bits; an
+// 8-bit scale for each 16 numbers; the scales' factor. The numbers of a half are four runs of 32.
 void unpackQ6_K(const std::byte *block, BlockParts &parts) {
   parts.factor = halfAt(block + 208);
   std::memcpy(parts.scales, block + 192, 16);
@@ -156,8 +158,8 @@ void unpackIQ4_NL(const std::byte *block, BlockParts &parts) {
     parts.numbers[i] = int8_t(kUneven[nibbleOf(block + 2, i)]);
 }
 
-// The factor, the upper 2 bits of the scales of each 32 numbers, their lower 4 bits, the indices. A scale is 32 too
-// large.
+// Layout: the factor; the upper 2 bits of the scales, one scale for each 32 numbers; their lower 4 bits; the indices.
+// Scales are stored plus 32.
 void unpackIQ4_XS(const std::byte *block, BlockParts &parts) {
   parts.factor = halfAt(block);
   int upper = bitsAt(block + 2);

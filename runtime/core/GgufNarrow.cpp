@@ -14,7 +14,7 @@ namespace {
 
 void putBits(uint16_t bits, std::byte *place) { std::memcpy(place, &bits, sizeof bits); }
 
-// Numbers x as scale * n - offset, with n from 0 to 15 and neither scale nor offset below 0.
+// Approximates values x by scale * n - offset, with n from 0 to 15. Neither scale nor offset is negative.
 struct Fit {
   float scale = 0, offset = 0;
 };
@@ -32,13 +32,13 @@ double errorOf(std::span<const float> values, Fit fit) {
   return sum;
 }
 
-// For several widths of a step: the numbers n that are nearest, then the scale and offset of the least square error for
-// these n.
+// Tries several step widths. Each gives the nearest numbers n, and then the scale and offset with the least square
+// error for these n. Returns the best fit.
 Fit bestFit(std::span<const float> values) {
   auto [least, most] = std::ranges::minmax(values);
   least = std::min(least, 0.0f);
   Fit best{(most - least) / 15, -least};
-  if (!(best.scale > 0)) // all are equal, and not above 0
+  if (!(best.scale > 0)) // all values are equal and not positive
     return {0, -least};
   double bestError = errorOf(values, best);
   for (int step = -10; step <= 10; ++step) {
@@ -93,7 +93,7 @@ void narrowQ4_K(const float *values, std::byte *block) {
     fits[group] = bestFit(std::span(values + 32 * group, 32));
     largest = {std::max(largest.scale, fits[group].scale), std::max(largest.offset, fits[group].offset)};
   }
-  // Scales and offsets are whole numbers of 6 bits times a common factor.
+  // Scales and offsets are 6-bit integers times a common factor.
   uint16_t bits[] = {narrowF16(largest.scale / 63), narrowF16(largest.offset / 63)};
   Fit factor{widenF16(bits[0]), widenF16(bits[1])};
   std::fill(block, block + 144, std::byte(0));
@@ -103,7 +103,7 @@ void narrowQ4_K(const float *values, std::byte *block) {
   auto add = [&](size_t place, int value) { block[place] |= std::byte(uint8_t(value)); };
   for (size_t group = 0; group < 8; ++group) {
     int scale = shareOf(fits[group].scale, factor.scale), offset = shareOf(fits[group].offset, factor.offset);
-    if (group < 4) { // as sixBitsOf reads them
+    if (group < 4) { // the layout that sixBitsOf reads
       add(4 + group, scale);
       add(8 + group, offset);
     } else {

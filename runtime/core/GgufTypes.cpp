@@ -29,7 +29,7 @@ constexpr PackedFormat kQ8_0 = inBlocksOf32(8), kQ4_0 = inBlocksOf32(4), kQ4_1 =
                        kQ2_K = withFactors(2, 0, true, 16, 4), kQ3_K = withFactors(2, 1, false, 16),
                        kQ4_K = withFactors(4, 0, true, 32), kQ5_K = withFactors(4, 1, true, 32),
                        kQ6_K = withFactors(4, 2, false, 16), kIQ4_XS = withFactors(8, 0, false, 32),
-                       kMXFP4 = {.bits = 8, .group = 32}; // exponents of 8 bits take f32
+                       kMXFP4 = {.bits = 8, .group = 32}; // f32 scales: f16 cannot hold 8-bit exponents
 
 constexpr GgufType kTypes[] = {{kGgufF32, "F32", 1, 4, widenF32Number, nullptr, nullptr, narrowF32Block},
                                {1, "F16", 1, 2, widenF16Number, nullptr, nullptr, narrowF16Block},

@@ -1,5 +1,5 @@
-// The types that tensors of GGUF files have: plain numbers, and blocks of small whole numbers with a scale. Blocks lie
-// along a tensor's last dimension.
+// The tensor types of GGUF files: plain numbers, and blocks of small integers with a scale. Blocks lie along a tensor's
+// last dimension.
 #pragma once
 
 #include "runtime/core/GgufBlocks.h"
@@ -17,41 +17,42 @@ namespace heddle {
 struct GgufType {
   uint32_t number; // in the file
   const char *name;
-  uint32_t values;            // of a block; 0: Heddle knows the type's name alone
+  uint32_t values;            // of a block; 0: Heddle only knows the type's name
   uint32_t bytes;             // of a block
-  WidenNumber *widen;         // of plain numbers; null: numbers are packed
-  UnpackBlock *unpack;        // of packed numbers
-  const PackedFormat *format; // of packed numbers: how a kernel takes them without rounding any
+  WidenNumber *widen;         // plain numbers only; null: numbers are packed
+  UnpackBlock *unpack;        // packed numbers only
+  const PackedFormat *format; // packed numbers only: a format of kernels that holds them exactly
   NarrowBlock *narrow;        // null: Heddle does not write the type
 
   bool isRead() const { return values != 0; }
 };
 
-inline constexpr uint32_t kGgufF32 = 0; // the number of this type
+inline constexpr uint32_t kGgufF32 = 0; // the number of type F32
 
-// The type that a tensor of this shape has in a file whose matrices are of the wanted type. Vectors are F32, and so are
-// matrices whose rows are not made of whole blocks; rows of whole blocks of Q8_0 are that in a file of larger blocks.
+// Returns the type of a tensor of this shape in a file whose matrices have the wanted type. Vectors are F32. If a
+// matrix's rows are not whole blocks of the wanted type, it is Q8_0 if that has smaller blocks that fit, else F32.
 const GgufType &typeOfTensor(const GgufType &wanted, std::span<const int64_t> shape);
 
-// The value of general.file_type for a file that has the most matrices in a type: the format numbers kinds of files
-// otherwise than types of tensors.
+// Returns the value of general.file_type for a file in which most matrices have this type. GGUF numbers file types and
+// tensor types differently.
 uint32_t ggufFileType(uint32_t type);
 
-// Null where no such type is known.
+// These return null for an unknown type.
 const GgufType *findGgufType(uint32_t number);
 const GgufType *findGgufType(std::string_view name);
-// Of known types the name, of others "type 77".
+// Returns the type's name, or "type 77" for an unknown type.
 std::string nameOfGgufType(uint32_t number);
 // "F32, F16, BF16, ...": the types that Heddle reads.
 std::string readGgufTypes();
 
-// A type that Heddle writes, and the names of all; null for another name.
+// Returns a type that Heddle writes, or null.
 const GgufType *findWrittenType(std::string_view name);
+// The names of the types that Heddle writes.
 std::string writtenGgufTypes();
 
-// Writes the numbers of whole blocks. `blocks` has type.bytes bytes for every type.values numbers of `values`.
+// Unpacks whole blocks. `blocks` has type.bytes bytes for every type.values numbers of `values`.
 void widenBlocks(const GgufType &type, std::span<const std::byte> blocks, std::span<float> values);
-// Returns the blocks of the numbers, rounded to nearest. The type is one that Heddle writes.
+// Packs the numbers, rounded to nearest. Heddle must be able to write the type.
 std::vector<std::byte> narrowBlocks(const GgufType &type, std::span<const float> values);
 
 } // namespace heddle

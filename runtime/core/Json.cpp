@@ -6,8 +6,8 @@
 namespace heddle {
 namespace {
 
-// Builds the value. nlohmann's own parser keeps the last of two values for a key, and with a callback it takes time
-// that grows with the square of an object's entries.
+// Builds the value from parser events. If a key occurs twice, nlohmann's own parser silently keeps the last value, and
+// with a callback its time grows with the square of an object's entries.
 template <typename Json> class Builder final : public nlohmann::json_sax<Json> {
 public:
   using typename nlohmann::json_sax<Json>::number_integer_t;
@@ -52,7 +52,7 @@ public:
   std::string problem;
 
 private:
-  // Where the next value goes.
+  // Stores the next value in the innermost array or object and returns it.
   Json &place(Json value) {
     if (inside.empty())
       return result = std::move(value);
@@ -82,7 +82,7 @@ private:
     return true;
   }
 
-  std::vector<Json *> inside; // values that are being read, outermost first; they do not move meanwhile
+  std::vector<Json *> inside; // the open arrays and objects, outermost first; they do not move while they are open
   Json *member = nullptr;     // of the innermost object
 };
 

@@ -1,4 +1,4 @@
-// JSON from outside: vocabularies, manifests, headers, logs, descriptions.
+// Parses JSON that may be hostile: vocabularies, manifests, headers, logs, descriptions.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -10,15 +10,15 @@
 
 namespace heddle {
 
-// Printers and destructors recurse into nested values, so a small file could exhaust the stack. No file that Heddle
-// reads nests more than five deep.
+// The deepest nesting that is accepted. Printers and destructors recurse into nested values, so a small file could
+// exhaust the stack. No file that Heddle reads nests more than five deep.
 inline constexpr size_t kDeepestNesting = 64;
 
-// The value of a JSON text. Text that is not JSON, nests deeper than kDeepestNesting or names a key twice in an object
-// is an error, which calls the text `origin`: "'vocab.json'".
+// Parses a JSON text. Fails if it is not JSON, nests deeper than kDeepestNesting or names a key of an object twice. The
+// error calls the text `origin`: "'vocab.json'".
 Result<nlohmann::json> parseJson(std::string_view text, std::string_view origin);
-// The same with the keys of objects in the order of the text. An object with more than `mostKeys` is an error: the time
-// for an object grows with the square of its keys.
+// The same, but keeps the keys of objects in the text's order. Fails if an object has more than `mostKeys` keys,
+// because the time for an object grows with the square of its keys.
 Result<nlohmann::ordered_json> parseOrderedJson(std::string_view text, std::string_view origin,
                                                 size_t mostKeys = SIZE_MAX);
 

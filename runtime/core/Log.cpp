@@ -20,7 +20,7 @@ struct Logger {
 };
 
 Logger &logger() {
-  // Never destroyed: a driver's thread may still report while the process exits.
+  // Never destroyed: a driver's thread may still log while the process exits.
   static Logger *instance = new Logger;
   return *instance;
 }

@@ -1,4 +1,4 @@
-// Where the runtime's few remarks go. A library has no business printing: the program installs a sink.
+// The runtime's log. A library should not print, so the program installs a sink.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,8 @@ enum class LogLevel { Debug, Info, Warning, Error };
 
 using LogSink = std::function<void(LogLevel, std::string_view)>;
 
-// Replaces the sink. The default one prints warnings and errors on stderr; an empty sink silences everything.
-// The sink may be called from several threads, one call at a time.
+// Replaces the sink. The default sink prints warnings and errors on stderr; an empty sink silences everything.
+// Several threads may call the sink, but only one at a time.
 void setLogSink(LogSink sink);
 
 void log(LogLevel level, std::string_view message);

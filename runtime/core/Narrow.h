@@ -1,4 +1,4 @@
-// Numbers of 16 bits, widened: every one of them is an f32. And f32, rounded to them.
+// Conversions between f32 and 16-bit floats. Widening is exact.
 #pragma once
 
 #include <bit>
@@ -12,7 +12,7 @@ namespace heddle {
 
 inline float widenBF16(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
 
-// To nearest, to even where two are as near; what is no number stays none.
+// Rounds to nearest, ties to even. NaN stays NaN.
 inline uint16_t narrowBF16(float value) {
   uint32_t bits = std::bit_cast<uint32_t>(value);
   if ((bits & 0x7FFFFFFF) > 0x7F800000)
@@ -22,22 +22,22 @@ inline uint16_t narrowBF16(float value) {
 
 inline float widenF16(uint16_t bits) {
   uint32_t sign = uint32_t(bits & 0x8000) << 16, exponent = (bits >> 10) & 31, fraction = bits & 1023;
-  // The smallest numbers, whose exponent is 0, are multiples of 2^-24, which f32 has as normal numbers.
+  // f16 denormals are multiples of 2^-24, which are normal numbers in f32.
   if (exponent == 0)
     return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(float(fraction) * 0x1p-24f));
   return std::bit_cast<float>(sign | (exponent == 31 ? 255u : exponent + 112) << 23 | fraction << 13);
 }
 
-// Rounds to nearest, and to even where two are as near. A number from 65520 on becomes infinite.
+// Rounds to nearest, ties to even. Numbers from 65520 on become infinite.
 inline uint16_t narrowF16(float value) {
   uint32_t bits = std::bit_cast<uint32_t>(value);
   auto sign = uint16_t(bits >> 16 & 0x8000);
   bits &= 0x7FFFFFFF;
   if (bits > 0x7F800000)
     return sign | 0x7E00;
-  if (bits >= 0x477FF000) // 65520, the middle between 65504, the largest number, and 2^16
+  if (bits >= 0x477FF000) // 65520, halfway between 65504, the largest f16, and 2^16
     return sign | 0x7C00;
-  if (bits < 0x38800000) { // 2^-14: a multiple of 2^-24, which adding 0.5 leaves in the lowest bits
+  if (bits < 0x38800000) { // below 2^-14: adding 0.5 rounds to a multiple of 2^-24, the unit of f16 denormals
     float shifted = std::bit_cast<float>(bits) + 0.5f;
     return sign | uint16_t(std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(0.5f));
   }
@@ -47,7 +47,7 @@ inline uint16_t narrowF16(float value) {
 
 enum class NarrowType : uint8_t { None, BF16, F16 };
 
-// Of as many numbers of the type as `into` has.
+// Widens into.size() numbers of the type.
 inline void widenAll(NarrowType type, std::span<const std::byte> narrow, std::span<float> into) {
   for (size_t i = 0; i < into.size(); ++i) {
     uint16_t bits;

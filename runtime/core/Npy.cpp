@@ -19,7 +19,7 @@ constexpr uint64_t headerLimit = 64 * 1024;
 
 // Reads the header, a Python dictionary literal such as
 //   {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
-// of which NumPy writes exactly these three keys.
+// NumPy writes exactly these three keys.
 class HeaderParser {
 public:
   explicit HeaderParser(std::string_view text) : rest(text) {}
@@ -145,7 +145,7 @@ Result<HostTensor> readNpy(const std::filesystem::path &path) {
 
   ElementType type = parser.descr == "<f4" ? ElementType::F32 : ElementType::I32;
   std::optional<int64_t> count = elementCount(parser.shape);
-  // Compared before anything is allocated: a damaged shape must not ask for memory.
+  // Checked before anything is allocated, so that a damaged shape cannot ask for much memory.
   if (!count || static_cast<uint64_t>(*count) * kElementBytes != file.size() - start - length)
     return malformed("the size of its data does not fit ", describe(type, parser.shape));
   HEDDLE_ASSIGN(HostTensor tensor, HostTensor::uninitialized(type, std::move(parser.shape)));
@@ -161,7 +161,7 @@ Status writeNpy(const std::filesystem::path &path, const TensorView &tensor) {
     shape.resize(shape.size() - 2);
   std::string header = str("{'descr': '", tensor.type == ElementType::F32 ? "<f4" : "<i4",
                            "', 'fortran_order': False, 'shape': (", shape, "), }");
-  // The data starts at a multiple of 64, as NumPy has it; the header ends in a newline.
+  // The data starts at a multiple of 64, as NumPy writes it; the header ends in a newline.
   header.append(63 - (magic.size() + 4 + header.size()) % 64, ' ');
   header += '\n';
 

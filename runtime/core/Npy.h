@@ -1,4 +1,4 @@
-// NumPy's .npy files: version 1.0 to 3.0, little endian f32 and i32, C order.
+// NumPy's .npy files: versions 1.0 to 3.0, little-endian f32 and i32, C order.
 #pragma once
 
 #include "runtime/core/Tensor.h"

@@ -1,4 +1,4 @@
-// A matrix of packed numbers, taken apart.
+// The parts of a matrix of packed numbers.
 #pragma once
 
 #include "runtime/core/PackedFormat.h"
@@ -6,12 +6,12 @@
 
 namespace heddle {
 
-// What heddle.dequantize takes, in f32. `scales` and `offsets` are whole numbers where they have factors.
+// The operands of heddle.dequantize, as f32. `scales` and `offsets` are integers if they have factors.
 struct PackedTensor {
   PackedFormat format;
-  HostTensor numbers, scales, offsets, scaleFactors, offsetFactors; // a part that the format lacks is empty
+  HostTensor numbers, scales, offsets, scaleFactors, offsetFactors; // parts that the format lacks are empty
 
-  // Calls `change` with each part that the format has, and with the numbers of a row that an element of it counts for.
+  // Calls `change` with each part that the format has, and with the numbers of a row that share one of its elements.
   template <typename Change> Status forEach(Change change) {
     bool hasFactors = format.scaleBits > 0;
     HEDDLE_CHECK(change(numbers, 1));

@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 
 constexpr uint64_t kConfigLimit = 16 << 20;
 
-// The value of a key, or null where there is none.
+// Returns the value of a key, or null if there is none.
 Json at(const Json &object, const char *key) {
   return object.is_object() && object.contains(key) ? object[key] : Json();
 }
@@ -71,7 +71,7 @@ private:
   }
 
   void readLlama(const std::string &architecture) {
-    // As GGUF files name it, where Mistral's models are LLaMA's.
+    // The name in GGUF files, in which Mistral's models have the architecture "llama".
     std::string name = architecture.substr(0, architecture.find("For"));
     std::ranges::transform(name, name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
     bool isGemma = name.starts_with("gemma");
@@ -105,7 +105,7 @@ private:
     if (base.is_number())
       set("rotary_base", base);
     Json kind = at(scaling, at(scaling, "type").is_string() ? "type" : "rope_type");
-    if (kind == "unknown") // of a GGUF file that has divisors in place of a rule
+    if (kind == "unknown") // a GGUF file that has divisors instead of a scaling rule
       return;
     bool isPlain = !kind.is_string() || kind == "default" || kind == "dynamic";
     set("rotary_scaling", isPlain ? Json("none") : kind);
@@ -117,7 +117,7 @@ private:
   Json result = Json::object();
 };
 
-// The keys of a GGUF file as config.json would have them.
+// Converts the keys of a GGUF file to those of config.json.
 Json configOf(const GgufReader &file) {
   const GgufValue *name = file.value("general.architecture");
   std::string architecture = name && name->text() ? *name->text() : "";

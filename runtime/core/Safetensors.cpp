@@ -16,13 +16,13 @@ namespace {
 
 using Json = nlohmann::json; // sorted keys: insertion stays cheap for hostile headers
 
-// The format allows 100 MB. A hundred thousand tensors fit into this, and no file of so many takes long to refuse.
+// The format allows 100 MB. A hundred thousand tensors fit into 16 MiB, and refusing a bad header of that size is fast.
 constexpr uint64_t headerLimit = 16 << 20;
 constexpr const char *metadataKey = "__metadata__";
 
 using Stored = SafetensorsEntry::Stored;
 
-// The element types of the format. Those without a type here are not read.
+// The element types of the format. Heddle does not read types whose `type` is empty.
 struct StoredType {
   std::string_view name;
   uint64_t bytes;
@@ -45,8 +45,8 @@ constexpr StoredType storedTypes[] = {{"F32", 4, ElementType::F32},
 
 float widen(Stored stored, uint16_t bits) { return stored == Stored::F16 ? widenF16(bits) : widenBF16(bits); }
 
-// Reads one tensor of the header: {"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}. Returns what is wrong with it,
-// or nothing. `storage` becomes null if the type is unknown.
+// Parses a tensor of the header: {"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}. Returns what is wrong with it, or
+// nothing. `storage` becomes null if the type is unknown.
 std::optional<std::string> parseEntry(const Json &value, uint64_t dataBytes, SafetensorsEntry &entry,
                                       const StoredType *&storage) {
   if (!value.is_object() || !value.contains("dtype") || !value.contains("shape") || !value.contains("data_offsets"))
@@ -93,7 +93,7 @@ Result<SafetensorsReader> SafetensorsReader::open(const std::filesystem::path &p
   char first = 0; // of the header
   if (reader.file.size() > sizeof headerBytes)
     HEDDLE_CHECK(reader.file.read(sizeof headerBytes, std::as_writable_bytes(std::span(&first, 1))));
-  // A file with a header of JSON is right, whatever the bytes of its length look like.
+  // If the JSON header is there, the file is fine, whatever the bytes of its length look like.
   if (first != '{')
     HEDDLE_CHECK(checkSignature(reader.file));
   if (reader.file.size() < sizeof headerBytes)
@@ -175,8 +175,8 @@ Status SafetensorsReader::read(const SafetensorsEntry &entry, uint64_t offset, s
   if (entry.stored == Stored::AsIs)
     return file.read(entry.offset + offset, into);
   assert(offset % kElementBytes == 0 && into.size() % kElementBytes == 0);
-  // The half as wide numbers are read into the room's second half and widened from its front on: no number is written
-  // over before it is read.
+  // Reads the 16-bit numbers into the second half of `into` and widens them from the front, so that no number is
+  // overwritten before it is read.
   std::span<std::byte> narrow = into.last(into.size() / 2);
   HEDDLE_CHECK(file.read(entry.offset + offset / 2, narrow));
   for (size_t i = 0; i < into.size() / kElementBytes; ++i) {

@@ -1,6 +1,6 @@
-// Safetensors files: an 8-byte header length, a JSON header, then the tensors' bytes. F32 and I32 are read as they are,
-// F16 and BF16 as F32; F32, I32 and BF16 are written.
-// Both ways are streamed, tensor by tensor: a checkpoint is never held in host memory.
+// Safetensors files: an 8-byte header length, a JSON header, then the tensors' bytes. F32 and I32 are read unchanged,
+// F16 and BF16 as F32. F32, I32 and BF16 can be written.
+// Reading and writing are streamed, tensor by tensor, so a checkpoint never has to fit into host memory.
 #pragma once
 
 #include "runtime/core/File.h"
@@ -20,13 +20,13 @@ struct SafetensorsEntry {
   ElementType type = ElementType::F32;
   Shape shape;
   uint64_t offset = 0; // in the file
-  uint64_t bytes = 0;  // as read: F16 and BF16 take half of them in the file
-  enum class Stored : uint8_t { AsIs, F16, BF16 } stored = Stored::AsIs; // in the file, read or to be written
+  uint64_t bytes = 0;  // as read; F16 and BF16 take half as many in the file
+  enum class Stored : uint8_t { AsIs, F16, BF16 } stored = Stored::AsIs; // the type in the file
 };
 
 using SafetensorsMetadata = std::map<std::string, std::string>;
 
-// What to do with tensors of types that Heddle does not read, such as the int64 positions in other programs' files.
+// How to treat tensors of types that Heddle does not read, such as the int64 positions in other programs' files.
 enum class OtherTypes { Refuse, PassOver };
 
 class SafetensorsReader {
@@ -38,10 +38,10 @@ public:
   const std::vector<SafetensorsEntry> &entries() const { return tensors; } // by offset
   const SafetensorsMetadata &metadata() const { return strings; }
   const SafetensorsEntry *find(std::string_view name) const;
-  // The type of a tensor that was passed over, as the file has it; nothing where there is no such tensor.
+  // Returns the type of a tensor that was passed over, as the file names it, or nothing if there is no such tensor.
   std::optional<std::string> passedOver(std::string_view name) const;
 
-  // Reads `into.size()` bytes of a tensor, beginning `offset` bytes into it, both whole elements.
+  // Reads `into.size()` bytes of a tensor, from its byte `offset` on. Both are multiples of an element's bytes.
   Status read(const SafetensorsEntry &entry, uint64_t offset, std::span<std::byte> into) const;
   Result<HostTensor> read(std::string_view name) const;
 
@@ -55,16 +55,16 @@ private:
   SafetensorsMetadata strings;
 };
 
-// Writes the header at once; the bytes of the tensors follow through write(), in the order of `entries`.
+// create() writes the header. The caller then writes the tensors' bytes with write(), in the order of `entries`.
 class SafetensorsWriter {
 public:
-  // `offset` and `bytes` of the entries are computed here. One that is stored as BF16 is then given as such, two bytes
-  // a number.
+  // Computes `offset` and `bytes` of the entries. If an entry is stored as BF16, write() takes its numbers as BF16, two
+  // bytes each.
   static Result<SafetensorsWriter> create(const std::filesystem::path &path, std::vector<SafetensorsEntry> entries,
                                           const SafetensorsMetadata &metadata = {});
 
   Status write(std::span<const std::byte> data);
-  Status commit(); // fails where bytes are missing
+  Status commit(); // fails if bytes are missing
 
 private:
   SafetensorsWriter(AtomicFile file, uint64_t missing) : file(std::move(file)), missing(missing) {}

@@ -25,7 +25,7 @@ constexpr Packed kPacked[] = {
     {"\x04\x22\x4d\x18", "a file compressed with LZ4", "`lz4 -d`"},
 };
 
-// The encoding that a byte order mark names. A mark of UTF-8 names none: its text is read.
+// Returns the encoding of a UTF-16 or UTF-32 byte order mark. Returns nothing for a UTF-8 mark: such text can be read.
 std::optional<std::string_view> wideText(std::string_view beginning) {
   using namespace std::string_view_literals;
   if (beginning.starts_with("\xff\xfe\0\0"sv) || beginning.starts_with("\0\0\xfe\xff"sv))

@@ -1,4 +1,4 @@
-// Files that are not what their names say, such as a git-lfs pointer in the place of weights.
+// Detects files whose content is of another kind than their name says, such as a git-lfs pointer instead of weights.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -11,17 +11,17 @@ namespace heddle {
 
 class InputFile;
 
-// A file's kind shows in this many bytes of its beginning.
+// The first bytes of a file, by which its kind is recognized.
 inline constexpr size_t kSignatureBytes = 512;
 
-// Says what a file is, and what to do about it, if it begins as a git-lfs pointer, a page of HTML, an archive, a
-// compressed file, or a text in UTF-16 or UTF-32 does: "is a git-lfs pointer and not the file itself: ...". Null for
-// every other file.
+// If a file is a git-lfs pointer, an HTML page, an archive, a compressed file, or a text in UTF-16 or UTF-32, returns
+// what it is and what to do about it: "is a git-lfs pointer and not the file itself: ...". Returns nothing for any
+// other file.
 std::optional<std::string> foreignKind(std::string_view beginning);
 
 bool isHtml(std::string_view beginning);
 
-// Fails with the file's name and kind if foreignKind() knows its beginning.
+// Fails with the file's name and kind if foreignKind() recognizes it.
 Status checkSignature(const InputFile &file);
 
 } // namespace heddle

@@ -13,7 +13,7 @@ struct Listener {
 };
 
 Listener &listener() {
-  // Never destroyed: a thread may still work while the process exits.
+  // Never destroyed: a thread may still report while the process exits.
   static Listener *instance = new Listener;
   return *instance;
 }

@@ -1,5 +1,5 @@
-// What the host does when: named pieces of work on its threads, for a program that listens. Where none does, a span
-// costs the reading of a flag.
+// Spans record named pieces of work on the host's threads, with begin and end, for a program that installs a sink.
+// Without a sink, a span costs the reading of a flag.
 //
 //   Span span("compile kernel");
 //   span.with("kernel", name);
@@ -28,18 +28,18 @@ struct SpanRecord {
 
 using SpanSink = std::function<void(const SpanRecord &)>;
 
-// Replaces the sink; an empty one listens to nothing. It is called when a span ends, from any thread, one call at a
-// time. Spans that began while there was no sink are left out.
+// Replaces the sink; an empty sink turns recording off. The sink is called when a span ends, from any thread, one call
+// at a time. Spans that began without a sink are not reported.
 void setSpanSink(SpanSink sink);
 
-// What the calling thread is called in records from here on; "thread N" where it is not named. Threads that live at the
-// same time need different names: spans of one name are taken for nested.
+// Sets the calling thread's name for later records; the default is "thread N". Threads that live at the same time need
+// different names, because spans with the same thread name are taken to be nested.
 void nameThread(std::string name);
 
-// Marks the work from here to the end of the block, for whoever listens to spans.
+// Marks the work from here to the end of the block.
 class Span {
 public:
-  // The text outlives the span.
+  // The text must outlive the span.
   explicit Span(std::string_view name);
   ~Span() {
     if (heard)
@@ -48,7 +48,7 @@ public:
   Span(const Span &) = delete;
   Span &operator=(const Span &) = delete;
 
-  // What is worth knowing of the work.
+  // Attaches a value to the span.
   Span &with(std::string_view key, int64_t value);
   Span &with(std::string_view key, std::string_view value);
 

@@ -1,5 +1,5 @@
 // Errors as values. The runtime never throws across an interface: a function that can fail returns a Status or a
-// Result<T>, and the compiler warns where a caller ignores it.
+// Result<T>, and the C++ compiler warns if a caller ignores it.
 //
 // A message is a short paragraph that a user can act upon. It says what failed, where (file, variable, kernel), the
 // value, the limit, and what to do.
@@ -21,7 +21,7 @@ enum class ErrorKind {
   Io,              // reading or writing a file failed
   Malformed,       // a file is damaged or of another kind
   Unsupported,     // this device or this build cannot do it
-  OutOfMemory,     // of the device
+  OutOfMemory,     // of the device or of the host
   DeviceLost,      // the device stopped answering; the program has to open it again
 };
 
@@ -51,8 +51,7 @@ template <typename... Parts> Error makeError(ErrorKind kind, const Parts &...par
 
 class Success {};
 
-// A value or an error. value(), `*` and `->` require a value, error() and message() require an error: ok() tells which
-// is there.
+// A value or an error. value(), `*` and `->` require ok(); error() and message() require !ok().
 template <typename T> class [[nodiscard]] Result {
 public:
   Result(T value) : state(std::in_place_index<0>, std::move(value)) {}
@@ -113,7 +112,7 @@ public:
       return std::move(heddleStatus).error();                                                                          \
   } while (false)
 
-// HEDDLE_ASSIGN(auto value, expression): the value of a Result, or its error returned.
+// HEDDLE_ASSIGN(auto value, expression): assigns a Result's value, or returns its error from the enclosing function.
 #define HEDDLE_ASSIGN(target, ...) HEDDLE_ASSIGN_IMPL(HEDDLE_CONCAT(heddleResult, __LINE__), target, __VA_ARGS__)
 #define HEDDLE_ASSIGN_IMPL(name, target, ...)                                                                          \
   auto name = (__VA_ARGS__);                                                                                           \

@@ -22,7 +22,7 @@ std::optional<int64_t> elementCount(std::span<const int64_t> shape) {
   for (int64_t extent : shape) {
     if (extent < 0)
       return std::nullopt;
-    // Go on after a zero: [0, huge, huge] has no elements, but its other extents must still be sane.
+    // Continue after a zero: [0, huge, huge] has no elements, but the product of its other extents must not overflow.
     if (extent == 0)
       empty = true;
     else if (count > limit / extent)

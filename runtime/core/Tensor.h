@@ -1,5 +1,5 @@
-// Tensors in host memory: the inputs and outputs of calls and the contents of files. Dense, row-major, of host byte
-// order.
+// Tensors in host memory: the inputs and outputs of calls and the contents of files. They are dense and row-major, in
+// host byte order.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -17,7 +17,7 @@ namespace heddle {
 
 enum class ElementType : uint8_t { F32, I32 };
 
-inline constexpr size_t kElementBytes = 4; // both types have four
+inline constexpr size_t kElementBytes = 4; // of both types
 
 const char *toString(ElementType type); // "f32", "i32"
 
@@ -32,10 +32,10 @@ using Shape = std::vector<int64_t>;
 // "f32[3,512]"
 std::string describe(ElementType type, std::span<const int64_t> shape);
 
-// The product of the extents. No value where an extent is negative or the product times kElementBytes overflows int64.
+// Returns the product of the extents, or nothing if an extent is negative or the bytes would overflow int64.
 std::optional<int64_t> elementCount(std::span<const int64_t> shape);
 
-// A tensor in memory of another owner, which must outlive the view; so must the shape. `bytes` has kElementBytes for
+// A view of a tensor. The owner of its memory and its shape must outlive the view. `bytes` has kElementBytes bytes for
 // each element.
 struct TensorView {
   ElementType type = ElementType::F32;
@@ -58,7 +58,8 @@ class HostTensor {
 public:
   HostTensor() = default; // f32[0]
 
-  // The elements are undefined until the caller writes them. A shape without an elementCount() is an InvalidArgument.
+  // The elements are undefined until the caller writes them. Fails with InvalidArgument if elementCount(shape) is
+  // nothing.
   static Result<HostTensor> uninitialized(ElementType type, Shape shape);
 
   // Copies `values`; their count must be the product of `shape`.

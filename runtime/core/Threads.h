@@ -1,4 +1,4 @@
-// How much of the machine's processor the runtime uses.
+// The number of threads that the runtime uses.
 #pragma once
 
 #include <algorithm>
