@@ -1,13 +1,13 @@
-// The hardware abstraction: what the session asks of a device, and nothing else. Backends (Backend.h) live in folders
-// beside this file (vulkan/, cuda/, cpu/); their drivers are opened at run time, so that the same build serves machines
-// with both drivers, with either, and with neither.
+// The hardware abstraction: the interface between the session and a device. Backends (Backend.h) live in folders beside
+// this file (vulkan/, cuda/, cpu/). They open their drivers at run time, so that the same build runs on machines with
+// both drivers, with either, and with neither.
 //
-// The model is an in-order queue. A program is a fixed sequence of kernel launches over fixed device addresses; it is
-// recorded once and submitted many times, with other workgroup counts each time. Submissions run one after the other,
-// and the host waits only in wait(), in the reads, and when it runs too far ahead of the device.
+// A device is an in-order queue. A program is a fixed sequence of kernel launches on fixed device addresses. It is
+// recorded once and submitted many times, with different workgroup counts each time. Submissions run one after the
+// other. The host waits only in wait(), in reads, and when it gets too far ahead of the device.
 //
-// A Device and the objects that it made are used by one thread at a time. The caller owns these objects and destroys
-// them before the Device.
+// Only one thread at a time uses a Device and the objects that it made. The caller owns these objects and destroys them
+// before the Device.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -34,27 +34,27 @@ struct DeviceInfo {
   std::string driver; // "llvmpipe Mesa 22.3.6 (LLVM 15.0.6), Vulkan 1.3.230"
   DeviceType type = DeviceType::Other;
   uint32_t vendorId = 0; // PCI
-  std::string bus;       // where the GPU is in its machine, "0:65:0" (PCI domain, bus, device); CUDA only
+  std::string bus;       // the GPU's PCI domain, bus and device, "0:65:0"; CUDA only
   uint64_t memoryBytes = 0;
   uint64_t maxAllocationBytes = 0;         // of one buffer
-  uint32_t subgroupSize = 0;               // lanes of a subgroup where a kernel asks for no size
-  uint32_t minSubgroupSize = 0;            // lanes of a subgroup at least, where a kernel asks for a size
-  uint32_t maxSubgroupSize = 0;            // and at most
+  uint32_t subgroupSize = 0;               // default lanes of a subgroup
+  uint32_t minSubgroupSize = 0;            // fewest lanes of a subgroup that a kernel may request
+  uint32_t maxSubgroupSize = 0;            // most lanes of a subgroup that a kernel may request
   uint32_t maxLanes = 0;                   // of a workgroup
-  uint32_t maxSharedBytes = 0;             // shared memory of a workgroup, on CUDA where a launch asks for it
+  uint32_t maxSharedBytes = 0;             // most shared memory of a workgroup; on CUDA the opt-in maximum
   uint32_t computeCapability = 0;          // 90 for 9.0; CUDA only
-  uint32_t processors = 0;                 // each of which runs workgroups by itself; 0: the driver does not say
+  uint32_t processors = 0;                 // units that run workgroups independently; 0: the driver does not say
   std::array<uint32_t, 3> maxWorkgroups{}; // of a launch, in x, y and z
-  bool float16 = false;                    // 16-bit floats, rounded to nearest, in memory and registers; Vulkan only
-  bool int16 = false;                      // 16-bit whole numbers, in memory too; Vulkan only
-  std::vector<uint32_t> cooperativeSides;  // of square cooperative matrices of f16 with sums of f32; Vulkan only
-  bool emulated = false;                   // a GPU that the driver emulates on the processor; it compiles a kernel when
-                                           // the kernel is first launched
-  bool compilesOnly = false;               // unusable, but for codeReports: it has no memory, and runs nothing
-  std::string unusable;                    // the reason why Heddle cannot run on this device; empty where it can
+  bool float16 = false;                   // has 16-bit floats, rounded to nearest, in memory and registers; Vulkan only
+  bool int16 = false;                     // has 16-bit integers, in memory too; Vulkan only
+  std::vector<uint32_t> cooperativeSides; // of square cooperative matrices, f16 with f32 accumulators; Vulkan only
+  bool emulated = false;                  // a GPU that the driver emulates on the processor; it compiles a kernel when
+                                          // the kernel is first launched
+  bool compilesOnly = false;              // usable only for codeReports: it has no memory and runs nothing
+  std::string unusable;                   // the reason why Heddle cannot run on this device; empty if it can
 };
 
-// Device memory of all buffers together, in bytes: now, and the largest value so far.
+// The bytes of all buffers of a device: now, and at most so far.
 struct MemoryUse {
   uint64_t bytes = 0, peak = 0;
 };
@@ -75,24 +75,24 @@ protected:
 
 private:
   friend class Device;
-  MemoryUse *use = nullptr; // the device's count, which includes this buffer
+  MemoryUse *use = nullptr; // the device's counters, which include this buffer
 };
 
-// A kernel made ready for a device.
+// A kernel that a device has loaded.
 class Executable {
 public:
   virtual ~Executable() = default;
 };
 
-// What the driver's compiler says of a kernel that it has compiled.
+// The driver's statistics of a kernel that it has compiled.
 struct CodeReport {
   struct Number {
-    std::string name; // as the driver calls it: "VGPRs", "Spilled VGPRs"
+    std::string name; // the driver's name: "VGPRs", "Spilled VGPRs"
     double value = 0;
   };
   uint32_t subgroup = 0; // lanes
   std::vector<Number> numbers;
-  std::string assembly; // machine code as text; empty where the driver does not show it
+  std::string assembly; // machine code as text; empty if the driver does not show it
 };
 
 // A recorded sequence of launches.
@@ -101,17 +101,17 @@ public:
   virtual ~Program() = default;
 };
 
-// A kernel as an artifact holds it. `Kernel` of schema/artifact.fbs defines the code of each backend.
+// A kernel as an artifact stores it. `Kernel` in schema/artifact.fbs defines each backend's code.
 struct KernelSource {
   std::string_view name;           // for messages
   std::string_view entry = "main"; // the code's entry point
   std::span<const uint32_t> code;
-  std::span<const uint8_t> binary; // machine code of the same kernel, used where the device takes it; may be empty
+  std::span<const uint8_t> binary; // machine code of the same kernel, used if the device accepts it; may be empty
   uint32_t lanes = 0;              // of a workgroup; at most the device's maxLanes
   uint32_t subgroup = 0;           // lanes that must share a subgroup; at most the device's maxSubgroupSize
-  bool exactSubgroup = false;      // a subgroup must not have more of them
-  uint32_t sharedBytes = 0; // of a workgroup, which a launch on CUDA asks for; at most the device's maxSharedBytes
-  // Arguments that the code reads through a texel buffer beside their address, ascending; see schema/artifact.fbs.
+  bool exactSubgroup = false;      // the subgroup must have exactly `subgroup` lanes
+  uint32_t sharedBytes = 0;        // shared memory of a workgroup; at most the device's maxSharedBytes
+  // Arguments that the code also reads through a texel buffer, ascending; see schema/artifact.fbs.
   std::span<const uint32_t> texels;
 };
 
@@ -123,48 +123,49 @@ struct WorkgroupCount {
 struct Argument {
   const Buffer *buffer = nullptr;
   uint64_t offset = 0, bytes = 0;
-  bool read = true, written = true; // what the kernel does with it, at most
+  bool read = true, written = true; // false: the kernel certainly does not read it, or not write it
 };
 
-// A launch of a kernel within a program. Spans and pointers must live until Device::record() returns, the kernel and
-// the buffers as long as the program.
+// A launch of a kernel within a program. Spans and pointers must live until Device::record() returns. The kernel and
+// the buffers must live as long as the program.
 struct Launch {
   const Executable *kernel = nullptr;
   std::span<const Argument> arguments;
   uint32_t count = 0;   // index into the workgroup counts that come with each submission
   bool barrier = false; // this launch waits for all earlier launches
-  // The indices of the earlier launches that this launch must wait for, transitive dependencies included. A device with
-  // such dependencies uses them in place of the barriers if every launch of the program has them.
+  // The indices of the earlier launches that this launch must wait for, transitive dependencies included. If every
+  // launch of the program has them, a device that supports dependencies uses them instead of the barriers.
   std::optional<std::span<const uint32_t>> after = std::nullopt;
 };
 
-// A write that happens on the queue, before a program; the data is copied before submit() returns.
+// A write on the queue, before a program. submit() copies the data before it returns.
 struct Upload {
   Buffer *to = nullptr;
   uint64_t offset = 0;
   std::span<const std::byte> data;
 };
 
-// Bytes on their way to the host: those that the memory had after the submissions before the read. Destroyed before the
+// Bytes on their way to the host, as they are after all submissions before the read. The caller destroys it before the
 // device.
 class Readback {
 public:
   virtual ~Readback() = default;
-  // Waits for the copy, and for nothing that was submitted after it. The bytes live as long as the object.
+  // Waits for the copy, but not for later submissions. The bytes live as long as the object.
   virtual Result<std::span<const std::byte>> bytes() = 0;
 };
 
-// What devices of several processes, one each, do together with what is in their memories, without the hosts' help. All
-// of them start the same exchanges in the same order, and finish them in that order. The device's caller destroys it
+// The devices of several processes, one per process, which exchange tensors in device memory without the hosts' help.
+// All of them start the same exchanges in the same order, and finish them in this order. The caller destroys the group
 // before the device.
 class DeviceGroup {
 public:
-  // A tensor of an exchange; `from` and `to` may be the same bytes.
-  //   Sum        `to` gets the sum over all devices of their `from`, f32, the same bits on each
-  //   SumFor     `to` of the device `root` alone does
-  //   SumParts   of N equal parts of the sum device n gets the nth, in its place in `to`; what the other parts of `to`
-  //   have then, nobody may rely on Broadcast  `to` of all devices gets `from` of the device `root` Gather     of N
-  //   equal parts of `to` the nth is that of `from` of device n, on all devices
+  // A tensor of an exchange among N devices; `from` and `to` may be the same bytes.
+  //   Sum        `to` becomes the sum of all devices' `from`, in f32, with the same bits on each device
+  //   SumFor     the same, but only on the device `root`
+  //   SumParts   the sum is cut into N equal parts; device n gets part n, at its place in `to`; the other parts of `to`
+  //              are undefined
+  //   Broadcast  `to` of all devices becomes `from` of the device `root`
+  //   Gather     `to` has N equal parts; part n becomes, on all devices, part n of device n's `from`
   struct Tensor {
     enum Kind { Sum, SumFor, SumParts, Broadcast, Gather } kind = Sum;
     uint32_t root = 0;
@@ -176,15 +177,14 @@ public:
   };
 
   virtual ~DeviceGroup() = default;
-  // Queues an exchange of any number of tensors, which begins when all that the device was given before is done, beside
-  // what it is given afterwards. Returns at once. No tensor's bytes may be another one's.
+  // Queues an exchange of any number of tensors and returns at once. The exchange begins after all earlier work of the
+  // device, and runs concurrently with later work. The tensors must not overlap each other.
   virtual Status start(std::span<const Tensor> tensors) = 0;
-  // What the device is given from now on waits for the earliest exchange that was started and not finished. Returns at
-  // once.
+  // Makes later work of the device wait for the earliest exchange that is started and not finished. Returns at once.
   virtual Status finish() = 0;
 };
 
-// Names a group that is to be made; the same bytes for all its devices, and for no other group.
+// Identifies a group that devices join: the same bytes for all its devices, and different from other groups'.
 using GroupId = std::array<std::byte, 128>;
 
 struct LaunchTime {
@@ -196,22 +196,23 @@ public:
   virtual ~Device() = default;
   virtual const DeviceInfo &info() const = 0;
 
-  // Error messages call the memory `name` ("the arena", "variable 'embedding'"). Contents are zero. Too little memory,
-  // or more bytes than the device allows for a buffer, is OutOfMemory.
+  // Allocates a buffer of zeros. Error messages call it `name` ("the arena", "variable 'embedding'"). Fails with
+  // OutOfMemory if there is too little memory, or if the device does not allow buffers of this size.
   Result<std::unique_ptr<Buffer>> allocate(std::string_view name, uint64_t bytes);
   const MemoryUse &memory() const { return use; }
 
-  // Compiles kernels, in parallel where the backend can. The executables are in the sources' order.
+  // Compiles kernels, in parallel if the backend can. The executables are in the order of the sources.
   virtual Result<std::vector<std::unique_ptr<Executable>>> load(std::span<const KernelSource> kernels) = 0;
 
-  // Of an executable of a device that was opened with codeReports. Unsupported where the driver tells nothing.
+  // Reports on an executable. The device must have been opened with codeReports. Fails with Unsupported if the driver
+  // has no reports.
   virtual Result<CodeReport> report(const Executable &kernel) const;
 
-  // Records launches; each submission brings `counts` workgroup counts. With `timed`, the device times every launch,
-  // and launchTimes() returns the times of the last submission, in the launches' order, after a wait().
+  // Records launches. Each submission passes `counts` workgroup counts. With `timed`, the device times every launch,
+  // and after a wait() launchTimes() returns the times of the last submission, in the order of the launches.
   virtual Result<std::unique_ptr<Program>> record(std::span<const Launch> launches, uint32_t counts, bool timed) = 0;
 
-  // Queues the uploads, then the program, and returns. Errors of the work itself are those of a later wait().
+  // Queues the uploads, then the program, and returns. Errors of the work itself are reported by a later wait().
   virtual Status submit(Program &program, std::span<const Upload> uploads, std::span<const WorkgroupCount> counts) = 0;
   virtual Result<std::vector<LaunchTime>> launchTimes(Program &program) = 0;
 
@@ -223,11 +224,11 @@ public:
   // Queues a read and returns: for small values that are wanted while later work runs.
   virtual Result<std::unique_ptr<Readback>> readLater(const Buffer &from, uint64_t offset, uint64_t bytes) = 0;
 
-  // By what the device exchanges numbers with other processes' devices: "NCCL 2.21.5". Unsupported, with the reason,
-  // where it cannot.
+  // The library with which the device exchanges tensors with other processes' devices: "NCCL 2.21.5". Fails with
+  // Unsupported, and the reason, if it cannot.
   virtual Result<std::string> groupEngine() const;
   virtual Result<GroupId> newGroupId() const;
-  // Returns when devices `0` to `devices - 1` have joined, of which this is number `number`.
+  // Joins a group as device `number`. Returns when all devices, 0 to `devices - 1`, have joined.
   virtual Result<std::unique_ptr<DeviceGroup>> joinGroup(const GroupId &id, uint32_t number, uint32_t devices);
 
 private:
@@ -236,25 +237,25 @@ private:
 };
 
 struct DeviceOptions {
-  // Lets the host touch device memory in place where the device has such memory. Tests turn it off, so that the copies
-  // that other devices need are exercised everywhere.
+  // Lets the host access device memory in place if the device can. Tests turn it off, to exercise everywhere the copies
+  // that other devices need.
   bool directAccess = true;
-  // Has the driver keep what report() tells. A device without memory will do, as drivers offer it that compile for GPUs
-  // which are not there.
+  // Makes the driver keep the data for report(). This also allows devices without memory, which some drivers offer to
+  // compile for GPUs that the machine does not have.
   bool codeReports = false;
 };
 
-// All devices of this machine: GPUs, CUDA's before Vulkan's, then the processor, then GPUs that drivers emulate. A
-// machine without devices, or without a backend's driver, is no error. A driver that is there but broken is an error if
-// no other backend has a device, else a warning in the log.
+// Lists all devices of this machine: GPUs, CUDA's before Vulkan's, then the processor, then GPUs that drivers emulate.
+// A machine without devices, or without a backend's driver, is not an error. A broken driver is an error if no other
+// backend has a device, else a warning in the log.
 Result<std::vector<DeviceInfo>> listDevices();
 
-// Opens "vulkan:1", "cuda:1" or "cpu:0"; "vulkan" and "cuda" are the first usable device of that backend, GPUs before
-// emulated ones. There is no silent fallback: the device that was asked for is opened, or the result is an error.
+// Opens "vulkan:1", "cuda:1" or "cpu:0". "vulkan" and "cuda" open the first usable device of the backend, GPUs before
+// emulated ones. There is no silent fallback to another device.
 Result<std::unique_ptr<Device>> openDevice(std::string_view choice, const DeviceOptions &options = {});
 
-// How many warnings and errors the backend's validation layers have reported in this process. The layers are on when
-// the environment has HEDDLE_VALIDATION=1; each message is printed on stderr. Devices report leaks when they are
+// The number of warnings and errors that the backends' validation layers have reported in this process. The layers are
+// on if the environment has HEDDLE_VALIDATION=1; each message is printed on stderr. Devices report leaks when they are
 // closed.
 uint64_t validationMessageCount();
 

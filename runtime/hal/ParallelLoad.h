@@ -15,15 +15,15 @@
 
 namespace heddle::hal {
 
-// Calls `loadOne` for the index of every kernel, from several threads. The results are in order; of several errors it
-// is the first kernel's that is reported.
+// Calls `loadOne` with the index of every kernel, from several threads. The results are in the kernels' order. If
+// several kernels fail, the first kernel's error is returned.
 template <typename LoadOne>
 Result<std::vector<std::unique_ptr<Executable>>> loadInParallel(std::span<const KernelSource> kernels,
                                                                 LoadOne loadOne) {
   std::vector<std::unique_ptr<Executable>> loaded(kernels.size());
   std::vector<std::optional<Error>> errors(kernels.size());
-  std::exception_ptr thrown; // by a thread that had no memory: this one throws it on
-  std::mutex mutex;          // of it
+  std::exception_ptr thrown; // by a helper (std::bad_alloc); the calling thread rethrows it
+  std::mutex mutex;          // guards `thrown`
   std::atomic<size_t> next = 0;
   auto work = [&] {
     for (size_t i = next++; i < kernels.size(); i = next++) {
@@ -38,7 +38,7 @@ Result<std::vector<std::unique_ptr<Executable>>> loadInParallel(std::span<const 
   };
   size_t threads = std::min<size_t>(hostThreads(), kernels.size());
   {
-    std::vector<std::jthread> helpers; // which are waited for, whatever is thrown
+    std::vector<std::jthread> helpers; // joined even if an exception is thrown
     try {
       for (size_t i = 1; i < threads; ++i)
         helpers.emplace_back([&, i] {
@@ -50,7 +50,7 @@ Result<std::vector<std::unique_ptr<Executable>>> loadInParallel(std::span<const 
             thrown = std::current_exception();
           }
         });
-    } catch (const std::system_error &) { // the system gives no more threads; the existing ones do the work
+    } catch (const std::system_error &) { // no more threads available: the existing ones do the work
     }
     work();
   }

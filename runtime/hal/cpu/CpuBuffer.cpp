@@ -75,17 +75,17 @@ Result<std::unique_ptr<Buffer>> CpuBuffer::allocate(const DeviceInfo &device, ui
                      "'. Compile with smaller --max-tokens or --max-sequences, use a smaller model, or close other "
                      "programs that use memory.");
   };
-  // The system promises more memory than there is, and ends the process when it cannot keep the promise.
+  // Linux overcommits memory and kills the process when it runs out, so check before allocating.
   if (bytes > device.memoryBytes || bytes > device.memoryBytes - std::min(inUse, device.memoryBytes) ||
       (bytes >= kHugePage && bytes > freeMemory()))
     return tooLittle();
   std::unique_ptr<CpuBuffer> buffer(new CpuBuffer);
-  buffer->size = std::max<uint64_t>(roundUp(bytes, 16), 16); // as on other devices
+  buffer->size = std::max<uint64_t>(roundUp(bytes, 16), 16); // the same size as on other devices
   if (buffer->size >= kHugePage) {
     buffer->mapping = Mapping::allocate(buffer->size, kHugePage);
     buffer->begin = buffer->mapping.data();
     if (buffer->begin)
-      madvise(buffer->begin, buffer->mapping.bytes(), MADV_HUGEPAGE); // small pages do too
+      madvise(buffer->begin, buffer->mapping.bytes(), MADV_HUGEPAGE); // failure is harmless: small pages work too
   } else {
     buffer->begin = static_cast<std::byte *>(std::aligned_alloc(kAlignment, roundUp(buffer->size, kAlignment)));
     if (buffer->begin)

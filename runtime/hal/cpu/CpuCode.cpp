@@ -1,4 +1,4 @@
-// The code of the processor's targets, as artifacts hold it: an image.
+// The code format of CPU targets: an image.
 #include "runtime/artifact/CodeFormat.h"
 #include "runtime/core/Tensor.h"
 #include "runtime/hal/cpu/Image.h"

@@ -15,7 +15,7 @@ private:
   const std::vector<std::byte> copy;
 };
 
-// A part of a buffer.
+// Returns a range of a buffer's bytes.
 std::span<std::byte> part(const Buffer &buffer, uint64_t offset, uint64_t bytes) {
   assert(offset <= buffer.bytes() && bytes <= buffer.bytes() - offset);
   return {static_cast<const CpuBuffer &>(buffer).data() + offset, bytes};

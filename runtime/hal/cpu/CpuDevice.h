@@ -9,10 +9,11 @@
 
 namespace heddle::hal::cpu {
 
-// Pages of memory, zero at first, which are given back when the object is destroyed.
+// Pages of memory, initially zero, which are unmapped when the object is destroyed.
 class Mapping {
 public:
-  // Too little memory is an empty mapping. `alignment` is a multiple of a page, in bytes; 0: a page.
+  // Returns an empty mapping if there is too little memory. `alignment` is a multiple of the page size, in bytes; 0:
+  // the page size.
   static Mapping allocate(uint64_t bytes, uint64_t alignment = 0);
   Mapping() = default;
   Mapping(Mapping &&other) noexcept { *this = std::move(other); }
@@ -27,7 +28,7 @@ private:
   uint64_t size = 0;
 };
 
-// Host memory at a multiple of 64 bytes; from 2 MiB on at a multiple of 2 MiB, in huge pages if the system has them.
+// Host memory, aligned to 64 bytes. Buffers from 2 MiB on are aligned to 2 MiB, in huge pages if the system has them.
 class CpuBuffer : public Buffer {
 public:
   static Result<std::unique_ptr<Buffer>> allocate(const DeviceInfo &device, uint64_t inUse, std::string_view name,
@@ -38,7 +39,7 @@ public:
 private:
   CpuBuffer() = default;
   std::byte *begin = nullptr;
-  Mapping mapping; // of a large one
+  Mapping mapping; // of a large buffer; empty for a small one
 };
 
 class CpuKernel : public Executable {
@@ -47,23 +48,23 @@ public:
       : entry(entry), scratchBytes(scratchBytes), memory(std::move(memory)) {}
 
   const ImageEntry entry;
-  const uint32_t scratchBytes; // of a thread
+  const uint32_t scratchBytes; // per thread
 
 private:
-  std::shared_ptr<const Mapping> memory; // where the image is, among others that were loaded with it
+  std::shared_ptr<const Mapping> memory; // holds the image, and the others that were loaded with it
 };
 
-// The threads' scratch memory of a device, which grows with its kernels.
+// A device's scratch memory for all threads. It grows as kernels need more.
 struct Scratch {
   Mapping memory;
-  uint64_t stride = 0; // of one thread, in bytes
+  uint64_t stride = 0; // bytes per thread
   unsigned threads = 0;
 
-  // Makes it large enough; OutOfMemory if there is too little memory.
+  // Makes the memory large enough. Fails with OutOfMemory.
   Status reserve(unsigned threads, uint64_t bytes);
 };
 
-// A program is an array of tasks whose counters start again at each submission (LaunchRun.h).
+// A program is an array of tasks, whose counters each submission resets (LaunchRun.h).
 class CpuProgram : public Program {
 public:
   CpuProgram(const DeviceInfo &device, Scratch &scratch) : device(device), scratch(scratch) {}
@@ -86,7 +87,7 @@ private:
   bool timed = false;
 };
 
-// Work is done when submit() returns: there is nothing to wait for afterwards.
+// All work is done when submit() returns, so wait() does nothing.
 class CpuDevice : public Device {
 public:
   explicit CpuDevice(DeviceInfo info) : description(std::move(info)) {}
@@ -108,7 +109,7 @@ private:
   Scratch scratch;
 };
 
-// Memory of this machine that a program may still have, in bytes, swap included; UINT64_MAX if the system does not say.
+// Returns the memory that a program can still get, in bytes, swap included. UINT64_MAX if the system does not say.
 uint64_t freeMemory();
 
 } // namespace heddle::hal::cpu

@@ -1,4 +1,4 @@
-// Kernels made ready: their images in memory that can be executed and not written.
+// Loads kernels: copies their images into memory that is executable and not writable.
 #include "runtime/hal/cpu/CpuDevice.h"
 
 #include "runtime/core/Tensor.h"
@@ -10,7 +10,7 @@
 namespace heddle::hal::cpu {
 namespace {
 
-// What calls land on that go astray between images: an instruction that ends the process.
+// Fills the gaps between images with an instruction that ends the process, for jumps that go astray.
 #if defined(__x86_64__)
 constexpr int kFilling = 0xcc;
 #else
@@ -29,7 +29,7 @@ constexpr uint32_t kInstructionAlignment =
 Result<std::vector<std::unique_ptr<Executable>>> CpuDevice::load(std::span<const KernelSource> kernels) {
   std::vector<ImageHeader> headers(kernels.size());
   std::vector<uint64_t> offsets(kernels.size());
-  uint64_t bytes = kImageAlignment; // Clang's sanitizer for calls of functions reads what is before them
+  uint64_t bytes = kImageAlignment; // Clang's function sanitizer reads the bytes before a called function
   for (size_t i = 0; i < kernels.size(); ++i) {
     std::string problem = checkImage(kernels[i].code, headers[i]);
     if (problem.empty() && headers[i].entry % kInstructionAlignment)

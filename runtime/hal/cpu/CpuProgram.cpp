@@ -9,13 +9,13 @@
 
 namespace heddle::hal::cpu {
 
-// The tasks that each task must follow: the launches' own lists, or else the tasks between the last two barriers
-// before it, which follow all that came before them. Timed launches run one after the other.
+// Records the tasks that each task must follow: its launch's own list, if all launches have one, or else the tasks
+// between the last two barriers, which themselves follow all earlier tasks. Timed launches run one after the other.
 void CpuProgram::recordOrder(std::span<const Launch> launches) {
   bool named = std::ranges::all_of(launches, [](const Launch &launch) { return launch.after.has_value(); });
   std::vector<std::pair<size_t, size_t>> ranges; // of `order`, by task
-  std::pair<uint32_t, uint32_t> waited;          // the tasks that those since the last barrier follow
-  size_t shared = 0;                             // where they are in `order`
+  std::pair<uint32_t, uint32_t> waited;          // the tasks between the last two barriers
+  size_t shared = 0;                             // their index in `order`
   for (uint32_t i = 0; i < launches.size(); ++i) {
     size_t begin = order.size();
     if (timed) {
@@ -80,7 +80,7 @@ Status CpuProgram::submit(std::span<const Upload> uploads, std::span<const Workg
     if (!upload.data.empty())
       std::memcpy(static_cast<CpuBuffer *>(upload.to)->data() + upload.offset, upload.data.data(), upload.data.size());
   }
-  ThreadPool &pool = ThreadPool::get(); // in a child after a fork, another one than the program was recorded with
+  ThreadPool &pool = ThreadPool::get(); // after a fork, not the pool that the program was recorded with
   LaunchRun run{std::span(tasks.get(), taskCount), std::min(pool.threads(), scratch.threads), scratch.memory.data(),
                 scratch.stride};
   FloatMode mode;

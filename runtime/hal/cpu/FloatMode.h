@@ -9,8 +9,9 @@
 
 namespace heddle::hal::cpu {
 
-// While it lives, this thread rounds to nearest, flushes denormal results to zero, takes denormal operands for zero and
-// has no floating-point exceptions that trap. Afterwards it has the state that it had before, sticky flags included.
+// While the object lives, its thread rounds to nearest, flushes denormal results to zero, treats denormal operands as
+// zero, and does not trap on floating-point exceptions. The destructor restores the previous state, sticky flags
+// included.
 class FloatMode {
 public:
   FloatMode() : before(read()) { write(kKernels); }

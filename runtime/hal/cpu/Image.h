@@ -1,4 +1,4 @@
-// The form of a kernel for the processor, which the compiler writes and the runtime places in memory.
+// The format of a CPU kernel, which the compiler writes and the runtime loads into memory.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -11,8 +11,8 @@
 
 namespace heddle::hal::cpu {
 
-// A kernel's code begins with these words. The image follows, filled up with zeros to whole words: position-independent
-// machine code with its constants, which makes no calls and has no relocations left.
+// A kernel's code begins with these words. The image follows, padded with zeros to whole words: position-independent
+// machine code with its constants, without calls or relocations.
 struct ImageHeader {
   static constexpr uint32_t kMagic = 0x55504348; // "HCPU", little endian
   static constexpr uint32_t kVersion = 1;
@@ -27,16 +27,16 @@ struct ImageHeader {
 // The alignment of an image's first byte in memory, and of scratch memory.
 inline constexpr uint64_t kImageAlignment = 64;
 
-// The most scratch memory of a thread that a kernel may ask for, in bytes.
+// The most scratch memory per thread that a kernel may request, in bytes.
 inline constexpr uint32_t kMaxScratchBytes = 64 << 20;
 
-// Where an image is called. `bindings` are the addresses of the arguments, `grid` the workgroup counts in x, y and z.
-// Runs the workgroups whose numbers x + grid[0] * (y + grid[1] * z) are `first` to `first + count - 1`, in any order.
-// `scratch` is memory of the thread, whose contents are undefined.
+// The entry point of an image. It runs the workgroups whose numbers x + grid[0] * (y + grid[1] * z) are `first` to
+// `first + count - 1`, in any order. `bindings` are the addresses of the arguments, `grid` the workgroup counts in x, y
+// and z. `scratch` is the thread's scratch memory, with undefined contents.
 using ImageEntry = void (*)(const uint64_t *bindings, const uint32_t *grid, uint32_t first, uint32_t count,
                             void *scratch);
 
-// Returns what is wrong with a kernel's code; empty for a good one, whose header is then in `header`.
+// Returns what is wrong with a kernel's code. If nothing is, returns an empty string and sets `header`.
 inline std::string checkImage(std::span<const uint32_t> code, ImageHeader &header) {
   if (code.size() < ImageHeader::kWords)
     return str("has ", code.size(), " words of code, and the header of an image has ", ImageHeader::kWords);

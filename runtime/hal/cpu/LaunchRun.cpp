@@ -9,7 +9,7 @@
 namespace heddle::hal::cpu {
 
 void LaunchTask::reset(uint32_t x, uint32_t y, uint32_t z) {
-  // Sharing a task costs the second thread's look at it, and the caches an exchange of counters and operands.
+  // Sharing a task costs the second thread's look at it, and cache traffic for counters and operands.
   constexpr float kShortTask = 1; // microsecond
   if (uint64_t ticks = spent.exchange(0, std::memory_order_relaxed); total && ticks)
     cost = microseconds(ticks) / static_cast<float>(total);
@@ -28,8 +28,8 @@ uint64_t now() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
 }
 
-// Takes workgroups of a task: many at first, and fewer towards the end, so that the threads finish together. Returns
-// their number; `first` is the first of them.
+// Takes workgroups of a task: large chunks at first and smaller ones towards the end, so that the threads finish
+// together. Returns their number and sets `first` to the first of them.
 uint32_t take(LaunchTask &task, unsigned threads, uint32_t &first) {
   uint32_t next = task.next.load(std::memory_order_relaxed);
   while (next < task.total) {

@@ -1,4 +1,4 @@
-// One run of a program's launches, which several threads carry out together.
+// A run of a program's launches by several threads.
 #pragma once
 
 #include "runtime/hal/cpu/Image.h"
@@ -9,22 +9,22 @@
 
 namespace heddle::hal::cpu {
 
-// One launch. The first part is set before a run and only read during it.
+// A launch. The fields before `next` are set before a run and only read during it.
 struct alignas(64) LaunchTask {
   ImageEntry entry = nullptr;
   const uint64_t *bindings = nullptr;   // addresses of the arguments
   std::span<const uint32_t> after = {}; // earlier tasks that must be done before this one begins
   uint32_t grid[3] = {};
-  uint32_t total = 0;   // workgroups; 1 where there are none, so that a thread waits for what the task follows
-  bool isEmpty = false; // there are none
-  float cost = 0;       // of a workgroup, in microseconds, by the run before; 0: not known
+  uint32_t total = 0;   // number of workgroups; 1 if the task is empty, so that a thread still waits for `after`
+  bool isEmpty = false; // the task has no workgroups
+  float cost = 0;       // microseconds per workgroup, measured in the previous run; 0: unknown
   bool isShort = false; // not worth a second thread
 
   alignas(64) std::atomic<uint32_t> next = 0; // the first workgroup that no thread has taken
-  std::atomic<uint32_t> done = 0;             // workgroups
+  std::atomic<uint32_t> done = 0;             // number of finished workgroups
   std::atomic<uint64_t> spent = 0;            // time of all threads in the kernel, in ticks (Ticks.h)
 
-  // Makes the task ready for a run on a grid.
+  // Prepares the task for a run with these workgroup counts.
   void reset(uint32_t x, uint32_t y, uint32_t z);
   bool isDone() const { return done.load(std::memory_order_acquire) == total; }
 };
@@ -34,22 +34,21 @@ struct TaskTime {
   uint64_t begin = 0, end = 0;
 };
 
-// Every thread walks the tasks in order, takes workgroups of each in chunks while there are some, and waits for what a
-// task must follow before it takes the first. A thread takes all of a task that is shorter than a microsecond by the
-// costs that earlier runs measured. Two tasks overlap if neither waits for the other. A task only waits for
-// earlier ones, whose workgroups other threads have all taken by then, so no walk stands still for ever. Which thread
-// runs which workgroup changes no result.
+// Every thread walks the tasks in order. It waits for the tasks that a task must follow, and then takes chunks of its
+// workgroups until none are left. If a task took less than a microsecond in earlier runs, a single thread takes all of
+// it. Two tasks overlap if neither waits for the other. There is no deadlock: a task waits only for earlier tasks,
+// whose workgroups are all taken by then. Results do not depend on which thread runs which workgroup.
 struct LaunchRun {
   std::span<LaunchTask> tasks;
-  unsigned threads = 1;            // that may take part, numbered from 0; 0 is the caller
+  unsigned threads = 1;            // the most threads that take part; thread 0 is the caller
   std::byte *scratch = nullptr;    // of all threads
-  uint64_t scratchStride = 0;      // of one, in bytes
-  std::atomic<uint32_t> front = 0; // all workgroups of the tasks before are taken
+  uint64_t scratchStride = 0;      // bytes per thread
+  std::atomic<uint32_t> front = 0; // all workgroups of tasks before this one are taken
 
-  // Takes part. Returns when all workgroups are taken, though other threads may still run some.
-  // With `crowded`, threads are more than processors, and waiting gives the processor away at once.
+  // Takes part in the run. Returns when all workgroups are taken; other threads may still be running some. `crowded`
+  // means that there are more threads than processors, so that waiting threads yield at once.
   void work(unsigned thread, bool crowded);
-  // The caller's part of a run whose tasks each follow the one before: times each.
+  // The caller's part of a timed run, in which each task follows the one before. Fills in `times`.
   void workTimed(std::span<TaskTime> times, bool crowded);
   // Returns when all workgroups have run.
   void waitForAll(bool crowded) const;

@@ -27,7 +27,7 @@ Leaf cpuid(uint32_t leaf, uint32_t subleaf = 0) {
   return result;
 }
 
-// XCR0: the registers that the operating system saves. Only if OSXSAVE is set.
+// Returns XCR0, the set of registers that the operating system saves. OSXSAVE must be set.
 uint32_t savedRegisters() {
   uint32_t low = 0, high = 0;
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
@@ -54,7 +54,7 @@ Processor detect() {
     if (!present)
       names += str(names.empty() ? "" : ", ", name);
   };
-  constexpr uint32_t ymm = 0x06, zmm = 0xe6; // of XCR0
+  constexpr uint32_t ymm = 0x06, zmm = 0xe6; // bits of XCR0
   for (auto [has, name] : {std::pair<uint32_t, const char *>(basic.ecx & bit_AVX, "AVX"),
                            {extended.ebx & bit_AVX2, "AVX2"},
                            {extended.ebx & bit_BMI, "BMI"},

@@ -7,20 +7,20 @@
 
 namespace heddle::hal::cpu {
 
-// The instruction sets that targets are made for and that both the processor and the operating system have.
+// The instruction sets of the targets that both the processor and the operating system support.
 struct Processor {
   std::string name;                                 // "AMD EPYC 7763 64-Core Processor"
   std::string_view architecture;                    // "x86-64", "aarch64"; empty: Heddle has no target for it
-  std::string missingForV3 = {}, missingForV4 = {}; // "AVX2, FMA": what x86-64-v3 and v4 need and is not there
+  std::string missingForV3 = {}, missingForV4 = {}; // "AVX2, FMA": the missing sets of x86-64-v3 and x86-64-v4
 
-  // This machine's.
+  // Returns this machine's processor.
   static const Processor &get();
 
-  // How well code for a target runs: the largest is taken; 0 where it does not run.
+  // Returns how well code for a target runs, or 0 if it does not run. The target with the largest value is taken.
   uint32_t suitability(std::string_view target) const;
-  // Why code for a target does not run: "it lacks AVX512F"; empty where it does.
+  // Returns why code for a target does not run: "it lacks AVX512F". Empty if it runs.
   std::string obstacle(std::string_view target) const;
-  // The best target; empty where there is none.
+  // Returns the best target, or an empty string.
   std::string bestTarget() const;
 };
 
@@ -28,12 +28,12 @@ struct Processor {
 // usableProcessors(). At least 1.
 unsigned threadCount();
 
-// Returns how many physical cores this thread may run on, but no more than the CPU time that its control groups allow,
-// rounded up. `root` is put before the paths of /proc and /sys, for tests.
+// Returns the number of physical cores that this thread may run on, limited by the CPU time that its control groups
+// allow, rounded up. `root` is a prefix of the paths of /proc and /sys, for tests.
 unsigned usableProcessors(const std::string &root = "");
 
-// Returns the CPU time that the control groups of this process allow, in processors, rounded up; 0 where they set no
-// limit. Both versions of control groups are looked at, and the groups around the process's own.
+// Returns the CPU time that the control groups of this process allow, in processors, rounded up; 0 if they set no
+// limit. Takes into account both versions of control groups, and all groups that enclose the process's own.
 unsigned allowedProcessors(const std::string &root = "");
 
 } // namespace heddle::hal::cpu

@@ -1,4 +1,4 @@
-// How many threads suit this process.
+// The number of threads that suits this process.
 #include "runtime/core/Status.h"
 #include "runtime/core/Threads.h"
 #include "runtime/hal/cpu/Processor.h"
@@ -33,7 +33,7 @@ std::optional<int64_t> number(std::string_view text) {
 struct Limit {
   unsigned processors = 0;
 
-  // `quota` microseconds of processor time in each `period`.
+  // Adds a limit of `quota` microseconds of processor time in each `period` microseconds.
   void add(std::optional<int64_t> quota, std::optional<int64_t> period) {
     if (!quota || !period || *quota <= 0 || *period <= 0)
       return;
@@ -42,7 +42,7 @@ struct Limit {
   }
 };
 
-// Calls `visit` for a group's folder and for the folders around it, up to `top`.
+// Calls `visit` for a group's folder and for its parent folders, up to `top`.
 template <typename Visit> void eachGroup(const std::string &top, std::string group, Visit visit) {
   for (;;) {
     visit(top + (group == "/" ? "" : group));
@@ -53,10 +53,10 @@ template <typename Visit> void eachGroup(const std::string &top, std::string gro
   }
 }
 
-// The processors of an affinity mask; empty where there is none to be had.
+// Returns the processors of this thread's affinity mask; empty if the mask cannot be read.
 std::vector<unsigned> affinity() {
   std::vector<unsigned> processors;
-  for (size_t most = 1024; most <= 1 << 16; most *= 4) { // a mask that is too small is EINVAL
+  for (size_t most = 1024; most <= 1 << 16; most *= 4) { // too small a mask fails with EINVAL
     cpu_set_t *set = CPU_ALLOC(most);
     if (!set)
       return {};
@@ -77,7 +77,7 @@ std::vector<unsigned> affinity() {
 unsigned allowedProcessors(const std::string &root) {
   Limit limit;
   std::ifstream groups(root + "/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) { // "4:cpu,cpuacct:/a/b", or "0::/a/b" of version 2
+  for (std::string line; std::getline(groups, line);) { // "4:cpu,cpuacct:/a/b", or "0::/a/b" in version 2
     size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == line.npos || second == line.npos)
       continue;
@@ -85,7 +85,7 @@ unsigned allowedProcessors(const std::string &root) {
     if (controllers.empty()) {
       for (const char *top : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"})
         eachGroup(root + top, group, [&](const std::string &folder) {
-          std::istringstream words(firstLine(folder + "/cpu.max")); // "max 100000" where there is no limit
+          std::istringstream words(firstLine(folder + "/cpu.max")); // "max 100000": no limit
           std::string quota, period;
           words >> quota >> period;
           limit.add(number(quota), number(period));
@@ -105,7 +105,7 @@ unsigned usableProcessors(const std::string &root) {
   for (unsigned processor : affinity()) {
     std::string topology = str(root, "/sys/devices/system/cpu/cpu", processor, "/topology/");
     std::string package = firstLine(topology + "physical_package_id"), core = firstLine(topology + "core_id");
-    if (core.empty()) // every processor counts where the machine does not tell
+    if (core.empty()) // unknown topology: count every processor as a core
       core = str("processor ", processor);
     cores.emplace(package, core);
   }

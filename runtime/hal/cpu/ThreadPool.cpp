@@ -12,9 +12,10 @@ namespace heddle::hal::cpu {
 namespace {
 
 std::atomic<ThreadPool *> shared = nullptr;
-std::mutex sharedMutex; // of making it
+std::mutex sharedMutex; // held while the pool is made
 
-// Around a fork no other thread makes a pool; the child forgets the pool, whose threads it does not have.
+// Keeps other threads from making a pool during a fork. The child forgets the pool, because it does not have its
+// threads.
 void registerForkHandlers() {
   static const int registered = pthread_atfork([] { sharedMutex.lock(); }, [] { sharedMutex.unlock(); },
                                                [] {
@@ -39,10 +40,10 @@ ThreadPool &ThreadPool::get() {
 }
 
 ThreadPool &ThreadPool::create(unsigned threads) {
-  auto *pool = new ThreadPool(threads); // never deleted: its workers may be looking at it when the process ends
+  auto *pool = new ThreadPool(threads); // never deleted: workers may still use it when the process ends
   sigset_t all, before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before); // which the workers inherit
+  pthread_sigmask(SIG_SETMASK, &all, &before); // the workers inherit the mask
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -52,7 +53,7 @@ ThreadPool &ThreadPool::create(unsigned threads) {
     worker = {pool, started};
     pthread_t handle;
     if (pthread_create(&handle, &attributes, main, &worker) != 0)
-      break; // the system gives no more threads; the existing ones do the work
+      break; // no more threads available: the existing ones do the work
   }
   pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -89,8 +90,8 @@ void ThreadPool::serve(unsigned thread) {
       continue;
     }
     seen = latest;
-    // The owner clears `current` and then waits until nobody is attached. So either it sees this thread here, or this
-    // thread sees the empty pointer.
+    // The owner clears `current` and then waits until no worker is attached. So either the owner sees that this thread
+    // is attached, or this thread sees a null `current`.
     attached.fetch_add(1, std::memory_order_seq_cst);
     if (LaunchRun *run = current.load(std::memory_order_seq_cst); run && thread < run->threads)
       run->work(thread, crowded);
@@ -100,7 +101,7 @@ void ThreadPool::serve(unsigned thread) {
 
 void ThreadPool::run(LaunchRun &run, std::span<TaskTime> times) {
   auto work = [&] { times.empty() ? run.work(0, crowded) : run.workTimed(times, crowded); };
-  bool isShared = false; // whether a second thread would find work
+  bool isShared = false; // a second thread would find work
   for (const LaunchTask &task : run.tasks)
     isShared |= !task.isShort;
   if (threadCount == 1 || run.threads == 1 || !isShared || !owner.try_lock()) {

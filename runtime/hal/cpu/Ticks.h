@@ -1,4 +1,4 @@
-// A clock that takes a few nanoseconds to read: the processor's.
+// The processor's clock, which takes a few nanoseconds to read.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace heddle::hal::cpu {
 
 #if defined(__x86_64__)
 inline uint64_t ticks() { return __rdtsc(); }
-// Roughly: counters run at 2 to 4 GHz.
+// A rough estimate: counters run at 2 to 4 GHz.
 inline float microseconds(uint64_t ticks) { return static_cast<float>(ticks) / 2500; }
 #elif defined(__aarch64__)
 inline uint64_t ticks() {

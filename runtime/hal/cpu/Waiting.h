@@ -1,4 +1,4 @@
-// How a thread waits for a few microseconds.
+// Waiting for a few microseconds without sleeping.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ inline void relax() {
 #endif
 }
 
-// Returns when `isReady` does: at first looks again and again, then lets other threads run in between. With `crowded`
-// lets them run at once.
+// Returns when `isReady()` is true. Spins at first, then yields to other threads between checks. With `crowded` it
+// yields from the start.
 template <typename Ready> void waitUntil(Ready isReady, bool crowded) {
   constexpr int kLooks = 2000; // 20 to 100 microseconds
   if (!crowded)
