@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint32_t vendorNvidia = 0x10de;
 
-// What the driver says of a device, without opening it.
+// Asks the driver about a device without opening it.
 Result<DeviceInfo> describeDevice(const Driver &cuda, int index) {
   DeviceInfo info;
   info.id = str("cuda:", index);
@@ -52,7 +52,7 @@ Result<DeviceInfo> describeDevice(const Driver &cuda, int index) {
   return info;
 }
 
-// A CUDA architecture: sm_90 runs on compute capability 9.0 and newer, sm_90a on 9.0 alone.
+// A CUDA architecture. Code for sm_90 runs on compute capability 9.0 and newer, code for sm_90a only on 9.0.
 struct Architecture {
   uint32_t capability = 0;
   bool exact = false;
@@ -91,16 +91,16 @@ uint32_t CudaBackend::suitability(std::string_view target, const DeviceInfo &dev
     return 0;
   bool runs =
       wanted->exact ? device.computeCapability == wanted->capability : device.computeCapability >= wanted->capability;
-  return runs ? 2 * wanted->capability + wanted->exact : 0; // the newest, and best what is made for it alone
+  return runs ? 2 * wanted->capability + wanted->exact : 0; // newer is better, and exact (sm_90a) better than sm_90
 }
 
 std::string CudaBackend::advice(const DeviceInfo &device) const {
-  constexpr uint32_t ampere = 80; // whose instructions the kernels are made of
+  constexpr uint32_t ampere = 80; // kernels use Ampere's instructions
   if (device.computeCapability < ampere)
     return "vulkan:portable";
   if (device.computeCapability >= 90 && device.computeCapability < 100)
     return "cuda:sm_90a";
-  constexpr uint32_t mostOf80 = 163 * 1024; // that kernels for sm_80 may ask for
+  constexpr uint32_t mostOf80 = 163 * 1024; // the most shared memory of kernels for sm_80
   return device.maxSharedBytes >= mostOf80 ? "cuda:sm_80" : "cuda:sm_86";
 }
 
@@ -123,7 +123,7 @@ Result<std::unique_ptr<Device>> CudaBackend::openDevice(std::optional<uint32_t> 
     return makeError(ErrorKind::NotFound, "there is no device 'cuda:", *index, "': this machine has ", infos.size(),
                      " CUDA device", infos.size() == 1 ? "" : "s",
                      ", numbered from 0. `heddle-run devices` lists the devices.");
-  if (!index) // the driver's order, which is the fastest first
+  if (!index) // the first usable device: the driver lists the fastest first
     for (index = 0; *index + 1 < infos.size() && !infos[*index].unusable.empty();)
       ++*index;
   DeviceInfo &info = infos[*index];

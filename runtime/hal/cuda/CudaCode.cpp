@@ -1,4 +1,4 @@
-// The code of CUDA's targets, as artifacts hold it: PTX, and perhaps a cubin.
+// The code format of CUDA targets: PTX and, optionally, a cubin.
 #include "runtime/artifact/CodeFormat.h"
 #include "runtime/core/Tensor.h"
 #include "runtime/schema/Constants.h"
@@ -23,7 +23,7 @@ std::string checkPtx(const schema::Kernel &kernel, const KernelCode &parts) {
   if (kernel.texels() && kernel.texels()->size() != 0)
     return "reads texel buffers, which CUDA code does not";
 
-  // The driver reads up to the first NUL; there is one, and nothing but filling behind it.
+  // The driver reads up to the first NUL. There must be one, followed only by padding.
   std::string_view code(reinterpret_cast<const char *>(parts.words.data()), parts.words.size_bytes());
   size_t end = code.find('\0');
   if (end == code.npos || code.size() - end > sizeof(uint32_t) || code.find_first_not_of('\0', end) != code.npos)

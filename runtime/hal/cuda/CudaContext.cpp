@@ -3,7 +3,7 @@
 namespace heddle::hal::cuda {
 namespace {
 
-// Errors of a kernel or of the hardware, after which the process cannot use the device again.
+// Returns true for errors of a kernel or of the hardware after which this process cannot use the device again.
 bool isFinal(CUresult result) {
   switch (result) {
   case CUDA_ERROR_ECC_UNCORRECTABLE:
@@ -13,7 +13,7 @@ bool isFinal(CUresult result) {
   case CUDA_ERROR_CONTEXT_IS_DESTROYED:
   case CUDA_ERROR_ASSERT:
     return true;
-  default: // illegal instructions, misaligned addresses and their like, up to a plain "launch failed"
+  default: // illegal instructions, misaligned addresses and the like, up to a plain "launch failed"
     return result >= CUDA_ERROR_HARDWARE_STACK_ERROR && result <= CUDA_ERROR_LAUNCH_FAILED;
   }
 }

@@ -1,4 +1,4 @@
-// What every object of one CUDA device needs: the driver, the context, and how its errors are told.
+// The state that all objects of a CUDA device share: the driver, the context, and error reporting.
 #pragma once
 
 #include "runtime/hal/Device.h"
@@ -11,22 +11,22 @@ namespace heddle::hal::cuda {
 struct Context {
   const Driver *cuda = nullptr;
   CUdevice device = 0;
-  CUcontext primary = nullptr; // shared with whatever else in the process uses the device
+  CUcontext primary = nullptr; // shared with other users of the device in this process
   DeviceInfo info;
 
-  // What the device works on, for errors that show later: "kernel 'add'".
+  // The work that the device is running, for errors that are reported later: "kernel 'add'".
   std::shared_ptr<const std::string> running;
 
-  // Turns a failed call into an Error of the right kind. After some errors a context is of no use any more and every
-  // call fails; the first is told in full, later ones refer to it.
+  // Turns a failed call into an Error of the right kind. After some errors the context is unusable and every call
+  // fails. Only the first of these is described in full; later ones refer to it.
   Error error(CUresult result, std::string_view what) const;
 
 private:
-  mutable std::mutex mutex; // kernels are loaded by several threads
-  mutable std::string lost; // why the context is of no use
+  mutable std::mutex mutex; // several threads load kernels
+  mutable std::string lost; // why the context is unusable; empty if it is not
 };
 
-// Makes the context current in this thread, and the one before it again at the end.
+// Makes the context current in this thread. The destructor restores the previous context.
 class Current {
 public:
   explicit Current(const Context &context) : context(context) {

@@ -1,4 +1,4 @@
-// One CUDA device.
+// A CUDA device.
 #pragma once
 
 #include "runtime/hal/cuda/CudaStream.h"
@@ -37,10 +37,10 @@ private:
   CUmodule module = nullptr;
 };
 
-// A program is a graph of kernels that the driver starts in one call. Workgroup counts that differ from the last
-// submission's are set in the graph, and then in its executable form at once; a node without workgroups is switched
-// off. When launches are timed, or each is to be waited for so that its errors name it (CUDA_LAUNCH_BLOCKING=1), they
-// are started one by one instead.
+// A program is a graph of kernels that the driver starts in one call. Workgroup counts that differ from the previous
+// submission's are first set in the graph, and then a single update transfers them to the executable graph. Nodes
+// without workgroups are disabled. Launches are started one by one instead if they are timed, or if
+// CUDA_LAUNCH_BLOCKING=1 asks to wait for each of them, so that errors name the kernel.
 class CudaProgram : public Program {
 public:
   CudaProgram(Context &context, Stream &stream) : context(context), stream(stream) {}
@@ -71,13 +71,13 @@ private:
   Stream &stream;
   std::vector<Node> nodes;
   std::vector<uint64_t> addresses; // of every launch's arguments
-  std::vector<void *> arguments;   // pointers to them, as the driver takes them
+  std::vector<void *> arguments;   // pointers into `addresses`, for the driver
   std::vector<DeclaredAccess> accesses;
   std::vector<std::vector<uint32_t>> nodesOfCount;
-  std::vector<WorkgroupCount> current; // what the graph's nodes have
+  std::vector<WorkgroupCount> current; // the counts that the graph's nodes have
   CUgraph graph = nullptr;
   CUgraphExec exec = nullptr;
-  std::vector<CUevent> events; // of timed programs: before the first launch and after each
+  std::vector<CUevent> events; // timed programs only: before the first launch and after each
   bool blocking = false;
   std::shared_ptr<const std::string> description;
 };

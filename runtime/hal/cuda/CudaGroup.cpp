@@ -11,7 +11,7 @@ Result<std::unique_ptr<CudaGroup>> CudaGroup::join(const Context &context, Strea
                                                    const GroupId &id, uint32_t number, uint32_t devices) {
   std::unique_ptr<CudaGroup> group(new CudaGroup(context, compute, nccl));
   const Driver &cuda = *context.cuda;
-  // Kernels that exchange numbers are few and wait for other devices: they go before those that fill the device.
+  // NCCL's kernels are small and wait for other devices, so they get priority over kernels that fill the device.
   int least = 0, greatest = 0;
   if (CUresult status = cuda.cuCtxGetStreamPriorityRange(&least, &greatest))
     return context.error(status, "asking for the streams' priorities");
@@ -30,7 +30,7 @@ Result<std::unique_ptr<CudaGroup>> CudaGroup::join(const Context &context, Strea
 CudaGroup::~CudaGroup() {
   Current now(context);
   const Driver &cuda = *context.cuda;
-  isBroken |= !started.empty(); // the others may not take part in it
+  isBroken |= !started.empty(); // the other devices may never take part in these exchanges
   if (comm && isBroken)
     nccl.ncclCommAbort(comm);
   if (stream)
@@ -79,7 +79,7 @@ Status CudaGroup::start(std::span<const Tensor> tensors) {
 }
 
 Status CudaGroup::settled(ncclResult_t result, std::string_view what) {
-  // Where NCCL_COMM_BLOCKING=0 is set, calls return before they are done.
+  // With NCCL_COMM_BLOCKING=0 in the environment, calls return before they are done.
   ncclResult_t state = ncclInProgress;
   while (comm && (result == ncclSuccess || result == ncclInProgress) && state == ncclInProgress) {
     result = nccl.ncclCommGetAsyncError(comm, &state);
@@ -121,7 +121,7 @@ Status CudaGroup::enqueue(std::span<const Tensor> tensors) {
   for (const Tensor &tensor : tensors)
     if (tensor.bytes > 0 && (result == ncclSuccess || result == ncclInProgress))
       result = enqueue(tensor);
-  ncclResult_t ended = nccl.ncclGroupEnd(); // whatever happened: a group that stays open spoils every later call
+  ncclResult_t ended = nccl.ncclGroupEnd(); // even after an error: an open group would break every later call
   return settled(result == ncclSuccess || result == ncclInProgress ? ended : result, what);
 }
 

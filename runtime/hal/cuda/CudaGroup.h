@@ -1,4 +1,4 @@
-// A CUDA device in a group of devices that exchange numbers by NCCL, on a stream of the group's own.
+// A CUDA device's membership in a group of devices that exchange tensors with NCCL, on a separate stream.
 #pragma once
 
 #include "runtime/hal/cuda/CudaStream.h"
@@ -10,7 +10,7 @@ namespace heddle::hal::cuda {
 
 class CudaGroup final : public DeviceGroup {
 public:
-  // `compute` is where the device's other work goes; it outlives the group.
+  // `compute` is the stream of the device's other work; it must outlive the group.
   static Result<std::unique_ptr<CudaGroup>> join(const Context &context, Stream &compute, const Nccl &nccl,
                                                  const GroupId &id, uint32_t number, uint32_t devices);
   ~CudaGroup() override;
@@ -24,9 +24,9 @@ private:
   Result<CUevent> newEvent();
   Status enqueue(std::span<const Tensor> tensors);
   ncclResult_t enqueue(const Tensor &tensor);
-  // The error of a call, once NCCL has done what it was asked for; of later calls, too, once there was an error.
+  // Waits until NCCL has processed a call and returns the call's error. After an error all later calls fail too.
   Status settled(ncclResult_t result, std::string_view what);
-  Status follow(CUstream after, CUstream before, CUevent event); // `after` waits for what `before` has been given
+  Status follow(CUstream after, CUstream before, CUevent event); // makes `after` wait for all work of `before`
 
   const Context &context;
   Stream &compute;
@@ -35,8 +35,8 @@ private:
   uint32_t number = 0, devices = 1;
   bool isBroken = false; // an exchange may never end
   CUstream stream = nullptr;
-  CUevent ready = nullptr;     // what an exchange waits for
-  std::deque<CUevent> started; // the ends of exchanges that are not finished, the earliest first
+  CUevent ready = nullptr;     // the end of the compute work before an exchange
+  std::deque<CUevent> started; // the ends of exchanges without a finish(), the earliest first
   std::vector<CUevent> spare;
 };
 

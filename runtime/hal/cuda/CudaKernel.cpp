@@ -10,7 +10,7 @@
 namespace heddle::hal::cuda {
 namespace {
 
-// What the driver's compiler wrote, as a part of a sentence.
+// Joins the lines of the driver's compiler log into a part of a sentence.
 std::string oneLine(const char *log) {
   std::istringstream lines(log);
   std::string text;
@@ -29,12 +29,12 @@ CudaKernel::~CudaKernel() {
   context.cuda->cuModuleUnload(module);
 }
 
-// The binary first: it costs no time to compile. Whatever keeps a driver or device from taking it, the PTX may still
-// do; but the driver's compiler needs memory too.
+// Tries the binary first, because it needs no compilation. If the driver or device does not accept it, the PTX may
+// still work. Out of memory is an error at once: the driver's compiler needs memory too.
 Status CudaKernel::loadModule(const KernelSource &source) {
   std::string refused;
   if (!source.binary.empty()) {
-    // The driver reads it as an ELF file in memory, whose fields are aligned.
+    // The driver reads the binary as an ELF file in memory, whose fields must be aligned.
     std::vector<uint64_t> aligned((source.binary.size() + 7) / 8);
     std::copy(source.binary.begin(), source.binary.end(), reinterpret_cast<uint8_t *>(aligned.data()));
     CUresult status = context.cuda->cuModuleLoadDataEx(&module, aligned.data(), 0, nullptr, nullptr);

@@ -10,7 +10,7 @@ namespace {
 
 bool isEmpty(WorkgroupCount count) { return count.x == 0 || count.y == 0 || count.z == 0; }
 
-// CUDA's own switch for "wait after every launch", which the driver does not apply to graphs.
+// Returns true if CUDA_LAUNCH_BLOCKING asks to wait after every launch. The driver does not apply it to graphs.
 bool launchesBlock() {
   const char *value = std::getenv("CUDA_LAUNCH_BLOCKING");
   return value && *value && std::strcmp(value, "0") != 0;
@@ -44,7 +44,7 @@ Status CudaProgram::record(std::span<const Launch> launches, uint32_t counts, bo
   }
   for (uint64_t &address : addresses)
     arguments.push_back(&address);
-  arguments.push_back(nullptr); // so that a launch without arguments at the end has an address too
+  arguments.push_back(nullptr); // lets a last launch without arguments point into the vector too
   describe();
   if (timed) {
     events.resize(nodes.size() + 1);
@@ -55,7 +55,7 @@ Status CudaProgram::record(std::span<const Launch> launches, uint32_t counts, bo
   return timed || blocking || nodes.empty() ? Status(Success()) : buildGraph(launches);
 }
 
-// What an error calls this program when nobody knows which of its launches failed.
+// Sets the name of this program for errors that do not tell which of its launches failed.
 void CudaProgram::describe() {
   if (nodes.empty())
     return;
@@ -79,14 +79,14 @@ void CudaProgram::declareAccess(const Node &node) const {
   context.cuda->heddleDeclareAccess(accesses.data() + node.firstArgument, end - node.firstArgument);
 }
 
-// A launch depends on those that it is said to wait for. Where that is not known of all, launches between two barriers
-// depend on all launches of the group before theirs and on nothing else.
+// If all launches list their dependencies, nodes depend on exactly these. Otherwise the launches between two barriers
+// depend on all launches of the previous group.
 Status CudaProgram::buildGraph(std::span<const Launch> launches) {
   const Driver &cuda = *context.cuda;
   if (CUresult status = cuda.cuGraphCreate(&graph, 0))
     return context.error(status, "creating a graph");
   bool known = std::ranges::all_of(launches, [](const Launch &launch) { return launch.after.has_value(); });
-  std::vector<CUgraphNode> before, group; // what this launch waits for, and what those after the next barrier do
+  std::vector<CUgraphNode> before, group; // nodes that this launch waits for; nodes since the last barrier
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (known) {
       before.clear();
@@ -126,7 +126,7 @@ Status CudaProgram::updateGraph(std::span<const WorkgroupCount> counts) {
     if (CUresult status = cuda.cuGraphExecUpdate_v2(exec, graph, &result))
       return context.error(status, str("setting the workgroups of ", *description));
   }
-  // The graph does not say which nodes are off, so that an update may switch all of them on.
+  // The graph does not record which nodes are disabled, so an update may enable all of them.
   for (size_t i = 0; i < counts.size(); ++i) {
     bool isOff = isEmpty(counts[i]);
     if (isOff ? update || !isEmpty(current[i]) : isEmpty(current[i]))
@@ -199,7 +199,7 @@ Result<std::vector<LaunchTime>> CudaProgram::times() {
   if (events.empty())
     return makeError(ErrorKind::Unsupported, "this program was not recorded with times.");
   std::vector<LaunchTime> times(nodes.size());
-  uint64_t now = 0; // a program's clock starts with it
+  uint64_t now = 0; // times count from the begin of the program
   for (size_t i = 0; i < times.size(); ++i) {
     float milliseconds = 0;
     if (CUresult status = context.cuda->cuEventElapsedTime(&milliseconds, events[i], events[i + 1]))

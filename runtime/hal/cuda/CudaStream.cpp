@@ -112,7 +112,7 @@ Status Stream::write(CUdeviceptr to, std::span<const std::byte> data) {
   return Success();
 }
 
-// Two chunks are under way at a time: the device fills one while the host empties the other.
+// Keeps two chunks in flight: the device fills one while the host empties the other.
 Status Stream::read(CUdeviceptr from, std::span<std::byte> into) {
   Slot *pending = nullptr;
   std::span<std::byte> pendingInto;

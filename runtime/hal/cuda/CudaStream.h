@@ -1,4 +1,4 @@
-// The stream of a CUDA device: submissions in order, a few in flight, and copies between host and device.
+// The stream of a CUDA device. It runs submissions in order, with a few in flight, and copies between host and device.
 #pragma once
 
 #include "runtime/hal/cuda/CudaContext.h"
@@ -10,7 +10,7 @@
 
 namespace heddle::hal::cuda {
 
-// Host memory that the device copies from and to without the host's help.
+// Pinned host memory, which the device copies from and to without the host's help.
 class PinnedMemory {
 public:
   PinnedMemory() = default;
@@ -28,11 +28,11 @@ private:
   uint64_t size = 0;
 };
 
-// All of it is called with the context current.
+// All functions require that the context is current.
 class Stream {
 public:
-  // What one submission needs of the host: the bytes it copies, untouched until it is done. With three of them the host
-  // prepares a step while the device works on the one before.
+  // The host memory of a submission: the bytes that it copies, unchanged until it is done. With three slots the host
+  // can prepare a step while the device runs the previous one.
   struct Slot {
     PinnedMemory staging;
     uint64_t used = 0;
@@ -46,8 +46,8 @@ public:
 
   CUstream handle() const { return stream; }
 
-  // A slot with room for `bytes` to copy; waits while all are in use. What goes onto the stream between begin() and
-  // finish() uses it; finish() is called whatever happened in between.
+  // Returns a slot with room for `bytes` bytes; waits until one is free. Work that is queued between begin() and
+  // finish() may use the slot. The caller must call finish() even if an error happened in between.
   Result<Slot *> begin(uint64_t bytes);
   Status upload(Slot &slot, CUdeviceptr to, std::span<const std::byte> data);
   Status finish(Slot &slot);
@@ -57,7 +57,7 @@ public:
   Status read(CUdeviceptr from, std::span<std::byte> into);
   Status fillZero(CUdeviceptr to, uint64_t bytes);
 
-  // A read that is queued; its slot is the caller's until it is given back, and is none of those that submissions take.
+  // Queues a read. The caller owns its slot, which submissions do not use, until giveBack().
   Result<std::unique_ptr<Slot>> readLater(CUdeviceptr from, uint64_t bytes);
   Result<std::span<const std::byte>> bytesOf(const Slot &slot) const; // waits for the read
   void giveBack(std::unique_ptr<Slot> slot) { spare.push_back(std::move(slot)); }
@@ -72,7 +72,7 @@ private:
   size_t next = 0;
 };
 
-// What a copy takes of a slot.
+// The bytes of a slot that a copy occupies.
 constexpr uint64_t stagingBytes(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 } // namespace heddle::hal::cuda

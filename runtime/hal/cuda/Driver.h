@@ -1,6 +1,6 @@
-// The part of NVIDIA's driver API that Heddle uses, declared here so that building needs no CUDA toolkit, and found in
-// libcuda.so.1 at run time. Names, numbers and layouts are those of the API's documentation; suffixes _v2 are part of
-// the symbols' names. Everything is in drivers from CUDA 12.0 on (for version 2 of the graphs' kernel nodes).
+// The part of NVIDIA's driver API that Heddle uses. It is declared here so that the build needs no CUDA toolkit, and
+// looked up in libcuda.so.1 at run time. Names, numbers and layouts are those of the API's documentation; _v2 suffixes
+// are part of the symbols' names. Drivers from CUDA 12.0 on have all of it (version 2 of kernel nodes needs 12.0).
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -70,7 +70,7 @@ struct KernelNodeParams {
   unsigned sharedMemBytes;
   void **kernelParams;
   void **extra;
-  void *kern = nullptr;    // in place of func
+  void *kern = nullptr;    // alternative to func
   CUcontext ctx = nullptr; // null: the current one
 };
 
@@ -133,27 +133,28 @@ struct GraphUpdateResult {
   F(cuGraphNodeSetEnabled, (CUgraphExec exec, CUgraphNode node, unsigned enabled))                                     \
   F(cuGraphLaunch, (CUgraphExec exec, CUstream stream))
 
-// Memory that a launch may touch, and how. Bits of `access`: 1, it reads; 2, it writes.
+// Memory that a launch may access. Bits of `access`: 1 for reads, 2 for writes.
 struct DeclaredAccess {
   CUdeviceptr address;
   uint64_t bytes;
   uint64_t access;
 };
 
-// The functions, looked up once in a process.
+// The functions, looked up once per process.
 struct Driver {
 #define HEDDLE_CUDA_POINTER(name, parameters) CUresult(*name) parameters = nullptr;
   HEDDLE_CUDA_FUNCTIONS(HEDDLE_CUDA_POINTER)
 #undef HEDDLE_CUDA_POINTER
 
-  // What the next launch or node of a graph may touch. The driver of the tests has this function, and refuses every
-  // other access; NVIDIA's has none.
+  // Declares the memory that the next launch or graph node may access. Only the tests' emulated driver has this
+  // function, and it treats every other access as a fault. Null with NVIDIA's driver.
   CUresult (*heddleDeclareAccess)(const DeclaredAccess *ranges, size_t count) = nullptr;
 
   int version = 0; // 13000 for CUDA 13.0
   int devices = 0;
 
-  // The initialised driver. NotFound where this machine has no libcuda.so.1; a driver without devices is none of them.
+  // Returns the initialized driver. Fails with NotFound if this machine has no libcuda.so.1. A driver without devices
+  // is not an error.
   static Result<const Driver *> get();
 
   // "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered"

@@ -5,7 +5,7 @@
 namespace heddle::hal::cuda {
 namespace {
 
-constexpr int oldestVersion = 21300; // which has ncclGetLastError
+constexpr int oldestVersion = 21300; // the first version with ncclGetLastError
 
 Result<Nccl> openNccl() {
   // Never closed: NCCL keeps threads of its own.

@@ -1,5 +1,5 @@
-// The part of NCCL's API that Heddle uses, declared here so that building needs no NCCL, and found in libnccl.so.2 at
-// run time. Names and numbers are those of its documentation. Everything is in NCCL from 2.13 on.
+// The part of NCCL's API that Heddle uses. It is declared here so that the build needs no NCCL, and looked up in
+// libnccl.so.2 at run time. Names and numbers are those of NCCL's documentation. NCCL 2.13 and newer have all of it.
 #pragma once
 
 #include "runtime/hal/Device.h"
@@ -37,21 +37,21 @@ inline constexpr int ncclSum = 0;     // ncclRedOp_t
     (const void *from, void *to, size_t count, int type, int op, int root, ncclComm_t comm, CUstream stream))          \
   F(ncclBroadcast, (const void *from, void *to, size_t count, int type, int root, ncclComm_t comm, CUstream stream))
 
-// The functions, looked up once in a process.
+// The functions, looked up once per process.
 struct Nccl {
 #define HEDDLE_NCCL_POINTER(name, parameters) ncclResult_t(*name) parameters = nullptr;
   HEDDLE_NCCL_FUNCTIONS(HEDDLE_NCCL_POINTER)
 #undef HEDDLE_NCCL_POINTER
   const char *(*ncclGetErrorString)(ncclResult_t result) = nullptr;
-  const char *(*ncclGetLastError)(ncclComm_t comm) = nullptr; // in words, of any communicator where `comm` is null
+  const char *(*ncclGetLastError)(ncclComm_t comm) = nullptr; // as text; null `comm`: of any communicator
 
   int version = 0; // 22105 for 2.21.5
 
-  // NotFound where this machine has no libnccl.so.2.
+  // Fails with NotFound if this machine has no libnccl.so.2.
   static Result<const Nccl *> get();
 
   std::string versionText() const; // "NCCL 2.21.5"
-  // Of a call that has failed, or that tells of an earlier failure.
+  // Returns the error of a call that has failed or has reported an earlier failure.
   Error error(ncclResult_t result, std::string_view what) const;
 };
 

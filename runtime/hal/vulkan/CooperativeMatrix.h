@@ -1,4 +1,4 @@
-// VK_KHR_cooperative_matrix, of which the headers that Debian 12 packages know nothing. The numbers are the registry's.
+// VK_KHR_cooperative_matrix, which the headers of Debian 12 lack. The numbers are those of the Vulkan registry.
 #pragma once
 
 #include <vector>
@@ -16,8 +16,8 @@ struct CooperativeMatrixFeatures {
   VkBool32 robustBufferAccess = VK_FALSE;
 };
 
-// Sides of the square matrices of f16 whose products a subgroup adds up in f32, ascending. Only for devices that have
-// the extension.
+// Returns the sides, ascending, of the square f16 matrices that a subgroup can multiply with f32 accumulators. The
+// device must have the extension.
 std::vector<uint32_t> cooperativeSides(VkInstance instance, VkPhysicalDevice device);
 
 } // namespace heddle::hal::vulkan

@@ -49,10 +49,10 @@ DeviceFeatures::DeviceFeatures(VkPhysicalDevice device) {
 }
 
 void DeviceFeatures::keepUseful(bool codeReports) {
-  // What kernels may declare. Everything else stays off: robust access alone costs a tenth of a matmul.
+  // Enables only what kernels may declare. Robust access, for example, would slow a matmul down by a tenth.
   VkPhysicalDeviceFeatures has = core.features;
   core.features = {};
-  core.features.shaderInt64 = has.shaderInt64; // of artifacts from before 2026-11
+  core.features.shaderInt64 = has.shaderInt64; // for artifacts older than 2026-11
   core.features.shaderInt16 = has.shaderInt16;
 
   VkPhysicalDeviceVulkan11Features has11 = v11;

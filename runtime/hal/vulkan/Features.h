@@ -1,4 +1,4 @@
-// Which of the features that Heddle needs or can use a Vulkan device has.
+// A Vulkan device's features and properties, as far as Heddle needs or can use them.
 #pragma once
 
 #include "runtime/hal/Device.h"
@@ -9,17 +9,17 @@
 
 namespace heddle::hal::vulkan {
 
-// The feature structures, chained. Filled with what the device supports; keepUseful() leaves what to enable.
+// The chained feature structures. At first they hold all supported features; keepUseful() keeps those to enable.
 struct DeviceFeatures {
   explicit DeviceFeatures(VkPhysicalDevice device);
   DeviceFeatures(const DeviceFeatures &) = delete;
   DeviceFeatures &operator=(const DeviceFeatures &) = delete;
 
-  // `codeReports`: whether pipelines are asked what they became.
+  // `codeReports`: also enable the statistics of pipelines.
   void keepUseful(bool codeReports);
   bool float16() const { return v12.shaderFloat16 && v11.storageBuffer16BitAccess; }
   bool int16() const { return core.features.shaderInt16 && v11.storageBuffer16BitAccess; }
-  std::string missing() const; // names of the required features that are not there, comma-separated
+  std::string missing() const; // the names of missing required features, comma-separated
 
   VkPhysicalDeviceFeatures2 core{};
   VkPhysicalDeviceVulkan11Features v11{};
@@ -44,7 +44,7 @@ struct DeviceProperties {
   VkPhysicalDeviceVulkan13Properties v13{};
 };
 
-// A family that computes, without graphics if there is one: its queue is not shared with the screen.
+// Returns a queue family for compute. Prefers one without graphics, whose queue is not shared with the display.
 std::optional<uint32_t> computeQueueFamily(VkPhysicalDevice device, uint32_t &timestampBits);
 
 DeviceInfo describeDevice(VkInstance instance, VkPhysicalDevice device, uint32_t index);

@@ -17,7 +17,7 @@ std::atomic<uint64_t> messageCount = 0;
 VKAPI_ATTR VkBool32 VKAPI_CALL onMessage(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
                                          VkDebugUtilsMessageTypeFlagsEXT types,
                                          const VkDebugUtilsMessengerCallbackDataEXT *data, void *) {
-  // The loader also reports drivers that it could not open: worth reading, but no misuse of Vulkan on our side.
+  // The loader also reports drivers that it could not open. That is worth printing, but it is not a mistake of ours.
   if (types & VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT)
     ++messageCount;
   const char *label = severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT ? "error" : "warning";
@@ -89,7 +89,7 @@ Result<std::shared_ptr<Instance>> Instance::create() {
     info.ppEnabledLayerNames = &validationLayer;
     info.enabledExtensionCount = 1;
     info.ppEnabledExtensionNames = extensions;
-    // In the chain as well: creating and destroying the instance itself is watched too.
+    // Also in the chain, so that creating and destroying the instance itself is validated.
     features.pNext = &messengerInfo;
     info.pNext = &features;
   }
@@ -98,7 +98,7 @@ Result<std::shared_ptr<Instance>> Instance::create() {
   VkResult created = vkCreateInstance(&info, nullptr, &result->instance);
   if (created != VK_SUCCESS) {
     result->instance = VK_NULL_HANDLE;
-    // A loader without a driver is as good as no loader: nothing is broken.
+    // A loader without drivers counts as no loader: nothing is broken.
     bool isAbsent = created == VK_ERROR_INCOMPATIBLE_DRIVER;
     return makeError(isAbsent ? ErrorKind::NotFound : ErrorKind::Unsupported,
                      "Vulkan cannot be used on this machine: its loader is there, but no driver "

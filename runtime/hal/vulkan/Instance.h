@@ -1,4 +1,4 @@
-// The process's connection to the Vulkan loader, and what its devices can do.
+// The process's connection to the Vulkan loader.
 #pragma once
 
 #include "runtime/hal/Device.h"
@@ -9,7 +9,7 @@ namespace heddle::hal::vulkan {
 
 class Instance {
 public:
-  // The instance shared by all devices of the process; it goes away with the last one.
+  // Returns the instance, which all devices of the process share. It is destroyed with the last of them.
   static Result<std::shared_ptr<Instance>> get();
 
   Instance(const Instance &) = delete;
@@ -27,7 +27,7 @@ private:
   VkDebugUtilsMessengerEXT messenger = VK_NULL_HANDLE;
 };
 
-// "VK_ERROR_OUT_OF_DEVICE_MEMORY", or the number of a result without a name here.
+// Returns "VK_ERROR_OUT_OF_DEVICE_MEMORY", or the number of a result that has no name here.
 std::string describe(VkResult result);
 
 // Turns a failed call into an Error of the right kind: "<what> failed on '<device>' (VK_ERROR_...)."

@@ -7,7 +7,7 @@ namespace heddle::hal::vulkan {
 
 namespace {
 
-// The makers of the GPUs that targets are made for, by PCI vendor.
+// The targets for GPUs of a vendor, with the PCI vendor id.
 constexpr struct {
   std::string_view target;
   uint32_t vendorId;
@@ -40,7 +40,7 @@ uint32_t VulkanBackend::suitability(std::string_view target, const DeviceInfo &d
       return 4;
   if (target == "vulkan:portable")
     return 3;
-  // Made for another kind of device: right in principle, and its own limits are checked when its kernels load.
+  // Code for another kind of device runs in principle. Its limits are checked when its kernels are loaded.
   return target == "vulkan:software" ? 2 : 1;
 }
 
@@ -72,7 +72,7 @@ Result<std::unique_ptr<Device>> VulkanBackend::openDevice(std::optional<uint32_t
   for (uint32_t i = 0; i < devices.size(); ++i)
     infos.push_back(describeDevice(instance->handle(), devices[i], i));
   if (!index) {
-    // A GPU before a processor, a discrete one before others; the driver's order among equals.
+    // Prefers discrete GPUs, then other GPUs, then processors; among equals, the driver's order.
     auto rank = [&](const DeviceInfo &info) {
       if (!usable(info, options))
         return 0;

@@ -1,4 +1,4 @@
-// The code of Vulkan's targets, as artifacts hold it: SPIR-V.
+// The code format of Vulkan targets: SPIR-V.
 #include "runtime/artifact/CodeFormat.h"
 #include "runtime/core/Status.h"
 
@@ -24,7 +24,7 @@ constexpr uint32_t executionModelCompute = 5;
 constexpr uint32_t executionModeLocalSize = 17;
 constexpr uint32_t addressingPhysicalStorageBuffer64 = 5348;
 
-// Whether the literal string that starts at words[0] is `main`.
+// Returns true if the literal string that starts at words[0] is `main`.
 bool isMain(std::span<const uint32_t> words) {
   static constexpr char name[8] = "main";
   return words.size() >= 2 && std::memcmp(words.data(), name, sizeof name) == 0;
@@ -39,7 +39,7 @@ std::string checkModule(std::span<const uint32_t> code, uint32_t lanes, std::spa
   uint32_t version = code[1];
   if (version < 0x00010000 || version > 0x00010600 || (version & 0xff))
     return str("is SPIR-V of an unknown version ", version >> 16, ".", (version >> 8) & 0xff);
-  // The bound sizes tables in drivers; Vulkan promises that 4,194,303 ids work.
+  // Drivers allocate tables of this size. Vulkan guarantees only 4,194,303 ids.
   if (code[3] == 0 || code[3] > 4194303)
     return str("has an id bound of ", code[3]);
 
@@ -61,7 +61,7 @@ std::string checkModule(std::span<const uint32_t> code, uint32_t lanes, std::spa
     if (opcode == opExecutionMode && operands.size() == 5 && entryPoint && operands[0] == *entryPoint &&
         operands[1] == executionModeLocalSize) {
       uint64_t x = operands[2], y = operands[3], z = operands[4];
-      // Bounded one by one: the product of three 32-bit numbers can wrap around to the right one.
+      // Each factor is bounded, because the product of three 32-bit numbers can wrap around to the right number.
       workgroup = x <= lanes && y <= lanes && z <= lanes ? x * y * z : 0;
     }
     if (opcode == opDecorate && operands.size() == 3 && operands[1] == decorationBinding)

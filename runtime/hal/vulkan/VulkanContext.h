@@ -1,16 +1,16 @@
-// What every object of one Vulkan device needs: the handles, the function table, the memory types.
+// The state that all objects of a Vulkan device share: the handles, the function table, the memory types.
 #pragma once
 
 #include "runtime/hal/vulkan/Instance.h"
 
 namespace heddle::hal::vulkan {
 
-// Memory of a kind, and whether the host may use it in place.
+// A memory type, and whether the host can access it in place.
 struct MemoryChoice {
   uint32_t type = 0;
   uint64_t heapBytes = 0;
   bool hostWrites = false; // mapped and coherent
-  bool hostReads = false;  // and cached: reading uncached memory is slower than copying it first
+  bool hostReads = false;  // also cached: reading uncached memory is slower than copying it first
 };
 
 struct Context {
@@ -23,7 +23,7 @@ struct Context {
   uint64_t texelAlignment = 1; // of a texel buffer's offset, in bytes
   uint64_t maxTexels = 0;      // of one texel buffer
   uint32_t queueFamily = 0;
-  double timestampPeriod = 1; // nanoseconds a tick
+  double timestampPeriod = 1; // nanoseconds per tick
   uint32_t timestampBits = 0;
   bool codeReports = false;
 
@@ -33,7 +33,7 @@ struct Context {
   Error error(VkResult result, std::string_view what) const { return vulkanError(result, what, info.name); }
 };
 
-// A VkBuffer with memory of its own. Mapped for its whole life where the host may touch it.
+// A VkBuffer with its memory. It is mapped for its whole life if the host can access it.
 class Memory {
 public:
   static Result<Memory> allocate(const Context &context, const MemoryChoice &choice, VkBufferUsageFlags usage,
@@ -46,7 +46,7 @@ public:
   VkBuffer buffer() const { return handle; }
   uint64_t bytes() const { return size; }
   uint64_t address() const { return deviceAddress; }
-  std::byte *mapped() const { return pointer; } // null where the host may not write in place
+  std::byte *mapped() const { return pointer; } // null if the host cannot write in place
 
 private:
   const Context *context = nullptr;

@@ -7,8 +7,8 @@
 namespace heddle::hal::vulkan {
 namespace {
 
-// Prefers the largest heap of device memory, then a type of it that the host can use in place: that is so on
-// processors, integrated GPUs, and cards whose whole memory is behind the PCI window.
+// Prefers the largest heap of device memory, and within it a type that the host can access in place. Processors,
+// integrated GPUs, and cards whose whole memory is in the PCI window have such a type.
 MemoryChoice chooseDeviceMemory(const VkPhysicalDeviceMemoryProperties &memory, bool directAccess) {
   constexpr VkMemoryPropertyFlags writable = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
   // Memory with further properties (protected, lazily allocated, device-coherent) is for special purposes.
@@ -46,7 +46,7 @@ MemoryChoice chooseStagingMemory(const VkPhysicalDeviceMemoryProperties &memory)
       bestRank = rank;
     }
   }
-  return best; // Vulkan guarantees that there is one
+  return best; // Vulkan guarantees such a type
 }
 
 } // namespace
@@ -120,7 +120,7 @@ Status VulkanDevice::requireMemory() const {
 
 Result<std::unique_ptr<Buffer>> VulkanDevice::newBuffer(std::string_view name, uint64_t bytes) {
   HEDDLE_CHECK(requireMemory());
-  // Sixteen bytes at least and at the end: kernels read vec4, and vkCmdFillBuffer wants a multiple of four.
+  // Rounded up to 16 bytes: kernels read vec4, and vkCmdFillBuffer needs a multiple of four.
   bytes = std::max<uint64_t>((bytes + 15) / 16 * 16, 16);
   constexpr VkBufferUsageFlags usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                                        VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT |

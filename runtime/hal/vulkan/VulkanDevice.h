@@ -1,4 +1,4 @@
-// One Vulkan device.
+// A Vulkan device.
 #pragma once
 
 #include "runtime/hal/vulkan/VulkanStream.h"
@@ -23,9 +23,9 @@ private:
   Stream &stream;
 };
 
-// What the arguments of a kernel come as: addresses in push constants, and some of them as texel buffers too.
+// The layout of a kernel's arguments: addresses in push constants, and texel buffers for some of them.
 struct KernelLayout {
-  VkDescriptorSetLayout descriptors = VK_NULL_HANDLE; // null where there are no texel buffers
+  VkDescriptorSetLayout descriptors = VK_NULL_HANDLE; // null if there are no texel buffers
   VkPipelineLayout pipeline = VK_NULL_HANDLE;
 };
 
@@ -36,7 +36,7 @@ public:
   ~VulkanKernel() override { context.vk.vkDestroyPipeline(context.device, pipeline, nullptr); }
 
   const VkPipeline pipeline;
-  const KernelLayout layout; // the device's
+  const KernelLayout layout; // owned by the device
   const std::vector<uint32_t> texels;
 
 private:
@@ -105,7 +105,7 @@ private:
   Result<std::unique_ptr<Executable>> loadOne(const KernelSource &kernel, KernelLayout layout) const;
 
   Context context;
-  std::map<std::vector<uint32_t>, KernelLayout> layouts; // by the arguments that come as texel buffers
+  std::map<std::vector<uint32_t>, KernelLayout> layouts; // by the arguments that are texel buffers
   VkPipelineCache cache = VK_NULL_HANDLE;
   std::unique_ptr<Stream> stream; // null on a device that only compiles
 };

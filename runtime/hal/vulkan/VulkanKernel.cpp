@@ -33,9 +33,9 @@ Result<KernelLayout> VulkanDevice::layoutFor(std::span<const uint32_t> texels) {
   return layout;
 }
 
-// Wider than a kernel needs is fine, narrower would split lanes that talk to each other. Of what the device offers, 32
-// lanes where that will do: the AMD GPUs that have 64 too then have twice the registers for a lane. A workgroup of
-// fewer lanes gets a subgroup of as few, so that none is idle.
+// A subgroup may be wider than the kernel needs, but a narrower one would separate lanes that exchange values. If the
+// device offers a choice, a subgroup has 32 lanes: AMD GPUs that also offer 64 then have twice the registers per lane.
+// A workgroup with fewer lanes gets a smaller subgroup, so that no lane is idle.
 static uint32_t subgroupWidth(const KernelSource &kernel, const DeviceInfo &device) {
   constexpr uint32_t usual = 32;
   if (kernel.exactSubgroup)
@@ -67,7 +67,7 @@ Result<std::unique_ptr<Executable>> VulkanDevice::loadOne(const KernelSource &ke
     VkPipelineShaderStageRequiredSubgroupSizeCreateInfo width{
         VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO};
     width.requiredSubgroupSize = subgroupWidth(kernel, context.info);
-    // None of several subgroups whose lanes talk to each other may be filled in part.
+    // If lanes exchange values and there are several subgroups, each of them must be full.
     bool full = kernel.subgroup && kernel.lanes > width.requiredSubgroupSize;
     if (full || width.requiredSubgroupSize != context.info.subgroupSize)
       info.stage.pNext = &width;
@@ -133,7 +133,7 @@ Result<CodeReport> VulkanDevice::report(const Executable &kernel) const {
   for (const VkPipelineExecutableStatisticKHR &statistic : statistics)
     report.numbers.push_back({statistic.name, numberOf(statistic)});
 
-  // Asked for sizes first, then for the texts.
+  // The first call returns the sizes, the second the texts.
   auto representations = [&](std::vector<VkPipelineExecutableInternalRepresentationKHR> &texts) {
     return vk.vkGetPipelineExecutableInternalRepresentationsKHR(context.device, &executable, &count,
                                                                 texts.empty() ? nullptr : texts.data());

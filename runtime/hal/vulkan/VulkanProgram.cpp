@@ -4,7 +4,7 @@
 
 namespace heddle::hal::vulkan {
 
-// Vulkan lays its indirect counts out as we do, so they are copied as they are.
+// WorkgroupCount has the layout of Vulkan's indirect counts, so counts are copied unchanged.
 static_assert(sizeof(WorkgroupCount) == sizeof(VkDispatchIndirectCommand));
 
 VulkanProgram::~VulkanProgram() {
@@ -35,7 +35,7 @@ Status VulkanProgram::allocateDescriptors(std::span<const Launch> launches) {
   return Success();
 }
 
-// Four f32 a texel.
+// Returns a view of the argument with four f32 per texel.
 Result<VkBufferView> VulkanProgram::view(const Argument &argument) {
   VkBuffer buffer = static_cast<const VulkanBuffer *>(argument.buffer)->memory.buffer();
   VkBufferView &view = views[{buffer, argument.offset, argument.bytes}];
@@ -98,7 +98,7 @@ Status VulkanProgram::record(std::span<const Launch> launches, uint32_t counts, 
       return context.error(status, "creating a query pool");
   }
 
-  // A pool of its own: the commands stay for the program's life, and go in one piece.
+  // The program has a pool of its own, because its commands live and are freed together.
   VkCommandPoolCreateInfo poolInfo{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
   poolInfo.queueFamilyIndex = context.queueFamily;
   if (VkResult status = vk.vkCreateCommandPool(context.device, &poolInfo, nullptr, &pool))
@@ -111,7 +111,7 @@ Status VulkanProgram::record(std::span<const Launch> launches, uint32_t counts, 
     return context.error(status, "creating a command buffer");
 
   VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
-  // The next step is submitted while the last one still runs.
+  // The next step may be submitted while the last one still runs.
   begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
   if (VkResult status = vk.vkBeginCommandBuffer(commands, &begin))
     return context.error(status, "recording commands");
@@ -127,7 +127,7 @@ Status VulkanProgram::record(std::span<const Launch> launches, uint32_t counts, 
   for (size_t i = 0; i < launches.size(); ++i) {
     const Launch &launch = launches[i];
     assert(launch.count < counts);
-    // A timed launch must not overlap the one before, or neither time says anything.
+    // Timed launches must not overlap, or their times would mean nothing.
     if (i && (launch.barrier || queries))
       recordBarrier(vk, commands, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT, VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT,
                     VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT,
@@ -150,7 +150,7 @@ Status VulkanProgram::record(std::span<const Launch> launches, uint32_t counts, 
     vk.vkCmdDispatchIndirect(commands, indirect.buffer(), launch.count * sizeof(WorkgroupCount));
     stamp(static_cast<uint32_t>(i + 1));
   }
-  // The host may read the results in place after it has waited.
+  // Lets the host read the results in place after it has waited.
   recordBarrier(vk, commands, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT, VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT,
                 VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_READ_BIT);
   if (VkResult status = vk.vkEndCommandBuffer(commands))

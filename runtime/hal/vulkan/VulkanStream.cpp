@@ -104,7 +104,7 @@ Status Stream::open(Slot &slot, uint64_t stagingBytes) {
   info.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
   if (VkResult status = context.vk.vkBeginCommandBuffer(slot.commands, &info))
     return context.error(status, "recording commands");
-  // Whatever ran before has to be over, and its writes visible: submissions share all memory.
+  // All earlier work must be done, and its writes visible, because submissions share all memory.
   recordBarrier(context.vk, slot.commands, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT,
                 VK_ACCESS_2_MEMORY_READ_BIT | VK_ACCESS_2_MEMORY_WRITE_BIT, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT,
                 VK_ACCESS_2_MEMORY_READ_BIT | VK_ACCESS_2_MEMORY_WRITE_BIT);

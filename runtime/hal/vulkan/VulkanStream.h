@@ -1,4 +1,4 @@
-// The queue of a Vulkan device: submissions in order, a few in flight, and copies between host and device.
+// The queue of a Vulkan device. It runs submissions in order, with a few in flight, and copies between host and device.
 #pragma once
 
 #include "runtime/hal/vulkan/VulkanContext.h"
@@ -9,7 +9,7 @@
 
 namespace heddle::hal::vulkan {
 
-// A part of device memory that a copy writes to.
+// A copy of host bytes to a place in device memory.
 struct Copy {
   VkBuffer to = VK_NULL_HANDLE;
   uint64_t offset = 0;
@@ -18,19 +18,19 @@ struct Copy {
 
 class Stream {
 public:
-  // What one submission needs of the host: its commands and the bytes it copies, untouched until it is done. With
-  // three of them the host prepares a step while the device works on the one before.
+  // The host's part of a submission: its commands and the bytes that it copies, unchanged until it is done. With three
+  // slots the host can prepare a step while the device runs the previous one.
   struct Slot {
     VkCommandBuffer commands = VK_NULL_HANDLE;
     Memory staging;
-    uint64_t used = 0; // of a read
-    uint64_t done = 0; // the timeline's value once the device is through with it
+    uint64_t used = 0; // bytes of a read
+    uint64_t done = 0; // the timeline's value when the submission is done
   };
 
   static Result<std::unique_ptr<Stream>> create(const Context &context);
   ~Stream();
 
-  // Copies, then runs `program`, after everything submitted before. The data is taken over before this returns.
+  // Queues the copies and then `program`, after all earlier submissions. Copies the data before it returns.
   Status submit(std::span<const Copy> copies, VkCommandBuffer program);
 
   Status wait(); // until the queue is empty
@@ -39,7 +39,7 @@ public:
   Status read(VkBuffer from, uint64_t offset, std::span<std::byte> into);
   Status fillZero(VkBuffer buffer);
 
-  // A read that is queued; its slot is the caller's until it is given back, and is none of those that submissions take.
+  // Queues a read. The caller owns its slot, which submissions do not use, until giveBack().
   Result<std::unique_ptr<Slot>> readLater(VkBuffer from, uint64_t offset, uint64_t bytes);
   Result<std::span<const std::byte>> bytesOf(const Slot &slot); // waits for the read
   void giveBack(std::unique_ptr<Slot> slot) { spare.push_back(std::move(slot)); }
@@ -63,7 +63,7 @@ private:
   size_t next = 0;
 };
 
-// A barrier between two groups of commands.
+// Records a barrier between two groups of commands.
 void recordBarrier(const VolkDeviceTable &vk, VkCommandBuffer commands, VkPipelineStageFlags2 fromStages,
                    VkAccessFlags2 fromAccess, VkPipelineStageFlags2 toStages, VkAccessFlags2 toAccess);
 
