@@ -23,13 +23,13 @@ constexpr size_t headBytes = sizeof(uint32_t) + 1;
 
 std::string reason() { return std::strerror(errno); }
 
-// An address that belongs to the machine and to no file: it is gone with the process that listens.
+// Makes an abstract local address, which has no file: it disappears with the process that listens.
 socklen_t localAddress(const std::string &name, sockaddr_un &address) {
   address = {};
   address.sun_family = AF_UNIX;
   std::string full = str(name, ".", ::getuid());
   size_t length = std::min(full.size(), sizeof address.sun_path - 1);
-  // A long name keeps its end, where the differences are.
+  // A long name keeps its end, which distinguishes it.
   std::memcpy(address.sun_path + 1, full.data() + full.size() - length, length);
   return socklen_t(offsetof(sockaddr_un, sun_path) + 1 + length);
 }
@@ -63,7 +63,7 @@ bool isAddress(const std::string &host) {
   return ::inet_pton(AF_INET, host.c_str(), &bytes) == 1 || host.find(':') != std::string::npos;
 }
 
-// The error for a host that has no address and will get none; null where it may get one later.
+// Returns the error for a host that will never have an address. Nothing if it may get one later.
 std::optional<Error> errorOfLookUp(const std::string &host, int problem) {
   if (problem == 0 || problem == EAI_AGAIN)
     return std::nullopt;
@@ -73,7 +73,7 @@ std::optional<Error> errorOfLookUp(const std::string &host, int problem) {
                    ". Give --rendezvous=tcp:HOST:PORT, or the launcher, the name or the address of rank 0's machine.")};
 }
 
-// Listens at an address; a negative number where it cannot, with `problem` and errno saying why.
+// Listens at an address. On failure returns a negative number, and sets `problem` and errno.
 int listenAt(const addrinfo *info, std::string &problem) {
   int socket = ::socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1, off = 0;
   if (socket < 0) {
@@ -92,7 +92,7 @@ int listenAt(const addrinfo *info, std::string &problem) {
   return -1;
 }
 
-// For this user alone: whoever reads the secret may take a rank's seat.
+// Writes a file that only this user can read: a process that knows the secret can take a rank's place.
 Status writePlace(const std::string &path, const std::string &text) {
   std::string draft = str(path, ".", ::getpid());
   ::unlink(draft.c_str());
@@ -103,7 +103,7 @@ Status writePlace(const std::string &path, const std::string &text) {
     isWritten = false;
     problem = reason();
   }
-  if (isWritten && ::rename(draft.c_str(), path.c_str()) == 0) // whole or not at all
+  if (isWritten && ::rename(draft.c_str(), path.c_str()) == 0) // atomic
     return Success();
   if (isWritten)
     problem = reason();
@@ -111,7 +111,7 @@ Status writePlace(const std::string &path, const std::string &text) {
   return makeError(ErrorKind::Io, "cannot write the file '", path, "', by which ranks are to meet: ", problem, ".");
 }
 
-// The address and the secret in a file of writePlace(); empty where there is no such file yet.
+// Reads the address and the secret that writePlace() wrote. The address is empty if there is no such file yet.
 Result<std::string> readPlace(const std::string &path, std::string &secret) {
   int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0)
@@ -130,7 +130,7 @@ Result<std::string> readPlace(const std::string &path, std::string &secret) {
 
 void tune(int socket) {
   int on = 1;
-  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); // no harm to a local socket
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); // harmless for a local socket
 }
 
 } // namespace
@@ -177,7 +177,7 @@ bool Channel::receive(size_t largest) {
   char buffer[4096];
   while (true) {
     if (arrived.size() >= headBytes + largest)
-      return true; // `take` first
+      return true; // the caller must take() first
     ssize_t got = ::recv(socket, buffer, sizeof buffer, MSG_DONTWAIT);
     if (got > 0)
       arrived.append(buffer, size_t(got));
@@ -216,9 +216,9 @@ std::string printable(std::string_view text) {
   std::string shown;
   for (size_t i = 0; i < text.size(); ++i) {
     auto byte = uint8_t(text[i]);
-    // In UTF-8 the control characters from 128 to 159 begin with C2.
+    // In UTF-8 the control characters from 128 to 159 are two bytes that begin with C2.
     bool isSecond = byte == 0xc2 && i + 1 < text.size() && uint8_t(text[i + 1]) >= 0x80 && uint8_t(text[i + 1]) < 0xa0;
-    // Alone these bytes are control characters of terminals that do not take UTF-8.
+    // Single bytes from 128 to 159 are control characters for terminals without UTF-8.
     bool isAlone = byte >= 0x80 && byte < 0xa0 && (i == 0 || uint8_t(text[i - 1]) < 0x80);
     if ((byte < 0x20 && byte != '\n') || byte == 0x7f || isSecond || isAlone) {
       for (size_t end = i + (isSecond ? 2 : 1); i < end; ++i)
@@ -264,12 +264,12 @@ Result<std::unique_ptr<Listener>> Listener::open(const Rendezvous &rendezvous, c
   int socket = -1;
   bool isOfThisMachine = false;
   if (isTcp) {
-    // What listens where it was told to is not reached by other ways.
+    // Listen only at the given address, so that the port is not open on other interfaces.
     Addresses found;
     int failed = lookUp(rendezvous.host, port, /*passive=*/true, found);
     if (std::optional<Error> error = errorOfLookUp(rendezvous.host, failed))
       return std::move(*error);
-    // Where a machine gives its own name a loopback address, as Debian does, the name may have others, too.
+    // Debian gives a machine's own name a loopback address. The name may have other addresses, which are tried first.
     for (bool loopback : {false, true})
       for (const addrinfo *info = found.list; info && socket < 0; info = info->ai_next)
         if (isLoopbackAddress(info->ai_addr) == loopback) {
@@ -277,14 +277,14 @@ Result<std::unique_ptr<Listener>> Listener::open(const Rendezvous &rendezvous, c
           isOfThisMachine |= loopback || errno == EADDRINUSE;
         }
   }
-  // The name may also be a service's that leads to this machine.
+  // The name may also belong to a service that forwards to this machine: then listen at any address.
   if (socket < 0 && (!isTcp || (isNamed && !isOfThisMachine))) {
     Addresses found;
     lookUp({}, port, /*passive=*/true, found);
     std::vector<const addrinfo *> candidates;
     for (const addrinfo *info = found.list; info; info = info->ai_next)
       candidates.push_back(info);
-    // A socket of IPv6 takes connections of IPv4, too; where there is no IPv6, those of IPv4 remain.
+    // An IPv6 socket also accepts IPv4 connections. Without IPv6, an IPv4 socket is used.
     std::ranges::stable_partition(candidates, [](const addrinfo *info) { return info->ai_family == AF_INET6; });
     for (size_t i = 0; i < candidates.size() && socket < 0; ++i)
       socket = listenAt(candidates[i], problem);
@@ -348,7 +348,7 @@ Result<std::unique_ptr<Channel>> connectTo(const Rendezvous &rendezvous, const s
     if (socket < 0)
       continue;
     auto channel = std::make_unique<Channel>(socket);
-    timeval limit{1, 0}; // a machine that does not answer is asked again, until the caller's time is over
+    timeval limit{1, 0}; // if a machine does not answer, the caller tries again until its timeout
     ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     if (::connect(socket, info->ai_addr, info->ai_addrlen) != 0)
       continue;

@@ -1,4 +1,4 @@
-// A stream of messages between two processes: what ranks say to each other about themselves. Gradients take other ways.
+// A stream of messages between two processes, with which ranks report their state. Gradients travel by other means.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -22,7 +22,7 @@ struct Message {
   std::string body;
 };
 
-// One end of a connection. Sending may happen in several threads, reading in one. Nothing here waits for the other end.
+// One end of a connection. Several threads may send, but only one may receive. No function waits for the other end.
 class Channel {
 public:
   explicit Channel(int socket) : socket(socket) {}
@@ -31,16 +31,17 @@ public:
   Channel &operator=(const Channel &) = delete;
 
   int descriptor() const { return socket; } // for poll()
-  // What the other end does not take yet is kept for flush(). False where it is gone.
+  // Sends as much as the other end accepts and keeps the rest for flush(). Returns false if the other end is gone.
   bool send(const Message &message);
   bool flush();
-  bool hasUnsent(); // poll() for POLLOUT then
-  // Reads what has arrived without waiting, and leaves in the system what does not fit a message with a body of
-  // `largest` bytes; false where the other end is gone. Messages that are whole are then in `take`.
+  bool hasUnsent(); // if true, poll() for POLLOUT too
+  // Reads the bytes that have arrived, for take(), but buffers no more than a message with a body of `largest` bytes.
+  // Returns false if the other end is gone.
   bool receive(size_t largest = kLargestBody);
-  // The next message; of kind 0 where one has a larger body, which nobody of ours sends.
+  // Returns the next complete message, or nothing. If a message has a body larger than `largest`, which Heddle never
+  // sends, drops all received bytes and returns a message of kind 0.
   std::optional<Message> take(size_t largest = kLargestBody);
-  // Whether it is a connection within this machine to a process of another user.
+  // Returns true for a connection within this machine to a process of another user.
   bool isOfAnotherUser() const;
 
   static constexpr size_t kLargestBody = 1 << 20;
@@ -48,21 +49,21 @@ public:
 private:
   int socket;
   std::string arrived;
-  std::mutex sending; // of `unsent`
+  std::mutex sending; // guards `unsent`
   std::string unsent;
 };
 
-// Where channels come in.
+// Listens for channels.
 class Listener {
 public:
-  // At the rendezvous, for those who connect to it; for the kinds Mpi and File at a port that the system chooses. Into
-  // a file goes `secret`, too, and only this user can read it.
+  // Listens at the rendezvous; for the kinds Mpi and File, at a port that the system chooses. For the kind File, writes
+  // the address and `secret` into the file, which only this user can read.
   static Result<std::unique_ptr<Listener>> open(const Rendezvous &rendezvous, const std::string &secret);
   ~Listener();
   int descriptor() const { return socket; }
-  std::unique_ptr<Channel> accept();                // null where nobody waits
-  const std::string &address() const { return at; } // "HOST:PORT", of the kinds Tcp, Mpi and File
-  bool isLoopback() const { return loopback; }      // no other machine reaches it
+  std::unique_ptr<Channel> accept();                // null if no connection is waiting
+  const std::string &address() const { return at; } // "HOST:PORT", for the kinds Tcp, Mpi and File
+  bool isLoopback() const { return loopback; }      // other machines cannot reach it
 
 private:
   Listener(int socket, std::string at, std::string file) : socket(socket), at(std::move(at)), file(std::move(file)) {}
@@ -71,17 +72,17 @@ private:
   bool loopback = false;
 };
 
-// One attempt: null where nobody listens there yet. `address` takes the place of the rendezvous where it is not empty.
-// Fills in `secret` from a file, if it is empty.
+// Tries once to connect; null if no process listens there yet. If `address` is not empty, it replaces the rendezvous.
+// If `secret` is empty, it is read from the rendezvous's file.
 Result<std::unique_ptr<Channel>> connectTo(const Rendezvous &rendezvous, const std::string &address,
                                            std::string &secret);
 
-// Without what would tell a terminal to do something: control characters are shown as \xHH, but for the ends of lines.
+// Returns a text that is safe to print on a terminal: control characters except line ends become \xHH.
 std::string printable(std::string_view text);
 
 std::string hostName();
 
-// Numbers and texts one behind the other.
+// Concatenates numbers and texts to a message body.
 class Writer {
 public:
   template <typename T> Writer &add(T number) {
@@ -99,7 +100,7 @@ public:
 class Reader {
 public:
   explicit Reader(std::string_view text) : rest(text) {}
-  // What is not there reads as zeros.
+  // Returns 0 and clears `isWhole` if the text ends before the number does.
   template <typename T> T number() {
     T value{};
     if (rest.size() >= sizeof value) {

@@ -1,8 +1,8 @@
-// What ranks do together with numbers: processes that train one model, each on a device of its own and with its own
+// Collective operations of ranks: processes that train a model together, each on a device of its own and with its own
 // part of every batch.
 //
-// All ranks call the same functions in the same order, with as many bytes; each call returns when this rank has its
-// result. A call that never returns, because another rank is gone, is ended by whoever watches the ranks (Meeting.h).
+// All ranks call the same functions in the same order, with equally many bytes. Each call returns when this rank has
+// its result. If a call hangs because another rank is gone, the meeting ends the process (Meeting.h).
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -21,15 +21,16 @@ public:
   virtual ~Collectives() = default;
   virtual uint32_t rank() const = 0;
   virtual uint32_t ranks() const = 0;
-  // All ranks, each with its device, before any of the calls below. Where the devices exchange what is in their
-  // memories by themselves, the group that they are in, else null. Device and group outlive the calls below.
+  // Every rank calls this with its device before the functions below. Returns the group of the devices if they exchange
+  // tensors by themselves, else null. Device and group must outlive the calls below.
   virtual Result<std::unique_ptr<hal::DeviceGroup>> begin(hal::Device &) { return std::unique_ptr<hal::DeviceGroup>(); }
-  // Replaces `values`, which are in host memory, by their sums over all ranks: the same bits on each. `what` is for
-  // messages of those who watch: "sum 3 of 9 of 'parallel_train_step'".
+  // Replaces `values`, in host memory, by their sums over all ranks, with the same bits on each. `what` names the sum
+  // in messages: "sum 3 of 9 of 'parallel_train_step'".
   virtual Status sum(std::span<float> values, std::string_view what) = 0;
-  // Puts what rank r has as `own` at place r of `all`, which has room for as many bytes of each rank, in host memory.
+  // Concatenates the ranks' `own` bytes in `all`, in the order of the ranks. Both are in host memory; `all` has
+  // own.size() bytes for each rank.
   virtual Status gather(std::span<const std::byte> own, std::span<std::byte> all, std::string_view what) = 0;
-  // Replaces `bytes`, which are in host memory, by those of rank 0.
+  // Replaces `bytes`, in host memory, by those of rank 0.
   virtual Status broadcast(std::span<std::byte> bytes, std::string_view what) = 0;
 };
 

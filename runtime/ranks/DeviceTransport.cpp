@@ -25,7 +25,7 @@ public:
   }
 
   Status gather(std::span<const std::byte> own, std::span<std::byte> all) override {
-    uint64_t most = std::max<uint64_t>(kMostAtOnce / ranks / 16 * 16, 16); // of each rank
+    uint64_t most = std::max<uint64_t>(kMostAtOnce / ranks / 16 * 16, 16); // per rank
     return inPieces(
         own.size(), most,
         [&](hal::Buffer &memory, uint64_t at, uint64_t bytes) -> Status {
@@ -52,8 +52,8 @@ public:
   }
 
 private:
-  // Calls `exchangePiece(memory, offset, bytes)` for pieces of `most` bytes at most, with device memory for `copies` of
-  // them.
+  // Calls `exchangePiece(memory, offset, bytes)` for pieces of at most `most` bytes. `memory` has room for `copies`
+  // pieces.
   template <typename Callable>
   Status inPieces(uint64_t bytes, uint64_t most, Callable exchangePiece, uint64_t copies = 1) {
     if (bytes == 0)

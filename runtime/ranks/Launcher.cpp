@@ -11,8 +11,8 @@ namespace {
 
 // More ranks than any machine has devices.
 constexpr uint32_t mostRanks = 1 << 16;
-// Slurm's jobs meet at ports of this range, by their numbers: above those of services, below those that connections
-// get.
+// Slurm's jobs meet at ports of this range, chosen by job number. It lies above the ports of services and below the
+// ephemeral ports.
 constexpr uint32_t firstPort = 20000, ports = 12000;
 
 std::optional<uint32_t> parseNumber(std::string_view text) {
@@ -22,7 +22,7 @@ std::optional<uint32_t> parseNumber(std::string_view text) {
                                                                                    : std::nullopt;
 }
 
-// A number of the environment; an error where there is something else.
+// Reads a number from the environment. Fails if the variable holds something else.
 Result<std::optional<uint32_t>> readNumber(const Environment &environment, const char *name) {
   const char *text = environment(name);
   if (!text)
@@ -45,7 +45,8 @@ Result<Found> readPair(const Environment &environment, const char *rank, const c
   return found.rank && found.ranks ? found : Found();
 }
 
-// Open MPI's ranks of one machine meet before MPI begins, so that a rank which ends early is noticed.
+// If all of Open MPI's ranks are on this machine, they meet before MPI begins, so that the meeting notices a rank that
+// ends early.
 Rendezvous rendezvousOfMpi(const Environment &environment) {
   const char *job = environment("PMIX_NAMESPACE"), *here = environment("OMPI_COMM_WORLD_LOCAL_SIZE"),
              *all = environment("OMPI_COMM_WORLD_SIZE");
@@ -65,7 +66,7 @@ Result<RankPlace> readLauncher(const Environment &environment) {
     if (!port || *port == 0 || *port >= 0xffff)
       return makeError(ErrorKind::InvalidArgument, "the environment says MASTER_ADDR=", address,
                        ", and MASTER_PORT is no port from 1 to 65534.");
-    // torchrun's agent listens at that port itself.
+    // torchrun's agent itself listens at MASTER_PORT, so the ranks use the next port.
     uint32_t own = environment("TORCHELASTIC_RUN_ID") ? *port + 1 : *port;
     return RankPlace{*torch.rank, *torch.ranks, {Rendezvous::Tcp, address, {}, uint16_t(own)}, "torchrun"};
   }
@@ -110,7 +111,7 @@ Result<Rendezvous> parseRendezvous(const std::string &text) {
   if (text.starts_with("tcp:")) {
     size_t colon = text.rfind(':');
     std::string host = colon > 4 ? text.substr(4, colon - 4) : "";
-    if (host.size() > 2 && host.front() == '[' && host.back() == ']') // of IPv6
+    if (host.size() > 2 && host.front() == '[' && host.back() == ']') // an IPv6 address
       host = host.substr(1, host.size() - 2);
     std::optional<uint32_t> port = parseNumber(std::string_view(text).substr(colon + 1));
     if (!host.empty() && port && *port > 0 && *port <= 0xffff)

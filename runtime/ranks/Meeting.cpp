@@ -8,8 +8,8 @@
 namespace heddle {
 namespace {
 
-// A connection begins with Challenge (by rank 0), Hello, and Seat or WrongSecret. What comes before a Seat that proves
-// the secret may be from anybody.
+// The kinds of messages. A connection begins with Challenge (from rank 0), Hello, and Seat or WrongSecret. Only a Seat
+// proves that the other end knows the secret; earlier messages are not trusted.
 enum Kind : uint8_t {
   Hello = 1,
   Welcome,
@@ -25,11 +25,11 @@ enum Kind : uint8_t {
   WrongSecret
 };
 
-constexpr auto kTurn = std::chrono::milliseconds(50);  // how often a rank looks around
-constexpr auto kTell = std::chrono::milliseconds(250); // how often it says where it is
-constexpr double kShare = 0.9;                         // of the timeout, so that all have ended within it
+constexpr auto kTurn = std::chrono::milliseconds(50);  // the longest pause between two checks
+constexpr auto kTell = std::chrono::milliseconds(250); // the interval between a rank's reports
+constexpr double kShare = 0.9;                         // part of the timeout after which ranks end, to be within it
 constexpr uint32_t kHelloVersion = 3;
-constexpr auto kPatience = std::chrono::seconds(10); // with who has connected and not shown which rank it is
+constexpr auto kPatience = std::chrono::seconds(10); // for a connection that has not proved its rank
 constexpr size_t kLargestHello = 1024, kSpareStrangers = 64;
 
 std::string packNumbers(const std::vector<double> &values) {
@@ -56,7 +56,8 @@ Digest digestOf(Reader &reader) {
   return digest;
 }
 
-// What shows that its sender knows the secret. The two words keep an answer from being sent back as a question.
+// Returns a proof that its sender knows the secret. The two sides use different words, so that a proof of one side
+// cannot be sent back as a proof of the other.
 Digest prove(const std::string &secret, const char *word, const Digest &question, std::string_view said) {
   return hmac(secret, str(word, std::string(question.begin(), question.end()), said));
 }
@@ -66,7 +67,7 @@ short eventsOf(Channel &channel) { return channel.hasUnsent() ? POLLIN | POLLOUT
 
 } // namespace
 
-//===-- What a rank says of itself ------------------------------------------------------------------------------===//
+//===-- A rank's state ------------------------------------------------------------------------------------------===//
 
 void Meeting::at(std::string_view what) { change(what, Doing::Working); }
 
@@ -140,7 +141,7 @@ bool Meeting::isDue(Clock::time_point since, int times) const {
 }
 
 void Meeting::finish(const std::string &message, bool prints) {
-  if (isEnding.test_and_set()) // another thread has found a reason
+  if (isEnding.test_and_set()) // another thread is ending the process already
     while (true)
       ::pause();
   if (prints && options.report)
@@ -160,7 +161,7 @@ Result<std::unique_ptr<Meeting>> Meeting::join(MeetingOptions options, std::uniq
   } else {
     meeting->listener = std::move(listener);
     if (!meeting->listener) {
-      std::string said; // in the file, where a secret of this meeting's own is handed on by it
+      std::string said; // the secret to write into the file, if this meeting makes one of its own
       if (meeting->options.place.rendezvous.kind == Rendezvous::File && meeting->options.place.secret.empty())
         said = meeting->options.place.secret = hexadecimal(randomDigest());
       HEDDLE_ASSIGN(meeting->listener, Listener::open(meeting->options.place.rendezvous, said));
@@ -191,14 +192,14 @@ Meeting::~Meeting() {
     ::close(wake);
 }
 
-// Rank 0's thread need not wait for its next turn.
+// Wakes rank 0's thread before its next turn.
 void Meeting::callThread() {
   uint64_t one = 1;
   if (wake >= 0 && ::write(wake, &one, sizeof one) < 0)
-    return; // it is called already
+    return; // it is awake already
 }
 
-// The ranks that have not come: "rank 1 has", "ranks 1, 3 have".
+// Names the ranks that have not joined: "rank 1 of 4 has", "ranks 1, 3 of 4 have".
 std::string Meeting::missing() const {
   std::string list;
   size_t count = 0;
@@ -209,11 +210,11 @@ std::string Meeting::missing() const {
              count == 1 ? " has" : " have");
 }
 
-// Until rank 0 listens.
+// Connects to rank 0. Tries again until rank 0 listens.
 Status Meeting::gather(const std::string &address) {
   std::unique_ptr<Channel> channel;
   while (true) {
-    std::string secret = options.place.secret; // a file that an earlier training left may have another one
+    std::string secret = options.place.secret; // a copy: a file left by an earlier training run may have another secret
     HEDDLE_ASSIGN(channel, connectTo(options.place.rendezvous, address, secret));
     if (channel) {
       options.place.secret = secret;
@@ -270,7 +271,7 @@ void Meeting::serve() {
       return;
     if (Clock::now() - told > kTell) {
       told = Clock::now();
-      for (Peer &peer : peers) // who does not read what was said has no use for more of it
+      for (Peer &peer : peers) // a peer that has not read the last report gets no new one
         if (peer.channel && !peer.left && !peer.channel->hasUnsent())
           peer.channel->send({Place, pack(peers[0].state)});
     }
@@ -296,7 +297,8 @@ void Meeting::poll() {
     }
 }
 
-// All ranks may come at once, and a few who are none. Of more the first to go is who has waited longest.
+// Accepts connections. All ranks, and a few strangers, may connect at once. If there are too many strangers, the oldest
+// is dropped.
 void Meeting::welcomeStrangers() {
   for (size_t accepted = 0; accepted < ranks() + kSpareStrangers; ++accepted) {
     std::unique_ptr<Channel> channel = listener->accept();
@@ -320,7 +322,7 @@ void Meeting::welcomeStrangers() {
     welcome();
 }
 
-// Takes the channel away where it is not to be heard any more.
+// Reads a stranger's message. Closes its channel if it has left or was silent too long.
 void Meeting::greet(Stranger &stranger) {
   bool isThere = stranger.channel->receive(kLargestHello);
   if (std::optional<Message> message = stranger.channel->take(kLargestHello))
@@ -339,7 +341,7 @@ void Meeting::seat(Stranger &stranger, const Message &hello) {
   Digest question = digestOf(reader);
   std::string host = reader.words();
   if (hello.kind != Hello || version != kHelloVersion ||
-      reader.left() != sizeof(Digest)) // a program that is none of ours
+      reader.left() != sizeof(Digest)) // not Heddle, or another version of it
     return;
   if (!isSame(digestOf(signature),
               prove(secret, kOther, stranger.challenge, std::string_view(hello.body).substr(0, signedBytes)))) {
@@ -351,11 +353,11 @@ void Meeting::seat(Stranger &stranger, const Message &hello) {
   add(proof, prove(secret, kFirst, question, {}));
   channel->send({Seat, proof.text});
   bool isAllThere = std::all_of(peers.begin(), peers.end(), [](const Peer &peer) { return peer.joined; });
-  if (isAllThere) { // a training run that is under way does not end because another one starts
+  if (isAllThere) { // a running training does not end because another one starts
     channel->send({Refusal, str("another training of ", ranks(), " ranks (rank 0 is process ", peers[0].pid, " on ",
                                 peers[0].host, ") runs at the place where rank ", rank, " of ", count,
                                 " was to meet the others; give a --rendezvous of its own.")});
-    stranger.channel = std::move(channel); // until it has read it
+    stranger.channel = std::move(channel); // keeps it open until the stranger has read the message
     return;
   }
   if (count != ranks() || rank == 0 || rank >= ranks() || peers[rank].joined)
@@ -370,7 +372,7 @@ void Meeting::seat(Stranger &stranger, const Message &hello) {
   peer.heard = peer.changed = Clock::now();
 }
 
-// Everyone is there.
+// Tells all ranks that everyone has joined.
 void Meeting::welcome() {
   for (uint32_t i = 0; i < ranks(); ++i) {
     uint32_t local = 0;
@@ -439,7 +441,7 @@ void Meeting::addUp() {
   }
 }
 
-// Who stands still while others wait, or is silent.
+// Ends all ranks if a rank is silent, or makes no progress while others wait.
 void Meeting::watch() {
   auto seconds = str(options.timeout, " s");
   for (uint32_t i = 1; i < ranks(); ++i)
@@ -453,7 +455,7 @@ void Meeting::watch() {
   };
   if (std::none_of(peers.begin(), peers.end(), [&](const Peer &peer) { return waits(peer) && isDue(peer.changed); }))
     return;
-  // Those who wait for the fewest times, or do not wait, are waited for.
+  // The others wait for the rank that has waited the fewest times; among equals, for a rank that is not waiting.
   auto progress = [&](const Peer &peer) { return std::pair(peer.state.waits, waits(peer)); };
   std::optional<uint32_t> late;
   bool isAnyAhead = false, isAnyMoving = false;
@@ -466,14 +468,14 @@ void Meeting::watch() {
   }
   if (!late || peers[*late].state.doing == Doing::Busy || !isDue(peers[*late].changed))
     return;
-  // A rank that waits itself may not have heard yet that the one it waited for has come.
+  // A waiting rank may not know yet that the rank it waits for has arrived.
   if (waits(peers[*late]) && isAnyMoving)
     return;
   if (isAnyAhead || !waits(peers[*late]))
     end(str(describe(*late, peers[*late]), " has stood still for almost the --timeout of ", seconds,
             " while others wait for it, ", describe(peers[*late].state),
             ". All ranks end; --resume goes on from the newest checkpoint."));
-  // All wait in the same place, each for all: no rank is to blame.
+  // All ranks wait for each other in the same place: no rank is to blame.
   bool isTogether = peers[*late].state.doing == Doing::Together;
   if (!isTogether || isDue(peers[*late].changed, kTogether))
     end(str("all ranks have waited for each other for ", isTogether ? str("almost ", kTogether, " times") : "almost",
@@ -498,7 +500,7 @@ void Meeting::end(const std::string &message) {
 //===-- The other ranks -----------------------------------------------------------------------------------------===//
 
 void Meeting::lose(const std::string &how) {
-  std::this_thread::sleep_for(kTurn); // an end that was said may be on its way
+  std::this_thread::sleep_for(kTurn); // an End message may be on its way
   peers[0].channel->receive();
   bool isSaid = false;
   while (std::optional<Message> message = peers[0].channel->take())
@@ -508,7 +510,7 @@ void Meeting::lose(const std::string &how) {
          !isSaid && rank() == 1);
 }
 
-// Until rank 0 has shown that it knows the secret.
+// Handles messages until rank 0 has proved that it knows the secret.
 void Meeting::introduce(const Message &message) {
   const std::string &secret = options.place.secret;
   Reader reader(message.body);
@@ -557,7 +559,7 @@ void Meeting::hearFirst(const Message &message) {
     break;
   case End:
     finish({}, false);
-  case Refusal: // every rank of such a training run gets it
+  case Refusal: // each rank of the refused training run gets and prints it
     finish(message.body, true);
   default:
     break;
@@ -590,7 +592,7 @@ void Meeting::follow() {
       return;
     if (!isThere)
       lose(isComplete ? " has ended unexpectedly" : " has ended before all ranks had come");
-    // Who answered may be another program, at an address of a training run that is over.
+    // The other end may be another program, at the address of an earlier training run.
     if (!isComplete && std::chrono::duration<double>(Clock::now() - begun).count() > options.timeout)
       finish(str("rank 0 of ", ranks(), " has not welcomed rank ", rank(), " where ranks meet within the --timeout of ",
                  options.timeout, " s."),
@@ -606,7 +608,7 @@ void Meeting::follow() {
   }
 }
 
-//===-- Both ----------------------------------------------------------------------------------------------------===//
+//===-- All ranks -----------------------------------------------------------------------------------------------===//
 
 Result<std::vector<double>> Meeting::sum(const std::vector<double> &values, std::string_view what) {
   Waiting waiting(*this, what);
@@ -623,7 +625,7 @@ Result<std::vector<double>> Meeting::sum(const std::vector<double> &values, std:
   return result;
 }
 
-// Each byte is a number that the other ranks add nothing to.
+// A sum in which each byte is a number to which the other ranks add 0.
 Status Meeting::broadcast(std::span<std::byte> bytes, std::string_view what) {
   std::vector<double> values(bytes.size());
   for (size_t i = 0; rank() == 0 && i < bytes.size(); ++i)
@@ -638,7 +640,7 @@ void Meeting::fail(std::string_view message) {
   if (rank() == 0)
     end(std::string(message));
   peers[0].channel->send({Failure, std::string(message)});
-  std::this_thread::sleep_for(std::chrono::seconds(5)); // until rank 0 says that this is the end
+  std::this_thread::sleep_for(std::chrono::seconds(5)); // rank 0's End message usually ends this process first
   finish(str("rank ", rank(), " of ", ranks(), ": ", message), true);
 }
 

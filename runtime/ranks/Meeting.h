@@ -1,10 +1,9 @@
-// How ranks know of each other: who is there, what each of them does, and who is not there any more. Each rank has a
-// connection to rank 0 and tells it every quarter of a second where it is. What a rank computes takes other ways
-// (Collectives.h).
+// The meeting connects the ranks and watches them. Each rank has a connection to rank 0 and reports its state every
+// quarter of a second. Tensors travel by other means (Collectives.h).
 //
-// A rank whose process ends, or that stands still while others wait for it, ends all others: rank 0 prints one message,
-// which names the rank and says what it did last, and every process exits with 1. Where rank 0 itself is gone, rank 1
-// prints it. What a rank does for itself (read text, write a checkpoint) may take as long as it takes.
+// If a rank's process ends, or if a rank hangs while others wait for it, all ranks end: rank 0 prints a single message,
+// which names the rank and its last state, and every process exits with 1. If rank 0 itself is gone, rank 1 prints the
+// message. Work that concerns only one rank (reading text, writing a checkpoint) may take any time.
 #pragma once
 
 #include "runtime/ranks/Channel.h"
@@ -26,9 +25,9 @@ namespace heddle {
 
 struct MeetingOptions {
   RankPlace place;
-  double timeout = 120;                              // seconds that a rank may stand still while others wait for it
-  std::function<bool()> interrupted = {};            // whether the process was told to stop; asked while ranks gather
-  std::function<void(std::string_view)> report = {}; // prints the message of the end
+  double timeout = 120;                              // seconds without progress while others wait for the rank
+  std::function<bool()> interrupted = {};            // true if the process was told to stop; asked while ranks join
+  std::function<void(std::string_view)> report = {}; // prints the final message
 };
 
 class Meeting {
@@ -36,41 +35,41 @@ public:
   static constexpr int kTogether = 5;
 
 private:
-  // Together: working, and perhaps waiting for others unseen.
+  // Together: working, and perhaps waiting for other ranks inside the device.
   enum class Doing : uint8_t { Busy, Working, Together, Waiting };
   struct State {
-    uint64_t changes = 0; // a number that grows as the rank gets on
-    uint64_t waits = 0;   // how often it has waited for others
+    uint64_t changes = 0; // grows with the rank's progress
+    uint64_t waits = 0;   // the number of times that it has waited for others
     Doing doing = Doing::Busy;
     uint64_t step = 0;
     std::string place = "starting";
   };
 
 public:
-  // Waits until all ranks have come. `listener` is rank 0's where it was opened before; `address` is where it listens,
-  // where the rendezvous does not say.
+  // Waits until all ranks have joined. `listener` is rank 0's listener, if it is open already. `address` is the address
+  // of rank 0, if the rendezvous does not tell it.
   static Result<std::unique_ptr<Meeting>> join(MeetingOptions options, std::unique_ptr<Listener> listener = nullptr,
                                                const std::string &address = {});
-  // Leaves. Rank 0 waits until all others have.
+  // Leaves the meeting. Rank 0 waits until all others have left.
   ~Meeting();
 
   uint32_t rank() const { return options.place.rank; }
   uint32_t ranks() const { return options.place.ranks; }
-  // Which of the ranks on this machine it is.
+  // This rank's number among the ranks on the same machine.
   uint32_t localRank() const { return ownLocalRank; }
 
-  // What this rank does from now on, for messages: "computing". Saying it counts as getting on.
+  // Sets what this rank does from now on, for messages: "computing". Each call counts as progress.
   void at(std::string_view what);
-  // The same, of work in which devices wait for each other, which nobody sees: a rank that does not say so is the one
-  // that the others wait for. Where all say it, a device or a connection may stand still, or the work be long: it may
-  // take kTogether times as long as else.
+  // The same for work in which devices wait for each other, which the meeting cannot see. If a rank is not in this
+  // state while the others are, they wait for that rank. If all ranks are, a device or a connection may hang, or the
+  // work may just be long: the timeout is then kTogether times as long.
   void together(std::string_view what);
-  // The same, of work whose length nobody knows: "writing a checkpoint". Until it says something else, no other rank
-  // takes it to stand still. This is a rank's state at first.
+  // The same for work of unknown length: "writing a checkpoint". Until the next change of state, the timeout does not
+  // apply to this rank. This is the initial state.
   void busy(std::string_view what);
-  // Sets the step that this rank is at, which messages name, too.
+  // Sets this rank's step, which messages also name.
   void atStep(uint64_t step);
-  // While one lives, this rank waits for others; then it does what it did before.
+  // While an object lives, this rank waits for others. The destructor restores the previous state.
   class Waiting {
   public:
     Waiting(Meeting &meeting, std::string_view what) : meeting(meeting), before(meeting.change(what, Doing::Waiting)) {}
@@ -82,36 +81,37 @@ public:
     State before;
   };
 
-  // The sums over all ranks of a few numbers, added in the order of the ranks. All ranks call it in the same order.
+  // Returns the sums of a few numbers over all ranks, added in the order of the ranks. All ranks must call this in the
+  // same order.
   Result<std::vector<double>> sum(const std::vector<double> &values, std::string_view what);
-  // Replaces a few bytes by those of rank 0. All ranks call it in the same order.
+  // Replaces a few bytes by those of rank 0. All ranks must call this in the same order.
   Status broadcast(std::span<std::byte> bytes, std::string_view what);
 
-  // This rank cannot go on: all ranks end, with this message from rank 0.
+  // Ends all ranks because this one cannot continue. Rank 0 prints the message.
   [[noreturn]] void fail(std::string_view message);
 
 private:
   using Clock = std::chrono::steady_clock;
   struct Peer {
-    std::unique_ptr<Channel> channel; // null of rank 0 itself
+    std::unique_ptr<Channel> channel; // null for rank 0 itself
     bool joined = false, left = false;
     uint32_t pid = 0;
     std::string host;
     State state;
     Clock::time_point heard, changed;
-    std::vector<std::vector<double>> sums; // what it gave to sums that are not complete
+    std::vector<std::vector<double>> sums; // its numbers for sums that are not complete
   };
 
-  // Who has connected to rank 0 and has not shown yet which rank it is, or was told that it is none of ours.
+  // A connection to rank 0 that has not proved yet which rank it is, or that was refused.
   struct Stranger {
     std::unique_ptr<Channel> channel;
     Clock::time_point came;
-    Digest challenge; // a number that no other has got
+    Digest challenge; // a random number, used only for this connection
   };
 
   explicit Meeting(MeetingOptions options) : options(std::move(options)) {}
-  State change(std::string_view place, Doing doing); // the state before
-  void restore(const State &before);                 // what it did then, as a sign of life
+  State change(std::string_view place, Doing doing); // returns the previous state
+  void restore(const State &before);                 // restores `place` and `doing`; counts as progress
   State ownState();
   static std::string pack(const State &state);
   static State unpack(std::string_view body);
@@ -121,7 +121,7 @@ private:
   bool isDue(Clock::time_point since, int times = 1) const;
   [[noreturn]] void finish(const std::string &message, bool prints);
 
-  // Rank 0.
+  // Functions of rank 0.
   void serve();
   void poll();
   void welcomeStrangers();
@@ -136,7 +136,7 @@ private:
   void tellAll(const Message &message);
   void callThread();
 
-  // The others.
+  // Functions of the other ranks.
   Status gather(const std::string &address);
   void follow();
   void introduce(const Message &message);
@@ -146,20 +146,20 @@ private:
   MeetingOptions options;
   std::unique_ptr<Listener> listener;
   std::vector<Stranger> strangers;
-  int impostors = 0;       // strangers that do not know the secret
-  std::vector<Peer> peers; // rank 0: all; others: rank 0 alone
-  Digest challenge{};      // of another rank to rank 0
-  bool isSeated = false;   // rank 0 has shown another rank that it knows the secret
+  int impostors = 0;       // number of strangers that did not know the secret
+  std::vector<Peer> peers; // on rank 0: all ranks; on others: only rank 0
+  Digest challenge{};      // from another rank to rank 0
+  bool isSeated = false;   // rank 0 has proved to this rank that it knows the secret
   Clock::time_point begun, told;
-  int wake = -1; // of rank 0's thread
+  int wake = -1; // an eventfd that wakes rank 0's thread
 
-  std::mutex mutex; // of all below
+  std::mutex mutex; // guards all members below
   std::condition_variable changed;
   State own;
   bool complete = false, leaving = false;
   uint32_t ownLocalRank = 0;
   std::atomic_flag isEnding;
-  std::vector<std::vector<double>> given; // rank 0's own
+  std::vector<std::vector<double>> given; // rank 0's own numbers for sums
   std::vector<std::vector<double>> results;
   std::thread thread;
 };

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kSuccess = 0;
 constexpr int kThreadFunneled = 1;      // MPI_THREAD_FUNNELED
-constexpr size_t kMostAtOnce = 1 << 28; // elements: counts are of 31 bits
+constexpr size_t kMostAtOnce = 1 << 28; // elements per call: MPI's counts have 31 bits
 constexpr const char *kHowToStart =
     "start the ranks by mpirun (`mpirun -n 2 heddle-run train ...`) or by `srun --mpi=pmix`";
 
@@ -32,7 +32,7 @@ struct Mpi::Functions {
 };
 
 Result<const Mpi::Functions *> Mpi::load() {
-  // Never closed: MPI keeps threads of its own. Its plugins look up symbols of it, so that they have to be global.
+  // Never closed: MPI keeps threads of its own. Its symbols must be global, because its plugins look them up.
   void *library = nullptr;
   for (const char *name : {"libmpi.so.40", "libmpi.so"})
     if (!library)
@@ -84,7 +84,7 @@ Result<std::unique_ptr<Mpi>> Mpi::open(uint32_t rank, uint32_t ranks) {
   std::unique_ptr<Mpi> opened(new Mpi);
   HEDDLE_ASSIGN(opened->mpi, load());
   const Functions &mpi = *opened->mpi;
-  // Without a launcher MPI would begin with this process alone.
+  // Without a launcher, MPI would start with this process as its only rank.
   bool isLaunched = std::getenv("OMPI_COMM_WORLD_SIZE") || std::getenv("PMIX_NAMESPACE") || std::getenv("PMI_RANK");
   if (!isLaunched)
     return makeError(ErrorKind::InvalidArgument, "rank ", rank, " of ", ranks,

@@ -1,7 +1,7 @@
-// Open MPI, opened at run time: a program that trains on one device needs none.
+// Open MPI, opened at run time, so that training on a single device does not need it.
 //
-// MPI_COMM_WORLD and the datatypes are addresses of variables in Open MPI's library, the same in Open MPI 4 and 5. Of
-// other MPIs they are numbers: this needs Open MPI.
+// This needs Open MPI: there, in versions 4 and 5, MPI_COMM_WORLD and the datatypes are addresses of variables in the
+// library. In other MPIs they are numbers.
 #pragma once
 
 #include "runtime/ranks/Transport.h"
@@ -12,10 +12,10 @@ namespace heddle {
 
 class Mpi final : public Transport {
 public:
-  // Begins MPI. This process is `rank` of `ranks` from here on, whatever number MPI's launcher gave it. Returns when
-  // all ranks have called it.
+  // Initializes MPI. This process becomes `rank` of `ranks`, whatever number MPI's launcher gave it. Returns when all
+  // ranks have called it.
   static Result<std::unique_ptr<Mpi>> open(uint32_t rank, uint32_t ranks);
-  ~Mpi() override; // ends MPI, together with all ranks
+  ~Mpi() override; // finalizes MPI, which waits for all ranks
 
   std::string version() const override { return name; }
   Status sum(std::span<float> values) override;

@@ -16,7 +16,7 @@ Result<std::unique_ptr<Ranks>> Ranks::join(MeetingOptions options, TransportChoi
     HEDDLE_ASSIGN(ranks->meeting, Meeting::join(std::move(options)));
     return ranks;
   }
-  // Rank 0 says by MPI where it listens, and a secret for this meeting.
+  // Rank 0 broadcasts its address, and a secret for this meeting, with MPI.
   HEDDLE_ASSIGN(ranks->mpi, Mpi::open(place.rank, place.ranks));
   std::array<std::byte, 512> address{};
   std::unique_ptr<Listener> listener;
@@ -41,14 +41,14 @@ Result<std::unique_ptr<Ranks>> Ranks::join(MeetingOptions options, TransportChoi
 }
 
 Result<std::string> Ranks::whyNotNccl(hal::Device &device) {
-  // Of each rank a number of its own place: 0 where it cannot use NCCL, else by its GPU.
+  // Each rank sets the number at its own index: 0 if it cannot use NCCL, else a hash of its GPU. The sum shares them.
   Result<std::string> engine = device.groupEngine();
   std::vector<double> gpus(ranks());
   if (engine && choice != TransportChoice::Mpi) {
     uint64_t hash = 0xcbf29ce484222325; // FNV-1a
     for (char letter : hostName() + " " + device.info().bus)
       hash = (hash ^ uint8_t(letter)) * 0x100000001b3;
-    gpus[rank()] = double(hash >> 12) + 1; // exact, and not 0
+    gpus[rank()] = double(hash >> 12) + 1; // exact as a double, and not 0
   }
   HEDDLE_ASSIGN(gpus, meeting->sum(gpus, "the choice of what carries numbers"));
   if (!engine)
@@ -77,7 +77,7 @@ Result<std::unique_ptr<hal::DeviceGroup>> Ranks::begin(hal::Device &device) {
     return group;
   }
   if (choice == TransportChoice::Nccl) {
-    if (device.groupEngine()) // the rank that is in the way says more; all end with its message
+    if (device.groupEngine()) // the rank that cannot use NCCL has the better message, so let it fail first
       std::this_thread::sleep_for(std::chrono::seconds(2));
     return makeError(ErrorKind::Unsupported, "--transport=nccl cannot be: ", reason);
   }

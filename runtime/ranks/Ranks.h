@@ -1,4 +1,4 @@
-// The ranks of a training run, as one of them sees them: their meeting, and what carries their numbers.
+// The ranks of a training run, as seen by one of them: the meeting and the transport.
 #pragma once
 
 #include "runtime/ranks/Collectives.h"
@@ -10,12 +10,12 @@
 
 namespace heddle {
 
-// What carries the numbers of ranks. Auto: NCCL where every rank can use it and has a GPU of its own, else Open MPI.
+// The choice of transport. Auto: NCCL if every rank can use it and has a GPU of its own, else Open MPI.
 enum class TransportChoice : uint8_t { Auto, Nccl, Mpi };
 
 class Ranks final : public Collectives {
 public:
-  // Meets the others.
+  // Waits until all ranks have met.
   static Result<std::unique_ptr<Ranks>> join(MeetingOptions options, TransportChoice choice = TransportChoice::Auto);
   ~Ranks() override;
 
@@ -28,23 +28,23 @@ public:
   Status broadcast(std::span<std::byte> bytes, std::string_view what) override;
 
   Meeting &others() { return *meeting; }
-  // Once begun.
+  // Only after begin().
   std::string describeTransport() const { return transport().version(); }
-  // Why it is not NCCL; empty where it is, or where MPI was asked for.
+  // Why the transport is not NCCL. Empty if it is, or if MPI was requested.
   const std::string &reasonAgainstNccl() const { return reason; }
-  // What this rank does from now on, where it has its device run something: devices that exchange numbers by themselves
-  // wait for each other unseen.
+  // Sets what this rank does from now on, for work on its device. If devices exchange tensors by themselves, they may
+  // wait for each other in this work, which the meeting cannot see.
   void atRun(std::string_view what) { byDevices ? meeting->together(what) : meeting->at(what); }
 
 private:
   Transport &transport() const { return byDevices ? *byDevices : *mpi; }
-  // Why NCCL cannot carry numbers, as all ranks find out together; empty where it can.
+  // Finds out, together with all ranks, why NCCL cannot be used. Empty if it can.
   Result<std::string> whyNotNccl(hal::Device &device);
 
   TransportChoice choice = TransportChoice::Auto;
   std::unique_ptr<Meeting> meeting;
   std::optional<Meeting::Waiting> atTheEnd;
-  std::unique_ptr<Mpi> mpi; // ends before the meeting
+  std::unique_ptr<Mpi> mpi; // destroyed before the meeting
   std::unique_ptr<Transport> byDevices;
   std::string reason;
 };

@@ -9,7 +9,7 @@
 namespace heddle {
 namespace {
 
-constexpr size_t kBlock = 64;                     // bytes that SHA-256 takes at once
+constexpr size_t kBlock = 64;                     // bytes of a SHA-256 block
 constexpr size_t kShortest = 16, kLongest = 4096; // bytes of a secret
 constexpr const char *kVariable = "HEDDLE_RANKS_SECRET";
 
@@ -57,10 +57,10 @@ std::string_view view(const Digest &digest) { return {reinterpret_cast<const cha
 } // namespace
 
 Digest sha256(std::string_view text) {
-  // The square roots of the first 8 primes.
+  // The first 32 bits of the fractional parts of the square roots of the first 8 primes.
   std::array<uint32_t, 8> state{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  // One bit, zeros up to the end of a block, and the number of bits.
+  // Padding: a 1 bit, zeros, and the number of bits, up to the end of a block.
   std::string padded = std::string(text) + '\x80';
   padded.resize((padded.size() + 8 + kBlock - 1) / kBlock * kBlock - 8);
   for (int shift = 56; shift >= 0; shift -= 8)
@@ -94,7 +94,7 @@ bool isSame(const Digest &a, const Digest &b) {
 Digest randomDigest() {
   Digest digest;
   if (::getentropy(digest.data(), digest.size()) != 0)
-    std::abort(); // a kernel older than any that Heddle runs on
+    std::abort(); // only on kernels that are too old for Heddle
   return digest;
 }
 

@@ -1,4 +1,4 @@
-// A secret that ranks share: how it is read, and how a rank shows that it knows it without saying it.
+// A secret that ranks share: reading it, and the hashes by which a rank proves that it knows the secret.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -15,15 +15,16 @@ using Digest = std::array<uint8_t, 32>;
 
 // SHA-256 (FIPS 180-4).
 Digest sha256(std::string_view text);
-// HMAC (RFC 2104) by SHA-256.
+// HMAC (RFC 2104) with SHA-256.
 Digest hmac(std::string_view key, std::string_view text);
-// Takes the same time wherever `a` and `b` differ.
+// Compares in constant time.
 bool isSame(const Digest &a, const Digest &b);
-// From the kernel's source of random numbers.
+// Returns random bytes from the kernel.
 Digest randomDigest();
 std::string hexadecimal(const Digest &digest);
 
-// The secret in `file`, or where that is empty in the environment's HEDDLE_RANKS_SECRET. Empty where there is neither.
+// Reads the secret from `file`, or from the variable HEDDLE_RANKS_SECRET if `file` is an empty name. Returns an empty
+// string if there is neither.
 Result<std::string> readSecret(const std::string &file, const Environment &environment);
 
 } // namespace heddle

@@ -1,4 +1,4 @@
-// What carries the numbers of ranks: Open MPI (Mpi.h), through host memory, or the devices themselves.
+// A transport carries the tensors of ranks: Open MPI (Mpi.h), through host memory, or the devices themselves.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -16,16 +16,16 @@ public:
   virtual ~Transport() = default;
   virtual std::string version() const = 0; // "Open MPI 4.1.4", "NCCL 2.21.5"
 
-  // All ranks call these in the same order, with as many elements in host memory. Each returns when this rank has its
-  // result.
+  // All ranks call these functions in the same order, with equally many elements in host memory. Each returns when this
+  // rank has its result.
   virtual Status sum(std::span<float> values) = 0;
   virtual Status gather(std::span<const std::byte> own,
-                        std::span<std::byte> all) = 0;      // all: own.size() bytes of each rank
+                        std::span<std::byte> all) = 0;      // all: own.size() bytes for each rank
   virtual Status broadcast(std::span<std::byte> bytes) = 0; // all ranks get rank 0's bytes
 };
 
-// Carries numbers in host memory over devices that exchange what is in their own: by way of a piece of device memory,
-// which it has during a call. `device` and `group` are there for as long as calls are made.
+// Returns a transport that exchanges host memory through the devices. It allocates a piece of device memory during each
+// call. `device` and `group` must outlive all calls.
 std::unique_ptr<Transport> transportByDevices(hal::Device &device, hal::DeviceGroup &group, uint32_t rank,
                                               uint32_t ranks);
 
