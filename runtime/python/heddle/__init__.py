@@ -1,4 +1,4 @@
-"""Compiled models from Python: numpy arrays in and out. A thin layer over heddle.h, which libheddle.so has.
+"""Compiled models from Python: numpy arrays in and out. A thin layer over heddle.h, the C API of libheddle.so.
 
     import heddle
     with heddle.open("model.heddle") as model:
@@ -8,7 +8,7 @@
         model["output.weight"]                  # a variable, copied from the device
         model.save("weights.safetensors", heddle.WEIGHTS)
 
-The library is the one that HEDDLE_LIBRARY names, or the one that the system's loader finds. A failure raises heddle.Error.
+The package loads the library that HEDDLE_LIBRARY names, or else the library that the system's loader finds. A failure raises heddle.Error.
 """
 
 import ctypes
@@ -28,11 +28,11 @@ __all__ = ["CACHE", "COUNTER", "FROZEN", "GRADIENT", "OPTIMIZER_STATE", "TRAININ
 WEIGHTS, OPTIMIZER_STATE, GRADIENT, COUNTER, CACHE, FROZEN = (1 << kind for kind in range(6))
 TRAINING_STATE = WEIGHTS | OPTIMIZER_STATE | COUNTER
 
-# `shape` has a number for each fixed extent, and for each other one the pair of its name and its maximum.
+# `shape` has a number for each fixed extent, and a pair (name, maximum) for each run-time size.
 Port = namedtuple("Port", "name dtype shape value_limit")
 Variable = namedtuple("Variable", "name kind dtype shape bytes")
 
-_API = 1  # of heddle.h
+_API = 1  # HEDDLE_API_VERSION of heddle.h
 _DTYPES = (np.dtype(np.float32), np.dtype(np.int32))
 _STATUSES = {1: "invalid argument", 2: "not found", 3: "io", 4: "malformed", 5: "unsupported", 6: "out of memory", 7: "device lost"}
 _INT32 = np.iinfo(np.int32)
@@ -40,8 +40,8 @@ _size, _text, _pointer = ctypes.c_size_t, ctypes.c_char_p, ctypes.c_void_p
 
 
 class Error(RuntimeError):
-    """What failed, where, and what to do. `kind` is one of "invalid argument", "not found", "io", "malformed", "unsupported",
-    "out of memory" and "device lost"."""
+    """The message says what failed, where, and what to do. `kind` is "invalid argument", "not found", "io", "malformed", "unsupported",
+    "out of memory" or "device lost"."""
 
     def __init__(self, kind, message):
         super().__init__(message)
@@ -102,12 +102,12 @@ _library = _load()
 
 
 def _decoded(text):
-    """Names and messages may have bytes of files that are not UTF-8."""
+    """Decodes a name or a message. It may contain bytes from files that are not UTF-8."""
     return text.decode(errors="replace")
 
 
 def _whole(encoded):
-    """The bytes of a name or a path, which the library reads up to the first zero."""
+    """Checks that a name or a path has no zero byte, at which the library would end it."""
     if b"\0" in encoded:
         raise Error("invalid argument", f"{_decoded(encoded)!r} has a zero in it, at which the library would cut it.")
     return encoded
@@ -122,7 +122,7 @@ def _path(path):
 
 
 def _unsigned(kind, number, what):
-    """The number as a ctypes integer, which would drop the bits that it has no room for."""
+    """Returns the number as a ctypes integer. Raises an error if it does not fit: ctypes would drop bits silently."""
     most = 2 ** (8 * ctypes.sizeof(kind)) - 1
     if not 0 <= number <= most:
         raise Error("invalid argument", f"{what} is {number}, which is not between 0 and {most}.")
@@ -152,19 +152,20 @@ def version():
 
 
 def devices():
-    """The devices of this machine, (id, name), the preferred ones first."""
+    """Returns the devices of this machine as pairs (id, name), the preferred ones first."""
     found = [_filled(_Device, _library.heddle_device_at, _size(i)) for i in range(_count(_library.heddle_device_count))]
     return [(_decoded(device.id), _decoded(device.name)) for device in found]
 
 
 def open(artifact, device=None, target=None, check_numbers=False):
-    """A model on a device: `artifact` is a path, or the bytes of a file. Close it, or use it in a `with`."""
+    """Opens a model on a device. `artifact` is a path or the bytes of a file. Close the model, or use it in a `with`."""
     return Model(artifact, device, target, check_numbers)
 
 
 class Model:
-    """An open model, which has its variables by name. Threads take turns at it. A forked process cannot use its
-    parent's, and ends by `os._exit`, as multiprocessing's do: exit's handlers can wait for a lock that was held at the fork."""
+    """An open model, and a mapping from names to variables. Threads may share it; they take turns. A forked process cannot use its
+    parent's models. It must end with `os._exit`, as multiprocessing's processes do: exit handlers can wait for a lock that was held
+    at the fork."""
 
     _session = None
 
@@ -181,7 +182,7 @@ class Model:
         self._session = session
 
     def close(self):
-        if not self._session or os.getpid() != self._process:  # the device's threads, which closing waits for, are not forked
+        if not self._session or os.getpid() != self._process:  # closing waits for the device's threads, which a fork does not have
             return
         with self._lock:
             _library.heddle_close(self._session)
@@ -198,8 +199,8 @@ class Model:
 
     @contextmanager
     def _use(self):
-        """The session, for one thread at a time: ctypes lets other threads run during a call. What it points to is read within, too."""
-        if os.getpid() != self._process:  # before the lock, which another thread may have held when the process was forked
+        """Yields the session to one thread at a time: ctypes lets other threads run during a call. Read what it points to within, too."""
+        if os.getpid() != self._process:  # check before locking: another thread may have held the lock at the fork
             raise Error("invalid argument", f"the model was opened by process {self._process}, and this is a fork of it, {os.getpid()}, "
                         "which cannot use its models: start processes by multiprocessing's 'spawn', and open the model in each.")
         with self._lock:
@@ -219,7 +220,7 @@ class Model:
 
     @property
     def description(self):
-        """What the model was compiled from: a dictionary of the description's keys."""
+        """The model description, as a dictionary."""
         with self._use() as session:
             return json.loads(_decoded(_library.heddle_session_description(session)))
 
@@ -261,14 +262,14 @@ class Model:
         return len(self.variables)
 
     def __bool__(self):
-        return True  # with no variables, and closed, too
+        return True  # even if the model is closed or has no variables
 
     def __contains__(self, name):
         with self._use() as session:
             return not _library.heddle_variable_named(session, _name(name), ctypes.byref(_Variable(ctypes.sizeof(_Variable))))
 
     def __getitem__(self, name):
-        """A copy of a variable."""
+        """Returns a copy of a variable."""
         info = self._variable(_library.heddle_variable_named, _name(name))
         value = np.empty(info.shape, info.dtype)
         with self._use() as session:
@@ -288,18 +289,18 @@ class Model:
             _check(_library.heddle_prepare(session, names, _size(len(entries))))
 
     def init(self, seed=1):
-        """Seeds the model's random numbers and draws every weight."""
+        """Seeds the model's random numbers and draws initial weights."""
         with self._use() as session:
             _check(_library.heddle_init(session, _unsigned(ctypes.c_uint64, seed, "seed")))
 
     def _inputs(self, entry, inputs):
         dtypes = {port.name: port.dtype for port in self.inputs(entry)}
-        # What has no input's name becomes float32 for the library to refuse: it says which names there are.
+        # A value with an unknown name becomes float32. The library refuses it, with a message that lists the names.
         made = [_tensor(name, value, dtypes.get(name, _DTYPES[0])) for name, value in inputs.items()]
         return (_Tensor * len(made))(*(tensor for tensor, _ in made)), made
 
     def call(self, entry, **inputs):
-        """Runs an entry, and gives its outputs by name. Inputs are arrays, or lists of numbers."""
+        """Runs an entry and returns its outputs by name. Inputs are arrays or lists of numbers."""
         tensors, keep = self._inputs(entry, inputs)
         outputs = _pointer()
         with self._use() as session:
@@ -308,14 +309,14 @@ class Model:
         return _take(outputs)
 
     def run(self, entry, **inputs):
-        """Starts an entry and does not wait for it, so that Python prepares the next call meanwhile."""
+        """Starts an entry without waiting for it, so that Python can prepare the next call meanwhile."""
         tensors, keep = self._inputs(entry, inputs)
         with self._use() as session:
             _check(_library.heddle_run(session, _name(entry), tensors, _size(len(tensors))))
         del keep
 
     def read_outputs(self):
-        """The outputs of the last run."""
+        """Waits for the last run and returns its outputs by name."""
         outputs = _pointer()
         with self._use() as session:
             _check(_library.heddle_read_outputs(session, ctypes.byref(outputs)))
@@ -326,33 +327,34 @@ class Model:
             _check(_library.heddle_wait(session))
 
     def save(self, path, kinds=TRAINING_STATE):
-        """Writes variables as a safetensors file."""
+        """Writes the variables of these kinds to a safetensors file."""
         with self._use() as session:
             _check(_library.heddle_save(session, _path(path), _unsigned(ctypes.c_uint32, kinds, "kinds")))
 
     def load(self, path, kinds=TRAINING_STATE):
-        """Reads variables from such a file; weights also from the published model that the artifact was compiled from: its folder, its
-        GGUF file, or its model.safetensors."""
+        """Reads the variables of these kinds from a safetensors file. Weights may also come from the published model that the artifact was
+        compiled from: its folder, its GGUF file, or its model.safetensors."""
         with self._use() as session:
             _check(_library.heddle_load(session, _path(path), _unsigned(ctypes.c_uint32, kinds, "kinds")))
 
     @property
     def memory(self):
-        """Device memory in bytes, by what it is for."""
+        """Device memory in bytes, by purpose."""
         with self._use() as session:
             report = _filled(_Memory, _library.heddle_session_memory, session)
         return {name: getattr(report, name) for name, _ in _Memory._fields_[1:]}
 
 
 def _tensor(name, value, dtype):
-    """The structure, and what it points to: keep that as long as the structure is in use. `dtype` is the input's or variable's."""
+    """Returns the structure and the objects that it points to, which must live as long as the structure is in use. `dtype` is that of
+    the input or variable."""
     array = np.asarray(value)
-    # Of no numbers, any are right. Python's integers that no dtype holds are objects.
+    # An empty array counts as integers. Python integers that are too large for any dtype are objects.
     integers = array.dtype.kind in "biu" or all(isinstance(number, int) for number in array.flat)
     if not integers and array.dtype.kind != "f":
         raise Error("invalid argument", f"'{name}' has numbers of {array.dtype}; Heddle takes float32 and int32.")
     if not integers:
-        dtype = _DTYPES[0]  # also for int32: the library refuses them, or packs them where a weight is packed
+        dtype = _DTYPES[0]  # also for an int32 variable: the library packs the floats if it is a packed weight, else refuses them
     elif dtype == np.int32 and array.dtype != dtype and array.size:
         for number in int(array.min()), int(array.max()):
             if not _INT32.min <= number <= _INT32.max:
