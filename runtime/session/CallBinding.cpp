@@ -8,11 +8,11 @@
 namespace heddle {
 namespace {
 
-// A training step brings tens of thousands of values, so the loop has no branch and runs of a fixed length: compilers
-// turn it into vector instructions.
+// A training step has tens of thousands of values. The inner loop has no branch and a fixed length, so that compilers
+// vectorize it.
 bool allBelow(std::span<const int32_t> values, int64_t limit) {
   constexpr size_t run = 64;
-  auto bound = static_cast<uint32_t>(std::min(limit, int64_t(1) << 31)); // negative values are above it
+  auto bound = static_cast<uint32_t>(std::min(limit, int64_t(1) << 31)); // cast to unsigned, negative values exceed it
   uint32_t outside = 0;
   size_t i = 0;
   for (; i + run <= values.size(); i += run)

@@ -1,4 +1,4 @@
-// The checks of a call: inputs against the entry's ports, and the run-time sizes that follow from them.
+// Checks a call's inputs against the entry's ports, and derives the run-time sizes from them.
 #pragma once
 
 #include "runtime/artifact/Artifact.h"
@@ -7,19 +7,19 @@
 namespace heddle {
 
 struct CallBinding {
-  std::vector<int32_t> sizes;        // by index in Module.sizes; 0 for those that the entry does not use
+  std::vector<int32_t> sizes;        // by index in Module.sizes; 0 for sizes that the entry does not use
   std::vector<const Input *> inputs; // by index in Entry.inputs
 };
 
 Result<CallBinding> bindCall(const schema::Module &module, const schema::Entry &entry, std::span<const Input> inputs);
 
-// Whether all values lie in [0, limit), where the limit is not 0; the message begins with "holds".
+// Checks that all values lie in [0, limit); a limit of 0 allows any value. The error's message begins with "holds".
 Status checkLimit(std::span<const int32_t> values, int64_t limit);
 
 // The shape of a port at these sizes.
 Shape boundShape(const schema::TensorType &type, std::span<const int32_t> sizes);
 
-// ceil(size / tile) * repeat on one axis of a launch.
+// The workgroups of a launch along one axis: ceil(size / tile) * repeat.
 uint64_t workgroups(const schema::Grid &grid, std::span<const int32_t> sizes);
 
 } // namespace heddle

@@ -17,12 +17,12 @@ bool chosen(const VariableKinds &kinds, const VariableInfo &variable) {
   return !variable.isStorage && std::find(kinds.begin(), kinds.end(), variable.kind) != kinds.end();
 }
 
-// What ranks gather while one saves, once for all views of a variable that stand together.
+// Gathers sharded variables while one rank saves: once for consecutive views of the same storage.
 class GatheredVariables {
 public:
   explicit GatheredVariables(DeviceState &device) : device(device) {}
 
-  // All bytes of the variable that this one is or lies in.
+  // All bytes of the variable, or of its storage if it is a view.
   Result<std::span<const std::byte>> get(uint32_t index) {
     if (uint32_t storage = device.storageOf(index); last != storage) {
       HEDDLE_ASSIGN(bytes, device.gather(storage));
@@ -95,7 +95,7 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
                      state->artifact->origin(), "': ", why..., ". Use the artifact that it was trained with.");
   };
 
-  // A weight that the artifact has as packed numbers may be f32 in the file, and then has no scales there.
+  // A weight that is packed in the artifact may be f32 in the file, which then has no scales for it.
   auto isUnpacked = [&](const VariableInfo &weight) {
     const SafetensorsEntry *entry = reader.find(weight.name);
     return entry && entry->type == ElementType::F32 && isPackedWeight(state->variables, weight);
@@ -107,7 +107,7 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
     return variable && variable->isWeight();
   });
 
-  // Everything is compared before anything is written: a refused checkpoint leaves the model as it was.
+  // All tensors are compared before any is written: a refused checkpoint leaves the model unchanged.
   std::vector<std::pair<uint32_t, const SafetensorsEntry *>> loads;
   for (uint32_t i = 0; i < state->variables.size(); ++i) {
     const VariableInfo &variable = state->variables[i];
@@ -115,7 +115,7 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
       continue;
     if (isUnpacked(variable))
       unpacked.push_back(variable.name);
-    bool isScales = variable.role == VariableRole::Scales; // packWeight() makes them
+    bool isScales = variable.role == VariableRole::Scales; // packWeight() computes scales
     if (isUnpacked(variable) || (isScales && isUnpacked(*findVariable(variable.owner))))
       continue;
     const SafetensorsEntry *entry = reader.find(variable.name);
@@ -135,7 +135,7 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
         return another(status.message());
     }
   }
-  // An artifact compiled without training reads the weights of a checkpoint that has its state.
+  // An artifact compiled without training can read the weights of a checkpoint that has training state.
   for (const SafetensorsEntry &entry : reader.entries())
     if (!findVariable(entry.name) && roleOfName(entry.name) == VariableRole::None)
       return another("it has '", entry.name, "', which the artifact does not have");
@@ -146,7 +146,7 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
     return result.ok() ? std::move(result)
                        : std::move(result).error().within(str("'", path.string(), "': '", name, "'"));
   };
-  for (const std::string &name : unpacked) // twice, as memory has no room for all of them
+  for (const std::string &name : unpacked) // packed twice, first only to check: memory may not hold all packed weights
     HEDDLE_CHECK(packed(name));
   for (const std::string &name : unpacked) {
     HEDDLE_ASSIGN(PackedParts parts, packed(name));

@@ -66,13 +66,13 @@ Status DeviceState::growArena(std::span<const uint64_t> blocks) {
   for (size_t i = 0; i < blocks.size(); ++i)
     if (!arena[i] || arena[i]->bytes() < blocks[i]) {
       small.push_back(i);
-      arena[i].reset(); // all of them first: the old and the new ones together may not fit
+      arena[i].reset(); // free all before allocating: the old and new blocks together may not fit
     }
   uint64_t most = device.info().maxAllocationBytes;
   for (size_t i : small) {
     std::string name = str(blocks.size() > 1 ? str("block ", i + 1, " of ", blocks.size(), " of ") : "",
                            "the arena (inputs, outputs and intermediate values)");
-    // An emulated GPU has the host's memory, whatever its driver says.
+    // An emulated GPU can use all of the host's memory, whatever its driver reports.
     bool hasMore = most < device.info().memoryBytes || device.info().emulated;
     if (blocks[i] > most && hasMore)
       return makeError(ErrorKind::OutOfMemory, "'", device.info().name, "' cannot hold ", name, ": it has ",

@@ -1,4 +1,4 @@
-// What a session holds on its device: variables, the arena, the sizes, compiled kernels.
+// A session's objects on its device: variables, the arena, the run-time sizes, compiled kernels.
 #pragma once
 
 #include "runtime/artifact/Artifact.h"
@@ -16,27 +16,27 @@ public:
   const Artifact &artifact;
   const schema::Module &module;
   const schema::Target &target;
-  Collectives *collectives = nullptr; // with the other ranks; null where there are none
-  hal::DeviceGroup *group = nullptr;  // with the other ranks' devices; null where numbers go through host memory
+  Collectives *collectives = nullptr; // null for one rank
+  hal::DeviceGroup *group = nullptr;  // the devices of all ranks; null if ranks exchange values through host memory
   Shards shards;
 
-  // The buffer of a variable, that of its storage for a view, allocated (and zero) the first time. Of a sharded one it
-  // has this rank's rows.
+  // The buffer of a variable, or of its storage if the variable is a view. Allocated and zeroed on first use. The
+  // buffer of a sharded variable has only this rank's rows.
   Result<hal::Buffer *> variable(uint32_t index);
   const hal::Buffer *allocatedVariable(uint32_t index) const { return variables[storageOf(index)].get(); }
-  // Where in that buffer it begins.
+  // The variable's offset in that buffer, in bytes.
   uint64_t variableOffset(uint32_t index) const { return module.variables()->Get(index)->storage_offset(); }
 
-  // Bytes of a variable from `offset` on, of a sharded one as far as this rank has them.
+  // Writes bytes of a variable from `offset` on. Only this rank's rows of a sharded variable are written.
   Status write(uint32_t index, uint64_t offset, std::span<const std::byte> bytes);
-  // All bytes of a variable. Of a sharded one all ranks must call this, in the same order.
+  // Reads all bytes of a variable. All ranks must read a sharded variable together, in the same order.
   Status read(uint32_t index, std::span<std::byte> bytes);
-  // All bytes of a sharded variable that is no view; the same.
+  // Reads all bytes of a sharded variable that is not a view. All ranks must call this, in the same order.
   Result<std::vector<std::byte>> gather(uint32_t storage);
 
-  // Whether the arena's blocks have at least these bytes.
+  // Returns true if each block of the arena has at least this many bytes.
   bool hasArena(std::span<const uint64_t> blocks) const;
-  // Makes them so large. Blocks that are too small move: what was recorded with their addresses is void.
+  // Grows the arena's blocks to these sizes. Grown blocks move, so recordings that hold their addresses become invalid.
   Status growArena(std::span<const uint64_t> blocks);
   hal::Buffer *arenaBlock(size_t block) const { return arena[block].get(); }
   uint64_t arenaBytes() const; // all blocks together
@@ -44,7 +44,7 @@ public:
   // One i32 for each of Module.sizes.
   Result<hal::Buffer *> sizes();
 
-  // Compiles those of the kernels that are not there yet.
+  // Compiles the kernels that are not compiled yet.
   Status loadKernels(std::span<const uint32_t> indices);
   const hal::Executable *kernel(uint32_t index) const { return kernels[index].get(); }
 
@@ -60,12 +60,12 @@ private:
   std::vector<std::unique_ptr<hal::Executable>> kernels;
 };
 
-// A tensor of this type and shape, read after all submissions so far and before those that follow. A narrow one is of
-// bf16 in the buffer, and is widened.
+// Reads a tensor of this type and shape after all submissions so far and before later ones. A narrow tensor has 16-bit
+// elements in the buffer and is widened to f32.
 Result<PendingTensor> readLater(hal::Device &device, const hal::Buffer &buffer, uint64_t offset, ElementType type,
                                 Shape shape, NarrowType narrow = NarrowType::None);
 
-// Why the device cannot run a kernel; empty where it can.
+// Says why the device cannot run a kernel; empty if it can.
 std::string misfit(const schema::Kernel &kernel, const hal::DeviceInfo &device);
 
 } // namespace heddle

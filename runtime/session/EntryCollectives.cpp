@@ -9,7 +9,7 @@
 namespace heddle {
 namespace {
 
-// What launches [first, end) of the entry read and write, at all steps of a repetition.
+// The memory that launches [first, end) of the entry read and write, over all steps of a repetition.
 std::vector<BindingRange> rangesOf(const schema::Entry &entry, uint32_t first, uint32_t end,
                                    const schema::Repeat *repeat) {
   std::vector<BindingRange> ranges;
@@ -42,13 +42,13 @@ EntryCollectives::EntryCollectives(DeviceState &state, const schema::Entry &entr
   cut(runs);
 }
 
-// A part ends where a collective begins, and where a launch or another collective needs what one makes.
+// A part ends before each collective, and before a launch or collective that needs the result of one.
 void EntryCollectives::cut(std::span<const LaunchRun> runs) {
   std::vector<std::vector<BindingRange>> touched;
   for (uint32_t i = 0; i < count(); ++i)
     touched.push_back(rangesOf(*entry.collectives()->Get(i)));
   Part part;
-  uint32_t started = 0; // by the end of `part`
+  uint32_t started = 0; // collectives started by the end of `part`
   auto close = [&](size_t run) {
     part.end = run;
     part.start = started;
@@ -105,7 +105,7 @@ Result<EntryCollectives::Place> EntryCollectives::placeOf(const schema::Binding 
   return Place{place.buffer, place.offset};
 }
 
-// With one rank a sum in its tensor's place is there already.
+// With one rank, the result of a collective is its input: nothing to do if both are the same memory.
 bool EntryCollectives::isNothing(const schema::Collective &collective, flatbuffers::uoffset_t tensor) const {
   if (state.collectives && state.collectives->ranks() > 1)
     return false;
@@ -118,8 +118,8 @@ Shards::Range EntryCollectives::given(const schema::Collective &collective, flat
   return isPart ? state.shards.ownRange(collective.like()->Get(tensor), bytes) : Shards::Range{0, bytes};
 }
 
-// Of a tensor that each rank has or gets a part of, parts that are not all alike are exchanged one by one; sums of what
-// lies in several all ranks get.
+// If the ranks' parts of a tensor are unequal or overlap, they are exchanged segment by segment. All ranks get the sum
+// of a segment that several of them keep.
 Result<std::vector<hal::DeviceGroup::Tensor>> EntryCollectives::exchangeOf(const schema::Collective &collective) const {
   using Tensor = hal::DeviceGroup::Tensor;
   bool isSum = collective.kind() == schema::CollectiveKind::AllReduce,
@@ -197,8 +197,8 @@ Status EntryCollectives::finish(uint32_t index, std::vector<hal::Upload> &upload
 
 Status EntryCollectives::exchange(uint32_t index, std::vector<std::byte> &values) {
   const schema::Collective &collective = *entry.collectives()->Get(index);
-  bool isSum = collective.kind() !=
-               schema::CollectiveKind::AllGather; // MPI's sums of all rows for all ranks have the same bits on each
+  // A ReduceScatter is a sum too: MPI's sums of all rows have the same bits on each rank.
+  bool isSum = collective.kind() != schema::CollectiveKind::AllGather;
   std::string what = str(isSum ? "sum " : "gathering ", index + 1, " of ", count(), " of '", view(entry.name()), "'");
   Span span(isSum ? "sum over ranks" : "gather from ranks");
   span.with("bytes", int64_t(values.size()));

@@ -1,8 +1,8 @@
-// What ranks do together within an entry: the entry's launches in parts, and the collectives between them.
+// Runs the collectives of an entry: cuts the entry's launches into parts, with the collectives between them.
 //
-// A collective begins when the launches before it are done, and the device goes on with the next part. Where the ranks'
-// devices are a group, they exchange the numbers themselves, and the device waits for them before the first part that
-// uses them. Else the numbers go to the host, and come back before that part.
+// A collective begins when the launches before it are done; the device continues with the next part meanwhile. If the
+// ranks' devices form a group, they exchange the values themselves, and the device waits for them before the first part
+// that uses them. Otherwise the values go through host memory and are uploaded before that part.
 #pragma once
 
 #include "runtime/session/EntryMemory.h"
@@ -15,8 +15,8 @@ public:
   EntryCollectives(DeviceState &state, const schema::Entry &entry, const EntryMemory &memory,
                    std::span<const LaunchRun> runs);
 
-  // Runs [first, end), which may be none. Before them the collectives until `finish` are to be finished, and after them
-  // those until `start` to be started.
+  // The launch runs [first, end), possibly none. Collectives below `finish` must be finished before the part, and
+  // collectives below `start` are started after it.
   struct Part {
     size_t first = 0, end = 0;
     uint32_t finish = 0, start = 0;
@@ -24,20 +24,20 @@ public:
   // An entry without collectives is one part.
   std::span<const Part> parts() const { return cuts; }
   uint32_t count() const { return entry.collectives() ? entry.collectives()->size() : 0; }
-  // The number of collectives before a run, in the entry's order.
+  // The number of collectives that come before a run in the entry.
   uint32_t countBefore(const LaunchRun &run) const;
 
-  // The memory of the entry has moved.
+  // Call this when the entry's memory has moved.
   void forgetPlaces() { exchanges.clear(); }
 
-  // Behind all that was submitted so far. Collectives are started, and finished, in their order.
+  // Starts a collective after everything submitted so far. Collectives must be started, and finished, in order.
   Status start(uint32_t collective);
-  // In host memory: waits for the numbers of this and of all other ranks. The uploads, whose bytes live until the next
-  // call, put the sums in their places.
+  // Finishes a collective. Without a device group, waits for the values of all ranks and adds uploads that write the
+  // results to the device; their bytes live until the next call.
   Status finish(uint32_t collective, std::vector<hal::Upload> &uploads);
 
 private:
-  // What a group of devices exchanges.
+  // The tensors that a group of devices exchanges for a collective.
   Result<std::vector<hal::DeviceGroup::Tensor>> exchangeOf(const schema::Collective &collective) const;
   struct Place {
     hal::Buffer *buffer;
@@ -45,9 +45,9 @@ private:
   };
   Result<Place> placeOf(const schema::Binding &binding) const;
   bool isNothing(const schema::Collective &collective, flatbuffers::uoffset_t tensor) const;
-  // Makes what all ranks have of what this rank gives: of all tensors of a collective, one behind the other.
+  // Replaces this rank's values by the combined values of all ranks: the collective's tensors, one after the other.
   Status exchange(uint32_t collective, std::vector<std::byte> &values);
-  // What of a tensor this rank gives.
+  // The bytes of a tensor that this rank contributes.
   Shards::Range given(const schema::Collective &collective, flatbuffers::uoffset_t tensor) const;
   void cut(std::span<const LaunchRun> runs);
 
@@ -55,10 +55,10 @@ private:
   const schema::Entry &entry;
   const EntryMemory &memory;
   std::vector<Part> cuts;
-  std::vector<std::vector<hal::DeviceGroup::Tensor>> exchanges; // by collective; made when the first of them starts
+  std::vector<std::vector<hal::DeviceGroup::Tensor>> exchanges; // by collective; filled at the first start()
   std::vector<std::vector<std::unique_ptr<hal::Readback>>>
-      readbacks;                            // by collective and tensor; none where nothing is to be done
-  std::vector<std::vector<std::byte>> made; // by collective: the bytes of its results
+      readbacks;                            // by collective and tensor; null if there is nothing to exchange
+  std::vector<std::vector<std::byte>> made; // the bytes of each collective's results
 };
 
 } // namespace heddle

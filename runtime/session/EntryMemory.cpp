@@ -10,7 +10,7 @@ namespace {
 
 using Key = std::pair<uint64_t, uint64_t>; // offset and bytes of a range of the arena
 
-// Which ranges hold the same values, in part at least.
+// Finds the ranges that hold the same values, at least in part, with a union-find.
 class Ranges {
 public:
   size_t number(const BindingRange &range) {
@@ -33,7 +33,7 @@ public:
     pieces = std::move(rest);
   }
 
-  // What reads a value is with those that wrote some of it.
+  // Joins the reading range with all ranges that wrote some of its bytes.
   void read(const BindingRange &range) {
     size_t reader = number(range);
     for (const Piece &piece : pieces)
@@ -52,10 +52,10 @@ public:
 private:
   struct Piece {
     uint64_t begin, end;
-    size_t writer; // the range that was written last there
+    size_t writer; // the range that wrote these bytes last
   };
   std::vector<Piece> pieces;
-  std::vector<size_t> parent; // of each range: another that shares its buffer, or itself
+  std::vector<size_t> parent; // for each range: another range that shares its buffer, or itself
 };
 
 template <typename Visit> void forEachInArena(const std::vector<BindingRange> &ranges, Visit visit) {
@@ -103,7 +103,7 @@ void EntryMemory::findParts(const schema::Entry &entry) {
   Ranges ranges;
   for (const schema::Port *port : *entry.inputs())
     ranges.write(BindingRange(*port));
-  // Where several kernels make a tensor's parts, a collective alone names the whole of it.
+  // If several kernels each write a part of a tensor, only a collective names the whole tensor.
   flatbuffers::uoffset_t next = 0;
   auto visitCollectives = [&](uint32_t until) {
     for (;
@@ -129,7 +129,7 @@ void EntryMemory::findParts(const schema::Entry &entry) {
   for (const auto &[key, number] : ranges.numbers) {
     auto [found, added] = partOfRoot.try_emplace(ranges.root(number), parts.size());
     if (added)
-      parts.push_back({key.first, 0, nullptr}); // the keys come in the order of their offsets
+      parts.push_back({key.first, 0, nullptr}); // keys are sorted by offset
     Part &part = parts[found->second];
     part.bytes = std::max(part.bytes, key.first + key.second - part.offset);
     partOf[key] = found->second;

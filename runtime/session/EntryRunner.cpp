@@ -31,7 +31,7 @@ EntryRunner::EntryRunner(DeviceState &state, const schema::Entry &entry, bool se
   for (const LaunchRun &run : runs) {
     const schema::Launch *launch = entry.launches()->Get(run.launch);
     std::array<uint32_t, 11> key{};
-    if (run.repeat) { // a repeated launch has no work past the call's last step
+    if (run.repeat) { // launches of steps past the call's last one get no workgroups
       key[9] = run.repeat->trips() + 1;
       key[10] = run.step;
     }
@@ -48,7 +48,7 @@ EntryRunner::EntryRunner(DeviceState &state, const schema::Entry &entry, bool se
   }
 }
 
-// Of an axis along which this rank does some of the workgroups only.
+// The workgroups along an axis along which this rank runs only its share; nullopt for other axes.
 std::optional<uint64_t> EntryRunner::groupsOfShard(const schema::Launch &launch, flatbuffers::uoffset_t axis) const {
   const schema::Shard *shard = launch.shard();
   if (!shard || shard->axis() != axis)
@@ -56,7 +56,7 @@ std::optional<uint64_t> EntryRunner::groupsOfShard(const schema::Launch &launch,
   return (state.shards.ownRows(shard->variable()).count + shard->tile() - 1) / shard->tile();
 }
 
-// Of a launch that ranks share out, this rank's rows.
+// Restricts a sharded launch to this rank's rows.
 Status EntryRunner::shard(const schema::Launch &launch, std::span<hal::Argument> arguments) const {
   for (flatbuffers::uoffset_t b = 0; b < launch.bindings()->size(); ++b) {
     const schema::Binding &binding = *launch.bindings()->Get(b);
@@ -70,7 +70,7 @@ Status EntryRunner::shard(const schema::Launch &launch, std::span<hal::Argument>
     if (rowBytes == 0)
       continue;
     Shards::Range own = state.shards.ownRange(launch.shard()->variable(), binding.bytes());
-    arguments[b].offset += isState ? 0 : own.offset; // a state's buffer has those rows alone
+    arguments[b].offset += isState ? 0 : own.offset; // the buffer of a sharded variable has only these rows
     arguments[b].bytes = own.bytes;
   }
   return Success();
@@ -110,7 +110,7 @@ Status EntryRunner::launchOverNothing(uint32_t launch) {
 Result<std::unique_ptr<hal::Program>> EntryRunner::record(size_t firstRun, size_t count, bool timed) {
   HEDDLE_ASSIGN(hal::Buffer * sizesBuffer, state.sizes());
   std::vector<std::array<hal::Argument, schema::kMaxBindings>> arguments(count);
-  std::vector<std::vector<uint32_t>> order; // of a part, and of launches one by one, nobody needs it
+  std::vector<std::vector<uint32_t>> order; // stays empty for single launches and timed recordings, which need no order
   if (!timed && count > 1)
     order = launchOrder(state.module, entry);
   std::vector<hal::Launch> launches;
@@ -143,7 +143,7 @@ Result<std::unique_ptr<hal::Program>> EntryRunner::record(size_t firstRun, size_
     if (order.empty())
       continue;
     std::vector<uint32_t> &after = order[firstRun + i];
-    std::erase_if(after, [&](uint32_t earlier) { return earlier < firstRun; }); // parts run one behind the other
+    std::erase_if(after, [&](uint32_t earlier) { return earlier < firstRun; }); // parts run one after the other
     for (uint32_t &earlier : after)
       earlier -= static_cast<uint32_t>(firstRun);
     launches.back().after = after;
@@ -244,7 +244,7 @@ Status EntryRunner::runChecked(std::span<const Input> inputs) {
     if (i > 0 && runs[i].repeat && runs[i].step >= stepsOf(*runs[i].repeat, binding.sizes))
       continue; // past the longest sequence
     if (isEmpty(counts[countOfRun[i]]))
-      continue; // the call is for another variant of the launch, or of no rows
+      continue; // the call uses another variant of the launch, or has no rows
     HEDDLE_CHECK(check.before(runs[i]));
     HEDDLE_ASSIGN(std::unique_ptr<hal::Program> one, record(i, 1, /*timed=*/false));
     HEDDLE_CHECK(state.device.submit(*one, {}, counts));
@@ -296,10 +296,10 @@ Result<std::vector<LaunchProfile>> EntryRunner::profile(std::span<const Input> i
     HEDDLE_ASSIGN(std::vector<hal::LaunchTime> ofPart, state.device.launchTimes(*timedPrograms[i]));
     times.insert(times.end(), ofPart.begin(), ofPart.end());
   }
-  uint64_t shift = 0; // from the device's clock to the host's; modulo 2^64, as either may be ahead
+  uint64_t shift = 0; // from the device's clock to the host's, modulo 2^64: either may be ahead
   if (!times.empty())
     shift = static_cast<uint64_t>(std::chrono::nanoseconds(now).count()) - times.back().end;
-  // Of a launch that is repeated, all steps together, as if they were one behind the other.
+  // Merges the steps of a repeated launch, as if they ran back to back.
   std::vector<LaunchProfile> profile(entry.launches()->size());
   for (size_t i = 0; i < times.size(); ++i) {
     LaunchProfile &of = profile[runs[i].launch];

@@ -1,4 +1,4 @@
-// One entry, ready to run: its launches recorded once, replayed for every call.
+// Runs one entry: its launches are recorded once and replayed for every call.
 #pragma once
 
 #include "runtime/session/CallBinding.h"
@@ -17,24 +17,24 @@ public:
   const EntryMemory &values() const { return memory; }
   std::vector<uint32_t> kernels() const;
 
-  // Records the launches; the arena must be large enough and the kernels loaded.
+  // Records the launches; the arena must be large enough, and the kernels must be loaded.
   Status record();
-  // Starts one launch with no workgroups, and waits. Drivers that compile a kernel at its first launch do so here.
+  // Starts one launch with no workgroups, and waits, for drivers that compile a kernel at its first launch.
   Status launchOverNothing(uint32_t launch);
   bool recorded() const { return !programs.empty(); }
-  void forget() { programs.clear(), timedPrograms.clear(); } // the recordings are void, for the arena moved
+  void forget() { programs.clear(), timedPrograms.clear(); } // after the arena has moved
 
   // Checks the inputs and sends them to the device, after earlier runs.
   Status send(std::span<const Input> inputs, Send send);
   // Checks the inputs, sends them to the device and starts the launches. Does not wait.
   Status run(std::span<const Input> inputs, Send send);
-  // Like run(), one launch after the other, waiting for each: the first that writes NaN or infinities is an error,
-  // which says what it computes. Costs a call without it nothing.
+  // Like run(), but waits for each launch. The first launch that writes NaN or infinity is an error that says what it
+  // computes. Costs nothing in calls that do not use it.
   Status runChecked(std::span<const Input> inputs);
-  // Like run(), with each launch timed and alone on the device; then waits. Recorded when first asked for.
+  // Like run(), but times each launch while nothing else runs on the device, and waits. Recorded on first use.
   Result<std::vector<LaunchProfile>> profile(std::span<const Input> inputs, Send send);
 
-  // Of the last run.
+  // Outputs of the last run.
   Result<HostTensor> output(const schema::Port &port) const;
   Result<PendingTensor> outputLater(const schema::Port &port) const;
 
@@ -43,7 +43,7 @@ private:
   using Programs = std::vector<std::unique_ptr<hal::Program>>; // one for each part
   Result<Programs> recordParts(bool timed);
   Status submit(const Programs &recordings, std::span<const Input> inputs, Send send);
-  // What ranks do together is done by then, up to the collective `until`.
+  // Runs the collectives from `done` to `until`, and waits for them.
   Status doTogether(uint32_t until, uint32_t &done);
   // Checks the inputs and counts the workgroups.
   Result<CallBinding> bind(std::span<const Input> inputs);
@@ -59,10 +59,10 @@ private:
   Programs programs, timedPrograms;
   std::vector<LaunchRun> runs;
   EntryCollectives collectives;
-  std::vector<uint32_t> countOfRun; // run -> index into the two below: equal grids are counted once
+  std::vector<uint32_t> countOfRun; // for each run, its index in the two vectors below: equal grids are counted once
   std::vector<LaunchRun> countRun;
   std::vector<hal::WorkgroupCount> counts;
-  std::vector<int32_t> sizes; // of the last run
+  std::vector<int32_t> sizes; // the run-time sizes of the last run
 };
 
 } // namespace heddle

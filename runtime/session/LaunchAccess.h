@@ -1,4 +1,4 @@
-// Which memory a launch reads and writes, as the artifact says.
+// The memory that a launch reads and writes, as the artifact lists it.
 #pragma once
 
 #include "runtime/artifact/Artifact.h"
@@ -7,7 +7,7 @@
 
 namespace heddle {
 
-// Bytes of the arena or of a variable.
+// A range of bytes in the arena or in a variable.
 struct BindingRange {
   schema::Space space;
   uint32_t index;
@@ -25,8 +25,8 @@ struct LaunchAccess {
   std::vector<BindingRange> read, written;
 
   explicit LaunchAccess(const schema::Launch &launch);
-  // Whether the launch reads or writes a binding, by its number. Where the artifact does not say, it does both; the
-  // number that a size is it only reads.
+  // Returns true if the launch reads (or writes) a binding, given by its index. If the artifact does not say, the
+  // launch does both; run-time sizes are only read.
   static bool isRead(const schema::Launch &launch, flatbuffers::uoffset_t binding);
   static bool isWritten(const schema::Launch &launch, flatbuffers::uoffset_t binding);
   static bool isKnown(const schema::Launch &launch) { return launch.reads() && launch.writes(); }

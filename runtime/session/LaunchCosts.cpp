@@ -13,7 +13,7 @@ public:
   CostEvaluator(const schema::Module &module, const schema::Entry &entry, const CallBinding &binding)
       : module(module), entry(entry), binding(binding) {}
 
-  // Cost of a launch; in a repetition, of all its steps together.
+  // The cost of a launch; for a repetition, of all its steps together.
   LaunchCost evaluate(int32_t index, const schema::Repeat *repeat) {
     if (index < 0)
       return {};
@@ -31,7 +31,7 @@ private:
     if (terms)
       for (const schema::CostTerm *term : *terms) {
         double product = double(term->coefficient());
-        bool isOfRows = false; // which are all tokens once, over all steps
+        bool isOfRows = false; // a step's rows: over all steps they are all tokens, counted once
         for (int32_t size : {term->first_size(), term->second_size(), term->third_size()}) {
           bool isRows = repeat && !isOfRows && size == static_cast<int64_t>(repeat->rows());
           if (size >= 0)
@@ -75,7 +75,7 @@ int64_t countPairs(std::span<const int32_t> queries, std::span<const int32_t> ke
   for (size_t i = 0; i < (queries.empty() ? keys.size() : std::min(queries.size(), keys.size())); ++i)
     for (int64_t query = 0, last = queries.empty() ? 1 : queries[i]; query < last; ++query) {
       int64_t first = below < 0 ? 0 : std::max<int64_t>(0, query - below);
-      // An artifact may say any number that fits its field: `query + above` could overflow.
+      // An artifact may contain any value that fits the field: `query + above` could overflow.
       int64_t end = above < 0 || above >= keys[i] - query ? keys[i] : query + above + 1;
       count += std::max<int64_t>(0, end - first);
     }

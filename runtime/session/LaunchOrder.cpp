@@ -6,7 +6,7 @@
 namespace heddle {
 namespace {
 
-// Whether no call runs both: their grids name ranges of the same size, and the ranges do not overlap.
+// Returns true if no call runs both launches: their grids depend on disjoint ranges of the same size.
 bool excludeEachOther(const schema::Module &module, const schema::Launch &one, const schema::Launch &other) {
   auto sizeOf = [&](const schema::Grid &grid) -> const schema::Size * {
     const schema::Size *size = grid.size() < 0 ? nullptr : module.sizes()->Get(static_cast<uint32_t>(grid.size()));
@@ -34,11 +34,10 @@ std::vector<std::vector<uint32_t>> launchOrder(const schema::Module &module, con
       return {};
     launches.emplace_back(*launch);
   }
-  // Two steps of a repetition tell of all: a launch waits for itself in the step before, and so for all that came
-  // before.
+  // Two steps of a repetition are enough: a launch waits for itself in the previous step, and so for all earlier steps.
   std::vector<LaunchRun> runs = launchRuns(entry, 2);
   std::vector<std::vector<uint32_t>> order(runs.size());
-  std::vector<std::vector<bool>> waits(runs.size()); // for whom, directly or not
+  std::vector<std::vector<bool>> waits(runs.size()); // all runs that each run waits for, directly or not
   for (uint32_t run = 0; run < runs.size(); ++run) {
     waits[run].resize(run);
     for (uint32_t earlier = run; earlier-- > 0;) {
@@ -57,7 +56,8 @@ std::vector<std::vector<uint32_t>> launchOrder(const schema::Module &module, con
     return order;
 
   std::vector<std::vector<uint32_t>> all;
-  std::vector<uint32_t> last(runs.size()); // of a run of the first two steps: where its like of the last step is
+  // For each run of the first two steps: the index of the same launch in the last step.
+  std::vector<uint32_t> last(runs.size());
   for (uint32_t run = 0; run < runs.size();) {
     const schema::Repeat *repeat = runs[run].repeat;
     uint32_t count = repeat ? repeat->count() : 1, steps = repeat ? repeat->steps() : 1;

@@ -1,4 +1,4 @@
-// Which launches of an entry must wait for which.
+// Finds the launches of an entry that must wait for earlier ones.
 #pragma once
 
 #include "runtime/artifact/Artifact.h"
@@ -7,9 +7,10 @@
 
 namespace heddle {
 
-// By launch, those of repetitions for each step (LaunchRuns.h), the earlier ones that it must wait for: those that
-// write what it reads or writes, and those that read what it writes, but for such as another of them waits for. Empty
-// where the artifact does not say what launches read and write.
+// Returns, for each launch (a repeated launch has an element per step, as in LaunchRuns.h), the earlier launches that
+// it must wait for: those that write memory that it reads or writes, and those that read memory that it writes. Leaves
+// out a launch if another one of the list waits for it. Empty if the artifact does not say what launches read and
+// write.
 std::vector<std::vector<uint32_t>> launchOrder(const schema::Module &module, const schema::Entry &entry);
 
 } // namespace heddle

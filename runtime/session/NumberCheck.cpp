@@ -9,7 +9,7 @@
 namespace heddle {
 namespace {
 
-// "[2,5]", the place of an element in a tensor.
+// The indices of an element in a tensor, such as "[2,5]".
 std::string placeIn(std::span<const int64_t> shape, uint64_t element) {
   std::string text;
   for (size_t axis = shape.size(); axis-- > 0;) {
@@ -29,13 +29,13 @@ std::optional<BadNumbers> find(std::span<const std::byte> bytes, bool infinities
     float value = widen(stored);
     if (infinities ? !std::isnan(value) : std::isfinite(value))
       continue;
-    if (bad.count++ == 0) // a NaN's sign means nothing, and is not printed
+    if (bad.count++ == 0) // a NaN's sign means nothing and should not be printed
       bad.value = std::isnan(value) ? std::numeric_limits<float>::quiet_NaN() : value, bad.first = i;
   }
   return bad.count == 0 ? std::nullopt : std::optional(bad);
 }
 
-// Calls `visit` with each tensor of a launch's bindings, from the one at `first` on.
+// Calls `visit` with each tensor that the launch reads, or each that it writes.
 template <typename Visit> Status forEach(const schema::Launch &launch, bool written, Visit visit) {
   const auto *types = written ? launch.writes() : launch.reads();
   flatbuffers::uoffset_t first = written && launch.reads() ? launch.reads()->size() : 0;
@@ -107,7 +107,7 @@ Result<std::optional<BadNumbers>> NumberCheck::look(const schema::Binding &at, c
 void NumberCheck::note(const Range &range, std::string text) { given.push_back({range, std::move(text)}); }
 
 Status NumberCheck::before(const LaunchRun &run) {
-  // What lies in the arena is an input or was looked at when it was written.
+  // Values in the arena need no check: they are inputs, or were checked when they were written.
   return forEach(*entry.launches()->Get(run.launch), /*written=*/false,
                  [&](const schema::Binding &at, const schema::TensorType &type) -> Status {
                    if (at.space() != schema::Space::Variable || !known.insert(Range(at)).second)
@@ -158,7 +158,7 @@ std::string NumberCheck::describe(const schema::Binding &at, const schema::Tenso
   Shape shape = boundShape(type, binding.sizes);
   std::string text = str(bad.value, " at ");
   if (at.space() == schema::Space::Variable) {
-    // By the name that callers know: a variable that holds others is none of them.
+    // If the variable is storage for views, names the view, since callers know only views.
     uint64_t byte = at.offset() + bad.first * elementBytes(type.element());
     for (const schema::Variable *variable : *state.module.variables())
       if (variable->storage() == static_cast<int64_t>(at.index()) && variable->storage_offset() <= byte &&
@@ -167,7 +167,7 @@ std::string NumberCheck::describe(const schema::Binding &at, const schema::Tenso
                                   (byte - variable->storage_offset()) / elementBytes(variable->type()->element())),
                           " of variable '", view(variable->name()), "'");
     const schema::Variable &variable = *state.module.variables()->Get(at.index());
-    bool isAsDeclared = type.element() == variable.type()->element(); // 16-bit copies of weights are not
+    bool isAsDeclared = type.element() == variable.type()->element(); // false for 16-bit copies of weights
     return text + str(isAsDeclared
                           ? placeIn(maximumShape(state.module, *variable.type()), byte / elementBytes(type.element()))
                           : placeIn(shape, bad.first),

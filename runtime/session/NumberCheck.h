@@ -1,4 +1,4 @@
-// Finds the launch of a call that makes the first NaN or infinity, and says what it computes.
+// Finds the launch of a call that writes the first NaN or infinity, and says what it computes.
 #pragma once
 
 #include "runtime/session/CallBinding.h"
@@ -12,30 +12,32 @@
 
 namespace heddle {
 
-// Of numbers that are to be finite, the first that is not, and how many are not.
+// Values that should be finite but are not: the first one, its index, and their count.
 struct BadNumbers {
   float value = 0;
   uint64_t first = 0, count = 0;
 };
 
-// Looks through numbers of a type; those of I32 are never bad. With `infinities`, only NaN is.
+// Searches the values of a tensor; I32 values are never bad. If `infinities` is true, infinities are allowed and only
+// NaN is bad.
 std::optional<BadNumbers> findBadNumbers(schema::ElementType type, std::span<const std::byte> bytes, bool infinities);
 
-// Watches one call whose launches run one by one: before() is asked before each of them, and after() once it has run.
+// Watches one call whose launches run one by one. Call before() before each launch, and after() once it has run.
 class NumberCheck {
 public:
   NumberCheck(DeviceState &state, const EntryMemory &memory, const schema::Entry &entry, const CallBinding &binding);
 
-  // Unsupported where the artifact does not say what launches write.
+  // Fails with Unsupported if the artifact does not say what launches write.
   Status begin();
   Status before(const LaunchRun &run);
-  // An error where what the launch wrote is not finite: what, where in the model, and whether it was given such
-  // numbers. What a repetition writes is looked at after its last step, but for what a step keeps to itself.
+  // Fails if the launch wrote values that are not finite; the message says which values, where in the model, and
+  // whether its inputs were finite. The results of a repetition are checked only after its last step, except tensors
+  // that belong to a single step, which are not checked.
   Status after(const LaunchRun &run);
 
 private:
   using Range = BindingRange;
-  // Numbers that were not finite before the call began.
+  // Values that were not finite before the call began.
   struct Given {
     Range range;
     std::string text; // "nan at [2,5] of variable 'w'"
@@ -50,13 +52,13 @@ private:
   const EntryMemory &memory;
   const schema::Entry &entry;
   const CallBinding &binding;
-  bool infinities = false; // a launch has written some by intention
-  std::set<Range> known;   // variables' ranges that were looked at, or written in this call
+  bool infinities = false; // a launch has written infinities on purpose
+  std::set<Range> known;   // ranges of variables that were checked, or written in this call
   std::vector<Given> given;
-  std::vector<std::byte> numbers; // those that are looked at
+  std::vector<std::byte> numbers; // the values being checked
 };
 
-// " (encoder.0.self: attention (model.toml:4:1))"; empty where the artifact does not say.
+// " (encoder.0.self: attention (model.toml:4:1))"; empty if the artifact does not say.
 std::string placeOf(const schema::Launch &launch);
 
 } // namespace heddle

@@ -15,7 +15,7 @@ const VariableInfo *findPart(Variables all, const VariableInfo *owner, VariableR
   return found == all.end() ? nullptr : &*found;
 }
 
-// The variables of a weight. Null are those that it does not have.
+// The variables of a weight; null if it does not have the part.
 struct PartsOf {
   const VariableInfo *words, *high, *scales, *scaleFactors, *offsets, *offsetFactors;
 
@@ -24,7 +24,7 @@ struct PartsOf {
         scales(findPart(all, &weight, VariableRole::Scales)), scaleFactors(findPart(all, scales, VariableRole::Scales)),
         offsets(findPart(all, &weight, VariableRole::Offsets)),
         offsetFactors(findPart(all, offsets, VariableRole::Scales)) {}
-  // Whether f32 is rounded to it: nothing but words and scales in f32.
+  // Returns true if f32 values can be rounded to it: it has only words and f32 scales.
   bool isPlain() const { return !high && !offsets && !scaleFactors && scales && !scales->isNarrow(); }
 };
 
@@ -38,7 +38,7 @@ bool has(const VariableInfo *variable, bool isWanted, ElementType type, const Sh
   return isWanted ? variable && variable->type == type && variable->shape == shape : !variable;
 }
 
-// Of whole numbers in f32, the lowest `bits` bits from `shift` on of each.
+// Packs `bits` bits, from bit `shift` on, of each integer in `numbers` (stored as f32).
 Result<HostTensor> packBits(const HostTensor &numbers, int64_t bits, int64_t shift = 0) {
   HEDDLE_ASSIGN(HostTensor words, HostTensor::uninitialized(ElementType::I32, wordsOf(numbers.shape(), bits)));
   std::span<const float> from = numbers.values<float>();
@@ -136,7 +136,7 @@ Result<PackedWeight> packWeight(const TensorView &values, const Shape &words, co
     return factors[size_t(row / groupRows * scales[1] + column / groupColumns)];
   };
 
-  // The element of the largest magnitude of each group, and what it is divided by.
+  // First the element of the largest magnitude in each group, then the group's scale.
   std::ranges::fill(factors, 0.0f);
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t column = 0; column < columns; ++column) {

@@ -1,5 +1,5 @@
-// Weights of packed numbers, as artifacts that were compiled with --weights have them: made of f32 when a weight is
-// written, or of the parts of a GGUF file's tensor.
+// Packed weights, as in artifacts compiled with --weights: packed from f32 values when a weight is written, or from the
+// parts of a GGUF file's tensor.
 #pragma once
 
 #include "runtime/core/PackedFormat.h"
@@ -8,33 +8,36 @@
 
 namespace heddle {
 
-// The values of the variables that make up a weight, by their names.
+// The variables that make up a weight, as pairs of name and value.
 using PackedParts = std::vector<std::pair<std::string, HostTensor>>;
 
 // All variables of a model.
 using Variables = std::span<const VariableInfo>;
 
-// Whether the variable has a weight's words, with scales beside them.
+// Returns true if the variable holds a weight's packed words and has scales beside it.
 bool isPackedWeight(Variables all, const VariableInfo &variable);
 
-// Whether numbers of a rows x columns matrix that are packed in this way fit the weight's variables as they are.
+// Returns true if the variables of the weight can hold a matrix of shape `whole` in this packed format without
+// rounding.
 bool keepsAs(Variables all, const VariableInfo &weight, const PackedFormat &format, const Shape &whole);
 
-// The parts of a tensor for which keepsAs() holds.
+// Splits a packed tensor into the variables of the weight. keepsAs() must hold.
 Result<PackedParts> packParts(Variables all, const VariableInfo &weight, PackedTensor tensor);
 
 struct PackedWeight {
-  HostTensor words;  // i32: each holds the numbers of 32 / bits rows of a column, the first in its lowest bits
-  HostTensor scales; // f32: of groups of rows and columns
+  HostTensor words;  // i32: each word holds 32 / bits consecutive rows of a column, the first row in the lowest bits
+  HostTensor scales; // f32: one for each group of rows and columns
 };
 
-// The numbers of 8 or 4 bits nearest to `values`, rows x columns of f32, where `words` and `scales` are the shapes
-// wanted: a scale is that of as many rows, and columns, as the matrix has more. 8 bits go from -127 to 127; of 4 bits
-// -8 is the number of a group's largest magnitude. InvalidArgument where the shapes do not fit each other; Malformed
-// where a value is not finite.
+// Rounds `values`, an f32 matrix, to 8-bit or 4-bit integers with a scale for each group. `words` and `scales` are the
+// shapes of the results: `words` implies the bit width, and a group has values.rows / scales.rows rows and
+// values.columns / scales.columns columns. 8-bit integers lie in [-127, 127]. With 4 bits, the value of the largest
+// magnitude in a group becomes -8. Fails with InvalidArgument if the shapes do not fit each other, and with Malformed
+// if a value is not finite.
 Result<PackedWeight> packWeight(const TensorView &values, const Shape &words, const Shape &scales);
 
-// The same for a weight's variables. InvalidArgument where it is packed as a file has it, to which nothing is rounded.
+// Packs a weight's variables from f32. Fails with InvalidArgument if the weight keeps a GGUF format with offsets, upper
+// bits or packed scales: values are not rounded to such formats.
 Result<PackedParts> packWeight(Variables all, const VariableInfo &weight, const TensorView &values);
 
 } // namespace heddle

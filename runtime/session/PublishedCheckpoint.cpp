@@ -40,7 +40,7 @@ WeightSink weightSink(Variables all, std::function<Status(std::string_view, cons
   return sink;
 }
 
-// The weight that a part of packed numbers belongs to; others are their own.
+// The weight that a packed part (scales, offsets, high bits) belongs to; other variables own themselves.
 static const VariableInfo &ownerOf(const Session &session, const VariableInfo &variable) {
   const VariableInfo *owner = &variable;
   while (owner->role == VariableRole::Scales || owner->role == VariableRole::Offsets ||
@@ -55,7 +55,7 @@ Status loadPublishedCheckpoint(Session &session, const std::filesystem::path &pa
     return !variable.isStorage && std::ranges::find(kinds, variable.kind) != kinds.end();
   };
   for (const VariableInfo &variable : session.variables()) {
-    if (model.tensors.empty() || !isChosen(variable)) // of an artifact without published names the reader says so
+    if (model.tensors.empty() || !isChosen(variable)) // without published names, the reader reports the error
       continue;
     if (!variable.isWeight())
       return makeError(ErrorKind::InvalidArgument, "'", path.string(),
@@ -85,7 +85,7 @@ Status loadPublishedCheckpoint(Session &session, const std::filesystem::path &pa
   chosen.writePacked = [&](std::string_view name, PackedTensor value) -> Status {
     return isChosen(*session.findVariable(name)) ? into.writePacked(name, std::move(value)) : Success();
   };
-  // Twice, as memory has no room for all weights at once.
+  // Reads the file twice, first only to check: host memory may not hold all weights at once.
   HEDDLE_CHECK(loadPublishedWeights(path, session.description(), check));
   return loadPublishedWeights(path, session.description(), chosen);
 }

@@ -1,4 +1,4 @@
-// Weights of a published model where a checkpoint is asked for.
+// Loads the weights of a published model in place of a checkpoint.
 #pragma once
 
 #include "runtime/published/PublishedWeights.h"
@@ -8,15 +8,15 @@
 
 namespace heddle {
 
-// Whether the path is a Hugging Face folder, a GGUF file, or a safetensors file whose tensors have the names that the
-// artifact's weights were published with.
+// Returns true if the path is a Hugging Face folder, a GGUF file, or a safetensors file whose tensors have the names
+// under which the artifact's weights were published.
 bool isPublishedCheckpoint(const Session &session, const std::filesystem::path &path);
 
-// Writes weights by `write`, which takes a variable's value: those that the file has packed as the artifact keeps them
-// without rounding. The variables must outlive the sink.
+// A sink that passes each variable's value to `write`. Weights that are packed in the file as in the artifact are
+// passed on without rounding. `all` must outlive the sink.
 WeightSink weightSink(Variables all, std::function<Status(std::string_view name, const TensorView &value)> write);
 
-// Session::load of it. Nothing is changed unless it has all weights of these kinds.
+// Session::load() for a published model. Changes nothing unless the file has all weights of these kinds.
 Status loadPublishedCheckpoint(Session &session, const std::filesystem::path &path, const VariableKinds &kinds);
 
 } // namespace heddle

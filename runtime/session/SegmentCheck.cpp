@@ -30,13 +30,14 @@ private:
   struct Term {
     std::span<const int32_t> values;
     int64_t coefficient, from;
-    bool isRepeated; // one element for all places
+    bool isRepeated; // the input has one element, for all places
     std::string_view input;
 
     int64_t at(int64_t place) const { return isRepeated ? 0 : from + place; }
   };
 
-  // As many as all inputs have elements for: of elements that are the same at all places, a place is enough.
+  // The number of places that all inputs have elements for. If every term is the same at all places, one place is
+  // enough.
   int64_t placesOf(const std::vector<Term> &first, const std::vector<Term> &count) const {
     constexpr int64_t any = std::numeric_limits<int64_t>::max();
     int64_t places = segments.list() >= 0 ? listOf().tensor.shape[0] : any;

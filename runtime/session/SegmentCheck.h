@@ -1,11 +1,12 @@
-// The conditions of an entry on several inputs together: kernels trust the rows that starts, lengths and lists name.
+// Checks the conditions that tie several inputs of an entry together: kernels trust that starts, lengths and lists name
+// rows that exist.
 #pragma once
 
 #include "runtime/session/CallBinding.h"
 
 namespace heddle {
 
-// Whether the bound inputs name rows that are there; the error says which do not.
+// Fails with InvalidArgument if the bound inputs name rows that do not exist; the message says which.
 Status checkSegments(const schema::Module &module, const schema::Entry &entry, const CallBinding &binding);
 
 } // namespace heddle

@@ -89,7 +89,7 @@ std::vector<VariableInfo> describeVariables(const schema::Module &module) {
                                                         : NarrowType::None;
     if (variable.owner() >= 0)
       info.owner = variables[static_cast<size_t>(variable.owner())].name;
-    // Artifacts from before roles, and modules written by hand that leave them out.
+    // For artifacts that predate roles, and modules written by hand without them.
     if (info.role == VariableRole::None && !info.isWeight() && info.kind != VariableKind::Cache) {
       info.role = roleOfName(info.name);
       if (size_t prefix = variableName(info.role).size(); variableName(info.role).ends_with('.'))
@@ -190,7 +190,7 @@ const VariableInfo *Session::findVariable(VariableRole role) const {
 
 Status Session::State::prepare(std::span<const std::string_view> names, const KernelProgress &progress) {
   std::vector<uint32_t> kernels;
-  std::vector<uint64_t> blocks; // of the arena, each as large as some entry needs
+  std::vector<uint64_t> blocks; // sizes of the arena's blocks: the maximum over the entries
   for (std::string_view name : names) {
     const EntryInfo *info = findByName(entries, name);
     if (!info)
@@ -211,7 +211,7 @@ Status Session::State::prepare(std::span<const std::string_view> names, const Ke
       blocks[i] = std::max(blocks[i], needed[i]);
   }
 
-  // Memory before kernels: what does not fit is found before time is spent on compiling.
+  // Memory before kernels: a lack of memory is found before time is spent on compiling.
   if (!onDevice->hasArena(blocks)) {
     for (auto &[name, runner] : runners)
       runner->forget();
@@ -234,7 +234,7 @@ Status Session::State::prepare(std::span<const std::string_view> names, const Ke
 Status Session::State::loadKernels(std::vector<uint32_t> &kernels, const KernelProgress &progress) {
   std::ranges::sort(kernels);
   kernels.erase(std::unique(kernels.begin(), kernels.end()), kernels.end());
-  constexpr size_t portion = 8; // is compiled in parallel
+  constexpr size_t portion = 8; // kernels compiled in parallel between two reports
   size_t most = progress ? portion : std::max<size_t>(kernels.size(), 1);
   for (size_t done = 0; done < kernels.size();) {
     std::span<const uint32_t> some = std::span(kernels).subspan(done, std::min(most, kernels.size() - done));
@@ -284,19 +284,19 @@ Status Session::prepare(std::span<const std::string_view> entries, const KernelP
   return state->prepare(entries, progress);
 }
 
-// Before an entry reads the copies of weights that the caller has written.
+// If the caller has written weights, updates their 16-bit copies before an entry reads them.
 Status Session::State::roundWeights(std::string_view before) {
   if (!weightsWritten || before == schema::kRoundEntry || !findByName(entries, schema::kRoundEntry))
     return Success();
   HEDDLE_ASSIGN(EntryRunner * runner, prepared(schema::kRoundEntry));
   forgetValues();
   Span span("round weights");
-  HEDDLE_CHECK(runner->run({}, Send::All)); // numbers that are none are found where the model uses them
+  HEDDLE_CHECK(runner->run({}, Send::All)); // checkNumbers finds NaN later, in the launches that use the weights
   weightsWritten = false;
   return Success();
 }
 
-// The entry made ready, and whether its inputs may be on the device already.
+// Prepares the entry, and checks that the inputs that `send` leaves out are on the device.
 Result<EntryRunner *> Session::State::ready(std::string_view entry, Send send) {
   HEDDLE_CHECK(roundWeights(entry));
   HEDDLE_ASSIGN(EntryRunner * runner, prepared(entry));
@@ -369,7 +369,7 @@ Result<Outputs> Session::outputs() {
     HEDDLE_ASSIGN(HostTensor tensor, state->last->output(*port));
     outputs.tensors.emplace(view(port->name()), std::move(tensor));
   }
-  HEDDLE_CHECK(wait()); // an entry without outputs too has run when its outputs are there
+  HEDDLE_CHECK(wait()); // so that an entry without outputs has also run on return
   return outputs;
 }
 

@@ -11,10 +11,10 @@
 // optimizer state, caches) stay on the device between calls.
 //
 // Calls are checked before anything runs: names, element types, shapes, sizes against the maxima that the model was
-// compiled for, and the values of index inputs against their limits. What ties values of several inputs together (that
-// `starts` and `lengths` stay within the tokens) is the caller's business.
+// compiled for, and the values of index inputs against their limits. Starts, lengths and lists of rows must name rows
+// that exist (SegmentCheck.h).
 //
-// A Session is used by one thread at a time; several sessions may live side by side. Nothing here throws.
+// Use a Session from one thread at a time. Several sessions may exist in one process. Nothing here throws.
 #pragma once
 
 #include "runtime/core/Narrow.h"
@@ -50,22 +50,21 @@ struct SessionOptions {
   // times as long; the option is for finding out why a training run diverges.
   bool checkNumbers = false;
   // Each input, output and intermediate value of an entry has memory of its own, so that tools that check a kernel's
-  // accesses against allocations (compute-sanitizer) see where a kernel runs from one tensor into another. It takes
+  // accesses against allocations (compute-sanitizer) detect a kernel that runs from one tensor into another. It takes
   // several times the memory. HEDDLE_SEPARATE_VALUES=1 in the environment does the same.
   bool separateValues = false;
-  // Whether code for a processor may run, which can do whatever this process can. Without it such targets are refused,
-  // and an artifact that has no other is an error.
+  // Allows code for a processor, which can do whatever this process can. If false, such targets are refused, and
+  // opening an artifact that has no other target is an error.
   bool nativeCode = true;
-  // The other ranks, where several train together. Entries that ranks run together need it there, and all ranks run
-  // these entries in the same order; without it such an entry computes what a single rank does. It outlives the
-  // session.
+  // The other ranks, if several ranks train together. All ranks must run the entries with collectives in the same
+  // order. If null, such an entry computes what a single rank computes. Must outlive the session.
   Collectives *collectives = nullptr;
 };
 
 // Which inputs a run sends to the device.
 enum class Send {
   All,
-  // Those that the entry itself overwrites; the others are on the device already, from the run before, which was one of
+  // Only inputs whose memory the entry overwrites. The others are still on the device: the previous run must have been
   // the same entry with the same inputs. For measurements.
   Overwritten,
   // None: send() has sent the same inputs just before. For measurements.
@@ -74,7 +73,7 @@ enum class Send {
 
 // A dimension of an input's or output's shape.
 struct DimInfo {
-  std::string size;   // the name of the size that the extent varies with ("tokens"); empty for a fixed extent
+  std::string size;   // the size that gives the extent ("tokens"); empty for a fixed extent
   int64_t extent = 0; // in elements: the fixed extent, or the size's maximum
 };
 
@@ -83,19 +82,21 @@ struct PortInfo {
   std::string name;
   ElementType type = ElementType::F32;
   std::vector<DimInfo> dims; // outermost first; empty for a scalar
-  int64_t valueLimit = 0; // of an i32 input: a call checks that values lie in [0, valueLimit); 0: any value is allowed
-  DimInfo longest = {}; // the size that is the largest value of this input, and its maximum; of others the extent is 0
+  int64_t valueLimit = 0;    // for i32 inputs: a call checks that values lie in [0, valueLimit); 0: no limit
+  // The size that equals the largest value of this input, with its maximum. `extent` is 0 if there is no such size.
+  DimInfo longest = {};
 };
 
-// Rows of `rows` that an entry takes, [first, first + count) at each place; a call checks that they are there. With
-// `list` they are elements of that input's rows, which are rows of `listed` in turn.
+// Rows that an entry reads or writes, as its inputs name them: for each place (such as a sequence) the rows [first,
+// first + count) of `rows`. With `list`, the range selects elements of the place's row of that input, and these
+// elements are row numbers of `listed`. A call checks that all these rows exist.
 struct RowsInfo {
-  // An input's element of the place and `number` more; without an input `number` alone.
+  // The place's element of `input`, plus `number`. `number` only if `input` is empty.
   struct Term {
     std::string input;
     int64_t number = 0;
   };
-  std::optional<Term> first, count; // nothing where it is another sum
+  std::optional<Term> first, count; // nullopt if the sum has another form
   DimInfo rows;
   std::string list;
   DimInfo listed;
@@ -107,12 +108,13 @@ struct EntryInfo {
   std::vector<RowsInfo> rows = {};
 };
 
-// A frozen weight is one that training leaves as it is, and no checkpoint holds.
+// Training does not change a frozen weight, and checkpoints leave it out.
 enum class VariableKind : uint8_t { Weight, OptimizerState, Gradient, Counter, Cache, Frozen };
 
 const char *toString(VariableKind kind);
 
-// What a variable is to the weight that it belongs to (up to Rounded, and from Scales on), or to the training.
+// The purpose of a variable, for the weight that owns it (FirstMoment to Rounded, Scales to HighBits) or for training
+// as a whole (LossScale to Seed).
 enum class VariableRole : uint8_t {
   None,
   FirstMoment,
@@ -131,10 +133,11 @@ enum class VariableRole : uint8_t {
   HighBits
 };
 
-// What checkpoints call the variable of a role; for a role that belongs to a weight, of the weight `owner`.
+// The name that checkpoints give to the variable with this role. `owner` is its weight, if the role belongs to a
+// weight.
 std::string variableName(VariableRole role, std::string_view owner = {});
 
-// The role of the tensor of a checkpoint, which has names only; None for all that is no state of training.
+// The role of a checkpoint's tensor, derived from its name. None if the tensor is not training state.
 VariableRole roleOfName(std::string_view name);
 
 // A tensor that stays on the device between calls.
@@ -144,11 +147,11 @@ struct VariableInfo {
   ElementType type = ElementType::F32;
   Shape shape;
   uint64_t bytes = 0;                   // of device memory
-  NarrowType narrow = NarrowType::None; // of 16 bits there: f32 that is written is rounded to nearest
-  bool isStorage = false; // the variable is memory that other variables are views of; checkpoints leave it out
+  NarrowType narrow = NarrowType::None; // 16-bit type on the device; f32 values are rounded to nearest when written
+  bool isStorage = false;               // other variables are views of this one; checkpoints leave it out
   VariableRole role = VariableRole::None;
-  std::string owner = {}; // the weight that it belongs to
-  bool isSharded = false; // of several ranks each keeps a part (runtime/session/Shards.h)
+  std::string owner = {}; // the weight that this variable belongs to
+  bool isSharded = false; // each rank keeps only some of its rows (runtime/session/Shards.h)
 
   bool isNarrow() const { return narrow != NarrowType::None; }
   bool isWeight() const { return kind == VariableKind::Weight || kind == VariableKind::Frozen; }
@@ -168,7 +171,7 @@ struct Input {
 // The outputs of a call, in host memory that this object owns.
 class Outputs {
 public:
-  // Null where the entry has no output of this name.
+  // Null if the entry has no output of this name.
   const HostTensor *find(std::string_view name) const;
   auto begin() const { return tensors.begin(); }
   auto end() const { return tensors.end(); }
@@ -182,7 +185,7 @@ struct MemoryReport {
   uint64_t weights = 0, optimizerState = 0, gradients = 0, counters = 0, caches = 0;
   uint64_t arena = 0; // inputs, outputs and intermediate values, shared by all entries
   uint64_t total() const { return weights + optimizerState + gradients + counters + caches + arena; }
-  uint64_t peak = 0; // the largest sum of all the session's buffers so far, small buffers of its own included
+  uint64_t peak = 0; // the peak of all the session's buffers together, small internal buffers included
 };
 
 // A launch of a kernel, as Session::profile() timed it. The texts live as long as the session.
@@ -193,20 +196,21 @@ struct LaunchProfile {
   std::string_view location; // the ops of the model that the launch computes, and their lines; empty where unknown
 };
 
-// The arithmetic and traffic that a launch's ops need by their definition, as the compiler counts them; a kernel may do
-// more.
+// The arithmetic and memory traffic that a launch's ops need by their definition, as the compiler counts them. The
+// kernel may do more.
 struct LaunchCost {
-  bool known = false;    // false where the artifact has no counts for this launch
-  double flops = 0;      // floating-point operations
-  double modelFlops = 0; // the part of `flops` in matrix products, without products that a backward pass computes again
-  double bytes = 0;      // of memory: every operand read once, every result written once
+  bool known = false; // false if the artifact has no counts for this launch
+  double flops = 0;   // floating-point operations
+  // The part of `flops` in matmuls, without matmuls that the backward pass recomputes.
+  double modelFlops = 0;
+  double bytes = 0; // memory traffic: every operand read once, every result written once
 };
 
-// A value on its way to the host. Asked once, and before its session is closed, it waits for the run that made the
-// value, not for later ones.
+// A value on its way to the host. Call it once, before the session is closed. It waits for the run that made the value,
+// but not for later runs.
 using PendingTensor = std::function<Result<HostTensor>()>;
 
-// Kernels that are compiled, of how many.
+// Reports that `done` of `all` kernels are compiled.
 using KernelProgress = std::function<void(size_t done, size_t all)>;
 
 class Session {
@@ -220,88 +224,91 @@ public:
                                                const SessionOptions &options = {});
   ~Session();
 
-  // The device, target, artifact, entries and variables of this session. References and views live as long as it.
-  // A program should print the device and the target: there may be several.
+  // The device, target, artifact, entries and variables of this session. References and views live as long as the
+  // session. A program should print the device and the target, because there may be several of each.
   const hal::DeviceInfo &device() const;
   std::string_view target() const;
   std::string_view description() const; // a JSON object of the description's keys: d_model, vocab_size, max_tokens, ...
   const Artifact &artifact() const;
   const std::vector<EntryInfo> &entries() const;
   const std::vector<VariableInfo> &variables() const;
-  const EntryInfo *findEntry(std::string_view name) const;       // null where no entry has this name
-  const VariableInfo *findVariable(std::string_view name) const; // null where no variable has this name
-  const VariableInfo *findVariable(VariableRole role) const;     // of the model's own; null where it has none
+  const EntryInfo *findEntry(std::string_view name) const;       // null if no entry has this name
+  const VariableInfo *findVariable(std::string_view name) const; // null if no variable has this name
+  const VariableInfo *findVariable(VariableRole role) const;     // without an owner; null if none has this role
 
   // Compiles the entries' kernels, allocates their variables and the arena, and records their launches. A call prepares
   // its entry when needed; preparing all entries together, before the first call, takes the least time and reports
   // missing memory early. New variables are zero. Errors: NotFound (entry), OutOfMemory, Unsupported, DeviceLost.
-  // `progress` hears of each kernel. With it, kernels are also launched once, over no workgroups, on devices whose
-  // driver compiles a kernel at its first launch (software Vulkan), so that no call waits for that later.
+  // `progress` is called as kernels are compiled. If it is given, and the driver compiles a kernel only at its first
+  // launch (software Vulkan), each kernel is launched once with no workgroups, so that no later call waits for the
+  // compilation.
   Status prepare(std::span<const std::string_view> entries, const KernelProgress &progress = {});
   Status prepare(std::initializer_list<std::string_view> entries) {
     return prepare(std::span(entries.begin(), entries.size()));
   }
 
   // Runs an entry, waits for it and reads all its outputs. Every input of the entry must be given. A wrong name, type,
-  // shape, size or index is an InvalidArgument, and nothing has run then.
+  // shape, size or index is an InvalidArgument; nothing runs then.
   Result<Outputs> call(std::string_view entry, std::span<const Input> inputs);
   Result<Outputs> call(std::string_view entry, std::initializer_list<Input> inputs = {}) {
     return call(entry, std::span(inputs.begin(), inputs.size()));
   }
 
-  // Starts an entry and returns without waiting for the device; checks are those of call(). Runs execute in order.
+  // Starts an entry and returns without waiting for the device. Checks inputs as call() does. Runs execute in order.
   Status run(std::string_view entry, std::span<const Input> inputs, Send send = Send::All);
   Status run(std::string_view entry, std::initializer_list<Input> inputs = {}) {
     return run(entry, std::span(inputs.begin(), inputs.size()));
   }
 
-  // Sends an entry's inputs and starts nothing: a run with Send::Nothing follows. Waits for earlier runs.
+  // Sends an entry's inputs without starting it; run() with Send::Nothing then starts it. Waits for earlier runs.
   Status send(std::string_view entry, std::span<const Input> inputs, Send send = Send::All);
 
-  // Runs an entry with every launch timed on the device, waits, and returns the launches in their order. Launches then
-  // run one after the other, so that the whole takes longer than run() does. The device's clock is not the host's: the
-  // last launch's end is set to the moment at which the host's wait was over, and the other times by their distance
-  // from that end.
+  // Runs an entry with every launch timed on the device, waits, and returns the launches in order. The launches run one
+  // after the other, so the entry takes longer than with run(). Times are converted from the device's clock to the
+  // host's: the end of the last launch is set to the moment when the host's wait ended.
   Result<std::vector<LaunchProfile>> profile(std::string_view entry, std::span<const Input> inputs,
                                              Send send = Send::All);
 
-  // The cost of each launch of the entry for these inputs, in the launches' order. Attention counts the pairs of a
-  // query and a key that the sequences' lengths and the mask leave. No kernel runs.
+  // The cost of each launch of the entry for these inputs, in the launches' order. Attention counts the query/key pairs
+  // that remain after sequence lengths and the mask. No kernel runs.
   Result<std::vector<LaunchCost>> costs(std::string_view entry, std::span<const Input> inputs);
 
-  // Copies an output of the last run; waits for that run. Outputs of earlier runs are lost: entries share their memory.
+  // Copies an output of the last run; waits for that run. Outputs of earlier runs are lost, because entries share their
+  // memory.
   Result<HostTensor> output(std::string_view name);
   Result<Outputs> outputs(); // all outputs of the last run
 
-  // The same of an output of the last run, and of a variable as all runs so far leave it, without waiting: runs that
-  // follow change neither.
+  // Like output() and readVariable(), but without waiting. Later runs do not change the returned values.
+  // variableLater() fails with Unsupported if ranks share out the variable.
   Result<PendingTensor> outputLater(std::string_view name);
   Result<PendingTensor> variableLater(std::string_view name);
 
-  // Waits for all runs; an error of theirs, such as a lost device, is returned here.
+  // Waits for all runs. Returns their errors, such as a lost device.
   Status wait();
 
   // Seeds the model's random numbers and runs `init`, which draws every weight.
   Status init(uint64_t seed);
 
-  // Copies a variable from and to the device, after all runs so far. The value must have the variable's type and shape;
-  // a narrow one is f32 to callers. Of a sharded variable all ranks must read together, in the same order, and of what
-  // is written each rank keeps its rows.
+  // Copies a variable from or to the device, after all runs so far. The value must have the variable's type and shape;
+  // callers see narrow variables as f32. All ranks must read a sharded variable together, in the same order; when it is
+  // written, each rank keeps only its rows.
   Result<HostTensor> readVariable(std::string_view name);
-  // A weight of packed numbers takes f32 too, as many as it has numbers, and its scales with them (PackedWeights.h): it
-  // is an error if it has offsets, upper bits or packed scales, to which nothing is rounded.
+  // A packed weight also accepts the whole matrix in f32: the values are rounded and its scales are computed
+  // (PackedWeights.h). That is an error if the weight has offsets, upper bits or packed scales.
   Status writeVariable(std::string_view name, const TensorView &value);
 
-  // Writes the variables of these kinds, and the metadata, as a safetensors file, wholly or not at all.
+  // Writes the variables of these kinds, and the metadata, as a safetensors file. The file is written completely or not
+  // at all.
   Status save(const std::filesystem::path &path, const VariableKinds &kinds = kTrainingState,
               const std::map<std::string, std::string> &metadata = {});
 
-  // What other ranks do while one saves the same kinds: they give it their parts of the sharded variables.
+  // While one rank saves, the other ranks must call this with the same kinds, to send their parts of the sharded
+  // variables.
   Status takePartInSave(const VariableKinds &kinds = kTrainingState);
 
-  // Reads every variable of these kinds from a safetensors file. Nothing is changed unless the file has them all, with
-  // their shapes and types, and no tensors of another model. Weights may come from the model that the artifact was
-  // compiled from: its folder or GGUF file, or a safetensors file with its names.
+  // Reads every variable of these kinds from a safetensors file. Changes nothing unless the file has all of them, with
+  // the right shapes and types, and no tensors of another model. Weights may also come from the model that the artifact
+  // was compiled from: its folder or GGUF file, or a safetensors file with its tensor names.
   Status load(const std::filesystem::path &path, const VariableKinds &kinds = kTrainingState);
 
   MemoryReport memory() const;
@@ -312,13 +319,14 @@ private:
   std::unique_ptr<State> state;
 };
 
-// How many warnings and errors Vulkan's validation layers have reported in this process. The layers are on when the
-// environment has HEDDLE_VALIDATION=1. A program that fails on such messages asks after its last session is closed.
+// The number of warnings and errors that Vulkan's validation layers have reported in this process. HEDDLE_VALIDATION=1
+// in the environment turns the layers on. A program that should fail on such messages checks this after it closes its
+// last session.
 uint64_t validationMessageCount();
 
-// The device that a session opens where its options name none, for hal::openDevice: of the devices that run the
-// artifact's code a GPU, CUDA's before Vulkan's, else the processor, else a GPU that a Vulkan driver emulates. The
-// reason why code for another backend cannot run is said in the log.
+// The device that a session opens if its options name none, as hal::openDevice() takes it. Among the devices that can
+// run the artifact's code, a GPU comes first (CUDA before Vulkan), then the processor, then a GPU that a Vulkan driver
+// emulates. If code for another backend cannot run, the reason is logged.
 std::string chooseDevice(const Artifact &artifact, std::string_view wantedTarget, bool nativeCode = true);
 
 } // namespace heddle

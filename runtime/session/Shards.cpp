@@ -15,7 +15,7 @@ Shards::Shards(const schema::Module &module, Collectives *collectives) : module(
       uint64_t rowBytes = variable.bytes() / rows(i);
       units[i] = schema::kShardAlignment / std::gcd(schema::kShardAlignment, rowBytes);
     }
-  // What a kernel updates together is parted alike, whether it is of 16 bits or of 32.
+  // Variables that a kernel updates together are cut at the same rows, whether they have 16-bit or 32-bit elements.
   const std::map<uint32_t, uint64_t> aligned = units;
   for (const schema::Target *target : *module.targets())
     for (const schema::Entry *entry : entriesOf(module, *target))

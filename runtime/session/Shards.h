@@ -1,8 +1,9 @@
-// Which rows of the sharded variables this rank keeps. With one rank, all of them.
+// Computes which rows of the sharded variables each rank keeps. With one rank, all of them.
 //
-// Of R rows, N ranks keep P each: R / N, rounded up so that a part begins where kernels can read it and is a whole
-// number of workgroups' rows, whichever of the artifact's targets a rank's device runs. Rank r keeps those from min(r
-// P, R - P) on: the last parts may overlap, and ranks compute the same there.
+// N ranks share R rows; each rank keeps P rows, where P is R / N rounded up to a multiple of the variable's unit. The
+// unit keeps the start of each part aligned for kernels and makes each part a whole number of workgroups, for all of
+// the artifact's targets, since ranks may run different ones. Rank r keeps the P rows from min(r * P, R - P) on. The
+// last parts may overlap; ranks compute the same values there.
 #pragma once
 
 #include "runtime/artifact/Artifact.h"
@@ -16,11 +17,11 @@ namespace heddle {
 
 class Shards {
 public:
-  // `collectives` may be null: one rank.
+  // `collectives` is null for one rank.
   Shards(const schema::Module &module, Collectives *collectives);
 
   uint32_t ranks() const { return collectives ? collectives->ranks() : 1; }
-  // Whether this rank keeps some of the variable's rows only. Of a view: of the variable that it lies in.
+  // Returns true if this rank keeps only some of the variable's rows. For a view, answers for its storage.
   bool has(uint32_t variable) const { return ranks() > 1 && module.variables()->Get(storageOf(variable))->sharded(); }
 
   struct Rows {
@@ -28,24 +29,24 @@ public:
   };
   Rows rowsOf(uint32_t variable, uint32_t rank) const;
   Rows ownRows(uint32_t variable) const { return rowsOf(variable, collectives ? collectives->rank() : 0); }
-  // Those rows' bytes of a tensor with as many rows as the variable and `bytes` bytes.
+  // The bytes of this rank's rows in a tensor that has as many rows as the variable and `bytes` bytes.
   struct Range {
     uint64_t offset, bytes;
   };
   Range ownRange(uint32_t variable, uint64_t bytes) const;
 
-  // The same tensor cut where the ranks' parts begin and end.
+  // Cuts such a tensor at the boundaries of the ranks' parts.
   struct Segment {
     Range range;
-    uint32_t rank; // the first rank in whose part it is
-    bool isShared; // other ranks have it too
+    uint32_t rank; // the first rank that keeps this segment
+    bool isShared; // other ranks keep it too
   };
   std::vector<Segment> segments(uint32_t variable, uint64_t bytes) const;
-  // Whether the parts lie one behind the other, each as large as the others.
+  // Returns true if the parts do not overlap (they always have equal sizes).
   bool areEqualParts(uint32_t variable) const { return rowsOf(variable, 0).count * ranks() == rows(variable); }
 
-  // All ranks' rows, each of which has given its own: `parts` has those of rank 0, of rank 1, and so on, which lie
-  // `stride` bytes apart. `whole` is of as many rows as the variable.
+  // Copies the rows of all ranks to `whole`, which has as many rows as the variable. `parts` holds the rows of rank 0,
+  // rank 1, ..., with `stride` bytes from one rank to the next.
   void assemble(uint32_t variable, std::span<const std::byte> parts, uint64_t stride, std::span<std::byte> whole) const;
 
 private:
@@ -59,7 +60,7 @@ private:
 
   const schema::Module &module;
   Collectives *collectives;
-  std::map<uint32_t, uint64_t> units; // by variable: rows of which a part has a whole number
+  std::map<uint32_t, uint64_t> units; // by variable: a part has a multiple of this many rows
 };
 
 } // namespace heddle

@@ -5,14 +5,14 @@
 namespace heddle {
 namespace {
 
-// Every device is a backend's.
+// Every device belongs to a backend.
 const hal::Backend &backendOf(const hal::DeviceInfo &device) { return *hal::findBackend(device.id); }
 
-// What choosing a target for a device came to.
+// The result of choosing a target for a device.
 struct Choice {
   const schema::Target *target = nullptr;
   std::string names;   // of all targets
-  std::string problem; // of one that would suit
+  std::string problem; // why a suitable target cannot run
 };
 
 Choice choose(const Artifact &artifact, std::string_view wanted, const hal::DeviceInfo &device) {
@@ -44,14 +44,14 @@ Choice choose(const Artifact &artifact, std::string_view wanted, const hal::Devi
   return choice;
 }
 
-// A device that runs an artifact's code.
+// A device that can run an artifact's code.
 struct Candidate {
   std::string id;
   uint32_t preference = 0;
 };
 
-// The most preferred of a backend's devices that run the code, the first among equals. None: `reason` says why, if the
-// backend has a device or its driver is broken.
+// The backend's most preferred device that can run the code, the first among equals. If there is none, and the backend
+// has a device or its driver is broken, `reason` says why.
 std::optional<Candidate> deviceOf(const hal::Backend &backend, const Artifact &artifact, std::string_view wanted,
                                   std::string &reason) {
   Result<std::vector<hal::DeviceInfo>> devices = backend.listDevices();
@@ -98,11 +98,11 @@ std::string chooseDevice(const Artifact &artifact, std::string_view wantedTarget
           refused = backend;
         break;
       }
-  if (backends.empty()) // what it has no code for is told when the device is open
+  if (backends.empty()) // chooseTarget() reports the missing code once the device is open
     return std::string((refused ? refused : hal::backends().front())->name());
-  if (backends.size() == 1) // it has a device, or its error says that there is none
+  if (backends.size() == 1) // opening it fails with an error if it has no device
     return std::string(backends.front()->name());
-  constexpr uint32_t mostPreferred = 2; // then the drivers of later backends are not looked for
+  constexpr uint32_t mostPreferred = 2; // the search stops here and does not load later backends' drivers
   std::optional<Candidate> best;
   const hal::Backend *bestBackend = backends.back();
   std::vector<std::pair<const hal::Backend *, std::string>> reasons;
@@ -116,7 +116,7 @@ std::string chooseDevice(const Artifact &artifact, std::string_view wantedTarget
     if (best && best->preference == mostPreferred)
       break;
   }
-  // Where no device runs the code, the last backend's error says why.
+  // If no device can run the code, opening the last backend reports the error.
   for (const auto &[backend, reason] : reasons)
     if (backend != bestBackend)
       log(LogLevel::Warning, str("'", artifact.origin(), "' has code for ", backend->title(), ", and ",

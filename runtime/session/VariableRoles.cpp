@@ -1,4 +1,4 @@
-// Roles by names: for checkpoints, and for artifacts from before variables had roles.
+// Maps variable names to roles, for checkpoints and for artifacts that predate roles.
 #include "runtime/schema/RoleNames.h"
 #include "runtime/schema/artifact_generated.h"
 #include "runtime/session/Session.h"

@@ -1,10 +1,10 @@
-// The smallest useful embedding of Heddle: open a compiled model, load or draw its weights, call an entry with zeros
-// for every input, print what comes out.
+// The smallest useful program with Heddle: opens a compiled model, loads or initializes its weights, calls an entry
+// with zeros for every input, and prints the outputs.
 //
 //   heddle-example-call model.heddle ENTRY [checkpoint.safetensors]
 //
-// It is a template to copy from: everything that a program needs is in runtime/session/Session.h, and every failure is
-// a value that says what to do.
+// Use it as a template: everything that a program needs is in runtime/session/Session.h. Every failure is a returned
+// value with a message that says what to do.
 #include "runtime/session/Session.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace {
 
-// Zeros for an input, every varying size at its smallest: one token, one sequence.
+// Zeros for an input, with an extent of 1 for every varying size: one token, one sequence.
 heddle::Result<heddle::HostTensor> zeros(const heddle::PortInfo &port) {
   heddle::Shape shape;
   for (const heddle::DimInfo &dim : port.dims)
