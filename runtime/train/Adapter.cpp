@@ -96,7 +96,7 @@ private:
                      describe(ElementType::F32, expected), ". The adapter belongs to another model.");
   }
 
-  // A tensor that takes the place of one of the base's, which is one weight or several.
+  // Reads a tensor that replaces a tensor of the base, which may hold several weights.
   Status readWhole(const std::string &name) {
     std::optional<std::string> published = file.publishedName(name);
     bool isKnown = false;
@@ -140,7 +140,8 @@ private:
                      ". Compile it with all targets of the adapter.");
   }
 
-  // Where the base has one matrix for the embedding and the head, PEFT trains a saved one apart from the other.
+  // If the base shares one matrix between embedding and head, PEFT may train a saved one separately. Fails then, unless
+  // both are equal.
   Status shareHead() {
     const std::string embedding = findSharedEmbedding(model);
     auto found = adapter.whole.find(embedding);
@@ -171,7 +172,7 @@ private:
     return Success();
   }
 
-  // A saved module whose tensors are missing would be the base's.
+  // Fails if tensors of a saved module are missing: the base's tensors would be used silently.
   Status checkSaved() const {
     if (!file.config())
       return Success();
@@ -189,7 +190,7 @@ private:
   std::span<const VariableInfo> weights;
   std::map<std::string, Shape> adapters;
   Adapter adapter;
-  std::optional<HostTensor> head; // that shares the embedding's matrix
+  std::optional<HostTensor> head; // set if the head shares the embedding's matrix
   std::set<std::string> used;
 };
 

@@ -1,8 +1,7 @@
-// Adapters of low rank (LoRA) in the files that other programs have for them: PEFT's adapter_config.json and
-// adapter_model.safetensors, and llama.cpp's GGUF files.
-// In an artifact that was compiled with --lora, the adapter of the linear transformation `P` is the weights P.lora_a,
-// inputs x rank, and P.lora_b, rank x outputs; PEFT keeps both the other way round, under the published model's names.
-// Weights of PEFT's modules_to_save stand in the place of the base's.
+// Low-rank adapters (LoRA) in other programs' files: PEFT's adapter_config.json and adapter_model.safetensors, and
+// llama.cpp's GGUF files. In an artifact compiled with --lora, the adapter of the linear transformation `P` consists of
+// the weights P.lora_a, inputs x rank, and P.lora_b, rank x outputs. PEFT stores both transposed, under the published
+// model's names. Weights of PEFT's modules_to_save replace weights of the base.
 #pragma once
 
 #include "runtime/artifact/Description.h"
@@ -15,45 +14,47 @@
 
 namespace heddle {
 
-// Whether the path is a folder that PEFT wrote, or writePeftAdapter, and no checkpoint of Heddle's; or a GGUF file that
-// has an adapter.
+// Returns true if the path is an adapter folder (from PEFT or writePeftAdapter) that is not a Heddle checkpoint, or a
+// GGUF file with an adapter.
 bool isAdapter(const std::filesystem::path &path);
 
-// Of one linear transformation: `down` is inputs x rank, `up` rank x outputs, to be multiplied by the artifact's scale.
+// The adapter of one linear transformation. `down` is inputs x rank, `up` is rank x outputs; the artifact's scale is
+// still to be applied.
 struct LowRank {
   HostTensor down, up;
-  std::optional<HostTensor> magnitude = {}; // DoRA: the norms that the columns of weight + scale down up are given
+  std::optional<HostTensor> magnitude = {}; // DoRA: the norms of the columns of weight + scale * down * up
 };
 using LowRanks = std::map<std::string, LowRank>; // by the linear transformation's path, "decoder.0.self.query"
 
 struct Adapter {
   LowRanks pairs;
-  std::map<std::string, HostTensor> whole; // by the artifact's weight whose place they take
+  std::map<std::string, HostTensor> whole; // key: the artifact's weight that the tensor replaces
 };
 
-// The adapters of the folder or the GGUF file for the model; an adapter of a lower rank is filled up with zeros, one of
-// another scale is scaled. Fails where the file has adapters of other kinds, of a higher rank, or for other linear
-// transformations than `weights` has adapters for.
+// Reads the adapter of a folder or GGUF file for the model. An adapter of lower rank is padded with zeros, and one with
+// another scale is rescaled. Fails if the file has adapters of other kinds or of a higher rank, or for linear
+// transformations that have no adapter in `weights`.
 Result<Adapter> readAdapter(const std::filesystem::path &path, const Description &model,
                             std::span<const VariableInfo> weights);
 
-// Writes the weights of a checkpoint, weights.safetensors, as PEFT's two files into the folder. `base`: the published
-// model that the adapter belongs to. Returns false, and writes nothing, where the published model's names say that
-// several linear transformations share a tensor, which PEFT has no adapters for.
+// Writes a checkpoint's weights.safetensors as PEFT's two files into the folder. `base` is the published model that the
+// adapter belongs to. Returns false, and writes nothing, if the published model keeps several linear transformations in
+// one tensor: PEFT has no adapters for these.
 Result<bool> writePeftAdapter(const std::filesystem::path &weights, const std::filesystem::path &folder,
                               const Description &model, const std::string &base);
-// The same as a GGUF file of llama.cpp's. Fails where such files cannot have what the adapter has.
+// Writes the adapter as a GGUF file for llama.cpp. Fails if such a file cannot hold the adapter.
 Status writeGgufAdapter(const std::filesystem::path &weights, const std::filesystem::path &file,
                         const Description &model, const std::string &architecture);
 
-// Gives the engine's adapters the values of the folder's or file's; those that it lacks become zeros, as all do without
-// a folder. Fails where the adapter has magnitudes, which mergeAdapter() knows alone.
+// Sets the engine's adapters from a folder or file; adapters that it lacks become zeros. Fails if the adapter has
+// magnitudes (DoRA), which only mergeAdapter() supports.
 Status loadAdapter(const std::filesystem::path &path, Engine &engine);
-// Fails if training that goes on with the adapter would leave weights of it as they are. Warns if it was trained with
-// another dropout than the engine's adapters: training goes on with theirs.
+// Fails if continuing the adapter's training would leave some of its weights untrained. Warns if the adapter was
+// trained with another dropout than the engine's, which training then uses.
 Status checkContinuation(const std::filesystem::path &path, const Engine &engine);
+// Sets all of the engine's adapters to zeros.
 Status clearAdapter(Engine &engine);
-// The weights that are trained whole beside the engine's adapters; none of an engine without adapters.
+// The weights that are trained fully in addition to the engine's adapters. Empty if the engine has no adapters.
 std::vector<std::string> weightsBesideAdapters(const Engine &engine);
 
 } // namespace heddle

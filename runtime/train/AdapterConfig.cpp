@@ -13,7 +13,7 @@ using Json = nlohmann::json;
 
 constexpr uint64_t kConfigLimit = 1 << 20;
 
-// A module is called by its name or by what follows a dot in it, as PEFT matches names.
+// Patterns match a module's whole name or the part after a dot, as in PEFT.
 bool isOrEndsWith(std::string_view module, const std::string &name) {
   return module == name || module.ends_with("." + name);
 }
@@ -31,7 +31,8 @@ bool isRank(const Json &value) {
 bool isDropout(const Json &value) { return value.is_number() && value.get<double>() >= 0 && value.get<double>() < 1; }
 bool isAlpha(const Json &value) { return value.is_number() && value.get<double>() > 0; }
 
-// An object of numbers by plain names of modules; null is an empty one. PEFT takes regular expressions, too.
+// Reads an object that maps plain module names to numbers; null is an empty object. nullopt for regular expressions,
+// which PEFT also accepts.
 template <typename Fits> std::optional<Json> readPatterns(const Json &value, Fits fits) {
   Json patterns = Json::object();
   if (value.is_null())
@@ -65,7 +66,8 @@ Result<AdapterConfig> AdapterConfig::read(const std::filesystem::path &path) {
     return unsupported("peft_type", "of the type \"LORA\"");
   if (value("lora_bias") == true)
     return unsupported("lora_bias", "without biases");
-  // Some initialisations take a part of the base's weights into the adapter: PEFT changes the base when it loads these.
+  // Some initializations move a part of the base's weights into the adapter: PEFT changes the base when it loads such
+  // adapters.
   if (const Json start = value("init_lora_weights");
       !start.is_null() && !start.is_boolean() && start != "gaussian" && start != "orthogonal" && start != "eva")
     return makeError(ErrorKind::Unsupported, "'", path.string(),

@@ -1,4 +1,4 @@
-// adapter_config.json, which PEFT keeps beside the tensors of an adapter.
+// adapter_config.json, which PEFT writes with the tensors of an adapter.
 #pragma once
 
 #include "runtime/core/Json.h"
@@ -13,22 +13,22 @@ namespace heddle {
 
 inline constexpr const char *kAdapterConfigFile = "adapter_config.json";
 
-// The rank and the scale of adapters, which patterns change for some modules, and the modules that were trained whole.
+// The adapters' rank and scale, which patterns override for some modules, and the modules that were trained fully.
 struct AdapterConfig {
   int64_t rank = 0;
   double alpha = 0;
   double dropout = 0;
   bool hasMagnitudes = false;             // DoRA: a norm for each column of the sum of weight and adapter
-  bool byRoot = false;                    // the scale is alpha / sqrt(rank), else alpha / rank
-  nlohmann::json ranks, alphas;           // objects of numbers by names, or ends of names, of modules
+  bool byRoot = false;                    // true: the scale is alpha / sqrt(rank); false: alpha / rank
+  nlohmann::json ranks, alphas;           // objects: module name, or end of one -> number
   std::vector<std::string> modulesToSave; // ends of names of modules
-  bool tiesSaved = false; // a saved embedding is the head's matrix too, if these are one matrix in the base
+  bool tiesSaved = false; // a saved embedding also replaces the head's matrix, if the base shares one matrix
 
-  // Fails where the file is none of PEFT's, or says that the adapter is more than two matrices beside a weight and
-  // tensors in the place of the base's.
+  // Fails if the file is not from PEFT, or describes an adapter that Heddle does not support (one with biases, for
+  // example).
   static Result<AdapterConfig> read(const std::filesystem::path &path);
 
-  // Of a module, by its published name without ".weight".
+  // `module` is a published name without ".weight".
   int64_t rankOf(std::string_view module) const;
   double scaleOf(std::string_view module) const;
   bool saves(std::string_view module) const;

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kPortion = 1 << 20; // elements
 
-// A mean is written in as many bits as it has, whatever it is made of.
+// Means are stored as f32, even if the checkpoints store bf16.
 std::vector<SafetensorsEntry> inF32(std::vector<SafetensorsEntry> entries) {
   for (SafetensorsEntry &entry : entries)
     entry.stored = SafetensorsEntry::Stored::AsIs;
@@ -55,7 +55,7 @@ Status writeMean(const std::vector<SafetensorsReader> &readers, std::span<const 
   return writer.commit();
 }
 
-// What `from` has of a role for each of `entries`, times a factor and under the entry's name.
+// Writes the tensor with this role in `from` for each of `entries`, times a factor, under the entry's name.
 Status writeScaled(const SafetensorsReader &from, VariableRole role, const std::vector<SafetensorsEntry> &entries,
                    double factor, const fs::path &path) {
   HEDDLE_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, inF32(entries)));
@@ -107,7 +107,8 @@ Status extractAverage(const fs::path &checkpoint, const fs::path &output) {
   if (steps <= 0)
     return makeError(ErrorKind::InvalidArgument, "'", checkpoint.string(),
                      "' has taken no step yet, so it has no average.");
-  // The sum of the shares, for averages begin as zeros. The kernels have the decay in single precision.
+  // The sum of all steps' shares; it is below 1 because averages start at zero. The kernels use the decay in single
+  // precision.
   double all = 1 - std::pow(double(float(decay->get<double>())), double(steps));
   manifest.averaged.clear();
   manifest.averagedSteps = uint64_t(steps);

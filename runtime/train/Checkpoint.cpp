@@ -31,7 +31,7 @@ constexpr uint64_t kManifestLimit = 1 << 20;
 
 const VariableKinds kOptimizerKinds = {VariableKind::OptimizerState, VariableKind::Counter};
 
-// A training run that has diverged must not replace a checkpoint that is worth something.
+// A diverged training run must not replace a good checkpoint.
 Status checkFinite(const fs::path &path, uint64_t step) {
   HEDDLE_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(path));
   std::vector<float> chunk(1 << 20);
@@ -52,7 +52,7 @@ Status checkFinite(const fs::path &path, uint64_t step) {
   return Success();
 }
 
-// Reads a manifest's numbers; what is missing or of another type is said once, at the end.
+// Reads a manifest's fields. `missing` names the first field that is missing or has another type.
 class ManifestFields {
 public:
   explicit ManifestFields(const nlohmann::json &json) : json(json) {}
@@ -114,7 +114,7 @@ std::string Manifest::toJson() const {
     json["averaged_over_steps"] = averagedSteps;
   if (!baseHash.empty())
     json["base"] = {{"place", base}, {"hash", baseHash}};
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"; // a place may be no UTF-8
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"; // paths may not be UTF-8
 }
 
 Result<Manifest> Manifest::read(const fs::path &folder) {
@@ -156,7 +156,7 @@ Result<Manifest> Manifest::read(const fs::path &folder) {
   manifest.artifactSeal = std::strtoull(seal.c_str(), nullptr, 16);
   if (auto loss = json["validation"].find("best_loss"); loss != json["validation"].end() && loss->is_number())
     manifest.validation.bestLoss = loss->get<double>();
-  if (auto base = json.find("base"); base != json.end() && base->is_object()) { // earlier versions wrote none
+  if (auto base = json.find("base"); base != json.end() && base->is_object()) { // manifests of earlier versions lack it
     auto text = [&](const char *key) {
       auto found = base->find(key);
       return found != base->end() && found->is_string() ? found->get<std::string>() : std::string();
@@ -176,7 +176,7 @@ Status writeCheckpoint(const fs::path &folder, std::span<const char *const> tens
   fs::path temporary = folder;
   temporary += ".tmp";
   std::error_code error;
-  fs::remove_all(temporary, error); // of a save that was killed
+  fs::remove_all(temporary, error); // left by a killed save
   fs::create_directories(temporary, error);
   if (error)
     return systemError("cannot create the checkpoint folder", temporary, error);
@@ -220,15 +220,16 @@ Status writeCheckpoint(const fs::path &folder, Engine &engine, const TextCodec &
   const char *const files[] = {kWeightsFile, kOptimizerFile};
   auto save = [&](const fs::path &into) -> Status {
     HEDDLE_CHECK(engine.save(into / kWeightsFile, kWeightsOnly));
-    HEDDLE_CHECK(writePeftFiles(into, manifest)); // beside what a training run resumes from
+    HEDDLE_CHECK(writePeftFiles(into, manifest)); // in addition to the files for resuming
     return engine.save(into / kOptimizerFile, kOptimizerKinds);
   };
-  return writeCheckpoint(folder, files, save, vocabulary, manifest); // a copy, as `save` reads it
+  // Passes a copy of the manifest, because `save` reads it.
+  return writeCheckpoint(folder, files, save, vocabulary, manifest);
 }
 
 Status takePartInWriting(Engine &engine) { return engine.takePartInSave(kOptimizerKinds); }
 
-// The manifest of a checkpoint of a model that computes what this one does, without adapters where these do not matter.
+// Reads the manifest, and refuses or warns if the checkpoint's model computes something else than `model`.
 static Result<Manifest> readManifest(const fs::path &folder, nlohmann::json model, OtherMeaning others) {
   HEDDLE_ASSIGN(Manifest manifest, Manifest::read(folder));
   if (auto different = differences(manifest.description, model, /*functionOnly=*/true); !different.empty()) {
@@ -265,7 +266,7 @@ bool isWeightsFile(const fs::path &path) {
   return path.extension() == ".safetensors" && fs::is_regular_file(path, error);
 }
 
-// Loads a file of weights, which are called as in the artifact or as in the published model.
+// Loads a weights file, whose tensors have the artifact's names or the published model's.
 static Status loadFile(const fs::path &path, Engine &engine, const VariableKinds &kinds, OtherMeaning others) {
   HEDDLE_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(path, OtherTypes::PassOver));
   bool hasOwnNames = std::ranges::any_of(
@@ -346,8 +347,8 @@ Status loadBase(const fs::path &folder, Engine &engine, const ModelDescription &
     HEDDLE_CHECK(engine.load(file, frozen));
   }
   HEDDLE_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(file, OtherTypes::PassOver));
-  for (const std::string &name : weightsBesideAdapters(engine)) { // they are the base's until they are trained
-    if (!reader.find(name))                                       // a file with published names has given them
+  for (const std::string &name : weightsBesideAdapters(engine)) { // their initial values come from the base
+    if (!reader.find(name))                                       // loadFile() has loaded them from published names
       continue;
     HEDDLE_ASSIGN(HostTensor value, reader.read(name));
     HEDDLE_CHECK(engine.writeVariable(name, value));

@@ -1,7 +1,9 @@
-// A checkpoint is a folder: weights.safetensors, optimizer.safetensors (moments, step and seed: with them the state of
-// the random numbers, which are counted), the vocabulary's files (spm.model; source.spm, target.spm and vocab.json;
-// or vocab.json and merges.txt; of a model that gives labels also labels.json), and manifest.json, which is written
-// last and says what the others belong to and what is in them.
+// A checkpoint is a folder with these files:
+//   weights.safetensors
+//   optimizer.safetensors  moments, step and seed; random numbers are counter-based, so these are their whole state
+//   the vocabulary         spm.model; or source.spm, target.spm and vocab.json; or vocab.json and merges.txt;
+//                          and labels.json if the model predicts labels
+//   manifest.json          written last; lists the files' hashes and the model and training run that they belong to
 #pragma once
 
 #include "runtime/artifact/Meaning.h"
@@ -26,13 +28,13 @@ namespace heddle {
 inline constexpr const char *kWeightsFile = "weights.safetensors";
 inline constexpr const char *kOptimizerFile = "optimizer.safetensors";
 
-// How validation went until here.
+// The validation results so far.
 struct ValidationRecord {
-  std::optional<double> bestLoss; // none before the first validation
+  std::optional<double> bestLoss; // nullopt before the first validation
   uint64_t bestStep = 0;
-  uint64_t sinceBest = 0; // validations
+  uint64_t sinceBest = 0; // validations since the best one
 
-  // Notes a validation. Returns whether it is the best.
+  // Records a validation. Returns true if it is the best so far.
   bool note(uint64_t step, double loss);
 };
 
@@ -41,76 +43,75 @@ struct Manifest {
   uint64_t seed = 0;
   DataCursor cursor;
   std::string dataFingerprint; // of the training text
-  // The flags that decide which pairs each step sees, by name. A run resumed with other values takes other steps.
+  // The flags that decide which examples each step sees, by name. A run resumed with other values takes other steps.
   nlohmann::json batching = nlohmann::json::object();
   ValidationRecord validation;
   uint64_t artifactSeal = 0;
   nlohmann::json description;                    // of the model that was trained
-  std::string base = {}, baseHash = {};          // of an adapter: where the frozen weights came from, and their hash
-  std::vector<uint64_t> averaged = {};           // the steps whose weights these are the mean of; usually none
-  uint64_t averagedSteps = 0;                    // the steps over all of which they are an average; usually 0
+  std::string base = {}, baseHash = {};          // for adapters: the source of the frozen weights, and their hash
+  std::vector<uint64_t> averaged = {};           // if these weights are a mean of checkpoints: their steps
+  uint64_t averagedSteps = 0;                    // if these weights are an average over all steps: their number
   std::map<std::string, std::string> files = {}; // hashes by name; filled in when a checkpoint is written
 
   static Result<Manifest> read(const std::filesystem::path &folder);
   std::string toJson() const;
 };
 
-// Writes a checkpoint as `folder`. The files are written aside, made durable and renamed: whenever the program is
-// killed, or the disk is full, `folder` is whole or not there. Fails where a weight is not a finite number.
+// Writes a checkpoint as `folder`. The files are written to a temporary folder, made durable and renamed: even if the
+// program is killed or the disk is full, `folder` is complete or does not exist. Fails if a weight is not finite.
 Status writeCheckpoint(const std::filesystem::path &folder, Engine &engine, const TextCodec &vocabulary,
                        Manifest manifest);
 
-// Writes PEFT's files of a checkpoint's adapter beside its weights.safetensors, which is written already. Does nothing
-// for a model without adapters, or where PEFT has no such adapters (Adapter.h).
+// Writes a checkpoint's adapter in PEFT's format next to its existing weights.safetensors. Does nothing if the model
+// has no adapters, or PEFT cannot express them (Adapter.h).
 Status writePeftFiles(const std::filesystem::path &folder, const Manifest &manifest);
 
 // Called by the other ranks while one rank writes the checkpoint.
 Status takePartInWriting(Engine &engine);
 
-// The same for tensors that are in no engine: `writeTensors` writes the files of these names into the folder given to
-// it.
+// Writes a checkpoint of tensors that are not in an engine: `writeTensors` writes the files named `tensorFiles` into
+// the folder that it is given.
 Status writeCheckpoint(const std::filesystem::path &folder, std::span<const char *const> tensorFiles,
                        const std::function<Status(const std::filesystem::path &)> &writeTensors,
                        const TextCodec &vocabulary, Manifest manifest);
 
-// "of step 500"; "as published" where there is no step.
+// "of step 500"; "as published" if there is no step.
 std::string describeWeights(std::optional<uint64_t> step);
 
 enum class CheckpointUse { Weights, Training };
 
-// Loads the weights, and for CheckpointUse::Training the optimizer's state too. Fails if a file is not what was
-// written, or if the checkpoint was trained with a model that computes something else, unless `others` says Warn.
+// Loads the weights, and for CheckpointUse::Training also the optimizer state. Fails if a file differs from its hash in
+// the manifest, or if the checkpoint's model computes something else, unless `others` is Warn.
 Result<Manifest> loadCheckpoint(const std::filesystem::path &folder, Engine &engine, const ModelDescription &model,
                                 CheckpointUse use, OtherMeaning others = OtherMeaning::Refuse);
 
-// Whether the path is a file of weights by itself, .safetensors: it has no manifest that says which model it is of.
+// Returns true if the path is a single .safetensors file: it has no manifest that names its model.
 bool isWeightsFile(const std::filesystem::path &path);
 
-// Loads the weights of a checkpoint, of the newest one in a training run's folder, of a file of weights, of an adapter
-// that another program wrote, or of a Hugging Face folder if the artifact was compiled from one; adapters are zeros
-// then. Returns the step of the
-// weights; published weights have none.
+// Loads the weights of a checkpoint, of the newest one in a training run's folder, of a weights file, of an adapter
+// that another program wrote, or of a published model if the artifact was compiled from one; adapters become zeros
+// then. Returns the step of the weights, or nullopt for weights without a step.
 Result<std::optional<uint64_t>> loadWeights(const std::filesystem::path &folder, Engine &engine,
                                             const ModelDescription &model, OtherMeaning others = OtherMeaning::Refuse);
 
-// Whether the model's own weights are frozen: checkpoints hold its adapters alone.
+// Returns true if the model's own weights are frozen: checkpoints hold only its adapters.
 bool isFrozen(const Engine &engine);
 
 // The hash of the frozen weights; empty if there are none.
 Result<std::string> hashFrozen(Engine &engine);
 
-// Loads the frozen weights, and where those begin that are trained beside adapters, from a Hugging Face folder or from
-// a checkpoint of the model without adapters.
+// Loads the frozen weights, and the initial values of weights that are trained in addition to adapters, from a
+// published model or from a checkpoint of the model without adapters.
 Status loadBase(const std::filesystem::path &folder, Engine &engine, const ModelDescription &model,
                 OtherMeaning others = OtherMeaning::Refuse);
 
-// Fails where the file is not what was written.
+// Fails if the file's hash is not the hash in the manifest.
 Status checkFile(const std::filesystem::path &checkpoint, const char *name, const Manifest &manifest);
 
 // The vocabulary of a checkpoint, or of the newest one in a training run's folder.
 Result<std::unique_ptr<TextCodec>> loadCheckpointVocabulary(const std::filesystem::path &folder);
 
-// The hashes of a checkpoint's files that are no tensors.
+// The hashes of a checkpoint's vocabulary files.
 std::map<std::string, std::string> vocabularyFiles(const Manifest &manifest);
 
 } // namespace heddle

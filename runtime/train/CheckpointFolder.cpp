@@ -26,7 +26,8 @@ bool isStepName(std::string_view name) {
          name.find_first_not_of("0123456789", kPrefix.size()) == std::string_view::npos;
 }
 
-// A folder loses its name before it loses its files: no killed program leaves half a checkpoint under a good name.
+// Renames a checkpoint before deleting its files, so that a killed program never leaves an incomplete checkpoint under
+// a valid name.
 Status removeCheckpoint(const fs::path &checkpoint) {
   fs::path unfinished = checkpoint;
   unfinished += kUnfinished;
@@ -50,7 +51,7 @@ void removeUnfinished(const fs::path &folder) {
     fs::remove_all(path, error);
 }
 
-// A link is replaced in one step, too.
+// Replaces the link atomically, by a rename.
 Status pointBestTo(const fs::path &folder, const std::string &name) {
   fs::path link = folder / kBest, fresh = link;
   fresh += kUnfinished;
@@ -82,7 +83,7 @@ Result<fs::path> findCheckpoint(const fs::path &folder) {
   if (std::vector<fs::path> steps = listCheckpoints(folder);
       !steps.empty() && !fs::exists(folder / "manifest.json", error))
     return steps.back();
-  HEDDLE_CHECK(Manifest::read(folder)); // says what is wrong
+  HEDDLE_CHECK(Manifest::read(folder)); // its error says what is wrong
   return folder;
 }
 
@@ -131,7 +132,7 @@ Status CheckpointFolder::open(bool isFresh) const {
   fs::create_directories(place, error);
   if (error)
     return systemError("cannot create the checkpoint folder", place, error);
-  // If the program is killed before it removes the probe, the next save removes it, as the rest of a killed save.
+  // If the program is killed before it removes the probe, the next save removes it as an unfinished checkpoint.
   fs::create_directory(probe, error);
   if (error)
     return systemError("cannot write to the checkpoint folder", place, error);
@@ -155,7 +156,7 @@ Status CheckpointFolder::save(Engine &engine, const TextCodec &vocabulary, const
     return makeError(status.error().kind, "the checkpoint of step ", manifest.step,
                      " could not be written: ", status.message(), " ", kept);
   }
-  // Also where an earlier save was killed before it got here.
+  // This also repairs the link if an earlier save was killed before it got here.
   std::string best = fs::read_symlink(place / kBest, error).filename().string();
   if (std::string now = nameOf(manifest.validation.bestStep);
       manifest.validation.bestLoss && best != now && fs::exists(place / now, error)) {

@@ -1,5 +1,5 @@
-// The folder of a training run: each checkpoint in a folder such as "step-00000400", and a link "best" to the one of
-// the best validation. Whatever else is in the folder stays as it is.
+// The folder of a training run: a folder such as "step-00000400" for each checkpoint, and a link "best" to the
+// checkpoint with the best validation. Other files in the folder are left alone.
 #pragma once
 
 #include "runtime/train/Checkpoint.h"
@@ -8,14 +8,14 @@ namespace heddle {
 
 class CheckpointFolder {
 public:
-  // `keepLast` of the newest checkpoints stay, the best, and the last that was written.
+  // Keeps the newest `keepLast` checkpoints, the best, and the last one written.
   CheckpointFolder(std::filesystem::path folder, uint64_t keepLast) : folder(std::move(folder)), keepLast(keepLast) {}
 
-  // Makes the folder, and finds out that it can be written to. Fails where it holds a training run and `isFresh`: that
-  // one is to be resumed, or set aside.
+  // Creates the folder and checks that it is writable. Fails if `isFresh` and the folder already holds a training run,
+  // which must be resumed or set aside first.
   Status open(bool isFresh) const;
 
-  // Writes the checkpoint of the manifest's step, points "best" to it where it is the best, and then removes old ones.
+  // Writes the checkpoint of the manifest's step, points "best" to it if it is the best, and removes old checkpoints.
   Status save(Engine &engine, const TextCodec &vocabulary, const Manifest &manifest);
 
 private:
@@ -26,15 +26,15 @@ private:
 // The checkpoints of a training run, oldest first.
 std::vector<std::filesystem::path> listCheckpoints(const std::filesystem::path &folder);
 
-// What a user means by a checkpoint: a folder that is one, or the newest in the folder of a training run.
+// Resolves a user's path to a checkpoint: a checkpoint folder itself, or the newest checkpoint in a training run's
+// folder.
 Result<std::filesystem::path> findCheckpoint(const std::filesystem::path &folder);
 
-// Fails where nothing may be written as `output`: something is there, or a training run has names like it in the folder
-// (step-00000400, best, .lock), or it would lie within a checkpoint, which a training run removes in time.
+// Fails if `output` must not be written: it exists, or it has a name that the training run in the folder uses
+// (step-00000400, best, .lock), or it lies within a checkpoint, which the training run may remove later.
 Status checkOutput(const std::filesystem::path &output);
 
-// Moves a training run's folder out of the way, to the first free one of "ck.1", "ck.2", ..., and returns where it is
-// now.
+// Renames a training run's folder to the first free name of "ck.1", "ck.2", ..., and returns the new path.
 Result<std::filesystem::path> setAside(const std::filesystem::path &folder);
 
 } // namespace heddle

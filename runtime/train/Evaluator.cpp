@@ -49,7 +49,7 @@ Result<LabelScores> scoreLabels(Engine &engine, const Batch &batch) {
   for (float loss : losses.values<float>())
     scores.loss += double(loss);
   for (size_t i = 0; i < batch.labels.size(); ++i) {
-    // Of words choices are of all tokens, of which some have a label.
+    // With labels for words, `choice` has an element for every token, but only some tokens have a label.
     bool isOfTokens = !batch.labelled.empty() && batch.follows.empty();
     size_t place = isOfTokens ? size_t(batch.labelled[i]) : i;
     scores.right += choices.values<int32_t>()[place] == batch.labels[i];
@@ -65,7 +65,7 @@ Result<LabelScores> scoreLabels(Engine &engine, const Batch &batch) {
   return scores;
 }
 
-// How grades of a model go with those of the records.
+// Compares a model's grades with the records' grades.
 class GradeScores {
 public:
   Result<double> add(Engine &engine, const Batch &batch) { // the sum of the losses

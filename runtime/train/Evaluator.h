@@ -1,4 +1,4 @@
-// The loss of a model on text that it is not trained on.
+// Evaluates a model on text that it is not trained on.
 #pragma once
 
 #include "runtime/model/Description.h"
@@ -14,16 +14,18 @@
 namespace heddle {
 
 struct EvaluationResult {
-  double loss = 0; // negative log-likelihood of a target token, the end marks counted, or of a label, in nats; or what
-                   // the text says of a grade
-  int64_t tokens = 0;                  // or labels, or grades
-  std::optional<double> accuracy = {}; // of labels, as a part of 1
-  // Of grades, between those of the records and the model's; there is no correlation where either are all alike.
+  // The mean negative log-likelihood of target tokens (end marks included) or labels, in nats; for grades, the loss
+  // that the model's .weft text defines.
+  double loss = 0;
+  int64_t tokens = 0;                  // the number of tokens, labels or grades
+  std::optional<double> accuracy = {}; // of labels, from 0 to 1
+  // For grades: the correlation and error between the records' and the model's grades. No correlation if all grades of
+  // a side are equal.
   std::optional<double> pearson = {}, squaredError = {};
-  // Of pairs of sentences, whether they follow each other; the loss of a pair is a part of `loss`.
+  // For sentence pairs: predictions whether the second sentence follows the first. `loss` includes `sentenceLoss`.
   int64_t sentences = 0;
   double sentenceLoss = 0, sentenceAccuracy = 0;
-  std::optional<double> bleu = {}; // 0 to 100, of translations, where they are made
+  std::optional<double> bleu = {}; // 0 to 100; set if translations were made
 
   double perplexity() const;
 };
@@ -32,12 +34,12 @@ struct EvaluationResult {
 Result<double> translationBleu(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary,
                                const ParallelText &text);
 
-// "Pearson 0.9123", for people.
+// For display: "Pearson 0.9123".
 std::string describePearson(const EvaluationResult &result);
 
 Result<EvaluationResult> evaluate(Engine &engine, std::span<const Batch> batches);
 
-// The negative log-likelihood of each target of a batch, its end mark counted, in nats.
+// The negative log-likelihood of each target sequence of a batch, end mark included, in nats.
 Result<std::vector<double>> targetLosses(Engine &engine, const Batch &batch);
 
 } // namespace heddle

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The checkpoint's weights, where they are an adapter that may be written as `output`.
+// The weights file of the checkpoint, after checks that it has an adapter and that `output` may be written.
 Result<fs::path> findAdapterWeights(const fs::path &base, const fs::path &checkpoint, const fs::path &output,
                                     const Description &model) {
   HEDDLE_CHECK(checkPublishedCopy(base, output));
@@ -34,7 +34,7 @@ Result<fs::path> findAdapterWeights(const fs::path &base, const fs::path &checkp
   return folder / kWeightsFile;
 }
 
-// What llama.cpp calls the architecture of the model.
+// llama.cpp's name of the model's architecture.
 Result<std::string> architectureOf(const fs::path &base, const Description &model) {
   if (isGgufFile(base)) {
     HEDDLE_ASSIGN(GgufReader file, GgufReader::open(base));
@@ -76,7 +76,7 @@ Status exportWeights(const std::filesystem::path &base, const std::filesystem::p
   HEDDLE_CHECK(checkPublishedCopy(base, output));
   HEDDLE_ASSIGN(std::filesystem::path folder, findCheckpoint(checkpoint));
   HEDDLE_ASSIGN(SafetensorsReader weights, SafetensorsReader::open(folder / kWeightsFile));
-  // A tensor may hold several weights, and a weight may lie under one of several names.
+  // A tensor may hold several weights, and a weight may have one of several tensor names.
   std::map<std::string, std::vector<const std::pair<const std::string, WeightOrigin> *>> ofTensors;
   for (const auto &weight : model.tensors) {
     if (!weights.find(weight.first))

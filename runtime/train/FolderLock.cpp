@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 std::error_code lastError() { return {errno, std::generic_category()}; }
 
-// The process that wrote itself into the file.
+// The process whose id is in the lock file.
 std::string holder(int descriptor) {
   char text[24] = "";
   ssize_t length = ::pread(descriptor, text, sizeof text - 1, 0);
@@ -26,7 +26,7 @@ std::string holder(int descriptor) {
   return pid.empty() ? "another process" : "process " + pid;
 }
 
-// False where the holder before took the file away between our opening and locking it.
+// False if the previous holder removed the file between our open() and flock().
 bool isAt(int descriptor, const fs::path &path) {
   struct stat ours = {}, there = {};
   return ::fstat(descriptor, &ours) == 0 && ::stat(path.c_str(), &there) == 0 && ours.st_dev == there.st_dev &&
@@ -44,14 +44,14 @@ Result<FolderLock> FolderLock::take(const fs::path &where) {
       return systemError("cannot create the checkpoint folder", folder, error);
     int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (descriptor < 0 && errno == ENOENT)
-      continue; // the holder before took the folder away
+      continue; // the previous holder removed the folder
     if (descriptor < 0)
       return systemError("cannot create the lock", path, lastError());
     FolderLock lock(folder, made, descriptor);
     if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
       std::error_code problem = lastError();
       std::string who = holder(descriptor);
-      ::close(std::exchange(lock.descriptor, -1)); // the file is not ours to take away
+      ::close(std::exchange(lock.descriptor, -1)); // another process owns the file, so release() must not remove it
       if (problem == std::errc::operation_would_block)
         return makeError(ErrorKind::InvalidArgument, "'", where.string(), "' is the folder of a training that ", who,
                          " is at; wait until it has ended, stop it, or name another folder with --checkpoint.");
@@ -84,7 +84,7 @@ void FolderLock::release() {
   std::error_code error;
   fs::remove(folder / FolderLock::kFile, error);
   if (made)
-    fs::remove(folder, error); // which fails where something is in it
+    fs::remove(folder, error); // fails if the folder is not empty, as intended
   ::close(std::exchange(descriptor, -1));
 }
 

@@ -1,4 +1,4 @@
-// Keeps a second training out of a folder. The lock ends with the process that holds it, however it ends.
+// Keeps a second training run out of a folder. The lock ends with its process, even if that is killed.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -11,12 +11,12 @@ class FolderLock {
 public:
   static constexpr const char *kFile = ".lock"; // in the folder
 
-  // Makes the folder where it is not there. Fails at once where another process has it, and names that process.
+  // Creates the folder if needed. Fails at once if another process holds the lock; the message names that process.
   static Result<FolderLock> take(const std::filesystem::path &folder);
 
   FolderLock(FolderLock &&other) noexcept;
   FolderLock &operator=(FolderLock &&other) noexcept;
-  // Takes the lock's file away, and the folder where it was made for the lock and nothing else came to be in it.
+  // Removes the lock file, and also the folder if take() created it and it is empty.
   ~FolderLock() { release(); }
   void release();
 

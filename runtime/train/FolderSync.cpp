@@ -13,7 +13,7 @@ Error systemError(std::string_view what, const fs::path &path, std::error_code e
 }
 
 Status syncFolder(const fs::path &folder) {
-  // A name alone has an empty folder before it: the one that the program works in.
+  // The parent path of a bare file name is empty and means the current directory.
   int descriptor = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0 || ::fsync(descriptor) != 0) {
     std::error_code error(errno, std::generic_category());
@@ -29,7 +29,7 @@ Status writeFolderAside(const fs::path &output, const std::function<Status(const
   std::error_code error;
   fs::path temporary = output;
   temporary += ".tmp";
-  fs::remove_all(temporary, error); // of a program that was killed
+  fs::remove_all(temporary, error); // left by a killed program
   fs::create_directories(temporary, error);
   if (error)
     return systemError("cannot create the folder", temporary, error);
@@ -46,7 +46,7 @@ Status writeFolderAside(const fs::path &output, const std::function<Status(const
 
 namespace {
 
-// fs::weakly_canonical() stops at the first name that does not exist, and so before what a dangling link points to.
+// fs::weakly_canonical() stops at the first name that does not exist, so it does not resolve dangling links.
 fs::path follow(const fs::path &path, int &links) {
   std::error_code error;
   fs::path result;
@@ -66,7 +66,7 @@ fs::path follow(const fs::path &path, int &links) {
 } // namespace
 
 fs::path plainPath(const fs::path &folder) {
-  constexpr int mostLinks = 40; // as Linux has it; more are a circle
+  constexpr int mostLinks = 40; // Linux's limit; more links mean a cycle
   std::error_code error;
   int links = mostLinks;
   return follow(fs::absolute(folder, error), links);

@@ -1,4 +1,4 @@
-// What checkpoints need of folders.
+// Durable and atomic folder operations for checkpoints.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -11,15 +11,15 @@ namespace heddle {
 
 Error systemError(std::string_view what, const std::filesystem::path &path, std::error_code error);
 
-// Makes durable which names are in the folder.
+// Makes the folder's list of names durable (fsync).
 Status syncFolder(const std::filesystem::path &folder);
 
-// Makes a folder of what `write` puts into the folder that it is given. The folder is renamed to `output` when it is
-// whole; after a failure there is none.
+// Creates the folder `output`: `write` fills a temporary folder, which is then renamed. After a failure there is no
+// folder.
 Status writeFolderAside(const std::filesystem::path &output,
                         const std::function<Status(const std::filesystem::path &)> &write);
 
-// "ck/" and "ck" are one folder, and a link is the place that it points to, also where nothing is there yet.
+// Normalizes a path: makes it absolute, removes a trailing slash and follows links, even to targets that do not exist.
 std::filesystem::path plainPath(const std::filesystem::path &folder);
 
 } // namespace heddle

@@ -15,7 +15,8 @@ namespace fs = std::filesystem;
 
 constexpr const char *kTypeKey = "adapter.type", *kAlphaKey = "adapter.lora.alpha";
 
-// How a GGUF file has the matrix of a linear transformation; null where it has none, or one of several together.
+// The tensor that holds the matrix of a linear transformation in a GGUF file; null if there is none, or if the tensor
+// holds several matrices.
 const GgufPlace *placeOf(const std::string &linear, const Description &model) {
   std::string weight = linear + ".weight";
   auto origin = model.tensors.find(weight);
@@ -72,7 +73,7 @@ public:
     return down.shape()[0];
   }
   double scaleOf(const std::string &, int64_t rank) const override {
-    return alpha != 0 && rank > 0 ? alpha / double(rank) : 1; // as llama.cpp has it
+    return alpha != 0 && rank > 0 ? alpha / double(rank) : 1; // as in llama.cpp
   }
 
   std::optional<std::string> publishedName(const std::string &) const override { return std::nullopt; }
@@ -138,7 +139,7 @@ Status writeGgufAdapter(const fs::path &weights, const fs::path &path, const Des
   std::string header = ggufHeader(halves.size(), 4) + ggufValue("general.type", "adapter") +
                        ggufValue("general.architecture", architecture) + ggufValue(kTypeKey, "lora") +
                        ggufValue(kAlphaKey, float(model.adapter.alpha));
-  constexpr uint64_t alignment = 32; // that a file has which says nothing else
+  constexpr uint64_t alignment = 32; // GGUF's default alignment
   auto padded = [](uint64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; };
   uint64_t place = 0;
   for (const Half &half : halves) {

@@ -15,12 +15,12 @@ namespace fs = std::filesystem;
 Result<Adapter> readAny(const fs::path &folder, const Description &model, std::span<const VariableInfo> variables) {
   if (isAdapter(folder))
     return readAdapter(folder, model, variables);
-  // A checkpoint has the files that PEFT reads beside its own.
+  // A checkpoint also contains PEFT's files, so it is read as an adapter.
   HEDDLE_ASSIGN(fs::path checkpoint, findCheckpoint(folder));
   return readAdapter(checkpoint, model, variables);
 }
 
-// Adds scale * down * up to the tensor, which is stored as the origin says.
+// Adds scale * down * up to the tensor, which is outputs x inputs if `transposed`.
 void add(const LowRank &adapter, double scale, bool transposed, std::span<float> tensor) {
   int64_t inputs = adapter.down.shape()[0], rank = adapter.down.shape()[1], outputs = adapter.up.shape()[1];
   std::span<const float> down = adapter.down.values<float>(), up = adapter.up.values<float>();
@@ -34,7 +34,7 @@ void add(const LowRank &adapter, double scale, bool transposed, std::span<float>
     }
 }
 
-// Gives each column of the weight, which is stored as the origin says, the norm of the magnitudes (DoRA).
+// Scales each column of the weight to the norm in `magnitude` (DoRA). The tensor is outputs x inputs if `transposed`.
 void normalise(const HostTensor &magnitude, int64_t inputs, bool transposed, std::span<float> tensor) {
   std::span<const float> norms = magnitude.values<float>();
   auto outputs = int64_t(norms.size());
@@ -74,10 +74,11 @@ Status mergeAdapter(const fs::path &base, const fs::path &checkpoint, const fs::
   for (const auto &weight : adapters.whole) {
     auto origin = model.tensors.find(weight.first);
     if (origin == model.tensors.end())
-      continue; // of a model that was not published, which the caller refuses
+      continue; // the model was not published; callers refuse that
     for (const std::string &name : origin->second.names)
       changes[name] = [&weight, &origin = origin->second, name,
-                       before = std::move(changes[name])](HostTensor &tensor) -> Status { // another part of the tensor
+                       // `before` changes another part of the same tensor.
+                       before = std::move(changes[name])](HostTensor &tensor) -> Status {
         if (before)
           HEDDLE_CHECK(before(tensor));
         if (!putWeight(weight.second, origin, tensor))

@@ -1,4 +1,4 @@
-// A published model with an adapter added to its weights: W + alpha / rank A B.
+// Merges an adapter into the weights of a published model: W + alpha / rank A B.
 #pragma once
 
 #include "runtime/artifact/Description.h"
@@ -8,10 +8,10 @@
 
 namespace heddle {
 
-// Writes the model of the Hugging Face folder `base` with the adapter of `checkpoint` (a checkpoint, a training run's
-// folder, a folder that PEFT wrote or a GGUF file) as the new folder `output`: all weights in f32, and the other files
-// as they are. Of a GGUF file it is a file, with the changed weights in f32 and all else as it is. `model` and
-// `variables` are those of an artifact that was compiled from `base` with --lora.
+// Merges the adapter of `checkpoint` (a checkpoint, a training run's folder, a PEFT folder or a GGUF file) into the
+// published model `base`. If `base` is a Hugging Face folder, `output` is a new folder with all weights in f32 and
+// copies of the other files. If `base` is a GGUF file, `output` is a file with the changed weights in f32 and
+// everything else unchanged. `model` and `variables` are those of an artifact compiled from `base` with --lora.
 Status mergeAdapter(const std::filesystem::path &base, const std::filesystem::path &checkpoint,
                     const std::filesystem::path &output, const Description &model,
                     std::span<const VariableInfo> variables);

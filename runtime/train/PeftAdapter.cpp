@@ -19,7 +19,7 @@ constexpr std::string_view kWeight = ".weight";
 constexpr std::string_view kPrefix = "base_model.model.", kTheirDown = ".lora_A.weight", kTheirUp = ".lora_B.weight",
                            kMagnitude = ".lora_magnitude_vector";
 
-// What the published model calls a linear transformation, without ".weight". Nothing where it is a part of a tensor.
+// The published name of a linear transformation, without ".weight". nullopt if it is only a part of a tensor.
 std::optional<std::string> moduleOf(const std::string &linear, const Description &model) {
   std::optional<std::string> name = nameOfWhole(linear + std::string(kWeight), model);
   if (!name || !name->ends_with(kWeight))
@@ -64,7 +64,7 @@ private:
   SafetensorsReader reader;
 };
 
-// Writes the tensors of `entries`, each by a function of its own.
+// Writes the tensors of `entries`; `values` computes each one.
 using Value = std::function<Result<HostTensor>()>;
 Status writeTensors(const fs::path &path, const std::vector<SafetensorsEntry> &entries,
                     const std::vector<Value> &values) {
@@ -76,7 +76,7 @@ Status writeTensors(const fs::path &path, const std::vector<SafetensorsEntry> &e
   return writer.commit();
 }
 
-// A weight as the published model's tensor, which is that weight alone.
+// A weight in the layout of the published tensor, which holds only this weight.
 Result<HostTensor> asPublished(const SafetensorsReader &weights, const std::string &weight, const Shape &shape,
                                const Description &model) {
   HEDDLE_ASSIGN(HostTensor value, weights.read(weight));
@@ -149,7 +149,7 @@ Result<bool> writePeftAdapter(const fs::path &weights, const fs::path &folder, c
     auto value = [&reader, &model, weight, shape] { return asPublished(reader, weight, shape, model); };
     add(*name, shape, value);
     addOnce(saved, name->substr(0, name->rfind('.')));
-    if (weight == findSharedEmbedding(model)) { // PEFT has a copy of the matrix for each of its modules
+    if (weight == findSharedEmbedding(model)) { // PEFT stores a copy of the matrix for each of its modules
       add(kSharedHead + std::string(kWeight), shape, value);
       addOnce(saved, kSharedHead);
     }
@@ -168,7 +168,7 @@ Result<bool> writePeftAdapter(const fs::path &weights, const fs::path &folder, c
                                    {"modules_to_save", saved.empty() ? Json() : saved},
                                    {"inference_mode", true}};
   HEDDLE_CHECK(writeFile(folder / kAdapterConfigFile,
-                         config.dump(2, ' ', false, Json::error_handler_t::replace) + "\n")); // a path may be no UTF-8
+                         config.dump(2, ' ', false, Json::error_handler_t::replace) + "\n")); // paths may not be UTF-8
   return true;
 }
 

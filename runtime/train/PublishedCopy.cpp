@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kConfigLimit = 1 << 20;
 
-// The other files of a model: its tokenizer and settings, but no weights.
+// Copies the other files of a model, such as tokenizer and settings, but no weights.
 Status copyFiles(const fs::path &from, const fs::path &to) {
   std::error_code error;
   for (const fs::directory_entry &entry : fs::directory_iterator(from, error)) {
@@ -39,7 +39,7 @@ Status copyFiles(const fs::path &from, const fs::path &to) {
   return error ? systemError("cannot read the folder", from, error) : Status(Success());
 }
 
-// The type of the most matrices, of which `typeOf` tells.
+// The most frequent type of matrices, as `typeOf` returns it.
 template <typename TypeOf> uint32_t commonType(const GgufReader &reader, TypeOf typeOf) {
   std::map<uint32_t, size_t> counts;
   for (const GgufEntry &entry : reader.entries())
@@ -49,8 +49,8 @@ template <typename TypeOf> uint32_t commonType(const GgufReader &reader, TypeOf 
   return most == counts.end() ? kGgufF32 : most->first;
 }
 
-// The number of the base's keys and their bytes, but for the keys that tell the types of the tensors: a file whose
-// matrices are of another type than the base's has its own.
+// The number of keys and their bytes: the base's keys, with those that describe tensor types updated if the matrices'
+// type changes.
 std::pair<uint64_t, std::string> keysOf(const GgufReader &base, uint32_t before, uint32_t now) {
   constexpr const char *fileType = "general.file_type", *version = "general.quantization_version";
   constexpr uint32_t newestVersion = 2;
@@ -75,7 +75,7 @@ std::pair<uint64_t, std::string> keysOf(const GgufReader &base, uint32_t before,
   return {count, std::move(bytes)};
 }
 
-// The file has the keys of the base. Tensors that change get a type of `kind`, the others stay as they are stored.
+// Copies a GGUF file with its keys. Changed tensors are stored as `kind`, other tensors keep their types.
 Status copyGguf(const fs::path &base, const fs::path &output, const Description &description,
                 const TensorChanges &changes, const GgufType &kind) {
   HEDDLE_ASSIGN(GgufModel model, GgufModel::open(base, description));
@@ -142,7 +142,8 @@ Status writeFolder(const fs::path &base, const fs::path &folder, const Descripti
   std::vector<SafetensorsEntry> entries;
   for (const auto &[file, reader] : files.readers())
     for (const SafetensorsEntry &entry : reader.entries())
-      if (!isTiedCopy(entry.name) || isRead(entry.name)) { // else the copy would be the old matrix
+      // A tied copy that the model does not read would keep the old values.
+      if (!isTiedCopy(entry.name) || isRead(entry.name)) {
         kept.emplace_back(&reader, entry);
         entries.push_back({entry.name, entry.type, entry.shape});
       }

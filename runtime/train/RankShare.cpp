@@ -8,8 +8,8 @@
 namespace heddle {
 
 Status checkAlike(Ranks &ranks, const std::vector<std::pair<std::string, std::string>> &properties) {
-  // 32 bits of each hash: their sums over all ranks are exact. Where ranks differ, the sum is not that of equal ones on
-  // at least one of them.
+  // Compares 32 bits of each hash, so that sums over all ranks are exact doubles. If ranks differ, at least one of them
+  // sees a sum that is not its own value times the number of ranks.
   std::vector<double> own;
   for (const auto &[name, text] : properties)
     own.push_back(double(std::stoul(ContentHash().add(text).hexadecimal().substr(0, 8), nullptr, 16)));
@@ -34,7 +34,8 @@ Status shareState(Ranks &ranks, Engine &engine) {
       continue;
     if (variable.role == VariableRole::Seed && value.type() == ElementType::I32)
       for (int32_t &word : value.values<int32_t>())
-        word ^= static_cast<int32_t>(ranks.rank() * 0x9E3779B9u); // multiples of the golden ratio are far apart
+        // Multiples of the golden ratio (mod 2^32) are far apart.
+        word ^= static_cast<int32_t>(ranks.rank() * 0x9E3779B9u);
     HEDDLE_CHECK(engine.writeVariable(variable.name, value));
   }
   return Success();

@@ -1,4 +1,4 @@
-// What a training run does with the ranks that it is shared out to.
+// Operations that a training run does with its other ranks.
 #pragma once
 
 #include "runtime/model/Engine.h"
@@ -10,12 +10,11 @@
 
 namespace heddle {
 
-// Fails on some rank where ranks differ in what they should have alike: names, and texts of any length.
+// Fails on at least one rank if the ranks' properties differ. Properties are pairs of a name and a text of any length.
 Status checkAlike(Ranks &ranks, const std::vector<std::pair<std::string, std::string>> &properties);
 
-// Gives all ranks the weights, the counters and the optimizer's state of rank 0 (of a sharded one each rank has its own
-// rows), and each a seed of its own: rows of several ranks then get masks of dropout that have nothing to do with each
-// other.
+// Copies rank 0's weights, counters and optimizer state to all ranks, except sharded variables, whose rows each rank
+// already has. Each rank gets its own seed, so that dropout masks of different ranks are independent.
 Status shareState(Ranks &ranks, Engine &engine);
 
 } // namespace heddle

@@ -7,7 +7,7 @@ std::vector<std::string> ResumeProof::differences() const {
   for (const auto &[name, hash] : whole.files)
     if (auto other = resumed.files.find(name); other == resumed.files.end() || other->second != hash)
       result.push_back(name);
-  // The hashes stand for themselves above.
+  // The files' hashes have been compared above.
   Manifest a = whole, b = resumed;
   a.files = b.files = {};
   if (a.toJson() != b.toJson())

@@ -92,7 +92,7 @@ Status Trainer::begin() {
   HEDDLE_CHECK(prepare(/*fresh=*/true));
   serveFrom({});
   HEDDLE_ASSIGN(baseHash, hashFrozen(engine));
-  std::map<std::string, HostTensor> ofBase; // where weights beside adapters begin
+  std::map<std::string, HostTensor> ofBase; // initial values of weights trained in addition to adapters
   for (const std::string &name : weightsBesideAdapters(engine)) {
     HEDDLE_ASSIGN(ofBase[name], engine.readVariable(name));
   }
@@ -102,7 +102,7 @@ Status Trainer::begin() {
   return Success();
 }
 
-// An adapter is worth nothing beside other weights than those that it was trained beside.
+// An adapter is useless with other base weights than those it was trained with.
 Status Trainer::checkBase(const Manifest &manifest, const std::filesystem::path &checkpoint) {
   HEDDLE_ASSIGN(baseHash, hashFrozen(engine));
   if (manifest.baseHash.empty() || manifest.baseHash == baseHash)
@@ -153,9 +153,10 @@ Status Trainer::resume() {
 }
 
 Status Trainer::checkLoss(double loss, std::string_view entry, uint64_t step) const {
-  // Guessing all tokens or labels alike costs the logarithm of their number. Nothing that learns costs ten times that.
+  // A uniform guess over all tokens or labels has a loss of log(their number). A model that learns stays below ten
+  // times that.
   double limit = 10 * std::log(double(std::max<int64_t>(inputs.model.choices(), 3)));
-  bool isBounded = inputs.model.labelling() != Labelling::Grades; // which may be as large as they like
+  bool isBounded = inputs.model.labelling() != Labelling::Grades; // the loss of grades has no bound
   if (std::isfinite(loss) && (loss <= limit || !isBounded))
     return Success();
   return makeError(ErrorKind::InvalidArgument, "the loss is ", loss, " at step ", step, ", in the entry '", entry,
@@ -206,7 +207,7 @@ Result<Trainer::StartedStep> Trainer::startStep() {
     float counts = share.counts ? 1.0f : 0.0f;
     float tokenScale = counts / float(report.predictions), sentenceScale = counts / float(report.sentences);
     CallInputs values;
-    std::vector<float> ones; // of a batch in which all tokens count
+    std::vector<float> ones; // the weights of a batch in which all tokens count
     if (inputs.model.weighsTokens) {
       ones.assign(part.weights.empty() ? size_t(part.target.tokens()) : 0, 1.0f);
       values.add("token_weights", std::span<const float>(ones.empty() ? part.weights : ones));
@@ -254,7 +255,7 @@ Result<StepReport> Trainer::finishStep(StartedStep &started) {
     HEDDLE_ASSIGN(int32_t count, readScalar<int32_t>(started.skipped, variableName(VariableRole::SkippedSteps)));
     report.skipped = skipped = uint64_t(count);
   }
-  // Steps overlap: the device begins this one when the one before is over.
+  // Steps overlap: the device starts this step when the previous one is done.
   report.seconds = secondsSince(std::max(started.start, finished));
   finished = std::chrono::steady_clock::now();
   return report;
@@ -313,7 +314,7 @@ Result<TrainingEnd> Trainer::run(TrainingObserver &observer) {
   if (resumed)
     savedAt = taken;
   TrainingEnd end = TrainingEnd::Finished;
-  std::optional<StartedStep> before; // whose loss has not been read
+  std::optional<StartedStep> before; // a step whose loss has not been read
   auto finishBefore = [&]() -> Status {
     if (!before)
       return Success();
@@ -336,7 +337,7 @@ Result<TrainingEnd> Trainer::run(TrainingObserver &observer) {
       observer.remark(batches->isWarning() ? LogLevel::Warning : LogLevel::Info, "training: " + remark);
     HEDDLE_CHECK(finishBefore());
     before = std::move(started);
-    // What is validated or saved is a step that went well.
+    // Check the step's loss before validating or saving.
     bool validates = !inputs.validation.empty() && (due(options.validateEvery) || taken == options.steps);
     if (validates || due(options.saveEvery))
       HEDDLE_CHECK(finishBefore());

@@ -1,4 +1,4 @@
-// What a training run tells as it goes: a program shows it, logs it, or draws curves of it.
+// Receives the progress of a training run, to display, log or plot it.
 #pragma once
 
 #include "runtime/core/Log.h"
@@ -13,38 +13,38 @@ namespace heddle {
 struct StepReport {
   uint64_t step = 0;
   uint64_t epoch = 0;
-  double loss = 0; // per target token or label, as trained: with label smoothing and dropout
+  double loss = 0; // mean over target tokens or labels, as trained: with label smoothing and dropout
   double learningRate = 0;
-  int64_t sourceTokens = 0, targetTokens = 0, labels = 0, sentences = 0; // sentences: pairs of them
-  int64_t predictions = 0;                                               // tokens or labels that the loss is of
+  int64_t sourceTokens = 0, targetTokens = 0, labels = 0, sentences = 0; // sentences: sentence pairs
+  int64_t predictions = 0;                                               // tokens or labels that the loss counts
   double seconds = 0;
-  double dataSeconds = 0; // of them, waiting for text
-  double lossScale = 0;   // for the next step; 0: the loss is not scaled
-  uint64_t skipped = 0;   // steps in all whose gradients overflowed, and which changed nothing
+  double dataSeconds = 0; // part of `seconds` spent waiting for text
+  double lossScale = 0;   // used for the next step; 0: the loss is not scaled
+  uint64_t skipped = 0;   // total steps skipped because gradients overflowed; they changed nothing
 
   double tokensPerSecond() const { return seconds > 0 ? double(sourceTokens + targetTokens) / seconds : 0; }
 };
 
-// All functions are called by the thread that trains. An error ends the training run, which returns it. Of several
-// ranks all are told of steps and of the beginning of validations; the first alone of their results and of checkpoints.
+// The training thread calls all functions. An error ends the training run, which returns it. With several ranks, every
+// rank's observer is told of steps and of the start of validations; only rank 0's is told of results and checkpoints.
 class TrainingObserver {
 public:
   virtual ~TrainingObserver() = default;
 
-  // Before a step, a validation and the writing of a checkpoint.
+  // Called before a step, a validation, and the writing of a checkpoint.
   virtual Status beginStep() { return Success(); }
   virtual void beginValidation() {}
   virtual void beginCheckpoint() {}
 
-  // After a step, in their order: the device may work on the next one already.
+  // Called after each step, in order. The device may already be computing the next one.
   virtual Status step(const StepReport &) { return Success(); }
-  // After a validation behind this step; `isBest`: no loss before was lower.
+  // Called after the validation that follows this step; `isBest`: no earlier loss was lower.
   virtual Status validation(uint64_t step, const EvaluationResult &result, bool isBest) {
     (void)step, (void)result, (void)isBest;
     return Success();
   }
 
-  // A remark for people: of text that was left out, for example.
+  // A remark for the user, for example about text that was left out.
   virtual void remark(LogLevel level, std::string_view text) { log(level, text); }
 };
 

@@ -1,9 +1,9 @@
-// Trains a compiled model on pairs of sentences and translates with it, from a program: what `heddle-run train` and
-// `heddle-run translate` do, without their flags.
+// Trains a compiled model on sentence pairs and translates with it, from a program: like `heddle-run train` and
+// `heddle-run translate`, but without their flags.
 //
 //   heddle-example-train model.heddle source.txt target.txt CHECKPOINT_FOLDER STEPS "a sentence"...
 //
-// The vocabulary is learnt from both files. The folder can be resumed, or used, by heddle-run too.
+// The vocabulary is trained on both files. heddle-run can also resume or use the folder.
 #include "runtime/model/Translator.h"
 #include "runtime/train/Trainer.h"
 
@@ -12,7 +12,7 @@
 
 namespace {
 
-// Prints a line now and then.
+// Prints the loss every 50 steps.
 class Lines final : public heddle::TrainingObserver {
   heddle::Status step(const heddle::StepReport &report) override {
     if (report.step % 50 == 0)
