@@ -6,7 +6,7 @@
 
 namespace heddle {
 
-// Tokens that may hold a single character: a byte each.
+// The most tokens that a single character may take: one for each byte.
 static constexpr size_t kMostTokensOfCharacter = 4;
 static constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
@@ -30,7 +30,7 @@ std::string AnswerText::take() {
   return taken;
 }
 
-// Bytes at the end of the text that begin a character and do not end it.
+// The number of bytes at the end of the text that start a character but do not complete it.
 static size_t unfinishedBytes(std::string_view text) {
   for (size_t bytes = 1; bytes <= std::min(text.size(), kMostTokensOfCharacter - 1); ++bytes) {
     auto byte = uint8_t(text[text.size() - bytes]);
@@ -42,7 +42,8 @@ static size_t unfinishedBytes(std::string_view text) {
   return 0;
 }
 
-// A character of which some bytes are missing waits for them. A vocabulary gives its bytes, or a replacement for each.
+// Holds back a character until all its bytes are there. Vocabularies return its bytes, or a replacement character for
+// each.
 void AnswerText::decode(bool isOver) {
   if (stopped || decoded == tokens.size())
     return;
@@ -77,7 +78,7 @@ void AnswerText::append(const std::string &piece) {
     return;
   }
   looked = text.size();
-  for (const std::string &stop : stops) // the end may yet become one
+  for (const std::string &stop : stops) // the end of the text may be the start of a stop
     for (size_t length = std::min(stop.size() - 1, text.size()); length > 0; --length)
       if (std::string_view(text).ends_with(std::string_view(stop).substr(0, length))) {
         looked = std::min(looked, text.size() - length);

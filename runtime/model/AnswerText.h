@@ -1,4 +1,4 @@
-// The text of a continuation, piece by piece as its tokens come.
+// Decodes a continuation's text piece by piece as its tokens arrive.
 #pragma once
 
 #include "runtime/text/TextCodec.h"
@@ -12,16 +12,16 @@ namespace heddle {
 
 class AnswerText {
 public:
-  // The text ends before the first of `stops`. The vocabulary outlives this.
+  // The text ends before the first of `stops`. The vocabulary must outlive this object.
   AnswerText(const TextCodec &vocabulary, std::vector<int32_t> prompt, std::vector<std::string> stops)
       : vocabulary(&vocabulary), tokens(std::move(prompt)), prompted(tokens.size()), decoded(prompted),
         stops(std::move(stops)) {}
 
-  // `continuation` is the whole of it, tokens that were added before included. Returns whether a stop is there.
+  // `continuation` is all of it, including tokens added before. Returns true if the text contains a stop.
   bool add(std::span<const int32_t> continuation);
-  // No more tokens come. Bytes that are no UTF-8 are replaced.
+  // Ends the text: no more tokens come. Invalid UTF-8 is replaced.
   void finish(std::span<const int32_t> continuation);
-  // The text that no further token changes and that was not taken yet, whole characters of it.
+  // Returns whole characters of text that no further token can change and that were not taken yet.
   std::string take();
 
   bool isStopped() const { return stopped; }
@@ -31,12 +31,12 @@ private:
   void append(const std::string &piece);
 
   const TextCodec *vocabulary;
-  std::vector<int32_t> tokens; // with the prompt
-  size_t prompted, decoded;    // tokens of the prompt; tokens whose text was appended
-  size_t appended = 0;         // bytes of the other tokens that were
+  std::vector<int32_t> tokens; // prompt and continuation
+  size_t prompted, decoded;    // number of prompt tokens; number of tokens whose text was appended
+  size_t appended = 0;         // bytes already appended of the tokens after `decoded`
   std::vector<std::string> stops;
   std::string text;  // not yet taken
-  size_t looked = 0; // bytes of it that no stop begins in
+  size_t looked = 0; // bytes of `text` in which no stop begins
   bool stopped = false;
 };
 

@@ -6,7 +6,7 @@
 namespace heddle {
 namespace {
 
-// Inserts behind those that are as good, and keeps `limit` of them.
+// Inserts after hypotheses with an equal score, and keeps the best `limit`.
 void insertByScore(std::vector<Hypothesis> &sorted, Hypothesis hypothesis, size_t limit) {
   auto place = std::upper_bound(sorted.begin(), sorted.end(), hypothesis,
                                 [](const Hypothesis &a, const Hypothesis &b) { return a.score > b.score; });
@@ -29,7 +29,7 @@ std::optional<int32_t> BeamSearch::forced() const {
   return size_t(length) < prefix.size() ? std::optional(prefix[size_t(length)]) : std::nullopt;
 }
 
-// The candidate is an end mark.
+// The candidate's token is the end mark.
 Hypothesis BeamSearch::close(const Candidate &candidate) const {
   double score = candidate.logProbability / heddle::lengthPenalty(length + 1, options.lengthPenalty);
   return {hypotheses[size_t(candidate.parent)].tokens, candidate.logProbability, score, true};
@@ -77,7 +77,8 @@ void BeamSearch::force(float logProbability) {
   cutOff();
 }
 
-// Every further token lowers the log-probability, and no penalty is higher than that of the longest length.
+// An upper bound of the final score: every further token lowers the log-probability, and the length penalty is largest
+// at the maximum length.
 double BeamSearch::highestScore(float logProbability) const {
   return double(logProbability) / heddle::lengthPenalty(options.maximumLength, options.lengthPenalty);
 }

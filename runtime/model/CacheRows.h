@@ -1,4 +1,4 @@
-// Which rows of the caches are free.
+// Allocates rows of the caches.
 #pragma once
 
 #include <algorithm>
@@ -8,12 +8,12 @@
 
 namespace heddle {
 
-// Neighbouring rows for sentences that come and go; the first gap that is large enough is taken.
+// Allocates ranges of consecutive rows, first fit.
 class RowRanges {
 public:
   explicit RowRanges(int64_t rows) : gaps{{0, rows}} {}
 
-  // The first of `count` rows, or nothing where no gap has as many.
+  // Takes `count` rows and returns the first; nullopt if no gap is large enough.
   std::optional<int64_t> take(int64_t count) {
     for (auto gap = gaps.begin(); gap != gaps.end(); ++gap) {
       auto [first, size] = *gap;
@@ -27,7 +27,8 @@ public:
     return std::nullopt;
   }
 
-  // The first of `count` rows in the largest gap, with room to grow behind them and behind the rows before them.
+  // Takes `count` rows in the middle of the largest gap, so that these rows and the rows before the gap can grow. A gap
+  // that starts at row 0 is used from its start.
   std::optional<int64_t> takeApart(int64_t count) {
     auto largest = std::ranges::max_element(gaps, {}, [](const auto &gap) { return gap.second; });
     if (largest == gaps.end() || largest->second < count)
@@ -70,7 +71,7 @@ public:
   }
 
 private:
-  std::map<int64_t, int64_t> gaps; // by their first row: how many
+  std::map<int64_t, int64_t> gaps; // first row of a gap -> number of rows
 };
 
 } // namespace heddle

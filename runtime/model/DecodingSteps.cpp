@@ -10,7 +10,7 @@
 namespace heddle {
 namespace {
 
-// Score that pads the device's list when it has too few candidates.
+// The score with which the device pads its list if it has too few candidates.
 constexpr float kNoCandidate = -std::numeric_limits<float>::max();
 
 class CachedSteps final : public DecodingSteps {
@@ -107,7 +107,7 @@ public:
   Result<DecodingStep::Outcome> run(const DecodingStep &step) override {
     DecodingStep::Outcome outcome;
     auto pieces = size_t(model.vocabularySize);
-    // As many hypotheses a call as it holds.
+    // Each call takes as many hypotheses as fit.
     for (size_t next = 0; next < step.hypotheses.size();) {
       Batch batch(model.marks);
       for (; next < step.hypotheses.size(); ++next) {
@@ -127,7 +127,7 @@ public:
         std::span<const float> row =
             values.subspan(size_t(batch.target.starts[i] + batch.target.lengths[i] - 1) * pieces, pieces);
         outcome.logits.insert(outcome.logits.end(), row.begin(), row.end());
-        if (model.paddingId >= 0) // the cached entry does the same
+        if (model.paddingId >= 0) // as the cached entry does
           *(outcome.logits.end() - ptrdiff_t(pieces) + model.paddingId) = -std::numeric_limits<float>::infinity();
       }
     }

@@ -1,4 +1,4 @@
-// One decoding step of many hypotheses: what goes to the model and what comes back, with a key-value cache or without.
+// Runs a decoding step for many hypotheses, with or without a key-value cache.
 #pragma once
 
 #include "runtime/model/BeamSearch.h"
@@ -15,28 +15,28 @@ namespace heddle {
 // The sentence that a hypothesis translates, or the image that it describes.
 struct DecodingSource {
   std::span<const int32_t> tokens; // without the end mark
-  int64_t firstRow = 0;            // of the cross-attention caches, which have a row for the end mark too
-  std::span<const float> pixels;   // in the tokens' place, where the model takes images
+  int64_t firstRow = 0;            // in the cross-attention caches, which also have a row for the end mark
+  std::span<const float> pixels;   // replace the tokens if the model takes images
 };
 
 struct DecodingStep {
   struct Hypothesis {
     DecodingSource source;
-    std::span<const int32_t> tokens; // so far, without the begin mark
+    std::span<const int32_t> tokens; // generated so far, without the begin mark
     float logProbability = 0;
-    int32_t parent = 0;   // the hypothesis of the last step that it continues
-    int32_t cacheRow = 0; // where the keys and values of its last token go
+    int32_t parent = 0;   // index of the hypothesis of the last step that this one continues
+    int32_t cacheRow = 0; // cache row for the keys and values of its last token
     int32_t expected = 0; // the token whose log-probability is wanted
   };
-  // Hypotheses that compete; they are neighbours. Groups may overlap.
+  // Consecutive hypotheses that compete with each other. Groups may overlap.
   struct Group {
     int32_t first = 0, count = 0;
   };
   struct Outcome {
-    // Of each group the best continuations, the best first; parents are hypotheses of this step.
+    // For each group its best continuations, best first; parents are hypotheses of this step.
     std::vector<std::vector<Candidate>> best;
     std::vector<float> expected; // the log-probability of each hypothesis' expected token
-    std::vector<float> logits;   // of each hypothesis; empty unless they are wanted
+    std::vector<float> logits;   // of each hypothesis; empty unless `wantsLogits`
   };
 
   std::vector<Hypothesis> hypotheses;
@@ -49,13 +49,13 @@ class DecodingSteps {
 public:
   virtual ~DecodingSteps() = default;
 
-  // Before the first step of these sentences. What is in the caches' other rows stays.
+  // Encodes sentences before their first step. Other rows of the caches keep their contents.
   virtual Status encode(std::span<const DecodingSource> sources) = 0;
   virtual Result<DecodingStep::Outcome> run(const DecodingStep &step) = 0;
 
-  // With keys and values in caches, by `encode` and `beam_step`.
+  // Keeps keys and values in caches; uses the entries `encode` and `beam_step`.
   static std::unique_ptr<DecodingSteps> cached(Engine &engine, const ModelDescription &model);
-  // By the entry `logits`, which knows nothing but tokens; candidates are chosen on the host. `width` is the beam's.
+  // Uses the entry `logits`, which takes only tokens; the host chooses candidates. `width` is the beam's width.
   static std::unique_ptr<DecodingSteps> uncached(Engine &engine, const ModelDescription &model, int64_t width);
 };
 

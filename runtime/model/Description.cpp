@@ -11,7 +11,7 @@
 namespace heddle {
 namespace {
 
-// Keys that are compared where a checkpoint is older than `meaning`.
+// Keys that are compared if a checkpoint is older than `meaning`.
 constexpr std::array<std::string_view, 28> kFunctionKeys = {"adapter",
                                                             "classes",
                                                             "neighbours",
@@ -94,7 +94,7 @@ std::vector<std::string> differences(const nlohmann::json &before, const nlohman
   std::vector<std::string> result;
   if (functionOnly && sayMeaning(before, now)) {
     result = meaningDifferences(before["meaning"], now["meaning"]);
-    keys.insert("adapter"); // which is compared apart: the base of an adapter has none
+    keys.insert("adapter"); // compared separately: an adapter's base has none
   } else if (functionOnly) {
     keys.insert(kFunctionKeys.begin(), kFunctionKeys.end());
   } else {
@@ -102,20 +102,20 @@ std::vector<std::string> differences(const nlohmann::json &before, const nlohman
       for (const auto &item : side->items())
         keys.insert(item.key());
   }
-  // Sources ended with the end mark before there was the key.
+  // Before the key `source_end` existed, sources ended with the end mark.
   auto isSourceEnd = [&](const std::string &key) { return functionOnly && key == "source_end"; };
   auto show = [&](const nlohmann::json &side, const std::string &key) {
     if (!side.contains(key))
       return std::string(isSourceEnd(key) ? "true" : "absent");
     nlohmann::json value = side.at(key);
     if (functionOnly && key == "adapter" && value.is_object())
-      value.erase("dropout"); // which is for training only
+      value.erase("dropout"); // only used in training
     return value.dump();
   };
   for (const std::string &key : keys) {
     if (!functionOnly && (key == "meaning" || key == "published"))
-      continue; // made of the other keys
-    // A key that was added to Heddle since has its default, with which a model computes what it did before.
+      continue; // derived from the other keys
+    // A key that was added to Heddle later has its default, with which a model computes what it did before.
     if (functionOnly && !before.contains(key) && !isSourceEnd(key))
       continue;
     if (std::string was = show(before, key), is = show(now, key); was != is)
@@ -138,7 +138,7 @@ Status checkVocabulary(const TextCodec &vocabulary, const ModelDescription &desc
 }
 
 Status adoptVocabulary(TextCodec &vocabulary, ModelDescription &description) {
-  bool hasOwnRule = dynamic_cast<const PublishedVocabulary *>(&vocabulary); // a vocabulary that is learnt has none
+  bool hasOwnRule = dynamic_cast<const PublishedVocabulary *>(&vocabulary); // a trained vocabulary has none
   if (!description.isPublished || description.architecture != kDecoderAlone || !hasOwnRule)
     return checkVocabulary(vocabulary, description);
   Marks &marks = description.marks;

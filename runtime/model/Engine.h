@@ -1,4 +1,5 @@
-// What training and translation need of a compiled model. A session on a device is one; tests bring their own.
+// The interface to a compiled model that training and inference use. SessionEngine runs a session on a device; tests
+// have their own implementations.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -21,27 +22,27 @@ public:
   virtual std::string_view description() const = 0; // JSON
   virtual uint64_t artifactSeal() const = 0;        // a hash of the compiled model
   virtual bool hasEntry(std::string_view entry) const = 0;
-  // The entry's inputs and outputs; null where they are not known.
+  // The entry's inputs and outputs; null if unknown.
   virtual const EntryInfo *findEntry(std::string_view) const { return nullptr; }
   virtual Status prepare(std::span<const std::string_view> entries, const KernelProgress &progress) = 0;
 
   // Starts an entry; output() waits for it.
   virtual Status run(std::string_view entry, std::span<const Input> inputs) = 0;
   virtual Result<HostTensor> output(std::string_view name) = 0;
-  // As the runs so far leave them; whoever asks for the value waits, and runs that follow do not change it.
+  // The values after all runs so far. Reading a value waits for it; later runs do not change it.
   virtual Result<PendingTensor> outputLater(std::string_view name) = 0;
   virtual Result<PendingTensor> variableLater(std::string_view name) = 0;
 
-  // All that live between calls.
+  // The variables that live between calls.
   virtual std::span<const VariableInfo> variables() const = 0;
-  // What the variable of a role of the model's own is called.
+  // The name of the variable with this role that has no owner.
   virtual std::string variableOf(VariableRole role) const { return variableName(role); }
 
   virtual Status init(uint64_t seed) = 0;
   virtual Result<HostTensor> readVariable(std::string_view name) = 0;
   virtual Status writeVariable(std::string_view name, const TensorView &value) = 0;
   virtual Status save(const std::filesystem::path &path, const VariableKinds &kinds) = 0;
-  // What a rank does while another one saves.
+  // Called on the other ranks while one rank saves.
   virtual Status takePartInSave(const VariableKinds &) { return Success(); }
   virtual Status load(const std::filesystem::path &path, const VariableKinds &kinds) = 0;
 };
@@ -51,9 +52,9 @@ public:
   explicit SessionEngine(std::unique_ptr<Session> session) : session(std::move(session)) {}
 
   Session &onDevice() { return *session; }
-  // Is called before each run: a sign of life.
+  // Called before each run, as a sign of life.
   std::function<void()> beforeRun;
-  // Runs an entry in the session's place, where it is set: to time its launches.
+  // If set, runs an entry instead of Session::run(), to time its launches.
   std::function<Status(Session &, std::string_view entry, std::span<const Input>)> runEntry;
 
   std::string_view description() const override { return session->description(); }

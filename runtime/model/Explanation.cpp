@@ -8,7 +8,8 @@
 namespace heddle {
 namespace {
 
-// Which column of a head has the weight of each token, in the call for the keys from `first` on; `width`: none has.
+// For each token, the column of a head that holds its weight in the call for the keys from `first` on; `width` if no
+// column does.
 std::vector<int32_t> slotsOf(const PackedSequences &tokens, int64_t first, int64_t width) {
   std::vector<int32_t> slots;
   for (int32_t position : tokens.positions) {
@@ -18,7 +19,7 @@ std::vector<int32_t> slotsOf(const PackedSequences &tokens, int64_t first, int64
   return slots;
 }
 
-// Takes over the columns that a call filled: a query's row has `width` of them for each head.
+// Copies the columns that a call filled. A query's row has `width` columns for each head.
 void addColumns(AttentionMap &map, std::span<const float> output, int64_t first, int64_t width) {
   int64_t count = std::min(width, map.keys - first);
   for (int64_t head = 0; head < map.heads; ++head)
@@ -47,15 +48,15 @@ namespace {
 
 constexpr std::string_view kWeights = "weights.", kSlots = "_slots";
 
-// An output of the entry: weights.KEYS.PATH, such as weights.source.decoder.0.cross. A row is a query, and has of each
-// head as many columns as a call has slots.
+// An output of the entry: weights.KEYS.PATH, such as weights.source.decoder.0.cross. A row is a query; it has a column
+// for each head and slot of the call.
 struct ExplainedOutput {
   std::string name;
-  int64_t width; // columns of a head
+  int64_t width; // columns per head
   AttentionMap map;
 };
 
-// The path without its number, which is the layer.
+// Sets the kind to the path without its number, and the layer to the number.
 void setPath(AttentionMap &map, std::string_view path) {
   while (!path.empty()) {
     std::string_view part = path.substr(0, path.find('.'));
@@ -109,7 +110,7 @@ Result<std::vector<AttentionMap>> explain(Engine &engine, const ModelDescription
                      "the artifact's entry 'explain' gives the weights of no attention; compile the "
                      "model anew, or with attention in it.");
   int64_t longest = std::max(batch.source.layout.tokens(), batch.target.tokens());
-  int64_t step = longest; // keys that a call is sure to have slots for
+  int64_t step = longest; // keys per call: all outputs have at least this many slots
   for (const ExplainedOutput &output : outputs)
     step = std::min(step, output.width);
   for (int64_t first = 0; first < longest; first += step) {

@@ -1,5 +1,4 @@
-// What a model attends to: the weights of every attention over one sentence pair, as in Figures 3 to 5 of "Attention Is
-// All You Need".
+// The attention weights of a model over one sentence pair, as in Figures 3 to 5 of "Attention Is All You Need".
 #pragma once
 
 #include "runtime/model/Description.h"
@@ -14,8 +13,8 @@ namespace heddle {
 
 // One attention of the model (3.2).
 struct AttentionMap {
-  std::string kind;              // what it is called in the model, without the layer: "decoder.cross"
-  int64_t layer = 0;             // from 0 on; of attentions without layers 0
+  std::string kind;              // its name in the model without the layer
+  int64_t layer = 0;             // from 0; 0 for attentions without a layer
   std::string queriesOf, keysOf; // "source" or "target"
   int64_t heads = 0, queries = 0, keys = 0;
   std::vector<float> weights; // [head][query][key]
@@ -25,14 +24,14 @@ struct AttentionMap {
   }
 };
 
-// The longest sentence of either side, in tokens without its mark, that explain() takes.
+// The longest sentence of either side that explain() takes, in tokens without its mark.
 int64_t maximumExplainedLength(const ModelDescription &model, int64_t marks = 1);
 
-// The attentions in the order of the model. `batch` holds one pair. Fails where the artifact has no entry
-// `explain`, or the model not both stacks.
+// The attentions in the model's order. `batch` holds one pair. Fails if the artifact has no entry `explain`, or the
+// model is not an encoder with a decoder.
 Result<std::vector<AttentionMap>> explain(Engine &engine, const ModelDescription &model, const Batch &batch);
 
-// Whether the artifact can do it; an error says how it could.
+// Fails if the artifact cannot explain; the message says how to compile one that can.
 Status checkExplains(const Engine &engine, const ModelDescription &model);
 
 } // namespace heddle

@@ -14,7 +14,7 @@ int64_t Generator::longest(size_t prompt, const GenerationOptions &options) cons
 
 Status Generator::add(Prompt prompt) {
   auto length = int64_t(prompt.tokens.size());
-  bool isRead = prompt.options.tokens == 0; // and not continued
+  bool isRead = prompt.options.tokens == 0; // only read, not continued
   if (length == 0 || length >= maximumLength() + (isRead ? 1 : 0))
     return makeError(ErrorKind::InvalidArgument, "prompt ", prompt.number, " has ", length,
                      " tokens; the model continues 1 to ", maximumLength() - 1, " of them.");
@@ -47,7 +47,7 @@ void Generator::cancelAll() {
   waiting.clear();
 }
 
-// A prompt for which there is no room lets others pass, but not for ever.
+// A prompt that does not fit lets others pass, but not forever.
 void Generator::admit() {
   for (auto next = waiting.begin(); next != waiting.end() && int64_t(jobs.size()) < model.maximumSequences;) {
     if (admit(*next)) {
@@ -62,8 +62,8 @@ void Generator::admit() {
   }
 }
 
-// A sequence gets rows for its prompt and its share of the others; it gets more when it needs them. One that is to
-// become only a little longer gets all that it may need.
+// A sequence first gets rows for its prompt and its share of the remaining rows, and more when it needs them. A
+// sequence that can become only a little longer gets all rows at once.
 bool Generator::admit(Waiting &next) {
   Prompt &prompt = next.prompt;
   auto length = int64_t(prompt.tokens.size());
@@ -89,8 +89,8 @@ bool Generator::admit(Waiting &next) {
   return true;
 }
 
-// Sequences that have filled their rows get as many again, where they are or elsewhere; what is elsewhere is read
-// again. Where there is no room, the sequence that came last waits until there is. One that is alone always finds room.
+// A sequence that has filled its rows gets twice as many, in place or elsewhere; if elsewhere, its tokens are read
+// again. If there is no room, the newest sequence waits until there is. A sequence that is alone always finds room.
 void Generator::growRows() {
   for (auto job = jobs.begin(); job != jobs.end();) {
     auto length = int64_t(job->tokens.size());
@@ -144,7 +144,7 @@ void Generator::release(Job &job) {
   cacheRows.keep(job.rows, std::move(job.tokens));
 }
 
-// Tokens that are in the middle of a prompt get a next one as well, the most probable one: nobody asks for it.
+// A token in the middle of a prompt also gets a next token, the most probable one, which is ignored.
 void Generator::addChoice(const Row &of, Choices &choices) const {
   const Job &job = *of.job;
   bool isDrawn = job.isLast(of.place);
@@ -188,9 +188,9 @@ void Generator::NewTokens::addTo(CallInputs &inputs) const {
       .add("cache_lengths", pastLengths);
 }
 
-// Reads all but the last of each sequence's tokens, as many before a step as the limit allows. Sequences share these
-// evenly, so that a short prompt does not wait for a long one. A layer writes the keys and values of all tokens to the
-// caches before any token attends, so a token sees its neighbours.
+// Reads all but the last token of each sequence, within the limit of tokens before a step. Sequences share the limit
+// evenly, so that a short prompt does not wait for a long one. Each layer writes the keys and values of all tokens of a
+// call to the caches before any token attends, so a token also attends to earlier tokens of the same call.
 Status Generator::readPrompts() {
   if (!readsAhead)
     return Success();
@@ -268,8 +268,8 @@ void Generator::advance(Job &job, int32_t token) {
     finish(job, Ending::Room);
 }
 
-// Sequences whose tokens the device draws. Where it draws one that has no piece, the host chooses again: a step that is
-// run again computes the same.
+// Advances the sequences whose tokens the device draws. If it draws a token without a piece, the host chooses again:
+// repeating a step computes the same values.
 Status Generator::drawOnDevice(std::vector<Row> &forHost) {
   std::vector<Row> rows;
   for (Job &job : jobs)
@@ -299,8 +299,8 @@ Status Generator::drawOnDevice(std::vector<Row> &forHost) {
   return Success();
 }
 
-// What is the largest of NaN is a token too. So where the host chooses, logits are looked at where a sequence begins,
-// also without sampling.
+// The argmax of NaN logits is a token too. So if the host chooses, it checks the logits at the start of each sequence,
+// even without sampling.
 bool Generator::needsLogits(const Row &row) const {
   const Job &job = *row.job;
   if (job.options.alternatives || (job.options.scoresPrompt && !job.isLast(row.place)))
@@ -322,8 +322,7 @@ static TokenScore scoreOf(std::span<const float> logits, int32_t token, int64_t 
   return score;
 }
 
-// Rows for which the host chooses, a token of each sequence, or scores, as many tokens of a prompt as there is room
-// for.
+// Runs the rows for which the host chooses (one token per sequence) or scores prompt tokens (as many as fit).
 Status Generator::chooseOnHost(std::span<const Row> rows) {
   if (rows.empty())
     return Success();
@@ -390,7 +389,7 @@ Result<int32_t> Generator::chooseToken(const Job &job, int32_t ofDevice, std::sp
 
 Result<std::vector<Continuation>> Generator::step() {
   Result<std::vector<Continuation>> finished = decode();
-  if (!finished.ok()) { // no later call is to find sequences that were given up, nor what they left
+  if (!finished.ok()) { // later calls must not find these sequences or their cache rows
     cancelAll();
     cacheRows.forgetKept();
   }
@@ -405,7 +404,7 @@ Result<std::vector<Continuation>> Generator::decode() {
     return finished;
   Span span("decoding step");
   span.with("sequences", int64_t(jobs.size()));
-  auto finishRead = [&] { // prompts that are not continued
+  auto finishRead = [&] { // for prompts that are only read
     for (Job &job : jobs)
       if (job.options.tokens == 0 && !job.end && job.unscored() == 0)
         finish(job, Ending::Length);
@@ -414,7 +413,7 @@ Result<std::vector<Continuation>> Generator::decode() {
   HEDDLE_CHECK(readPrompts());
   std::vector<Row> forHost;
   HEDDLE_CHECK(drawOnDevice(forHost));
-  // The rows that no sequence takes are shared by the prompts that are scored.
+  // Prompts that are being scored share the rows that no sequence takes.
   int64_t taken = int64_t(forHost.size());
   for (Job &job : jobs)
     taken += job.drawsOnDevice || job.end ? 0 : 1;

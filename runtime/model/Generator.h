@@ -1,7 +1,7 @@
-// Continues token sequences with a decoder alone: greedily or by sampling, each by options of its own. Sequences go on
-// side by side; between two steps new ones join, and those that are finished or cancelled leave.
+// Continues token sequences with a decoder-only model, greedily or by sampling, each with its own options. Sequences
+// are decoded side by side; between two steps new ones join, and finished or cancelled ones leave.
 //
-// What a sequence becomes depends on its own tokens and options only, not on the sequences beside it, but for the
+// A sequence's result depends only on its own tokens and options, not on the sequences beside it, except for the
 // rounding of sums.
 #pragma once
 
@@ -23,61 +23,63 @@
 namespace heddle {
 
 struct GenerationOptions {
-  int64_t tokens = 50;                     // to continue a prompt with at most; 0: the prompt is only read
-  std::optional<SamplingOptions> sampling; // none: the most probable token each time
-  double repetitionPenalty = 1;            // of tokens that the sequence has (Keskar et al. 2019, section 4.1); 1: none
-  int64_t penaltyWindow = 0;               // how many last tokens the penalty looks at; 0: all
-  // Wants the log-probability of each new token, and those of this many most probable tokens in its place. The host
-  // then chooses tokens, and draws others than the device does.
+  int64_t tokens = 50;                     // the most new tokens; 0: the prompt is only read
+  std::optional<SamplingOptions> sampling; // nullopt: always the most probable token
+  // For tokens that the sequence already contains (Keskar et al. 2019, section 4.1); 1: no penalty.
+  double repetitionPenalty = 1;
+  int64_t penaltyWindow = 0; // the penalty looks at this many last tokens; 0: all
+  // If set, the result has the log-probability of each new token, and of this many most probable tokens at its place.
+  // The host then chooses tokens, and draws other tokens than the device does.
   std::optional<int64_t> alternatives = {};
-  bool scoresPrompt = false; // wants the same of the prompt's tokens, but the first
+  bool scoresPrompt = false; // also scores the prompt's tokens, except the first
 };
 
-// Why a continuation ends: by the end mark, after as many tokens as were asked for, because the model has no room for
-// more, by the caller's wish, or by an error.
+// Why a continuation ended. Mark: the end mark. Length: as many tokens as requested. Room: the model has no room for
+// more. Wish: the caller's Watch. Error: an error.
 enum class Ending { Mark, Length, Room, Wish, Error };
 
 struct Prompt {
-  uint64_t number = 0; // names it
+  uint64_t number = 0; // identifies the prompt
   std::vector<int32_t> tokens;
   GenerationOptions options = {};
-  uint64_t draws = 0; // names its random numbers: two prompts with the same seed and the same name draw alike
+  uint64_t draws = 0; // identifies its random numbers: two prompts with the same seed and the same `draws` draw alike
 };
 
-// What the model thought of a token, before temperature and penalties.
+// The model's log-probabilities for a token, before temperature and penalties.
 struct TokenScore {
   struct Choice {
     int32_t token;
     float logProbability;
   };
   float logProbability = 0;
-  std::vector<Choice> best; // the best first
+  std::vector<Choice> best; // best first
 };
 
 struct Continuation {
   uint64_t number = 0;
   std::vector<int32_t> tokens; // without the end mark
   Ending ending = Ending::Mark;
-  std::vector<TokenScore> scores = {};       // of the tokens, if they were asked for
-  std::vector<TokenScore> promptScores = {}; // of the prompt's tokens from the second one on
+  std::vector<TokenScore> scores = {};       // of the tokens, if requested
+  std::vector<TokenScore> promptScores = {}; // of the prompt's tokens from the second on
   std::optional<Error> error = {};           // with Ending::Error
-  int64_t reused = 0;                        // tokens of the prompt that were not computed again
+  int64_t reused = 0;                        // prompt tokens whose cached keys and values were reused
 };
 
-// A sequence's continuation after one more token.
+// A sequence's continuation after each new token.
 struct Progress {
   uint64_t number;
   std::span<const int32_t> tokens;
-  std::span<const TokenScore> scores; // one for each token, if they were asked for
+  std::span<const TokenScore> scores; // one for each token, if requested
 };
-// True ends the sequence.
+// Returns true to end the sequence.
 using Watch = std::function<bool(const Progress &)>;
 
 struct GeneratorLimits {
-  // Prompt tokens that are read before a step at most, so that long prompts do not stall the sequences beside them; 0:
-  // as many as a call holds.
+  // The most prompt tokens that are read before a step, so that long prompts do not stall other sequences; 0: as many
+  // as a call holds.
   int64_t promptTokens = 0;
-  bool keepsTexts = false; // a prompt that begins like a text that is over does not compute that beginning again
+  // A prompt that shares its beginning with a finished text reuses that text's cache rows.
+  bool keepsTexts = false;
 };
 
 class Generator {
@@ -86,57 +88,56 @@ public:
       : engine(engine), model(model), watch(std::move(watch)), limits(limits), readsAhead(engine.hasEntry(kPrefill)),
         cacheRows(model.maximumTokens) {}
 
-  // The entry that a model needs to continue text with these options. The host draws by rules that the device does not
-  // have.
+  // The entry that continues text with these options. The host draws if the device does not support the rules.
   static std::string_view entryOf(const Engine &engine, const GenerationOptions &options) {
     bool isOfDevice =
         (!options.sampling || options.sampling->isOfDevice()) && !options.alternatives && !options.scoresPrompt;
     return isOfDevice && engine.hasEntry(kSampleStep) ? kSampleStep : kDecodeStep;
   }
 
-  // Tokens of a prompt with its continuation at most.
+  // The most tokens of a prompt and its continuation together.
   int64_t maximumLength() const { return std::min(model.maximumLength, model.maximumTokens); }
 
-  // Refuses prompts that have no token, tokens that the model does not have, or no room for a token more, and options
-  // that need an entry which the artifact lacks.
+  // Refuses empty prompts, prompts with unknown tokens or without room for another token, and options that need an
+  // entry which the artifact lacks.
   Status add(Prompt prompt);
-  // Gives up a prompt that is not finished. False if there is none of this number.
+  // Cancels an unfinished prompt. Returns false if there is no prompt with this number.
   bool cancel(uint64_t number);
-  // Gives up all.
+  // Cancels all prompts.
   void cancelAll();
-  // Added and not yet finished, and of these the ones that have rows in the caches.
+  // The prompts added but not finished, and those of them that have rows in the caches.
   size_t pending() const { return waiting.size() + jobs.size(); }
   size_t inWork() const { return jobs.size(); }
-  // The weights are others now: nothing that was computed before is of use. Nothing may be pending.
+  // Call this when the weights have changed, so that kept texts are useless. Nothing may be pending.
   void forgetKept() { cacheRows.forgetKept(); }
 
-  // Takes in what there is room for, reads prompts, gives each sequence whose prompt is read a token more, and returns
-  // the sequences that are finished, also those that failed alone. After an error of the device nothing is pending: all
-  // that was added is lost.
+  // Admits prompts while there is room, reads prompts, extends each sequence whose prompt is read by one token, and
+  // returns the finished sequences, including those that failed individually. After a device error nothing is pending:
+  // all prompts are lost.
   Result<std::vector<Continuation>> step();
 
 private:
-  // The device chooses tokens in the one; models that were compiled before there was it have the other, and the host
-  // chooses. The host also chooses where the device does not know the rule, or scores are wanted.
-  // A model without `prefill`, a recurrence or one that was compiled before there was the entry, reads a prompt by
-  // `sample_step` or `decode_step`, a token a call.
+  // In `sample_step` the device chooses tokens. Models compiled before this entry existed have only `decode_step`, and
+  // the host chooses. The host also chooses if the device does not support the rule, or if scores are requested.
+  // A model without `prefill` (a recurrent one, or one compiled before the entry existed) reads a prompt with
+  // `sample_step` or `decode_step`, one token per call.
   static constexpr std::string_view kSampleStep = "sample_step", kDecodeStep = "decode_step", kPrefill = "prefill";
-  // Prompts that may overtake one for which there is no room.
+  // The number of prompts that may overtake a prompt that does not fit.
   static constexpr int64_t kMostOvertakes = 64;
 
   struct Waiting {
     Prompt prompt;
-    size_t continued = 0; // of its tokens those that are no prompt's: it was in work before and lost its rows
+    size_t continued = 0; // generated tokens among its tokens: it was in work before and lost its rows
     std::vector<TokenScore> scores = {}, promptScores = {};
     int64_t overtaken = 0, reused = 0;
   };
 
-  // A sequence in work. `read` of its tokens are in the cache, at the first of its rows; the rest of them, never none,
-  // has to go there before there is a next one.
+  // A sequence in work. Its first `read` tokens are in the cache, in the first of its rows. The others (at least one)
+  // must be put there before there is a next token.
   struct Job {
     uint64_t number;
     std::vector<int32_t> tokens;
-    size_t prompt; // tokens of it
+    size_t prompt; // number of prompt tokens
     GenerationOptions options;
     uint64_t draws;
     SequenceRange rows;
@@ -147,21 +148,21 @@ private:
     std::optional<Continuation> end = {};
 
     std::span<const int32_t> continuation() const { return std::span(tokens).subspan(prompt); }
-    // Tokens of the prompt that are yet to be scored.
+    // Prompt tokens that still need a score.
     size_t unscored() const {
       return options.scoresPrompt ? prompt - 1 - std::min(prompt - 1, promptScores.size()) : 0;
     }
-    // Whether the answer to this place is the next token.
+    // Returns true if the output at this place is the next token.
     bool isLast(size_t place) const { return place + 1 == tokens.size(); }
   };
 
-  // A token of a call: where it is in its sequence.
+  // A token of a call: its sequence and its index there.
   struct Row {
     Job *job;
     size_t place;
   };
 
-  // The new tokens of a call: where each goes in the caches, and which rows of them it attends to.
+  // The new tokens of a call, with their cache rows and the cache rows that each attends to.
   struct NewTokens {
     std::vector<int32_t> token, position, starts, lengths, rows, pastStarts, pastLengths;
 
@@ -169,14 +170,14 @@ private:
     void addTo(CallInputs &inputs) const;
   };
 
-  // What the device draws by, a number for each row, and the logits that it penalises.
+  // The device's sampling parameters for each row, and the logits to penalize.
   struct Choices {
     std::vector<float> temperature, topP, penalty;
     std::vector<int32_t> topK, keyLow, keyHigh, seenRows, seenTokens;
   };
 
   int64_t longest(size_t prompt, const GenerationOptions &options) const;
-  Result<std::vector<Continuation>> decode(); // step(), without what an error asks for
+  Result<std::vector<Continuation>> decode(); // step() without the clean-up after an error
   void admit();
   bool admit(Waiting &next);
   void growRows();
@@ -198,7 +199,7 @@ private:
   GeneratorLimits limits;
   bool readsAhead;
   std::deque<Waiting> waiting;
-  std::list<Job> jobs; // in the order in which they came
+  std::list<Job> jobs; // in order of arrival
   SequenceRows cacheRows;
 };
 

@@ -113,7 +113,7 @@ Status LineGenerator::finish(const Continuation &continuation) {
     prompts.erase(prompt);
     return Success();
   }
-  text.answer.finish(continuation.tokens); // the last token may end within a character
+  text.answer.finish(continuation.tokens); // flushes a character that the last token left incomplete
   std::string rest = text.answer.take();
   lines.finish(continuation.number, answers.json ? record(text, rest, continuation.tokens, continuation.ending)
                                     : answers.stream || answers.prompt ? escaped(rest)

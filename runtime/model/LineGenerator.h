@@ -1,4 +1,4 @@
-// From prompts, a line each, to lines of the prompts with what the model goes on to say.
+// Continues prompts, one per line, and returns lines of prompt and continuation.
 #pragma once
 
 #include "runtime/model/AnswerText.h"
@@ -16,12 +16,13 @@ namespace heddle {
 
 struct AnswerOptions {
   std::vector<std::string> stops; // a continuation ends before the first of these texts
-  bool json = false;              // answers are objects of JSON, with the reason of the end
-  bool ids = false; // prompts and answers are token ids, with spaces between them; prompts get no begin mark
-  // If it is there, makes of each line the text that the model continues, with all its marks: a chat. Answers are then
-  // without that text. Called by several threads at once.
+  bool json = false;              // answers are JSON objects that include why the continuation ended
+  bool ids = false;               // prompts and answers are token ids separated by spaces; no begin mark is added
+  // If set, converts each line to the text that the model continues, including all marks, for a chat. Answers then
+  // leave out that text. Several threads may call it at once.
   std::function<Result<std::string>(std::string_view line)> prompt{};
-  std::function<void(std::string_view)> stream{}; // gets answers piece by piece, for prompts that are added one by one
+  // Receives answers piece by piece, for prompts that are added one at a time.
+  std::function<void(std::string_view)> stream{};
 };
 
 class LineGenerator {
@@ -31,15 +32,15 @@ public:
       : generator(engine, model, [this](const Progress &progress) { return watch(progress); }),
         options(std::move(options)), marks(model.marks), vocabulary(vocabulary), answers(std::move(answers)) {}
 
-  // The next prompt, escaped (Escapes.h), or a line for AnswerOptions::prompt. An empty one begins with the begin mark
-  // always; one that leaves no room for a token more is its own answer, which a warning says.
+  // Adds the next prompt, escaped (Escapes.h), or a line for AnswerOptions::prompt. An empty prompt always gets the
+  // begin mark. A prompt without room for another token is its own answer; a warning says so.
   Status add(std::string_view line);
   Status step();
-  // The answers, escaped or as JSON, in the prompts' order; of those that were streamed what is left.
+  // The answers, escaped or as JSON, in the prompts' order; for streamed answers, the rest.
   std::vector<std::string> take() { return lines.take(); }
-  // As InOrder's.
+  // See InOrder::skipTo.
   void skipTo(uint64_t number) { lines.skipTo(number); }
-  // Added and not yet taken, and of these the ones that still need steps.
+  // The lines added but not yet taken; busy() if any still need steps.
   uint64_t held() const { return lines.held(); }
   bool busy() const { return generator.pending() != 0; }
 

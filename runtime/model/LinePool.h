@@ -1,4 +1,4 @@
-// Several workers that answer lines (LineTranslator.h, LineGenerator.h, ...), each on a device of its own, as one.
+// Runs several workers that answer lines (LineTranslator.h, LineGenerator.h, ...), each on its own device.
 #pragma once
 
 #include "runtime/core/Span.h"
@@ -18,15 +18,15 @@
 
 namespace heddle {
 
-// Each worker has a thread. A line goes to the worker with the fewest lines in work and keeps its number, which seeds
-// its random numbers, so that its answer does not depend on who gives it. Answers come in the lines' order.
+// Each worker has a thread. A line goes to the worker with the fewest lines in work. It keeps its number, which seeds
+// its random numbers, so that its answer does not depend on the worker. Answers are returned in the lines' order.
 template <typename Worker> class LinePool {
 public:
   using Answer = typename decltype(std::declval<Worker &>().take())::value_type;
-  // Gives a worker a line; is called in the worker's thread.
+  // Passes a line to a worker; called in the worker's thread.
   using Line = std::function<Status(Worker &)>;
 
-  // Throws std::system_error if there is no thread to be had.
+  // Throws std::system_error if a thread cannot be created.
   explicit LinePool(std::vector<std::unique_ptr<Worker>> workers) : threads(workers.size()) {
     try {
       for (size_t i = 0; i < threads.size(); ++i) {
@@ -38,26 +38,26 @@ public:
       throw;
     }
   }
-  // Waits for the steps in work; lines without an answer are dropped.
+  // Waits for running steps; lines without an answer are dropped.
   ~LinePool() { stop(); }
   LinePool(const LinePool &) = delete;
   LinePool &operator=(const LinePool &) = delete;
 
-  // The next line. Workers get it at the next step(), so that lines that come together are batched together.
+  // Adds the next line. Workers get it at the next step(), so that lines added together are batched together.
   void add(Line line) {
     DeviceThread &device = *std::ranges::min_element(threads, {}, &DeviceThread::lines);
     device.distributed.push_back({answers.add(), std::move(line)});
     ++device.lines;
   }
-  // Waits until a worker has done a step, if one has lines. Fails as the first worker does that fails, one step later,
-  // so that answers which are there by then can be taken.
+  // Waits until a worker has done a step, if any worker has lines. Returns the error of the first worker that fails,
+  // but only at the next call, so that the answers that are ready can be taken first.
   Status step() {
     std::unique_lock lock(mutex);
     for (DeviceThread &device : threads)
       std::ranges::move(std::exchange(device.distributed, {}), std::back_inserter(device.queue));
     wake.notify_all();
     changed.wait(lock, [&] { return failure || steps != seenSteps || !busy(); });
-    bool isTold = failureSeen; // by the step before this one, whose answers were taken
+    bool isTold = failureSeen; // seen by the previous step(), whose answers have been taken
     failureSeen = failure.has_value();
     seenSteps = steps;
     for (DeviceThread &device : threads) {
@@ -79,15 +79,15 @@ private:
     Line line;
   };
   struct DeviceThread {
-    // Of the pool's thread: lines that step() is to hand over, and with them the lines whose answers it has not seen.
+    // Used by the pool's thread: the lines that step() will hand over, and the number of lines without a seen answer.
     std::vector<Job> distributed;
     size_t lines = 0;
-    // Of both threads, under the mutex.
+    // Shared by both threads, under the mutex.
     std::vector<Job> queue;
     std::vector<std::pair<uint64_t, Answer>> done;
-    // Of the device's thread.
+    // Used by the device's thread.
     std::unique_ptr<Worker> worker;
-    std::deque<uint64_t> numbers; // of the worker's lines, in their order
+    std::deque<uint64_t> numbers; // of the worker's lines, in order
     std::thread thread;
   };
   using Done = std::vector<std::pair<uint64_t, Answer>>;
@@ -144,11 +144,11 @@ private:
   uint64_t seenSteps = 0;
   bool failureSeen = false;
   std::mutex mutex;
-  std::condition_variable wake, changed; // of the workers' threads; of the pool's
-  uint64_t steps = 0;                    // of all workers
+  std::condition_variable wake, changed; // `wake` wakes the workers' threads, `changed` the pool's
+  uint64_t steps = 0;                    // done by all workers
   std::optional<Error> failure;
   bool stopped = false;
-  std::vector<DeviceThread> threads; // the last member: their threads use the others
+  std::vector<DeviceThread> threads; // must be the last member: the threads use the others
 };
 
 } // namespace heddle

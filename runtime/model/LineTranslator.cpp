@@ -43,7 +43,7 @@ Status LineTranslator::step() {
     TranslatedLine line{translation.number, {}};
     for (const Hypothesis &hypothesis : translation.best) {
       std::string text = vocabulary.decode(hypothesis.tokens);
-      // A line's end is a piece of some vocabularies, and an answer is a line.
+      // Some vocabularies have pieces with line breaks, but an answer is one line.
       std::ranges::replace_if(text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
       line.choices.push_back({std::move(text), hypothesis.score});
     }

@@ -1,5 +1,5 @@
-// From lines of text to lines of text, whatever is in them: blank lines, broken UTF-8 and lines too long come out too,
-// in the order in which they went in.
+// Translates lines of text. Blank lines, invalid UTF-8 and lines that are too long also get an answer; answers keep the
+// lines' order.
 #pragma once
 
 #include "runtime/model/LineWork.h"
@@ -20,31 +20,31 @@ struct TranslatedLine {
     double score; // Hypothesis::score
   };
   uint64_t number = 0;
-  std::vector<Choice> choices; // the best first; a blank line has one empty choice, of score 0
+  std::vector<Choice> choices; // best first; a blank line has one empty choice with score 0
 };
 
 class LineTranslator {
 public:
-  // `folder` is where files are that lines name, of a model that takes images.
+  // `folder` contains the files that lines name, for a model that takes images.
   LineTranslator(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary, TranslationOptions options,
                  std::filesystem::path folder = {})
       : translator(engine, model, options), vocabulary(vocabulary), image(model.marks.image),
         folder(std::move(folder)) {}
 
-  // The next line, and what its translation begins with. What is too long is cut and what is not UTF-8 replaced, which
-  // is said once for each line. Fails where the model takes images, and the line has none.
+  // Adds the next line, and a prefix that its translation starts with. Text that is too long is cut and invalid UTF-8
+  // is replaced, with a warning for each line. Fails if the model takes images and the line names none.
   Status add(std::string_view line, std::string_view prefix = {});
-  // Decodes a token of each line in work.
+  // Decodes one token of each line in work.
   Status step();
-  // Lines that are translated and whose predecessors are.
+  // The translated lines whose predecessors are also translated.
   std::vector<TranslatedLine> take() { return lines.take(); }
-  // As InOrder's.
+  // See InOrder::skipTo.
   void skipTo(uint64_t number) { lines.skipTo(number); }
-  // Added and not yet taken, and of these the ones that still need steps.
+  // The lines added but not yet taken; busy() if any still need steps.
   uint64_t held() const { return lines.held(); }
   bool busy() const { return translator.pending() != 0; }
 
-  // A line for each of these; `firstNumber` is the first one's number in messages.
+  // Translates these lines; `firstNumber` is the first line's number in messages.
   Result<std::vector<std::string>> translate(std::span<const std::string> texts, uint64_t firstNumber);
 
 private:

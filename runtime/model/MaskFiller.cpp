@@ -44,7 +44,7 @@ Status MaskFiller::step() {
     return Success();
   Span span("fill masks");
   span.with("lines", int64_t(jobs.size()));
-  std::vector<int32_t> types(tokens.size()); // all of the first sentence
+  std::vector<int32_t> types(tokens.size()); // all 0: the first sentence
   CallInputs inputs;
   inputs.add("source", tokens)
       .add("source_positions", layout.positions)
@@ -79,7 +79,7 @@ Result<FilledLine> MaskFiller::fill(const Job &job, std::span<const float> logit
     place = line.text.find(kMask, place);
     std::string_view piece = best.front().piece;
     size_t length = kMask.size();
-    if (piece.starts_with(kContinuation)) { // joins the word before it
+    if (piece.starts_with(kContinuation)) { // a continuation joins the previous word
       piece.remove_prefix(kContinuation.size());
       for (; place > 0 && line.text[place - 1] == ' '; --place)
         ++length;

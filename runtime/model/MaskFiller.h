@@ -1,4 +1,4 @@
-// Says what may stand in a line's places that are marked [MASK], by an encoder with a head that was trained for it.
+// Predicts the words at a line's [MASK] places, with an encoder whose head was trained for it.
 #pragma once
 
 #include "runtime/model/Description.h"
@@ -21,27 +21,27 @@ struct FilledLine {
     double probability;
   };
   uint64_t number = 0;
-  std::string text;                       // the line, each mask replaced by its best piece
-  std::vector<std::vector<Choice>> masks; // in the line's order; of each the best first
+  std::string text;                       // the line with each mask replaced by its best piece
+  std::vector<std::vector<Choice>> masks; // in the line's order; each best first
 };
 
 class MaskFiller {
 public:
   static constexpr std::string_view kMask = "[MASK]";
 
-  // `choices` of each mask, at least 1. The vocabulary, which has a mask, outlives this.
+  // Returns `choices` (at least 1) for each mask. The vocabulary must have a mask token and outlive this object.
   MaskFiller(Engine &engine, const ModelDescription &model, const WordPieces &vocabulary, int64_t choices)
       : engine(engine), model(model), vocabulary(vocabulary), choices(choices) {}
 
-  // The next line. What is too long for the model is cut, masks behind it stay: a warning says so, and that a line has
-  // no mask.
+  // Adds the next line. A line that is too long for the model is cut, and masks after the cut stay. Warns of that, and
+  // of lines without a mask.
   void add(std::string_view line);
-  // One call, for as many of the lines as it holds.
+  // Runs one call, for as many lines as fit.
   Status step();
   std::vector<FilledLine> take() { return lines.take(); }
-  // As InOrder's.
+  // See InOrder::skipTo.
   void skipTo(uint64_t number) { lines.skipTo(number); }
-  // Added and not yet taken, and of these the ones that still need steps.
+  // The lines added but not yet taken; busy() if any still need steps.
   uint64_t held() const { return lines.held(); }
   bool busy() const { return !waiting.empty(); }
 

@@ -1,4 +1,4 @@
-// Predicts the labels of lines, which are texts, pairs of texts with a tab between them, or records.
+// Predicts labels for lines, which are texts, pairs of texts separated by a tab, or records.
 #pragma once
 
 #include "runtime/model/Description.h"
@@ -26,28 +26,28 @@ struct PredictedLine {
 
 class Predictor {
 public:
-  // The vocabulary knows the labels and outlives this.
+  // The vocabulary knows the labels and must outlive this object.
   Predictor(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary)
       : engine(engine), model(model), vocabulary(vocabulary) {}
 
   // Adds the next line. A text that is too long for the model is cut, with a warning; words after the cut get the label
   // "?". Fails if `isRecord` and the line is no record.
   Status add(std::string_view line, bool isRecord);
-  // One call, for as many of the lines as it holds.
+  // Runs one call, for as many lines as fit.
   Status step();
   std::vector<PredictedLine> take() { return lines.take(); }
   // See InOrder::skipTo.
   void skipTo(uint64_t number) { lines.skipTo(number); }
   // Lines added but not yet taken.
   uint64_t held() const { return lines.held(); }
-  // Whether any still need steps.
+  // Returns true if any lines still need steps.
   bool busy() const { return !waiting.empty(); }
 
 private:
   struct Job {
     uint64_t number;
     EncodedRecord text;
-    std::vector<int32_t> right; // of a pair, of which `text` is the left one
+    std::vector<int32_t> right; // the right text of a pair; `text` is the left one
   };
 
   Result<Job> encodeText(uint64_t number, std::string_view line, bool isRecord) const;

@@ -9,7 +9,7 @@
 namespace heddle {
 namespace {
 
-// The finaliser of SplitMix64.
+// The finalizer of SplitMix64.
 uint64_t mix(uint64_t value) {
   value += 0x9e3779b97f4a7c15;
   value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9;
@@ -22,7 +22,7 @@ constexpr std::pair<Sampler, std::string_view> kNames[] = {{Sampler::Temperature
                                                            {Sampler::TopP, "top-p"},
                                                            {Sampler::MinP, "min-p"}};
 
-// The tokens that rules leave. They are ordered, the most probable first, if a rule asks for the order.
+// The tokens that the rules keep. They are sorted, most probable first, if a rule needs the order.
 class Candidates {
 public:
   Candidates(std::span<const float> logits, const SamplingOptions &options)
@@ -31,7 +31,7 @@ public:
         options.order, [&](Sampler rule) { return rule != Sampler::Temperature && options.isSet(rule); });
     size_t count = logits.size();
     if (first != options.order.end() && *first == Sampler::TopK)
-      count = std::min(count, size_t(options.topK)); // a part of the order is enough
+      count = std::min(count, size_t(options.topK)); // sorting the top k is enough
     if (first == options.order.end()) {
       tokens.resize(count);
       std::iota(tokens.begin(), tokens.end(), 0);
@@ -77,7 +77,7 @@ public:
   }
 
 private:
-  // The token's probability over that of the most probable one.
+  // The token's probability relative to the most probable token's.
   double weightOf(int32_t token) const { return std::exp((double(logits[size_t(token)]) - largest) / temperature); }
 
   std::vector<double> runningSums() const {
@@ -88,7 +88,7 @@ private:
     return sums;
   }
 
-  // Equal logits are in together or out together, so that the order of tokens does not matter.
+  // Tokens with equal logits are kept or dropped together, so that the order of tokens does not matter.
   void keep(size_t count) {
     count = std::clamp(count, size_t(1), tokens.size());
     while (count < tokens.size() && logits[size_t(tokens[count])] == logits[size_t(tokens[count - 1])])
@@ -118,7 +118,7 @@ bool SamplingOptions::isSet(Sampler sampler) const {
 }
 
 bool SamplingOptions::isOfDevice() const {
-  // Top-k leaves the same tokens at any temperature.
+  // Top-k keeps the same tokens at any temperature, so these two rules commute.
   std::vector<Sampler> known, active;
   for (Sampler sampler : {Sampler::Temperature, Sampler::TopK, Sampler::TopP})
     if (isSet(sampler))
@@ -167,7 +167,7 @@ std::span<const int32_t> lastTokens(std::span<const int32_t> tokens, int64_t win
 std::vector<float> penaliseRepetition(std::span<const float> logits, std::span<const int32_t> tokens, double penalty) {
   std::vector<float> result(logits.begin(), logits.end());
   for (int32_t token : tokens) {
-    float logit = logits[size_t(token)]; // a token counts once, however often it is there
+    float logit = logits[size_t(token)]; // from `logits`, so that a repeated token is penalized once
     result[size_t(token)] = float(logit > 0 ? double(logit) / penalty : double(logit) * penalty);
   }
   return result;

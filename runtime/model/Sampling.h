@@ -1,4 +1,4 @@
-// Text by chance: each token is drawn from the model's distribution, or from the likely part of it.
+// Sampling: each token is drawn from the model's distribution, or from the likely part of it.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -10,58 +10,58 @@
 
 namespace heddle {
 
-// A rule of sampling. Each works on the tokens and on the probabilities that the rules before it leave.
+// A sampling rule. Each rule works on the tokens and probabilities that the previous rules leave.
 enum class Sampler { Temperature, TopK, TopP, MinP };
 
 struct SamplingOptions {
-  double temperature = 1; // divides the logits; 0: the most probable token is chosen
-  int64_t topK = 0;       // leaves the k most probable tokens, and those as probable as the last of them; 0: all
-  double topP = 1;        // leaves the fewest most probable tokens that hold this much of the probability
+  double temperature = 1; // divides the logits; 0: choose the most probable token
+  int64_t topK = 0;       // keeps the k most probable tokens, and those as probable as the last of them; 0: all
+  double topP = 1;        // keeps the smallest set of most probable tokens with at least this total probability
   uint64_t seed = 1;
-  double minP = 0; // leaves the tokens that have at least this much of the most probable token's probability
+  double minP = 0; // keeps the tokens with at least this fraction of the most probable token's probability
   // Rules that are left out are not applied. The default is the order of Hugging Face's library.
   std::vector<Sampler> order = {Sampler::Temperature, Sampler::TopK, Sampler::TopP, Sampler::MinP};
 
-  // Whether the rule, where it is applied, changes anything.
+  // Returns true if the rule changes anything when applied.
   bool isSet(Sampler sampler) const;
-  // Whether `heddle.draw`, which knows temperature, top-k and top-p in this order, draws by the same probabilities.
+  // Returns true if `heddle.draw` draws with the same probabilities: it applies temperature, top-k and top-p in this
+  // order.
   bool isOfDevice() const;
 };
 
-// Reads names of rules with commas between them: "top-k,top-p,min-p,temperature". Fails at a name that is unknown or is
-// there twice.
+// Parses rule names separated by commas: "top-k,top-p,min-p,temperature". Fails if a name is unknown or repeated.
 Result<std::vector<Sampler>> parseSamplers(std::string_view names);
 std::string_view toString(Sampler sampler);
 
-// What a token's random numbers are made of: the seed, the sentence's number and the token's position alone, so that
-// the answer to a line does not depend on the lines around it.
+// The key of a token's random numbers. It depends only on the seed, the sentence's number and the token's position, so
+// that the answer to a line does not depend on other lines.
 uint64_t randomKey(uint64_t seed, uint64_t sentence, uint64_t position);
 
-// Uniform in [0, 1), of the same.
+// A uniform random number in [0, 1) for this key.
 double uniform(uint64_t seed, uint64_t sentence, uint64_t position);
 
-// A token that the rules leave, and how probable it is then.
+// A token that the rules keep, and its probability after them.
 struct Chance {
   int32_t token;
   double probability;
 };
 
-// What sample() draws from; the probabilities sum to 1.
+// The distribution that sample() draws from; the probabilities sum to 1.
 std::vector<Chance> chances(std::span<const float> logits, const SamplingOptions &options);
 
-// The token that a number in [0, 1) draws.
+// Draws a token with a random number in [0, 1).
 int32_t sample(std::span<const float> logits, const SamplingOptions &options, double random);
 
-// The last `window` of the tokens, which a penalty looks at; 0: all.
+// The last `window` tokens, which a penalty looks at; 0: all.
 std::span<const int32_t> lastTokens(std::span<const int32_t> tokens, int64_t window);
 
-// The logits with those of the given tokens divided by `penalty`, or multiplied by it where they are negative.
+// The logits, where those of the given tokens are divided by `penalty` if positive and multiplied by it if negative.
 std::vector<float> penaliseRepetition(std::span<const float> logits, std::span<const int32_t> tokens, double penalty);
 
 // The `count` most probable tokens, the most probable first; equal logits are ordered by token.
 std::vector<int32_t> mostProbable(std::span<const float> logits, size_t count);
 
-// Fails where one of the logits is NaN; the second says so.
+// Fails if a logit is NaN, with the error that logitsAreNoNumbers() makes.
 Status checkLogits(std::span<const float> logits);
 Error logitsAreNoNumbers();
 

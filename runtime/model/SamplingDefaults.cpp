@@ -11,7 +11,7 @@ using Json = nlohmann::json;
 
 constexpr double kMostTokens = 2147483647;
 
-// What a key may hold; `off` is the value with which it changes nothing.
+// The valid range of a key; `off` is the value with which it has no effect.
 struct Key {
   const char *name;
   double low, high, off;

@@ -21,7 +21,7 @@ bool SequenceRows::grow(SequenceRange &range, int64_t count) {
     range.count = count;
     return true;
   }
-  // Kept texts are given up only if that is enough.
+  // Frees kept texts only if that makes enough room.
   RowRanges without = free;
   auto isInTheWay = [&](const Kept &each) {
     return each.range.first < end + added && end < each.range.first + each.range.count;

@@ -16,7 +16,7 @@ Translator::Translator(Engine &engine, const ModelDescription &model, Translatio
     : model(model), options(options), steps(options.cache ? DecodingSteps::cached(engine, model)
                                                           : DecodingSteps::uncached(engine, model, options.beam)),
       sourceRows(model.maximumTokens), freeRows(size_t(model.maximumTokens)) {
-  std::iota(freeRows.rbegin(), freeRows.rend(), 0); // the first rows go first
+  std::iota(freeRows.rbegin(), freeRows.rend(), 0); // the first rows are taken first
 }
 
 Status Translator::check(const Engine &engine, const ModelDescription &model, const TranslationOptions &options) {
@@ -40,13 +40,13 @@ Status Translator::check(const Engine &engine, const ModelDescription &model, co
   return Success();
 }
 
-// A sentence alone always finds room in the caches.
+// Limits a translation so that a single sentence always fits into the caches.
 int64_t Translator::maximumLength(int64_t sourceLength, int64_t beam) const {
   int64_t tokens = options.maximumLength != 0 ? options.maximumLength : sourceLength + kExtraTokens;
   return std::min({tokens, model.maximumLength, model.maximumTokens / BeamSearch::mostHypotheses(beam)});
 }
 
-// Translations are about as long as their sources; room for the longest that may be is hardly ever needed.
+// Translations are about as long as their sources; room for the maximum length is rarely needed.
 int64_t Translator::expectedRows(const TranslationRequest &request) const {
   int64_t length = lengthOf(request);
   int64_t beam = beamOf(request);
@@ -91,8 +91,8 @@ std::optional<Translator::Job> Translator::makeRoom(TranslationRequest &request,
   return Job{std::move(request), std::move(start), *sourceRow, {}, rows, 0};
 }
 
-// Sentences are taken in together: one call of the encoder for many costs little more than for one. So it waits until
-// there is room for a quarter of those in work, or for all that wait. The longest go first, beside others of their
+// Admits sentences together: an encoder call for many costs little more than for one. So it waits until there is room
+// for a quarter of the sentences in work, or for all waiting ones. The longest go first, beside others of similar
 // length.
 Status Translator::admit() {
   int64_t promised = 0, tokens = 0;
@@ -139,7 +139,7 @@ bool Translator::cancel(uint64_t number) {
   auto job = std::ranges::find(jobs, number, [](const Job &each) { return each.request.number; });
   if (job == jobs.end())
     return false;
-  // The hypotheses of the others stay where the last step left them.
+  // The other sentences' hypotheses keep their places from the last step.
   release(*job);
   jobs.erase(job);
   return true;
@@ -150,8 +150,8 @@ void Translator::release(Job &job) {
   freeRows.insert(freeRows.end(), job.cacheRows.begin(), job.cacheRows.end());
 }
 
-// A row for each hypothesis. Where the sentences turn out longer than expected and the caches are full, the one that
-// came last starts again later.
+// Takes a row for each hypothesis. If sentences become longer than expected and the caches are full, the newest
+// sentence starts over later.
 void Translator::takeCacheRows() {
   auto needed = [&] {
     size_t count = 0;
@@ -197,7 +197,7 @@ DecodingStep Translator::describeStep() {
 
 Result<std::vector<Translation>> Translator::step() {
   Result<std::vector<Translation>> finished = decode();
-  if (!finished.ok()) { // no later call is to find sentences that were given up
+  if (!finished.ok()) { // later calls must not find these sentences
     for (Job &job : jobs)
       release(job);
     jobs.clear();

@@ -1,5 +1,5 @@
-// Translates sentences that come and go: greedily, by beam search or by sampling. Sentences are decoded side by side;
-// one that is finished leaves at once, and its place goes to one that waits.
+// Translates sentences greedily, by beam search or by sampling. Sentences are decoded side by side; a finished sentence
+// leaves at once, and a waiting one takes its place.
 #pragma once
 
 #include "runtime/model/BeamSearch.h"
@@ -21,22 +21,22 @@
 namespace heddle {
 
 struct TranslationOptions {
-  // Tokens of a translation at most; 0: the source's and 50, as in section 6.1 of "Attention Is All You Need".
+  // The most tokens of a translation; 0: the source's length + 50, as in section 6.1 of "Attention Is All You Need".
   int64_t maximumLength = 0;
-  // Without the key-value cache every step evaluates all of the translation so far through `logits` and chooses on the
-  // host: slow, and an independent check of `encode` and `beam_step`.
+  // If false, every step evaluates the whole translation so far through `logits` and the host chooses. That is slow,
+  // but an independent check of `encode` and `beam_step`.
   bool cache = true;
-  int64_t beam = 1; // 1 is greedy
+  int64_t beam = 1; // 1: greedy
   double lengthPenalty = 0.6;
-  std::optional<SamplingOptions> sampling; // with a beam of 1
+  std::optional<SamplingOptions> sampling; // only with a beam of 1
 };
 
 struct TranslationRequest {
-  uint64_t number = 0; // names it, and its random numbers
+  uint64_t number = 0; // identifies the request and its random numbers
   std::vector<int32_t> source;
-  std::vector<int32_t> prefix; // tokens that the translation begins with
-  std::vector<float> pixels;   // of an image in the source's place, where the model takes images
-  int64_t beam = 0;            // in place of the options'; 0: theirs
+  std::vector<int32_t> prefix; // tokens that the translation starts with
+  std::vector<float> pixels;   // an image that replaces the source, if the model takes images
+  int64_t beam = 0;            // overrides the options' beam; 0: does not
 };
 
 struct Translation {
@@ -48,7 +48,7 @@ class Translator {
 public:
   Translator(Engine &engine, const ModelDescription &model, TranslationOptions options);
 
-  // Fails where the model cannot do what the options ask for.
+  // Fails if the model does not support the options.
   static Status check(const Engine &engine, const ModelDescription &model, const TranslationOptions &options);
 
   // The longest source, in tokens without marks, and the longest prefix of its translation.
@@ -57,19 +57,19 @@ public:
   }
   int64_t maximumPrefixLength(int64_t sourceLength) const { return maximumLength(sourceLength, options.beam) - 1; }
 
-  // Sources have 1 to maximumSourceLength() tokens or an image, prefixes at most maximumPrefixLength(): others are
-  // refused.
+  // Refuses sources that have neither 1 to maximumSourceLength() tokens nor an image, and prefixes longer than
+  // maximumPrefixLength().
   Status add(TranslationRequest request);
-  // Gives up a sentence that is not finished. False if there is none of this number.
+  // Cancels an unfinished sentence. Returns false if there is no sentence with this number.
   bool cancel(uint64_t number);
-  // Added and not yet finished.
+  // The number of sentences added but not finished.
   size_t pending() const { return waiting.size() + jobs.size(); }
 
-  // Takes in what there is room for, decodes one more token of each sentence in work and returns those that are
-  // finished. After an error nothing is pending: all that was added is lost.
+  // Admits sentences while there is room, decodes one more token of each sentence in work, and returns the finished
+  // ones. After an error nothing is pending: all sentences are lost.
   Result<std::vector<Translation>> step();
 
-  // All of these, in their order; nothing else may be pending.
+  // Translates all of these, and returns them in order. Nothing else may be pending.
   Result<std::vector<Translation>> translate(std::span<const std::vector<int32_t>> sentences);
   Result<std::vector<Translation>> translate(std::vector<TranslationRequest> requests);
 
@@ -81,10 +81,10 @@ private:
     int64_t sourceRow = 0;          // the first of its rows in the cross-attention caches
     std::vector<int32_t> cacheRows; // its rows in the self-attention caches
     int64_t expectedRows = 0;
-    size_t firstHypothesis = 0; // of its hypotheses in the last step
+    size_t firstHypothesis = 0; // index of its first hypothesis in the last step
   };
 
-  // Rows of a call that the source takes, and how many of them are no marks.
+  // The rows that the source takes in a call, and how many of them are not marks.
   int64_t rowsOf(const TranslationRequest &request) const { return model.marks.sourceRows(request.source.size()); }
   int64_t lengthOf(const TranslationRequest &request) const { return rowsOf(request) - model.marks.sourceMarks(); }
   int64_t beamOf(const TranslationRequest &request) const { return request.beam != 0 ? request.beam : options.beam; }
@@ -96,7 +96,7 @@ private:
   Status admit();
   void takeCacheRows();
   void release(Job &job);
-  Result<std::vector<Translation>> decode(); // step(), without what an error asks for
+  Result<std::vector<Translation>> decode(); // step() without the clean-up after an error
   DecodingStep describeStep();
   Status advance(Job &job, std::vector<Candidate> &ofBeam, std::vector<Candidate> &ofGreedy,
                  const DecodingStep::Outcome &outcome);
@@ -105,7 +105,7 @@ private:
   TranslationOptions options;
   std::unique_ptr<DecodingSteps> steps;
   std::multimap<size_t, TranslationRequest> waiting; // by the source's length
-  std::list<Job> jobs;                               // in the order in which they came
+  std::list<Job> jobs;                               // in order of arrival
   RowRanges sourceRows;
   std::vector<int32_t> freeRows; // of the self-attention caches
 };
