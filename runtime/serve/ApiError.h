@@ -1,4 +1,4 @@
-// Errors as clients of OpenAI's API expect them.
+// Errors in the format that clients of OpenAI's API expect.
 #pragma once
 
 #include <optional>
@@ -10,14 +10,14 @@ namespace heddle::serve {
 struct ApiError {
   int status = 400;
   std::string message;
-  std::string param = {}; // the field of the request; empty: none
-  std::string code = {};  // a word for programs; empty: none
+  std::string param = {}; // the request's faulty field; empty: none
+  std::string code = {};  // an error code for programs; empty: none
 };
 
 // {"error": {"message", "type", "param", "code"}}
 std::string toJson(const ApiError &error);
 
-// A value, or why there is none.
+// A value, or the error that prevented it.
 template <typename T> struct Parsed {
   Parsed(T value) : value(std::move(value)) {}
   Parsed(ApiError error) : error(std::move(error)) {}

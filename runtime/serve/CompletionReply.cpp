@@ -66,7 +66,7 @@ private:
     return json;
   }
 
-  // Scores in the lists of the older API. The texts of the tokens begin at the character `offset`.
+  // Scores as the older API's lists. `offsets` are the characters at which the tokens' texts start.
   struct Lists {
     Json tokens = Json::array(), scores = Json::array(), best = Json::array(), offsets = Json::array();
   };
@@ -82,7 +82,7 @@ private:
     if (score)
       for (const TokenScore::Choice &each : score->best) {
         std::string name = textOfToken(vocabulary, before, each.token).text;
-        if (!best.contains(name)) // of two tokens with the same text the more probable one
+        if (!best.contains(name)) // keeps the more probable of two tokens with the same text
           best[name] = each.logProbability;
       }
     lists.best.push_back(std::move(best));

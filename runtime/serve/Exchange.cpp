@@ -30,7 +30,7 @@ void Exchange::refuse(const ApiError &error) {
 void Exchange::beginEvents() {
   metrics.countRequest(route, 200);
   HttpFields all = fields;
-  all.emplace_back("X-Accel-Buffering", "no"); // a proxy is to hand on each event at once
+  all.emplace_back("X-Accel-Buffering", "no"); // tells proxies to forward each event at once
   reply->begin("text/event-stream", all);
 }
 

@@ -1,4 +1,4 @@
-// A request and its answer, counted.
+// A request and its answer; counts them in the metrics.
 #pragma once
 
 #include "runtime/serve/ApiError.h"
@@ -12,12 +12,12 @@
 
 namespace heddle::serve {
 
-// A text of JSON, whatever bytes the value holds.
+// JSON text; invalid UTF-8 in the value is replaced.
 std::string dumped(const nlohmann::ordered_json &json);
 
 class Exchange {
 public:
-  // `route` is the path as it is counted.
+  // `route` is the path under which the request is counted.
   Exchange(HttpRequest request, std::shared_ptr<HttpReply> reply, Metrics &metrics, HttpFields fields,
            std::string route)
       : request(std::move(request)), reply(std::move(reply)), metrics(metrics), fields(std::move(fields)),
@@ -29,7 +29,7 @@ public:
   void refuse(const ApiError &error);
   void send(int status, std::string_view contentType, std::string body, const HttpFields &more = {});
 
-  // Server-sent events. An event without a name is data only.
+  // Server-sent events. An event without a name has only data.
   void beginEvents();
   void event(std::string_view data, std::string_view name = {});
   void endEvents() { reply->end(); }
@@ -39,7 +39,7 @@ public:
 private:
   std::shared_ptr<HttpReply> reply;
   Metrics &metrics;
-  HttpFields fields; // of every answer's header
+  HttpFields fields; // added to every answer's header
   std::string route;
 };
 

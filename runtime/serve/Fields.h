@@ -1,4 +1,4 @@
-// Reads the fields of a request's object. The first field that is wrong is the error of all.
+// Reads the fields of a request's JSON object. Only the first wrong field is reported.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -17,10 +17,10 @@ class Fields {
 public:
   using Json = nlohmann::ordered_json;
 
-  // The object outlives this.
+  // The object must outlive this.
   explicit Fields(const Json &object) : object(object) {}
 
-  // The field; null where it is not there or is null.
+  // The field; nullptr if it is missing or null.
   const Json *find(std::string_view name) const {
     auto field = object.find(name);
     return field == object.end() || field->is_null() ? nullptr : &*field;
@@ -65,7 +65,7 @@ public:
     return field && field->is_string() ? field->get<std::string>() : std::string();
   }
 
-  // The answer would not be what was asked for if the field were ignored.
+  // For fields that would change the answer but are not supported.
   void refuse(std::string_view name, std::string_view reason) {
     fail(name, str("'", name, "' ", reason), "unsupported");
   }

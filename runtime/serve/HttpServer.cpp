@@ -24,7 +24,8 @@ using ErrorCode = boost::system::error_code;
 
 class Connection;
 
-// What the connections share. All of it but the flags belongs to the server's thread. It lives as long as an answer.
+// State shared by the connections. Only the server's thread uses it, except for the atomics. It lives as long as any
+// answer.
 struct Shared {
   net::io_context context{1};
   HttpHandler handler;
@@ -35,8 +36,8 @@ struct Shared {
   std::atomic<bool> isDraining = false, isOver = false;
 };
 
-// A client. Requests of one connection are answered one after the other. It lives as long as an operation of its own
-// waits, or an answer.
+// A client. Requests of one connection are answered one after the other. A connection lives as long as one of its
+// operations is pending, or an answer exists.
 class Connection : public std::enable_shared_from_this<Connection> {
 public:
   Connection(Tcp::socket socket, std::shared_ptr<Shared> shared)
@@ -50,7 +51,7 @@ public:
     --shared->count;
   }
 
-  // Runs the function in the server's thread, unless that has ended.
+  // Runs the function in the server's thread, unless that thread has ended.
   template <typename Function> void post(Function function) {
     if (!shared->isOver)
       net::post(shared->context, std::move(function));
@@ -71,14 +72,14 @@ public:
     });
   }
 
-  // An idle connection ends at once.
+  // Closes the connection if it is idle.
   void drain() {
     ErrorCode ignored;
     if (isIdle && buffer.size() == 0 && stream.socket().available(ignored) == 0)
       close();
   }
 
-  // The server ends.
+  // Called when the server ends.
   void end() {
     if (isAnswering)
       gone();
@@ -87,12 +88,12 @@ public:
   }
 
   void close() {
-    ErrorCode closed; // perhaps it is already
+    ErrorCode closed; // the socket may already be closed
     std::ignore = stream.socket().shutdown(Tcp::socket::shutdown_both, closed);
     stream.close();
   }
 
-  // The answer's side; all in the server's thread. A piece that belongs to an answer before the current one is ignored.
+  // Called for answers, in the server's thread. Pieces of earlier answers are ignored.
   void send(uint64_t answer, std::string bytes, bool isLast);
   void setGone(uint64_t answer, std::function<void()> function);
 
@@ -132,7 +133,7 @@ private:
   void refuseRead(ErrorCode error) {
     if (error == http::error::end_of_stream || error == http::error::partial_message ||
         error.category() != http::make_error_code(http::error::bad_method).category())
-      return close(); // nobody is there to read an answer
+      return close(); // the client cannot read an answer
     if (error == http::error::body_limit)
       return refuse(413, "the request's body is larger than " + std::to_string(shared->limits.bodyBytes) + " bytes.");
     if (error == http::error::header_limit || error == http::error::buffer_overflow)
@@ -156,7 +157,7 @@ private:
   bool isFirst = true, isIdle = false, keepAlive = false;
   unsigned httpVersion = 11;
 
-  uint64_t answers = 0; // the number of the answer in work
+  uint64_t answers = 0; // the number of the current answer
   bool isAnswering = false, isWriting = false, isLastQueued = false, isWatching = false;
   size_t unsent = 0;
   std::deque<std::string> queue;
@@ -182,12 +183,12 @@ std::string headerOf(int status, std::string_view contentType, const HttpFields 
   return std::move(out).str();
 }
 
-// Gives an answer from any thread to the connection, in the server's.
+// Passes an answer from any thread to the connection, in the server's thread.
 class Reply final : public HttpReply {
 public:
   Reply(std::shared_ptr<Connection> connection, uint64_t number, bool isHead)
       : connection(std::move(connection)), number(number), isHead(isHead), version(this->connection->version()) {}
-  ~Reply() override { // the connection ends in its own thread
+  ~Reply() override { // the connection must be destroyed in the server's thread
     Connection &last = *connection;
     last.post([to = std::move(connection), isBroken = !isOver] {
       if (isBroken)
@@ -267,8 +268,8 @@ void Connection::handle() {
   shared->handler(std::move(request), std::move(reply));
 }
 
-// While an answer is in work nobody reads: the socket becomes readable when the client sends its next request, or when
-// it has gone.
+// While an answer is in work nothing is read. The socket becomes readable when the client sends its next request, or
+// when it has disconnected.
 void Connection::watch() {
   if (isWatching || buffer.size() != 0)
     return;
@@ -291,7 +292,7 @@ void Connection::setGone(uint64_t answer, std::function<void()> function) {
   if (answer == answers && isAnswering)
     onGone = std::move(function);
   else if (answer == answers && !isLastQueued)
-    function(); // it has gone already
+    function(); // the client has already gone
 }
 
 void Connection::gone() {
@@ -317,7 +318,7 @@ void Connection::send(uint64_t answer, std::string bytes, bool isLast) {
 }
 
 void Connection::write() {
-  // All that waits goes out together.
+  // Sends all queued pieces together.
   std::string bytes;
   for (std::string &piece : queue)
     bytes += piece;
@@ -348,7 +349,7 @@ void Connection::write() {
   });
 }
 
-// Reads on for a while what the client still sends: it would lose the answer if the connection were reset.
+// Discards what the client still sends for a while: if the connection were reset, the client would lose the answer.
 void Connection::linger() {
   ErrorCode closed;
   std::ignore = stream.socket().shutdown(Tcp::socket::shutdown_send, closed);
@@ -431,7 +432,7 @@ private:
     retry.cancel();
   }
 
-  // A connection is a file.
+  // Each connection needs a file descriptor.
   void raiseFileLimit() {
     rlimit files{};
     if (getrlimit(RLIMIT_NOFILE, &files) != 0)
@@ -447,7 +448,7 @@ private:
     acceptor.async_accept([this](ErrorCode error, Tcp::socket socket) {
       if (!acceptor.is_open())
         return;
-      if (error) { // perhaps there is no file left: later there may be
+      if (error) { // perhaps no file descriptor is free: retry later
         retry.expires_after(std::chrono::milliseconds(100));
         retry.async_wait([this](ErrorCode stopped) {
           if (!stopped)
@@ -456,7 +457,7 @@ private:
         return;
       }
       if (shared->connections.size() < shared->limits.connections) {
-        ErrorCode gone; // the client has left already: reading says so too
+        ErrorCode gone; // the client may have left; reading reports that too
         std::ignore = socket.set_option(Tcp::no_delay(true), gone);
         std::ignore = socket.non_blocking(true, gone);
         std::make_shared<Connection>(std::move(socket), shared)->read();

@@ -1,5 +1,5 @@
-// HTTP/1.1 over an event loop: requests come in whole, and answers go out whole or piece by piece. A slow or a broken
-// client costs memory within limits, and never a thread.
+// HTTP/1.1 over an event loop: requests are read completely, and answers are sent whole or in pieces. A slow or broken
+// client costs a limited amount of memory, and never a thread.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -17,41 +17,42 @@ namespace heddle::serve {
 struct HttpRequest {
   std::string method, path; // the path without a query
   std::string body;
-  std::string authorization, origin, host; // header fields, empty where there is none
+  std::string authorization, origin, host; // header fields; empty if missing
 };
 
 using HttpFields = std::vector<std::pair<std::string, std::string>>;
 
-// The answer to one request. It may be given from any thread, after the handler has returned. Calls after the client
-// has gone do nothing.
+// The answer to one request. It may be given from any thread, even after the handler has returned. Calls after the
+// client has gone do nothing.
 class HttpReply {
 public:
   virtual ~HttpReply() = default;
 
-  // The whole answer.
+  // Sends the whole answer.
   virtual void send(int status, std::string_view contentType, std::string body, const HttpFields &fields = {}) = 0;
-  // An answer in pieces: begin() once, then write() any number of times, and end().
+  // Sends an answer in pieces: begin() once, write() any number of times, and end().
   virtual void begin(std::string_view contentType, const HttpFields &fields = {}) = 0;
   virtual void write(std::string piece) = 0;
   virtual void end() = 0;
-  // Calls the function, in the server's thread, if the client goes away before it has the whole answer.
+  // Calls the function in the server's thread if the client disconnects before it has the whole answer.
   virtual void whenGone(std::function<void()> function) = 0;
 };
 
-// Is called in the server's thread and must not take long. An answer that is dropped closes the connection.
+// Called in the server's thread; must not take long. Destroying a reply without a complete answer closes the
+// connection.
 using HttpHandler = std::function<void(HttpRequest, std::shared_ptr<HttpReply>)>;
 
 struct HttpLimits {
   size_t headerBytes = 16 << 10, bodyBytes = 8 << 20;
-  size_t unsentBytes = 4 << 20; // of an answer in pieces that the client does not read
-  size_t connections = 4096;    // more are closed at once
+  size_t unsentBytes = 4 << 20; // limit of bytes that the client does not read; more closes the connection
+  size_t connections = 4096;    // connections beyond this are closed at once
   std::chrono::seconds idle{75}, header{20}, body{60}, write{30}, linger{5};
 };
 
 class HttpServer {
 public:
-  // Listens, and answers from a thread of its own. Port 0 is any free one. `refuse` makes the body of an error that the
-  // server itself finds: a broken request, or one that is too large.
+  // Listens, and answers in its own thread. Port 0 is any free port. `refuse` makes the body of an error that the
+  // server itself detects, such as a malformed or too large request.
   static Result<std::unique_ptr<HttpServer>> start(const std::string &host, uint16_t port, HttpHandler handler,
                                                    std::function<std::string(int status, const std::string &)> refuse,
                                                    const HttpLimits &limits = {});
@@ -60,8 +61,8 @@ public:
 
   virtual uint16_t port() const = 0;
   virtual size_t connections() const = 0;
-  virtual size_t answering() const = 0; // connections whose answer is not yet sent as a whole
-  // Takes no more connections and closes idle ones; answers in work go on.
+  virtual size_t answering() const = 0; // connections whose answer is not completely sent
+  // Accepts no more connections and closes idle ones; answers in work continue.
   virtual void drain() = 0;
 };
 

@@ -12,7 +12,7 @@ std::vector<std::string> readTexts(Fields &fields, bool takesPairs) {
                             takesPairs ? " or pairs of texts." : "."));
     return std::vector<std::string>();
   };
-  // A tab divides a pair, and a line's end has no meaning of its own.
+  // Replaces line breaks, and tabs if they separate pairs, by spaces.
   auto lineOf = [&](const Fields::Json &text) {
     std::string line = text.get<std::string>();
     std::ranges::replace_if(line, [&](char c) { return c == '\n' || c == '\r' || (takesPairs && c == '\t'); }, ' ');

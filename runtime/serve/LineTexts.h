@@ -11,8 +11,8 @@ namespace heddle::serve {
 
 inline constexpr size_t kMostTexts = 4096;
 
-// The field `text`. An element of the list may be a list of two texts if `takesPairs`; they come with a tab between
-// them.
+// Reads the field `text`. If `takesPairs`, an element of the list may be a list of two texts; they are returned
+// separated by a tab.
 std::vector<std::string> readTexts(Fields &fields, bool takesPairs);
 
 } // namespace heddle::serve

@@ -1,4 +1,4 @@
-// Counts of a server, in the text format of Prometheus.
+// A server's metrics, in Prometheus' text format.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace heddle::serve {
 
-// Times in seconds, by upper bounds.
+// A histogram of times in seconds.
 class Histogram {
 public:
   void add(double seconds);
@@ -36,7 +36,7 @@ struct Metrics {
 
 private:
   mutable std::mutex mutex;
-  std::map<std::pair<std::string, int>, uint64_t> requests; // by path and status
+  std::map<std::pair<std::string, int>, uint64_t> requests; // key: path and status
 };
 
 } // namespace heddle::serve

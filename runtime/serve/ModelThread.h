@@ -1,4 +1,4 @@
-// The thread that a model works in: others hand it functions, which run between the model's steps.
+// The thread that runs a model. Other threads hand it functions, which run between the model's steps.
 #pragma once
 
 #include <condition_variable>
@@ -11,9 +11,9 @@ namespace heddle::serve {
 
 class ModelThread {
 public:
-  // `step` does a step and returns whether another is to follow, whatever is handed over.
+  // `step` runs a step. It returns true if another step must follow even if no function is handed over.
   explicit ModelThread(std::function<bool()> step);
-  // Waits for the step in work; functions that have not run are dropped.
+  // Waits for the running step; functions that have not run are dropped.
   ~ModelThread() { stop(); }
   ModelThread(const ModelThread &) = delete;
   ModelThread &operator=(const ModelThread &) = delete;

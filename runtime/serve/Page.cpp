@@ -255,7 +255,7 @@ std::string pageOf(const PageOptions &options) {
       {"aligns",
        options.aligns}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   for (size_t place = 0; (place = json.find('<', place)) != std::string::npos;)
-    json.replace(place, 1, "\\u003c"); // it would end the script
+    json.replace(place, 1, "\\u003c"); // "</script>" would end the script
   return kHead + json + kTail;
 }
 

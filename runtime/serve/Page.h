@@ -1,4 +1,4 @@
-// The page at /, for people: plain HTML and JavaScript, with nothing from outside.
+// The web page at /: plain HTML and JavaScript without external resources.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 namespace heddle::serve {
 
 struct PageOptions {
-  std::string model, kind; // kind is that of Routes
+  std::string model, kind; // kind: see Routes::kind()
   bool needsKey = false;   // the page asks for a key
-  bool aligns = false;     // translations come with the attention to their source
+  bool aligns = false;     // translations include the attention to their source
 };
 
 std::string pageOf(const PageOptions &options);

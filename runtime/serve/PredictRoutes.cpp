@@ -1,4 +1,4 @@
-// /predict: {"text": ["..."]} gives {"predictions": [{"label", "score"}]}.
+// /predict: {"text": ["..."]} returns {"predictions": [{"label", "score"}]}.
 #include "runtime/core/Log.h"
 #include "runtime/model/Predictor.h"
 #include "runtime/serve/LineTexts.h"
@@ -35,7 +35,7 @@ private:
   struct Batch {
     std::shared_ptr<Exchange> exchange;
     std::vector<std::string> texts;
-    size_t read = 0; // texts that are with the predictor, or answered
+    size_t read = 0; // number of texts passed to the predictor
     std::vector<PredictedLine> lines;
     Clock::time_point start = Clock::now();
   };
@@ -93,7 +93,7 @@ private:
     batch.exchange->answer({{"model", model.name}, {"predictions", std::move(all)}});
   }
 
-  // Lines are answered in their order. All that is known of one of them is lost with an error.
+  // Lines are answered in order. An error fails all requests in work.
   bool step() {
     if (!predictor)
       predictor.emplace(model.engine, model.description, model.vocabulary);
@@ -127,7 +127,7 @@ private:
     }
     batches.clear();
     held = 0;
-    predictor.reset(); // it still has lines of theirs
+    predictor.reset(); // it still holds their lines
     return false;
   }
 
@@ -135,11 +135,11 @@ private:
   const ServeOptions &options;
   Metrics &metrics;
   std::atomic<int64_t> unfinished = 0;
-  // Of the model's thread.
+  // Used by the model's thread.
   std::optional<Predictor> predictor;
   std::deque<std::shared_ptr<Batch>> batches; // in the order of their lines
   uint64_t held = 0;                          // lines with the predictor
-  ModelThread thread;                         // the last member: it uses the others
+  ModelThread thread;                         // must be the last member: it uses the others
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-// Answers of /v1/responses, which keeps nothing.
+// Answers of /v1/responses. The server stores no responses.
 #include "runtime/serve/TextReply.h"
 #include "runtime/serve/Thinking.h"
 

@@ -1,4 +1,4 @@
-// The routes of what a model does.
+// The HTTP routes for a model's task.
 #pragma once
 
 #include "runtime/serve/Exchange.h"
@@ -16,12 +16,12 @@ class Routes {
 public:
   virtual ~Routes() = default;
 
-  virtual std::vector<std::string> paths() const = 0; // all of them take POST
-  // Is called by one of several threads; the path is one of paths().
+  virtual std::vector<std::string> paths() const = 0; // all take POST
+  // Called by several threads; the path is one of paths().
   virtual void handle(std::shared_ptr<Exchange> exchange) = 0;
   virtual void whenIdle(std::function<Status()> function, std::function<void(Status)> done) = 0;
   virtual std::string failure() const = 0;      // why the device no longer works; empty if it does
-  virtual bool aligns() const { return false; } // whether translations come with alignments
+  virtual bool aligns() const { return false; } // true if translations can include alignments
   virtual const char *kind() const = 0;         // for the page: "chat", "text", "translate", "predict"
 };
 
@@ -29,10 +29,10 @@ std::unique_ptr<Routes> makeTextRoutes(const ServedModel &model, const ServeOpti
 std::unique_ptr<Routes> makeTranslateRoutes(const ServedModel &model, const ServeOptions &options, Metrics &metrics);
 std::unique_ptr<Routes> makePredictRoutes(const ServedModel &model, const ServeOptions &options, Metrics &metrics);
 
-// The number of the weights that a request's `model` means: 0 for the model itself, or an adapter's. Fails with 404.
+// The weights that a request's `model` names: 0 for the model itself, or the number of an adapter. Fails with 404.
 Parsed<size_t> findModel(const ServedModel &model, const std::string &name);
 
-// For requests that find no room.
+// The error for requests that do not fit into the queue.
 ApiError queueIsFull();
 
 } // namespace heddle::serve

@@ -26,7 +26,7 @@ ApiError queueIsFull() {
 
 namespace {
 
-// The time that it takes does not tell how much of the key is right.
+// Compares in constant time, so that timing does not reveal how much of the key is right.
 bool areEqual(std::string_view given, std::string_view key) {
   unsigned difference = given.size() == key.size() ? 0 : 1;
   for (size_t i = 0; i < given.size(); ++i)
@@ -41,8 +41,8 @@ public:
         started(std::time(nullptr)) {}
 
   ~ModelServer() override {
-    http.reset(); // answers break off, and no request comes any more
-    pool.stop();  // those that are being read are dropped
+    http.reset(); // cuts off answers and stops new requests
+    pool.stop();  // drops requests that are being read
     routes.reset();
   }
 
@@ -83,7 +83,7 @@ public:
   }
 
 private:
-  // Paths of tasks that another model may have.
+  // Paths of tasks that other models may have.
   static constexpr std::string_view kOtherPaths[] = {"/v1/completions", "/v1/chat/completions", "/v1/responses",
                                                      "/v1/embeddings",  "/v1/rerank",           "/translate",
                                                      "/predict"};
@@ -114,7 +114,7 @@ private:
     }
   }
 
-  // A page that this server gave, or one behind the same proxy.
+  // True for pages from this server, or from the same proxy.
   static bool isSameOrigin(const HttpRequest &request) {
     size_t scheme = request.origin.find("://");
     return scheme != std::string::npos && std::string_view(request.origin).substr(scheme + 3) == request.host;
@@ -125,16 +125,16 @@ private:
     std::string_view given = request.authorization;
     given = given.starts_with(bearer) ? given.substr(bearer.size()) : "";
     bool isRight = options.keys.empty();
-    for (const std::string &key : options.keys) // all of them, always
+    for (const std::string &key : options.keys) // compares all keys, for constant time
       isRight |= areEqual(given, key);
     return isRight;
   }
 
-  // Whether the request may go on; else it is answered.
+  // Returns true if the request may continue; otherwise answers it.
   bool check(Exchange &exchange, bool isPost) {
     const HttpRequest &request = exchange.request;
     bool isRight = isPost ? request.method == "POST" : request.method == "GET" || request.method == "HEAD";
-    if (request.method == "OPTIONS") { // what a browser asks before a page of another origin may send a request
+    if (request.method == "OPTIONS") { // a browser's preflight request for a page of another origin
       exchange.send(204, "text/plain", "",
                     {{"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
                      {"Access-Control-Allow-Headers", "Authorization, Content-Type"},

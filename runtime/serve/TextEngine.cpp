@@ -57,7 +57,7 @@ void TextEngine::whenIdle(std::function<Status()> function, std::function<void(S
                        Status status = function();
                        generator.forgetKept();
                        if (options.switchAdapter)
-                         adapter = SIZE_MAX; // whichever the next job wants is loaded
+                         adapter = SIZE_MAX; // so that the next job loads its adapter
                        done(std::move(status));
                      }});
   });
@@ -68,8 +68,8 @@ std::string TextEngine::failure() const {
   return failed;
 }
 
-// In the order of arrival. A job of another adapter, and a function, wait until no sequence is in work, and all behind
-// them wait with them. The generator gets little more than it has room for, so that the order is kept here.
+// Admits jobs in order of arrival. A job with another adapter, or a function, waits until no sequence is in work, and
+// everything behind it waits too. The generator gets only a little more than fits, so that the order is kept here.
 void TextEngine::admit() {
   while (!queue.empty() && int64_t(generator.pending()) < 2 * model.maximumSequences) {
     Queued &next = queue.front();

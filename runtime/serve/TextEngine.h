@@ -1,4 +1,4 @@
-// Continues the prompts of many clients with one model, in a thread of its own.
+// Continues the prompts of many clients with one model, in its own thread.
 #pragma once
 
 #include "runtime/model/AnswerText.h"
@@ -18,50 +18,50 @@
 
 namespace heddle::serve {
 
-// More of an answer.
+// A new piece of an answer.
 struct TextPiece {
   std::string text; // whole characters; may be empty
   std::span<const int32_t> tokens;
-  std::span<const TokenScore> scores; // of these tokens, if they were asked for
+  std::span<const TokenScore> scores; // of these tokens, if requested
 };
 
 struct TextAnswer {
-  std::string text;          // that no piece had
-  Continuation continuation; // whole
-  bool isLate = false;       // its time was over
+  std::string text;          // the text that no piece contained
+  Continuation continuation; // the complete continuation
+  bool isLate = false;       // true if its time limit was exceeded
 };
 
 struct TextJob {
-  Prompt prompt; // the engine numbers it
+  Prompt prompt; // the engine sets its number
   std::vector<std::string> stops;
-  size_t adapter = 0;                             // of the model's weights: 0 is without any
-  std::function<void(const TextPiece &)> onPiece; // null: the text comes with the answer
-  std::function<void(TextAnswer)> onEnd;          // is called once, unless the job is cancelled
+  size_t adapter = 0;                             // number of the adapter; 0: none
+  std::function<void(const TextPiece &)> onPiece; // null: all text comes with the answer
+  std::function<void(TextAnswer)> onEnd;          // called once, unless the job is cancelled
 };
 
 class TextEngine {
 public:
   struct Options {
-    int64_t queue = 256;            // sequences that wait at most, beside those that the model's batch holds
+    int64_t queue = 256;            // maximum number of waiting sequences, in addition to the model's batch
     int64_t promptTokens = 512;     // see GeneratorLimits
-    std::chrono::seconds time{600}; // that a sequence may take
-    // Gives the model the weights of an adapter. It is called in the engine's thread.
+    std::chrono::seconds time{600}; // maximum time of a sequence
+    // Loads the weights of an adapter. Called in the engine's thread.
     std::function<Status(size_t adapter)> switchAdapter = {};
   };
 
-  // What is referred to outlives this.
+  // All referenced objects must outlive this.
   TextEngine(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary, Metrics &metrics,
              Options options);
 
   // The longest prompt, in tokens.
   int64_t longestPrompt() const { return longest; }
 
-  // Takes in all of the jobs or, if there is no room, none. Returns the number of the first; the others follow it.
-  // Functions of jobs are called in the engine's thread.
+  // Accepts all of the jobs, or none if there is no room. Returns the number of the first job; the others have
+  // consecutive numbers. The jobs' functions are called in the engine's thread.
   std::optional<uint64_t> submit(std::vector<TextJob> jobs);
   void cancel(uint64_t first, size_t count);
 
-  // Calls the function in the engine's thread once the jobs that were submitted before have ended, then `done`.
+  // Calls the function in the engine's thread when all jobs submitted before have ended, then `done`.
   void whenIdle(std::function<Status()> function, std::function<void(Status)> done);
   // Why the device no longer works; empty if it does.
   std::string failure() const;
@@ -73,9 +73,9 @@ private:
     TextJob job;
     AnswerText text;
     Clock::time_point start;
-    size_t reported = 0; // tokens
+    size_t reported = 0; // number of tokens passed to onPiece
   };
-  // Waits for its turn: a job, or a function that runs when no job is in work.
+  // A waiting job, or a function that runs when no job is in work.
   struct Queued {
     std::optional<Active> active;
     std::function<void()> whenIdle;
@@ -97,12 +97,12 @@ private:
   std::atomic<int64_t> unfinished = 0;
   mutable std::mutex failureMutex;
   std::string failed;
-  // Of the engine's thread.
+  // Used by the engine's thread.
   Generator generator;
   std::deque<Queued> queue;
   std::map<uint64_t, Active> active; // by number
   size_t adapter = 0;
-  ModelThread thread; // the last member: it uses the others
+  ModelThread thread; // must be the last member: it uses the others
 };
 
 } // namespace heddle::serve

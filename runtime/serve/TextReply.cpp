@@ -11,7 +11,7 @@ namespace heddle::serve {
 TokenText textOfToken(const TextCodec &vocabulary, std::span<const int32_t> before, int32_t token) {
   std::string bytes = vocabulary.continuation(before, std::span(&token, 1));
   if (bytes.empty())
-    bytes = vocabulary.piece(token); // a mark
+    bytes = vocabulary.piece(token); // a special token
   if (isValidUtf8(bytes))
     return {bytes, bytes};
   std::string text = "bytes:";

@@ -1,4 +1,4 @@
-// Puts the answers to a request for text together, whole or as events: a format for each kind of request.
+// Assembles the answers to a text request, whole or as events; each kind of request has a format.
 #pragma once
 
 #include "runtime/serve/Exchange.h"
@@ -14,13 +14,13 @@
 
 namespace heddle::serve {
 
-// The text of a token behind others, as OpenAI's API gives it: "bytes:\xe2" where it is no UTF-8.
+// The text of a token that follows others, as in OpenAI's API: "bytes:\xe2" if it is not UTF-8.
 struct TokenText {
   std::string text, bytes;
 };
 TokenText textOfToken(const TextCodec &vocabulary, std::span<const int32_t> before, int32_t token);
 
-// Its functions are called in the engine's thread.
+// add() and end() are called in the engine's thread.
 class TextReply {
 public:
   struct Prompt {
@@ -34,7 +34,7 @@ public:
 
   size_t size() const { return prompts.size() * size_t(request.choices); }
   void add(size_t index, const TextPiece &piece);
-  // After an error nothing else is sent. Returns whether the other jobs are of no use any more.
+  // After an error nothing else is sent. Returns true if the request's other jobs are no longer needed.
   bool end(size_t index, TextAnswer answer);
 
   const TextRequest &asked() const { return request; }
@@ -76,7 +76,7 @@ private:
 
 std::unique_ptr<TextReply> makeCompletionReply(std::shared_ptr<Exchange>, TextRequest, std::string model,
                                                const TextCodec &, std::vector<TextReply::Prompt>);
-// `thinks`: what stands between <think> and </think> is no answer.
+// With `thinks`, text between <think> and </think> is not part of the answer.
 std::unique_ptr<TextReply> makeChatReply(std::shared_ptr<Exchange>, TextRequest, std::string model, const TextCodec &,
                                          std::vector<TextReply::Prompt>, bool thinks);
 std::unique_ptr<TextReply> makeResponseReply(std::shared_ptr<Exchange>, TextRequest, std::string model,

@@ -10,10 +10,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Of an object in a request.
+// The most keys of an object in a request.
 constexpr size_t kMostKeys = 256;
 
-// A text, or a list of parts each of which is a text. A part of another kind fails.
+// Reads a text, or a list of text parts, which are joined. Fails if a part is of another kind.
 std::optional<std::string> textOf(const Json &content, Fields &fields, std::string_view field) {
   if (content.is_string())
     return content.get<std::string>();
@@ -75,7 +75,7 @@ void readStops(Fields &fields, TextRequest &request) {
     request.stops.push_back(each.get<std::string>());
 }
 
-// What all kinds of requests have in common. `tokens` names the fields of the longest answer.
+// Reads the fields that all kinds of requests share. `tokens` names the fields for the maximum length of an answer.
 void readCommon(Fields &fields, TextRequest &request, std::initializer_list<std::string_view> tokens) {
   request.model = fields.text("model");
   request.options.tokens = -1;
@@ -85,7 +85,7 @@ void readCommon(Fields &fields, TextRequest &request, std::initializer_list<std:
   SamplingOptions sampling;
   sampling.temperature = fields.number("temperature", 0, 100).value_or(1);
   sampling.topP = fields.number("top_p", 0, 1).value_or(1);
-  if (sampling.topP < 1e-6 || sampling.temperature < 1e-3) // leaves the most probable token
+  if (sampling.topP < 1e-6 || sampling.temperature < 1e-3) // only the most probable token is left
     sampling.temperature = 0;
   sampling.topK = std::max<int64_t>(fields.integer("top_k", -1, INT32_MAX).value_or(0), 0);
   sampling.minP = fields.number("min_p", 0, 1).value_or(0);
@@ -189,7 +189,7 @@ Parsed<TextRequest> parseCompletion(const Json &body) {
   TextRequest request;
   readCommon(fields, request, {"max_tokens"});
   if (request.options.tokens < 0)
-    request.options.tokens = 16; // as OpenAI's
+    request.options.tokens = 16; // OpenAI's default
   readPrompts(fields, request);
   request.echo = fields.flag("echo");
   if (const Json *wanted = fields.find("logprobs"); wanted && !(wanted->is_boolean() && !wanted->get<bool>()))

@@ -17,7 +17,7 @@ public:
         knowsDevelopers(model.templates && model.templates->mentions("developer")) {}
 
   std::vector<std::string> paths() const override {
-    return {kCompletions, kChat, kResponses}; // without a template the latter two say so
+    return {kCompletions, kChat, kResponses}; // without a chat template, the last two return an error
   }
   std::string failure() const override { return engine.failure(); }
   const char *kind() const override { return model.templates ? "chat" : "text"; }

@@ -6,7 +6,7 @@ namespace heddle::serve {
 
 static constexpr std::string_view kOpen = "<think>", kClose = "</think>", kSpace = " \t\r\n";
 
-// Bytes at the end of `text` that may become `mark`.
+// The number of bytes at the end of `text` that may be the start of `mark`.
 static size_t mayBecome(std::string_view text, std::string_view mark) {
   for (size_t length = std::min(text.size(), mark.size() - 1); length > 0; --length)
     if (text.ends_with(mark.substr(0, length)))

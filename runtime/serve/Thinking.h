@@ -1,4 +1,4 @@
-// Tells what a model thinks from what it answers: <think>...</think> before the answer.
+// Separates a model's reasoning from its answer: <think>...</think> before the answer.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@ public:
     std::string thought, answer;
   };
 
-  // With `isOpen` the text begins within the thought: the prompt ended with <think>.
+  // If `isOpen`, the text begins within the reasoning: the prompt ended with <think>.
   explicit Thinking(bool isOpen) : place(isOpen ? Place::Thought : Place::Begin) {}
 
-  // More of the text. A part that may yet be a mark waits.
+  // Adds text. Holds back the end of the text if it may be the start of <think> or </think>.
   Parts add(std::string_view text);
-  // The last of the text.
+  // Adds the last text.
   Parts finish(std::string_view text);
 
 private:

@@ -1,4 +1,4 @@
-// /translate: {"text": ["..."], "beam": 4, "n": 2} gives {"translations": [[{"text", "score"}]]}.
+// /translate: {"text": ["..."], "beam": 4, "n": 2} returns {"translations": [[{"text", "score"}]]}.
 #include "runtime/core/Log.h"
 #include "runtime/model/Explanation.h"
 #include "runtime/model/Translator.h"
@@ -41,9 +41,9 @@ private:
   // The sentences of a request.
   struct Batch {
     std::shared_ptr<Exchange> exchange;
-    std::vector<TranslationRequest> sentences; // those that are not blank; a number is the place in `translations`
+    std::vector<TranslationRequest> sentences; // non-blank sentences; `number` is the index in `translations`
     std::vector<std::vector<Hypothesis>> translations;
-    std::vector<std::vector<int32_t>> sources; // if alignments are wanted
+    std::vector<std::vector<int32_t>> sources; // empty unless alignments are requested
     size_t open = 0;
     int64_t choices = 1;
     uint64_t first = 0; // the number of the first sentence
@@ -121,8 +121,8 @@ private:
     batch.exchange->answer({{"model", model.name}, {"translations", std::move(all)}});
   }
 
-  // The weights of the last layer's attention to the source, the mean of its heads: a row for each token of the
-  // translation and its end mark.
+  // The attention weights of the last layer to the source, averaged over heads: a row for each token of the translation
+  // and its end mark.
   Result<nlohmann::ordered_json> align(std::span<const int32_t> source, std::span<const int32_t> target) const {
     target = target.first(std::min(target.size(), size_t(maximumExplainedLength(model.description))));
     heddle::Batch pair(model.description.marks);
@@ -154,7 +154,7 @@ private:
         {"source", pieces(pair.source.tokens)}, {"target", pieces(pair.targetOut)}, {"weights", std::move(rows)}};
   }
 
-  // All below is of the model's thread.
+  // Everything below is used by the model's thread.
   void giveUp(Batch &batch) {
     if (std::exchange(batch.isOver, true))
       return;
@@ -185,7 +185,7 @@ private:
         waiting.pop_front();
         continue;
       }
-      // Sentences of several requests side by side, but not so many that the first ones wait for the last.
+      // Decodes sentences of several requests side by side, but not so many that the first ones wait for the last.
       if (int64_t(translator.pending()) >= 2 * model.description.maximumSequences)
         return;
       std::shared_ptr<Batch> batch = std::get<std::shared_ptr<Batch>>(waiting.front());
@@ -251,9 +251,9 @@ private:
   std::atomic<int64_t> unfinished = 0;
   Translator translator;
   std::deque<std::variant<std::shared_ptr<Batch>, std::function<void()>>> waiting;
-  std::map<uint64_t, std::shared_ptr<Batch>> batches; // by the number of a sentence in work
+  std::map<uint64_t, std::shared_ptr<Batch>> batches; // key: number of a sentence in work
   uint64_t nextNumber = 0;
-  ModelThread thread; // the last member: it uses the others
+  ModelThread thread; // must be the last member: it uses the others
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-// Threads that do what does not fit into the server's thread.
+// Threads for work that is too slow for the server's thread.
 #pragma once
 
 #include <condition_variable>
@@ -18,7 +18,7 @@ public:
   WorkerPool &operator=(const WorkerPool &) = delete;
 
   void add(std::function<void()> task);
-  // Waits for the tasks in work and drops the others.
+  // Waits for running tasks and drops the others.
   void stop();
 
 private:
