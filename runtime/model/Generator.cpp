@@ -160,7 +160,7 @@ void Generator::addChoice(const Row &of, Choices &choices) const {
   if (!isDrawn || job.options.repetitionPenalty == 1)
     return;
   std::span<const int32_t> seen = lastTokens(job.tokens, job.options.penaltyWindow);
-  for (int32_t token : std::set(seen.begin(), seen.end())) { // a token counts once, however often it is there
+  for (int32_t token : std::set(seen.begin(), seen.end())) { // a repeated token is penalized once
     choices.seenRows.push_back(row);
     choices.seenTokens.push_back(token);
     choices.penalty.push_back(float(job.options.repetitionPenalty));

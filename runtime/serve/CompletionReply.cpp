@@ -251,7 +251,7 @@ private:
   std::string id;
   bool thinks;
   std::vector<Thinking> thinking;
-  std::vector<std::vector<int32_t>> streamed; // tokens
+  std::vector<std::vector<int32_t>> streamed; // the tokens sent so far
 };
 
 } // namespace

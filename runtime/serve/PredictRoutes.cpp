@@ -138,7 +138,7 @@ private:
   // Used by the model's thread.
   std::optional<Predictor> predictor;
   std::deque<std::shared_ptr<Batch>> batches; // in the order of their lines
-  uint64_t held = 0;                          // lines with the predictor
+  uint64_t held = 0;                          // lines that the predictor holds
   ModelThread thread;                         // must be the last member: it uses the others
 };
 

@@ -85,7 +85,7 @@ void EntryCollectives::cut(std::span<const LaunchRun> runs) {
       ++run;
   }
   start(runs.size(), count());
-  finish(runs.size(), count()); // sums that no launch uses, or that come last
+  finish(runs.size(), count()); // collectives whose results no launch uses, or that come last
   close(runs.size());
 }
 

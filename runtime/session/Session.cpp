@@ -464,7 +464,7 @@ MemoryReport Session::memory() const {
   MemoryReport report;
   for (uint32_t i = 0; i < state->variables.size(); ++i) {
     const hal::Buffer *buffer = state->onDevice->allocatedVariable(i);
-    if (!buffer || state->module().variables()->Get(i)->storage() >= 0) // a view's memory is its storage's
+    if (!buffer || state->module().variables()->Get(i)->storage() >= 0) // a view's memory is counted with its storage
       continue;
     uint64_t *total = &report.weights;
     switch (state->variables[i].kind) {

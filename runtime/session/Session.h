@@ -193,7 +193,7 @@ struct LaunchProfile {
   std::string_view kernel;     // the kernel's name
   uint64_t begin = 0, end = 0; // nanoseconds of std::chrono::steady_clock
   hal::WorkgroupCount workgroups;
-  std::string_view location; // the ops of the model that the launch computes, and their lines; empty where unknown
+  std::string_view location; // the ops of the model that the launch computes, and their lines; empty if unknown
 };
 
 // The arithmetic and memory traffic that a launch's ops need by their definition, as the compiler counts them. The
@@ -215,9 +215,9 @@ using KernelProgress = std::function<void(size_t done, size_t all)>;
 
 class Session {
 public:
-  // Opens the device and checks that it supports a target of the artifact. Memory for variables comes later,
-  // with prepare(). Errors: NotFound (file, target), Malformed (file), InvalidArgument (device), Unsupported (the
-  // device supports no target of the artifact).
+  // Opens the device and checks that it supports a target of the artifact. prepare() allocates memory for variables
+  // later. Errors: NotFound (file, target), Malformed (file), InvalidArgument (device), Unsupported (the device
+  // supports no target of the artifact).
   static Result<std::unique_ptr<Session>> open(const std::filesystem::path &artifact,
                                                const SessionOptions &options = {});
   static Result<std::unique_ptr<Session>> open(std::shared_ptr<const Artifact> artifact,
@@ -286,7 +286,7 @@ public:
   // Waits for all runs. Returns their errors, such as a lost device.
   Status wait();
 
-  // Seeds the model's random numbers and runs `init`, which draws every weight.
+  // Seeds the model's random numbers and runs `init`, which initializes all weights.
   Status init(uint64_t seed);
 
   // Copies a variable from or to the device, after all runs so far. The value must have the variable's type and shape;

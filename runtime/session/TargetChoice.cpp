@@ -11,7 +11,7 @@ const hal::Backend &backendOf(const hal::DeviceInfo &device) { return *hal::find
 // The result of choosing a target for a device.
 struct Choice {
   const schema::Target *target = nullptr;
-  std::string names;   // of all targets
+  std::string names;   // the names of all targets
   std::string problem; // why a suitable target cannot run
 };
 

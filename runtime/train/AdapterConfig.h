@@ -21,7 +21,7 @@ struct AdapterConfig {
   bool hasMagnitudes = false;             // DoRA: a norm for each column of the sum of weight and adapter
   bool byRoot = false;                    // true: the scale is alpha / sqrt(rank); false: alpha / rank
   nlohmann::json ranks, alphas;           // objects: module name, or end of one -> number
-  std::vector<std::string> modulesToSave; // ends of names of modules
+  std::vector<std::string> modulesToSave; // names, or ends of names, of modules
   bool tiesSaved = false; // a saved embedding also replaces the head's matrix, if the base shares one matrix
 
   // Fails if the file is not from PEFT, or describes an adapter that Heddle does not support (one with biases, for

@@ -33,7 +33,7 @@ Result<std::vector<double>> targetLosses(Engine &engine, const Batch &batch) {
 namespace {
 
 struct LabelScores {
-  double loss = 0; // of all labels
+  double loss = 0; // sum over all labels
   int64_t right = 0;
   double sentenceLoss = 0;
   int64_t rightSentences = 0;

@@ -25,7 +25,7 @@ private:
       : folder(std::move(folder)), made(made), descriptor(descriptor) {}
 
   std::filesystem::path folder;
-  bool made;      // by take()
+  bool made;      // take() created the folder
   int descriptor; // -1: not held
 };
 

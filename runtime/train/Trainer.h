@@ -113,7 +113,7 @@ private:
   std::unique_ptr<BatchSource> batches; // set by begin() or resume()
   ValidationRecord validated;
   uint64_t taken = 0, skipped = 0;
-  std::chrono::steady_clock::time_point finished; // when a step was last waited for
+  std::chrono::steady_clock::time_point finished; // when the host last finished waiting for a step
   std::string baseHash;                           // of the frozen weights; empty if there are none
   bool resumed = false, hasFolder = false;        // hasFolder: run() has checked that checkpoints can be written
   bool stopAgreed = false;                        // with several ranks: some rank was asked to stop
