@@ -1,4 +1,5 @@
-// SplitMix64: the standard library's distributions differ between implementations, and generated data must not.
+// SplitMix64. The standard library's distributions differ between implementations; generated data must be the same
+// everywhere.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@ public:
   explicit SplitMix64(uint64_t seed) : state(seed) {}
 
   uint64_t below(uint64_t bound) {
-    // Rejecting the lowest 2^64 mod bound values leaves every remainder equally likely.
+    // Rejecting the lowest (2^64 mod bound) values makes every remainder equally likely.
     uint64_t threshold = (0 - bound) % bound;
     uint64_t value;
     do

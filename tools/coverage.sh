@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Which lines the tests run, by folder: builds Heddle with clang's coverage and runs its tests.
+# Shows which lines the tests run, by folder: builds Heddle with clang's coverage and runs its tests.
 #
 #   tools/coverage.sh [--runtime-only] [--gate | --long | ctest's own options, for example -R lit]
 #
@@ -7,7 +7,7 @@
 #   --long           the gate's tests and the long ones
 #   --runtime-only   without the compiler, which takes most of the time
 #
-# The table goes to the standard output, and every line's count to build-coverage/lines (a page for each file).
+# Prints the table to standard output, and writes every line's count to build-coverage/lines (a page per file).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD build=$PWD/build-coverage

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# From nothing to a translator of number words: builds Heddle, writes the data, compiles the model, trains it and scores
-# it on numbers that it was never trained on. Everything that it makes lies in build/demo. Any step that fails, fails the
-# demo. HEDDLE_DEMO_STEPS trains for another number of steps.
+# From nothing to a translator of number words: builds Heddle, writes the data, compiles the model, trains it, and
+# scores it on numbers that it was never trained on. All files go to build/demo. The demo fails if any step fails.
+# HEDDLE_DEMO_STEPS sets the number of training steps.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -20,7 +20,7 @@ say "Writing the data"
 rm -rf "$work"
 mkdir -p "$work"
 "$bin/heddle-numbers" --out "$work" --train 64000 --valid 500 --test 500 --maximum 999999 --seed 1
-# A number has a single German spelling.
+# A number has only one German spelling, so the German files show whether a number is in both parts.
 if [ -n "$(sort "$work/test.de" | comm -12 - <(sort "$work/train.de"))" ]; then
   echo "demo: a test number is among the training numbers" >&2
   exit 1

@@ -3,7 +3,7 @@
 
     tools/fusion_table.py [--compiler build/bin/heddle-compile] [--model models/transformer-base.toml] [--tokens 2048]
 
-Everything is counted by the compiler, in the report that it writes."""
+The compiler counts everything; the numbers come from its report."""
 
 import argparse
 import json
@@ -21,7 +21,7 @@ FLAGS = {
 
 
 def compile_report(arguments, off):
-    """The report's line on `train_step` with these passes off."""
+    """Returns the report's record of `train_step` with these passes off."""
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder, "report.json")
         subprocess.run([arguments.compiler, arguments.model, f"--max-tokens={arguments.tokens}", f"--report={report}", "-o",

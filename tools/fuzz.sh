@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Fuzzes what reads bytes from outside, by libFuzzer, under the address and undefined-behaviour sanitizers (test/fuzz).
+# Fuzzes the parsers of outside data with libFuzzer, under the address and undefined-behaviour sanitizers (test/fuzz).
 #
 #   tools/fuzz.sh [--seconds N] [TARGET...]
 #
-#   --seconds N   for each target (default 60), one target on each processor at a time
+#   --seconds N   time for each target (default 60); one target runs per processor at a time
 #   TARGET        of test/fuzz/CMakeLists.txt (default: all): artifact, safetensors, npy, json, gguf, tokenizer_json, tokenizer,
 #                 manifest, request, chat_template, description, text, module
 #
-# What is found stays in build-fuzz/corpus/TARGET, and the next run begins with it. An input that crashes, hangs or takes too much memory is written to
-# build-fuzz/found, and the exit code is 1; `build-fuzz/test/bin/fuzz-TARGET FILE` runs it again.
+# Inputs that reach new code stay in build-fuzz/corpus/TARGET, and the next run begins with them. An input that crashes,
+# hangs or takes too much memory is written to build-fuzz/found, and the exit code is 1;
+# `build-fuzz/test/bin/fuzz-TARGET FILE` runs it again.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -40,8 +41,8 @@ mkdir -p build-fuzz/found
 fuzz() {
   local target=$1 log=build-fuzz/found/$1.log
   mkdir -p "build-fuzz/corpus/$target"
-  # Mesa and MLIR free little before the process ends; and LLVM's allocators mark memory in header code alone, which is instrumented, and not in
-  # its library.
+  # No leak detection: Mesa and MLIR free little before the process ends. No user poisoning: LLVM's allocators mark
+  # memory only in header code, which is instrumented here, and not in LLVM's library, which is not.
   ASAN_OPTIONS=detect_leaks=0:allow_user_poisoning=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 "build-fuzz/test/bin/fuzz-$target" -max_total_time="$seconds" \
     -timeout=20 -rss_limit_mb=4096 -max_len=65536 -artifact_prefix="build-fuzz/found/$target-" -print_final_stats=1 -verbosity=1 \
     "build-fuzz/corpus/$target" "build-fuzz/seeds/$target" >"$log" 2>&1 && local end=0 || local end=$?

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# A language model from nothing, and an adapter to it: writes stories of a small grammar, trains a small LLaMA (models/stories.toml) on
-# them, and then an adapter (LoRA) that tells stories in the past and leaves the model's own weights as they are. Counts how many
-# stories are right: of the grammar, and in agreement with themselves. Needs a built Heddle; fails below 85% of them
-# in the present and 50% in the past, and where weights of 8 or 4 bits cost more than 0.5% or 3% of perplexity.
+# A language model from nothing, and an adapter for it: writes stories of a small grammar, trains a small LLaMA
+# (models/stories.toml) on them, and then an adapter (LoRA) that tells stories in the past tense, without changing the
+# model's own weights. Counts how many stories are right: valid in the grammar and consistent. Needs a built Heddle.
+# Fails if fewer than 85% of the stories in the present or 50% of those in the past are right, or if 8-bit or 4-bit
+# weights raise the perplexity by more than 0.5% or 3%.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -19,7 +20,7 @@ echo "== Learn stories in the present"
 "$bin/heddle-run" train "$work/stories.heddle" --text "$work/stories.txt" --valid-text "$work/valid.txt" \
   --checkpoint "$work/base" --steps 330 --validate-every 0 --save-every 0 --seed 1 --log "$work/base.jsonl"
 
-# The perplexity grows by at most so many percent.
+# The perplexity may grow by at most this percentage.
 echo "== Keep its weights in 8 and in 4 bits"
 lossOf() { "$bin/heddle-run" score "$1" --checkpoint "$work/base" --text "$work/valid.txt" 2>/dev/null | awk '{ print $2 }'; }
 whole=$(lossOf "$work/stories.heddle")
@@ -44,7 +45,7 @@ echo "== Go on with beginnings that none of the stories has"
 "$bin/heddle-run" generate "$work/stories.heddle" --checkpoint "$work/base" --tokens 70 < "$work/prompts.txt" > "$work/present.txt"
 "$bin/heddle-run" generate "$work/adapter.heddle" --base "$work/base" --checkpoint "$work/adapter" --tokens 70 \
   < "$work/prompts.txt" > "$work/past.txt"
-# After five minutes the adapter's stories are all told in the past, and not yet all right.
+# After five minutes all of the adapter's stories are in the past, but not all are right yet.
 for goal in present:85 past:50; do
   style=${goal%:*} least=${goal#*:}
   echo "-- $style"

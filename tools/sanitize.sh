@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Builds the runtime, heddle-run and their host tests under sanitizers and runs them: tests of bytes, texts, devices, ranks and training.
+# Builds the runtime, heddle-run and their host tests with sanitizers, and runs the tests: bytes, texts, devices, ranks
+# and training.
 #
 #   tools/sanitize.sh [address,undefined | thread]...     (default: both, one after the other)
 #
-# The compiler is not built: MLIR's libraries are Debian's, and not instrumented. `cmake --preset debug` builds all of Heddle under the first.
+# The compiler is not built, because Debian's MLIR libraries are not instrumented. `cmake --preset debug` builds all of
+# Heddle with the first sanitizer.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 command -v clang++-22 >/dev/null || { echo "sanitize: clang++-22 is not there; it is Debian's package clang-22, and the sanitizers are in libclang-rt-22-dev" >&2; exit 1; }
@@ -17,7 +19,7 @@ for sanitizers in "$@"; do
   build=build-${sanitizers%%,*}
   cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=clang++-22 -DHEDDLE_SANITIZE="$sanitizers" -DHEDDLE_BUILD_COMPILER=OFF >/dev/null
   cmake --build "$build" --target all test/all
-  # A test forks a process that has threads, and the new one starts some: the sanitizer ends it by default.
+  # A test forks a process that has threads, and the child starts threads: by default the sanitizer kills it.
   TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 die_after_fork=0 suppressions=$PWD/test/thread-sanitizer.supp" \
     ctest --test-dir "$build" --output-on-failure -j2
 done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what building and running Heddle needs on Debian 12 or 13: only the packages that are missing. Safe to run again; does
-# nothing, and needs no root, when all is there. With --tests, NVIDIA's assembler comes from PyPI into build/, and nowhere else.
+# Installs what building and running Heddle needs on Debian 12 or 13: only the missing packages. Safe to run again: does
+# nothing, and needs no root, if everything is there. With --tests, NVIDIA's assembler is fetched from PyPI into build/.
 #
 #   tools/setup.sh                 what the programs need
 #   tools/setup.sh --tests         what their tests and benchmarks need, too (PyTorch, a browser, validation layers, ptxas)
@@ -12,12 +12,12 @@ build=(cmake ninja-build g++ ccache)
 runtime=(libflatbuffers-dev flatbuffers-compiler libvulkan-dev libvulkan-volk-dev libsentencepiece-dev nlohmann-json3-dev
          libcli11-dev libspdlog-dev libboost-dev zlib1g-dev libzstd-dev libxxhash-dev libutf8proc-dev libvulkan1)
 compiler=(clang-22 llvm-22-dev libmlir-22-dev mlir-22-tools libtomlplusplus-dev)
-# PyTorch multiplies matrices with the BLAS that is there: without OpenBLAS at a thirtieth of the speed.
+# PyTorch uses the installed BLAS for matmuls: without OpenBLAS it runs at a thirtieth of the speed.
 tests=(mesa-vulkan-drivers llvm-22-tools clang-format-22 clang-tidy-22 mkdocs git zstd libgtest-dev libbenchmark-dev librapidcheck-dev vulkan-validationlayers spirv-tools
        python3 python3-numpy python3-torch libopenblas0-pthread python3-pip python3-setuptools python3-wheel pkgconf openmpi-bin
        dpkg-dev file curl)
-# Pages are tested in a browser, kernels on the Vulkan driver that comes with it (SwiftShader). Any Chromium will do; its
-# headless shell is the smallest (300 MB).
+# Tests open pages in a browser, and run kernels on the Vulkan driver that comes with it (SwiftShader). Any Chromium
+# will do; its headless shell is the smallest (300 MB).
 [ -e /usr/lib/chromium/vk_swiftshader_icd.json ] || tests+=(chromium-headless-shell)
 
 fail() {
@@ -25,8 +25,8 @@ fail() {
   exit 1
 }
 
-# ptxas judges the kernels for NVIDIA's GPUs, without one, and nvdisasm shows what it made of them. Tests that need them are
-# skipped where PyPI cannot be reached. For each a wheel, and the hashes of its files for x86_64 and aarch64.
+# ptxas checks kernels for NVIDIA GPUs, without needing one, and nvdisasm disassembles the result. Tests that need them
+# are skipped if PyPI cannot be reached. Each tool has a wheel, and hashes of its files for x86_64 and aarch64.
 fetch_tools() {
   [ "$for_tests" = yes ] || return 0
   fetch_tool ptxas nvidia-cuda-nvcc==13.0.88 \
@@ -106,7 +106,7 @@ apt() {
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 "$@" </dev/null
 }
 
-# Prints those of its arguments that apt knows no version of.
+# Prints those arguments of which apt knows no version.
 unavailable() {
   local package candidate
   for package in "$@"; do
@@ -139,7 +139,7 @@ if [ -n "$absent" ]; then
   esac
 fi
 
-# Package lists may be there but old, naming files that the archive no longer has.
+# Package lists may be old and name files that the archive no longer has.
 if ! install_packages; then
   [ "$updated" = no ] || fail "apt-get could not install the packages; its message is above."
   update

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes a site of all Markdown pages of this tree, by mkdocs (Debian's package `mkdocs`).
+"""Builds a site from all Markdown pages of this tree, with mkdocs (Debian's package `mkdocs`).
 
     tools/site.py [FOLDER]       into FOLDER (default: out/site); open FOLDER/index.html
 
-Pages keep their places, so that their links hold; files that pages link to are a part of the site as they are."""
+Pages keep their paths, so that links between them work. Files that pages link to are copied to the site unchanged."""
 
 import pathlib
 import re
@@ -30,7 +30,8 @@ NAVIGATION = [
 
 
 def stage(pages, folder):
-    """Copies pages, and what they link to. mkdocs makes README.md the index of its folder; a link to a folder is one to its README."""
+    """Copies the pages and the files they link to. mkdocs turns a folder's README.md into its index, so a link to a
+    folder becomes a link to its README."""
     for page in pages:
         text = (SOURCE / page).read_text()
 
@@ -45,7 +46,8 @@ def stage(pages, folder):
                     return match.group(1)
                 return f"[{match.group(1)}]({path.rstrip('/')}/README.md{hash_mark}{anchor})"
             if found.suffix != ".md" and found.is_file():
-                # As text: the name alone would make some browsers download it, and mkdocs leaves .py and others out.
+                # Copied as .txt: by the name alone some browsers would download it, and mkdocs leaves out .py and
+                # others.
                 copy = folder / (str(found.resolve().relative_to(SOURCE)) + ".txt")
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(found, copy)

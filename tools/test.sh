@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds Heddle and runs its tests. Exits non-zero when anything fails.
+# Builds Heddle and runs its tests. The exit code is not zero if anything fails.
 #
-#   tools/test.sh           the gate: what continuous integration runs, and what to run before a change is proposed; 7 to 21 minutes on two cores
-#   tools/test.sh --long    what the gate leaves out: training runs to their end, packs, packages, a second build. A release needs both
+#   tools/test.sh           the gate, which continuous integration runs: run it before you propose a change; 7 to 21 minutes on two cores
+#   tools/test.sh --long    the tests that the gate leaves out: whole training runs, packs, packages, a second build. A release needs both
 #   tools/test.sh [--long] CTEST'S OWN OPTIONS, for example -R lit
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -16,7 +16,7 @@ if [ "${1-}" = --long ]; then
   tests=(-L long)
   shift
 fi
-# The budget is of the whole gate.
+# The time budget applies to the whole gate.
 budget=()
 [ "${tests[0]}" = -L ] || [ $# -gt 0 ] || budget=(--budget)
 
@@ -29,8 +29,8 @@ cmake --preset release
 stage "build"
 cmake --build --preset tests
 
-# Where there is no GPU, the one Vulkan device is Mesa's software rasteriser. Naming its driver keeps the loader from
-# trying, and complaining about, drivers for hardware that is not there.
+# Without a GPU the only Vulkan device is Mesa's software rasteriser. Naming its driver keeps the loader from trying,
+# and complaining about, drivers for missing hardware.
 if [ -z "${VK_ICD_FILENAMES:-}${VK_DRIVER_FILES:-}" ] && ! compgen -G '/dev/dri/renderD*' >/dev/null &&
   [ ! -e /dev/nvidiactl ]; then
   software=$(compgen -G '/usr/share/vulkan/icd.d/lvp_icd*.json' | head -n 1 || true)

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# clang-tidy, with the checks of .clang-tidy, over Heddle's own code. Needs a build, made by clang++-22 (the preset `release` where that is
-# installed): its precompiled headers make a file of the compiler a matter of ten seconds instead of thirty.
+# Runs clang-tidy, with the checks of .clang-tidy, over Heddle's code. Needs a build made by clang++-22 (the preset
+# `release`, if that is installed): its precompiled headers cut the time per compiler file from thirty seconds to ten.
 #
 #   tools/tidy.sh [--analyze] [--build DIR] [--latest N | FILE.cpp...]
 #
-#   --latest N   the N files that were changed last, by the history of commits; those changed and not committed besides
-#   FILE.cpp     default: all files, which takes some twenty minutes on two cores
-#   --analyze    the static analyzer, too
+#   --latest N   the N files changed last in the commit history, and all uncommitted changes
+#   FILE.cpp     default: all files, which takes about twenty minutes on two cores
+#   --analyze    run the static analyzer, too
 #   --build DIR  default: build
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -29,13 +29,13 @@ grep -q 'clang++-22' "$build/compile_commands.json" ||
 
 if [ -n "${latest-}" ]; then
   git log -1 >/dev/null 2>&1 || { echo "tidy: there is no history of commits here" >&2; exit 77; } # a test is skipped then
-  # A file of a history that is cut off, or that went, is left out below.
+  # Files that no longer exist, or that a shallow history lacks, are left out below.
   mapfile -t files < <({ git diff --name-only HEAD; git log --name-only --format=; } | awk '/\.cpp$/ && !seen[$0]++' |
     while read -r file; do [ ! -e "$file" ] || echo "$file"; done | awk -v most="$latest" 'NR <= most')
 elif [ ${#files[@]} -eq 0 ]; then
   mapfile -t files < <(git ls-files '*.cpp')
 fi
-# Files that this build does not make (of another platform or an example out of the tree) have no command.
+# Files that this build does not compile (other platforms, examples outside the tree) have no compile command.
 python=/usr/bin/python3; [ -x $python ] || python=python3
 mapfile -t files < <($python -c 'import json, os, sys
 made = {os.path.relpath(entry["file"]) for entry in json.load(open(sys.argv[1]))}

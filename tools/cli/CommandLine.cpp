@@ -11,7 +11,7 @@
 namespace heddle::cli {
 namespace {
 
-// Letters to insert, remove or replace.
+// Returns the number of letters to insert, remove or replace.
 size_t editDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);
@@ -23,7 +23,7 @@ size_t editDistance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-// The name that was meant, if any is near: half of the letters are right.
+// Returns the name that was probably meant: the nearest one, if at least half of its letters are right. Otherwise null.
 const std::string *nearest(std::string_view name, const std::vector<std::string> &names) {
   auto distance = [&](const std::string &other) { return editDistance(name, other); };
   auto found = std::ranges::min_element(names, {}, distance);
@@ -80,8 +80,8 @@ std::string aboutArgument(const CLI::App &command, const std::string &argument) 
   return "there is no command '" + argument + "'" + (meant ? "; the nearest is '" + *meant + "'" : "");
 }
 
-// Says what is wrong, and with which command. An unknown flag is reported first: it may be a misspelling of the flag
-// that is missing, and its value may have been taken for an argument.
+// Says what is wrong, and sets `command` to the command it concerns. An unknown flag is reported first: it may be a
+// misspelling of the flag that is missing, and its value may have been taken for an argument.
 std::string describe(const CLI::App &root, const CLI::App *&command, const CLI::ParseError &error) {
   std::vector<const CLI::App *> used = {&root};
   for (const CLI::App *parsed : root.get_subcommands())
@@ -125,7 +125,7 @@ std::optional<int> parseCommandLine(CLI::App &app, int argc, char **argv) {
 }
 
 std::string parseFlags(CLI::App &app, const std::string &line) {
-  app.set_help_flag(); // a line asks for none
+  app.set_help_flag(); // the line is only checked: it must not print help
   try {
     app.parse(line);
     return "";

@@ -1,4 +1,4 @@
-// Command lines that CLI11 reads, with what it says of mistakes replaced: the nearest flag or command is named.
+// Parses command lines with CLI11, and replaces its error messages: ours name the nearest flag or command.
 #pragma once
 
 #include "tools/cli/Program.h"
@@ -10,12 +10,12 @@
 
 namespace heddle::cli {
 
-// Gives the app a --version, and parses. Where the program is to end (a mistake, which is said on stderr; help; the
-// version) its exit code is returned.
+// Adds --version to the app, and parses. Returns an exit code if the program must end: after an error (printed to
+// stderr), --help or --version.
 std::optional<int> parseCommandLine(CLI::App &app, int argc, char **argv);
 
-// Parses a line of flags, in which quotes hold what has spaces together. Says what is wrong with it, as
-// parseCommandLine does; an empty text where nothing is.
+// Parses one line of flags; values with spaces are quoted. Returns the error message (worded as by parseCommandLine),
+// or an empty string if the line is valid.
 std::string parseFlags(CLI::App &app, const std::string &line);
 
 } // namespace heddle::cli

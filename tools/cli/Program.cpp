@@ -12,8 +12,8 @@ namespace heddle::cli {
 
 void beginProgram() {
   std::signal(SIGXFSZ, SIG_IGN);
-  // A standard stream that is closed is opened here, so that no other file gets its number. It is opened in the wrong
-  // direction: reading standard input and writing standard output still fail. Messages get lost.
+  // Opens closed standard streams on /dev/null, so that no other file gets their numbers. The direction is the wrong
+  // one on purpose: reading standard input and writing standard output still fail. Messages are lost.
   const std::pair<int, int> streams[] = {
       {STDIN_FILENO, O_WRONLY}, {STDOUT_FILENO, O_RDONLY}, {STDERR_FILENO, O_WRONLY}};
   for (auto [stream, access] : streams)

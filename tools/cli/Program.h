@@ -1,4 +1,4 @@
-// What all of Heddle's programs have in common.
+// Start-up and shutdown code that all of Heddle's programs share.
 #pragma once
 
 #include <string>
@@ -7,16 +7,16 @@ namespace heddle::cli {
 
 constexpr int kWorkFailed = 1, kWrongCommandLine = 2; // exit codes
 
-// Comes first in every main(). A write beyond the limit on file sizes (ulimit -f) fails from here on, where it would
-// kill the program, so that it is reported and cleaned up after like every failed write. And where a standard stream is
-// closed (2>&-), no file that is opened later takes its number and with it what is printed.
+// Every main() calls this first. From then on a write beyond the file size limit (ulimit -f) fails instead of killing
+// the program, so it is reported and cleaned up after like any failed write. Closed standard streams (2>&-) are opened
+// on /dev/null, so that no file opened later gets their numbers and receives printed text.
 void beginProgram();
 
 // "heddle-run 0.1.0"
 std::string versionText(const std::string &program);
 
-// The exit code of a program that has done its work with `code`: a failure where standard output did not take all that
-// was printed, which is said. A reader that has gone is no failure.
+// Flushes standard output and returns the program's exit code: `code`, or kWorkFailed, after a message, if standard
+// output could not be written. It is no failure if the reader has closed the pipe.
 int finishOutput(const std::string &program, int code);
 
 } // namespace heddle::cli

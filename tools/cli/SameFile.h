@@ -1,4 +1,4 @@
-// Keeps a program from writing over what it reads.
+// Keeps a program from overwriting its inputs.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -9,8 +9,8 @@
 
 namespace heddle::cli {
 
-// Fails where the output that `flag` names is one of the inputs, by whatever name: a link to it, too. Names may be
-// empty, of flags that are not given. Devices and pipes are not written over.
+// Fails if the output given by `flag` is the same file as one of the inputs, also through links. Empty names (flags not
+// given) are ignored, as are outputs that are devices or pipes.
 Status checkOutput(std::string_view flag, const std::filesystem::path &output,
                    const std::vector<std::filesystem::path> &inputs);
 

@@ -25,7 +25,7 @@ namespace cl = llvm::cl;
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// Of "12GiB", "1.5 GiB", "800MiB" or "64KiB".
+/// Parses "12GiB", "1.5 GiB", "800MiB" or "64KiB".
 static std::optional<int64_t> parseBytes(StringRef text) {
   double number = 0;
   for (auto [unit, bytes] : {std::pair("GiB", 1024.0 * 1024 * 1024), {"MiB", 1024.0 * 1024}, {"KiB", 1024.0}})
@@ -173,10 +173,10 @@ struct Flags {
       cl::value_desc("N"), cl::init(0), cl::cat(category)};
   cl::opt<bool> helpDescription{"help-description", cl::desc("Print a page of all keys of a description, in Markdown"),
                                 cl::cat(category)};
-  // So that tests can run a GPU's kernels on a device with narrower subgroups.
+  // For tests that run a GPU's kernels on a device with narrower subgroups.
   cl::opt<int64_t> lanes{"lanes", cl::desc("Lanes of a subgroup, instead of the target's own number"), cl::Hidden,
                          cl::init(0), cl::cat(category)};
-  std::vector<std::unique_ptr<cl::opt<bool>>> fusion; // as getFusionFlags() has them
+  std::vector<std::unique_ptr<cl::opt<bool>>> fusion; // in the order of getFusionFlags()
 
   Flags() {
     for (const FusionFlag &flag : getFusionFlags())
@@ -238,7 +238,7 @@ std::string listOf(ArrayRef<Precision> precisions) {
   return text;
 }
 
-/// Loads plug-ins, so that the passes added to phases may be theirs; false, after a message, where a flag is wrong.
+/// Loads plug-ins first, as they may define the passes to add. Returns false, after a message, if a flag is wrong.
 bool takeAddedPasses(const Flags &flags, CommandLine &line) {
   for (const std::string &path : flags.plugins) {
     llvm::Expected<PassPlugin> plugin = PassPlugin::load(path);
@@ -324,7 +324,7 @@ std::optional<CommandLine> check(Flags &flags) {
       return wrong(found.error().message);
     targets.insert(targets.erase(native), found->begin(), found->end());
   }
-  // A module is of one target: of several that nobody asked for, the machine's best.
+  // A module is for one target. If no target was requested, use only the machine's best.
   if (isDefault && (line.compileTo != Phase::Emit || line.compileFrom))
     targets.resize(1);
   for (const std::string &name : targets) {
@@ -332,7 +332,7 @@ std::optional<CommandLine> check(Flags &flags) {
     const TargetProfile *profile = lookupTargetProfile(name, message);
     if (!profile)
       return wrong(message);
-    static std::list<TargetProfile> changed; // passes keep their addresses
+    static std::list<TargetProfile> changed; // a list, as passes keep pointers to profiles
     if (flags.processors.getNumOccurrences()) {
       constexpr int64_t most = 1024;
       if (profile->processors == 0 || flags.processors < 1 || flags.processors > most)
@@ -349,7 +349,7 @@ std::optional<CommandLine> check(Flags &flags) {
       changed.back().lanes = flags.lanes;
       int64_t fewer = std::max<int64_t>(1, profile->blockRowLanes / flags.lanes);
       changed.back().blockRowLanes /= fewer;
-      changed.back().blockLanes /= fewer; // the rows of a block stay
+      changed.back().blockLanes /= fewer; // keeps the number of rows per block
       profile = &changed.back();
     }
     if (flags.maxAllocation.getNumOccurrences()) {
@@ -396,7 +396,7 @@ std::optional<CommandLine> check(Flags &flags) {
   line.recompute = *recompute;
 
   if (flags.lora.getNumOccurrences()) {
-    std::string config = flags.lora + "/adapter_config.json"; // of a folder that PEFT has written
+    std::string config = flags.lora + "/adapter_config.json"; // a folder written by PEFT
     auto file = llvm::MemoryBuffer::getFile(config, /*IsText=*/true);
     if (llvm::sys::fs::is_directory(flags.lora) && !file)
       return wrong("--lora: cannot read '" + config + "': " + file.getError().message());
@@ -458,7 +458,7 @@ std::optional<CommandLine> check(Flags &flags) {
   for (auto [flag, value] : llvm::zip(getFusionFlags(), flags.fusion))
     if (!*value)
       line.fusion.switchOff(flag.name);
-  // One product for several projections keeps their weights together; its kernels are not for tensor cores yet.
+  // Fusing projections stores their weights as one. The fused kernels do not use tensor cores yet.
   if (line.precision != Precision::F32)
     line.fusion.switchOff("fuse-projections");
   line.overrides.assign(flags.overrides.begin(), flags.overrides.end());
@@ -478,7 +478,7 @@ std::optional<CommandLine> check(Flags &flags) {
 
 std::optional<CommandLine> mlir::heddle::parseCommandLine(int argc, char **argv) {
   Flags flags;
-  // --mlir-print-ir-after=PASS knows the passes that are registered.
+  // --mlir-print-ir-after=PASS accepts only registered passes.
   registerAllPasses();
   registerTransformsPasses();
   registerMLIRContextCLOptions();
@@ -494,8 +494,8 @@ std::optional<CommandLine> mlir::heddle::parseCommandLine(int argc, char **argv)
   if (!cl::ParseCommandLineOptions(argc, argv, "compiles a model to an artifact that heddle-run runs\n", &stream)) {
     if (problem.empty()) // LLVM has printed what is wrong with a value
       return std::nullopt;
-    // "PROGRAM: The mistake.  Try: 'PROGRAM --help'", and maybe "PROGRAM: Did you mean '--nearest'?", however far that
-    // is.
+    // LLVM prints "PROGRAM: The mistake.  Try: 'PROGRAM --help'", and often "PROGRAM: Did you mean '--nearest'?", even
+    // if the nearest flag is not near at all.
     auto [mistake, guess] = StringRef(problem).split('\n');
     StringRef text = mistake.split("  Try:").first, given = text.split("'").second.split("'").first.split('=').first;
     StringRef nearest = guess.split("'").second.split("'").first.split('=').first;

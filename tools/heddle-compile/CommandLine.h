@@ -18,13 +18,13 @@ struct RemarkFilters {
 
 struct CommandLine {
   std::string model;
-  std::string output; // "-": standard output; empty where nothing but messages is wanted
+  std::string output; // "-": standard output; empty: write no artifact, only print messages
   std::vector<const TargetProfile *> targets;
   std::optional<Phase> compileFrom; // the model is a module as it is after this phase
   Phase compileTo = Phase::Emit;
   std::string dumpDirectory;
-  std::string profile; // where to write what took how long; empty: nowhere
-  std::string report;  // where to write what each entry costs; empty: nowhere
+  std::string profile; // file for the timings of phases and passes; empty: none
+  std::string report;  // file for the cost report of each entry; empty: none
   RemarkFilters remarks;
   std::vector<AddedPasses> added; // --pass-after, in the order given
   FusionOptions fusion;
@@ -42,14 +42,14 @@ struct CommandLine {
   std::string tuningFile;                 // empty: tiles come from the cost model
   std::vector<std::string> overrides;     // key=value
   std::vector<std::string> ignoredKeys;   // of a published configuration
-  std::string family;                     // the text of a published model's family; empty: Heddle's own
-  /// Whether `report` is a page for people, rather than JSON for programs.
+  std::string family;                     // the .weft text of a published model's family; empty: one of Heddle's own
+  /// Returns true if `report` is an HTML page for people instead of JSON for programs.
   bool wantsPage() const { return StringRef(report).ends_with(".html"); }
-  std::vector<std::string> given; // the command line's flags as given, for that page
+  std::vector<std::string> given; // the command line's flags, for that page
   bool helpDescription = false;   // print the page of a description's keys, and nothing else
 };
 
-/// The command line; nothing, after a message on standard error, where it is wrong.
+/// Parses the command line. Returns nullopt, after a message on standard error, if it is wrong.
 std::optional<CommandLine> parseCommandLine(int argc, char **argv);
 
 } // namespace mlir::heddle

@@ -16,8 +16,7 @@ using namespace mlir::heddle;
 /// The phases up to this one do not depend on the target.
 static constexpr Phase kLastSharedPhase = Phase::Fuse;
 
-/// The first scale of a training run whose description gives none. It need not be good: training halves and doubles it
-/// soon.
+/// Initial loss scale if the description gives none. Training adjusts it soon, by halving and doubling.
 static constexpr double kLossScaleOfF16 = 65536;
 
 static OwningOpRef<ModuleOp> readModelOf(const CommandLine &line, MLIRContext *context) {
@@ -30,8 +29,8 @@ static OwningOpRef<ModuleOp> readModelOf(const CommandLine &line, MLIRContext *c
   return readModel(context, line.model, changes);
 }
 
-/// The widths that every target has rounded operands of: phase `fuse`, which rounds them, does not depend on the
-/// target.
+/// Returns the head widths that all targets support for rounded operands. Phase `fuse` rounds operands, and is shared
+/// by all targets.
 static HeadWidths headsOf(ArrayRef<const TargetProfile *> targets) {
   HeadWidths heads = targets.front()->heads;
   for (const TargetProfile *profile : targets)

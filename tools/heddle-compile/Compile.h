@@ -1,4 +1,4 @@
-// From a model to an artifact, or to the module after one of the phases.
+// Compiles a model to an artifact, or to the module after one of the phases.
 #ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_COMPILE_H
 #define HEDDLE_TOOLS_HEDDLE_COMPILE_COMPILE_H
 
@@ -9,16 +9,16 @@
 namespace mlir::heddle {
 
 struct CompiledModel {
-  /// The module after the last phase asked for, by target; one where that phase comes before there are targets.
+  /// The module after the last requested phase, one per target; a single module if that phase is shared by all targets.
   std::vector<OwningOpRef<ModuleOp>> modules;
-  /// Where the last phase is emit.
+  /// Filled only if the last phase is emit.
   Artifact artifact;
 };
 
-/// Is shown what each phase leaves, and for which target; null in those phases that all targets share.
+/// Callback that sees the module after each phase, and its target; the target is null in phases that all targets share.
 using TargetPhaseWatch = std::function<void(Phase, const TargetProfile *, ModuleOp)>;
 
-/// Failure comes after an error that says why.
+/// On failure an error has been reported to `context`.
 FailureOr<CompiledModel> compileModel(MLIRContext *context, const CommandLine &line,
                                       const TargetPhaseWatch &watch = nullptr);
 

@@ -8,10 +8,10 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// One mistake of a pass may be repeated for every op that follows from it; nobody reads the hundredth.
+/// A pass may repeat a mistake for every op that follows from it; nobody reads the hundredth error.
 static constexpr unsigned kMostErrors = 20;
 
-/// The first place in a file that a location mentions.
+/// Returns the first file location within `location`.
 static FileLineColLoc findPlace(Location location) {
   FileLineColLoc place;
   location->walk([&](Location part) {

@@ -6,8 +6,8 @@
 
 namespace mlir::heddle {
 
-/// Prints each error as `file:line:col: error: ...`, one short paragraph and never the IR, while it lives. Where no
-/// file is known the program's name stands for it.
+/// While it lives, prints each error as `file:line:col: error: ...`: one short paragraph, never the IR. If no file is
+/// known, the program's name takes its place.
 class DiagnosticPrinter {
 public:
   explicit DiagnosticPrinter(MLIRContext *context, StringRef program = "heddle-compile");

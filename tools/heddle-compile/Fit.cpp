@@ -8,12 +8,12 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-static constexpr int64_t kUnit = 64; // batches between one that fits and twice as many tokens are multiples of it
+static constexpr int64_t kUnit = 64; // granularity of the batches tried between a fit and its double
 static constexpr int kSteps = 3;     // how many of these batches are tried
 
 static constexpr StringLiteral kTokens = "max_tokens", kLength = "max_length";
 
-/// A whole number of the model's description.
+/// Returns an integer of the model's description.
 static std::optional<int64_t> findNumber(ModuleOp module, StringRef key) {
   auto text = module->getAttrOfType<StringAttr>("heddle.description");
   llvm::Expected<llvm::json::Value> json = text ? llvm::json::parse(text.getValue()) : llvm::json::Value(nullptr);
@@ -27,7 +27,7 @@ static std::optional<int64_t> findNumber(ModuleOp module, StringRef key) {
 
 namespace {
 
-/// A batch's size, the recomputation, and the memory that the model then needs.
+/// A batch's size, the recomputation, and the model's memory with both.
 struct Candidate {
   int64_t tokens;
   Recomputation recompute;
@@ -100,7 +100,8 @@ private:
 
   bool fits(const Candidate &candidate) const { return candidate.memory.total() <= *line.fit; }
 
-  /// Between a batch that fits and one that does not, `tooMany` tokens, a few more are tried; 0: there is none.
+  /// Tries a few more batches between `candidate`, which fits, and `tooMany` tokens, which do not fit; 0: there is no
+  /// such number.
   FailureOr<Fit> grow(Candidate candidate, int64_t tooMany, int64_t asked) {
     for (int step = 0; step < kSteps && tooMany - candidate.tokens >= 2 * kUnit; ++step) {
       FailureOr<Candidate> between = plan((candidate.tokens + tooMany) / 2 / kUnit * kUnit, candidate.recompute);

@@ -1,4 +1,4 @@
-// What of a model fits into a device's memory: --fit.
+// Fits a model into a device's memory: --fit.
 #ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_FIT_H
 #define HEDDLE_TOOLS_HEDDLE_COMPILE_FIT_H
 
@@ -8,14 +8,14 @@
 namespace mlir::heddle {
 
 struct Fit {
-  CommandLine line;    // with the largest batch that fits, and the recomputation that it takes
+  CommandLine line;    // with the largest batch that fits, and the recomputation it needs
   std::string verdict; // one line for the user
 };
 
-/// Compiles up to phase `plan`, with the batch asked for and halves of it down to the longest sequence, each with the
-/// recomputation asked for and then with --recompute=products, until the device memory of every target is at most
-/// `line.fit`; then a few batches between that one and the last that did not fit. Fails, saying what the least is,
-/// where nothing fits.
+/// Finds a batch with which the device memory of every target is at most `line.fit`, by compiling up to phase `plan`.
+/// Tries the requested batch and its halves, down to the longest sequence, each with the requested recomputation and
+/// then with --recompute=products; then a few batches between the first that fits and the last that does not. If
+/// nothing fits, fails with an error that states the least memory needed.
 FailureOr<Fit> fitMemory(MLIRContext *context, const CommandLine &line);
 
 } // namespace mlir::heddle

@@ -9,8 +9,8 @@
 
 namespace mlir::heddle {
 
-/// A target for each usable GPU, then the best one for the processor. Software Vulkan is left out. An error if a
-/// driver is broken, or if this machine has no device that Heddle compiles for.
+/// Returns a target for each usable GPU, then the best target for the processor. Software Vulkan is left out. Fails if
+/// a driver is broken, or if this machine has no device that Heddle compiles for.
 ::heddle::Result<std::vector<std::string>> findNativeTargets();
 
 } // namespace mlir::heddle

@@ -35,7 +35,7 @@ LogicalResult mlir::heddle::flushStandardOutput(MLIRContext *context) {
   if (!stream.has_error())
     return success();
   std::error_code error = stream.error();
-  stream.clear_error(); // or LLVM ends the program with a crash report
+  stream.clear_error(); // otherwise LLVM ends the program with a crash report
   return emitError(UnknownLoc::get(context)) << "cannot write to standard output: " << error.message();
 }
 

@@ -1,4 +1,4 @@
-// Files that heddle-compile writes, and what it reads from.
+// Writes heddle-compile's files, and checks their paths.
 #ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_OUTPUT_H
 #define HEDDLE_TOOLS_HEDDLE_COMPILE_OUTPUT_H
 
@@ -13,20 +13,20 @@ class MLIRContext;
 
 namespace mlir::heddle {
 
-/// Fails, after an error, where `path` is neither a file, nor the place for a file, nor "-" for standard output.
+/// Fails, after an error, unless `path` is a file, can be created as a file, or is "-" (standard output).
 LogicalResult checkOutput(MLIRContext *context, StringRef flag, StringRef path);
 
-/// Whether two outputs are one file, by whatever names; it need not be there yet.
+/// Returns true if both paths name the same file, also through links. The file need not exist yet.
 bool areSameOutput(StringRef path, StringRef other);
 
-/// Writes all of a file or nothing; "-" is standard output. An error names the flag that the path comes from.
+/// Writes the whole file or nothing; "-" is standard output. Errors name `flag`, which gave the path.
 LogicalResult writeOutput(MLIRContext *context, StringRef flag, StringRef path,
                           function_ref<void(raw_ostream &)> write);
 
-/// Sends what standard output still holds; failure, after an error, where it takes no more.
+/// Flushes standard output; fails, after an error, if it cannot be written.
 LogicalResult flushStandardOutput(MLIRContext *context);
 
-/// The kind of what is at `path`, such as "a folder", where that is neither a regular file nor nothing; else empty.
+/// Returns what is at `path`, such as "a folder", if something is there that is no regular file; otherwise empty.
 StringRef describeSpecialFile(StringRef path);
 
 } // namespace mlir::heddle

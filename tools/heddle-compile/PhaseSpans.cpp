@@ -14,7 +14,7 @@ using ::heddle::Span;
 
 namespace {
 
-/// Runs the passes of nested ops; what it does is theirs.
+/// Adaptors only run the passes of nested ops, which have spans of their own.
 bool isAdaptor(Pass *pass) { return pass->getArgument().empty(); }
 
 StringRef lastPassOf(Phase phase) { return phase == Phase::Derive ? "heddle-verify-entries" : "heddle-verify-phase"; }
@@ -51,7 +51,7 @@ public:
   }
 
 private:
-  /// The passes in work on this thread.
+  /// The spans of the passes that are running on this thread.
   static std::vector<std::unique_ptr<Span>> &open() {
     thread_local std::vector<std::unique_ptr<Span>> spans;
     return spans;
@@ -59,7 +59,7 @@ private:
 
   size_t next; // phase
   const TargetProfile *profile;
-  std::unique_ptr<Span> phase; // of the thread that runs the module's passes
+  std::unique_ptr<Span> phase; // opened on the thread that runs the module's passes
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-// What each phase, and each pass on its thread, took: for --profile.
+// Records how long each phase and each pass takes, for --profile.
 #ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_PHASESPANS_H
 #define HEDDLE_TOOLS_HEDDLE_COMPILE_PHASESPANS_H
 
@@ -7,11 +7,11 @@
 
 namespace mlir::heddle {
 
-/// Makes spans (runtime/core/Span.h) of a pipeline that buildPhasePipeline() built from phase `first` on: one a phase,
-/// and within it one for each pass on each op. `profile` is the target's; null for phases before there is one.
+/// Records spans (runtime/core/Span.h) of a pipeline that buildPhasePipeline() built from phase `first` on: one per
+/// phase, and inside it one per pass and op. `profile` is null for phases that are independent of the target.
 std::unique_ptr<PassInstrumentation> createPhaseSpans(Phase first, const TargetProfile *profile);
 
-/// Makes spans of the steps of each kernel's code generation that are no passes, for as long as the context lives.
+/// Records spans of those steps of kernel code generation that are not passes, as long as the context lives.
 void watchKernels(MLIRContext *context);
 
 } // namespace mlir::heddle

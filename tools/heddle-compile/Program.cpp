@@ -67,7 +67,7 @@ static LogicalResult compile(MLIRContext *context, const CommandLine &asked) {
   return flushStandardOutput(context);
 }
 
-/// Fails, after an error, where an output cannot be written, is the file of an input, or is that of another output.
+/// Fails, after an error, if an output cannot be written, or is the same file as an input or as another output.
 static LogicalResult checkOutputs(MLIRContext *context, const CommandLine &line) {
   SmallVector<std::pair<StringRef, std::string>> outputs{
       {"-o", line.output}, {"--report", line.report}, {"--profile", line.profile}, {"--tune", line.tuningFile}};
@@ -95,7 +95,7 @@ static LogicalResult checkOutputs(MLIRContext *context, const CommandLine &line)
   return success();
 }
 
-/// Compiles under a profile where one is asked for, which also tells what a compilation did that failed.
+/// Compiles, with a profile if one was requested. The profile is written even if the compilation fails.
 static LogicalResult run(MLIRContext *context, const CommandLine &line) {
   if (failed(checkOutputs(context, line)))
     return failure();
@@ -111,7 +111,8 @@ static LogicalResult run(MLIRContext *context, const CommandLine &line) {
   return compiled;
 }
 
-/// Ends the compiler where LLVM cannot start a thread. Other fatal errors are bugs, for which LLVM dumps the stack.
+/// Ends the compiler cleanly if LLVM cannot start a thread. Other fatal errors are bugs, for which LLVM dumps the
+/// stack.
 static void endWithoutThreads(void *, const char *reason, bool) {
   if (!StringRef(reason).starts_with("pthread_create failed")) {
     llvm::errs() << "LLVM ERROR: " << reason << "\n";
@@ -119,7 +120,7 @@ static void endWithoutThreads(void *, const char *reason, bool) {
   }
   llvm::errs() << "heddle-compile: error: the system gives the compiler no more threads: " << reason
                << "; end other programs, or raise the limit (ulimit -u)\n";
-  llvm::sys::RunInterruptHandlers(); // which remove half-written files
+  llvm::sys::RunInterruptHandlers(); // they remove half-written files
   std::_Exit(1);
 }
 

@@ -1,11 +1,11 @@
-// The program heddle-compile, for a main of any program.
+// The program heddle-compile as a function, so that other programs can add targets and call it.
 #ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_PROGRAM_H
 #define HEDDLE_TOOLS_HEDDLE_COMPILE_PROGRAM_H
 
 namespace mlir::heddle {
 
-/// Does as the command line says, and returns the exit code. A program that registers targets of its own
-/// (compiler/Target/Backend.h) has done so before.
+/// Does what the command line says, and returns the exit code. A program with targets of its own registers them before
+/// (compiler/Target/Backend.h).
 int runCompiler(int argc, char **argv);
 
 } // namespace mlir::heddle

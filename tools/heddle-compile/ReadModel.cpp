@@ -41,7 +41,7 @@ OwningOpRef<ModuleOp> mlir::heddle::readModel(MLIRContext *context, StringRef pa
 }
 
 OwningOpRef<ModuleOp> mlir::heddle::readModule(MLIRContext *context, StringRef path) {
-  // A file that cannot be read is an error of the parser.
+  // If the file cannot be read, the parser reports it.
   if (auto file = llvm::MemoryBuffer::getFile(path))
     if (auto place = findTooDeepMLIR((*file)->getBuffer())) {
       emitError(FileLineColLoc::get(context, path, place->first, place->second))

@@ -1,4 +1,4 @@
-// The models that programs of the compiler take.
+// Reads models, for all programs of the compiler.
 #ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_READMODEL_H
 #define HEDDLE_TOOLS_HEDDLE_COMPILE_READMODEL_H
 
@@ -8,11 +8,11 @@
 
 namespace mlir::heddle {
 
-/// The module of a description (.toml), a model text (.weft), a module (.mlir), a GGUF file (.gguf) or a Hugging Face
-/// folder at `path`, changed. Null after an error of the context.
+/// Reads the model at `path` (a description (.toml), model text (.weft), module (.mlir), GGUF file (.gguf) or Hugging
+/// Face folder) and applies `changes`. Returns null after an error reported to the context.
 OwningOpRef<ModuleOp> readModel(MLIRContext *context, StringRef path, const DescriptionChanges &changes);
 
-/// The module of a .mlir file. Null after an error of the context.
+/// Reads the module of a .mlir file. Returns null after an error reported to the context.
 OwningOpRef<ModuleOp> readModule(MLIRContext *context, StringRef path);
 
 } // namespace mlir::heddle

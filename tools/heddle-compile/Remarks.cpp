@@ -32,7 +32,7 @@ using namespace mlir::heddle;
 std::shared_ptr<RemarkLog> RemarkLog::listen(MLIRContext *context) {
   auto log = std::make_shared<RemarkLog>();
   remark::RemarkCategories categories;
-  categories.passed = categories.missed = ".*"; // `all` is only added to those that are given
+  categories.passed = categories.missed = ".*"; // `all` only adds to categories that are set
   if (failed(remark::enableOptimizationRemarks(*context, std::make_unique<RemarkStreamer>(log),
                                                std::make_unique<remark::RemarkEmittingPolicyAll>(), categories)))
     llvm_unreachable("our streamer needs no setting up");

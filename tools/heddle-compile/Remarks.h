@@ -1,4 +1,5 @@
-// The remarks of a compilation: what passes did, and what not and why. For --remarks-filter and the page of --report.
+// Collects a compilation's remarks (what passes did, and what they did not and why) for --remarks-filter and the page
+// of --report.
 #ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_REMARKS_H
 #define HEDDLE_TOOLS_HEDDLE_COMPILE_REMARKS_H
 
@@ -15,17 +16,18 @@ struct PassRemark {
   std::string pass, entry;
   Location place;
   std::string what;
-  std::string detail; // into what it was fused, or why it was not
+  std::string detail; // the kernel it was fused into, or why it was not fused
 };
 
 class RemarkLog {
 public:
-  /// A log of all that passes say from now on, for as long as the context lives.
+  /// Starts a log of all remarks that passes emit from now on, for as long as the context lives.
   static std::shared_ptr<RemarkLog> listen(MLIRContext *context);
 
-  /// By pass in the order in which these ran, and by entry: entries are compiled side by side.
+  /// Returns the remarks sorted by pass, in the order in which passes ran, and then by entry: entries are compiled in
+  /// parallel.
   std::vector<PassRemark> getSorted() const;
-  /// As diagnostics, those that the command line asks for.
+  /// Prints the remarks that match `filters` as diagnostics.
   void print(const RemarkFilters &filters) const;
 
 private:

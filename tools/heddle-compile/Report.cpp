@@ -54,7 +54,7 @@ static void addVariables(plan::EntryOp entry, llvm::StringSet<> &names) {
 
 namespace {
 
-/// The arena that several entries share: each block is as large as some entry needs.
+/// An arena shared by several entries: each block has the size of the largest that an entry needs.
 class SharedArena {
 public:
   void add(plan::EntryOp entry) {
@@ -94,7 +94,7 @@ MemoryByPurpose MemoryByPurpose::of(ModuleOp module) {
       ofTraining.insert(variable.getSymName());
   Use training, inference;
   for (auto entry : module.getOps<plan::EntryOp>()) {
-    if (entry.getSymName() == "init") // which uses all variables
+    if (entry.getSymName() == "init") // it uses all variables
       continue;
     llvm::StringSet<> variables;
     addVariables(entry, variables);
@@ -132,7 +132,7 @@ EntryTotals::EntryTotals(plan::EntryOp entry, const SizeMaxima &maxima)
 DeviceMemory DeviceMemory::of(ModuleOp module) {
   DeviceMemory memory;
   for (auto variable : module.getOps<VariableOp>()) {
-    if (variable.getStorageAttr()) // its storage is counted
+    if (variable.getStorageAttr()) // counted with its storage
       continue;
     int64_t bytes = bytesOf(variable);
     switch (variable.getKind()) {
@@ -176,8 +176,8 @@ static int64_t bytesOf(plan::CollectiveOp collective) {
   return bytes;
 }
 
-/// What an entry of several ranks does, in its order: the FLOPs and bytes of each launch, of those that ranks share out
-/// all ranks' together, and the bytes of each collective.
+/// Writes the launches and collectives of a multi-rank entry, in order: the FLOPs and bytes of each launch (for
+/// launches shared out among ranks, the total of all ranks), and the bytes of each collective.
 static void writeOrder(llvm::json::OStream &json, plan::EntryOp entry, const SizeMaxima &maxima) {
   json.attributeArray("order", [&] {
     entry.walk<WalkOrder::PreOrder>([&](Operation *op) {

@@ -1,4 +1,4 @@
-// What heddle-compile says of the artifact that it made.
+// Reports what an artifact costs: memory, launches, FLOPs and bytes.
 #ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_REPORT_H
 #define HEDDLE_TOOLS_HEDDLE_COMPILE_REPORT_H
 
@@ -8,53 +8,54 @@
 
 namespace mlir::heddle {
 
-/// What a model needs of a device's memory, with every size at its maximum, in bytes.
+/// A model's device memory in bytes, with every size at its maximum.
 struct DeviceMemory {
   int64_t weights = 0, state = 0, caches = 0;
-  int64_t kept = 0, workspace = 0; // of the arena: what the steps of the entry that needs most of it keep, and the rest
+  int64_t kept = 0, workspace = 0; // parts of the largest entry's arena: values that its steps keep, and the rest
 
-  /// Of a module after phase `plan`.
+  /// `module` is a module after phase `plan`.
   static DeviceMemory of(ModuleOp module);
   int64_t total() const { return weights + state + caches + kept + workspace; }
   /// "2.4 GiB = weights 0.5 GiB + ..."
   std::string describe() const;
 };
 
-/// What training and what inference take of a device's memory, in bytes: the variables of their entries, and the
-/// largest arena. Entries that use moments, counters or summed gradients train.
+/// Device memory in bytes for training and for inference: the variables of their entries, and the largest arena. An
+/// entry is for training if it uses moments, counters or summed gradients.
 struct MemoryByPurpose {
-  int64_t training = 0, inference = 0; // 0: no entry is for it
+  int64_t training = 0, inference = 0; // 0: there is no such entry
 
   static MemoryByPurpose of(ModuleOp module);
 };
 
-/// What one call of an entry does, with every run-time size at its maximum.
+/// Totals of one call of an entry, with every run-time size at its maximum.
 struct EntryTotals {
   int64_t launches = 0, barriers = 0, kernels = 0;
   int64_t flops = 0, modelFlops = 0, bytes = 0;
-  int64_t memory; // of the device: the arena and the variables that the entry uses
+  int64_t memory; // device memory: the arena and the variables that the entry uses
 
   EntryTotals(plan::EntryOp entry, const SizeMaxima &maxima);
 };
 
-/// How often a launch runs in a call. In a repetition: once for each step of the longest sequence.
+/// Returns how often a launch runs in a call: inside a repetition, once for each step of the longest sequence.
 int64_t countSteps(plan::LaunchOp launch);
 
-/// Returns the sizes of a call with every size at its maximum. A size within another one is 0 there, unless it reaches
-/// to that one's maximum.
+/// Returns the sizes of a call with every size at its maximum. A size that is a part of another size is 0, unless it
+/// reaches to that size's maximum.
 SizeMaxima getLargestCall(ModuleOp module);
 
-/// Whether the launch has workgroups in a call of these sizes: variants for few rows have none in the largest call.
+/// Returns true if the launch has workgroups in a call with these sizes. Variants for few rows have none in the largest
+/// call.
 bool runsIn(plan::LaunchOp launch, const SizeMaxima &sizes);
 
 /// "1.5 MiB"
 std::string formatBytes(int64_t bytes);
 
-/// The artifact, the memory that each target needs, and each entry at the maxima of its sizes.
+/// Prints a summary: the artifact, the memory that each target needs, and each entry at the maxima of its sizes.
 void printReport(raw_ostream &stream, const CommandLine &line, CompiledModel &compiled, double seconds);
 
-/// Each entry of each target as JSON: launches, barriers, kernels, FLOPs and bytes of traffic at the maxima of the
-/// sizes.
+/// Writes each entry of each target as JSON: launches, barriers, kernels, FLOPs and bytes of traffic, at the maxima of
+/// the sizes.
 void writeReport(raw_ostream &stream, const CommandLine &line, CompiledModel &compiled);
 
 } // namespace mlir::heddle

@@ -22,7 +22,7 @@
 namespace mlir::heddle {
 namespace {
 
-/// Tiles that are tried for a product, and how often each; the fastest run counts.
+/// How many tiles are tried for a matmul, and how often each; the fastest run counts.
 constexpr size_t kCandidates = 6;
 constexpr int kRuns = 5;
 
@@ -73,7 +73,7 @@ public:
     return emitError(UnknownLoc::get(context)) << "--tune: '" << path << "' " << why;
   }
 
-  std::string device; // empty until something was measured
+  std::string device; // empty until something has been measured
   std::map<std::string, double> times;
 
 private:
@@ -81,7 +81,7 @@ private:
   std::string path;
 };
 
-/// A product alone, as a model of the heddle dialect.
+/// Returns a model in the heddle dialect that consists of one matmul.
 std::string writeProduct(const Product &product) {
   auto matrix = [](bool transposed, int64_t rows, int64_t columns) -> std::string {
     return llvm::formatv("tensor<{0}x{1}xf32>", transposed ? columns : rows, transposed ? rows : columns);
@@ -101,7 +101,7 @@ class Tuner {
 public:
   Tuner(MLIRContext *context, const TargetProfile &profile) : context(context), profile(profile) {}
 
-  /// The fastest of the candidates and its time in milliseconds.
+  /// Returns the fastest candidate and its time in milliseconds.
   FailureOr<std::pair<MatrixTile, double>> measure(const std::string &key, const Product &product) {
     std::pair<MatrixTile, double> best{{}, 0};
     for (MatrixTile tile : candidateTiles(profile, product, kCandidates)) {
@@ -150,7 +150,7 @@ private:
       for (const ::heddle::DimInfo &dim : port.dims)
         shape.push_back(dim.extent);
       HEDDLE_ASSIGN(matrices.emplace_back(), ::heddle::HostTensor::uninitialized(port.type, std::move(shape)));
-      uint32_t number = 1; // zeros would be faster than what products see
+      uint32_t number = 1; // random values, as zeros would be faster than real operands
       for (float &value : matrices.back().values<float>()) {
         number = number * 1664525 + 1013904223;
         value = static_cast<float>(number >> 8) * 0x1p-23f - 1;
@@ -171,7 +171,7 @@ private:
   const TargetProfile &profile;
 };
 
-/// The products of a module after phase `fuse`, by key.
+/// Returns the matmuls of a module after phase `fuse`, by key.
 FailureOr<std::map<std::string, Product>> findProducts(ModuleOp model, const TargetProfile &profile) {
   OwningOpRef<ModuleOp> copy = model.clone();
   TileChoices choices;

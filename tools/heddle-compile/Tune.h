@@ -1,4 +1,4 @@
-// Measures the tiles of matrix products on this machine's device: --tune=FILE.
+// Measures the tiles of matmuls on this machine's device: --tune=FILE.
 #ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_TUNE_H
 #define HEDDLE_TOOLS_HEDDLE_COMPILE_TUNE_H
 
@@ -7,10 +7,10 @@
 
 namespace mlir::heddle {
 
-/// Fills `choices` with a measured tile for every product of `model`, a module after phase `fuse`. What the file `path`
-/// knows is taken from there; the rest is measured, the model's best tiles against each other, and the file written
-/// anew. One file holds one device's tiles: times of two devices do not mix. Fails after an error: no device, a file of
-/// another device, or one that cannot be read or written.
+/// Fills `choices` with a measured tile for every matmul of `model`, a module after phase `fuse`. Tiles found in the
+/// file `path` are taken from it. For the other matmuls, the cost model's best tiles are timed against each other, and
+/// the file is rewritten. A file holds the tiles of one device, as times of two devices cannot be compared. Fails,
+/// after an error, if there is no device, or if the file is of another device or cannot be read or written.
 LogicalResult tuneTiles(ModuleOp model, ArrayRef<const TargetProfile *> targets, StringRef path, TileChoices &choices);
 
 } // namespace mlir::heddle

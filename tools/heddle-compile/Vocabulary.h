@@ -1,4 +1,4 @@
-// The vocabulary that goes along in an artifact: --vocabulary=FILE.
+// Reads the vocabulary that is stored in an artifact: --vocabulary=FILE.
 #ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_VOCABULARY_H
 #define HEDDLE_TOOLS_HEDDLE_COMPILE_VOCABULARY_H
 
@@ -9,8 +9,8 @@
 
 namespace mlir::heddle {
 
-/// Reads the SentencePiece model at `path`, for an imported `model`. Fails after an error: where the file is none, or
-/// numbers its pieces otherwise than the model's description says.
+/// Reads the SentencePiece model at `path` for an imported `model`. Fails, after an error, if the file is no
+/// SentencePiece model, or numbers its pieces differently from the model's description.
 FailureOr<std::vector<VocabularyFile>> readVocabulary(ModuleOp model, StringRef path);
 
 } // namespace mlir::heddle

@@ -1,4 +1,4 @@
-// heddle-inspect: what an artifact holds. Needs no device.
+// heddle-inspect: shows the contents of an artifact. Needs no device.
 #include "runtime/artifact/Artifact.h"
 #include "runtime/artifact/CodeFormat.h"
 #include "runtime/core/File.h"
@@ -27,7 +27,7 @@ const char *kindName(schema::VariableKind kind) {
   return names[static_cast<size_t>(kind)];
 }
 
-// "first-moment" of "FirstMoment"
+// Returns "first-moment" for "FirstMoment".
 std::string dashed(const char *camelCase) {
   std::string name;
   for (const char *c = camelCase; *c; ++c) {
@@ -40,7 +40,7 @@ std::string dashed(const char *camelCase) {
 
 std::string roleName(schema::VariableRole role) { return dashed(schema::EnumNameVariableRole(role)); }
 
-// "f32[source_tokens<=4096,512]"
+// Returns "f32[source_tokens<=4096,512]".
 std::string typeText(const schema::Module &module, const schema::TensorType &type) {
   std::string text = str(toString(type.element()), "[");
   for (const schema::Dim *dim : *type.dims()) {
@@ -56,7 +56,7 @@ std::string typeText(const schema::Module &module, const schema::TensorType &typ
   return text + "]";
 }
 
-// "2097152*source_tokens + 2048*pairs(target_lengths, source_lengths, above 0)"
+// Returns "2097152*source_tokens + 2048*pairs(target_lengths, source_lengths, above 0)".
 std::string formulaText(const schema::Module &module, const flatbuffers::Vector<const schema::CostTerm *> *terms) {
   std::string text;
   if (terms)
@@ -90,14 +90,14 @@ std::map<uint32_t, size_t> launchesPerKernel(const schema::Module &module, const
   return launches;
 }
 
-// A format without a name where this build does not know it.
+// Returns the code format of a target, or a format without a name if this build does not know it.
 const CodeFormat &formatOf(const schema::Target &target) {
   static const CodeFormat unknown;
   const CodeFormat *format = findCodeFormat(view(target.name()));
   return format ? *format : unknown;
 }
 
-// A kernel's code, where it is text without the NULs that end and fill it.
+// Returns a kernel's code. If it is text, the NULs that end and pad it are left out.
 std::string_view codeOf(const Artifact &artifact, const schema::Target &target, uint32_t kernel) {
   std::span<const uint32_t> words = artifact.code(target, kernel).words;
   const auto *code = reinterpret_cast<const char *>(words.data());
@@ -115,12 +115,12 @@ uint64_t codeBytes(const Artifact &artifact, const schema::Target &target) {
   return bytes;
 }
 
-// What the file holds of it.
+// Returns the size of the target's code in the file.
 uint64_t packedBytes(const Artifact &artifact, const schema::Target &target) {
   return target.code() ? target.code()->size() : codeBytes(artifact, target);
 }
 
-// "3.1 KiB of code", or, where code can be assembled, what came of that.
+// Returns "3.1 KiB of code" and, for code that can be assembled, the assembler's result.
 std::string codeText(const Artifact &artifact, const schema::Target &target, uint32_t index) {
   const schema::Kernel &kernel = *target.kernels()->Get(index);
   std::string text = describeBytes(codeOf(artifact, target, index).size());
@@ -129,12 +129,12 @@ std::string codeText(const Artifact &artifact, const schema::Target &target, uin
     return text + " of code";
   uint64_t binary = binaryBytes(artifact, target, index);
   text += str(" of ", format.name, ", ", binary ? describeBytes(binary) + " of " : "no ", format.binaryName);
-  if (kernel.registers()) // as the assembler counted
+  if (kernel.registers()) // counted by the assembler
     text += str(", ", kernel.registers(), " registers, spills ", describeBytes(kernel.spill_bytes()));
   return text + str(", shared ", describeBytes(kernel.shared_bytes()));
 }
 
-// The bytes of the arena's blocks, in the entry that needs most.
+// Returns the bytes of each arena block, in the entry that needs the most.
 std::vector<uint64_t> arenaBlocks(const schema::Module &module, const schema::Target &target) {
   std::vector<uint64_t> most = {target.arena_bytes()};
   uint64_t mostBytes = 0;
@@ -148,7 +148,7 @@ std::vector<uint64_t> arenaBlocks(const schema::Module &module, const schema::Ta
   return most;
 }
 
-// "10.2 GiB", "10.2 GiB in 3 blocks, the largest 4.0 GiB"
+// Returns "10.2 GiB" or "10.2 GiB in 3 blocks, the largest 4.0 GiB".
 std::string arenaText(const schema::Module &module, const schema::Target &target) {
   std::vector<uint64_t> blocks = arenaBlocks(module, target);
   std::string text = describeBytes(target.arena_bytes());
@@ -157,7 +157,7 @@ std::string arenaText(const schema::Module &module, const schema::Target &target
   return text;
 }
 
-// The variables that callers know: not those that are there to store others.
+// Returns the variables that callers see, without those that only store other variables.
 std::vector<const schema::Variable *> knownVariables(const schema::Module &module) {
   std::vector<bool> isStorage(module.variables()->size());
   for (const schema::Variable *variable : *module.variables())
@@ -170,12 +170,12 @@ std::vector<const schema::Variable *> knownVariables(const schema::Module &modul
   return known;
 }
 
-// Whether each of several ranks keeps a part of it.
+// Returns true if each rank keeps only a part of the variable.
 bool isSharded(const schema::Module &module, const schema::Variable &variable) {
   return (variable.storage() < 0 ? variable : *module.variables()->Get(variable.storage())).sharded();
 }
 
-// The variable in whose memory a view lies; empty for others.
+// Returns the name of the variable that stores this view; empty if it is no view.
 std::string storageName(const schema::Module &module, const schema::Variable &variable) {
   return variable.storage() < 0 ? "" : std::string(view(module.variables()->Get(variable.storage())->name()));
 }
@@ -213,7 +213,7 @@ Json portsJson(const schema::Module &module, const flatbuffers::Vector<flatbuffe
   return list;
 }
 
-// Loading the artifact has read it before.
+// Parsing cannot fail: loading the artifact has parsed the description before.
 Json descriptionOf(const Artifact &artifact) {
   Result<nlohmann::json> description = parseJson(artifact.description(), "the description");
   return description.ok() ? Json(*description) : Json::object();
@@ -223,7 +223,7 @@ std::string extentText(const schema::Module &module, const schema::Dim &dim) {
   return dim.size() < 0 ? std::to_string(dim.extent()) : std::string(view(module.sizes()->Get(dim.size())->name()));
 }
 
-// "source_starts", "2*ids[8..] + 1"
+// Returns "source_starts" or "2*ids[8..] + 1".
 std::string sumText(const schema::Entry &entry, const schema::Sum &sum) {
   std::string text;
   if (sum.addends())
@@ -240,7 +240,7 @@ std::string sumText(const schema::Entry &entry, const schema::Sum &sum) {
   return text;
 }
 
-// "source_lengths rows from source_starts of source_tokens"
+// Returns "source_lengths rows from source_starts of source_tokens".
 std::string segmentsText(const schema::Module &module, const schema::Entry &entry, const schema::Segments &segments) {
   std::string text = str(sumText(entry, *segments.count()), " rows from ", sumText(entry, *segments.first()), " of ",
                          extentText(module, *segments.rows()));
@@ -270,7 +270,7 @@ CollectiveSize sizeOf(const schema::Collective &collective) {
   return size;
 }
 
-// "all-reduce"
+// Returns "all-reduce" for AllReduce.
 std::string kindName(schema::CollectiveKind kind) { return dashed(schema::EnumNameCollectiveKind(kind)); }
 
 Json collectivesJson(const schema::Entry &entry) {
@@ -326,7 +326,7 @@ Json toJson(const Artifact &artifact) {
   }
   root["entries"] = Json::array();
   for (const schema::Entry *entry : *module.entries()) {
-    // Launches of one kernel and one cost together.
+    // Launches with the same kernel and cost are counted together.
     std::map<std::pair<uint32_t, int32_t>, size_t> counts;
     for (const schema::Launch *launch : *entry->launches())
       ++counts[{launch->kernel(), launch->cost()}];
@@ -341,7 +341,7 @@ Json toJson(const Artifact &artifact) {
       }
       costs.push_back(std::move(item));
     }
-    Json locations = Json::array(); // by launch
+    Json locations = Json::array(); // one per launch
     for (const schema::Launch *launch : *entry->launches())
       locations.push_back(view(launch->location()));
     root["entries"].push_back({{"name", view(entry->name())},
@@ -388,14 +388,15 @@ void printPorts(const schema::Module &module, const char *direction,
   }
 }
 
-/// A value of the description on one line. Names of tensors may take thousands of characters.
+/// Returns a value of the description on one line, cut if it is long: names of tensors may take thousands of
+/// characters.
 std::string shortText(const Json &value) {
   constexpr size_t longest = 120;
   std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (text.size() <= longest)
     return text;
   size_t end = longest;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) // within a character of UTF-8
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) // do not cut within a UTF-8 character
     --end;
   return str(text.substr(0, end), " ... (", text.size(), " bytes; --json prints all)");
 }
@@ -474,7 +475,7 @@ Status writeFile(const std::string &path, std::string_view text) {
   return file.commit();
 }
 
-// The code of one kernel, to a file or to standard output.
+// Writes the code of one kernel to a file or to standard output.
 Status writeKernel(const Artifact &artifact, const std::string &kernelName, const std::string &targetName,
                    const std::string &path) {
   for (const schema::Target *target : *artifact.module().targets()) {
@@ -497,7 +498,7 @@ Status writeKernel(const Artifact &artifact, const std::string &kernelName, cons
                    ". Without --kernel all kernels are listed.");
 }
 
-// The code of every kernel of a target, the first one if none is named: to FOLDER/KERNEL.ptx or .spirv.
+// Writes the code of every kernel of a target (by default the first target) to FOLDER/KERNEL.ptx or .spirv.
 Status writeKernels(const Artifact &artifact, const std::string &targetName, const std::string &folder) {
   for (const schema::Target *target : *artifact.module().targets()) {
     if (!targetName.empty() && view(target->name()) != targetName)
@@ -512,14 +513,14 @@ Status writeKernels(const Artifact &artifact, const std::string &targetName, con
       return makeError(ErrorKind::Io, "cannot make the folder '", folder, "': ", error.message(), ".");
     for (uint32_t i = 0; i < target->kernels()->size(); ++i) {
       std::string_view name = view(target->kernels()->Get(i)->name());
-      if (name.find('/') != std::string_view::npos) // of an artifact that somebody made by hand
+      if (name.find('/') != std::string_view::npos) // only in an artifact made by hand
         return makeError(ErrorKind::InvalidArgument, "kernel ", i, " of '", artifact.origin(),
                          "' has a '/' in its name, and no file can be called so.");
       HEDDLE_CHECK(writeFile(str(folder, "/", name, ending), codeOf(artifact, *target, i)));
     }
     return Success();
   }
-  return Success(); // checkTarget has said that the target is there
+  return Success(); // unreachable: checkTarget has found the target
 }
 
 void printLaunches(const schema::Module &module, const schema::Target &target, flatbuffers::uoffset_t kernel) {

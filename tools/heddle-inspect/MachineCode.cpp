@@ -7,7 +7,7 @@
 namespace heddle {
 namespace {
 
-// Without leading spaces; up to a comment.
+// Returns the line without leading and trailing spaces and without its comment.
 std::string_view trimmed(std::string_view line) {
   line = line.substr(0, line.find(';'));
   size_t begin = line.find_first_not_of(" \t"), end = line.find_last_not_of(" \t\r");
@@ -38,7 +38,7 @@ void count(std::string_view operation, LoopCount &counts) {
 
 std::vector<LoopCount> innermostLoops(std::string_view assembly) {
   std::vector<std::string_view> lines;
-  std::map<std::string_view, size_t> labels; // the lines behind them
+  std::map<std::string_view, size_t> labels; // for each label, the index of the line that follows it
   while (!assembly.empty()) {
     size_t end = std::min(assembly.find('\n'), assembly.size());
     std::string_view line = trimmed(assembly.substr(0, end));
@@ -49,7 +49,8 @@ std::vector<LoopCount> innermostLoops(std::string_view assembly) {
       lines.push_back(line);
   }
 
-  // A branch backwards closes a loop. By their ends, a loop comes behind the loops inside of it.
+  // A backward branch closes a loop. Loops are found in the order of their ends, so an outer loop follows its inner
+  // loops.
   struct Loop {
     size_t begin, end;
   };
@@ -61,7 +62,7 @@ std::vector<LoopCount> innermostLoops(std::string_view assembly) {
     if (label == labels.end() || label->second > i)
       continue;
     if (!innermost.empty() && innermost.back().begin == label->second)
-      innermost.back().end = i; // a loop that goes on from several places
+      innermost.back().end = i; // a loop with several back edges
     else if (innermost.empty() || innermost.back().begin < label->second)
       innermost.push_back({label->second, i});
   }
@@ -71,7 +72,7 @@ std::vector<LoopCount> innermostLoops(std::string_view assembly) {
     LoopCount &loop = counts.emplace_back();
     for (size_t i = begin; i <= end; ++i)
       for (std::string_view rest = lines[i]; !rest.empty();) {
-        size_t next = rest.find(" :: "); // of two that are issued at once
+        size_t next = rest.find(" :: "); // separates two instructions that are issued at once
         count(rest, loop);
         rest = next == std::string_view::npos ? std::string_view() : rest.substr(next + 4);
       }

@@ -1,4 +1,4 @@
-// Reads AMD's machine code as Mesa's driver prints it: labels "BB7:", an instruction on each line.
+// Reads AMD machine code as Mesa's driver prints it: labels "BB7:", one instruction per line.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,12 @@
 
 namespace heddle {
 
-// The instructions of a loop that has no loop inside, by what executes them.
+// Counts the instructions of an innermost loop, by the unit that executes them.
 struct LoopCount {
-  size_t arithmetic = 0;   // of the vector unit; a pair that is issued at once (v_dual_...) is two
-  size_t multiplyAdds = 0; // how many of the arithmetic instructions multiply and add
+  size_t arithmetic = 0;   // vector unit; a pair that is issued at once (v_dual_...) counts as two
+  size_t multiplyAdds = 0; // the arithmetic instructions that multiply and add
   size_t memory = 0;       // vector loads and stores of device, scratch and shared memory
-  size_t scalar = 0;       // everything else: branches, waits, addresses that all lanes share
+  size_t scalar = 0;       // everything else: branches, waits, addresses shared by all lanes
 
   double multiplyAddShare() const {
     size_t vector = arithmetic + memory;
@@ -20,7 +20,7 @@ struct LoopCount {
   }
 };
 
-// In the code's order.
+// Returns the innermost loops, in the order of the code.
 std::vector<LoopCount> innermostLoops(std::string_view assembly);
 
 } // namespace heddle

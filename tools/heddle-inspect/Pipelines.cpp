@@ -26,7 +26,7 @@ hal::KernelSource sourceOf(const Artifact &artifact, const schema::Target &targe
   return source;
 }
 
-// The columns of the table that are the driver's numbers, by the driver's names (Mesa's for AMD).
+// Columns of the table that show the driver's statistics, by their names in Mesa's AMD driver.
 struct Column {
   const char *title, *number;
 };
@@ -41,7 +41,7 @@ std::string cell(const hal::CodeReport &report, const char *name) {
   return found == report.numbers.end() ? "-" : str(found->value);
 }
 
-// The loop in which most multiply-adds are.
+// Returns the loop with the most multiply-adds.
 const LoopCount *mainLoop(const std::vector<LoopCount> &loops) {
   auto most = std::ranges::max_element(loops, {}, &LoopCount::multiplyAdds);
   return most == loops.end() || !most->multiplyAdds ? nullptr : &*most;
@@ -56,7 +56,7 @@ void printRow(std::string_view name, double milliseconds, const hal::CodeReport 
     std::printf("  %zu of %zu (%.0f%%)", loop->multiplyAdds, loop->arithmetic + loop->memory,
                 100 * loop->multiplyAddShare());
   std::printf("\n");
-  std::fflush(stdout); // the next kernel may take long
+  std::fflush(stdout); // show the row now: the next kernel may take long
 }
 
 Json rowOf(std::string_view name, double milliseconds, const hal::CodeReport &report,
@@ -110,7 +110,7 @@ Status printPipelines(const Artifact &artifact, const PipelineOptions &options) 
         ++leftOut;
         continue;
       }
-      std::clock_t begin = std::clock(); // the processor's time, in which other work on the machine does not count
+      std::clock_t begin = std::clock(); // CPU time, which leaves out other work on the machine
       HEDDLE_ASSIGN(auto executables, device->load({&source, 1}));
       double milliseconds = 1e3 * double(std::clock() - begin) / CLOCKS_PER_SEC;
       HEDDLE_ASSIGN(hal::CodeReport report, device->report(*executables.front()));

@@ -1,4 +1,4 @@
-// What a Vulkan driver's compiler makes of an artifact's kernels.
+// Shows how a Vulkan driver compiles an artifact's kernels.
 #pragma once
 
 #include "runtime/artifact/Artifact.h"
@@ -9,16 +9,16 @@
 namespace heddle {
 
 struct PipelineOptions {
-  std::string device = "vulkan"; // as hal::openDevice() takes it; it may be one without memory, on which nothing runs
-  std::string target;            // whose kernels; empty: all of the artifact's Vulkan targets
-  std::string kernel;            // empty: all
-  std::vector<std::string> without; // parts of the names of kernels to leave out
+  std::string device = "vulkan";    // as hal::openDevice() takes it; a device that cannot run kernels will do
+  std::string target;               // the target to show; empty: all of the artifact's Vulkan targets
+  std::string kernel;               // the kernel to show; empty: all
+  std::vector<std::string> without; // leaves out kernels whose names contain one of these
   bool json = false;
 };
 
-// Compiles the kernels one after the other, as a session would, and prints for each how long that took, what the driver
-// says of the result, and, where the driver shows AMD's machine code, what the innermost loops are made of. Of a single
-// kernel the machine code is printed as well.
+// Compiles the kernels one after the other, as a session would. Prints for each the compile time, the driver's
+// statistics, and the instructions of the innermost loops if the driver shows AMD machine code. If a single kernel is
+// selected, prints its machine code, too.
 Status printPipelines(const Artifact &artifact, const PipelineOptions &options);
 
 } // namespace heddle

@@ -43,7 +43,7 @@ private:
 
 void mlir::heddle::registerTooDeepDialect(DialectRegistry &registry) { registry.insert<TooDeepDialect>(); }
 
-/// Replaces the document's text in `holder` if it nests too deep; returns whether it does.
+/// Replaces the document's text in `holder` if it nests too deep. Returns true if it does.
 static bool replaceTooDeep(json::Object *holder) {
   std::optional<StringRef> text = holder ? holder->getString("text") : std::nullopt;
   auto place = text ? findTooDeepMLIR(*text) : std::nullopt;
@@ -66,13 +66,13 @@ std::string mlir::heddle::makeShallow(std::string message) {
   llvm::Expected<json::Value> parsed = json::parse(message);
   if (!parsed) {
     llvm::consumeError(parsed.takeError());
-    return message; // the server says what is wrong
+    return message; // the server reports what is wrong
   }
   json::Object *whole = parsed->getAsObject();
   json::Object *params = whole ? whole->getObject("params") : nullptr;
   if (!params)
     return message;
-  // The server asks editors for the whole text at each change.
+  // At each change editors send the whole text, as the server requests.
   bool isReplaced = replaceTooDeep(params->getObject("textDocument"));
   if (json::Array *changes = params->getArray("contentChanges"))
     for (json::Value &change : *changes)
@@ -82,12 +82,12 @@ std::string mlir::heddle::makeShallow(std::string message) {
 
 namespace {
 
-/// A file descriptor of messages, each behind a header that says how long it is.
+/// Reads messages from a file descriptor. A header before each message gives its length.
 class MessageReader {
 public:
   explicit MessageReader(int file) : file(file) {}
 
-  /// The next message; none at the end of the input.
+  /// Returns the next message, or nullopt at the end of the input.
   std::optional<std::string> next() {
     size_t length = 0;
     for (std::optional<StringRef> line = readLine(); line; line = readLine()) {
@@ -135,7 +135,7 @@ private:
 
   int file;
   std::string buffer;
-  size_t used = 0; // bytes of it
+  size_t used = 0; // bytes of the buffer that are consumed
 };
 
 } // namespace

@@ -1,5 +1,5 @@
-// Answers editors' questions about .mlir files: mlir-lsp-server with Heddle's dialects. It speaks the Language Server
-// Protocol on standard input and output.
+// Language server for .mlir files: mlir-lsp-server with Heddle's dialects. It speaks the Language Server Protocol on
+// standard input and output.
 #include "compiler/Pipeline/Pipeline.h"
 #include "tools/cli/Program.h"
 #include "tools/heddle-lsp-server/ShallowMessages.h"
@@ -15,7 +15,7 @@ int main(int argc, char **argv) {
   DialectRegistry registry;
   mlir::heddle::registerAllDialects(registry);
   mlir::heddle::registerTooDeepDialect(registry);
-  // Tests of mlir-lsp-server have messages without lengths.
+  // With these flags (tests of mlir-lsp-server) messages have no length headers, which the filter needs.
   bool isDelimited = llvm::any_of(llvm::ArrayRef(argv, static_cast<size_t>(argc)), [](StringRef argument) {
     return argument.contains("lit-test") || argument.contains("input-style");
   });

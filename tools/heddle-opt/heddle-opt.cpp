@@ -1,4 +1,4 @@
-// mlir-opt with Heddle's dialects and passes: runs one pass, or several, on a .mlir file.
+// mlir-opt with Heddle's dialects and passes: runs passes on a .mlir file.
 #include "compiler/Import/Nesting.h"
 #include "compiler/Pipeline/Pipeline.h"
 #include "compiler/Pipeline/WriteWhole.h"
@@ -14,7 +14,7 @@
 
 using namespace mlir;
 
-/// Like MlirOptMain(), but the output is written as a whole or not at all, and a failed write is an error.
+/// Like MlirOptMain(), but writes the whole output or nothing, and reports a failed write as an error.
 static LogicalResult run(StringRef input, StringRef output, DialectRegistry &registry,
                          const MlirOptMainConfig &config) {
   std::string problem, text;

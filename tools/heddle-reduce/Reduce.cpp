@@ -12,7 +12,7 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// Where a change can be made: an op, and the number of one of its results, arguments or attributes.
+/// Where a change can be made: an op, and the index of one of its results, arguments or attributes.
 struct Place {
   Operation *op;
   unsigned index = 0;
@@ -37,7 +37,7 @@ void findUnused(Operation *op, SmallVectorImpl<Place> &places) {
 
 void eraseOp(Place place) { place.op->erase(); }
 
-/// The operand that can stand for a result, or nothing.
+/// Returns an operand that can replace a result, or null.
 Value findSubstitute(Place place) {
   Value result = place.op->getResult(place.index);
   for (Value operand : place.op->getOperands())
@@ -136,8 +136,8 @@ public:
   }
 
 private:
-  /// Tries all places at once, then halves, quarters and so on. Goes from last to first, because an op stands after the
-  /// ops it uses.
+  /// Tries all places at once, then halves, quarters and so on, from last to first, because an op stands after the ops
+  /// it uses.
   LogicalResult makeEverywhere(const Change &change) {
     for (size_t count = findPlaces(*module, change).size(); count > 0; count /= 2)
       for (size_t end = findPlaces(*module, change).size(); end > 0;) {
@@ -146,7 +146,7 @@ private:
         if (failed(isKept))
           return failure();
         isChanged |= *isKept;
-        end = std::min(begin, findPlaces(*module, change).size()); // a change may take away other places
+        end = std::min(begin, findPlaces(*module, change).size()); // a change may remove other places
       }
     return success();
   }

@@ -1,4 +1,4 @@
-// Makes a module smaller while it stays interesting.
+// Makes a module smaller while it still shows a problem.
 #ifndef HEDDLE_TOOLS_HEDDLE_REDUCE_REDUCE_H
 #define HEDDLE_TOOLS_HEDDLE_REDUCE_REDUCE_H
 
@@ -8,13 +8,13 @@
 
 namespace mlir::heddle {
 
-/// Whether a valid module shows the problem in question; failure ends the reduction.
+/// Returns true if a valid module shows the problem in question. Failure ends the reduction.
 using InterestingFn = llvm::function_ref<FailureOr<bool>(ModuleOp)>;
 
-/// Leaves out functions, variables and other symbols, ops without a use, results and arguments of functions, and
-/// attributes that no op defines; and puts operands, or tensors of zeros, in the place of results of ops. Each change
-/// is kept where the module stays valid and interesting, and tried for many places at once before it is tried for one.
-/// Ends when no change is kept. `module` is interesting at the start.
+/// Removes functions, variables and other symbols, unused ops, results and arguments of functions, and attributes that
+/// no op defines. Replaces results of ops by their operands or by tensors of zeros. A change is tried at many places at
+/// once before it is tried at one, and is kept if the module stays valid and interesting. Ends when no change is kept.
+/// `module` must be interesting at the start.
 LogicalResult reduceModule(OwningOpRef<ModuleOp> &module, InterestingFn isInteresting);
 
 } // namespace mlir::heddle

@@ -1,4 +1,4 @@
-// Makes a module smaller that shows a problem, for a bug report or a test.
+// Reduces a module that shows a problem, for a bug report or a test.
 #include "compiler/Pipeline/Pipeline.h"
 #include "compiler/Pipeline/WriteWhole.h"
 #include "dialects/Heddle/Heddle.h"
@@ -42,7 +42,7 @@ size_t countOps(ModuleOp module) {
   return count - 1; // do not count the module op
 }
 
-/// Calls the test, with each module in the same temporary file.
+/// Runs the test program. All modules are passed in the same temporary file.
 class Test {
 public:
   static llvm::Expected<Test> create(StringRef program) {

@@ -58,7 +58,7 @@ struct Flags {
   cl::opt<std::string> device{"device",
                               cl::desc("With --diff: the device to call the entry on (heddle-run devices lists them)"),
                               cl::value_desc("id"), cl::cat(category)};
-  std::vector<std::unique_ptr<cl::opt<bool>>> fusion; // as getFusionFlags() has them
+  std::vector<std::unique_ptr<cl::opt<bool>>> fusion; // in the order of getFusionFlags()
 
   Flags() {
     for (const FusionFlag &flag : getFusionFlags())
@@ -157,7 +157,7 @@ std::optional<ReferenceCommand> mlir::heddle::parseReferenceCommand(int argc, ch
   if (!cl::ParseCommandLineOptions(argc, argv, "runs an entry of a model in the reference interpreter\n", &stream)) {
     StringRef text = StringRef(problem).split('\n').first.split("  Try:").first;
     text.consume_front("heddle-reference: ");
-    if (text.empty()) // LLVM has said on standard error what is wrong with a flag's value
+    if (text.empty()) // LLVM has printed what is wrong with a flag's value
       return std::nullopt;
     return wrong(text.rtrim(". ") + "; --help lists the flags");
   }

@@ -16,20 +16,20 @@ struct ReferenceCommand {
   std::string model, entry;
   std::vector<std::string> overrides;   // key=value
   std::vector<std::string> ignoredKeys; // of a published configuration
-  Phase phase = Phase::Differentiate;   // the model is interpreted as it is after this phase
+  Phase phase = Phase::Differentiate;   // interpret the model as it is after this phase
   FusionOptions fusion;
   std::vector<::heddle::run::NamedFile> inputs, outputs, expectations;
   double tolerance = 0;
   std::string variables, savedVariables; // empty: none
   std::optional<uint64_t> seed;
   uint64_t repeat = 1;
-  bool diff = false; // compare with what the compiler makes of the model, on a device
+  bool diff = false; // also compile the model, run it on a device, and compare
   const TargetProfile *target = nullptr;
   std::string device;
-  double floor = 0; // numbers that are smaller count as large as this
+  double floor = 0; // smaller numbers are compared as if they were this large
 };
 
-/// The command line; nothing, after a message on standard error, where it is wrong.
+/// Parses the command line. Returns nullopt, after a message on standard error, if it is wrong.
 std::optional<ReferenceCommand> parseReferenceCommand(int argc, char **argv);
 
 } // namespace mlir::heddle

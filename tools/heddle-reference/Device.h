@@ -1,4 +1,4 @@
-// A module compiled for a device, and calls of its entry there.
+// Compiles a module for a device and copies variables to and from it.
 #ifndef HEDDLE_TOOLS_HEDDLE_REFERENCE_DEVICE_H
 #define HEDDLE_TOOLS_HEDDLE_REFERENCE_DEVICE_H
 
@@ -9,11 +9,11 @@
 
 namespace mlir::heddle {
 
-/// Compiles a module, as the phase `differentiate` leaves it, and opens it on the command's device. The module is
-/// spent. Null after an error.
+/// Compiles a module, as phase `differentiate` leaves it, and opens it on the command's device. Compiling consumes the
+/// module. Returns null after an error.
 std::unique_ptr<::heddle::Session> compileForDevice(ModuleOp module, const ReferenceCommand &command);
 
-/// The variables that callers see, by name, with their values.
+/// Copy the values of all variables that callers see, matched by name.
 ::heddle::Status copyToDevice(const reference::Interpreter &interpreter, ::heddle::Session &session);
 ::heddle::Status copyFromDevice(::heddle::Session &session, reference::Interpreter &interpreter);
 

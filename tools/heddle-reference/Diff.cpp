@@ -37,7 +37,7 @@ public:
 private:
   LogicalResult fail(const Twine &message) { return emitError(UnknownLoc::get(module.getContext())) << message; }
   LogicalResult check(const Status &status) { return status.ok() ? success() : fail(status.message()); }
-  /// The value of a Result; failure after an error that says what was wrong.
+  /// Returns the value of a Result; fails after an error with the Result's message.
   template <typename T> FailureOr<T> valueOf(::heddle::Result<T> result) {
     if (!result.ok())
       return fail(result.message());
@@ -82,7 +82,7 @@ Status Comparison::startVariables() {
   return copyToDevice(interpreter, *session);
 }
 
-/// Draws the rows that the entry scatters to anew, unless an input is for other ops alone: no two of them are equal.
+/// If the entry scatters to the rows in `input`, makes them distinct.
 Status Comparison::makeDistinct(NamedTensor &input) {
   std::optional<int64_t> rows;
   entry.walk([&](ScatterRowsOp scatter) {
@@ -183,7 +183,7 @@ LogicalResult Comparison::compareCalls() {
   for (uint64_t call = 1; call <= command.repeat; ++call) {
     reference::Interpreter before = interpreter;
     auto outputs = valueOf(session->call(command.entry, onDevice));
-    if (failed(outputs)) // what the device refuses, the interpreter may take hours for
+    if (failed(outputs)) // do not interpret, perhaps for hours, what the device refuses
       return failure();
     FailureOr<SmallVector<reference::Array>> expected = interpreter.call(entry, arrays);
     WholeComparison comparison(command.floor);

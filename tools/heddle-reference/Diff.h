@@ -1,4 +1,4 @@
-// An entry as compiled beside what it means.
+// Compares a compiled entry with the reference interpreter.
 #ifndef HEDDLE_TOOLS_HEDDLE_REFERENCE_DIFF_H
 #define HEDDLE_TOOLS_HEDDLE_REFERENCE_DIFF_H
 
@@ -8,10 +8,10 @@
 
 namespace mlir::heddle {
 
-/// Compiles `module`, a model as the phase `differentiate` leaves it, and calls the command's entry on the device and
-/// in the interpreter, from the same variables and with the same inputs, random ones where no files give them. Prints
-/// how far outputs and variables are from each other; failure, after an error, that names the first op whose results
-/// part too, where that is more than the command's tolerance.
+/// Compiles `module`, a model as phase `differentiate` leaves it, and calls the command's entry on the device and in
+/// the interpreter, with the same variables and inputs. Inputs without files are random. Prints how far outputs and
+/// variables differ. If they differ by more than the command's tolerance, fails after an error that names the first op
+/// whose results differ.
 LogicalResult diff(ModuleOp module, const ReferenceCommand &command);
 
 } // namespace mlir::heddle

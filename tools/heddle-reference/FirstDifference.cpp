@@ -17,16 +17,16 @@ using ::heddle::run::NamedTensor;
 using ::heddle::run::WholeComparison;
 using reference::Array;
 
-/// Results that are looked at in one compilation: more change what is fused with what.
+/// How many results one compilation adds as outputs. More would change fusion too much.
 static constexpr size_t kAtOnce = 8;
 
 namespace {
 
-/// A result to be looked at, and how it is judged: as the comparison of outputs and variables does, beside others.
+/// A result to look at, and how to judge it: as the comparison of outputs and variables would.
 struct Look {
   Value value;
-  double floor;               // numbers that are smaller count as large as this
-  SmallVector<Value> besides; // noise that is nothing beside these is right
+  double floor;               // smaller numbers are compared as if they were this large
+  SmallVector<Value> besides; // an error that is negligible beside these values is right
 };
 
 class Search {
@@ -42,20 +42,22 @@ private:
   enum class State { Right, Wrong, Hidden };
 
   LogicalResult interpret();
-  /// The value that makes this output or variable; null where it agrees once it is looked at.
+  /// Returns the value that makes this output or variable; null if it agrees with the reference when looked at.
   Value findStart(const WholeComparison::Wrong &wrong);
-  /// The values that writes up to `before`, or all, give to this variable or what it lies in or is the memory of.
+  /// Returns the values that the entry writes, before the op `before` if that is not null, to this variable, to its
+  /// storage or to its views.
   SmallVector<Value> valuesOf(VariableOp variable, Operation *before);
-  /// What a result is computed from, in this entry.
+  /// Returns the values in this entry from which a result is computed.
   SmallVector<Value> sourcesOf(Value value);
-  /// Unknown results that lead to a wrong one, the nearest first, or one that is known to be wrong.
+  /// Returns results on the way to a wrong one that have not been looked at, the nearest first, or a single result that
+  /// is known to be wrong.
   SmallVector<Look> collect(Value wrong);
-  /// The last wrong one on the way back from one that is.
+  /// Goes back from a wrong result and returns the earliest wrong one found.
   Value goBack(Value wrong);
-  /// Compiles and calls the entry with these as outputs, and notes which are wrong.
+  /// Compiles and calls the entry with these values as outputs, and records which are wrong.
   void look(ArrayRef<Look> looks);
-  /// The entry's output that this value is, and the variable that has it after a call; nothing, and null, where there
-  /// is none. What is an output or written cannot be an output once more without a copy.
+  /// Return the entry's output that is this value, and the variable that holds it after a call; nullopt and null if
+  /// there is none. A value that is an output or is written cannot become an output again without a copy.
   std::optional<std::string> findOutput(Value value);
   VariableOp findVariable(Value value);
   bool isSeen(Value value) { return findOutput(value) || findVariable(value); }
@@ -69,20 +71,20 @@ private:
   ArrayRef<NamedTensor> inputs;
   func::FuncOp entry;
   DenseMap<Value, Array> expected;
-  DenseMap<Value, State> states; // of what was looked at
+  DenseMap<Value, State> states; // of the values that were looked at
   DenseMap<Value, double> errors;
 };
 
 } // namespace
 
-/// What can be an output: callers take f32 and i32.
+/// Only f32 and i32 values can be outputs: callers take no other types.
 static bool isVisible(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   return type && (type.getElementType().isF32() || type.getElementType().isInteger(32)) &&
          !value.getDefiningOp<ReadOp>();
 }
 
-/// Whether a result is only as exact as the largest operand: noise in place of a zero is nothing beside it.
+/// Returns true if a result is only as exact as the largest operand, so that an error in a small operand is negligible.
 static bool addsUp(Operation *op) {
   return isa<arith::AddFOp, arith::SubFOp, arith::MaximumFOp, arith::MinimumFOp, arith::SelectOp, JoinOp, ScatterAddOp>(
       op);
@@ -103,7 +105,7 @@ LogicalResult Search::interpret() {
   return interpreter.call(entry, arrays);
 }
 
-//===-- What a value comes from ---------------------------------------------------------------------------------===//
+// ===-- Where a value comes from --------------------------------------------------------------------------------===//
 
 SmallVector<Value> Search::valuesOf(VariableOp variable, Operation *before) {
   auto isWithin = [&](VariableOp view, VariableOp storage) {
@@ -125,7 +127,7 @@ SmallVector<Value> Search::sourcesOf(Value value) {
   if (auto read = dyn_cast<ReadOp>(op))
     return valuesOf(start.findVariable(read.getVariable()), read);
   SetVector<Value> sources;
-  op->walk([&](Operation *inner) { // regions may read values around them
+  op->walk([&](Operation *inner) { // regions may use values defined outside
     for (Value operand : inner->getOperands())
       if (operand.getDefiningOp() && operand.getParentBlock() == op->getBlock())
         sources.insert(operand);
@@ -151,7 +153,7 @@ void Search::look(ArrayRef<Look> looks) {
       return;
     }
   }
-  if (looks.size() == 1) // an output that would have to be copied
+  if (looks.size() == 1) // cannot become an output without a copy
     states[looks.front().value] = State::Hidden;
   else
     for (const Look &one : looks)
@@ -208,7 +210,7 @@ VariableOp Search::findVariable(Value value) {
   return {};
 }
 
-/// How far each value is off; more than the tolerance where integers differ.
+/// Finds the error of each value; more than the tolerance if integers differ.
 Status Search::call(Session &session, ArrayRef<Look> looks, SmallVectorImpl<double> &found) {
   HEDDLE_CHECK(session.prepare({command.entry}));
   HEDDLE_CHECK(copyToDevice(start, session));
@@ -243,7 +245,7 @@ Value Search::findStart(const WholeComparison::Wrong &wrong) {
   for (auto [i, value] : llvm::enumerate(entry.getBody().front().getTerminator()->getOperands()))
     if (nameOfOutput(entry.getResultAttrOfType<StringAttr>(static_cast<unsigned>(i), "heddle.name")) == wrong.name &&
         value.getDefiningOp()) {
-      errors[value] = wrong.error; // it has been looked at
+      errors[value] = wrong.error; // the comparison has looked at it
       return value;
     }
   VariableOp variable = start.findVariable(wrong.name);
@@ -256,7 +258,7 @@ Value Search::findStart(const WholeComparison::Wrong &wrong) {
     Look one{value, std::max(command.floor, wrong.scale / std::sqrt(count)), {}};
     if (isVisible(value) && !states.contains(value))
       look(one);
-    // One that cannot be looked at is what the comparison found.
+    // If the value cannot be looked at, the comparison's error counts.
     if (!isVisible(value) || stateOf(value) == State::Hidden)
       errors[value] = wrong.error;
     else if (stateOf(value) == State::Right)
@@ -268,7 +270,7 @@ Value Search::findStart(const WholeComparison::Wrong &wrong) {
 
 SmallVector<Look> Search::collect(Value wrong) {
   SmallVector<Look> looks;
-  SetVector<Value> queue; // grows as it is walked
+  SetVector<Value> queue; // grows during the loop
   queue.insert(wrong);
   for (size_t next = 0; next < queue.size() && looks.size() < kAtOnce; ++next) {
     SmallVector<Value> sources = sourcesOf(queue[next]), besides;
@@ -294,7 +296,7 @@ Value Search::goBack(Value wrong) {
     if (looks.empty())
       return wrong;
     if (states.contains(looks.front().value))
-      wrong = looks.front().value; // nothing that is right lies between the two
+      wrong = looks.front().value; // it is the nearest known wrong result
     else
       look(looks);
   }

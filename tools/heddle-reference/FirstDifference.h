@@ -1,4 +1,4 @@
-// The op at which compiled results part from what they mean.
+// Finds the op at which compiled results begin to differ from the reference.
 #ifndef HEDDLE_TOOLS_HEDDLE_REFERENCE_FIRSTDIFFERENCE_H
 #define HEDDLE_TOOLS_HEDDLE_REFERENCE_FIRSTDIFFERENCE_H
 
@@ -9,13 +9,13 @@
 
 namespace mlir::heddle {
 
-/// What comparisons call the output of this name; variables have theirs.
+/// Returns the name of an output in comparisons; variables go by their own names.
 inline std::string nameOfOutput(StringRef name) { return "output " + name.str(); }
 
-/// Searches the command's entry in `module`, as the phase `differentiate` leaves it, for an op whose result parts from
-/// the reference while those of the ops that it takes operands from agree: back from the outputs and variables that are
-/// `wrong`, with results on the way among the outputs, the entry is compiled and called again. `variables` are those
-/// before the call. Reports an error at the op, or, where what is wrong agrees once it is looked at, at the entry.
+/// Searches the command's entry in `module`, as phase `differentiate` leaves it, for an op whose result differs from
+/// the reference although its operands agree. The search goes back from the `wrong` outputs and variables. It compiles
+/// and calls the entry again with intermediate results as additional outputs. `variables` are the values before the
+/// call. Reports an error at the op, or at the entry if the wrong results agree once they are looked at.
 void reportFirstDifference(ModuleOp module, const ReferenceCommand &command, const reference::Interpreter &variables,
                            ArrayRef<::heddle::run::NamedTensor> inputs,
                            ArrayRef<::heddle::run::WholeComparison::Wrong> wrong);

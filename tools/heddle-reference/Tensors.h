@@ -1,4 +1,4 @@
-// Between the interpreter's arrays and the tensors of files.
+// Converts between the interpreter's arrays and tensors in files.
 #ifndef HEDDLE_TOOLS_HEDDLE_REFERENCE_TENSORS_H
 #define HEDDLE_TOOLS_HEDDLE_REFERENCE_TENSORS_H
 
@@ -11,14 +11,13 @@ namespace mlir::heddle {
 
 reference::Array toArray(const ::heddle::TensorView &tensor);
 
-/// `array` as f32, or as i32 where `type` has whole numbers.
+/// Returns `array` as f32, or as i32 if `type` has integer elements.
 ::heddle::Result<::heddle::HostTensor> toTensor(const reference::Array &array, Type type);
 
-/// Gives variables the values of the tensors of their names. An error where a tensor has no variable, or another shape
-/// or type.
+/// Sets each variable to the tensor of its name. Fails if a tensor has no variable, or differs in shape or type.
 ::heddle::Status loadVariables(reference::Interpreter &interpreter, const std::string &path);
 
-/// Saves all variables of f32 and i32 that are no storage of others.
+/// Saves all f32 and i32 variables, except those that only store other variables.
 ::heddle::Status saveVariables(const reference::Interpreter &interpreter, ModuleOp module, const std::string &path);
 
 } // namespace mlir::heddle

@@ -69,7 +69,7 @@ LogicalResult Reference::init() {
   return interpreter.call(entry, {});
 }
 
-/// An input by its name, a result by its own.
+/// Returns the name of an input or a result.
 static StringRef nameOf(DictionaryAttr attributes) {
   auto name = attributes ? attributes.getAs<StringAttr>("heddle.name") : StringAttr();
   return name ? name.getValue() : "";
@@ -187,8 +187,8 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   std::set_new_handler(tellOfMemory);
   ::heddle::cli::beginProgram();
-  std::setvbuf(stdout, nullptr, _IOLBF, 0); // figures come before the error that they explain
-  registerAllTargets();                     // of which the command line names one
+  std::setvbuf(stdout, nullptr, _IOLBF, 0); // figures appear before the error they explain
+  registerAllTargets();                     // the command line selects one
   std::optional<ReferenceCommand> command = parseReferenceCommand(argc, argv);
   if (!command)
     return ::heddle::cli::kWrongCommandLine;

@@ -21,7 +21,7 @@ namespace {
 constexpr const char *kEscapes =
     "In a line \\n stands for a line's end, \\r for a carriage return and \\\\ for a backslash.";
 
-// The commands by name, and what to do for each.
+// The commands by name, and the work of each.
 class CommandLine {
 public:
   CommandLine() : app("Runs models that heddle-compile compiled.", "heddle-run") {
@@ -62,7 +62,7 @@ public:
   }
 
 private:
-  // The command's work. What the standard library throws becomes an error.
+  // Runs the command. Exceptions of the standard library become errors.
   Status guardedWork() {
     try {
       return work();

@@ -11,7 +11,7 @@
 namespace heddle::numbers {
 namespace {
 
-// All numbers with a count of digits.
+// All numbers with the same count of digits.
 struct Magnitude {
   uint32_t first = 0, last = 0;
 
@@ -19,7 +19,7 @@ struct Magnitude {
 
   uint32_t largestHeldOut() const { return first < 100 ? 0 : (size() - last / first) / 6; }
 
-  // What a reader tries first is trained: numbers below 100, and those with a single digit that is not 0.
+  // Numbers that a reader tries first are for training: those below 100, and those with a single non-zero digit.
   bool canBeHeldOut(uint32_t number) const { return first >= 100 && number % first != 0; }
 };
 
@@ -68,8 +68,8 @@ public:
 private:
   uint32_t numberOf(const Magnitude &magnitude) { return magnitude.first + uint32_t(random.below(magnitude.size())); }
 
-  // Half of the digits behind the first become 0: 1,200, 40,000 and 105,006 are rare among all numbers, not among
-  // people's.
+  // Sets about half of the digits after the first to 0: numbers like 1,200, 40,000 and 105,006 are rare among all
+  // numbers, but common among the numbers that people use.
   uint32_t withZeros(uint32_t number) {
     for (uint32_t place = 1; place <= number / 10; place *= 10)
       if (random.below(2) == 0)

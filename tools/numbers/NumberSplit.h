@@ -1,4 +1,4 @@
-// The number-words task as data: numbers in English, in any of the ways in which people write them, and in German.
+// Data of the number-words task: numbers in English, in the various ways people write them, and in German.
 #pragma once
 
 #include <cstdint>
@@ -25,23 +25,22 @@ struct Split {
   std::vector<NumberText> train, valid, test;
 };
 
-// Draws the parts from 0 to `maximum`; the same options draw the same parts on any machine. Each part has about as many
-// numbers of one digit as of two, three and so on, as far as a part can have them. A number's text is drawn from
-// englishWritings(): a way of writing, then one of its texts.
+// Draws the parts from 0 to `maximum`. The same options draw the same parts on any machine. Each part has about equally
+// many numbers of each digit count, as far as there are enough. A number's text is drawn from englishWritings(): first
+// a way of writing, then one of its texts.
 //
-// `valid` and `test` hold numbers out of the training: such a number occurs once, and in no other part in any writing.
-// They take at most a sixth each of the numbers with a given count of digits; longer numbers make up for the rest.
-// Numbers that a reader tries first are always for training: those below 100, and those with a single digit that is not
-// 0.
+// Numbers in `valid` and `test` are held out: they occur once, and in no other part in any writing. Each part takes at
+// most a sixth of the numbers of a digit count; longer numbers make up for the rest. Numbers that a reader tries first
+// are always in `train`: those below 100, and those with a single non-zero digit.
 //
-// A number may occur in `train` several times. In a quarter of its numbers half of the digits behind the first are 0,
-// as in numbers that people choose.
+// A number may occur in `train` several times. In a quarter of its numbers, about half of the digits after the first
+// are 0, as in numbers that people choose.
 Split drawSplit(const SplitOptions &options);
 
-// The most numbers that `valid`, or `test`, can have.
+// Returns how many numbers `valid` or `test` can have at most.
 uint32_t largestHeldOut(uint32_t maximum);
 
-// Draws and writes the six files. Returns what went wrong, or nothing.
+// Draws and writes the six files. Returns an error message, or an empty string.
 std::string writeSplit(const SplitOptions &options);
 
 } // namespace heddle::numbers

@@ -12,8 +12,8 @@ constexpr std::array<std::string_view, 20> englishSmall = {
 constexpr std::array<std::string_view, 10> englishTens = {"",      "",      "twenty",  "thirty", "forty",
                                                           "fifty", "sixty", "seventy", "eighty", "ninety"};
 
-// "ein" is the form inside a compound; a number that ends in one ends in "eins". Sixteen and seventeen drop the ending
-// of sechs and sieben, as do sixty and seventy.
+// "ein" is the form inside compounds; at the end of a number it is "eins". Sixteen, seventeen, sixty and seventy use
+// shortened forms of sechs and sieben.
 constexpr std::array<std::string_view, 20> germanSmall = {
     "null", "ein", "zwei",  "drei",     "vier",     "fünf",     "sechs",    "sieben",   "acht",     "neun",
     "zehn", "elf", "zwölf", "dreizehn", "vierzehn", "fünfzehn", "sechzehn", "siebzehn", "achtzehn", "neunzehn"};
@@ -26,8 +26,8 @@ void appendWord(std::string &text, std::string_view word) {
   text += word;
 }
 
-// Answers the questions that a number's writing leaves open ("hyphen or space?"): the nth with the nth bit of
-// `answers`.
+// Answers the questions that a number's writing leaves open ("hyphen or space?"): the answer to the nth question is the
+// nth bit of `answers`.
 class Answers {
 public:
   explicit Answers(uint32_t answers) : answers(answers) {}
@@ -38,7 +38,7 @@ private:
   uint32_t answers, asked = 0;
 };
 
-// 1 to 99.
+// Appends 1 to 99.
 void appendBelowHundred(std::string &text, uint32_t number, Answers &answers) {
   if (number < 20) {
     appendWord(text, englishSmall[number]);
@@ -51,17 +51,17 @@ void appendBelowHundred(std::string &text, uint32_t number, Answers &answers) {
   text += englishSmall[number % 10];
 }
 
-// 1 to 99 behind hundreds, thousands or millions.
+// Appends 1 to 99 after hundreds, thousands or millions.
 void appendRest(std::string &text, uint32_t rest, Answers &answers) {
   if (answers.next())
     appendWord(text, "and");
   appendBelowHundred(text, rest, answers);
 }
 
-// A "one" that begins the text and counts hundreds, thousands or millions.
+// Appends a leading "one" that counts hundreds, thousands or millions.
 void appendFirstOne(std::string &text, Answers &answers) { appendWord(text, answers.next() ? "a" : englishSmall[1]); }
 
-// 1 to 999.
+// Appends 1 to 999.
 void appendGroup(std::string &text, uint32_t group, Answers &answers) {
   uint32_t rest = group % 100;
   if (group >= 100) {
@@ -77,7 +77,7 @@ void appendGroup(std::string &text, uint32_t group, Answers &answers) {
     appendRest(text, rest, answers);
 }
 
-// "two thousand (and) five".
+// Returns "two thousand (and) five".
 std::string cardinal(uint32_t number, Answers &answers) {
   if (number == 0)
     return std::string(englishSmall[0]);
@@ -98,7 +98,7 @@ std::string cardinal(uint32_t number, Answers &answers) {
   return text;
 }
 
-// "twelve hundred (and) five".
+// Returns "twelve hundred (and) five".
 std::string hundreds(uint32_t number, Answers &answers) {
   std::string text;
   appendBelowHundred(text, number / 100, answers);
@@ -109,7 +109,7 @@ std::string hundreds(uint32_t number, Answers &answers) {
 }
 bool hasHundreds(uint32_t number) { return number >= 1'100 && number < 10'000 && number / 100 % 10 != 0; }
 
-// "four oh two", "nineteen eighty-four".
+// Returns "four oh two" or "nineteen eighty-four".
 std::string digitGroups(uint32_t number, Answers &answers) {
   std::string text;
   appendBelowHundred(text, number / 100, answers);
@@ -120,7 +120,7 @@ std::string digitGroups(uint32_t number, Answers &answers) {
 }
 bool hasDigitGroups(uint32_t number) { return number >= 100 && number < 10'000 && number % 100 != 0; }
 
-// 1 to 999 in the form that stands before "tausend".
+// Returns 1 to 999 in the form used before "tausend".
 std::string germanGroup(uint32_t group) {
   std::string text;
   if (group >= 100) {
@@ -147,7 +147,7 @@ std::string germanGroup(uint32_t group) {
 std::vector<std::vector<std::string>> englishWritings(uint32_t number) {
   std::vector<std::vector<std::string>> ways;
   auto append = [&](std::string (*write)(uint32_t, Answers &)) {
-    // How many questions there are depends on the number alone.
+    // The number of questions depends only on `number`.
     std::vector<std::string> &writings = ways.emplace_back();
     for (uint32_t bits = 0, count = 1; bits < count; ++bits) {
       Answers answers(bits);
@@ -173,7 +173,7 @@ std::string spellGerman(uint32_t number) {
     return std::string(germanSmall[0]);
   std::string text;
   if (uint32_t millions = number / 1'000'000) {
-    // Million is a feminine noun of its own: "eine Million", "hunderteine Millionen".
+    // Million is a separate feminine noun: "eine Million", "hunderteine Millionen".
     text = germanGroup(millions);
     if (millions % 100 == 1)
       text += 'e';

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::array<std::string_view, 7> kDeleted = {"TOP", "-NONE-", ",", ":", "``", "''", "."};
 
-// Of brackets within brackets: no sentence has as many, and reading them must not exhaust the stack.
+// The deepest nesting that is read, so that reading cannot exhaust the stack. No sentence nests as deep.
 constexpr int kDeepest = 1'000;
 
 bool isDeleted(std::string_view label) { return std::ranges::find(kDeleted, label) != kDeleted.end(); }
@@ -20,7 +20,7 @@ std::string plainLabel(std::string_view label) {
   return label == "PRT" ? "ADVP" : std::string(label);
 }
 
-// A bracket comes apart from what is before it, and keeps the label that follows.
+// Splits a line into tokens. A bracket begins a new token, which includes the label that follows it.
 std::vector<std::string_view> split(std::string_view line) {
   std::vector<std::string_view> tokens;
   size_t place = 0;

@@ -1,6 +1,6 @@
-// Labelled bracket scores by the rules of EVALB with Collins's parameters: brackets of words' tags, of TOP and of
-// punctuation do not count, punctuation is no word, ADVP and PRT are one label, and what follows a hyphen or an equals
-// sign in a label is not looked at.
+// Labelled bracket scores by the rules of EVALB with Collins's parameters: brackets of word tags, of TOP and of
+// punctuation do not count, punctuation is no word, ADVP and PRT are one label, and the part of a label after a hyphen
+// or an equals sign is ignored.
 #pragma once
 
 #include <compare>
@@ -23,14 +23,14 @@ struct Tree {
   int words = 0;
 };
 
-// Reads "(S (NP DT NN )NP (VP VBZ )VP . )S", a tag for each word; closing brackets need no label. None where brackets
-// do not match, hold nothing, or are not one tree.
+// Parses "(S (NP DT NN )NP (VP VBZ )VP . )S", with a tag for each word; closing brackets need no label. Returns nullopt
+// if brackets do not match or are empty, or if the line is not exactly one tree.
 std::optional<Tree> parseTree(std::string_view line);
 
 class BracketScore {
 public:
-  // A hypothesis that is no tree, or one over another number of words than the reference, counts as one without
-  // brackets. (EVALB leaves such sentences out, which would favour a parser that fails.)
+  // A hypothesis that is no tree, or has another number of words than the reference, counts as a tree without brackets.
+  // (EVALB leaves such sentences out, which would favour a parser that fails.)
   void add(const Tree &reference, const std::optional<Tree> &hypothesis);
 
   double precision() const { return ratio(matched, proposed); } // from 0 to 1

@@ -11,14 +11,14 @@ namespace {
 
 using Symbols = std::vector<std::string_view>;
 
-// One way to expand a symbol; ways are taken with probabilities in proportion to their weights.
+// One way to expand a symbol. Its probability is proportional to its weight.
 struct Rule {
   int weight;
   Symbols symbols;
 };
 
-// Symbols that are neither here nor below are tags. Where a phrase belongs follows from words, as far as it does in
-// English: "of" goes with the noun before it, "during" with the verb, and "with" with either.
+// Symbols found neither here nor below are tags. Words tell where a phrase attaches, as far as they do in English: "of"
+// attaches to the noun before it, "during" to the verb, and "with" to either.
 const std::map<std::string_view, std::vector<Rule>> &rules() {
   static const std::map<std::string_view, std::vector<Rule>> table = {
       {"S", {{8, {"NP", "VP", "."}}, {2, {"PP-TIME", ",", "NP", "VP", "."}}, {1, {"ADVP", ",", "NP", "VP", "."}}}},
@@ -93,7 +93,7 @@ const std::map<std::string_view, Symbols> &words() {
   return table;
 }
 
-// What follows a hyphen tells the grammar's symbols apart and is no part of a label.
+// The part after a hyphen only tells the grammar's symbols apart; it is not part of the label.
 std::string_view labelOf(std::string_view symbol) { return symbol.substr(0, symbol.find('-')); }
 
 void expand(std::string_view symbol, SplitMix64 &random, ParsedSentence &sentence) {

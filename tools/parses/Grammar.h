@@ -1,4 +1,4 @@
-// A small probabilistic grammar of English: sentences with the trees that they came from.
+// A small probabilistic grammar of English, which draws sentences with their trees.
 #pragma once
 
 #include "tools/Random.h"
@@ -7,8 +7,8 @@
 
 namespace heddle::parses {
 
-// A sentence and its tree, in one line each. The tree is written as "Attention Is All You Need" has it for its second
-// task (6.3, after Vinyals et al., 2015): "(S (NP DT NN )NP (VP VBZ )VP . )S", a tag for each word.
+// A sentence and its tree, each in one line. The tree is written as in the second task of "Attention Is All You Need"
+// (6.3, after Vinyals et al., 2015): "(S (NP DT NN )NP (VP VBZ )VP . )S", with a tag for each word.
 struct ParsedSentence {
   std::string words, tree;
   int length = 0; // words

@@ -9,7 +9,7 @@
 namespace heddle::parses {
 namespace {
 
-// So many draws in a row that give no new sentence mean that there are hardly any left.
+// If this many draws in a row give no new sentence, hardly any are left.
 constexpr int kMostRepetitions = 10'000;
 
 std::string writePart(const std::filesystem::path &folder, const std::string &name, uint32_t count, int longest,

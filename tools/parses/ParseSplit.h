@@ -14,8 +14,9 @@ struct SplitOptions {
   uint64_t seed = 1;
 };
 
-// Writes train.txt and train.tree, valid.txt, ..., a sentence or its tree a line. No sentence occurs twice, within a
-// part or across parts; the same options write the same files on any machine. Returns what went wrong, or nothing.
+// Writes train.txt and train.tree, valid.txt, ..., with a sentence or its tree per line. No sentence occurs twice,
+// within a part or across parts. The same options write the same files on any machine. Returns an error message, or an
+// empty string.
 std::string writeSplit(const SplitOptions &options);
 
 } // namespace heddle::parses

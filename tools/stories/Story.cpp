@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 12> kThings = {"ball", "hat", "book", "cu
 constexpr std::array<std::string_view, 4> kSizes = {"big", "small", "old", "new"};
 constexpr std::array<std::string_view, 8> kPlaces = {"park", "school", "lake",   "shop",
                                                      "farm", "river",  "forest", "market"};
-constexpr size_t kShareHeldOut = 10; // one in so many first sentences
+constexpr size_t kShareHeldOut = 10; // one in this many first sentences
 
 template <size_t N> std::string_view choose(const std::array<std::string_view, N> &words, SplitMix64 &random) {
   return words[size_t(random.below(N))];
@@ -26,7 +26,7 @@ template <size_t N> size_t indexOf(const std::array<std::string_view, N> &words,
   return size_t(std::ranges::find(words, word) - words.begin());
 }
 
-// The word behind each of the patterns, where the text has it.
+// Returns the word of `words` that follows `before` in the text; empty if there is none.
 template <size_t N>
 std::string_view wordBehind(std::string_view text, std::string_view before,
                             const std::array<std::string_view, N> &words) {
@@ -70,7 +70,7 @@ std::string Story::continuation(Style style) const {
 bool Story::isHeldOut() const {
   size_t number =
       (indexOf(kNames, owner) * kColours.size() + indexOf(kColours, colour)) * kThings.size() + indexOf(kThings, thing);
-  return number * 7919 % kShareHeldOut == 0; // spread over all names, colours and things
+  return number * 7919 % kShareHeldOut == 0; // scattered over all names, colours and things
 }
 
 Story draw(SplitMix64 &random, bool heldOut) {
@@ -92,7 +92,7 @@ Story draw(SplitMix64 &random, bool heldOut) {
 }
 
 bool isRight(std::string_view text, Style style) {
-  // The words that a story may choose are read from the text; a story of these words is the text or the text is none.
+  // Reads the story's choices from the text. The text is right only if the story with these choices is the text.
   Story story;
   auto owner = std::ranges::find_if(kNames, [&](std::string_view name) { return text.starts_with(name); });
   if (owner == kNames.end())

@@ -1,5 +1,5 @@
 // Stories of a few sentences about who has what, in two styles: a small language for the demo of language models. A
-// story that is told right agrees with itself: the thing keeps its colour, and the last sentence says who has it.
+// correct story is consistent: the thing keeps its colour, and the last sentence says who has it.
 #pragma once
 
 #include "tools/Random.h"
@@ -9,7 +9,7 @@
 
 namespace heddle::stories {
 
-// Of all sentences but the first, which is in the present in both styles.
+// The tense of all sentences but the first, which is always in the present.
 enum class Style { Present, Past };
 
 struct Story {
@@ -18,16 +18,16 @@ struct Story {
 
   // "Tom has a red ball."
   std::string beginning() const;
-  // " Tom goes to the park. ...", what follows the beginning.
+  // " Tom goes to the park. ...": the text after the beginning.
   std::string continuation(Style style) const;
-  // Whether the story is one of those that training never shows: by its first sentence.
+  // Returns true if the story's first sentence is held out, so that training never shows the story.
   bool isHeldOut() const;
 };
 
-// A story that is held out, or one that is not.
+// Draws a story that is held out, or one that is not.
 Story draw(SplitMix64 &random, bool heldOut);
 
-// Whether the text is a story of the grammar that agrees with itself, and nothing else.
+// Returns true if the text is exactly one consistent story of the grammar.
 bool isRight(std::string_view text, Style style);
 
 } // namespace heddle::stories

@@ -1,4 +1,4 @@
-// heddle-stories: writes stories in two styles, and says how many of a model's are right.
+// heddle-stories: writes stories in two styles, and counts how many of a model's stories are right.
 #include "runtime/core/File.h"
 #include "tools/cli/CommandLine.h"
 #include "tools/stories/Story.h"
@@ -22,7 +22,7 @@ int fail(const std::string &problem) {
   return 1;
 }
 
-// Stories hold letters, blanks and full stops: in JSON they are as they are.
+// Stories consist of letters, spaces and full stops, which need no escapes in JSON.
 std::string record(const Story &story) {
   return "{\"prompt\": \"" + story.beginning() + "\", \"completion\": \"" + story.continuation(Style::Past) + "\"}\n";
 }

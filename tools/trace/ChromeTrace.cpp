@@ -14,8 +14,8 @@ using Json = nlohmann::ordered_json;
 constexpr int kProgram = 1; // processes are counted from one
 constexpr const char *kMainThread = "main";
 
-// The format counts in microseconds. Divided, not multiplied: the quotient is the double nearest to the decimal number,
-// and is printed as such.
+// The format counts in microseconds. Dividing, unlike multiplying, gives the double that is nearest to the decimal
+// number, and prints as that number.
 double microseconds(int64_t nanoseconds) { return double(nanoseconds) / 1e3; }
 
 std::string print(const Json &json) {
@@ -94,7 +94,8 @@ Status ChromeTrace::write(const std::filesystem::path &path) const {
     HEDDLE_CHECK(next(print(nameOf("process_name", int(i) + 1, 0, processes[i]))));
   for (const auto &[key, number] : threads)
     HEDDLE_CHECK(next(print(nameOf("thread_name", key.first, number, key.second))));
-  // Of what begins at one time, viewers take the first for what holds the others.
+  // If several events begin at the same time, viewers take the first as the one that contains the others: so sort the
+  // longest first.
   std::vector<const Event *> ordered;
   for (const Event &event : events)
     ordered.push_back(&event);

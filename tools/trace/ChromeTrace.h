@@ -1,4 +1,5 @@
-// A Chrome trace, for Perfetto (ui.perfetto.dev) or chrome://tracing: processes, their threads, and what each did when.
+// A Chrome trace, for Perfetto (ui.perfetto.dev) or chrome://tracing: processes, their threads, and the timed work of
+// each.
 #pragma once
 
 #include "runtime/core/Span.h"
@@ -19,30 +20,30 @@ class ChromeTrace {
 public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // So many events at most; a trace of them takes about 50 MB, and what comes later is left out.
+  // The most events that are kept; a trace with that many takes about 50 MB. Later events are dropped.
   static constexpr size_t kMostEvents = 200'000;
 
-  // The program is the first process; its clock begins here. The calling thread becomes "main".
+  // The program is the first process. The trace's clock starts here. The calling thread becomes "main".
   explicit ChromeTrace(std::string program);
   ~ChromeTrace();
   ChromeTrace(const ChromeTrace &) = delete;
   ChromeTrace &operator=(const ChromeTrace &) = delete;
 
-  // Takes up the spans of the program's threads (runtime/core/Span.h), or lets them go.
+  // Starts or stops recording the spans of the program's threads (runtime/core/Span.h).
   void listen(bool on);
 
-  // A process beside the program, which work is added to by its number: a device.
+  // Adds a process beside the program, such as a device. Returns its number, for add().
   int addProcess(std::string name);
 
-  // Work of one thread of a process; events of one thread are nested or apart. `values` is a JSON object.
+  // Adds work of one thread of a process. Events of one thread are nested or disjoint. `values` is a JSON object.
   void add(int process, std::string_view thread, std::string_view name, Time begin, Time end, std::string values);
 
-  // Something worth knowing of the whole, by a key.
+  // Adds a key and value about the trace as a whole.
   void note(std::string_view key, std::string_view value);
 
   bool full() const;
 
-  // Replaces the file as a whole, or leaves it as it was.
+  // Replaces the whole file, or leaves it as it was.
   Status write(const std::filesystem::path &path) const;
 
 private:
@@ -56,9 +57,9 @@ private:
   mutable std::mutex mutex;
   Time start = std::chrono::steady_clock::now();
   std::vector<std::string> processes;
-  std::map<std::pair<int, std::string>, int> threads; // a process and a name: its number
+  std::map<std::pair<int, std::string>, int> threads; // number of the thread, by process and name
   std::vector<Event> events;
-  uint64_t left = 0; // out
+  uint64_t left = 0; // events dropped
   std::map<std::string, std::string, std::less<>> notes;
 };
 

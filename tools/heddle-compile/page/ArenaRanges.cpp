@@ -40,7 +40,7 @@ ArenaRanges::Peak ArenaRanges::findPeak() const {
       if (range.first <= step && step <= range.last)
         live.push_back({range.place.offset, range.place.offset + range.place.bytes});
     llvm::sort(live);
-    int64_t bytes = 0, counted = 0; // up to this offset
+    int64_t bytes = 0, counted = 0; // `counted`: bytes before this offset are counted
     for (auto [begin, end] : live) {
       bytes += std::max<int64_t>(0, end - std::max(begin, counted));
       counted = std::max(counted, end);
@@ -51,7 +51,7 @@ ArenaRanges::Peak ArenaRanges::findPeak() const {
   return peak;
 }
 
-/// The bytes of the arena among bindings; in a repetition those of all steps.
+/// Returns the arena's bytes among bindings; in a repetition, the bytes of all steps.
 static SmallVector<ArenaBytes> inArena(ArrayRef<Attribute> bindings, int64_t steps = 1) {
   SmallVector<ArenaBytes> places;
   for (Attribute attribute : bindings)

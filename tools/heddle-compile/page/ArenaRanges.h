@@ -1,4 +1,4 @@
-// From which launch of an entry to which one each part of its arena is in use.
+// Live ranges of an entry's arena: from which launch to which launch each part is in use.
 #ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_PAGE_ARENARANGES_H
 #define HEDDLE_TOOLS_HEDDLE_COMPILE_PAGE_ARENARANGES_H
 
@@ -17,23 +17,23 @@ struct ArenaBytes {
   }
 };
 
-/// A value in the arena, from the step that makes it to the last one that reads it.
+/// A value in the arena, and its live range: from the step that writes it to the last step that reads it.
 struct ArenaRange {
   ArenaBytes place;
   int64_t first = 0, last = 0;
-  std::string port;    // the name of an input that it is, or of an output
-  bool isMade = false; // by step `first`; otherwise an input
+  std::string port;    // name of the input or output that the value is; otherwise empty
+  bool isMade = false; // true if step `first` writes it, false for inputs
 };
 
-/// Follows the steps of an entry, in their order. What writes over a value ends it.
+/// Computes live ranges from an entry's steps, added in order. Overwriting a value ends its range.
 class ArenaRanges {
 public:
   static ArenaRanges of(plan::EntryOp entry);
 
   void addInput(StringRef name, ArenaBytes place);
-  /// A launch, or what several ranks do together.
+  /// Adds a launch, or a collective of several ranks.
   void addStep(ArrayRef<ArenaBytes> reads, ArrayRef<ArenaBytes> writes);
-  /// After the last step.
+  /// Adds an output. Called after the last step.
   void addOutput(StringRef name, ArenaBytes place);
 
   ArrayRef<ArenaRange> getRanges() const { return ranges; }
@@ -41,12 +41,12 @@ public:
   struct Peak {
     int64_t step = 0, bytes = 0;
   };
-  /// The first step at which most bytes are in use, each byte counted once.
+  /// Returns the first step with the most bytes in use, counting each byte once.
   Peak findPeak() const;
 
 private:
   std::vector<ArenaRange> ranges;
-  std::vector<size_t> open; // those that nothing has written over yet
+  std::vector<size_t> open; // ranges that nothing has overwritten yet
   int64_t steps = 0;
 };
 

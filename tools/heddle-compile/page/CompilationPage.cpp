@@ -5,7 +5,7 @@
 #include "tools/cli/Program.h"
 #include "tools/heddle-compile/Report.h"
 #include "tools/heddle-compile/page/ArenaRanges.h"
-#include "tools/heddle-compile/page/PageParts.h" // made of page.css, page.html and the scripts
+#include "tools/heddle-compile/page/PageParts.h" // generated from page.css, page.html and the scripts
 #include "tools/heddle-run/report/HtmlPage.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-/// The page's data about one target. Launches name kernels and places by number.
+/// The page's data about one target. Launches refer to kernels and places by number.
 class TargetData {
 public:
   TargetData(const TargetProfile &profile, ModuleOp module, PhaseTexts &phases)
@@ -36,7 +36,7 @@ private:
 
 } // namespace
 
-/// "source_tokens/24 x 8 x 1": a workgroup for each 24 tokens, and so on.
+/// Returns "source_tokens/24 x 8 x 1": one workgroup per 24 tokens, and so on.
 static std::string describeGrid(plan::LaunchOp launch) {
   std::string text;
   for (auto grid : launch.getGrid().getAsRange<tile::GridAttr>()) {
@@ -80,7 +80,7 @@ Json TargetData::describeEntry(plan::EntryOp entry, const ::heddle::schema::Targ
                                const ::heddle::schema::Entry *built) {
   EntryTotals totals(entry, maxima);
   Json launches = Json::array();
-  uint32_t number = 0; // of a launch, collectives not counted
+  uint32_t number = 0; // of the launch, without collectives
   entry.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isa<plan::CollectiveOp>(op))
       launches.push_back({-1, phases.getPlaces().add(op->getLoc()), 0, 0, 1, 1});
@@ -149,7 +149,7 @@ Json TargetData::build(const ::heddle::Artifact *artifact) {
           {"kernels", std::move(all)}};
 }
 
-/// What decides the result, in the words of the command line.
+/// Returns the options that affect the result, as on the command line.
 static Json describeOptions(const CommandLine &line) {
   std::string targets, off;
   for (const TargetProfile *target : line.targets)
@@ -192,7 +192,7 @@ static Json describeRemarks(ArrayRef<PassRemark> remarks, PlaceTable &places) {
 
 std::string mlir::heddle::writeCompilationPage(const CommandLine &line, CompiledModel &compiled, PhaseTexts &phases,
                                                ArrayRef<PassRemark> remarks) {
-  // What only the artifact knows: how kernels were assembled. It was verified when it was made.
+  // How kernels were assembled is only in the artifact. It was verified when it was made.
   const std::string &bytes = compiled.artifact.bytes;
   auto *begin = reinterpret_cast<const std::byte *>(bytes.data());
   auto artifact = ::heddle::Artifact::fromBytes({begin, begin + bytes.size()}, line.output);

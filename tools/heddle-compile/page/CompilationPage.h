@@ -1,5 +1,5 @@
-// The page of `heddle-compile --report=FILE.html`: what became of a model, for who wonders why something was not fused,
-// writes a pass, or needs less memory. Its style and scripts are the files beside this one.
+// The page of `heddle-compile --report=FILE.html`: what each phase made of a model. It is for readers who ask why
+// something was not fused, write a pass, or need less memory. Its style and scripts are the files beside this one.
 #ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_PAGE_COMPILATIONPAGE_H
 #define HEDDLE_TOOLS_HEDDLE_COMPILE_PAGE_COMPILATIONPAGE_H
 
@@ -10,7 +10,7 @@ namespace mlir::heddle {
 
 struct CompiledModel;
 
-/// The whole page as HTML.
+/// Returns the whole page as HTML.
 std::string writeCompilationPage(const CommandLine &line, CompiledModel &compiled, PhaseTexts &phases,
                                  ArrayRef<PassRemark> remarks);
 

@@ -13,7 +13,7 @@ std::string mlir::heddle::packText(StringRef text) {
   std::string packed(size, '\0');
   int result = compress2(reinterpret_cast<Bytef *>(packed.data()), &size, reinterpret_cast<const Bytef *>(text.data()),
                          text.size(), Z_DEFAULT_COMPRESSION);
-  if (result != Z_OK) // there is room, so that memory alone can be missing
+  if (result != Z_OK) // the buffer is large enough, so only memory can be missing
     llvm::report_bad_alloc_error("zlib has no memory");
   packed.resize(size);
   return llvm::encodeBase64(packed);

@@ -1,5 +1,4 @@
-// Texts of a page that are long and alike, such as the same entry after each phase: each is in the page once,
-// compressed.
+// Long texts that repeat in a page, such as the same entry after each phase. The page holds each once, compressed.
 #ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_PAGE_PACKEDTEXTS_H
 #define HEDDLE_TOOLS_HEDDLE_COMPILE_PAGE_PACKEDTEXTS_H
 
@@ -11,12 +10,12 @@
 
 namespace mlir::heddle {
 
-/// A text as zlib compresses it, in Base64: a browser's DecompressionStream("deflate") unpacks it.
+/// Returns the text compressed by zlib, in Base64. A browser's DecompressionStream("deflate") unpacks it.
 std::string packText(StringRef text);
 
 class PackedTexts {
 public:
-  /// The number of the text.
+  /// Adds the text, unless it is there already, and returns its number.
   size_t add(StringRef text);
   const std::vector<std::string> &get() const { return texts; }
 

@@ -10,7 +10,7 @@ using namespace mlir;
 using namespace mlir::heddle;
 using Json = nlohmann::ordered_json;
 
-/// Constants of more elements are elided.
+/// Constants with more elements are elided.
 static constexpr int64_t kMostElements = 16;
 
 static OpPrintingFlags printingFlags() {
@@ -19,10 +19,10 @@ static OpPrintingFlags printingFlags() {
   return flags;
 }
 
-/// Invalid UTF-8 in an attribute must not end the page.
+/// Replaces invalid UTF-8 in attributes: it must not break the page.
 static std::string dump(const Json &json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-/// Values are numbered from the op on: what is around it is not looked at.
+/// Prints the op with values numbered from it on, whatever surrounds it.
 static std::string print(Operation *op) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -95,7 +95,7 @@ void PhaseTexts::add(Phase phase, StringRef target, ModuleOp module) {
       if (phase == Phase::Fuse)
         addCutKernels(&op);
     } else if (name && op.getNumRegions() > 0) {
-      if (phase < Phase::Plan) // which leaves kernels as they are
+      if (phase < Phase::Plan) // phases from `plan` on do not change kernels
         addKernel(phase, target, &op, name);
     } else {
       declarations += print(&op) + "\n";

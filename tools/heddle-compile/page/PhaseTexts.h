@@ -1,4 +1,4 @@
-// What the phases left, as text: entries after each phase, and kernels from where they are cut to their last form.
+// The module as text after each phase: entries, and kernels from the phase that outlines them on.
 #ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_PAGE_PHASETEXTS_H
 #define HEDDLE_TOOLS_HEDDLE_COMPILE_PAGE_PHASETEXTS_H
 
@@ -11,19 +11,19 @@
 
 namespace mlir::heddle {
 
-/// Collects texts while a model is compiled. That of an entry is JSON: {"text": "...", "places": [3, -1]}, a place for
-/// each line.
+/// Collects texts while a model is compiled. An entry's text is JSON: {"text": "...", "places": [3, -1]}, with a place
+/// for each line.
 class PhaseTexts {
 public:
-  /// After a phase; `target` is empty for those that all targets share.
+  /// Adds the module as it is after a phase. `target` is empty for phases that all targets share.
   void add(Phase phase, StringRef target, ModuleOp module);
 
   struct Kernel {
-    SmallVector<StringRef> ops;                  // in it, when it was cut
+    SmallVector<StringRef> ops;                  // the ops in the kernel when it was outlined
     std::vector<std::pair<Phase, size_t>> texts; // by phase
-    SmallVector<int64_t> tile; // that a workgroup multiplies, or otherwise the largest that it stores at a time
+    SmallVector<int64_t> tile; // the tile a workgroup multiplies; otherwise the largest tile it stores at a time
   };
-  /// A kernel of a target that a launch at `place` starts.
+  /// Returns the kernel of a target that a launch at `place` starts.
   Kernel findKernel(StringRef target, StringRef name, Location place) const;
 
   PlaceTable &getPlaces() { return places; }
@@ -39,7 +39,7 @@ private:
   PlaceTable places;
   PackedTexts texts;
   nlohmann::ordered_json phases = nlohmann::ordered_json::array();
-  DenseMap<Location, Kernel> cut;                                 // by the place of a kernel
+  DenseMap<Location, Kernel> cut;                                 // by the location of the outlined kernel
   std::map<std::pair<std::string, std::string>, Kernel> compiled; // by target and name
 };
 

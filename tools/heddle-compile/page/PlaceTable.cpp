@@ -10,7 +10,7 @@ using namespace mlir;
 using namespace mlir::heddle;
 using Json = nlohmann::ordered_json;
 
-/// Larger files are no texts that someone wrote.
+/// A larger file is hardly a text that someone wrote.
 static constexpr size_t kMostBytes = 1 << 20;
 
 int64_t PlaceTable::add(Location location) {
@@ -48,7 +48,7 @@ static std::string folderOf(StringRef file) {
   return folder.str().str();
 }
 
-/// Of the texts that Heddle brings along, or of a file in the model's folder.
+/// Returns the text of a library file, or of a file in the model's folder.
 static Json readText(StringRef file, StringRef model) {
   if (StringRef text = language::findLibraryText(llvm::sys::path::stem(file));
       !text.empty() && !file.contains('/') && file != model && llvm::sys::path::extension(file) == ".weft")

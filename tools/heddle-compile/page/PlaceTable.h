@@ -1,4 +1,4 @@
-// The places in a model that ops come from (compiler/Locations), as a page knows them: by number.
+// Numbers the places in a model that ops come from (compiler/Locations), for use in a page.
 #ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_PAGE_PLACETABLE_H
 #define HEDDLE_TOOLS_HEDDLE_COMPILE_PAGE_PLACETABLE_H
 
@@ -12,21 +12,21 @@ namespace mlir::heddle {
 
 class PlaceTable {
 public:
-  /// The number of the place; -1 where nothing is known.
+  /// Returns the number of the place, or -1 if nothing is known of it.
   int64_t add(Location place);
 
-  /// For each place its description, the lines that it is of, and the parts of the model:
-  /// ["encoder.0: matmul (a.weft:3:1)", [[0, 3]], ["encoder.0"]]. Files are numbered.
+  /// Returns, for each place, its description, its lines (file number and line), and its parts of the model:
+  /// ["encoder.0: matmul (a.weft:3:1)", [[0, 3]], ["encoder.0"]].
   nlohmann::ordered_json toJson() const;
-  /// The files with their texts, null where those cannot be had: [["a.weft", "task ..."]]. A module may name any file;
-  /// those of the model's folder alone are read, as the page is made to be handed on.
+  /// Returns the files with their texts, or null for files that cannot be read: [["a.weft", "task ..."]]. A module may
+  /// name any file. Only files of the model's folder are read, because the page is made to be passed on.
   nlohmann::ordered_json filesToJson(StringRef model) const;
 
 private:
   struct Place {
     std::string text;
     std::vector<std::string> parts;
-    std::vector<std::pair<size_t, unsigned>> lines; // of files
+    std::vector<std::pair<size_t, unsigned>> lines; // file number and line
   };
   std::vector<Place> places;
   DenseMap<Location, int64_t> numbers;

@@ -1,5 +1,5 @@
-// The arena over an entry's launches: a rectangle for each value, as high as its bytes, from the launch that makes it to
-// the last one that reads it.
+// The arena over an entry's launches. Each value is a rectangle: its height is the value's bytes, and it reaches from the
+// launch that writes the value to the last launch that reads it.
 const OFFSET = 0, BYTES = 1, FIRST = 2, LAST = 3, MADE = 4, PORT = 5;
 
 const kindOfRange = range => range[PORT] || !range[MADE] ? "port" : range[LAST] - range[FIRST] > 1 ? "kept" : "short";
@@ -16,7 +16,7 @@ function rangeText(entry, range) {
   return `${name}${bytesText(range[BYTES])} at ${bytesText(range[OFFSET])}\n${from}\nlast used by ${stepText(entry, range[LAST])}`;
 }
 
-// Round numbers that cut [0, high] into about `count` pieces, of powers of two for bytes.
+// Returns round numbers (powers of two for bytes) that divide [0, high] into about `count` pieces.
 function ticks(high, count, base) {
   const rough = Math.max(high / count, 1), power = base ** Math.floor(Math.log(rough) / Math.log(base));
   const step = (base === 2 ? [1, 2] : [1, 2, 5, 10]).find(factor => factor * power >= rough) * power;

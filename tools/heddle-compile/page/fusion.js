@@ -1,4 +1,4 @@
-// What passes fused, and what not and why: the compiler's remarks, equal ones of an entry in a row.
+// The compiler's remarks: what passes fused, and what they did not and why. Equal remarks of an entry share a row.
 const MISSED = 0, PASS = 1, ENTRY = 2, WHERE = 3, WHAT = 4, DETAIL = 5;
 
 function fusionRows() {

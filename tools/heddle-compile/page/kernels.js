@@ -1,5 +1,5 @@
-// The kernels of an entry, or of all: what is in each, what it costs at the sizes' maxima, and its IR.
-// FLOPs that a device does in the time of a byte from memory: the reader's to change.
+// The kernels of one entry or of all entries: the ops in each, its cost at the sizes' maxima, and its IR.
+// FLOPs that a device does in the time it loads a byte; the reader can change the number.
 const balance = {value: null};
 const sorting = {column: 9, up: false};
 
@@ -21,7 +21,7 @@ function kernelRows() {
 }
 
 const boundOf = row => row.bytes === 0 ? "" : row.intensity >= balance.value ? "compute" : "memory";
-// A title, what it is sorted by, its text, and its class.
+// Columns: title, sort key, text, and class.
 const kernelColumns = [
   ["kernel", row => row.kernel.name, row => row.kernel.name.replace(/_/g, "_\u200b"), "text name"], // breaks after words
   ["ops", row => row.kernel.ops.join(", "), null, "text wrap"],
@@ -57,7 +57,7 @@ function drawKernelTable(parent) {
   parent.replaceChildren();
   const [, key] = kernelColumns[sorting.column], table = element(parent, "table", {id: "kernels"});
   const head = element(table, "tr", {});
-  // Where no kernel has a number, as registers on Vulkan, there is no column.
+  // A column is left out if no kernel has its number, such as registers on Vulkan.
   const columns = kernelColumns.filter(([title, sortKey]) => !["shared", "registers"].includes(title) ||
     kernelRows().some(row => sortKey(row)));
   for (const column of columns) {

@@ -1,11 +1,11 @@
-// The page as a whole: its data, what is shown of it, and the overview. The other scripts draw a tab each.
-// The part of the address behind # says what is shown, so that a view can be linked to: #kernels/0/train_step
+// The whole page: its data, the current view, and the overview. Each of the other scripts draws a tab.
+// The part of the address after # names the view, so that views can be linked to: #kernels/0/train_step
 const shown = {tab: "overview", target: 0, entry: "", left: "", right: "", filter: "", kernelsOf: "entry", pass: "", kind: ""};
 const declarations = "(declarations)";
 const tabs = {};
 let report;
 
-// What the compiler compressed.
+// Unpacks text that the compiler compressed.
 async function unpack(text) {
   const bytes = Uint8Array.from(atob(text), character => character.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
@@ -126,7 +126,7 @@ async function choose(change) {
   await draw();
 }
 
-// What was begun before is not put into the page once something else is shown.
+// Results of earlier requests are dropped once the page shows something else.
 let drawing = 0;
 async function draw() {
   const own = ++drawing;

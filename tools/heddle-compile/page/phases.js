@@ -1,4 +1,4 @@
-// Two phases side by side, beside the model's text. A click on an op or on a line of the text lights what belongs to it.
+// Two phases side by side, beside the model's text. A click on an op or on a line highlights everything that belongs to it.
 const snapshots = phase => report.snapshots.filter(snapshot => snapshot.phase === phase &&
   (snapshot.target === "" || snapshot.target === targetShown().name));
 const phasesThere = () => report.phases.filter(([name]) => snapshots(name).length > 0);
@@ -9,8 +9,8 @@ function defaultPhases() {
   return {left: named("differentiate", 0), right: named("fuse", -1)};
 }
 
-// The parts of the model that a place is of; without names, its lines. What is made of a part for its gradient or its
-// update is of that part.
+// Returns the parts of the model that a place belongs to, or its lines if it has no named parts. Ops of a part's
+// gradient or update belong to that part.
 const partsOfPlace = new Map();
 function partsOf(number) {
   if (!partsOfPlace.has(number)) {
@@ -21,7 +21,7 @@ function partsOf(number) {
   return partsOfPlace.get(number);
 }
 
-// `chosen` says of the place of an op, and of a line of a file, whether it belongs to what was chosen in `origin`.
+// The functions of `chosen` return true if the place of an op, or a line of a file, belongs to what was clicked in `origin`.
 function light(chosen, words, origin) {
   place("where").textContent = words;
   for (const pane of document.querySelectorAll(".ir")) {
@@ -72,7 +72,7 @@ function drawSource(file) {
     select.value = file;
 }
 
-// The function of the entry, or all functions of a phase that comes before there are entries.
+// Returns the entry's function, or all functions if the phase comes before there are entries.
 async function textsOf(phase) {
   const [snapshot] = snapshots(phase);
   if (!snapshot)

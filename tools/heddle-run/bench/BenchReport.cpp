@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kWorthSaying = 0.03; // of the processors' time: less is always going on
+constexpr double kWorthSaying = 0.03; // share of the processors' time; there is always a little other work
 
 [[gnu::format(printf, 1, 2)]] std::string format(const char *pattern, ...) {
   va_list arguments;
@@ -20,14 +20,14 @@ constexpr double kWorthSaying = 0.03; // of the processors' time: less is always
   return text;
 }
 
-// A column of the table: a number, or a dash where it is unknown or says nothing.
+// Formats a column of the table: a number, or a dash if it is unknown or not positive.
 std::string number(int width, int digits, double value, bool known = true) {
   return known && value > 0 ? format(" %*.*f", width, digits, value) : format(" %*s", width, "-");
 }
 
 double ratio(double value, const Ceiling &ceiling) { return ceiling.rate > 0 ? value / ceiling.rate : 0; }
 
-// Rates of `work` in `seconds`, and as fractions of the ceilings where those were measured.
+// Returns the rates of `work` in `seconds`, also as fractions of the ceilings if those were measured.
 Json rates(const LaunchCost &work, double seconds, const std::optional<Ceilings> &ceilings) {
   Json record = {{"flops", work.flops},
                  {"model_flops", work.modelFlops},

@@ -1,4 +1,4 @@
-// What the device can do at most, measured by kernels of ours (bench/models/ceilings.mlir.in).
+// The device's peak rates, measured by our own kernels (bench/models/ceilings.mlir.in).
 #pragma once
 
 #include "runtime/session/Session.h"
@@ -20,18 +20,18 @@ struct Ceilings {
   Ceiling longestChain; // entries `long_*`: fewer chains and longer bodies
   Ceiling copy;         // entries `copy_*`: bytes read and bytes written
 
-  // Of two measurements the larger numbers: what else runs on the machine can only lower them.
+  // Keeps the larger rate of two measurements: other work on the machine can only lower a rate.
   void include(const Ceilings &other);
 };
 
-// share/heddle/ceilings-TARGET.heddle beside the folder of the running program, where the build puts it.
+// Finds share/heddle/ceilings-TARGET.heddle beside the running program's folder, where the build puts it.
 std::optional<std::filesystem::path> findCeilings(std::string_view target);
 
 class CeilingMeasurement {
 public:
   static Result<CeilingMeasurement> open(const std::filesystem::path &artifact, const std::string &device);
 
-  // The best of a few calls of each kernel.
+  // Calls each kernel a few times and keeps the best rate.
   Result<Ceilings> measure();
 
 private:

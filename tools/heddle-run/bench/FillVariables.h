@@ -1,4 +1,4 @@
-// The variables of a model that is measured without having been trained.
+// Fills the variables of a model that is benchmarked without having been trained.
 #pragma once
 
 #include "runtime/session/Session.h"
@@ -8,9 +8,9 @@
 
 namespace heddle::run {
 
-// Prepares the entries and fills the variables: weights as training finds them, drawn by `init`. Variables that a
-// model's `init` leaves at zero because something else fills them (the caches), and all of a model without `init`, get
-// random numbers, the same every time: work on zeros may be quicker.
+// Prepares the entries and fills the variables. `init` draws the weights as for training. Variables that `init` leaves
+// at zero because something else fills them (caches), and all variables of a model without `init`, get random numbers,
+// the same every time: kernels may run faster on zeros.
 Status fillVariables(Session &session, std::span<const std::string> entries, uint64_t seed = 1);
 
 } // namespace heddle::run

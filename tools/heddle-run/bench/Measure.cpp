@@ -11,8 +11,8 @@
 namespace heddle::run {
 namespace {
 
-// Profiled calls are repeated, as the ordinary ones are, until they have taken this long: a launch of a few
-// microseconds is timed often, a step of a minute once.
+// Profiled calls are repeated, like the ordinary ones, until they have taken this long: a launch of a few microseconds
+// is timed often, a step of a minute once.
 constexpr double kProfilingSeconds = 1;
 
 Result<double> secondsOf(const std::function<Status()> &work) {
@@ -49,8 +49,8 @@ Result<EntryMeasurement> measure(Session &session, const std::string &entry, std
   result.name = entry;
   for (const Input &input : inputs)
     result.inputs[std::string(input.name)].assign(input.tensor.shape.begin(), input.tensor.shape.end());
-  // What is timed is the work of the kernels, not a copy of hundreds of megabytes: inputs stay on the device, and those
-  // whose memory the entry takes for other values are sent again before the time begins.
+  // Only the kernels' work is timed, without copying hundreds of megabytes. So inputs stay on the device. Inputs whose
+  // memory the entry reuses for other values are sent again before the clock starts.
   Send missing = Send::All;
   auto send = [&]() -> Status {
     HEDDLE_CHECK(session.send(entry, inputs, std::exchange(missing, Send::Overwritten)));

@@ -1,4 +1,4 @@
-// Times an entry, whole and kernel by kernel.
+// Times an entry as a whole and kernel by kernel.
 #pragma once
 
 #include "runtime/session/Session.h"
@@ -12,30 +12,31 @@ namespace heddle::run {
 
 struct MeasureOptions {
   uint64_t repeat = 5; // timed calls
-  uint64_t warmup = 3; // calls before them: the first touches memory for the first time, clocks rise during the others
+  uint64_t warmup =
+      3; // untimed calls before: the first touches memory for the first time, clocks rise during the others
 };
 
 // All launches of one kernel in one call.
 struct KernelMeasurement {
   std::string name;
   uint64_t launches = 0;
-  double seconds = 0; // each launch the median of the profiled calls
-  LaunchCost work;    // of all launches; unknown where that of one is
+  double seconds = 0; // sum over the launches of each launch's median time
+  LaunchCost work;    // of all launches; unknown if the work of one is
 };
 
 struct EntryMeasurement {
   std::string name;
-  std::map<std::string, std::vector<int64_t>> inputs; // their shapes
+  std::map<std::string, std::vector<int64_t>> inputs; // their shapes, by name
   LaunchCost work;                                    // of a call
   std::vector<double> seconds;                        // of each call, sorted; launches overlap as they may
   // Profiled calls: launches timed on the device, one after the other.
   std::vector<KernelMeasurement> kernels; // the slowest first
   uint64_t profiledCalls = 0;
-  double profiledSeconds = 0; // median of their wall times: what the kernels' times must add up to
+  double profiledSeconds = 0; // median wall time; the kernels' times add up to about this
   std::vector<LaunchProfile> lastProfile;
-  uint64_t deviceBytes = 0;        // the most that the session has taken of the device's memory, by the entry's end
+  uint64_t deviceBytes = 0;        // the session's peak device memory, after the entry
   std::vector<LaunchCost> costs;   // of its launches
-  std::optional<double> otherWork; // on a processor: the part of its time that went elsewhere, during the timed calls
+  std::optional<double> otherWork; // on a processor: the share of its time that other work took during the timed calls
 
   double median() const { return seconds[seconds.size() / 2]; }
   double kernelSeconds() const;

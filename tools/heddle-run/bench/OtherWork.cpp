@@ -29,7 +29,7 @@ OtherWork::Times OtherWork::read() {
 }
 
 std::optional<double> OtherWork::fraction() const {
-  constexpr double shortest = 0.2; // seconds; the system counts in hundredths
+  constexpr double shortest = 0.2; // seconds; the system counts in hundredths of a second
   Times now = read();
   double all = now.all - start.all;
   if (!start.known || !now.known || all < shortest)

@@ -1,4 +1,5 @@
-// Measures how busy the processors are with other work, and so how far times on a software device can be trusted.
+// Measures how busy the processors are with other work: the busier, the less a timing on a software device can be
+// trusted.
 #pragma once
 
 #include <optional>
@@ -9,8 +10,8 @@ class OtherWork {
 public:
   OtherWork() : start(read()) {}
 
-  // The fraction of all processors' time since construction that neither this process had nor nobody: other processes,
-  // and what a hypervisor gave to other machines. Nothing where the system does not tell.
+  // Returns the fraction of all processors' time, since construction, that was neither idle nor used by this process:
+  // time of other processes, and time that a hypervisor gave to other machines. Nothing if the system does not tell.
   std::optional<double> fraction() const;
 
 private:

@@ -7,7 +7,7 @@
 namespace heddle::run {
 namespace {
 
-// Infinities and NaN agree with their like.
+// Infinities and NaN agree with themselves.
 bool agree(double actual, double expected) {
   return actual == expected || (std::isnan(actual) && std::isnan(expected));
 }
@@ -36,7 +36,7 @@ void compareValues(std::span<const T> actual, std::span<const T> expected, doubl
   }
 }
 
-// Sums of squares, of the error and of what is expected.
+// Returns the sums of squares of the error and of the expected values.
 template <typename T> std::pair<double, double> squares(std::span<const T> actual, std::span<const T> expected) {
   double ofError = 0, ofExpected = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
@@ -80,7 +80,7 @@ Status WholeComparison::add(const std::string &name, const std::string &group, c
   auto [ofError, ofExpected] = isFloat ? squares(actual.values<float>(), expected.values<float>())
                                        : squares(actual.values<int32_t>(), expected.values<int32_t>());
   compared.push_back({name, group, isFloat, ofError, ofExpected, expected.bytes.size() / kElementBytes});
-  ofGroup[group] += isFloat ? ofExpected : 0; // integers have no scale that floats share
+  ofGroup[group] += isFloat ? ofExpected : 0; // integers do not count towards the scale of floats
   return Success();
 }
 

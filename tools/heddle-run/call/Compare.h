@@ -1,4 +1,4 @@
-// Compares what was computed with what was expected.
+// Compares computed tensors with expected ones.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -11,8 +11,8 @@
 
 namespace heddle::run {
 
-// A value is right where |actual - expected| <= tolerance * (1 + |expected|); integers must be equal, a NaN is right
-// where a NaN is expected, an infinity where the same infinity is.
+// A value is right if |actual - expected| <= tolerance * (1 + |expected|). Integers must be equal. A NaN or an infinity
+// is right only if the same is expected.
 struct Comparison {
   uint64_t values = 0, wrong = 0;
   double largestAbsolute = 0, largestRelative = 0; // relative to |expected|, where that is not zero
@@ -23,22 +23,22 @@ struct Comparison {
   std::string describe() const;
 };
 
-// Fails where types or shapes differ.
+// Fails if types or shapes differ.
 Result<Comparison> compare(const TensorView &actual, const TensorView &expected, double tolerance);
 
-// Compares several tensors, each of them as a whole, by norms: one of f32 is right where the norm of its error is at
-// most `tolerance` times its own norm, or, where that is all but nothing beside the others of f32 of its group
-// (gradients that are zero but for rounding), times a hundredth of theirs. Only tensors of one sort belong in a group.
-// Numbers smaller than the `floor` count as large as that: results that are zero but for rounding have no size of their
-// own. Integers must be equal, and a NaN is wrong.
+// Compares several tensors, each as a whole, by norms. An f32 tensor is right if the norm of its error is at most
+// `tolerance` times its own norm. A tensor that is almost zero beside the other f32 tensors of its group (a gradient
+// that is zero but for rounding) is compared with a hundredth of their norm instead. Only tensors of one sort belong in
+// a group. Numbers below `floor` count as large as `floor`: results that are zero but for rounding have no scale of
+// their own. Integers must be equal, and a NaN is wrong.
 class WholeComparison {
 public:
   explicit WholeComparison(double floor = 0) : floor(floor) {}
 
-  // Fails where types or shapes differ.
+  // Fails if types or shapes differ.
   Status add(const std::string &name, const std::string &group, const TensorView &actual, const TensorView &expected);
 
-  // A tensor that is not right: its error relative to the scale, a norm.
+  // A tensor that is wrong, its error relative to the scale, and the scale, which is a norm.
   struct Wrong {
     std::string name;
     double error, scale;
@@ -61,7 +61,7 @@ private:
   };
   double floor;
   std::vector<Compared> compared;
-  std::map<std::string, double> ofGroup; // the sum of squares of all f32 that is expected
+  std::map<std::string, double> ofGroup; // sum of squares of all expected f32 values of a group
 };
 
 } // namespace heddle::run

@@ -12,13 +12,13 @@
 namespace heddle::run {
 namespace {
 
-// Tokens of a sentence of the paper's English-German corpus, about.
+// The approximate length of a sentence in the paper's English-German corpus, in tokens.
 constexpr int64_t kSentenceTokens = 25;
 
-// The largest of numbers of which nothing is known; the smallest is 1, for they may be divisors.
+// The largest value of integers about which nothing is known. The smallest is 1, as they may be divisors.
 constexpr uint32_t kBlindLargest = 7;
 
-// Lengths around their mean, of which each is in [1, longest] and all together are `tokens` where that can be.
+// Draws lengths around their mean. Each is in [1, longest], and their sum is `tokens` if that is possible.
 std::vector<int32_t> drawLengths(int64_t sequences, int64_t tokens, int64_t longest, std::mt19937 &random) {
   tokens = std::clamp(tokens, sequences, sequences * longest);
   int64_t mean = tokens / sequences;
@@ -52,7 +52,7 @@ public:
       std::vector<int32_t> &lengths = lengthsOf[prefix] =
           isOfImages(prefix) ? std::vector<int32_t>(size_t(sequences), int32_t(longest(prefix)))
                              : drawLengths(sequences, tokens(prefix), longest(prefix), random);
-      // The tokens' size is as large as the sequences need.
+      // The size of the tokens is the sum of the sequences' lengths.
       for (const PortInfo &other : entry.inputs)
         for (const DimInfo &dim : other.dims)
           if (dim.size == prefix + "_tokens")
@@ -82,10 +82,11 @@ public:
 private:
   static constexpr const char *kSentences = "source_sentences", *kWords = "source_words";
   static constexpr int32_t kSentenceWords = 8;
-  // Ends what stands for a prefix where lengths are not named PREFIX_lengths; no other input's name begins with it.
+  // Suffix of the prefixes of sequences whose lengths are not named PREFIX_lengths; no other input's name begins like
+  // them.
   static constexpr const char *kOwn = ":";
 
-  // Each text into sentences of some words, the last of which may have more.
+  // Divides each text into sentences of a few words; the last sentence may have more.
   void divideIntoSentences(int64_t most) {
     for (int32_t length : lengthsOf["source"]) {
       auto count = std::clamp<int32_t>(length / kSentenceWords, 1, int32_t(most));
@@ -108,7 +109,7 @@ private:
     return found == entry.inputs.end() ? nullptr : &*found;
   }
 
-  // Sequences with names of their own: a pair of inputs that says of rows where they begin and how many they are.
+  // Finds sequences with names of their own: pairs of inputs that give the first row and the number of rows of each.
   void findSequences() {
     for (const RowsInfo &rows : entry.rows) {
       if (!areSequences(rows))
@@ -136,7 +137,7 @@ private:
     return *port(splitSuffix(prefix, kOwn, name) ? name : prefix + "_lengths");
   }
 
-  // Sizes of sequences with names of their own are as large as these need, too.
+  // Sizes that belong to sequences with names of their own are as large as those need.
   void fitExtents(const std::string &prefix, const std::vector<int32_t> &lengths) {
     const PortInfo &port = lengthsPort(prefix);
     if (!port.longest.size.empty())
@@ -154,17 +155,18 @@ private:
     return found == extents.end() ? dim.extent : found->second;
   }
 
-  // The most tokens that the sequences called `prefix` may have together, and one of them alone.
+  // Returns the most tokens that the sequences called `prefix` may have together. longest() is the limit of a single
+  // one.
   int64_t tokens(const std::string &prefix) const {
     for (const PortInfo &other : entry.inputs)
       for (const DimInfo &dim : other.dims)
         if (dim.size == prefix + "_tokens")
           return dim.extent;
-    if (prefix == "group") // of hypotheses, which are as many as the sequences of the batch
+    if (prefix == "group") // hypotheses, of which there are as many as sequences in the batch
       return extentOf(port("score")->dims[0]);
     if (const PortInfo *row = port("cache_row"); row && prefix == "cache") // any row of the cache
       return row->valueLimit;
-    const PortInfo *starts = port(prefix + "_starts"); // one of them may lie one past the last token
+    const PortInfo *starts = port(prefix + "_starts"); // a start may lie one past the last token
     if (starts && starts->valueLimit > 1)
       return starts->valueLimit - 1;
     const PortInfo &lengths = lengthsPort(prefix);
@@ -184,7 +186,8 @@ private:
     return positions && positions->valueLimit > 0 ? std::min(length, positions->valueLimit) : length;
   }
 
-  // Below which an input's numbers lie, as its limit and the rows that it chooses say; 0 where nothing does.
+  // Returns the exclusive upper bound of an input's numbers, from its limit and the rows that it selects; 0 if nothing
+  // bounds them.
   int64_t limitOf(const PortInfo &port) const {
     int64_t limit = port.valueLimit;
     auto tighten = [&](int64_t other) { limit = std::max<int64_t>(limit > 0 ? std::min(limit, other) : other, 1); };
@@ -204,14 +207,14 @@ private:
     return limit;
   }
 
-  // All images have as many pixels.
+  // All images have the same number of pixels.
   bool isOfImages(const std::string &prefix) const { return port(prefix + "_pixels") != nullptr; }
 
   // Chooses the number of sequences so that their tokens fit and can fill the token size.
   void chooseSequences(int64_t wanted) {
     for (const std::string &prefix : prefixes) {
       const DimInfo &dim = lengthsPort(prefix).dims[0];
-      if (dim.size.empty() || prefix == "query") // of a decoding step: a token of each sequence
+      if (dim.size.empty() || prefix == "query") // a decoding step has one token per sequence
         continue;
       int64_t least = (tokens(prefix) + longest(prefix) - 1) / longest(prefix);
       int64_t count = std::max(least, tokens(prefix) / kSentenceTokens), room = tokens(prefix);
@@ -227,7 +230,7 @@ private:
     }
   }
 
-  // Whether anything is known of what the numbers may be.
+  // Fills an input. Returns false if nothing is known about its valid range.
   bool fill(const PortInfo &port, std::span<int32_t> values) {
     std::string prefix;
     auto known = [&](std::string_view suffix) {
@@ -246,7 +249,7 @@ private:
         for (int32_t place = 0; place < length && next < values.size(); ++place)
           values[next++] = place;
     } else if ((port.name == "position" || port.name == "cache_rows") && lengthsOf.contains("cache")) {
-      // The newest token of each sequence: its place in the sequence, and in the cache.
+      // The newest token of each sequence: its position in the sequence, and its row in the cache.
       int32_t start = 0;
       for (size_t i = 0; i < values.size(); start += lengthsOf["cache"][i++])
         values[i] = (port.name == "position" ? 0 : start) + lengthsOf["cache"][i] - 1;
@@ -256,12 +259,12 @@ private:
         for (int32_t place = 0; place < count; ++place)
           values[next++] = place;
     } else if (port.name == "seen_rows" || port.name == "seen_tokens") {
-      // Tokens that the sequences have, distributed over them in turns: no pair of a sequence and a token comes twice.
+      // The sequences take the tokens in turns, so that no pair of a sequence and a token occurs twice.
       auto sequences = size_t(extentOf(this->port("token")->dims[0]));
       for (size_t i = 0; i < values.size(); ++i)
         values[i] = int32_t(port.name == "seen_rows" ? i % sequences : i / sequences % size_t(port.valueLimit));
     } else if (port.name == "top_k" || port.name == "key_high" || port.name == "key_low") {
-      std::ranges::fill(values, 0); // a draw from all tokens; any key will do
+      std::ranges::fill(values, 0); // draw from all tokens; any key will do
     } else {
       int64_t limit = limitOf(port);
       for (int32_t &value : values)
@@ -274,9 +277,9 @@ private:
   const EntryInfo &entry;
   std::mt19937 random;
   std::vector<std::string> prefixes;
-  std::map<std::string, std::string, std::less<>> prefixOfStarts; // of inputs that say where sequences begin
-  int64_t most = std::numeric_limits<int64_t>::max();             // sequences that there is room for
-  std::map<std::string, int64_t, std::less<>> extents;            // of sizes that are not at their maximum
+  std::map<std::string, std::string, std::less<>> prefixOfStarts; // by the input that has the sequences' starts
+  int64_t most = std::numeric_limits<int64_t>::max();             // the most sequences that there is room for
+  std::map<std::string, int64_t, std::less<>> extents;            // of sizes that are below their maximum
   std::map<std::string, std::vector<int32_t>> lengthsOf;
 };
 

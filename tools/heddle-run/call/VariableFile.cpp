@@ -30,7 +30,7 @@ std::set<uint32_t> usedVariables(const Session &session, std::span<const std::st
         if (binding->space() == schema::Space::Variable)
           used.insert(binding->index());
   }
-  // Of what is stored together a caller knows the views.
+  // Callers see the views of a storage, not the storage.
   std::set<uint32_t> storages;
   for (flatbuffers::uoffset_t i = 0; i < module.variables()->size(); ++i)
     if (int32_t storage = module.variables()->Get(i)->storage(); storage >= 0 && used.contains(storage)) {

@@ -16,7 +16,8 @@ Status runAverage(const AverageCommand &command) {
   }
   std::vector<std::filesystem::path> found = listCheckpoints(command.checkpoint);
   if (found.empty()) {
-    HEDDLE_ASSIGN(std::filesystem::path single, findCheckpoint(command.checkpoint)); // says what is wrong
+    // If there is no checkpoint at all, fails with an error that says so.
+    HEDDLE_ASSIGN(std::filesystem::path single, findCheckpoint(command.checkpoint));
     return makeError(ErrorKind::InvalidArgument, "'", single.string(),
                      "' is a single checkpoint of a training run; --checkpoint takes the folder that holds several.");
   }

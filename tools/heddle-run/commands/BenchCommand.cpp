@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kSeed = 1;
 
-// The entries that the user asked for, or all but `init`.
+// Returns the requested entries, or all but `init`.
 std::vector<std::string> chooseEntries(const BenchCommand &command, const Session &session) {
   std::vector<std::string> entries = command.entries;
   if (entries.empty())
@@ -73,7 +73,7 @@ Status bench(const BenchCommand &command, Profile *profile) {
       profile->add(session, entry, measured.lastProfile, measured.costs);
     report.add(std::move(measured));
   }
-  HEDDLE_CHECK(measureCeilings()); // again: other work on the machine comes and goes
+  HEDDLE_CHECK(measureCeilings()); // again, as the amount of other work on the machine changes
   if (ceilings)
     report.setCeilings(best);
   if (!command.save.empty())

@@ -71,7 +71,7 @@ Status checkExpectations(const Outputs &outputs, const EntryCall &call, const st
   return Success();
 }
 
-// The files that a call reads before it is made.
+// The files that are read before a call.
 struct CallFiles {
   std::vector<NamedTensor> inputs;
   std::vector<NamedFile> outputs, expectations;
@@ -103,7 +103,7 @@ Result<CallFiles> readFiles(const ArtifactOptions &options, const EntryCall &cal
   return files;
 }
 
-// A new session's variables are zero.
+// Warns if the call uses weights that nothing has set: a new session's variables are zero.
 void warnOfZeros(const EntryCall &call, const Session &session) {
   std::vector<std::string> weights = usedWeights(session, call.entry);
   if (weights.empty())
@@ -163,7 +163,7 @@ private:
   Session &session;
   OtherMeaning others;
   Profile *profile;
-  bool given = false; // weights, by this call or a call before
+  bool given = false; // true if weights were set, by this call or an earlier one
 };
 
 void logMemory(const Session &session) {
@@ -189,7 +189,7 @@ Status callLine(const ArtifactOptions &options, Caller &caller, const std::strin
   return caller.make(call, files);
 }
 
-// A line is answered before the next is read, so that a program can ask and wait.
+// Answers each line before it reads the next, so that a program can ask and wait.
 Status callLines(const CallCommand &command) {
   HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common, nullptr));
   Caller caller(engine->onDevice(), command.common.others, nullptr);
@@ -203,7 +203,7 @@ Status callLines(const CallCommand &command) {
     const bool isDone = status.ok();
     if (!isDone) {
       Error error = std::move(status).error().within(str("line ", number + 1, " of standard input"));
-      // A device that is lost answers no further call.
+      // A lost device answers no further calls.
       if (!command.keepGoing || error.kind == ErrorKind::DeviceLost)
         return error;
       log(LogLevel::Error, error.message);

@@ -1,4 +1,4 @@
-// The commands of heddle-run. Each takes what the command line said and returns what went wrong.
+// The commands of heddle-run. Each takes its parsed flags and returns its error, if any.
 #pragma once
 
 #include "runtime/artifact/Meaning.h"
@@ -20,24 +20,24 @@ struct ArtifactOptions {
   std::string artifact;
   std::string device; // if empty, chooseDevice() chooses one
   bool refuseNativeCode = false;
-  // For commands that share lines out among devices, in place of `device`. A single "all" means the device that would
-  // be chosen without the flag, and all devices like it.
+  // For commands that share out lines among devices; replaces `device`. A single "all" means the device that would be
+  // chosen without the flag, and all devices like it.
   std::vector<std::string> devices;
-  std::string profile;                        // where to write what host and device do when; empty: nowhere
+  std::string profile;                        // file for the trace of host and device; empty: none
   bool debugNumerics = false;                 // for `call` and `train`
-  std::string base;                           // the folder of the weights that an adapter is for
+  std::string base;                           // folder of the weights that an adapter belongs to
   OtherMeaning others = OtherMeaning::Refuse; // --force: Warn
 };
 
 struct TrainCommand {
   ArtifactOptions common;
-  TextFiles text, validation; // of the same kind; the latter may be empty
+  TextFiles text, validation; // of the same kind; `validation` may be empty
   std::string checkpoint, log, tensorboard, vocabulary, weights;
   std::string vocabularyType = "bpe";
   uint64_t steps = 100'000;
   std::optional<uint64_t> seed;
   bool resume = false, restarts = false, verifyResume = false, validateBleu = false;
-  int64_t batchSequences = 0, batchTokens = 0; // 0: what the artifact holds
+  int64_t batchSequences = 0, batchTokens = 0; // 0: the artifact's maximum
   uint64_t microBatches = 1;
   uint64_t validateEvery = 1'000, saveEvery = 1'000;
   uint64_t patience = 0; // 0: none
@@ -64,7 +64,7 @@ struct MergeCommand {
 
 struct ExportCommand {
   ArtifactOptions common;
-  std::string checkpoint, folder, file, type = "F32"; // one of folder and file
+  std::string checkpoint, folder, file, type = "F32"; // either `folder` or `file`
 };
 
 struct QuantizeCommand {
@@ -82,16 +82,16 @@ struct DecodingOptions {
 struct SamplingFlags {
   bool sample = false;
   SamplingOptions options;
-  std::string samplers; // names with commas between them; empty: the usual order
+  std::string samplers; // comma-separated names; empty: the usual order
 };
 
 struct TranslateCommand {
   ArtifactOptions common;
   std::string checkpoint;
   DecodingOptions decoding;
-  int64_t nBest = 0;         // 0: the best translation alone, without its score
-  std::string prefixes;      // a file with what each line's translation begins with
-  bool prefixColumn = false; // or a second, tab-separated column of the input
+  int64_t nBest = 0;         // 0: only the best translation, without its score
+  std::string prefixes;      // a file with the beginning of each line's translation
+  bool prefixColumn = false; // or the beginnings are a second, tab-separated column of the input
   SamplingFlags sampling;
 };
 
@@ -101,13 +101,13 @@ struct GenerateCommand {
   int64_t tokens = 50;
   SamplingFlags sampling;
   bool greedy = false;
-  bool choosesTokens = false; // some other flag says how: the model's own rules do not count
+  bool choosesTokens = false; // a flag says how to choose tokens, so the model's own rules do not apply
   double repetitionPenalty = 1;
   int64_t penaltyWindow = 0; // 0: all tokens
   std::vector<std::string> stops;
   bool json = false, stream = false;
   bool chat = false, ids = false;
-  std::string chatTemplate; // where it is; empty: with the model
+  std::string chatTemplate; // its path; empty: the model's own
 };
 
 struct ServeCommand {
@@ -124,7 +124,7 @@ struct ServeCommand {
 struct FillCommand {
   ArtifactOptions common;
   std::string checkpoint;
-  int64_t choices = 0; // 0: the line with the best ones in it
+  int64_t choices = 0; // 0: print the line with its masks filled
 };
 
 struct PredictCommand {
@@ -159,7 +159,7 @@ struct ScoreCommand {
   ArtifactOptions common;
   TextFiles text;
   std::string checkpoint, log;
-  std::string hypothesis; // translations to score; then no model is needed
+  std::string hypothesis; // file of translations to score; then no model is needed
   bool perLine = false;
   DecodingOptions decoding;
   std::string chatTemplate; // of records with messages; empty: the model's
@@ -177,8 +177,8 @@ struct EntryCall {
 struct CallCommand {
   ArtifactOptions common;
   EntryCall single;
-  bool calls = false;     // those that the lines of standard input say, in place of `single`
-  bool keepGoing = false; // after a call that fails; an error at the end says how many did
+  bool calls = false;     // take calls from the lines of standard input instead of `single`
+  bool keepGoing = false; // go on after a call that fails; the error at the end says how many failed
 };
 
 struct BenchCommand {
@@ -186,9 +186,9 @@ struct BenchCommand {
   std::vector<std::string> entries; // none: all but `init`
   uint64_t repeat = 5, warmup = 3;
   int64_t sequences = 0; // 0: as many as fill the tokens with sentences
-  std::string ceilings;  // an artifact; empty: the one that was built for the target; "none": none
+  std::string ceilings;  // path of an artifact; empty: the one that was built for the target; "none": none
   bool json = false;
-  std::string save; // a file for the JSON, beside what is printed
+  std::string save; // file for the JSON, in addition to the printed report
 };
 
 Status runDevices();

@@ -31,7 +31,7 @@ namespace {
 
 using Parts = std::vector<RecordPart>;
 
-// The text between the spans is not learnt, the spans are.
+// Cuts the text into parts: the model learns the spans, but not the text between them.
 Parts cut(const std::string &text, const std::vector<RenderedChat::Span> &spans) {
   Parts parts;
   size_t place = 0;
@@ -51,7 +51,7 @@ Result<Parts> partsOf(const ChatTemplates &templates, Conversation conversation,
   HEDDLE_ASSIGN(RenderedChat whole, templates.render(conversation));
   if (chosen->marksGeneration())
     return cut(whole.text, whole.generated);
-  // A message of the assistant's is what it adds to the text in which a model is asked for it.
+  // Of each assistant message, the model learns the text that follows the generation prompt.
   std::vector<RenderedChat::Span> spans;
   const nlohmann::ordered_json &messages = conversation.messages;
   for (size_t i = 0; i < messages.size(); ++i) {

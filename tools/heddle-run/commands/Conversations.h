@@ -1,4 +1,4 @@
-// What commands make of conversations by a model's chat template.
+// Applies a model's chat template to conversations.
 #pragma once
 
 #include "runtime/chat/TemplateSource.h"
@@ -9,13 +9,14 @@
 
 namespace heddle::run {
 
-// The templates of `given` if that is not empty, otherwise those of the model: of a published model, or of a checkpoint
-// that keeps them with its vocabulary. Fails with NotFound if there are none.
+// Loads templates from `given`, or from `model` if `given` is empty: a published model, or a checkpoint that keeps them
+// with its vocabulary. Fails with NotFound if there are none.
 Result<ChatTemplates> loadTemplates(const std::string &given, const std::filesystem::path &model);
 
-// Reads records of conversations by the same templates, of which a model learns what the assistant says: what the
-// template marks by `{% generation %}`, or otherwise what each of the assistant's messages adds to the conversation
-// before it. Templates are loaded when the first conversation is read. May be called by several threads at once.
+// Returns a reader of training records that are conversations, rendered by the same templates. The model learns what
+// the assistant says: the parts marked by `{% generation %}`, or otherwise what each of the assistant's messages adds
+// to the conversation before it. Templates are loaded when the first conversation is read. The reader may be called by
+// several threads at once.
 ConversationReader conversationReader(std::string given, std::filesystem::path model);
 
 } // namespace heddle::run

@@ -35,7 +35,7 @@ Result<std::vector<int32_t>> translate(TrainedModel &model, const DecodingOption
   Translator translator(*model.engine, model.description, options);
   HEDDLE_ASSIGN(std::vector<Translation> translations, translator.translate(std::vector{std::move(source)}));
   std::vector<int32_t> tokens = std::move(translations.front().best.front().tokens);
-  // One that the longest length cut off has that many tokens, which leaves no room for the begin mark.
+  // A translation that was cut off at the longest length leaves no room for the begin mark, so drop its last token.
   tokens.resize(std::min(tokens.size(), size_t(maximumExplainedLength(model.description))));
   return tokens;
 }
@@ -77,7 +77,7 @@ Status explain(const ExplainCommand &command, Profile *profile) {
     return result;
   };
   page.sourceTokens = pieces(batch.source.tokens);
-  for (int64_t pixel = 0; pixel < image.pixels(); ++pixel) // by row and column
+  for (int64_t pixel = 0; pixel < image.pixels(); ++pixel) // row and column of each pixel
     page.sourceTokens.push_back(str(pixel / image.width, ",", pixel % image.width));
   page.targetTokens = pieces(batch.targetIn);
   page.nextTokens = pieces(batch.targetOut);

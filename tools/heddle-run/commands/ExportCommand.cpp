@@ -11,7 +11,7 @@ Status runExport(const ExportCommand &command) {
   const std::string &output = command.folder.empty() ? command.file : command.folder;
   bool isFile = isGgufFile(base);
   HEDDLE_ASSIGN(OpenModel model, openModel(command.common, nullptr));
-  const bool isAdapted = isFrozen(*model.engine); // and an adapter is written in either form
+  const bool isAdapted = isFrozen(*model.engine); // an adapter can be written in either format
   if (output.empty())
     return makeError(ErrorKind::InvalidArgument, "name what is to be written by --hugging-face or --gguf.");
   if (!isAdapted && isFile == command.file.empty())

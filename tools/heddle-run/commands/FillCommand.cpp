@@ -7,8 +7,8 @@
 namespace heddle::run {
 namespace {
 
-// A line of its own for each choice: the line's number, the mask's, from 1, probability, piece. The mask 0 says that
-// there is none.
+// Prints a line for each choice: the line's number, the mask's number (from 1), probability, piece. Mask 0 means that
+// the line has no mask.
 void printChoices(const FilledLine &line) {
   auto number = static_cast<unsigned long long>(line.number);
   if (line.masks.empty())

@@ -171,7 +171,7 @@ void requireText(const TextFiles &files, const std::string &instead) {
 }
 
 std::vector<CLI::Option *> addEntryCall(CLI::App *command, EntryCall &call) {
-  // A value for each time the flag is given.
+  // Adds a flag that takes one value each time it is given.
   auto repeated = [&](const char *flag, std::vector<std::string> &values, const char *purpose) {
     return command->add_option(flag, values, purpose)->allow_extra_args(false)->type_name("NAME=@FILE.npy");
   };

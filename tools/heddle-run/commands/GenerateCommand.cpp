@@ -12,7 +12,7 @@
 namespace heddle::run {
 namespace {
 
-// A line is a user's message, or a conversation as `render` reads it.
+// Returns the prompt for a line, which is a user's message or a conversation as `render` reads it.
 Result<std::string> promptOf(const ChatTemplates &templates, std::string_view line) {
   Conversation conversation;
   if (isConversation(line)) {
@@ -25,7 +25,7 @@ Result<std::string> promptOf(const ChatTemplates &templates, std::string_view li
   return std::move(rendered.text);
 }
 
-// The rules of sampling and the penalty: the flags', or the model's own where no flag says how to choose tokens.
+// The sampling rules and the repetition penalty: from flags, or the model's own if no flag says how to choose tokens.
 struct Choices {
   std::optional<SamplingOptions> sampling;
   double repetitionPenalty;
@@ -76,7 +76,7 @@ Status generate(const GenerateCommand &command, Profile *profile) {
   auto lineOf = [](std::string &line) -> Result<LinePool<LineGenerator>::Line> {
     return [line = std::move(line)](LineGenerator &generator) { return generator.add(line); };
   };
-  // What is streamed is said prompt by prompt.
+  // Streamed answers are printed prompt by prompt.
   uint64_t window = command.stream ? 1 : kCallsAhead * uint64_t(model.description.maximumSequences);
   return shareLines(workersFor<LineGenerator>(model, *model.vocabulary, options, answers), window, lineOf, printLine);
 }

@@ -1,4 +1,4 @@
-// The loop of all commands that answer lines of standard input.
+// The loop of all commands that answer lines from standard input.
 #pragma once
 
 #include "runtime/core/Span.h"
@@ -15,8 +15,8 @@
 
 namespace heddle::run {
 
-// Lines that are read and not yet answered, in times of what one call of the model holds. Enough that lines of like
-// length find each other and that one long line does not keep the others waiting; few enough that memory stays small.
+// How many lines are read ahead, in multiples of one call's capacity. It is large enough to group lines of similar
+// length and to keep one long line from holding up the others, and small enough to bound memory.
 inline constexpr uint64_t kCallsAhead = 8;
 
 inline void printLine(std::string_view line) {
@@ -24,8 +24,9 @@ inline void printLine(std::string_view line) {
   std::putchar('\n');
 }
 
-// Gives each line to `add`, which hands it to the worker, and each of the worker's answers to `print`, in order and as
-// soon as it is there; at most `window` lines are in work. A reader that has gone is an end like any other.
+// Passes each line to `add`, which hands it to the worker. Passes each of the worker's answers to `print`, in order, as
+// soon as it is ready. At most `window` lines are in work. If the reader of standard output has gone, this ends without
+// an error.
 template <typename Worker, typename Add, typename Print>
 Status answerLines(Worker &worker, uint64_t window, Add add, Print print,
                    InputLines::LongLines longLines = InputLines::LongLines::Cut) {
@@ -57,12 +58,12 @@ Status answerLines(Worker &worker, uint64_t window, Add add, Print print,
   }
 }
 
-// The same with a worker for each of several devices, and `window` lines in work for each. `lineOf` is called with the
-// lines in their order and makes of each what gives it to a worker: a Result of a LinePool's Line.
+// Does the same with several workers, one per device, and `window` lines in work for each. `lineOf` is called with the
+// lines in order and returns a Result of a LinePool's Line, which gives the line to a worker.
 template <typename Worker, typename LineOf, typename Print>
 Status shareLines(std::vector<std::unique_ptr<Worker>> workers, uint64_t window, LineOf lineOf, Print print) {
   using Line = typename LinePool<Worker>::Line;
-  if (workers.size() == 1) { // without a thread more
+  if (workers.size() == 1) { // no extra thread
     Worker &worker = *workers.front();
     auto add = [&](std::string &line) -> Status {
       HEDDLE_ASSIGN(Line give, lineOf(line));

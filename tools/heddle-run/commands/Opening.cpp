@@ -15,7 +15,7 @@ namespace heddle::run {
 
 static std::string backendOf(const std::string &id) { return id.substr(0, id.find(':')); }
 
-// The ids of the devices that are like the one which was opened; it is one of them.
+// Returns the ids of the usable devices of the same kind as `opened`, itself included.
 static Result<std::vector<std::string>> devicesLike(const hal::DeviceInfo &opened) {
   HEDDLE_ASSIGN(std::vector<hal::DeviceInfo> devices, hal::listDevices());
   std::vector<std::string> alike;
@@ -27,21 +27,21 @@ static Result<std::vector<std::string>> devicesLike(const hal::DeviceInfo &opene
   return alike;
 }
 
-// The device of the rank that is the `number`th on its machine: ranks take turns at those that are like the best of the
-// backend, or like the device that is named. None is opened, as GPUs may be for one process each.
+// Chooses a device for the rank that is the `number`th on its machine. Ranks take turns at the devices of the same kind
+// as the backend's best, or as the named one. No device is opened here, as a GPU may be reserved for one process.
 static Result<std::string> deviceOfRank(const std::string &choice, uint32_t number) {
   HEDDLE_ASSIGN(std::vector<hal::DeviceInfo> devices, hal::listDevices());
   std::erase_if(devices, [&](const hal::DeviceInfo &device) {
     return !device.unusable.empty() || backendOf(device.id) != backendOf(choice);
   });
-  auto worth = [&](const hal::DeviceInfo &device) { // as backends choose, but for a device that is named
+  auto worth = [&](const hal::DeviceInfo &device) { // ranks devices as backends do, but prefers a named device
     if (device.id == choice)
       return 4;
     return device.type == hal::DeviceType::DiscreteGpu ? 3 : device.type == hal::DeviceType::Cpu ? 1 : 2;
   };
   auto best = std::ranges::max_element(devices, {}, worth);
   if (best == devices.end())
-    return choice; // whoever opens it says what is wrong
+    return choice; // opening it fails with an error that says what is wrong
   HEDDLE_ASSIGN(std::vector<std::string> alike, devicesLike(*best));
   return alike[number % alike.size()];
 }
@@ -92,7 +92,7 @@ Result<std::unique_ptr<TextCodec>> embeddedVocabulary(SessionEngine &engine) {
 
 namespace {
 
-// A published model that is a decoder alone has a vocabulary like GPT-2's or LLaMA's; any other has Marian's.
+// Loads a published model's vocabulary: like GPT-2's or LLaMA's for a decoder alone, Marian's for any other model.
 Result<std::unique_ptr<TextCodec>> publishedVocabulary(const std::filesystem::path &folder,
                                                        const ModelDescription &description) {
   if (description.architecture == kDecoderAlone) {
@@ -107,7 +107,7 @@ Result<std::unique_ptr<TextCodec>> publishedVocabulary(const std::filesystem::pa
 
 Result<std::unique_ptr<TextCodec>> loadVocabulary(const std::filesystem::path &folder, SessionEngine &engine,
                                                   const ModelDescription &description) {
-  // Beside a file of weights its vocabulary may lie.
+  // The vocabulary may lie beside the file of weights.
   std::filesystem::path place = isWeightsFile(folder) ? std::filesystem::absolute(folder).parent_path() : folder;
   Result<std::unique_ptr<TextCodec>> own =
       isPublishedModel(place) ? publishedVocabulary(place, description) : loadCheckpointVocabulary(place);
@@ -185,7 +185,7 @@ Result<OpenModel> openModel(const ArtifactOptions &options, std::string_view arc
   return model;
 }
 
-// Whether the engine needs the frozen weights from `base`; fails where the flags do not fit the artifact.
+// Returns true if the engine needs the frozen weights from `base`. Fails if the flags do not fit the artifact.
 static Result<bool> needsBase(const std::string &base, const std::string &checkpoint, const Engine &engine) {
   if (!isFrozen(engine) && isAdapter(checkpoint))
     return makeError(ErrorKind::InvalidArgument, "'", checkpoint,
@@ -195,7 +195,7 @@ static Result<bool> needsBase(const std::string &base, const std::string &checkp
                ? Result<bool>(false)
                : makeError(ErrorKind::InvalidArgument, "--base is for artifacts that were compiled with --lora; this "
                                                        "artifact's weights are all in --checkpoint.");
-  return !(base.empty() && isPublishedModel(checkpoint)); // the model as published, without an adapter
+  return !(base.empty() && isPublishedModel(checkpoint)); // a published model without an adapter is its own base
 }
 
 static Status openBase(const std::string &base, const std::string &checkpoint, Engine &engine,

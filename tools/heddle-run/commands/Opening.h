@@ -1,4 +1,4 @@
-// What several commands begin with.
+// Opens artifacts, models and vocabularies, for several commands.
 #pragma once
 
 #include "runtime/model/Description.h"
@@ -20,13 +20,13 @@ class Ranks; // runtime/ranks/Ranks.h
 
 namespace heddle::run {
 
-// The files that a command reads: the artifact and the base, these, and texts.
+// Returns all files that a command reads: the artifact, the base, `others`, and texts.
 std::vector<std::filesystem::path> filesRead(const ArtifactOptions &options,
                                              const std::vector<std::filesystem::path> &others,
                                              std::initializer_list<const TextFiles *> texts = {});
 
-// Does a command's work, under a profile where one is asked for; without one the work gets null. The profile is none of
-// the files that are read.
+// Runs a command's work, with a profile if one was requested, otherwise with null. Fails if the profile would overwrite
+// a file that the command reads.
 template <typename Work>
 Status profiled(const ArtifactOptions &options, std::string_view command,
                 const std::vector<std::filesystem::path> &read, Work work) {
@@ -36,15 +36,15 @@ Status profiled(const ArtifactOptions &options, std::string_view command,
   return profile ? profile->finish() : Status(Success());
 }
 
-// Opens the artifact and says on stderr which device and target are in use. Ranks of one machine take different
-// devices, where it has several and `--device` names none by number.
+// Opens the artifact, and prints the device and target to stderr. Ranks on one machine take different devices, if there
+// are several and `--device` does not name one by number.
 Result<std::unique_ptr<SessionEngine>> openEngine(const ArtifactOptions &options, Profile *profile,
                                                   Ranks *ranks = nullptr);
 
-// The vocabulary in the artifact; null where there is none.
+// Returns the vocabulary in the artifact; null if there is none.
 Result<std::unique_ptr<TextCodec>> embeddedVocabulary(SessionEngine &engine);
 
-// The vocabulary of a checkpoint or a Hugging Face folder, or the artifact's where the folder has none.
+// Loads the vocabulary of a checkpoint or a Hugging Face folder, or the artifact's if the folder has none.
 Result<std::unique_ptr<TextCodec>> loadVocabulary(const std::filesystem::path &folder, SessionEngine &engine,
                                                   const ModelDescription &description);
 
@@ -52,30 +52,30 @@ Result<std::unique_ptr<TextCodec>> loadVocabulary(const std::filesystem::path &f
 struct OpenModel {
   std::unique_ptr<SessionEngine> engine;
   ModelDescription description;
-  std::vector<std::unique_ptr<SessionEngine>> others; // on the further devices of --devices
-  OtherMeaning otherMeaning;                          // of the weights that it is given
+  std::vector<std::unique_ptr<SessionEngine>> others; // engines on the further devices of --devices
+  OtherMeaning otherMeaning;                          // how to treat weights whose meaning differs
 };
 
 Result<OpenModel> openModel(const ArtifactOptions &options, Profile *profile);
-// Fails where the model is not of the architecture (Description.h) that the command takes.
+// Fails if the model's architecture (Description.h) is not the command's.
 Result<OpenModel> openModel(const ArtifactOptions &options, std::string_view architecture, std::string_view command,
                             Profile *profile);
 
-// Loads the frozen weights from --base where the artifact has such weights, and says so on stderr. A published model's
-// folder as checkpoint is its own base.
+// If the artifact has frozen weights, loads them from --base, and says so on stderr. If the checkpoint is a published
+// model's folder, it is its own base.
 Status openBase(const ArtifactOptions &options, const std::string &checkpoint, Engine &engine,
                 const ModelDescription &description);
 
-// Loads the weights and says on stderr which these are: the step, where it is known.
+// Loads the weights, and prints which ones to stderr. Returns their step, if it is known.
 Result<std::optional<uint64_t>> loadTrained(const std::string &checkpoint, const OpenModel &model);
 
-// Loads the same weights into the other devices' engines.
+// Loads the same weights into the engines of the other devices.
 Status loadOthers(const std::string &base, const std::string &checkpoint, const OpenModel &model);
 
 // A trained model, ready to read and write text.
 struct TrainedModel : OpenModel {
   std::unique_ptr<TextCodec> vocabulary;
-  std::optional<uint64_t> step; // that its weights are of; published weights have none
+  std::optional<uint64_t> step; // the step of its weights; published weights have none
 };
 
 // Loads the model's weights, on all its devices, and its vocabulary.
@@ -83,7 +83,7 @@ Result<TrainedModel> withWeights(OpenModel model, const std::string &base, const
 Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::string &checkpoint,
                                  std::string_view architecture, std::string_view command, Profile *profile);
 
-// A worker for each device of a model: a LineTranslator, a LineGenerator, ...
+// Returns a worker for each device of a model: a LineTranslator, a LineGenerator, ...
 template <typename Worker, typename... Arguments>
 std::vector<std::unique_ptr<Worker>> workersFor(const OpenModel &model, const Arguments &...arguments) {
   std::vector<std::unique_ptr<Worker>> workers;
@@ -95,7 +95,7 @@ std::vector<std::unique_ptr<Worker>> workersFor(const OpenModel &model, const Ar
 
 TranslationOptions translationOptions(const DecodingOptions &options);
 
-// Null if the most probable token is to be chosen. Fails if a rule is set that --samplers leaves out.
+// Returns null if the most probable token is to be chosen. Fails if a rule is set that --samplers leaves out.
 Result<std::optional<SamplingOptions>> samplingOptions(const SamplingFlags &flags);
 
 Status requireEntries(const Engine &engine, std::initializer_list<std::string_view> entries, std::string_view purpose);

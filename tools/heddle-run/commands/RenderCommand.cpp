@@ -11,12 +11,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Conversations may be long.
+// Few lines are read ahead, as conversations may be long.
 constexpr uint64_t kLinesAhead = 16;
 
 std::string asJson(const Json &json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-// A worker for answerLines() whose answers are there at once.
+// A worker for answerLines() that answers at once.
 struct LineRenderer {
   std::vector<std::string> answers;
 
@@ -39,7 +39,7 @@ Status runRender(const RenderCommand &command) {
     if (rendered.ok()) {
       worker.answers.push_back(asJson(rendered->text));
     } else {
-      if (failure.type.empty()) // it did not come to rendering
+      if (failure.type.empty()) // it failed before rendering
         return std::move(rendered).error();
       Json answer = {{"error", failure.type + ": " + failure.message}};
       if (failure.line != 0)

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// How translations compare with references, whoever made them.
+// Scores of translations against references; the translations may come from any system.
 struct TextScores {
   Bleu bleu;
   Chrf chrf;
@@ -38,7 +38,7 @@ struct TextScores {
     ++lines;
   }
 
-  // To one decimal and downwards: 100.0 says that every line is right.
+  // Rounds down to one decimal, so that 100.0 means that every line is right.
   double exactPercent() const {
     uint64_t tenths = lines == 0 ? 0 : exact * 1000 / lines;
     return double(tenths) / 10;
@@ -55,7 +55,7 @@ struct TextScores {
   }
 
 private:
-  // White space around a line is no part of the sentence.
+  // White space around a line does not belong to the sentence.
   static std::string_view trimmed(std::string_view line) {
     size_t first = line.find_first_not_of(" \t\r");
     if (first == std::string_view::npos)
@@ -83,7 +83,7 @@ Status appendLog(const std::string &path, const nlohmann::ordered_json &record) 
   return Success();
 }
 
-// Somebody else's translations.
+// Scores translations from a file.
 Status scoreHypotheses(const ScoreCommand &command) {
   HEDDLE_ASSIGN(ParallelText text, readParallelText(command.hypothesis, command.text.target));
   TextScores scores;
@@ -99,8 +99,8 @@ BatchLimits scoringLimits(const ModelDescription &model) {
   return limits;
 }
 
-// A line for each line: the log-probability of the target given the source, and over how many tokens. Where there is
-// none, since a side is blank or too long, "nan" and 0.
+// Prints for each line the log-probability of the target given the source, and the number of tokens. Prints "nan" and 0
+// if a side is blank or too long.
 Status printLines(const ParallelText &text, TrainedModel &model) {
   struct Line {
     double logProbability = std::numeric_limits<double>::quiet_NaN();
@@ -109,7 +109,7 @@ Status printLines(const ParallelText &text, TrainedModel &model) {
   BatchLimits limits = scoringLimits(model.description);
   std::vector<Line> lines(text.source.size());
   Examples examples;
-  std::vector<size_t> places; // of the examples among the lines
+  std::vector<size_t> places; // line number of each example
   for (size_t i = 0; i < lines.size(); ++i) {
     std::vector<int32_t> target = model.vocabulary->encodeTarget(replaceInvalidUtf8(text.target[i])), source;
     std::vector<float> pixels;
@@ -189,7 +189,7 @@ void printLoss(const EvaluationResult &evaluation) {
               static_cast<long long>(evaluation.tokens), evaluation.perplexity());
 }
 
-// The loss of the text; says what was left out of it.
+// Computes the loss of the text, and reports what was left out.
 Result<EvaluationResult> evaluateText(const ScoreCommand &command, const LineBlocks &lines, TrainedModel &model) {
   BatchLimits limits = scoringLimits(model.description);
   HEDDLE_ASSIGN(PackedText packed,

@@ -35,7 +35,7 @@ Result<std::vector<NamedAdapter>> readAdapters(const std::vector<std::string> &f
   return adapters;
 }
 
-// A key a line; blank lines and lines that begin with # are passed over.
+// Reads one key per line; skips blank lines and lines that begin with #.
 Result<std::vector<std::string>> readKeys(const std::string &path) {
   std::vector<std::string> keys;
   std::ifstream file(path);
@@ -56,7 +56,7 @@ std::string nameOf(const std::string &checkpoint) {
   return (path.extension() == ".gguf" ? path.stem() : path.filename()).string();
 }
 
-// Opens a model for what it can do; what a task lacks is an error before the port is open.
+// Opens a model and checks what its task needs, before the port is open.
 Result<TrainedModel> open(const ServeCommand &command) {
   HEDDLE_ASSIGN(OpenModel opened, openModel(command.common, nullptr));
   const ModelDescription &description = opened.description;
@@ -71,7 +71,8 @@ Result<TrainedModel> open(const ServeCommand &command) {
   HEDDLE_ASSIGN(TrainedModel model, withWeights(std::move(opened), command.common.base, command.checkpoint));
   if (kind != Labelling::None && kind != Labelling::Hidden && kind != Labelling::Grades)
     HEDDLE_CHECK(checkLabels(*model.vocabulary, model.description, command.checkpoint));
-  // Before requests come: the first one does not wait for kernels, and a lack of memory is known.
+  // Prepare the entries before requests arrive: the first request then does not wait for kernels, and a lack of memory
+  // shows now.
   std::vector<std::string_view> entries;
   for (std::string_view entry : {"sample_step", "decode_step", "prefill", "encode", "beam_step", "logits"})
     if (model.engine->hasEntry(entry) && (entry != "logits" || kind != Labelling::None))
@@ -88,11 +89,11 @@ Result<std::optional<ChatTemplates>> templatesOf(const ServeCommand &command, co
   if (templates.ok())
     return std::optional(std::move(*templates));
   if (command.chatTemplate.empty() && templates.error().kind == ErrorKind::NotFound)
-    return std::optional<ChatTemplates>(); // a model for texts
+    return std::optional<ChatTemplates>(); // a model for plain text
   return std::move(templates).error();
 }
 
-// Waits for a signal of the set, for `seconds` at most; 0 if none came.
+// Waits for a signal of the set, for at most `seconds`. Returns 0 if none came.
 int waitForSignal(const sigset_t &signals, double seconds) {
   timespec time{time_t(seconds), long((seconds - double(time_t(seconds))) * 1e9)};
   int signal = sigtimedwait(&signals, nullptr, &time);
@@ -104,7 +105,7 @@ public:
   Serving(const ServeCommand &command, TrainedModel &model, std::vector<NamedAdapter> adapters)
       : command(command), model(model), adapters(std::move(adapters)) {}
 
-  // The weights of an adapter, counted from 1 on; 0: those that the command names.
+  // Loads the weights of an adapter, numbered from 1; 0 restores the weights that the command names.
   Status switchTo(size_t adapter) {
     if (adapter == 0 && isPublishedModel(command.checkpoint))
       return clearAdapter(*model.engine);
@@ -114,7 +115,7 @@ public:
                : Status(makeError(ErrorKind::Io, "the adapter '", folder, "' cannot be loaded any more."));
   }
 
-  // Each adapter is loaded once before requests come, so that what is wrong with it is known.
+  // Loads each adapter once before requests arrive, so that errors show now.
   Status checkAdapters() {
     if (!adapters.empty() && !isFrozen(*model.engine))
       return makeError(ErrorKind::InvalidArgument, "--adapter is for artifacts that were compiled with --lora.");
@@ -144,7 +145,7 @@ Status runServe(const ServeCommand &command) {
   sigemptyset(&signals);
   for (int signal : {SIGTERM, SIGINT, SIGHUP})
     sigaddset(&signals, signal);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr); // of all threads that begin from here on
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr); // for all threads started from here on
   std::signal(SIGPIPE, SIG_IGN);
 
   std::string name = command.name.empty() ? nameOf(command.checkpoint) : command.name;

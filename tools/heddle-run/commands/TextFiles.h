@@ -1,4 +1,4 @@
-// The text that a command reads: two files of sentence pairs, a file of plain text, or a file of records.
+// The text that a command reads: two files of sentence pairs, one file of plain text, or one file of records.
 #pragma once
 
 #include "runtime/model/Description.h"
@@ -21,25 +21,25 @@ struct TextFiles {
   bool isPlain() const { return !text.empty(); }
   bool isRecords() const { return !data.empty(); }
   TextKind textKind() const { return isPlain() ? TextKind::Plain : isRecords() ? TextKind::Records : TextKind::Pairs; }
-  // The flags of a validation text of this kind: "--valid-text".
+  // Returns the flags of a validation text of this kind, such as "--valid-text".
   const char *validationFlags() const;
   DocumentKind kind() const;
   std::string named() const; // "'a.en' and 'a.de'", "'a.txt'"
   const char *unit() const { return isPlain() ? "document" : isRecords() ? "record" : "pair"; }
 
-  // Fails where a model does not take such text.
+  // Fails if the model does not take this kind of text.
   Status check(const ModelDescription &model, std::string_view command) const;
 
-  // A decompressed copy, where one is needed, lies in `spool`.
+  // Opens the text. If a decompressed copy is needed, it is put into `spool`.
   Result<LineBlocks> open(const std::filesystem::path &spool) const;
-  // Of the text that was opened. Text and vocabulary outlive the examples.
+  // Returns the examples of the opened text. Text and vocabulary must outlive them.
   std::unique_ptr<ExampleBlocks> examples(const LineBlocks &opened, const TextCodec &vocabulary,
                                           const BatchLimits &limits, Labelling labelling,
                                           const ConversationReader &chat) const;
 };
 
-// All examples of a text, packed in their order; the report says what was left out. Fails where there is nothing to
-// `use`: "score", "use".
+// All examples of a text, packed in their order; the report says what was left out. Fails if there is nothing to `use`
+// ("score", "use").
 struct PackedText {
   std::vector<Batch> batches;
   CorpusReport report;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kLinesAhead = 1024;
 
-// What kind of vocabulary a folder has is told by its files.
+// Opens the vocabulary in a folder; its kind follows from the files there.
 Result<std::unique_ptr<TextCodec>> openVocabulary(const std::filesystem::path &folder) {
   std::error_code error;
   auto has = [&](const char *name) { return std::filesystem::exists(folder / name, error); };
@@ -58,7 +58,7 @@ std::string describeTokens(const TextCodec &codec, std::string_view line) {
   return ids + '\t' + pieces;
 }
 
-// Of the ids before a line's first tab.
+// Decodes the ids before the line's first tab.
 Result<std::string> decode(const TextCodec &codec, std::string_view line, uint64_t number) {
   std::vector<int32_t> ids;
   for (std::string_view rest = line.substr(0, line.find('\t')); !rest.empty();) {
@@ -77,7 +77,7 @@ Result<std::string> decode(const TextCodec &codec, std::string_view line, uint64
   return escaped(replaceInvalidUtf8(codec.decode(ids)));
 }
 
-// A worker for answerLines() whose answers are there at once.
+// A worker for answerLines() that answers at once.
 struct LineTokenizer {
   std::vector<std::string> answers;
 

@@ -54,7 +54,7 @@ Status checkOptions(const TrainCommand &command) {
   if (command.verifyResume && !command.common.profile.empty())
     return makeError(ErrorKind::InvalidArgument, "--verify-resume trains three times; leave --profile out.");
   auto whole = [](const std::filesystem::path &file) {
-    std::error_code error; // which opening the file will tell
+    std::error_code error; // ignored: opening the file will report it
     return weakly_canonical(absolute(file, error), error);
   };
   if (!command.common.profile.empty() && whole(command.common.profile) == whole(command.log))
@@ -96,8 +96,8 @@ Result<BatchLimits> batchLimits(const TrainCommand &command, const ModelDescript
   return limits;
 }
 
-// A folder or a GGUF file has the vocabulary of a language model, or the folder is a checkpoint; another file is a
-// SentencePiece model.
+// Reads a language model's vocabulary from a folder or GGUF file, or a checkpoint's from its folder. Any other file is
+// a SentencePiece model.
 Result<std::unique_ptr<TextCodec>> readVocabulary(const std::filesystem::path &path) {
   std::error_code error;
   auto has = [&](const char *name) { return std::filesystem::exists(path / name, error); };
@@ -131,7 +131,7 @@ Result<std::unique_ptr<TextCodec>> learnVocabulary(const TrainCommand &command, 
                      : isOfPairs(model.labelling())       ? textOfPair
                                                           : textOfRecord;
   std::vector<std::filesystem::path> files = text.files();
-  if (model.marks.image.pixels() > 0) // of captions; the source has images
+  if (model.marks.image.pixels() > 0) // the vocabulary is for captions; the sources are images
     files = {files.back()};
   HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::train(files, int32_t(model.vocabularySize), how));
   if (tokenizer.pieces() < model.vocabularySize)
@@ -156,8 +156,8 @@ Result<std::unique_ptr<TextCodec>> makeVocabulary(const TrainCommand &command, c
   return embedded ? std::move(embedded) : learnVocabulary(command, model, text);
 }
 
-// The labels of the records. A mistake in a record shows now, not as a text that no vocabulary can be learnt from, and
-// not in the midst of an epoch.
+// Returns the labels of the records. Also finds mistakes in records now, instead of in the middle of an epoch or as a
+// text from which no vocabulary can be learnt.
 Result<std::vector<std::string>> readLabels(const LineBlocks &records, Labelling kind, const ConversationReader &chat) {
   if (kind == Labelling::None) {
     HEDDLE_CHECK(checkTextRecords(records, chat));
@@ -170,7 +170,7 @@ Result<std::vector<std::string>> readLabels(const LineBlocks &records, Labelling
   return labels;
 }
 
-// Adds the labels to the vocabulary, unless it is of a checkpoint that has labels.
+// Adds the labels to the vocabulary, unless it comes from a checkpoint that has labels.
 Result<std::unique_ptr<TextCodec>> withLabels(std::unique_ptr<TextCodec> vocabulary, const ModelDescription &model,
                                               std::vector<std::string> labels) {
   if (!vocabulary->labels().empty() || model.labelling() == Labelling::Grades)
@@ -185,7 +185,7 @@ Result<std::unique_ptr<TextCodec>> withLabels(std::unique_ptr<TextCodec> vocabul
   return std::make_unique<LabelledVocabulary>(std::move(vocabulary), std::move(labels));
 }
 
-// Where a decompressed copy of the text may lie: on the disk of the checkpoints.
+// Returns the folder for a decompressed copy of the text: on the disk of the checkpoints.
 std::filesystem::path spoolFolder(const TrainCommand &command) {
   std::error_code error;
   std::filesystem::path folder = plainPath(command.checkpoint);
@@ -194,10 +194,10 @@ std::filesystem::path spoolFolder(const TrainCommand &command) {
   return folder;
 }
 
-// Reads a first batch. If the text leaves none, or its first lines have a mistake, this shows before an earlier
+// Reads a first batch. A text without examples, or with a mistake in its first lines, then fails before an earlier
 // training run is set aside.
 Status checkText(const ExampleBlocks &corpus, const TrainerOptions &options) {
-  constexpr uint64_t kLines = 1 << 12; // which take a moment
+  constexpr uint64_t kLines = 1 << 12; // reading them takes a moment
   BatchSource batches(corpus, {options.limits, options.seed, std::min(options.windowLines, kLines)});
   HEDDLE_CHECK(batches.next());
   return Success();
@@ -274,7 +274,7 @@ std::string describeEnd(TrainingEnd end, const Trainer &trainer, const TrainComm
   return {};
 }
 
-// What all ranks must have alike.
+// Fails unless all ranks have the same inputs and flags.
 Status checkRanks(Ranks &ranks, const TrainCommand &command, const Trainer &trainer, SessionEngine &engine,
                   const TextCodec &vocabulary, const ExampleBlocks &corpus, const BatchLimits &limits) {
   std::string pieces, checkpoint = "none";
@@ -285,7 +285,7 @@ Status checkRanks(Ranks &ranks, const TrainCommand &command, const Trainer &trai
     HEDDLE_ASSIGN(Manifest manifest, Manifest::read(folder));
     checkpoint = manifest.toJson();
   }
-  HEDDLE_ASSIGN(std::string base, hashFrozen(engine)); // which no rank hands over
+  HEDDLE_ASSIGN(std::string base, hashFrozen(engine)); // the ranks do not send it to each other
   auto number = [](uint64_t value) { return std::to_string(value); };
   return checkAlike(ranks, {{"artifact", number(engine.artifactSeal())},
                             {"training text", corpus.fingerprint()},
@@ -306,7 +306,7 @@ Status checkRanks(Ranks &ranks, const TrainCommand &command, const Trainer &trai
                             {"--weights", number(!command.weights.empty())}});
 }
 
-// What a rank keeps of a sharded optimizer.
+// Logs which part of a sharded optimizer's state this rank keeps.
 void describeState(SessionEngine &engine) {
   uint64_t whole = 0;
   bool isSharded = false;
@@ -320,9 +320,9 @@ void describeState(SessionEngine &engine) {
                             describeBytes(engine.onDevice().memory().optimizerState)));
 }
 
-// `engine` is this function's to hand on, or null at the end.
+// Trains. The function may pass `engine` on; then it is null at the end.
 Status trainOn(std::unique_ptr<SessionEngine> &engine, const TrainCommand &command, Profile *profile, Ranks *ranks) {
-  bool isFirst = !ranks || ranks->isFirst(); // who alone writes files and messages
+  bool isFirst = !ranks || ranks->isFirst(); // only the first rank writes files and messages
   std::optional<FolderLock> lock;
   if (!command.verifyResume && isFirst) {
     HEDDLE_ASSIGN(lock, FolderLock::take(command.checkpoint));
@@ -416,7 +416,7 @@ Status trainOn(std::unique_ptr<SessionEngine> &engine, const TrainCommand &comma
       HEDDLE_ASSIGN(std::optional<uint64_t> step, loadWeights(command.weights, *engine, model, command.common.others));
       log(LogLevel::Info, str("begins with the weights of ", command.weights, " ", describeWeights(step)));
     }
-    if (ranks) // behind which all have loaded the weights: the folder may be set aside
+    if (ranks) // the ranks meet here after all have loaded the weights, so the folder may be set aside
       HEDDLE_CHECK(checkRanks(*ranks, command, trainer, *engine, *vocabulary, *corpus, limits));
   }
 
@@ -424,14 +424,14 @@ Status trainOn(std::unique_ptr<SessionEngine> &engine, const TrainCommand &comma
   if (ranks)
     describeState(*engine);
 
-  // From here on the files of an earlier training run are replaced.
+  // From here on, files of an earlier training run are replaced.
   bool isOccupied = findCheckpoint(command.checkpoint).ok() || !listCheckpoints(command.checkpoint).empty();
   if (!command.resume && isFirst && isOccupied) {
-    lock->release(); // its file is not to move along
+    lock->release(); // the lock file must not be moved along
     HEDDLE_ASSIGN(std::filesystem::path moved, setAside(command.checkpoint));
     HEDDLE_ASSIGN(lock, FolderLock::take(command.checkpoint));
     std::error_code error;
-    for (const std::filesystem::path file : {command.log, command.common.profile}) // their folders may have moved along
+    for (const std::filesystem::path file : {command.log, command.common.profile}) // their folders may have moved, too
       std::filesystem::create_directories(file.parent_path(), error);
     log(LogLevel::Warning, str("'", command.checkpoint, "' held an earlier training, which is now at '", moved.string(),
                                "'; --resume would have continued it"));
@@ -454,7 +454,7 @@ Status trainOn(std::unique_ptr<SessionEngine> &engine, const TrainCommand &comma
 Status train(const TrainCommand &command, Profile *profile, Ranks *ranks) {
   std::unique_ptr<SessionEngine> engine;
   Status status = trainOn(engine, command, profile, ranks);
-  if (!status && ranks) // before the device leaves the others', which may wait for them
+  if (!status && ranks) // tell the others before closing the device, as they may wait for this rank
     ranks->others().fail(status.message());
   return status;
 }
@@ -463,7 +463,8 @@ Status train(const TrainCommand &command, Profile *profile, Ranks *ranks) {
 
 namespace {
 
-// A launcher starts the same command again, whatever became of it before.
+// With --restart-from-checkpoint, a launcher starts the same command again after any failure: resume if there is a
+// checkpoint.
 Status chooseStart(TrainCommand &command) {
   if (!command.restarts)
     return Success();
@@ -512,7 +513,7 @@ Status runTrain(const TrainCommand &command) {
   HEDDLE_ASSIGN(RankPlace place, findRankPlace(command.ranks, [](const char *name) { return std::getenv(name); }));
   if (place.ranks == 1)
     return trainAs(nullptr, command);
-  watchStopSignals(); // a launcher that ends this rank, because another has ended, is to wait until it is said which
+  watchStopSignals(); // when a launcher ends this rank because another has ended, wait for the message that says which
   if (place.rank != 0)
     logOnlyProblems();
   MeetingOptions options{place, command.timeout, [] { return stopSignal() != 0; }, report};

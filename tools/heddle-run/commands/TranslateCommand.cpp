@@ -12,7 +12,7 @@
 namespace heddle::run {
 namespace {
 
-// What each line's translation begins with.
+// The given beginning of each line's translation.
 class Prefixes {
 public:
   static Result<Prefixes> open(const TranslateCommand &command) {
@@ -24,7 +24,7 @@ public:
     return prefixes;
   }
 
-  // Takes the prefix off `line`, where it is there.
+  // Returns the line's prefix. If it is a column of `line`, removes it there.
   Result<std::string> next(std::string &line) {
     std::string prefix;
     if (size_t tab = line.find('\t'); column && tab != std::string::npos) {
@@ -47,7 +47,7 @@ private:
   std::optional<LineReader> file;
 };
 
-// Says which lines hold text that the vocabulary does not know, for the first of such lines.
+// Warns of lines with text that the vocabulary does not know, for the first few such lines.
 class UnknownText {
 public:
   explicit UnknownText(const TextCodec &vocabulary) : vocabulary(vocabulary) {}

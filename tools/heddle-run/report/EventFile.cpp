@@ -21,7 +21,7 @@ constexpr std::array<uint32_t, 256> crcTable() {
   return table;
 }
 
-// A CRC of data that holds CRCs is weak; TFRecord therefore rotates and shifts it.
+// A CRC over data that contains CRCs is weak. TFRecord therefore rotates the CRC and adds a constant.
 uint32_t maskedCrc(std::string_view bytes) { return std::rotr(crc32c(bytes), 15) + 0xa282ead8u; }
 
 template <typename T> void appendBytes(std::string &out, T value) {
@@ -31,7 +31,7 @@ template <typename T> void appendBytes(std::string &out, T value) {
   out.append(bytes, sizeof value);
 }
 
-// Protocol buffers: a field is its number and kind, then its value.
+// Protocol buffers: a field is a key (field number and wire type) and a value.
 enum Wire : uint32_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
 void appendVarint(std::string &out, uint64_t value) {
@@ -48,7 +48,7 @@ void appendField(std::string &out, uint32_t field, std::string_view bytes) {
   out += bytes;
 }
 
-// Event: 1 wall_time, 2 step, 3 file_version, 5 summary, 7 session_log.
+// Fields of Event: 1 wall_time, 2 step, 3 file_version, 5 summary, 7 session_log.
 std::string eventAt(uint64_t step) {
   double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   std::string event;
@@ -76,7 +76,7 @@ Result<EventFile> EventFile::create(const std::filesystem::path &folder, uint64_
   ::gethostname(host, sizeof host - 1);
   auto seconds = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
   EventFile result;
-  // A second training of the same second gets a name that sorts behind.
+  // A second training run in the same second gets a name that sorts after the first.
   for (int serial = 0; serial == 0 || std::filesystem::exists(result.path, error); ++serial)
     result.path = folder / str("events.out.tfevents.", seconds.count(), ".", host, ".", ::getpid(), ".", serial);
   result.file.open(result.path, std::ios::binary);

@@ -1,5 +1,5 @@
-// TensorBoard's event files: a TFRecord for each event (its length, a masked CRC-32C of it, the bytes, their CRC), an
-// event being a protocol buffer of a few fields. `tensorboard --logdir FOLDER` shows them.
+// Writes TensorBoard's event files. Each event is a TFRecord (length, the length's masked CRC-32C, bytes, their masked
+// CRC-32C) that holds a protocol buffer of a few fields. `tensorboard --logdir FOLDER` shows them.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -19,8 +19,8 @@ uint32_t crc32c(std::string_view bytes);
 
 class EventFile {
 public:
-  // Begins a new file in the folder, which is made where it is not there. TensorBoard reads all files of a folder; of
-  // those before, it drops what they have of steps after `resumedStep`.
+  // Begins a new file in the folder, and creates the folder if needed. TensorBoard reads all files of a folder. It
+  // drops records of earlier files that are of steps after `resumedStep`.
   static Result<EventFile> create(const std::filesystem::path &folder, uint64_t resumedStep);
 
   Status scalars(uint64_t step, std::span<const std::pair<std::string_view, double>> values);

@@ -1,4 +1,4 @@
-// Attention's weights as a page.
+// The page of `explain`: attention weights.
 #pragma once
 
 #include "runtime/model/Explanation.h"
@@ -11,11 +11,11 @@ namespace heddle::run {
 
 struct ExplainPage {
   std::string source, target; // the sentences
-  // The tokens that encoder and decoder read, marks included, and what the decoder should say after each of its own.
+  // The tokens that encoder and decoder read, marks included, and the token that the decoder should predict after each.
   std::vector<std::string> sourceTokens, targetTokens, nextTokens;
   std::vector<AttentionMap> maps;
 
-  // Weights have six decimals.
+  // The page has the weights with six decimals.
   HtmlPage page() const;
 };
 

@@ -6,7 +6,7 @@
 namespace heddle::run {
 namespace {
 
-// %TITLE% and the like stand for a page's parts.
+// %TITLE% and the like are placeholders for a page's parts.
 constexpr std::string_view kPage = R"html(<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -94,7 +94,7 @@ std::string escapeHtml(std::string_view text) {
   return escaped;
 }
 
-// JSON that may stand inside a script element, which ends at the first "</script" whatever it is in.
+// Escapes JSON for use inside a script element, which ends at the first "</script", even inside a string.
 std::string toScript(const nlohmann::ordered_json &json) {
   std::string escaped;
   for (char c : json.dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::ordered_json::error_handler_t::replace))
@@ -108,7 +108,7 @@ std::string toScript(const nlohmann::ordered_json &json) {
 } // namespace
 
 std::string HtmlPage::html() const {
-  // In the order of the template; what is put in is not searched again.
+  // Placeholders are replaced in the order of the template, so inserted text is never searched.
   std::string page;
   std::string_view rest = kPage;
   for (const auto &[mark, text] : {std::pair<std::string_view, std::string>("%TITLE%", escapeHtml(title)),

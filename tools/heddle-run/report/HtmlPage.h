@@ -1,4 +1,4 @@
-// A page of HTML that needs nothing but itself: no other file, no network. Light or dark as the reader likes it.
+// An HTML page that needs no other file and no network. It is light or dark, as the reader's system prefers.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -11,17 +11,17 @@
 
 namespace heddle::run {
 
-// What the parts of a page have in common is theirs to use: in styles the colours --ground, --text, --faint, --line and
-// --accent; in scripts `data`, place(id), element(parent, name, attributes, text), showTip(event, text), hideTip(), and
-// buttons(id, label, choices, key), which shows what of `choices` is shown[key] and gives a click to choose().
+// Each page may use what all pages share. Styles have the colours --ground, --text, --faint, --line and --accent.
+// Scripts have `data`, place(id), element(parent, name, attributes, text), showTip(event, text), hideTip(), and
+// buttons(id, label, choices, key): it highlights the choice that is shown[key], and a click calls choose().
 struct HtmlPage {
   std::string title;            // any text
-  std::string_view style, body; // CSS and HTML of ours
-  std::string_view script;      // runs when the rest is there; says what it drew in document.body.dataset.drawn
+  std::string_view style, body; // our own CSS and HTML
+  std::string_view script;      // runs when the rest is loaded; sets document.body.dataset.drawn to what it drew
   nlohmann::ordered_json data;  // any text may be in it; bytes that are not UTF-8 become U+FFFD
 
   std::string html() const;
-  // Replaces the file as a whole, or leaves it as it was.
+  // Replaces the whole file, or leaves it as it was.
   Status write(const std::filesystem::path &path) const;
 };
 

@@ -1,10 +1,10 @@
-// Where remarks go: one line each on stderr, through spdlog.
+// Sends log messages to stderr through spdlog, one line each.
 #pragma once
 
 namespace heddle::run {
 
 void startLogging();
-// From now on errors alone: other ranks say the rest.
+// From now on logs only errors: other ranks print the rest.
 void logOnlyProblems();
 
 } // namespace heddle::run

@@ -18,7 +18,7 @@ ChromeTrace::Time timeOf(uint64_t nanoseconds) {
   return ChromeTrace::Time(std::chrono::nanoseconds(static_cast<int64_t>(nanoseconds)));
 }
 
-// What was achieved, beside what had to be done. A launch may be shorter than the clock's unit.
+// Adds the achieved rates. A launch may be shorter than the clock's resolution.
 void addRates(Json &values, const LaunchCost &cost, uint64_t nanoseconds) {
   if (!cost.known)
     return;

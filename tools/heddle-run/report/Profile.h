@@ -1,4 +1,4 @@
-// --profile: what a command's threads and its device do when, as a Chrome trace.
+// --profile: records what a command's threads and its device do, as a Chrome trace.
 #pragma once
 
 #include "runtime/session/Session.h"
@@ -15,7 +15,7 @@
 
 namespace heddle::run {
 
-// Steps of a run, counted from 1, whatever number a resumed training run gives them.
+// Steps of this run, counted from 1, also if the training run was resumed.
 struct StepWindow {
   uint64_t first = 3, count = 5; // the first steps are slow: drivers compile in them
 
@@ -23,23 +23,23 @@ struct StepWindow {
   static std::optional<StepWindow> parse(std::string_view text);
 };
 
-// Records from its beginning to its end, or until it is full. Of a training run it records the beginning, the steps of
-// a window with all that goes on meanwhile, and after them the first validation and the first checkpoint.
+// Records from construction to finish(), or until it is full. Of a training run it records the beginning, a window of
+// steps with everything that goes on meanwhile, and then the first validation and the first checkpoint.
 class Profile {
 public:
-  // Null where `path` is empty. A file that cannot be written is an error now, not after hours.
+  // Returns null if `path` is empty. Fails now, not after hours, if the file cannot be written.
   static Result<std::unique_ptr<Profile>> begin(const std::filesystem::path &path, std::string_view command);
-  // Writes what was not written for an error that ended the work before finish().
+  // Writes the trace if an error ended the work before finish().
   ~Profile();
 
   bool isRecording() const { return recording; }
 
-  // Runs the entry with its launches timed, one after the other, and records them; waits.
+  // Runs the entry with each launch timed, one after the other, records them, and waits for the end.
   Status run(Session &session, std::string_view entry, std::span<const Input> inputs);
   void add(const Session &session, std::string_view entry, std::span<const LaunchProfile> launches,
            std::span<const LaunchCost> costs);
 
-  // Called by the training run to say what comes next. Until the first step everything is recorded.
+  // The training run calls these to say what comes next. Everything before the first step is recorded.
   void limitTo(StepWindow steps);
   Status enterStep();
   void enterValidation() { enter(validated); }

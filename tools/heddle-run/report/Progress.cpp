@@ -39,7 +39,8 @@ void Progress::step(const StepReport &report) {
   bool first = ++steps == 1;
   double weight = steps <= 2 ? 1 : 0.05;
   secondsPerStep += weight * (report.seconds - secondsPerStep);
-  // The rate of a single step says little: a processor may run the step while the host waits for the one before.
+  // Tokens per step are averaged, too: the rate of a single step says little, as the device may run a step while the
+  // host waits for the step before.
   tokensPerStep += weight * (double(report.sourceTokens + report.targetTokens) - tokensPerStep);
 
   std::string text = str("step ", report.step, " of ", lastStep, format("  loss %.4f", report.loss),

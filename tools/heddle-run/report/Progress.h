@@ -1,5 +1,5 @@
-// Shows the progress of a training run on stderr: one line rewritten in place on a terminal, a line now and then
-// elsewhere.
+// Shows the progress of a training run on stderr: on a terminal one line that is rewritten in place, otherwise a line
+// now and then.
 #pragma once
 
 #include "runtime/train/TrainingObserver.h"
@@ -18,23 +18,23 @@ public:
   Progress(const Progress &) = delete;
   Progress &operator=(const Progress &) = delete;
 
-  // Of compiling, before the first step.
+  // Shows the progress of compiling kernels, before the first step.
   void kernels(size_t done, size_t all);
   void step(const StepReport &report);
 
-  // Takes the line in work away, so that something else can be printed.
+  // Removes the progress line, so that something else can be printed.
   void clear();
 
 private:
-  // On a terminal, replaces the previous line. Skipped if a line was printed just now, unless `matters`.
+  // Replaces the previous line on a terminal. Does nothing if a line was printed just now, unless `matters`.
   void print(const std::string &text, bool matters);
 
   std::FILE *out;
   bool terminal;
   uint64_t lastStep;
   bool lineInWork = false;
-  // Averages over about the last twenty steps, so that the numbers can be read. The first step is left out: memory is
-  // touched for the first time in it.
+  // Averages over about the last twenty steps, so that the numbers are steady enough to read. The first step is left
+  // out: it touches memory for the first time.
   uint64_t steps = 0;
   double secondsPerStep = 0, tokensPerStep = 0;
   std::chrono::steady_clock::time_point printed{};

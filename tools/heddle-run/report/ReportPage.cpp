@@ -274,7 +274,7 @@ std::optional<double> number(const nlohmann::json &record, const char *key) {
   return found->get<double>();
 }
 
-// Six digits are more than a screen shows.
+// Rounds to six digits, more than a screen shows.
 double rounded(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", value);
@@ -296,7 +296,7 @@ Json toJson(const Curve &curve) {
   return points;
 }
 
-// Groups that are not four numbers each are left out.
+// Skips groups that are not four numbers each.
 std::vector<std::array<double, 4>> readGroups(const nlohmann::json &groups) {
   std::vector<std::array<double, 4>> result;
   for (const nlohmann::json &group : groups) {
@@ -351,7 +351,7 @@ Result<TrainingCurves> TrainingCurves::read(const std::filesystem::path &log) {
         if (std::optional<double> value = number(record, key))
           result.curves[key].add(place, *value);
     };
-    if (number(record, "learning_rate")) { // a step of the training
+    if (number(record, "learning_rate")) { // a training step
       if (place.step <= result.end.step)
         for (auto &[key, curve] : result.curves)
           curve.cutFrom(place.step);

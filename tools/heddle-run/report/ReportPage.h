@@ -1,4 +1,4 @@
-// The logs of training runs (report/TrainingLog.h) as a page of curves, one beside the other.
+// Draws the logs of training runs (report/TrainingLog.h) as a page of curves, one run over the other.
 #pragma once
 
 #include "tools/heddle-run/report/HtmlPage.h"
@@ -12,16 +12,16 @@
 
 namespace heddle::run {
 
-// One number of a log over the steps, in at most kMostPoints points however long the log is: where there are more
-// records, a point stands for several that follow each other.
+// One number of a log over the steps, in at most kMostPoints points. In longer logs each point stands for several
+// consecutive records.
 class Curve {
 public:
   static constexpr size_t kMostPoints = 600;
 
-  // How far a training run had come, and what it had used up until then.
+  // How far a training run had come, and what it had used until then.
   struct Place {
     uint64_t step = 0;
-    double tokens = 0, seconds = 0; // of steps alone: validating and saving take no part
+    double tokens = 0, seconds = 0; // only of steps, without validating and saving
   };
   struct Point {
     Place place; // of the point's last record
@@ -32,7 +32,7 @@ public:
   };
 
   void add(const Place &place, double value);
-  // Forgets what is of this step or later ones: they are taken again.
+  // Drops the records of this step and later ones: these steps were taken again.
   void cutFrom(uint64_t step);
   const std::vector<Point> &points() const { return all; }
 
@@ -41,17 +41,17 @@ private:
   uint64_t perPoint = 1;
 };
 
-// What a log says of a training run.
+// The curves in the log of a training run.
 struct TrainingCurves {
   std::string name;
   std::map<std::string, Curve> curves; // by the log's keys
   Curve::Place end;
-  // Of the last score: for each group of lengths the fewest words, the most, the share that is in place, and of how
-  // many.
+  // From the last score, for each group of sentence lengths: fewest words, most words, share of words in place, number
+  // of words.
   std::vector<std::array<double, 4>> wordsInPlace;
 
-  // Fails where the file cannot be read or has no record of a training run. Other lines, like a last one that is being
-  // written, are left out.
+  // Fails if the file cannot be read or has no record of a training run. Other lines are skipped, such as a last line
+  // that is still being written.
   static Result<TrainingCurves> read(const std::filesystem::path &log);
 };
 

@@ -17,8 +17,8 @@ void watch(int signal, int flags) {
   sigaction(signal, &action, nullptr);
 }
 
-// SIGXCPU comes again each second of the processor, SIGHUP from the shell and from the terminal, and SIGPIPE at each
-// message: none may kill the program while it writes the checkpoint. A signal that is ignored, as by nohup, stays so.
+// SIGXCPU comes again each second of CPU time, SIGHUP from both the shell and the terminal, and SIGPIPE at each
+// message. None of them may kill the program while it writes the checkpoint. Ignored signals (nohup) stay ignored.
 void watchUnlessIgnored(int signal) {
   struct sigaction before = {};
   sigaction(signal, nullptr, &before);
@@ -35,7 +35,7 @@ void watchStopSignals() {
   watch(SIGTERM, int(SA_RESETHAND));
   watchUnlessIgnored(SIGHUP);
   watchUnlessIgnored(SIGXCPU);
-  // A file that would outgrow its limit is then an error of the write that does it, like that of a full disk.
+  // A write beyond the file size limit then fails with an error, like a write to a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
 }
 

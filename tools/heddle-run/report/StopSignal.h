@@ -1,15 +1,16 @@
-// Lets a training run end in good order, with a checkpoint. The first SIGINT or SIGTERM asks it to, a second one kills
-// it as usual. SIGHUP, SIGXCPU and SIGPIPE ask too, unless they are ignored (nohup), and never kill. A file size limit
-// fails the write instead of killing the program.
+// Lets a training run end cleanly, with a checkpoint. The first SIGINT or SIGTERM requests it, and a second one kills
+// the program as usual. SIGHUP, SIGXCPU and SIGPIPE request it, too, unless they are ignored (nohup), but never kill.
+// Exceeding the file size limit fails the write instead of killing the program.
 #pragma once
 
 namespace heddle::run {
 
-// Watches SIGPIPE, before the first message: `2>&1 | head -1` stops reading after it.
+// Watches SIGPIPE. Called before the first message, because `2>&1
+// head -1` stops reading after it.
 void watchLostReader();
 void watchStopSignals();
 
-// The signal that came, or 0.
+// Returns the signal that came, or 0.
 int stopSignal();
 
 } // namespace heddle::run

@@ -14,7 +14,7 @@ Status keepUpTo(const std::filesystem::path &path, uint64_t lastStep) {
   HEDDLE_ASSIGN(LineReader reader, LineReader::open(path));
   std::string kept, line;
   while (reader.next(line)) {
-    // A line that is no record, such as the end of a program that was killed, does not stay.
+    // Drops lines that are no records, such as the last line of a program that was killed.
     Result<nlohmann::json> record = parseJson(line, "a record");
     if (!record.ok() || !record->is_object() || !record->contains("step") || !record->at("step").is_number_unsigned() ||
         record->at("step").get<uint64_t>() > lastStep)
@@ -46,7 +46,7 @@ Status TrainingLog::check(const std::filesystem::path &json, const std::filesyst
     return cannotWrite(json);
   place = std::filesystem::absolute(events, error);
   while (!std::filesystem::exists(place, error) && place.has_relative_path())
-    place = place.parent_path(); // folders are made
+    place = place.parent_path(); // missing folders are created
   if (!events.empty() && !isWritableFolder(place))
     return makeError(ErrorKind::Io, "cannot write TensorBoard's events to '", events.string(), "'.");
   return Success();
@@ -143,7 +143,7 @@ Status TrainingLog::writeJson(const std::string &line) {
     return Success();
   Span span("write log");
   file << line << '\n';
-  file.flush(); // somebody may be watching, and a crash must not take the last steps along
+  file.flush(); // somebody may be watching, and a crash must not lose the last steps
   if (file)
     return Success();
   return makeError(ErrorKind::Io, "cannot write to the log '", std::exchange(path, {}).string(),

@@ -1,6 +1,6 @@
-// A training run's logs for programs. The JSON log has an object a line: every step one with "step", "loss",
-// "learning_rate", "tokens_per_second", ...; every validation one with "step", "validation_loss" and
-// "validation_perplexity". TensorBoard's event files have the same as curves.
+// A training run's logs for programs. The JSON log has one object per line: for every step one with "step", "loss",
+// "learning_rate", "tokens_per_second", ...; for every validation one with "step", "validation_loss" and
+// "validation_perplexity". TensorBoard's event files have the same numbers as curves.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -20,15 +20,15 @@ namespace heddle::run {
 
 class TrainingLog {
 public:
-  // Fails where logs could not be written there, and changes nothing. Either may be empty.
+  // Fails, without changing anything, if logs could not be written there. Either path may be empty.
   static Status check(const std::filesystem::path &json, const std::filesystem::path &events);
 
-  // Goes nowhere until one is opened. A training run that starts afresh begins an empty log. One that resumes after
-  // `resumedStep` keeps the records up to that step: later ones are of steps that are taken again.
+  // Opens a log; until then records go nowhere. A new training run begins an empty log. A run resumed after
+  // `resumedStep` keeps the records up to that step: later steps are taken again.
   Status openJson(const std::filesystem::path &path, uint64_t resumedStep);
   Status openEvents(const std::filesystem::path &folder, uint64_t resumedStep);
 
-  // Add a record. A log that cannot be written is closed: only the first record that is lost is an error.
+  // Add a record. A log that cannot be written is closed: only the first lost record is an error.
   Status step(const StepReport &report);
   Status validation(uint64_t step, const EvaluationResult &result);
 

@@ -1,4 +1,4 @@
-// What `heddle-run train` shows and keeps of a training run: the progress line, validations as lines, logs, a profile.
+// Everything `heddle-run train` reports: the progress line, a line per validation, logs, a profile.
 #pragma once
 
 #include "runtime/train/TrainingObserver.h"
@@ -10,7 +10,7 @@ namespace heddle::run {
 
 class TrainingReport final : public TrainingObserver {
 public:
-  // The parts outlive the report; `profile` may be null.
+  // The parts must outlive the report; `profile` may be null.
   TrainingReport(Progress &progress, TrainingLog &trainingLog, Profile *profile)
       : progress(progress), trainingLog(trainingLog), profile(profile) {}
 
@@ -22,7 +22,7 @@ public:
   void remark(LogLevel level, std::string_view text) override;
 
 private:
-  // A file that cannot be written is no reason to lose what was trained.
+  // Warns about a file that cannot be written: that is no reason to lose the training.
   void warn(const Status &status);
 
   Progress &progress;
