@@ -1,5 +1,5 @@
-"""The time of attention whose queries see the whole sequence, and of attention restricted to a window of fixed width:
-the first grows with the square of the length, the second with the length. One sequence, 8 heads of 64.
+"""Times attention over the whole sequence, and attention within a window of fixed width: the first time grows with the
+square of the length, the second with the length. One sequence, 8 heads of width 64.
 
     bench/attention_window.py --bin build/bin"""
 

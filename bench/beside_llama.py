@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Decoding one sequence on a processor, or reading a prompt: Heddle beside llama.cpp (the package xllamacpp), in turns.
+"""Times decoding one sequence on a processor, or reading a prompt: Heddle and llama.cpp (the package xllamacpp), in
+turns.
 
     python3 bench/beside_llama.py FILE.gguf [--weights int8|int4] [--threads N] [--rounds N] [--tokens N] [--sequences N...]
                                   [--prompt FILE]
 
-The Python is one that has xllamacpp. Prints milliseconds a token, or with --prompt those of the file's text as a prompt. llama.cpp's
-are by its own clock, Heddle's by when the pieces of `generate --stream` arrive; of a prompt until its first token is there. Each
-round is a line; then come medians with their range and ratio."""
+Run it with a Python that has xllamacpp. Prints milliseconds per token, or with --prompt milliseconds for the file's
+text as a prompt. llama.cpp's times come from its own clock. Heddle's come from the arrival of the pieces of `generate
+--stream`; a prompt's time ends with the first token of the answer. Prints a line per round, then medians with range and
+ratio."""
 
 import argparse
 import json
@@ -21,7 +23,7 @@ PROMPT = "Once upon a time"
 
 
 def llama(arguments):
-    """In a process of its own, as the library keeps its threads."""
+    """Runs llama.cpp in a process of its own, as the library keeps its threads. Returns milliseconds."""
     script = f"""
 import json, xllamacpp
 p = xllamacpp.CommonParams()
@@ -37,7 +39,8 @@ print("TIMINGS" + json.dumps((answer if isinstance(answer, dict) else json.loads
 
 
 def heddle(arguments, artifact):
-    """By when each piece of the answer arrives: the prompt itself, then the tokens. A short line goes before the long prompt."""
+    """Returns Heddle's milliseconds, measured by when the pieces of the answer arrive: first the prompt itself, then
+    the tokens. A short line precedes the long prompt."""
     lines = [PROMPT, arguments.text] if arguments.text else [PROMPT]
     process = subprocess.Popen([f"{arguments.bin}/heddle-run", "generate", artifact, "--checkpoint", arguments.file, "--tokens",
                                 str(2 if arguments.text else arguments.tokens), "--threads", str(arguments.threads), "--stream"],

@@ -1,11 +1,13 @@
 #!/usr/bin/python3
-"""A training step of Heddle and the same model's in PyTorch, in turns on the same processors, as rates and their ratio.
+"""Times a training step in Heddle and the same model's step in PyTorch, in turns on the same processors. Prints rates
+and their ratio.
 
   bench/beside_torch.py MODEL.toml [--rounds N] [--repeat N] [--sequences N] [--threads N] [--target NAME]
 
-Every round times Heddle's step on the processor or on software Vulkan (heddle-run bench, random lengths that fill max_tokens), then PyTorch's
-(bench/torch_cpu.py, equal lengths, so that nothing is padding). The machine's speed varies from minute to minute: only
-rates of one round are compared, and the median of the rounds' ratios counts. Prints a line a round, then a JSON object.
+Every round times Heddle's step on the processor or on software Vulkan (heddle-run bench, random lengths that fill
+max_tokens), then PyTorch's (bench/torch_cpu.py, equal lengths, so that there is no padding). The machine's speed varies
+from minute to minute: so only rates of the same round are compared, and the result is the median of the rounds' ratios.
+Prints a line per round, then a JSON object.
 """
 
 import argparse

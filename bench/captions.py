@@ -3,11 +3,11 @@
 
     captions.py --bin build/bin [--attention soft|hard|mean]... [--seed N]... [--steps N]
 
-An image has sixteen regions, each with one of twelve things, and three of them bear the marks 1, 2 and 3: the caption names the three
-things in the order of their marks. A region has a channel for each thing and each mark, so that the mean of all regions says what
-there is and not what is marked. Trains on 20,000 images and prints, of 400 that it has not seen, the share of the caption's words
-that are right, and the share of words at which the region with the largest weight is the marked one. Fails where a share is not what is
-expected."""
+An image has sixteen regions, each with one of twelve things. Three regions bear the marks 1, 2 and 3, and the caption
+names their things in the order of the marks. A region has a channel for each thing and each mark. So the mean of all
+regions tells which things there are, but not which ones are marked. Trains on 20,000 images. On 400 unseen images,
+prints the share of the caption's words that are right, and the share of words for which the region with the largest
+weight is the marked one. Fails if a share is not as expected."""
 
 import argparse
 import json
@@ -33,7 +33,7 @@ TASK = "three of sixteen regions are marked, and the caption says what is there,
 
 
 def draw_image(draw):
-    """A record of the image, its caption, and the regions that it is of."""
+    """Returns a record of the image, its caption, and the region of each word."""
     things, places = [draw.randrange(len(THINGS)) for _ in range(REGIONS)], draw.sample(range(REGIONS), MARKS)
     marks = [places.index(i) + 1 if i in places else 0 for i in range(REGIONS)]
     regions = [[int(thing == i) for i in range(len(THINGS))] + [int(mark == i) for i in range(MARKS + 1)]
@@ -51,7 +51,7 @@ def write(folder, name, count, seed):
 
 
 def learn(tools, attention, steps, seed, folder):
-    """Compiles and trains in a folder, and gives the artifact and the checkpoint."""
+    """Compiles and trains in a folder. Returns the artifact and the checkpoint."""
     model, checkpoint = folder / "model.heddle", folder / "checkpoint"
     sets = [word for key, value in (SETTINGS | {"decay_steps": steps, "attention": attention}).items()
             for word in ("--set", f"{key}={value}")]
@@ -67,11 +67,11 @@ def words_right(tools, model, checkpoint, images):
                input="".join(record + "\n" for record, _, _ in images))
     pairs = list(zip((line.split() for line in said.splitlines()), (caption for _, caption, _ in images), strict=True))
     right = sum(word == wanted for line, caption in pairs for word, wanted in zip(line, caption))
-    return right / sum(max(len(line), len(caption)) for line, caption in pairs)  # a word too many is wrong too
+    return right / sum(max(len(line), len(caption)) for line, caption in pairs)  # an extra word is wrong, too
 
 
 def regions_right(tools, model, checkpoint, folder, images):
-    """The share, and the weights of the first caption."""
+    """Returns the share of words whose region is right, and the weights of the first caption."""
     right, first = 0, None
     for record, caption, places in images:
         _, weights = explained(tools, model, checkpoint, folder, record, " ".join(caption))
@@ -81,7 +81,7 @@ def regions_right(tools, model, checkpoint, folder, images):
 
 
 def figures(tools, attention, seed, steps=None, looked_at=40):
-    """Words and, with attention, regions, of so many images."""
+    """Returns the figures for words and, with attention, for regions, on this many images."""
     with tempfile.TemporaryDirectory() as name:
         folder, begin = Path(name), time.time()
         steps = steps or STEPS[attention]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Puts what bench/run.sh measured into one JSON file and one page: collect.py WORK_DIR RESULTS_DIR"""
+"""Collects the measurements of bench/run.sh into one JSON file and one page: collect.py WORK_DIR RESULTS_DIR"""
 
 import datetime
 import json

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""What the loops of tensor-core kernels are made of, read from their machine code; nothing is run.
+"""Lists the instructions in the loops of tensor-core kernels, read from their machine code. Runs no kernel.
 
   bench/cuda_instructions.py OUT.heddle [--kernel=REGEX] [--arch=sm_90a] [--bin=build/bin]
 
-For each kernel with wgmma its registers and the instructions of its innermost loops by kind. For each kernel with mma.sync its registers, spills, shared memory and warps per processor, and of its innermost loops the
-instructions by kind for each multiplication (HMMA). Code that a forward branch within the loop skips and that multiplies
-nothing is not counted: steps of attention that no mask cuts skip it. The clocks are those that a processor takes for four
-multiplications, one in each of its four parts, by what they keep busy: the tensor cores, shared memory (128 bytes a clock),
-the issue of instructions (one a clock and part), powers of two (four lanes a clock and part). The most of them is the least
-that the loop can take.
+For each kernel with wgmma it prints the registers, and the instructions of the innermost loops by kind. For each kernel
+with mma.sync it prints registers, spills, shared memory and warps per processor, and for the innermost loops the
+instructions per multiplication (HMMA), by kind. Code without multiplications that a forward branch within the loop
+skips is not counted: attention steps that no mask cuts skip it. The clocks are the time in which a processor does four
+multiplications, one in each of its four parts, if a single resource limits it: the tensor cores, shared memory (128
+bytes per clock), instruction issue (one per clock and part), or powers of two (four lanes per clock and part). The
+largest of them is a lower bound of the loop's time.
 
 Needs ptxas and nvdisasm of the CUDA toolkit in PATH or CUDA_HOME/bin, and heddle-inspect.
   --sass=FILE   reads one kernel's disassembly (nvdisasm -c) instead.
@@ -24,9 +25,10 @@ import subprocess
 import sys
 import tempfile
 
-# On Hopper mma.sync reaches about 62% of what wgmma does: 4 clocks for 16 x 8 x 16 then are 6.5. Ampere takes 8.
+# On Hopper, mma.sync reaches about 62% of wgmma's rate: 16 x 8 x 16 takes 6.5 clocks instead of 4. On Ampere it takes
+# 8.
 TENSOR_CLOCKS = {"sm_80": 8.0, "sm_90a": 6.5}
-# Bytes of shared memory, registers and threads of a processor.
+# Shared memory in bytes, registers and threads of a processor.
 PROCESSOR = {"sm_80": (164 * 1024, 65536, 2048), "sm_90a": (228 * 1024, 65536, 2048)}
 KINDS = [
     ("HMMA", "HMMA"), ("HGMMA", "HGMMA"), ("LDSM", "LDSM"), ("LDGSTS", "LDGSTS"), ("MUFU", "MUFU"), ("SHFL", "SHFL"),
@@ -46,7 +48,8 @@ def find_tool(name):
 
 
 def parse(text):
-    """Instructions without their predicates, as (name, all of it), and the label that each place has."""
+    """Returns the instructions without predicates, as (name, whole text), and the labels with the index that each
+    stands for."""
     instructions, labels = [], {}
     for line in text.splitlines():
         if label := re.match(r"^(\.L_x_\d+):", line):
@@ -66,7 +69,7 @@ def branches(instructions, labels):
 
 
 def loops(instructions, labels):
-    """The innermost loops that multiply, as lists of the instructions that a step cannot skip."""
+    """Returns the innermost loops that multiply, as lists of the instructions that no step can skip."""
     ends = collections.defaultdict(int)
     for at, target in branches(instructions, labels):
         if target <= at:
@@ -95,7 +98,7 @@ def kind_of(name):
 
 
 def wavefronts(name):
-    """Of 128 bytes of shared memory that an instruction of a warp takes."""
+    """Returns how many times 128 bytes of shared memory a warp's instruction accesses."""
     if name.startswith("LDSM"):
         return int(name[-1]) if name[-1] in "124" else 1
     if name.startswith(("LDS", "STS", "LDGSTS")):
@@ -106,7 +109,7 @@ def wavefronts(name):
 def describe(loop, arch):
     counts = collections.Counter(map(kind_of, loop))
     products = counts["HMMA"]
-    if not products:  # wgmma, whose instructions are of many sizes
+    if not products:  # wgmma: its instructions have many sizes
         return [f"  loop of {len(loop)} instructions: " + ", ".join(f"{kind} {count}" for kind, count in counts.most_common())]
     parts = ", ".join(f"{kind} {count / products:.2f}" for kind, count in counts.most_common() if kind != "HMMA")
     bounds = {"tensor": TENSOR_CLOCKS[arch], "shared memory": 4 * sum(map(wavefronts, loop)) / products,

@@ -1,5 +1,6 @@
-"""Trainings that show what a model can do and what it cannot do without its idea. A script describes its experiments, and this module
-trains each variant, scores it on records that it has not seen, and prints the figures; bench/gallery.py makes a page of all of them."""
+"""Trainings that show what a model can do with its idea, and what it cannot do without it. A script describes its
+experiments. This module trains each variant, scores it on unseen records, and prints the figures; bench/gallery.py
+makes a page of all of them."""
 
 import argparse
 import json
@@ -21,18 +22,19 @@ import calls
 
 @dataclass
 class Experiment:
-    text: str  # of the model
-    make: Callable  # a record of a random.Random
+    text: str  # the model's .weft file
+    make: Callable  # returns a record, given a random.Random
     settings: dict
     steps: int
-    variants: dict  # a setting of the text, and the lowest and highest figure that is expected with it
-    task: str = ""  # what is asked of the model
-    above: bool = False  # the last variant has to be above the first one
+    variants: dict  # from a setting of the model to the lowest and highest expected figure
+    task: str = ""  # what the model is asked to do
+    above: bool = False  # the last variant must score higher than the first
     train: int = 4000  # records
     test: int = 400
-    answers: Callable = None  # the answers of `predict` that count, where it is not the accuracy of `score`
-    pictures: Callable = None  # of a trained model what it attends to: (Trained) -> [Picture]
-    explains: bool = True  # pictures come from the model's entry `explain`
+    # Returns which answers of `predict` are right, if the figure is not the accuracy of `score`.
+    answers: Callable = None
+    pictures: Callable = None  # returns pictures of what a trained model attends to: (Trained) -> [Picture]
+    explains: bool = True  # the pictures need the model's entry `explain`
 
 
 @dataclass
@@ -90,7 +92,7 @@ def compile_model(tools, experiment, variant, folder):
 
 
 def score(trained):
-    """The figure and what it is: the accuracy, or the correlation of grades."""
+    """Returns the figure (the accuracy, or the correlation of grades) and its name."""
     tool, records = trained.tools / "heddle-run", trained.folder / "test.jsonl"
     if trained.experiment.answers:
         said = run(tool, "predict", trained.model, "--checkpoint", trained.checkpoint, "--records", input=records.read_text())
@@ -104,7 +106,7 @@ def score(trained):
 
 
 def measure(name, experiment, tools, seeds, with_pictures=False):
-    """The figures of each variant and seed, one after the other."""
+    """Yields the figures of each variant and seed, one after the other."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         write_records(folder / "train.jsonl", experiment.make, experiment.train, 1)
@@ -132,7 +134,7 @@ def count_unexpected(experiment, figures):
 
 
 def main(description, experiments):
-    """A script's command line. Exit code 1 where a figure is not what is expected."""
+    """Runs a script's command line. The exit code is 1 if a figure is not as expected."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", default=ROOT / "build/bin", type=Path)
     parser.add_argument("--task", action="append", choices=sorted(experiments))
@@ -155,8 +157,8 @@ def main(description, experiments):
 
 
 def attended(trained, inputs, widths):
-    """The outputs of the entry `explain` by name, for inputs of a single record. `widths` has each side's list of slots: with it the
-    weights of a query are a row of as many numbers as it has keys."""
+    """Returns the outputs of the entry `explain` by name, for inputs of a single record. `widths` maps each side's list
+    of slots to its length; with it a query's weights are a row with one number per key."""
     slots = {name: np.arange(count, dtype=np.int32) for name, count in widths.items()}
     inspected = json.loads(run(trained.tools / "heddle-inspect", trained.model, "--json"))
     (entry,) = [entry for entry in inspected["entries"] if entry["name"] == "explain"]

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Trains the systems of the attention literature on tasks where their ideas make the difference, and writes one page:
+"""Trains systems of the attention literature on tasks for which their ideas matter, and writes one page:
 
     gallery.py --bin build/bin --out gallery.html [--system NAME]... [--seed N]...
 
-Each system has its task, its figure beside the figure without its idea, three seeds of the former, and pictures of what it attends to.
-Exit code 1 where a figure is not what is expected; the page is written all the same."""
+Each system has its task, its figure for three seeds beside the figure without its idea, and pictures of what it attends
+to. The exit code is 1 if a figure is not as expected; the page is written all the same."""
 
 import argparse
 import html
@@ -26,7 +26,7 @@ from recurrent_translation import swapped_halves
 
 
 class Translation:
-    """A translator of sentences whose halves swap: words in place, of all lengths."""
+    """A translator of sentences whose halves swap. Its figure is the share of words in place, over all lengths."""
 
     def __init__(self, text, settings, steps):
         self.text, self.settings, self.steps = text, settings, steps
@@ -51,7 +51,7 @@ class Translation:
 
 
 class Captions:
-    """Soft and hard attention with all seeds, the mean of all regions with the first one."""
+    """Soft and hard attention with all seeds, and the mean of all regions with the first seed."""
 
     text, task = "show-attend-tell.weft", captions.TASK
 
@@ -62,7 +62,7 @@ class Captions:
 
 
 class Ablation:
-    """The idea with all seeds, what is beside it with the first one."""
+    """The model with its idea for all seeds, and the variants without it for the first seed."""
 
     def __init__(self, described):
         self.described, self.text, self.task = described, described.text, described.task
@@ -76,7 +76,7 @@ class Ablation:
         self.described.variants = variants
 
 
-SYSTEMS = {  # and what the literature calls them
+SYSTEMS = {  # with their names in the literature
     "memory network": (Ablation(sentences.EXPERIMENTS["memory"]), "Sukhbaatar et al. 2015"),
     "hierarchical attention": (Ablation(sentences.EXPERIMENTS["hierarchical"]), "Yang et al. 2016"),
     "graph attention": (Ablation(graph_lookup.EXPERIMENTS["dynamic"]), "Veličković et al. 2018, Brody et al. 2022"),
@@ -113,7 +113,8 @@ def cell(weight, text=""):
 
 
 def figure_of(picture):
-    """A row's own words, shaded by the weights, where they are what it attends to; else a column for each thing attended to."""
+    """If a row attends to its own words, shows these words shaded by the weights; otherwise a table with a column for
+    each thing attended to."""
     rows = []
     for name, weights in zip(picture.rows, picture.weights):
         words = name.split()
@@ -159,7 +160,7 @@ def main():
             figures.append(figure)
         return figures
 
-    # Two at a time: what a small model computes leaves a core idle now and then. The longest begins first.
+    # Two at a time: a small model leaves a core idle now and then. The longest begins first.
     with ThreadPoolExecutor(2) as pool:
         running = {name: pool.submit(measured, name) for name in sorted(names, key=lambda name: name != LONGEST)}
         figures_of = {name: running[name].result() for name in names}

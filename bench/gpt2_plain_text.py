@@ -1,15 +1,15 @@
 #!/usr/bin/python3
-"""GPT-2 learns from plain text, by `heddle-run train --text` and by PyTorch: the loss of every step.
+"""GPT-2 learns from plain text, in `heddle-run train --text` and in PyTorch: compares the loss of every step.
 
   bench/gpt2_plain_text.py [--bin build/bin] [--text FILE...] [--steps N] [--context N] [--tokens N] [--tiny]
 
-The default model is GPT-2 small as published (12 layers, width 768, 12 heads, 50,257 tokens, 124 million weights) but for the
-context: 64 tokens, two sequences a step. Weights are drawn as for GPT-2 and written as a published folder, from which both begin.
-Nothing is fetched: the text is the repository's documentation, and byte pairs are learnt from it; the vocabulary's other entries
-are pieces that no text has, so that the logits cost what they do in GPT-2. Batches are made from the text a second time, in
-Python, by heddle-run's rules: its log has to have the same number of tokens at each step, and the first loss has to agree
-within 1e-5. `--tiny` is a model of two layers on a short text, for a test. Exits with 1 where a loss is more than 1% from
-PyTorch's. Prints a JSON object at the end."""
+The default model is GPT-2 small as published (12 layers, width 768, 12 heads, 50,257 tokens, 124 million weights),
+except for the context: 64 tokens, two sequences per step. Weights are drawn as for GPT-2 and written as a published
+folder, from which both begin. Nothing is downloaded: the text is the repository's documentation, and byte pairs are
+learnt from it. The rest of the vocabulary are pieces that occur in no text, so that the logits cost as much as in
+GPT-2. The script makes the batches a second time in Python, by heddle-run's rules: the log must have the same number of
+tokens at each step, and the first losses must agree within 1e-5. `--tiny` is a model of two layers on a short text, for
+a test. Exits with 1 if a loss differs by more than 1% from PyTorch's. Prints a JSON object at the end."""
 
 import argparse
 import json
@@ -31,13 +31,14 @@ sys.path.append(str(ROOT / "test" / "conformance"))
 import published  # noqa: E402
 import subwords  # noqa: E402
 
-BOUND = 0.01       # of the issue's bar
-SAME_BATCH = 1e-5  # what rounding leaves between two first losses of the same batch
+BOUND = 0.01       # the largest allowed relative difference of a loss
+SAME_BATCH = 1e-5  # the allowed difference of the first losses, which see the same batch: only rounding
 BLOCK_LINES = 64   # lines of a block of the text
 RATE, WARMUP, BETAS, EPSILON, CLIP = 6e-4, 20, (0.9, 0.95), 1e-8, 1.0
 
 
-# ---- heddle-run's batches, from its documentation and sources ---------------------------------------------------------
+# ---- heddle-run's batches, computed from its documentation and sources
+# ------------------------------------------------
 
 class OrderRandom:
     """runtime/text/OrderRandom.h"""
@@ -63,7 +64,8 @@ class OrderRandom:
 
 
 def read_sequences(text, vocabulary, end, context):
-    """Of a file that is a single document: parts of 64 lines, each cut into sequences of at most `context` tokens to predict."""
+    """Splits a file that is a single document: parts of 64 lines, each cut into sequences of at most `context` tokens
+    to predict."""
     lines = text.splitlines(keepends=True)
     parts = ["".join(lines[i:i + BLOCK_LINES]) for i in range(0, len(lines), BLOCK_LINES)]
     sequences = []
@@ -95,7 +97,7 @@ def make_batches(sequences, tokens, steps, seed):
 # ---- The model -------------------------------------------------------------------------------------------------------
 
 def learn_vocabulary(text, merges, size):
-    """Byte pairs of the text, entries that it has no use for, and the end mark last, as in GPT-2."""
+    """Returns the byte pairs of the text, then unused entries, and the end mark last, as in GPT-2."""
     learnt = subwords.BytePairs.learn(text, merges)
     pieces = [piece for piece in learnt.vocabulary if piece != subwords.END]
     if len(pieces) >= size:
@@ -105,7 +107,8 @@ def learn_vocabulary(text, merges, size):
 
 
 def draw_weights(config, seed=1):
-    """As published: deviations of 0.02, divided by the root of the number of additions where a product is added to the stream."""
+    """Draws weights as GPT-2 does: standard deviation 0.02, divided by the square root of the number of residual
+    additions for projections that are added to the residual stream."""
     generator, tensors = np.random.default_rng(seed), {}
     for name, tensor in published.draw_gpt2({**config, "vocab_size": 1}).items():
         shape = (config["vocab_size"], config["n_embd"]) if name.endswith("wte.weight") else tensor.shape
@@ -118,7 +121,7 @@ def draw_weights(config, seed=1):
 
 
 class Gpt2(published.Gpt2):
-    """With the rows of all sequences in one product."""
+    """Computes all sequences' rows in one matmul."""
 
     def loss(self, batch):
         tensors, base, epsilon = self.tensors, self.base, self.config["layer_norm_epsilon"]
@@ -139,7 +142,7 @@ class Gpt2(published.Gpt2):
 # ---- Both trainings --------------------------------------------------------------------------------------------------
 
 def rate(step, steps):
-    """Half a wave from the end of warm-up to the last step."""
+    """Returns the learning rate: half a cosine wave from the end of warm-up to the last step."""
     fall = min(max(step - WARMUP, 0) / max(steps - WARMUP, 1), 1)
     return min(RATE * step / WARMUP, RATE / 10 + 0.9 * RATE * (1 + math.cos(math.pi * fall)) / 2)
 

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# Checks and measures Heddle on this machine's GPUs, from a pack that bench/gpu-pack.sh made. Needs a driver and nothing else.
+# Checks and measures Heddle on this machine's GPUs, from a pack made by bench/gpu-pack.sh. Needs only a driver.
 #
 #   ./gpu-check.sh [--only=PHASE,...] [--match=REGEX] [--devices=cuda,vulkan] [--out=DIR] [--repeat=N] [--minutes=N]
 #
-# The phases, in order: conformance, the calls of the conformance tests against the outputs that PyTorch has confirmed;
-# sanitizer, some of them under NVIDIA's compute-sanitizer; bench, times; torch, PyTorch's times of the same shapes. Each
-# stops after --minutes (8), so that it can be run by itself where a command's time is limited; --match takes the cases and
-# benchmarks whose names match, for what is left. A device that is named and absent counts as failed.
+# The phases, in order: conformance repeats the calls of the conformance tests and compares the outputs with those that
+# PyTorch has confirmed; sanitizer runs some of the calls under NVIDIA's compute-sanitizer; bench measures times; torch
+# measures PyTorch's times for the same shapes. Each phase stops after --minutes (8), so that it can be run by itself if
+# a command's time is limited. --match selects cases and benchmarks by name, to continue with the rest. A device that is
+# named but absent counts as failed.
 #
-# DIR (./results) gets results.jsonl, a line for each result as soon as it is there, and logs.tar, what the programs
-# printed; a later run adds to both. Exit code: 0, everything that was checked is right; 1, something is not, or was cut off.
+# DIR (./results) gets results.jsonl, with a line for each result as soon as it is known, and logs.tar, with the
+# programs' output. A later run adds to both. Exit code: 0, all checks passed; 1, a check failed or was cut off.
 set -uo pipefail
 pack=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -58,7 +59,7 @@ begin() { # PHASE
   echo "== $1"
   deadline=$((SECONDS + minutes * 60))
 }
-# Runs a command in what is left of the phase; 124 says that it was cut off.
+# Runs a command in the time that is left of the phase; returns 124 if it was cut off.
 limited() {
   local left=$((deadline - SECONDS))
   [ $left -gt 0 ] || return 124
@@ -86,7 +87,7 @@ done
 if command -v nvidia-smi > /dev/null; then nvidia-smi -q >> "$work/devices.txt" 2>&1; fi
 keep devices.txt
 
-# Makes the calls of one session again; standard output counts them.
+# Repeats the calls of one session; standard output counts them.
 replay() { # CALLS DEVICE LOG [PREFIX...]: 124 where it was cut off
   local calls=$1 device=$2 log=$3 artifact
   shift 3
@@ -120,8 +121,8 @@ conformance() {
   done
 }
 
-# Memory and races, as NVIDIA's tool sees them, with launches started one by one so that what it finds names a kernel.
-# A call of each entry will do. f32 kernels use little shared memory, so those of 16 bits come first.
+# Checks memory accesses and races with NVIDIA's tool. Launches are started one by one, so that findings name a kernel.
+# One call of each entry is enough. Kernels with 16-bit operands come first, as f32 kernels use little shared memory.
 sanitizer() {
   local tool name case log code
   if [[ ,$devices, != *,cuda* ]]; then row sanitizer "a CUDA device" cuda absent; return; fi
@@ -133,7 +134,7 @@ sanitizer() {
       log=$work/sanitizer-$tool-$name.log
       code=0
       for calls in "$case"/*.calls; do
-        # In the case's folder, whose files the lines name.
+        # Run in the case's folder, as the lines name files there.
         awk '!seen[$2]++' "$calls" > "$work/some.calls"
         (cd "$case" && CUDA_LAUNCH_BLOCKING=1 HEDDLE_SEPARATE_VALUES=1 limited compute-sanitizer --target-processes all \
           --tool $tool --error-exitcode 9 "$run" call "$(basename "${calls%-*}").heddle" --calls --keep-going \
@@ -150,8 +151,8 @@ sanitizer() {
   done
 }
 
-# The kernels' time is the device's, of each launch alone, summed over those that PyTorch's call is compared with; the calls'
-# is the host's, from a call's start to its end.
+# Kernel times are measured by the device's clock, each launch by itself, and summed over the kernels that PyTorch's
+# call is compared with. Call times are measured on the host, from a call's start to its end.
 bench() {
   local device artifact name stem entries entry code
   for device in ${devices//,/ }; do
@@ -217,7 +218,7 @@ for phase in ${phases//,/ }; do
   $phase
 done
 
-# Beside each other, from all that is in the results so far: the entries that PyTorch was timed on, too.
+# Compares all results so far, for the entries that PyTorch was timed on, too.
 awk -F'"' '$4 == "torch" && $16 == "ok" {torch[$8] = $20}
            $4 == "bench" && $16 == "ok" {key = $8 " on " $12 ", " substr($24, 5); time[key] = $20; what[key] = $8}
            END {for (key in time) if (what[key] in torch && time[key] > 0)

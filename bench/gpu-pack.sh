@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
-# Packs what bench/gpu-check.sh needs, on a machine with the compiler and PyTorch; a GPU machine needs no more than the
-# pack and a driver: heddle-run with its libraries, the calls of the conformance tests with inputs and the outputs that
-# PyTorch has confirmed, artifacts to time, and the PyTorch comparisons.
+# Makes a pack for bench/gpu-check.sh, on a machine with the compiler and PyTorch. The machine with the GPU needs only
+# the pack and a driver. The pack has heddle-run with its libraries, the calls of the conformance tests with their
+# inputs and the outputs that PyTorch has confirmed, artifacts to time, and the PyTorch comparisons.
 #
 #   bench/gpu-pack.sh OUT [--preset=lease] [--targets=NAME,...] [--cases=NAME,...|none] [--bench=NAME,...|none] [--bin=build/bin]
 #                     [--device=vulkan]
 #
 # OUT is a folder, or an archive of it: NAME.tar.gz or NAME.tar.xz.
-# --targets: those of the list below that the compiler knows. An artifact has code for these alone; the expected outputs come
-#   from artifacts that are not packed, made for --device, and in bf16 for the emulated CUDA driver of the tests' build.
-# --cases: of long-loops, products, attention, parity-NAME and parity-NAME-smooth (test/conformance/parity.py, whose --smooth puts GELU
-#   in ReLU's place), with -f16 or -bf16 at the end perhaps.
-# --bench: of matmul-N, attention-TOKENSxHEADSxWIDTH-full, the same with -causal, numbers, transformer-base and
-#   transformer-big, with -bf16 or -f16 at the end perhaps. A variant may follow: @sm_80 compiles for cuda:sm_80 and no other
-#   target, @recompute-none with --recompute=none.
-# --preset=lease: the benchmarks of bench/gpu-lease.sh in bf16 for cuda:sm_90a, and no cases. Options after it change that.
+# --targets: by default those of the list below that the compiler supports. Artifacts have code for these targets only.
+#   The expected outputs come from artifacts that are not packed: they are compiled for --device or, in bf16, for the
+#   emulated CUDA driver of the tests' build.
+# --cases: some of long-loops, products, attention, parity-NAME and parity-NAME-smooth (test/conformance/parity.py,
+#   whose --smooth replaces ReLU by GELU), each optionally with -f16 or -bf16 at the end.
+# --bench: some of matmul-N, attention-TOKENSxHEADSxWIDTH-full, the same with -causal, numbers, transformer-base and
+#   transformer-big, each optionally with -bf16 or -f16 at the end. A variant may follow: @sm_80 compiles only for
+#   cuda:sm_80, and @recompute-none compiles with --recompute=none.
+# --preset=lease: the benchmarks of bench/gpu-lease.sh in bf16 for cuda:sm_90a, and no cases. Later options override it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -23,8 +24,8 @@ device=vulkan
 targets=vulkan:nvidia,cuda:sm_80,cuda:sm_90a
 cases=long-loops,products,products-f16,products-bf16,attention,attention-f16,attention-bf16
 for case in base one-head odd-widths pre-norm clipped window soft-cap large-tiles; do cases+=,parity-$case; done
-# In f16 a ReLU's input near 0 may be on either side of it, by the order of a sum. One that tips changes gradients by as much as
-# the bound allows, and the pack's outputs have tipped others than the GPU will.
+# In f16 the order of a sum decides on which side of 0 a ReLU's input near 0 falls. One such flip changes gradients by
+# as much as the bound allows, and other inputs flip on the GPU than in the pack's outputs. So f16 uses smooth models.
 cases+=,parity-base-smooth-f16,parity-odd-widths-f16,parity-large-tiles-smooth-f16,parity-base-bf16
 bench=
 for precision in -bf16 ''; do
@@ -32,7 +33,7 @@ for precision in -bf16 ''; do
   for width in 64 128; do bench+=attention-4096x16x$width-full$precision,attention-4096x16x$width-causal$precision,; done
   bench+=transformer-base$precision,transformer-big$precision,numbers$precision,
 done
-# Products in f16 are for Vulkan's matrices; CUDA's are as fast as in bf16.
+# f16 matmuls are timed on Vulkan's tensor cores; on CUDA they are as fast as bf16.
 bench+=matmul-1024-f16,matmul-4096-f16,matmul-8192-f16
 out=
 for argument in "$@"; do
@@ -84,8 +85,8 @@ rm -rf "$out"
 mkdir -p "$out"/{bin,lib/cxx,golden,bench,torch}
 out=$(cd "$out" && pwd)
 
-# The program and what it needs beside the C library. The C++ library is for machines whose own is older: libraries that
-# the drivers bring may need a newer one than this machine's.
+# The program and its libraries, without the C library. The C++ library is for machines with an older one; a machine's
+# own may be newer, and its drivers' libraries may need that.
 cp "$bin/heddle-run" "$out/bin/"
 strip "$out/bin/heddle-run" 2> "$work/log" || cat "$work/log"
 ldd "$bin/heddle-run" | awk '$2 == "=>" && $3 ~ /^\// {print $3}' | while read -r library; do
@@ -99,7 +100,7 @@ newest() { grep -aoh "$1"'[0-9.]*[0-9]' "$out/bin/heddle-run" "$out"/lib/*.so* |
 cxx=$(newest GLIBCXX_)
 sed "s/@GLIBCXX@/$cxx/" > "$out/heddle-run" <<'RUN'
 #!/bin/sh
-# heddle-run with the libraries beside it; the drivers are the machine's.
+# Runs heddle-run with the libraries beside it; the drivers are the machine's own.
 here=$(cd "$(dirname "$0")" && pwd)
 path=$here/lib
 system=$(find /lib /lib64 /usr/lib /usr/lib64 -name libstdc++.so.6 2> /dev/null | head -n 1)
@@ -110,11 +111,11 @@ cp bench/gpu-check.sh bench/gpu-lease.sh "$out/"
 chmod +x "$out/heddle-run" "$out/gpu-check.sh" "$out/gpu-lease.sh"
 cp bench/torch_*.py bench/gpu_lease.py models/*.toml "$out/torch/"
 git rev-parse --short HEAD > "$out/revision" 2> "$work/log" || echo unknown > "$out/revision"
-# As it is compiled below.
+# The same size as it is compiled for below.
 sed -i 's/^max_tokens = .*/max_tokens = 16384/' "$out/torch/transformer-big.toml"
 echo "heddle-run needs a C library with $(newest GLIBC_)"
 
-# The conformance tests with heddle-compile and heddle-run replaced by what notes their calls.
+# Run the conformance tests with heddle-compile and heddle-run replaced by a recorder of their calls.
 mkdir "$work/bin"
 for name in heddle-compile heddle-run; do
   ln -s "$PWD/bench/pack_calls.py" "$work/bin/$name"
@@ -142,13 +143,13 @@ for name in ${cases//,/ }; do
   stem=${stem%-bf16}
   [[ $stem = parity-*-smooth ]] && HEDDLE_PACK_SMOOTH=1 flags+=(--smooth)
   case $stem in
-    # Rounded differently, trainings drift apart.
+    # Few steps: rounded differently, training runs drift apart.
     parity-*) [ "$stem" = "$name" ] && steps=20 || steps=4
       stem=${stem%-smooth}
       [ "$stem" != parity-large-tiles ] || steps=2
       test=(parity.py --model models/numbers.toml --case "${stem#parity-}" --steps $steps) ;;
     attention) test=(attention.py)
-      # Tensor cores take their large tiles for long sequences.
+      # Only long sequences use the tensor cores' large tiles.
       [ "$stem" = "$name" ] || test+=(--longest 1024) ;;
     products) test=(tensor_products.py)
       [[ " ${flags[*]} " = *" --target "* ]] || test+=(--target vulkan:software) ;;
@@ -162,16 +163,16 @@ for name in ${cases//,/ }; do
   echo "$name: $(cat "$HEDDLE_PACK_CASE"/*.calls | wc -l) calls, $(du -sh "$HEDDLE_PACK_CASE" | cut -f 1)"
 done
 
-# Cases share inputs.
+# Cases share inputs: store equal files once.
 declare -A first=()
 while read -r file; do
   known_file=${first[$(basename "$file")]:-}
   if [ -n "$known_file" ]; then ln -f "$known_file" "$file"; else first[$(basename "$file")]=$file; fi
 done < <(find "$out/golden" -name '*.npy' -o -name '*.safetensors')
 
-# What is timed. Beside an artifact lies a file with a line for each entry to time, and the beginning of the names of the
-# kernels that PyTorch's call is compared with: of 16 bits, those between the kernels that round inputs and those that need
-# a result in 16 bits.
+# The artifacts to time. Beside each lies a file with a line for each entry to time, and the beginnings of the names of
+# the kernels that PyTorch's call is compared with. For 16-bit operands these are the kernels between those that round
+# the inputs and those that read the 16-bit result.
 fill() { # TEMPLATE NAME=VALUE...
   local template=$1 value edits=()
   shift

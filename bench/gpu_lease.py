@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Checks and measures Heddle's bf16 kernels on a GPU beside PyTorch, from a pack of `bench/gpu-pack.sh --preset=lease`.
-bench/gpu-lease.sh runs it; needs PyTorch with a GPU, and ncu and compute-sanitizer for their rows.
+"""Checks and measures Heddle's bf16 kernels on a GPU, and PyTorch's beside them, from a pack of `bench/gpu-pack.sh
+--preset=lease`. bench/gpu-lease.sh runs it. Needs PyTorch with a GPU; the rows of ncu and compute-sanitizer need these
+tools.
 
-Part 1: the device's ceilings; attention against f32 arithmetic in PyTorch; times of attention, matmuls and transformer-big's
-step, each as ours, PyTorch's, and ours again; ncu's counters of attention's kernels. Part 2: compute-sanitizer;
-transformer-base. PyTorch's step is a CUDA graph, without torch.compile.
+Part 1: the device's ceilings; attention compared with f32 arithmetic in PyTorch; times of attention, matmuls and
+transformer-big's step, each in the order Heddle, PyTorch, Heddle; ncu's counters for the attention kernels. Part 2:
+compute-sanitizer; transformer-base. PyTorch's step is a CUDA graph, without torch.compile.
 
-OUT/lease.jsonl gets a row as soon as it is measured: part, what, variant, milliseconds (median, of n; the smallest),
-error (relative, by norms, against f32), peer and its milliseconds, ratio (above 1: Heddle is faster), the SM clock in MHz,
-result (ok, FAIL, absent, 'cut off'). Exit code: 0, all rows are ok or absent; 1, one is not."""
+Each row is appended to OUT/lease.jsonl as soon as it is measured: part, what, variant, milliseconds (median of n; the
+smallest), error (relative norm, against f32), peer and its milliseconds, ratio (above 1: Heddle is faster), the SM
+clock in MHz, result (ok, FAIL, absent, 'cut off'). Exit code: 0, all rows are ok or absent; 1, some row is not."""
 
 import argparse
 import datetime
@@ -26,10 +27,11 @@ import torch
 import torch_cuda
 
 PACK = Path(__file__).resolve().parent.parent
-BACKENDS = {"cuDNN": "CUDNN_ATTENTION", "flash": "FLASH_ATTENTION"} # of torch.nn.attention.SDPBackend
-# By norms, of a result in bf16 whose factors are rounded to bf16: 2^-9 a rounding, of which a backward pass has five.
+BACKENDS = {"cuDNN": "CUDNN_ATTENTION", "flash": "FLASH_ATTENTION"} # names of torch.nn.attention.SDPBackend
+# Relative norm of the error of a bf16 result with bf16 operands: each rounding adds up to 2^-9, and a backward pass has
+# five.
 LARGEST_ERROR = 8e-3
-LONGEST_SANITIZED = 512  # tokens; so short ones are not timed on a GPU
+LONGEST_SANITIZED = 512  # tokens; shapes this short are not timed on a GPU
 
 
 class Lease:
@@ -72,7 +74,7 @@ def tool(command):
 
 
 def artifacts(lease, prefix):
-    """Pairs of a benchmark's name and its artifacts, one a variant: NAME.heddle, NAME@VARIANT.heddle."""
+    """Yields pairs of a benchmark's name and its artifacts by variant: NAME.heddle, NAME@VARIANT.heddle."""
     found = {}
     for path in sorted((PACK / "bench").glob(f"{prefix}*.heddle")):
         name, _, variant = path.stem.partition("@")
@@ -87,7 +89,8 @@ def attention_shape(name):
 
 
 def relative(result, expected):
-    """The norm of the error by that of the expected values; infinite where a value is none."""
+    """Returns the norm of the error divided by the norm of the expected values; infinity if a value is not finite or
+    the shapes differ."""
     result = torch.as_tensor(result, device=expected.device, dtype=torch.float32)
     if result.shape != expected.shape or not torch.isfinite(result).all():
         return float("inf")
@@ -95,7 +98,7 @@ def relative(result, expected):
 
 
 def check_attention(lease, name, variant, artifact, length):
-    """Both passes on random values, of `length` tokens, against f32 arithmetic on the inputs rounded to bf16."""
+    """Checks both passes on random values of `length` tokens against f32 arithmetic on the inputs rounded to bf16."""
     tokens, heads, width, causal = attention_shape(name)
     torch.manual_seed(length)
     draw = lambda *shape: torch.randn(shape, device=lease.torch_device).to(torch.bfloat16).float()
@@ -137,7 +140,8 @@ def check_attention(lease, name, variant, artifact, length):
 
 
 def time_heddle(lease, artifact, entry, kernels=None):
-    """Milliseconds of the kernels whose names begin with `kernels`, by the device's clock, or of calls: median, smallest, n."""
+    """Returns milliseconds (median, smallest, n) of the kernels whose names begin with `kernels`, by the device's
+    clock, or of whole calls."""
     said = lease.heddle("bench", artifact, "--entry", entry, "--repeat", lease.repeat, "--ceilings", "none", "--json")
     measured = json.loads(said[said.index("{"):])["entries"][0]
     if kernels:
@@ -151,7 +155,7 @@ def time_heddle(lease, artifact, entry, kernels=None):
 
 
 def compare(lease, what, variants, entry, kernels, peers):
-    """Ours, each peer, and ours again; the later row has the ratio to the fastest peer."""
+    """Times Heddle, each peer, and Heddle again; Heddle's second row has the ratio to the fastest peer."""
     best, peer_name = float("inf"), ""
     for turn in (1, 2):
         for variant, artifact in variants.items():
@@ -230,7 +234,8 @@ def time_steps(lease, model):
 
 
 def count_by_ncu(lease):
-    """Nsight Compute's speed-of-light section and stall reasons of attention's kernels, as ncu prints them."""
+    """Records Nsight Compute's speed-of-light section and stall reasons of the attention kernels, as ncu prints
+    them."""
     if not tool(["ncu", "--version"]):
         return lease.row("ncu", result="absent")
     for name, variants in artifacts(lease, "attention-"):
@@ -248,7 +253,8 @@ def count_by_ncu(lease):
 
 
 def sanitize(lease):
-    """Memory, races and barriers of short attentions, as NVIDIA's tool sees them: it is some hundred times slower."""
+    """Checks memory accesses, races and barriers of short attentions with NVIDIA's tool, which is some hundred times
+    slower."""
     if not tool(["compute-sanitizer", "--version"]):
         return lease.row("compute-sanitizer", result="absent")
     for name, variants in artifacts(lease, "attention-"):

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""Attention of a graph's nodes to their neighbours (Velickovic et al. 2018), of Heddle on software Vulkan and of PyTorch with a message
-for each edge on the same processors, in turns.
+"""Times attention of a graph's nodes to their neighbours (Velickovic et al. 2018): Heddle on software Vulkan, and
+PyTorch with a message per edge, in turns on the same processors.
 
   bench/graph_attention.py --bin build/bin [--rounds N] [--kind additive|dynamic|dot]
 
-10,000 nodes of 64 numbers with 0 to 40 neighbours each, 200,000 edges, 8 heads of 8 columns: the projections and the attention; and
-these with the gradients of the projections. Prints a line a round, and the medians. PyTorch's figure is that of its third call.
+10,000 nodes of 64 numbers with 0 to 40 neighbours each, 200,000 edges, 8 heads of 8 columns. Times the projections and
+the attention, and both with the gradients of the projections. Prints a line per round, and the medians. PyTorch's
+figure is that of its third call.
 """
 
 import argparse

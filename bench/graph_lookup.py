@@ -1,12 +1,14 @@
 #!/usr/bin/python3
-"""What a graph attention network learns of a look-up in random graphs, beside one that takes the mean of its neighbours:
+"""Shows what a graph attention network learns of a look-up in random graphs, beside a network that takes the mean of
+its neighbours:
 
     graph_lookup.py --bin build/bin [--task dynamic|additive]... [--steps N] [--seed N]...
 
-Some nodes have a key and a value, the others ask for a key and have edges from 12 nodes with keys, no two alike. The label of a node
-that asks is the value of the neighbour that has its key; the others' is "-". Trains on 2,000 graphs of 32 nodes with keys and 16 that
-ask, and prints the share of right answers in 200 graphs that it has not seen. Fails where dynamic scores answer fewer than 0.95 of
-them, or the mean more than 0.5. Additive scores rank neighbours alike for all nodes."""
+Some nodes have a key and a value. The others ask for a key, and have edges from 12 nodes with different keys. The label
+of an asking node is the value of the neighbour with its key; the other nodes' label is "-". Trains on 2,000 graphs of
+32 nodes with keys and 16 asking nodes, and prints the share of right answers in 200 unseen graphs. Fails if dynamic
+scores answer less than 0.95 of them, or the mean more than 0.5. Additive scores rank the neighbours in the same order
+for all nodes."""
 
 import experiment
 import maps
@@ -23,7 +25,7 @@ def make_graph(draw):
     words, labels, edges = [f"k{key}v{value}" for key, value in pairs], ["-"] * KNOWING, []
     uses = [0] * KNOWING
     for _ in range(ASKING):
-        known = {}  # a node of each key
+        known = {}  # a node for each key
         for node in draw.sample(range(KNOWING), KNOWING):
             if uses[node] < MOST:
                 known.setdefault(pairs[node][0], node)

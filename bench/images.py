@@ -1,12 +1,13 @@
 #!/usr/bin/python3
-"""What feed-forward and convolutional networks learn of images:
+"""Shows what feed-forward and convolutional networks learn of images:
 
     images.py --bin build/bin [--task bits|shapes|shapes-mlp]... [--seed N]...
 
-bits: of twelve bits, each a 1 in one of four channels, two are marked, and the label says whether they differ; a feed-forward network, beside a linear model. shapes: one of
-four shapes of 3 x 3 pixels stands anywhere in a noisy image of 12 x 12; a convolutional network with pooling, and a feed-forward network
-with as many weights (shapes-mlp). Trains on 4,000 images and prints the share of right answers in 400 that it has not seen. Fails where a
-share is not what is expected."""
+bits: an image has twelve bits, each a 1 in one of four channels; two are marked, and the label says whether these
+differ. Compares a feed-forward network with a linear model. shapes: one of four shapes of 3 x 3 pixels stands anywhere
+in a noisy image of 12 x 12. Compares a convolutional network with pooling and a feed-forward network with as many
+weights (shapes-mlp). Trains on 4,000 images and prints the share of right answers in 400 unseen images. Fails if a
+share is not as expected."""
 
 import experiment
 from experiment import Experiment

@@ -1,10 +1,10 @@
-// Times single ops on the shapes of the paper's two models, each as a fraction of what the device can do at most, which
-// is measured beside every one of them. The models are those of bench/models, compiled by the build.
+// Times single ops on the shapes of the paper's two models, each as a fraction of the device's ceilings, which are
+// measured along with each op. The models are in bench/models; the build compiles them.
 //
 //   heddle-bench-kernels [--device=vulkan:0] [--models=DIR] [--repeat=7] [--ceilings=FILE|none] [Google Benchmark's
 //   flags]
 //
-// Times are the device's, of the launches alone; the median of the calls counts.
+// Times are the launches' times on the device; the median over the calls counts.
 #include "runtime/artifact/Artifact.h"
 #include "tools/heddle-run/bench/Ceilings.h"
 #include "tools/heddle-run/bench/FillVariables.h"
@@ -24,14 +24,14 @@ namespace {
 struct Options {
   std::string device = "vulkan";
   std::string models = HEDDLE_BENCH_MODELS;
-  std::string ceilings; // an artifact; empty: the one that was built for the target; "none": none
+  std::string ceilings; // path of an artifact; empty: the one that was built for the target; "none": none
   int64_t repeat = 7;
 };
 
 Options options;
 std::optional<CeilingMeasurement> ceilings;
 
-// A backward pass begins with a forward pass, for what it needs of it; that does not count.
+// Returns true if the kernel's time counts. A backward pass begins with a forward pass, which does not count.
 bool counts(std::string_view entry, std::string_view kernel) {
   return entry != "backward" || kernel.find("grad") != kernel.npos || kernel.find("delta") != kernel.npos;
 }
@@ -62,7 +62,7 @@ Status run(benchmark::State &state, const std::shared_ptr<const Artifact> &artif
     return Success();
   };
   HEDDLE_CHECK(measureCeilings());
-  HEDDLE_CHECK(session->run(entry, inputs)); // touches the memory
+  HEDDLE_CHECK(session->run(entry, inputs)); // touches the memory for the first time
   double flops = 0, bytes = 0;
   std::vector<double> times;
   for (auto iteration : state) {
@@ -121,7 +121,7 @@ Status registerAll() {
   return Success();
 }
 
-// Takes our flags out of the command line; the others are Google Benchmark's.
+// Removes our flags from the command line; the others are Google Benchmark's.
 void parseOptions(int &argc, char **argv) {
   auto ours = [](std::string_view argument) {
     auto value = [&](std::string_view flag) -> std::optional<std::string> {

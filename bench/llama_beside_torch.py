@@ -1,13 +1,14 @@
 #!/usr/bin/python3
-"""A LLaMA-like decoder, by default of SmolLM2-135M's shape: a training step, and decoding a token at a time, of Heddle on software
-Vulkan and of PyTorch on the same processors, in turns.
+"""Times a LLaMA-like decoder, by default with SmolLM2-135M's shape: a training step, and decoding token by token, in
+Heddle on software Vulkan and in PyTorch, in turns on the same processors.
 
   bench/llama_beside_torch.py [--tokens N] [--layers N] [--rounds N] [--repeat N] [--decode N] [--moments=bf16] [--recompute=products]
 
-Random weights, one sequence of --tokens tokens, f32, Adam; decoding with weights of 8 and 4 bits, too. PyTorch's model is written as one would write it: products of whole
-matrices, torch.optim.Adam, a cache of keys and values of key heads in decoding, whose last --decode tokens are timed. Prints a
-line a round and the medians as JSON, with the peak memory of a training step: of Heddle the device memory that the compiler says, of
-PyTorch what the resident set grows by.
+Random weights, one sequence of --tokens tokens, f32, Adam; decoding also with 8-bit and 4-bit weights. PyTorch's model
+is written in the usual way: matmuls of whole matrices, torch.optim.Adam, and in decoding a cache with the keys and
+values of the key heads. The last --decode tokens are timed. Prints a line per round and the medians as JSON, with the
+peak memory of a training step: for Heddle the device memory that the compiler reports, for PyTorch the growth of the
+resident set.
 """
 
 import argparse
@@ -66,7 +67,7 @@ class Layer(nn.Module):
             place, keys, values = cache
             keys[:, place], values[:, place] = key[:, 0], value[:, 0]
             key, value = keys[:, : place + 1], values[:, : place + 1]
-        group = self.heads // self.key_heads  # queries of a group side by side, so that no key is copied
+        group = self.heads // self.key_heads  # a group's queries are stacked, so that no key is copied
         rows = query.shape[1]
         scores = query.reshape(self.key_heads, group * rows, self.head) @ key.transpose(1, 2) / math.sqrt(self.head)
         scores = scores.view(self.key_heads, group, rows, -1)
@@ -108,7 +109,7 @@ def timed(action, repeat):
 
 
 def torch_side(arguments, shape):
-    """Runs alone in its process, so that its memory is its own."""
+    """Runs PyTorch in a process of its own, so that its memory can be measured."""
     torch.manual_seed(1)
     torch.set_num_threads(arguments.threads)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -137,7 +138,7 @@ def torch_side(arguments, shape):
 
 
 def heddle_side(arguments, artifacts):
-    """By what an artifact keeps its weights as: tokens decoded a second; and a step of the one that is trained."""
+    """Returns the decoded tokens per second for each weight format, and the seconds of a training step."""
     def seconds(weights, entry, repeat):
         words = [arguments.bin / "heddle-run", "bench", artifacts[weights], "--entry", entry, "--repeat",
                  str(repeat), "--ceilings", "none", "--sequences", "1", "--json"]

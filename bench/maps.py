@@ -1,5 +1,6 @@
-"""What models of two texts and of graphs attend to, by the formulas of their texts in models/ and the weights of a checkpoint: pictures for
-the gallery. Graphs are computed to the end, and labels that are not those of `heddle-run predict` are an error."""
+"""Pictures for the gallery of what models of two texts and of graphs attend to, computed from the formulas of their
+texts in models/ and the weights of a checkpoint. Graphs are computed to the end, and fail if the labels are not those
+of `heddle-run predict`."""
 
 import json
 import struct
@@ -42,14 +43,14 @@ def softmax(x):
 
 
 def both(trained, record):
-    """The words of both texts, and their rows of the table."""
+    """Returns the words of both texts, and their rows of the embedding table."""
     table = read_weights(trained)["table"]
     words = [record[side].split() for side in ("left", "right")]
     return words, [table[tokens(trained, record[side])] for side in ("left", "right")]
 
 
 def match_scores(trained):
-    """ABCNN-1's and ABCNN-3's A of the first block: 1 / (1 + |x - y|)."""
+    """Returns the match matrix A of the first block of ABCNN-1 and ABCNN-3: 1 / (1 + |x - y|)."""
     if not (is_variant(trained, "attention=inputs") or is_variant(trained, "attention=both")):
         return []
     record = first_record(trained)
@@ -59,7 +60,7 @@ def match_scores(trained):
 
 
 def word_weights(trained):
-    """MPCNN's attention input layer: a softmax over a text of the sums of cosines."""
+    """Returns the weights of MPCNN's attention input layer: a softmax over a text of the sums of cosines."""
     if not is_variant(trained, "attention=inputs"):
         return []
     record = first_record(trained)
@@ -72,7 +73,7 @@ def word_weights(trained):
 
 
 def neighbours(trained):
-    """Of each layer the weights, summed over heads, with which nodes that ask look at their neighbours."""
+    """Returns for each layer the weights of asking nodes over their neighbours, summed over heads."""
     if not is_variant(trained, 'score="dynamic"'):
         return []
     record, weights, heads = first_record(trained), read_weights(trained), 4
@@ -116,7 +117,7 @@ def neighbours(trained):
 
 
 def co_attention(trained):
-    """Equations 4 and 5 of Lu et al.: the weights of both texts' words."""
+    """Returns the weights of both texts' words, by equations 4 and 5 of Lu et al."""
     if not is_variant(trained, "attention=parallel"):
         return []
     record, weights = first_record(trained), read_weights(trained)

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Stands in for heddle-compile and heddle-run while a conformance test runs, so that its calls can be made again on a
-machine without a compiler, PyTorch or Python: bench/gpu-pack.sh links it under both names. What the test asks for
-happens, and every call is noted with its inputs and its outputs, beside the artifact, compiled for the targets of the
-pack. The test compares these with PyTorch as ever, so what is packed has been checked.
+"""Replaces heddle-compile and heddle-run while a conformance test runs, and records its calls, so that they can be
+repeated on a machine without a compiler, PyTorch or Python. bench/gpu-pack.sh links it under both names. It runs what
+the test asks for, and stores every call with its inputs and outputs, beside the artifact, which is also compiled for
+the targets of the pack. The test compares the outputs with PyTorch as usual, so the packed outputs have been checked.
 
 Environment: HEDDLE_PACK_BIN, the programs' folder; HEDDLE_PACK_TARGETS; HEDDLE_PACK_CASE, the folder to write to;
-HEDDLE_PACK_DEVICE, what makes the expected outputs; HEDDLE_PACK_PRECISION; HEDDLE_PACK_SMOOTH, set for a model without kinks.
+HEDDLE_PACK_DEVICE, the device that computes the expected outputs; HEDDLE_PACK_PRECISION; HEDDLE_PACK_SMOOTH, set for a
+model without ReLUs.
 
-The folder has N.heddle for each artifact and N-K.calls for each session with it: the lines that `heddle-run call N.heddle
---calls` takes in that folder. Other files are named by their contents, so that equal ones are there once."""
+The folder has N.heddle for each artifact and N-K.calls for each session with it: the lines that `heddle-run call
+N.heddle --calls` reads in that folder. Other files are named by a hash of their contents, so equal files are stored
+once."""
 
 import hashlib
 import json
@@ -21,15 +23,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-# What saves variables that a test compares as well, those of this prefix.
+# Entries whose saved variables a test compares, too: only variables with this prefix.
 COMPARED = {"accumulate_step": "grad."}
-# Calls of one entry that are packed; training steps follow one another, and cost little for it. Their losses are compared
-# as loosely as the tests do, for rounding adds up over the steps. With factors of 16 bits a sum's order decides how its
-# result is rounded.
+# How many calls of an entry are packed. All training steps are packed: they depend on each other, and are cheap. Their
+# losses are compared as loosely as in the tests, because rounding adds up over the steps. With 16-bit operands the
+# order of a sum decides how its result is rounded.
 LIMITS = {"decode_step": 2, "encode": 1}
 TRAINING = {"train_step", "accumulate_step"}
 TOLERANCES = {"f32": (1e-4, 1e-3), "f16": (2e-3, 3e-2), "bf16": (1e-2, 5e-2)}  # of inference, and of training
-# Training in f16 without ReLUs: the test allows half of it, to both sides of PyTorch.
+# Tolerance for training in f16 without ReLUs: twice the test's, as both sides may be off from PyTorch in opposite
+# directions.
 SMOOTH_TRAINING = 1e-2
 
 programs = Path(os.environ["HEDDLE_PACK_BIN"])
@@ -45,7 +48,7 @@ def pack(path):
 
 
 def only(safetensors, prefix):
-    """The tensors of a .safetensors file whose names begin so, as such a file."""
+    """Returns the tensors of a .safetensors file whose names begin with `prefix`, as such a file."""
     (length,) = struct.unpack("<Q", safetensors[:8])
     data, header = b"", {}
     for name, entry in json.loads(safetensors[8:8 + length]).items():
@@ -59,12 +62,13 @@ def only(safetensors, prefix):
 
 
 def number_file(artifact):
-    """Beside the test's own artifact: the number that the packed one has."""
+    """Returns the path of a file beside the test's own artifact, with the number of the packed artifact."""
     return Path(artifact + ".packed")
 
 
 def compile_twice(words):
-    """For the device that makes the expected outputs, as the test asks, and for the targets of the pack."""
+    """Compiles for the device that computes the expected outputs, as the test asks, and then for the targets of the
+    pack."""
     done = subprocess.run([programs / "heddle-compile", *words])
     if done.returncode:
         return done.returncode
@@ -78,7 +82,7 @@ def compile_twice(words):
 
 
 class Call:
-    """The flags of a call as the test wrote them."""
+    """A call's flags, as the test wrote them."""
 
     def __init__(self, line):
         self.files, self.flags = {"input": [], "output": []}, {}
@@ -95,7 +99,7 @@ class Call:
         self.entry = self.flags["--entry"]
 
     def before(self):
-        """What the packed call has of the files that exist before the call is made."""
+        """Returns the packed call's flags for files that exist before the call."""
         precision, training = os.environ["HEDDLE_PACK_PRECISION"], self.entry in TRAINING
         tolerance = TOLERANCES[precision][training]
         if training and precision == "f16" and os.environ.get("HEDDLE_PACK_SMOOTH"):
@@ -108,7 +112,7 @@ class Call:
         return words + [f"--input={name}=@{pack(path)}" for name, path in self.files["input"]]
 
     def after(self):
-        """And of those that the call has written."""
+        """Returns the packed call's flags for files that the call has written."""
         words = [f"--expect={name}=@{pack(path)}" for name, path in self.files["output"]]
         if "--save-variables" in self.flags and self.entry in COMPARED:
             with tempfile.NamedTemporaryFile(suffix=".safetensors") as file:
@@ -119,7 +123,7 @@ class Call:
 
 
 def answer(session):
-    """Hands on what heddle-run prints for a call. False where it ended instead."""
+    """Prints what heddle-run prints for a call. Returns False if heddle-run ended instead."""
     for line in session.stdout:
         print(line, end="", flush=True)
         if line.startswith("call ") and line.endswith(": done\n"):

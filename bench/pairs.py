@@ -1,13 +1,13 @@
 #!/usr/bin/python3
-"""What models of two texts learn, beside what they would learn without attention between the two:
+"""Shows what models of two texts learn, beside what they learn without attention between the two:
 
     pairs.py --bin build/bin [--task abcnn|coattention|mpcnn]... [--seed N]...
 
-abcnn, coattention: the left text says which colour each of four people has, the right one names a person, and the label is the person's
-colour. What is in a text does not say it, as all four colours are there; BCNN, which compares texts as wholes, can choose among four.
-mpcnn: the grade is how many of its words a text shares with the other, from 0 to 5. Trains on 4,000 pairs (mpcnn: 20,000) and prints the share of
-right labels, or the Pearson correlation of grades, of 400 that it has not seen. Fails where a figure is not what is expected, and where
-attention is not above what there is without it."""
+abcnn, coattention: the left text says which colour each of four people has, the right text names a person, and the
+label is the person's colour. The words of a text do not give the label away, as all four colours occur; BCNN, which
+compares texts as wholes, can only choose among four. mpcnn: the grade is the number of words that two texts share, from
+0 to 5. Trains on 4,000 pairs (mpcnn: 20,000) and prints, for 400 unseen pairs, the share of right labels, or the
+Pearson correlation of grades. Fails if a figure is not as expected, or if attention is not better than no attention."""
 
 import experiment
 import maps
@@ -16,7 +16,7 @@ from experiment import Experiment
 SETTINGS = {"vocab_size": 60, "max_tokens": 1024, "max_length": 24, "max_sequences": 32, "warmup": 100, "schedule": '"cosine"',
             "clip_norm": 1}
 PEOPLE, COLOURS = [f"person{i}" for i in range(8)], [f"colour{i}" for i in range(8)]
-OVERLAP, WORDS = 10, 100  # words of a text, and all words
+OVERLAP, WORDS = 10, 100  # words of a text, and words in all
 
 
 def colour_of(draw):

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""A training step of a translator of two LSTMs (models/seq2seq.weft), in Heddle and in PyTorch, in turns.
+"""Times a training step of a translator of two LSTMs (models/seq2seq.weft), in Heddle and in PyTorch, in turns.
 
   bench/recurrence.py [--width N] [--pairs N] [--length N] [--rounds N] [--repeat N] [--threads N]
 
-All sentences have the same length, so that nothing is padded in PyTorch, whose LSTMs are torch.nn.LSTM with Adam. The
-machine's speed varies from minute to minute: only times of one round are compared, and the median of the rounds' ratios
-counts. With --lengths also the times of Heddle's step for several lengths, which cost a token alike. Prints a line a round,
-then a JSON object.
+All sentences have the same length, so that PyTorch needs no padding. PyTorch uses torch.nn.LSTM and Adam. The machine's
+speed varies from minute to minute: so only times of the same round are compared, and the result is the median of the
+rounds' ratios. --lengths also times Heddle's step for several lengths; the cost per token should be equal. Prints a
+line per round, then a JSON object.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""What recurrent translators learn of a translation whose two halves swap, or that is reversed:
+"""Shows what recurrent translators learn of a translation whose two halves swap, or that is reversed:
 
     recurrent_translation.py --bin build/bin --model bahdanau.weft [--order swapped|reversed] [--steps N] [--set KEY=VALUE]...
 
-Trains on 20,000 pairs of 5 to 30 words and prints, for sentences of 5 to 9, 15 to 19 and 25 to 30 words that it has not seen, the
-share of the words that stand in the translation where they should, and how often the word that the model attends to most is the
-right one, as `heddle-run explain` says. Settings are those of heddle-compile."""
+Trains on 20,000 pairs of 5 to 30 words. For unseen sentences of 5 to 9, 15 to 19 and 25 to 30 words, prints the share
+of words that stand at the right place in the translation, and how often the word that the model attends to most is the
+right one, according to `heddle-run explain`. Settings are those of heddle-compile."""
 
 import argparse
 import json
@@ -28,7 +28,8 @@ def run(*words, **options):
 
 
 def explained(tools, model, checkpoint, folder, source, target):
-    """What `heddle-run explain` says: the source's tokens, and the weights of each of the target's."""
+    """Returns the page data of `heddle-run explain`: the source's tokens, and the weights of each token of the
+    target."""
     page = folder / "page.html"
     run(tools / "heddle-run", "explain", model, "--checkpoint", checkpoint, "--src", source, "--tgt", target, "--html", page,
         stderr=subprocess.DEVNULL)
@@ -39,14 +40,15 @@ def explained(tools, model, checkpoint, folder, source, target):
 
 
 def weights_of(tools, model, checkpoint, folder, source, order):
-    """What the model attends to in the source for each word of its translation; None where its tokens are not the words."""
+    """Returns the weights over the source for each word of its translation; None if the tokens are not the words."""
     target = " ".join(swapped_halves.translate(source.split(), order))
     tokens, weights = explained(tools, model, checkpoint, folder, source, target)
     return weights if len(tokens) == len(source.split()) + 1 else None
 
 
 def alignment(tools, model, checkpoint, folder, sources, order):
-    """The share of the target's words at which the source's word with the largest weight is the one that is translated."""
+    """Returns the share of the target's words for which the source word with the largest weight is the one being
+    translated."""
     right = words = 0
     for source in sources:
         weights = weights_of(tools, model, checkpoint, folder, source, order)
@@ -59,7 +61,7 @@ def alignment(tools, model, checkpoint, folder, sources, order):
 
 
 def learn(tools, text, settings, order, steps, seed, folder):
-    """Compiles and trains in a folder, and gives the artifact and the checkpoint."""
+    """Compiles and trains in a folder. Returns the artifact and the checkpoint."""
     swapped_halves.write_all(folder, 20000, order)
     model, checkpoint = folder / "model.heddle", folder / "checkpoint"
     sets = [word for key, value in (SETTINGS | {"decay_steps": steps, "explain_entry": "true"} | settings).items()

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds Heddle, measures single ops and whole entries of transformer-base, and writes
-# bench/results/DATE-DEVICE.json and .md. Nothing else should run on the machine meanwhile.
+# Builds Heddle, measures single ops and whole entries of transformer-base, and writes bench/results/DATE-DEVICE.json
+# and .md. Nothing else should run on the machine meanwhile.
 #
 #   bench/run.sh [--device=vulkan:0] [--repeat=N] [--filter=REGEX] [--torch] [--out=DIR]
 #
-# --torch measures PyTorch on this processor beside it (bench/torch_cpu.py): a step of transformer-base takes it minutes.
+# --torch also measures PyTorch on this processor (bench/torch_cpu.py): a step of transformer-base takes it minutes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Predicts how a training step scales over GPUs, from the compiler's own counts and a machine's rates. Nothing is run.
+"""Predicts how a training step scales over GPUs, from the compiler's counts and a machine's rates. Runs nothing.
 
     bench/scaling.py models/transformer-big.toml --machine h100 --target cuda:sm_90a --precision bf16
     bench/scaling.py models/transformer-big.toml --shard optimizer
     bench/scaling.py report.json --machine a100 --ranks 1,8,64      # of heddle-compile --shard=none --report=report.json
 
-Every rank has a batch of the largest size that the model was compiled for (weak scaling). The page that it prints says all that it
-assumes; it is no measurement.
+Every rank has a batch of the largest size that the model was compiled for (weak scaling). The printed page lists all
+assumptions; it is a prediction, not a measurement.
 """
 import argparse
 import json
@@ -20,33 +20,35 @@ from pathlib import Path
 
 @dataclass
 class Machine:
-    """Rates of one GPU and of its links, in one direction. Data sheets' peaks, and what kernels reach of them."""
-    flops: float  # of matrix products a second, in the precision that is trained in
-    memory: float  # bytes a second
-    node: int  # GPUs that are joined by the fast link
-    link: float  # bytes a second and GPU within a node
-    network: float  # bytes a second and GPU between nodes
-    flops_share: float = 0.5  # of the peak, that kernels reach
+    """Rates of one GPU and of its links, in one direction: data-sheet peaks, and the shares of them that kernels
+    reach."""
+    flops: float  # matmul FLOPs per second, in the training precision
+    memory: float  # bytes per second
+    node: int  # GPUs joined by the fast link
+    link: float  # bytes per second and GPU within a node
+    network: float  # bytes per second and GPU between nodes
+    flops_share: float = 0.5  # share of the peak that kernels reach
     memory_share: float = 0.7
     link_share: float = 0.8
     launch: float = 3e-6  # seconds between two dependent launches
-    link_latency: float = 3e-6  # seconds a hop
+    link_latency: float = 3e-6  # seconds per hop
     network_latency: float = 8e-6
-    contention: float = 0.1  # of the arithmetic, that collectives take while they run
+    contention: float = 0.1  # share of the arithmetic that running collectives take
 
 
 MACHINES = {
-    # 989 TFLOP/s bf16, 3.35 TB/s, NVLink 4 with 450 GB/s, a port of 400 Gb/s for each GPU
+    # 989 TFLOP/s bf16, 3.35 TB/s, NVLink 4 with 450 GB/s, one 400 Gb/s port per GPU
     "h100": Machine(989e12, 3.35e12, 8, 450e9, 50e9),
-    # 312 TFLOP/s bf16, 2.0 TB/s, NVLink 3 with 300 GB/s, a port of 200 Gb/s for each GPU
+    # 312 TFLOP/s bf16, 2.0 TB/s, NVLink 3 with 300 GB/s, one 200 Gb/s port per GPU
     "a100": Machine(312e12, 2.0e12, 8, 300e9, 25e9),
-    # 181 TFLOP/s bf16, 0.86 TB/s, PCIe 4 x16, a port of 100 Gb/s for four of them
+    # 181 TFLOP/s bf16, 0.86 TB/s, PCIe 4 x16, one 100 Gb/s port per four GPUs
     "l40": Machine(181e12, 0.864e12, 4, 25e9, 3.1e9),
 }
 
 
 def all_reduce_seconds(machine, ranks, size):
-    """Rings: within a node, then between nodes for each GPU's share, then within the node again. Between many nodes a tree."""
+    """Returns an all-reduce's time: rings within a node, then between nodes for each GPU's share, then within the node
+    again. Many nodes use a tree."""
     if ranks == 1:
         return 0.0
     near = min(ranks, machine.node)
@@ -60,7 +62,8 @@ def all_reduce_seconds(machine, ranks, size):
 
 
 def collective_seconds(machine, ranks, item):
-    """A sum is scattered and then gathered; each half sends as much as the other."""
+    """Returns a collective's time. An all-reduce is a reduce-scatter and an all-gather, which each send half of its
+    bytes."""
     (kind, size), = item.items()
     return all_reduce_seconds(machine, ranks, size) * (1 if kind == "all_reduce" else 0.5)
 
@@ -79,13 +82,13 @@ def is_sum(item):
 @dataclass
 class Step:
     seconds: float
-    waiting: float  # of it, when nothing is computed for want of sums
-    before_end: float  # the part of the bytes that are on their way before the last gradient is made
+    waiting: float  # the part of them in which nothing can be computed before sums arrive
+    before_end: float  # share of the bytes that are sent before the last gradient is computed
 
 
 def simulate(machine, order, ranks):
-    """One step: launches one after the other, collectives one after the other beside them; what follows the last sum waits for all
-    sums, and the end of the step for everything."""
+    """Simulates a step. Launches run one after the other, and so do collectives, concurrently with launches. Launches
+    after the last sum wait for all sums, and the step's end waits for everything."""
     last = max((place for place, item in enumerate(order) if is_sum(item)), default=-1)
     backward = max((place for place, item in enumerate(order[:last + 1]) if "flops" in item), default=-1)
     now = link_free = waiting = 0.0

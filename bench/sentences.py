@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""What models that know sentences learn, beside what they would learn without the idea of their papers:
+"""Shows what models that know sentences learn, beside what they learn without the idea of their papers:
 
     sentences.py --bin build/bin [--task memory|hierarchical]... [--seed N]...
 
-memory: a memory network of two hops, beside one hop, is told who took what and who went where, and asked where a thing is. hierarchical:
-in each sentence one word is behind "mark", and in one sentence there is "here"; hierarchical attention, beside attention to all words alike, says which
-word is marked in that sentence. Trains on 4,000 texts and prints the share of right answers in 400 that it has not seen. Fails where a
-share is not what is expected."""
+memory: a memory network with two hops, beside one with a single hop, reads who took what and who went where, and is
+asked where a thing is. hierarchical: in each sentence a word follows "mark", and one sentence contains "here".
+Hierarchical attention, beside attention to all words alike, names the marked word of that sentence. Trains on 4,000
+texts and prints the share of right answers in 400 unseen texts. Fails if a share is not as expected."""
 
 import json
 
@@ -42,7 +42,7 @@ def marked_word(draw):
 
 
 def weights_of_record(trained):
-    """Of the first record of the test: its sentences, as lists of words, and the outputs of `explain`."""
+    """Returns the sentences of the first test record, as lists of words, and the outputs of `explain`."""
     record = json.loads((trained.folder / "test.jsonl").read_text().splitlines()[0])
     lines = [line.split() for line in record["text"]]
     said = experiment.run(trained.tools / "heddle-run", "tokenize", trained.checkpoint, input=" ".join(sum(lines, [])) + "\n")

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Tokens a second over HTTP (`heddle-run serve`), beside `heddle-run generate` on the same lines, and of several clients beside one.
+"""Measures tokens per second over HTTP (`heddle-run serve`), beside `heddle-run generate` on the same lines, and of
+several clients beside one.
 
     python3 bench/serve.py FILE.gguf|FOLDER [--weights int8|int4] [--tokens N] [--lines N] [--clients N] [--rounds N] [--threads N]
 
-Each round times, in turns: `generate` on all lines, as many clients as the model's batch holds on the same lines, one client, and N clients. `generate` is timed
-from its first answer's line to the last, so that loading does not count; clients from their first request. A second process of this script is the clients."""
+Each round times, in turns: `generate` on all lines, as many clients as the model's batch holds on the same lines, one
+client, and N clients. `generate` is timed from its first answer to its last, so that loading does not count; clients
+from their first request. The clients run in a second process of this script."""
 
 import argparse
 import http.client
@@ -22,7 +24,8 @@ PROMPTS = ["Once upon a time", "One day a girl", "The big red ball", "There was 
 
 
 def clients(port, lines, tokens, count):
-    """Prints tokens a second, and the median and the longest time to a first token, of `count` clients that share the lines."""
+    """Prints tokens per second, and the median and longest time to a first token, for `count` clients that share the
+    lines."""
     answered, first, lock = [0], [], threading.Lock()
     left = list(enumerate(lines))
 
@@ -87,7 +90,8 @@ def main():
             return json.loads(said.stdout)["rate"]
 
         def by_generate():
-            """With all lines, and with one token each, which is mostly loading: the difference counts."""
+            """Times a run with all tokens and a run with one token per line, which is mostly loading: the difference
+            counts."""
             def seconds(tokens):
                 begin = time.monotonic()
                 with open(prompts, encoding="utf-8") as file:

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
-"""PyTorch on the same processor: tokens a second and the tensors' peak memory of a training step.
+"""Measures PyTorch on the same processor: tokens per second and the tensors' peak memory of a training step.
 
   bench/torch_cpu.py MODEL.toml [--threads N] [--steps N] [--sequences N] [--tokens N] [--memory]
 
-The model is that of the description (models/*.toml), written as one would write it in PyTorch: padded batches, products
-of whole matrices, torch's fused attention and Adam where this PyTorch has them. By default the sequences are of equal length, so that no work is lost to padding:
-the kindest batch for PyTorch. Prints one JSON object, with the library that multiplies matrices (BLAS) and its rate.
-Reference BLAS is refused: it is 30 times slower than OpenBLAS, and no peer. The tokens of both sides are counted, as
-heddle-run does.
+The model is that of the description (models/*.toml), written in the usual PyTorch way: padded batches, matmuls of whole
+matrices, torch's fused attention and Adam if this PyTorch has them. By default the sequences have equal lengths, so
+that no work is lost to padding: the best case for PyTorch. Prints one JSON object, with the BLAS library and its rate.
+Reference BLAS is refused: it is 30 times slower than OpenBLAS, and no fair peer. The tokens of both sides are counted,
+as heddle-run does.
 """
 
 import argparse
@@ -24,8 +24,8 @@ from torch import nn
 
 
 def read_toml(path):
-    """The descriptions need no more of TOML than this: a key, a value, a comment. Absent keys are what heddle-compile
-    takes them for."""
+    """Reads a description. Descriptions use only this much of TOML: a key, a value, a comment. Absent keys have
+    heddle-compile's defaults."""
     values = {"layer_norm_epsilon": 1e-5, "dropout": 0.1, "attention_dropout": 0, "label_smoothing": 0.1,
               "adam_beta1": 0.9, "adam_beta2": 0.98, "adam_epsilon": 1e-9, "norm": "post", "positions": "sinusoidal",
               "activation": "relu", "share_embeddings": True}
@@ -107,7 +107,7 @@ class Transformer(nn.Module):
 
 
 def draw_batch(d, sequences, tokens, even, generator):
-    """Ids, which of them are padding, and how many are not, of each side; labels of padding are -100."""
+    """Returns for each side the ids, which of them are padding, and how many are not; labels of padding are -100."""
     def lengths():
         mean = tokens // sequences
         if even:
@@ -127,7 +127,7 @@ def draw_batch(d, sequences, tokens, even, generator):
 
 
 def fused_adam():
-    """The option for Adam in one kernel on processors, since PyTorch 2.4."""
+    """Returns the option that makes Adam one kernel on processors (PyTorch 2.4 and newer)."""
     parameter = torch.nn.Parameter(torch.zeros(1))
     try:
         torch.optim.Adam([parameter], fused=True)
@@ -154,16 +154,17 @@ class Training:
         return loss.item()
 
     def state_bytes(self):
-        """Weights and moments: what lives between steps; gradients are freed at the next step's backward."""
+        """Returns the bytes of weights and moments, which persist between steps. Gradients are freed at the next step's
+        backward pass."""
         tensors = list(self.model.parameters()) + list(self.model.buffers())
         for state in self.optimizer.state.values():
             tensors += [value for value in state.values() if torch.is_tensor(value)]
         return sum(t.numel() * t.element_size() for t in tensors)
 
     def peak_bytes(self):
-        """The most bytes that tensors held during a step: what there was before it, and the sum of all allocations and
-        frees since then, as PyTorch's profiler records them."""
-        self.step()  # the moments are made by the first step
+        """Returns the peak of tensor bytes during a step: the bytes before it, plus the largest sum of allocations and
+        frees since, as PyTorch's profiler records them."""
+        self.step()  # the first step allocates the moments
         self.optimizer.zero_grad(set_to_none=True)
         before = self.state_bytes() + sum(t.numel() * t.element_size() for t in self.batch)
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
@@ -178,7 +179,7 @@ class Training:
 
 
 def matmul_record(extent=768):
-    """The BLAS that PyTorch multiplies with and its GFLOP/s, the best of ten products; exits on reference BLAS."""
+    """Returns PyTorch's BLAS and its GFLOP/s, the best of ten matmuls. Exits if it is reference BLAS."""
     a, b = torch.randn(extent, extent), torch.randn(extent, extent)
     seconds = []
     for _ in range(10):
@@ -191,7 +192,7 @@ def matmul_record(extent=768):
         raise SystemExit("PyTorch multiplies matrices by reference BLAS here, which is no baseline. Install OpenBLAS "
                          "(Debian: apt-get install libopenblas0-pthread) and run this again.")
     libraries = sorted({os.path.basename(path) for path in loaded if not re.search(r"/lib(blas|lapack)\.so", path)})
-    mkl = torch.backends.mkl.is_available()  # built into PyTorch; the others are of numpy and CUDA
+    mkl = torch.backends.mkl.is_available()  # built into PyTorch; the other libraries belong to numpy and CUDA
     return {"blas": "MKL" if mkl else " ".join(libraries) or "built into PyTorch", "matmul_gflops": 2 * extent**3 / min(seconds) / 1e9}
 
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""PyTorch on this machine's GPU, on the shapes that bench/gpu-check.sh times: products, attention as
-scaled_dot_product_attention runs it, and training steps with fused Adam. One process, CUDA events, medians after three
-calls. Products and attention are timed ten calls at a time, so that launching does not count; a training step both as it is
-called and as a CUDA graph, of which the faster counts (standard error has both).
+"""Measures PyTorch on this machine's GPU, on the shapes that bench/gpu-check.sh times: matmuls, attention by
+scaled_dot_product_attention, and training steps with fused Adam. One process, CUDA events, medians after three calls.
+Matmuls and attention are timed ten calls at a time, so that launch time does not count. A training step is timed both
+as an ordinary call and as a CUDA graph; the faster one counts (standard error has both).
 
   bench/torch_cuda.py [--models FOLDER] [--repeat N] NAME...
 
-NAME is a benchmark of bench/gpu-pack.sh, and FOLDER holds the descriptions (models/*.toml). A line for each measurement: a
-name without spaces, and milliseconds. f32 is without TF32, as Heddle computes; bf16 and f16 are the products' type under
-autocast, with f32 weights. Attention's backward pass is timed alone, from results that the forward pass has kept."""
+NAME is a benchmark of bench/gpu-pack.sh, and FOLDER holds the descriptions (models/*.toml). Prints a line for each
+measurement: a name without spaces, and milliseconds. f32 runs without TF32, as in Heddle. bf16 and f16 are the types of
+matmuls under autocast, with f32 weights. Attention's backward pass is timed by itself, from results that the forward
+pass has kept."""
 
 import argparse
 import re
@@ -48,7 +49,7 @@ def median_ms(work, repeat, calls=1):
 
 
 def graph_of(work):
-    """A CUDA graph of what `work` does, as a function."""
+    """Captures `work` as a CUDA graph. Returns a function that replays it."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -65,7 +66,7 @@ class Attention(torch_cpu.Attention):
     def forward(self, x, memory, mask):
         split = lambda t: t.view(t.shape[0], t.shape[1], self.heads, -1).transpose(1, 2)
         query, key, value = split(self.query(x)), split(self.key(memory)), split(self.value(memory))
-        # Sequences of equal length have no padding: without a mask the fast kernels are taken.
+        # Sequences of equal length have no padding: without a mask, the fast kernels are used.
         result = F.scaled_dot_product_attention(query, key, value, is_causal=mask is not None)
         return self.output(result.transpose(1, 2).reshape(x.shape))
 
@@ -85,7 +86,7 @@ def training_step(path, dtype):
     description = torch_cpu.read_toml(path)
     tokens = int(description["max_tokens"])
     sequences = min(int(description["max_sequences"]), max(tokens // 25, 1))  # as `heddle-run bench` fills a batch
-    torch_cpu.Attention = Attention  # what its layers are made of
+    torch_cpu.Attention = Attention  # its layers are built from it
     torch.manual_seed(1)
     model = Transformer(description).to(DEVICE).train()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9,
@@ -95,7 +96,7 @@ def training_step(path, dtype):
 
     def step():
         with torch.autocast(DEVICE, dtype if dtype != torch.float32 else torch.bfloat16, enabled=dtype != torch.float32,
-                            cache_enabled=False): # for the graph; a step casts each weight once in any case
+                            cache_enabled=False): # needed for the graph; a step casts each weight once in any case
             logits = model(source, target)
             loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten(),
                                    label_smoothing=description["label_smoothing"])
@@ -123,7 +124,7 @@ def attention(tokens, heads, width, dtype, causal, backward):
 
 
 def works(name, models):
-    """What a benchmark of this name times: pairs of an entry and a function."""
+    """Returns what a benchmark of this name times: pairs of an entry and a function."""
     stem, _, suffix = name.partition("-bf16") if name.endswith("-bf16") else name.partition("-f16")
     dtype = torch.bfloat16 if name.endswith("-bf16") else torch.float16 if name.endswith("-f16") else torch.float32
     if match := re.fullmatch(r"matmul-(\d+)", stem):

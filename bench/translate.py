@@ -1,5 +1,5 @@
-"""Times `heddle-run translate`: all lines at once, and the same lines one by one, each sent when the one before it is
-answered. Prints a JSON object.
+"""Times `heddle-run translate`: all lines at once, and the same lines one by one, each sent when the line before it has
+been answered. Prints a JSON object.
 
     translate.py --bin build/bin --artifact numbers.heddle --checkpoint checkpoint --lines data/test.en [--beam 4]"""
 
@@ -19,7 +19,7 @@ def main():
         lines = file.read().splitlines()
 
     def start():
-        """A translator that has answered a line: its kernels are compiled."""
+        """Starts a translator and lets it answer a line, so that its kernels are compiled."""
         process = subprocess.Popen(
             [f"{arguments.bin}/heddle-run", "translate", arguments.artifact, "--checkpoint", arguments.checkpoint,
              "--beam", arguments.beam], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
