@@ -1,7 +1,7 @@
-// Memory that runs out: while a model is opened, prepared and called, an allocation of the runtime's own code fails,
-// each of the first twenty and then one in twenty, but for those of the standard library's compiled part. What comes of
-// it is an error, never a crash, and afterwards the session works. Files of weights are left out: their headers are
-// JSON, and nlohmann's values allocate when they are destroyed.
+// Out-of-memory tests: while a model is opened, prepared and called, allocations of the runtime's own code fail: each
+// of the first twenty, then one in twenty. Allocations in the standard library's compiled part do not fail. The result
+// must be an error, never a crash, and the session must work afterwards. Files of weights are left out: their headers
+// are JSON, and nlohmann's values allocate in destructors.
 #include "runtime/c/heddle.h"
 
 #include "test/runtime/ArtifactBuilder.h"
@@ -14,13 +14,13 @@
 #include <vector>
 
 extern "C" const char __executable_start,
-    etext; // the linker's: the code of this program, which the runtime is a part of
+    etext; // defined by the linker: the code of this program, including the runtime
 
 namespace {
 
-std::atomic<int64_t> left = -1; // allocations until one fails; below 0: none fails
+std::atomic<int64_t> left = -1; // allocations before one fails; negative: none fails
 
-// Drivers are no code of ours, and may end the process where memory is missing.
+// Only allocations of our code fail: drivers may end the process if memory is missing.
 void *allocate(size_t bytes, size_t alignment, const void *caller) {
   if (left >= 0 && caller >= &__executable_start && caller < &etext && left-- == 0)
     throw std::bad_alloc();
@@ -82,7 +82,7 @@ protected:
     return status;
   }
 
-  // Does the work again and again, until no allocation failed in it: each of the first ones, then every 20th or so.
+  // Repeats the work until no allocation fails in it: first each allocation fails in turn, later about every 20th.
   template <typename Work> static void failEach(const char *what, Work work) {
     int64_t failures = 0;
     for (int64_t number = 0;; number += 1 + number / 20) {

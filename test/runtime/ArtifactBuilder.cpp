@@ -123,7 +123,7 @@ private:
     return &keptLaunches.emplace_back(std::move(list));
   }
 
-  // `over`, if it is not -1, is the size that the grid goes by.
+  // The grid follows the size `over`, or `size` if `over` is -1.
   flatbuffers::Offset<Launch> launch(int32_t size, std::vector<Binding> bindings, bool barrier = false,
                                      int32_t over = -1) {
     bindings.push_back(Binding(Space::Size, static_cast<uint32_t>(size), 0, 0));
@@ -135,7 +135,7 @@ private:
                               options.described ? &reads : nullptr, options.described ? &vector : nullptr);
   }
 
-  // An addition is one operation and three numbers an element; that of `lookup` is counted by its lengths.
+  // An addition costs one operation and three numbers per element. The cost of `lookup` depends on its lengths.
   flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<Cost>>> costs() {
     auto cost = [&](CostTerm flops, CostTerm bytes) {
       return CreateCost(fb, fb.CreateVectorOfStructs(&flops, 1), 0, fb.CreateVectorOfStructs(&bytes, 1));
@@ -178,7 +178,7 @@ std::vector<uint32_t> testPtx(const std::string &name) {
 }
 
 std::vector<uint32_t> ptxWords(std::string_view text) {
-  std::vector<uint32_t> words(text.size() / sizeof(uint32_t) + 1); // one NUL at least
+  std::vector<uint32_t> words(text.size() / sizeof(uint32_t) + 1); // at least one NUL
   std::memcpy(words.data(), text.data(), text.size());
   return words;
 }

@@ -1,4 +1,4 @@
-// Artifacts made in memory for tests, through the schema's object-free builder.
+// Builds artifacts in memory for tests, with the schema's object-free builder.
 #pragma once
 
 #include "runtime/artifact/Artifact.h"
@@ -10,29 +10,31 @@
 
 namespace heddle::test {
 
-// A kernel assembled from kernels/NAME.spvasm.
+// Returns a kernel assembled from kernels/NAME.spvasm.
 std::vector<uint32_t> testKernel(const std::string &name);
-// The text of kernels/NAME.ptx as an artifact holds it.
+// Returns the text of kernels/NAME.ptx as an artifact stores it.
 std::vector<uint32_t> testPtx(const std::string &name);
 std::vector<uint32_t> ptxWords(std::string_view text);
-// An image for the processor that calls a function of this program.
+// Returns an image for the processor that calls a function of this program.
 std::vector<uint32_t> cpuImage(hal::cpu::ImageEntry function);
-// The add kernel for the processor, with 8 elements a workgroup.
+// The add kernel for the processor, with 8 elements per workgroup.
 void addOnCpu(const uint64_t *bindings, const uint32_t *grid, uint32_t first, uint32_t count, void *scratch);
 
-// What may be varied about the artifact below.
+// Options of buildAdder().
 struct AdderOptions {
   int64_t maximum = 1000;
   std::vector<std::string> targets = {"vulkan:software", "vulkan:portable"};
-  std::vector<uint32_t> code = {}; // instead of the add kernel's, which is SPIR-V or PTX as the target wants
-  uint32_t lanes = 8;              // of Vulkan's targets; CUDA's have 64, two subgroups, and the processor's 1
+  std::vector<uint32_t> code = {}; // replaces the add kernel, which is SPIR-V or PTX depending on the target
+  // Of Vulkan targets; CUDA targets have 64 (two subgroups), and the processor's have 1.
+  uint32_t lanes = 8;
   uint32_t tile = 8;
-  uint32_t subgroup = 0; // that the first target asks for
+  uint32_t subgroup = 0; // subgroup size required by the first target
   bool sealed = true;
   int64_t weightExtent = 0; // of variable `weight`; 0: the maximum
-  bool ownEntries = false;  // every target but the first has entries of its own
+  bool ownEntries = false;  // every target but the first has its own entries
   bool described = true;    // launches say what they read and write
-  int64_t few = 0;          // not 0: `add` has a variant for calls of at most so many elements, which makes a + a
+  // If not 0: `add` has a variant for calls of at most this many elements, which computes a + a.
+  int64_t few = 0;
 };
 
 // A model of vector additions:
@@ -45,15 +47,15 @@ struct AdderOptions {
 // variables: weight f32[maximum] (Weight), total f32[maximum] (OptimizerState), unused f32[7] (Cache), seed i32[2]
 std::vector<std::byte> buildAdder(const AdderOptions &options = {});
 
-// An artifact unpacked, changed and packed again without a seal.
+// Unpacks an artifact, changes it, and packs it again without a seal.
 std::vector<std::byte> changed(const std::vector<std::byte> &artifact,
                                const std::function<void(schema::ModuleT &)> &change);
 
-// Makes one frame of the code of a target's kernels.
+// Packs the code of a target's kernels into one frame.
 void packCode(schema::TargetT &target);
 
-// Adds a condition to the adder's entry `lookup`: at each of `lengths`, so many rows from the element of `index` on, of
-// n.
+// Adds a condition to the adder's entry `lookup`: for each length, that many rows from the element of `index` on must
+// exist among n rows.
 schema::SegmentsT &addSegments(schema::ModuleT &module);
 
 } // namespace heddle::test

@@ -1,5 +1,5 @@
-// Backends that a program brings along: their devices, their targets and their code. A program of its own, because what
-// is registered stays.
+// Backends registered by a program: their devices, targets and code. This is a program of its own, because
+// registrations stay.
 #include "runtime/hal/Backend.h"
 #include "runtime/artifact/CodeFormat.h"
 #include "runtime/session/SessionState.h"
@@ -11,7 +11,7 @@
 namespace heddle {
 namespace {
 
-// A device that draws: it can be listed, and is told to open.
+// A fake backend, whose device can be listed and opened.
 class PaperBackend final : public hal::Backend {
 public:
   std::string_view name() const override { return "paper"; }
@@ -103,7 +103,7 @@ TEST_F(BackendTest, codeIsCheckedAsItsFormatSays) {
   ASSERT_FALSE(broken.ok());
   EXPECT_NE(broken.message().find("kernel 'add' of target 'paper:large' is not drawn"), std::string::npos)
       << broken.message();
-  // Nothing runs code of a format that is not known, and it may stay in the file.
+  // Code of an unknown format never runs, so the file may contain it.
   EXPECT_TRUE(adder({"stone:1"}, {8}));
 }
 

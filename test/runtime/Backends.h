@@ -1,5 +1,5 @@
-// The backends that the conformance tests of the runtime run on. A machine that has none of a backend's devices skips
-// its instances, and says so.
+// The backends that the runtime's conformance tests run on. If a machine has no device of a backend, the backend's
+// instances are skipped, with a message.
 #pragma once
 
 #include "runtime/hal/Device.h"
@@ -18,8 +18,8 @@ inline constexpr const char *kCpuTarget = "cpu:x86-64-v3";
 #endif
 
 struct Backend {
-  const char *name;         // what opens its device
-  const char *label;        // of the test's instance
+  const char *name;         // opens the backend's device
+  const char *label;        // name of the test's instance
   bool directAccess = true; // see hal::DeviceOptions
   std::vector<std::string> targets;
 };
@@ -34,7 +34,8 @@ inline const std::vector<Backend> &backends() {
   return all;
 }
 
-// Why there is no device of the backend; empty where there is one. Vulkan is never missing: Mesa's processor driver is.
+// Returns why there is no device of the backend; empty if there is one. Vulkan is never missing, as Mesa has a software
+// driver.
 inline std::string absence(const Backend &backend) {
   Result<std::unique_ptr<hal::Device>> device = hal::openDevice(backend.name);
   bool missing = !device && (device.error().kind == ErrorKind::NotFound || std::string_view(backend.name) == "cpu");

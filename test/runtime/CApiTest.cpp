@@ -1,5 +1,4 @@
-// The C API, through the shared library: what a C program sees of calls, variables, checkpoints, and of its own
-// mistakes.
+// The C API through the shared library: calls, variables, checkpoints, and errors of the caller.
 #include "runtime/c/heddle.h"
 
 #include "runtime/core/Safetensors.h"
@@ -34,7 +33,7 @@ protected:
     return {name, HEDDLE_F32, 1, &extent, values.data()};
   }
 
-  // The status, and its message begins or goes on with these words.
+  // Checks the status, and that its message begins or continues with these words.
   static void expect(heddle_status actual, heddle_status expected, std::string_view words) {
     EXPECT_EQ(actual, expected) << heddle_error_message();
     EXPECT_NE(std::string_view(heddle_error_message()).find(words), std::string_view::npos) << heddle_error_message();
@@ -109,7 +108,7 @@ TEST_F(CApiTest, describesTheModel) {
   EXPECT_NE(std::string(device.name), "");
 }
 
-// Weights by the names that the model was published with: a safetensors file, a folder, a GGUF file.
+// Loads weights by the names under which the model was published, from a safetensors file, a folder and a GGUF file.
 TEST_F(CApiTest, loadsPublishedFiles) {
   std::vector<std::byte> bytes = test::changed(test::buildAdder(), [](schema::ModuleT &module) {
     module.description =
@@ -237,7 +236,7 @@ TEST_F(CApiTest, tellsOfMistakes) {
   heddle_free_outputs(nullptr);
 }
 
-// A program that was compiled with an older header has smaller structures: nothing behind them is written.
+// A program compiled with an older header has smaller structures: nothing may be written past their ends.
 TEST_F(CApiTest, writesNoMoreThanTheCallerKnows) {
   heddle_memory memory;
   std::memset(&memory, 0x5a, sizeof(memory));
@@ -262,11 +261,11 @@ TEST_F(CApiTest, messagesAreTheThreads) {
   EXPECT_GE(heddle_api_version(), uint32_t(HEDDLE_API_VERSION));
 }
 
-// A fork has none of the device's threads: another model is refused there, and the parent's is left alone.
+// A forked process has none of the device's threads: it cannot open another model, and must not touch the parent's.
 TEST_F(CApiTest, forksOpenNoModels) {
   pid_t child = ::fork();
   if (child == 0) {
-    ::alarm(10); // instead of waiting for ever
+    ::alarm(10); // rather than wait for ever
     std::vector<std::byte> bytes = test::buildAdder();
     heddle_options options{sizeof(heddle_options), "vulkan", nullptr, 0};
     heddle_session *other = nullptr;

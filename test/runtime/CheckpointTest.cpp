@@ -58,13 +58,13 @@ TEST(VariableRolesTest, namesOfCheckpoints) {
   EXPECT_EQ(variableName(VariableRole::Gradient, "a.weight"), "grad.a.weight");
   EXPECT_EQ(variableName(VariableRole::Steps), "step");
   for (auto role = VariableRole::FirstMoment; role <= VariableRole::Seed; role = VariableRole(int(role) + 1))
-    if (role != VariableRole::Rounded) // in no checkpoint
+    if (role != VariableRole::Rounded) // not in checkpoints
       EXPECT_EQ(roleOfName(variableName(role, role <= VariableRole::Gradient ? "w" : "")), role);
   for (const char *name : {"", "a.weight", "steps", "adam", "adam.x.w", "emaciated", "decoder.adam.m.w"})
     EXPECT_EQ(roleOfName(name), VariableRole::None) << name;
 }
 
-// The artifact of this test is as those from before variables had roles.
+// This test's artifact is like those made before variables had roles.
 TEST_P(CheckpointTest, rolesByNames) {
   auto session = openAdder();
   ASSERT_NE(session->findVariable(VariableRole::Seed), nullptr);
@@ -97,13 +97,13 @@ TEST_P(CheckpointTest, roundTrips) {
   EXPECT_TRUE(std::ranges::equal(session->readVariable("total")->values<float>(), values));
   EXPECT_EQ(session->readVariable("seed")->values<int32_t>()[0], 5);
 
-  // The weights alone, of the same file: the rest takes no memory.
+  // Load only the weights of the same file; the rest takes no memory.
   auto weightsOnly = openAdder();
   ASSERT_EQ(loadMessage(*weightsOnly, kWeightsOnly), "accepted");
   EXPECT_EQ(weightsOnly->memory().optimizerState, 0u);
 }
 
-// A moment of bf16 is f32 to callers, and in files as the device has it; a file of f32 is rounded.
+// A bf16 moment is f32 to callers and bf16 in files. A file with f32 is rounded.
 TEST_P(CheckpointTest, narrowMoments) {
   test::AdderOptions options;
   options.targets = GetParam().targets;
@@ -130,7 +130,7 @@ TEST_P(CheckpointTest, narrowMoments) {
   std::vector<float> values(1000), rounded(1000);
   for (size_t i = 0; i < values.size(); ++i) {
     values[i] = 1 + float(i) / 1024;
-    rounded[i] = std::nearbyint(values[i] * 128) / 128; // to even, as bf16 is here
+    rounded[i] = std::nearbyint(values[i] * 128) / 128; // to even, as in bf16
   }
   auto isKept = [&](Session &session) {
     auto read = session.readVariable("adam.m.weight");

@@ -119,7 +119,7 @@ TEST(FileTest, refusesWhatIsNoFile) {
   EXPECT_FALSE(readFile(folder / "f", 10).ok());
   EXPECT_FALSE(AtomicFile::create(folder / "no" / "folder").ok());
 
-  // What is no file is written to and stays what it is: as root a rename would replace /dev/null.
+  // Something that is no regular file is written in place: as root, a rename would replace /dev/null.
   std::filesystem::path pipe = folder / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
@@ -144,7 +144,7 @@ TEST(NpyTest, roundTrips) {
     ASSERT_TRUE(back.ok()) << back.message();
     EXPECT_EQ(back->shape(), shape);
     EXPECT_TRUE(std::ranges::equal(back->values<float>(), values));
-    // NumPy's own files have their data at multiples of 64.
+    // NumPy's own files align their data to 64 bytes.
     EXPECT_EQ((slurp(folder / "t.npy").size() - values.size() * 4) % 64, 0u);
   }
   HostTensor integers = HostTensor::vector<int32_t>({-1, 7, 1 << 30});
@@ -259,7 +259,7 @@ TEST(SafetensorsTest, roundTrips) {
   EXPECT_FALSE(reader->read("c").ok());
 }
 
-// Numbers that are given as bf16 are written so, and read as f32.
+// Numbers given as bf16 are written as bf16 and read as f32.
 TEST(SafetensorsTest, writesBF16) {
   TemporaryFolder folder;
   SafetensorsEntry narrow{"n", ElementType::F32, {3}};
@@ -295,8 +295,8 @@ TEST(NarrowTest, roundsToNearest) {
   EXPECT_TRUE(std::isnan(widenBF16(narrowBF16(std::bit_cast<float>(0xFFFFFFFFu)))));
 }
 
-// Every number of 16 bits stays as it is. The middle of two neighbours goes to the even one, and a number beside the
-// middle to the nearer one.
+// Every 16-bit number survives. The midpoint of two neighbours rounds to the even one, and numbers beside the midpoint
+// round to the nearer one.
 TEST(NarrowTest, roundsToF16) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits)
     if (!std::isnan(widenF16(uint16_t(bits))))
@@ -312,7 +312,7 @@ TEST(NarrowTest, roundsToF16) {
   EXPECT_TRUE(std::isnan(widenF16(narrowF16(std::numeric_limits<float>::quiet_NaN()))));
 }
 
-// Took 25 s when the time grew with the square of their number.
+// This took 25 s when the time was quadratic in the number of tensors.
 TEST(SafetensorsTest, readsManyTensorsQuickly) {
   TemporaryFolder folder;
   std::string header = "{";
@@ -338,7 +338,7 @@ TEST(SafetensorsTest, refusesHugeAndNestedHeaders) {
   EXPECT_NE(nested.find("x' is not usable JSON: its values nest"), std::string::npos) << nested;
 }
 
-// What is downloaded in the place of a file says what it is.
+// Files that were downloaded instead of the intended one are named in the error.
 TEST(SafetensorsTest, namesWhatIsNoFileOfItsKind) {
   TemporaryFolder folder;
   const std::pair<const char *, const char *> files[] = {
@@ -402,7 +402,7 @@ TEST(SafetensorsTest, refusesOtherFiles) {
 
 TEST(SafetensorsTest, widensHalves) {
   TemporaryFolder folder;
-  // 1.5, -2^-24 (the smallest), 65504 (the largest), -infinity; then 1.5 and -3.140625 in bfloat16.
+  // 1.5, -2^-24 (the smallest magnitude), 65504 (the largest), -infinity; then 1.5 and -3.140625 in bfloat16.
   const uint16_t halves[] = {0x3e00, 0x8001, 0x7bff, 0xfc00, 0x3fc0, 0xc049};
   std::string file = safetensors("{\"h\":{\"dtype\":\"F16\",\"shape\":[2,2],\"data_offsets\":[0,8]},"
                                  "\"b\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[8,12]}}",

@@ -1,4 +1,4 @@
-// The processor as a device: its memory, the state that kernels run with, and images that are damaged.
+// The processor as a device: its memory, the CPU state in which kernels run, and damaged images.
 #include "runtime/hal/Backend.h"
 #include "runtime/hal/cpu/FloatMode.h"
 #include "runtime/session/Session.h"
@@ -16,7 +16,8 @@ namespace {
 using hal::cpu::FloatMode;
 using hal::cpu::ImageHeader;
 
-// Binding 0: f32 of two elements a workgroup; the second becomes half of the first. Binding 1: the kernel's state.
+// Binding 0: two f32 elements per workgroup; the second becomes half of the first. Binding 1: the floating-point mode
+// in the kernel.
 void halve(const uint64_t *bindings, const uint32_t *, uint32_t first, uint32_t count, void *) {
   auto *values = reinterpret_cast<volatile float *>(bindings[0]);
   for (uint32_t i = first; i < first + count; ++i)

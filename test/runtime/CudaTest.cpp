@@ -1,4 +1,4 @@
-// What CUDA alone has: architectures, shared memory of a launch, binaries, the driver's compiler, kernels that fail.
+// CUDA only: architectures, a launch's shared memory, binaries, the driver's compiler, kernels that fail.
 #include "runtime/session/SessionState.h"
 #include "test/runtime/ArtifactBuilder.h"
 #include "test/runtime/Backends.h"
@@ -155,7 +155,7 @@ TEST_F(CudaTest, binariesThatTheDriverRefusesGiveWayToThePtx) {
   expectPart(kernels.message(), "Its binary cannot be used either");
 }
 
-// Which error it is does not matter, but for memory: the PTX would need more of it.
+// The kind of error does not matter, except for lack of memory: then compiling the PTX would need even more.
 TEST_F(CudaTest, aBinaryIsRefusedForManyReasons) {
   if (device->info().name != "Heddle emulator")
     GTEST_SKIP() << "only the emulated driver can be told what it says of binaries";
@@ -211,7 +211,7 @@ TEST_F(CudaTest, theFirstOfManyErrorsIsReported) {
   EXPECT_EQ(kernels->size(), sources.size());
 }
 
-// A failed kernel leaves the process without CUDA, so it has one of its own.
+// A failed kernel breaks CUDA for the whole process, so it runs in a process of its own.
 void faultAndExit(const char *blocking) {
   setenv("CUDA_LAUNCH_BLOCKING", blocking, 1);
   auto device = hal::openDevice("cuda");

@@ -1,4 +1,4 @@
-// The model description inside an artifact: every key with values that it must not have, and what the artifact bounds.
+// The model description inside an artifact: every key with invalid values, and the bounds that the artifact sets.
 #include "runtime/artifact/Description.h"
 #include "runtime/artifact/Artifact.h"
 #include "test/runtime/ArtifactBuilder.h"
@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// All keys that there are, as the compiler writes them; the adder has room for what it promises.
+// Returns a description with all keys, as the compiler writes them; the adder has room for what it promises.
 Json goodDescription() {
   return Json::parse(R"({
     "architecture": "transformer", "d_model": 8, "heads": 2, "d_ff": 16, "encoder_layers": 1, "decoder_layers": 1,
@@ -27,7 +27,7 @@ Json goodDescription() {
   })");
 }
 
-// "accepted", or why the adder with this description is refused.
+// Returns "accepted", or why the adder with this description is refused.
 std::string verdict(const std::string &description, const std::function<void(schema::ModuleT &)> &change = {}) {
   std::vector<std::byte> bytes = test::buildAdder();
   std::unique_ptr<schema::ModuleT> module(schema::GetModule(bytes.data())->UnPack());

@@ -1,5 +1,5 @@
-// Choosing devices and targets, and the errors of machines that lack them. What needs another environment (no loader,
-// no driver, broken validation) runs in a child process.
+// Choosing devices and targets, and errors on machines that lack them. Tests that need another environment (no loader,
+// no driver, broken validation) run in a child process.
 #include "runtime/artifact/Artifact.h"
 #include "runtime/session/DeviceState.h"
 #include "runtime/session/Session.h"
@@ -63,7 +63,7 @@ TEST(DeviceTest, refusesWhatIsNotThere) {
   expectPart(openMessage("vulkan:x"), "after the colon comes a number");
   expectPart(openMessage("vulkan:"), "after the colon comes a number");
   expectPart(openMessage("cuda:x"), "after the colon comes a number, as in 'cuda:0'");
-  // CUDA or not, there is no such device.
+  // There is no such device, with or without CUDA.
   expectPart(openMessage("cuda:99"), "there is no ");
   expectPart(openMessage("metal"), "'metal' is not a device");
   expectPart(openMessage(""), "'' is not a device");
@@ -90,7 +90,7 @@ TEST(TargetTest, theBestOneIsChosen) {
   expectPart(chosenTarget({"cuda:sm_80"}), "has no code for 'vulkan:");
 }
 
-// Where nobody names a device: CUDA's if it is there and the artifact has code for it.
+// If no device is named, CUDA is chosen if there is a CUDA device and the artifact has code for it.
 TEST(TargetTest, theDefaultDeviceIsCudaWhereItCanBe) {
   auto open = [](std::vector<std::string> targets, std::string wanted = "") {
     auto artifact = Artifact::fromBytes(test::buildAdder({.targets = std::move(targets)}), "adder");
@@ -103,7 +103,7 @@ TEST(TargetTest, theDefaultDeviceIsCudaWhereItCanBe) {
   EXPECT_TRUE(open({"cuda:sm_80", "vulkan:portable"}).starts_with(hasCuda ? "cuda:0 cuda:sm_80" : "vulkan:"));
   EXPECT_TRUE(open({"vulkan:portable"}).starts_with("vulkan:"));
   EXPECT_TRUE(open({"vulkan:portable", "cuda:sm_80"}, "vulkan:portable").starts_with("vulkan:"));
-  // Code for CUDA alone does not run on anything else.
+  // Code for CUDA does not run on other devices.
   if (!hasCuda) {
     EXPECT_EQ(open({"cuda:sm_80"}), cuda);
   }
@@ -137,7 +137,7 @@ TEST(TargetTest, narrowSubgroupsRuleATargetOut) {
   auto device = hal::openDevice("vulkan");
   ASSERT_TRUE(device.ok()) << device.message();
   uint32_t widest = (*device)->info().maxSubgroupSize;
-  // A kernel of the add kernel's 8 lanes cannot ask for more than them, so its code is told to have more.
+  // The add kernel has 8 lanes and cannot require a larger subgroup, so its code is patched to have more lanes.
   std::vector<uint32_t> code = test::testKernel("add");
   for (size_t i = 5; i < code.size(); i += code[i] >> 16)
     if ((code[i] & 0xffff) == 16) // OpExecutionMode main LocalSize x y z
@@ -156,7 +156,7 @@ TEST(TargetTest, narrowSubgroupsRuleATargetOut) {
 
 using DeviceDeathTest = testing::Test;
 
-// Runs `openDevice` in a child process with a changed environment; its message goes to stderr.
+// Runs `openDevice` in a child process with a changed environment. Its message goes to stderr.
 void openAndExit(const char *variable, const char *value) {
   setenv(variable, value, 1);
   auto device = hal::openDevice("vulkan");
@@ -171,7 +171,7 @@ TEST(DeviceDeathTest, withoutADriverTheErrorSaysSo) {
               "Vulkan cannot be used on this machine|there is no Vulkan device on this machine");
 }
 
-// A machine without a driver is nothing to warn of where nobody asked for Vulkan.
+// A machine without a driver causes no warning if nobody asked for Vulkan.
 TEST(DeviceDeathTest, withoutADriverDevicesAreListedSilently) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   unsetenv("VK_DRIVER_FILES");
@@ -192,7 +192,7 @@ TEST(DeviceDeathTest, withoutTheLayerValidationIsAnError) {
               "HEDDLE_VALIDATION is set, and the layer");
 }
 
-// The layers do watch: a kernel that asks for a feature which is not enabled is reported, and harms no driver.
+// The layers work: they report a kernel that uses a feature which is not enabled.
 void misuseAndExit() {
   setenv("HEDDLE_VALIDATION", "1", 1);
   std::vector<uint32_t> code = test::testKernel("add");

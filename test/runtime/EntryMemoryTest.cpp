@@ -1,4 +1,4 @@
-// Inputs that stay on the device from run to run, and values with memory of their own.
+// Inputs that stay on the device from run to run, and values with separate memory.
 #include "runtime/artifact/Artifact.h"
 #include "runtime/session/Session.h"
 
@@ -12,7 +12,7 @@
 namespace heddle {
 namespace {
 
-constexpr size_t kCount = 1000; // as the artifact's largest vector: the last element is the last of its memory
+constexpr size_t kCount = 1000; // the artifact's largest vector: its last element is the last of its memory
 
 HostTensor filled(float value) { return HostTensor::vector(std::vector<float>(kCount, value)); }
 
@@ -38,7 +38,7 @@ protected:
   std::unique_ptr<Session> openAdder(bool separateValues = false) {
     return open(test::buildAdder({.targets = GetParam().targets}), GetParam(), separateValues);
   }
-  // Of entry `add`, the sum takes the place of `a`.
+  // In entry `add`, the sum overwrites `a`.
   std::unique_ptr<Session> openInPlace(bool separateValues = false) {
     return open(test::changed(test::buildAdder({.targets = GetParam().targets}),
                               [](schema::ModuleT &module) {
@@ -59,7 +59,7 @@ TEST_P(EntryMemoryTest, inputsStayOnTheDevice) {
   ASSERT_TRUE(session->run("add", {{"a", one}, {"b", two}}).ok());
   const Input others[] = {{"a", other}, {"b", other}};
   ASSERT_TRUE(session->run("add", others, Send::Overwritten).ok());
-  expectAll(*session, "sum", 3); // of what was sent at first: nothing was sent again
+  expectAll(*session, "sum", 3); // of the first inputs: nothing was sent again
   ASSERT_TRUE(session->profile("add", others, Send::Overwritten).ok());
   expectAll(*session, "sum", 3);
   ASSERT_TRUE(session->run("add", others).ok());
@@ -71,7 +71,7 @@ TEST_P(EntryMemoryTest, outputsOnTheirWayKeepTheirValues) {
   ASSERT_TRUE(session);
   EXPECT_FALSE(session->outputLater("sum").ok()) << "nothing has run";
   std::vector<PendingTensor> sums, totals;
-  for (float value = 1; value <= 5; ++value) { // more than submissions that are in flight
+  for (float value = 1; value <= 5; ++value) { // more than the submissions in flight
     HostTensor tensor = filled(value);
     ASSERT_TRUE(session->run("add", {{"a", tensor}, {"b", tensor}}).ok());
     auto sum = session->outputLater("sum");
@@ -160,18 +160,18 @@ TEST_P(EntryMemoryTest, theEnvironmentAsksForValuesOfTheirOwn) {
   ASSERT_TRUE(shared && separate);
   for (Session *session : {shared.get(), separate.get()})
     ASSERT_TRUE(session->prepare({"add", "chain"}).ok());
-  // The two entries share the memory of three vectors, or have three each; a page is less than a vector.
+  // The two entries share the memory of three vectors, or have three each. A page is smaller than a vector.
   EXPECT_LT(shared->memory().arena, 4 * kCount * sizeof(float));
   EXPECT_GE(separate->memory().arena, 6 * kCount * sizeof(float));
 }
 
-// Entries whose blocks differ share an arena in which each block is as large as some entry needs.
+// Entries with different blocks share an arena. Each block has the largest size that an entry needs.
 TEST_P(EntryMemoryTest, anArenaInBlocks) {
   auto session = open(test::changed(test::buildAdder({.maximum = 1024, .targets = GetParam().targets}),
                                     [](schema::ModuleT &module) {
                                       module.entries[0]->blocks = {4096, 8192};       // a; b and sum
                                       module.entries[1]->blocks = {8192, 4096};       // a and double; triple
-                                      module.entries[2]->blocks = {4096, 8192, 4096}; // a in the last one
+                                      module.entries[2]->blocks = {4096, 8192, 4096}; // a in the last block
                                     }),
                       GetParam(), /*separateValues=*/false);
   ASSERT_TRUE(session);
@@ -193,7 +193,7 @@ TEST_P(EntryMemoryTest, anArenaInBlocks) {
   expectAll(*session, "sum", 4);
 }
 
-// NVIDIA's driver for Vulkan allocates 4 GiB at once, lavapipe 2 GiB.
+// NVIDIA's Vulkan driver allocates at most 4 GiB at once, lavapipe 2 GiB.
 TEST(EntryMemory, aBlockThatTheDeviceDoesNotAllocate) {
   const test::Backend &vulkan = test::backends().front();
   auto device = hal::openDevice(vulkan.name);
@@ -202,7 +202,7 @@ TEST(EntryMemory, aBlockThatTheDeviceDoesNotAllocate) {
   uint64_t most = info.maxAllocationBytes;
   if ((most >= info.memoryBytes && !info.emulated) || most > uint64_t(8) << 30)
     GTEST_SKIP() << "the device allocates " << describeBytes(most) << " at once";
-  // Three values together are 12 KiB larger.
+  // Three values together exceed the limit by 12 KiB.
   auto session = open(test::buildAdder({.maximum = static_cast<int64_t>(most / 12 + 1024), .targets = vulkan.targets}),
                       vulkan, /*separateValues=*/false);
   ASSERT_TRUE(session);
@@ -216,12 +216,12 @@ TEST(EntryMemory, aBlockThatTheDeviceDoesNotAllocate) {
       << status.message();
 }
 
-// A value that is written in two parts and read as a whole keeps them together.
+// A value that is written in two parts and read as a whole stays in one piece.
 TEST_P(EntryMemoryTest, partsOfAValueStayTogether) {
   auto session = open(test::changed(test::buildAdder({.targets = GetParam().targets, .described = false}),
                                     [](schema::ModuleT &module) {
-                                      // The second launch of `chain` and the output read a slot of which the first
-                                      // launch is given less.
+                                      // The second launch of `chain` and the output read a slot; the first launch
+                                      // writes only a part of it.
                                       schema::Binding &part = module.entries[1]->launches[0]->bindings[2];
                                       part =
                                           schema::Binding(part.space(), part.index(), part.offset(), part.bytes() - 16);
@@ -234,7 +234,7 @@ TEST_P(EntryMemoryTest, partsOfAValueStayTogether) {
   expectAll(*session, "triple", 6);
 }
 
-// Runs the kernel of sums with a change in its code.
+// Runs the add kernel with a change in its code.
 void runAndExit(std::string_view from, std::string_view to, bool separateValues) {
   std::vector<uint32_t> code = test::testPtx("add");
   std::string text(reinterpret_cast<const char *>(code.data()), code.size() * sizeof(uint32_t));
@@ -252,9 +252,9 @@ void runAndExit(std::string_view from, std::string_view to, bool separateValues)
   std::_Exit(status.ok() ? 0 : 1);
 }
 
-// The sum of one element too many, which lands in the next value of the arena.
+// Adds one element too many, which overwrites the next value of the arena.
 void overrunAndExit(bool separateValues) { runAndExit("setp.ge.u32", "setp.gt.u32", separateValues); }
-// The sum is written where the first summand is as well, or the memory for it is read.
+// Writes the sum over the first summand as well, or reads the sum's own memory.
 void overwriteAndExit() {
   runAndExit("st.global.f32 [%rc], %c;", "st.global.f32 [%ra], %c; st.global.f32 [%rc], %c;", false);
 }

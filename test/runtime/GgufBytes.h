@@ -9,7 +9,7 @@
 
 namespace heddle::test {
 
-// The values of keys, and files of them. Each function adds one key.
+// Builds the values of keys, and files of them. Each function adds one key.
 class GgufBytes {
 public:
   GgufBytes &text(std::string_view key, std::string_view value) { return begin(key, 8).put(value); }
@@ -26,7 +26,7 @@ public:
     return *this;
   }
 
-  // A tensor of a shape in the file's order, with its bytes.
+  // Adds a tensor with its bytes. The shape is in the file's order.
   GgufBytes &tensor(std::string_view name, const std::vector<uint64_t> &shape, uint32_t type, std::string_view bytes) {
     GgufBytes info;
     info.put(name).put(uint32_t(shape.size()));

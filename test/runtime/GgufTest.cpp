@@ -1,4 +1,4 @@
-// GGUF files: what a reader makes of them, and of damaged ones.
+// Reads GGUF files, whole and damaged.
 #include "runtime/core/Gguf.h"
 
 #include "runtime/core/Narrow.h"
@@ -24,7 +24,7 @@ template <typename T> std::string bytesOf(const std::vector<T> &values) {
   return {reinterpret_cast<const char *>(values.data()), values.size() * sizeof(T)};
 }
 
-// A block of 32 numbers: a scale of 2, and bytes from 0 on.
+// Returns a block of 32 numbers: a scale of 2, and bytes counting up from 0.
 std::string block(size_t bytes) {
   std::string data("\0\x40", 2);
   for (size_t i = 0; i < bytes; ++i)
@@ -92,7 +92,7 @@ TEST_F(Gguf, ReadsKeysAndTensors) {
 TEST_F(Gguf, SixBits) {
   std::string data(210, '\0');
   data[0] = char(0x21);         // number 0 has 1 and number 64 has 2 in their lower four bits
-  data[128] = char(0b00110001); // and these 1 and 3 above
+  data[128] = char(0b00110001); // their upper bits are 1 and 3
   for (int i = 0; i < 16; ++i)
     data[192 + size_t(i)] = char(i - 3);
   data[209] = 0x40; // 2
@@ -116,7 +116,7 @@ TEST_F(Gguf, KeepsKeysAsTheyAre) {
   EXPECT_NE(tensors.find(ggufTensorInfo("matrix", Shape{3, 2}, 0, 0)), std::string::npos);
 }
 
-// A model in three files is as one file, without the keys that say how it was split.
+// A model in three files reads like a single file, without the keys that describe the split.
 TEST_F(Gguf, Parts) {
   auto part = [](uint32_t number, const char *tensor, float value, uint32_t count = 3) {
     GgufBytes file;
@@ -199,7 +199,7 @@ TEST_F(Gguf, Errors) {
   expectError(uneven, "the tensor 'b' begins at 8, which is no multiple of 32");
 }
 
-// Each of 20,000 damaged files is an error, or keys and tensors that can be read.
+// Each of 20,000 damaged files is an error, or has keys and tensors that can be read.
 TEST_F(Gguf, DamageIsHarmless) {
   const std::string whole = small().file();
   std::mt19937 random(1);
@@ -223,7 +223,7 @@ TEST_F(Gguf, DamageIsHarmless) {
       case 3:
         bytes.erase(place, 1 + below(8));
         break;
-      default: { // counts, lengths and places of any size
+      default: { // counts, lengths and offsets of any size
         uint64_t value = below(2) ? below(300) : (uint64_t(1) << below(64)) - below(2);
         std::memcpy(bytes.data() + place, &value, sizeof value);
       }
@@ -244,8 +244,8 @@ TEST_F(Gguf, DamageIsHarmless) {
   EXPECT_LT(good, 15000) << "most do";
 }
 
-// A block of each packed type, beside llama.cpp's gguf package (Python), whose numbers these are: eight numbers, the
-// sum of all, and that of their magnitudes.
+// A block of each packed type, compared with llama.cpp's gguf package (Python): eight numbers, the sum of all numbers,
+// and the sum of their magnitudes.
 TEST(GgufTypes, WidenedBlocks) {
   struct Expected {
     std::string_view type;
@@ -324,7 +324,7 @@ TEST(GgufTypes, WidenedBlocks) {
       std::memcpy(&block[place], &bits, sizeof bits);
     }
     if (expected->type == "MXFP4")
-      block[0] = std::byte(130); // a power of two that is no overflow
+      block[0] = std::byte(130); // a power of two that does not overflow
     std::vector<float> values(type->values);
     widenBlocks(*type, block, values);
     double sum = 0, magnitudes = 0;
@@ -339,8 +339,8 @@ TEST(GgufTypes, WidenedBlocks) {
   }
 }
 
-// A block's largest number becomes 127 of its scale, and no number moves by more than half of it and the scale's own
-// rounding.
+// A block's largest number becomes 127 times its scale. No number changes by more than half the scale plus the scale's
+// own rounding error.
 TEST(GgufTypes, NarrowedBlocks) {
   std::vector<float> values(96);
   for (size_t i = 0; i < 64; ++i)
@@ -374,7 +374,7 @@ TEST(GgufTypes, NarrowedBlocks) {
   }
 }
 
-// The bytes that llama.cpp's gguf package (Python) makes of 32 numbers.
+// The bytes into which llama.cpp's gguf package (Python) packs 32 numbers.
 TEST(GgufTypes, NarrowedAsLlamaCpp) {
   std::vector<float> values(32);
   for (int i = 0; i < 32; ++i)
@@ -392,9 +392,9 @@ TEST(GgufTypes, NarrowedAsLlamaCpp) {
   EXPECT_EQ(hexOf("Q8_0"), "94298114a93cd063f88d20b547dc6f04992cc053e87b10a538cc5ff4891cb143d86b");
 }
 
-// Numbers of a normal distribution, whose deviation differs from group to group: the square error beside that of the
-// plain rule, a scale and an offset from the least and the largest number of each 32, which llama.cpp betters by some
-// 8%.
+// Normally distributed numbers, with another deviation in each group. Compares the squared error with that of a plain
+// rule: a scale and an offset from the smallest and largest of each 32 numbers. llama.cpp's error is about 8% lower
+// than the plain rule's.
 TEST(GgufTypes, NarrowedToFourBits) {
   std::mt19937 random(3);
   std::normal_distribution<float> normal;
@@ -421,7 +421,7 @@ TEST(GgufTypes, NarrowedToFourBits) {
   EXPECT_LT(errorOf("Q4_K"), 0.92 * plain);
   EXPECT_LT(errorOf("Q4_0"), 2.5 * plain);
   EXPECT_LT(errorOf("BF16"), 1e-3 * plain);
-  // Blocks of zeros, of one number and of numbers below 0 keep what they are.
+  // Blocks of zeros, of one repeated number, and of a negative number are exact.
   for (float number : {0.0f, 3.0f, -3.0f}) {
     std::vector<float> same(256, number), widened(256);
     for (const char *name : {"Q4_K", "Q4_0", "Q8_0", "BF16"}) {

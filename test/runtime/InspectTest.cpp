@@ -1,4 +1,4 @@
-// heddle-inspect, as its user meets it.
+// Runs heddle-inspect as a user would.
 #include "test/runtime/ArtifactBuilder.h"
 #include "test/runtime/TemporaryFolder.h"
 
@@ -13,7 +13,7 @@ namespace {
 
 struct Outcome {
   int exitCode = -1;
-  std::string output; // of both streams
+  std::string output; // stdout and stderr
 };
 
 class InspectTest : public testing::Test {
@@ -137,7 +137,7 @@ TEST_F(InspectTest, saysWhatCudaCodeHolds) {
   kernel.registers = 17;
   kernel.spill_bytes = 12;
   kernel.shared_bytes = 2048;
-  module->targets[1]->entries[1]->launches.pop_back(); // a plan of its own, with a launch less
+  module->targets[1]->entries[1]->launches.pop_back(); // a plan of its own, with one launch less
   flatbuffers::FlatBufferBuilder builder;
   schema::FinishModuleBuffer(builder, schema::Module::Pack(builder, module.get()));
   test::spit(folder / "c.heddle", {reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize()});

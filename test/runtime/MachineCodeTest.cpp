@@ -6,7 +6,7 @@ using namespace heddle;
 
 namespace {
 
-// An outer loop with two loops inside, the second of which goes on from two places; a forward branch; a pair.
+// An outer loop with two inner loops, the second with two back edges; a forward branch; a pair of instructions.
 constexpr const char *kCode = R"(BB0:
 	v_mov_b32_e32 v0, 0                   ; 7e000280
 BB1:

@@ -1,4 +1,4 @@
-// Weights as whole numbers with scales.
+// Weights packed as integers with scales.
 #include "runtime/session/PackedWeights.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace heddle {
 namespace {
 
-// What kernels make of a packed weight, in double precision.
+// Computes in double precision what kernels read from a packed weight.
 double valueAt(const PackedWeight &packed, Shape whole, int64_t bits, int64_t row, int64_t column) {
   int64_t ofWord = 32 / bits;
   Shape scales = packed.scales.shape();
@@ -35,7 +35,7 @@ struct Packing {
   int64_t bits;
 };
 
-// Every number is the nearest one: within half of a scale, and of 4 bits within one where the positive end is cut.
+// Every number is rounded to the nearest: within half a scale, or within one for 4 bits if the positive end is cut.
 TEST(PackedWeightsTest, numbersAreTheNearest) {
   for (const Packing &packing : {Packing{{16, 6}, {4, 6}, {1, 6}, 8},
                                  {{9, 6}, {3, 6}, {9, 1}, 8},

@@ -1,4 +1,4 @@
-// What the processor offers, and how many threads suit a process.
+// Processor features, and the number of threads that suits a process.
 #include "runtime/hal/cpu/Processor.h"
 #include "test/runtime/TemporaryFolder.h"
 
@@ -36,7 +36,7 @@ TEST(ProcessorTest, thisMachineHasAName) {
   EXPECT_GE(usableProcessors(), 1u);
 }
 
-// A machine's files, as far as they tell about processors.
+// A fake machine's files that describe its processors.
 class ProcessorCountTest : public testing::Test {
 protected:
   void write(const std::string &path, const std::string &text) {

@@ -1,4 +1,4 @@
-// Programs of several launches on every backend: what waits for what, and launches that have no workgroups.
+// Programs of several launches on every backend: which launches wait for which, and launches without workgroups.
 #include "test/runtime/ArtifactBuilder.h"
 #include "test/runtime/Backends.h"
 #include "test/runtime/VulkanEnvironment.h"
@@ -15,12 +15,12 @@ namespace {
 constexpr uint32_t kLanes = 64, kElements = 1000;
 constexpr hal::WorkgroupCount kAll = {125, 1, 1}, kNone = {0, 1, 1};
 
-// Eight vectors in one buffer, and a program of sums of them.
+// Eight vectors in one buffer, and programs that add them.
 class ProgramTest : public test::BackendTest {
 protected:
   struct Sum {
     int a, b, result;
-    uint32_t count = 0; // which of the submission's workgroup counts
+    uint32_t count = 0; // index into the submission's workgroup counts
     bool barrier = false;
     std::optional<std::vector<uint32_t>> after = std::nullopt;
   };
@@ -71,7 +71,7 @@ protected:
     ASSERT_TRUE(device->write(*vectors, vector * vectorBytes, std::as_bytes(std::span(values))).ok());
   }
 
-  // All elements of a vector are the same, or this is -1.
+  // Returns the value of all elements of a vector, or -1 if they differ.
   float get(int vector) {
     std::vector<float> values(kElements);
     Status status = device->read(*vectors, vector * vectorBytes, std::as_writable_bytes(std::span(values)));
@@ -93,7 +93,7 @@ protected:
 
 HEDDLE_FOR_EACH_BACKEND(ProgramTest);
 
-// A device that does not look at what launches wait for has the barriers.
+// A device that ignores launches' dependencies has barriers instead.
 TEST_P(ProgramTest, launchesWaitForThoseTheyName) {
   using After = std::vector<uint32_t>;
   auto program = record({{0, 0, 1, 0, false, After{}},
@@ -142,7 +142,7 @@ TEST_P(ProgramTest, launchesWithoutWorkgroupsDoNothing) {
   auto program = record({{0, 0, 1, 0}, {0, 0, 2, 1, true}, {1, 1, 3, 0, true}, {2, 1, 4, 1, true}}, 2);
   ASSERT_TRUE(program);
   set(0, 1);
-  ASSERT_TRUE(device->submit(*program, {}, std::array{kAll, kNone}).ok()); // the first time of all
+  ASSERT_TRUE(device->submit(*program, {}, std::array{kAll, kNone}).ok()); // the first submission
   EXPECT_EQ(get(1), 2);
   EXPECT_EQ(get(2), 0);
   EXPECT_EQ(get(3), 4);
@@ -161,7 +161,7 @@ TEST_P(ProgramTest, launchesWithoutWorkgroupsDoNothing) {
   EXPECT_EQ(get(2), 6) << "as it was";
 }
 
-// A device may set all counts that changed at once: what has no workgroups stays as it is, whatever else changes.
+// A device may update all changed counts at once: a launch without workgroups stays off, whatever else changes.
 TEST_P(ProgramTest, launchesStayOffWhileOthersChange) {
   auto program = record({{0, 0, 1, 0}, {0, 0, 2, 1, true}, {0, 0, 3, 2, true}}, 3);
   ASSERT_TRUE(program);
@@ -172,10 +172,10 @@ TEST_P(ProgramTest, launchesStayOffWhileOthersChange) {
     EXPECT_EQ((std::array{get(1), get(2), get(3)}), results) << "of " << source;
   };
   expect(1, {kAll, kNone, kAll}, {2, 0, 2});
-  expect(2, {more, kNone, more}, {4, 0, 4});  // off, and others change
+  expect(2, {more, kNone, more}, {4, 0, 4});  // one is off, and others change
   expect(3, {more, kNone, kNone}, {6, 0, 4}); // one more is off, and nothing changes
   expect(4, {kAll, kAll, kNone}, {8, 8, 4});
-  expect(5, {kAll, kAll, kAll}, {10, 10, 10}); // on again, with the count that it had
+  expect(5, {kAll, kAll, kAll}, {10, 10, 10}); // on again, with its former count
   expect(6, {kAll, kAll, kAll}, {12, 12, 12});
 }
 
@@ -183,7 +183,7 @@ TEST_P(ProgramTest, countsChangeBetweenSubmissionsInFlight) {
   auto program = record({{0, 1, 1}}, 1);
   ASSERT_TRUE(program);
   set(0, 1);
-  for (int round = 0; round < 40; ++round) // every other one adds to the first workgroup's elements alone
+  for (int round = 0; round < 40; ++round) // every other round adds only to the first workgroup's elements
     ASSERT_TRUE(device->submit(*program, {}, std::array{round % 2 ? hal::WorkgroupCount{1, 1, 1} : kAll}).ok());
   std::vector<float> values(kElements);
   ASSERT_TRUE(device->read(*vectors, vectorBytes, std::as_writable_bytes(std::span(values))).ok());

@@ -1,4 +1,4 @@
-// How ranks learn which they are, meet, add up numbers, and end together.
+// How ranks find their place, meet, add up numbers, and end together.
 #include "runtime/ranks/Channel.h"
 #include "runtime/ranks/Launcher.h"
 #include "runtime/ranks/Meeting.h"
@@ -27,7 +27,7 @@ Result<RankPlace> find(const Variables &variables, RankFlags flags = {}) {
   });
 }
 
-// "1 of 2 by mpirun, tcp node:4711"
+// Returns "1 of 2 by mpirun, tcp node:4711".
 std::string describe(const Result<RankPlace> &place) {
   if (!place)
     return place.message();
@@ -39,7 +39,7 @@ std::string describe(const Result<RankPlace> &place) {
 
 TEST(LauncherTest, oneProcessIsOneRank) {
   EXPECT_EQ(find({})->ranks, 1u);
-  // A batch script of Slurm is no rank.
+  // A Slurm batch script is not a rank.
   EXPECT_EQ(find({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}})->ranks, 1u);
 }
 
@@ -57,7 +57,7 @@ TEST(LauncherTest, launchersSayTheRank) {
                   {"MASTER_PORT", "29500"},
                   {"HEDDLE_RANKS_SECRET", secret}};
   EXPECT_EQ(describe(find(torch)), "3 of 4 by torchrun, tcp node1:29500");
-  torch["TORCHELASTIC_RUN_ID"] = "none"; // torchrun itself has the port
+  torch["TORCHELASTIC_RUN_ID"] = "none"; // torchrun itself uses the port
   EXPECT_EQ(describe(find(torch)), "3 of 4 by torchrun, tcp node1:29501");
   EXPECT_EQ(describe(find({{"SLURM_PROCID", "2"},
                            {"SLURM_NTASKS", "8"},
@@ -114,7 +114,7 @@ TEST(LauncherTest, ranksThatMeetByTcpHaveASecret) {
     return find(variables, {.rank = 0, .ranks = 2, .rendezvous = rendezvous, .secretFile = secretFile});
   };
   EXPECT_NE(place({}, "tcp:node:80").message().find("have no secret to know each other by"), std::string::npos);
-  EXPECT_EQ(place({}, "file:/shared/x")->secret, ""); // rank 0 makes one
+  EXPECT_EQ(place({}, "file:/shared/x")->secret, ""); // rank 0 creates one
   EXPECT_EQ(place({{"HEDDLE_RANKS_SECRET", "0123456789abcdef"}}, "tcp:node:80")->secret, "0123456789abcdef");
   test::spit(file, "fedcba9876543210\n");
   EXPECT_EQ(place({{"HEDDLE_RANKS_SECRET", "0123456789abcdef"}}, "tcp:node:80", file)->secret, "fedcba9876543210");
@@ -172,7 +172,7 @@ MeetingOptions optionsOf(uint32_t rank, uint32_t ranks, const Rendezvous &rendez
   return {{rank, ranks, rendezvous, "test", secret}, timeout, {}, {}};
 }
 
-// A process that is stopped reads nothing; who watches it goes on all the same.
+// A stopped process reads nothing. The process that watches it must go on.
 TEST(ChannelTest, sendingDoesNotWaitForTheOtherEnd) {
   int ends[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
@@ -214,7 +214,7 @@ TEST(ChannelTest, rankZeroListensWhereItIsTold) {
     static int count = 0;
     return Rendezvous{Rendezvous::Tcp, host, {}, uint16_t(20000 + (::getpid() * 7 + ++count) % 12000)};
   };
-  // The last two are no addresses for inet_pton, but names that lead to a loopback address.
+  // inet_pton does not accept the last two as addresses, but as names they resolve to a loopback address.
   for (const char *host : {"127.0.0.1", "localhost", "127.1", "0x7f000001"}) {
     Rendezvous own = place(host), other = own;
     auto listener = Listener::open(own, {});
@@ -224,7 +224,7 @@ TEST(ChannelTest, rankZeroListensWhereItIsTold) {
     other.host = "127.0.0.2";
     EXPECT_FALSE(*connectTo(other, {}, secret)) << host;
   }
-  // An address of another machine (RFC 5737), and a name that cannot be one.
+  // An address of another machine (RFC 5737), and an invalid name.
   auto elsewhere = Listener::open(place("192.0.2.1"), {});
   EXPECT_NE(elsewhere.message().find("cannot listen at 192.0.2.1:"), std::string::npos) << elsewhere.message();
   Rendezvous nowhere = place(std::string(300, 'a'));
@@ -234,7 +234,7 @@ TEST(ChannelTest, rankZeroListensWhereItIsTold) {
   EXPECT_NE(channel.message().find("which has no address"), std::string::npos) << channel.message();
 }
 
-// A stranger may send without end; what a rank keeps of it ends with the largest message.
+// A stranger may send without end. A rank keeps at most the largest message of it.
 TEST(ChannelTest, whatIsReadIsBounded) {
   int ends[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
@@ -247,7 +247,7 @@ TEST(ChannelTest, whatIsReadIsBounded) {
     size_t atOnce = 0;
     for (; receiver.take(1000); ++taken)
       ++atOnce;
-    EXPECT_LE(atOnce, 6u); // a piece of 4096 bytes more than a message
+    EXPECT_LE(atOnce, 6u); // 4096 bytes more than a message
     sender.flush();
   }
   EXPECT_EQ(taken, 100u);
@@ -302,11 +302,11 @@ TEST(MeetingTest, sumsAreThoseOfAllRanksInTheirOrder) {
   }
 }
 
-// Processes of which one comes to grief. What each printed, and how it ended.
+// The output of each process, and how it ended, in a run in which one process fails.
 struct Ended {
   std::vector<std::string> printed;
   std::vector<int> statuses;
-  double seconds = 0; // until the last one had ended
+  double seconds = 0; // until the last process ended
 };
 
 Ended runRanks(uint32_t count, const Rendezvous &rendezvous, double timeout,
@@ -353,7 +353,7 @@ TEST(MeetingTest, aRankThatIsKilledEndsTheOthersWithOneMessage) {
           meeting.at("computing");
           for (int round = 0; round < 20; ++round)
             (void)meeting.sum({1}, "round");
-          std::this_thread::sleep_for(std::chrono::milliseconds(400)); // until all know where each is
+          std::this_thread::sleep_for(std::chrono::milliseconds(400)); // until all know each other's state
           if (rank == victim)
             ::raise(SIGKILL);
           (void)meeting.sum({1}, "the last sum");
@@ -374,14 +374,14 @@ TEST(MeetingTest, aRankThatIsKilledEndsTheOthersWithOneMessage) {
 
 TEST(MeetingTest, aRankThatStandsStillEndsTheOthers) {
   test::TemporaryFolder folder;
-  for (bool stops : {false, true}) { // the process, or what it computes
+  for (bool stops : {false, true}) { // the whole process, or only its computing thread
     Ended ended = runRanks(
         3, fresh(Rendezvous::Local, folder), 2,
         [&](Meeting &meeting, uint32_t rank) {
           meeting.at("computing");
           std::this_thread::sleep_for(std::chrono::milliseconds(400)); // until rank 0 knows
           if (rank == 2 && stops) {
-            // Another process continues it in the end, so that this test's waiting for it ends.
+            // Another process continues this one at the end, so that the test can wait for it.
             pid_t self = ::getpid();
             if (::fork() == 0) {
               ::usleep(4'000'000);
@@ -404,7 +404,7 @@ TEST(MeetingTest, aRankThatStandsStillEndsTheOthers) {
   }
 }
 
-// Only what others wait for has to be done in time.
+// There is a time limit only for work that others wait for.
 TEST(MeetingTest, aRankMayTakeItsTimeForItself) {
   test::TemporaryFolder folder;
   Ended ended = runRanks(
@@ -427,8 +427,8 @@ TEST(MeetingTest, aRankMayTakeItsTimeForItself) {
   EXPECT_NE(ended.printed[0].find("computing"), std::string::npos) << ended.printed[0];
 }
 
-// Where devices wait for each other, nobody sees who is late: all may take longer, but a rank that does not take part
-// is named.
+// If devices wait for each other, the ranks cannot see which one is late. All get more time, but a rank that takes no
+// part is named.
 TEST(MeetingTest, ranksWhoseDevicesWaitForEachOther) {
   test::TemporaryFolder folder;
   Ended ended = runRanks(
@@ -443,7 +443,7 @@ TEST(MeetingTest, ranksWhoseDevicesWaitForEachOther) {
       folder);
   EXPECT_EQ(ended.statuses, (std::vector<int>{0, 0, 0})) << ended.printed[0];
 
-  // Rank 1 gathers more often than the others wait, for itself and busily, which is no lead.
+  // Rank 1 gathers more often than the others wait, by itself and while busy. This does not count as being ahead.
   ended = runRanks(
       3, fresh(Rendezvous::Local, folder), 1,
       [&](Meeting &meeting, uint32_t rank) {
@@ -475,7 +475,7 @@ TEST(MeetingTest, ranksWhoseDevicesWaitForEachOther) {
   EXPECT_LT(ended.seconds, 7);
 }
 
-// A second training at the same place ends, and the first one goes on.
+// A second training run at the same place ends, and the first one goes on.
 TEST(MeetingTest, aNewcomerEndsNoTrainingThatRuns) {
   test::TemporaryFolder folder;
   Rendezvous rendezvous = fresh(Rendezvous::Local, folder);
@@ -512,7 +512,7 @@ TEST(MeetingTest, aNewcomerEndsNoTrainingThatRuns) {
 TEST(MeetingTest, aRankThatDoesNotComeIsNamed) {
   test::TemporaryFolder folder;
   Rendezvous rendezvous = fresh(Rendezvous::Local, folder);
-  Ended ended = runRanks(1, rendezvous, 20, [](Meeting &, uint32_t) {}, folder); // one is enough for itself
+  Ended ended = runRanks(1, rendezvous, 20, [](Meeting &, uint32_t) {}, folder); // a single rank needs no others
   EXPECT_EQ(ended.statuses[0], 0);
   pid_t child = ::fork();
   std::string said = (folder.path() / "alone").string();
@@ -532,7 +532,7 @@ TEST(MeetingTest, aRankThatDoesNotComeIsNamed) {
       << text;
 }
 
-// A file that an earlier training left may name the port of a program that is none of ours.
+// A file left by an earlier training run may name a port that now belongs to another program.
 TEST(MeetingTest, anotherProgramIsNoRank) {
   test::TemporaryFolder folder;
   Rendezvous rendezvous = fresh(Rendezvous::File, folder);
@@ -578,7 +578,7 @@ Rendezvous freshPort() {
   return {Rendezvous::Tcp, "127.0.0.1", {}, uint16_t(20000 + (::getpid() * 13 + ++count) % 12000)};
 }
 
-// A rank that says a rank's name and does not know the secret gets no seat, whatever it says, and ends nothing.
+// A stranger that claims to be a rank without knowing the secret gets no seat, and disturbs nobody.
 TEST(MeetingTest, strangersGetNoSeat) {
   test::TemporaryFolder folder;
   Rendezvous rendezvous = freshPort();
@@ -616,7 +616,7 @@ TEST(MeetingTest, strangersGetNoSeat) {
     };
     for (uint32_t rank : {0u, 1u, 7u})
       for (uint32_t ranks : {2u, 3u}) {
-        say(hello(2, rank, ranks)); // as an earlier build said it
+        say(hello(2, rank, ranks)); // as earlier builds sent it
         say(hello(3, rank, ranks));
         say(signedHello(rank, ranks));
       }
@@ -634,7 +634,7 @@ TEST(MeetingTest, strangersGetNoSeat) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   });
-  // Rank 1 comes when the strangers have.
+  // Rank 1 comes after the strangers.
   pid_t first = ::fork();
   std::string said = (folder.path() / "said").string();
   auto run = [&](uint32_t rank) {
@@ -664,7 +664,7 @@ TEST(MeetingTest, strangersGetNoSeat) {
   EXPECT_TRUE(isRefused);
 }
 
-// Neither a rank nor rank 0 takes part with who does not know its secret.
+// Ranks reject a rank 0 that does not know the secret, and rank 0 rejects such ranks.
 TEST(MeetingTest, bothSidesShowThatTheyKnowTheSecret) {
   test::TemporaryFolder folder;
   Rendezvous rendezvous = freshPort();
@@ -691,7 +691,7 @@ TEST(MeetingTest, bothSidesShowThatTheyKnowTheSecret) {
   said = test::slurp(folder.path() / "said0");
   EXPECT_NE(said.find("Processes that do not know the ranks' secret have."), std::string::npos) << said;
 
-  // Who only says that it is rank 0 gives a rank no numbers, and ends it with no message of its own.
+  // An impostor of rank 0 cannot send numbers to a rank, or end it with a message of its own.
   rendezvous = freshPort();
   auto listener = Listener::open(rendezvous, {});
   ASSERT_TRUE(listener.ok()) << listener.message();
@@ -711,7 +711,7 @@ TEST(MeetingTest, bothSidesShowThatTheyKnowTheSecret) {
   EXPECT_NE(said.find("it is not rank 0"), std::string::npos) << said;
 }
 
-// By a file ranks get a secret that only this user can read.
+// With file:, ranks share a secret file that only this user can read.
 TEST(MeetingTest, aFileHasASecretOfItsOwn) {
   test::TemporaryFolder folder;
   Rendezvous rendezvous = fresh(Rendezvous::File, folder);

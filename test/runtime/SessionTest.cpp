@@ -1,5 +1,5 @@
-// The whole runtime on real drivers: artifacts made in memory, kernels written by hand. Everything runs on every
-// backend, and on Vulkan twice: with the host touching device memory in place and with the copies that other devices
+// The whole runtime on real drivers, with artifacts made in memory and kernels written by hand. Everything runs on
+// every backend. On Vulkan it runs twice: with direct access to device memory, and with the copies that other devices
 // need.
 #include "runtime/session/Session.h"
 #include "runtime/artifact/Artifact.h"
@@ -69,7 +69,7 @@ TEST_P(SessionTest, addsVectorsOfAnyLength) {
   }
 }
 
-// Of `add`, compiled with a variant for few rows: that one computes a + a instead.
+// `add` is compiled with a variant for few rows, which computes a + a instead.
 TEST_P(SessionTest, callsRunTheVariantForTheirRows) {
   auto session = openAdder({.few = 9}), checked = openAdder({.few = 9}, {.checkNumbers = true});
   ASSERT_TRUE(session);
@@ -91,7 +91,7 @@ TEST_P(SessionTest, callsRunTheVariantForTheirRows) {
 }
 
 TEST_P(SessionTest, variablesLargerThanOneCopyArrive) {
-  constexpr int64_t count = 10'000'019; // 40 MB, where a copy has 16 MiB
+  constexpr int64_t count = 10'000'019; // 40 MB, more than the 16 MiB of a copy
   auto session = openAdder({.weightExtent = count});
   ASSERT_TRUE(session);
   HostTensor value = ramp(count, 0);
@@ -127,7 +127,7 @@ TEST_P(SessionTest, barriersOrderLaunches) {
   }
 }
 
-// Three ranks that have the same numbers, and say what was asked of them.
+// Simulates three ranks with equal numbers, and records what was asked of them.
 class ThreeAlike final : public Collectives {
 public:
   uint32_t rank() const override { return 0; }
@@ -148,7 +148,7 @@ public:
   std::vector<std::string> asked;
 };
 
-// Of the entry `chain`: double = a + a, and behind it triple = double + a.
+// Adds a sum over ranks to the entry `chain`: double = a + a, and then triple = double + a.
 schema::CollectiveT &addSum(schema::ModuleT &module, uint32_t before, std::vector<uint64_t> from,
                             std::vector<uint64_t> to) {
   schema::EntryT &chain = *module.entries[1];
@@ -188,7 +188,8 @@ TEST_P(SessionTest, ranksSumBetweenLaunches) {
     }
 }
 
-// Results stand elsewhere; the first sum is needed in the middle, the last one, of two tensors, by no launch.
+// The results are stored elsewhere. The first sum is needed in the middle; no launch needs the last one, of two
+// tensors.
 TEST_P(SessionTest, ranksSumElsewhereAndAtTheEnd) {
   ThreeAlike others;
   auto session =
@@ -200,7 +201,7 @@ TEST_P(SessionTest, ranksSumElsewhereAndAtTheEnd) {
   EXPECT_EQ(others.asked, (std::vector<std::string>{"sum 1 of 2 of 'chain': 1000", "sum 2 of 2 of 'chain': 2000"}));
 }
 
-// A sum of a sum waits for it, whether a launch stands between them or not.
+// A sum of a sum waits for the first one, with or without a launch between them.
 TEST_P(SessionTest, ranksSumWhatTheyHaveSummed) {
   for (bool separate : {false, true})
     for (bool checked : {false, true}) {
@@ -218,7 +219,7 @@ TEST_P(SessionTest, ranksSumWhatTheyHaveSummed) {
     }
 }
 
-// A launch reads a part of a sum, in the place where `triple` will be.
+// A launch reads a part of a sum, which is stored where `triple` will be.
 TEST_P(SessionTest, launchesReadPartsOfSums) {
   for (bool separate : {false, true})
     for (bool checked : {false, true}) {
@@ -240,7 +241,7 @@ TEST_P(SessionTest, launchesReadPartsOfSums) {
     }
 }
 
-// A sum that stands in an input's place overwrites the input, which the next run must send again.
+// A sum that is stored over an input destroys it, so the next run must send the input again.
 TEST_P(SessionTest, inputsThatASumOverwritesAreSentAgain) {
   ThreeAlike others;
   auto session = openChanged([](auto &m) { addSum(m, 0, {0}, {0}); }, {.collectives = &others});
@@ -253,7 +254,7 @@ TEST_P(SessionTest, inputsThatASumOverwritesAreSentAgain) {
   }
 }
 
-// One rank: what stands elsewhere is copied.
+// With a single rank, results stored elsewhere are copied.
 TEST_P(SessionTest, oneRankSumsAlone) {
   auto session = openChanged([](auto &m) {
     addSum(m, 1, {1}, {1}), addSum(m, 1, {1}, {3});
@@ -268,7 +269,7 @@ TEST_P(SessionTest, oneRankSumsAlone) {
 TEST_P(SessionTest, entriesOfRanksAreTimed) {
   HostTensor a = ramp(1000, 1);
   std::vector<Input> inputs{{"a", a}};
-  for (uint32_t before : {0, 1, 2}) { // there are parts without launches where a sum comes first or last
+  for (uint32_t before : {0, 1, 2}) { // if a sum comes first or last, a part has no launches
     ThreeAlike others;
     auto session =
         openChanged([&](auto &m) { addSum(m, before, {1}, {before == 1 ? 1u : 3u}); }, {.collectives = &others});
@@ -288,7 +289,7 @@ TEST_P(SessionTest, runsFollowEachOtherWithoutTheHostWaiting) {
   std::mt19937 random(3);
   for (int step = 0; step < 100; ++step) {
     size_t n = 1 + random() % 1000;
-    HostTensor a = ramp(n, static_cast<float>(step)); // gone before the device reads it
+    HostTensor a = ramp(n, static_cast<float>(step)); // destroyed before the device reads it
     ASSERT_TRUE(session->run("accumulate", {{"a", a}}).ok());
     for (size_t i = 0; i < n; ++i)
       expected[i] += a.values<float>()[i];
@@ -319,7 +320,7 @@ TEST_P(SessionTest, checkedCallsStopAtTheFirstNumberThatIsNone) {
     return outputs.ok() ? "fine" : outputs.message();
   };
   std::vector<float> total(1000, 0.0f);
-  total[5] = inf; // behind the end of a vector of five, which is nobody's business
+  total[5] = inf; // behind the end of a vector of five, so it is not checked
   ASSERT_TRUE(session->writeVariable("total", HostTensor::vector(total)).ok());
   HostTensor fine = ramp(5, 1), six = ramp(6, 1);
   EXPECT_EQ(messageOf("add", {{"a", fine}, {"b", fine}}), "fine");
@@ -329,7 +330,7 @@ TEST_P(SessionTest, checkedCallsStopAtTheFirstNumberThatIsNone) {
       messageOf("accumulate", {{"a", six}}),
       "entry 'accumulate', launch 0 of 1, kernel 'add' (sum: add (adder:4:1)): it wrote inf at [5] of variable "
       "'total' (1 of 6 are not finite). It read inf at [5] of variable 'total', which was there before the call.");
-  // The second launch of two, whose first number is too large by then.
+  // The error is in the second of two launches, whose first number is too large by then.
   HostTensor large = HostTensor::vector<float>({1, 2, 0.4f * most, -0.4f * most, 3});
   EXPECT_EQ(
       messageOf("chain", {{"a", large}}),
@@ -401,7 +402,7 @@ TEST_P(SessionTest, rowsThatAreNotThereAreRefused) {
 }
 
 TEST_P(SessionTest, listsOfRowsAreLookedThrough) {
-  // `index` becomes a matrix whose first elements, as many as `lengths` says, are rows of 9.
+  // `index` becomes a matrix. Its first elements (`lengths` gives their number) are row numbers below 9.
   auto session = openChanged([](schema::ModuleT &m) {
     schema::SegmentsT &segments = test::addSegments(m);
     segments.first->addends.clear();
@@ -465,7 +466,7 @@ TEST_P(SessionTest, launchesAreTimed) {
   EXPECT_EQ(profile->at(0).workgroups.x, 125u);
   EXPECT_LE(profile->at(0).end, profile->at(1).begin);
   EXPECT_LT(profile->at(0).begin, profile->at(1).end);
-  // A timed run is a run, and does not stand in the way of ordinary ones.
+  // A timed run is a run like any other, and does not disturb ordinary ones.
   EXPECT_EQ(session->output("triple")->values<float>()[999], 3000.0f);
   auto outputs = session->call("chain", inputs);
   ASSERT_TRUE(outputs.ok()) << outputs.message();
@@ -518,7 +519,7 @@ TEST_P(SessionTest, sessionsLiveSideBySide) {
   EXPECT_EQ(second->readVariable("weight")->values<float>()[0], 2.0f);
 }
 
-// Calls that are refused, with a part of the message.
+// Calls that must be refused, with a part of the message.
 TEST_P(SessionTest, callsAreChecked) {
   auto session = openAdder({.maximum = 100});
   ASSERT_TRUE(session);
@@ -554,7 +555,7 @@ TEST_P(SessionTest, callsAreChecked) {
 }
 
 TEST_P(SessionTest, tooManyWorkgroupsNameTheKernel) {
-  // One lane's worth a workgroup and a tile of 1: 4 million workgroups, where Vulkan promises 65,535.
+  // One lane per workgroup and a tile of 1 make 4 million workgroups; Vulkan guarantees only 65,535.
   auto session = openAdder({.maximum = 4'000'000, .tile = 1});
   ASSERT_TRUE(session);
   if (session->device().maxWorkgroups[0] >= 4'000'000)
@@ -574,7 +575,7 @@ TEST_P(SessionTest, missingMemoryNamesTheVariable) {
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().kind, ErrorKind::OutOfMemory);
   EXPECT_NE(status.message().find("variable 'weight': it needs 4.0 TiB"), std::string::npos) << status.message();
-  // The rest goes on working.
+  // Other entries still work.
   HostTensor a = ramp(10, 0);
   EXPECT_TRUE(session->call("add", {{"a", a}, {"b", a}}).ok());
 }

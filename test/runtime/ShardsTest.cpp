@@ -1,5 +1,5 @@
-// The rows that ranks keep of a sharded variable: together all, each a whole number of workgroups' rows, from an
-// aligned byte on.
+// The rows of a sharded variable that each rank keeps: together they cover all rows; each part is a whole number of
+// workgroups' rows and begins at an aligned byte.
 #include "runtime/session/Shards.h"
 #include "runtime/schema/Constants.h"
 #include "test/runtime/ArtifactBuilder.h"
@@ -25,7 +25,7 @@ private:
 
 constexpr uint32_t kState = 1; // the adder's `total`
 
-// A state of `rows` x `columns`, which launches share out by `tile` rows each.
+// Returns an artifact with a state of `rows` x `columns`, shared out by launches in units of `tile` rows.
 std::vector<std::byte> artifactOf(int64_t rows, int64_t columns, std::vector<uint32_t> tiles) {
   return test::changed(test::buildAdder(), [&](schema::ModuleT &module) {
     schema::VariableT &state = *module.variables[kState];
@@ -64,7 +64,7 @@ TEST(ShardsTest, ranksKeepAllRowsTogether) {
             ASSERT_TRUE(own.count % tile == 0 || own.count == uint64_t(rows));
           covered = std::max(covered, own.first + own.count);
         }
-        // Cut where parts begin and end, every byte is of the ranks whose parts it is in.
+        // At each byte between the parts' boundaries, the listed ranks are those whose parts contain the byte.
         uint64_t at = 0;
         for (const Shards::Segment &segment : shards.segments(kState, uint64_t(rows) * rowBytes)) {
           ASSERT_EQ(segment.range.offset, at);
@@ -82,7 +82,7 @@ TEST(ShardsTest, ranksKeepAllRowsTogether) {
         EXPECT_EQ(at, uint64_t(rows) * rowBytes);
         EXPECT_EQ(covered, uint64_t(rows)) << rows << " x " << columns << ", " << count << " ranks";
         EXPECT_EQ(shards.has(kState), count > 1);
-        // No more than a unit above the fair part.
+        // A part exceeds the fair share by at most one unit.
         uint64_t unit = schema::kShardAlignment / std::gcd(schema::kShardAlignment, rowBytes);
         for (uint32_t tile : tiles)
           unit = std::lcm(unit, uint64_t(tile));
@@ -90,7 +90,7 @@ TEST(ShardsTest, ranksKeepAllRowsTogether) {
       }
 }
 
-// Ranks on devices of two kinds keep the same rows.
+// Ranks with two kinds of devices keep the same rows.
 TEST(ShardsTest, allTargetsCount) {
   std::vector<std::byte> bytes = test::changed(test::buildAdder({.ownEntries = true}), [&](schema::ModuleT &module) {
     schema::VariableT &state = *module.variables[kState];
@@ -110,7 +110,7 @@ TEST(ShardsTest, allTargetsCount) {
   EXPECT_EQ(Shards(*schema::GetModule(bytes.data()), &self).ownRows(kState).count, 48u);
 }
 
-// Moments of 16 bits have half of the bytes of an average, and the same rows.
+// 16-bit moments have half the bytes of an average, but the same rows.
 TEST(ShardsTest, allStatesOfAnUpdateHaveTheSameRows) {
   for (uint32_t tile : {1, 3, 4}) {
     std::vector<std::byte> bytes = artifactOf(128, 32, {tile});

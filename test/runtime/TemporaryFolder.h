@@ -1,4 +1,4 @@
-// A folder that goes away with the test and all it holds, and whole-file helpers.
+// A folder that is deleted with the test, and helpers for whole files.
 #pragma once
 
 #include <cstdlib>
@@ -19,8 +19,8 @@ inline void spit(const std::filesystem::path &path, std::string_view content) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
 }
 
-// In memory where the system has such a folder and the environment names no other: a file that is written over and over
-// takes a disk a hundred times as long.
+// Uses a folder in memory if the system has one and the environment names no other: rewriting a file many times takes a
+// hundred times as long on a disk.
 inline std::filesystem::path temporaryPlace() {
   std::error_code error;
   std::filesystem::path memory = "/dev/shm";

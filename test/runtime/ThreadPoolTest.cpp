@@ -1,4 +1,4 @@
-// The threads that kernels run on, without a device: each workgroup runs once, whoever calls.
+// The threads that run kernels, without a device: each workgroup runs exactly once, whichever thread calls.
 #include "runtime/hal/cpu/ThreadPool.h"
 #include "runtime/hal/cpu/FloatMode.h"
 
@@ -21,15 +21,15 @@ void countOnce(const uint64_t *bindings, const uint32_t *, uint32_t first, uint3
     ++counters[i];
 }
 
-// Binding 0: the counters before, binding 1: those of this launch, which are one more.
+// Binding 0: the counters before the launch. Binding 1: this launch's counters, which are one higher.
 void addOne(const uint64_t *bindings, const uint32_t *grid, uint32_t first, uint32_t count, void *) {
   const auto *before = reinterpret_cast<const uint32_t *>(bindings[0]);
   auto *after = reinterpret_cast<uint32_t *>(bindings[1]);
   for (uint32_t i = first; i < first + count; ++i)
-    after[i] = before[grid[0] - 1 - i] + 1; // what another workgroup has written
+    after[i] = before[grid[0] - 1 - i] + 1; // reads the result of another workgroup
 }
 
-// Binding 0: one word for each thread. Scratch is the thread's own.
+// Binding 0: one word per thread. Each thread has its own scratch.
 void useScratch(const uint64_t *bindings, const uint32_t *, uint32_t first, uint32_t count, void *scratch) {
   auto *own = static_cast<uint32_t *>(scratch);
   auto *results = reinterpret_cast<uint32_t *>(bindings[0]);
@@ -40,7 +40,7 @@ void useScratch(const uint64_t *bindings, const uint32_t *, uint32_t first, uint
   }
 }
 
-// Launches that each follow the one before.
+// Launches that each depend on the one before.
 struct Chain {
   explicit Chain(uint32_t workgroups, size_t launches) : values(launches + 1, std::vector<uint32_t>(workgroups)) {
     tasks = std::make_unique<LaunchTask[]>(launches);
@@ -58,11 +58,11 @@ struct Chain {
     }
   }
 
-  // Whether the last launch has the right values.
+  // Runs the chain, and returns true if the last launch has the right values.
   bool run(ThreadPool &pool) {
     for (size_t i = 0; i < bindings.size(); ++i) {
       tasks[i].reset(tasks[i].grid[0], 1, 1);
-      tasks[i].isShort = false; // the threads share it all the same
+      tasks[i].isShort = false; // so that the threads share it even if it is small
     }
     LaunchRun run{std::span(tasks.get(), bindings.size()), pool.threads()};
     pool.run(run);
@@ -80,7 +80,7 @@ struct Chain {
 
 class ThreadPoolTest : public testing::TestWithParam<unsigned> {
 protected:
-  // Pools live until the process ends.
+  // Pools live until the process ends, so that they are never destroyed.
   static ThreadPool &pool() {
     static auto &pools = *new std::map<unsigned, ThreadPool *>;
     ThreadPool *&pool = pools[GetParam()];
@@ -114,7 +114,7 @@ TEST_P(ThreadPoolTest, launchesFollowEachOther) {
   }
 }
 
-// Binding 0: a word for each of two workgroups, of which the second takes long.
+// Binding 0: a word for each of two workgroups; the second takes long.
 void setLate(const uint64_t *bindings, const uint32_t *, uint32_t first, uint32_t count, void *) {
   for (uint32_t i = first; i < first + count; ++i) {
     if (i == 1)
@@ -129,7 +129,7 @@ void addBoth(const uint64_t *bindings, const uint32_t *, uint32_t, uint32_t, voi
   *reinterpret_cast<uint32_t *>(bindings[1]) = words[0] + words[1];
 }
 
-// What follows a launch without workgroups follows what that one would have followed.
+// A launch behind one without workgroups waits for that launch's dependencies.
 TEST_P(ThreadPoolTest, launchesWithoutWorkgroupsHoldOthersBack) {
   for (int round = 0; round < 5; ++round) {
     std::array<uint32_t, 2> words{};
@@ -191,7 +191,7 @@ TEST_P(ThreadPoolTest, timesFollowEachOther) {
   }
 }
 
-// Binding 0: what the state was in each workgroup; binding 1: whether signals were blocked there.
+// Binding 0: the state in each workgroup. Binding 1: whether signals were blocked there.
 void noteState(const uint64_t *bindings, const uint32_t *, uint32_t first, uint32_t count, void *) {
   for (uint32_t i = first; i < first + count; ++i) {
     reinterpret_cast<uint64_t *>(bindings[0])[i] = FloatMode::read() & FloatMode::kKernels;
@@ -216,7 +216,7 @@ TEST_P(ThreadPoolTest, workersHaveTheStateOfKernels) {
   EXPECT_EQ(states, std::vector<uint64_t>(2000, FloatMode::kKernels));
 }
 
-// A signal for the process goes to a thread that does not block it: never to a worker.
+// A signal to the process is handled by a thread that does not block it, so never by a worker.
 std::atomic<bool> onMain = false;
 pthread_t mainThread;
 
@@ -247,7 +247,7 @@ TEST(ThreadPoolForkTest, aChildHasAPoolOfItsOwn) {
   pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    alarm(20); // a child without workers would wait for them
+    alarm(20); // a child without workers would wait for them for ever
     ThreadPool &own = ThreadPool::get();
     bool right = &own != &parent && own.threads() == 3;
     for (int round = 0; round < 20; ++round)

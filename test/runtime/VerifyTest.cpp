@@ -1,4 +1,4 @@
-// The artifact verifier: every numbered rule of runtime/artifact/Verify.h broken one by one, and files damaged at every
+// The artifact verifier: breaks every numbered rule of runtime/artifact/Verify.h one by one, and damages files at every
 // byte.
 #include "runtime/artifact/Artifact.h"
 #include "runtime/schema/Constants.h"
@@ -17,13 +17,13 @@ namespace {
 
 using test::buildAdder;
 
-// "accepted", or the error message.
+// Returns "accepted", or the error message.
 std::string verdict(std::vector<std::byte> bytes) {
   auto artifact = Artifact::fromBytes(std::move(bytes), "x.heddle");
   return artifact.ok() ? "accepted" : artifact.message();
 }
 
-// The adder, unpacked, changed and packed again without a seal: the rules must hold on their own.
+// Changes the adder and packs it again without a seal, so that the rules alone must catch the change.
 std::string verdictAfter(const std::function<void(schema::ModuleT &)> &change) {
   return verdict(test::changed(buildAdder(), change));
 }
@@ -38,8 +38,7 @@ void PrintTo(const Rule &rule, std::ostream *out) { *out << rule.name; }
 
 schema::EntryT &entry(schema::ModuleT &module, size_t index = 0) { return *module.entries[index]; }
 schema::LaunchT &launch(schema::ModuleT &module) { return *entry(module).launches[0]; }
-// A kernel whose code nobody can read, so that only the bindings are looked at.
-/// A repetition of the first launch, by the first size.
+/// Adds a repetition of the first launch, along the first size.
 schema::RepeatT &repeat(schema::ModuleT &module) {
   auto repeat = std::make_unique<schema::RepeatT>();
   repeat->count = 1;
@@ -48,7 +47,7 @@ schema::RepeatT &repeat(schema::ModuleT &module) {
   return *entry(module).repeats.back();
 }
 
-/// A collective behind the first launch, in place.
+/// Adds a collective behind the first launch, in place.
 schema::CollectiveT &collective(schema::ModuleT &module, uint32_t before = 1) {
   auto collective = std::make_unique<schema::CollectiveT>();
   collective->before = before;
@@ -56,7 +55,7 @@ schema::CollectiveT &collective(schema::ModuleT &module, uint32_t before = 1) {
   entry(module).collectives.push_back(std::move(collective));
   return *entry(module).collectives.back();
 }
-/// A sharded variable of 64 numbers; its index.
+/// Adds a sharded variable of 64 numbers, and returns its index.
 uint32_t sharded(schema::ModuleT &module) {
   auto variable = std::make_unique<schema::VariableT>();
   variable->name = "state";
@@ -68,7 +67,7 @@ uint32_t sharded(schema::ModuleT &module) {
   module.variables.push_back(std::move(variable));
   return static_cast<uint32_t>(module.variables.size() - 1);
 }
-/// A moment of 64 numbers of 16 bits.
+/// Adds a moment of 64 numbers of 16 bits.
 schema::VariableT &narrow(schema::ModuleT &module) {
   schema::VariableT &variable = *module.variables[sharded(module)];
   variable.name = "narrow";
@@ -78,7 +77,7 @@ schema::VariableT &narrow(schema::ModuleT &module) {
   variable.sharded = false;
   return variable;
 }
-/// The first launch, whose second axis has one workgroup, shared out by the rows of such a variable.
+/// Shares out the first launch, whose second axis has one workgroup, by the rows of such a variable.
 schema::ShardT &shard(schema::ModuleT &module) {
   auto shard = std::make_unique<schema::ShardT>();
   shard->variable = sharded(module);
@@ -88,7 +87,7 @@ schema::ShardT &shard(schema::ModuleT &module) {
   entry(module).launches[0]->shard = std::move(shard);
   return *entry(module).launches[0]->shard;
 }
-/// A collective that gathers what is as large as such a variable.
+/// Adds a collective that gathers data of the size of such a variable.
 schema::CollectiveT &gather(schema::ModuleT &module) {
   schema::CollectiveT &gather = collective(module);
   gather.kind = schema::CollectiveKind::AllGather;
@@ -97,7 +96,7 @@ schema::CollectiveT &gather(schema::ModuleT &module) {
   return gather;
 }
 schema::Binding arena(uint64_t offset, uint64_t bytes) { return {schema::Space::Arena, 0, offset, bytes}; }
-/// The first entry, its arena in three blocks with a value of the first launch in each.
+/// Puts the first entry's arena into three blocks, with a value of the first launch in each.
 schema::EntryT &inBlocks(schema::ModuleT &module) {
   schema::EntryT &blocked = entry(module);
   blocked.blocks = {4096, 4096, 7680};
@@ -108,11 +107,12 @@ schema::EntryT &inBlocks(schema::ModuleT &module) {
   return blocked;
 }
 
+/// Returns a kernel of an unknown target. Its code cannot be read, so only its bindings are checked.
 schema::KernelT &unreadable(schema::ModuleT &module) {
   module.targets[0]->name = "other:target";
   return *module.targets[0]->kernels[0];
 }
-// The second target, made one of CUDA's.
+// Turns the second target into a CUDA target.
 schema::KernelT &cuda(schema::ModuleT &module) {
   module.targets[1]->name = "cuda:sm_80";
   schema::KernelT &kernel = *module.targets[1]->kernels[0];
@@ -121,7 +121,7 @@ schema::KernelT &cuda(schema::ModuleT &module) {
   kernel.subgroup = 32;
   return kernel;
 }
-// The second target, made one of the processor's.
+// Turns the second target into one for the processor.
 schema::KernelT &cpu(schema::ModuleT &module) {
   module.targets[1]->name = "cpu:x86-64-v3";
   schema::KernelT &kernel = *module.targets[1]->kernels[0];
@@ -130,7 +130,7 @@ schema::KernelT &cpu(schema::ModuleT &module) {
   kernel.subgroup = 0;
   return kernel;
 }
-// The second target, given entries of its own.
+// Gives the second target its own entries.
 schema::TargetT &own(schema::ModuleT &module) {
   std::vector<std::byte> bytes = buildAdder();
   std::unique_ptr<schema::ModuleT> copy(schema::GetModule(bytes.data())->UnPack());
@@ -143,7 +143,7 @@ schema::VocabularyFileT &addVocabulary(schema::ModuleT &module, const std::strin
   module.vocabulary.back()->bytes = {1, 2, 3};
   return *module.vocabulary.back();
 }
-// The first target, its code packed.
+// Packs the first target's code.
 schema::TargetT &packed(schema::ModuleT &module) {
   test::packCode(*module.targets[0]);
   return *module.targets[0];
@@ -441,7 +441,7 @@ const Rule rules[] = {
     {"T1_narrow_half", [](auto &m) { narrow(m).type->element = schema::ElementType::F16; }, "'narrow' has an element type of 16 bits"},
     {"V1_narrow_bytes", [](auto &m) { narrow(m).bytes = 256; }, "'narrow' has 256 bytes, and its shape needs 128"},
     {"V4_narrow_bytes", [](auto &m) { narrow(m).sharded = true; }, "'narrow' is sharded, and no"},
-    {"G4_narrow", // as many bytes, and twice the numbers
+    {"G4_narrow", // as many bytes, but twice as many numbers
      [](auto &m) {
        schema::VariableT &state = narrow(m);
        state.sharded = true;
@@ -665,7 +665,7 @@ TEST(VerifyTest, unpacksCode) {
 }
 
 TEST(VerifyTest, acceptsTargetsThatPlanDifferently) {
-  // Kernels of its own, another arena, other places of the ports.
+  // The second target has its own kernels, another arena, and other offsets of the ports.
   auto differ = [](schema::ModuleT &m) {
     schema::TargetT &target = own(m);
     target.arena_bytes = 64000;
@@ -684,7 +684,7 @@ TEST(VerifyTest, acceptsTargetsThatPlanDifferently) {
 }
 
 TEST(VerifyTest, K3_refusesSharedCode) {
-  // 200 kernels that are all the same megabyte: a small file that would take long to read.
+  // 200 kernels share the same megabyte: a small file that would take long to read.
   flatbuffers::FlatBufferBuilder fb;
   std::vector<uint32_t> words = test::testKernel("add");
   words.insert(words.begin() + 5, 1 << 18, 1u << 16); // OpNop, one word each
@@ -743,7 +743,7 @@ TEST(DamageTest, everyFlippedByteOfASealedFileIsRefused) {
     }
 }
 
-// Without a seal, with its code as it is and packed, and with conditions on calls.
+// An adder without a seal, with conditions on calls, and with its code packed or not.
 std::vector<std::byte> unsealed(bool packs) {
   return test::changed(buildAdder(), [&](schema::ModuleT &m) {
     test::addSegments(m);
@@ -766,7 +766,7 @@ TEST_P(UnsealedTest, flippedBytesDoNoHarm) {
       bad[at] ^= std::byte(mask);
       expectNoHarm(std::move(bad), accepted);
     }
-  RecordProperty("accepted", static_cast<int>(accepted)); // names and numbers that may be anything
+  RecordProperty("accepted", static_cast<int>(accepted)); // e.g. changed names, or numbers that may have any value
 }
 
 TEST_P(UnsealedTest, randomWordsDoNoHarm) {

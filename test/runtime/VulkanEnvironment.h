@@ -1,4 +1,4 @@
-// Makes a test program fail when Vulkan's validation layers have complained, and find the drivers of this machine.
+// Fails a test program if Vulkan's validation layers have complained, and finds this machine's drivers.
 #pragma once
 
 #include "runtime/session/Session.h"
@@ -12,7 +12,7 @@ public:
   void TearDown() override { EXPECT_EQ(validationMessageCount(), 0u) << "messages of Vulkan's validation layers"; }
 };
 
-// One a program: `static auto *environment = test::watchValidation();`
+// Use once per program: `static auto *environment = test::watchValidation();`
 inline testing::Environment *watchValidation() { return testing::AddGlobalTestEnvironment(new VulkanEnvironment); }
 
 } // namespace heddle::test

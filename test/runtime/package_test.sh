@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs Heddle into a folder, looks at what is there, and with HEDDLE_LONG=1 has use_package.sh use it.
+# Installs Heddle into a folder and checks the contents. With HEDDLE_LONG=1, use_package.sh uses the installation.
 #
 #   package_test.sh SOURCE_DIR BUILD_DIR PYTHON
 set -euo pipefail

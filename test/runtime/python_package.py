@@ -1,5 +1,5 @@
-"""The Python package: numbers that do not fit, text that is not UTF-8, threads, forks, packed weights, misspelt names, and models as
-mappings. What may crash or hang is in a process of its own.
+"""The Python package: numbers that do not fit, text that is not UTF-8, threads, forks, packed weights, misspelt names,
+and models as mappings. Tests that may crash or hang run in processes of their own.
 
     python_package.py --bin build/bin --library build/runtime/c/libheddle.so [TEST ...]"""
 
@@ -19,7 +19,7 @@ SIZES = {"vocab_size": 12, "d_model": 32, "heads": 2, "d_ff": 64, "encoder_layer
 BATCH = dict(source=[3, 2], source_positions=[0, 1], source_starts=[0], source_lengths=[2], target_in=[1, 3], target_out=[3, 2],
              target_positions=[0, 1], target_starts=[0], target_lengths=[2])
 
-# Two threads call with inputs of their own, and each gets its own results, until the model is closed under them.
+# Two threads call with different inputs. Each gets its own results, until the model is closed while they run.
 THREADS = f"""
 import sys, threading, time
 import numpy as np
@@ -52,8 +52,9 @@ for thread in threads:
 assert done == [-1, -1], done
 """
 
-# A child that ends by itself within 20 seconds, while another thread of its parent is in a call. It ends as multiprocessing's do, by
-# _exit: exit's handlers are the drivers' too, and those may wait for a lock that the parent's thread held at the fork.
+# A child that must end by itself within 20 seconds, while another thread of its parent is in a call. Like
+# multiprocessing's children it ends by _exit: exit's handlers include the drivers', which may wait for a lock that the
+# parent's thread held at the fork.
 FORK = f"""
 import multiprocessing, sys, threading
 import heddle
@@ -201,7 +202,7 @@ class Package(unittest.TestCase):
                 self.assertEqual(words.dtype, np.int32)
                 numbers = np.stack([(words >> bits).astype(np.int8) for bits in (0, 8, 16, 24)], axis=1).reshape(12, 32)
                 self.assertLessEqual(np.max(np.abs(numbers * scales - value) / scales), 0.51)
-            packed["embedding"] = words // 2  # as they are on the device
+            packed["embedding"] = words // 2  # as stored on the device
             np.testing.assert_array_equal(packed["embedding"], words // 2)
             self.fails("invalid argument", ["f32[3,32]"], packed.__setitem__, "embedding", value[:3])
 

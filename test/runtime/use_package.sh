@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds and runs the examples against an installed Heddle alone: C by CMake and by pkg-config, C++, Python by pip, and a plug-in of the compiler.
+# Builds and runs the examples against an installed Heddle only: C with CMake and with pkg-config, C++, Python with pip,
+# and a plug-in of the compiler.
 #
-#   use_package.sh SOURCE_DIR PREFIX PYTHON      of SOURCE_DIR only the examples, runtime/python and test/lit.py are read
+#   use_package.sh SOURCE_DIR PREFIX PYTHON      reads only the examples, runtime/python and test/lit.py of SOURCE_DIR
 set -euo pipefail
 source=$1 prefix=$2 python=$3
 work=$(mktemp -d)
@@ -32,7 +33,7 @@ if ldd "$work/cpp/call_entry" | grep libheddle; then
   echo "Heddle::session is not static" >&2
   exit 1
 fi
-# Both draw the same weights, and call with the same zeros: the same numbers, which are printed alike but for the shape.
+# Both draw the same weights and call with the same zeros, so they print the same numbers, apart from the shape.
 diff <(sed 's/.*: //' "$work/c.out") <(sed 's/.*: //' "$work/cpp.out")
 
 cc -std=c99 -Wall -Wextra -Werror -pedantic "$source/runtime/c/examples/c/call_entry.c" -o "$work/call_entry" \
@@ -49,7 +50,7 @@ cp -r "$source/compiler/examples/pass-plugin" "$work/plugin"
 cmake -S "$work/plugin" -B "$work/plugin/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release -DLIT="$source/test/lit.py" >/dev/null
 cmake --build "$work/plugin/build" >/dev/null
 ctest --test-dir "$work/plugin/build" --output-on-failure >"$work/plugin.log" || { cat "$work/plugin.log" >&2; exit 1; }
-# All scales are powers of two, so that the pass changes no bit.
+# All scales are powers of two, so the pass changes no bit.
 "$python" -c 'import numpy as np, sys; np.random.seed(1); [np.save(f"{sys.argv[1]}/{name}.npy", np.random.randn(*shape).astype("f4")) for name, shape in (("x", (5, 8)), ("w", (8, 4)))]' "$work"
 for kind in plain folded; do
   flags=()
@@ -60,12 +61,12 @@ for kind in plain folded; do
 done
 cmp "$work/plain.npy" "$work/folded.npy"
 
-# The installed headers of texts, models and training need nothing that is not installed.
+# The installed headers of texts, models and training need only installed files.
 (cd "$prefix/include/heddle" && find runtime/text runtime/model runtime/train -name '*.h' | sort | sed 's|.*|#include "&"|') >"$work/headers.cpp"
 grep -q 'runtime/train/Trainer.h' "$work/headers.cpp"
 c++ -std=c++20 -fsyntax-only -I"$prefix/include/heddle" "$work/headers.cpp"
 
-# A training and a translation within a program; heddle-run translates alike with its checkpoint.
+# A training and a translation within a program; heddle-run translates the same with its checkpoint.
 "$python" -c 'import random; random.seed(3); print("\n".join(" ".join(random.choices("abcdefgh", k=random.randint(2, 5))) for _ in range(600)))' >"$work/pairs.txt"
 "$prefix/bin/heddle-compile" "$prefix/share/heddle/models/transformer-base.toml" --set vocab_size=16 --set d_model=32 --set heads=2 --set d_ff=64 \
   --set encoder_layers=1 --set decoder_layers=1 --set max_tokens=512 --set max_sequences=64 --set max_length=16 --set warmup=40 \

@@ -1,5 +1,4 @@
-// The language of templates: what jinja2 makes of each template in Inputs/Cases.json (write_cases.py) is made here,
-// too.
+// The template language: each template of Inputs/Cases.json must render as jinja2 rendered it (write_cases.py).
 #include "runtime/chat/ChatTemplate.h"
 #include "runtime/chat/Clock.h"
 #include "runtime/core/Json.h"

@@ -1,4 +1,4 @@
-// Rendering beside the language: mistakes and their lines, spans of generated text, variables, and the limits.
+// Rendering apart from the language itself: errors and their lines, spans of generated text, variables, and limits.
 #include "runtime/chat/ChatTemplate.h"
 #include "runtime/chat/Clock.h"
 #include "runtime/core/Json.h"
@@ -25,7 +25,7 @@ std::string mistakeIn(std::string_view text) {
   return parsed.ok() ? "no mistake" : parsed.message();
 }
 
-// The type and the message of a failure, and its line.
+// Returns the type and message of a failure, and its line.
 std::string failureOf(std::string_view text, const RenderLimits &limits = {}) {
   Result<ChatTemplate> parsed = ChatTemplate::parse(text);
   if (!parsed.ok())
@@ -104,7 +104,7 @@ TEST(ChatTemplate, FailuresSayWhatAndWhere) {
             "the chat template refuses the conversation: no roles (line 2 of the template)");
   EXPECT_EQ(rendered("{{ x.y }}"),
             "the chat template fails: UndefinedError: 'x' is undefined (line 1 of the template)");
-  // A filter that is not there matters only where it is used, as in jinja2 below an `if`.
+  // A missing filter matters only if it is used, like jinja2 below an `if`.
   EXPECT_EQ(rendered("{% if x %}{{ x | from_json }}{% endif %}fine"), "fine");
 }
 
@@ -114,7 +114,7 @@ TEST(ChatTemplate, VariablesGoBeforeWhatIsAlwaysThere) {
             "user[1]NoneFalsemine");
   given.addGenerationPrompt = true;
   EXPECT_EQ(rendered("{{ add_generation_prompt }}", given), "True");
-  // Keys stay in their order, and the variables of one rendering are not those of the next.
+  // Keys keep their order, and the variables of one rendering do not reach the next.
   given = conversation("[]", R"({"d": {"z": 1, "a": [true, null, 1.0, -3]}})");
   EXPECT_EQ(rendered("{{ d | tojson }}", given), R"({"z": 1, "a": [true, null, 1.0, -3]})");
   EXPECT_EQ(rendered("{{ d is defined }}"), "False");
@@ -122,7 +122,7 @@ TEST(ChatTemplate, VariablesGoBeforeWhatIsAlwaysThere) {
   EXPECT_EQ(rendered("", given),
             "the chat template fails: ValueError: the number 9223372036854775808 does not fit into a "
             "whole number of 64 bits with a sign");
-  given.variables["n"] = "\xff"; // a program's text that is not UTF-8
+  given.variables["n"] = "\xff"; // text from a program that is not UTF-8
   EXPECT_EQ(rendered("{{ n }}{{ n[0] }}{{ n[::-1] }}", given), "\ufffd\ufffd\ufffd");
 }
 
@@ -145,7 +145,7 @@ TEST(ChatTemplate, SpansAreWhatIsLearnt) {
   };
   EXPECT_EQ(span(0), "Moldau.</s>");
   EXPECT_EQ(span(1), "Vltava.</s>");
-  // A prefix of the conversation is a prefix of the text.
+  // The text of a conversation's prefix is a prefix of its text.
   Conversation prefix = given;
   prefix.messages.erase(prefix.messages.size() - 1);
   prefix.addGenerationPrompt = true;
@@ -174,7 +174,7 @@ TEST(ChatTemplate, LimitsEndWhatWouldNotEnd) {
   exceeds("{% macro f(n) %}{{ f(n + 1) }}{% endmacro %}{{ f(0) }}", "RecursionError");
   exceeds("{% macro f() %}{% call f() %}{{ caller() }}{% endcall %}{% endmacro %}{{ f() }}", "RecursionError");
   exceeds("{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}", "RecursionError");
-  // Lists that hold the same list twice have few objects and very many paths.
+  // Lists that hold the same list twice have few objects but very many paths.
   std::string grown = "{% set ns = namespace(p=[1], q=[1]) %}{% for i in range(100) %}{% set ns.p = [ns.p, ns.p] %}"
                       "{% set ns.q = [ns.q, ns.q] %}{% endfor %}";
   for (const char *expression : {"ns.p == ns.q", "ns.p < ns.q", "ns.p | tojson", "ns.p | string", "ns.p in [ns.q]"})
@@ -185,7 +185,7 @@ TEST(ChatTemplate, LimitsEndWhatWouldNotEnd) {
             "200 deep");
 }
 
-// Values that hold themselves, or each other in a chain that no limit of depth counts, are let go of one by one.
+// Values that contain themselves, and chains deeper than any depth limit counts, are freed one by one.
 TEST(ChatTemplate, CyclesAndChainsAreLetGo) {
   EXPECT_EQ(rendered("{% set ns = namespace() %}{% set ns.a = [ns] %}{{ ns }}"),
             "<Namespace {'a': [<Namespace ...>]}>");

@@ -1,4 +1,4 @@
-// Where published models keep their templates and special tokens.
+// Where published models store their templates and special tokens.
 #include "runtime/chat/TemplateSource.h"
 #include "runtime/core/Json.h"
 #include "test/runtime/GgufBytes.h"

@@ -1,6 +1,7 @@
-"""Renders the templates of Cases.json by jinja2, as transformers sets it up, and writes what comes out beside them: write_cases.py
+"""Renders the templates of Cases.json with jinja2, set up as in transformers, and writes the results beside them:
+write_cases.py
 
-Needs jinja2 3.1. The tests read the file alone. To add a case, add {"template": "..."} and run this.
+Needs jinja2 3.1. The tests only read the file. To add a case, add {"template": "..."} and run this.
 """
 import datetime
 import json

@@ -6,7 +6,7 @@ using namespace heddle;
 
 namespace {
 
-// Each token is the text of its number.
+// Each token stands for the text of its number.
 class Pieces final : public TextCodec {
 public:
   explicit Pieces(std::vector<std::string> texts) : texts(std::move(texts)) {}

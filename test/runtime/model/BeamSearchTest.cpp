@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kTokens = 7;
 
-// A distribution for each history, drawn from its tokens.
+// A model whose distribution for each history is drawn from the history's tokens.
 LanguageModel randomModel(uint32_t seed, float spread) {
   return [=](const std::vector<int32_t> &tokens) {
     std::vector<uint32_t> words(tokens.begin(), tokens.end());
@@ -29,7 +29,7 @@ LanguageModel randomModel(uint32_t seed, float spread) {
   };
 }
 
-// What the device does in a step.
+// Computes what the device does in a step.
 std::vector<Candidate> candidates(const LanguageModel &model, std::span<const BeamSearch::Open> open, size_t first,
                                   size_t count, size_t most) {
   std::vector<Candidate> all;
@@ -98,7 +98,7 @@ TEST(BeamSearch, EqualsTheReference) {
   EXPECT_GT(greedyWins, 0u);
 }
 
-// With a beam as wide as there are translations nothing is lost: the best is the best of all.
+// If the beam is as wide as there are translations, nothing is pruned: the search finds the best of all.
 TEST(BeamSearch, WideBeamFindsTheBestOfAll) {
   constexpr size_t kLongest = 4;
   for (uint32_t seed = 0; seed < 10; ++seed) {
@@ -127,7 +127,7 @@ TEST(BeamSearch, WideBeamFindsTheBestOfAll) {
 TEST(BeamSearch, PrefixIsForcedAndCounts) {
   LanguageModel model = randomModel(3, 4);
   std::vector<int32_t> prefix = {4, 6};
-  // The reference on the model that comes after the prefix.
+  // Runs the reference on a model that starts after the prefix.
   LanguageModel rest = [&](std::vector<int32_t> tokens) {
     tokens.insert(tokens.begin(), prefix.begin(), prefix.end());
     return model(tokens);

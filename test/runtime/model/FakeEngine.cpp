@@ -98,7 +98,7 @@ Status FakeEngine::train() {
   return Success();
 }
 
-// The source backwards from where the translation stands, whatever it says so far, and then the end mark.
+// Returns the source backwards, by the position in the translation, whatever its tokens are; then the end mark.
 int32_t FakeEngine::nextToken(std::span<const int32_t> source, std::span<const int32_t> prefix) {
   EXPECT_EQ(source.back() == kEndId, endsSources);
   if (endsSources)
@@ -107,7 +107,7 @@ int32_t FakeEngine::nextToken(std::span<const int32_t> source, std::span<const i
   return prefix.size() > source.size() ? kEndId : source[source.size() - prefix.size()];
 }
 
-// Not normalised: that of all tokens together is a little above 1.
+// Not normalized: all tokens together have a probability slightly above 1.
 float FakeEngine::logProbabilityOf(int32_t token, int32_t predicted) {
   return token == predicted ? -0.01f : -5 - 0.1f * float(token);
 }
@@ -118,7 +118,7 @@ void FakeEngine::evaluate() {
   checkPacking("target", in.size());
   float loss = 0.5f;
   if (!validationLosses.empty()) {
-    // A validation is as many calls as its text has batches: all of them hold the loss of one step.
+    // A validation makes as many calls as its text has batches; they all get the loss of one step.
     if (step != validatedStep && validatedStep != -1)
       validationLosses.erase(validationLosses.begin());
     loss = validationLosses.empty() ? 0.5f : validationLosses.front();

@@ -1,6 +1,6 @@
-// An engine without a device. Its training is a chain of hashes, so that any difference in the data, their order or the
-// state shows in every later loss; its translation is the source backwards, computed from the caches alone, so that a
-// wrong row, length or history shows too. Other tokens are improbable, the smaller ones less so.
+// An engine without a device. Its training is a chain of hashes, so any difference in the data, their order or the
+// state shows in every later loss. Its translation is the source backwards, computed only from the caches, so a wrong
+// row, length or history shows, too. Other tokens are improbable; smaller ones are less so.
 #pragma once
 
 #include "runtime/model/Engine.h"
@@ -38,12 +38,12 @@ public:
   std::set<std::string, std::less<>> entries = {"init", "train_step", "accumulate_step", "apply_step",
                                                 "eval", "logits",     "encode",          "beam_step"};
   std::vector<std::string> calls;
-  std::vector<size_t> lossReads; // how many calls had been made when each loss was read
+  std::vector<size_t> lossReads; // for each loss that was read, how many calls had been made
   std::vector<float> tokenScales;
   std::string text;
   int64_t nanAtStep = -1, explodeAtStep = -1;
-  std::vector<float> validationLosses; // of each validation; 0.5 where there is none left
-  bool forgetsMoments = false;         // loads all but the optimizer's moments
+  std::vector<float> validationLosses; // one per validation; 0.5 when none is left
+  bool forgetsMoments = false;         // loads everything but the optimizer's moments
   bool failSaves = false;
   std::string failing;     // an entry whose calls fail
   bool endsSources = true; // whether sources have an end mark
@@ -63,7 +63,7 @@ private:
   std::span<const Input> inputs;
   std::map<std::string, HostTensor, std::less<>> outputs;
   std::vector<int32_t> sourceCache, targetCache;
-  std::vector<std::vector<int32_t>> histories; // by hypothesis: rows of the target cache
+  std::vector<std::vector<int32_t>> histories; // rows of the target cache, by hypothesis
   int32_t weights[2] = {}, moments[2] = {}, seed[2] = {}, step = 0;
 };
 

@@ -1,4 +1,4 @@
-// Sequences that join, leave, grow and fail beside others: each becomes what it would become alone.
+// Sequences that join, leave, grow and fail beside others: each must get the same text as alone.
 #include "runtime/model/Generator.h"
 #include "test/runtime/model/FakeEngine.h"
 #include "test/runtime/model/HashEngine.h"
@@ -17,7 +17,7 @@ using test::HashEngine;
 
 constexpr int32_t kPoison = HashEngine::kPoison;
 
-// What the most probable tokens are, without any engine.
+// Returns the most probable tokens, computed without an engine.
 Ids greedy(Ids prompt, int64_t count) {
   size_t first = prompt.size();
   while (int64_t(prompt.size() - first) < count) {
@@ -57,7 +57,7 @@ protected:
       std::move(ModelDescription::parse(test::FakeEngine(kRows, kSequences, kLength).description())).value();
 };
 
-// Sequences that outgrow their share of the caches are moved, or wait; none changes.
+// Sequences that outgrow their share of the caches are moved or wait; their text stays the same.
 TEST_F(GeneratorSchedulingTest, SequencesGrowAndStayTheSame) {
   Generator generator(engine, model);
   for (uint64_t number = 0; number < 12; ++number)
@@ -82,7 +82,7 @@ TEST_F(GeneratorSchedulingTest, EachPromptHasItsOwnOptions) {
   EXPECT_EQ(all.at(3).tokens.size(), 5u);
 }
 
-// Random numbers are made of the seed and of the name that the caller gives, not of when the prompt came.
+// Random numbers depend on the seed and on the number that the caller gives, not on when the prompt came.
 TEST_F(GeneratorSchedulingTest, DrawsDoNotDependOnTheOrderOfArrival) {
   auto drawn = [&](uint64_t number, uint64_t draws) {
     return Prompt{number, {8, 9, 10}, {.tokens = 20, .sampling = SamplingOptions{.seed = 4}}, draws};
@@ -119,7 +119,7 @@ TEST_F(GeneratorSchedulingTest, WhatIsCancelledLeaves) {
     ASSERT_TRUE(generator.add({number, promptOf(number, 4), {.tokens = 20}}).ok());
   ASSERT_TRUE(generator.step().ok());
   EXPECT_EQ(generator.inWork(), 4u);
-  EXPECT_TRUE(generator.cancel(0)); // in work
+  EXPECT_TRUE(generator.cancel(0)); // being generated
   EXPECT_TRUE(generator.cancel(7)); // waiting
   EXPECT_FALSE(generator.cancel(7));
   EXPECT_EQ(generator.pending(), 6u);
@@ -129,7 +129,7 @@ TEST_F(GeneratorSchedulingTest, WhatIsCancelledLeaves) {
     EXPECT_EQ(answer.tokens, greedy(promptOf(number, 4), 20)) << number;
 }
 
-// A long prompt is read in parts. The sequence beside it gets a token with each, and a short prompt does not wait.
+// A long prompt is read in parts. A sequence beside it gets a token with each part, and a short prompt does not wait.
 TEST_F(GeneratorSchedulingTest, LongPromptsAreReadInParts) {
   std::map<uint64_t, size_t> stepOfFirst;
   size_t step = 0;
@@ -146,7 +146,7 @@ TEST_F(GeneratorSchedulingTest, LongPromptsAreReadInParts) {
       all.emplace(each.number, std::move(each));
   }
   EXPECT_EQ(stepOfFirst.at(2), 0u);
-  EXPECT_EQ(stepOfFirst.at(1), 7u); // 59 tokens less 2 of the other's, 8 a step
+  EXPECT_EQ(stepOfFirst.at(1), 7u); // 59 tokens minus 2 of the other sequence, 8 per step
   for (auto &[entry, rows] : engine.calls)
     EXPECT_LE(rows, 8u);
   EXPECT_EQ(all.at(1).tokens, greedy(promptOf(1, 60), 4));
@@ -185,7 +185,7 @@ TEST_F(GeneratorSchedulingTest, TokensAreScored) {
   }
 }
 
-// The second turn of a conversation computes its new tokens only.
+// The second turn of a conversation computes only its new tokens.
 TEST_F(GeneratorSchedulingTest, TextsThatAreOverBeginTheNextOnes) {
   Generator generator(engine, model, {}, {.keepsTexts = true});
   Ids text = promptOf(5, 10);
@@ -194,7 +194,8 @@ TEST_F(GeneratorSchedulingTest, TextsThatAreOverBeginTheNextOnes) {
     ASSERT_TRUE(generator.add({1, text, {.tokens = 6}}).ok());
     auto all = finish(generator);
     EXPECT_EQ(all.at(1).tokens, greedy(text, 6));
-    EXPECT_EQ(all.at(1).reused, turn == 0 ? 0 : int64_t(text.size()) - 4); // 3 new tokens, and the last answer's last
+    // 3 new tokens, and the last token of the last answer.
+    EXPECT_EQ(all.at(1).reused, turn == 0 ? 0 : int64_t(text.size()) - 4);
     size_t computed = 0;
     for (auto &[entry, rows] : engine.calls)
       computed += rows;
@@ -202,7 +203,7 @@ TEST_F(GeneratorSchedulingTest, TextsThatAreOverBeginTheNextOnes) {
     text.insert(text.end(), all.at(1).tokens.begin(), all.at(1).tokens.end());
     text.insert(text.end(), {7, 8, int32_t(9 + turn)});
   }
-  // Texts that are kept give way to those that are not.
+  // Kept texts give way to new ones.
   for (uint64_t number = 0; number < 12; ++number)
     ASSERT_TRUE(generator.add({number, promptOf(number, 30), {.tokens = 60}}).ok());
   for (auto &[number, answer] : finish(generator))
@@ -212,7 +213,7 @@ TEST_F(GeneratorSchedulingTest, TextsThatAreOverBeginTheNextOnes) {
   EXPECT_EQ(finish(generator).at(1).reused, 0);
 }
 
-// A prompt that has no room yet lets smaller ones pass, and is not forgotten.
+// A prompt without room lets smaller prompts pass, and is not forgotten.
 TEST_F(GeneratorSchedulingTest, SmallPromptsPassALargeOne) {
   std::vector<uint64_t> order;
   Generator generator(engine, model, [&](const Progress &progress) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kVocabulary = 64;
 
-// Gives every row the same logits. Its device chooses the largest of the penalised logits.
+// Gives every row the same logits. Its device chooses the largest penalized logit.
 class FixedLogits final : public Engine {
 public:
   FixedLogits(std::set<std::string, std::less<>> entries, std::vector<float> logits)
@@ -96,7 +96,8 @@ protected:
   ModelDescription model = std::move(ModelDescription::parse(test::FakeEngine(64, 4, 16).description())).value();
 };
 
-// A penalty of 10 leaves 0.2, 0.19 and 0.15 of the three logits, each more than the others' 0.
+// A penalty of 10 turns the three large logits into 0.2, 0.19 and 0.15, each still larger than the other logits, which
+// are 0.
 TEST_F(GeneratorTest, ThePenaltyLooksAtTheLastTokens) {
   for (const char *entry : {"sample_step", "decode_step"}) {
     FixedLogits engine({entry}, logits);
@@ -111,8 +112,8 @@ TEST_F(GeneratorTest, ThePenaltyLooksAtTheLastTokens) {
   }
 }
 
-// A model with an entry for prompts reads them there, as many tokens a call as it holds, and the last of each in a
-// step.
+// A model with a `prefill` entry reads prompts there, in calls as large as the model allows; the last token of each
+// prompt is read in a step.
 TEST_F(GeneratorTest, PromptsAreReadAhead) {
   FixedLogits engine({"sample_step", "prefill"}, logits);
   Generator generator(engine, model);
@@ -125,7 +126,7 @@ TEST_F(GeneratorTest, PromptsAreReadAhead) {
   EXPECT_EQ(engine.rowsOfCalls, (std::vector<size_t>{44, 4}));
 }
 
-// A recurrence has no such entry: its state before a token is there when the token before it has been read.
+// A recurrent model has no such entry: its state before a token exists only after the token before it has been read.
 TEST_F(GeneratorTest, PromptsAreReadATokenAStepWithoutAnEntryForThem) {
   FixedLogits engine({"sample_step"}, logits);
   Generator generator(engine, model);
@@ -136,7 +137,7 @@ TEST_F(GeneratorTest, PromptsAreReadATokenAStepWithoutAnEntryForThem) {
   EXPECT_EQ(engine.rowsOfCalls, (std::vector<size_t>{2, 1, 1}));
 }
 
-// Rules that the device does not know are applied on the host, by the logits of `decode_step`.
+// Rules that the device does not support are applied on the host, to the logits of `decode_step`.
 TEST_F(GeneratorTest, TheHostDrawsByOtherRules) {
   FixedLogits engine({"sample_step", "decode_step"}, logits);
   auto entryOf = [&](SamplingOptions sampling) {
@@ -147,7 +148,7 @@ TEST_F(GeneratorTest, TheHostDrawsByOtherRules) {
   EXPECT_EQ(entryOf({.temperature = 0.5, .topK = 2, .topP = 0.5}), "sample_step");
   EXPECT_EQ(entryOf({.minP = 0.1}), "decode_step");
   EXPECT_EQ(entryOf({.temperature = 0.5, .topP = 0.5, .order = {Sampler::TopP, Sampler::Temperature}}), "decode_step");
-  // The most probable token has a probability of 0.082, and no other has as much as 0.95 of it.
+  // The most probable token has a probability of 0.082, and no other token has 0.95 of that.
   EXPECT_EQ(generate(engine, {.tokens = 3, .sampling = SamplingOptions{.minP = 0.95}}),
             (std::vector<int32_t>{3, 3, 3}));
 }

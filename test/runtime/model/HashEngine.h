@@ -1,4 +1,4 @@
-// An engine of a decoder alone, without a device.
+// An engine of a decoder-only model, without a device.
 #pragma once
 
 #include "runtime/model/Engine.h"
@@ -14,9 +14,8 @@
 
 namespace heddle::test {
 
-// Its caches hold tokens, and the logits that follow a token are a hash of all tokens up to it as the caches have them:
-// a wrong row or a row that was not written shows. After the token kPoison all
-// logits are NaN.
+// Its caches hold tokens. The logits after a token are a hash of all tokens up to it, as read from the caches, so a
+// wrong or missing row shows. After the token kPoison all logits are NaN.
 class HashEngine final : public Engine {
 public:
   static constexpr int32_t kVocabulary = 64, kEnd = 2, kPoison = 63;
@@ -76,7 +75,7 @@ public:
   }
 
   std::set<std::string, std::less<>> entries = {"sample_step", "decode_step", "prefill"};
-  std::vector<std::pair<std::string, size_t>> calls; // with their rows
+  std::vector<std::pair<std::string, size_t>> calls; // entry and number of rows
   std::function<void()> beforeCall;
   std::vector<int32_t> cache;
 

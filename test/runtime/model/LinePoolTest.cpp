@@ -1,4 +1,4 @@
-// Workers without devices: which of them answers a line, when, and whether, is up to the test.
+// Workers without devices: the test decides which of them answers a line, and when.
 #include "runtime/model/LinePool.h"
 
 #include <atomic>
@@ -14,7 +14,7 @@
 namespace heddle::run {
 namespace {
 
-// Answers a line after as many steps as it says, whatever the lines beside it need; "0" without a step.
+// Answers a line after as many steps as the line says, independently of other lines; "0" needs no step.
 class FakeWorker {
 public:
   // A step waits while `gate` is false; the step with the number `failingStep` fails.
@@ -90,7 +90,7 @@ TEST(LinePool, AnswersComeInTheLinesOrder) {
   int added = 0;
   while (added < kLines || pool.held() != 0) {
     for (; added < kLines && pool.held() < 30; ++added)
-      add(pool, std::to_string(added * 7919 % 11)); // steps; later lines are often done first
+      add(pool, std::to_string(added * 7919 % 11)); // number of steps; later lines are often done first
     ASSERT_TRUE(pool.step().ok());
     for (std::string &answer : pool.take())
       answers.push_back(std::move(answer));
@@ -99,7 +99,8 @@ TEST(LinePool, AnswersComeInTheLinesOrder) {
   ASSERT_EQ(answers.size(), size_t(kLines));
   std::set<char> workers;
   for (size_t i = 0; i < answers.size(); ++i) {
-    EXPECT_EQ(answers[i].substr(0, answers[i].find(' ')), std::to_string(i + 1)); // not the worker's count
+    // The line's number, not the worker's own count.
+    EXPECT_EQ(answers[i].substr(0, answers[i].find(' ')), std::to_string(i + 1));
     workers.insert(answers[i].back());
   }
   EXPECT_EQ(workers, (std::set{'a', 'b', 'c'}));
@@ -113,7 +114,7 @@ TEST(LinePool, AWorkerThatIsSlowGetsFewerLines) {
   for (int line = 2; line <= 9; ++line) {
     add(pool, "1");
     expected.push_back(str(line, " by fast"));
-    ASSERT_TRUE(pool.step().ok()); // returns when the fast one has done its step
+    ASSERT_TRUE(pool.step().ok()); // returns when the fast worker has done its step
     EXPECT_TRUE(pool.take().empty()) << "answers before that of line 1";
     EXPECT_EQ(pool.held(), uint64_t(line));
   }
@@ -140,7 +141,7 @@ TEST(LinePool, NothingToDoIsNotWaitedFor) {
   EXPECT_FALSE(pool.busy());
 }
 
-// The first error of `pool`, whose other worker stays at work.
+// Returns the first error of `pool`, while its other worker stays at work.
 std::string failureOf(Pool &pool) {
   for (int steps = 0; steps < 100; ++steps)
     if (Status status = pool.step(); !status.ok())
@@ -156,7 +157,7 @@ TEST(LinePool, TheErrorOfAWorkerEndsTheWork) {
   EXPECT_EQ(failureOf(pool), "the device of b has gone.");
   EXPECT_EQ(failureOf(pool), "the device of b has gone.") << "the error is forgotten";
   EXPECT_TRUE(pool.take().empty());
-  open(gate); // lines in work are dropped
+  open(gate); // drops the lines in work
 }
 
 TEST(LinePool, ALineThatAWorkerRefusesIsNamedByItsNumber) {
@@ -167,7 +168,7 @@ TEST(LinePool, ALineThatAWorkerRefusesIsNamedByItsNumber) {
   EXPECT_EQ(failureOf(pool), "line 5 is broken.");
 }
 
-// There is no room for the stacks of so many threads.
+// The stacks of this many threads do not fit into memory.
 TEST(LinePool, NoThreadToBeHadIsAnException) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);

@@ -44,7 +44,7 @@ TEST(Meaning, ChangesOfArithmeticAreNamed) {
   EXPECT_EQ(differs("/text", "layers 1, llama 2"), R"(text ("layers 1, llama 1", now "layers 1, llama 2"))");
   EXPECT_EQ(differs("/marks/end", 3), "marks.end (2, now 3)");
   EXPECT_EQ(differs("/vocab_size", 33), "vocab_size (32, now 33)");
-  // As f32, ways of writing a number are the same.
+  // Different spellings of a number are equal if they are equal as f32.
   EXPECT_EQ(differs("/parameters/norm_epsilon", double(1e-5f)), "0 differences");
   EXPECT_EQ(differs("/parameters/rotary_base", 10000.0), "0 differences");
 }
@@ -73,12 +73,12 @@ TEST(Meaning, TrainingAndSizesDoNotCount) {
 
 TEST(Meaning, KeysThatAnOlderSideLacks) {
   Json older = describe(), now = describe();
-  now["meaning"]["parameters"]["rotary_truncated"] = true; // as Heddle computed before
+  now["meaning"]["parameters"]["rotary_truncated"] = true; // as in older versions of Heddle
   now["meaning"]["parameters"]["new_key"] = 3;
   EXPECT_TRUE(differences(older, now, true).empty());
   now["meaning"]["parameters"]["rotary_truncated"] = false;
   EXPECT_EQ(differences(older, now, true), std::vector<std::string>{"parameters.rotary_truncated (true, now false)"});
-  // A source that ends without a mark is another model's than one of before the key, whichever side is older.
+  // A model whose sources have no end mark differs from models made before this key, whichever is older.
   older["meaning"]["parameters"]["rotary_truncated"] = now["meaning"]["parameters"]["rotary_truncated"];
   now["meaning"]["marks"]["source_end"] = false;
   EXPECT_EQ(differences(older, now, true), std::vector<std::string>{"marks.source_end (true, now false)"});
@@ -86,7 +86,7 @@ TEST(Meaning, KeysThatAnOlderSideLacks) {
   EXPECT_EQ(differences(now, older, true), std::vector<std::string>{"marks.source_end (false, now true)"});
   now["meaning"]["marks"]["source_end"] = true;
   EXPECT_TRUE(differences(now, older, true).empty());
-  // A checkpoint without a meaning is compared by keys of its description.
+  // A checkpoint without a meaning is compared by the keys of its description.
   older.erase("meaning");
   older["d_model"] = 8;
   now["d_model"] = 16;

@@ -1,5 +1,5 @@
-// Beam search as one would write it down, of whole distributions and without any state but lists of tokens: what
-// BeamSearch is compared with.
+// A straightforward beam search over whole distributions, with no state but lists of tokens: the reference for
+// BeamSearch.
 #pragma once
 
 #include "runtime/model/BeamSearch.h"
@@ -14,14 +14,15 @@
 
 namespace heddle::test {
 
-// The log-probabilities of each token after some tokens.
+// Returns the log-probability of each token after the given tokens.
 using LanguageModel = std::function<std::vector<float>(const std::vector<int32_t> &)>;
 
 inline double referenceScore(double logProbability, size_t length, double alpha) {
   return logProbability / std::pow((5.0 + double(length)) / 6.0, alpha);
 }
 
-// The most probable token after another, up to the end mark; nothing where `maximum` tokens have none.
+// Chooses the most probable token each time, until the end mark; nullopt if the end mark does not come within `maximum`
+// tokens.
 inline std::optional<Hypothesis> referenceGreedy(const LanguageModel &model, double alpha, size_t maximum) {
   Hypothesis result;
   float sum = 0;

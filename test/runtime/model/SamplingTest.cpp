@@ -22,7 +22,7 @@ std::vector<double> probabilities(double temperature) {
   return result;
 }
 
-// Pearson's statistic of draws with the numbers of many sentences, against the given probabilities.
+// Returns Pearson's statistic of draws for many sentence numbers, against the given probabilities.
 double chiSquare(const SamplingOptions &options, const std::vector<double> &expected) {
   constexpr int kDraws = 40'000;
   std::vector<int> counts(kLogits.size());
@@ -39,7 +39,8 @@ double chiSquare(const SamplingOptions &options, const std::vector<double> &expe
   return sum;
 }
 
-// 24.32 is exceeded by one in a thousand with 7 degrees of freedom; the seed is fixed, so this passes always or never.
+// With 7 degrees of freedom, 24.32 is exceeded once in a thousand. The seed is fixed, so the test always passes or
+// always fails.
 TEST(Sampling, FrequenciesFollowTheProbabilities) {
   for (double temperature : {0.5, 1.0, 2.0})
     EXPECT_LT(chiSquare({.temperature = temperature, .seed = 3}, probabilities(temperature)), 24.32) << temperature;
@@ -59,7 +60,7 @@ std::vector<double> only(std::set<size_t> tokens, double temperature) {
 
 TEST(Sampling, TopK) {
   EXPECT_LT(chiSquare({.topK = 3, .seed = 5}, only({3, 0, 6}, 1)), 13.82); // 2 degrees of freedom
-  // Of equal logits both are taken.
+  // Tokens with equal logits are kept together.
   EXPECT_LT(chiSquare({.topK = 4, .seed = 5}, only({3, 0, 6, 2, 5}, 1)), 18.47);
   EXPECT_LT(chiSquare({.topK = 100, .seed = 5}, probabilities(1)), 24.32);
   for (double random : {0.0, 0.3, 0.999999})
@@ -72,15 +73,15 @@ TEST(Sampling, TopP) {
   EXPECT_LT(chiSquare({.topP = 0.67, .seed = 5}, only({3, 0, 6}, 1)), 13.82);
   for (double random : {0.0, 0.3, 0.999999})
     EXPECT_EQ(sample(kLogits, {.topP = 0.01}, random), 3);
-  // Tokens 2 and 5 have 0.071 each, and token 6 the sum up to 0.803: of the two, one would do.
+  // Tokens 2 and 5 have 0.071 each, and the sum up to token 6 is 0.803. One of the two would be enough, but both are
+  // kept.
   EXPECT_LT(chiSquare({.topP = 0.85, .seed = 5}, only({3, 0, 6, 2, 5}, 1)), 18.47);
-  // Of the tokens that top-k leaves.
+  // top-p applies to the tokens that top-k keeps.
   EXPECT_LT(chiSquare({.topK = 3, .topP = 0.8, .seed = 5}, only({3, 0}, 1)), 10.83);
 }
 
-// The weights over the largest are 1, 0.607, 0.368, 0.174 (twice), 0.082, 0.050 and 0.007 for tokens 3, 0, 6, 2 and 5,
-// 1, 7 and
-// 4. A temperature of 2 makes them 1, 0.779, 0.607, 0.417, 0.286, 0.223 and 0.082.
+// The weights relative to the largest are 1, 0.607, 0.368, 0.174 (twice), 0.082, 0.050 and 0.007, for tokens 3, 0, 6, 2
+// and 5, 1, 7 and 4. A temperature of 2 makes them 1, 0.779, 0.607, 0.417, 0.286, 0.223 and 0.082.
 TEST(Sampling, MinP) {
   EXPECT_LT(chiSquare({.seed = 5, .minP = 0.3}, only({3, 0, 6}, 1)), 13.82);
   EXPECT_LT(chiSquare({.seed = 5, .minP = 0.17}, only({3, 0, 6, 2, 5}, 1)), 18.47);
@@ -92,15 +93,16 @@ TEST(Sampling, MinP) {
 TEST(Sampling, TheOrderOfRulesIsChosen) {
   auto order = [](std::string_view names) { return *parseSamplers(names); };
   std::vector<Sampler> temperatureLast = order("top-k,top-p,min-p,temperature");
-  // Temperature first: min-p leaves five tokens. Last: the three that it leaves at a temperature of 1.
+  // With the temperature first, min-p keeps five tokens. With the temperature last, it keeps three, as at temperature
+  // 1.
   EXPECT_LT(chiSquare({.temperature = 2, .seed = 5, .minP = 0.3, .order = temperatureLast}, only({3, 0, 6}, 2)), 13.82);
-  // Two tokens hold 0.653 at a temperature of 1; at 2 three hold 0.626, and the fourth is as probable as the fifth.
+  // Two tokens hold 0.653 at temperature 1. At 2, three hold 0.626, and the fourth is as probable as the fifth.
   EXPECT_LT(chiSquare({.temperature = 2, .topP = 0.64, .seed = 5}, only({3, 0, 6, 2, 5}, 2)), 18.47);
   EXPECT_LT(chiSquare({.temperature = 2, .topP = 0.64, .seed = 5, .order = temperatureLast}, only({3, 0}, 2)), 10.83);
-  // Three tokens hold 0.803 of all, and two hold 0.814 of the three.
+  // Three tokens hold 0.803 of the total, and two hold 0.814 of the three.
   EXPECT_LT(chiSquare({.topK = 3, .topP = 0.8, .seed = 5, .order = order("top-k,top-p")}, only({3, 0}, 1)), 10.83);
   EXPECT_LT(chiSquare({.topK = 3, .topP = 0.8, .seed = 5, .order = order("top-p,top-k")}, only({3, 0, 6}, 1)), 13.82);
-  // A rule that is left out is not applied.
+  // A rule that is left out does not apply.
   EXPECT_LT(chiSquare({.temperature = 2, .topK = 1, .seed = 5, .order = {}}, probabilities(1)), 24.32);
 }
 

@@ -26,7 +26,7 @@ std::vector<Ids> randomSentences(size_t count, size_t longest) {
   return sentences;
 }
 
-// The fake engine's probability of all tokens but the predicted one, nearly.
+// Returns approximately the fake engine's total probability of all tokens but the predicted one.
 double tailProbability() {
   double sum = 0;
   for (int token = 0; token < FakeEngine::kVocabulary; ++token)
@@ -76,19 +76,19 @@ TEST_P(TranslatorTest, ManySentencesInOrder) {
 TEST_P(TranslatorTest, MaximumLengthCuts) {
   FakeEngine engine(64, 5, 16);
   std::vector<Ids> translations = translate(engine, {{3, 4, 5, 6}, {7}}, 2);
-  // A beam that is wide enough to have one with an end prefers that.
+  // A beam wide enough to include a translation with an end prefers it.
   EXPECT_EQ(translations[0], GetParam().beam == 4 ? Ids() : (Ids{6, 5}));
   EXPECT_EQ(translations[1], (Ids{7}));
 }
 
-// A sentence as long as the model allows, and caches that hold just one of them.
+// The longest allowed sentence, with caches that hold just one of them.
 TEST_P(TranslatorTest, LongestSentence) {
   FakeEngine engine(16 * BeamSearch::mostHypotheses(GetParam().beam), 5, 16);
   std::vector<Ids> sentences = {Ids(15, 9), Ids(15, 8)};
   EXPECT_EQ(translate(engine, sentences), sentences);
 }
 
-// Without an end mark a source may be as long as a call, and lies in that many rows.
+// Without an end mark, a source may be as long as a call, and takes that many rows.
 TEST_P(TranslatorTest, SourcesWithoutAnEndMark) {
   FakeEngine engine(17 * BeamSearch::mostHypotheses(GetParam().beam), 5, 17);
   engine.endsSources = false;
@@ -125,12 +125,12 @@ TEST_P(TranslatorTest, PrefixIsTaken) {
   }
   EXPECT_EQ(best[7].tokens, (Ids{20, 21, 4, 3}));
   EXPECT_EQ(best[8].tokens, (Ids{10, 9}));
-  // Forced tokens count as improbable as they are.
+  // Forced tokens count with their low probability.
   double normal = GetParam().cache ? 0 : std::log(std::exp(-0.01) + tailProbability());
   EXPECT_NEAR(best[7].logProbability, -(5 + 2.0 + 5 + 2.1) - 3 * 0.01 - 5 * normal, 3e-2);
 }
 
-// Lines that come while others are in work join them, and nobody waits for all to be finished.
+// Lines that come while others are in work join them; nobody waits until all are finished.
 TEST_P(TranslatorTest, PlacesAreRefilled) {
   FakeEngine engine(200, 10, 16);
   ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
@@ -148,13 +148,13 @@ TEST_P(TranslatorTest, PlacesAreRefilled) {
   EXPECT_TRUE(shortCameFirst);
 }
 
-// Translations that turn out longer than expected fill the caches: those that came last start again.
+// Translations that turn out longer than expected fill the caches: the latest ones start again.
 TEST_P(TranslatorTest, FullCachesLoseNothing) {
   FakeEngine engine(14 * BeamSearch::mostHypotheses(GetParam().beam), 20, 16);
   ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
   Translator translator(engine, model, options(13));
   for (uint64_t i = 0; i < 6; ++i)
-    EXPECT_TRUE(translator.add({i, {5}, Ids(12, int32_t(20 + i))}).ok()); // expected to have 5 tokens, and has 12
+    EXPECT_TRUE(translator.add({i, {5}, Ids(12, int32_t(20 + i))}).ok()); // expected to have 5 tokens, but has 12
   size_t count = 0;
   while (translator.pending() != 0) {
     auto finished = translator.step();
@@ -191,7 +191,7 @@ TEST(Translator, SourcesOfNoOrTooManyTokensAreErrors) {
   EXPECT_NE(message(Ids(100, 3)).find("source 1 has 100 tokens; the model translates 1 to 15"), std::string::npos);
 }
 
-// As often as there are rows for: none may be lost.
+// Repeated as often as there are rows: none may be lost.
 TEST(Translator, NothingIsLeftOfWhatFailed) {
   FakeEngine engine(64, 5, 16);
   ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
@@ -223,7 +223,7 @@ TEST(Translator, RefusesWhatItHasNoRoomFor) {
   EXPECT_NE(together.find("1 sentences that were added are not finished"), std::string::npos) << together;
 }
 
-// Sentences with beams of their own stand side by side, and one that is given up leaves the others as they are.
+// Sentences with different beams run in parallel; cancelling one leaves the others unchanged.
 TEST(Translator, ABeamForEachSentence) {
   FakeEngine engine(256, 16, 32);
   ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
@@ -272,7 +272,7 @@ TEST(Generator, RefusesPromptsThatItHasNoRoomFor) {
   EXPECT_EQ(generator.pending(), 1u);
 }
 
-// If a failure lost rows, a later step would find no room and do nothing, without an error.
+// If a failure lost rows, a later step would find no room and silently do nothing.
 TEST(Generator, NothingIsLeftOfWhatFailed) {
   FakeEngine engine(64, 5, 16);
   engine.failing = "decode_step";
@@ -301,7 +301,7 @@ TEST(Translator, SaysWhatTheModelCannotDo) {
 TEST(RowRanges, RowsAreTakenApartAndWhereTheyAre) {
   RowRanges rows(10);
   EXPECT_EQ(rows.takeApart(2), 0);
-  EXPECT_EQ(rows.takeApart(2), 5); // in the middle of the eight others
+  EXPECT_EQ(rows.takeApart(2), 5); // in the middle of the eight other rows
   EXPECT_TRUE(rows.takeAt(2, 3));
   EXPECT_FALSE(rows.takeAt(4, 1));
   EXPECT_FALSE(rows.takeAt(6, 2));
@@ -313,7 +313,7 @@ TEST(RowRanges, RowsAreTakenApartAndWhereTheyAre) {
   EXPECT_EQ(rows.take(2), 7);
 }
 
-// Texts that are over keep their rows until others need them, and begin the next one.
+// Finished texts keep their rows until others need them, and can start the next text.
 TEST(SequenceRows, KeptTextsGiveWay) {
   SequenceRows rows(20);
   std::optional<SequenceRange> first = rows.take(4, false), second = rows.take(4, false);
@@ -322,13 +322,13 @@ TEST(SequenceRows, KeptTextsGiveWay) {
   rows.keep(*second, {1, 2, 3});
   EXPECT_TRUE(rows.grow(*first, 8));
   rows.keep(*first, {1, 2, 3, 4, 5, 6, 7, 8});
-  EXPECT_FALSE(rows.reuse(Ids{1, 2, 3, 9}, 10)); // less than half of it
+  EXPECT_FALSE(rows.reuse(Ids{1, 2, 3, 9}, 10)); // less than half of it matches
   std::optional<SequenceRows::Reused> reused = rows.reuse(Ids{1, 2, 3, 4, 5, 9}, 10);
   ASSERT_TRUE(reused);
   EXPECT_EQ(reused->tokens, 5);
   EXPECT_EQ(reused->range.first, 0);
   EXPECT_EQ(reused->range.count, 10);
-  EXPECT_FALSE(rows.reuse(Ids{1, 2, 3, 4, 5, 9}, 10)); // it is in work
+  EXPECT_FALSE(rows.reuse(Ids{1, 2, 3, 4, 5, 9}, 10)); // its rows are in use
   rows.keep(reused->range, {1, 2});
   EXPECT_TRUE(rows.take(20, false));
 }

@@ -1,4 +1,4 @@
-// A client of a server on this machine that can also behave badly.
+// A client of a local server that can also misbehave.
 #pragma once
 
 #include <arpa/inet.h>
@@ -15,7 +15,7 @@
 namespace heddle::test {
 
 struct Answer {
-  int status = 0; // 0: the connection ended without one
+  int status = 0; // 0: the connection ended without a status
   std::string header, body;
 };
 
@@ -40,7 +40,7 @@ public:
     descriptor = -1;
   }
 
-  // False if the server has closed the connection.
+  // Sends bytes. Returns false if the server has closed the connection.
   bool send(std::string_view bytes) {
     while (!bytes.empty()) {
       ssize_t sent = ::send(descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -51,7 +51,7 @@ public:
     return true;
   }
 
-  // Reads until the text is there; all that was read, or what there was when the connection ended.
+  // Reads until the text appears. Returns everything read, also if the connection ended before.
   std::string readTo(std::string_view text) {
     while (held.find(text) == std::string::npos && readMore()) {
     }
@@ -67,7 +67,7 @@ public:
     return std::exchange(held, {});
   }
 
-  // An answer with a length.
+  // Reads an answer with a Content-Length.
   Answer readAnswer() {
     Answer answer;
     answer.header = readTo("\r\n\r\n");

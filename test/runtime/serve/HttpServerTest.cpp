@@ -1,4 +1,4 @@
-// Clients that are slow, broken or gone.
+// HTTP clients that are slow, broken or gone.
 #include "runtime/serve/HttpServer.h"
 #include "test/runtime/serve/Client.h"
 
@@ -17,7 +17,7 @@ using test::requestOf;
 
 namespace {
 
-// Answers with the method, path and body; /held keeps the answer, /dropped gives none, /pieces gives three.
+// Answers with method, path and body. /held delays the answer, /dropped gives none, /pieces gives three.
 class HttpServerTest : public testing::Test {
 protected:
   void start(const HttpLimits &limits = {.headerBytes = 1 << 10, .bodyBytes = 1 << 12}) {
@@ -104,7 +104,7 @@ TEST_F(HttpServerTest, BrokenAndLargeRequestsAreRefused) {
   EXPECT_EQ(refused(requestOf("POST", "/", std::string(5000, 'x'))), 413);
   EXPECT_EQ(refused("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1388\r\n" + std::string(5000, 'x') + "\r\n"),
             413);
-  // A client that sends all of a large body before it reads hears of it too.
+  // A client that sends a whole large body before it reads still receives the error.
   Client client(server->port());
   EXPECT_TRUE(client.send("POST / HTTP/1.1\r\nContent-Length: 20000000\r\n\r\n"));
   for (int i = 0; i < 20; ++i)

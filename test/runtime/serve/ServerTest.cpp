@@ -1,4 +1,4 @@
-// A model behind HTTP, without a device: what many clients get is what each would get alone.
+// A model behind HTTP, without a device: many clients get the same answers as each would get alone.
 #include "runtime/serve/Server.h"
 #include "test/runtime/TemporaryFolder.h"
 #include "test/runtime/model/FakeEngine.h"
@@ -25,7 +25,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-// A token is a character: 3 is '#', 4 '$', and so on.
+// A token is a character: 3 is '#', 4 is '$', and so on.
 class Characters final : public TextCodec {
 public:
   std::vector<int32_t> encode(std::string_view line) const override {
@@ -62,7 +62,7 @@ protected:
     port = server->port();
   }
 
-  // The text that the most probable tokens give.
+  // Returns the text of the most probable tokens.
   std::string greedy(std::string_view text, int64_t count) const {
     std::vector<int32_t> tokens = vocabulary.encode(text);
     tokens.insert(tokens.begin(), description.marks.begin);
@@ -80,7 +80,7 @@ protected:
     return Json::parse(answer.body, nullptr, false);
   }
 
-  // The data of a stream's events.
+  // Returns the data of a stream's events.
   static std::vector<Json> eventsOf(const std::string &text, bool &isDone) {
     std::vector<Json> events;
     isDone = false;
@@ -150,7 +150,7 @@ TEST_F(ServerTest, ScoresTokens) {
   Json answer = complete({{"prompt", "ABC"}, {"temperature", 0}, {"max_tokens", 2}, {"logprobs", 2}, {"echo", true}});
   Json choice = answer["choices"][0], scores = choice["logprobs"];
   EXPECT_EQ(choice["text"], "ABC" + greedy("ABC", 2));
-  ASSERT_EQ(scores["tokens"].size(), 6u); // with the begin mark
+  ASSERT_EQ(scores["tokens"].size(), 6u); // including the begin mark
   EXPECT_TRUE(scores["token_logprobs"][0].is_null());
   std::vector<float> logits = HashEngine::logitsAfter(std::vector<int32_t>{description.marks.begin, 33});
   EXPECT_NEAR(scores["token_logprobs"][2].get<double>(), logProbability(logits, 34), 1e-4);
@@ -202,7 +202,7 @@ TEST_F(ServerTest, ChatsByATemplate) {
   auto first = int32_t(std::ranges::max_element(logits) - logits.begin());
   EXPECT_EQ(said.substr(0, 1), vocabulary.decode(std::span(&first, 1)));
   EXPECT_EQ(answer["choices"][0]["logprobs"]["content"].size(), 6u);
-  // The second turn does not compute the first one again.
+  // The second turn does not compute the first turn again.
   messages.push_back({{"role", "assistant"}, {"content", said}});
   messages.push_back({{"role", "user"}, {"content", "B"}});
   answer = complete({{"messages", messages}, {"temperature", 0}, {"max_tokens", 2}}, 200, "/v1/chat/completions");
@@ -240,7 +240,7 @@ TEST_F(ServerTest, SaysWhatIsWrong) {
   EXPECT_EQ(ask(port, "POST", "/v1/completions", "{\"prompt\": \"\xff\"}").status, 400);
   EXPECT_EQ(ask(port, "POST", "/v1/completions", "{}", "Origin: http://elsewhere\r\n").status, 403);
   EXPECT_EQ(ask(port, "GET", "/health", "", "Origin: http://here\r\n").status, 200);
-  // The poison of the engine: logits that are no numbers.
+  // The engine's poison: logits that are NaN.
   EXPECT_EQ(codeOf({{"prompt", {1, HashEngine::kPoison}}}, 500), "model_error");
   EXPECT_EQ(ask(port, "GET", "/ready").status, 200);
   EXPECT_NE(ask(port, "GET", "/").body.find("<!doctype html>"), std::string::npos);
@@ -291,17 +291,17 @@ TEST_F(ServerTest, ManyClientsGetWhatEachWouldGetAlone) {
 }
 
 TEST_F(ServerTest, TheQueueIsBounded) {
-  auto open = std::make_shared<std::latch>(1); // the engine may look at it after the test
+  auto open = std::make_shared<std::latch>(1); // the engine may use it after the test
   engine.beforeCall = [open] { open->wait(); };
   ServeOptions options;
   options.queue = 2;
   start(options);
   std::atomic<int> answered = 0;
   std::vector<std::thread> clients;
-  for (int i = 0; i < 6; ++i) // 4 in work and 2 that wait
+  for (int i = 0; i < 6; ++i) // 4 in work and 2 waiting
     clients.emplace_back(
         [&] { answered += ask(port, "POST", "/v1/completions", "{\"prompt\": \"A\"}").status == 200; });
-  EXPECT_TRUE(waitFor([&] { return metric("heddle_prompt_tokens_total") == 12; })); // all are read
+  EXPECT_TRUE(waitFor([&] { return metric("heddle_prompt_tokens_total") == 12; })); // all prompts are read
   Answer refused = ask(port, "POST", "/v1/completions", "{\"prompt\": \"A\"}");
   EXPECT_EQ(refused.status, 429);
   EXPECT_NE(refused.header.find("Retry-After: "), std::string::npos);
@@ -350,7 +350,7 @@ TEST_F(ServerTest, ReloadsBetweenRequestsAndDrains) {
   before.join();
   EXPECT_TRUE(isDone);
   EXPECT_GE(callsBefore, 30u);
-  EXPECT_EQ(after["usage"]["prompt_tokens_details"]["cached_tokens"], 0); // of other weights
+  EXPECT_EQ(after["usage"]["prompt_tokens_details"]["cached_tokens"], 0); // the cached text is of other weights
   EXPECT_TRUE(waitFor([&] { return server->pending() == 0; }));
   Client client(port);
   client.send(requestOf("POST", "/v1/completions", R"({"prompt": "AB", "max_tokens": 20})"));

@@ -17,7 +17,7 @@ TextRequest read(Parse parse, const std::string &body) {
   return request.value.value_or(TextRequest());
 }
 
-// The error's field and message.
+// Returns the error's field and message.
 std::string refused(Parse parse, const std::string &body) {
   Parsed<nlohmann::ordered_json> json = parseBody(body);
   Parsed<TextRequest> request = json.error ? Parsed<TextRequest>(*json.error) : parse(*json.value);
@@ -38,7 +38,7 @@ TEST(TextRequest, CompletionsTakeTextsAndIds) {
   request = read(parseCompletion, R"({"prompt": [1, 2, 3]})");
   EXPECT_EQ(std::get<std::vector<int32_t>>(request.prompts.at(0)), (std::vector<int32_t>{1, 2, 3}));
   EXPECT_EQ(read(parseCompletion, R"({"prompt": [[1, 2], [3]], "n": 2})").choices, 2);
-  // What lm-evaluation-harness sends.
+  // A request as lm-evaluation-harness sends it.
   request = read(parseCompletion, R"({"prompt": [[1, 2]], "max_tokens": 1, "logprobs": 1, "echo": true, "seed": 1234,
                                       "temperature": 0, "model": "m"})");
   EXPECT_FALSE(request.options.sampling);

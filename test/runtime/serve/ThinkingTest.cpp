@@ -6,7 +6,7 @@ using heddle::serve::Thinking;
 
 namespace {
 
-// The parts, whole and byte by byte, as "thought|answer".
+// Splits the text, at once and byte by byte, and returns "thought|answer".
 std::string split(const std::string &text, bool isOpen = false) {
   Thinking whole(isOpen), bytes(isOpen);
   Thinking::Parts parts = whole.finish(text);

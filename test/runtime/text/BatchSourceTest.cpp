@@ -15,7 +15,7 @@ using Ids = std::vector<int32_t>;
 
 namespace {
 
-// Pair i is i + 3 repeated a few times, so that a batch tells which pairs it holds.
+// Pair i repeats i + 3 a few times, so that a batch shows which pairs it holds.
 MemoryPairs makeCorpus(int count, uint64_t perBlock) {
   MemoryPairs corpus(perBlock);
   for (int i = 0; i < count; ++i)
@@ -23,7 +23,7 @@ MemoryPairs makeCorpus(int count, uint64_t perBlock) {
   return corpus;
 }
 
-// The pairs of a batch, by the first token of each target.
+// Returns the pairs of a batch, by the first token of each target.
 Ids pairsOf(const Batch &batch) {
   Ids result;
   for (int32_t start : batch.target.starts)
@@ -37,8 +37,8 @@ Batch next(BatchSource &source) {
   return std::move(batch).value();
 }
 
-// Whatever the corpus, the windows and the limits are: each epoch serves every pair once, batches keep the limits, and
-// a cursor taken anywhere goes on with the same batches.
+// For any corpus, windows and limits: each epoch serves every pair once, batches keep the limits, and a cursor taken
+// anywhere continues with the same batches.
 TEST(BatchSource, EpochsLimitsAndCursors) {
   bool held = rc::check([] {
     MemoryPairs corpus = makeCorpus(*rc::gen::inRange(1, 120), *rc::gen::inRange<uint64_t>(1, 20));
@@ -112,7 +112,7 @@ TEST(BatchSource, EpochsAndSeedsDiffer) {
   EXPECT_NE(first(1, {}), first(1, {1, 0, 0}));
 }
 
-// The order is part of what a checkpoint means: it may not change from one version or machine to the next.
+// Checkpoints depend on the order, so it may not change between versions or machines.
 TEST(BatchSource, OrderIsFixed) {
   MemoryPairs corpus = makeCorpus(12, 2);
   BatchSource source(corpus, {.limits = {1'000, 3, 8}, .seed = 1, .windowLines = 6});
@@ -141,8 +141,8 @@ TEST(BatchSource, NothingToServe) {
       << batch.message();
 }
 
-// Whatever the corpus, the limits and the number of ranks are: the parts of a batch are the batch, in its order, and
-// what all of it has is said with each.
+// For any corpus, limits and number of ranks: the parts of a batch, in order, are the batch, and each part has the
+// totals of the whole batch.
 TEST(BatchSource, PartsAreTheWhole) {
   bool held = rc::check([] {
     MemoryPairs corpus = makeCorpus(*rc::gen::inRange(1, 60), 7);
@@ -181,7 +181,7 @@ TEST(BatchSource, PartsCostAlike) {
   EXPECT_EQ(deal({1, 1, 1, 1}, 2), (Begins{0, 2, 4}));
   EXPECT_EQ(deal({4, 1, 1, 2}, 2), (Begins{0, 1, 4}));
   EXPECT_EQ(deal({1, 1, 6}, 2), (Begins{0, 2, 3}));
-  EXPECT_EQ(deal({5}, 3), (Begins{0, 0, 1, 1})); // the one in the middle has it
+  EXPECT_EQ(deal({5}, 3), (Begins{0, 0, 1, 1})); // the middle part has it
   EXPECT_EQ(deal({2, 2, 2}, 1), (Begins{0, 3}));
 }
 

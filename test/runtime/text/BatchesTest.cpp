@@ -9,7 +9,7 @@ using Ids = std::vector<int32_t>;
 
 namespace {
 
-// Pair i is i + 3 repeated a few times, so that a batch tells which pairs it holds.
+// Pair i repeats i + 3 a few times, so that a batch shows which pairs it holds.
 Examples makePairs(int count) {
   Examples pairs;
   for (int i = 0; i < count; ++i)
@@ -17,7 +17,7 @@ Examples makePairs(int count) {
   return pairs;
 }
 
-// The pairs of a batch, by the first token of each target.
+// Returns the pairs of a batch, by the first token of each target.
 Ids pairsOf(const Batch &batch) {
   Ids result;
   for (int32_t start : batch.target.starts)

@@ -28,7 +28,7 @@ TEST(Bleu, PerfectIsHundred) {
   EXPECT_NEAR(bleu.score(), 100, 1e-9);
 }
 
-// By hand: hits 5/6, 3/5, 1/4 and, smoothed, 0.5/3.
+// Computed by hand: hits 5/6, 3/5, 1/4 and, smoothed, 0.5/3.
 TEST(Bleu, SmoothedByHand) {
   Bleu bleu;
   bleu.add("the cat sat on a mat", "the cat is on a mat");
@@ -39,7 +39,7 @@ TEST(Bleu, SmoothedByHand) {
 TEST(Bleu, CountsAreClipped) {
   Bleu bleu;
   bleu.add("the the the the the the the", "the cat is on the mat today");
-  // 2/7, then no hit in 6, 5 and 4 n-grams: 1/2, 1/4, 1/8.
+  // 2/7 for words; the n-grams with 2, 3 and 4 words have no hits among 6, 5 and 4: 1/2, 1/4, 1/8.
   EXPECT_NEAR(bleu.score(), 100 * std::pow(2.0 / 7 * 0.5 / 6 * 0.25 / 5 * 0.125 / 4, 0.25), 1e-9);
 }
 
@@ -89,8 +89,8 @@ double chrf(std::string_view translation, std::string_view reference) {
   return score.score();
 }
 
-// Published with sacreBLEU: those of its tests in which precision and recall are equal, so that beta does not count,
-// and the example of the metric's card at Hugging Face, which computes it by sacreBLEU.
+// Published examples: those of sacreBLEU's tests in which precision and recall are equal, so that beta does not matter,
+// and the example of the metric's card at Hugging Face, computed by sacreBLEU.
 TEST(Chrf, PublishedExamples) {
   EXPECT_NEAR(chrf("a", "a"), 100, 1e-9);
   EXPECT_NEAR(chrf("a b c", "abc"), 100, 1e-9);
@@ -107,7 +107,7 @@ TEST(Chrf, PublishedExamples) {
               61.576379378113785, 1e-9);
 }
 
-// By hand: three characters, of which two are met; one of two pairs; no triple.
+// Computed by hand: two of three characters match, one of two pairs, and no triple.
 TEST(Chrf, CharactersAreNotBytes) {
   double precision = (2.0 / 3 + 1.0 / 2 + 0) / 3;
   EXPECT_NEAR(chrf("äö\u3000ü", "ä öx"), 100 * precision, 1e-9);

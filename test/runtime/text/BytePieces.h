@@ -1,4 +1,4 @@
-// A small vocabulary of bytes, as GPT-2's is.
+// A small byte-level vocabulary, like GPT-2's.
 #pragma once
 
 #include "runtime/text/Unicode.h"
@@ -7,7 +7,7 @@
 
 namespace heddle::test {
 
-// All bytes, "ab", "abc" and the end mark.
+// Returns all bytes, "ab", "abc" and the end mark.
 inline nlohmann::json bytePieces() {
   nlohmann::json pieces;
   char32_t other = 0x100;

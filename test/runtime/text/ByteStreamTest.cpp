@@ -57,7 +57,7 @@ std::string makeLines(int count, int seed) {
 
 TEST(Compressed, LinesAreThoseOfTheText) {
   TemporaryFolder folder;
-  std::string text = makeLines(60'000, 1); // several portions of the readers
+  std::string text = makeLines(60'000, 1); // several portions of a reader
   Strings expected = readLines(folder.write("plain", text)).value();
   ASSERT_EQ(expected.size(), 60'000u);
   EXPECT_EQ(readLines(folder.write("a.gz", gzip(text))).value(), expected);
@@ -67,7 +67,7 @@ TEST(Compressed, LinesAreThoseOfTheText) {
   EXPECT_EQ(readLines(folder.write("empty.zst", zstd(""))).value(), Strings());
 }
 
-// As `cat a.gz b.gz` makes them, and parallel compressors.
+// Files like those of `cat a.gz b.gz` and of parallel compressors.
 TEST(Compressed, PartsFollowEachOther) {
   TemporaryFolder folder;
   for (auto compress : {gzip, zstd})
@@ -106,7 +106,7 @@ protected:
     return LineBlocks::open(source, target, folder.path());
   }
 
-  // All lines, block after block.
+  // Reads all lines, block after block.
   static ParallelText readAll(const LineBlocks &blocks) {
     ParallelText all;
     for (size_t i = 0; i < blocks.blocks(); ++i) {
@@ -143,7 +143,7 @@ TEST_F(LineBlocksTest, BlocksAreTheLines) {
     RC_ASSERT(got.source == expected.source);
     RC_ASSERT(got.target == expected.target);
 
-    // Compressed it is the same corpus, and nothing of the copy is left to see.
+    // The compressed files are the same corpus, and leave no visible copy.
     LineBlocks packed =
         std::move(open(folder.write("a.gz", gzip(text[0])), folder.write("b.zst", zstd(text[1])))).value();
     got = readAll(packed);
@@ -189,9 +189,9 @@ TEST_F(LineBlocksTest, AChangedFileIsSeen) {
   EXPECT_NE(lines.message().find("has changed"), std::string::npos) << lines.message();
 }
 
-// The list of blocks does not grow with the file, nor does what reading them takes.
+// Neither the list of blocks nor the memory for reading them grows with the file.
 TEST_F(LineBlocksTest, MemoryIsConstant) {
-  const uint64_t lines = 9'000'000; // more than 65,536 blocks of 64 lines, twice over
+  const uint64_t lines = 9'000'000; // more than twice 65,536 blocks of 64 lines
   auto path = folder.path() / "s";
   {
     std::ofstream out(path, std::ios::binary);
@@ -207,7 +207,7 @@ TEST_F(LineBlocksTest, MemoryIsConstant) {
   EXPECT_EQ(blocks.read(40).value().source[16], blocks.read(40).value().target[16]);
   for (size_t i = 0; i < blocks.blocks(); i += 100) {
     ParallelText text = blocks.read(i).value();
-    // Lines begin with their number within the portion.
+    // Each line begins with its number within the portion.
     ASSERT_TRUE(text.source[0].starts_with(std::to_string((blocks.firstLineOf(i) - 1) % 100'000)));
   }
   getrusage(RUSAGE_SELF, &after);
@@ -215,7 +215,7 @@ TEST_F(LineBlocksTest, MemoryIsConstant) {
       << "KiB for a file of " << std::filesystem::file_size(path) / 1024;
 }
 
-// A pipe that nobody writes to is an error; a writer that is there may take its time.
+// A pipe without a writer is an error; a slow writer is not.
 TEST(Lines, APipeWithoutAWriter) {
   TemporaryFolder folder;
   std::filesystem::path alone = folder.path() / "alone", slow = folder.path() / "slow";

@@ -14,7 +14,7 @@ using heddle::test::TemporaryFolder;
 
 namespace {
 
-// One piece a letter: lengths are easy to count.
+// Each letter is one piece, so that lengths are easy to count.
 class CorpusTest : public testing::Test {
 protected:
   Result<Corpus> read(std::string_view source, std::string_view target, int64_t maximumLength = 16,
@@ -53,7 +53,7 @@ TEST_F(CorpusTest, SkipsAndCounts) {
   EXPECT_NE(report.find("line 5"), std::string::npos);
 }
 
-// Of a model that takes images the lines of the source are records.
+// For a model that takes images, the source's lines are records.
 TEST_F(CorpusTest, CaptionsHaveImages) {
   ImageShape shape{1, 2, 1};
   Marks marks{.image = shape};
@@ -65,13 +65,13 @@ TEST_F(CorpusTest, CaptionsHaveImages) {
   ASSERT_EQ(batches.size(), 1u);
   EXPECT_EQ(batches[0].source.pixels, (std::vector<float>{0.5, 1, 2, 3}));
   EXPECT_EQ(batches[0].source.layout.lengths, (std::vector<int32_t>{2, 2}));
-  EXPECT_EQ(batches[0].target.lengths, (std::vector<int32_t>{5, 3})); // a letter is two pieces, its space and itself
+  EXPECT_EQ(batches[0].target.lengths, (std::vector<int32_t>{5, 3})); // a letter is two pieces: a space and itself
   EXPECT_TRUE(batches[0].source.tokens.empty());
   EXPECT_NE(read("a b\n", "a\n", 16, marks).message().find("s' line 1 is no record with an \"image\""),
             std::string::npos);
 }
 
-// A source without an end mark may be a token longer, and a call holds its tokens only.
+// A source without an end mark may be a token longer, and a call holds only its tokens.
 TEST_F(CorpusTest, SourcesWithoutAnEndMark) {
   const char *source = "a b c d\n\na b\n", *target = "a\nb\nc\n"; // a letter is two pieces
   auto ended = read(source, target, 8);
@@ -92,7 +92,7 @@ TEST_F(CorpusTest, SourcesWithoutAnEndMark) {
   EXPECT_EQ(batches[0].targetOut[2], kEndId) << "targets keep their marks";
 }
 
-// A pipe gives its bytes once: they are kept, for a vocabulary and for all passes.
+// A pipe gives its bytes only once: they are kept for the vocabulary and for all passes.
 TEST_F(CorpusTest, PipesCanBeReadAgain) {
   const char *words = "a b\nc d\n";
   std::filesystem::path pipes[] = {folder.path() / "source", folder.path() / "target"};

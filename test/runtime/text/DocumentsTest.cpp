@@ -14,7 +14,7 @@ using Ids = std::vector<int32_t>;
 
 namespace {
 
-// A token a byte, so that tokens are easy to tell.
+// Each byte is a token, so that tokens are easy to tell.
 struct Bytes final : TextCodec {
   std::vector<int32_t> encode(std::string_view line) const override { return {line.begin(), line.end()}; }
   std::string decode(std::span<const int32_t> ids) const override { return {ids.begin(), ids.end()}; }
@@ -62,7 +62,7 @@ TEST_F(DocumentsTest, Kinds) {
 }
 
 TEST_F(DocumentsTest, LongDocumentsAreCut) {
-  // Each token but the first is predicted once; the last sequence may have a single one to predict.
+  // Each token but the first is predicted once. The last sequence may have a single token to predict.
   EXPECT_EQ(sequences("abcd\nef\n", DocumentKind::Line, 2), (Sequences{"<ab", "bcd", "d>", "<ef", "f>"}));
   EXPECT_EQ(sequences("abc", DocumentKind::Line, 4), (Sequences{"<abc>"}));
   EXPECT_EQ(sequences("ab", DocumentKind::Line, 1), (Sequences{"<a", "ab", "b>"}));
@@ -82,7 +82,7 @@ TEST_F(DocumentsTest, WhatIsNotUtf8IsLeftOutAndCounted) {
   EXPECT_EQ(describe(DocumentKind::File), "3 of 4 lines in 1 sequence; skipped 1" + where);
 }
 
-// Whatever the text: no document is cut by a block, and the sequences of a document follow each other.
+// For any text: no block cuts a document, and the sequences of a document follow each other.
 TEST_F(DocumentsTest, BlocksHoldWholeDocuments) {
   EXPECT_TRUE(rc::check([&] {
     Sequences expected;
@@ -172,7 +172,8 @@ TEST_F(DocumentsTest, ASourceServesAllSequencesOfAnEpoch) {
   EXPECT_GT(mixed, batches / 2) << "a batch holds sequences of all lengths";
 }
 
-// Line ends are pieces of a vocabulary that is learnt for documents of several lines, and spaces for one of lines.
+// Line ends are pieces in a vocabulary learnt for documents of several lines, and spaces in one learnt for single
+// lines.
 TEST_F(DocumentsTest, LineEndsArePieces) {
   auto file = folder.write("text", "ab ba\nab\nba ab\n");
   Tokenizer with = std::move(Tokenizer::train({file}, 20, {.lineEnds = true})).value();

@@ -1,4 +1,4 @@
-// Vocabularies in GGUF files. Those that SentencePiece has learnt are in SentencePieceTest.cpp.
+// Vocabularies in GGUF files. SentencePieceTest.cpp has those learnt by SentencePiece.
 #include "runtime/text/PublishedVocabulary.h"
 #include "test/runtime/GgufBytes.h"
 #include "test/runtime/TemporaryFolder.h"
@@ -17,7 +17,7 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-// As SmolLM's: 256 bytes, "ab", "abc", "<|endoftext|>" and "<|user|>".
+// A vocabulary like SmolLM's: 256 bytes, "ab", "abc", "<|endoftext|>" and "<|user|>".
 GgufBytes ofBytes(std::string_view pre = "smollm", const std::vector<std::string> &merges = {"a b", "ab c"},
                   const nlohmann::json &all = heddle::test::bytePieces()) {
   std::vector<std::string> pieces(256);
@@ -35,7 +35,7 @@ GgufBytes ofBytes(std::string_view pre = "smollm", const std::vector<std::string
   return file.whole("tokenizer.ggml.bos_token_id", 258).whole("tokenizer.ggml.eos_token_id", 258);
 }
 
-// As LLaMA 2's: bytes 3 to 258, then the pieces.
+// A vocabulary like LLaMA 2's: bytes are 3 to 258, followed by the pieces.
 GgufBytes ofPieces(std::initializer_list<std::pair<const char *, int32_t>> more = {}) {
   std::vector<std::string> pieces = {"<unk>", "<s>", "</s>"};
   std::vector<int32_t> kinds = {2, 3, 3};
@@ -93,8 +93,8 @@ TEST_F(GgufVocabulary, BytePairs) {
   EXPECT_NE(load(ofBytes("gpt-2"))->encode("u\u0308"), load(ofBytes("gpt-2"))->encode("\u00fc"));
 }
 
-// Ids are those of tokenizer.json with the patterns and steps that the models' folders have. Each merge crosses a place
-// where some patterns cut and others do not.
+// Ids must equal those of a tokenizer.json with the patterns and steps of the models' folders. Each merge crosses a
+// place where some patterns cut and others do not.
 TEST_F(GgufVocabulary, CutsAsTokenizerJsonDoes) {
   using Json = nlohmann::json;
   const std::pair<const char *, const char *> crossing[] = {
@@ -109,7 +109,7 @@ TEST_F(GgufVocabulary, CutsAsTokenizerJsonDoes) {
     merges.push_back(str(left, " ", right));
     pairs.push_back({left, right});
   }
-  for (const char *whole : {"tH", "\u0120Ht"}) // no merge makes them
+  for (const char *whole : {"tH", "\u0120Ht"}) // no merge produces them
     pieces[whole] = pieces.size();
   auto split = [](const std::string &pattern) {
     return Json{{"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}};

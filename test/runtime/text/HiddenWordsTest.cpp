@@ -12,7 +12,7 @@ namespace {
 class HiddenWordsTest : public testing::Test {
 protected:
   TemporaryFolder folder;
-  // Words are pieces of their own.
+  // Words are whole pieces.
   Tokenizer vocabulary = std::move(Tokenizer::train({folder.write("words", "a b c d e f g h i j k l m n o p\n")}, 30,
                                                     {.type = VocabularyType::Word, .mask = true}))
                              .value();
@@ -35,7 +35,7 @@ TEST_F(HiddenWordsTest, TheVocabularyHasAMask) {
   EXPECT_FALSE(Tokenizer::train({folder.path() / "words"}, 30)->maskId());
 }
 
-// 15% of the words; of these 80% are the mask, 10% another word and 10% themselves, within what chance allows.
+// 15% of the words are chosen; 80% of them become the mask, 10% another word, and 10% stay, within random variation.
 TEST_F(HiddenWordsTest, HidesAsManyWordsAsTold) {
   OrderRandom random(1, 2, 3);
   std::vector<int32_t> tokens(100, 5);
@@ -68,7 +68,7 @@ TEST_F(HiddenWordsTest, HidesAsManyWordsAsTold) {
 TEST_F(HiddenWordsTest, HalfOfTheSentencesFollow) {
   std::string lines;
   const char *letters = "abcdefghijklmnop";
-  for (int document = 0; document < 1000; ++document) { // of three sentences of the same letter
+  for (int document = 0; document < 1000; ++document) { // three sentences of the same letter
     std::string line = std::string(1, letters[document % 16]) + " " + letters[document % 16] + "\n";
     lines += line + line + line + "\n";
   }
@@ -91,7 +91,7 @@ TEST_F(HiddenWordsTest, HalfOfTheSentencesFollow) {
     alike += !batch.follows[0] && tokens[2] == tokens[4];
   }
   EXPECT_NEAR(follow / 2000.0, 0.5, 0.04);
-  EXPECT_LT(alike, 100); // mostly of a document with another letter
+  EXPECT_LT(alike, 100); // mostly from a document with another letter
 }
 
 TEST_F(HiddenWordsTest, LongPairsAreCutAndEpochsDiffer) {
@@ -114,7 +114,7 @@ TEST_F(HiddenWordsTest, LongPairsAreCutAndEpochsDiffer) {
 TEST_F(HiddenWordsTest, DocumentsOfAnyKind) {
   EXPECT_TRUE(read("a b\n\nc d\n").value().examples.empty());
   EXPECT_EQ(read("a b\n\nc d\n", 32, {}, DocumentKind::File).value().examples.size(), 1u);
-  EXPECT_EQ(read("a b\nc d\n").value().examples.size(), 1u); // a sentence and its like alone
+  EXPECT_EQ(read("a b\nc d\n").value().examples.size(), 1u); // the only pair is of a sentence and an equal one
   auto broken = read("a b\nc \xff\n\nd e\nf g\n");
   ASSERT_TRUE(broken.ok());
   EXPECT_EQ(broken->examples.size(), 1u);

@@ -30,7 +30,7 @@ TEST(Lines, MissingFile) {
   EXPECT_FALSE(readLines(folder.path()).ok()) << "a folder is no text file";
 }
 
-// Files that are no text say what they are, and a page of HTML may be one.
+// Files that are not text are errors that name their kind. A page of HTML may be text.
 TEST(Lines, FilesOfOtherKinds) {
   using namespace std::string_view_literals;
   TemporaryFolder folder;

@@ -16,7 +16,7 @@ void expectPart(const std::string &message, std::string_view part) {
   EXPECT_NE(message.find(part), std::string::npos) << message;
 }
 
-// Words are pieces of their own, so that lengths are easy to count.
+// Words are whole pieces, so that lengths are easy to count.
 class RecordsTest : public testing::Test {
 protected:
   std::unique_ptr<TextCodec> vocabulary(std::vector<std::string> labels = {"n", "v"}) {
@@ -56,7 +56,7 @@ TEST_F(RecordsTest, ATextHasMarksAndALabel) {
 }
 
 TEST_F(RecordsTest, WordsHaveLabelsAtTheirFirstTokens) {
-  // "ab" is no piece: letters that the vocabulary does not know are one token.
+  // "ab" is no piece: letters that the vocabulary does not know become one token.
   auto corpus = read(
       "{\"text\": \" a\\tab  b\", \"labels\": [\"n\", \"v\", \"n\"]}\n{\"tokens\": [\"c\"], \"labels\": [\"v\"]}\n",
       Labelling::Words);
@@ -71,7 +71,7 @@ TEST_F(RecordsTest, WordsHaveLabelsAtTheirFirstTokens) {
   EXPECT_EQ(batch.labelled[3], batch.source.layout.starts[1] + 1);
 }
 
-// Node 1 looks at nodes 0 and 2, and node 2 at itself; places in a batch count the marks and the graphs before.
+// Node 1 looks at nodes 0 and 2, and node 2 at itself. Positions in a batch include the marks and the graphs before.
 TEST_F(RecordsTest, GraphsHaveEdges) {
   Marks marks{.neighbours = 2};
   std::string graph = "{\"text\": \"a b c\", \"edges\": [[0, 1], [2, 1], [2, 2]], \"labels\": [\"n\", \"v\", \"n\"]}\n";
@@ -104,7 +104,7 @@ TEST_F(RecordsTest, EdgesThatAreNoneAreErrors) {
   EXPECT_EQ(message(", \"edges\": [[0, 1], [0, 1]]"), "");
 }
 
-// The begin mark is of the first sentence, and the end mark of the last.
+// The begin mark belongs to the first sentence, and the end mark to the last.
 TEST_F(RecordsTest, TextsHaveSentences) {
   Marks marks{.sentences = 3};
   auto corpus = read("{\"text\": [\"a\"], \"label\": \"n\"}\n{\"text\": [\"a b\", \"c\", \"d a\"], \"label\": \"v\"}\n",
@@ -134,7 +134,7 @@ TEST_F(RecordsTest, SentencesThatAreNoneAreErrors) {
   EXPECT_EQ(message("[\"a\", \"b\"]"), "");
 }
 
-// Where the model does not tell sentences apart, a list of them is a text.
+// If the model does not tell sentences apart, a list of sentences is one text.
 TEST_F(RecordsTest, AListOfSentencesIsAText) {
   auto corpus = read("{\"text\": [\"a b\", \"c\"], \"label\": \"n\"}\n{\"text\": \"a b c\", \"label\": \"n\"}\n",
                      Labelling::Texts);
@@ -151,7 +151,7 @@ TEST_F(RecordsTest, ACutLeavesNoSentenceBehind) {
   EXPECT_EQ(record.sentences, (std::vector<int32_t>{3}));
 }
 
-// Of one shape, in lists or in a file beside the records; a number for each pixel is one channel.
+// Images have one shape, and come as lists or as a file beside the records. One number per pixel is one channel.
 TEST_F(RecordsTest, ImagesHavePixels) {
   Marks marks;
   marks.image = {2, 3, 1};
@@ -203,7 +203,7 @@ TEST_F(RecordsTest, ImagesThatAreNoneAreErrors) {
   expectPart(message("\"image\": [[1, 2]]", {}), "has an image and no text, and the model takes texts");
 }
 
-// What a text that is too long loses, its edges lose.
+// When a long text is cut, edges of lost words are lost, too.
 TEST_F(RecordsTest, ACutLeavesNoEdgeBehind) {
   EncodedRecord record{{kBeginId, 5, 6, 7, kEndId}, {1, 2, 3}, {{1, 2}, {3, 1}, {2, 3}, {2, 1}}, {}};
   record.cut(4, {});
@@ -213,7 +213,7 @@ TEST_F(RecordsTest, ACutLeavesNoEdgeBehind) {
   EXPECT_EQ(record.edges[1].to, 1);
 }
 
-// A batch is full where any of the sequences, the tokens or the labels are.
+// A batch is full if its sequences, its tokens or its labels reach their limit.
 TEST_F(RecordsTest, BatchesKeepTheirLimits) {
   std::string lines;
   for (int i = 0; i < 9; ++i)
@@ -254,7 +254,7 @@ TEST_F(RecordsTest, MistakesNameFileAndLine) {
   EXPECT_NE(corpus.message().find("records' line 3 has the label 'w'"), std::string::npos) << corpus.message();
 }
 
-// Whatever a line holds is a record or a mistake.
+// Any line is a record or an error.
 TEST_F(RecordsTest, LinesOfAnyKindAreRecordsOrMistakes) {
   for (const char *line : {"", "{", "[]", "0", "null", "\"text\"", "{}", "{\"text\": 3}", "{\"text\": {}}",
                            "{\"tokens\": {}}", "{\"tokens\": []}", "{\"text\": \"a\", \"label\": [], \"labels\": 1}",
@@ -278,7 +278,7 @@ TEST_F(RecordsTest, TheVocabularyKeepsLabels) {
   EXPECT_FALSE(LabelledVocabulary::load(vocabulary(), folder.path()).ok());
 }
 
-// Both texts have marks, and tokens of each side are counted.
+// Both texts have marks, and each side's tokens are counted.
 TEST_F(RecordsTest, PairsHaveTwoTextsAndALabelOrAGrade) {
   auto readPairs = [&](std::string_view lines, Labelling kind, int64_t maximumLength = 16) -> Result<Corpus> {
     HEDDLE_ASSIGN(LineBlocks records, open(lines));

@@ -1,5 +1,4 @@
-// Vocabularies that SentencePiece has learnt, written as tokenizer.json: texts have the tokens that SentencePiece gives
-// them.
+// Vocabularies learnt by SentencePiece and written as tokenizer.json: texts get the same tokens as from SentencePiece.
 #include "runtime/text/PublishedVocabulary.h"
 #include "runtime/text/Tokenizer.h"
 #include "test/runtime/GgufBytes.h"
@@ -48,7 +47,7 @@ std::string train(std::unordered_map<std::string, std::string> options) {
   return model;
 }
 
-// The bytes of a field of a message in Protocol Buffers' wire format; empty where it has none.
+// Returns the bytes of a field in a Protocol Buffers message; empty if the field is missing.
 std::string_view field(std::string_view message, uint64_t wanted) {
   auto number = [&] {
     uint64_t value = 0;
@@ -94,7 +93,7 @@ json ofType(const char *type, json more = json::object()) {
 json ofSteps(const char *key, json steps) { return ofType("Sequence", {{key, steps}}); }
 json replaceBy(json pattern, const char *by) { return ofType("Replace", {{"pattern", pattern}, {"content", by}}); }
 
-// The two pieces of each piece, that of the greatest score first, as published files list them.
+// Returns the pairs of pieces that form a piece, highest score first, as published files list them.
 json merges(const SentencePieceProcessor &model) {
   struct Merge {
     float score;
@@ -118,7 +117,7 @@ json merges(const SentencePieceProcessor &model) {
   return list;
 }
 
-// `file` has the vocabulary in a folder of its own.
+// `file` holds the vocabulary, in a folder of its own.
 void expectSameTokens(const SentencePieceProcessor &model, const char *file, const std::string &bytes, bool keepsTexts,
                       size_t mostTies, const std::vector<std::string> &more = {}) {
   TemporaryFolder folder;
@@ -142,7 +141,7 @@ void expectSameTokens(const SentencePieceProcessor &model, const char *file, con
   for (const std::string &text : texts) {
     Ids expected;
     ASSERT_TRUE(model.Encode(text, &expected).ok());
-    // Of ways that are as good as each other, SentencePiece's single precision finds another one at times.
+    // If several ways are equally good, SentencePiece's single precision sometimes finds another one.
     Ids actual = ours->encode(text);
     bool isTie = actual.size() == expected.size() && std::ranges::is_permutation(actual, expected);
     ties += actual != expected && isTie;
@@ -154,7 +153,7 @@ void expectSameTokens(const SentencePieceProcessor &model, const char *file, con
   EXPECT_LE(ties, mostTies);
 }
 
-// LLaMA 2's kind.
+// A vocabulary like LLaMA 2's.
 TEST(SentencePiece, BytePairs) {
   SentencePieceProcessor model;
   ASSERT_TRUE(model
@@ -180,7 +179,7 @@ TEST(SentencePiece, BytePairs) {
   expectSameTokens(model, "tokenizer.json", whole.dump(), /*keepsTexts=*/true, /*mostTies=*/0);
 }
 
-// What GGUF files say of the same: pieces with their scores and kinds, and no merges.
+// The same vocabulary as in GGUF files: pieces with scores and kinds, but without merges.
 TEST(SentencePiece, ScoredPieces) {
   for (bool spaceFirst : {true, false})
     for (const char *fallback : {"true", "false"}) {
@@ -213,7 +212,7 @@ TEST(SentencePiece, ScoredPieces) {
     }
 }
 
-// T5's kind, with SentencePiece's own table of characters.
+// A vocabulary like T5's, with SentencePiece's own character table.
 TEST(SentencePiece, Unigram) {
   for (const char *bytes : {"false", "true"}) {
     std::string proto = train({{"model_type", "unigram"}, {"byte_fallback", bytes}, {"character_coverage", "0.999"}});
@@ -238,7 +237,7 @@ TEST(SentencePiece, Unigram) {
   }
 }
 
-// A folder with tokenizer.model alone, as Vicuna's and OpenLLaMA's: its marks, and the tokens that other files add.
+// A folder with only tokenizer.model, like Vicuna's and OpenLLaMA's: its marks, and the tokens added by other files.
 TEST(SentencePiece, FolderWithoutTokenizerJson) {
   std::string model =
       train({{"model_type", "bpe"}, {"byte_fallback", "true"}, {"normalization_rule_name", "identity"}});
@@ -280,7 +279,7 @@ TEST(SentencePiece, FolderWithoutTokenizerJson) {
   }
 }
 
-// A long line of what is unknown has the tokens of a short one, in time that grows with its length.
+// A long line of unknown text gets the same kind of tokens as a short one, in linear time.
 TEST(SentencePiece, LongRunsOfTheUnknown) {
   auto load = [](const char *type) {
     return std::move(Tokenizer::fromBytes(train({{"model_type", type}}), "learnt.model")).value();
@@ -311,7 +310,7 @@ TEST(SentencePiece, LongRunsOfTheUnknown) {
   EXPECT_LT(double(std::clock() - begin) / CLOCKS_PER_SEC, 4);
 }
 
-// libsentencepiece does not look where a damaged table of characters leads it.
+// libsentencepiece itself does not check the offsets of a damaged character table.
 TEST(SentencePiece, DamagedTablesOfCharactersAreRefused) {
   const std::string model = train({{"model_type", "unigram"}});
   std::string_view table = field(field(model, 3), 2);

@@ -20,7 +20,7 @@ json sequence(const char *key, std::vector<json> steps) { return {{"type", "Sequ
 
 class TextRecordsTest : public testing::Test {
 protected:
-  // Pieces by name, so that an expectation can be read: "▁a b <user>".
+  // Returns pieces by name, so that expectations are readable: "▁a b <user>".
   static std::string pieces(const TextCodec &vocabulary, std::span<const int32_t> ids) {
     std::string text;
     for (int32_t id : ids)
@@ -37,7 +37,7 @@ protected:
                record.isRecut ? " (recut)" : "");
   }
 
-  // Byte pairs of characters, without bytes for what is unknown.
+  // Byte pairs of characters, without bytes for unknown text.
   PublishedVocabulary load(json normalizer, json preTokenizer) {
     json vocab = {{"<unk>", 0}, {"<s>", 1}};
     for (const char *piece : {"▁", "a", "b", "c", ",", "▁a", "▁b", "ab", "▁ab"})
@@ -57,7 +57,7 @@ protected:
   TemporaryFolder folder;
 };
 
-// The space in front of a text belongs to the prompt, and not to what follows it.
+// A space in front of a text belongs to the prompt, not to the text after the prompt.
 TEST_F(TextRecordsTest, APrefixOfEveryText) {
   json spaces = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "▁"}};
   json prefix = {{"type", "Prepend"}, {"prepend", "▁"}};
@@ -116,7 +116,7 @@ TEST_F(TextRecordsTest, LearntVocabularies) {
   }
 }
 
-// Of a conversation the assistant's parts count, each with what ends it, and no mark is added.
+// In a conversation the assistant's parts are learnt, each with its end mark, and no other mark is added.
 TEST_F(TextRecordsTest, Conversations) {
   json spaces = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "▁"}};
   PublishedVocabulary llama = load(spaces, nullptr);

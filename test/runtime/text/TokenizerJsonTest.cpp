@@ -28,7 +28,7 @@ json replace(const char *text, const char *by) {
   return {{"type", "Replace"}, {"pattern", {{"String", text}}}, {"content", by}};
 }
 
-// A text's begin mark and its end mark, as the file says it.
+// Returns a post-processor that adds a begin mark and an end mark.
 json marks(const char *begin, int32_t beginId, const char *end, int32_t endId) {
   auto mark = [](const char *name) -> json { return {{"SpecialToken", {{"id", name}, {"type_id", 0}}}}; };
   auto ids = [](int32_t id) -> json { return {{"ids", {id}}}; };
@@ -39,7 +39,7 @@ json marks(const char *begin, int32_t beginId, const char *end, int32_t endId) {
 
 class TokenizerJson : public testing::Test {
 protected:
-  // As SmolLM's.
+  // A vocabulary like SmolLM's.
   static json ofBytes() {
     json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", true}};
     json digits = {{"type", "Digits"}, {"individual_digits", true}};
@@ -49,7 +49,7 @@ protected:
             {"model", {{"type", "BPE"}, {"vocab", bytePieces()}, {"merges", {"a b", "ab c"}}}}};
   }
 
-  // As LLaMA 2's: bytes 3 to 258, then the pieces.
+  // A vocabulary like LLaMA 2's: bytes are 3 to 258, followed by the pieces.
   static json ofCharacters() {
     json vocab = {{"<unk>", 0}, {"<s>", 1}, {"</s>", 2}};
     for (int byte = 0; byte < 256; ++byte) {
@@ -76,7 +76,7 @@ protected:
           {"merges", {"▁ a", "b c", json::array({"a", "b"}), "▁a b", "▁ ▁"}}}}};
   }
 
-  // As T5's; its table of characters makes a tab a space.
+  // A vocabulary like T5's. Its character table maps a tab to a space.
   static json unigram() {
     auto piece = [](const char *text, double score) { return json::array({text, score}); };
     json table = {{"type", "Precompiled"},
@@ -102,7 +102,7 @@ protected:
     return PublishedVocabulary::load(folder.path());
   }
 
-  // That a change to the file makes it an error that says so.
+  // Checks that a change to the file is an error that contains `part`.
   template <typename Change> void expectError(json whole, Change change, std::string_view part) {
     change(whole);
     auto changed = load(whole);
@@ -110,7 +110,8 @@ protected:
     EXPECT_NE(changed.message().find(part), std::string::npos) << changed.message();
   }
 
-  // That damaged files are errors, or vocabularies that work. Of the file's pieces the begin and what is behind them.
+  // Checks that damaged files are errors, or vocabularies that work. `pieces` and `behindPieces` are the beginning of
+  // the file's pieces and the text after them.
   void expectDamageIsHarmless(const json &file, std::string_view pieces, std::string_view behindPieces,
                               std::string_view text);
 
@@ -138,7 +139,7 @@ TEST_F(TokenizerJson, BytePairs) {
   EXPECT_EQ(PublishedVocabulary::load(folder.path())->encode("<|user|>"), (Ids{260}));
   json plain = ofBytes();
   plain["pre_tokenizer"] = {{"type", "ByteLevel"}, {"add_prefix_space", false}};
-  plain["model"].erase("type"); // as GPT-2's own file
+  plain["model"].erase("type"); // like GPT-2's own file
   plain["added_tokens"].erase(1);
   folder.write("tokenizer.json", plain.dump());
   ASSERT_TRUE(PublishedVocabulary::load(folder.path()).ok());
@@ -165,7 +166,7 @@ TEST_F(TokenizerJson, BytePairErrors) {
       "it lacks the pieces of all 256 bytes");
 }
 
-// A token that stands for itself only where it is a word, as Hugging Face's tokenizers have it.
+// Some tokens stand for themselves only as whole words, as in Hugging Face's tokenizers.
 TEST_F(TokenizerJson, SingleWords) {
   json file = ofBytes();
   file["added_tokens"][1] = token(260, "loom", {{"single_word", true}});
@@ -177,7 +178,7 @@ TEST_F(TokenizerJson, SingleWords) {
   EXPECT_EQ(count("loom loom looms loom"), 3);
 }
 
-// As Hugging Face's tokenizers do: a byte without a piece is left out before neighbours are merged.
+// A byte without a piece is left out before its neighbours are merged, as in Hugging Face's tokenizers.
 TEST_F(TokenizerJson, BytesWithoutPieces) {
   json file = ofBytes();
   for (const char *piece : {"\u0104", "z", "\u00ff"}) // the bytes 04, 7A and FF
@@ -192,7 +193,7 @@ TEST_F(TokenizerJson, BytesWithoutPieces) {
   EXPECT_EQ(load(file)->encode("azzbz"), (Ids{'a', 260, 'b', 260}));
 }
 
-// Marks stand for no text that a reader sees, and all other tokens do.
+// Marks produce no text that a reader sees; all other tokens do.
 TEST_F(TokenizerJson, GeneratedMarksAreNotText) {
   auto pieces = load(ofCharacters());
   EXPECT_EQ(pieces->continuation(Ids{1, 263}, Ids{1, 263, 2, 268, 1}), " a<|user|>");
@@ -205,7 +206,7 @@ TEST_F(TokenizerJson, GeneratedMarksAreNotText) {
   EXPECT_EQ(load(bytes)->continuation(Ids{'a'}, Ids{'b', 260, 'c'}), "bc");
 }
 
-// Sizes that no vocabulary has, and that would take all memory or the whole stack.
+// Unrealistic sizes, which would take all memory or the whole stack.
 TEST_F(TokenizerJson, StepsHaveLimits) {
   std::string thousand(1000, ' ');
   auto expect = [&](auto change, std::string_view part) { expectError(ofCharacters(), change, part); };
@@ -254,7 +255,7 @@ TEST_F(TokenizerJson, NormalForms) {
   }
 }
 
-// Twice the input takes about twice the time, and not four times.
+// Twice the input takes about twice the time, not four times.
 TEST_F(TokenizerJson, TimeIsLinear) {
   auto seconds = [](auto work) {
     auto begin = std::clock();
@@ -326,7 +327,7 @@ TEST_F(TokenizerJson, Characters) {
   EXPECT_EQ(load(plain)->encode("abc"), (Ids{259, 260, 261, 262}));
 }
 
-// An earlier merge's turn comes as soon as another merge makes its pair.
+// A merge applies again as soon as another merge produces its pair.
 TEST_F(TokenizerJson, OrderOfMerges) {
   json file = ofCharacters();
   file["model"]["merges"] = {"a bc", "b c"};
@@ -436,7 +437,7 @@ void TokenizerJson::expectDamageIsHarmless(const json &file, std::string_view pi
   const std::string whole = file.dump();
   std::mt19937 random(1);
   auto below = [&](size_t limit) { return std::uniform_int_distribution<size_t>(0, limit - 1)(random); };
-  // Most of the file is its pieces: half of the changes are elsewhere.
+  // Most of the file are its pieces; half of the changes are made elsewhere.
   size_t begin = whole.find(pieces), end = whole.find(behindPieces, begin);
   ASSERT_TRUE(begin != std::string::npos && end != std::string::npos);
   int read = 0;

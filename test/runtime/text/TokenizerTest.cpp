@@ -79,7 +79,7 @@ TEST_F(TokenizerTest, DecodeSkipsWhatIsNoPiece) {
   EXPECT_EQ(tokenizer.decode(ids), "one");
 }
 
-// Marian's: a model for each side, and numbers from elsewhere.
+// A vocabulary like Marian's: a model for each side, and separate ids.
 TEST_F(TokenizerTest, ModelsOfTwoSides) {
   auto side = [&](const char *text) {
     return std::move(Tokenizer::train({folder.write("text", text)}, 30)).value().files()[0].bytes;

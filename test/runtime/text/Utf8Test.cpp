@@ -15,7 +15,7 @@ TEST(Utf8, Valid) {
 
 TEST(Utf8, Invalid) {
   const std::string_view cases[] = {
-      "\x80"sv,             // a continuation alone
+      "\x80"sv,             // a continuation byte without a start
       "\xc3"sv,             // cut off
       "\xc0\xaf"sv,         // overlong
       "\xe0\x9f\xbf"sv,     // overlong
@@ -35,7 +35,7 @@ TEST(Utf8, Replace) {
   EXPECT_EQ(replaceInvalidUtf8("dreißig"), "dreißig");
 }
 
-// One mark for a character that is cut off, and one for each byte that begins none.
+// A truncated character becomes one mark; each byte that begins no character becomes one mark.
 TEST(Utf8, ReplaceCutCharacters) {
   EXPECT_EQ(replaceInvalidUtf8("a\xe2\x82"), "a\ufffd");
   EXPECT_EQ(replaceInvalidUtf8("a\xf0\x9f\x98"), "a\ufffd") << "three of four bytes";

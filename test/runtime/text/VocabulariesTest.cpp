@@ -74,7 +74,7 @@ TEST_F(VocabularyFolder, BytePairErrors) {
   }
 }
 
-// The same pieces in tokenizer.json.
+// The same pieces in a tokenizer.json.
 TEST_F(VocabularyFolder, WordPiecesInTokenizerJson) {
   nlohmann::json file = {
       {"added_tokens", {{{"id", 3}, {"content", "[MASK]"}, {"lstrip", true}}}},
@@ -108,7 +108,7 @@ TEST_F(VocabularyFolder, WordPiecesInTokenizerJson) {
   EXPECT_FALSE(WordPieces::isIn(folder.path()) && load().ok());
 }
 
-// A letter with very many marks takes time that grows with their number, and not with its square.
+// A letter with very many marks takes linear time, not quadratic.
 TEST_F(VocabularyFolder, MarksOfAWordPiece) {
   folder.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n");
   WordPieces pieces = std::move(WordPieces::load(folder.path())).value();

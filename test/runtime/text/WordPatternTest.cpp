@@ -44,7 +44,7 @@ std::string words(const std::vector<const char *> &patterns, std::string_view te
   return words(parsed(patterns), text);
 }
 
-// As Hugging Face's tokenizers cuts them.
+// Cuts as Hugging Face's tokenizers do.
 TEST(WordPattern, Published) {
   const char *english = "Hello camelCaseWords, don't SHOUT'S 12345!";
   const char *other = "a\u0301b \u4fa1\u683c\u306f1234\u5186 //x\n\n  y";
@@ -58,7 +58,7 @@ TEST(WordPattern, Published) {
   EXPECT_EQ(words({kQwen35}, other), "a\u0301b| \u4fa1\u683c\u306f|1|2|3|4|\u5186| //|x|\n\n| | y");
 }
 
-// As Hugging Face's tokenizers cuts them. The class of punctuation has letters, too: ASCII's lie between ':' and '~'.
+// Cuts as Hugging Face's tokenizers do. The class of punctuation includes letters: ASCII's lie between ':' and '~'.
 TEST(WordPattern, StepsOfGgufFiles) {
   const char *english = "Hello camelCaseWords, don't SHOUT'S 12345!";
   const char *other = "a\u0301b \u4fa1\u683c\u306f1234\u5186 //x\n\n  y";
@@ -79,7 +79,7 @@ TEST(WordPattern, OtherPatternsAreRefused) {
     EXPECT_FALSE(WordPattern::published(pattern)) << pattern;
 }
 
-// Bytes that are no text are cut too, and nothing is lost; runs take time that grows with their length.
+// Bytes that are not text are cut, too, and none are lost. Runs take linear time.
 TEST(WordPattern, AnyBytes) {
   std::vector<const char *> deepSeek(std::begin(kDeepSeek), std::end(kDeepSeek));
   for (const std::vector<WordPattern> &patterns :

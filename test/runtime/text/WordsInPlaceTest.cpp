@@ -9,7 +9,7 @@ namespace {
 
 TEST(WordsInPlace, CountsByPlaceAndLength) {
   WordsInPlace words;
-  words.add("a b x", "a b c d"); // 2 of 4: the third is another word, the fourth is missing
+  words.add("a b x", "a b c d"); // 2 of 4: the third word differs, the fourth is missing
   words.add("one  two\tthree four five six ", "one two three four five six");
   words.add("b c d e f g", "a b c d e f"); // shifted by a word: none
   words.add("something", "  ");

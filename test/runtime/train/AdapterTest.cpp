@@ -10,7 +10,7 @@ using heddle::test::TemporaryFolder;
 
 namespace {
 
-// A model of one linear transformation, 3 x 2, with an adapter of rank 2.
+// A model of one 3 x 2 linear transformation, with an adapter of rank 2.
 Description model() {
   Description description;
   description.adapter = {2, 4};
@@ -114,7 +114,7 @@ TEST(AdapterTest, InitialisationsThatChangeTheBase) {
   EXPECT_TRUE(read(R"("layer_replication": null)").ok());
 }
 
-// A tensor in the place of the base's: two weights that are parts of one, the other way round.
+// A tensor replaces the base's: two weights that are parts of one, in reverse order.
 TEST(AdapterTest, WholeTensors) {
   TemporaryFolder folder;
   folder.write("adapter_config.json",
@@ -187,7 +187,7 @@ TEST(AdapterTest, DamagedFilesAreErrors) {
     folder.write(damagesConfig ? "adapter_config.json" : "adapter_model.safetensors",
                  damagesConfig ? kConfig : std::string_view(whole));
   }
-  // Some changes are of numbers alone, or of keys that mean nothing.
+  // Some changes affect only numbers, or keys without a meaning.
   EXPECT_GT(refused, count / 2);
   EXPECT_LT(refused, count);
 }

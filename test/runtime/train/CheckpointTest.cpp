@@ -66,7 +66,7 @@ TEST_F(CheckpointTest, ManifestRoundTrip) {
   Manifest written = manifest(4);
   written.files = read.files;
   EXPECT_EQ(read.toJson(), written.toJson());
-  EXPECT_EQ(read.baseHash, ""); // its weights are its own
+  EXPECT_EQ(read.baseHash, ""); // its weights are all its own
   written.base = "gpt2\xff";    // the name of a folder need not be UTF-8
   written.baseHash = "0123456789abcdef";
   folder.write("ck/step-00000004/manifest.json", written.toJson());
@@ -114,7 +114,7 @@ TEST_F(CheckpointTest, TheBestStays) {
   EXPECT_EQ(findCheckpoint(place / "best").value(), place / "best");
 }
 
-// A save that was killed before it wrote the link is made good by the next.
+// If a save was killed before it wrote the link, the next save repairs it.
 TEST_F(CheckpointTest, TheLinkToTheBestIsRepaired) {
   validation.note(1, 2);
   ASSERT_TRUE(save(1, 2).ok());
@@ -149,7 +149,7 @@ TEST_F(CheckpointTest, AFailedSaveLeavesThePrevious) {
   EXPECT_TRUE(save(2).ok());
 }
 
-// Whichever write it is that fails.
+// Whichever write fails.
 TEST_F(CheckpointTest, AFullDiskLeavesThePrevious) {
   ASSERT_TRUE(save(1).ok());
   std::signal(SIGXFSZ, SIG_IGN);
@@ -206,7 +206,7 @@ TEST_F(CheckpointTest, DamageIsSeen) {
   EXPECT_TRUE(loadCheckpoint(checkpoint, engine, model, CheckpointUse::Training).ok());
 }
 
-// What one load accepts, the next one in the same process refuses.
+// If one load accepts another model, the next load in the same process still refuses it.
 TEST_F(CheckpointTest, OtherModelsAreAcceptedByTheCaller) {
   ASSERT_TRUE(save(1).ok());
   fs::path checkpoint = findCheckpoint(place).value();
@@ -258,7 +258,7 @@ TEST_F(CheckpointTest, RelativePaths) {
   fs::current_path(before);
 }
 
-// The folder of a training may be a link: to a folder, to none yet, relative, or a link to a link.
+// The folder of a training run may be a link: to a folder, to nothing yet, relative, or to another link.
 TEST_F(CheckpointTest, FoldersMayBeLinks) {
   fs::create_directories(folder.path() / "disk");
   const std::pair<const char *, fs::path> links[] = {{"absolute", folder.path() / "disk" / "a"},
@@ -269,7 +269,7 @@ TEST_F(CheckpointTest, FoldersMayBeLinks) {
     place = folder.path() / name;
     fs::create_directory_symlink(target, place);
     for (const fs::path &written : {place, place / ""}) {
-      auto lock = FolderLock::take(written); // makes the folder where it is not there
+      auto lock = FolderLock::take(written); // creates the folder if needed
       ASSERT_TRUE(lock.ok()) << lock.message();
       ASSERT_TRUE(fs::is_directory(place)) << place;
       ASSERT_TRUE(save(3).ok());
@@ -298,7 +298,7 @@ TEST_F(CheckpointTest, SetAside) {
   EXPECT_EQ(Manifest::read(findCheckpoint(folder.path() / "ck.2").value())->step, 2u);
 }
 
-// Checkpoints with a weight of given values.
+// Checkpoints that hold a weight with given values.
 class AverageTest : public CheckpointTest {
 protected:
   Status write(uint64_t step, std::vector<float> values) {
@@ -360,7 +360,7 @@ TEST_F(AverageTest, OthersAreRefused) {
   EXPECT_FALSE(fs::exists(folder.path() / "mean.tmp"));
 }
 
-// A step that made weights infinite is found when they are saved, not a step later.
+// A step that makes weights infinite is found when they are saved, not a step later.
 TEST_F(AverageTest, NoCheckpointOfADivergedTraining) {
   for (float value : {std::numeric_limits<float>::infinity(), std::nanf("")}) {
     Status status = write(7, {1, value});
