@@ -75,7 +75,7 @@ TEST(WholeComparison, FloatsOfOneGroupShareAScale) {
     EXPECT_TRUE(comparison.add("small", group, HostTensor::vector<float>({0.00101f}), small).ok());
     return comparison.judge(1e-4).wrong.size();
   };
-  EXPECT_EQ(judge("a"), 0u); // off by 1e-5, a hundred-thousandth of a hundredth of 100
+  EXPECT_EQ(judge("a"), 0u); // off by 1e-5, within 1e-4 of a hundredth of 100
   EXPECT_EQ(judge("b"), 1u);
 }
 
@@ -123,7 +123,7 @@ TEST(RandomInputs, FillTheTokensWithSequences) {
     ASSERT_TRUE(inputs.ok()) << inputs.message();
     auto values = [&](size_t i) { return (*inputs)[i].tensor.values<int32_t>(); };
     auto source = values(0), positions = values(1), starts = values(2), lengths = values(3);
-    // Seven sequences of at most 16 tokens are the fewest that hold 100; there is room for eight.
+    // At least seven sequences of at most 16 tokens are needed for 100 tokens; there is room for eight.
     size_t count = sequences == 0 ? 7 : size_t(std::min<int64_t>(sequences, 8));
     ASSERT_EQ(starts.size(), count);
     ASSERT_EQ(lengths.size(), count);
@@ -161,7 +161,7 @@ TEST(RandomInputs, SayWhereSequencesAreTooMany) {
   EXPECT_EQ(said, "the entry 'eval' takes 8 sequences at most, and gets as many instead of 100");
 }
 
-// A call that holds fewer tokens than sequences: as many sequences as there is room for.
+// If a call holds fewer tokens than sequences, there are only as many sequences as tokens.
 TEST(RandomInputs, FitWhereTokensAreFewerThanSequences) {
   for (int32_t longest : {1, 3}) {
     EntryInfo entry{"eval",
@@ -198,7 +198,7 @@ TEST(RandomInputs, FollowTheCacheOfADecodingStep) {
   EXPECT_EQ(values(4)[3] + values(5)[3], 60);
 }
 
-// Inputs of other names than the models': the rows that the entry takes say what they are.
+// For inputs with other names than the models use, the entry's rows tell what they are.
 TEST(RandomInputs, FollowTheRowsThatAnEntryTakes) {
   DimInfo tokens{"n", 64}, sequences{"s", 5}, longest{"l", 16};
   EntryInfo entry{"f",
@@ -230,7 +230,7 @@ TEST(RandomInputs, FollowTheRowsThatAnEntryTakes) {
   EXPECT_NE(warning.find("the numbers of 'z' may be"), std::string::npos) << warning;
 }
 
-// Lengths without a limit, which a size of the entry limits.
+// Lengths without a limit of their own are limited by a size of the entry.
 TEST(RandomInputs, StayWithinTheLongestThereMayBe) {
   EntryInfo entry{"f",
                   {{"x", ElementType::F32, {{"q_tokens", 64}}},

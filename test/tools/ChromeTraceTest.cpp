@@ -63,7 +63,7 @@ TEST(ChromeTrace, HasSpansOfThreadsWhileItListens) {
   }
   auto found = slices(json);
   ASSERT_EQ(found.size(), 4u);
-  EXPECT_EQ(found[0]["name"], "outer"); // what holds the others comes before them
+  EXPECT_EQ(found[0]["name"], "outer"); // an outer event precedes the events inside it
   EXPECT_EQ(found[0]["args"]["count"], 7);
   EXPECT_EQ(found[0]["args"]["name"], "a \"quoted\" \ufffd name");
   EXPECT_EQ(found[1]["name"], "inner");

@@ -12,7 +12,7 @@ using namespace heddle::cli;
 
 namespace {
 
-// What a program with two commands says of a command line, and its exit code; empty where all is well.
+// Returns the message and exit code of a program with two commands; empty if the command line is right.
 std::string answer(std::vector<std::string> arguments) {
   CLI::App app("A program.", "prog");
   app.require_subcommand(1);
@@ -40,7 +40,7 @@ TEST(CommandLine, NamesTheNearestFlag) {
   EXPECT_EQ(answer({"train", "a", "--checkpoint", "c", "--step", "3"}),
             "2 prog train: there is no flag '--step'; the nearest is '--steps'. `prog train --help` lists the "
             "flags.\n");
-  // Also where it is why something else is missing, or where its value is taken for something else.
+  // Also if the misspelt flag is the reason why something else is missing, or if its value is taken for an argument.
   EXPECT_NE(answer({"train", "a", "--checkpont", "c"}).find("the nearest is '--checkpoint'"), std::string::npos);
   EXPECT_NE(answer({"train", "--checkpont=c", "a"}).find("there is no flag '--checkpont'; the nearest"),
             std::string::npos);
@@ -91,7 +91,8 @@ TEST(CommandLine, ReadsFlagsOfALine) {
   EXPECT_EQ(problem("--help", name), "there is no flag '--help'");
 }
 
-// A file that is opened later would get what is printed, and what a program prints would be lost without an error.
+// Otherwise a file opened later would receive the printed text, and the program's output would be lost without an
+// error.
 TEST(Program, ClosedStreamsGetNoFile) {
   pid_t child = fork();
   if (child == 0) {

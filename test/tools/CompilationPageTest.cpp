@@ -45,7 +45,7 @@ TEST(PackedTexts, EqualOnesAreOne) {
   EXPECT_EQ(texts.get().size(), 2u);
 }
 
-/// "offset+bytes: first to last"
+/// Returns "offset+bytes: first to last" for each range.
 std::vector<std::string> describe(const ArenaRanges &ranges) {
   std::vector<std::string> all;
   for (const ArenaRange &range : ranges.getRanges())
@@ -67,7 +67,7 @@ TEST(ArenaRanges, AValueLivesFromItsLaunchToItsLastReader) {
   ranges.addOutput("y", {48, 8});
   EXPECT_EQ(describe(ranges), (Strings{"0+8: 0 to 1 x given", "100+4: 0 to 0 unused given", "16+8: 0 to 2",
                                        "32+8: 1 to 3", "48+8: 2 to 3 y", "64+4: 3 to 3"}));
-  EXPECT_EQ(ranges.findPeak().step, 1); // x, 16+8 and 32+8
+  EXPECT_EQ(ranges.findPeak().step, 1); // steps at the peak hold x, 16+8 and 32+8
   EXPECT_EQ(ranges.findPeak().bytes, 24);
 }
 
@@ -75,11 +75,11 @@ TEST(ArenaRanges, WhatIsWrittenOverEnds) {
   ArenaRanges ranges;
   ranges.addStep({}, {{0, 16}});
   ranges.addStep({{0, 16}}, {{0, 16}}); // in place
-  ranges.addStep({}, {{8, 4}});         // into memory that is free by now
+  ranges.addStep({}, {{8, 4}});         // into memory that is free by then
   ranges.addStep({{8, 4}}, {});
   EXPECT_EQ(describe(ranges), (Strings{"0+16: 0 to 1", "0+16: 1 to 1", "8+4: 2 to 3"}));
   EXPECT_EQ(ranges.findPeak().step, 0);
-  EXPECT_EQ(ranges.findPeak().bytes, 16); // bytes that are read and written count once
+  EXPECT_EQ(ranges.findPeak().bytes, 16); // bytes that are read and overwritten count once
 }
 
 TEST(ArenaRanges, PartsMakeAWhole) {

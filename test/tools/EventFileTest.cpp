@@ -9,7 +9,7 @@ using heddle::test::TemporaryFolder;
 
 namespace {
 
-// Appendix B.4 of RFC 3720.
+// The example of RFC 3720, appendix B.4.
 TEST(EventFile, Crc32c) {
   EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8a9136aau);
   EXPECT_EQ(crc32c(std::string(32, '\xff')), 0x62a8ab43u);

@@ -28,7 +28,7 @@ std::string between(const std::string &text, const std::string &begin, const std
   return text.substr(from, text.find(end, from) - from);
 }
 
-// As a browser takes it out: up to the first end tag.
+// Extracts the data as a browser does: up to the first end tag.
 nlohmann::json dataOf(const std::string &html) {
   return nlohmann::json::parse(between(html, "<script type=\"application/json\" id=\"data\">", "</script"), nullptr,
                                /*allow_exceptions=*/false);

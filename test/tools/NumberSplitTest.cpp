@@ -20,7 +20,7 @@ std::multiset<uint32_t> numbersOf(const std::vector<NumberText> &part) {
   return numbers;
 }
 
-// How many numbers have one digit, two, three, ...
+// Counts the numbers with one digit, two, three, ...
 std::array<uint32_t, 6> byDigits(const std::vector<NumberText> &part) {
   std::array<uint32_t, 6> counts{};
   for (const NumberText &text : part)
@@ -42,7 +42,7 @@ TEST(NumberSplit, HeldOutNumbersAreInNoOtherPart) {
   EXPECT_LE(*train.rbegin(), 5'999u);
 }
 
-// A text of a held-out number, in any writing, is no line of the training.
+// No writing of a held-out number occurs in the training text.
 TEST(NumberSplit, HeldOutNumbersAreInNoTrainingText) {
   Split split = drawSplit({.train = 30'000});
   std::set<std::string> lines;
@@ -72,7 +72,7 @@ TEST(NumberSplit, WhatReadersTryFirstIsTrained) {
       EXPECT_NE(train.count(number), 0u) << number;
 }
 
-// Of all numbers of five digits, 4 of 1,000 have at most two digits that are not 0.
+// Among all five-digit numbers, only 4 in 1,000 have at most two non-zero digits.
 TEST(NumberSplit, NumbersWithZerosAreTrained) {
   Split split = drawSplit({.train = 60'000});
   auto significant = [](uint32_t number) {
@@ -129,7 +129,7 @@ TEST(NumberSplit, WritesTheFiles) {
 
 TEST(NumberSplit, HoldsOutASixth) {
   EXPECT_EQ(largestHeldOut(99), 0u);
-  EXPECT_EQ(largestHeldOut(999), 148u); // of 900 numbers, 9 of which are whole hundreds
+  EXPECT_EQ(largestHeldOut(999), 148u); // of 900 numbers, 9 of them whole hundreds
   EXPECT_EQ(drawSplit({.train = 9, .valid = 148, .test = 148, .maximum = 999}).test.size(), 148u);
   std::string problem = writeSplit({.directory = "unused", .train = 90, .valid = 148, .test = 149, .maximum = 999});
   EXPECT_NE(problem.find("--test asks for 149 numbers, but of 0 to 999 only 148"), std::string::npos) << problem;

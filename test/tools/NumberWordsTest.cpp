@@ -112,7 +112,7 @@ TEST(NumberWords, WaysOfWriting) {
     EXPECT_EQ(std::ranges::count(allWritings(number), text), 1) << text;
 }
 
-// Every way of writing is there below 10,000; above, the same two are combined.
+// Below 10,000 every way of writing occurs; larger numbers only combine them.
 TEST(NumberWords, EveryTextMeansOneNumber) {
   std::unordered_map<std::string, uint32_t> english, german;
   auto add = [&](uint32_t number) {
@@ -130,7 +130,7 @@ TEST(NumberWords, EveryTextMeansOneNumber) {
     add(number);
 }
 
-// "eins" stands only at the end, and a German number below a million is one word.
+// "eins" occurs only at the end, and a German number below a million is one word.
 TEST(NumberWords, GermanShape) {
   for (uint32_t number = 0; number < 1'000'000; number += 37) {
     std::string words = spellGerman(number);

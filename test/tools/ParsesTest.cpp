@@ -48,7 +48,7 @@ TEST(BracketsTest, Score) {
   score.add(reference, parseTree("(S (NP DT NN ) (VP VBZ (NP NNP ) ) . )"));
   EXPECT_EQ(score.f1(), 1);
   EXPECT_EQ(score.complete(), 1);
-  // S and VP are right, a NP is elsewhere, and one has another label.
+  // S and VP are right, one NP is in the wrong place, and one has another label.
   score.add(reference, parseTree("(S (NP DT ) NN (VP VBZ (PP NNP ) ) . )"));
   EXPECT_DOUBLE_EQ(score.precision(), 6.0 / 8);
   EXPECT_DOUBLE_EQ(score.recall(), 6.0 / 8);

@@ -7,7 +7,7 @@ using namespace heddle::run;
 
 namespace {
 
-// Compiling kernels is no part of what is left, nor is the first step.
+// The time left excludes compiling kernels and the first step.
 TEST(Progress, TellsOfKernelsApart) {
   std::FILE *out = std::tmpfile();
   {
@@ -31,7 +31,7 @@ TEST(Progress, TellsOfKernelsApart) {
                   "step 10 of 10  loss 2.5000  rate 1.00e-03  100 tokens/s  0 s left\n");
 }
 
-// A processor runs a step while the host still waits for the one before: the seconds of single steps are then uneven.
+// A processor runs a step while the host still waits for the one before, so the times of single steps are uneven.
 TEST(Progress, RateOfUnevenSteps) {
   std::FILE *out = std::tmpfile();
   {

@@ -35,7 +35,7 @@ protected:
         std::move(Tokenizer::train({folder.write("letters", "a b c d e f\n")}, 10)).value());
   }
 
-  // Trains to the end, or until `stopAfter` steps were taken in this run.
+  // Trains to the end, or stops after `stopAfter` steps of this run.
   Result<TrainingEnd> train(FakeEngine &engine, const std::string &log, bool resume, int64_t stopAfter = -1) {
     ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
     Trainer trainer(engine, {model, *tokenizer, corpus, validation, validationText}, options,
@@ -48,7 +48,7 @@ protected:
     return trainer.run(report);
   }
 
-  // What a log says, without what depends on the clock.
+  // Returns a log's records without the fields that depend on the clock.
   std::vector<std::string> records(const std::string &log) {
     std::istringstream lines(folder.read(log));
     std::vector<std::string> result;
@@ -63,7 +63,7 @@ protected:
   }
 
   TemporaryFolder folder;
-  // What the newest checkpoint holds.
+  // Returns the folder of the newest checkpoint.
   std::filesystem::path newest() { return findCheckpoint(options.checkpoint).value(); }
   std::string weights() { return folder.read((newest() / kWeightsFile).lexically_relative(folder.path()).string()); }
   std::string optimizer() {
@@ -85,7 +85,7 @@ TEST_F(TrainerTest, ResumedTrainingIsTheSameTraining) {
   ASSERT_EQ(records("whole").size(), 25u);
   std::filesystem::remove_all(options.checkpoint);
 
-  // Stopped twice, within an epoch and by a signal; each part has a new engine.
+  // Stopped twice, once within an epoch and once by a signal. Each part has a new engine.
   FakeEngine first(64, 8, 16), second(64, 8, 16), third(64, 8, 16);
   auto stopped = train(first, "parts", false, 6);
   ASSERT_TRUE(stopped.ok()) << stopped.message();
@@ -119,7 +119,7 @@ TEST_F(TrainerTest, AFolderThatCannotBeWrittenIsSaidBeforeTheFirstStep) {
   EXPECT_TRUE(engine.calls.empty());
 }
 
-// A full disk under the log is said once, and costs no training.
+// A log on a full disk causes one warning, and training goes on.
 TEST_F(TrainerTest, ALogThatCannotBeWrittenIsAWarning) {
   std::vector<std::string> warnings;
   setLogSink([&](LogLevel level, std::string_view message) {
@@ -145,7 +145,7 @@ TEST_F(TrainerTest, RunComesAfterBegin) {
   EXPECT_NE(trainer.run(observer).message().find("begin() or resume() comes first"), std::string::npos);
 }
 
-// After a crash the log is ahead of the checkpoint; the steps are taken again and logged once.
+// After a crash the log is ahead of the checkpoint. The steps are repeated and logged once.
 TEST_F(TrainerTest, CrashedTrainingLogsEachStepOnce) {
   FakeEngine whole(64, 8, 16);
   ASSERT_TRUE(train(whole, "whole", false).ok());
@@ -171,14 +171,14 @@ TEST_F(TrainerTest, DivergenceNamesTheStepAndKeepsTheCheckpoint) {
   EXPECT_EQ(Manifest::read(newest())->step, 10u);
 }
 
-// The device has the next step before the host waits for this one.
+// The device gets the next step before the host waits for this one.
 TEST_F(TrainerTest, LossesAreReadAStepLate) {
   options.steps = 6;
   options.saveEvery = 3;
   FakeEngine engine(64, 8, 16);
   ASSERT_TRUE(train(engine, "log", false).ok());
   EXPECT_EQ(engine.lossReads,
-            (std::vector<size_t>{2, 3, 3, 5, 6, 6})); // before a checkpoint there is nothing to wait for
+            (std::vector<size_t>{2, 3, 3, 5, 6, 6})); // at the end and before a checkpoint, the loss is read at once
   EXPECT_EQ(records("log").size(), 6u);
 }
 
@@ -227,7 +227,7 @@ TEST_F(TrainerTest, LogsBleuOfTheValidationText) {
   options.validateEvery = 2;
   FakeEngine engine(64, 8, 16);
   ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
-  // Translations are what LineTranslator makes of the source; half of the references are those.
+  // The expected translations are LineTranslator's; half of the references are equal to them.
   std::vector<std::string> lines = {"a b c d e f", "b c d e f a", "", "c d e f a b"};
   LineTranslator translator(engine, model, *tokenizer, {});
   std::vector<std::string> translations = translator.translate(lines, 1).value();
@@ -274,7 +274,7 @@ TEST_F(TrainerTest, ResumeWithoutACheckpointSaysSo) {
   EXPECT_NE(end.message().find("no checkpoint"), std::string::npos) << end.message();
 }
 
-// A loss of ten blind guesses is no training any more.
+// A loss of more than ten blind guesses means that the training has diverged.
 TEST_F(TrainerTest, ExplodingLossStops) {
   options.saveEvery = 5;
   FakeEngine engine(64, 8, 16);
@@ -297,10 +297,10 @@ TEST_F(TrainerTest, PatienceEndsAndResumes) {
   auto end = train(engine, "log", false);
   ASSERT_TRUE(end.ok()) << end.message();
   EXPECT_EQ(*end, TrainingEnd::Patience);
-  // The best is the fifth, and three are no better.
+  // The best validation is the fifth; three later ones are no better.
   EXPECT_EQ(Manifest::read(newest())->step, 16u);
   EXPECT_EQ(Manifest::read(options.checkpoint / "best")->step, 10u);
-  // What was counted goes on to count.
+  // The count of validations continues after a resume.
   end = train(again, "log", true);
   ASSERT_TRUE(end.ok()) << end.message();
   EXPECT_EQ(*end, TrainingEnd::Patience);
@@ -341,7 +341,7 @@ TEST_F(TrainerTest, ResumeIsProved) {
   EXPECT_EQ(proof->differences(), std::vector<std::string>());
   EXPECT_EQ(proof->whole.files.size(), 3u);
 
-  // An engine that does not load all of its state is found out.
+  // The check finds an engine that does not load all of its state.
   opened = 0;
   forgetful = true;
   proof = proveResume(open, inputs, options, folder.path() / "again", nobody);
@@ -381,7 +381,7 @@ TEST(Description, DifferencesOfFunction) {
   b["dropout"] = 0.3;
   EXPECT_TRUE(differences(a, b, true).empty());
   EXPECT_EQ(differences(a, b, false).size(), 2u);
-  b["head"] = "linear"; // a key that the first came without
+  b["head"] = "linear"; // a key that the first description lacks
   EXPECT_TRUE(differences(a, b, true).empty());
   b["d_model"] = 16;
   EXPECT_EQ(differences(a, b, true), std::vector<std::string>{"d_model (8, now 16)"});

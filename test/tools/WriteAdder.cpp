@@ -1,4 +1,4 @@
-// Writes the test artifact and the tensors that heddle_run_call_test.sh works with into the current folder.
+// Writes the test artifact and the tensors of heddle_run_call_test.sh into the current folder.
 #include "runtime/core/Npy.h"
 #include "test/runtime/ArtifactBuilder.h"
 

@@ -1,7 +1,9 @@
-"""`heddle-run render` against transformers, for the chat templates of published models: chat_templates.py HEDDLE_RUN SOURCE_DIR
+"""Compares `heddle-run render` with transformers, for the chat templates of published models: chat_templates.py
+HEDDLE_RUN SOURCE_DIR
 
-The folder chat/ of HEDDLE_MODELS (default: ../shared/models beside the source) has a template NAME.jinja and conversations with what transformers
-rendered, NAME.json, for each model. Without the folder the test is skipped.
+The folder chat/ of HEDDLE_MODELS (default: ../shared/models beside the source) has for each model a template
+NAME.jinja, and NAME.json with conversations and the texts that transformers rendered. Without the folder the test is
+skipped.
 """
 import json
 import os

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Under a limit on the size of files every program ends with an error and leaves no part of a file, whatever was there
-# before: file_limits_test.sh BIN MODELS
+# With a limit on file sizes, every program ends with an error and leaves no partial file, whether or not the file
+# existed before: file_limits_test.sh BIN MODELS
 set -euo pipefail
 bin=$1
 models=$2
 source "$(dirname "${BASH_SOURCE[0]}")/own_folder.sh"
 
-# refuses KIB COMMAND...: under the limit the command ends with 1 and says why, and no file here is new or has changed.
+# refuses KIB COMMAND...: under the limit the command exits with 1 and gives the reason; no file here is new or has
+# changed.
 refuses() {
   local limit=$1 got=0
   shift
@@ -17,7 +18,7 @@ refuses() {
   ! grep -qE "Stack dump|LLVM ERROR|PLEASE submit" said.txt || fail "$* crashes: $(cat said.txt)"
   find . -type f ! -name said.txt ! -name before.txt -exec cksum {} + | sort | diff before.txt - || fail "$* leaves a file"
 }
-# The same for what goes to standard output.
+# The same for standard output.
 refusesToPrint() {
   local limit=$1 got=0
   shift

@@ -1,4 +1,4 @@
-"""Every C++ file is as clang-format of `.clang-format` writes it.
+"""Checks that every C++ file is formatted by clang-format with `.clang-format`.
 
   format.py CLANG_FORMAT SOURCE_DIR"""
 

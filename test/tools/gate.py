@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Runs ctest for tools/test.sh, and ends with what was skipped and why, the ten longest tests, and the seconds of processors that all
-took, beside the gate's budget.
+"""Runs ctest for tools/test.sh. Then prints the skipped tests with the reasons, the ten longest tests, and the CPU
+seconds of all tests, compared with the gate's budget.
 
     gate.py [--budget] BUILD_DIR [ctest's own options]
 
-Ends with ctest's exit code; with 1 if, on a machine for continuous integration (CI=true), --budget is given and the tests took more than
-1.5 times the budget."""
+Returns ctest's exit code. Returns 1 if --budget is given and, on a machine for continuous integration (CI=true), the
+tests took more than 1.5 times the budget."""
 
 import os
 import re
@@ -17,17 +17,19 @@ import xml.etree.ElementTree as xml
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent.parent
-BUDGET = 1800  # seconds of processors, of all tests of the gate: 15 minutes of two cores
+BUDGET = 1800  # CPU seconds of all tests of the gate: 15 minutes on two cores
 TOO_MUCH = 1.5
 
 
 def passed_in(cases):
-    """GoogleTest's tests that one of these programs has run: another program may have skipped them for want of the emulated CUDA driver."""
+    """Returns the GoogleTest tests that at least one of these programs ran; another program may have skipped them
+    because it lacks the emulated CUDA driver."""
     return {name for case in cases for name in re.findall(r"^\[       OK \] (\S+) \(", case.findtext("system-out") or "", re.MULTILINE)}
 
 
 def skipped_in(case, passed=frozenset()):
-    """Names and reasons: of the test itself, or of the cases, lit's files and GoogleTest's tests within it, but those that have passed elsewhere."""
+    """Returns names and reasons of what was skipped: the test itself, or cases, lit files and GoogleTest tests within
+    it, except those that passed elsewhere."""
     said = case.findtext("system-out") or ""
     within = re.findall(r"^skipped: ([^\n:]+): ([^\n]*)$", said, re.MULTILINE)
     for file in re.findall(r"^UNSUPPORTED: \S+ :: (\S+)", said, re.MULTILINE):

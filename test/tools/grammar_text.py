@@ -1,8 +1,8 @@
-"""Writes a text by a grammar, for models that learn from hidden words: grammar_text.py TRAIN VALID
+"""Writes a text by a grammar, for models that learn to guess hidden words: grammar_text.py TRAIN VALID
 
-A document is of one of 36 themes. A sentence has a subject, a verb, an object and a place of its theme, "in" before the place;
-a blank line ends the document. A word is one of two that could stand at its place, and a sentence of another document is
-mostly of another theme."""
+Each document has one of 36 themes. A sentence has a subject, a verb, an object and a place of its theme, with "in"
+before the place; a blank line ends the document. Each word is one of two that could stand there. A sentence of another
+document mostly has another theme."""
 
 import random
 import sys

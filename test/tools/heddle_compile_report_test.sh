@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The page of `heddle-compile --report=FILE.html` in a browser, where Chromium is installed; without one the test counts as
-# skipped. What its data are is report-page.test's: heddle_compile_report_test.sh BIN MODELS
+# Opens the page of `heddle-compile --report=FILE.html` in Chromium; without Chromium the test is skipped.
+# report-page.test checks the page's data: heddle_compile_report_test.sh BIN MODELS
 set -euo pipefail
 bin=$1
 models=$2
@@ -22,12 +22,12 @@ END
 quietly "$bin/heddle-compile" hostile.mlir -o hostile.heddle --report=hostile.html --target=vulkan:software,vulkan:nvidia
 
 . "$tests/browser.sh"
-# look N PAGE ADDRESS: as `view`, but what scripts hold is no part of dom.html
+# look N PAGE ADDRESS: like `view`, but without the contents of scripts in dom.html
 look() {
   view "$@"
   sed -i '/^<script type="application/,$d' dom.html
 }
-# atLeast N WORDS: they stand N times in the page, or more often
+# atLeast N WORDS: fails unless WORDS occurs at least N times in the page
 atLeast() { [ "$(grep -o -- "$2" dom.html | wc -l)" -ge "$1" ] || fail "not $1 times $2 in the page"; }
 
 look 6 base.html "" # entries
@@ -67,7 +67,7 @@ for pass in attention projections cross-entropy updates kernels; do
 done
 has 0 'undefined'
 
-# A click on an op lights its part of the model in both panes, one on a kernel shows its IR.
+# A click on an op highlights its part of the model in both panes; a click on a kernel shows its IR.
 click='start().then(async () => {
   [...document.querySelectorAll("#left .known")].find(line => line.textContent.includes("heddle.attention "))?.click();
   document.querySelector("#kernels tr.opens")?.click();
@@ -81,7 +81,7 @@ look 6 clicked.html "#kernels/0/train_step"
 has 1 'aria-pressed="true">after tile<'
 has 1 '<pre>tile.func @'
 
-# Names are text whatever is in them, and each target has its kernels.
+# Names are shown as text, whatever they contain, and each target has its own kernels.
 for tab in overview phases kernels arena fusion; do
   look 2 hostile.html "#$tab/1"
   has 0 '<img\|<b>'

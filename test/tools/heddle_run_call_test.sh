@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# `heddle-run call` and the command line's errors, on a small artifact: call_test.sh HEDDLE_RUN ARTIFACT_WRITER
+# Tests `heddle-run call` and errors of the command line, on a small artifact: call_test.sh HEDDLE_RUN ARTIFACT_WRITER
 set -euo pipefail
 run=$1
 write=$2
 source "$(dirname "${BASH_SOURCE[0]}")/own_folder.sh"
 "$write"
 
-# expect CODE TEXT COMMAND...: the command ends with the code, and what it prints has the text.
+# expect CODE TEXT COMMAND...: fails unless the command exits with CODE and prints TEXT.
 expect() {
   local code=$1 text=$2 got=0
   shift 2
@@ -27,7 +27,7 @@ expect 1 "no output 'mean'; its outputs: sum" "${call[@]}" --input=a=@a.npy --in
 expect 1 "'none.npy'" "${call[@]}" --input=a=@none.npy --input=b=@b.npy
 expect 1 "no entry 'mul'" "$run" call adder.heddle --entry mul
 expect 1 "NAME=@FILE.npy" "${call[@]}" --input=a.npy
-# What is read is not replaced.
+# Inputs are not overwritten.
 cksum *.npy *.heddle > before.txt
 added=("${call[@]}" --input=a=@a.npy --input=b=@b.npy)
 expect 1 "--output 'a.npy' would replace a file that is read" "${added[@]}" --output=sum=@a.npy
@@ -38,7 +38,7 @@ expect 1 "--profile './adder.heddle' would replace 'adder.heddle'" "${added[@]}"
 rm link.npy
 cksum *.npy *.heddle | diff before.txt - || fail "a file that is read is another one"
 
-# Variables: three calls add three times, and what was saved can be loaded.
+# Variables: three calls add three times, and saved variables can be loaded.
 expect 0 "" "$run" call adder.heddle --entry accumulate --input=a=@full.npy --repeat 3 --save-variables total.safetensors
 expect 0 "" "$run" call adder.heddle --entry accumulate --input=a=@full.npy --variables total.safetensors \
   --save-variables again.safetensors
@@ -53,7 +53,7 @@ expect 1 "variable 'total' (0.25)" "$run" call adder.heddle --entry accumulate -
 expect 0 "largest relative error 0.25" "$run" call adder.heddle --entry accumulate --input=a=@full.npy --repeat 3 \
   --expect-variables four.safetensors --tolerance 0.3
 
-# A call on each line, in a single session: variables keep their values.
+# A call per line, in a single session: variables keep their values.
 cp full.npy "a full one.npy"
 lines=("$run" call adder.heddle --calls)
 expect_lines() {
@@ -85,7 +85,7 @@ expect_lines 0 "call 2: done" "$accumulate" "$accumulate"
 expect 2 "--keep-going requires --calls" "${call[@]}" --keep-going
 expect 2 "--entry, or --calls, is required" "$run" call adder.heddle
 
-# Weights that nobody gave are zeros, which is said; what begins as zeros is not.
+# A warning tells if weights are zero because nobody gave them. There is none for variables that start at zero.
 lookup=("$run" call adder.heddle --entry lookup --input=index=@index.npy --input=lengths=@lengths.npy)
 expect 0 "all weights that the entry 'lookup' uses are zero, 'weight': give --variables FILE" "${lookup[@]}"
 expect 0 "" "${lookup[@]}" --seed 1
@@ -95,7 +95,7 @@ expect 0 "" "$run" call adder.heddle --entry accumulate --input=a=@full.npy
 
 bench=("$run" bench adder.heddle --ceilings none)
 expect 0 "median" "${bench[@]}" --entry add --repeat 3
-# An addition of 1000 floats.
+# Adds 1000 floats.
 expect 0 '"flops":1000.0,"model_flops":0.0,"bytes":12000.0' "${bench[@]}" --entry add --repeat 3 --json
 expect 0 "median" "${bench[@]}" --entry add --repeat 2 --profile trace.json
 grep -q '"traceEvents"' trace.json || fail "trace.json is no trace"
@@ -109,7 +109,7 @@ expect 1 "is not fma_*, long_* or copy_*" "$run" bench adder.heddle --ceilings a
 expect 1 "cuda" "$run" call adder.heddle --entry add --device=cuda
 expect 1 "has no 'vocab_size'" "$run" train adder.heddle --src s --tgt t --checkpoint ck
 
-# Wrong command lines end with 2, and say why.
+# Wrong command lines exit with 2 and give the reason.
 expect 2 "a command is missing" "$run"
 expect 2 "--entry" "$run" call adder.heddle
 expect 2 "--src" "$run" train adder.heddle --checkpoint ck

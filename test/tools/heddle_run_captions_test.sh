@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Captions of images, from training to explanation, and lines that are no images: heddle_run_captions_test.sh BIN MODELS
+# Captions of images, from training to explanation, and lines that are not images: heddle_run_captions_test.sh BIN
+# MODELS
 set -euo pipefail
 bin=$1 models=$2
 source "$(dirname "${BASH_SOURCE[0]}")/own_folder.sh"
 
-# An image has four pixels, of one of three colours each; one of them bears a mark, and the caption is its colour and its row.
+# An image has four pixels, each of one of three colours. One pixel bears a mark; the caption is its colour and its row.
 /usr/bin/python3 - << 'END'
 import json, random
 import numpy as np
@@ -33,15 +34,15 @@ done
 right=$(paste -d '|' said valid.txt | awk -F '|' '$1 == $2' | wc -l)
 echo "captions right: $right of 100"
 ((right >= 98)) || fail "only $right of 100 captions are right"
-# Without caches, and with a beam.
+# Translates without caches, and with a beam.
 "$bin/heddle-run" translate soft.heddle --checkpoint soft --no-cache < valid.jsonl 2> messages | diff said - || fail "without caches it says something else"
 "$bin/heddle-run" score soft.heddle --checkpoint soft --src valid.jsonl --tgt valid.txt --beam 1 > scores 2> messages
 grep -q "exact match $right.0% of 100" scores || fail "score says something else: $(cat scores)"
 "$bin/heddle-run" score soft.heddle --checkpoint soft --src valid.jsonl --tgt valid.txt --per-line > lines 2> messages
 [[ $(grep -c -v nan lines) == 100 ]] || fail "a line has no score"
-# A training with samples that is interrupted goes on as if it had not been.
+# An interrupted training with samples continues as if it had not been interrupted.
 quietly "$bin/heddle-run" train hard.heddle --src train.jsonl --tgt train.txt --vocab-type word --checkpoint proof --steps 6 --verify-resume
-# What it looks at: the names of pixels are rows and columns.
+# The page shows what the model attends to: pixels are named by row and column.
 quietly "$bin/heddle-run" explain soft.heddle --checkpoint soft --src "$(sed -n 2p valid.jsonl)" --html page.html
 grep -q '"0,0","0,1","1,0","1,1"' page.html || fail "the page does not name pixels"
 

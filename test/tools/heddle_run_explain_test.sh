@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# `heddle-run explain`: what it says of bad input, and its page in a browser, where Chromium is installed; without one
-# the test counts as skipped. What the weights are is explain.py's: heddle_run_explain_test.sh BIN MODELS
+# Tests the error messages of `heddle-run explain`, and its page in Chromium; without Chromium the test is skipped.
+# explain.py tests the weights: heddle_run_explain_test.sh BIN MODELS
 set -euo pipefail
 bin=$1
 models=$2
 source "$(dirname "${BASH_SOURCE[0]}")/own_folder.sh"
 
-# refuses WORDS FLAG...: explain says WORDS and writes nothing
+# refuses WORDS FLAG...: fails unless explain prints WORDS and writes nothing
 refuses() {
   local words=$1 artifact=$2 code=0
   shift 2
@@ -23,7 +23,7 @@ quietly "$bin/heddle-compile" "$models/numbers.toml" "${small[@]}" -o plain.hedd
 quietly "$bin/heddle-compile" "$models/numbers.toml" "${small[@]}" --set explain_entry=true -o n.heddle
 quietly "$bin/heddle-run" train plain.heddle --src data/train.en --tgt data/train.de --checkpoint c --steps 20 --seed 5
 
-# A checkpoint of an artifact without the entry is good for one with it.
+# A checkpoint of an artifact without the entry works with an artifact that has it.
 refuses "--set explain_entry=true" plain.heddle --src "four hundred"
 refuses "is blank" n.heddle --src " "
 refuses "is blank" n.heddle --src "four" --tgt ""
@@ -32,7 +32,7 @@ refuses "--src has .* 39 beside" n.heddle --src "$(printf 'one %.0s' {1..60})"
 refuses "--tgt has .* 39 beside" n.heddle --src "four" --tgt "$(printf 'eins %.0s' {1..60})"
 quietly "$bin/heddle-run" explain n.heddle --checkpoint c --src "nine thousand and twelve" --html own.html
 quietly "$bin/heddle-run" explain n.heddle --checkpoint c --src "<b>four</b> & </script>\"" --tgt "vier <i>" --html p.html
-# Without an end mark the source may be a token longer, and the page shows its tokens alone.
+# Without an end mark the source may be a token longer, and the page shows only the source's tokens.
 quietly "$bin/heddle-compile" "$models/numbers.toml" "${small[@]}" --set explain_entry=true --set source_end=false -o open.heddle
 refuses "--src has .* for 40 (max_length" open.heddle --force --src "$(printf 'one %.0s' {1..60})"
 quietly "$bin/heddle-run" explain open.heddle --checkpoint c --force --src "nine thousand and twelve" --html open.html

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Trains models that give labels on records, resumes, scores and predicts: heddle_run_labels_test.sh BIN. Without HEDDLE_LONG=1 the trainings end before
-# the models are right.
+# Trains models that predict labels on records, resumes, scores and predicts: heddle_run_labels_test.sh BIN. Without
+# HEDDLE_LONG=1 training ends before the models are good.
 set -euo pipefail
 bin=$1
 source "$(dirname "${BASH_SOURCE[0]}")/own_folder.sh"
 
 steps=$([ -n "${HEDDLE_LONG-}" ] && echo 400 || echo 80)
-# A text's label says whether it has a colour, or both pets. A word's label is its kind, of another spelling where the text
-# begins with "no".
+# A text's label says whether it has a colour, or both pets. A word's label is its kind, in capitals if the text begins
+# with "no".
 /usr/bin/python3 - << 'END'
 import json, random
 random.seed(3)
@@ -79,7 +79,7 @@ END
     grep -qE "$([ $steps = 400 ] && echo '^(coloured|OTHER COLOUR ANIMAL)' || echo '^([a-z]+.[0-9.]+|([A-Za-z]+ ?){3})$')" out.txt || fail "$mean of $kind predicts $(cat out.txt)"
   done
 
-  # Resumed it is the training that runs through, from compressed records too.
+  # A resumed training equals one that was not interrupted, also with compressed records.
   quietly "${train[@]}" --checkpoint whole.$kind --log whole.jsonl --steps 30 --seed 5
   quietly "${train[@]}" --checkpoint parts.$kind --log parts.jsonl --steps 13 --seed 5
   gzip -k train.$kind
@@ -94,7 +94,7 @@ END
   grep -q 'the last 2 validations were no better' said.txt || fail "$(cat said.txt)"
 done
 
-# A blank line has no label; what is too long is cut; words may be pieces of the vocabulary or not.
+# A blank line has no label; a long line is cut; words may or may not be pieces of the vocabulary.
 printf 'red\n\n dog\tcat  zebra \n' | "$bin/heddle-run" predict words.heddle --checkpoint words > out.txt 2> said.txt || fail "$(cat said.txt)"
 [ "$(sed -n 1p out.txt)" = colour ] && [ -z "$(sed -n 2p out.txt)" ] && [ "$(sed -n 3p out.txt | wc -w)" = 3 ] || fail "$(cat out.txt)"
 for n in 1 2 3 4; do printf 'red dog eats cat green '; done | "$bin/heddle-run" predict words.heddle --checkpoint words > out.txt 2> said.txt ||
@@ -110,7 +110,8 @@ refuses() {
   [ "$got" = "$code" ] || fail "exit code $got instead of $code: $* $(cat said.txt)"
   grep -qF -- "$text" said.txt || fail "'$text' is not said by: $* $(cat said.txt)"
 }
-# bad KIND TEXT RECORD: refused in the third line of a training, and as a validation.
+# bad KIND TEXT RECORD: fails unless the record is refused as the third line of a training text, and as a validation
+# text.
 bad() {
   { head -2 "train.$1"; printf '%b\n' "$3"; head -1 "train.$1"; } > bad.jsonl
   refuses 1 "'bad.jsonl' line 3 $2" "$bin/heddle-run" train "$1.heddle" --data bad.jsonl --checkpoint other

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Trains models of pairs of texts on records, resumes, scores and predicts: heddle_run_pairs_test.sh BIN. Without HEDDLE_LONG=1
-# the trainings end before the models are right.
+# Trains models of pairs of texts on records, resumes, scores and predicts: heddle_run_pairs_test.sh BIN. Without
+# HEDDLE_LONG=1 training ends before the models are good.
 set -euo pipefail
 bin=$1
 source "$(dirname "${BASH_SOURCE[0]}")/own_folder.sh"
 
 steps=$([ -n "${HEDDLE_LONG-}" ] && echo 400 || echo 60)
-# Whether both texts have the same animal, and how many words of the left text are animals.
+# The label says whether both texts have the same animal; the grade is the number of animals in the left text.
 /usr/bin/python3 - << 'END'
 import json, random
 random.seed(3)
@@ -61,7 +61,7 @@ validation = [json.loads(line) for line in open("grades.jsonl") if "validation" 
 assert abs(validation["validation_pearson"] - score["grades"]["pearson"]) < 1e-5
 END
 
-# A line is two texts with a tab between them; one that is too long is cut.
+# A line is two texts separated by a tab; a long text is cut.
 printf 'red dog\tdog\n\ndog dog dog dog dog dog dog dog dog dog\tcat\n' | "$bin/heddle-run" predict labels.heddle --checkpoint labels > out.txt 2> said.txt ||
   fail "$(cat said.txt)"
 [ "$(wc -l < out.txt)" = 3 ] && grep -q 'line 3 has a left text of [0-9]* tokens and is cut to 10' said.txt || fail "$(cat out.txt said.txt)"

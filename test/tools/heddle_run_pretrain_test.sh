@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Trains a model on words that are hidden from it and on sentences that follow each other: heddle_run_pretrain_test.sh BIN
-# On text of a grammar it guesses at least twice as many words as the most frequent word is, and 95% of the sentences; without HEDDLE_LONG=1 the training
+# Trains a model on hidden words and on sentences that follow each other: heddle_run_pretrain_test.sh BIN
+# On text of a grammar, it must guess at least twice as many words as the most frequent word accounts for, and 95% of
+# the sentences. Without HEDDLE_LONG=1 training ends before that.
 # ends before that.
 set -euo pipefail
 bin=$1
@@ -52,7 +53,7 @@ assert abs(last["validation_sentence_accuracy"] - score["sentence_accuracy"]) < 
 END
 quietly "$bin/heddle-run" report log.jsonl --html report.html
 
-# Other words are hidden in each epoch; a resumed training hides the same as one that runs through.
+# Each epoch hides other words. A resumed training hides the same words as one that was not interrupted.
 quietly "${train[@]}" --checkpoint whole --log whole.jsonl --steps 24 --seed 5 --shuffle-window 500
 quietly "${train[@]}" --checkpoint parts --log parts.jsonl --steps 11 --seed 5 --shuffle-window 500
 quietly "$bin/heddle-run" train model.heddle "${text[@]}" --checkpoint parts --log parts.jsonl --steps 24 --resume --shuffle-window 500

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Trains recurrent models on tasks that need their memory: heddle_run_recurrence_test.sh BIN MODELS. Without HEDDLE_LONG=1 it is one of them.
+# Trains recurrent models on tasks that need memory: heddle_run_recurrence_test.sh BIN MODELS. Without HEDDLE_LONG=1 it
+# trains only one.
 set -euo pipefail
 bin=$1 models=$2
 source "$(dirname "${BASH_SOURCE[0]}")/own_folder.sh"
 
 needs_vulkan "$bin/heddle-run"
-# A sequence's label is its first token, which 50 others follow. A word's label is said by the last word.
+# A sequence's label is its first token, which 50 others follow. In the other task, the last word determines the labels
+# of all words.
 /usr/bin/python3 - << 'END'
 import json, random
 random.seed(5)
@@ -38,10 +40,11 @@ expect lstm "$(train lstm first first-token 300 cell='"lstm"' classes=8)" 0.99 1
 expect gru "$(train gru first first-token 300 cell='"gru"' classes=8)" 0.99 1
 expect two-layers "$(train deep first first-token 300 cell='"lstm"' layers=2 classes=8)" 0.99 1
 expect rnn "$(train rnn first first-token 300 cell='"rnn"' classes=8)" 0 0.5
-# A twelfth of the tokens are last words, of which it is no question.
+# A model that reads in one direction can only label the last words, a twelfth of the tokens.
 expect one-direction "$(train one later later-word 200 directions=1 classes=3)" 0 0.65
 
-# Bahdanau's translator learns to look at the second half first: it translates with a beam, goes on after a pause, and explains.
+# Bahdanau's translator learns to look at the second half first. It translates with a beam, continues after a pause, and
+# explains.
 /usr/bin/python3 - "$tests" << 'END'
 import random, sys
 sys.path.insert(0, sys.argv[1])

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# heddle-run render: its lines, errors and exit codes. heddle_run_render_test.sh HEDDLE_RUN INPUTS, where INPUTS has chat templates.
+# Tests heddle-run render: its lines, errors and exit codes. heddle_run_render_test.sh HEDDLE_RUN INPUTS, where INPUTS
+# has chat templates.
 set -euo pipefail
 run=$1
 inputs=$2
@@ -22,7 +23,7 @@ refuses() {
   grep -qF -- "$words" said.txt || fail "'$words' is not said by: $* $(cat said.txt)"
 }
 
-# A line of JSON for each conversation; variables go before the model's special tokens.
+# One line of JSON per conversation; variables override the model's special tokens.
 cat > in.txt << 'END'
 {"messages": [{"role": "user", "content": "Grüß \"Gott\"\n"}], "add_generation_prompt": true, "variables": {"bos_token": "<s>"}}
 {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}], "variables": {"eos_token": "[E]"}}
@@ -35,7 +36,7 @@ prints '"<s><|user|>\nGrüß \"Gott\"\n<|assistant|>\n"
 prints '"<s><|user|>\nGrüß \"Gott\"\n<|assistant|>\n"
 "<|user|>\na\n<|assistant|>\nb[E]\n"' "$run" render model/chat_template.jinja
 
-# What the template refuses is an answer like any other.
+# A conversation that the template refuses gets an answer like any other.
 printf '{{ messages[0].content }}\n{%% if messages | length > 1 %%}{{ raise_exception("one message only") }}{%% endif %%}{{ messages[0].x.y }}' > strict.jinja
 prints '{"error":"UndefinedError: '"'dict object' has no attribute 'x'"'","line":2}
 {"error":"TemplateError: one message only","line":2}' "$run" render strict.jinja

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# `heddle-run report`: pages of logs, of two trainings and their scores, in a browser; what it says of bad input.
+# Tests `heddle-run report`: pages for the logs of two training runs and their scores, in a browser; errors for bad
+# input.
 # heddle_run_report_test.sh BIN MODELS
 set -euo pipefail
 bin=$1
 models=$2
 source "$(dirname "${BASH_SOURCE[0]}")/own_folder.sh"
 
-# refuses CODE WORDS ARGUMENT...: report ends so, says WORDS and writes nothing
+# refuses CODE WORDS ARGUMENT...: fails unless report exits with CODE, prints WORDS and writes nothing
 refuses() {
   local wanted=$1 words=$2 code=0
   shift 2

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Trains a decoder alone on plain text, resumes, scores and continues text: heddle_run_text_test.sh BIN MODELS
+# Trains a decoder-only model on plain text, resumes, scores and continues text: heddle_run_text_test.sh BIN MODELS
 set -euo pipefail
 bin=$1
 models=$2
 source "$(dirname "${BASH_SOURCE[0]}")/own_folder.sh"
 
-# A line counts on from one of ten words, four to nine words long: nothing but its first word and its length is to chance.
+# A line counts on from one of ten words and is four to nine words long: only its first word and its length are random.
 awk 'BEGIN {
   srand(3)
   split("one two three four five six seven eight nine ten", word, " ")
@@ -22,7 +22,7 @@ quietly "$bin/heddle-compile" "$models/numbers.toml" "${sizes[@]}" -o lm.heddle
 train=("$bin/heddle-run" train lm.heddle --text train.txt --valid-text valid.txt)
 losses() { grep -o '"step":[0-9]*,"loss":[^,]*' "$1"; }
 
-# It learns all there is to learn: the entropy of a line is that of its first word and its length.
+# The model must reach the entropy of the text, which is that of a line's first word and length.
 quietly "${train[@]}" --checkpoint ck --log log.jsonl --steps 400 --seed 1 --validate-every 100
 grep -q 'training: 8000 documents in 8000 sequences' said.txt || fail "$(cat said.txt)"
 "$bin/heddle-run" score lm.heddle --checkpoint ck --text valid.txt --log score.jsonl > score.txt 2> said.txt || fail "$(cat said.txt)"
@@ -42,7 +42,8 @@ END
 [ "$(readlink ck/best)" != "" ] || fail "no best checkpoint"
 quietly "$bin/heddle-run" report log.jsonl --html report.html
 
-# Prompts go on counting; a prompt alone is continued as among others, and an empty prompt begins a line.
+# The model continues to count. A prompt gets the same continuation alone as among others, and an empty prompt begins a
+# line.
 printf 'one two three\n\nnine ten\n' | "$bin/heddle-run" generate lm.heddle --checkpoint ck > out.txt 2> said.txt || fail "$(cat said.txt)"
 grep -q '^one two three four' out.txt && grep -q '^nine ten one two' out.txt || fail "the model continues by: $(cat out.txt)"
 grep -qE '^(one|two|three|four|five|six|seven|eight|nine|ten) ' <(sed -n 2p out.txt) || fail "an empty prompt gives: $(cat out.txt)"
@@ -52,7 +53,7 @@ for flags in "" "--sample --seed 2 --temperature 0.5"; do
     fail "$(cat said.txt)"
   [ "$(cat out.txt)" = "seven eight nine ten one" ] || fail "two tokens with '$flags' give $(cat out.txt)"
 done
-# Several devices, here one of them twice, say the same.
+# Several devices (here the same one twice) give the same answers.
 device=$(sed -n 's/.*device \([a-z]*:[0-9]*\):.*/\1/p' said.txt)
 { cut -d ' ' -f 1-2 valid.txt; echo; printf 'one %.0s' {1..30}; echo; } > prompts.txt
 for flags in "" "--sample --seed 2 --stop six --json"; do
@@ -70,7 +71,8 @@ quietly "$bin/heddle-run" average --checkpoint ck --last 2 --output mean
 echo "two three" | "$bin/heddle-run" generate lm.heddle --checkpoint mean --tokens 2 > out.txt 2> said.txt || fail "$(cat said.txt)"
 [ "$(cat out.txt)" = "two three four five" ] || fail "the mean of checkpoints gives $(cat out.txt)"
 
-# Stopped by a signal and resumed it is the training that runs through, from compressed text and from a pipe too.
+# A training stopped by a signal and resumed equals one that was not interrupted, also from compressed text and from a
+# pipe.
 quietly "${train[@]}" --checkpoint whole --log whole.jsonl --steps 40 --seed 5
 "${train[@]}" --checkpoint parts --log parts.jsonl --steps 40 --seed 5 > said.txt 2>&1 &
 training=$!
@@ -93,7 +95,7 @@ quietly "${train[@]}" --checkpoint patient --steps 100000 --validate-every 1 --p
 grep -q 'the last 3 validations were no better' said.txt || fail "$(cat said.txt)"
 quietly "${train[@]}" --checkpoint seen --steps 9 --profile trace.json
 
-# Documents of several lines: their ends are tokens, also in what is generated.
+# In documents of several lines, line ends are tokens, also in generated text.
 printf 'a b\nc d\n\n\nb a\n' > verses.txt
 for n in 1 2 3 4 5 6 7; do cat verses.txt verses.txt; echo; done > text.txt
 quietly "$bin/heddle-compile" "$models/numbers.toml" "${sizes[@]}" --set max_length=64 -o long.heddle

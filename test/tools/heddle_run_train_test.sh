@@ -11,15 +11,15 @@ quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=32 --set d_ff
   --set logits_entry=true -o n.heddle
 train=("$bin/heddle-run" train n.heddle --src data/train.en --tgt data/train.de --valid-src data/valid.en
        --valid-tgt data/valid.de)
-# Inputs of `bench` fit where a call holds fewer tokens than sequences.
+# The inputs of `bench` are valid even if a call holds fewer tokens than sequences.
 quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=32 --set d_ff=64 --set encoder_layers=1 \
   --set decoder_layers=1 --set max_tokens=8 --set max_length=1 --set max_sequences=16 --set accumulate=true --set logits_entry=true \
   --set explain_entry=true -o narrow.heddle
 quietly "$bin/heddle-run" bench narrow.heddle --repeat 1 --warmup 0 --ceilings none
-# The steps of a log and their losses; the rest depends on the clock.
+# Prints the steps of a log and their losses; the other fields depend on the clock.
 losses() { grep -o '"step":[0-9]*,"loss":[^,]*' "$1"; }
 
-# A training that is stopped by a signal and resumed has the losses of one that runs through.
+# A training stopped by a signal and resumed has the same losses as one that was not interrupted.
 quietly "${train[@]}" --checkpoint whole --log whole.jsonl --steps 40 --seed 5
 [ "$(losses whole.jsonl | wc -l)" = 40 ] || fail "not 40 steps are logged"
 "${train[@]}" --checkpoint parts --log parts.jsonl --tensorboard parts-events --steps 40 --seed 5 --save-every 0 > said.txt 2>&1 &
@@ -43,7 +43,8 @@ grep -q '^11 steps at once, and 5 and 6 with a checkpoint between them, end alik
 [ "$(grep -cE '^[0-9a-f]{32} (weights|optimizer)\.safetensors$' said.txt)" = 2 ] || fail "$(cat said.txt)"
 [ -z "$(ls -d proof* 2> /dev/null)" ] || fail "--verify-resume leaves something behind"
 
-# Signals of a closed terminal, of a used-up processor and of a reader that has left save first; a nohup's training goes on.
+# The signals of a closed terminal, a CPU time limit and a closed pipe save a checkpoint first; under nohup the training
+# goes on.
 for signal in HUP XCPU; do
   "${train[@]}" --checkpoint "by$signal" --log "by$signal.jsonl" --steps 100000 --seed 5 --save-every 0 > said.txt 2>&1 &
   training=$!
@@ -59,12 +60,12 @@ done
 { "${train[@]}" --checkpoint unread --steps 100000 --seed 5 --save-every 0 2>&1; echo $? > code.txt; } | head -n 1 > said.txt
 [ "$(cat code.txt)" = 0 ] && [ -d unread/step-* ] || fail "a lost reader gives $(cat code.txt), and $(ls unread)"
 
-# A log on a full disk is a warning, once.
+# A log on a full disk causes one warning.
 quietly "${train[@]}" --checkpoint unlogged --log /dev/full --steps 3 --seed 5
 [ "$(grep -c "cannot write to the log '/dev/full'" said.txt)" = 1 ] || fail "a log on a full disk: $(cat said.txt)"
 [ -d unlogged/step-00000003 ] || fail "a log on a full disk leaves $(ls unlogged)"
 
-# A training that diverges stops, and says at which step and, where it is asked to look, in which op of the model.
+# A training that diverges stops. It reports the step and, if asked, the op of the model.
 quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=32 --set d_ff=64 --set encoder_layers=1 \
   --set decoder_layers=1 --set max_tokens=256 --set max_sequences=16 --set learning_rate=1000 --set warmup=1 \
   --set norm=pre -o wild.heddle
@@ -74,8 +75,8 @@ grep -q 'the loss is .* at step .*the training has diverged' said.txt || fail "$
 quietly "${train[@]}" --checkpoint looked --log looked.jsonl --steps 3 --seed 5 --debug-numerics
 diff <(losses whole.jsonl | head -3) <(losses looked.jsonl) || fail "looking for NaN changes a training"
 
-# An average of the weights and a scaled loss, the first of whose scales overflow, are resumed with the rest; skipped steps
-# are told.
+# A resumed training also restores the average of the weights and a scaled loss, whose first scales overflow; skipped
+# steps are reported.
 quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=32 --set d_ff=64 --set encoder_layers=1 \
   --set decoder_layers=1 --set max_tokens=256 --set max_sequences=16 --set dropout=0.1 --set accumulate=true \
   --set clip_norm=0.5 --set ema_decay=0.9 --set loss_scale=1e21 --set loss_scale_interval=3 -o scaled.heddle
@@ -87,7 +88,7 @@ grep -Eq '"step":1,.*"loss_scale":5\.0000[0-9]*e\+20,"skipped_steps":1}' scaled.
 quietly "${scaled[@]}" --checkpoint proof --steps 11 --verify-resume
 quietly "${scaled[@]}" --checkpoint proof --steps 7 --accumulate 2 --verify-resume
 
-# Compressed text is the same text.
+# Compressed text gives the same training.
 gzip -k data/train.en
 zstd -q data/train.de
 quietly "$bin/heddle-run" train n.heddle --src data/train.en.gz --tgt data/train.de.zst --valid-src data/valid.en \
@@ -96,8 +97,8 @@ diff <(losses whole.jsonl) <(losses packed.jsonl) || fail "compressed text train
 head -c 1000 data/train.en.gz > cut.gz
 /usr/bin/python3 "$tests/read_events.py" events packed.jsonl || fail "TensorBoard's events are not those of the log"
 
-# A disk that is full, here a small disk in memory, leaves the checkpoint before as it was. A plain user may mount in a
-# namespace of users, where the machine allows it; root in a chroot may not make such a namespace, but mounts without.
+# A full disk (here a small disk in memory) leaves the previous checkpoint unchanged. A plain user may mount in a user
+# namespace, if the machine allows it. Root in a chroot may not create such a namespace, but can mount without one.
 mkdir disk
 mounting=
 for way in "--map-root-user --mount" "--mount --propagation unchanged"; do
@@ -128,7 +129,7 @@ else
   echo "not tested: a full disk, as this machine lets nobody mount a small disk"
 fi
 
-# A folder that is a link stays a link when the next training begins anew; text may come through pipes.
+# A folder that is a link stays a link when the next training starts anew; text may come through pipes.
 ln -s elsewhere link
 for run in 1 2; do
   quietly "${train[@]}" --checkpoint link/ --steps 2 --seed 5
@@ -141,7 +142,7 @@ diff <(losses whole.jsonl | head -n 3) <(losses piped.jsonl) || fail "text from 
 "$bin/heddle-run" score n.heddle --checkpoint whole --src <(cat data/test.en) --tgt <(cat data/test.de) > out.txt 2> said.txt ||
   fail "a score of pipes: $(cat said.txt)"
 
-# The mean of checkpoints translates, and is no training.
+# The mean of checkpoints can translate, but not be resumed.
 quietly "${train[@]}" --checkpoint kept --steps 12 --seed 5 --save-every 3 --keep-last 3 --vocab-type unigram
 quietly "$bin/heddle-run" average --checkpoint kept --last 3 --output mean
 got=0
@@ -150,13 +151,13 @@ got=0
 [ -z "$(ls -d large* 2> /dev/null)" ] || fail "a limit on files leaves $(ls -d large*)"
 head -n 2 data/test.en | "$bin/heddle-run" translate n.heddle --checkpoint mean > out.txt 2> said.txt || fail "$(cat said.txt)"
 
-# Accumulation over two batches is a training too, and learns.
+# Training with gradients accumulated over two batches learns.
 quietly "${train[@]}" --checkpoint accumulated --log accumulated.jsonl --steps 20 --accumulate 2 --batch-sequences 8
 first=$(losses accumulated.jsonl | head -n 1 | sed 's/.*://')
 last=$(losses accumulated.jsonl | tail -n 1 | sed 's/.*://')
 awk "BEGIN { exit !($last < $first) }" || fail "the loss went from $first to $last"
 
-# A line out for each line in, and the key-value cache changes nothing.
+# Each input line gives an output line, and the key-value cache does not change it.
 { cat data/test.en; echo; echo "   "; echo "zéro ☃ unknown"; printf 'caf\xe9\n'; printf 'one %.0s' {1..100}; echo; } > in.txt
 "$bin/heddle-run" translate n.heddle --checkpoint whole < in.txt > cached.txt 2> said.txt || fail "$(cat said.txt)"
 grep -q "line 35 has .* tokens and is cut" said.txt || fail "a line that is too long is not reported: $(cat said.txt)"
@@ -178,10 +179,10 @@ grep -qE '^loss [0-9.]+ per token of [0-9]+, perplexity [0-9.]+$' score.txt || f
 grep -q '^BLEU is left out: it counts sequences of four words' score.txt || fail "$(cat score.txt)"
 grep -qE '^words in place [0-9]+\.[0-9]% of 30$' score.txt || fail "$(cat score.txt)"
 grep -q '^chrF2|nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:[^ ]* = [0-9.]*$' score.txt || fail "$(cat score.txt)"
-# Translations that somebody made have the scores that they have here.
+# Given translations get the same scores as the model's own.
 "$bin/heddle-run" translate n.heddle --checkpoint whole < data/test.en > made.txt 2> said.txt || fail "$(cat said.txt)"
 diff <("$bin/heddle-run" score --hyp made.txt --tgt data/test.de) <(tail -n 4 score.txt) || fail "--hyp scores otherwise"
-# The log-probabilities of the lines add up to the loss; what cannot be scored has none.
+# The lines' log-probabilities add up to the loss; lines that cannot be scored have none.
 { cat data/test.en; echo; } > lines.en
 { cat data/test.de; echo eins; } > lines.de
 "$bin/heddle-run" score n.heddle --checkpoint whole --src lines.en --tgt lines.de --per-line > lines.txt 2> said.txt ||
@@ -190,7 +191,7 @@ diff <("$bin/heddle-run" score --hyp made.txt --tgt data/test.de) <(tail -n 4 sc
 head -n 30 lines.txt | awk '{ sum -= $1; tokens += $2 } END { printf "loss %.4f per token of %d\n", sum / tokens, tokens }' |
   diff - <(head -n 1 score.txt | sed 's/,.*//') || fail "--per-line does not add up"
 
-# What a user does wrong is said in one paragraph, and nothing is lost by it.
+# A user's mistakes are reported in one paragraph, and nothing is lost.
 # refuses TEXT COMMAND...
 refuses() {
   local text=$1 got=0
@@ -216,7 +217,8 @@ refuses "seed 6 contradicts" "${train[@]}" --checkpoint whole --resume --seed 6
 refuses "holds no checkpoint" "$bin/heddle-run" translate n.heddle --checkpoint data
 refuses "there is no folder 'nope'" "$bin/heddle-run" translate n.heddle --checkpoint nope
 refuses "is a single checkpoint of a training" "$bin/heddle-run" average --checkpoint whole/best --output other
-# Names that the training run itself gives, and places that it would remove; other names in its folder are free.
+# Names that the training run itself uses, and places that it would remove, are refused; other names in its folder are
+# free.
 for name in step-00000099 step-00000099.tmp best.tmp .lock; do
   refuses "is a name that the training run in" "$bin/heddle-run" average --checkpoint whole --last 1 --output "whole/$name"
 done
@@ -230,7 +232,7 @@ quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=16 --set d_ff
 refuses "d_model (32, now 16)" "$bin/heddle-run" translate other.heddle --checkpoint whole
 refuses "accumulate=true" "$bin/heddle-run" train other.heddle --src data/train.en --tgt data/train.de \
   --checkpoint other --accumulate 2
-# The rate follows the paper's formula (5.3), and the smoothed, clipped training with it learns.
+# The learning rate follows the paper's formula (5.3). Training with smoothing and clipping learns.
 quietly "$bin/heddle-run" train other.heddle --src data/train.en --tgt data/train.de --checkpoint other --log other.jsonl \
   --steps 60
 /usr/bin/python3 - << 'END' || fail "the learning rate is not the paper's"
@@ -242,7 +244,8 @@ for record in records:
     assert abs(record["learning_rate"] / expected - 1) < 1e-5, (step, record["learning_rate"], expected)
 assert len(records) == 60 and records[-1]["loss"] < 0.8 * records[0]["loss"], records[-1]
 END
-# A rate that is far too high ends the training with the step and the entry, and leaves no checkpoint of it.
+# With a rate that is far too high, training ends with an error that names the step and the entry, and leaves no
+# checkpoint of that step.
 quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=16 --set d_ff=64 --set encoder_layers=1 \
   --set decoder_layers=1 --set max_tokens=256 --set learning_rate=1000 --set warmup=1 -o wild.heddle
 refuses "in the entry 'train_step'" "$bin/heddle-run" train wild.heddle --src data/train.en --tgt data/train.de \
@@ -250,7 +253,7 @@ refuses "in the entry 'train_step'" "$bin/heddle-run" train wild.heddle --src da
 quietly "${train[@]}" --checkpoint whole --log whole.jsonl --steps 2
 grep -q "held an earlier training, which is now at '.*whole.1'" said.txt || fail "an earlier training is not set aside"
 [ -f whole.1/step-00000040/weights.safetensors ] || fail "an earlier training is lost"
-# One that cannot begin leaves the earlier one's folder and log, and its own text, as they are.
+# A training that cannot begin leaves the earlier training's folder and log, and its own text, unchanged.
 find whole whole.jsonl data -type f -exec cksum {} + | sort > before.txt
 again=("$bin/heddle-run" train n.heddle --src data/train.en --tgt data/train.de --checkpoint whole --steps 2)
 refuses "cannot write the log 'absent/l'" "${again[@]}" --log absent/l
@@ -262,7 +265,7 @@ refuses "--profile 'data/train.de' would replace a file that is read" "${again[@
 [ ! -e whole.2 ] || fail "a training that cannot begin sets another one aside"
 find whole whole.jsonl data -type f -exec cksum {} + | sort | diff before.txt - ||
   fail "a training that cannot begin changes files"
-# A log in the folder of the checkpoints is set aside with them.
+# A log inside the checkpoints' folder is moved away with it.
 mkdir whole/logs
 for run in 2 3; do
   quietly "${again[@]}" --log whole/logs/log.jsonl
@@ -270,7 +273,8 @@ for run in 2 3; do
 done
 [ "$(wc -l < whole.3/logs/log.jsonl)" = 2 ] || fail "an earlier log is lost"
 
-# Of two trainings into one folder the second is refused, and says whose it is; death gives the folder back.
+# A second training in the same folder is refused, and the error names the process of the first. When that dies, the
+# folder is free again.
 "${train[@]}" --checkpoint shared --log shared.jsonl --steps 100000 --save-every 1 > first.txt 2>&1 &
 training=$!
 until [ -d shared/best ]; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every way to translate, with a very small model: heddle_run_translate_test.sh BIN MODELS
+# Translates in every way, with a very small model: heddle_run_translate_test.sh BIN MODELS
 set -euo pipefail
 bin=$1
 models=$2
@@ -9,7 +9,7 @@ quietly "$bin/heddle-numbers" --out data --train 400 --valid 20 --test 60 --maxi
 quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=32 --set d_ff=64 --set encoder_layers=1 \
   --set decoder_layers=1 --set max_tokens=512 --set max_sequences=20 --set logits_entry=true -o n.heddle
 quietly "$bin/heddle-run" train n.heddle --src data/train.en --tgt data/train.de --checkpoint c --steps 80 --seed 5
-# translate OUTPUT FLAG...: the lines of in.txt
+# translate OUTPUT FLAG...: translates the lines of in.txt
 translate() {
   local out=$1
   shift
@@ -18,7 +18,7 @@ translate() {
 { cat data/test.en; echo; echo "   "; printf 'caf\xe9\n'; printf 'one %.0s' {1..100}; echo; } > in.txt
 lines=$(wc -l < in.txt)
 
-# Weights by themselves, beside their vocabulary or with the artifact's own.
+# A file of weights works with the vocabulary beside it, or with the artifact's.
 translate greedy.txt
 weights=$(ls -d c/step-*)/weights.safetensors
 "$bin/heddle-run" translate n.heddle --checkpoint "$weights" < in.txt 2> said.txt | cmp - greedy.txt || fail "a file of weights: $(cat said.txt)"
@@ -31,7 +31,7 @@ quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=32 --set d_ff
 "$bin/heddle-run" translate own.heddle --checkpoint alone/weights.safetensors < in.txt 2> said.txt | cmp - greedy.txt ||
   fail "a file of weights, and the artifact's vocabulary: $(cat said.txt)"
 
-# The cache changes nothing, and neither do the lines beside one.
+# Neither the cache nor neighbouring lines change a translation.
 translate greedy.txt
 translate beam.txt --beam 4
 translate plain.txt --beam 4 --no-cache
@@ -42,7 +42,7 @@ head -n 1 data/test.en > one.txt
 "$bin/heddle-run" translate n.heddle --checkpoint c --beam 4 < one.txt 2> said.txt | cmp - <(head -n 1 beam.txt) ||
   fail "a line alone is translated in another way than among others"
 
-# Scores: as many as asked for, falling, and never below greedy's where both are whole.
+# Scores are as many as requested, in falling order, and never below the greedy score if both translations are complete.
 translate nbest.txt --beam 4 --n-best 3
 translate scores.txt --n-best 1
 [ "$(cut -f 1 nbest.txt | uniq | wc -l)" = "$lines" ] || fail "n-best does not name every line"
@@ -52,11 +52,11 @@ awk -F '\t' '$1 == last && $2 > score { exit 1 } { last = $1; score = $2 }' nbes
 awk -F '\t' 'NR == FNR { greedy[$1] = $2; next } $1 <= 60 && $1 != last { if ($2 < greedy[$1] - 1e-5) exit 1; last = $1 }' \
   scores.txt nbest.txt || fail "a beam scores below greedy"
 [ "$(awk -F '\t' '$1 == 1' nbest.txt | wc -l)" = 3 ] || fail "a line has not three translations"
-# Without a penalty scores are log-probabilities: another order of magnitude for longer lines.
+# Without a penalty scores are log-probabilities, which ranks longer lines differently.
 translate sums.txt --beam 4 --n-best 1 --length-penalty 0
 ! cmp -s <(cut -f 2 sums.txt) <(awk -F '\t' '$1 != last { print $2; last = $1 }' nbest.txt) || fail "the penalty changes nothing"
 
-# Samples: the same for the same seed whatever is beside them, others for another seed; the most probable token alone is greedy.
+# Samples depend on the seed, not on neighbouring lines; sampling only the most probable token is greedy.
 translate sampled.txt --sample --temperature 1.5 --seed 3
 translate again.txt --sample --temperature 1.5 --seed 3
 translate other.txt --sample --temperature 1.5 --seed 4
@@ -71,7 +71,7 @@ cmp cold.txt greedy.txt || fail "a temperature of 0 is not greedy"
 translate minp.txt --sample --min-p 1
 cmp minp.txt greedy.txt || fail "the tokens that are as probable as the most probable one are not greedy"
 
-# Prefixes, in a file and in a column.
+# Prefixes come from a file or a column.
 LC_ALL=C sed "s/.*/zwei/" in.txt > prefix.txt
 for beam in 1 3; do
   translate prefixed.txt --beam "$beam" --prefix prefix.txt
@@ -81,7 +81,8 @@ for beam in 1 3; do
     cmp - prefixed.txt || fail "a prefix in a column is another one than in a file"
 done
 
-# Several devices, here one of them twice: lines are shared out to them, and answers, their order and warnings stay.
+# With several devices (here the same one twice), lines are shared out, and answers, their order and warnings stay the
+# same.
 warnings() { grep -v 'device\|checkpoint' said.txt | sort; }
 translate greedy.txt
 warnings > warnings.txt
@@ -101,7 +102,7 @@ cmp two.txt prefixed.txt || fail "several devices mix up the prefixes"
 translate all.txt --devices=all
 cmp all.txt greedy.txt || fail "all devices translate in another way"
 
-# A pipe: a line is answered while the input stays open, and a reader that leaves is no error.
+# Through a pipe, a line is answered while the input stays open, and it is no error if the reader leaves.
 for flags in "" "$two"; do
   # shellcheck disable=SC2086
   coproc PIPE { "$bin/heddle-run" translate n.heddle --checkpoint c $flags 2> said.txt; }
@@ -119,7 +120,8 @@ for flags in "" "$two"; do
   [ "$(grep -cv 'device\|checkpoint\|target' said.txt)" = 0 ] || fail "a reader that leaves is an error: $(cat said.txt)"
 done
 
-# A model whose sources have no end mark is another one, and is used alike. The checkpoint was trained with the mark.
+# A model whose sources have no end mark differs from the checkpoint's, which was trained with the mark, but is used the
+# same way.
 quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=32 --set d_ff=64 --set encoder_layers=1 \
   --set decoder_layers=1 --set max_tokens=512 --set max_sequences=20 --set logits_entry=true --set source_end=false -o open.heddle
 ! "$bin/heddle-run" translate open.heddle --checkpoint c < one.txt > out.txt 2> said.txt || fail "a checkpoint with end marks is taken"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A vocabulary in the artifact (heddle-compile --vocabulary): who uses it, and what does not fit is refused.
+# A vocabulary in the artifact (heddle-compile --vocabulary): commands use it, and one that does not fit is refused.
 # heddle_run_vocabulary_test.sh BIN MODELS
 set -euo pipefail
 bin=$1
@@ -24,7 +24,7 @@ quietly "$bin/heddle-run" train plain.heddle "${train[@]}" --checkpoint learnt
 grep -q "learning a vocabulary" said.txt || fail "no vocabulary is learnt"
 spm=learnt/step-00000010/spm.model
 
-# It is in the artifact as it is, and a training with it is that which learnt it.
+# The artifact stores it unchanged, and training with it equals the training that learnt it.
 quietly "${compile[@]}" --vocabulary="$spm" -o full.heddle
 quietly "$bin/heddle-inspect" full.heddle
 grep -A 1 '^vocabulary$' said.txt | grep '^  spm.model .* KiB$' > /dev/null || fail "heddle-inspect shows no vocabulary"
@@ -39,14 +39,14 @@ quietly "$bin/heddle-run" train full.heddle "${train[@]}" --checkpoint given
 for file in spm.model weights.safetensors; do
   cmp "learnt/step-00000010/$file" "given/step-00000010/$file" || fail "another $file with the artifact's vocabulary"
 done
-# --vocab goes before it.
+# --vocab overrides it.
 quietly "$bin/heddle-run" train full.heddle "${train[@]}" --vocab "$spm" --checkpoint named
 for folder in learnt learnt/step-00000010; do
   quietly "$bin/heddle-run" train full.heddle "${train[@]}" --vocab "$folder" --checkpoint named
   cmp "$spm" named/step-00000010/spm.model || fail "another vocabulary with --vocab $folder"
 done
 
-# A checkpoint without a vocabulary gets it from the artifact, or from nowhere.
+# A checkpoint without a vocabulary takes it from the artifact; without that, it fails.
 cp -r learnt/step-00000010 bare
 rm bare/spm.model
 /usr/bin/python3 - << 'END'
@@ -61,7 +61,7 @@ cmp wanted.de got.de || fail "the artifact's vocabulary translates otherwise"
 quietly "$bin/heddle-run" score full.heddle --checkpoint bare --src data/test.en --tgt data/test.de
 refuses 1 "has no vocabulary" "$bin/heddle-run" translate plain.heddle --checkpoint bare
 
-# Tokens of a training's folder, there and back.
+# Encodes and decodes with the vocabulary of a training run's folder.
 "$bin/heddle-run" tokenize learnt < data/test.en > tokens.txt 2> said.txt || fail "$(cat said.txt)"
 "$bin/heddle-run" tokenize learnt --decode < tokens.txt 2> said.txt | cmp - data/test.en || fail "tokens are another text"
 grep -q $'^[0-9 ]*\t\xe2\x96\x81' tokens.txt || fail "no pieces beside the ids: $(head -n 1 tokens.txt)"

@@ -1,7 +1,7 @@
-"""Kills a training with SIGKILL at 4 random moments, or with HEDDLE_LONG=1 at 20: kill_training.py BIN MODELS
+"""Kills a training with SIGKILL at 4 random moments, or at 20 with HEDDLE_LONG=1: kill_training.py BIN MODELS
 
-Every restart must resume from a whole checkpoint, the newest, and the end must be that of a training that nobody killed:
-the same losses, and weights and moments that are equal bit for bit.
+Every restart must resume from the newest checkpoint, which must be complete. The result must equal that of an
+undisturbed training: the same losses, and bit-identical weights and moments.
 """
 import json
 import os
@@ -16,12 +16,13 @@ from pathlib import Path
 
 LONG = bool(os.environ.get("HEDDLE_LONG"))
 KILLS = 20 if LONG else 4
-STEPS, SECONDS = (350, 4) if LONG else (80, 1.5)  # at least so many steps, and so long a training
+STEPS, SECONDS = (350, 4) if LONG else (80, 1.5)  # at least this many steps and seconds of training
 FILES = {"manifest.json", "optimizer.safetensors", "spm.model", "weights.safetensors"}
 
 
 def losses(log):
-    """The steps of a log and their losses; the rest depends on the clock. A killed program may leave half a line."""
+    """Returns the steps of a log and their losses; other fields depend on the clock. A killed program may leave half a
+    line."""
     result = {}
     for line in log.read_text().splitlines():
         try:
@@ -51,15 +52,15 @@ def main():
         folder = Path(name)
         run = lambda *command: subprocess.run(command, cwd=folder, check=True, capture_output=True)
         run(tools / "heddle-numbers", "--out", "data", "--train", "600", "--valid", "20", "--test", "1", "--maximum", "9999")
-        # A step takes several milliseconds, in which a kill can fall.
+        # A step takes several milliseconds, so that a kill can fall within it.
         run(tools / "heddle-compile", models / "numbers.toml", "--set", "d_model=64", "--set", "heads=4", "--set", "d_ff=256",
             "--set", "encoder_layers=1", "--set", "decoder_layers=1", "--set", "max_tokens=512", "--set",
             "max_sequences=32", "--set", "dropout=0.1", "-o", "n.heddle")
-        # Small windows, so that the kills fall into several of them and of the epochs.
+        # Small windows, so that the kills fall into different windows and epochs.
         train = [tools / "heddle-run", "train", "n.heddle", "--src", "data/train.en", "--tgt", "data/train.de",
                  "--valid-src", "data/valid.en", "--valid-tgt", "data/valid.de", "--save-every", "2", "--validate-every", "5",
                  "--shuffle-window", "200"]
-        # How fast this machine is: a watcher that is late by a moment must not find the training over.
+        # Measures this machine's speed: a watcher that is slightly late must not find the training finished.
         began = time.monotonic()
         run(*train, "--checkpoint", "trial", "--log", "trial.jsonl", "--steps", "20")
         taken = time.monotonic() - began
@@ -76,9 +77,10 @@ def main():
             with open(folder / "said.txt", "w+") as said:
                 program = subprocess.Popen(train + ["--checkpoint", "killed", "--log", "killed.jsonl"] +
                                            (["--resume"] if have else []), cwd=folder, stderr=said, stdout=said)
-                if (LONG or resumed) and draw.random() < 0.2:  # while it starts; the short form first needs a checkpoint
+                # During the start; the short form first needs a checkpoint.
+                if (LONG or resumed) and draw.random() < 0.2:
                     time.sleep(draw.uniform(0, start))
-                else:  # some steps after the first, anywhere in one
+                else:  # some steps after the first, at any moment of a step
                     steps, deadline = draw.randrange(0 if LONG or resumed else 6, 14), time.time() + 60
                     while program.poll() is None and time.time() < deadline:
                         if first := re.search(rf"step (\d+) of {last}  loss", (folder / "said.txt").read_text()):

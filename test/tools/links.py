@@ -1,5 +1,5 @@
-"""Every relative link of a Markdown page leads to a file or folder of the tree and, where it names a heading, to that heading. No page has the
-marks of a merge in it.
+"""Checks that every relative link of a Markdown page leads to a file or folder of the tree, and to an existing heading
+if it names one, and that no page contains merge conflict marks.
 
   links.py SOURCE_DIR"""
 
@@ -13,13 +13,13 @@ source = pathlib.Path(sys.argv[1]).resolve()
 
 
 def without_code(text):
-    """Code blocks and code spans hold no links."""
+    """Removes code blocks and code spans, which hold no links."""
     text = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
     return re.sub(r"`[^`\n]*`", "", text)
 
 
 def anchors(page):
-    """The names that GitHub gives to headings."""
+    """Returns the anchors that GitHub gives to a page's headings."""
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     headings = re.findall(r"^#+ +(.*?) *$", text, flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

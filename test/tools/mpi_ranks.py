@@ -1,4 +1,4 @@
-"""What the tests of several ranks begin with: programs that mpirun starts on this machine."""
+"""Common code of the tests with several ranks: programs that mpirun starts on this machine."""
 import json
 import os
 import shutil
@@ -6,10 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-# Ranks of a test may be more than there are cores, and root may run them.
+# A test may have more ranks than there are cores, and root may run them.
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                    OMPI_MCA_btl_vader_single_copy_mechanism="none", OMPI_MCA_mpi_yield_when_idle="1")
-TIGHT = 1e-6  # of losses, relative to those of one rank
+TIGHT = 1e-6  # tolerance of losses, relative to those of one rank
 
 
 def need_mpirun():
@@ -27,7 +27,7 @@ def started_by_mpirun(ranks):
 
 
 def run(command, folder, succeeds=True, environment=None):
-    """Runs a command; what it said on both streams."""
+    """Runs a command. Returns its output on both streams."""
     done = subprocess.run([str(part) for part in command], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, env=environment or ENVIRONMENT, timeout=300)
     if (done.returncode == 0) != succeeds:
@@ -36,7 +36,7 @@ def run(command, folder, succeeds=True, environment=None):
 
 
 def losses(log):
-    """The losses of a log by step. A killed program may leave half a line."""
+    """Returns the losses of a log by step. A killed program may leave half a line."""
     found = {}
     for line in Path(log).read_text().splitlines():
         try:
@@ -49,12 +49,12 @@ def losses(log):
 
 
 def logged(log, key):
-    """What the steps of a log say under a key."""
+    """Returns the values of a key in a log's steps."""
     return [record[key] for record in map(json.loads, Path(log).read_text().splitlines()) if key in record]
 
 
 def compare(name, some, others, steps, bound=TIGHT):
-    """The largest relative difference of two trainings' losses, which have `steps` of them."""
+    """Returns the largest relative difference of two trainings' losses; both must have the steps `steps`."""
     if sorted(some) != list(steps) or sorted(others) != list(steps):
         fail(f"{name}: the logs have other steps: {sorted(some)} and {sorted(others)}")
     worst = max(abs(some[step] - others[step]) / abs(others[step]) for step in steps)

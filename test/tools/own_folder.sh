@@ -1,4 +1,4 @@
-# Sourced by tests: each works in a folder of its own, which goes with it. `tests` is where the scripts are.
+# Sourced by tests: each runs in a temporary folder, which is deleted at the end. `tests` is the scripts' folder.
 tests=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -8,9 +8,9 @@ fail() {
   echo "FAILED: $*" >&2
   exit 1
 }
-# quietly COMMAND...: prints what the command says only where it fails.
+# quietly COMMAND...: prints the command's output only if it fails.
 quietly() { "$@" > said.txt 2>&1 || fail "$* $(cat said.txt)"; }
-# needs_vulkan RUN: the test is skipped where heddle-run, of which RUN is the path, finds no Vulkan device.
+# needs_vulkan RUN: skips the test if heddle-run (at path RUN) finds no Vulkan device.
 needs_vulkan() {
   "$1" devices | grep '^vulkan:' > /dev/null && return
   echo "no Vulkan device"

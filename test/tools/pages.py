@@ -1,6 +1,7 @@
-"""Runs every ```sh block of pages for developers, in order, in a temporary folder that looks like the repository. The lines of a block of
-another language that follows (```mlir, ```ptx, ```text), under the same heading, have to be among those that the command printed, in
-this order; "..." stands for anything within a line, and alone in a line for lines left out.
+"""Runs every ```sh block of pages for developers, in order, in a temporary folder that looks like the repository. A
+block of another language (```mlir, ```ptx, ```text) that follows under the same heading shows output: its lines must
+occur in the command's output in this order. "..." stands for any text within a line, and on a line of its own for
+omitted lines.
 
   pages.py SOURCE_DIR BUILD_DIR PAGE..."""
 
@@ -13,7 +14,7 @@ import sys
 import tempfile
 
 FOLDERS = ["CMakePresets.json", "compiler", "dialects", "docs", "models", "runtime", "test", "tools"]
-# What builds Heddle has been done: its preset is there, and so is its target.
+# Heddle is built already: the stand-in only checks that the preset and the target exist.
 STAND_IN = """#!/usr/bin/env bash
 [ "${1-} ${2-}" = "--build --preset" ] || exec "%(cmake)s" "$@"
 grep -q "\\"name\\": \\"$3\\"" CMakePresets.json || { echo "CMakePresets.json has no preset $3" >&2; exit 1; }
@@ -23,7 +24,7 @@ END = "@@ end of block"
 
 
 def blocks_of(text):
-    """Pairs of a sh block's (line, commands) and the (line, text) blocks that show what it prints."""
+    """Returns pairs of a sh block's (line, commands) and the (line, text) blocks that show its output."""
     blocks = []
     inside = None
     for number, line in enumerate(text.splitlines(), 1):
@@ -44,7 +45,7 @@ def blocks_of(text):
 
 
 def first_missing(expected, printed):
-    """The first of the expected lines that is not printed behind those before it; nothing where all are."""
+    """Returns the first expected line that is not printed after those before it; None if all are."""
     rest = iter(" ".join(line.split()) for line in printed)
     for line in expected:
         line = " ".join(line.split())

@@ -1,5 +1,5 @@
-"""The traces of --profile, of heddle-compile and heddle-run: they parse, spans nest, every thread and process has a name,
-kernels' numbers are what the compiler counted, and recording changes nothing of a training.
+"""Checks the traces that heddle-compile and heddle-run write with --profile: they parse, spans nest, every thread and
+process has a name, kernels have the numbers that the compiler counted, and recording does not change a training.
 profile.py BIN MODELS"""
 import json
 import os
@@ -23,7 +23,7 @@ def run(program, *arguments, code=0, text=None):
 
 
 class Trace:
-    """A trace as a viewer reads it: slices by (process, thread), outermost first, times in whole nanoseconds."""
+    """A trace as a viewer reads it: slices by (process, thread), outermost first, times in integer nanoseconds."""
 
     def __init__(self, path):
         with open(path, encoding="utf-8") as file:
@@ -124,7 +124,7 @@ def compile_models():
         if any(event["begin"] < whole["begin"] or event["end"] > whole["end"] for event in found):
             fail(f"{step} is not done while {within} is")
 
-    # A compilation that fails is told, too; a profile that cannot be written is an error.
+    # A failed compilation is recorded, too. A profile that cannot be written is an error.
     run("heddle-compile", f"{MODELS}/numbers.toml", "--set", "heads=3", "-o", "x.heddle", "--profile=failed.json", code=1)
     Trace("failed.json").check_has("read model")
     said = run("heddle-compile", f"{MODELS}/numbers.toml", "-o", "x.heddle", "--profile=none/x.json", code=1)
@@ -206,7 +206,7 @@ def use():
     trace.check_has("write page")
     check_kernels(trace, "explain")
 
-    # What kernels did adds up to what the compiler counted for the same inputs.
+    # The kernels' work adds up to the compiler's count for the same inputs.
     measured = run("heddle-run", "bench", "n.heddle", "--entry", "train_step", "--entry", "eval", "--repeat", "2",
                    "--ceilings", "none", "--json", "--profile=b.json")
     trace = Trace("b.json")

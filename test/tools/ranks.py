@@ -1,8 +1,8 @@
 """Trains the numbers task with 1, 2 and 4 ranks: ranks.py BIN MODELS
 
-Every number of ranks has the losses of one rank, also with clipping, a scaled loss and accumulated gradients; two trainings are equal
-bit for bit; a checkpoint goes on with any number of ranks; mistakes are told once. Without HEDDLE_LONG=1 there are fewer steps, 2 ranks and, with a
-sharded optimizer, 3.
+Any number of ranks has the same losses as one rank, also with clipping, a scaled loss and accumulated gradients. Two
+trainings are bit-identical. A checkpoint can be resumed with any number of ranks. Mistakes are reported once. Without
+HEDDLE_LONG=1 there are fewer steps, and only 2 ranks, or 3 with a sharded optimizer.
 """
 import os
 import re
@@ -58,7 +58,7 @@ def main():
         if trained("2") != trained("again"):
             fail("2 ranks twice have other losses")
 
-        # The checkpoint that several ranks wrote after half of the steps.
+        # Resume the checkpoint that several ranks wrote after half of the steps.
         for ranks in (1, 2, 4) if LONG else (1, 2):
             resumed = folder / f"resumed{ranks}"
             resumed.mkdir()
@@ -72,7 +72,7 @@ def main():
             fail(f"{most} ranks that were resumed are not those that never stopped, bit for bit")
 
         if LONG:
-            # Clipping uses the norm of the gradients of all ranks, and all ranks skip a step whose scaled loss overflows.
+            # Clipping uses the gradient norm over all ranks, and all ranks skip a step whose scaled loss overflows.
             compile("clipped", "--set", "clip_norm=0.05", "--set", "loss_scale=1e20", "--set", "loss_scale_interval=3")
             train(1, "clipped", "clipped1", steps=9)
             train(2, "clipped", "clipped2", steps=9)
@@ -81,14 +81,15 @@ def main():
             if skipped[0] != skipped[1] or not 0 < max(skipped[0]) < 9:
                 fail(f"steps are skipped otherwise with two ranks: {skipped}")
 
-            # Four batches a step: two ranks take two each, and of three each has a part of all.
+            # Four batches per step: each of two ranks takes two batches; each of three ranks takes a part of every
+            # batch.
             train(1, "numbers", "sum1", "--accumulate", "4", steps=4)
             for ranks in (2, 3) if LONG else (3,):
                 train(ranks, "numbers", f"sum{ranks}", "--accumulate", "4", steps=4)
                 compare(f"{ranks} ranks, 4 batches a step", trained(f"sum{ranks}"), trained("sum1"), range(1, 5))
 
-        # A sharded optimizer: each rank keeps a part of the moments, and all bits are those of whole ones. 12, 3 and 7 divide no extent of
-        # the model: some parts overlap, and some tensors stay whole.
+        # A sharded optimizer: each rank keeps a part of the moments, and all bits equal those of an unsharded one. 12,
+        # 3 and 7 divide no extent of the model, so some parts overlap, and some tensors stay whole.
         compile("sharded", "--shard=optimizer", "--set", "clip_norm=0.5", "--set", "ema_decay=0.9", "--set", "d_ff=180", "--set", "vocab_size=123")
         compile("whole", "--set", "clip_norm=0.5", "--set", "ema_decay=0.9", "--set", "d_ff=180", "--set", "vocab_size=123")
         if LONG:
@@ -110,7 +111,7 @@ def main():
             units = {"KiB": 1, "MiB": 1024}
             share = float(kept[3]) * units[kept[4]] / float(kept[1]) / units[kept[2]]
             print(f"{ranks} ranks keep {share:.3f} of the optimizer's state each")
-            if not 1 / ranks <= share < 1.25 / ranks:  # of tensors as small as these a few rows are a large part
+            if not 1 / ranks <= share < 1.25 / ranks:  # in such small tensors, a few rows are a large part
                 fail(f"{ranks} ranks keep {share:.3f} of the optimizer's state each")
         most = 4 if LONG else 3
         for ranks in (1, 2, 4) if LONG else (3,):
@@ -130,7 +131,8 @@ def main():
             if state("sharded-sum", 4) != state("whole-sum", 4):
                 fail("with several batches a step, a sharded optimizer is another than a whole one")
 
-            # Moments of 16 bits beside an average of 32: the same rows, and the same random numbers wherever a rank's part begins.
+            # 16-bit moments with a 32-bit average: they have the same rows, and the same random numbers wherever a
+            # rank's part begins.
             for name in ("sharded", "whole"):
                 compile(f"narrow-{name}", "--moments=bf16", *(["--shard=optimizer"] if name == "sharded" else []), "--set", "ema_decay=0.9", "--set",
                         "d_ff=180", "--set", "vocab_size=123")
@@ -143,7 +145,7 @@ def main():
             train(4, "numbers", "few4", "--batch-sequences", "2", steps=4)
             compare("2 sequences for 4 ranks", trained("few4"), trained("few1"), range(1, 5))
 
-        # Weights from elsewhere, and other launchers' variables, whose MPI is here the one of mpirun.
+        # Given weights, and the variables of other launchers; MPI is mpirun's here.
         train(1, "numbers", "from1", "--weights", "one", steps=2)
         as_torch = ["sh", "-c", 'RANK=$OMPI_COMM_WORLD_RANK WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=' + str(20000 + os.getpid() % 9000) +
                     ' exec "$@"', "sh"]
@@ -158,7 +160,7 @@ def main():
              "data/train.de", "--checkpoint", "flags", "--log", "flags.jsonl", "--steps", "2", "--seed", "3"], folder)
         compare("by flags", trained("flags"), {step: loss for step, loss in trained("one").items() if step <= 2}, range(1, 3))
 
-        # Mistakes are told by one rank, in one message.
+        # One rank reports a mistake, in one message.
         def mistake(text, *command, environment=None):
             said = run(command, folder, succeeds=False, environment=environment)
             if said.count("heddle-run train: ") != 1 or text not in said:

@@ -1,8 +1,9 @@
-"""Two ranks on the emulated CUDA driver, and with HEDDLE_LONG=1 three as well: ranks_cuda.py BIN MODELS EMULATOR
+"""Two ranks on the emulated CUDA driver, and also three with HEDDLE_LONG=1: ranks_cuda.py BIN MODELS EMULATOR
 
-Gradients travel by MPI and by the emulated NCCL. The driver's order of launches, copies and exchanges shows that most bytes of gradients
-leave before the backward pass ends. A sharded optimizer gives the bits of a whole one, and its launches touch nothing but the rank's own
-rows, which the driver checks. A rank that is killed while devices wait for each other is named.
+Gradients travel by MPI and by the emulated NCCL. The driver's log of launches, copies and exchanges shows that most
+gradient bytes are sent before the backward pass ends. A sharded optimizer is bit-identical to an unsharded one, and its
+launches touch only the rank's own rows, which the driver checks. If a rank is killed while devices wait for each other,
+it is named.
 """
 import json
 import os
@@ -14,14 +15,14 @@ from pathlib import Path
 
 from mpi_ranks import ENVIRONMENT, fail, losses, need_mpirun, run, started_by_mpirun
 
-LEAST = 0.8  # of the gradients' bytes
+LEAST = 0.8  # share of the gradients' bytes
 ENTRY = "parallel_train_step"
 NAMES = {"mpi": "Open MPI", "nccl": "NCCL"}
 
 
 def share_before_the_end(log, inspected, transport):
-    """Of a log whose last launches are those of a step: the share of the gradients' bytes that are on their way before the last launch of
-    the backward pass, which is the last one before the last bucket."""
+    """Returns the share of gradient bytes that are on their way before the last launch of the backward pass, which is
+    the last one before the last bucket. The log's last launches must be those of a step."""
     (entry,) = [entry for entry in inspected["entries"] if entry["name"] == ENTRY]
     lines = [line.split() for line in log.read_text().splitlines()]
     launches = [place for place, line in enumerate(lines) if line[0] == "launch"]
@@ -39,7 +40,7 @@ def share_before_the_end(log, inspected, transport):
 
 
 def start_by_hand(folder, environments, command):
-    """The ranks as processes that no launcher has started."""
+    """Starts the ranks as processes, without a launcher."""
     meeting = Path(tempfile.mkdtemp(dir=folder)) / "meeting"
     return [subprocess.Popen([str(part) for part in command] + ["--rank", str(rank), "--ranks", str(len(environments)), "--rendezvous", f"file:{meeting}"],
                              cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -47,7 +48,7 @@ def start_by_hand(folder, environments, command):
 
 
 def ended(processes, succeed):
-    """What the processes have said, the first one's first."""
+    """Returns the output of the processes, the first one's first."""
     said = [process.communicate(timeout=300)[0] for process in processes]
     if any((process.returncode == 0) != succeed for process in processes):
         fail(f"the ranks end with {[process.returncode for process in processes]}: {said}")
@@ -87,7 +88,7 @@ def main():
             if weights.setdefault(ranks, state) != state:
                 fail(f"{name}: other weights or moments than those of a whole optimizer")
 
-        # A rank is killed in the midst of steps.
+        # A rank is killed during a step.
         processes = start_by_hand(folder, [environment] * 2, [*train, "--checkpoint", "2 ranks, --shard=optimizer", "--steps", "100000", "--resume", "--log", "log.jsonl"])
         while processes[0].poll() is None and (not (folder / "log.jsonl").exists() or len(losses(folder / "log.jsonl")) < 2):
             time.sleep(0.05)
@@ -98,7 +99,7 @@ def main():
         if said[0].count("heddle-run train: ") != 1 or "rank 1 of 2 (process" not in said[0] or "ended unexpectedly, at step" not in said[0]:
             fail(said)
 
-        # A rank that cannot write its checkpoint says so, though the other one's device waits for its own.
+        # A rank that cannot write its checkpoint says so, although the other rank's device waits for it.
         small = [*train, "--checkpoint", "too large", "--steps", "100", "--save-every", "1"]
         meeting = folder / "meeting of two"
         processes = []
@@ -110,7 +111,7 @@ def main():
         if said[0].count("heddle-run train: ") != 1 or "File too large" not in said[0]:
             fail(said)
 
-        # Two ranks on a GPU, or one that has no NCCL.
+        # Two ranks share a GPU, or one rank has no NCCL.
         step = [*train, "--checkpoint", "wrong", "--steps", "1"]
         same = dict(environment, HEDDLE_EMULATOR_PCI_DOMAIN="7")
         said = ended(start_by_hand(folder, [same] * 2, [*step, "--transport", "nccl"]), False)

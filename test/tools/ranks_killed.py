@@ -1,8 +1,8 @@
-"""Kills one of two ranks with SIGKILL at 2 random moments, or with HEDDLE_LONG=1 at 10, and stops one: ranks_killed.py BIN
-MODELS
+"""Kills one of two ranks with SIGKILL at 2 random moments, or at 10 with HEDDLE_LONG=1, and stops one: ranks_killed.py
+BIN MODELS
 
-Every time the other one ends, with one message that names the rank; the training then goes on from the newest checkpoint; and its
-end is that of a training that nobody disturbed, bit for bit.
+Every time, the other rank must end with one message that names the failed rank. The training then resumes from the
+newest checkpoint, and its result must equal that of an undisturbed training, bit for bit.
 """
 import os
 import random
@@ -18,11 +18,11 @@ from mpi_ranks import ENVIRONMENT, fail, losses, need_mpirun, run, started_by_mp
 
 STEPS, KILLS = (260, 10) if os.environ.get("HEDDLE_LONG") else (80, 2)
 TIMEOUT = 20
-STOPPED_TIMEOUT = 8  # seconds, where a rank is stopped; on a busy machine 4 were too few for a rank that runs
+STOPPED_TIMEOUT = 8  # seconds; for a stopped rank. 4 were too few on a busy machine for a rank that runs
 
 
 def has_ended(process):
-    """Whether there is no such process, or one that waits for its parent to ask how it ended."""
+    """Returns True if the process does not exist, or is a zombie that waits for its parent."""
     if not process:
         return False
     try:
@@ -43,7 +43,7 @@ def main():
         run([tools / "heddle-compile", models / "numbers.toml", "--shard=none", "--set", "d_model=16", "--set", "heads=2", "--set",
              "d_ff=32", "--set", "encoder_layers=1", "--set", "decoder_layers=1", "--set", "max_tokens=128", "--set", "max_sequences=8",
              "--set", "dropout=0.1", "-o", "n.heddle"], folder)
-        # Each rank leaves its process's number.
+        # Each rank writes its process id to a file.
         train = [*started_by_mpirun(2), "sh", "-c", 'echo $$ > "pid.$OMPI_COMM_WORLD_RANK"; exec "$@"', "sh", tools / "heddle-run",
                  "train", "n.heddle", "--src", "data/train.en", "--tgt", "data/train.de", "--valid-src", "data/valid.en",
                  "--valid-tgt", "data/valid.de", "--steps", STEPS, "--save-every", "2", "--validate-every", "20", "--shuffle-window", "200"]
@@ -55,7 +55,7 @@ def main():
             return max((int(path.name.removeprefix("step-")) for path in killed.glob("step-*") if path.name[-1].isdigit()), default=0)
 
         def disturbed(victim, when, how, timeout):
-            """One rank comes to grief; what all said, and the seconds until the other one had ended."""
+            """Lets one rank fail. Returns everyone's output, and the seconds until the other rank had ended."""
             for rank in (0, 1):
                 (folder / f"pid.{rank}").unlink(missing_ok=True)
             before = newest()
@@ -69,7 +69,7 @@ def main():
                     time.sleep(0.001)
                 if when == "start":
                     time.sleep(draw.uniform(0, 0.6))
-                else:  # some steps after the first one of this start
+                else:  # some steps after the first one since this start
                     steps = draw.randrange(1, 14)
                     while program.poll() is None and max(losses(log) if log.exists() else {}, default=0) < before + steps:
                         if time.time() > deadline:
@@ -91,13 +91,13 @@ def main():
                     try:
                         os.kill(number, signal.SIGKILL)
                     except ProcessLookupError:
-                        pass  # mpirun has
+                        pass  # mpirun has removed it
                 try:
                     program.wait(timeout=20)
                 except subprocess.TimeoutExpired:
                     program.kill()
                     program.wait()
-                    if when != "start":  # while MPI begins, Open MPI's mpirun itself may hang
+                    if when != "start":  # while MPI starts, Open MPI's mpirun itself may hang
                         fail("mpirun stays")
                     print("mpirun stays, and is ended")
                 said.seek(0)
@@ -120,10 +120,10 @@ def main():
             fail(f"the other rank took {slowest:.1f} s to end")
         message, seconds = disturbed(1, "steps", signal.SIGSTOP, STOPPED_TIMEOUT)
         print(f"stopped; {seconds:.1f} s: {message}")
-        if seconds > STOPPED_TIMEOUT + 2:  # mpirun gives the stopped one some time
+        if seconds > STOPPED_TIMEOUT + 2:  # mpirun gives the stopped rank some time
             fail(f"the other rank took {seconds:.1f} s to end")
 
-        # A signal to any rank ends all of them after the same step, with a checkpoint.
+        # A signal to any rank ends all ranks after the same step, with a checkpoint.
         for rank in (0, 1):
             (folder / f"pid.{rank}").unlink(missing_ok=True)
         begin = newest()

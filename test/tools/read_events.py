@@ -1,6 +1,6 @@
 """Compares TensorBoard's event files with the JSON log of the same training: read_events.py FOLDER LOG
 
-Reads the files by their published format alone: TFRecord framing, masked CRC-32C, and protocol buffers on the wire.
+Reads the files only by their published format: TFRecord framing, masked CRC-32C, and protocol buffers.
 """
 import json
 import struct
@@ -63,7 +63,7 @@ def main():
         assert events[0][3] == b"brain.Event:2", "no file version"
         for event in events[1:]:
             assert struct.unpack("<d", event[1])[0] > 1.6e9, "no time of day"
-            if 7 in event:  # what came before from this step on is void
+            if 7 in event:  # earlier records from this step on are void
                 assert dict(fields(event[7])) == {1: 1}
                 scalars = {key: value for key, value in scalars.items() if key[1] < event[2]}
                 dropped.append(event[2])

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs every ```sh block of the README, in order, in a temporary folder that looks like the repository; its training runs end after a few steps. With
-# HEDDLE_LONG=1 they run to their end, the last lines that a block prints are compared with the ``` block behind it, and the guides for users are run too.
-# A guide finds what the demo left and an empty out/; train-a-model.md goes on from the README's out/.
+# Runs every ```sh block of the README, in order, in a temporary folder that looks like the repository; training runs
+# end after a few steps. With HEDDLE_LONG=1 they run to their end, the last lines printed by a block are compared with
+# the ``` block after it, and the user guides run, too. A guide starts with the demo's results and an empty out/;
+# train-a-model.md starts with the README's out/.
 #
 #   readme_test.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail
@@ -48,12 +49,12 @@ fail() {
   exit 1
 }
 
-# scored PERCENT OUTPUT: so many lines of a test are answered rightly.
+# scored PERCENT OUTPUT: fails unless at least this percentage of a test's lines is answered correctly.
 scored() {
   awk -v least="$1" '/^exact match/ { right = $3 + 0 >= least } END { exit !right }' "$2" || fail "less than $1%: $(cat "$2")"
 }
 
-# This test runs after configuring and building, and among the tests: stand-ins check that the presets exist.
+# Stand-ins for cmake and ctest check that the presets exist: this test runs after the build, and as one of the tests.
 for program in cmake ctest; do
   cat >"$folder/stand-ins/$program" <<STAND_IN
 #!/usr/bin/env bash
@@ -71,17 +72,17 @@ STAND_IN
   chmod +x "$folder/stand-ins/$program"
 done
 export PATH="$folder/stand-ins:$PATH"
-# mpirun asks root whether it is meant, and one core whether it is enough.
+# mpirun asks root for confirmation, and refuses more ranks than cores by default.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 
-# The example of a pass test is one that the lit suite runs.
+# The example of a pass test is a file of the lit suite.
 awk '/^```mlir$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$source_dir/docs/look-inside.md" |
   diff - "$source_dir/test/tools/heddle-opt/canonicalize.mlir"
 
 run_page() {
   local page=$1 blocks=$folder/blocks/$1
   mkdir -p "$blocks"
-  # LINE.sh is the block at that line of the page, LINE.expected the output that follows it under the same heading.
+  # LINE.sh is the block at that line of the page. LINE.expected is the output that follows it under the same heading.
   awk -v folder="$blocks" '
     /^```sh$/ { file = sprintf("%s/%04d", folder, NR); inside = ".sh"; next }
     /^```[a-z]+$/ { inside = "other"; next }
@@ -96,7 +97,7 @@ run_page() {
   local block name line
   for block in "$blocks"/*.sh; do
     name=${block%.sh} line=$((10#$(basename "$block" .sh)))
-    # A command that fails, or a variable that is not set, ends the run at its line, which is in the trace.
+    # A failing command, or an unset variable, ends the run at its line; the trace shows it.
     bash -euxo pipefail "$block" </dev/null > "$name.out" || fail "$page:$line: $(tail -n 20 "$name.out")"
     [ -n "${HEDDLE_LONG-}" ] || continue
     if grep -q 'heddle-run score .*--checkpoint .*--src' "$block"; then
@@ -105,10 +106,10 @@ run_page() {
     [ -f "$name.expected" ] || continue
     tail -n "$(wc -l < "$name.expected")" "$name.out" > "$name.end"
     if grep -q tools/demo.sh "$block"; then
-      # The demo's scores and times may differ between machines; its words may not.
+      # The demo's scores and times may differ between machines, but its words may not.
       sed -i -E 's/[0-9]+(\.[0-9]+)?/N/g' "$name.expected" "$name.end"
       scored 98 "$name.out"
-      # What it proposes to try next.
+      # The command that the demo proposes to try next.
       [ "$(tail -n 1 "$name.out" | bash -e 2> /dev/null)" = vierhundertzwei ] || fail "$(tail -n 1 "$name.out") answers wrongly"
     fi
     diff "$name.expected" "$name.end" || fail "$page:$line prints something else"
@@ -127,7 +128,7 @@ done
 [ "$(ls -A)" = "$(printf '%s\n' CMakeLists.txt CMakePresets.json build models out test tools)" ] ||
   fail "the commands of the README and the guides leave files beside build/ and out/: $(ls -A)"
 
-# The words that a reader tries first: the digits, the teens, the tens, a hundred and a thousand, in every writing.
+# The words that a reader tries first: the digits, teens, tens, a hundred and a thousand, in every writing.
 build/bin/heddle-numbers {0..20} {30..100..10} 1000 > asked.tsv
 cut -f 2 asked.tsv | build/bin/heddle-run translate build/demo/numbers.heddle --checkpoint build/demo/averaged > answers.txt
 paste asked.tsv answers.txt | awk -F '\t' '$3 != $4 { print; wrong = 1 } END { exit wrong }' || fail "the demo's model answers wrongly"

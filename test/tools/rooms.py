@@ -1,8 +1,9 @@
-"""Includes keep to the rooms: rooms.py SOURCE TABLE, where TABLE is the rooms.txt that CMake writes of the compiler's rooms.
+"""Checks which headers files include: rooms.py SOURCE TABLE, where TABLE is the rooms.txt that CMake writes for the
+compiler's folders.
 
-A line of TABLE is "FOLDER: FOLDER...": a room, and the other folders whose headers its files may include. The dialects may be
-included by the compiler alone, and include nothing but each other; the runtime includes itself alone. Examples are built against the
-installed package and see its headers alone.
+A line of TABLE is "FOLDER: FOLDER...": a folder ("room"), and the other folders whose headers its files may include.
+Only the compiler may include the dialects, which include only each other. The runtime includes only itself. Examples
+are built against the installed package and see only its headers.
 """
 
 import pathlib
@@ -20,7 +21,8 @@ def read_table(text):
 
 
 def find_violations(root, table):
-    """What includes break the table, what folders it lacks, and what it allows that no include needs."""
+    """Returns the includes that break the table, the folders that the table lacks, and the entries that no include
+    needs."""
     used = {room: set() for room in table}
     for top in ("compiler", "dialects", "runtime"):
         for path in sorted((root / top).rglob("*")):
@@ -45,7 +47,7 @@ def find_violations(root, table):
 
 
 def check_itself():
-    """The violations of a small tree are all found, and nothing else is."""
+    """Checks that all violations in a small tree are found, and nothing else."""
     files = {
         "compiler/A/A.cpp": '#include "compiler/A/A.h"\n#include "dialects/D/D.h"\n',
         "compiler/A/A.td": 'include "compiler/B/B.td"\n',

@@ -1,4 +1,5 @@
-"""The runner of conformance cases (test/conformance/run.py) and of the gate (test/tools/gate.py), without any test that they run."""
+"""Tests the runner of conformance cases (test/conformance/run.py) and of the gate (test/tools/gate.py), without running
+the tests themselves."""
 
 import subprocess
 import sys

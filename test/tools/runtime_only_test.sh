@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Checks that the runtime's programs want neither LLVM nor a driver: those of the main build, and with HEDDLE_LONG=1 those of a build as on a
-# machine without LLVM, beside it. The flags are the same: what the main build compiled comes from the compiler cache.
+# Checks that the runtime's programs need neither LLVM nor a driver: those of the main build and, with HEDDLE_LONG=1,
+# those of a separate build configured as on a machine without LLVM. The flags are the same, so most objects come from
+# the compiler cache.
 #
 #   runtime_only_test.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail

@@ -1,8 +1,8 @@
-"""`heddle-run score --hyp` against BLEU and chrF written from their definitions: scores.py HEDDLE_RUN
+"""Compares `heddle-run score --hyp` with BLEU and chrF written from their definitions: scores.py HEDDLE_RUN
 
-BLEU: Papineni et al. (2002) with the tokenisation of mteval-v13a and exponential smoothing; chrF: Popović (2015) with
-beta 2. The details (what is summed, what an order without n-grams does, how results are printed) are those that sacreBLEU
-documents. Everything is counted here in the plainest way, with fractions instead of floating point.
+BLEU: Papineni et al. (2002) with the tokenization of mteval-v13a and exponential smoothing; chrF: Popović (2015) with
+beta 2. The details (what is summed, the effect of an order without n-grams, how results are printed) are those that
+sacreBLEU documents. Everything is counted in the simplest way, with fractions instead of floating point.
 """
 import math
 import random
@@ -19,7 +19,7 @@ def tokens_13a(line):
     for entity, character in (("<skipped>", ""), ("&quot;", '"'), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">")):
         line = line.replace(entity, character)
     line = f" {line} "
-    # ASCII punctuation other than ' , - . stands alone; the rest depends on its neighbours.
+    # ASCII punctuation other than ' , - . is a token of its own; the rest depends on its neighbours.
     line = re.sub(r"""([{|}~\[\\\]^_` !"#$%&()*+:;<=>?@/])""", r" \1 ", line)
     line = re.sub(r"([^0-9])([.,])", r"\1 \2 ", line)
     line = re.sub(r"([.,])([^0-9])", r" \1 \2", line)
@@ -92,7 +92,7 @@ def sentence(draw):
 
 
 def translated(draw, reference):
-    """The reference with words left out, put in and moved."""
+    """Returns the reference with words removed, inserted and moved."""
     words = reference.split(" ")
     for _ in range(draw.randrange(0, 5)):
         at = draw.randrange(0, len(words) + 1)

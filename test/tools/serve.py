@@ -1,9 +1,9 @@
-"""heddle-run serve with a small model: greedy answers of many clients are those of `generate`, requests survive a reload, signals end it in
-good order, bad clients harm nobody, and the openai package gets along with it.
+"""Tests heddle-run serve with a small model: greedy answers to many clients equal those of `generate`, requests survive
+a reload, signals end it cleanly, bad clients do no harm, and the openai package works with it.
 serve.py BIN MODELS
 
-With HEDDLE_LONG more requests. The openai client is taken from build/openai beside BIN (python3 -m venv build/openai && build/openai/bin/pip
-install openai); without it that part is skipped, and named."""
+HEDDLE_LONG means more requests. The openai client is in build/openai beside BIN (python3 -m venv build/openai &&
+build/openai/bin/pip install openai); without it that part is skipped, with a message."""
 import atexit
 import http.client
 import json
@@ -40,7 +40,7 @@ class Server:
     def __init__(self, *flags):
         self.log = open("serve.log", "w+", encoding="utf-8")
         self.process = subprocess.Popen([os.path.join(BIN, "heddle-run"), "serve", "--port=0", *flags], stderr=self.log)
-        atexit.register(self.process.kill) # no test that fails leaves a server behind
+        atexit.register(self.process.kill) # a failing test leaves no server behind
         self.port = int(self.wait_for(r"http://127\.0\.0\.1:(\d+)"))
 
     def said(self):
@@ -92,7 +92,7 @@ def make_model():
 
 
 def check_many_clients(server):
-    """What many clients get at once is what each gets alone."""
+    """Many concurrent clients get the same answers as each alone."""
     source = random.Random(5)
     count = 1000 if LONG else 120
     asked = [(" ".join(source.choice(WORDS) for _ in range(source.randint(1, 8))), source.randint(1, 12)) for _ in range(count)]
@@ -123,7 +123,7 @@ def check_many_clients(server):
 
 
 def check_bad_clients(server):
-    """Idle and slow connections, halves of requests, bodies without end, and clients that leave: /health answers."""
+    """Idle and slow connections, half requests, endless bodies, and clients that leave: /health still answers."""
     idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(1000 if LONG else 200)]
     for i, connection in enumerate(idle[:100]):
         connection.sendall([b"POST /v1/completions HTTP/1.1\r\nContent-Length: 50\r\n\r\n{", b"GET / HT", b"\x16\x03\x01\x02"][i % 3])
@@ -163,7 +163,7 @@ def check_bad_clients(server):
 
 
 def check_signals(server):
-    """A reload between requests, and an end that finishes what is in work."""
+    """A reload between requests, and a shutdown that finishes the requests in work."""
     server.process.send_signal(signal.SIGHUP)
     server.wait_for("(the checkpoint is loaded again)")
     if server.complete("seven eight nine", 2)["text"] != " ten one":
@@ -185,7 +185,7 @@ def check_signals(server):
 
 
 def check_translator():
-    """Translations over HTTP, a greedy one and the best of a beam, are those of `translate`."""
+    """Translations over HTTP, greedy and the best of a beam, equal those of `translate`."""
     with open("train.txt", encoding="ascii") as file, open("backwards.txt", "w", encoding="ascii") as backwards:
         backwards.writelines(" ".join(reversed(line.split())) + "\n" for line in file)
     sizes = ["d_model=32", "d_ff=64", "encoder_layers=1", "decoder_layers=1", "vocab_size=60", "max_length=24", "max_tokens=512",
@@ -217,7 +217,7 @@ def check_translator():
 
 
 def check_labels():
-    """Labels over HTTP are those of `predict`."""
+    """Labels over HTTP equal those of `predict`."""
     source = random.Random(4)
     with open("train.jsonl", "w", encoding="ascii") as file:
         for _ in range(500):
@@ -240,7 +240,7 @@ def check_labels():
 
 
 def check_adapters():
-    """Adapters of one base, chosen by name, in turns: each answers as it does alone."""
+    """Adapters of one base, chosen by name in turns: each answers as it does alone."""
     folder = os.path.join(os.environ.get("HEDDLE_REFERENCES") or os.path.join(MODELS, "../../shared/references"), "llama")
     if not os.path.isdir(folder):
         return print(f"skipped: adapters ({folder})")
@@ -276,7 +276,7 @@ def check_adapters():
 
 
 def check_page(server):
-    """The page's script runs in a browser without an error, and knows the model."""
+    """The page's script runs in a browser without an error, and shows the model."""
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-headless-shell", "chromium-browser", "google-chrome"))), None)
     if not browser:
         return print("skipped: the page (Chromium; tools/setup.sh --tests installs it)")

@@ -1,4 +1,4 @@
-"""What users of the openai package write, against a server of serve.py: serve_openai.py PORT"""
+"""Typical code of users of the openai package, run against a server of serve.py: serve_openai.py PORT"""
 import sys
 
 import openai

@@ -1,8 +1,9 @@
 """A translation whose two halves swap: swapped_halves.py FOLDER [--pairs N] [--order reversed]
 
-Writes train.src and train.tgt with sentences of 5 to 30 words, and for the lengths 5 to 9, 15 to 19 and 25 to 30 test sentences
-NAME.src and NAME.tgt. A word's translation is always the same; those of the second half come first, or the last word's comes first.
-With `--score NAME FILE` prints the share of the words of NAME.tgt that stand in FILE where they should."""
+Writes train.src and train.tgt with sentences of 5 to 30 words, and test sentences NAME.src and NAME.tgt for the lengths
+5 to 9, 15 to 19 and 25 to 30. A word's translation is always the same; the second half's translations come first or,
+with --order reversed, the last word's. `--score NAME FILE` prints the share of the words of NAME.tgt that stand at the
+right place in FILE."""
 
 import argparse
 import random
@@ -13,7 +14,7 @@ WORDS = 20
 
 
 def places(length, order):
-    """Which word of the source each word of the target translates."""
+    """Returns for each word of the target the index of the source word that it translates."""
     all_places = list(range(length))
     return all_places[length // 2:] + all_places[:length // 2] if order == "swapped" else all_places[::-1]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Memory of `translate` over many lines, 40,000 or with HEDDLE_LONG=1 100,000: translate_soak.sh BIN MODELS
+# Checks the memory of `translate` over many lines (40,000; 100,000 with HEDDLE_LONG=1): translate_soak.sh BIN MODELS
 set -euo pipefail
 bin=$1
 models=$2
@@ -15,14 +15,14 @@ cd "$dir"
   "$bin/heddle-run" train n.heddle --src data/train.en --tgt data/train.de --checkpoint c --steps 2 --seed 1
 } > said.txt 2>&1 || { cat said.txt; exit 1; }
 
-# Every kind of line, again and again.
+# Every kind of line, repeated.
 { cat data/train.en; echo; printf 'caf\xe9\n'; } > some.txt
 fed() { LC_ALL=C awk -v count="$1" '{ line[NR] = $0 } END { for (i = 0; i < count; ++i) print line[i % NR + 1] }' some.txt; }
 mkfifo lines
 "$bin/heddle-run" translate n.heddle --checkpoint c < lines > out.txt 2> said.txt &
 translating=$!
 exec 3> lines
-# Once nothing comes out any more, the most memory that the program has had.
+# Waits until no more output comes, and prints the program's peak memory.
 peak() {
   local before=-1 now=0
   while [ "$now" != "$before" ] || [ "$now" = 0 ]; do
@@ -33,7 +33,7 @@ peak() {
   done
   awk '/^VmHWM/ { print $2 }' "/proc/$translating/status"
 }
-# Half of the lines fill every buffer; from then on nothing may grow.
+# Half of the lines fill every buffer; after that nothing may grow.
 fed $((lines / 2)) >&3
 early=$(peak)
 fed $((lines - lines / 2)) >&3
@@ -42,5 +42,5 @@ exec 3>&-
 wait "$translating" || { tail -n 3 said.txt; exit 1; }
 [ "$(wc -l < out.txt)" = "$lines" ] || { echo "$(wc -l < out.txt) of $lines lines came out"; exit 1; }
 echo "most resident memory: $early kB in the first half of $lines lines, $late kB in all"
-# Two percent, for what allocators do: 17 bytes a line of 40,000.
+# Two percent are allowed for the allocator: 17 bytes per line for 40,000 lines.
 [ "$late" -le $((early + early / 50)) ] || { echo "FAILED: memory grows"; exit 1; }

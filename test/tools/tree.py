@@ -1,4 +1,4 @@
-"""The files of the source tree that checks of its texts read."""
+"""The files of the source tree, for checks of its texts."""
 
 import fnmatch
 import pathlib
@@ -6,8 +6,8 @@ import subprocess
 
 
 def files(source, *patterns):
-    """Those that match one of the patterns: what git knows or would add, so that what is built or copied into the tree is left out; in
-    an exported tree all of them."""
+    """Returns the files that match one of the patterns. Only files that git knows or would add count, which leaves out
+    build results and copies; in an exported tree all files count."""
     source = pathlib.Path(source).resolve()
     listed = subprocess.run(["git", "-C", source, "ls-files", "-z", "--cached", "--others", "--exclude-standard", *patterns],
                             capture_output=True, text=True)

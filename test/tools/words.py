@@ -1,4 +1,4 @@
-"""Words that were given up (docs/glossary.md, "Words given up") are in no source, message or page.
+"""Checks that no source, message or page contains a word that was given up (docs/glossary.md, "Words given up").
 
   words.py SOURCE_DIR"""
 
@@ -11,7 +11,7 @@ import tree
 SUFFIXES = [f"*.{end}" for end in "cpp h td md py mlir test sh txt cmake js css html fbs toml weft in".split()]
 source = pathlib.Path(sys.argv[1]).resolve()
 glossary = (source / "docs/glossary.md").read_text().split("## Words given up")[1]
-# A row: what is looked for, as a regular expression; what to write; and where.
+# A row has the regular expression to look for, its replacement, and where it applies.
 rows = re.findall(r"^\| `([^`]+)` \| ([^|]+) \| ([^|\n]*) \|$", glossary, flags=re.MULTILINE)
 listed = sum(line.startswith("|") for line in glossary.splitlines()) - 2
 if not rows or len(rows) != listed:

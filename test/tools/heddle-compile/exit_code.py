@@ -1,4 +1,4 @@
-"""Runs a command and succeeds if its exit code is the one that is expected: exit_code.py CODE COMMAND..."""
+"""Runs a command and succeeds if it returns the expected exit code: exit_code.py CODE COMMAND..."""
 
 import subprocess
 import sys

@@ -1,4 +1,5 @@
-"""Fails where an entry of two plans, or a kernel that it launches, is not the same: same_entry.py ENTRY A.mlir B.mlir"""
+"""Fails unless an entry, and every kernel that it launches, is the same in two plans: same_entry.py ENTRY A.mlir
+B.mlir"""
 import re
 import sys
 
