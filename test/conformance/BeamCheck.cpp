@@ -1,4 +1,4 @@
-// Translation by `encode` and `beam_step` against a search as one would write it down, of whole distributions that the
+// Compares translation by `encode` and `beam_step` with a straightforward search over whole distributions, which the
 // entry `logits` computes anew for every list of tokens: beam_check MODEL.heddle
 #include "runtime/model/CallInputs.h"
 #include "runtime/model/Translator.h"
@@ -129,7 +129,7 @@ private:
                                               std::to_string(error));
   }
 
-  // What is drawn does not depend on the other sentences, and follows the model's probabilities.
+  // Samples do not depend on other sentences, and follow the model's probabilities.
   void samples() {
     TranslationOptions options;
     options.maximumLength = kLongest;
@@ -160,7 +160,7 @@ private:
       double mean = std::exp(double(expected[token])) * kDraws;
       statistic += (counts[token] - mean) * (counts[token] - mean) / mean;
     }
-    // The normal approximation of Wilson and Hilferty: one in a thousand is larger.
+    // The normal approximation of Wilson and Hilferty: one value in a thousand is larger.
     auto freedom = double(counts.size() - 1);
     double limit = freedom * std::pow(1 - 2 / (9 * freedom) + 3.09 * std::sqrt(2 / (9 * freedom)), 3);
     check(statistic < limit,

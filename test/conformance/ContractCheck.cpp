@@ -1,5 +1,5 @@
-// Calls that name rows which are not there are refused, whatever the entry: contract_check ARTIFACT MAX_TOKENS. Valid
-// inputs are made for each entry and bound, then spoiled one after another. Needs no kernels.
+// Calls that name missing rows are refused, for every entry: contract_check ARTIFACT MAX_TOKENS. Makes and binds valid
+// inputs for each entry, then spoils them one after another. Needs no kernels.
 #include "runtime/artifact/Artifact.h"
 #include "runtime/session/CallBinding.h"
 #include "tools/heddle-run/call/RandomInputs.h"
@@ -33,7 +33,7 @@ private:
     return {};
   }
 
-  // A call that has to be refused for the text, or accepted where that is empty.
+  // Expects the call to be refused with this text, or to be accepted if the text is empty.
   void expect(const std::string &what, const std::string &text) {
     std::vector<Input> inputs;
     for (const run::NamedTensor &tensor : tensors)
@@ -57,7 +57,7 @@ private:
   void spoil(const schema::Port &port) {
     std::string name(view(port.name()));
     size_t last = valuesOf(name).size() - 1;
-    if (name == "top_k" || name.starts_with("key_")) { // numbers that name no row
+    if (name == "top_k" || name.starts_with("key_")) { // not row numbers
       expectWith(name, last, -1, "");
       expectWith(name, last, std::numeric_limits<int32_t>::max(), "");
       return;
@@ -65,8 +65,8 @@ private:
     expectWith(name, last, -1, str("input '", name, "' holds -1 at index ", last));
     expectWith(name, last, std::numeric_limits<int32_t>::max(), str("input '", name, "' holds 2147483647"));
     if (port.value_limit() == 0)
-      expect(name, "a limit"); // all inputs of the importer have a limit
-    // Nodes look at neighbours and sentences at their words, whatever sequence these are of.
+      expect(name, "a limit"); // every input of the importer has a limit
+    // Nodes look at neighbours, and sentences at their words, in any sequence.
     bool isUnused =
         name == "source_starts" && !(valuesOf("source_neighbours").empty() && valuesOf("source_sentences").empty());
     if (!name.ends_with("_starts") || isUnused)
@@ -74,7 +74,7 @@ private:
     std::string prefix = name.substr(0, name.size() - 7), lengths = prefix + "_lengths";
     int64_t rows = rowsOf(prefix);
     int32_t length = valuesOf(lengths)[last];
-    // The first row that is not there, and segments that end with the last row.
+    // The first missing row, and segments that end at the last row.
     int32_t start = int32_t(rows - length);
     expectWith(name, last, start, "");
     std::string named = str("input '", name, "' holds ", start + 1, " at index ", last);
@@ -93,7 +93,7 @@ private:
       return int64_t(valuesOf("source").size());
     if (prefix == "query" || prefix == "group")
       return int64_t(valuesOf("token").size());
-    return maxTokens; // rows of caches
+    return maxTokens; // the rows of the caches
   }
 
   const schema::Module &module;
@@ -114,7 +114,7 @@ int main(int argc, char **argv) {
   const schema::Module &module = (*session)->artifact().module();
   int failures = 0;
   for (const EntryInfo &info : (*session)->entries()) {
-    // Fewer sequences than there could be: what counts is the call's own rows.
+    // Fewer sequences than the maximum: the call's own number of rows counts.
     auto inputs = run::randomInputs(info, {.sequences = 3});
     if (!inputs) {
       std::printf("%s\n", inputs.message().c_str());

@@ -1,5 +1,5 @@
-// The probabilities that tokens are drawn by: each line of standard input is an object of JSON with the logits, the
-// text so far and the rules, as sampling.py writes it, and each line of the output has a list of [token, probability].
+// Prints the probabilities of tokens. Each line of standard input is a JSON object with the logits, the text so far and
+// the rules (sampling.py writes it); each line of the output is a list of [token, probability].
 #include "runtime/model/Sampling.h"
 
 #include <nlohmann/json.hpp>

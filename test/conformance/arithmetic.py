@@ -1,5 +1,5 @@
-"""Arithmetic of kernels that SPIR-V leaves undefined somewhere, or computes in another type than the model says, on all
-pairs of numbers that are special: against numpy, which computes in float64 here.
+"""Compares kernels' arithmetic with numpy in float64, on all pairs of special numbers, for ops that SPIR-V leaves
+partly undefined or computes in another type than the model's.
 
     arithmetic.py --bin build/bin [--target=NAME] [--lanes=N] [--cases NAME...]"""
 
@@ -15,21 +15,21 @@ import torch
 import calls
 
 NUMBERS = [0.0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 1.5, -2.5, 3, -3, 7, -7, 0.3, 1e-3, 1e10, np.inf, -np.inf, np.nan]
-BOUND = 5e-5  # of software drivers' logarithms, exponentials and arctangents
+BOUND = 5e-5  # for logarithms, exponentials and arctangents of software drivers
 
 
 def rounded(dtype, compute):
-    """What a chain of ops gives, each of which rounds to this type."""
+    """Returns a function that computes a chain of ops, each rounded to this type."""
     return lambda x, y: compute(torch.tensor(x).to(dtype), torch.tensor(y).to(dtype)).float().numpy()
 
 
 def inexact(x, y):
-    """Where the quotient's whole part has no place in f32, a remainder is not exact."""
+    """Returns where a remainder is not exact, because f32 cannot represent the quotient's integer part."""
     with np.errstate(all="ignore"):
         return np.isfinite(x / y) & (abs(x / y) >= 2**22)
 
 
-# The ops on %x and %y of TYPE, whose result is %z; what they give; and where that is not compared.
+# The ops on %x and %y of TYPE with the result %z; the expected value; and where it is not compared.
 CASES = {
     "pow": ("%z = math.powf %x, %y : TYPE", np.power, None),
     "fmod": ("%z = arith.remf %x, %y : TYPE", np.fmod, inexact),
@@ -58,7 +58,7 @@ def unsigned(compute):
     return lambda x, y: compute(x % 2**32, y % 2**32)
 
 
-# The ops on whole numbers, and what they give, in int64.
+# The ops on integers, and the expected values, in int64.
 for name, function in {"divsi": toward_zero, "remsi": lambda x, y: x - y * toward_zero(x, y), "floordivsi": lambda x, y: x // y,
                        "ceildivsi": lambda x, y: -(-x // y), "divui": unsigned(lambda x, y: x // y), "remui": unsigned(lambda x, y: x % y),
                        "ceildivui": unsigned(lambda x, y: -(-x // y)), "maxsi": np.maximum, "minui": unsigned(np.minimum),
@@ -66,7 +66,8 @@ for name, function in {"divsi": toward_zero, "remsi": lambda x, y: x - y * towar
     CASES[name] = (f"%z = arith.{name} %x, %y : WHOLE" if name != "muli" else
                    "%c = heddle.fill 65535 : i32 : WHOLE\n  %d = arith.andi %y, %c : WHOLE\n  %z = arith.muli %x, %d : WHOLE", function, None)
 WHOLE_CASES = {"divsi", "remsi", "floordivsi", "ceildivsi", "divui", "remui", "ceildivui", "maxsi", "minui", "muli"}
-DRIVERS = {"asin", "acos", "atan"}  # which Vulkan's drivers may compute with errors of 1/4096, and NaN as they like
+# Vulkan drivers may compute these with errors of 1/4096, and return any value for NaN.
+DRIVERS = {"asin", "acos", "atan"}
 
 
 def pairs_of(numbers, dtype):
@@ -74,7 +75,7 @@ def pairs_of(numbers, dtype):
 
 
 def whole_pairs():
-    """No op divides by 0, or -2^31 by -1."""
+    """Returns pairs of integers without division by 0, and without -2^31 / -1."""
     x, y = pairs_of(WHOLE, np.int64)
     defined = (y != 0) & ~((x == -(2**31)) & (y == -1))
     return x[defined], y[defined]
@@ -119,7 +120,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/arithmetic.mlir", "w") as file:
             file.write(write_module(arguments.cases))
-        # Apart, 16 bits also lie in memory between ops.
+        # Without fusion, 16-bit values are also stored in memory between ops.
         for flags in [], ["--fuse-kernels=false"]:
             lanes = [f"--lanes={arguments.lanes}"] if arguments.lanes else []
             subprocess.run([f"{arguments.bin}/heddle-compile", f"{folder}/arithmetic.mlir", "-o", f"{folder}/a.heddle",

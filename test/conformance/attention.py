@@ -1,5 +1,5 @@
-"""`heddle.attention` and its gradients against PyTorch in float64, for head widths from 8 to 256, one head and several,
-and every kind of mask; the sequences of the one batch are of unlike lengths, some without a key that counts.
+"""Compares `heddle.attention` and its gradients with PyTorch in float64, for head widths from 8 to 256, one or several
+heads, and every kind of mask. The sequences of the batch have different lengths, some without a key that counts.
 
     attention.py --bin build/bin [--target=NAME] [--precision=NAME] [--longest=N] [--processors=N] [--in-turn]"""
 
@@ -14,13 +14,14 @@ import torch
 import calls
 from attention_text import RADIUS, masks_of, write_model
 
-# Of a head; heads of queries, and of keys.
+# Width of a head, number of query heads, number of key heads.
 WIDTHS = [(8, 3, 3), (24, 1, 1), (16, 6, 2), (16, 10, 2), (8, 4, 2), (64, 2, 2), (64, 3, 1), (128, 1, 1), (256, 2, 1)]
-MATRIX_WIDTHS = [(16, 3, 3), (16, 5, 1), (64, 2, 2), (64, 4, 2), (64, 6, 2), (128, 1, 1)]  # of heads on cooperative matrices
-LENGTHS = [(1, 1), (7, 7), (33, 33), (70, 70), (1, 70), (33, 7), (5, 0), (70, 1)]  # of each sequence's queries and keys
+MATRIX_WIDTHS = [(16, 3, 3), (16, 5, 1), (64, 2, 2), (64, 4, 2), (64, 6, 2), (128, 1, 1)]  # for tensor cores of Vulkan
+# Number of queries and of keys of each sequence.
+LENGTHS = [(1, 1), (7, 7), (33, 33), (70, 70), (1, 70), (33, 7), (5, 0), (70, 1)]
 BOUND = 1e-5
-BOUNDS = {"f32": BOUND, "f16": 2e-3, "tf32": 2e-3, "bf16": 1.6e-2}  # f16 and tf32 keep 11 bits of a factor, bf16 8
-# Each mask of attention_text.py as a function of columns of queries and rows of keys.
+BOUNDS = {"f32": BOUND, "f16": 2e-3, "tf32": 2e-3, "bf16": 1.6e-2}  # f16 and tf32 keep 11 bits of an operand, bf16 8
+# Each mask of attention_text.py, as a function of a column of queries and a row of keys.
 MASKS = {
     "full": lambda i, j: torch.ones(len(i), j.shape[1], dtype=torch.bool),
     "causal": lambda i, j: j <= i,
@@ -30,7 +31,8 @@ MASKS = {
 
 
 def attend(query, key, value, counts, heads):
-    """One sequence in PyTorch. A query for which no key counts gets zeros. Heads of keys may be for several of queries."""
+    """Computes one sequence in PyTorch. A query without a key that counts gets zeros. A key head may serve several
+    query heads."""
     width = query.shape[1] // heads
 
     def split(x):
@@ -57,20 +59,20 @@ def main():
     arguments = parser.parse_args()
     tools, bound = arguments.bin, BOUNDS[arguments.precision]
     widths = WIDTHS
-    if arguments.target == "vulkan:software":  # for which Mesa takes minutes with the widest heads, if its cache is empty
+    if arguments.target == "vulkan:software":  # Mesa takes minutes for the widest heads if its cache is empty
         widths = WIDTHS[:8] if arguments.precision == "f32" else WIDTHS[:7]
-    if arguments.target == "vulkan:software-matrices":  # whose other heads are those of vulkan:software
+    if arguments.target == "vulkan:software-matrices":  # its other heads run as on vulkan:software
         widths = MATRIX_WIDTHS
     random = np.random.default_rng(5)
     longest = arguments.longest or np.max(LENGTHS)
     more = [(150, 140)] if longest >= 150 else [(longest, longest)] if longest < np.max(LENGTHS) else []
     if longest >= 450 and arguments.target == "cuda:sm_90a":
-        more.append((450, 420))  # more tiles than the rings of warpgroups have
+        more.append((450, 420))  # more tiles than the warpgroups' ring buffers hold
     lengths = np.array([pair for pair in LENGTHS if max(pair) <= longest] + more, np.int32)
     starts = (np.cumsum(lengths, 0) - lengths).astype(np.int32)
     inputs = {f"{side}_{what}": array[:, column].copy() for column, side in enumerate(("query", "key"))
               for what, array in (("starts", starts), ("lengths", lengths))}
-    # Products of these are of factors in f16, and a query of one key has its value.
+    # In these widths, matmul operands are f16, and a query with a single key gets that key's value.
     rounded = [width for width, _, _ in widths if arguments.precision == "f16" and width % 16 == 0 and width <= 128]
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -88,14 +90,14 @@ def main():
                 for name in names:
                     columns = width * (key_heads if column else heads)
                     inputs[name] = random.standard_normal((lengths[:, column].sum(), columns)).astype(np.float32)
-            inputs["query"] *= 2  # less even weights
+            inputs["query"] *= 2  # makes the weights less uniform
             for mask in masks_of(widths.index((width, heads, key_heads)), arguments.in_turn):
                 counts = MASKS[mask]
                 outputs = ["result", "grad_query", "grad_key", "grad_value"]
                 found = session.call(f"{mask}_{width}x{heads}x{key_heads}", inputs, outputs)
                 of_heads = inputs["value"][0].reshape(key_heads, width).repeat(heads // key_heads, 0).ravel()
                 nearest = of_heads.astype(np.float16).astype(np.float32)
-                # A single key has the weight 1: on CUDA, whose exponential is an approximation, but for its last bit.
+                # A single key has the weight 1, except for the last bit on CUDA, whose exponential is approximate.
                 inexact = 1e-6 if arguments.target.startswith("cuda") else 0
                 if width in rounded and not np.allclose(found[0][0], nearest, rtol=inexact, atol=0):
                     failed += 1
@@ -113,7 +115,7 @@ def main():
                     expected = expected.numpy()
                     error = np.abs(actual.astype(np.float64) - expected).max()
                     errors.append(error / np.abs(expected).max())
-                bad = not max(errors) <= bound  # NaN is bad too
+                bad = not max(errors) <= bound  # NaN is bad, too
                 failed += bad
                 print(f"{'FAIL' if bad else 'ok  '} {mask:<13} {heads}/{key_heads} x {width:<4}",
                       "  ".join(f"{name} {error:.1e}" for name, error in zip(outputs, errors)))

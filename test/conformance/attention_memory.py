@@ -1,5 +1,5 @@
-"""The arena of attention, forward and backward, at maxima of 256 to 2048 tokens: doubling the tokens may at most double
-it. Were the scores in memory, it would grow fourfold."""
+"""Checks the arena of attention, forward and backward, at maxima of 256 to 2048 tokens: doubling the tokens may at most
+double it. If the scores were in memory, it would grow fourfold."""
 
 import argparse
 import json

@@ -1,7 +1,7 @@
-"""Arithmetic between attention's scores and its softmax against PyTorch in float64: a soft cap, a bias by distance and head,
-a Gaussian window, together with masks and dropout. Attention is written op by op, and compiled once with its scores in
-memory and once fused, where the arithmetic is the score region; loss, result and the gradients of the three projections
-are compared.
+"""Compares arithmetic between attention's scores and its softmax with PyTorch in float64: a soft cap, a bias by
+distance and head, and a Gaussian window, with masks and dropout. Attention is written op by op. It is compiled once
+with its scores in memory and once fused, with the arithmetic as the score region. Compares loss, result and the
+gradients of the three projections.
 
     attention_score.py --bin build/bin [--target=NAME] [--precision=NAME]"""
 
@@ -18,9 +18,9 @@ import attention_text
 import calls
 import tensor_files
 
-WIDTHS = [(11, 3), (64, 2)]  # of a head, and heads
-BOUNDS = {"f32": attention.BOUND, "bf16": 2e-2, "f16": 2.5e-3}  # bf16 keeps 8 bits of a factor, f16 11
-ROOM = 76  # for a query's and head's scores in memory: no multiple of a kernel's step
+WIDTHS = [(11, 3), (64, 2)]  # width of a head, and number of heads
+BOUNDS = {"f32": attention.BOUND, "bf16": 2e-2, "f16": 2.5e-3}  # bf16 keeps 8 bits of an operand, f16 11
+ROOM = 76  # for the scores of a query and head in memory; not a multiple of a kernel's step
 CAP, SIGMA, RATE, SEED, STEP, STREAM = 3.0, 4.0, 0.25, (12345, 678), 9, 5
 
 
@@ -33,7 +33,7 @@ def soft_cap(text, x):
 
 
 def by_head(text, x, heads):
-    """A slope for each head, times the distance, as in "Train Short, Test Long" (Press et al., 2021)."""
+    """Multiplies a slope per head by the distance, as in "Train Short, Test Long" (Press et al., 2021)."""
     text(f"""%octave = heddle.fill {-8 / heads} : f32 : !scores
   %head = heddle.iota {{dim = 1 : i64}} : !places
   %number = arith.sitofp %head : !places to !scores
@@ -53,7 +53,8 @@ def gaussian(text, x):
     return "%narrow"
 
 
-# The ops, the same in PyTorch from (scores, distance, head, heads), the mask, and whether there is dropout.
+# The ops; the same in PyTorch, as a function of (scores, distance, head, heads); the mask; and whether there is
+# dropout.
 CASES = {
     "soft_cap": (lambda text, x, heads: soft_cap(text, x), lambda s, far, h, heads: CAP * torch.tanh(s / CAP), "full", False),
     "by_head": (by_head, lambda s, far, h, heads: s - abs(far) * 2 ** (-8 * h / heads), "causal", False),
@@ -125,7 +126,7 @@ func.func @{name}({port("tokens", "!queries")}, {port("memory", "!keys")}, {port
 
 
 def philox(counter, key):
-    """Philox4x32-10 of arrays of counters, from its definition (Salmon et al., 2011)."""
+    """Computes Philox4x32-10 of arrays of counters, from its definition (Salmon et al., 2011)."""
     counter, key = [np.asarray(word, np.uint64) for word in counter], list(key)
     for _ in range(10):
         first, second = 0xD2511F53 * counter[0], 0xCD9E8D57 * counter[2]
@@ -138,14 +139,14 @@ def philox(counter, key):
 
 
 def keep(rows, columns, head):
-    """What dropout multiplies a sequence's weights by."""
+    """Returns the dropout factors of a sequence's weights."""
     place = np.broadcast_arrays(np.asarray(columns) // 4, np.asarray(rows)[:, None], ((STREAM + 1) << 16) + head, STEP)
     words = np.choose(np.asarray(columns) % 4, philox(place, SEED))
     return torch.tensor(((words >> np.uint64(8)).astype(np.float64) * 2.0 ** -24 >= RATE) / (1 - RATE))
 
 
 def attend(case, query, key, value, start, heads):
-    """One sequence in PyTorch; its first query is row `start` of the batch."""
+    """Computes one sequence in PyTorch. Its first query is row `start` of the batch."""
     _, arithmetic, mask, dropout = CASES[case]
     split = lambda x: x.reshape(len(x), heads, x.shape[1] // heads).transpose(0, 1)
     i, j = torch.arange(len(query))[:, None], torch.arange(len(key))[None, :]
@@ -213,7 +214,7 @@ def main():
                     found = {**tensor_files.load_safetensors(f"{folder}/found.safetensors"), "result": found}
                     errors = {name: float(np.abs(found[name] - value.numpy()).max() / np.abs(value.numpy()).max())
                               for name, value in expected.items()}
-                    bad = not max(errors.values()) <= BOUNDS[arguments.precision]  # NaN is bad too
+                    bad = not max(errors.values()) <= BOUNDS[arguments.precision]  # NaN is bad, too
                     failed += bad
                     print(f"{'FAIL' if bad else 'ok  '} {case:<9} {'fused' if fused == 'true' else 'unfused':<8} {heads} x {width:<3}",
                           "  ".join(f"{name} {error:.1e}" for name, error in errors.items()))

@@ -1,4 +1,4 @@
-"""Modules with `heddle.attention` and its gradients, for heads of many widths and every kind of mask."""
+"""Writes modules with `heddle.attention` and its gradients, for heads of many widths and every kind of mask."""
 
 RADIUS = 9
 CAUSAL = "%late = arith.cmpi sle, %j, %i : i32"
@@ -6,7 +6,7 @@ NEAR = f"""%radius = arith.constant {RADIUS} : i32
     %far = arith.subi %i, %j : i32
     %distance = math.absi %far : i32
     %near = arith.cmpi sle, %distance, %radius : i32"""
-# Each mask as the body of a region of (%i, %j).
+# Each mask, as the body of a region of (%i, %j).
 MASKS = {
     "full": None,
     "causal": f"{CAUSAL}\n    heddle.yield %late : i1",
@@ -26,7 +26,7 @@ heddle.size @key_length max {longest} longest "key_lengths"
 
 
 def write_entry(name, mask, width, heads, key_heads, rows, longest):
-    """The forward op and the three of its backward pass, as differentiation writes them."""
+    """Returns an entry with the forward op and the three ops of its backward pass, as differentiation writes them."""
     matrix = lambda size, columns: f'tensor<?x{columns}xf32, #heddle.dims<"{size}">>'
     q, k, per_head = matrix("queries", width * heads), matrix("keys", width * key_heads), matrix("queries", heads)
     port = lambda name, kind: f'%{name}: {kind} {{heddle.name = "{name}"}}'
@@ -52,12 +52,12 @@ def write_entry(name, mask, width, heads, key_heads, rows, longest):
 
 
 def masks_of(place, in_turn):
-    """The masks for heads of the width at this place of a list: all, or one of them in turn."""
+    """Returns the masks for the heads at this place of a list: all, or one of them in turn."""
     return [list(MASKS)[place % len(MASKS)]] if in_turn else list(MASKS)
 
 
 def write_model(widths, rows, sequences, longest, in_turn=False):
-    """Heads of these widths with their masks."""
+    """Returns a module with heads of these widths and their masks."""
     return write_sizes(rows, sequences, longest) + "".join(
         write_entry(f"{name}_{width}x{heads}x{key_heads}", MASKS[name], width, heads, key_heads, rows, longest)
         for place, (width, heads, key_heads) in enumerate(widths) for name in masks_of(place, in_turn))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Beam search on the device against one on the host: beam.sh BIN CHECK MODEL [--set key=value ...]
+# Compares beam search on the device with one on the host: beam.sh BIN CHECK MODEL [--set key=value ...]
 set -euo pipefail
 bin=$1 check=$2 model=$3
 shift 3

@@ -1,4 +1,5 @@
-"""An arena in blocks changes no bit of losses, summed gradients and three optimizer steps, under dropout and at odd sizes.
+"""Splitting the arena into blocks changes no bit of losses, summed gradients and three optimizer steps, with dropout
+and odd sizes.
 
     blocks.py --bin build/bin --model models/numbers.toml [--target cpu:x86-64-v3]"""
 

@@ -1,5 +1,5 @@
-"""Calls of a compiled model's entries with arrays, all in one session: `heddle-run call --calls`, a process that answers
-line by line."""
+"""Calls the entries of a compiled model with arrays, in one session of `heddle-run call --calls`, a process that
+answers line by line."""
 
 import re
 import shlex
@@ -11,8 +11,8 @@ import numpy as np
 
 
 class Session:
-    """Variables keep their values from call to call. Ending the session fails where heddle-run does, as it does after
-    messages of Vulkan's validation layers."""
+    """A session. Variables keep their values from call to call. Ending the session fails if heddle-run fails, as it
+    does after messages of Vulkan's validation layers."""
 
     def __init__(self, tools, artifact, folder):
         self.folder = folder
@@ -21,7 +21,8 @@ class Session:
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors)
 
     def call(self, entry, inputs=(), outputs=(), flags=()):
-        """The outputs of these names. A path among the flags, which heddle-run's own are, is as it is there."""
+        """Calls an entry and returns the named outputs. `flags` are heddle-run's own flags; paths in them are relative
+        to the folder."""
         words = ["--entry", entry, *flags]
         for name, value in dict(inputs).items():
             np.save(f"{self.folder}/{name}.npy", value)

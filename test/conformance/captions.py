@@ -1,5 +1,5 @@
-"""Show, Attend and Tell against PyTorch, with soft, hard and no attention. Of hard attention PyTorch gets the same samples: they are
-what the largest of log p + noise is, and the noise is a function of seed, step and place.
+"""Compares Show, Attend and Tell with PyTorch, with soft, hard and no attention. For hard attention PyTorch draws the
+same samples: a sample is the largest of log p + noise, and the noise is a function of seed, step and position.
 
     captions.py --bin build/bin --models models --case hard [--target=NAME] [--steps=N] [--lanes=N]"""
 
@@ -9,12 +9,12 @@ import torch
 import recurrence
 from draw import philox_words
 
-LEAST = 2.0 ** -25  # of a uniform number
+LEAST = 2.0 ** -25  # of a uniform random number
 KEEPS = 0.9
 
 
 def gumbel(seed, step, stream, row, columns):
-    """The noise of a query whose number in the batch is `row`."""
+    """Returns the noise of a query whose row in the batch is `row`."""
     groups = (columns + 3) // 4
     words = philox_words([int(word) & 0xFFFFFFFF for word in seed], np.arange(groups), [np.full(groups, n) for n in (row, stream, step)])
     uniform = np.maximum((words.reshape(-1)[:columns] >> np.uint64(8)).astype(np.float64) * 2.0 ** -24, LEAST)
@@ -27,7 +27,7 @@ class ShowAttendTell(recurrence.Oracle):
     def __init__(self, sizes, start):
         self.sizes, self.seed, self.baseline, self.draws = sizes, start["seed"], 0.0, None
         super().__init__(sizes, start)
-        self.differs_in_eval = sizes["attention"] == "hard"  # there the most probable region is taken
+        self.differs_in_eval = sizes["attention"] == "hard"  # `eval` takes the most probable region
 
     def averages(self):
         return {"baseline": self.baseline} if self.sizes["attention"] == "hard" else {}
@@ -36,7 +36,7 @@ class ShowAttendTell(recurrence.Oracle):
         self.draws = (step, stream)
 
     def attend(self, scores, row):
-        """The weights of a query, and of what it goes on with."""
+        """Returns the attention weights of a query, and the weights that the model continues with."""
         kind = self.sizes["attention"]
         weights = torch.softmax(scores if kind != "mean" else 0 * scores, 0)
         if kind != "hard":
@@ -85,7 +85,7 @@ class ShowAttendTell(recurrence.Oracle):
         if rewards:
             self.baseline = KEEPS * self.baseline + (1 - KEEPS) * np.mean(rewards)
         count = sum(len(labels) for _, _, labels in batch)
-        # The value of the terms does not count in the loss that is told; their gradients do.
+        # The terms' values do not count in the reported loss; their gradients do.
         return (sum(losses) - sum(term - term.detach() for term in terms)) / count
 
 

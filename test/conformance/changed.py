@@ -1,4 +1,4 @@
-"""Transformers with one thing changed, in PyTorch: what the texts of the same names in texts/ are compared with."""
+"""PyTorch versions of Transformers with one change each, for the model texts of the same names in texts/."""
 
 import torch
 

@@ -1,5 +1,5 @@
-"""A compiled model in a session of heddle-run, batches for it, and a report of what it computes beside what is expected: all without
-PyTorch."""
+"""A compiled model in a session of heddle-run, batches for it, and a report that compares its results with expected
+ones. Does not need PyTorch."""
 
 import json
 import os
@@ -11,16 +11,16 @@ import numpy as np
 import calls
 import tensor_files
 
-LENGTHS = [(1, 33), (7, 1), (33, 7), (12, 19)]  # of each pair's source and target
+LENGTHS = [(1, 33), (7, 1), (33, 7), (12, 19)]  # source and target length of each pair
 
 
 def default_target():
-    """The target of whole models that name none."""
+    """Returns the target of models that name none."""
     return os.environ.get("HEDDLE_TARGET", "vulkan:software")
 
 
 class Model(calls.Session):
-    """The compiled model in a session of `heddle-run call`."""
+    """A compiled model in a session of `heddle-run call`."""
 
     def __init__(self, arguments, overrides, folder, target=None, precision="f32", flags=()):
         self.artifact = f"{folder}/model.heddle"
@@ -30,7 +30,7 @@ class Model(calls.Session):
         super().__init__(arguments.bin, self.artifact, folder)
 
     def call(self, entry, inputs=(), outputs=(), variables=None, save=None, extra=()):
-        """Variables of a file come before the call, and are saved after it."""
+        """Calls an entry. Variables are loaded from a file before the call, and saved after it."""
         flags = [*extra]
         if variables:
             flags += ["--variables", f"{self.folder}/{variables}"]
@@ -65,8 +65,8 @@ def draw_batch(random, vocabulary):
 
 
 def decode_with_cache(model, batch, steps):
-    """The logits of each sentence's first `steps` target tokens, one token a call, keys and values kept in between, by the
-    weights that the session has."""
+    """Returns the logits of each sentence's first `steps` target tokens, computed token by token with a key-value
+    cache, with the weights of the session."""
     i32 = lambda values: np.asarray(list(values), np.int32)
     packed = tensor_files.pack(batch, token_scale=False)
     source = {name: packed[name] for name in ("source", "source_positions", "source_starts", "source_lengths")}
@@ -91,6 +91,6 @@ class Report:
         self.failed = 0
 
     def check(self, what, error, bound):
-        bad = not error <= bound  # NaN is bad too
+        bad = not error <= bound  # NaN is bad, too
         self.failed += bad
         print(f"{'FAIL' if bad else 'ok  '} {what:<42} {error:.2e} (at most {bound:.0e})")

@@ -1,5 +1,5 @@
-"""`heddle-run call` of models written by hand, whose inputs have neither limits nor telling names: what an op would read or
-write where nothing is, is refused.
+"""`heddle-run call` on hand-written models, whose inputs have neither limits nor telling names: calls that would make
+an op read or write missing rows are refused.
 
     contract.py --bin build/bin"""
 
@@ -51,11 +51,11 @@ func.func @listed(%x: tensor<?x4xf32, #heddle.dims<"s">> {heddle.name = "x"}, %b
 """
 
 ROWS = np.ones((8, 4), np.float32)
-LIST = np.full((2, 16), -1, np.int32)  # what stands behind a list's end does not matter
+LIST = np.full((2, 16), -1, np.int32)  # entries after the end of a list do not matter
 LIST[:, :3] = [[0, 7, 3], [1, 1, 2]]
 LATE = LIST.copy()
 LATE[1, 2] = 8
-# Entry, inputs, and what the refusal says; empty: none.
+# Entry, inputs, and the text of the refusal (empty: accepted).
 CALLS = [
     ("loss", {"x": ROWS[:, :2], "t": [0, 1] * 4}, ""),
     ("loss", {"x": ROWS[:, :2], "t": [0, 1, 0, 1, 7, 1, 0, 1]}, "input 't' holds 7 at index 4, and its values lie in [0, 2)"),

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Calls that name rows which are not there, for each family of models: contract.sh BIN CHECK MODEL
+# Calls that name missing rows are refused, for each family of models: contract.sh BIN CHECK MODEL
 set -euo pipefail
 bin=$1 check=$2 model=$3
 dir=$(mktemp -d)
@@ -9,7 +9,7 @@ compile() { "$bin/heddle-compile" "$@" > "$dir/said.txt" 2>&1 || fail "$(cat "$d
 
 small=(--set d_model=16 --set heads=2 --set d_ff=16 --set vocab_size=40 --set max_tokens=60 --set max_sequences=6
   --set max_length=20 --set explain_entry=true)
-# What the last layer of a call that reads prompts attends to, nobody asks.
+# A call that only reads prompts does not use the result of the last layer's attention.
 decoder=(--set architecture=decoder --set encoder_layers=0 --set decoder_layers=2 --set logits_entry=true)
 encoder=(--set architecture=encoder --set encoder_layers=1 --set decoder_layers=0 --set token_types=2 --set pooler=true
   --set head=transform)

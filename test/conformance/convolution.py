@@ -1,5 +1,5 @@
-"""Models of convolutions against PyTorch's, as recurrence.py compares recurrent ones: logits of whole sequences and of a token at
-a time, every gradient, two weights by finite differences, and 20 losses of Adam.
+"""Compares convolutional models with PyTorch, as recurrence.py compares recurrent ones: logits of whole sequences and
+token by token, every gradient, two weights by finite differences, and 20 losses of Adam.
 
     convolution.py --bin build/bin --models models --case NAME"""
 
@@ -12,7 +12,7 @@ from recurrence import HERE, Language, Oracle
 
 
 def convolve(rows, weight, bias, before, behind):
-    """torch's convolution, whose weights are outputs x inputs x rows of the window."""
+    """Computes torch's convolution, whose weights are outputs x inputs x rows of the window."""
     inputs = rows.shape[1]
     kernel = weight.reshape(before + behind + 1, inputs, -1).permute(2, 1, 0)
     padded = torch.nn.functional.pad(rows.T[None], (before, behind))
@@ -74,7 +74,7 @@ def convs2s(**own):
 TEXT = HERE / "texts/convolution.weft"
 CASES = {
     "language": (TEXT, ConvolutionalLanguage, {"width": 33, "kernel": 4}),
-    "language-wide": (TEXT, ConvolutionalLanguage, {"width": 20, "kernel": 9}),  # than the shortest sequences
+    "language-wide": (TEXT, ConvolutionalLanguage, {"width": 20, "kernel": 9}),  # wider than the shortest sequences
     "convs2s": ("convs2s.weft", ConvS2S, convs2s()),
     "convs2s-even": ("convs2s.weft", ConvS2S, convs2s(width=25, words=14, kernel=4)),
 }

@@ -1,4 +1,4 @@
-"""Lets numbers go wrong in known places, and compares what `heddle-run call --debug-numerics` says with them.
+"""Makes numbers go wrong at known places, and checks that `heddle-run call --debug-numerics` reports these places.
 
     debug_numerics.py --bin build/bin --model models/numbers.toml [--target=NAME] [--precision=NAME]"""
 
@@ -41,7 +41,7 @@ class Checker:
         return subprocess.run(command, capture_output=True, text=True)
 
     def stops(self, what, done, *patterns):
-        """The call fails, and its message has all of the patterns."""
+        """Checks that the call fails, and that its message matches all patterns."""
         message = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else ""
         missing = [pattern for pattern in patterns if not re.search(pattern, message)]
         good = done.returncode == 1 and not missing
@@ -81,7 +81,7 @@ def main():
         checker.failed += not good
         print(f"{'ok  ' if good else 'FAIL'} a good step finds nothing, and ends as without looking {done.stderr}")
 
-        # Each kind of weight: a matrix of a product, one that is packed with others, a gain among all vectors.
+        # Each kind of weight: a matrix of a matmul, a matrix packed with others, and a gain among all vectors.
         for name, index, part in (("encoder.1.feed_forward.inner.weight", (5, 17), "encoder.1.feed_forward.inner"),
                                   ("encoder.1.self.key.weight", (7, 2), "encoder.1.self.key"),
                                   ("decoder.0.norm2.gamma", (11,), "decoder.0.norm2"),
@@ -89,7 +89,7 @@ def main():
             text = "\\[" + ",".join(map(str, index)) + "\\]"
             done = checker.call(model.artifact, "train_step", batch, poisoned(name, index, np.nan))
             if arguments.precision != "f32" and name.endswith(".weight"):
-                # A weight is rounded by a kernel of its own, before the product that it is a factor of.
+                # A kernel of its own rounds a weight before the matmul that uses it.
                 part = r"[\w.]+"
             checker.stops(f"nan in {name}", done, "entry 'train_step', launch \\d+ of \\d+, kernel '\\w+'",
                           rf"\([^()]*{part}[^()]*: [^()]*{place}", f"It read -?nan at {text} of variable '{name}'",
@@ -99,7 +99,7 @@ def main():
         checker.stops("an infinite bias in eval", done, "entry 'eval'", r"decoder\.0\.feed_forward\.outer: ",
                       r"It read inf at \[3\] of variable 'decoder.0.feed_forward.outer.bias'")
 
-        # A step before the first: the rate is zero, and infinite what corrects Adam's first moment.
+        # At step 0 the rate is zero, and the correction of Adam's first moment is infinite.
         done = checker.call(model.artifact, "train_step", batch, poisoned("step", (0,), -1))
         checker.stops("step 0 of Adam", done, r"\(optimizer: [^()]*divf", r"it wrote -?nan at \[0\]",
                       "All values that it read were finite")

@@ -1,5 +1,5 @@
-"""The device memory that `heddle-compile` prints for an entry is the most that a call of it takes of a device, but for the
-run-time sizes and what is rounded up to an alignment: a few bytes a buffer.
+"""The device memory that `heddle-compile` prints for an entry is the most that a call uses, except for run-time sizes
+and alignment: a few bytes per buffer.
 
     device_memory.py --bin build/bin --model models/numbers.toml"""
 
@@ -15,11 +15,11 @@ import numpy as np
 import compiled
 import tensor_files
 
-MOST_BESIDE = 4096  # of 3 to 25 MB
+MOST_BESIDE = 4096  # while the memory is 3 to 25 MB
 
 
 def measure(command, inputs, folder):
-    """The bytes that `heddle-run call` says it took."""
+    """Returns the bytes that `heddle-run call` reports."""
     for name, value in inputs.items():
         np.save(f"{folder}/{name}.npy", value)
         command = [*command, f"--input={name}=@{folder}/{name}.npy"]

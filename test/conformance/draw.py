@@ -1,4 +1,5 @@
-"""`heddle.draw` and `heddle.penalise` against numpy: odd numbers of columns, ties, infinities, NaN, both limits at their ends.
+"""Compares `heddle.draw` and `heddle.penalise` with numpy: odd numbers of columns, ties, infinities, NaN, extreme
+limits.
 
     draw.py --bin build/bin [--target=NAME] [--lanes=N] [--draws=N] [--columns=N ...]"""
 
@@ -13,7 +14,7 @@ import calls
 
 COLUMNS = [1, 7, 33, 1000, 49157]
 MOST_ROWS = 1000
-SLACK = 1e-5  # of a probability, which the device sums up in 32 bits
+SLACK = 1e-5  # for probabilities, which the device sums in f32
 
 
 def write_entry(columns):
@@ -35,12 +36,12 @@ func.func @penalise_{columns}({port("x", x)}, {port("seen_rows", places)}, {port
 
 
 def philox(key, counters):
-    """At the counters (n, 0, 0, 0)."""
+    """Returns the random words of the counters (n, 0, 0, 0)."""
     return philox_words(key, counters, [np.zeros(len(counters))] * 3)
 
 
 def philox_words(key, first, others):
-    """Philox4x32-10 at counters of four numbers: words, a row for each."""
+    """Computes Philox4x32-10 at counters of four numbers. Returns one row of words per counter."""
     low, mask = np.uint64(0xFFFFFFFF), np.uint64(32)
     words = [np.asarray(numbers).astype(np.uint64) for numbers in (first, *others)]
     key = [np.uint64(k) for k in key]
@@ -52,14 +53,14 @@ def philox_words(key, first, others):
 
 
 def scores(x, temperature, key):
-    """What the largest of decides, in 64 bits."""
+    """Returns the keys whose largest one decides, in float64."""
     words = philox(key, np.arange((len(x) + 3) // 4)).reshape(-1)[:len(x)]
     uniform = np.maximum((words >> np.uint64(8)).astype(np.float64) * 2.0 ** -24, 2.0 ** -25)
     return (x.astype(np.float64) - x.max()) / temperature - np.log(-np.log(uniform))
 
 
 def bounds(x, temperature, top_k, top_p):
-    """The cutoff: the least and the greatest that rounding may make it."""
+    """Returns the smallest and largest cutoff that rounding allows."""
     finite, counts = (column[::-1] for column in np.unique(x[x > -np.inf], return_counts=True))  # the largest first
     finite, counts = finite.astype(np.float64), np.cumsum(counts)
     lowest = -float(np.finfo(np.float32).max)
@@ -105,7 +106,7 @@ def draw(session, x, temperature, top_k, top_p, keys):
 
 
 def faults(name, row, token, cutoff, key, temperature, top_k, top_p):
-    """What is wrong with an answer. Where rounding decides which of two is the largest, either may be."""
+    """Returns what is wrong with an answer. If rounding decides between two largest, either is right."""
     if name in ("nan", "minus nan", "nothing"):
         return [] if token == -1 else [f"{name}: token {token}"]
     low, high = bounds(row, temperature, top_k, top_p)
@@ -136,7 +137,7 @@ def check_rows(session, columns, random, check):
 
 
 def check_frequencies(session, random, draws, check):
-    """Chi-square over a small vocabulary: 20,000 draws, each with a key of its own."""
+    """Chi-square test over a small vocabulary: 20,000 draws, each with its own key."""
     columns = 33
     row = random.standard_normal(columns).astype(np.float32) * 1.5
     for temperature, top_k, top_p in ((1.0, 0, 1.0), (0.7, 10, 1.0), (1.3, 0, 0.8)):
@@ -150,7 +151,7 @@ def check_frequencies(session, random, draws, check):
         expected = weights / weights.sum() * draws
         some = expected > 0
         square, freedom = float(((counts - expected)[some] ** 2 / expected[some]).sum()), int(some.sum()) - 1
-        # Its mean is `freedom` and its variance twice that; four standard deviations.
+        # The statistic has mean `freedom` and variance 2 * `freedom`; allow four standard deviations.
         check(f"{draws} draws, temperature {temperature}, top_k {top_k}, top_p {top_p}: chi-square {square:.1f} of {freedom}",
               counts[~some].sum() == 0 and square < freedom + 4 * (2 * freedom) ** 0.5)
 

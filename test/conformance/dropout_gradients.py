@@ -1,5 +1,5 @@
-"""Gradients with every dropout on, against central differences on the device: they agree only if the backward kernels,
-which look at attention the other way round, draw the same masks again."""
+"""Compares gradients with all kinds of dropout on with central differences on the device. They agree only if the
+backward kernels, which iterate over attention in the other order, draw the same masks again."""
 
 import argparse
 import tempfile
@@ -15,8 +15,8 @@ CASE = {**parity.COMMON, "d_model": 32, "heads": 2, "d_ff": 48, "vocab_size": 50
 WEIGHTS = ["encoder.0.self.query.weight", "encoder.0.self.value.weight", "decoder.0.self.key.weight",
            "decoder.0.self.value.weight", "decoder.0.cross.value.weight", "decoder.0.feed_forward.outer.weight",
            "embedding"]
-# The kinks of ReLU and the loss's curvature count for less as this shrinks (at 0.02 the worst error was 1.9e-2, at 0.004
-# it is 6.6e-3), the rounding of the loss for more.
+# A smaller step reduces the effect of ReLU's kinks and the loss's curvature (the worst error is 1.9e-2 at 0.02 and
+# 6.6e-3 at 0.004), but increases the effect of rounding.
 STEP = 0.004
 
 
@@ -44,7 +44,7 @@ def main():
         report.check("the same masks again", abs(masked - loss(start)) / masked, 1e-6)
         gradients = tensor_files.load_safetensors(f"{folder}/gradients.safetensors")
         for name in WEIGHTS:
-            # Along the gradient itself the difference is largest beside the rounding of the loss.
+            # Along the gradient, the difference is largest relative to the rounding of the loss.
             gradient = gradients["grad." + name].astype(np.float64)
             norm = np.linalg.norm(gradient)
             direction = (gradient / norm).astype(np.float32)

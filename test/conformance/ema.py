@@ -1,4 +1,5 @@
-"""The average of the weights over every step, against numpy: 20 steps, a few of other kinds, and a training's checkpoints.
+"""Compares the average of the weights over every step with numpy: 20 steps of the plain case, a few of others, and a
+training run's checkpoints.
 
     ema.py --bin build/bin --model models/numbers.toml [--target=NAME]"""
 
@@ -18,13 +19,13 @@ SIZES = {"d_model": 33, "heads": 3, "d_ff": 37, "vocab_size": 41, "positions": "
          "decoder_layers": 1, "dropout": 0.1, "max_tokens": 64, "max_sequences": 8, "max_length": 64, "warmup": 5,
          "learning_rate": 0.01}
 DECAY = 0.9
-# What is set besides, and how many steps are followed; of the emulated driver three at most.
+# Further settings, and the number of steps to follow; at most three on the emulated driver.
 CASES = {"plain": ({}, 20), "clipped": ({"clip_norm": 0.5}, 6), "accumulated": ({"accumulate": True}, 6),
          "unfused": ({"d_model": 36, "share_embeddings": False}, 5)}
 
 
 def launches_of(arguments, model):
-    """Of the entries that take a step."""
+    """Returns the number of launches of the entries that take a step."""
     done = subprocess.run([f"{arguments.bin}/heddle-inspect", model.artifact, "--json"], capture_output=True, check=True)
     return sum(entry["launches"] for entry in json.loads(done.stdout)["entries"]
                if entry["name"] in ("train_step", "apply_step"))
@@ -39,14 +40,14 @@ def weights_of(state):
 
 
 def largest_difference(actual, expected):
-    """Relative to the largest number of each tensor."""
+    """Returns the largest error, relative to the largest number of each tensor."""
     assert actual.keys() == expected.keys(), actual.keys() ^ expected.keys()
     return max(np.abs(actual[name] - value).max() / max(np.abs(value).max(), 1e-30) for name, value in expected.items())
 
 
 def follow(arguments, report, what, overrides, steps):
-    """Takes steps and averages the weights that are there after each of them. A model without the average is trained
-    beside it: its weights are the same, bit for bit."""
+    """Takes steps and averages the weights after each of them. A model without the average is trained, too: its weights
+    must be bit-identical."""
     random = np.random.default_rng(5)
     with (tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as plain_folder,
           compiled.Model(arguments, {**SIZES, **overrides, "ema_decay": DECAY}, folder, arguments.target) as model,
@@ -84,7 +85,7 @@ def follow(arguments, report, what, overrides, steps):
 
 
 def train(arguments, report):
-    """`average --ema` of a training that is interrupted: what its checkpoints of every step say."""
+    """Checks `average --ema` on an interrupted training, against its checkpoints of every step."""
     with tempfile.TemporaryDirectory() as folder:
         def tool(name, *words, fails=False):
             done = subprocess.run([f"{arguments.bin}/{name}", *words], cwd=folder, capture_output=True, text=True)

@@ -1,8 +1,8 @@
-"""What `heddle-run explain` says each head attends to, against PyTorch on the same weights.
+"""Compares the attention weights of `heddle-run explain` with PyTorch's, with the same model weights.
 
     explain.py --bin build/bin --model models/numbers.toml --case NAME
 
-Heads are narrower than the sentences are long, so that no call of the entry holds all keys."""
+Heads are narrower than the sentences are long, so a call of the entry never covers all keys."""
 
 import argparse
 import json
@@ -25,21 +25,22 @@ CASES = {
     "odd-widths": {"d_model": 33, "heads": 3, "positions": "learned", "decoder_layers": 3},
     "pre-norm": {"d_model": 28, "heads": 4, "norm": "pre"},
     "window": {"d_model": 34, "heads": 2, "attention_window": 5},
-    "bahdanau": {"width": 12, "align": 20},  # within a scan
-    "luong": {"width": 12, "score": "general", "align": "global", "window": 4, "feed": False,  # whose keys are the values
+    "bahdanau": {"width": 12, "align": 20},  # in a scan
+    # The keys are also the values.
+    "luong": {"width": 12, "score": "general", "align": "global", "window": 4, "feed": False,
               "learning_rate": 0.01, "warmup": 20},
 }
 RECURRENT = {"bahdanau": recurrence.Bahdanau, "luong": recurrence.Luong}
 SOURCE = "seven hundred and sixty-five thousand four hundred and thirty-two"
 TARGET = "siebenhundertfünfundsechzigtausendvierhundertzweiunddreißig"
-DECIMALS = 0.5e-6  # of the page's weights
+DECIMALS = 0.5e-6  # half of the last decimal of the page's weights
 BEGIN, END = 1, 2
-MARKS = ("<s>", "</s>")  # which a model of a few steps may say, and no text shows
+MARKS = ("<s>", "</s>")  # a barely trained model may produce them; no text contains them
 
 
 def read_pieces(path):
-    """The pieces of a SentencePiece model, a protocol buffer whose field 1 is the list of them, each with field 1 its
-    text."""
+    """Returns the pieces of a SentencePiece model. It is a protocol buffer whose field 1 is the list of pieces; field 1
+    of each is the text."""
     def fields(data):
         at = 0
 
@@ -87,7 +88,7 @@ def check(page, model, pieces, failures):
         failures.append("the marks are not where they belong")
     with torch.no_grad():
         model.logits(torch.tensor(source), torch.tensor(target))
-    def path(map):  # with the layer behind the stack
+    def path(map):  # the layer follows the stack
         stack, *kind = map["kind"].split(".")
         return ".".join([stack, str(map["layer"]), *kind]) if kind else stack
 

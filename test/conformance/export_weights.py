@@ -1,5 +1,5 @@
-"""A published LLaMA, trained and written back: the folder and the GGUF file that `export` makes have the losses of the checkpoint,
-in every type, and what is no weight as it was published.
+"""Trains a published LLaMA and writes it back: the folder and the GGUF file that `export` writes have the same losses
+as the checkpoint, in every type; everything but the weights is as published.
 
     export_weights.py --bin build/bin --kind folder|gguf [--target=NAME]"""
 
@@ -21,7 +21,7 @@ from compiled import Report, default_target, run
 from tokenize_lines import CORPUS
 
 LENGTH = 20
-# By what most matrices are: in a file of Q4_K one of a layer's seven, whose others are of Q8_0.
+# By the type of most matrices: with Q4_K only one of a layer's seven matrices has that type, and the others are Q8_0.
 FILE_TYPES = {"F32": 0, "F16": 1, "BF16": 32, "Q8_0": 7, "Q4_0": 2, "Q4_K": 7}
 
 
@@ -34,7 +34,7 @@ class Case:
         self.output = "--gguf" if self.is_file else "--hugging-face"
         vocabulary = subwords.BytePairs.learn(CORPUS, 90)
         end = vocabulary.vocabulary[subwords.END]
-        # Rows that are whole blocks of Q8_0 and Q4_0, and rows that are one of Q4_K.
+        # Rows of whole Q8_0 and Q4_0 blocks, and rows of one Q4_K block.
         config = {**published.LLAMA, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 1,
                   "intermediate_size": 256, "vocab_size": end + 1, "max_position_embeddings": LENGTH, "bos_token_id": end, "eos_token_id": end}
         drawn = published.draw_llama(config)
@@ -61,7 +61,7 @@ class Case:
         return float(said.split()[1])
 
     def check_types(self, kind, file):
-        """What the file says of its tensors' types, once."""
+        """Returns what the file says about its tensors' types; it must say so once."""
         data = Path(file).read_bytes()
         value = lambda key: struct.unpack_from("<II", data, data.index(key) + len(key)) if data.count(key) == 1 else None
         self.report.check(f"the file's type {kind}", int(value(b"general.file_type") != (4, FILE_TYPES[kind])), 0)
@@ -97,11 +97,11 @@ def main():
                 case.check_types(kind, output)
             own = case.compile(f"own{kind}", output, "--entries=inference")
             expected = trained
-            if kind == "Q4_0":  # every matrix has 4 bits: as an artifact that packs the numbers of the first export
+            if kind == "Q4_0":  # every matrix has 4 bits, like an artifact that packs the first export's numbers
                 first = f"{folder}/outF32{case.ending}"
                 expected = case.loss(case.compile("packed", first, "--entries=inference", "--weights=int4"), first)
                 rounded = abs(expected - trained)
-            bound = rounded / 2 if kind == "Q4_K" else bound  # one matrix of a layer has 4 bits, with offsets
+            bound = rounded / 2 if kind == "Q4_K" else bound  # one matrix per layer has 4 bits, with offsets
             report.check(f"loss of the export {kind}", abs(case.loss(own, output) - expected), bound)
             if kind[:1] == "Q":
                 report.check(f"an export {kind} that rounds nothing", int(case.loss(own, output) == exact), 0)
@@ -115,7 +115,8 @@ def main():
                 Path(folder, "out", "tokenizer.json").read_bytes() != Path(case.base, "tokenizer.json").read_bytes()), 0)
             tensors = tensor_files.load_safetensors(f"{folder}/out/model.safetensors")
             report.check("numbers that are no numbers", sum(int(not np.isfinite(value).all()) for value in tensors.values()), 0)
-            # The same model as a GGUF file may be the base, too: what was trained from the folder becomes such a file.
+            # The same model as a GGUF file can be the base, too: then a training from the folder is exported as such a
+            # file.
             file = f"{folder}/base.gguf"
             gguf_files.write(file, case.config, case.drawn, "F32", keys=gguf_files.byte_pair_keys(case.vocabulary, "gpt-2"))
             run([case.tool, "export", case.artifact, "--base", file, "--checkpoint", checkpoint, "--gguf", f"{folder}/converted.gguf"])

@@ -1,10 +1,10 @@
-"""Published families beside what Hugging Face's transformers computed for small random folders of them, and the same models as GGUF
-files. They are not in this repository: run.py says where they are.
+"""Compares published families with the results of Hugging Face's transformers for small random folders, and with the
+same models as GGUF files. The folders are not in this repository; run.py says where they are.
 
     families.py --bin build/bin --references FOLDER --family NAME [--folder-only] [--target=NAME]
 
-Compares logits of sequences of 1, 7 and 33 tokens, those with PEFT's adapter, the loss and every gradient, 20 steps of AdamW, greedy
-tokens by caches, and the logits of the folder's GGUF file."""
+Compares logits of sequences of 1, 7 and 33 tokens, the same with PEFT's adapter, the loss and every gradient, 20 steps
+of AdamW, greedy tokens with caches, and the logits of the folder's GGUF file."""
 
 import argparse
 import json
@@ -19,8 +19,8 @@ import numpy as np
 from compiled import Model, Report, default_target, relative
 from tensor_files import load_safetensors, pack_targets, save_safetensors, without_labels
 
-BOUND = 1e-4  # by norm
-MARGIN = 1e-3  # between the two best logits, above which the greedy token is the same
+BOUND = 1e-4  # relative norm
+MARGIN = 1e-3  # if the two best logits differ by more, the greedy token must be the same
 TEXT = {"max_tokens": 64, "max_sequences": 4, "max_length": 40, "logits_entry": True, "token_weights": False}
 TRAINING = {**TEXT, "schedule": "constant", "warmup": 1, "learning_rate": 1e-3, "adam_beta2": 0.999, "adam_epsilon": 1e-8}
 
@@ -83,7 +83,7 @@ class Case:
 
 
     def check_adapter(self, model):
-        """The base merged with PEFT's adapter."""
+        """Merges the base with PEFT's adapter."""
         with self.compile("adapter", self.family, TEXT, f"--lora={self.family}/adapter") as lora:
             subprocess.run([f"{self.arguments.bin}/heddle-run", "merge", lora.artifact, "--base", self.family, "--checkpoint",
                             self.family / "adapter", "--output", f"{model.folder}/merged"], check=True, capture_output=True)
@@ -91,7 +91,8 @@ class Case:
 
 
     def check_within(self, prefix):
-        """The same model as the half for texts of one that also sees images, whose tensors begin with `prefix`."""
+        """Writes the model as the text part of a model that also sees images; its tensors' names begin with
+        `prefix`."""
         whole = Path(self.folder, prefix)
         whole.mkdir()
         config, outer = json.loads((self.family / "config.json").read_text()), ("bos_token_id", "eos_token_id", "pad_token_id")

@@ -1,5 +1,5 @@
-"""Each fusion pass changes how a model is computed and not what: with a pass off, the losses, the summed gradients and
-three optimizer steps are those of the compile with all passes on, under dropout and at odd sizes.
+"""Fusion passes change how a model is computed, but not its results: with a pass off, losses, summed gradients and
+three optimizer steps equal those with all passes on, with dropout and odd sizes.
 
     fusion_equivalence.py --bin build/bin --model models/numbers.toml"""
 
@@ -19,7 +19,7 @@ OPTIONS = {"dropout": 0.2, "attention_dropout": 0.1, "encoder_layers": 1, "decod
 
 
 def run(arguments, flags, folder, batches, start, target=None):
-    """Everything that the compile with these flags computes, by name, and the variables that it starts with."""
+    """Returns all results of a compilation with these flags, by name, and the initial variables."""
     found = {}
     with compiled.Model(arguments, OPTIONS, folder, target, flags=flags) as model:
         if start is None:
@@ -40,8 +40,8 @@ def run(arguments, flags, folder, batches, start, target=None):
 
 
 def is_rounding(name):
-    """A key's bias shifts all of a query's scores alike: its gradient is zero but for rounding, of which Adam makes
-    steps of full length."""
+    """Returns true for a key's bias, which shifts all scores of a query equally. Its gradient is zero except for
+    rounding, which Adam turns into steps of full length."""
     return name.endswith(".key.bias")
 
 

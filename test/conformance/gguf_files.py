@@ -1,4 +1,4 @@
-"""GGUF files of small models, written from the published description of the format: keys, tensors and blocks of small numbers.
+"""Writes GGUF files of small models, from the published description of the format: keys, tensors and quantised blocks.
 The weights are those that published.py draws, by their published names."""
 
 import math
@@ -30,7 +30,7 @@ def text(value):
 def value(kind, given):
     if kind == "text":
         return text(given)
-    if isinstance(kind, tuple):  # an array of the second
+    if isinstance(kind, tuple):  # an array of the second kind
         inner = kind[1]
         number = KINDS["array"] if isinstance(inner, tuple) else KINDS[inner]
         return struct.pack("<IQ", number, len(given)) + b"".join(value(inner, one) for one in given)
@@ -44,7 +44,7 @@ def key(name, kind, given):
 # ---- Blocks ----------------------------------------------------------------------------------------------------------
 
 def store(tensor, kind):
-    """The bytes of a tensor, and what a reader makes of them."""
+    """Returns the bytes of a tensor, and the values that a reader gets."""
     tensor = np.ascontiguousarray(tensor, np.float32)
     if kind == "F32":
         return tensor.tobytes(), tensor
@@ -54,7 +54,7 @@ def store(tensor, kind):
     if kind == "BF16":
         bits = published.bfloat16(tensor)
         return bits.tobytes(), published.from_bfloat16(bits)
-    if kind == "IQ2_XXS":  # 256 numbers in 66 bytes; Heddle does not read them
+    if kind == "IQ2_XXS":  # 256 numbers in 66 bytes; Heddle does not read this type
         return bytes(tensor.size // 256 * 66), tensor
     blocks = tensor.reshape(-1, 256 if kind == "Q6_K" else 32)
     data, numbers = {"Q8_0": bytes_of_8, "Q4_0": bytes_of_4, "Q6_K": bytes_of_6}[kind](blocks)
@@ -79,7 +79,8 @@ def bytes_of_8(blocks):
 
 
 def bytes_of_4(blocks):
-    """The number of the largest magnitude is -8; a byte has a number of the first half below one of the second."""
+    """Packs Q4_0: the number of largest magnitude becomes -8; each byte holds a number of the block's first half below
+    one of the second half."""
     largest = np.take_along_axis(blocks, np.abs(blocks).argmax(-1)[:, None], -1)
     scale = largest / np.float32(-8)
     numbers = np.clip(np.floor(divided(blocks, scale) + 8.5), 0, 15).astype(np.uint8)
@@ -89,7 +90,7 @@ def bytes_of_4(blocks):
 
 
 def bytes_of_6(blocks):
-    """256 numbers: in each half of 128, four runs of 32 share bytes; a scale of 8 bits for each 16 numbers."""
+    """Packs Q6_K: in each half of 128 numbers, four runs of 32 share bytes; every 16 numbers have an 8-bit scale."""
     groups = blocks.reshape(-1, 16, 16)
     scale = np.abs(groups).max(-1) / np.float32(31)
     whole = halves(scale.max(-1, keepdims=True) / np.float32(127)).astype(np.float32)
@@ -115,7 +116,7 @@ def head_width(config):
 
 
 def name_of(config, published_name):
-    """What the file calls a tensor."""
+    """Returns a tensor's name in the file."""
     stem, ending = published_name.rsplit(".", 1)
     outside = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
     if stem in outside:
@@ -131,7 +132,7 @@ def name_of(config, published_name):
 
 
 def pairs_together(tensor, heads):
-    """Rows that rotary positions turn together, half a head apart in the published model, side by side."""
+    """Puts rows side by side that rotary positions turn together; in the published model they are half a head apart."""
     return tensor.reshape(heads, 2, len(tensor) // heads // 2, *tensor.shape[1:]).swapaxes(1, 2).reshape(tensor.shape)
 
 
@@ -140,14 +141,14 @@ def pairs_apart(tensor, heads):
 
 
 def heads_of(config, name):
-    """Of the tensors of queries and keys whose rows LLaMA's files have in another order."""
+    """Returns the number of heads for tensors of queries and keys whose rows LLaMA files reorder."""
     if architecture(config) == "llama" and "q_proj" in name:
         return config["num_attention_heads"]
     return config["num_key_value_heads"] if architecture(config) == "llama" and "k_proj" in name else 0
 
 
 def stored_and_read(config, name, tensor, kind):
-    """A tensor's bytes in the file, and what the published model has then."""
+    """Returns a tensor's bytes in the file, and its value in the published model after reading."""
     heads = heads_of(config, name)
     added = 1 if architecture(config) == "gemma2" and name.endswith("norm.weight") else 0
     data, read = store(pairs_together(tensor, heads) if heads else tensor + np.float32(added), kind)
@@ -155,7 +156,7 @@ def stored_and_read(config, name, tensor, kind):
 
 
 def keys_of(config):
-    """The keys that converters write of a model of this configuration."""
+    """Returns the keys that converters write for a model of this configuration."""
     name, width = architecture(config), head_width(config)
     keys = {"general.architecture": ("text", name), "general.name": ("text", "Somewhere's"),
             f"{name}.context_length": ("u32", config["max_position_embeddings"]),
@@ -181,13 +182,13 @@ def keys_of(config):
         keys.update({f"{name}.rope.scaling.type": ("text", kind), f"{name}.rope.scaling.factor": ("f32", scaling["factor"])})
     if kind == "yarn":
         keys[f"{name}.rope.scaling.original_context_length"] = ("u32", scaling["original_max_position_embeddings"])
-        if "attention_factor" in scaling:  # the files have it beside yarn's own
+        if "attention_factor" in scaling:  # the files store it relative to yarn's own
             keys[f"{name}.rope.scaling.attn_factor"] = ("f32", scaling["attention_factor"] / (0.1 * math.log(scaling["factor"]) + 1))
     return keys
 
 
 def rotary_divisors(config):
-    """What LLaMA 3's rule divides each rotary frequency by; nothing for other models."""
+    """Returns the divisors of the rotary frequencies by LLaMA 3's rule; none for other models."""
     scaling = config.get("rope_scaling") or {}
     if scaling.get("rope_type") != "llama3":
         return None
@@ -199,7 +200,7 @@ def rotary_divisors(config):
 
 
 def assemble(keys, tensors, version=3, alignment=32):
-    """A file of the keys, {name: (kind, value)}, and the tensors, {name: (shape, type, bytes)}."""
+    """Writes a file with the keys, {name: (kind, value)}, and the tensors, {name: (shape, type, bytes)}."""
     header = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(keys))
     header += b"".join(key(name, *given) for name, given in keys.items())
     padded = lambda data: data + bytes(-len(data) % alignment)
@@ -211,8 +212,9 @@ def assemble(keys, tensors, version=3, alignment=32):
 
 
 def write(path, config, tensors, kind="F32", kinds={}, keys={}, version=3, alignment=32, extra={}):
-    """Writes the model with its matrices as `kind`, or as `kinds` has it for a part of a name, and returns the tensors as the
-    published model would have them then. `keys` come beside the model's own, None removes one; so do `extra` tensors."""
+    """Writes the model with its matrices as `kind`, or as `kinds` says for a part of a name. Returns the tensors as the
+    published model would have them then. `keys` are added to the model's own (None removes one), and so are `extra`
+    tensors."""
     stored, read = {}, {}
     for name, tensor in tensors.items():
         own = next((kinds[part] for part in kinds if part in name), kind if tensor.ndim == 2 else "F32")
@@ -235,14 +237,14 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, BYTE = 1, 2, 3, 4, 6
 
 
 def tokens_of(pieces, kind_of):
-    """Of pieces by number."""
+    """Returns the keys for pieces by number."""
     pieces = [pieces[number] for number in range(len(pieces))]
     return {"tokenizer.ggml.tokens": (("array", "text"), pieces),
             "tokenizer.ggml.token_type": (("array", "i32"), [kind_of(piece) for piece in pieces])}
 
 
 def byte_pair_keys(vocabulary, cutting):
-    """Of subwords.BytePairs; `cutting` is the name that the files have for how it cuts words."""
+    """Returns the keys for subwords.BytePairs; `cutting` is the files' name for its way of cutting words."""
     end = vocabulary.vocabulary[subwords.END]
     kind = lambda piece: CONTROL if piece == subwords.END else USER_DEFINED if piece in vocabulary.added else NORMAL
     return {"tokenizer.ggml.model": ("text", "gpt2"), "tokenizer.ggml.pre": ("text", cutting),
@@ -253,7 +255,7 @@ def byte_pair_keys(vocabulary, cutting):
 
 
 def piece_keys(vocabulary, space_first):
-    """Of a piece_models.Vocabulary whose model is Scored."""
+    """Returns the keys for a piece_models.Vocabulary with a Scored model."""
     marks = [token["content"] for token in vocabulary.tokens]
     kind = lambda piece: (UNKNOWN if piece == "<unk>" else CONTROL if piece in marks else BYTE if piece in piece_models.BYTES
                           else NORMAL)

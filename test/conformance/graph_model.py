@@ -1,9 +1,9 @@
-"""Graph attention networks against PyTorch with a message for each edge: logits, every gradient, 20 losses of Adam of `heddle-run train`
-on records with edges, and what `predict` says of these.
+"""Compares graph attention networks with PyTorch with a message per edge: logits, every gradient, 20 losses of Adam in
+`heddle-run train` on records with edges, and the answers of `predict`.
 
     graph_model.py --bin build/bin --model models/graph-attention.weft --score dynamic|additive [--target NAME [--lanes N]]
 
-On a target that --target names it stops before the training."""
+If --target is given, it stops before the training."""
 
 import argparse
 import json
@@ -42,7 +42,8 @@ class Network:
         return F.layer_norm(x, x.shape[-1:], self.weights[f"{name}.gamma"], self.weights[f"{name}.beta"])
 
     def logits(self, ids, edges, maps=None):
-        """The logits of each node. `maps` gets of each layer the weights of the first nodes, as many as a head has columns."""
+        """Returns the logits of each node. `maps` receives for each layer the weights of the first nodes, as many nodes
+        as a head has columns."""
         h = self.weights["table"][ids]
         for layer in range(SIZES["layers"]):
             at = f"nodes.{layer}"
@@ -63,7 +64,7 @@ class Network:
 
 
 def draw_edges(nodes, count, random):
-    """Pairs (to, from), of which no node has or is more than it may."""
+    """Draws pairs (to, from) within the limits of neighbours and users per node."""
     edges, degrees, uses = [], [0] * nodes, [0] * nodes
     for _ in range(count):
         to, source = (int(random.integers(nodes)) for _ in range(2))
@@ -131,7 +132,8 @@ def check_entries(report, model, folder, score):
 
 
 def check_training(report, arguments, model, folder):
-    """Words are `a0`, `a1`, ..., so that a vocabulary of words knows each; edges are of words, behind the begin mark."""
+    """Words are `a0`, `a1`, ..., so a vocabulary of words knows each. Edges connect words, which follow the begin
+    mark."""
     random = np.random.default_rng(6)
     names, graphs = "ABCDE", []
     for nodes, edges in NODES_AND_EDGES:

@@ -1,4 +1,4 @@
-"""Modules of the graph dialect as text, with inputs and values of variables: what random_graphs.py fills with ops."""
+"""Modules of the graph dialect as text, with inputs and variables' values: random_graphs.py fills them with ops."""
 
 import random
 
@@ -25,17 +25,17 @@ class Value:
 
 
 class Scope:
-    """Where ops stand: the entry, or the region of a scan."""
+    """A place for ops: the entry, or the region of a scan."""
 
     def __init__(self, graph, rows):
-        self.graph, self.rows = graph, rows  # the sizes that its values may have rows of
+        self.graph, self.rows = graph, rows  # sizes that its values' rows may have
         self.lines, self.pool, self.constants = [], [], []
 
     def line(self, text):
         self.lines.append(text)
 
     def make(self, op, dims, keep=True):
-        """A new value: what `op` gives, whose text has no result yet."""
+        """Adds `op`, the text of an op without its result, and returns the new value."""
         value = Value(self.graph.new_name(), dims)
         self.line(f"{value.name} = {op}")
         if keep:
@@ -44,7 +44,8 @@ class Scope:
 
 
 class Module:
-    """An entry that grows: sizes and inputs of a batch, variables and their values, and the text of all of them."""
+    """An entry under construction: sizes and inputs of a batch, variables with their values, and the text of all of
+    them."""
 
     def __init__(self, number):
         self.random = random.Random(number)
@@ -90,7 +91,7 @@ class Module:
         return f"%{name}"
 
     def indices(self, rows, count):
-        """An input of a row number below `count` for each of the rows."""
+        """Adds an input with a row number below `count` for each of the rows."""
         name = f"indices_{len(self.inputs)}"
         return self.input(name, [rows], self.numbers.integers(0, self.extent(count), self.extent(rows)),
                           limit=None if is_size(count) else count)
@@ -100,7 +101,7 @@ class Module:
         return Value(self.input(name, dims, self.numbers.uniform(-1, 1, [self.extent(dim) for dim in dims]), "f32"), dims)
 
     def bind(self, dims):
-        """An input that gives a size of these dimensions a value, where no input has one of that size."""
+        """Adds an input that fixes these dimensions' sizes, unless one has that size already."""
         for dim in dims:
             if dim in self.extents and not any(f'"{dim}"' in argument for argument in self.arguments):
                 self.floats([dim])
@@ -111,10 +112,10 @@ class Module:
         return starts, self.input(f"{side}_lengths", ["sequences"], lengths, limit=self.longest[side] + 1)
 
     def locate(self, side):
-        """Names of the tokens' positions and of their sequences."""
+        """Returns the names of the tokens' positions and of their sequences."""
         if side not in self.located:
             starts, lengths = self.sequences(side)
-            self.indices(side + "_tokens", 1)  # which says how many tokens there are
+            self.indices(side + "_tokens", 1)  # it defines the number of tokens
             position, sequence = self.new_name(), self.new_name()
             self.top.line(f'{position}, {sequence} = heddle.locate rows({starts}, {lengths}) {{row_size = "{side}_length"}} : '
                           f'{type_of(["sequences"], "i32")} -> {type_of([side + "_tokens"], "i32")}')
@@ -122,7 +123,7 @@ class Module:
         return self.located[side]
 
     def seed(self):
-        """Names of the seed and the step."""
+        """Returns the names of the seed and the step."""
         if "seed" not in self.variables:
             self.declarations.append("heddle.variable @seed counter as seed : tensor<2xi32>")
             self.variables["seed"] = self.numbers.integers(-2**31, 2**31 - 1, 2).astype(np.int32)
@@ -144,7 +145,7 @@ class Module:
         return argument
 
     def text(self, outputs):
-        """The module; the first output is the loss."""
+        """Returns the module; the first output is the loss."""
         results = ", ".join(f'{value.type} {{heddle.name = "out_{i}"}}' for i, value in enumerate(outputs))
         lines = self.top.lines + [f"heddle.accumulate {outputs[0].name}",
                                   f"return {', '.join(value.name for value in outputs)} : {', '.join(value.type for value in outputs)}"]

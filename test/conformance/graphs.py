@@ -1,6 +1,6 @@
-"""Attention of nodes to their neighbours, keys through lists, against PyTorch in float64: the result of each node, and the gradients
-of the weights that made queries, keys and values. Graphs of odd sizes: a single node, nodes without a neighbour, several edges
-between the same nodes.
+"""Compares attention of nodes to their neighbours, with keys through lists, with PyTorch in float64: each node's
+result, and the gradients of the weights of queries, keys and values. Graphs have odd sizes: a single node, nodes
+without a neighbour, several edges between the same nodes.
 
     graphs.py --bin build/bin [--target=NAME] [--lanes=N]"""
 
@@ -17,10 +17,11 @@ import tensor_files
 
 MOST_NODES, MOST_NEIGHBOURS = 100, 24
 NODES_AND_EDGES = [(1, 0), (1, 1), (7, 20), (33, 200), (100, 700)]
-# Of a head: columns of scores and of values; heads.
+# Width of scores and of values per head; number of heads.
 SHAPES = [(1, 8, 3), (5, 5, 2), (16, 16, 1), (33, 7, 2)]
 BOUND = 1e-5
-# Veličković et al. 2018, equation 3, and Brody et al. 2022, equation 7: additive, before and after the nonlinearity; dot products.
+# Additive scores, before and after the nonlinearity (Veličković et al. 2018, equation 3, and Brody et al. 2022,
+# equation 7), and dot products.
 COMBINE = {
     "additive": ("", """combine {
   ^bb0(%a: f32, %b: f32):
@@ -54,7 +55,7 @@ heddle.size @neighbours max {neighbours} longest "degrees"
 
 def write_entry(kind, width, of_value, heads, most_neighbours, inputs, gradients):
     name = f"{kind}_{width}x{of_value}x{heads}"
-    room = (most_neighbours + 15) // 16 * 16  # as the language has it
+    room = (most_neighbours + 15) // 16 * 16  # as in the language
     rows = lambda columns: f"tensor<?x{columns}xf32, #nodes>"
     queries, values, scores = rows(width * heads), rows(of_value * heads), f"tensor<?x{heads}x{room}xf32, #nodes>"
     lists, index = f"tensor<?x{most_neighbours}xi32, #nodes>", "tensor<?xi32, #nodes>"
@@ -100,7 +101,8 @@ func.func @{name}({", ".join(ports)}) -> ({values} {{heddle.name = "result"}}, t
 
 
 def make_graph(nodes, edges, most_neighbours, random):
-    """Lists of each node's neighbours, and of the nodes and places where it is a neighbour; and the edges."""
+    """Returns the lists of each node's neighbours, the lists of the nodes and slots where it is a neighbour, and the
+    edges."""
     neighbours = np.zeros((nodes, most_neighbours), np.int32)
     users, slots = np.zeros_like(neighbours), np.zeros_like(neighbours)
     degrees, uses = np.zeros(nodes, np.int32), np.zeros(nodes, np.int32)
@@ -119,8 +121,8 @@ def make_graph(nodes, edges, most_neighbours, random):
 
 
 def attend(kind, heads, query, key, value, parameter, edges):
-    """With a message for each edge, as one would write it in PyTorch. Edges are rows of the nodes that look, and of those that they
-    look at."""
+    """Computes a message per edge, as usual in PyTorch. Edges are an array of nodes that look, and an array of the
+    nodes that they look at."""
     to, source = edges
     q, k, v = (x.reshape(len(x), heads, -1) for x in (query, key, value))
     if kind == "dot":

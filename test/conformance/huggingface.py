@@ -1,8 +1,9 @@
-"""Compiles Hugging Face folders with random weights and compares what they compute with PyTorch's.
+"""Compiles Hugging Face folders with random weights and compares their results with PyTorch's.
 
     huggingface.py --bin build/bin --case NAME
 
-Sequences of 1, 7 and 33 tokens and others between, in one ragged batch; hidden states, logits, losses and gradients."""
+One ragged batch has sequences of 1, 7 and 33 tokens and others between. Compares hidden states, logits, losses and
+gradients."""
 
 import argparse
 import json
@@ -35,7 +36,7 @@ def pack(lengths, side):
 
 
 def error(actual, expected):
-    """The largest error, relative to numbers above 1."""
+    """Returns the largest error, relative for numbers above 1."""
     expected = np.asarray(expected.detach() if torch.is_tensor(expected) else expected, np.float64)
     return float(np.max(np.abs(np.asarray(actual, np.float64) - expected) / np.maximum(1, np.abs(expected))))
 
@@ -49,16 +50,18 @@ def run(command, text=""):
 
 class Case:
     def __init__(self, arguments, folder, config, tensors, overrides, kind="F32", shards=1, weights=None, caches=None, gguf=None):
-        """`gguf`: the model is a GGUF file, with these arguments of gguf_files.write; else a Hugging Face folder."""
+        """If `gguf` is given, the model is a GGUF file written with these arguments of gguf_files.write; otherwise a
+        Hugging Face folder."""
         self.name = "published" if gguf is None else "published.gguf"
         if gguf is None:
             self.tensors = published.write_folder(Path(folder) / self.name, config, tensors, kind, shards)
         else:
             self.tensors = gguf_files.write(f"{folder}/{self.name}", config, tensors, kind, **gguf)
-        flags = [f"--weights={weights or 'f32'}"]  # packed_types.py is about weights that stay as a file has them
+        flags = [f"--weights={weights or 'f32'}"]  # packed_types.py tests weights that stay packed as in the file
         flags += [f"--caches={caches}"] if caches else []
         self.keeps = (lambda rows: rows.half().float()) if caches else (lambda rows: rows)
-        # A number in the middle of two of 16 bits is rounded to either by the last bit of its 32.
+        # A number in the middle of two f16 numbers is rounded by the last bit of its f32 value, so it may go either
+        # way.
         self.bound_of_caches = 5e-4 if caches else BOUND
         self.model = Model(SimpleNamespace(bin=arguments.bin, model=f"{folder}/{self.name}"), overrides, folder,
                            arguments.target, flags=flags)
@@ -75,7 +78,7 @@ class Case:
         return self.model.call(entry, inputs, outputs, variables=self.name, **extra)
 
     def with_caches(self, oracle, compute):
-        """What `compute` gives where keys and values are as caches keep them."""
+        """Returns the result of `compute` with keys and values rounded as in the caches."""
         oracle.kept = self.keeps
         result = compute()
         oracle.kept = lambda rows: rows
@@ -85,7 +88,7 @@ class Case:
         return self.random.integers(1, vocabulary - 1, count).tolist()
 
     def check_gradients(self, expected, inputs, pairs):
-        """`pairs`: our weight, and the gradient that PyTorch has for it."""
+        """Checks loss and gradients. `pairs` has our weights' names and PyTorch's gradients."""
         (loss,) = self.call("accumulate_step", inputs, ["loss"], save="gradients.safetensors")
         self.report.check("loss", error(loss, [expected.item()]), BOUND)
         expected.backward()
@@ -109,7 +112,7 @@ def marian(arguments, folder, changes={}, **files):
     (logits,) = case.call("logits", tensor_files.without_labels(packed), ["logits"])
     case.report.check("logits", error(logits, torch.cat(expected)), BOUND)
     whole = f"{case.name}/model.safetensors"
-    if Path(folder, whole).exists():  # by itself, its tensors under the names that were published
+    if Path(folder, whole).exists():  # by itself, with its tensors under the published names
         (logits,) = case.model.call("logits", tensor_files.without_labels(packed), ["logits"], variables=whole)
         case.report.check("logits of the file alone", error(logits, torch.cat(expected)), BOUND)
     labels = torch.tensor([label for _, _, labels in batch for label in labels])
@@ -155,7 +158,7 @@ def bert(arguments, folder, changes={}, names={}, **files):
 
 
 def check_decoder(case, oracle, config, pairs):
-    """A decoder alone: `pairs` are of the gradients of some of its weights."""
+    """Tests a decoder-only model; `pairs` are the gradients of some of its weights."""
     batch = [case.draw(length + 1, config["vocab_size"]) for length in LENGTHS]
     flat = lambda rows: np.asarray(sum(rows, []), np.int32)
     inputs = {"target_in": flat([ids[:-1] for ids in batch]), "target_out": flat([ids[1:] for ids in batch]),
@@ -204,7 +207,7 @@ def llama(arguments, folder, changes={}, base="model.", family=published.LLAMA, 
     config = {**family, **changes}
     is_of = lambda *names: published.is_of(config, *names)
     tensors = published.draw_llama(config, base=base)
-    for name, tensor in tensors.items():  # wide models would sum up errors of large numbers
+    for name, tensor in tensors.items():  # wide models would accumulate the errors of large numbers
         if tensor.ndim == 2:
             tensor *= min(1, 100 / config["hidden_size"])
     case = Case(arguments, folder, config, tensors,
@@ -234,9 +237,10 @@ def llama(arguments, folder, changes={}, base="model.", family=published.LLAMA, 
 
 
 def translate(arguments, folder):
-    """Lines through source.spm, the model and target.spm; then a training that begins with the published weights."""
+    """Translates lines with source.spm, the model and target.spm, and then trains, starting from the published
+    weights."""
     config, tool = published.MARIAN, f"{arguments.bin}/heddle-run"
-    # Weights so large that the answer depends on the source.
+    # Large weights make the answer depend on the source.
     tensors = {name: 2 * value if name.endswith("weight") and "norm" not in name else value
                for name, value in published.draw_marian(config).items()}
     case = Case(arguments, folder, config, tensors, {**DECODER, "max_tokens": 256, "warmup": 10, "learning_rate": 0.01,
@@ -257,7 +261,7 @@ def translate(arguments, folder):
     case.report.check("lines that are missing", abs(len(said) - len(lines)), 0)
     case.report.check("lines that are all alike", int(len(set(said)) < 4), 0)
 
-    # The same weights, had they been trained on sources without an end mark.
+    # The same weights, as if they had been trained on sources without an end mark.
     Path(f"{folder}/without").mkdir()
     without = Model(SimpleNamespace(bin=arguments.bin, model=f"{folder}/published"),
                     {**DECODER, "max_tokens": 256, "source_end": False}, f"{folder}/without", arguments.target).artifact
@@ -290,7 +294,7 @@ def translate(arguments, folder):
     copy = oracle_loss(oracle, config, sources[:5])
     case.report.check("loss before the first step", error(losses[0], copy), BOUND)
     case.report.check("loss after 60 steps, of that before", losses[59] / losses[0], 0.6)
-    # A target of words that source.spm does not have.
+    # A target with words that source.spm lacks.
     Path(f"{folder}/train.tgt").write_text("\n".join(" ".join(words[42:47 + i]) for i in range(5)) + "\n")
     score = [tool, "score", f"{folder}/model.heddle", *pair, "--checkpoint", f"{folder}/ck"]
     whole = run(score).splitlines()[0].split()
@@ -308,7 +312,7 @@ def translate(arguments, folder):
 
 
 def oracle_loss(oracle, config, sources):
-    """Of saying the source."""
+    """Returns the loss of repeating the source."""
     rows, labels = [], []
     for ids in sources:
         rows.append(oracle.logits(torch.tensor(ids + [0]), torch.tensor([config["decoder_start_token_id"]] + ids)))
@@ -323,7 +327,7 @@ CASES = {
     "marian-untied": lambda *a: marian(*a, {"share_encoder_decoder_embeddings": False, "activation_function": "gelu",
                                             "scale_embedding": False, "tie_word_embeddings": False}),
     "bert": lambda *a: bert(*a, {"architectures": ["BertModel"]}, {"base": ""}),
-    # As files that were converted from TensorFlow's call them.
+    # With the names of files converted from TensorFlow.
     "bert-masked-lm": lambda *a: bert(*a, {}, {"gains": "gamma", "biases": "beta"}, kind="F16"),
     "bert-untied": lambda *a: bert(*a, {"tie_word_embeddings": False, "hidden_act": "gelu_new"}, shards=2),
     "gpt2": lambda *a: gpt2(*a),
@@ -356,7 +360,7 @@ CASES = {
         "attention_bias": True, "tie_word_embeddings": False, "num_hidden_layers": 3, "sliding_window": 5,
         "use_sliding_window": True, "max_window_layers": 1}, kind="BF16"),
     "llama-biases": lambda *a: llama(*a, {"attention_bias": True, "mlp_bias": True}),
-    # More columns in all heads, or fewer, than a token has.
+    # All heads together have more columns than a token, or fewer.
     "llama-heads": lambda *a: llama(*a, {"num_attention_heads": 7, "num_key_value_heads": 1, "head_dim": 8}),
     "qwen3-heads": lambda *a: llama(*a, {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "num_attention_heads": 5,
                                          "num_key_value_heads": 5, "head_dim": 6}),
@@ -366,7 +370,7 @@ CASES = {
                                           "tie_word_embeddings": False, "hidden_activation": "silu", "layer_types": [
                                               "full_attention", "full_attention", "sliding_attention"]},
                                      "", family=published.GEMMA2),
-    # Weights of whole numbers; no width here is a multiple of 32.
+    # Integer weights; no width here is a multiple of 32.
     **{f"llama-{weights.replace(':', '-')}": lambda *a, weights=weights: llama(*a, weights=weights)
        for weights in ("int8", "int4", "int8:16", "int4:8")},
     "llama-untied-int4": lambda *a: llama(*a, {"tie_word_embeddings": False}, weights="int4", kind="BF16"),
@@ -380,7 +384,7 @@ CASES = {
     "gemma2-int4": lambda *a: llama(*a, family=published.GEMMA2, weights="int4:16"),
 }
 
-# GGUF files. Blocks of 32 numbers lie along the inputs.
+# GGUF files. Blocks of 32 numbers run along the inputs.
 WIDE = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 96}
 QWEN2 = {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "attention_bias": True}
 QWEN3 = {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "head_dim": 10, "attention_bias": False}
@@ -389,7 +393,7 @@ GEMMA2 = {"query_pre_attn_scalar": 16}
 
 
 def gguf(changes={}, family=published.LLAMA, packed=None, **files):
-    """Of a quantised file of as many bits as the artifact, packing loses nothing."""
+    """Returns a case with a quantised file of as many bits as the artifact, so that packing loses nothing."""
     def case(arguments, folder):
         done = llama(arguments, folder, changes, family=family, weights=packed, gguf=files.pop("gguf", {}), **files)
         if packed:

@@ -1,9 +1,9 @@
-"""Models of images against PyTorch: logits, every gradient, and 20 losses of Adam of `heddle-run train` on records with images. Images
-are 5 x 7 pixels of three channels.
+"""Compares models of images with PyTorch: logits, every gradient, and 20 losses of Adam in `heddle-run train` on
+records with images. Images have 5 x 7 pixels and three channels.
 
     image_model.py --bin build/bin --models models --model cnn|feed-forward [--set name=value]... [--target NAME]
 
-The parameters `image_height` and `image_width` make images of another size."""
+The parameters `image_height` and `image_width` change the size."""
 
 import argparse
 import json

@@ -1,5 +1,6 @@
-"""The 16-bit copies of weights that entries other than the training step read: a training's validation, which reads what
-the step's update wrote, has the loss that `score` finds for the checkpoint, whose weights are rounded when they are loaded.
+"""Tests the 16-bit copies of weights that entries other than the training step read. A training's validation uses the
+copies that the step's update wrote. It must have the same loss as `score` on the checkpoint, whose weights are rounded
+when loaded.
 
     kept_copies.py --bin build/bin --model models/numbers.toml [--target=NAME]"""
 

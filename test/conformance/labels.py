@@ -1,10 +1,11 @@
-"""Models that give labels against PyTorch: logits, every gradient, and 20 losses of Adam of `heddle-run train --data`.
+"""Compares models that predict labels with PyTorch: logits, every gradient, and 20 losses of Adam in `heddle-run train
+--data`.
 
     labels.py --bin build/bin --case NAME
 
-The texts `classifier` (with each of its pools) and `tagger` of the library, on texts of 1, 7, 33 and 12 tokens; the tagger's
-middle tokens have no label. The training's batches hold all records. `pretrain` is the text `pretraining`: hidden words and
-pairs of sentences, by its entries, with 20 steps of Adam."""
+Tests the library's `classifier` (with each of its pools) and `tagger`, on texts of 1, 7, 33 and 12 tokens; the tagger's
+middle tokens have no label. The training's batches hold all records. `pretrain` tests the library's `pretraining`
+(hidden words and pairs of sentences) through its entries, with 20 steps of Adam."""
 
 import argparse
 import json
@@ -55,13 +56,13 @@ class Labeller(reference.Transformer):
         return self.linear(x, "label")
 
     def label_loss(self, batch):
-        """Of texts with the labels of their places, or with a single label."""
+        """Returns the loss of texts with labels at given places, or with a single label."""
         logits = torch.cat([self.label_logits(ids)[list(places)] for ids, places, _ in batch])
         return F.cross_entropy(logits, torch.tensor([label for _, _, labels in batch for label in labels]))
 
 
 class Guesser(Labeller):
-    """Guesses hidden words, and whether a sentence follows another."""
+    """Guesses hidden words, and whether one sentence follows another."""
 
     def both_logits(self, ids, places, types):
         x = self.states(ids, types)
@@ -98,7 +99,7 @@ def draw_weights(model, folder, random):
 
 
 def check_entries(report, model, folder, config, tags):
-    """Logits, losses, choices and gradients by the entries."""
+    """Compares logits, losses, choices and gradients of the entries."""
     random = np.random.default_rng(5)
     batch = []
     for length in LENGTHS:
@@ -158,7 +159,7 @@ def check_pretraining(report, model, folder, config):
 
 
 def check_training(report, arguments, model, folder, config, tags):
-    """The losses of 20 steps on records, some of one word and one as long as a sequence may be."""
+    """Compares the losses of 20 steps on records, some with one word and one of the maximum length."""
     words = CORPUS.split()
     texts = [words[3 * i:3 * i + count] for i, count in enumerate((1, 1, 7, 33, 2, 5, 12, 62))]
     names = "ABCDE"
@@ -187,7 +188,7 @@ def check_training(report, arguments, model, folder, config, tags):
     actual = [json.loads(line)["loss"] for line in Path(folder, "log").read_text().splitlines()]
     compare(report, actual, torch_losses(oracle.weights.values(), lambda step: oracle.label_loss(batch)))
 
-    # What `score` and `predict` say of the trained weights.
+    # The output of `score` and `predict` for the trained weights.
     with torch.no_grad():
         loss = oracle.label_loss(batch).item()
         logits = [oracle.label_logits(ids)[list(places)] for ids, places, _ in batch]

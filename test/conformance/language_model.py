@@ -1,10 +1,11 @@
-"""Training of a decoder alone against PyTorch, from the same weights and batches: 20 losses of Adam.
+"""Compares training of a decoder-only model with PyTorch, from the same weights and batches: 20 losses of Adam.
 
     language_model.py --bin build/bin --model models/numbers.toml --case NAME
 
-`steps` calls the entry with batches drawn anew, sequences of a single token among them. `text`, `gpt2` and `llama` train on a file
-by `heddle-run train --text`, whose batches hold all of it; some of its documents are longer than a sequence, and the rest of
-one is a single token; `completions` trains on records of prompts. `gpt2` and `llama` begin with a published folder's weights and tokens."""
+`steps` calls the entry with newly drawn batches, some sequences of which have a single token. `text`, `gpt2` and
+`llama` train on a file with `heddle-run train --text`, whose batches hold the whole file. Some of its documents are
+longer than a sequence, and the rest of one is a single token. `completions` trains on records of prompts. `gpt2` and
+`llama` start from a published folder's weights and tokens."""
 
 import argparse
 import json
@@ -32,7 +33,7 @@ SIZES = {"architecture": "decoder", "encoder_layers": 0, "decoder_layers": 2, "d
 
 
 def torch_losses(parameters, loss, steps=STEPS):
-    """Of each step of Adam; `loss(step)` is that of the step's batch."""
+    """Yields the loss of each Adam step; `loss(step)` computes the loss of the step's batch."""
     optimizer = torch.optim.Adam(parameters, lr=1, betas=(0.9, 0.98), eps=1e-9)
     for step in range(1, steps + 1):
         optimizer.zero_grad()
@@ -73,7 +74,7 @@ def steps(arguments, folder):
 
 
 def pieces(documents, length):
-    """Sequences of at most `length` tokens to predict, as (no source, read, predicted)."""
+    """Cuts documents into sequences of at most `length` tokens to predict, as (no source, read, predicted)."""
     return [([], ids[i:i + length][:len(ids) - 1 - i], ids[i + 1:i + 1 + length])
             for ids in documents for i in range(0, len(ids) - 1, length)]
 
@@ -108,7 +109,8 @@ def text(arguments, folder):
 
 
 def completions(arguments, folder):
-    """Prompts with completions, which alone count; an empty prompt, an empty completion, and a text without a prompt."""
+    """Prompts with completions, where only completions count; also an empty prompt, an empty completion, and a text
+    without a prompt."""
     report, words = Report(), CORPUS.split()
     sizes = {**SIZES, "token_weights": True, "max_length": 24}
     records = [{"prompt": " ".join(words[i:i + i % 3]), "completion": "".join(" " + word for word in words[i + 3:i + 3 + (i + 1) % 4])}
@@ -141,9 +143,10 @@ def completions(arguments, folder):
         report.check("the loss of the validation", relative(validated[-1:], [loss().item()]), BOUND)
         score = subprocess.run([tool, "score", model.artifact, "--checkpoint", f"{folder}/ck", *flags], capture_output=True,
                                text=True, check=True).stdout.split()
-        report.check("the loss of `score`", relative([float(score[1])], [loss().item()]), 1e-4)  # of four decimals
+        # Printed with four decimals.
+        report.check("the loss of `score`", relative([float(score[1])], [loss().item()]), 1e-4)
         report.check("tokens that `score` counts", abs(int(score[5].rstrip(",")) - sum(counts)), 0)
-        # Text without prompts is as without weights.
+        # Text without prompts behaves as without token weights.
         Path(folder, "plain.txt").write_text(CORPUS[:200].rstrip() + "\n")
         run([tool, "train", model.artifact, "--text", f"{folder}/plain.txt", "--checkpoint", f"{folder}/plain", "--steps", "2"])
         for line, word in (('{"prompt": "a"}', "completion"), ("[1]", "prompt"), ('{"prompt": "a", "completion": 1}', "strings"),
@@ -179,7 +182,7 @@ def train_published(arguments, folder, config, marks, draw, family, write, files
     end = vocabulary.vocabulary[subwords.END]
     config = {**config, **marks(end)}
     oracle = family(config, published.write_folder(f"{folder}/published", config, draw(config)))
-    # In 64 bits: Adam's steps raise the differences of single precision, on either side, to more than the bound.
+    # In float64: Adam's steps amplify single-precision differences on either side beyond the bound.
     oracle.tensors = {name: tensor.detach().double().requires_grad_(tensor.requires_grad) for name, tensor in oracle.tensors.items()}
     write(vocabulary, Path(folder, "published"))
     artifact = f"{folder}/model.heddle"
@@ -187,11 +190,11 @@ def train_published(arguments, folder, config, marks, draw, family, write, files
     sets = [word for key, value in sizes.items() for word in ("--set", f"{key}={value}")]
     run([f"{arguments.bin}/heddle-compile", f"{folder}/published", "-o", artifact, *sets])
 
-    # The text is a single document whose lines end in tokens of their own.
+    # The text is one document whose line ends are separate tokens.
     texts = [CORPUS[:count].rstrip() + "\n" for count in range(300, 600)]
-    # So long that the last sequence predicts the end mark alone.
+    # The length makes the last sequence predict only the end mark.
     whole = next(text for text in texts if len(vocabulary.encode(text)) % 20 == 1)
-    ids = [*vocabulary.encode(whole), end]  # the tokenizers here put no mark before a text
+    ids = [*vocabulary.encode(whole), end]  # these tokenizers put no mark before a text
     batch = pieces([ids], 20)
     check_batch(report, batch, 20)
     labels = torch.tensor([label for _, _, labels in batch for label in labels])
@@ -218,7 +221,8 @@ def train_published(arguments, folder, config, marks, draw, family, write, files
     report.check("continuations that differ", int(said != expected + "\n"), 0)
     score = subprocess.run([tool, "score", artifact, "--checkpoint", f"{folder}/ck", "--text", f"{folder}/text", "--documents",
                             "file"], capture_output=True, text=True, check=True).stdout
-    report.check("the loss of `score`", relative([float(score.split()[1])], [loss(0).item()]), 1e-4)  # of four decimals
+    # Printed with four decimals.
+    report.check("the loss of `score`", relative([float(score.split()[1])], [loss(0).item()]), 1e-4)
     run([tool, "train", artifact, "--text", f"{folder}/text", "--documents", "file", "--checkpoint", f"{folder}/ck", "--steps",
          "22", "--resume"])
     done = subprocess.run([tool, "train", artifact, "--text", f"{folder}/text", "--checkpoint", f"{folder}/learnt"],

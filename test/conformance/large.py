@@ -1,5 +1,5 @@
-"""One eval step of transformer-big against PyTorch. Its shared embedding (37,000 x 1,024 in f32) is larger than the 128
-MiB that one storage buffer may have on lavapipe. Weights are drawn here, so that no optimizer state is allocated."""
+"""Compares one eval step of transformer-big with PyTorch. Its shared embedding (37,000 x 1,024 in f32) is larger than
+lavapipe's limit for a storage buffer, 128 MiB. Weights are drawn here, so that no optimizer state is allocated."""
 
 import argparse
 import json
@@ -36,7 +36,7 @@ def main():
         config = described["description"]
         weights = {variable["name"]: draw(random, variable["name"], variable["shape"])
                    for variable in described["variables"] if tensor_files.is_weight(variable["name"])}
-        weights["embedding"][-1] *= 3  # the row farthest past the limit matters
+        weights["embedding"][-1] *= 3  # the row farthest beyond the limit matters most
         tensor_files.save_safetensors(f"{folder}/weights.safetensors", weights)
         vocabulary = config["vocab_size"]
         batch = [([vocabulary - 1, 7, 36000], [1, vocabulary - 1, 33000], [vocabulary - 1, 33000, 2]),

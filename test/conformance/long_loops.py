@@ -1,5 +1,6 @@
-"""Reductions longer than 65,535, past which Mesa 22.3's lavapipe ends loops silently: a matrix product over 70,000
-columns, one over up to 70,000 rows known at run time only, sums and a cross entropy as long, all compared with numpy."""
+"""Tests reductions longer than 65,535, at which Mesa 22.3's lavapipe silently ends loops: a matmul over 70,000 columns,
+one over up to 70,000 rows known only at run time, and sums and a cross entropy of that length. All are compared with
+numpy."""
 
 import argparse
 import subprocess
@@ -50,7 +51,8 @@ def main():
     parser.add_argument("--bin", required=True)
     tools = parser.parse_args().bin
     random = np.random.default_rng(3)
-    # Positive, so that a loop cut short always shows; of few bits, so that packed inputs are small (bench/gpu-pack.sh).
+    # Positive numbers, so that a loop cut short always shows; with few bits, so that packed inputs are small
+    # (bench/gpu-pack.sh).
     draw = lambda *shape: (random.integers(1, 17, shape) / 16).astype(np.float32)
     failed = 0
     with tempfile.TemporaryDirectory() as folder:

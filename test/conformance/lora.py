@@ -1,5 +1,5 @@
-"""Adapters of low rank beside a published LLaMA's weights, against PyTorch: 20 losses of Adam and the adapter behind them, PEFT's
-files, several adapters for one artifact, and the merged model.
+"""Compares low-rank adapters of a published LLaMA with PyTorch: 20 losses of Adam and the resulting adapter, PEFT's
+files, several adapters with one artifact, and the merged model.
 
     lora.py --bin build/bin [--case NAME]"""
 
@@ -29,7 +29,8 @@ LENGTH = 20
 
 
 class Adapted(published.Llama):
-    """A LLaMA with an adapter: by module A, rank x inputs, and B, outputs x rank; alpha over the rank is `scale`."""
+    """A LLaMA with an adapter: per module A (rank x inputs) and B (outputs x rank); `scale` is alpha divided by the
+    rank."""
 
     def __init__(self, config, tensors, adapter, scale):
         super().__init__(config, tensors)
@@ -44,7 +45,8 @@ class Adapted(published.Llama):
 
 
 class Dropped(Adapted):
-    """With dropout on what A reads, by the masks of Heddle's generator: rows are of the batch, streams of the adapters in their order."""
+    """Adds dropout on A's input, with the masks of Heddle's generator. Rows count within the batch; each adapter has
+    its stream, in order."""
 
     def __init__(self, config, tensors, adapter, scale, rate, seed, step=0):
         super().__init__(config, tensors, adapter, scale)
@@ -55,7 +57,8 @@ class Dropped(Adapted):
         if name + ".lora_A.weight" not in self.adapter:
             return y
         layer, module = int(name.split(".")[2]), name.split(".")[-1]
-        stream = len(self.adapter) // 2 + len(TARGETS) * layer + list(TARGETS.values()).index(module)  # train_step has the first
+        # Train_step has the first streams.
+        stream = len(self.adapter) // 2 + len(TARGETS) * layer + list(TARGETS.values()).index(module)
         rows, columns = np.indices(x.shape)
         words = draw.philox_words(self.seed, (columns // 4).reshape(-1),
                                   [(self.first + rows).reshape(-1), np.full(x.numel(), stream), np.full(x.numel(), self.step)])
@@ -87,11 +90,11 @@ def read_adapter(folder):
 
 
 class Case:
-    """A published model, its text as a batch, and an artifact with room for adapters."""
+    """A published model, its text as a batch, and an artifact with adapters."""
 
     def __init__(self, arguments, folder):
         self.tool, self.folder, self.report = f"{arguments.bin}/heddle-run", folder, Report()
-        self.is_gguf = arguments.kind == "GGUF"  # of 16 bits
+        self.is_gguf = arguments.kind == "GGUF"  # 16-bit weights
         self.ending = ".gguf" if self.is_gguf else ""
         self.arguments, self.base = arguments, f"{folder}/published{self.ending}"
         self.vocabulary = subwords.BytePairs.learn(CORPUS, 90)
@@ -134,7 +137,8 @@ class Case:
         return float(said.split()[1])
 
     def expect_score(self, what, oracle, artifact, *flags):
-        self.report.check(what, relative([self.score(artifact, *flags)], [self.loss(oracle).item()]), 1e-4)  # of four decimals
+        # Printed with four decimals.
+        self.report.check(what, relative([self.score(artifact, *flags)], [self.loss(oracle).item()]), 1e-4)
 
     def refuse(self, *command, words, lines=3):
         done = subprocess.run([self.tool, *command], capture_output=True, text=True, input="The\n")
@@ -160,19 +164,19 @@ def check_training(case):
         min(relative(value, start[name]) for name, value in trained.items()) < 1e-3), 0)
     case.expect_score("its loss", oracle, case.artifact, "--base", case.base, "--checkpoint", f"{case.folder}/ck")
 
-    # PEFT's files alone, and the merged model compiled without adapters.
+    # PEFT's files by themselves, and the merged model compiled without adapters.
     for file in ("adapter_config.json", "adapter_model.safetensors"):
         Path(case.folder, "peft").mkdir(exist_ok=True)
         shutil.copy(checkpoint / file, f"{case.folder}/peft")
     case.expect_score("its loss from PEFT's files", oracle, case.artifact, "--base", case.base, "--checkpoint", f"{case.folder}/peft")
-    for name in () if case.arguments.weights else ("ck", "peft"):  # what is merged is as it was published
+    for name in () if case.arguments.weights else ("ck", "peft"):  # merging uses the published weights
         run([case.tool, "merge", case.artifact, "--base", case.base, "--checkpoint", f"{case.folder}/{name}", "--output",
              f"{case.folder}/merged-{name}{case.ending}"])
         plain = case.compile(f"merged-{name}", f"{case.folder}/merged-{name}{case.ending}")
         case.expect_score(f"its loss merged from {name}", oracle, plain, "--checkpoint", f"{case.folder}/merged-{name}{case.ending}")
     run([case.tool, "train", case.artifact, "--text", f"{case.folder}/text", *flags, "--checkpoint", f"{case.folder}/ck",
          "--resume", "--steps", "22"])
-    if Path(case.base).is_dir():  # beside other weights of the same model
+    if Path(case.base).is_dir():  # with other weights of the same model
         shutil.copytree(case.base, f"{case.folder}/other-base")
         file = Path(case.folder, "other-base", "model.safetensors")
         file.write_bytes(file.read_bytes()[:-4] + b"\0\x3c\0\x3c")
@@ -190,7 +194,8 @@ def check_training(case):
 
 
 def check_dropout(case):
-    """Loss and gradients of a batch with dropout against PyTorch's with the same masks; evaluation has none."""
+    """Compares loss and gradients of a batch with dropout with PyTorch's, with the same masks. Evaluation has no
+    dropout."""
     rate, seed = 0.375, (7, 0)
     adapter = draw_adapter(case.tensors, RANK, seed=6)
     folder = f"{case.folder}/dropped"
@@ -235,7 +240,7 @@ def check_dropout(case):
 
 
 def check_switching(case):
-    """Adapters of other ranks, scales and modules, one after another."""
+    """Tests adapters with other ranks, scales and modules, one after another."""
     case.expect_score("the loss without an adapter", case.oracle({}, 1), case.artifact, "--checkpoint", case.base)
     for name, rank, alpha, scale, targets, changes in (
             ("narrow", 2, 8, 4.0, TARGETS.values(), {}), ("some", RANK, 2, 0.5, ["v_proj"], {}),
@@ -247,7 +252,7 @@ def check_switching(case):
 
 
 def check_quantized(case):
-    """What `quantize` writes is a model and a base."""
+    """The output of `quantize` can be used as a model and as a base."""
     plain = case.compile("packed", case.base, f"--weights={case.arguments.weights}")
     flags = ["--checkpoint", case.base, "--output", f"{case.folder}/quantized"]
     run([case.tool, "quantize", plain, *flags])

@@ -1,4 +1,4 @@
-"""Training with a scaled loss, against PyTorch: steps that overflow change nothing but the scale, and the others are
+"""Compares training with a scaled loss with PyTorch: steps that overflow change only the scale, and the others are
 Adam's.
 
     loss_scale.py --bin build/bin --model models/numbers.toml [--target=NAME] [--precision=NAME]"""
@@ -80,7 +80,7 @@ def run_case(arguments, report, what, case, first_scale, good_steps):
         report.check(f"{what}: losses against PyTorch", max(errors), bounds["trained"])
         finite = all(np.isfinite(value).all() for value in state.values() if value.dtype == np.float32)
         report.check(f"{what}: all is finite", not finite, 0)
-        # The gradient of a key's bias is zero but for rounding, which Adam makes steps of.
+        # The gradient of a key's bias is zero except for rounding, which Adam turns into steps.
         expected = {name: value.detach().numpy() for name, value in torch_model.weights.items()
                     if not name.endswith(".key.bias")}
         def distance(weights):
@@ -98,7 +98,7 @@ def main():
     parser.add_argument("--case", choices=CASES, action="append", help="default: all")
     arguments = parser.parse_args()
     report = compiled.Report()
-    # Of f32 the squares that are summed up overflow first.
+    # In f32, the squares that are summed overflow first.
     first_scale = 2.0 ** 24 if arguments.precision == "f16" else 2.0 ** 68
     for what in arguments.case or CASES:
         run_case(arguments, report, what, CASES[what], first_scale, 4 if arguments.target.startswith("cuda") else 8)

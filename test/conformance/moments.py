@@ -1,5 +1,5 @@
-"""Adam's moments in bf16: each step's, bit by bit, as numpy rounds them; that small changes of them are not lost; 20 losses beside
-PyTorch with moments rounded alike; checkpoints.
+"""Tests Adam's moments in bf16: each step, bit by bit, against rounding in numpy; that small changes are not lost; 20
+losses against PyTorch with the same rounding; checkpoints.
 
     moments.py --bin build/bin --model models/numbers.toml [--target=NAME] [--steps=N]"""
 
@@ -28,20 +28,20 @@ BETA1, BETA2, EPSILON = (float(np.float32(SIZES[f"adam_{name}"])) for name in ("
 
 
 def mix(x):
-    """The last part of MurmurHash3."""
+    """The final mix of MurmurHash3."""
     x = (x ^ x >> np.uint32(16)) * np.uint32(0x85EBCA6B)
     x = (x ^ x >> np.uint32(13)) * np.uint32(0xC2B2AE35)
     return x ^ x >> np.uint32(16)
 
 
 def random_of(weight, step):
-    """32 bits for each element of a weight, as it is before the step."""
+    """Returns 32 random bits per element of a weight, from its value before the step."""
     with np.errstate(over="ignore"):
         return mix(weight.astype(np.float32).view(np.uint32) ^ mix(np.uint32([step]) * np.uint32(0x9E3779B9)))
 
 
 def cut(value, added):
-    """f32, rounded to bf16 by the numbers added to its lower 16 bits."""
+    """Rounds f32 to bf16 by adding the given numbers to the lower 16 bits."""
     with np.errstate(over="ignore"):
         return ((value.astype(np.float32).view(np.uint32) + added) & np.uint32(0xFFFF0000)).view(np.float32)
 
@@ -51,14 +51,14 @@ def is_rounded(name, shape):
 
 
 def exact(state, name, gradient):
-    """Both new moments before they are rounded, and how wrong arithmetic in f32 may make them."""
+    """Returns both new moments before rounding, and the possible error of f32 arithmetic."""
     first, second, gradient = (value.astype(np.float64) for value in (state["adam.m." + name], state["adam.v." + name], gradient))
     terms = (BETA1 * first, (1 - BETA1) * gradient), (BETA2 * second, (1 - BETA2) * gradient ** 2)
     return [old + new for old, new in terms], [2.0 ** -22 * (np.abs(old) + np.abs(new)) for old, new in terms]
 
 
 def bits(arguments, report, overrides, steps):
-    """Of every step the moments that are there after it, from those before it."""
+    """Checks the moments after each step against those before it."""
     random = np.random.default_rng(3)
     with (tempfile.TemporaryDirectory() as folder,
           compiled.Model(arguments, {**SIZES, **overrides}, folder, arguments.target, flags=arguments.flags) as model):
@@ -89,7 +89,7 @@ def bits(arguments, report, overrides, steps):
                     outside += ((actual < cut(moment - error, added)) | (actual > cut(moment + error, added))).sum()
                     changed += (actual != before[key]).sum()
                     assert not (actual.view(np.uint32) & np.uint32(0xFFFF)).any(), key
-                # Weights are made of the moments before they are rounded.
+                # Weights are updated from the unrounded moments.
                 correction1, correction2 = 1 / (1 - BETA1 ** step), 1 / (1 - BETA2 ** step)
                 expected = before[name] - rate[0] * moments[0] * correction1 / (np.sqrt(moments[1] * correction2) + EPSILON)
                 worst = max(worst, compiled.relative(after[name] - before[name], expected - before[name]) / 100)
@@ -102,7 +102,7 @@ def bits(arguments, report, overrides, steps):
 
 
 def decay(arguments, report, steps):
-    """Without gradients second moments shrink by a thousandth a step, less than half of the last bit of bf16."""
+    """Without gradients, second moments shrink by a thousandth per step, less than half of bf16's last bit."""
     with (tempfile.TemporaryDirectory() as folder,
           compiled.Model(arguments, SIZES, folder, arguments.target, flags=arguments.flags) as model):
         model.call("init", save="start.safetensors", extra=["--seed", "1"])
@@ -114,7 +114,7 @@ def decay(arguments, report, steps):
                        save="end.safetensors" if step == steps - 1 else None)
         end = tensor_files.load_safetensors(f"{folder}/end.safetensors")
         values = np.concatenate([end[name].ravel() for name in sorted(moments)]).astype(np.float64)
-        # A step goes down by one of the last bit, of numbers in [1, 2), or stays.
+        # For numbers in [1, 2), a step subtracts one unit of the last bit, or nothing.
         last, mean, variance = 2.0 ** -7, 1.5, 0.0
         for _ in range(steps):
             down = (1 - BETA2) * mean / last
@@ -125,7 +125,7 @@ def decay(arguments, report, steps):
 
 
 def train(arguments, report, steps):
-    """Losses, beside PyTorch's with Adam in numpy."""
+    """Compares losses with PyTorch's, with Adam in numpy."""
     random = np.random.default_rng(7)
     with (tempfile.TemporaryDirectory() as folder,
           compiled.Model(arguments, SIZES, folder, arguments.target, flags=arguments.flags) as model):
@@ -161,7 +161,7 @@ def types_of(path):
 
 
 def checkpoints(arguments, report):
-    """A training that goes on bit by bit, and one that goes on with moments of the other type."""
+    """Resumes a training bit by bit, and one with moments of the other type."""
     with tempfile.TemporaryDirectory() as folder:
         def tool(name, *words):
             done = subprocess.run([f"{arguments.bin}/{name}", *words], cwd=folder, capture_output=True, text=True)
@@ -198,7 +198,7 @@ def main():
     arguments.flags = ["--moments=bf16"]
     report = compiled.Report()
     bits(arguments, report, {}, arguments.steps)
-    if not arguments.target.startswith("cuda"): # emulated
+    if not arguments.target.startswith("cuda"): # CUDA is emulated here, and slow
         bits(arguments, report, {"d_model": 33, "heads": 3, "d_ff": 128, "ema_decay": 0.9}, 2)
         decay(arguments, report, 150)
         train(arguments, report, arguments.steps)

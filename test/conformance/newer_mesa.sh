@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Cooperative matrices without a GPU: the tests that need them, on the lavapipe of Debian's unstable branch, and its
-# spirv-val on the kernels for NVIDIA's GPUs. Debian 12's Mesa has no cooperative matrices, and its spirv-val does not know
-# them. As root, for the packages go to a folder of their own:
+# Tests tensor cores on Vulkan (cooperative matrices) without a GPU: runs the tests that need them on lavapipe from
+# Debian's unstable branch, and that branch's spirv-val on the kernels for NVIDIA GPUs. Debian 12's Mesa and spirv-val
+# do not support cooperative matrices. Run it as root, as the packages are installed into a separate folder:
 #
 #   test/conformance/newer_mesa.sh FOLDER [BIN]
 #
-# FOLDER is made by debootstrap if it is not there (1 GB). BIN: the programs, build/bin by default.
+# debootstrap creates FOLDER if it does not exist (1 GB). BIN is the programs' folder, build/bin by default.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -23,7 +23,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 sed "s|\"library_path\": *\"|&$libraries/|" "$root/usr/share/vulkan/icd.d/lvp_icd.json" > "$work/lavapipe.json"
 
-# Programs with the folder's libraries, and this machine's where it has none.
+# Runs programs with the folder's libraries, and with this machine's where the folder has none.
 export VK_ICD_FILENAMES=$work/lavapipe.json VK_LAYER_PATH=$root/usr/share/vulkan/explicit_layer.d HEDDLE_VALIDATION=1
 wrap() { # NAME PROGRAM
   printf '#!/bin/sh\nexec "%s" --library-path "%s" "%s" "$@"\n' "$loader" \
@@ -52,8 +52,8 @@ check() { # NAME COMMAND...: prints what failed, and a line
 for case in base odd-widths window soft-cap; do
   check "parity $case" "$python" test/conformance/parity.py "${matrices[@]}" --model models/numbers.toml --case $case --smooth
 done
-# Attention by itself: masks and widths of heads, then score regions and dropout. The first run takes minutes, as lavapipe
-# compiles.
+# Attention by itself: masks and widths of heads, then score regions and dropout. The first run takes minutes, because
+# lavapipe compiles.
 check attention "$python" test/conformance/attention.py "${matrices[@]}"
 check "attention's scores" "$python" test/conformance/attention_score.py "${matrices[@]}"
 PATH=$work:$PATH "$python" test/conformance/spirv_val.py --bin "$work" --model models/numbers.toml \

@@ -1,5 +1,5 @@
-"""`heddle.attention` of one query a sequence, as decoding has it, against float64: for several widths of heads (one that
-four lanes cannot share), no keys to many, a window, arithmetic on the scores, and keys that are no neighbours.
+"""Compares `heddle.attention` with one query per sequence, as in decoding, with float64: several widths of heads (one
+that four lanes cannot share), no keys to many keys, a window, arithmetic on the scores, and keys in scattered rows.
 
     one_query.py --bin build/bin [--target=NAME]"""
 
@@ -12,11 +12,11 @@ import numpy as np
 
 import calls
 
-# Of a head; heads of queries and of keys, which a workgroup has several of queries for.
+# Width of a head; numbers of query heads and key heads. A workgroup handles several query heads per key head.
 WIDTHS = [(8, 3, 3), (6, 2, 2), (20, 3, 3), (64, 2, 2), (128, 1, 1), (64, 9, 3), (8, 10, 2), (20, 8, 1), (6, 4, 2)]
-LENGTHS = [1, 7, 0, 64, 33, 200, 5, 131]  # of each sequence's keys
+LENGTHS = [1, 7, 0, 64, 33, 200, 5, 131]  # number of keys of each sequence
 BOUND = 1e-5
-WINDOW = 40  # keys past it do not count
+WINDOW = 40  # later keys do not count
 SCORE = """score {
   ^bb0(%score: f32, %q: i32, %k: i32, %head: i32):
     %cap = arith.constant 3.0 : f32
@@ -37,7 +37,7 @@ MASK = f"""mask {{
     %c = arith.cmpi slt, %d, %w : i32
     heddle.yield %c : i1
   }}"""
-# Of each kind: whether keys are found by a list of rows, and what stands between the scores and the softmax.
+# For each kind: whether a list of rows locates the keys, and the regions between scores and softmax.
 KINDS = {"plain": (False, ""), "window": (False, MASK), "score": (False, SCORE), "rows": (True, ""),
          "rows_score": (True, f"{SCORE} {MASK}")}
 
@@ -65,7 +65,7 @@ def write_entry(kind, width, heads, key_heads, cache):
 
 
 def attend(kind, query, key, value):
-    """One query and one head in float64; no keys give zeros."""
+    """Computes one query and head in float64. Without keys the result is zero."""
     if "window" in kind or kind == "rows_score":
         key, value = key[:WINDOW], value[:WINDOW]
     if not len(key):
@@ -110,7 +110,7 @@ def main():
         for width, heads, key_heads in WIDTHS:
             for name, count, of in (("query", len(lengths), heads), ("key", cache, key_heads), ("value", cache, key_heads)):
                 inputs[name] = random.standard_normal((count, width * of)).astype(np.float32)
-            inputs["query"] *= 2  # less even weights
+            inputs["query"] *= 2  # makes the weights less uniform
             for kind, (by_rows, _) in KINDS.items():
                 inputs["key_starts"] = np.zeros_like(starts) if by_rows else starts
                 inputs.pop("key_rows", None)
@@ -128,7 +128,7 @@ def main():
                         expected[s, at] = attend(kind, wide["query"][s, at], wide["key"][own, key_at],
                                                  wide["value"][own, key_at])(head)
                 error = np.abs(result - expected).max() / np.abs(expected).max()
-                bad = not error <= BOUND  # NaN is bad too
+                bad = not error <= BOUND  # NaN is bad, too
                 failed += bad
                 print(f"{'FAIL' if bad else 'ok  '} {kind:<10} {heads} ({key_heads}) x {width:<4} {error:.1e}")
         session.close()

@@ -1,5 +1,6 @@
-"""A family that Heddle does not know, taught by a text: GPT-NeoX (Black et al. 2022), whose attention and feed-forward read the same
-rows, whose heads have their queries, keys and values together, and turn a part of their columns. A random folder of it, beside numpy.
+"""A family that a model text adds to Heddle: GPT-NeoX (Black et al. 2022). Its attention and feed-forward network read
+the same rows, its heads have queries, keys and values in one tensor, and rotary positions turn a part of the columns.
+Compares a random folder with numpy.
 
     own_family.py --bin build/bin [--target=NAME]"""
 
@@ -126,7 +127,7 @@ def main():
                    "--set", "max_tokens=64", "--entries=inference"]
         said = subprocess.run(compile, capture_output=True, text=True)
         report.check("an unknown family that is not refused", int(said.returncode != 1 or "--family=" not in said.stderr), 0)
-        text.write_text(TEXT.replace("VALUE", "1"))  # keys twice, values never
+        text.write_text(TEXT.replace("VALUE", "1"))  # keys used twice, values never
         subprocess.run([*compile, f"--family={text}"], check=True, capture_output=True)
         said = subprocess.run([f"{arguments.bin}/heddle-run", "call", f"{folder}/other.heddle", "--entry", "prefill", "--variables", model],
                               capture_output=True, text=True)

@@ -1,9 +1,11 @@
-"""Models whose matrices a GGUF file has packed, kept as the file has them, beside the same file in f32: random blocks of every type.
+"""Tests models that keep a GGUF file's packed matrices as they are, against the same file in f32: random blocks of
+every type.
 
     packed_types.py --bin build/bin [--target=NAME] [TYPE...]
 
-The table of each file, which is the last matrix too, is of one type, and the other matrices are of those after it. Batches are
-of few tokens: kernels for many unpack the same numbers that f32 has (real_files.py)."""
+In each file the embedding table, which is also the last matrix, has one type, and the other matrices have the types
+after it. Batches have few tokens: kernels for many tokens unpack the same numbers as in f32 (tested by
+real_files.py)."""
 
 import argparse
 import sys
@@ -17,13 +19,13 @@ import published
 import tensor_files
 from compiled import Model, Report, default_target, relative, run
 
-# Numbers and bytes of a block, and where its factors are.
+# Type number, numbers and bytes of a block, and offsets of its scales.
 BLOCKS = {"Q8_0": (8, 32, 34, [0]), "Q4_0": (2, 32, 18, [0]), "Q4_1": (3, 32, 20, [0, 2]), "Q5_0": (6, 32, 22, [0]),
           "Q5_1": (7, 32, 24, [0, 2]), "Q2_K": (10, 256, 84, [80, 82]), "Q3_K": (11, 256, 110, [108]), "Q4_K": (12, 256, 144, [0, 2]),
           "Q5_K": (13, 256, 176, [0, 2]), "Q6_K": (14, 256, 210, [208]), "IQ4_NL": (20, 32, 18, [0]), "IQ4_XS": (23, 256, 136, [0]),
           "MXFP4": (39, 32, 17, None)}
 NAMES = list(BLOCKS)
-# Bits of a number as it is kept; these have no kernel for their 4 bits.
+# Bits per number as stored; these types have no kernel for their 4 bits.
 BITS = {"IQ4_NL": 8.5, "IQ4_XS": 8.3125, "MXFP4": 9}
 CONFIG = {**published.LLAMA, "hidden_size": 256, "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2,
           "intermediate_size": 512, "vocab_size": 103}
@@ -32,7 +34,7 @@ BOUND = 2e-5
 
 
 def draw_blocks(random, shape, kind):
-    """Random bits with factors that make numbers of about 0.05."""
+    """Returns random bits with scales that make numbers of about 0.05."""
     _, values, size, factors = BLOCKS[kind]
     blocks = random.integers(0, 256, (shape[0] * shape[1] // values, size), dtype=np.uint8)
     typical = {"Q8_0": 74, "Q6_K": 74 * 18, "Q3_K": 18 * 2.3, "IQ4_NL": 60, "IQ4_XS": 60 * 18, "Q5_0": 9, "Q4_0": 4.6}.get(kind, 8)
@@ -43,7 +45,7 @@ def draw_blocks(random, shape, kind):
     else:
         for place in factors:
             scale = (0.05 / typical * random.uniform(0.5, 1.5, len(blocks))).astype(np.float16)
-            # An offset is taken away from, or added to, numbers that are all above 0.
+            # An offset is subtracted from, or added to, numbers that are all positive.
             if len(factors) == 2 and place == factors[1]:
                 scale = (scale * np.float16({"Q4_1": -7, "Q5_1": -15, "Q2_K": 1.5, "Q4_K": 7.5, "Q5_K": 15}[kind])).astype(np.float16)
             blocks[:, place:place + 2] = scale[:, None].view(np.uint8)
@@ -67,7 +69,7 @@ def write(path, number, random):
 
 
 def write_every(folder):
-    """A file whose matrices are of eight types, with upper bits, offsets and packed scales among them."""
+    """Writes a file with matrices of eight types, with upper bits, offsets and packed scales among them."""
     path = f"{folder}/every.gguf"
     write(path, NAMES.index("Q4_K"), np.random.default_rng(3))
     return path
@@ -90,13 +92,13 @@ def main():
     compiled = lambda folder, name, flags: Model(SimpleNamespace(bin=arguments.bin, model=f"{folder}/{name}.gguf"), SIZES, folder,
                                                  arguments.target, flags=flags)
     with tempfile.TemporaryDirectory() as folder:
-        # Vectors of other widths than those of the target that runs.
+        # Targets with other vector widths than the target that runs.
         run([f"{arguments.bin}/heddle-compile", write_every(folder), "-o", f"{folder}/every.heddle", "--entries=inference",
              "--target=cpu:x86-64-v4,cpu:aarch64,vulkan:amd,cuda:sm_90a", "--set", "max_tokens=48", "--set", "max_sequences=4"])
         bytes_of = {name: write(f"{folder}/{name}.gguf", NAMES.index(name), random) for name in arguments.types}
         batches = [batch(lengths, random) for lengths in ([1], [3], [1, 8, 7])]
         logits = lambda model, name: [model.call("logits", inputs, ["logits"], variables=f"{name}.gguf")[0] for inputs in batches]
-        with compiled(folder, arguments.types[0], ["--weights=f32"]) as model: # whose numbers are those of any file
+        with compiled(folder, arguments.types[0], ["--weights=f32"]) as model: # its numbers are those of every file
             expected = {name: logits(model, name) for name in arguments.types}
         for name in arguments.types:
             with compiled(folder, name, []) as model:
@@ -104,7 +106,7 @@ def main():
                     report.check(f"{name}: {len(actual)} tokens", relative(actual, wanted), BOUND)
                 model.call("logits", batches[0], save="weights.safetensors")
                 kept = tensor_files.load_safetensors(f"{folder}/weights.safetensors")
-            # In a file scales of 16 bits have 32.
+            # 16-bit scales take 32 bits in a file.
             kept = sum(value.nbytes // (2 if value.dtype == np.float32 and ".scales" in key or ".offsets" in key else 1)
                        for key, value in kept.items())
             report.check(f"{name}: bytes kept beyond the file's", kept / bytes_of[name] - 1, 0.1)

@@ -1,9 +1,9 @@
-"""Models of pairs of texts against PyTorch, a pair at a time: logits, every gradient, and 20 losses of Adam of `heddle-run train` on
-records; then what `score` and `predict` say.
+"""Compares models of pairs of texts with PyTorch, pair by pair: logits, every gradient, and 20 losses of Adam in
+`heddle-run train` on records; then the output of `score` and `predict`.
 
     pair_model.py --bin build/bin --models models --case NAME [--target NAME [--lanes N]]
 
-On a target that --target names it stops before the training."""
+If --target is given, it stops before the training."""
 
 import argparse
 import json
@@ -30,11 +30,11 @@ CASES = {**{f"bcnn-{kind}": ("bcnn", {"classes": CLASSES, "attention": kind, "bl
          "mpcnn-inputs": ("mpcnn", {"attention": "inputs", "filters": 12, "hidden": 16}),
          "coattention": ("coattention", {"classes": CLASSES, "attention": "parallel"}),
          "coattention-none": ("coattention", {"classes": CLASSES, "attention": "none"})}
-LENGTHS = [(1, 12), (7, 1), (33, 7), (12, 33), (1, 1)]  # of the left and the right text
+LENGTHS = [(1, 12), (7, 1), (33, 7), (12, 33), (1, 1)]  # lengths of the left and the right text
 
 
 def windows(x, first, last):
-    """Beside each row those from `first` to `last` rows further on, zeros beyond the ends."""
+    """Concatenates to each row the rows from `first` to `last` rows further on, with zeros beyond the ends."""
     padded = F.pad(x, (0, 0, max(-first, 0), max(last, 0)))
     return torch.cat([padded[max(-first, 0) + i:][:len(x)] for i in range(first, last + 1)], 1)
 
@@ -106,7 +106,7 @@ class Mpcnn(Network):
             cosines = unit(x) @ unit(y).t()
             weigh = lambda z, sums: torch.cat([z, z * len(z) * torch.softmax(sums, 0)[:, None]], 1)
             x, y = weigh(x, cosines.sum(1)), weigh(y, cosines.sum(0))
-        sides = [[], []]  # of each side, pools by width
+        sides = [[], []]  # pools of each side, by width
         for n, width in enumerate(("", "_2", "_3"), 1):
             for side, z in zip(sides, (x, y)):
                 f = torch.tanh(windows(z, 1 - n, 0) @ self.weights[f"kernel{width}"] + self.weights[f"bias{width}"])
@@ -146,7 +146,7 @@ def check_entries(report, model, folder, network, config):
     draw = lambda length: random.integers(3, SIZES["vocab_size"], length).tolist()
     batch = [(draw(left), draw(right), int(random.integers(0, CLASSES)) if "classes" in config else float(np.float32(random.normal())))
              for left, right in LENGTHS]
-    batch[1][0][3] = batch[1][1][0]  # a word that is in both
+    batch[1][0][3] = batch[1][1][0]  # a word that occurs in both texts
     oracle = network(draw_weights(model, folder, random), config)
     plain, told = pack(batch)
     (logits,) = model.call("logits", plain, ["logits"], variables="start.safetensors")

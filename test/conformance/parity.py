@@ -2,7 +2,7 @@
 
     parity.py --bin build/bin --model models/numbers.toml --case NAME [--target=NAME] [--precision=NAME] [--off fuse-attention]
 
-Every case is a set of overrides that makes sizes odd: lengths of 1, 7 and 33, one head, widths that no tile divides."""
+Every case overrides parameters to make sizes odd: lengths of 1, 7 and 33, one head, widths that no tile divides."""
 
 import argparse
 import pathlib
@@ -27,24 +27,24 @@ CASES = {
     "clipped": {"d_model": 32, "heads": 2, "d_ff": 64, "vocab_size": 60, "clip_norm": 0.5},
     "decayed": {"d_model": 32, "heads": 2, "d_ff": 64, "vocab_size": 60, "clip_norm": 0.5, "weight_decay": 0.3},
     "soft-cap": {"d_model": 48, "heads": 3, "d_ff": 50, "vocab_size": 60, "attention_soft_cap": 0.5},
-    # Rows that 32 lanes share, four columns each or one, and that end within a piece of them.
+    # Rows that 32 lanes share, with four columns or one each, and that end within such a group.
     "shared-rows": {"d_model": 132, "heads": 3, "d_ff": 36, "vocab_size": 301, "label_smoothing": 0.1, "encoder_layers": 1,
                     "decoder_layers": 1},
-    # Wider heads than a kernel of attention takes.
+    # Heads wider than an attention kernel supports.
     "wide-head": {"d_model": 262, "heads": 1, "d_ff": 36, "vocab_size": 41, "encoder_layers": 1, "decoder_layers": 1},
-    # Room for so many tokens that tensor cores take tiles of 256 x 128, of which most lies outside.
+    # Room for so many tokens that tensor cores use tiles of 256 x 128, most of which lies outside.
     "large-tiles": {"d_model": 128, "heads": 2, "d_ff": 256, "vocab_size": 300, "max_tokens": 16384, "encoder_layers": 1,
                     "decoder_layers": 1},
     "window": {"d_model": 32, "heads": 2, "d_ff": 48, "vocab_size": 60, "attention_window": 5},
 }
-# Relative errors allowed, by precision. Of bf16, which keeps 8 bits of a factor, the forward pass may be wrong by a
-# hundredth and the loss of training by a fiftieth.
+# Allowed relative errors, by precision. bf16 keeps 8 bits of an operand: the forward pass may be off by a hundredth,
+# and the training loss by a fiftieth.
 BOUNDS = {"f32": {"logits": 1e-4, "loss": 1e-4, "gradient": 1e-3, "nothing": 1e-5, "trained": 1e-3},
-          # These keep 10 bits of a fraction. Gradients differ more than that where a ReLU near 0 is on the other side of it.
+          # These keep 10 bits of the fraction. Gradients differ more if a ReLU's input near 0 falls on the other side.
           "f16": {"logits": 2e-3, "loss": 2e-3, "gradient": 3e-2, "nothing": 1e-4, "trained": 4e-3},
           "tf32": {"logits": 2e-3, "loss": 2e-3, "gradient": 3e-2, "nothing": 1e-4, "trained": 4e-3},
           "bf16": {"logits": 1e-2, "loss": 1e-2, "gradient": 5e-2, "nothing": 1e-4, "trained": 2e-2}}
-SMOOTH_GRADIENT = 5e-3  # of f16 and tf32 without ReLUs
+SMOOTH_GRADIENT = 5e-3  # for f16 and tf32 without ReLUs
 
 
 def main():
@@ -78,7 +78,7 @@ def main():
           compiled.Model(arguments, overrides, folder, arguments.target, arguments.precision, flags) as model):
         model.call("init", save="start.safetensors", extra=["--seed", "1"])
         start = tensor_files.load_safetensors(f"{folder}/start.safetensors")
-        # Biases start at zero and gains at one: draw them too, or a wrong gradient through them would not show.
+        # Biases start at zero and gains at one. Draw them, too, or a wrong gradient through them would not show.
         for name, value in start.items():
             if tensor_files.is_weight(name) and name.endswith((".bias", ".beta", ".gamma", ".gain")):
                 start[name] = (value + 0.1 * random.standard_normal(value.shape)).astype(np.float32)
@@ -108,7 +108,7 @@ def main():
         gradients = {name: value / scale for name, value in gradients.items() if name.startswith("grad.")}
         total = np.sqrt(sum(float((w.grad ** 2).sum()) for w in torch_model.weights.values()))
         for name, weight in torch_model.weights.items():
-            # A key's bias shifts all of a query's scores alike: its gradient is zero, and only rounding is left of it.
+            # A key's bias shifts all scores of a query equally, so its gradient is zero except for rounding.
             if np.linalg.norm(weight.grad) < 1e-6 * total:
                 report.check(f"gradient of {name} (zero)", float(np.linalg.norm(gradients["grad." + name])),
                              bounds["nothing"] * total)

@@ -1,5 +1,6 @@
-"""Adapters beside PEFT itself, on a small LLaMA: weights of modules_to_save, whose losses of Adam and merged logits are PEFT's, what PEFT makes of
-Heddle's files, and DoRA merged. Skipped without the package peft, and without the folder of references.
+"""Compares adapters with PEFT itself, on a small LLaMA: weights of modules_to_save, with Adam's losses and merged
+logits equal to PEFT's; PEFT reading Heddle's files; and merged DoRA. Skipped without the package peft or the folder of
+references.
 
     peft_adapters.py --bin build/bin --references FOLDER --case saved|tied|dora [--target=NAME]"""
 
@@ -44,7 +45,7 @@ class Case:
         return self.transformers.AutoModelForCausalLM.from_pretrained(self.base).eval()
 
     def draw(self, **keys):
-        """An adapter of PEFT's, all of whose weights differ from where they begin, and its folder."""
+        """Returns a PEFT adapter, all of whose weights differ from their initial values, and its folder."""
         config = self.peft.LoraConfig(r=4, lora_alpha=6, target_modules=LINEAR, init_lora_weights=False, task_type="CAUSAL_LM", **keys)
         model = self.peft.get_peft_model(self.model(), config)
         with self.torch.no_grad():
@@ -93,7 +94,7 @@ class Case:
             expected = self.torch.nn.functional.cross_entropy(model(self.torch.tensor([ids[:-1]])).logits[0], self.torch.tensor(ids[1:]))
             self.report.check(f"loss of step {step}", relative([loss], [expected.item()]), BOUND)
             expected.backward()
-            if self.arguments.case == "tied":  # one matrix
+            if self.arguments.case == "tied":  # a single matrix
                 a, b = (value for name, value in model.named_parameters() if "modules_to_save" in name)
                 a.grad = b.grad = a.grad + b.grad
             optimizer.step()

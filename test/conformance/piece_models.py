@@ -1,6 +1,6 @@
-"""The vocabularies of SentencePiece in tokenizer.json, written from their published descriptions: byte pair encoding of characters
-that writes unknown ones as bytes, unigram models (Kudo, 2018), and the steps around them. Slow and plain: an oracle. Learns small
-vocabularies, writes them as they are published, and tokenises."""
+"""SentencePiece vocabularies in tokenizer.json, written from their published descriptions: byte pair encoding of
+characters with a byte fallback, unigram models (Kudo, 2018), and the steps around them. An oracle, slow and simple. It
+learns small vocabularies, writes them in the published format, and tokenizes."""
 
 import base64
 import json
@@ -18,7 +18,8 @@ MARKS = ["<unk>", "<s>", "</s>"]
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 
 
-# ---- Steps: each is a function, and how the file says it ---------------------------------------------------------------
+# ---- Steps: each is a function, and its form in the file
+# ----------------------------------------------------------------
 
 def replace(text, by):
     return lambda whole: whole.replace(text, by), {"type": "Replace", "pattern": {"String": text}, "content": by}
@@ -48,7 +49,8 @@ LOWER = lambda text: "".join(c.lower() for c in text), {"type": "Lowercase"}
 
 
 def characters(table):
-    """SentencePiece's table of characters. Clusters are those of the test: \\n joins \\r, marks join what is no control."""
+    """SentencePiece's character table. Clusters are those that the test needs: \\n joins \\r, and marks join anything
+    but controls."""
     keys = sorted(table, key=len)
 
     def find(text):
@@ -66,7 +68,7 @@ def characters(table):
 
 
 def character_table(table):
-    """A trie in a double array (Yata, Darts-clone), and the replacements."""
+    """Returns a trie in a double array (Yata, Darts-clone), and the replacements."""
     texts, values = b"", {}
     for key, by in table.items():
         values[key.encode()] = len(texts)
@@ -128,7 +130,8 @@ STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
 # ---- Models ------------------------------------------------------------------------------------------------------------
 
 class Merged:
-    """The most frequent pairs of neighbours, in words that begin with the mark of a space."""
+    """Byte pair encoding: merges the most frequent pairs of neighbours, in words that begin with the mark of a
+    space."""
 
     def __init__(self, text, merges, alphabet, fallback=True, fuse=True, whole_words=False):
         words = Counter(tuple(MARK + word) for word in text.split())
@@ -170,7 +173,7 @@ class Merged:
 
 
 class Scored(Merged):
-    """The same pieces without their merges: of neighbours that make a piece, those with the highest score become it first."""
+    """The same pieces without merges: among neighbours that form a piece, those with the highest score merge first."""
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
@@ -199,7 +202,7 @@ class Scored(Merged):
 
 
 class Unigram:
-    """The most frequent parts of words, and their logarithmic frequencies."""
+    """A unigram model: the most frequent parts of words, and their log frequencies."""
 
     def __init__(self, text, count, fallback=False):
         parts, characters = Counter(), Counter()
@@ -252,7 +255,7 @@ class Unigram:
 # ---- The whole ---------------------------------------------------------------------------------------------------------
 
 class Vocabulary:
-    """`added`: tokens with what else the file says of them. `begin`, `end`: marks of every text."""
+    """`added`: tokens with their further properties in the file. `begin`, `end`: marks of every text."""
 
     def __init__(self, model, normalizer=(), cutter=(), decoder=None, added=(), begin=None, end=None):
         self.model, self.normalizer, self.cutter, self.decoder = model, normalizer, cutter, decoder
@@ -279,7 +282,8 @@ class Vocabulary:
         return text
 
     def split(self, text, tokens):
-        """What is between tokens, and where it begins, and the tokens by number; the longest where several begin."""
+        """Yields the text between added tokens, its position, and the tokens by number; the longest if several begin at
+        a place."""
         begin = place = 0
         while place < len(text):
             here = max((token for token in tokens if text.startswith(token, place)), key=len, default=None)
@@ -319,7 +323,8 @@ class Vocabulary:
         return ids
 
     def decode(self, ids, begins=True):
-        """Bytes, of a rule that is a sequence or a Metaspace. `begins`: they are a text's first."""
+        """Returns the bytes of tokens, by a decoder that is a sequence or a Metaspace. `begins`: the tokens begin a
+        text."""
         pieces = [self.pieces[i] for i in ids]
         if self.decoder["type"] == "Metaspace":
             drops = begins and self.decoder.get("prepend_scheme", "always") != "never"
@@ -329,7 +334,7 @@ class Vocabulary:
 
 
 def vocabularies(text):
-    """By the published models that they are like."""
+    """Returns vocabularies by the published models that they resemble."""
     merged, plain = Merged(text, 250, "abcdefgh.,"), Merged(text, 120, "xyz", fallback=False)
     fallback = {"type": "Sequence", "decoders": [SPACE, FALLBACK, FUSE]}
     stripped = {"type": "Sequence", "decoders": [SPACE, FALLBACK, FUSE, STRIP]}
@@ -355,7 +360,7 @@ def vocabularies(text):
 
 
 def scored_vocabulary(text, space_first):
-    """LLaMA 2's or Gemma's as SentencePiece has them in its own files, and GGUF files."""
+    """Returns LLaMA 2's or Gemma's vocabulary as in SentencePiece's own files and GGUF files."""
     more = [{"content": "<|user|>", "special": True}, {"content": "<|user|>x", "special": True}]
     first = [prepend(" ")] if space_first else []
     decoders = [SPACE, FALLBACK, FUSE] + ([STRIP] if space_first else [])

@@ -1,11 +1,11 @@
-"""What AMD's compiler, Mesa's ACO, makes of each kernel of a model for GPUs that need not be there: nothing that takes long,
-spills or wants scratch memory, and loops of products that are mostly multiply-adds.
+"""Checks how AMD's compiler (Mesa's ACO) compiles each kernel of a model, for GPUs that need not be present: no kernel
+may take long, spill or use scratch memory, and matmul loops must consist mostly of multiply-adds.
 
     pipelines.py --bin build/bin --model FILE|packed|gpt2|bert|qwen3|gemma2 --target vulkan:NAME [--precision NAME] [--set key=value]
                  [--without PART]
 
-These names are folders of the sizes that were published: a configuration is all that a compiler reads. `packed` is a GGUF file with
-matrices of many packed types."""
+The names other than FILE and packed are folders of published sizes; the compiler reads only a configuration. `packed`
+is a GGUF file with matrices of many packed types."""
 
 import argparse
 import glob
@@ -18,14 +18,15 @@ import tempfile
 import packed_types
 
 SKIPPED = 77  # ctest's SKIP_RETURN_CODE
-# Subgroups that a SIMD unit has at once, at least: those of 64 lanes have half of the registers. Newer Mesas call a family
-# otherwise, and end programs that ask for one that they do not know.
+# The least number of subgroups that a SIMD unit must hold at once; subgroups of 64 lanes have half as many registers.
+# Newer Mesa versions rename a family, and end programs that ask for a family they do not know.
 FAMILIES = {("VEGA10",): 2, ("NAVI10",): 4, ("NAVI21",): 4, ("GFX1100", "NAVI31"): 4}
-MILLISECONDS = 2000  # of a kernel
-SECONDS = 20  # of all kernels of a family
-# Of the vector instructions in the loop that has most of them, in f32: others widen their factors there. Products in
-# blocks are meant, which are those with shared memory; a kernel's name begins with what it computes.
-FEW_ROWS_BYTES = 12 << 10  # of shared memory at most, which products of few rows have for their sums alone
+MILLISECONDS = 2000  # for a kernel
+SECONDS = 20  # for all kernels of a family
+# The share of multiply-adds among the vector instructions of the loop that has the most of them, in f32 (other types
+# convert operands there). It applies to blocked matmuls, which use shared memory; a kernel's name begins with what it
+# computes.
+FEW_ROWS_BYTES = 12 << 10  # matmuls of few rows use at most this much shared memory, only for their sums
 MULTIPLY_ADDS = {"matmul": 0.6, "project": 0.6, "attention_T": 0.4, "attention_truncf_T": 0.4}
 PUBLISHED = {
     "gpt2": {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12,
@@ -35,7 +36,7 @@ PUBLISHED = {
              "num_attention_heads": 12, "intermediate_size": 3072, "vocab_size": 30522, "max_position_embeddings": 512,
              "type_vocab_size": 2, "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1,
              "layer_norm_eps": 1e-12, "pad_token_id": 0},
-    # With fewer words, and layers, which are all alike or alike in turns.
+    # With smaller vocabularies and fewer layers; layers are all alike or alternate.
     "qwen3": {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "hidden_size": 1024, "num_hidden_layers": 2,
               "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 3072,
               "vocab_size": 8000, "max_position_embeddings": 40960, "hidden_act": "silu", "rms_norm_eps": 1e-6,
@@ -95,7 +96,7 @@ def main():
         words += [word for part in arguments.without for word in ("--without", part)]
 
         def compile_for(family):
-            # Validation layers add nothing here: lavapipe's tests have them.
+            # Validation layers would add nothing here: the tests on lavapipe use them.
             environment = {**os.environ, "VK_ICD_FILENAMES": drivers[0], "RADV_FORCE_FAMILY": family, "HEDDLE_VALIDATION": "0"}
             environment.pop("VK_DRIVER_FILES", None)
             return subprocess.run(words, capture_output=True, text=True, env=environment, timeout=SECONDS)

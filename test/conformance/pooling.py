@@ -1,5 +1,5 @@
-"""`heddle.segment` and its gradients against PyTorch: segments of 0, 1, 7 and 33 rows, in several orders, widths that no
-vector divides, equal elements, infinities and NaN.
+"""Compares `heddle.segment` and its gradients with PyTorch: segments of 0, 1, 7 and 33 rows in several orders, widths
+that no vector divides, equal elements, infinities and NaN.
 
     pooling.py --bin build/bin [--target=NAME] [--lanes=N]"""
 
@@ -17,11 +17,12 @@ WIDTHS = [1, 5, 16, 33]
 LENGTHS = [[1, 7, 0, 33, 1], [0, 33], [7], [0, 0, 1, 0], [33, 33, 7, 0]]
 POOLS = ["sum", "max", "min"]
 ROWS, SEGMENTS, LONGEST = 80, 8, 33
-SLACK = 1e-6  # of the largest element of a result, for sums that are added in another order
+SLACK = 1e-6  # relative to the largest element of a result; sums are added in another order
 
 
 def write_entries(pool, width):
-    """`pool` returns what the forward kernel makes; `loss` adds to the gradient of a table, whose rows the segments hold."""
+    """`pool` returns the result of the forward kernel. `loss` accumulates the gradient of a table whose rows the
+    segments hold."""
     name, dims = f"{pool}_{width}", '#heddle.dims<"{}">'.format
     rows, pooled, chosen = (f"tensor<?x{width}x{kind}, {dims(size)}>"
                             for kind, size in (("f32", "rows"), ("f32", "segments"), ("i32", "segments")))
@@ -70,7 +71,7 @@ func.func @gradient_{name}() -> ({table} {{heddle.name = "gradient"}}) {{
 
 
 def pool_rows(pool, segment):
-    """Of a segment's rows its result, which has a gradient, and the rows of it that are chosen: the first of equals."""
+    """Returns a segment's result, which has a gradient, and the chosen rows: the first of equal ones."""
     if len(segment) == 0:
         return torch.zeros(segment.shape[1], dtype=segment.dtype), -torch.ones(segment.shape[1], dtype=torch.int64)
     if pool == "sum":
@@ -112,7 +113,7 @@ def check_forward(session, pool, width, segments, random):
         x = make_rows(kind, lengths.sum(), width, random)
         names = ["y"] if pool == "sum" else ["y", "chosen"]
         got = session.call(f"pool_{pool}_{width}", {"x": x, "starts": starts, "lengths": lengths}, names)
-        # Infinities of both signs make NaN of a sum in any order.
+        # In any order, the sum of both infinities is NaN.
         y, chosen = pool_all(pool, torch.tensor(x).double(), starts, lengths)
         same = is_close(got[0], y.numpy()) and (pool == "sum" or np.array_equal(got[1], chosen))
         yield kind, same

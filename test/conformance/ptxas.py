@@ -1,6 +1,6 @@
-"""Every kernel of a model assembles for its architecture and asks for no more shared memory than a workgroup gets there. Matmuls and
-attention spill no register, and no other kernel more than a few. By the machine code, nothing touches the registers of a wgmma that runs
-(sass.py), where nvdisasm is there."""
+"""Checks that every kernel of a model assembles for its architecture, and uses no more shared memory than a workgroup
+can have. Matmuls and attention must not spill registers, and other kernels only a few. If nvdisasm is available, checks
+in the machine code that nothing touches the registers of a running wgmma (sass.py)."""
 
 import argparse
 import concurrent.futures
@@ -20,22 +20,23 @@ from attention_text import write_model
 
 SKIPPED = 77  # ctest's SKIP_RETURN_CODE
 MUST_NOT_SPILL = ("matmul", "project", "attention")
-MAY_SPILL = 64  # bytes, of a lane of any other kernel
-# Of attention's heads: their width, how many the queries and how many the keys have.
+MAY_SPILL = 64  # bytes per lane of any other kernel
+# Attention's heads: width, number of query heads, number of key heads.
 WIDTHS = [(8, 3, 3), (24, 1, 1), (64, 2, 2), (64, 4, 2), (96, 1, 1), (128, 2, 2), (128, 4, 1), (256, 1, 1)]
-NARROW_WIDTHS = [width for width in WIDTHS if width[0] != 96]  # in 16 bits, where those of 96 spill (docs/status.md)
-SHARED_KIB = {"sm_80": 163, "sm_86": 99, "sm_90a": 227}  # of a workgroup, by the CUDA programming guide
+NARROW_WIDTHS = [width for width in WIDTHS if width[0] != 96]  # in 16 bits, heads of width 96 spill (docs/status.md)
+SHARED_KIB = {"sm_80": 163, "sm_86": 99, "sm_90a": 227}  # per workgroup, by the CUDA programming guide
 
 
 def find_tool(name, build):
-    """The one that tools/setup.sh --tests fetched, or else the machine's."""
+    """Returns the tool fetched by tools/setup.sh --tests, or else the machine's."""
     home = os.environ.get("CUDA_HOME", "/usr/local/cuda")
     return shutil.which(name, path=str(build)) or shutil.which(name) or shutil.which(name, path=f"{home}/bin")
 
 
 def say(ptxas, nvdisasm, chip, code, folder):
-    """Exit code and messages of ptxas for a kernel, and its hazards of wgmma. Kernels of several models are often the same but for their
-    names: it is asked once for each in a run of run.py, whose folder keeps what it said. Without nvdisasm no hazard is looked for."""
+    """Returns ptxas's exit code and messages for a kernel, and its wgmma hazards. Kernels of several models often
+    differ only in name: each distinct kernel is assembled once per run of run.py, whose folder caches the results.
+    Without nvdisasm, hazards are not checked."""
     text = re.sub(rb"\b" + re.escape(code.stem.encode()) + rb"\b", b"kernel", code.read_bytes())
     kept = Path(os.environ.get("HEDDLE_JUDGED", folder)) / f"{chip}-{hashlib.sha256(text).hexdigest()}{'-sass' if nvdisasm else ''}"
     if not kept.exists():
@@ -49,7 +50,7 @@ def say(ptxas, nvdisasm, chip, code, folder):
 
 
 def judge(name, code, output, hazards):
-    """What is wrong with the kernel, if anything, and how many registers a lane of it has."""
+    """Returns what is wrong with the kernel, if anything, and its registers per lane."""
     if code:
         return output, 0
     spilled = sum(map(int, re.findall(r"(\d+) bytes spill", output)))

@@ -1,7 +1,7 @@
-"""Models in the formats that Hugging Face publishes, with random weights, and what they compute, in PyTorch: Marian
-(Junczys-Dowmunt et al., 2018), BERT (Devlin et al., 2019), GPT-2 (Radford et al., 2019), and LLaMA (Touvron et al., 2023)
-with its like, Mistral and Qwen2, one sequence at a time, written from the papers and the meaning of the keys of
-config.json. They read tensors by their published names."""
+"""Models in the formats that Hugging Face publishes, with random weights, and their computation in PyTorch, one
+sequence at a time: Marian (Junczys-Dowmunt et al., 2018), BERT (Devlin et al., 2019), GPT-2 (Radford et al., 2019), and
+LLaMA (Touvron et al., 2023) with relatives such as Mistral and Qwen2. They are written from the papers and the meaning
+of the keys of config.json, and read tensors by their published names."""
 
 import json
 import math
@@ -53,7 +53,7 @@ GEMMA2 = {"architectures": ["Gemma2ForCausalLM"], "model_type": "gemma2", "hidde
 # ---- Files -----------------------------------------------------------------------------------------------------------
 
 def bfloat16(value):
-    """The upper half of each number, rounded to the nearest, ties to the even one."""
+    """Returns the upper half of each number, rounded to nearest, ties to even."""
     bits = np.ascontiguousarray(value, np.float32).view(np.uint32)
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
 
@@ -63,7 +63,7 @@ def from_bfloat16(bits):
 
 
 def write_safetensors(path, tensors, kind="F32"):
-    """Writes float32 tensors as `kind`; what is of another type is written as it is."""
+    """Writes float32 tensors as `kind`, and tensors of other types unchanged."""
     header, blobs, offset = {"__metadata__": {"format": "pt"}}, [], 0
     for name, tensor in tensors.items():
         if tensor.dtype == np.int64:
@@ -80,7 +80,7 @@ def write_safetensors(path, tensors, kind="F32"):
 
 
 def write_folder(folder, config, tensors, kind="F32", shards=1):
-    """Writes a model folder and returns the tensors as a reader of it gets them."""
+    """Writes a model folder and returns the tensors as a reader gets them."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
@@ -103,27 +103,29 @@ def write_folder(folder, config, tensors, kind="F32", shards=1):
 
 
 def quantised(tensors, config, weights):
-    """What `heddle-compile --weights` makes of the matrices that products multiply by and rows are taken of, as f32: whole numbers
-    times scales, of groups of inputs of each output. `weights` is int8, int4, or one of them with a number of inputs."""
+    """Quantises matrices as `heddle-compile --weights` does, and returns them in f32: integers times scales, with a
+    scale per group of inputs of each output. Only matrices of matmuls and embeddings are quantised. `weights` is int8
+    or int4, optionally with the number of inputs per group."""
     name, _, number = weights.partition(":")
     bits, wanted = int(name[3:]), int(number) if number else {"int8": 0, "int4": 32}[name]
 
     def of(matrix):
         count = matrix.shape[1]
         group = np.gcd(wanted, count) if wanted else count
-        groups = matrix.reshape(len(matrix), -1, group)  # in f32: halves are rounded as they are there
+        groups = matrix.reshape(len(matrix), -1, group)  # in f32, so that halves are rounded as in heddle
         largest = np.take_along_axis(groups, np.abs(groups).argmax(-1)[..., None], -1)
         scale = np.abs(largest) / np.float32(127) if bits == 8 else largest / np.float32(-8)
         with np.errstate(invalid="ignore"):
             numbers = np.nan_to_num(np.rint(groups / scale)).clip(-127 if bits == 8 else -8, 127 if bits == 8 else 7)
         return (numbers.astype(np.float64) * scale).reshape(matrix.shape).astype(np.float32)
 
-    is_turned = lambda name: "GPT2LMHeadModel" in config["architectures"] and ".c_" in name  # inputs x outputs
+    # Stored as inputs x outputs.
+    is_turned = lambda name: "GPT2LMHeadModel" in config["architectures"] and ".c_" in name
     return {name: t if t.ndim != 2 else of(t.T).T if is_turned(name) else of(t) for name, t in tensors.items()}
 
 
 def write_sentencepiece(path, words):
-    """A unigram model of whole words in SentencePiece's format, a protocol buffer."""
+    """Returns a unigram model of whole words in SentencePiece's format, a protocol buffer."""
     varint = lambda n: bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
     field = lambda number, data: varint(number << 3 | 2) + varint(len(data)) + data
     piece = lambda text, score, kind: field(1, field(1, text.encode()) + b"\x15" + struct.pack("<f", score) + b"\x18" + bytes([kind]))
@@ -135,7 +137,7 @@ def write_sentencepiece(path, words):
 
 
 def write_vocabulary(folder, config):
-    """source.spm, target.spm and vocab.json; returns the words by number, None for marks."""
+    """Writes source.spm, target.spm and vocab.json. Returns the words by number, None for marks."""
     count = config["vocab_size"] - 3
     letters = "abcdefghijklmnopqrstuvwxyz"
     words = [letters[i // 26] + letters[i % 26] for i in range(count)]
@@ -150,7 +152,8 @@ def write_vocabulary(folder, config):
 # ---- Random weights --------------------------------------------------------------------------------------------------
 
 class Draw:
-    """Tensors of random numbers; gains are near 1, and biases are not zero, or a forgotten one would not show."""
+    """Tensors of random numbers. Gains are near 1, and biases are not zero, as otherwise an omitted one would not
+    show."""
 
     def __init__(self, seed):
         self.random = np.random.default_rng(seed)
@@ -243,7 +246,7 @@ def draw_gpt2(config, seed=3, base="transformer."):
 
 
 def is_of(config, *architectures):
-    """Whether the model is one of them, by the beginning of its name."""
+    """Returns true if the model is one of these, by the beginning of its name."""
     return config["architectures"][0].removesuffix("ForCausalLM") in architectures
 
 
@@ -251,7 +254,7 @@ def draw_llama(config, seed=4, base="model."):
     draw, width = Draw(seed), config["hidden_size"]
     head = config.get("head_dim", width // config["num_attention_heads"])
     bias = config.get("attention_bias", False)
-    # Gemma 2 has norms behind attention and feed-forwards too, and stores by how much more than 1 the gains are.
+    # Gemma 2 also has norms after attention and feed-forward networks, and stores gains minus 1.
     norms = ("input", "post_attention") + (("pre_feedforward", "post_feedforward") if is_of(config, "Gemma2") else ())
     gain = lambda name, size: draw.tensor(name, size, center=0.0 if is_of(config, "Gemma2") else 1.0, scale=0.3)
 
@@ -292,7 +295,7 @@ def attend(query, key, value, heads, causal=False):
 
 
 class Published:
-    kept = staticmethod(lambda rows: rows)  # what decoding keeps of keys and of values
+    kept = staticmethod(lambda rows: rows)  # how decoding stores keys and values
 
     def __init__(self, config, tensors):
         self.config = config
@@ -348,7 +351,7 @@ class Marian(Published):
         return x @ self.table("lm_head.weight", "model.decoder.embed_tokens.weight").t() + self.tensors["final_logits_bias"][0]
 
     def translate(self, source, longest):
-        """Greedily, the padding never chosen."""
+        """Translates greedily; padding is never chosen."""
         target = [self.config["decoder_start_token_id"]]
         while len(target) <= longest:
             logits = self.logits(torch.tensor(source), torch.tensor(target))[-1].detach().clone()
@@ -427,7 +430,8 @@ class Llama(Published):
         return x * (x.square().mean(-1, keepdim=True) + self.config["rms_norm_eps"]).rsqrt() * self.tensors[name + ".weight"]
 
     def frequencies(self):
-        """Of each pair of a head's columns, and by how much longer texts' scores grow."""
+        """Returns the frequency of each pair of a head's columns, and the scale by which scores of longer texts
+        grow."""
         parameters = self.config.get("rope_parameters") or self.config.get("rope_scaling") or {}
         kind = parameters.get("rope_type", parameters.get("type", "default"))
         base = parameters.get("rope_theta", self.config.get("rope_theta"))
@@ -455,11 +459,11 @@ class Llama(Published):
                 attention = grown(parameters["mscale"]) / grown(parameters["mscale_all_dim"])
             attention = parameters.get("attention_factor") or attention
             return plain / factor * ramp + plain * (1 - ramp), attention
-        assert kind in ("default", "dynamic")  # which changes nothing up to max_position_embeddings
+        assert kind in ("default", "dynamic")  # no change up to max_position_embeddings
         return plain, 1.0
 
     def turn(self, x):
-        """Rotary positions, of heads x tokens x columns."""
+        """Applies rotary positions to heads x tokens x columns."""
         frequencies, scale = self.frequencies()
         angles = torch.arange(x.shape[1])[:, None] * frequencies[None]
         if self.neighbours:

@@ -1,9 +1,9 @@
-"""What published models' folders and GGUF files say beside their weights: ends of a turn, begin marks, tensors that nothing speaks of,
-adapters of other kinds, and vocabularies that are not as long as the embedding.
+"""Tests what published folders and GGUF files say besides the weights: ends of a turn, begin marks, tensors that no key
+mentions, adapters of other kinds, and vocabularies whose length differs from the embedding's.
 
     published_text.py --bin build/bin --case NAME
 
-The models are chains: the most probable token behind a token is the next of a given sequence."""
+The models are chains: the most probable token after a token is the next one of a given sequence."""
 
 import argparse
 import json
@@ -29,7 +29,7 @@ CONFIG = {"architectures": ["LlamaForCausalLM"], "hidden_size": WIDTH, "num_hidd
 
 
 def chain(sequence, rows=TOKENS):
-    """The tensors of a model that says the sequence's tokens, all of them different, one behind the other."""
+    """Returns the tensors of a model that produces the given sequence of distinct tokens."""
     tensors = {name: np.ones_like(value) if "norm" in name else np.zeros_like(value)
                for name, value in published.draw_llama({**CONFIG, "vocab_size": rows}).items()}
     tensors["model.embed_tokens.weight"] = np.eye(rows, WIDTH, dtype=np.float32)
@@ -56,7 +56,7 @@ class Models:
         self.bin, self.folder, self.report = Path(arguments.bin), Path(folder), Report()
 
     def write(self, tensors, config={}, vocabulary=None, name="model", **files):
-        """A folder; `files` are JSON files by their names without the ending."""
+        """Writes a folder; `files` are JSON files by name, without the ending."""
         folder = self.folder / name
         published.write_folder(folder, {**CONFIG, **config}, tensors)
         for file, content in {"tokenizer": vocabulary or tokenizer(), **files}.items():
@@ -78,7 +78,7 @@ class Models:
         return self.folder / name
 
     def merge(self, base):
-        """The model merged with an adapter that changes nothing."""
+        """Returns the model merged with an adapter that changes nothing."""
         adapter, merged = self.folder / "adapter", self.folder / f"merged{base.suffix}"
         adapter.mkdir(exist_ok=True)
         (adapter / "adapter_config.json").write_text(json.dumps({"peft_type": "LORA", "r": 1, "lora_alpha": 1, "target_modules": ["q_proj"]}))
@@ -111,7 +111,7 @@ class Models:
         self.report.check(f"{what} is not refused", float(not is_refused), 0)
 
     def loss(self, artifact, model, line, kind="--text"):
-        """The mean over the tokens that `score` predicts, and how many they are."""
+        """Returns the mean loss over the tokens that `score` predicts, and their number."""
         (self.folder / "line.txt").write_text(line + "\n")
         done = self.call("score", artifact, model, kind, self.folder / "line.txt")
         found = re.search(r"loss ([\d.]+) per token of (\d+)", done.stdout)
@@ -127,13 +127,13 @@ def turns(models):
     models.expect("no list, a mark that is not printed", models.answer(models.write(talk, generation_config={"eos_token_id": None})), "bcde")
     for key in "eot", "eom":
         models.expect(f"GGUF's {key}", models.answer(models.write_gguf(talk, {f"tokenizer.ggml.{key}_token_id": ("u32", TURN)})), "bc")
-    # Texts end with the tokenizer's end, whichever is the first of the list.
+    # Texts end with the tokenizer's end mark, whatever comes first in the list.
     folder = models.write(chain([97, END]), {"eos_token_id": [TURN, END]}, tokenizer_config={"eos_token": "<|end|>"}, generation_config={})
     models.expect("the end of a text", models.loss(models.compile(folder), folder, "a"), (0.0, 1))
 
 
 def begins(models):
-    """Texts begin with the begin mark where the tokenizer says so, in training, scoring and generating."""
+    """Texts begin with the begin mark if the tokenizer says so, in training, scoring and generating."""
     plain, marked = chain([97, 98, END]), chain([BEGIN, 97, 98, END])
     artifact = models.compile(models.write(plain))
     for what, tensors, vocabulary, settings, tokens in (
@@ -151,7 +151,7 @@ def begins(models):
 
 
 def unused(models):
-    """Weights that the configuration does not speak of are an error; buffers are not."""
+    """Weights that the configuration does not account for are an error; buffers are not."""
     talk = chain([97, 98, END])
     good = models.write(talk)
     artifact = models.compile(good)
@@ -172,7 +172,7 @@ def unused(models):
 
 
 def adapters(models):
-    """Adapters whose base PEFT would change are refused by name."""
+    """Adapters for which PEFT would change the base are refused by name."""
     talk = chain([97, 98, END])
     base = models.write(talk)
     artifact = models.compile(base, "--lora", "rank=2,alpha=2,targets=query")
@@ -212,7 +212,8 @@ def rows(models):
 
 
 def meaning(models):
-    """Weights whose configuration says other arithmetic than the artifact's are refused by name, in folders and in GGUF files."""
+    """Weights whose configuration implies other arithmetic than the artifact's are refused by name, in folders and in
+    GGUF files."""
     talk = chain([97, 98, END])
     good = models.write(talk)
     artifact = models.compile(good)
@@ -235,7 +236,8 @@ def meaning(models):
 
 
 def samples(models):
-    """generation_config.json's rules of sampling are used, and told, where no flag says how to choose tokens; a checkpoint keeps them."""
+    """The sampling rules of generation_config.json are used, and reported, if no flag says how to choose tokens. A
+    checkpoint keeps them."""
     talk, rules = chain([97, 98, 99, TURN, 100, 101, END]), {"do_sample": True, "temperature": 60.0, "top_k": 40, "top_p": 0.95, "min_p": None}
     same = ["--sample", "--temperature", 60, "--top-k", 40, "--top-p", 0.95]
     folder = models.write(talk, generation_config={**rules, "repetition_penalty": 1.5, "typical_p": 0.9})

@@ -1,9 +1,10 @@
-"""Random graphs of the dialect with gradients, compiled with fusion and without, against the reference interpreter.
+"""Compares random graphs of the dialect, with gradients, compiled with and without fusion, with the reference
+interpreter.
 
     random_graphs.py --bin build/bin [--seed N] [--count N] [--keep DIR]
 
-The same number always gives the same graph. What differs is kept as a module with its inputs, and the command that shows the
-difference is printed."""
+The same number always gives the same graph. A graph that differs is kept as a module with its inputs, and the command
+that shows the difference is printed."""
 
 import argparse
 import os
@@ -20,12 +21,12 @@ from graph_text import Module, Scope, Value, is_size, type_of
 
 WIDTHS = [1, 1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 33]
 FUSION = ["fuse-attention", "fuse-projections", "fuse-cross-entropy", "fuse-updates", "fuse-kernels"]
-TOLERANCE = 2e-4  # of f32 results, through some dozens of ops
+TOLERANCE = 2e-4  # for f32 results after some dozens of ops
 MOST_OPS = 14
 
 
 class Graph(Module):
-    """A module of random ops, each of which takes what those before it made."""
+    """A module of random ops, each of which uses results of earlier ones."""
 
     # Values
 
@@ -33,12 +34,12 @@ class Graph(Module):
         return self.random.choice(WIDTHS)
 
     def pick(self, scope, accepts):
-        """A value of the pool, a late one more often than an early one; nothing where none is accepted."""
+        """Returns a value of the pool, preferring late ones; None if none is accepted."""
         found = [value for value in scope.pool if accepts(value)]
         return found[max(self.random.randrange(len(found)) for _ in range(2))] if found else None
 
     def matrix(self, scope, rows=None, width=None):
-        """A matrix of rows of a run-time size."""
+        """Returns a matrix whose number of rows is a run-time size."""
         def accepts(value):
             return (len(value.dims) == 2 and is_size(value.dims[0]) and rows in (None, value.dims[0]) and
                     width in (None, value.dims[1]))
@@ -78,7 +79,7 @@ class Graph(Module):
         square = self.apply(scope, "arith.mulf", value, value, keep=False)
         return self.apply(scope, "arith.addf", square, self.fill(scope, value.dims, 1), keep=False)
 
-    # Ops. Each adds a value to the pool, or does nothing where there is none that it could take.
+    # Ops. Each method adds a value to the pool, or does nothing if no operand fits.
 
     def unary(self, scope):
         value = self.pick(scope, lambda value: True)
@@ -165,7 +166,7 @@ class Graph(Module):
         scope.pool.append(value)
 
     def norm(self, scope):
-        """Of rows by their sums of squares, as an RMS norm is written."""
+        """Normalises rows by their sums of squares, like an RMS norm."""
         rows = self.matrix(scope)
         if not rows:
             return
@@ -212,7 +213,7 @@ class Graph(Module):
             self.apply(scope, self.random.choice(["arith.addf", "arith.mulf"]), other, wide)
 
     def parts(self, scope):
-        """Columns as the parts of a row, and back."""
+        """Reshapes columns into the parts of a row, and back."""
         value = self.pick(scope, lambda value: len(value.dims) > 1 and is_size(value.dims[0]))
         if not value:
             return
@@ -276,7 +277,7 @@ class Graph(Module):
         scope.pool.append(value)
 
     def spread(self, scope):
-        """What a sequence has, for each of its tokens."""
+        """Gives each token the row of its sequence."""
         side = self.random.choice(["source", "target"])
         table = self.matrix(scope, rows="sequences")
         _, sequence = self.locate(side)
@@ -320,7 +321,7 @@ class Graph(Module):
                    f"{value.type}", value.dims)
 
     def static_rows(self, scope):
-        """Rows of a matrix of a static number of them, cut out or put together."""
+        """Slices or joins rows of a matrix with a static number of rows."""
         value = self.pick(scope, lambda value: len(value.dims) == 2 and not is_size(value.dims[0])) or \
             self.weight(scope, self.random.choice([1, 3, 6]), self.width())
         if self.random.random() < 0.5:
@@ -341,11 +342,11 @@ class Graph(Module):
         scope.pool.append(loss)
 
     def attention(self, scope):
-        """Scores, a mask, their softmax and its products with values, one by one or as one op."""
+        """Scores, a mask, softmax and the matmul with values, op by op or as one op."""
         side, other = self.random.choice(["source", "target"]), self.random.choice(["source", "target"])
         heads, width = self.random.choice([1, 1, 2, 3, 4]), self.random.choice([1, 2, 3, 4, 8, 9])
         of_keys = self.random.choice([n for n in range(1, heads + 1) if heads % n == 0])
-        is_lone = self.random.random() < 0.25  # one query for each sequence
+        is_lone = self.random.random() < 0.25  # one query per sequence
         rows = "sequences" if is_lone else side + "_tokens"
         query = self.matrix(scope, rows=rows, width=heads * width)
         key = self.matrix(scope, rows=other + "_tokens", width=of_keys * width)
@@ -449,7 +450,7 @@ class Graph(Module):
             self.random.choices(list(ops), list(ops.values()))[0](self.top)
 
     def sum_of(self, value):
-        """The sum of a value's numbers, each times one of an input."""
+        """Returns the sum of a value's elements, each multiplied by an element of an input."""
         scope, factor = self.top, self.floats(value.dims)
         current = self.apply(scope, "arith.mulf", value, factor, keep=False)
         def sum_up(how, dims):
@@ -469,13 +470,13 @@ class Graph(Module):
         return current
 
     def write(self):
-        """The module."""
+        """Returns the module."""
         self.grow()
         pool = self.top.pool
-        # Where gradients are stopped, the first value keeps the loss dependent on a weight.
+        # If gradients are stopped, the first value keeps the loss dependent on a weight.
         stops = any("stop_gradient" in line for line in self.top.lines)
         chosen = [pool[-1]] + pool[:1] * stops + [value for value in pool[:-1] if self.random.random() < 0.25]
-        # What is a view of a variable would have to be copied.
+        # A view of a variable would have to be copied, so it is no output.
         outputs = [value for value in pool if is_size(value.dims[0]) and self.random.random() < 0.15]
         loss = None
         for value in chosen:
@@ -485,7 +486,7 @@ class Graph(Module):
 
 
 def check(graph, number, tools, folder):
-    """What is wrong, and the command that shows it; nothing where all is right."""
+    """Returns what is wrong, and the command that shows it; None if all is right."""
     with open(f"{folder}/graph.mlir", "w") as file:
         file.write(graph.write())
     tensor_files.save_safetensors(f"{folder}/start.safetensors", graph.variables)

@@ -1,4 +1,5 @@
-"""Files that others wrote, beside what llama.cpp makes of them. They are not in this repository: run.py says where they are.
+"""Compares files that others wrote with llama.cpp's results. They are not in this repository; run.py says where they
+are.
 
     real_files.py --bin build/bin --files FOLDER --case stories|quantised [--target=NAME]
 
@@ -19,8 +20,8 @@ from compiled import Model, Report, default_target, relative, run
 BEGINNING, IDS = "Once upon a time", [1, 403, 407, 261, 378]
 CONTINUATION = (", there was a little girl named Lily. She loved to play outside in the park. One day, she saw a big, red ball. "
                 "She wanted to play with it, but it was too high.")
-BOUND = 3e-3  # relative to the norm: the references have 11 bits
-BOUND_OF_PACKED = 2e-5  # beside the same numbers in f32
+BOUND = 3e-3  # relative norm: the references have 11 bits
+BOUND_OF_PACKED = 2e-5  # relative to the same numbers in f32
 
 
 def stories(arguments, folder, report):
@@ -48,7 +49,7 @@ def quantised(arguments, folder, report):
     for file in files:
         Path(folder, file.name).symlink_to(file)
     widened = {}
-    # All files are of one model: an artifact that keeps the numbers in f32 serves each of them.
+    # All files hold the same model, so an artifact that keeps numbers in f32 serves each of them.
     with model_of(files[0], "--weights=f32") as model:
         for file in files:
             (widened[file],) = model.call("logits", inputs, ["logits"], variables=file.name)

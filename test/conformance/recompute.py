@@ -1,5 +1,5 @@
-"""What `--recompute` computes again changes no bit of losses, summed gradients and three optimizer steps, under dropout and
-at odd sizes; and a training step needs less memory.
+"""Recomputation (`--recompute`) changes no bit of losses, summed gradients and three optimizer steps, with dropout and
+odd sizes, and a training step needs less memory.
 
     recompute.py --bin build/bin --model models/numbers.toml"""
 

@@ -1,9 +1,9 @@
-"""Recurrent models against PyTorch's own modules, from the same weights: logits of whole sequences and of a token at a time,
-every gradient, two weights by finite differences, and 20 losses of Adam.
+"""Compares recurrent models with PyTorch's modules, from the same weights: logits of whole sequences and token by
+token, every gradient, two weights by finite differences, and 20 losses of Adam.
 
     recurrence.py --bin build/bin --models models --case NAME
 
-Lengths are 1, 7 and 33 among others, and widths are such as no tile divides."""
+Lengths include 1, 7 and 33, and no tile divides the widths."""
 
 import argparse
 import pathlib
@@ -19,14 +19,15 @@ from compiled import LENGTHS, Model, Report, decode_with_cache, relative
 
 HERE = pathlib.Path(__file__).parent
 BOUND = 1e-5
-DIFFERENCES = 1e-2  # of f32 losses, whose last bits are noise
+DIFFERENCES = 1e-2  # for f32 losses, whose last bits are noise
 STEPS, WARMUP, RATE = 20, 10, 0.003
 COMMON = {"max_tokens": 64, "max_sequences": 8, "max_length": 33, "warmup": WARMUP, "learning_rate": RATE, "adam_beta1": 0.9,
           "adam_beta2": 0.98, "adam_epsilon": 1e-9, "clip_norm": 0.0, "accumulate": True, "logits_entry": True, "vocab_size": 41}
 
 
 class Cell:
-    """A layer of PyTorch's with weights of ours: `input` and `state` are a library cell's products, x W + b and h U (+ b)."""
+    """A layer of PyTorch's with our weights. `input` and `state` are the library cell's two linear transformations, x W
+    + b and h U (+ b)."""
 
     GATES = {"rnn": 1, "gru": 3, "lstm": 4}
     FUNCTIONS = {"rnn": torch._VF.rnn_tanh, "gru": torch._VF.gru, "lstm": torch._VF.lstm}
@@ -36,10 +37,10 @@ class Cell:
         self.width = weights[path + "state.weight"].shape[0]
 
     def __call__(self, rows, begin=None):
-        """The states after each row, and the last."""
+        """Returns the states after each row, and the last one."""
         w = self.weights
         bias = w[self.path + "input.bias"]
-        # As torch.nn.LSTM and its like call the function, which takes the transposes.
+        # Calls the function as torch.nn.LSTM does; it takes the transposed weights.
         flat = [w[self.path + "input.weight"].T.contiguous(), w[self.path + "state.weight"].T.contiguous(), bias,
                 w.get(self.path + "state.bias", torch.zeros_like(bias))]
         begin = begin or [torch.zeros(self.width)] * (2 if self.kind == "lstm" else 1)
@@ -51,18 +52,18 @@ class Cell:
 
 class Oracle:
     pairs = True  # of a source and a target
-    differs_in_eval = False  # what `eval` computes is not what is trained
+    differs_in_eval = False  # `eval` computes something else than training
 
     def __init__(self, sizes, start):
         self.weights = {name: torch.tensor(value.astype(np.float64), requires_grad=True) for name, value in start.items()
                         if tensor_files.is_weight(name) and name not in self.averages()}
 
     def averages(self):
-        """Moving averages of the training, by name."""
+        """Returns the moving averages of the training, by name."""
         return {}
 
     def draw_for(self, step, stream):
-        """The next losses draw their samples at this step, from this stream; most models have none."""
+        """The next losses draw their samples at this step, from this stream; most models draw none."""
 
     def project(self, rows, path=""):
         return rows @ self.weights[path + "weight"] + self.weights[path + "bias"]
@@ -120,7 +121,7 @@ class Luong(Oracle):
         self.path = "attention.result." if sizes["feed"] else "attention."
 
     def attend(self, states, notes, places):
-        """Of several states at these places, or of one."""
+        """Returns the weights for several states at these places, or for one state."""
         sizes, w = self.sizes, {name.removeprefix(self.path): value for name, value in self.weights.items()}
         query = states if sizes["score"] == "dot" else states @ w["query.weight"]
         if sizes["score"] == "concat":
@@ -130,7 +131,7 @@ class Luong(Oracle):
         keys = torch.arange(len(notes))
         if sizes["align"] == "monotonic":
             scores = scores.masked_fill((places[:, None] - keys).abs() > sizes["window"], -torch.inf)
-        weights = torch.softmax(scores, 1).nan_to_num()  # no note is near enough: nothing is read
+        weights = torch.softmax(scores, 1).nan_to_num()  # if no note is near enough, nothing is read
         if sizes["align"] == "predictive":
             predicted = len(notes) * torch.sigmoid(torch.tanh(states @ w["weights.place.weight"]) @ w["weights.direction"])
             weights = weights * torch.exp(-((keys - predicted[:, None]) ** 2) / (2 * (sizes["window"] / 2) ** 2))
@@ -254,7 +255,7 @@ def decode(model, batch, pairs, steps):
 
 
 def check_differences(report, model, batch, pairs, start, gradients, random, folder):
-    """Two weights, by the loss a little to either side of them."""
+    """Checks two weights by the loss slightly to either side of them."""
     def loss_with(name, place, by):
         moved = {**start, name: start[name].copy()}
         moved[name][place] += by
@@ -265,7 +266,7 @@ def check_differences(report, model, batch, pairs, start, gradients, random, fol
     names = [name for name in gradients if ".weight" in name]
     for name in random.choice(names, 2, replace=False):
         place = np.unravel_index(np.abs(gradients[name]).argmax(), gradients[name].shape)
-        # So wide that the losses differ by more than they are rounded, and by a formula whose error is of the fourth order.
+        # A step so wide that the losses differ by more than rounding, with a fourth-order difference formula.
         width = min(max(0.02, 5e-5 / abs(float(gradients[name][place]))), 0.1)
         near, far = (loss_with(name, place, by * width) - loss_with(name, place, -by * width) for by in (1, 2))
         slope = (8 * near - far) / (12 * width)
@@ -273,7 +274,7 @@ def check_differences(report, model, batch, pairs, start, gradients, random, fol
 
 
 def main(cases=CASES):
-    """Runs the case that the command line names: of a text of models/, its oracle, and settings."""
+    """Runs the case that the command line names. A case has a text of models/, its oracle, and settings."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
     parser.add_argument("--models", required=True)
@@ -295,7 +296,7 @@ def main(cases=CASES):
         for name, value in start.items():
             if tensor_files.is_weight(name) and name.endswith("bias"):
                 start[name] = (value + 0.1 * random.standard_normal(value.shape)).astype(np.float32)
-        # What shifts all scores of a query alike has no gradient: without much curvature, rounding errors alone.
+        # A shift of all scores of a query has no gradient: without much curvature, only rounding errors.
         for name in start:
             if tensor_files.is_weight(name) and (name.endswith("keys.weight") or name.split(".")[-1] in ("v", "direction")):
                 start[name] *= 10

@@ -1,5 +1,6 @@
-"""The Transformer of "Attention Is All You Need" in PyTorch, one sequence at a time: no padding, no masks but the causal
-one and the window's, nothing fused. It reads Heddle's weights by name and is what the compiled model is compared with."""
+"""The Transformer of "Attention Is All You Need" in PyTorch, one sequence at a time: no padding, no masks except the
+causal and the window mask, nothing fused. It reads Heddle's weights by name, and is the reference for the compiled
+model."""
 
 import math
 
@@ -14,7 +15,7 @@ class Transformer:
         self.config = config
         self.weights = {name: torch.tensor(value, requires_grad=True)
                         for name, value in variables.items() if is_weight(name)}
-        self.attended = {}  # of the last sequence: each attention's weights, heads x queries x keys, by name
+        self.attended = {}  # attention weights of the last sequence, heads x queries x keys, by name
 
     def linear(self, x, name):
         return x @ self.weights[name + ".weight"] + self.weights[name + ".bias"]
@@ -91,7 +92,7 @@ class Transformer:
 
 
 class Decoder(Transformer):
-    """A decoder alone: layers without cross-attention. The sources of a batch are empty."""
+    """A decoder-only model: layers without cross-attention. The sources of a batch are empty."""
 
     def logits(self, source, target):
         x = self.embed(target, "target_embedding")

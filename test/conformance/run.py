@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Runs conformance cases, which cases.txt lists in groups.
+"""Runs conformance cases, which are listed in groups in cases.txt.
 
     run.py [--bin build/bin] NAME...         the cases whose names match one of these regular expressions
     run.py [--bin build/bin] --group GROUP   a group's cases of the gate; with --long, the other cases of the group
     run.py --list [NAME...]                  their names and commands
 
-A case that is a Python script runs in a process forked from this one, which has imported what the scripts import: PyTorch takes
-three seconds of a processor to load. Ends with 1 if a case fails, and with 77 if all are skipped."""
+A case that is a Python script runs in a process forked from this one, which has imported the scripts' modules: loading
+PyTorch takes three CPU seconds. Exits with 1 if a case fails, and with 77 if all are skipped."""
 
 import argparse
 import contextlib
@@ -27,12 +27,12 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent
 SKIPPED = 77  # ctest's SKIP_RETURN_CODE
-SECONDS = 900  # of a case
+SECONDS = 900  # limit for a case
 SWIFTSHADER = ("/usr/lib/chromium/vk_swiftshader_icd.json", "/opt/google/chrome/vk_swiftshader_icd.json")
-# What a program says if the machine lacks what a case needs, by the case's tag: such a case is skipped.
+# Messages of programs on machines that lack what a case needs, by the case's tag: such a case is skipped.
 LACKING = {"matrices": r"multiplies cooperative matrices of 8 x 8, and '[^']*' has no such matrices",
            "new-spirv-val": r"Invalid capability operand: 6022"}
-# What others made and this repository does not have, by the tag of the cases that need it.
+# Files by others that this repository does not contain, by the tag of the cases that need them.
 FOLDERS = {"files": Path(os.environ.get("HEDDLE_MODELS") or SOURCE.parent / "shared" / "models"),
            "references": Path(os.environ.get("HEDDLE_REFERENCES") or SOURCE.parent / "shared" / "references")}
 TAGS = {"cuda", "swiftshader", "threads", *FOLDERS, *LACKING}
@@ -45,16 +45,16 @@ class Case:
     command: list
     tags: set
     is_long: bool = False  # not in the gate
-    target: str = "vulkan:software"  # of what the case compiles without naming a target
+    target: str = "vulkan:software"  # target of everything that the case compiles without naming one
 
 
 def fill(text, values):
-    """The text with each {name} replaced by its value."""
+    """Returns the text with each {name} replaced by its value."""
     return re.sub(r"{(\w+)}", lambda found: values[found[1]], text)
 
 
 def read_cases(text):
-    """The cases of a list like cases.txt, whose first lines say how it is written."""
+    """Parses a list of cases like cases.txt, whose first lines explain the format."""
     cases, group, loops, words, gates, targets = [], None, [{}], {}, {}, {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -106,13 +106,13 @@ class Runner:
         return [str(HERE / words[0]), *words[1:]]  # an absolute path stays as it is
 
     def environment(self, case):
-        """What the case's variables are, or a string: why the machine cannot run it."""
+        """Returns the case's environment variables, or a string that says why the machine cannot run it."""
         changed = {"HEDDLE_TARGET": case.target}
-        if "threads" in case.tags:  # races between workgroups need two
+        if "threads" in case.tags:  # races between workgroups need two threads
             changed |= {"LP_NUM_THREADS": "2", "HEDDLE_THREADS": "2"}
         if "cuda" in case.tags:
             changed["LD_LIBRARY_PATH"] = str(self.emulator)
-            # Kernels are assembled in tests that are about it: here a machine with CUDA's toolkit does as one without.
+            # Other tests cover assembling kernels: here a machine with the CUDA toolkit behaves like one without it.
             changed["PATH"] = os.pathsep.join(folder for folder in os.environ["PATH"].split(os.pathsep) if not Path(folder, "ptxas").exists())
             changed["CUDA_HOME"] = str(self.emulator)
         for tag in case.tags & FOLDERS.keys():
@@ -130,7 +130,7 @@ class Runner:
         return script if script.suffix == ".py" else None
 
     def load(self, cases):
-        """Imports the scripts of these cases, so that they need not."""
+        """Imports the scripts of these cases, so that the forked processes need not."""
         for script in dict.fromkeys(filter(None, map(self.script_of, cases))):
             folder = str(script.parent)
             if folder not in sys.path:
@@ -138,7 +138,7 @@ class Runner:
             importlib.import_module(script.stem)
 
     def run_forked(self, case, log, environment):
-        """In a child process: does not return."""
+        """Runs in a child process; does not return."""
         code = 1
         try:
             os.setsid()
@@ -165,7 +165,7 @@ class Runner:
             os._exit(code)
 
     def run(self, case):
-        """Runs the case. Returns its exit code, seconds of processors and output."""
+        """Runs the case. Returns its exit code, CPU seconds and output."""
         environment = self.environment(case)
         if isinstance(environment, str):
             return SKIPPED, 0, environment
@@ -215,7 +215,7 @@ def main():
     runner.load(cases)
     skipped, failed = [], []
     with tempfile.TemporaryDirectory() as judged:
-        os.environ["HEDDLE_JUDGED"] = judged  # for the scripts that show kernels to other compilers: each kernel once
+        os.environ["HEDDLE_JUDGED"] = judged  # scripts that pass kernels to other compilers do so once per kernel
         for case in cases:
             code, seconds, said = runner.run(case)
             if code == SKIPPED:

@@ -1,5 +1,6 @@
-"""The probabilities that tokens are drawn by, on random logits: those of Heddle's rules beside the same rules in plain Python, in both
-orders, and beside llama.cpp's own samplers by its C interface, if the package xllamacpp or llama-cpp-python is there.
+"""Compares the probabilities with which tokens are drawn, on random logits: Heddle's rules, in both orders, with the
+same rules in plain Python, and with llama.cpp's samplers through its C interface, if the package xllamacpp or
+llama-cpp-python is installed.
 
     sampling.py --bin build/bin --case plain|llama-cpp"""
 
@@ -20,12 +21,12 @@ SKIPPED = 77
 
 
 def rounded(number):
-    """As f32, which logits are in."""
+    """Rounds to f32, the type of logits."""
     return struct.unpack("f", struct.pack("f", number))[0]
 
 
 def draw_case(source):
-    """Logits, a text, and rules of which some change nothing."""
+    """Draws logits, a text, and rules, some of which change nothing."""
     count = source.choice((5, 33, 300))
     either = lambda value, off: source.choice((value, value, off))
     return {"logits": [rounded(source.gauss(0, 3)) for _ in range(count)], "text": [source.randrange(count) for _ in range(source.randrange(12))],
@@ -35,7 +36,7 @@ def draw_case(source):
 
 
 def expected(case):
-    """By token. Each rule works on the tokens and the probabilities that the rules before it leave."""
+    """Returns probabilities by token. Each rule works on the tokens and probabilities that the rules before it keep."""
     logits = dict(enumerate(case["logits"]))
     for token in set(case["text"][-case["window"]:]):
         logits[token] = rounded(logits[token] * case["penalty"] if logits[token] <= 0 else logits[token] / case["penalty"])
@@ -78,7 +79,7 @@ class Settings(ctypes.Structure):
 
 
 def load_llama_cpp():
-    """The library in a package that has llama.cpp; None if there is no such package."""
+    """Returns the library of a package that contains llama.cpp; None if there is none."""
     for package, pattern in ("xllamacpp", "*.so"), ("llama_cpp", "lib/libllama.so"):
         spec = importlib.util.find_spec(package)
         for file in sorted(Path(spec.origin).parent.glob(pattern)) if spec else ():
@@ -91,7 +92,7 @@ def load_llama_cpp():
 
 
 def by_llama_cpp(case, library):
-    """By the same chain of llama.cpp's samplers, whose penalty sees the tokens of the window and no others."""
+    """Returns probabilities by llama.cpp's chain of samplers; its penalty sees only the tokens of the window."""
     number, pointer = ctypes.c_float, ctypes.c_void_p
     chain = pointer(library.llama_sampler_chain_init(library.llama_sampler_chain_default_params()))
     makers = {"temperature": lambda: library.llama_sampler_init_temp(number(case["temperature"])),
@@ -101,7 +102,7 @@ def by_llama_cpp(case, library):
     seen = case["text"][-case["window"]:]
     steps = [library.llama_sampler_init_penalties(ctypes.c_int32(len(seen)), number(case["penalty"]), number(0), number(0)),
              *(makers[rule]() for rule in case["samplers"].split(",")),
-             library.llama_sampler_init_dist(ctypes.c_uint32(1))]  # which makes probabilities of what is left
+             library.llama_sampler_init_dist(ctypes.c_uint32(1))]  # turns the rest into probabilities
     for step in steps:
         library.llama_sampler_chain_add(chain, pointer(step))
     for token in seen:
@@ -140,7 +141,7 @@ def main():
         if apart > BOUND:
             failed += 1
             print(f"FAIL {number}: apart by {apart:.2g}; {len(actual)} and {len(wanted)} tokens; {({**case, 'logits': len(case['logits'])})}")
-    failed += cut < ROUNDS / 2  # the rules do something
+    failed += cut < ROUNDS / 2  # the rules have an effect
     print(f"{arguments.case}: {ROUNDS} rows of logits, {cut} of them cut, probabilities apart by at most {largest:.2g}; {failed} failed")
     sys.exit(failed != 0)
 

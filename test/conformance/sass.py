@@ -1,8 +1,9 @@
-"""Hazards of wgmma in machine code. A product of a warpgroup runs beside what follows it. Until a wait covers it, nothing may read or write
-its sums but the next product that adds to them, and nothing may write the registers of its left operand. PTX says so by the order of its
-instructions; whether the registers that ptxas chooses keep to it, only the machine code tells.
+"""Finds hazards of wgmma in machine code. A warpgroup's multiplication runs concurrently with the instructions after
+it. Until a wait covers it, only the next multiplication that adds to its sums may read or write them, and nothing may
+write the registers of its left operand. PTX guarantees this by the order of its instructions. Only the machine code
+shows whether the registers that ptxas chooses keep to it.
 
-`find_hazards` takes what `nvdisasm -c` prints of one kernel."""
+`find_hazards` takes the output of `nvdisasm -c` for one kernel."""
 
 import re
 
@@ -10,13 +11,13 @@ INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+\s+)?([^;]*?)\s*;")
 LABEL = re.compile(r"^(\.L_x_\d+):")
 REGISTER = re.compile(r"\bR(\d+)\b")
 PRODUCT = re.compile(r"HGMMA\.64x(\d+)x\d+\.F32\S* R(\d+), (?:R(\d+)|gdesc\S*), ")
-# Without a result in a register of the lane.
+# Instructions without a result in a lane's register.
 NO_RESULT = ("ST", "RED", "BRA", "BAR", "EXIT", "LDGSTS", "LDGDEPBAR", "DEPBAR", "WARP", "R2UR", "ISETP", "FSETP", "BSYNC", "BSSY", "FENCE", "MEMBAR",
              "NOP", "PLOP", "U")
 
 
 def parse(text):
-    """Instructions without predicates, whether each has one, and each label's place."""
+    """Returns instructions without predicates, whether each has one, and each label's position."""
     instructions, labels = [], {}
     for line in text.splitlines():
         if label := LABEL.match(line):
@@ -27,32 +28,32 @@ def parse(text):
 
 
 def product_of(text):
-    """The registers of a product's sums and of its left operand; null of another instruction."""
+    """Returns the registers of a multiplication's sums and of its left operand; None for other instructions."""
     if not text.startswith("HGMMA"):
         return None
     found = PRODUCT.match(text)
     if not found and not re.match(r"HGMMA\S* RZ, ", text):
         raise ValueError(f"this form of a product is not known: {text}")
-    if not found:  # what ptxas makes of a group of no products
+    if not found:  # ptxas's form of an empty group
         return range(0), range(0)
     sums = range(int(found[2]), int(found[2]) + int(found[1]) // 2)
     return sums, range(int(found[3]), int(found[3]) + 4) if found[3] else range(0)
 
 
 def touched(text):
-    """The registers that an instruction writes, and those that it names."""
+    """Returns the registers that an instruction writes, and all that it names."""
     opcode, _, operands = text.partition(" ")
     named = [int(number) for number in REGISTER.findall(operands)]
     if not named or opcode.startswith(NO_RESULT):
         return set(), set(named)
     count = 4 if ".128" in opcode else 2 if ".64" in opcode or ".WIDE" in opcode else 1
-    # A predicate may stand before the result.
+    # A predicate may precede the result.
     first = re.match(r"(?:U?P\w+, )*R(\d+)", operands)
     return set(range(int(first[1]), int(first[1]) + count)) if first else set(), set(named)
 
 
 def find_hazards(text):
-    """A sentence for each instruction that touches what a product beside it needs."""
+    """Returns a sentence for each instruction that touches registers of a running multiplication."""
     instructions, labels = parse(text)
     products = [product_of(code) for code, _ in instructions]
     hazards, seen, work = {}, set(), [(0, ())]
@@ -72,7 +73,7 @@ def find_hazards(text):
                 if wrong:
                     hazards[at] = f"'{code}' uses R{min(wrong)} while '{instructions[place][0]}' runs"
             if own:
-                # Products up to the one that is marked are a group; the last group is open until then.
+                # Multiplications up to a marked one form a group; the last group is open until then.
                 if not groups or any("gsb0" in instructions[place][0] for place in groups[-1]):
                     groups += ((at,),)
                 else:

@@ -1,5 +1,6 @@
-"""Weights that are trained whole beside adapters (PEFT's modules_to_save), and adapters in llama.cpp's files, against PyTorch: losses of
-Adam from a folder as PEFT writes it, both files behind them, the merged model, and what is refused.
+"""Compares weights that are trained whole beside adapters (PEFT's modules_to_save), and adapters in llama.cpp's files,
+with PyTorch: Adam's losses from a folder that PEFT wrote, both files written afterwards, the merged model, and refused
+inputs.
 
     saved_modules.py --bin build/bin --case tied|untied [--target=NAME]"""
 
@@ -28,7 +29,7 @@ EMBEDDING, HEAD, GAIN = "model.embed_tokens.weight", "lm_head.weight", "model.no
 
 
 class Saved(lora.Adapted):
-    """An adapter, and tensors in the place of the base's. A head of its own is one of them; a tied one is the embedding."""
+    """An adapter, and tensors that replace the base's. A separate head is one of them; a tied head is the embedding."""
 
     def __init__(self, config, tensors, adapter, scale, whole):
         super().__init__(config, {**tensors, **whole}, adapter, scale)
@@ -43,7 +44,7 @@ class Case(lora.Case):
         super().__init__(arguments, folder)
 
     def compile(self, name, model, *flags):
-        if Path(model).is_dir():  # in the form of the case
+        if Path(model).is_dir():  # in the format of the case
             config = Path(model, "config.json")
             self.config["tie_word_embeddings"] = self.isTied
             config.write_text(json.dumps(self.config))
@@ -64,7 +65,7 @@ def write_saved(folder, adapter, whole, names, **changes):
 
 
 def read_gguf(path):
-    """Keys with texts and numbers, and tensors in f32."""
+    """Returns keys with text and number values, and tensors in f32."""
     data, at = Path(path).read_bytes(), 24
 
     def take(code):
@@ -125,7 +126,7 @@ def check_saved(case):
     means = [lora.read_adapter(path) for path in (*sorted(Path(folder, "ck").glob("step-*"))[-2:], Path(folder, "mean"))]
     report.check("PEFT's files of the average", max(relative(means[2][name], (means[0][name] + means[1][name]) / 2) for name in trained), 1e-6)
 
-    # Without a folder to begin with, the base's tensors are where training begins.
+    # Without a folder to start from, training starts with the base's tensors.
     run([case.tool, "train", artifact, "--text", f"{folder}/text", *flags, "--checkpoint", f"{folder}/new", "--steps", "1", "--log", f"{folder}/new.log"])
     first = json.loads(Path(folder, "new.log").read_text().splitlines()[0])["loss"]
     report.check("the loss before the first step", relative([first], [case.loss(case.oracle({}, 1)).item()]), 1e-5)
@@ -161,7 +162,7 @@ def check_refusals(case, artifact, adapter, whole, names):
 
 
 def check_gguf(case):
-    """An adapter as llama.cpp has it: rows of queries in pairs, and no weight but those of adapters."""
+    """An adapter in llama.cpp's format: rows of queries in pairs, and only weights of adapters."""
     folder, base = case.folder, case.base
     start = lora.draw_adapter(case.tensors, RANK, seed=9)
     lora.write_adapter(f"{folder}/plain", start, RANK, ALPHA)
@@ -196,7 +197,7 @@ def check_gguf(case):
 
 
 class Dora(lora.Adapted):
-    """Columns of weight and adapter together have the norms of a vector that is trained (Liu et al. 2024)."""
+    """DoRA: columns of the sum of weight and adapter have the norms of a trained vector (Liu et al. 2024)."""
 
     def __init__(self, config, tensors, adapter, scale, magnitudes):
         super().__init__(config, tensors, adapter, scale)

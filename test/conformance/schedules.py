@@ -1,5 +1,5 @@
-"""The learning rate of each step as trained with, against formulas and PyTorch's schedulers: the paper's, constant, linear,
-cosine, and a model text's own, 200 steps of each, with train_step and with accumulated gradients.
+"""Compares the learning rate used in each step with formulas and PyTorch's schedulers: the paper's, constant, linear,
+cosine, and a model text's own; 200 steps of each, with train_step and with accumulated gradients.
 
     schedules.py --bin build/bin --model models/numbers.toml [--target=NAME]"""
 
@@ -53,7 +53,7 @@ def own(step):
 
 
 def by_torch(name):
-    """Rates of steps WARMUP to STEPS by PyTorch's scheduler, which begins at the peak."""
+    """Returns the rates of steps WARMUP to STEPS by PyTorch's scheduler, which starts at the peak."""
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=PEAK)
     length = END - WARMUP
     if name == "linear":
@@ -62,7 +62,7 @@ def by_torch(name):
         scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, length, FINAL)
     rates = []
     for step in range(WARMUP, STEPS + 1):
-        # Behind its end PyTorch's cosine rises again; ours stays.
+        # After its end PyTorch's cosine rises again; ours stays constant.
         rates.append(optimizer.param_groups[0]["lr"] if step <= END else FINAL)
         optimizer.step()
         scheduler.step()
@@ -70,7 +70,7 @@ def by_torch(name):
 
 
 def check(report, arguments, name, overrides, formula):
-    """Steps of a model so small that the batch hardly matters: what counts is the output `learning_rate`."""
+    """Takes steps of a tiny model and reads the output `learning_rate`; the batch hardly matters."""
     inputs = tensor_files.pack([([5, 6, 7], [1, 8], [8, 2])])
     expected = np.array([formula(step) for step in range(1, STEPS + 1)])
     if name in ("linear", "cosine"):

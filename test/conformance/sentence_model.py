@@ -1,9 +1,9 @@
-"""Classifiers of texts against PyTorch, a text and, where the model knows them, a sentence at a time: logits, every gradient, and 20
-losses of Adam of `heddle-run train` on records.
+"""Compares classifiers of texts with PyTorch, text by text and, if the model knows sentences, sentence by sentence:
+logits, every gradient, and 20 losses of Adam in `heddle-run train` on records.
 
     sentence_model.py --bin build/bin --models models --model memory-network [--set name=value]... [--target NAME [--lanes N]]
 
-On a target that --target names it stops before the training."""
+If --target is given, it stops before the training."""
 
 import argparse
 import json
@@ -27,7 +27,7 @@ TEXTS = [[1], [3, 1, 7], [33], [5] * 9]  # the words of each sentence
 
 
 class Network:
-    SENTENCES = 0  # the parameter of the text, where it has this
+    SENTENCES = 0  # the text's parameter `sentences`, if it has one
 
     def __init__(self, weights):
         self.weights = {name: torch.tensor(value, dtype=torch.float64, requires_grad=True)
@@ -139,7 +139,7 @@ def check_entries(report, model, folder, network):
 
 
 def check_training(report, arguments, model, folder, network):
-    """The begin mark is of the first sentence, the end mark of the last."""
+    """The begin mark belongs to the first sentence, and the end mark to the last."""
     random = np.random.default_rng(6)
     texts = [[[f"a{random.integers(30)}" for _ in range(length)] for length in lengths] for lengths in TEXTS]
     names = "ABCDE"

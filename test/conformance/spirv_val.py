@@ -1,4 +1,4 @@
-"""Every kernel of a model passes spirv-val for Vulkan 1.3."""
+"""Checks every kernel of a model with spirv-val for Vulkan 1.3."""
 
 import argparse
 import subprocess

@@ -1,5 +1,5 @@
-"""Products on tensor cores whose contracted dimension is shared out among workgroups, against numpy. Factors are small
-multiples of 1/8, so that every product and every sum is exact in any precision.
+"""Compares matmuls on tensor cores with numpy, for matmuls whose K dimension is shared out among workgroups. Operands
+are small multiples of 1/8, so that every product and every sum is exact in any precision.
 
     split_products.py --bin build/bin [--target=NAME] [--precision=NAME]"""
 
@@ -14,7 +14,7 @@ import numpy as np
 import calls
 
 LONG = 4096
-WIDE = [8192, 8256]  # columns that divide evenly into parts of whole steps, and that do not
+WIDE = [8192, 8256]  # K that divides evenly into parts of whole steps, and K that does not
 MODEL = f"""
 heddle.size @tokens max {LONG}
 heddle.size @rows max 40
@@ -72,7 +72,8 @@ def main():
                                               capture_output=True, text=True).stdout)
         names = [kernel["name"] for kernel in described["targets"][0]["kernels"]]
         split = [name for name in names if name.startswith("partial_matmul")]
-        if len(split) != 2 + len(WIDE) or "sum_parts_matmul_addf_Tx72" not in names:  # two alike are one kernel
+        # Two equal kernels are stored once.
+        if len(split) != 2 + len(WIDE) or "sum_parts_matmul_addf_Tx72" not in names:
             failed += 1
             print(f"FAIL not all products are split: {', '.join(names)}")
         session = calls.Session(tools, f"{folder}/split.heddle", folder)
@@ -85,7 +86,7 @@ def main():
             print(f"{'FAIL' if bad else 'ok  '} {what}")
 
         double = lambda x: x.astype(np.float64)
-        for tokens in (LONG, LONG - 1, 1500, 65, 1):  # of the last ones some parts have nothing
+        for tokens in (LONG, LONG - 1, 1500, 65, 1):  # with few tokens, some parts are empty
             x, g, before = draw(tokens, 96), draw(tokens, 72), draw(96, 72)
             check(f"gradient of {tokens} rows", "gradient", {"x": x, "g": g, "before": before},
                   double(x).T @ double(g) + before)

@@ -1,5 +1,5 @@
-"""`heddle.subsample` and `heddle.upsample` against numpy: batches of images of several sizes, widths that no tile divides, all first pixels
-of a stride; and calls whose images do not belong together, which read no other memory.
+"""Compares `heddle.subsample` and `heddle.upsample` with numpy: batches of images of several sizes, widths that no tile
+divides, all first pixels of a stride; and calls with mismatched images, which must not read other memory.
 
     strides.py --bin build/bin [--target=NAME] [--lanes=N]"""
 
@@ -25,7 +25,7 @@ def entries_of(case):
             large, small = (f'tensor<?x{columns}xf32, #heddle.dims<"{size}">>' for size in ("pixels", "fewer"))
             how = f"width {width} stride {stride} at ({row}, {column})"
             for op, given, made in ("subsample", large, small), ("upsample", small, large):
-                # The input is made by a kernel, and the result is used by one, so that neither is a mere copy.
+                # Kernels compute the input and use the result, so that neither is a mere copy.
                 entries += f"""func.func @{op}_{name}(%x: {given} {{heddle.name = "x"}}, %z: {made} {{heddle.name = "z"}}) -> ({made} {{heddle.name = "y"}}) {{
   %0 = arith.mulf %x, %x : {given}
   %1 = heddle.{op} %0 {how} : {given} -> {made}
@@ -37,7 +37,7 @@ def entries_of(case):
 
 
 def check_hostile(session, case, report):
-    """More pixels of one size than the other has: rows that are there stand for those that are not."""
+    """Calls with more pixels of one size than the other has: missing rows are replaced by existing ones."""
     *_, stride, columns = case
     for op in ("subsample", "upsample"):
         for given, made in ((1, 200), (3, 1)):

@@ -1,6 +1,6 @@
-"""The vocabularies of GPT-2 and BERT, written from their published descriptions: byte pair encoding (Sennrich et al., 2016)
-of bytes (Radford et al., 2019), and WordPiece (Wu et al., 2016) as BERT prepares its text (Devlin et al., 2019). Slow and
-plain: an oracle. Learns small vocabularies, writes them as they are published, and tokenises."""
+"""The vocabularies of GPT-2 and BERT, written from their published descriptions: byte pair encoding (Sennrich et al.,
+2016) of bytes (Radford et al., 2019), and WordPiece (Wu et al., 2016) with BERT's text preparation (Devlin et al.,
+2019). An oracle, slow and simple. It learns small vocabularies, writes them in the published format, and tokenizes."""
 
 import json
 import unicodedata
@@ -13,19 +13,19 @@ END = "<|endoftext|>"
 # ---- GPT-2 -----------------------------------------------------------------------------------------------------------
 
 def byte_alphabet():
-    """A character for each byte: that of Latin-1 where it is visible, and the others from U+0100 on."""
+    """Returns a character for each byte: Latin-1's if it is visible, otherwise one from U+0100 on."""
     visible = set(range(33, 127)) | set(range(161, 173)) | set(range(174, 256))
     others = [byte for byte in range(256) if byte not in visible]
     return {byte: chr(byte) if byte in visible else chr(256 + others.index(byte)) for byte in range(256)}
 
 
 def is_space(c):
-    """White_Space, of which Python's isspace() has four control characters too many."""
+    """Returns true for White_Space; Python's isspace() also accepts four control characters."""
     return c.isspace() and not "\x1c" <= c <= "\x1f"
 
 
 def cut(text, match):
-    """The text in words; `match` says where the word ends that begins at a place."""
+    """Cuts the text into words; `match` returns the end of the word that begins at a position."""
     words, i = [], 0
     while i < len(text):
         end = match(i)
@@ -57,7 +57,7 @@ def pretokenize(text):
                 if end > begin:
                     return end
         end = run(i, is_space)
-        for last in range(end, i, -1):  # \s+(?!\S) gives back until what follows is space, or nothing does
+        for last in range(end, i, -1):  # \s+(?!\S) backtracks until a space follows, or nothing
             if last == len(text) or is_space(text[last]):
                 return last
         return end
@@ -66,7 +66,7 @@ def pretokenize(text):
 
 
 def pretokenize_digits(text):
-    """Each number is a word; GPT-2's words of what is between."""
+    """Makes each number a word, and cuts the text between numbers like GPT-2."""
     words, begin = [], 0
     for i, c in enumerate(text):
         if unicodedata.category(c)[0] == "N":
@@ -103,7 +103,7 @@ def pretokenize_llama(text, numbers):
             if end > begin:
                 return run(end, lambda c: c in "\r\n")
         end = run(i, is_space)
-        for start in range(end, i - 1, -1):  # \s* gives back until a new line follows
+        for start in range(end, i - 1, -1):  # \s* backtracks until a new line follows
             last = run(start, lambda c: c in "\r\n")
             if last > start:
                 return last
@@ -126,7 +126,7 @@ def split_by(pattern):
         {**BYTES, "use_regex": False}]}
 
 
-# How vocabularies in tokenizer.json cut words: the function, and how the file says it.
+# How vocabularies in tokenizer.json cut words: the function, and its form in the file.
 RULES = {
     "gpt2": (pretokenize, {**BYTES, "use_regex": True}),
     "smollm": (pretokenize_digits, {"type": "Sequence", "pretokenizers": [
@@ -137,7 +137,7 @@ RULES = {
 
 
 def merge(pieces, ranks):
-    """While there is a pair of neighbours with a merge, the first merge's leftmost pair becomes one."""
+    """While some pair of neighbours has a merge, merges the leftmost pair of the first such merge."""
     pieces = list(pieces)
     while True:
         pairs = [(ranks[pair], i) for i, pair in enumerate(zip(pieces, pieces[1:])) if pair in ranks]
@@ -160,7 +160,8 @@ class BytePairs:
 
     @classmethod
     def learn(cls, text, merges):
-        """The most frequent pair of neighbours becomes a piece, again and again; numbers as in GPT-2, the end mark last."""
+        """Repeatedly makes the most frequent pair of neighbours a piece. Numbers are as in GPT-2, with the end mark
+        last."""
         alphabet = byte_alphabet()
         words = Counter(tuple(alphabet[b] for b in word.encode()) for word in pretokenize(text))
         learnt = []
@@ -196,7 +197,7 @@ class BytePairs:
         (Path(folder) / "merges.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     def write_json(self, folder, rule, added, whole_words=False, compose=False, pairs=False):
-        """tokenizer.json, with tokens that are added behind the others; from here on encode() is that vocabulary's."""
+        """Returns the tokenizer.json with added tokens after the others. From here on encode() uses that vocabulary."""
         self.cut, cutter = RULES[rule]
         self.added, self.whole_words, self.compose = (*added, END), whole_words, compose
         tokens = [{"id": self.vocabulary[END], "content": END, "special": True, "normalized": False}]
@@ -217,7 +218,8 @@ class BytePairs:
         (Path(folder) / "tokenizer_config.json").write_text(json.dumps({"eos_token": {"content": END}}))
 
     def split_at_added(self, text):
-        """Parts between added tokens, the longest where several begin, and those tokens by number."""
+        """Yields the parts between added tokens (the longest if several begin at a place), and those tokens by
+        number."""
         begin = place = 0
         while place < len(text):
             here = max((token for token in self.added if text.startswith(token, place)), key=len, default=None)
@@ -264,7 +266,7 @@ class WordPieces:
 
     @classmethod
     def learn(cls, text, count, **settings):
-        """Characters, alone and within words, and the most frequent beginnings, ends and middles of words."""
+        """Learns characters, alone and within words, and the most frequent beginnings, ends and middles of words."""
         basic = cls([], **settings)
         parts, characters = Counter(), set()
         for word in basic.words(text):

@@ -1,6 +1,6 @@
-"""Products that are added up in one kernel, as an adapter's is to its base's, against numpy: of f32 and of 16 bits, by lanes and on
-tensor cores, beside packed numbers of 8 and 4 bits, from either side, of many rows and of few. Factors are small multiples of
-1/8 and scales powers of two, so that every product and every sum is exact in any precision.
+"""Compares sums of matmuls in one kernel (an adapter added to its base) with numpy: f32 and 16-bit operands, on lanes
+and on tensor cores, with packed 8-bit and 4-bit weights, in either order, with many rows and with few. Operands are
+small multiples of 1/8 and scales are powers of two, so that every product and every sum is exact in any precision.
 
     sums_of_products.py --bin build/bin [--target=NAME] [--precision=NAME]"""
 
@@ -17,7 +17,7 @@ import calls
 DEPTH, COLUMNS, GROUP = 160, 96, 32
 ROWS = {"many": (300, 65, 1), "few": (3, 1)}
 RANKS = (4, 8, 40)
-# Of the base: how its right side lies there, in words of how many bits, and the shape of its scales.
+# The base: how its right operand is stored, with how many bits, and the shape of its scales.
 BASES = {
     "plain": (False, None, None),
     "plain_transposed": (True, None, None),
@@ -52,7 +52,7 @@ def write_entry(name, size, base, rank):
 
 
 def pack(numbers, bits):
-    """Words of rows that follow each other, the first in the lowest bits."""
+    """Packs consecutive rows into words, the first in the lowest bits."""
     parts = numbers.astype(np.int64).reshape(-1, 32 // bits, numbers.shape[1]) & (1 << bits) - 1
     shifts = (np.arange(32 // bits) * bits)[None, :, None]
     return (parts << shifts).sum(1).astype(np.uint32).view(np.int32)

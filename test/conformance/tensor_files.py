@@ -1,4 +1,4 @@
-"""Files of tensors, and the inputs of compiled entries for batches of token ids: all without PyTorch."""
+"""Files of tensors, and the inputs of compiled entries for batches of token ids. Does not need PyTorch."""
 
 import json
 import struct
@@ -42,13 +42,13 @@ def is_weight(name):
 
 
 def pack_targets(batch, token_scale=True):
-    """The same for a decoder alone."""
+    """Returns the same inputs for a decoder-only model."""
     return {name: value for name, value in pack(batch, token_scale).items() if not name.startswith("source")}
 
 
 def pack(batch, token_scale=True):
-    """The inputs of train_step, accumulate_step and (without the scale) eval for a list of (source, target in, target
-    out) triples of token ids."""
+    """Returns the inputs of train_step, accumulate_step and (without the scale) eval, for a list of (source, target in,
+    target out) triples of token ids."""
     i32 = lambda values: np.asarray(values, np.int32)
     inputs = {}
     for side, index in (("source", 0), ("target", 1)):
@@ -65,5 +65,5 @@ def pack(batch, token_scale=True):
 
 
 def without_labels(inputs):
-    """The inputs of an entry that computes no loss: `logits`."""
+    """Returns the inputs of an entry that computes no loss: `logits`."""
     return {name: value for name, value in inputs.items() if name != "target_out"}

@@ -1,12 +1,13 @@
-"""Products on tensor cores and on processors against numpy: operands as they are, the left or the right one transposed, of sizes that tiles
-divide and that they do not, and of dynamic rows. Factors are small multiples of 1/8, so that every product and every sum is exact in
-any precision.
+"""Compares matmuls on tensor cores and on processors with numpy: no operand transposed, the left one or the right one,
+in sizes that tiles divide and that they do not, and with dynamic rows. Operands are small multiples of 1/8, so that
+every product and every sum is exact in any precision.
 
     tensor_products.py --bin build/bin [--target=NAME] [--precision=NAME] [--instruction=TEXT]
 
-Of a processor also those of entries with caches, which have kernels for one row, for up to 8 and for more, by weights of f32 and packed.
+On processors, it also tests entries with caches, which have kernels for one row, for up to 8 rows and for more, with
+f32 and packed weights.
 
-With --instruction the kernels of products that are 64 deep or more must have it in their code."""
+With --instruction, kernels of matmuls with a K of 64 or more must contain the instruction."""
 
 import argparse
 import json
@@ -21,7 +22,7 @@ import calls
 FORMS = {"nn": "", "nt": " {transpose_rhs}", "tn": " {transpose_lhs}"}
 #        m,    n,   k
 SIZES = [(64, 64, 64), (128, 256, 128), (520, 264, 192), (40, 128, 320), (257, 72, 200), (192, 512, 1024), (64, 40, 48), (256, 64, 16)]
-ODD = [(33, 7, 5), (97, 172, 300), (25, 9, 267), (24, 1, 33)] # of processors
+ODD = [(33, 7, 5), (97, 172, 300), (25, 9, 267), (24, 1, 33)] # for processors
 DYNAMIC = [(384, 256, 128), (300, 192, 64)]
 COUNTS = (300, 33, 1)
 DECODING = [(33, 168, 320), (20, 130, 96)]
@@ -29,7 +30,7 @@ DECODING_COUNTS = (1, 2, 8, 9, 20)
 
 
 def write_entry(name, form, m, n, k, dynamic):
-    """Of a left operand that is transposed the contracted dimension is dynamic, of others the rows."""
+    """Writes an entry. If the left operand is transposed, K is dynamic; otherwise the rows are."""
     matrix = lambda rows, columns, free: (f'tensor<?x{columns}xf32, #heddle.dims<"rows{m}">>' if free else
                                           f"tensor<{rows}x{columns}xf32>")
     contracts = form == "tn"
@@ -44,7 +45,7 @@ def write_entry(name, form, m, n, k, dynamic):
 
 
 def write_decoding(name, form, bits, m, n, k):
-    """The weight is packed, if `bits` are not 32. The entry reads a row of a cache, too."""
+    """Writes an entry that also reads a row of a cache. The weight is packed if `bits` is not 32."""
     free = lambda *columns, element="f32": f'tensor<?{"".join(f"x{c}" for c in columns)}x{element}, #heddle.dims<"decoded{m}">>'
     rows, columns = (n, k) if form == "nt" else (k, n)
     stored = f"tensor<{rows * bits // 32}x{columns}x{'f32' if bits == 32 else 'i32'}>"
@@ -64,7 +65,7 @@ def write_decoding(name, form, bits, m, n, k):
 
 
 def pack(numbers, bits):
-    """Neighbouring rows in a word, the first in its lowest bits."""
+    """Packs neighbouring rows into words, the first in the lowest bits."""
     of_word = 32 // bits
     groups = (numbers.astype(np.int64) & ((1 << bits) - 1)).reshape(-1, of_word, numbers.shape[1])
     words = (groups << (bits * np.arange(of_word))[None, :, None]).sum(1)
@@ -134,7 +135,7 @@ def main():
         if arguments.instruction:
             have = sum(arguments.instruction in inspect("--kernel", kernel) for kernel in kernels if "matmul" in kernel)
             print(f"{have} kernels have {arguments.instruction}")
-            # Rows of 16 bits that are no multiple of 16 bytes are not copied.
+            # 16-bit rows that are not a multiple of 16 bytes are not copied asynchronously.
             deep = [name for name, (form, m, _, k, _) in cases.items() if k >= 64 and not (form == "tn" and m % 8)]
             failed += have < len(deep)
         session = calls.Session(tools, f"{folder}/products.heddle", folder)

@@ -1,5 +1,5 @@
-"""`heddle-run generate` and `fill` on Hugging Face folders with random weights against PyTorch's models (published.py) and
-the vocabularies of subwords.py and piece_models.py.
+"""Compares `heddle-run generate` and `fill` on Hugging Face folders with random weights with PyTorch's models
+(published.py) and the vocabularies of subwords.py and piece_models.py.
 
     text_commands.py --bin build/bin --case NAME [--target=NAME]"""
 
@@ -29,7 +29,7 @@ class Text:
     def __init__(self, arguments, folder, command, sizes):
         self.tool, self.folder, self.command = f"{arguments.bin}/heddle-run", folder, command
         backend = arguments.target.split(":")[0]
-        self.two_devices = f"--devices={backend},{backend}"  # a device twice
+        self.two_devices = f"--devices={backend},{backend}"  # the same device twice
         sets = [word for key, value in {**sizes, **self.more}.items() for word in ("--set", f"{key}={value}")]
         run([f"{arguments.bin}/heddle-compile", f"{folder}/{self.name}", "--weights=f32", "-o", f"{folder}/model.heddle",
              f"--target={arguments.target}", f"--entries={self.entries}", *sets])
@@ -46,7 +46,7 @@ class Text:
         return done.stdout.decode().split("\n")[:-1]
 
     def in_pipe(self, texts, *flags):
-        """Each line is answered before the next one is there."""
+        """Answers each line before the next one is sent."""
         process = subprocess.Popen(self.start(*flags), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         answers = []
         for text in texts:
@@ -65,8 +65,8 @@ def differ(actual, expected):
 
 
 class LanguageModel(Text):
-    """A GPT-2 whose caches have room for three of the longest sequences, and whose calls for seven tokens: prompts wait, and
-    are read in several calls."""
+    """A GPT-2 whose caches have room for three of the longest sequences, and whose calls take seven tokens: prompts
+    wait, and are read in several calls."""
 
     positions = 60
 
@@ -80,8 +80,8 @@ class LanguageModel(Text):
     def write(self, folder, marks):
         self.config = {**published.GPT2, **marks, "n_positions": self.positions}
         self.tensors = published.draw_gpt2(self.config)
-        self.tensors["transformer.wte.weight"] *= 2  # so that the answer depends on the prompt
-        self.tensors["transformer.wte.weight"][self.end] *= 2  # and ends at times
+        self.tensors["transformer.wte.weight"] *= 2  # makes the answer depend on the prompt
+        self.tensors["transformer.wte.weight"][self.end] *= 2  # and end sometimes
         self.oracle = published.Gpt2(self.config, published.write_folder(folder, self.config, self.tensors))
         self.vocabulary.write(folder)
 
@@ -90,7 +90,7 @@ class LanguageModel(Text):
 
     @torch.no_grad()
     def continuation(self, prompt):
-        """All tokens until the end mark or the last position, and whether it was the mark."""
+        """Returns all tokens until the end mark or the last position, and whether the mark ended them."""
         ids, new = self.tokens(prompt), []
         while len(ids) < self.positions:
             logits = self.oracle.logits(torch.tensor(ids))[-1]
@@ -119,7 +119,7 @@ class Llama(LanguageModel):
 
 
 class LlamaOfPieces(LanguageModel):
-    """LLaMA 2's kind of vocabulary: the mark that its file puts before texts begins the prompts, too."""
+    """A vocabulary like LLaMA 2's: the mark that its file puts before texts also precedes prompts."""
 
     def write(self, folder, marks):
         self.vocabulary, self.end = piece_models.vocabularies(CORPUS)["llama2"], 2
@@ -135,7 +135,7 @@ class LlamaOfPieces(LanguageModel):
         return [1] + self.vocabulary.encode(prompt)
 
     def answer(self, prompt, ids):
-        special = {token["id"] for token in self.vocabulary.tokens if token["special"]}  # which stand for no text
+        special = {token["id"] for token in self.vocabulary.tokens if token["special"]}  # they produce no text
         ids = [i for i in ids if i not in special]
         return escape(prompt + self.vocabulary.decode(ids, begins=prompt == "").decode(errors="replace"))
 
@@ -145,7 +145,7 @@ CHAT = ("{{ bos_token }}{% for m in messages %}{{ '\\n' + m.role }}: {{ m.conten
 
 
 class LlamaOfGguf(Llama):
-    """A GGUF file of 8 bits: its weights, and its vocabulary."""
+    """A GGUF file with 8-bit weights and the vocabulary."""
 
     name, more, entries = "published.gguf", {"learning_rate": 1e-12}, "all"
 
@@ -185,7 +185,7 @@ def prompts():
 
 def generate(arguments, folder, family=LanguageModel):
     report, model, most = Report(), family(arguments, folder), 33
-    # At last two tokens less than the model has positions, one less, as many, which are not continued, and more.
+    # The last prompts have two tokens less than the model has positions, one less, as many (not continued), and more.
     texts = prompts() + ["T" + "\x01" * (model.positions - 1 - room) for room in (2, 1, 0)] + ["weft " * 100]
     told = [model.continuation(text) for text in texts]
     said = model.lines([escape(text) for text in texts], "--tokens", str(most))
@@ -206,7 +206,8 @@ def generate(arguments, folder, family=LanguageModel):
 
 
 def generate_gguf(arguments, folder):
-    """Also a training that begins with the file, and changes next to nothing: its checkpoints have the vocabulary."""
+    """Also tests a training that starts from the file and changes almost nothing: its checkpoints have the
+    vocabulary."""
     report = generate(arguments, folder, LlamaOfGguf)
     tool, model, file, trained = f"{arguments.bin}/heddle-run", f"{folder}/model.heddle", f"{folder}/published.gguf", f"{folder}/ck"
     Path(f"{folder}/text").write_text(CORPUS[:300])
@@ -223,7 +224,8 @@ def generate_gguf(arguments, folder):
 
 
 def check_chat(report, tool, model, file, trained):
-    """A chat continues the rendered text, and gives the answer alone; a checkpoint has the template of the file that it began with."""
+    """A chat continues the rendered text, and prints only the answer. A checkpoint has the template of the file that it
+    started from."""
     messages = ["The weaver", " They're\nweaving "]
     lines = [escape(text) for text in messages] + [json.dumps({"messages": [{"role": "system", "content": "weft"},
                                                                             {"role": "user", "content": "The"}]})]
@@ -239,7 +241,7 @@ def check_chat(report, tool, model, file, trained):
     objects = [json.loads(line) for line in ask(lines, file, "--chat", "--json").stdout.splitlines()]
     report.check("prompts of a chat that differ", int([one["prompt"] for one in objects] != rendered), 0)
     report.check("answers by a checkpoint's template that are missing", int(len(ask(lines, trained, "--chat").stdout.splitlines()) != 3), 0)
-    # Ids in and out.
+    # Ids as input and output.
     ids = subprocess.run([tool, "tokenize", file], input="".join(escape(text) + "\n" for text in rendered), capture_output=True, text=True,
                          check=True).stdout.splitlines()
     ids = [line.split("\t")[0] for line in ids]
@@ -252,7 +254,7 @@ def check_chat(report, tool, model, file, trained):
     for wrong in ("1 x", "1 -2", "99999999", "1.5", "1,2"):
         done = ask([wrong], file, "--ids")
         report.check(f"'{wrong}' that is no prompt", int(done.returncode != 1 or "line 1: '" not in done.stderr), 0)
-    # Of a conversation with one answer the loss is that of the prompt's completion; of one with two, of both answers.
+    # A conversation with one answer has the loss of the prompt's completion; with two answers, of both.
     folder, said = Path(model).parent, []
     says = lambda *texts: {"messages": [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(texts)]}
     for name, record in (("one", says("The", "weaver")), ("two", says("The", "weaver", "weft", "They're")),
@@ -273,7 +275,7 @@ def check_chat(report, tool, model, file, trained):
 
 
 def sample(arguments, folder):
-    """Samples depend on the seed and the line's number alone; of the most probable token alone they are greedy."""
+    """Samples depend only on the seed and the line's number; sampling only the most probable token is greedy."""
     report, model = Report(), LanguageModel(arguments, folder)
     texts, few = [escape(text) for text in prompts()], ("--tokens", "9")
     greedy = model.lines(texts, *few)
@@ -295,7 +297,7 @@ def sample(arguments, folder):
 
 
 def answers(arguments, folder):
-    """Texts that end an answer, answers as JSON, pieces as they come, and the penalty of repetitions."""
+    """Tests stop texts, answers as JSON, streamed pieces, and the repetition penalty."""
     report, model, most = Report(), LanguageModel(arguments, folder), 12
     texts = prompts()[:20]
     told = [model.continuation(text) for text in texts]
@@ -308,7 +310,7 @@ def answers(arguments, folder):
         ["end" if ended and len(new) < most else "length" for new, ended in told]), 0)
     report.check("numbers of tokens that differ", differ([record["tokens"] for record in records],
                                                          [min(len(new), most) for new, _ in told]), 0)
-    # A text from the midst of an answer ends that answer, and any other that has it.
+    # A text from the middle of an answer ends that answer, and any other that contains it.
     stop = max((record["completion"][2:5] for record in records if len(record["completion"]) > 6 and
                 record["completion"].isascii()), key=len)
     stopped = [json.loads(line) for line in model.lines(

@@ -1,4 +1,4 @@
-"""`heddle-run tokenize` against the oracles of subwords.py, on texts chosen to be hard and on thousands of random ones.
+"""Compares `heddle-run tokenize` with the oracles of subwords.py, on difficult texts and on thousands of random ones.
 
     tokenize_lines.py --bin build/bin --case NAME"""
 
@@ -29,7 +29,7 @@ HARD = ["", " ", "  ", "\t", "a", " a", "a ", "  a  b ", "a\tb\t\tc", "\n", "a\n
 
 
 class Drawn:
-    """Random texts of what Python's Unicode has assigned; surrogates are no characters."""
+    """Random texts of the characters that Python's Unicode has assigned, without surrogates."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -51,7 +51,7 @@ def escape(text):
 
 
 def shown(text):
-    """Bytes as `--decode` prints them."""
+    """Returns bytes as `--decode` prints them."""
     return escape(text.decode(errors="replace")).encode()
 
 
@@ -66,7 +66,7 @@ class Tool:
         return done.stdout.split(b"\n")[:-1]
 
     def check(self, texts, oracle, pieces):
-        """Each text's ids and pieces. Returns the lines."""
+        """Checks each text's ids and pieces. Returns the lines."""
         lines = self.lines("".join(escape(text) + "\n" for text in texts).encode())
         wrong = abs(len(lines) - len(texts))
         for text, line in zip(texts, lines):
@@ -88,7 +88,7 @@ def gpt2(arguments, folder):
     wrong, lines = tool.check(texts, oracle, oracle.pieces)
     back = tool.lines(b"\n".join(lines) + b"\n", "--decode")
     lost = sum(escape(text).encode() != line for text, line in zip(texts, back)) + abs(len(texts) - len(back))
-    # What is no UTF-8 has ids too; of these comes text, with a mark for what is no character.
+    # Bytes that are not UTF-8 have ids, too. They decode to text, with a mark for bytes that are not a character.
     noise = [bytes(drawn.random.choice([b for b in range(256) if b not in b"\n\r\\"]) for _ in range(drawn.random.randint(0, 40)))
              for _ in range(1000)]
     back = tool.lines(b"\n".join(tool.lines(b"\n".join(noise) + b"\n")) + b"\n", "--decode")

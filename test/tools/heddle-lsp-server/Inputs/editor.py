@@ -1,4 +1,4 @@
-"""A language server's other side, as an editor is."""
+"""An editor's side of a language server connection."""
 
 import json
 import subprocess
@@ -34,13 +34,13 @@ class Editor:
         return message
 
     def ask(self, method, params):
-        """The answer to a request."""
+        """Sends a request and returns the answer."""
         self.number += 1
         self.tell(method, params, id=self.number)
         return self.wait_for(lambda message: message.get("id") == self.number)
 
     def diagnostics(self):
-        """The next ones, each with its line and column from 0."""
+        """Returns the next diagnostics, each with line and column from 0."""
         message = self.wait_for(lambda message: message.get("method") == "textDocument/publishDiagnostics")
         return [f"{found['range']['start']['line']}:{found['range']['start']['character']}: {found['message']}"
                 for found in message["params"]["diagnostics"]]
@@ -54,7 +54,7 @@ class Editor:
         return self.diagnostics()
 
     def end(self):
-        """The server's exit code."""
+        """Shuts the server down and returns its exit code."""
         self.ask("shutdown", None)
         self.tell("exit", None)
         self.process.stdin.close()

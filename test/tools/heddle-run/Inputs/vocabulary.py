@@ -1,4 +1,4 @@
-"""Writes a small vocabulary of GPT-2's into a folder: vocabulary.py FOLDER"""
+"""Writes a small vocabulary like GPT-2's into a folder: vocabulary.py FOLDER"""
 
 import sys
 from pathlib import Path

@@ -3,7 +3,7 @@
     write_gguf.py PATH [FAMILY] [--config KEY=JSON] [--key KEY=KIND:VALUE] [--without NAME] [--tensor NAME=KIND] [--kind KIND]
                   [--folder] [--cut BYTES]
 
---without leaves a key or a tensor out, --tensor adds one, --cut takes bytes off the end."""
+--without leaves out a key or a tensor, --tensor adds a tensor, --cut removes bytes from the end."""
 
 import argparse
 import json
