@@ -1,4 +1,4 @@
-// Each instruction against its definition, over inputs that are likely to break it.
+// Compares each instruction with its definition, on inputs that are likely to break it.
 #include "test/cuda/EmulatorTest.h"
 
 #include <algorithm>
@@ -92,7 +92,7 @@ std::vector<Row> floats() {
 }
 
 float f(uint64_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits)); }
-// Numbers that are none are all the same.
+// Treats all NaNs as equal.
 uint64_t u(float value) { return std::isnan(value) ? 0x7fffffff : std::bit_cast<uint32_t>(value); }
 int32_t s(uint64_t bits) { return static_cast<int32_t>(bits); }
 uint32_t w(uint64_t bits) { return static_cast<uint32_t>(bits); }
@@ -154,7 +154,8 @@ TEST_F(ArithmeticTest, Integers32) {
       result |= (a >> i & 1) << (31 - i);
     return result;
   });
-  // (a & b) | (~a & c) and the odd parity.
+  // (a & b)
+  // (~a & c), and the odd parity.
   check("lop3.b32 %r0, %r1, %r2, %r3, 0xCA;", [](auto a, auto b, auto c) { return (a & b) | (~a & c); });
   check("lop3.b32 %r0, %r1, %r2, %r3, 150;", [](auto a, auto b, auto c) { return a ^ b ^ c; });
   check("sad.u32 %r0, %r1, %r2, %r3;", [](auto a, auto b, auto c) { return c + (a < b ? b - a : a - b); });
@@ -187,7 +188,7 @@ TEST_F(ArithmeticTest, Integers64And16) {
         [](auto a, auto b, auto) { return uint64_t(s128(l(a)) % l(b | 1)); });
   check("shl.b64 %rd0, %rd1, %r2;", [](auto a, auto b, auto) { return w(b) > 63 ? 0 : a << w(b); });
   check("shr.s64 %rd0, %rd1, %r2;", [](auto a, auto b, auto) { return uint64_t(l(a) >> std::min(w(b), 63u)); });
-  // 128 bits by carries.
+  // 128-bit arithmetic with carries.
   check("add.cc.u64 %rd4, %rd1, %rd2; addc.u64 %rd0, %rd3, 0;", [](auto a, auto b, auto c) { return c + (a + b < a); });
   check("sub.cc.u64 %rd4, %rd1, %rd2; subc.u64 %rd0, %rd3, 0;", [](auto a, auto b, auto c) { return c - (a < b); });
   check("mad.lo.cc.u64 %rd4, %rd1, %rd2, %rd3; madc.hi.u64 %rd0, %rd1, %rd2, 0;",
@@ -209,7 +210,7 @@ TEST_F(ArithmeticTest, Integers64And16) {
   check16("max.s16 %rs0, %rs1, %rs2;", [](auto a, auto b) { return uint16_t(std::max(int16_t(a), int16_t(b))); });
 }
 
-// By the tables of the ISA's description of these instructions.
+// Expected values follow the tables in the PTX ISA's description of these instructions.
 TEST_F(ArithmeticTest, BitFields) {
   auto one = [&](const char *body, Row row) { return evaluate(body, "%rd0", {row})[0]; };
   const char *bfeU = "bfe.u32 %r0, %r1, %r2, %r3; cvt.u64.u32 %rd0, %r0;";
@@ -236,7 +237,7 @@ TEST_F(ArithmeticTest, BitFields) {
 TEST_F(ArithmeticTest, Floats32) {
   auto rows = floats();
   auto check = [&](const std::string &body, const std::function<float(float, float, float)> &expected) {
-    // A number that is none may come in any form.
+    // A NaN may have any bits.
     expectAll(body + " setp.nan.f32 %p1, %f0, %f0; mov.b32 %r0, %f0; @%p1 mov.u32 %r0, 0x7fffffff;", "%r0", rows,
               [&](const Row &row) { return u(expected(f(row[0]), f(row[1]), f(row[2]))); });
   };
@@ -279,7 +280,7 @@ TEST_F(ArithmeticTest, Floats32) {
   check("cvt.f64.f32 %fd4, %f1; cvt.rn.f32.f64 %f0, %fd4;", [](auto a, auto, auto) { return a; });
 }
 
-// A double's sum or product says on which side of the f32 numbers the exact result lies.
+// The sum or product in double tells on which side of the f32 numbers the exact result lies.
 TEST_F(ArithmeticTest, DirectedRounding) {
   auto rows = floats();
   rows.erase(std::remove_if(rows.begin(), rows.end(),
@@ -290,7 +291,7 @@ TEST_F(ArithmeticTest, DirectedRounding) {
              rows.end());
   auto round = [](double exact, int mode) {
     if (exact == 0)
-      return mode == 1 ? -0.f : 0.f; // of opposite numbers; none of the products here is zero
+      return mode == 1 ? -0.f : 0.f; // the sum of opposite numbers; none of the products here is zero
     auto nearest = static_cast<float>(exact);
     float up = nearest < exact ? std::nextafter(nearest, INFINITY) : nearest;
     float down = nearest > exact ? std::nextafter(nearest, -INFINITY) : nearest;
@@ -317,8 +318,8 @@ TEST_F(ArithmeticTest, DirectedRounding) {
   }
 }
 
-// As PTX documents ex2.approx: an error of 2^-22 of the result at most. That some results are wrong is the test's
-// point, too.
+// PTX documents an error of at most 2^-22 of the result for ex2.approx. The test also checks that some results are
+// inexact.
 TEST_F(ArithmeticTest, PowersOfTwoAreApproximate) {
   auto rows = floats();
   std::vector<uint64_t> have = evaluate("ex2.approx.f32 %f0, %f1;", "%f0", rows);
@@ -339,7 +340,7 @@ TEST_F(ArithmeticTest, PowersOfTwoAreApproximate) {
       EXPECT_GE(f(have[i]), std::numeric_limits<float>::max()) << x;
       continue;
     }
-    // The last digit of a denormal is worth more than its error.
+    // The last digit of a denormal exceeds the allowed error.
     double most = std::max(wanted * 0x1p-22, 0x1p-149);
     EXPECT_LE(std::fabs(f(have[i]) - wanted), most) << "2^" << x;
     inexact += f(have[i]) != nearest;
@@ -408,7 +409,7 @@ TEST_F(ArithmeticTest, Comparisons) {
             whole, [](const Row &row) { return uint64_t(!(w(row[0]) < w(row[1]) && w(row[1]) < w(row[2]))); });
 }
 
-// The format's values in order, to look for the nearest.
+// Enumerates the format's values in order, to find the nearest.
 struct Format {
   int exponentBits, mantissaBits;
   float value(uint32_t bits) const {
@@ -420,7 +421,8 @@ struct Format {
     return bits >> (exponentBits + mantissaBits) ? -magnitude : magnitude;
   }
   uint32_t infinity() const { return ((1u << exponentBits) - 1) << mantissaBits; }
-  // To nearest, ties to even, as the standard defines it: the overflow threshold is half a unit beyond the largest.
+  // Rounds to nearest, ties to even, as the standard defines it: the overflow threshold is half a unit above the
+  // largest.
   uint16_t nearest(double x) const {
     if (std::isnan(x))
       return 0x7fff;
@@ -443,7 +445,7 @@ std::vector<Row> narrow() {
   std::vector<Row> rows = floats();
   std::mt19937 random(3);
   while (rows.size() < 1000) {
-    // About the middle between two neighbours of f16 and of bf16.
+    // Numbers near the midpoint of two f16 neighbours, and of two bf16 neighbours.
     uint32_t half = random() % 0x7bff;
     float middle = (kHalf.value(half) + kHalf.value(half + 1)) / 2;
     float near = std::nextafter(middle, random() % 2 ? INFINITY : -INFINITY);
@@ -500,7 +502,7 @@ TEST_F(ArithmeticTest, Arithmetic16) {
   std::vector<Row> rows;
   std::mt19937 random(4);
   for (int i = 0; i < 1000; ++i) {
-    // Of moderate size, so that an f64 holds every result exactly.
+    // Of moderate size, so that f64 holds every result exactly.
     auto half = [&] { return uint32_t((random() & 0x83ff) | (8 + random() % 16) << 10); };
     auto brain = [&] { return uint32_t((random() & 0x807f) | (120 + random() % 16) << 7); };
     rows.push_back({half() | half() << 16, brain() | brain() << 16, half() | half() << 16});

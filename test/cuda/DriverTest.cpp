@@ -1,4 +1,4 @@
-// The driver API: what it takes, what it refuses and with which code, as the real one does.
+// The driver API: accepts and refuses the same calls as the real driver, with the same error codes.
 #include "test/cuda/EmulatorTest.h"
 
 #include <cstdlib>
@@ -13,7 +13,7 @@ protected:
   Api &cuda = Api::get();
   void *const noStream = nullptr;
 
-  // a[i] = a[i] * factor + i, for i < n
+  // Computes a[i] = a[i] * factor + i, for i < n.
   void *scale() {
     return kernel(header() + R"(
 .visible .entry k(.param .u64 a, .param .u32 factor, .param .u32 n)
@@ -172,7 +172,7 @@ TEST_F(DriverTest, LaunchesAreChecked) {
   EXPECT_EQ(launch(k, {0}, {32}, 0, a, 3u, 2048u), kErrorInvalidValue);
   EXPECT_EQ(launch(k, {1, 65536}, {32}, 0, a, 3u, 2048u), kErrorInvalidValue);
   EXPECT_EQ(launch(static_cast<void *>(this), {1}, {32}, 0, a, 3u, 2048u), kErrorInvalidHandle);
-  // Dynamic shared memory: 48 KiB, more on request.
+  // Dynamic shared memory: 48 KiB by default, more on request.
   EXPECT_EQ(launch(k, {1}, {32}, 48 << 10, a, 1u, 32u), kSuccess);
   EXPECT_EQ(launch(k, {1}, {32}, (48 << 10) + 16, a, 1u, 32u), kErrorInvalidValue);
   EXPECT_EQ(cuda("cuFuncSetAttribute", k, int(kFunctionMaxDynamicSharedBytes), (227 << 10) + 1), kErrorInvalidValue);
@@ -184,7 +184,7 @@ TEST_F(DriverTest, LaunchesAreChecked) {
   EXPECT_EQ(cuda("cuLaunchKernel", k, 1u, 1u, 1u, 1u, 1u, 1u, 0u, noStream, static_cast<void **>(nullptr),
                  static_cast<void **>(nullptr)),
             kErrorInvalidValue);
-  // The parameters in one buffer.
+  // The parameters packed into one buffer.
   struct {
     uint64_t a;
     uint32_t factor, n;
@@ -205,7 +205,7 @@ TEST_F(DriverTest, LimitsThatAKernelDeclares) {
   EXPECT_EQ(launch(exactly, {}, {128}, 0), kErrorInvalidValue);
 }
 
-// A kernel that keeps `count` numbers of its own in registers.
+// Returns a kernel that keeps `count` numbers in registers.
 std::string keeper(unsigned count, const std::string &directives = "") {
   std::string ptx = ".visible .entry k(.param .u64 a) " + directives + "\n{\n.reg .f32 %f<" +
                     std::to_string(count + 1) +
@@ -219,10 +219,10 @@ std::string keeper(unsigned count, const std::string &directives = "") {
   return ptx + "ret;\n}\n";
 }
 
-// A processor has 65,536 registers.
+// A processor (SM) has 65,536 registers.
 TEST_F(DriverTest, RegistersOfALaunch) {
   uint64_t a = upload(std::vector<uint32_t>(1024, 1));
-  // What ptxas makes of .maxntid fits, and without ptxas only what it promises is known.
+  // ptxas's code fits into the limit of .maxntid. Without ptxas, only the kernel's directives are known.
   EXPECT_EQ(launch(kernel(header() + keeper(100, ".maxntid 512")), {}, {512}, 0, a), kSuccess);
   setenv("HEDDLE_EMULATOR_PTXAS", "/nowhere/ptxas", 1);
   void *unknown = kernel(header() + keeper(100));
@@ -273,7 +273,7 @@ TEST_F(DriverTest, Events) {
   EXPECT_EQ(cuda("cuEventDestroy_v2", first), kErrorInvalidHandle);
 }
 
-// A host function, and what is behind it in its stream, is done when somebody waits for it and no earlier.
+// A host function, and the work behind it in its stream, run only when somebody waits for them.
 TEST_F(DriverTest, HostFunctions) {
   void *stream = nullptr, *other = nullptr, *event = nullptr;
   EXPECT_CUDA("cuStreamCreate", &stream, 1u);
@@ -297,7 +297,7 @@ TEST_F(DriverTest, HostFunctions) {
   enqueue();
   EXPECT_EQ(calls, 0);
   EXPECT_EQ(value(), 1u);
-  EXPECT_CUDA("cuStreamWaitEvent", other, event, 0u); // for the first two alone
+  EXPECT_CUDA("cuStreamWaitEvent", other, event, 0u); // waits only for the first two
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(value(), 7u);
   EXPECT_CUDA("cuStreamSynchronize", other);
@@ -331,9 +331,9 @@ TEST_F(DriverTest, Graphs) {
               static_cast<const KernelNodeParams *>(&one));
   EXPECT_CUDA("cuGraphAddKernelNode_v2", &second, graph, static_cast<void *const *>(nullptr), size_t(0),
               static_cast<const KernelNodeParams *>(&other));
-  // The values are copied as a node is added.
+  // The values are copied when a node is added.
   two = ten = 0;
-  // Without a dependency the later node goes first.
+  // Without a dependency, the node added later runs first.
   EXPECT_CUDA("cuGraphInstantiateWithFlags", &exec, graph, 0ull);
   EXPECT_CUDA("cuGraphLaunch", exec, none);
   EXPECT_EQ(download<uint32_t>(a, 4), (std::vector<uint32_t>{20, 23, 26, 29}));
@@ -351,7 +351,7 @@ TEST_F(DriverTest, Graphs) {
   EXPECT_CUDA("cuMemsetD32Async", a, 1u, size_t(4), none);
   EXPECT_CUDA("cuGraphLaunch", exec, none);
   EXPECT_EQ(download<uint32_t>(a, 4), (std::vector<uint32_t>{6, 10, 14, 18}));
-  // A cycle cannot be run.
+  // A graph with a cycle cannot run.
   void *cyclic = nullptr;
   EXPECT_CUDA("cuGraphAddDependencies", graph, static_cast<void *const *>(&second), static_cast<void *const *>(&first),
               size_t(1));
@@ -376,7 +376,7 @@ TEST_F(DriverTest, AnUpdateTakesWhatItsGraphHas) {
   KernelNodeParams shorter = node(k, tens, 2);
   EXPECT_CUDA("cuGraphKernelNodeSetParams_v2", second, static_cast<const KernelNodeParams *>(&shorter));
   EXPECT_CUDA("cuGraphNodeSetEnabled", exec, first, 0u);
-  EXPECT_CUDA("cuGraphLaunch", exec, none); // neither knows of the other
+  EXPECT_CUDA("cuGraphLaunch", exec, none); // neither depends on the other
   EXPECT_EQ(download<uint32_t>(a, 4), (std::vector<uint32_t>{10, 11, 12, 13}));
   GraphUpdateResult result{-1, nullptr, nullptr};
   EXPECT_CUDA("cuGraphExecUpdate_v2", exec, graph, &result);
@@ -384,7 +384,7 @@ TEST_F(DriverTest, AnUpdateTakesWhatItsGraphHas) {
   EXPECT_CUDA("cuMemsetD32Async", a, 1u, size_t(4), none);
   EXPECT_CUDA("cuGraphLaunch", exec, none);
   EXPECT_EQ(download<uint32_t>(a, 4), (std::vector<uint32_t>{20, 31, 4, 5}));
-  // A graph with another node is another graph.
+  // A graph with another node cannot update the executable graph.
   EXPECT_CUDA("cuGraphAddKernelNode_v2", &second, graph, static_cast<void *const *>(&first), size_t(1),
               static_cast<const KernelNodeParams *>(&other));
   EXPECT_EQ(cuda("cuGraphExecUpdate_v2", exec, graph, &result), kErrorGraphExecUpdateFailure);
@@ -423,7 +423,7 @@ TEST_F(DriverTest, Capture) {
   EXPECT_EQ(download<uint32_t>(a, 4), (std::vector<uint32_t>{4, 7, 10, 13}));
   EXPECT_CUDA("cuGraphExecDestroy", exec);
   EXPECT_CUDA("cuGraphDestroy", graph);
-  // Unjoined work, and a wait within a capture.
+  // Unjoined work, and a wait during a capture, are errors.
   EXPECT_CUDA("cuStreamBeginCapture_v2", stream, 2);
   EXPECT_CUDA("cuEventRecord", event, stream);
   EXPECT_CUDA("cuStreamWaitEvent", side, event, 0u);

@@ -34,7 +34,7 @@ void EmulatorTest::SetUp() {
 }
 
 void EmulatorTest::TearDown() {
-  // After a fault these fail, and the context frees what is left.
+  // After a fault these calls fail, and the context frees the rest.
   bool healthy = Api::get()("cuCtxSynchronize") == emulator::kSuccess;
   for (void *module : modules)
     Api::get()("cuModuleUnload", module);

@@ -28,13 +28,13 @@ private:
 
 #define EXPECT_CUDA(...) EXPECT_EQ(Api::get()(__VA_ARGS__), emulator::kSuccess)
 
-// A context of its own for every test, and kernels from text.
+// Gives every test its own context, and loads kernels from text.
 class EmulatorTest : public ::testing::Test {
 protected:
   void SetUp() override;
   void TearDown() override;
 
-  // Device memory with these values; freed at the end.
+  // Allocates device memory with these values; it is freed at the end of the test.
   template <typename T> uint64_t upload(const std::vector<T> &values) {
     uint64_t address = allocate(values.size() * sizeof(T));
     EXPECT_CUDA("cuMemcpyHtoD_v2", address, static_cast<const void *>(values.data()), values.size() * sizeof(T));
@@ -47,21 +47,21 @@ protected:
   }
   uint64_t allocate(size_t bytes);
 
-  // Loads a module and returns its kernel; the module must have one of that name.
+  // Loads a module and returns the kernel of this name, which must exist.
   void *kernel(const std::string &ptx, const char *name = "k");
-  // The error of loading a module, and what the log says.
+  // Returns the error of loading a module, and the log.
   int loadError(const std::string &ptx, std::string &log);
 
   struct Size {
     unsigned x = 1, y = 1, z = 1;
   };
-  // The result of the launch, or, if it was accepted, of waiting for it.
+  // Returns the error of the launch or, if the launch was accepted, of waiting for it.
   template <typename... Arguments>
   int launch(void *function, Size grid, Size block, unsigned sharedBytes, Arguments... arguments) {
     void *pointers[] = {&arguments..., nullptr};
     return launchWith(function, grid, block, sharedBytes, pointers);
   }
-  // The same, and what it said on stderr.
+  // Like launch(), but also returns the message on stderr.
   template <typename... Arguments>
   int launchFaulty(std::string &message, void *function, Size grid, Size block, unsigned sharedBytes,
                    Arguments... arguments) {
@@ -71,9 +71,9 @@ protected:
     return result;
   }
 
-  // Runs `body` once per row of inputs, in a thread each, and returns what it left in the register `result`. The inputs
-  // are in %rd1 to %rd3, cut to 32 bits in %r1 to %r3 and %f1 to %f3, to 16 in %rs1 to %rs3, and as f64 in %fd1 to
-  // %fd3; there are more of all of these and %p0 to %p9, %rq0 to %rq3 for the body's own use.
+  // Runs `body` once per row of inputs, each in its own thread, and returns the final values of the register `result`.
+  // Inputs are in %rd1 to %rd3, truncated to 32 bits in %r1 to %r3 and %f1 to %f3, to 16 bits in %rs1 to %rs3, and as
+  // f64 in %fd1 to %fd3. The body may use further registers of these kinds, %p0 to %p9, and %rq0 to %rq3.
   using Row = std::array<uint64_t, 3>;
   std::vector<uint64_t> evaluate(const std::string &body, const std::string &result, const std::vector<Row> &rows);
 

@@ -1,4 +1,4 @@
-// A whole kernel of tensor cores, and what is told when one of its waits or barriers is missing.
+// A whole tensor-core kernel, and the error messages when one of its waits or barriers is missing.
 #include "test/cuda/EmulatorTest.h"
 
 #include <bit>

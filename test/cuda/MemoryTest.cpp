@@ -1,4 +1,4 @@
-// What the emulator refuses: bad addresses, races, barriers that some never reach.
+// Errors that the emulator finds: bad addresses, races, barriers that some threads never reach.
 #include "test/cuda/EmulatorTest.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace {
 
 class MemoryTest : public EmulatorTest {
 protected:
-  // k(a, n): a body with the pointer in %rd1, the number in %r1 and %tid.
+  // Returns a kernel k(a, n): the body gets the pointer in %rd1, the number in %r1, and %tid.
   std::string around(const std::string &body) {
     return header() + R"(
 .extern .shared .align 16 .b8 dyn[];
@@ -40,7 +40,7 @@ protected:
   }
 };
 
-// Launches of which the program says what they may touch: four of eight numbers.
+// Launches that declare what they access: four of eight numbers.
 class DeclaredTest : public MemoryTest {
 protected:
   static constexpr uint64_t kRead = 1, kWritten = 2;
@@ -136,7 +136,7 @@ TEST_F(DeclaredTest, WhatIsDeclaredIsFine) {
 TEST_F(DeclaredTest, WhatTheLaunchWroteItMayRead) {
   EXPECT_EQ(run("st.global.u32 [%rd1], %r1; ld.global.u32 %r2, [%rd1];", kWritten), 0) << message;
   EXPECT_EQ(run("st.u32 [%rd1], %r1; ld.u32 %r2, [%rd1];", kWritten), 0) << message;
-  // Another launch may not.
+  // Another launch must not read it.
   void *k = kernel(around("ld.global.u32 %r2, [%rd1];"));
   declare(kWritten);
   EXPECT_EQ(launchFaulty(message, k, {}, {1}, 0, numbers + 16, 1u), emulator::kErrorIllegalAddress);
@@ -258,7 +258,7 @@ TEST_F(RaceTest, ReadOfAnothersBytesNeedsABarrier) {
   const std::string read = "xor.b32 %r4, %r3, 4; ld.shared.u32 %r5, [%r4];";
   expectFine(kWriteOwn + "bar.sync 0;" + read);
   expectFine(kWriteOwn + "bar.warp.sync -1;" + read);
-  // The threads run in an order that happens to write first: only the check can tell.
+  // The threads happen to run in an order that writes first, so only the race check finds the error.
   expectFault(kWriteOwn + "vote.sync.any.pred %p1, %p2, -1;" + read, emulator::kErrorIllegalAddress,
               "race at shared address");
 }
@@ -284,7 +284,7 @@ TEST_F(RaceTest, AtomicsAreNoRace) {
   expectFine("setp.eq.u32 %p1, %tid, 0; @%p1 st.shared.u32 [sh], 0; bar.sync 0; atom.shared.add.u32 %r5, [sh], 1;");
 }
 TEST_F(RaceTest, NamedBarriersOrderTheirThreads) {
-  // The first warp produces and arrives, the second waits and consumes.
+  // The first warp produces and arrives; the second warp waits and consumes.
   const std::string produce = kOwn + "setp.lt.u32 %p1, %tid, 32; @%p1 st.shared.u32 [%r3], %tid;";
   const std::string consume = "@!%p1 ld.shared.u32 %r5, [%r3];";
   expectFine(produce + "@%p1 bar.arrive 1, 64; @!%p1 bar.sync 1, 64;" + consume, 64);

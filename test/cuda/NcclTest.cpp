@@ -1,4 +1,4 @@
-// NCCL's emulation: processes of this machine, each with the emulated driver.
+// The emulated NCCL: processes on this machine, each with the emulated driver.
 #include "test/cuda/EmulatorTest.h"
 
 #include <dlfcn.h>
@@ -17,7 +17,7 @@ struct Id {
 
 constexpr int kInt8 = 0, kFloat32 = 7, kSum = 0;
 
-// NCCL's functions in a process with a context.
+// NCCL's functions, in a process with a context.
 class Nccl {
 public:
   Nccl() : library(dlopen(HEDDLE_NCCL_EMULATOR, RTLD_NOW | RTLD_LOCAL)) {}
@@ -55,14 +55,14 @@ struct Rank {
     return nccl("ncclBroadcast", reinterpret_cast<const void *>(at), reinterpret_cast<void *>(at), bytes, kInt8, root,
                 communicator, stream);
   }
-  // The compute stream waits for what the other has been given.
+  // The compute stream waits for the work given to the other stream.
   void follow() {
     cuda("cuEventRecord", event, stream);
     cuda("cuStreamWaitEvent", compute, event, 0u);
   }
 };
 
-// Runs `body` in as many processes; whether all came back with true.
+// Runs `body` in this many processes. Returns true if it returned true in all of them.
 bool inRanks(int ranks, const std::function<bool(Rank &)> &body) {
   Id id;
   if (Nccl()("ncclGetUniqueId", &id) != 0)
@@ -93,7 +93,7 @@ bool inRanks(int ranks, const std::function<bool(Rank &)> &body) {
 
 TEST(NcclTest, Sums) {
   EXPECT_TRUE(inRanks(3, [](Rank &self) {
-    constexpr size_t kCount = 300'001; // more than a piece
+    constexpr size_t kCount = 300'001; // more than one piece
     std::vector<float> own(kCount);
     for (size_t i = 0; i < kCount; ++i)
       own[i] = float(self.rank + 1) * float(i % 1000);
@@ -120,7 +120,7 @@ TEST(NcclTest, SumsForOne) {
   }));
 }
 
-// Parts of all in place, and of 60,000 numbers each, more than a piece.
+// Sums and gathers by parts, in place, with 60,000 numbers per part, more than a piece.
 TEST(NcclTest, SumsAndGathersByParts) {
   EXPECT_TRUE(inRanks(3, [](Rank &self) {
     constexpr size_t kPart = 60'000, kCount = 3 * kPart;
@@ -148,7 +148,7 @@ TEST(NcclTest, SumsAndGathersByParts) {
   }));
 }
 
-// On a GPU the numbers might not be there yet.
+// On a GPU the numbers might not be computed yet.
 TEST(NcclTest, AnExchangeWaitsForWhatMakesItsNumbers) {
   EXPECT_TRUE(inRanks(2, [](Rank &self) {
     auto at = self.upload({1});
@@ -163,7 +163,7 @@ TEST(NcclTest, AnExchangeWaitsForWhatMakesItsNumbers) {
       return false;
     self.follow();
     wait();
-    fill(); // behind what is waited for
+    fill(); // after the event that the exchange waits for
     return self.sum(at, at, 1) == 5 && self.cuda("cuCtxSynchronize") == kErrorLaunchFailed;
   }));
 }
@@ -182,7 +182,7 @@ TEST(NcclTest, HandsOnInAGroup) {
   }));
 }
 
-// A result is not there before somebody has waited for it.
+// A result is not available before somebody has waited for it.
 TEST(NcclTest, WaitsAreNeeded) {
   EXPECT_TRUE(inRanks(2, [](Rank &self) {
     auto at = self.upload({1});

@@ -1,4 +1,4 @@
-// What threads do together, against the definitions of the PTX ISA.
+// Operations of several threads, compared with the definitions of the PTX ISA.
 #include "test/cuda/EmulatorTest.h"
 
 #include <bit>
@@ -20,7 +20,7 @@ protected:
 };
 
 TEST_F(WarpTest, Shuffles) {
-  // What lane i gets: of 100 + lane.
+  // Checks which lane's value each lane gets; lane i has the value 100 + i.
   auto check = [&](const std::string &arguments, unsigned (*from)(unsigned), bool (*inside)(unsigned)) {
     auto have = evaluate("shfl.sync." + arguments + ", -1; selp.u32 %r4, 1000, 0, %p1; add.u32 %r0, %r0, %r4;", "%r0",
                          lanes(64));
@@ -36,7 +36,7 @@ TEST_F(WarpTest, Shuffles) {
   check("up.b32 %r0|%p1, %r1, 5, 0", [](unsigned i) { return i - 5; }, [](unsigned i) { return i >= 5; });
   check("idx.b32 %r0|%p1, %r1, 9, 31", [](unsigned) { return 9u; }, [](unsigned) { return true; });
   check("idx.b32 %r0|%p1, %r1, %r3, 31", [](unsigned i) { return i * 7 % 32; }, [](unsigned) { return true; });
-  // In segments of eight lanes: the mask in bits 8 to 12.
+  // Segments of eight lanes: the mask is in bits 8 to 12.
   check("down.b32 %r0|%p1, %r1, 3, 0x181f", [](unsigned i) { return i + 3; }, [](unsigned i) { return i % 8 < 5; });
   check("up.b32 %r0|%p1, %r1, 3, 0x1800", [](unsigned i) { return i - 3; }, [](unsigned i) { return i % 8 >= 3; });
   check("idx.b32 %r0|%p1, %r1, 2, 0x181f", [](unsigned i) { return i / 8 * 8 + 2; }, [](unsigned) { return true; });
@@ -67,7 +67,7 @@ TEST_F(WarpTest, VotesAndReductions) {
   same("redux.sync.or.b32 %r0, %r2, -1;", "%r0", 31);
   same("activemask.b32 %r0;", "%r0", 0xffffffff);
   same("activemask.b32 %r0;", "%r0", 0x3f, 6);
-  // A warp that is not full is as many lanes as there are.
+  // A partial warp has only as many lanes as threads.
   same("setp.eq.u32 %p1, 0, 0; vote.sync.ballot.b32 %r0, %p1, -1;", "%r0", 0x3f, 6);
   auto matched = evaluate("shr.u32 %r4, %r2, 3; match.any.sync.b32 %r0, %r4, -1;", "%r0", lanes());
   for (unsigned i = 0; i < 32; ++i)
@@ -75,7 +75,7 @@ TEST_F(WarpTest, VotesAndReductions) {
   auto elected = evaluate("elect.sync %r0|%p0, -1;", "%p0", lanes());
   for (unsigned i = 0; i < 32; ++i)
     EXPECT_EQ(elected[i], i == 0);
-  // Divergence: each half sees itself.
+  // Divergence: each half sees only itself.
   auto halves = evaluate("setp.lt.u32 %p1, %tid, 16; @%p1 bra low; activemask.b32 %r0; bra end; low: activemask.b32 "
                          "%r0; end:",
                          "%r0", lanes());
@@ -163,7 +163,7 @@ again:
   ret;
 }
 )");
-  // 20 blocks of 64; the bf16 pair stops growing at 256, where one is half of the last place.
+  // 20 blocks of 64 threads. The bf16 pair stops growing at 256, where 1 is half a unit of the last place.
   uint64_t a = upload(std::vector<uint32_t>{0, 0, 0, 0, 0, 0, 0, 0});
   ASSERT_EQ(launch(k, {20}, {64}, 0, a), emulator::kSuccess);
   EXPECT_EQ(download<uint32_t>(a, 8),
@@ -180,7 +180,8 @@ TEST_F(WarpTest, MatricesAreLoadedAndStored) {
     for (bool transposed : {false, true}) {
       std::string registers = count == 1 ? "{%r1}" : count == 2 ? "{%r1,%r2}" : "{%r1,%r2,%r3,%r4}";
       std::string shape = ".sync.aligned.m8n8.x" + std::to_string(count) + (transposed ? ".trans" : "");
-      // Rows lie 48 bytes apart. Matrix i's row r comes from lane 8i + r. stmatrix of what was loaded gives it back.
+      // Rows are 48 bytes apart. Lane 8i + r gives the address of row r of matrix i. stmatrix writes back what was
+      // loaded.
       void *k = kernel(header(90) + R"(
 .visible .entry k(.param .u64 in, .param .u64 fragments, .param .u64 back)
 {
@@ -231,12 +232,12 @@ TEST_F(WarpTest, MatricesAreLoadedAndStored) {
     }
 }
 
-// Fragments as the figures of the ISA give them, case by case.
+// Fragment layouts, case by case, as in the figures of the PTX ISA.
 
 struct Fragment {
   unsigned row, column;
 };
-// 16x8 with 32-bit elements: c0, c1 in row lane / 4, c2, c3 eight below.
+// 16x8 with 32-bit elements: c0 and c1 are in row lane / 4, c2 and c3 eight rows below.
 Fragment sums(unsigned lane, unsigned i) { return {i < 2 ? lane / 4 : lane / 4 + 8, lane % 4 * 2 + (i & 1)}; }
 // 16x16 and 16x8 with 16-bit elements, a0 to a7.
 Fragment a16(unsigned lane, unsigned i) {
@@ -246,7 +247,7 @@ Fragment a16(unsigned lane, unsigned i) {
 Fragment b16(unsigned lane, unsigned i) {
   return {i < 2 ? lane % 4 * 2 + (i & 1) : lane % 4 * 2 + (i & 1) + 8, lane / 4};
 }
-// tf32, a0 to a3 and b0, b1.
+// tf32: a0 to a3, and b0 and b1.
 Fragment a32(unsigned lane, unsigned i) {
   return {i == 0 || i == 2 ? lane / 4 : lane / 4 + 8, i < 2 ? lane % 4 : lane % 4 + 4};
 }
@@ -272,7 +273,7 @@ protected:
            (static_cast<uint32_t>(mantissa * 2048) & 1023);
   }
 
-  // D = A B + C: two registers a lane with f16 sums, else four.
+  // Computes D = A B + C. A lane has two registers of f16 sums, or four of f32 sums.
   std::vector<uint32_t> multiply(const std::string &type, unsigned depth, const std::string &sumType) {
     bool tensor = type == "tf32", halfSums = sumType == "f16";
     unsigned perRegister = tensor ? 1 : 2;
@@ -340,7 +341,7 @@ protected:
       }
   }
 
-  // The first element of a sum of a few numbers, each a product with 1.
+  // Returns the first element of a sum of a few numbers, each multiplied by 1.
   float sum(const std::string &type, float start, const std::vector<float> &numbers) {
     for (unsigned k = 0; k < 16; ++k) {
       a[0][k] = k < numbers.size() ? numbers[k] : 0;
@@ -370,8 +371,8 @@ TEST_F(MmaTest, TF32) {
   check("tf32", 4);
 }
 
-// The largest of eight products (four in tf32) and the sum before them keeps 25 bits, smaller ones what stands above
-// its last bit. Then the sum is cut to f32's 24 bits. In the order of f32 arithmetic results would be others.
+// Of eight products (four in tf32) and the sum before them, the largest keeps 25 bits; smaller ones lose the bits below
+// its last one. The sum is then truncated to f32's 24 bits. f32 arithmetic in any order gives other results.
 TEST_F(MmaTest, SumsAreTruncated) {
   for (const char *type : {"f16", "bf16", "tf32"}) {
     SCOPED_TRACE(type);
@@ -381,11 +382,11 @@ TEST_F(MmaTest, SumsAreTruncated) {
       EXPECT_EQ(sum(type, sign * 0x1p26f, {half, half, half, half}), sign * 0x1p26f);
       EXPECT_EQ(sum(type, sign * 0x1p24f, {one, one, one}), sign * (0x1p24f + 2));
     }
-    // What is cut off is cut off towards zero, of either sign.
+    // Bits are truncated towards zero, for either sign.
     EXPECT_EQ(sum(type, 0x1p25f, {-1.5f, 1.5f}), 0x1p25f);
     EXPECT_EQ(sum(type, 0x1p25f, {-1.5f, -1.5f}), 0x1p25f);
   }
-  // What comes after the eighth product is added to a sum that is an f32 again, what comes after the fourth in tf32.
+  // Products after the eighth (in tf32, after the fourth) are added to a sum that is rounded to f32.
   std::vector<float> numbers(8, 1);
   numbers.push_back(3);
   EXPECT_EQ(sum("bf16", 0x1p24f, numbers), 0x1p24f + 10);

@@ -1,4 +1,4 @@
-// What is told when a kernel with wgmma does not keep to its rules.
+// Error messages for kernels that break the rules of wgmma.
 #include "test/cuda/WarpgroupTest.h"
 
 #include <cstdlib>
@@ -29,7 +29,7 @@ protected:
     EXPECT_EQ(run(what, ptx, message), code) << message;
     EXPECT_NE(message.find(says), std::string::npos) << message;
   }
-  // One multiplication with these layouts.
+  // Checks that a multiplication with these layouts fails with this message.
   void expectDescriptorFault(const SharedLayout &a, const SharedLayout &b, const std::string &says) {
     WarpgroupCase other = what;
     other.a = a;
@@ -120,7 +120,7 @@ TEST_F(WgmmaFaultTest, OverwrittenAfterAWaitForFewer) {
   std::string second = multiplication(last, 3);
   size_t at = ptx.find(second);
   ASSERT_NE(at, std::string::npos);
-  ptx.insert(at, group); // the fourth multiplication, of bytes 96 to 127 of each row, is a group of its own
+  ptx.insert(at, group); // the fourth multiplication (bytes 96 to 127 of each row) is a group of its own
   std::string whole = ptx;
   before(kWait, "wgmma.wait_group.sync.aligned 1;\nbar.sync 0;\nst.shared.u32 [%r1], %r0;");
   expectFine();
@@ -132,7 +132,7 @@ TEST_F(WgmmaFaultTest, OverwrittenAfterTheWait) {
   change(kWait, kWait + "\nbar.sync 0;\nst.shared.u32 [%r1], %r0;");
   expectFine();
 }
-// The wait is of the own warp alone.
+// The wait only covers the thread's own warp.
 TEST_F(WgmmaFaultTest, RacesWithOtherWarps) {
   setenv("HEDDLE_EMULATOR_RACECHECK", "1", 1);
   expectFine();
@@ -176,7 +176,7 @@ TEST_F(WgmmaFaultTest, RegistersWrittenAfterTheFence) {
   change(kOpen, "mov.f32 %f3, 0f40A00000;\n" + kOpen);
   expectFine();
 }
-// ptxas does not keep them, though PTX does.
+// PTX guarantees them, but ptxas does not keep them.
 TEST_F(WgmmaFaultTest, RegistersOfTheLeftOperandThatALoopKeeps) {
   what.registersOfA = true;
   ptx = program(what);
@@ -265,7 +265,7 @@ TEST_F(WgmmaFaultTest, ALeadingOffsetThatIsNoAtoms) {
   expectDescriptorFault({}, {.transposed = true, .leading = 8192 + 512}, "not a multiple of the 1024 bytes");
 }
 
-// What is refused as a module is loaded.
+// Errors that are found when a module is loaded.
 
 TEST_F(WgmmaFaultTest, Targets) {
   std::string log;

@@ -1,4 +1,4 @@
-// wgmma against plain loops: every layout of its factors.
+// Compares wgmma with plain loops, for every layout of its operands.
 #include "test/cuda/WarpgroupTest.h"
 
 namespace heddle::test {
@@ -44,7 +44,7 @@ TEST_F(WgmmaTest, TwoWarpgroups) { check({.a = {}, .b = {.base = kB}, .n = 64, .
 TEST_F(WgmmaTest, SmallerSwizzlesKMajor) {
   check({.a = {.row = 64, .stride = 512}, .b = {.row = 64, .stride = 512, .base = kB}, .n = 96, .steps = 2});
   check({.a = {.row = 32, .stride = 256}, .b = {.row = 32, .stride = 256, .base = kB}, .n = 96, .steps = 1});
-  // Atoms need not follow one another.
+  // Atoms need not be adjacent.
   check({.a = {.row = 64, .stride = 1024}, .b = {.stride = 2048, .base = kB}, .n = 32, .steps = 2});
 }
 TEST_F(WgmmaTest, NotSwizzledKMajor) {
@@ -59,7 +59,7 @@ TEST_F(WgmmaTest, SecondMNMajorInPanels) {
   check({.a = {}, .b = {.transposed = true, .leading = 8192, .base = kB}, .n = 64});
   check({.a = {}, .b = {.transposed = true, .leading = 8192, .base = kB}, .n = 192});
   check({.a = {}, .b = {.transposed = true, .leading = 8192, .base = kB}, .n = 200});
-  // Panels beside each other instead of below each other.
+  // Panels are beside each other instead of below each other.
   check({.a = {}, .b = {.transposed = true, .leading = 1024, .stride = 3072, .base = kB}, .n = 192});
 }
 TEST_F(WgmmaTest, BothMNMajor) {

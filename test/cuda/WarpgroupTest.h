@@ -1,4 +1,4 @@
-// A kernel of one or more warpgroups that multiplies two matrices of small integers by wgmma.
+// A kernel of one or several warpgroups that multiplies two matrices of small integers with wgmma.
 #pragma once
 
 #include "test/cuda/EmulatorTest.h"
@@ -9,16 +9,16 @@
 
 namespace heddle::test {
 
-// How a factor lies in shared memory, as the PTX ISA draws it: eight rows of so many bytes make an atom; 16 bytes of a
-// row are a piece, and pieces of a row are swizzled by the row's number. `transposed`: MN-major.
+// The layout of an operand in shared memory, as in the PTX ISA: eight rows of `row` bytes form an atom. A row consists
+// of 16-byte pieces, which are swizzled by the row's number. `transposed` means MN-major.
 struct SharedLayout {
   bool transposed = false;
   unsigned row = 128;    // bytes; 16: not swizzled
   unsigned leading = 16; // bytes
   unsigned stride = 1024;
-  unsigned base = 0; // bytes from the begin of shared memory
+  unsigned base = 0; // bytes from the beginning of shared memory
 
-  // The byte of element (mn, k). Along k a K-major layout has no more than a row.
+  // Returns the byte offset of element (mn, k). In K-major layouts, k stays within one row.
   unsigned at(unsigned mn, unsigned k) const {
     unsigned along = transposed ? mn : k, across = transposed ? k : mn;
     unsigned piece = along / 8, pieces = row / 16;
@@ -26,7 +26,7 @@ struct SharedLayout {
     unsigned far = row == 16 && transposed ? stride : leading, atom = row == 16 && transposed ? leading : stride;
     return base + across / 8 * atom + across % 8 * row + piece / pieces * far + inRow;
   }
-  // Of the 16 columns of k from 16 `step` on.
+  // Returns the descriptor of the 16 columns of k that begin at 16 * `step`.
   uint64_t descriptor(unsigned step) const {
     unsigned atK = row == 16 ? 2 * leading * step : transposed ? 2 * stride * step : 32 * step;
     uint64_t kind = row == 16 ? 0 : row == 128 ? 1 : row == 64 ? 2 : 3;
@@ -36,10 +36,10 @@ struct SharedLayout {
 
 struct WarpgroupCase {
   SharedLayout a, b;
-  unsigned n = 64, steps = 4; // of 16 along k
+  unsigned n = 64, steps = 4; // `steps` of 16 along k
   std::string type = "bf16";
   bool registersOfA = false;
-  bool adds = false; // to what was there, 5
+  bool adds = false; // accumulates onto existing sums, all 5
   int scaleA = 1, scaleB = 1;
   unsigned threads = 128;
 };
@@ -59,7 +59,7 @@ protected:
     return static_cast<uint16_t>((value < 0 ? 0x8000 : 0) | (exponent + 14) << 10 | (int(mantissa * 2048) & 1023));
   }
 
-  // Fills the factors, and shared memory with what is no number where they do not lie.
+  // Fills the operands, and the rest of shared memory with NaN.
   void fill(const WarpgroupCase &what) {
     unsigned depth = 16 * what.steps;
     for (auto *matrix : {&a, &b}) {
@@ -74,7 +74,7 @@ protected:
       for (unsigned n = 0; n < what.n; ++n)
         image[what.b.at(n, k) / 2] = encode(what.type, b[n * depth + k]);
     }
-    // As those of mma.m16n8k16, for each warp's 16 rows.
+    // Fragments are laid out as for mma.m16n8k16, for each warp's 16 rows.
     fragments.assign(size_t(what.threads) * what.steps * 4, 0);
     for (unsigned thread = 0; thread < what.threads; ++thread)
       for (unsigned i = 0; i < what.steps * 8; ++i) {
@@ -93,7 +93,7 @@ protected:
     return text + "}";
   }
 
-  // As LLVM prints inline assembly.
+  // The form in which LLVM prints inline assembly.
   static std::string multiplication(const WarpgroupCase &what, unsigned step) {
     std::string n = std::to_string(what.n), adds = what.adds || step ? "1" : "0";
     std::string shape = "m64n" + n + "k16.f32." + what.type + "." + what.type;

@@ -1,4 +1,4 @@
-// The part of the CUDA driver API that the emulator has: the names, numbers and layouts of the real one's ABI.
+// The part of the CUDA driver API that the emulator implements, with the names, numbers and layouts of the real ABI.
 #pragma once
 
 #include <cstddef>
@@ -121,7 +121,7 @@ struct GraphUpdateResult { // CUgraphExecUpdateResultInfo
   void *node, *from;
 };
 
-// As runtime/hal/cuda/Driver.h has it: memory that a launch may touch; bit 0 of `access`: it reads, bit 1: it writes.
+// As in runtime/hal/cuda/Driver.h: memory that a launch may access. Bit 0 of `access` means reads, bit 1 writes.
 struct DeclaredAccess {
   DevicePointer address;
   uint64_t bytes, access;

@@ -1,4 +1,4 @@
-// The driver API but for graphs. Work is done when it is submitted; a fault of a kernel is told by the calls after it.
+// The driver API except for graphs. Work runs when it is submitted; later calls report a kernel's fault.
 #include "test/cuda/emulator/DriverState.h"
 #include "test/cuda/emulator/Memory.h"
 #include "test/cuda/emulator/Registers.h"
@@ -60,7 +60,7 @@ const ErrorText *findError(int code) {
   return found == std::end(kErrors) ? nullptr : found;
 }
 
-// Of calls that need no context.
+// The check of calls that need no context.
 int initialised(Device device) {
   if (!Driver::get().initialised)
     return kErrorNotInitialized;
@@ -71,7 +71,7 @@ bool capturing(Context &context) {
   return std::any_of(context.streams.begin(), context.streams.end(), [](Stream *stream) { return stream->capture; });
 }
 
-// What waits for work cannot be captured, and spoils the capture that it was tried in.
+// Calls that wait for work cannot be captured, and invalidate the capture.
 int refuseCapture(Context &context) {
   if (!capturing(context))
     return kSuccess;
@@ -141,7 +141,7 @@ struct LogBuffer {
       std::memcpy(text, message.data(), used);
       text[used] = '\0';
     }
-    // How much was written replaces the size that was given.
+    // The number of bytes written replaces the given size.
     if (sizeValue)
       *sizeValue = reinterpret_cast<void *>(used);
   }
@@ -194,7 +194,7 @@ HEDDLE_CUDA_API cuGetProcAddress_v2(const char *symbol, void **function, int ver
                                     int *status) {
   if (!symbol || !function)
     return kErrorInvalidValue;
-  // The newest of a name, among what this library exports.
+  // Finds the newest version of a name among this library's exports.
   static void *self = [] {
     Dl_info info;
     return dladdr(reinterpret_cast<void *>(&cuInit), &info) ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : nullptr;
@@ -289,8 +289,7 @@ HEDDLE_CUDA_API cuDeviceGetAttribute(int *value, int attribute, Device device) {
       {kEccEnabled, 0},
       {kPciBusId, 0},
       {kPciDeviceId, 0},
-      {kPciDomainId,
-       domain ? std::atoi(domain) : ::getpid()}, // another one in each process, as if each had a GPU of its own
+      {kPciDomainId, domain ? std::atoi(domain) : ::getpid()}, // different in each process, as if each had its own GPU
       {kMemoryClockRate, 1000000},
       {kGlobalMemoryBusWidth, 64},
       {kL2CacheSize, 4 << 20},
@@ -397,7 +396,7 @@ HEDDLE_CUDA_API cuStreamCreate(void **stream, unsigned flags) {
 }
 
 HEDDLE_CUDA_API cuStreamCreateWithPriority(void **stream, unsigned flags, int priority) {
-  (void)priority; // numbers out of range are brought into it, and the emulator makes nothing of any
+  (void)priority; // out-of-range numbers are clamped, and the emulator ignores priorities
   return cuStreamCreate(stream, flags);
 }
 
@@ -449,7 +448,7 @@ HEDDLE_CUDA_API cuStreamWaitEvent(void *handle, void *eventHandle, unsigned flag
     return kErrorInvalidHandle;
   if (flags > 1)
     return kErrorInvalidValue;
-  if (!event->capture) { // what the event follows is done, but for what is queued
+  if (!event->capture) { // all work before the event is done, except for queued work
     if (event->recordedIn)
       stream->waited[event->recordedIn] = std::max(stream->waited[event->recordedIn], event->lastWork);
     drain(call.context(), *event);
@@ -627,8 +626,7 @@ HEDDLE_CUDA_API cuMemsetD32Async(DevicePointer to, unsigned value, size_t count,
   return fill(to, value, 4, count, stream);
 }
 
-// Its function is called when somebody waits for it, or for what comes behind it: so late that a wait that is missing
-// shows.
+// The function is called only when somebody waits for it or for work behind it, so that a missing wait shows.
 HEDDLE_CUDA_API cuLaunchHostFunc(void *handle, void (*function)(void *), void *data) {
   Call call;
   if (call.error())
@@ -665,7 +663,7 @@ HEDDLE_CUDA_API cuModuleLoadDataEx(void **module, const void *image, unsigned co
     else if (options[i] == kJitInfoLogBufferBytes)
       info.size = size, info.sizeValue = &values[i];
   }
-  // A cubin, a fat binary, or something that is no text at all.
+  // A cubin, a fat binary, or other data that is not text.
   const auto *bytes = static_cast<const unsigned char *>(image);
   uint32_t magic = 0;
   for (unsigned i = 0; i < 4 && (i == 0 || bytes[i - 1]); ++i)

@@ -1,4 +1,4 @@
-// Graphs, and streams that capture into them.
+// Graphs, and capturing streams into them.
 #include "test/cuda/emulator/DriverState.h"
 
 #include <algorithm>
@@ -20,8 +20,8 @@ int makeKernelNode(Context &context, const KernelNodeParams *params, Operation &
                     params->parameters, params->extra, operation);
 }
 
-// An order in which every node follows what it depends on. Of those that could be next the one added last goes first,
-// so that a dependency that was left out is likely to show in the numbers. False if there is a cycle.
+// Computes an order in which every node follows its dependencies. Among the nodes that could be next, the one added
+// last goes first, so that a missing dependency is likely to show in the results. Returns false if there is a cycle.
 bool order(const Graph &graph, GraphExec &exec) {
   std::vector<bool> done(graph.nodes.size());
   while (exec.order.size() < graph.nodes.size()) {
@@ -156,7 +156,8 @@ HEDDLE_CUDA_API cuGraphKernelNodeSetParams_v2(void *handle, const KernelNodePara
   return kSuccess;
 }
 
-// Of the graph that it was made from. The documentation does not say that nodes stay off, so all are on afterwards.
+// Updates from the graph that it was made from. The documentation does not say that disabled nodes stay disabled, so
+// all are enabled afterwards.
 HEDDLE_CUDA_API cuGraphExecUpdate_v2(void *handle, void *graphHandle, GraphUpdateResult *info) {
   Call call;
   if (call.error())
@@ -179,7 +180,7 @@ HEDDLE_CUDA_API cuGraphExecUpdate_v2(void *handle, void *graphHandle, GraphUpdat
   return kSuccess;
 }
 
-// Not a function of NVIDIA's: what the next launch or node may touch.
+// Not part of NVIDIA's API: declares the memory that the next launch or node may access.
 HEDDLE_CUDA_API heddleDeclareAccess(const DeclaredAccess *ranges, size_t count) {
   Driver &driver = Driver::get();
   std::lock_guard lock(driver.mutex);
@@ -211,11 +212,11 @@ HEDDLE_CUDA_API cuGraphLaunch(void *handle, void *streamHandle) {
   Stream *stream = findStream(call.context(), streamHandle);
   if (!stream)
     return kErrorInvalidHandle;
-  // As nodes of another graph it would be a child graph, which the emulator has not.
+  // Capturing a graph launch would need a child graph, which the emulator does not support.
   if (stream->capture)
     return kErrorNotSupported;
   for (size_t i : exec->order) {
-    // A kernel may have gone with its module.
+    // A kernel may have been unloaded with its module.
     const Operation &operation = exec->operations[i];
     if (operation.kind == Operation::Kernel && !call.context().kernels.count(operation.kernel))
       return kErrorInvalidHandle;
@@ -271,7 +272,7 @@ HEDDLE_CUDA_API cuStreamEndCapture(void *handle, void **result) {
     return kErrorStreamCaptureUnmatched;
   Graph *graph = stream->capture;
   int error = stream->captureBroken ? kErrorStreamCaptureInvalidated : kSuccess;
-  // Whatever other streams captured must have been waited for: nothing but the origin's last nodes is an end.
+  // Other streams' captured work must have been waited for: only the last nodes of the origin stream may be ends.
   std::set<Node *> ends;
   for (const auto &node : graph->nodes)
     ends.insert(node.get());

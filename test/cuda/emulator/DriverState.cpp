@@ -14,7 +14,7 @@ namespace heddle::emulator {
 thread_local Context *currentContext = nullptr;
 
 Driver &Driver::get() {
-  static Driver *driver = new Driver; // used by whatever runs as the process ends
+  static Driver *driver = new Driver; // never destroyed: code that runs at process exit may use it
   return *driver;
 }
 
@@ -94,7 +94,7 @@ int makeLaunch(Context &context, void *function, const uint32_t grid[3], const u
   operation.dynamicBytes = dynamicBytes;
   operation.params.assign(kernel->layout.paramBytes, 0);
   if (extra) {
-    // 1: the buffer, 2: a pointer to its size, 0: the end.
+    // 1: the buffer; 2: a pointer to its size; 0: the end.
     const void *buffer = nullptr;
     size_t size = 0;
     for (; *extra; extra += 2) {
@@ -137,7 +137,7 @@ int checkOperation(const Operation &operation) {
 
 namespace {
 
-// Marks what a kernel may touch for as long as it runs.
+// Marks the memory that a kernel may access while it runs.
 class DeclaredMemory {
 public:
   explicit DeclaredMemory(const std::vector<DeclaredAccess> &ranges) : ranges(ranges) {
@@ -180,7 +180,7 @@ static void launch(Context &context, const Operation &operation) {
   context.sticky = fault.code;
 }
 
-// What is done, a line each, into the file that HEDDLE_EMULATOR_LOG names.
+// Writes a line about each operation to the file that HEDDLE_EMULATOR_LOG names.
 static void note(const std::string &line) {
   static std::FILE *log = [] {
     const char *path = std::getenv("HEDDLE_EMULATOR_LOG");
@@ -212,7 +212,7 @@ void execute(Context &context, const Operation &operation) {
   Memory &memory = Memory::get();
   auto *to = reinterpret_cast<uint8_t *>(operation.to);
   auto *from = reinterpret_cast<const uint8_t *>(operation.from);
-  // A node of a graph may have outlived what it copies.
+  // A graph node may outlive the memory that it copies.
   if (checkOperation(operation) != kSuccess) {
     std::fprintf(stderr, "heddle emulator: a copy of %llu bytes lies outside of every allocation\n",
                  static_cast<unsigned long long>(operation.bytes));
@@ -291,15 +291,16 @@ int submit(Context &context, Stream &stream, Operation operation) {
 
 } // namespace heddle::emulator
 
-// Not functions of NVIDIA's: what the emulated NCCL tells. A line for the log, and an error that ends all further work.
+// Not part of NVIDIA's API; called by the emulated NCCL. Writes a line to the log, or sets an error that ends all
+// further work.
 HEDDLE_CUDA_API heddleNote(const char *line) {
   std::lock_guard lock(heddle::emulator::Driver::get().mutex);
   heddle::emulator::note(line);
   return heddle::emulator::kSuccess;
 }
 
-// Whether what a stream gets next comes behind all work of all other streams: it has waited for it. Copies in the
-// default stream are over when their call returns.
+// Returns whether the stream's next work follows all work of the other streams, because the stream has waited for it.
+// Copies in the default stream are finished when their call returns.
 HEDDLE_CUDA_API heddleFollowsAll(void *handle) {
   using namespace heddle::emulator;
   Driver &driver = Driver::get();

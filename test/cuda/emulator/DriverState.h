@@ -1,4 +1,4 @@
-// What stands behind the driver's handles.
+// The objects behind the driver's handles.
 #pragma once
 
 #include "test/cuda/emulator/Cuda.h"
@@ -17,7 +17,7 @@
 
 namespace heddle::emulator {
 
-// What a stream or the node of a graph does.
+// An operation of a stream or of a graph node.
 struct Operation {
   enum Kind { Empty, Kernel, HostToDevice, DeviceToHost, DeviceToDevice, Fill, HostFunction } kind = Empty;
   // Kernel
@@ -25,7 +25,7 @@ struct Operation {
   uint32_t grid[3] = {}, block[3] = {};
   uint32_t dynamicBytes = 0;
   std::vector<uint8_t> params;
-  std::vector<DeclaredAccess> access; // all that the kernel may touch; empty where the program did not say
+  std::vector<DeclaredAccess> access; // all memory that the kernel may access; empty if not declared
   // Copies and fills
   uint64_t to = 0, from = 0, bytes = 0;
   uint32_t value = 0, valueBytes = 0;
@@ -44,22 +44,22 @@ struct Graph {
 };
 
 struct GraphExec {
-  std::map<Node *, size_t> index; // by the node of the graph that it was made from
+  std::map<Node *, size_t> index; // by node of the graph it was made from
   std::vector<Operation> operations;
-  std::vector<bool> enabled; // by operation: those that are not do nothing
+  std::vector<bool> enabled; // by operation; disabled ones do nothing
   std::vector<size_t> order;
 };
 
 struct Stream {
-  Graph *capture = nullptr; // where its work goes; null when it is done at once
+  Graph *capture = nullptr; // the graph that captures its work; null if work runs at once
   std::vector<Node *> captureAfter;
   bool captureOrigin = false;
   bool captureBroken = false;
-  // A function of the host, and what comes behind it, is done when somebody waits for it.
+  // A host function, and the work behind it, run when somebody waits for them.
   std::deque<Operation> queued;
-  uint64_t begun = 0;                  // of all that was queued, how much is no longer there
-  uint64_t lastWork = 0;               // the number, among all work of the context, of what it was given last
-  std::map<Stream *, uint64_t> waited; // for which work of other streams it waits
+  uint64_t begun = 0;                  // number of queued operations that have begun
+  uint64_t lastWork = 0;               // number of its last operation, counted over the context
+  std::map<Stream *, uint64_t> waited; // the work of other streams that it waits for
 };
 
 struct Event {
@@ -68,17 +68,17 @@ struct Event {
   std::chrono::steady_clock::time_point time;
   Graph *capture = nullptr; // recorded in a stream that captures
   std::vector<Node *> captureAfter;
-  Stream *stream = nullptr; // where it was recorded behind what is queued; else null
-  uint64_t after = 0;       // how much of the stream's queue comes before it
+  Stream *stream = nullptr; // the stream whose queued work precedes it, or null
+  uint64_t after = 0;       // how much of the stream's queue precedes it
   Stream *recordedIn = nullptr;
-  uint64_t lastWork = 0; // of that stream when it was recorded
+  uint64_t lastWork = 0; // that stream's lastWork at the time of recording
 };
 
-// The primary context of the one device.
+// The primary context of the only device.
 struct Context {
   unsigned retained = 0;
-  int sticky = kSuccess; // a fault of a kernel ends all further work
-  uint64_t work = 0;     // how much there was
+  int sticky = kSuccess; // a kernel's fault, which ends all further work
+  uint64_t work = 0;     // number of operations so far
   Stream defaultStream;
   std::set<Stream *> streams;
   std::set<Event *> events;
@@ -89,7 +89,7 @@ struct Context {
   std::map<uint64_t, uint64_t> allocations;
   std::map<void *, size_t> hostAllocations;
 
-  void clear(); // says on stderr what was not freed
+  void clear(); // reports on stderr what was not freed
 };
 
 struct Driver {
@@ -97,7 +97,7 @@ struct Driver {
   bool initialised = false;
   Context context;
   unsigned target = 90;
-  std::vector<DeclaredAccess> declared; // of the next launch or node
+  std::vector<DeclaredAccess> declared; // for the next launch or node
 
   static Driver &get();
   uint32_t sharedOptin() const { return target >= 90 ? 232448 : 166912; }
@@ -105,7 +105,8 @@ struct Driver {
 
 extern thread_local Context *currentContext;
 
-// What every call that works in a context begins with: takes the driver's lock, and says why it cannot go on.
+// Every call that needs a context begins with a Call: it takes the driver's lock, and has the error if the call cannot
+// go on.
 class Call {
 public:
   Call();
@@ -119,18 +120,18 @@ private:
 
 Stream *findStream(Context &context, void *handle);
 
-// Checks what a launch asks for and copies its parameters.
+// Checks a launch's arguments and copies its parameters.
 int makeLaunch(Context &context, void *function, const uint32_t grid[3], const uint32_t block[3], uint32_t dynamicBytes,
                void **parameters, void **extra, Operation &operation);
 // Checks the device addresses of a copy or a fill.
 int checkOperation(const Operation &operation);
-// Does it now. A kernel's fault becomes the context's error and is returned by the calls that follow.
+// Runs the operation now. A kernel's fault becomes the context's error, which later calls return.
 void execute(Context &context, const Operation &operation);
-// Does it now, or adds it to the graph that the stream captures.
+// Runs the operation now, or adds it to the graph that the stream captures.
 int submit(Context &context, Stream &stream, Operation operation);
-// Does it now, or queues it behind what is queued.
+// Runs the operation now, or queues it if the stream has queued work.
 void runIn(Context &context, Stream &stream, const Operation &operation);
-// Does what a stream, an event or everything waits for.
+// Runs the queued work that a stream, an event or everything waits for.
 void drain(Context &context, Stream &stream);
 void drain(Context &context, const Event &event);
 void drainAll(Context &context);

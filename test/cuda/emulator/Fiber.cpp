@@ -4,8 +4,9 @@
 #include <cstdlib>
 #include <sys/mman.h>
 
-// What a call preserves is pushed, the stack pointers are exchanged, and the other side's is popped. A new stack is
-// laid out as if it had been left in this function, with the entry and its argument in two of the preserved registers.
+// Pushes the registers that a call preserves, swaps the stack pointers, and pops the other side's registers. A new
+// stack looks as if it had been left in this function, with the entry and its argument in two of the preserved
+// registers.
 #if defined(__x86_64__)
 extern "C" void heddle_emulator_switch(void **from, void *to);
 extern "C" void heddle_emulator_start();
@@ -111,7 +112,7 @@ Fiber::~Fiber() {
 void Fiber::reset() {
   auto *top = reinterpret_cast<uint64_t *>(mapping + mappingBytes);
 #if defined(__x86_64__)
-  // r15 r14 r13 r12 rbx rbp and the return address; then the stack is 16-byte aligned, as it must be before a call.
+  // r15 r14 r13 r12 rbx rbp and the return address; the stack is then 16-byte aligned, as required before a call.
   uint64_t *frame = top - 9;
   for (unsigned i = 0; i < 9; ++i)
     frame[i] = 0;

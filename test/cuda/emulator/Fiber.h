@@ -1,4 +1,4 @@
-// Stacks of their own within one host thread, switched by hand.
+// Separate stacks within one host thread, with explicit switches.
 #pragma once
 
 #include <cstddef>
@@ -10,24 +10,24 @@
 
 namespace heddle::emulator {
 
-// Where a stack was left. The host thread's own stack has one too, filled in when it is switched away from.
+// A suspended stack. The host thread's own stack has a Fiber, too, which is filled in when it is left.
 class Fiber {
 public:
   Fiber() = default;
-  // A stack of `stackBytes` with a guard page below it. Switching to it the first time calls entry(argument), which
-  // must never return.
+  // Allocates a stack of `stackBytes` with a guard page below. The first switch to it calls entry(argument), which must
+  // never return.
   Fiber(size_t stackBytes, void (*entry)(void *), void *argument);
   ~Fiber();
   Fiber(const Fiber &) = delete;
   Fiber &operator=(const Fiber &) = delete;
 
-  // Forgets what the stack holds: the next switch calls entry again.
+  // Discards the stack's contents: the next switch calls entry again.
   void reset();
 
   static void switchTo(Fiber &from, Fiber &to);
 
 private:
-  void *pointer = nullptr; // the stack pointer when left
+  void *pointer = nullptr; // the saved stack pointer
   uint8_t *mapping = nullptr;
   size_t mappingBytes = 0;
   void (*entry)(void *) = nullptr;

@@ -1,4 +1,4 @@
-// The blocks of a grid, shared out to the host's threads.
+// Distributes the blocks of a grid over the host's threads.
 #include "runtime/core/Threads.h"
 #include "test/cuda/emulator/Machine.h"
 
@@ -82,7 +82,7 @@ private:
     }
   }
 
-  std::mutex launching; // held for a whole grid
+  std::mutex launching; // held while a whole grid runs
   std::mutex mutex;
   std::condition_variable wake, done;
   unsigned count = 1, helpers = 0, working = 0;

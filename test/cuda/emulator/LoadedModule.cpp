@@ -35,7 +35,8 @@ void check(llvm::Error error) {
     throw PtxError(0, "the host's code generator failed: " + llvm::toString(std::move(error)));
 }
 
-// Little: PTX comes optimised, a test runs a kernel a few times, and the code generator takes most of its time.
+// Optimises little: PTX is optimised already, a test runs a kernel only a few times, and code generation takes most of
+// the time.
 void optimise(llvm::Module &module) {
   llvm::PassBuilder passes;
   llvm::LoopAnalysisManager loops;
@@ -64,7 +65,7 @@ bool setting(const char *name, bool otherwise) {
 } // namespace
 
 LoadedModule::LoadedModule(const std::string &text, unsigned deviceTarget) : text(text), ptx(parsePtx(text)) {
-  // "sm_90a" runs on 9.0 alone.
+  // "sm_90a" runs only on 9.0.
   bool exact = std::isalpha(static_cast<unsigned char>(ptx.targetName.back()));
   if (ptx.target > deviceTarget || (exact && ptx.target != deviceTarget))
     throw TargetError(0, "the module is for " + ptx.targetName + ", the device is sm_" + std::to_string(deviceTarget));
@@ -133,11 +134,11 @@ void LoadedModule::placeGlobals() {
   for (const Variable &variable : ptx.variables) {
     if ((variable.space != Space::Global && variable.space != Space::Const) || !variable.size)
       continue;
-    // What is not initialised is zero.
+    // Variables without initialiser are zero.
     uint64_t address = memory.allocate(variable.size, true);
     if (!address)
       throw PtxError(variable.line, "no memory for " + variable.name);
-    memory.allow(address, variable.size, kMayRead | kMayWrite); // by every kernel of the module
+    memory.allow(address, variable.size, kMayRead | kMayWrite); // any kernel of the module may access it
     std::memset(reinterpret_cast<void *>(address), 0, variable.size);
     std::memcpy(reinterpret_cast<void *>(address), variable.data.data(), variable.data.size());
     layout.globals[variable.name] = address;

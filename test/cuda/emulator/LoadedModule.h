@@ -1,4 +1,4 @@
-// A module that a context has loaded: its variables in device memory, its kernels as code of the host's.
+// A module loaded by a context: its variables in device memory, and its kernels as host code.
 #pragma once
 
 #include "test/cuda/emulator/Translate.h"
@@ -14,7 +14,7 @@ class LLJIT;
 
 namespace heddle::emulator {
 
-// What a kernel may declare, and use without cuFuncSetAttribute.
+// Shared memory that a kernel may declare or use without cuFuncSetAttribute.
 constexpr uint32_t kStaticSharedLimit = 48 << 10;
 
 class LoadedModule;
@@ -24,17 +24,18 @@ struct Kernel {
   std::string name;
   const Function *function = nullptr;
   KernelLayout layout;
-  uint32_t maxThreads = 1024;   // as its directives say
-  uint32_t maxDynamicBytes = 0; // how far launches may go; cuFuncSetAttribute raises it
+  uint32_t maxThreads = 1024;   // from its directives
+  uint32_t maxDynamicBytes = 0; // limit of launches; cuFuncSetAttribute raises it
   void (*code)(Thread *) = nullptr;
 
-  // Compiles at the first call.
+  // Compiles the kernel at the first call.
   void (*compiled())(Thread *);
-  // Of a thread, by ptxas where there is one, else the most that the kernel may have. The first call asks ptxas.
+  // Registers per thread, counted by ptxas if it is available, otherwise the kernel's limit. The first call runs ptxas.
   uint32_t registers();
-  // Whether a processor has registers for a block of so many threads. Without ptxas a block that may fit does.
+  // Returns true if a processor has registers for a block of this many threads. Without ptxas, returns true if they may
+  // fit.
   bool fits(uint64_t threads);
-  // Of a block.
+  // Returns the most threads of a block.
   uint32_t mostThreads();
 
 private:
@@ -44,12 +45,12 @@ private:
 
 class LoadedModule {
 public:
-  // Parses and translates everything, so that whatever is not known is told now. Throws PtxError.
+  // Parses and translates everything, so that anything unknown is reported now. Throws PtxError.
   LoadedModule(const std::string &text, unsigned deviceTarget);
   ~LoadedModule();
 
   Kernel *find(const std::string &name);
-  // The device address and size of a variable; false if there is none of that name.
+  // Finds the device address and size of a variable. Returns false if there is none of that name.
   bool findGlobal(const std::string &name, uint64_t &address, uint64_t &size) const;
   bool races() const { return layout.races; }
   bool hasWgmma() const { return layout.wgmma; }

@@ -14,7 +14,7 @@ namespace heddle::emulator {
 namespace {
 
 constexpr size_t kStackBytes = 192 << 10;
-// As much as the hardware allows a thread.
+// The hardware's limit per thread.
 constexpr uint64_t kLocalBytes = 512 << 10;
 constexpr uint32_t kMaxThreads = 1024;
 
@@ -121,7 +121,7 @@ bool Block::run(uint32_t x, uint32_t y, uint32_t z) {
   Fiber::switchTo(host, *current);
   if (!fault.code)
     return true;
-  // The stacks still hold what was abandoned.
+  // The stacks still hold abandoned frames.
   idle.clear();
   for (auto &fiber : fibers) {
     fiber->reset();
@@ -142,7 +142,7 @@ Fiber *Block::freeFiber() {
 
 void Block::fiberMain(void *self) { static_cast<Block *>(self)->fiberLoop(); }
 
-// Starts threads one after the other for as long as they run to their end; a kernel that never waits is a plain loop.
+// Starts threads one after the other as long as they run to their end: a kernel that never waits is a plain loop.
 void Block::fiberLoop() {
   for (;;) {
     while ((ready.empty() || startFirst) && started < threadCount) {
@@ -169,7 +169,7 @@ void Block::endThread(Thread *thread) {
   warp.alive &= ~(1u << thread->lane);
   if (launch->wgmma && !warp.alive)
     endWarp(thread);
-  // Those who waited for this lane in vain may go on.
+  // Threads that waited for this lane in vain may go on.
   for (uint32_t rest = warp.alive; rest; rest &= rest - 1) {
     Thread *other = warp.lanes[__builtin_ctz(rest)];
     if (other->wait == Wait::Warp && (other->mask >> thread->lane & 1) &&
@@ -181,7 +181,7 @@ void Block::endThread(Thread *thread) {
 void Block::exitThread(Thread *thread) {
   endThread(thread);
   Fiber &self = *current;
-  // The frames below are abandoned: the stack begins anew.
+  // The frames below are abandoned: the stack starts anew.
   self.reset();
   idle.push_back(&self);
   static thread_local Fiber abandoned;
@@ -197,7 +197,7 @@ void Block::park(Thread *thread) {
   switchFrom(*current);
 }
 
-// Goes on with whichever thread can.
+// Continues with any thread that can run.
 void Block::switchFrom(Fiber &from) {
   if (ready.empty() && started == threadCount && !releaseActiveMasks())
     deadlock(from);
@@ -267,7 +267,7 @@ void Block::failAccess(Thread *thread, const Site *site, Access access, const ch
     live = shadow[i] & kLive;
   if (!live)
     fail(thread, site, kErrorIllegalAddress, what + ", which is out of bounds");
-  // Shared memory is a block's own.
+  // Only global accesses are declared: shared memory belongs to its block.
   for (uint64_t i = 0; launch->declared && std::strcmp(space, "global") == 0 && i < size; ++i)
     if (uint8_t wanted = access == Access::Read    ? kMayRead
                          : access == Access::Write ? kMayWrite
@@ -277,7 +277,7 @@ void Block::failAccess(Thread *thread, const Site *site, Access access, const ch
   fail(thread, site, kErrorIllegalAddress, what + ", which nothing has written (uninitialised)");
 }
 
-// Collectives: the last lane to come computes for all.
+// Collectives: the last lane to arrive computes the results of all lanes.
 
 void Block::collective(Thread *thread, const Site *site) {
   Warp &warp = *thread->warp;
@@ -310,7 +310,7 @@ bool Block::tryCollective(Warp &warp, uint32_t mask, const Site *site, Thread *l
     return false;
   if (site->aligned && needed != mask)
     fail(lanes[__builtin_ctz(needed)], site, kErrorLaunchFailed, "not every lane of the warp is there");
-  // Of the warp's instructions this alone orders memory; a shuffle or a vote does not.
+  // Among warp instructions only this one orders memory; shuffles and votes do not.
   if (launch->races && site->op == Collective::Sync) {
     std::vector<uint32_t> joined;
     for (Thread *lane : lanes)
@@ -342,7 +342,7 @@ uint32_t Block::activeMask(Thread *thread, const Site *site) {
   return thread->mask;
 }
 
-// Nobody can go on: whoever is at the same activemask is as converged as it will be.
+// No thread can go on, so the lanes at the same activemask are as converged as they will ever be.
 bool Block::releaseActiveMasks() {
   bool any = false;
   for (Warp &warp : warps) {
@@ -474,7 +474,7 @@ void Block::raceCheck(Thread *thread, const Site *site, uint32_t offset, uint32_
              triple(threads[static_cast<size_t>(other)].tid) + ": no barrier lies between the two accesses");
 }
 
-// Both addresses are checked when the copy is issued, so that a message names the copy.
+// Both addresses are checked when the copy is issued, so that the message names the copy.
 void Block::startCopy(Thread *thread, const Site *site, uint64_t to, uint64_t from, uint32_t bytes,
                       uint32_t sourceBytes) {
   if (sourceBytes > bytes)
@@ -492,11 +492,11 @@ void Block::startCopy(Thread *thread, const Site *site, uint64_t to, uint64_t fr
   uint8_t wanted = wantedOf(thread, Access::Read);
   for (uint32_t i = 0; good && i < sourceBytes; ++i)
     good = (memory.shadowOf(from)[i] & wanted) == wanted;
-  // Without a byte to read, any address will do.
+  // If no byte is read, any address will do.
   if (sourceBytes && !good)
     failAccess(thread, site, Access::Read, "global", from, sourceBytes, bytes,
                inside ? memory.shadowOf(from) : nullptr);
-  // The bytes may arrive at any time until the wait: the write must be in order now, and once more then.
+  // The bytes may arrive at any time until the wait: the write must be ordered correctly both now and then.
   if (launch->races)
     raceCheck(thread, site, static_cast<uint32_t>(to), bytes, Access::Write);
   if (launch->wgmma)

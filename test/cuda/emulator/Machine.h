@@ -1,4 +1,4 @@
-// Runs the blocks of a grid: each thread of PTX on a stack of its own as soon as it waits for another.
+// Runs the blocks of a grid. A PTX thread gets its own stack as soon as it waits for another.
 #pragma once
 
 #include "test/cuda/emulator/Fiber.h"
@@ -15,7 +15,7 @@ namespace heddle::emulator {
 class Block;
 struct Warp;
 
-// What the lanes of a warp do together.
+// Operations that the lanes of a warp do together.
 enum class Collective : uint8_t {
   Sync,
   ShuffleUp,
@@ -47,51 +47,51 @@ enum class Collective : uint8_t {
 
 enum class MmaType : uint8_t { F16, BF16, TF32 };
 
-// An instruction as messages name it, and what its rendezvous computes. Lives as long as its module.
+// An instruction: its name for messages, and the parameters of its collective. It lives as long as its module.
 struct Site {
   std::string kernel;
   unsigned line = 0;
   std::string text;
   Collective op = Collective::Sync;
-  bool aligned = false;  // every lane must be at this very instruction
-  bool isSigned = false; // of min and max
+  bool aligned = false;  // every lane must be at this same instruction
+  bool isSigned = false; // for min and max
   bool transposed = false;
-  bool generic = false;  // a matrix address that is not of the shared space
+  bool generic = false;  // a matrix address that is not in the shared space
   bool halfSums = false; // f16 accumulators
   uint8_t count = 1;     // 8x8 matrices
   uint8_t depth = 0;     // k of mma
   MmaType type = MmaType::F16;
-  // Of wgmma.
+  // For wgmma only.
   uint16_t columns = 0; // n
   uint32_t groupsLeft = 0;
-  bool registersOfA = false; // else a descriptor
+  bool registersOfA = false; // otherwise a descriptor
   bool transposedA = false, transposedB = false;
-  bool negated = false; // the products
+  bool negated = false; // the products are negated
 };
 
 enum class Access : uint32_t { Read, Write, Atomic };
 
 enum class Wait : uint8_t { None, Warp, Barrier, ActiveMask };
 
-// In wgmma's slots lie A's registers or descriptor, B's descriptor, scale-d, and the sums.
+// For wgmma, the slots hold A's registers or descriptor, B's descriptor, scale-d, and the sums.
 constexpr unsigned kSlotOfA = 0, kSlotOfB = 4, kSlotOfScale = 6, kSlotOfSums = 8, kSlots = kSlotOfSums + 128;
 
-// One thread of PTX. Generated code reads the first fields by their offsets.
+// A PTX thread. Generated code reads the first fields by their offsets.
 struct Thread {
   uint32_t tid[3], ntid[3], ctaid[3], nctaid[3];
   uint32_t lane, warpIndex, warpCount;
   uint32_t sharedBytes, dynamicBytes;
   uint8_t *shared;       // Block::kSharedLimit bytes and their shadow
-  uint8_t *sharedShadow; // dead from sharedBytes on
-  // What the shadow of global memory must have, beside what it always must, where the launch declares its accesses.
-  // What a launch has written it may read, whatever it declares.
+  uint8_t *sharedShadow; // not live from sharedBytes on
+  // Further bits that the shadow of global memory must have if the launch declares its accesses. A launch may always
+  // read what it has written.
   uint8_t declaredRead, declaredWrite;
   const uint8_t *params;
-  uint64_t localBase; // the host's addresses of what .local declares: [localBase, localTop)
+  uint64_t localBase; // host addresses of .local variables: [localBase, localTop)
   uint64_t localTop;
   uint64_t localEnd;
   uint32_t slots[kSlots]; // operands of a collective, then its results
-  uint32_t mask;          // and the lanes that take part
+  uint32_t mask;          // the lanes that take part
 
   Block *block;
   Warp *warp;
@@ -108,10 +108,10 @@ struct Thread {
     uint32_t bytes, sourceBytes;
     const Site *site;
   };
-  std::vector<Copy> copies;  // cp.async in order, not yet done
-  std::deque<size_t> groups; // how many of the oldest copies each committed group has
+  std::vector<Copy> copies;  // cp.async copies in order, not done yet
+  std::deque<size_t> groups; // for each committed group, how many of the oldest copies it has
 
-  // How many fence.proxy.async it has passed, and how many of them before the last barrier that it came to.
+  // The number of fence.proxy.async it has passed, and how many of them before its last barrier.
   uint32_t proxyFences, publishedFences;
 };
 
@@ -119,13 +119,13 @@ struct Warp {
   uint32_t alive = 0; // lanes that have not ended
   Thread *lanes[32] = {};
 
-  // A wgmma that may still read shared memory: the addresses of its 16-byte pieces.
+  // A wgmma that may still read shared memory: the addresses of the 16-byte pieces it reads.
   struct Reads {
     const Site *site;
     std::vector<uint32_t> addresses;
   };
-  std::vector<Reads> reads;  // in order, not yet waited for
-  std::deque<size_t> groups; // how many of the oldest each committed group has
+  std::vector<Reads> reads;  // in order, not waited for yet
+  std::deque<size_t> groups; // for each committed group, how many of the oldest reads it has
   bool fenced = false;       // has passed a wgmma.fence
 };
 
@@ -136,28 +136,28 @@ struct Launch {
   uint64_t paramBytes;
   uint32_t grid[3], block[3];
   uint32_t sharedBytes, dynamicBytes;
-  bool races;       // look for unordered accesses to shared memory
-  bool wgmma;       // the module has it: whoever writes shared memory is noted
-  bool initialised; // a read of what nothing has written is a fault
-  bool declared;    // so is an access that the program did not announce
+  bool races;       // check for unordered accesses to shared memory
+  bool wgmma;       // the module uses it: writers of shared memory are recorded
+  bool initialised; // reading memory that nothing has written is a fault
+  bool declared;    // an access that the program did not declare is a fault
 };
 
-// Why a launch ended early: the driver's error code and the line that names the instruction.
+// Why a launch ended early: the driver's error code, and a message that names the instruction.
 struct Fault {
   int code = 0;
   std::string message;
 };
 
-// Runs every block of a grid on the host's threads and returns when all are done.
+// Runs every block of a grid on the host's threads, and returns when all are done.
 Fault runGrid(const Launch &launch);
 
-// Remembers who touched each byte of a block's shared memory, in vector clocks over the block's threads.
+// Records who accessed each byte of a block's shared memory, with vector clocks over the block's threads.
 class Races {
 public:
   void begin(uint32_t threads, uint32_t bytes);
   // Returns the index of a thread whose access is not ordered with this one, or -1.
   int64_t touch(uint32_t thread, uint32_t at, uint32_t bytes, Access access);
-  // A barrier: what the arrivals did is ordered before what those who leave will do.
+  // A barrier: everything the arriving threads did is ordered before everything the leaving threads will do.
   void arrive(uint32_t thread, std::vector<uint32_t> &joined);
   void leave(uint32_t thread, const std::vector<uint32_t> &joined);
 
@@ -167,7 +167,7 @@ private:
     bool atomic;
   };
   struct Byte {
-    std::vector<Event> reads, writes; // the latest that no later one is ordered after
+    std::vector<Event> reads, writes; // the latest accesses that no later access is ordered after
   };
   bool ordered(const Event &event, uint32_t thread) const;
   uint32_t threads = 0;
@@ -175,7 +175,7 @@ private:
   std::vector<Byte> bytes;
 };
 
-// One block at a time, on one host thread.
+// Runs one block at a time, on one host thread.
 class Block {
 public:
   static constexpr uint32_t kSharedLimit = 256 << 10;
@@ -185,13 +185,13 @@ public:
   ~Block();
 
   void begin(const Launch &launch);
-  // False when the block faulted; the message is in `fault`.
+  // Returns false if the block faulted; the message is then in `fault`.
   bool run(uint32_t x, uint32_t y, uint32_t z);
   Fault fault;
 
-  // What generated code calls, on the stack of `thread`.
+  // Functions that generated code calls on the stack of `thread`.
   [[noreturn]] void fail(Thread *thread, const Site *site, int code, const std::string &what);
-  // What the shadow of global memory must have for an access.
+  // Returns the bits that the shadow of global memory must have for an access.
   uint8_t wantedOf(const Thread *thread, Access access) const;
   [[noreturn]] void failAccess(Thread *thread, const Site *site, Access access, const char *space, uint64_t address,
                                uint64_t size, uint64_t alignment, const uint8_t *shadow);
@@ -204,15 +204,15 @@ public:
   uint8_t *genericAccess(Thread *thread, const Site *site, uint64_t address, uint32_t size, Access access);
   void raceCheck(Thread *thread, const Site *site, uint32_t offset, uint32_t size, Access access);
   void startCopy(Thread *thread, const Site *site, uint64_t to, uint64_t from, uint32_t bytes, uint32_t sourceBytes);
-  // Until no more than `groupsLeft` of the committed groups are under way.
+  // Finishes copies until at most `groupsLeft` committed groups are pending.
   void finishCopies(Thread *thread, size_t groupsLeft);
-  // In Warpgroup.cpp: what wgmma computes and checks.
+  // In Warpgroup.cpp: the computation and the checks of wgmma.
   void warpgroup(const Site &site, Thread *const lanes[32]);
   void noteWrite(Thread *thread, const Site *site, uint32_t offset, uint32_t size);
-  // Lets the others of the block go on first.
+  // Lets the block's other threads go first.
   void yield(Thread *thread);
 
-  // The generic addresses of shared memory, the same in every block.
+  // The generic address of shared memory, equal in all blocks.
   static uint64_t sharedWindow();
 
 private:
@@ -224,7 +224,7 @@ private:
     const Site *warpSites[32] = {};
   };
 
-  // What the four warps of a warpgroup must all do, in one order.
+  // The steps that the four warps of a warpgroup must all take, in the same order.
   struct Warpgroup {
     struct Step {
       const Site *site;
@@ -232,14 +232,15 @@ private:
       uint32_t scale;
       bool operator==(const Step &) const = default;
     };
-    std::deque<Step> steps;            // from the first that not all have taken
+    std::deque<Step> steps;            // from the first step that not all warps have taken
     uint64_t first = 0, taken[4] = {}; // numbers of steps
   };
-  // Who wrote a byte last with an ordinary instruction, by its index plus one, and after how many of its fences.
+  // The thread that last wrote a byte with an ordinary instruction (index plus one), and the number of its fences by
+  // then.
   struct Writer {
     uint32_t thread, fences;
   };
-  // Who reads 16 bytes by wgmma: how many that are not yet waited for, and the last of them.
+  // Pending wgmma reads of 16 bytes: their number, and the last of them.
   struct Readers {
     uint32_t count;
     const Site *site;
@@ -250,7 +251,7 @@ private:
   void checkNotRead(Thread *thread, const Site *site, uint32_t offset, uint32_t size);
   void checkFenced(Thread *thread, const Site *site, uint32_t offset, uint32_t size);
   void retireReads(Warp &warp, size_t groupsLeft);
-  // The last lane of a warp has ended.
+  // Called when the last lane of a warp has ended.
   void endWarp(Thread *thread);
 
   static void fiberMain(void *self);
@@ -271,7 +272,7 @@ private:
   Barrier barriers[kBarriers];
   std::deque<Thread *> ready;
   uint32_t started = 0, ended = 0;
-  bool startFirst = false; // a thread that has not begun goes before one that polls
+  bool startFirst = false; // a thread that has not started goes before one that polls
   Fiber host;
   std::vector<std::unique_ptr<Fiber>> fibers;
   std::vector<Fiber *> idle;
@@ -281,11 +282,11 @@ private:
   uint8_t *local = nullptr;
   Races races;
   std::vector<Warpgroup> warpgroups;
-  std::vector<Writer> writers;  // of each byte of shared memory
-  std::vector<Readers> readers; // of each 16
+  std::vector<Writer> writers;  // for each byte of shared memory
+  std::vector<Readers> readers; // for each 16 bytes
 };
 
-// Computes a collective for the lanes that take part (null elsewhere); in Warp.cpp.
+// Computes a collective for the lanes that take part; the others are null. In Warp.cpp.
 void computeCollective(Block &block, const Site &site, Thread *const lanes[32], uint32_t mask);
 
 } // namespace heddle::emulator

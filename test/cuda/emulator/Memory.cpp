@@ -10,7 +10,7 @@ namespace heddle::emulator {
 namespace {
 
 constexpr uint64_t kGranule = 256;
-// Lazily backed; what is released is given back to the system from this size on.
+// Memory is backed lazily; from this size on, released memory is returned to the system.
 constexpr uint64_t kReturnFrom = 64 << 10;
 
 uint8_t *reserve(uint64_t size) {
@@ -24,7 +24,7 @@ uint8_t *reserve(uint64_t size) {
 
 uint64_t roundUp(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 
-// Small ranges are filled; of large ones whole pages are given back and read as zero.
+// Fills small ranges. Whole pages of large ranges are returned to the system, and then read as zero.
 void clear(uint8_t *at, uint64_t size, int value) {
   if (size < kReturnFrom) {
     std::memset(at, value, size);
@@ -39,18 +39,18 @@ void clear(uint8_t *at, uint64_t size, int value) {
 } // namespace
 
 Memory &Memory::get() {
-  static Memory *memory = new Memory; // worker threads may outlive static destructors
+  static Memory *memory = new Memory; // never destroyed: worker threads may outlive static destructors
   return *memory;
 }
 
 Memory::Memory() : bytes(reserve(kSize)), shadow(reserve(kSize + 64)) {
-  // The first granule stays dead: generated code reads its shadow for an address outside of the range.
+  // The first granule is never live: generated code reads its shadow for out-of-range addresses.
   gaps[base() + kGranule] = kSize - kGranule;
 }
 
 uint64_t Memory::allocate(uint64_t size, bool initialised) {
   std::lock_guard lock(mutex);
-  uint64_t need = roundUp(size, kGranule) + kGranule; // a guard behind it
+  uint64_t need = roundUp(size, kGranule) + kGranule; // plus a guard granule
   for (auto gap = gaps.begin(); gap != gaps.end(); ++gap) {
     if (gap->second < need)
       continue;
@@ -71,7 +71,7 @@ bool Memory::release(uint64_t address) {
   if (found == live.end())
     return false;
   uint64_t size = found->second, room = roundUp(size, kGranule) + kGranule;
-  // Not a number in any format, for whoever reads it through a stale pointer of the host's.
+  // NaN in every format, for the host's reads through stale pointers.
   clear(reinterpret_cast<uint8_t *>(address), size, 0xff);
   clear(shadowOf(address), size, 0);
   live.erase(found);

@@ -1,4 +1,4 @@
-// Device memory: one reserved range of addresses, with a shadow byte for every byte of it.
+// Device memory: one reserved address range, with a shadow byte for every byte.
 #pragma once
 
 #include <cstddef>
@@ -8,34 +8,34 @@
 
 namespace heddle::emulator {
 
-// A shadow byte says what its byte allows. Generated code compares the shadow of a whole access with `kReadable`, or
-// masked by `kLive`, in one step.
+// A shadow byte says which accesses its byte allows. Generated code compares the shadow of a whole access with
+// `kReadable`, or masks it with `kLive`, in one step.
 constexpr uint8_t kLive = 1;        // inside an allocation
-constexpr uint8_t kInitialised = 2; // and written before
+constexpr uint8_t kInitialised = 2; // and has been written
 constexpr uint8_t kReadable = kLive | kInitialised;
-constexpr uint8_t kMayRead = 4; // the running kernel said that it would
+constexpr uint8_t kMayRead = 4; // the running kernel declared that it reads it
 constexpr uint8_t kMayWrite = 8;
 
-// The allocations of the one device. A device address is the host's address of the same byte. Thread-safe; the shadow
-// is read and written by kernels without a lock, as the bytes themselves are.
+// The allocations of the only device. A device address is the host address of the same byte. Thread-safe. Kernels
+// access the shadow without a lock, as they do the bytes themselves.
 class Memory {
 public:
   static constexpr uint64_t kSize = uint64_t(16) << 30;
 
   static Memory &get();
 
-  // 256-byte aligned, at least one guard granule away from any other allocation; 0 if memory is exhausted. The bytes
-  // are live, and initialised only if the caller says so.
+  // Allocates memory, 256-byte aligned and at least one guard granule away from any other allocation. Returns 0 if
+  // memory is exhausted. The bytes are live; they are initialised only if `initialised`.
   uint64_t allocate(uint64_t size, bool initialised = false);
-  // False unless `address` is what an allocation begins with.
+  // Returns false unless `address` is the beginning of an allocation.
   bool release(uint64_t address);
-  // Whether [address, address + size) lies inside one allocation.
+  // Returns true if [address, address + size) lies inside one allocation.
   bool contains(uint64_t address, uint64_t size);
   void markWritten(uint64_t address, uint64_t size);
-  // Hands on what is known of the bytes when they are copied.
+  // Copies the shadow along with copied bytes.
   void copyShadow(uint64_t to, uint64_t from, uint64_t size);
 
-  // Adds kMayRead and kMayWrite to live bytes, and takes them away.
+  // Add kMayRead and kMayWrite to live bytes, and remove them.
   void allow(uint64_t address, uint64_t size, uint8_t bits);
   void forbid(uint64_t address, uint64_t size);
 
@@ -50,7 +50,7 @@ private:
   uint8_t *shadow = nullptr;
   std::mutex mutex;
   std::map<uint64_t, uint64_t> live; // address -> size
-  std::map<uint64_t, uint64_t> gaps; // address -> size of what may be handed out
+  std::map<uint64_t, uint64_t> gaps; // address -> size of free ranges
 };
 
 } // namespace heddle::emulator

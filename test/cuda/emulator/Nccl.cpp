@@ -1,9 +1,8 @@
-// NCCL over the emulated driver: processes of this machine exchange numbers through memory that they share. What ranks
-// ask for has to be the same on all of them, in the same order: what a real NCCL would hang on, or compute nonsense of,
-// is an error here.
+// NCCL on the emulated driver: processes on this machine exchange numbers through shared memory. All ranks must make
+// the same requests in the same order. If they do not, a real NCCL would hang or compute nonsense; here it is an error.
 //
-// An exchange is done when somebody waits for its stream, as late as can be, so that a wait that is missing shows in
-// the numbers.
+// An exchange runs as late as possible, when somebody waits for its stream, so that a missing wait shows in the
+// results.
 #include "test/cuda/emulator/Cuda.h"
 #include "test/cuda/emulator/NcclMemory.h"
 
@@ -18,7 +17,7 @@ using namespace heddle::emulator;
 
 #define HEDDLE_NCCL_API extern "C" __attribute__((visibility("default")))
 
-// Of the emulated driver, which this library is linked with.
+// Functions of the emulated driver, which this library links with.
 extern "C" {
 int cuCtxGetCurrent(void **context);
 int cuLaunchHostFunc(void *stream, void (*function)(void *), void *data);
@@ -49,7 +48,7 @@ struct Request {
   DevicePointer from, to;
 };
 
-// What a host function of a stream gets, and frees.
+// The argument of a stream's host function, which frees it.
 struct Group {
   std::vector<Request> requests;
 };
@@ -75,7 +74,8 @@ void sum(std::vector<std::byte> &result, std::span<const std::byte *const> parts
   }
 }
 
-// `bytes` of an exchange are what each rank gives. Of those by parts, the nth part of all ranks is rank n's.
+// `bytes` of an exchange is what each rank contributes. For exchanges by parts, the nth part of all ranks belongs to
+// rank n.
 void perform(Request &request) {
   Communicator &communicator = *request.communicator;
   const Exchange &what = request.what;
@@ -83,7 +83,7 @@ void perform(Request &request) {
   bool isOk = true, isRoot = what.root == rank;
   bool isSum =
       what.kind == Exchange::AllReduce || what.kind == Exchange::Reduce || what.kind == Exchange::ReduceScatter;
-  uint64_t part = what.bytes / ranks, firstOfPart = rank * part, endOfPart = firstOfPart + part; // of a ReduceScatter
+  uint64_t part = what.bytes / ranks, firstOfPart = rank * part, endOfPart = firstOfPart + part; // for ReduceScatter
   auto read = [&](size_t at, std::span<std::byte> into) {
     if (what.kind != Exchange::Broadcast || isRoot)
       isOk &= cuMemcpyDtoH_v2(into.data(), request.from + at, into.size()) == kSuccess;
@@ -122,11 +122,11 @@ void performGroup(void *data) {
       perform(request);
 }
 
-// Of all that was asked for since the outermost group began.
+// Submits all requests since the outermost group began.
 NcclResult submit() {
   if (group.requests.empty())
     return kNcclSuccess;
-  uint64_t bytes = 0; // that this rank gives
+  uint64_t bytes = 0; // contributed by this rank
   for (const Request &request : group.requests)
     bytes += request.what.bytes;
   auto requests = std::make_unique<Group>(std::move(group));
@@ -225,7 +225,7 @@ HEDDLE_NCCL_API int ncclCommDestroy(Communicator *communicator) {
 HEDDLE_NCCL_API int ncclCommAbort(Communicator *communicator) {
   if (!communicator)
     return kNcclInvalidArgument;
-  communicator->failure = kNcclInvalidUsage; // what is queued is not done any more
+  communicator->failure = kNcclInvalidUsage; // queued exchanges are dropped
   return kNcclSuccess;
 }
 

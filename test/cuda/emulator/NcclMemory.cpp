@@ -39,7 +39,7 @@ NcclMemory *NcclMemory::join(const std::string &path, uint32_t rank, uint32_t ra
     return nullptr;
   auto *shared = new NcclMemory;
   shared->base = static_cast<std::byte *>(memory);
-  shared->header = static_cast<Header *>(memory); // of a new file all bytes are 0
+  shared->header = static_cast<Header *>(memory); // a new file is all zeros
   shared->size = size;
   shared->own = rank;
   shared->count = ranks;

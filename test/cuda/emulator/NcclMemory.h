@@ -1,4 +1,4 @@
-// What the processes of an emulated NCCL communicator share: a file that all of them map.
+// The file through which the processes of an emulated NCCL communicator share memory.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@
 
 namespace heddle::emulator {
 
-// What a process asks of all others; they have to ask the same.
+// A process's request; all other processes must make the same.
 struct Exchange {
   enum Kind : uint32_t { AllReduce, Reduce, ReduceScatter, Broadcast, AllGather } kind = AllReduce;
   uint32_t type = 0, root = 0;
@@ -20,23 +20,23 @@ struct Exchange {
   std::string describe() const; // "sums 4096 bytes"
 };
 
-// Waits by asking again and again: a process that was killed leaves nothing behind that others wait for by the system's
-// means.
+// Waits by polling: a killed process then leaves no system object behind for which others would wait.
 class NcclMemory {
 public:
   static constexpr uint32_t kMostRanks = 16;
-  static constexpr size_t kPiece = size_t(64) << 10; // bytes that a rank gives at once
+  static constexpr size_t kPiece = size_t(64) << 10; // bytes that a rank contributes at a time
 
-  // Makes or opens the file, and waits until all ranks have; then the file has no name any more. Null where that fails.
+  // Creates or opens the file, and waits until all ranks have opened it; then the file's name is removed. Returns null
+  // on failure.
   static NcclMemory *join(const std::string &path, uint32_t rank, uint32_t ranks);
   ~NcclMemory();
 
-  // `read` fills a piece of what this rank gives, at an offset; `take` gets a piece of each rank. False, and why, where
-  // ranks ask for different things.
+  // `read` fills a piece of this rank's contribution, at an offset; `take` gets a piece of each rank. Returns false,
+  // with the reason in `why`, if the ranks make different requests.
   bool exchange(const Exchange &what, const std::function<void(size_t, std::span<std::byte>)> &read,
                 const std::function<void(size_t, std::span<const std::byte *const>, size_t)> &take, std::string &why);
 
-  // Waits until all ranks are here.
+  // Waits until all ranks have arrived.
   void leave();
 
   uint32_t rank() const { return own; }
@@ -44,7 +44,8 @@ public:
 
 private:
   struct Rank {
-    std::atomic<uint64_t> given, taken; // the number of the last piece that it has given, and taken from all
+    // Number of the last piece that it has contributed, and that it has taken from all ranks.
+    std::atomic<uint64_t> given, taken;
     Exchange what;
     uint64_t at;
   };

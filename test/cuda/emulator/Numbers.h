@@ -1,5 +1,5 @@
-// The 16-bit formats and tf32, in integers: round to nearest, ties to even, unless a name says otherwise; and how
-// tensor cores add.
+// The 16-bit formats and tf32, in integer arithmetic: round to nearest, ties to even, unless a name says otherwise.
+// Also the additions of tensor cores.
 #pragma once
 
 #include <algorithm>
@@ -11,20 +11,20 @@ namespace heddle::emulator {
 
 inline float fromBFloat(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
 
-// A double rounded once to a format with `exponentBits` and `mantissaBits`; the bits of the result.
+// Rounds a double once to a format with `exponentBits` and `mantissaBits`, and returns the bits of the result.
 inline uint32_t roundTo(double value, int exponentBits, int mantissaBits, bool towardZero = false) {
   auto bits = std::bit_cast<uint64_t>(value);
   uint32_t sign = static_cast<uint32_t>(bits >> 63) << (exponentBits + mantissaBits);
   uint32_t infinity = ((1u << exponentBits) - 1) << mantissaBits;
   if (std::isnan(value))
-    return (1u << (exponentBits + mantissaBits)) - 1; // the one NaN that PTX makes
+    return (1u << (exponentBits + mantissaBits)) - 1; // the only NaN that PTX produces
   if (std::isinf(value))
     return sign | infinity;
   if (value == 0)
     return sign;
   int bias = (1 << (exponentBits - 1)) - 1;
   int exponent = std::ilogb(value);
-  // The unit in the last place: fixed below the smallest normal number.
+  // The unit in the last place is fixed below the smallest normal number.
   int unit = (exponent < 1 - bias ? 1 - bias : exponent) - mantissaBits;
   double scaled = std::ldexp(std::fabs(value), -unit); // exact: only the exponent moves
   double whole = std::floor(scaled), rest = scaled - whole;
@@ -51,11 +51,11 @@ inline float fromHalf(uint16_t bits) {
   return sign ? -small : small;
 }
 
-// What a tensor core reads of an f32 register that should hold tf32: the low bits do not count.
+// Returns what a tensor core reads from an f32 register that should hold tf32: it ignores the low bits.
 inline float fromTensorFloat(uint32_t bits) { return std::bit_cast<float>(bits & 0xffffe000); }
 
-// The sum of some products and what was there, as tensor cores add: all are brought to the exponent of the largest,
-// which keeps 25 bits; bits below are cut off, and those of the sum that an f32 has no place for.
+// Adds some products to a sum as tensor cores do: all are shifted to the exponent of the largest, which keeps 25 bits,
+// and lower bits are truncated. The result is then truncated to f32.
 inline float addTruncated(float start, const double *products, unsigned count) {
   double largest = std::fabs(double(start)), plain = start;
   for (unsigned k = 0; k < count; ++k) {
@@ -75,7 +75,7 @@ inline float addTruncated(float start, const double *products, unsigned count) {
                                                                                : rounded;
 }
 
-// All values of f16, for code that converts many.
+// Returns a table of all f16 values, for code that converts many.
 const float *halfTable();
 
 } // namespace heddle::emulator

@@ -32,7 +32,7 @@ bool Instruction::has(std::string_view modifier) const {
 }
 
 template <typename T> static const T *findNamed(const std::vector<T> &all, const std::string &name) {
-  // The last of a name: a definition follows its declaration.
+  // Finds the last one of a name: a definition follows its declaration.
   auto found = std::find_if(all.rbegin(), all.rend(), [&](const T &one) { return one.name == name; });
   return found == all.rend() ? nullptr : &*found;
 }
@@ -95,7 +95,7 @@ private:
 
   bool atEnd() {
     skipSpace();
-    // A caller may count the terminating zero.
+    // A caller may include the terminating zero in the length.
     return at >= text.size() || peek() == '\0';
   }
 
@@ -122,7 +122,7 @@ private:
     return std::string(text.substr(start, at - start));
   }
 
-  // A register with its component: "%tid.x".
+  // Parses a register with its component: "%tid.x".
   std::string dottedName() {
     std::string whole = name();
     while (peek() == '.' && isNameCharacter(peek(1))) {
@@ -132,7 +132,7 @@ private:
     return whole;
   }
 
-  // ".shared", without its dot; empty if no directive follows.
+  // Parses a directive and returns it without its dot (".shared"); empty if none follows.
   std::string directive() {
     skipSpace();
     if (peek() != '.')
@@ -264,7 +264,7 @@ private:
     return true;
   }
 
-  // One or more variables after their space: ".align 4 .b8 name[16] = {...}, other;".
+  // Parses one or several variables after their space: ".align 4 .b8 name[16] = {...}, other;".
   template <typename List> void variables(const std::string &spaceWord, bool external, List &into) {
     do
       into.push_back(variable(spaceWord, external, false));
@@ -287,7 +287,7 @@ private:
       else if (word == "attribute")
         skipUntil(')');
       else if (word == "ptr" || word == "global" || word == "shared" || word == "const" || word == "local")
-        continue; // what a pointer parameter points to
+        continue; // the space that a pointer parameter points to
       else if (type = type.kind == Type::None ? parseType(word) : type; type.kind == Type::None)
         fail("unknown type ." + word);
     }
@@ -295,7 +295,7 @@ private:
       fail("a variable has no type");
     unsigned element = type.totalBits() / 8;
     result.line = line;
-    // A parameter's .align after .ptr is of what it points to; harmless as its own.
+    // After .ptr, .align is the alignment of the pointer's target; using it for the parameter itself does no harm.
     result.alignment = std::max(parameter ? element : alignment, alignment ? alignment : element * vector);
     result.name = name();
     uint64_t count = vector;

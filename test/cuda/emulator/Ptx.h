@@ -1,4 +1,4 @@
-// The PTX module as it is written: variables, functions and their instructions, with names resolved to nothing yet.
+// A parsed PTX module: variables, functions and their instructions. Names are not resolved yet.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace heddle::emulator {
 
-// What is wrong with a module's text, and where: becomes CUDA_ERROR_INVALID_PTX and a line of the error log.
+// An error in a module's text, with its line: becomes CUDA_ERROR_INVALID_PTX and a line of the error log.
 struct PtxError : std::runtime_error {
   PtxError(unsigned line, const std::string &message)
       : std::runtime_error("ptx line " + std::to_string(line) + ": " + message) {}
@@ -24,39 +24,39 @@ struct TargetError : PtxError {
 
 enum class Space { Generic, Global, Const, Shared, Local, Param };
 
-// A scalar or packed type as an instruction's suffix names it.
+// A scalar or packed type, as in an instruction's suffix.
 struct Type {
   enum Kind { None, Bits, Unsigned, Signed, Float, BFloat, TensorFloat, Predicate } kind = None;
   unsigned bits = 0;   // of one element
-  unsigned packed = 1; // elements: two for f16x2 and bf16x2
+  unsigned packed = 1; // number of elements: two for f16x2 and bf16x2
 
   bool isFloat() const { return kind == Float || kind == BFloat || kind == TensorFloat; }
   bool isSigned() const { return kind == Signed; }
   unsigned totalBits() const { return bits * packed; }
 };
 
-// The type that a suffix without its dot ("u32", "bf16x2") names; kind None if it names none.
+// Returns the type that a suffix without its dot names ("u32", "bf16x2"); kind None if it names no type.
 Type parseType(std::string_view name);
 
 struct Operand {
   enum Kind { Name, Integer, Real, Address, Vector } kind = Name;
-  std::string name;           // a register or symbol; the base of an address (empty: absolute); "_" for nothing
+  std::string name;           // register or symbol; base of an address (empty: absolute); "_" for none
   std::string second;         // the predicate of `d|p`
   bool negated = false;       // `!p`
   uint64_t value = 0;         // an integer; an offset; the bits of a real number
   unsigned realBits = 0;      // 32 or 64: the format that `value` holds
-  std::vector<Operand> items; // of a vector
+  std::vector<Operand> items; // elements of a vector
 };
 
 struct Instruction {
   unsigned line = 0;
   unsigned scope = 0;
-  std::string text; // as written, white space folded
+  std::string text; // as written, with white space collapsed
   std::string guard;
   bool guardNegated = false;
   std::vector<std::string> opcode; // split at its dots
   std::vector<Operand> operands;
-  // Of a call: what it returns to and passes.
+  // For a call: its results and arguments.
   std::vector<std::string> callResults;
   std::vector<Operand> callArguments;
 
@@ -70,7 +70,7 @@ struct Variable {
   unsigned alignment = 1;
   uint64_t size = 0; // bytes
   bool external = false;
-  std::vector<uint8_t> data; // initial bytes, of the full size; empty without an initialiser
+  std::vector<uint8_t> data; // initial bytes, all of them; empty without an initialiser
   struct Relocation {
     uint64_t offset;
     unsigned bytes;
@@ -80,13 +80,13 @@ struct Variable {
   std::vector<Relocation> relocations;
 };
 
-// A pair of braces: the names declared between them.
+// A pair of braces, and the names declared inside.
 struct Scope {
   unsigned parent = 0; // scope 0 is the function's own
   std::unordered_map<std::string, Type> registers;
   std::unordered_map<std::string, Variable> variables;
   std::unordered_map<std::string, size_t> labels;                          // the index of the instruction that follows
-  std::unordered_map<std::string, std::vector<std::string>> branchTargets; // of brx.idx, by their label
+  std::unordered_map<std::string, std::vector<std::string>> branchTargets; // for brx.idx, by their label
 };
 
 struct Function {
@@ -105,8 +105,8 @@ struct Function {
 };
 
 struct Module {
-  unsigned target = 0;    // 80 of "sm_80"
-  std::string targetName; // "sm_90a"
+  unsigned target = 0;    // 80 for "sm_80"
+  std::string targetName; // such as "sm_90a"
   std::vector<Variable> variables;
   std::vector<Function> functions;
 

@@ -25,7 +25,7 @@ int64_t Races::touch(uint32_t thread, uint32_t at, uint32_t size, Access access)
       for (const Event &read : byte.reads)
         if (!ordered(read, thread))
           return read.thread;
-    // Whatever is ordered before this one is also before all that this one is ordered before.
+    // An event that is ordered before this one is also ordered before everything after this one, so it can be dropped.
     auto supersede = [&](std::vector<Event> &events) {
       std::erase_if(events, [&](const Event &old) { return ordered(old, thread); });
     };

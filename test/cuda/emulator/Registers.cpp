@@ -13,7 +13,7 @@ constexpr uint32_t kMostOfThread = 255, kWarp = 32, kUnit = 256;
 
 uint64_t warpsOf(uint64_t threads) { return (threads + kWarp - 1) / kWarp; }
 
-// What a command prints, on stderr as well.
+// Returns the command's output on stdout and stderr.
 std::string outputOf(const std::string &command) {
   std::string output;
   // NOLINTNEXTLINE(bugprone-command-processor): the command is the test's own

@@ -1,4 +1,4 @@
-// How many registers a thread of a kernel has, and whether a processor has so many.
+// Counts a kernel's registers per thread, and checks whether a processor has enough.
 #pragma once
 
 #include "test/cuda/emulator/Ptx.h"
@@ -8,13 +8,13 @@
 
 namespace heddle::emulator {
 
-constexpr uint32_t kRegisters = 65536; // of a processor, and of a block at most
+constexpr uint32_t kRegisters = 65536; // of a processor, and the limit of a block
 
-// At most, as .maxnreg says and as .maxntid, .reqntid and .minnctapersm leave room for.
+// The limit from .maxnreg, and from the room that .maxntid, .reqntid and .minnctapersm leave.
 uint32_t registerLimit(const Function &function);
-// By the report of ptxas, or 0 where there is no ptxas (HEDDLE_EMULATOR_PTXAS, or one in PATH).
+// Registers by ptxas's report, or 0 without ptxas (HEDDLE_EMULATOR_PTXAS, or one in PATH).
 uint32_t registersByPtxas(const std::string &ptx, const std::string &targetName, const std::string &kernel);
-// A warp's registers are handed out in units of 256.
+// Returns true if the registers suffice. A warp gets registers in units of 256.
 bool hasRegistersFor(uint64_t threads, uint32_t registers);
 
 } // namespace heddle::emulator

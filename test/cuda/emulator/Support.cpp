@@ -95,8 +95,8 @@ uint64_t clock() {
 // Numbers.
 
 double rsqrtPrecise(double x) { return 1 / std::sqrt(x); }
-// NVIDIA's instruction may be wrong by 2^-22 of the result. This one is, by less, in a way that depends on the
-// argument's bits, so that nothing relies on a power that is exact. Powers of 0 and of infinities are.
+// NVIDIA's instruction has an error of up to 2^-22 of the result. This one has a smaller error that depends on the
+// argument's bits, so that nothing relies on exact powers. Powers of 0 and of infinities are exact.
 double exp2Approximate(double x) {
   double power = std::exp2(x);
   if (x == 0 || std::isinf(x) || std::isnan(x))
@@ -112,7 +112,7 @@ double tanhPrecise(double x) { return std::tanh(x); }
 uint16_t toHalfZero(double x) { return static_cast<uint16_t>(roundTo(x, 5, 10, true)); }
 uint16_t toBFloatZero(double x) { return static_cast<uint16_t>(roundTo(x, 8, 7, true)); }
 
-// Computes in another rounding mode of the host. The volatile operands keep the operation between the two switches.
+// Computes in another rounding mode of the host. Volatile operands keep the operation between the two mode switches.
 template <typename T, typename F> T inMode(uint32_t mode, F compute) {
   static constexpr int modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
   int before = std::fegetround();

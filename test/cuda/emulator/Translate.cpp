@@ -49,7 +49,7 @@ void ModuleLayout::placeShared() {
 KernelLayout layOutParameters(const Function &function) {
   KernelLayout kernel;
   for (const Variable &parameter : function.parameters) {
-    // The alignment of a pointer parameter is what it points to.
+    // A pointer parameter's alignment is that of its target.
     auto alignment =
         static_cast<uint32_t>(std::min<uint64_t>(parameter.alignment, std::max<uint64_t>(parameter.size, 1)));
     if (parameter.size > 8)
@@ -111,7 +111,7 @@ std::unique_ptr<llvm::Module> Translator::run() {
     for (const auto &[name, type] : function.scopes[scope].registers) {
       llvm::IntegerType *integer = integerType(type.totalBits());
       Value *at = builder.CreateAlloca(integer);
-      // A register that is read before it is written is anything: always the same thing here.
+      // A register that is read before it is written may have any value; here it is always zero.
       builder.CreateStore(llvm::ConstantInt::get(integer, 0), at);
       slots[{static_cast<unsigned>(scope), name}] = at;
     }
@@ -182,7 +182,7 @@ void Translator::placeVariables() {
     return offset;
   };
   for (unsigned scope = 0; scope < function.scopes.size(); ++scope) {
-    // In the order of their names, so that a layout does not depend on a hash.
+    // Sorted by name, so that a layout does not depend on a hash.
     std::map<std::string, const Variable *> sorted;
     for (const auto &[name, variable] : function.scopes[scope].variables)
       sorted[name] = &variable;
@@ -221,7 +221,7 @@ void Translator::placeVariables() {
       if (variable.size)
         offsets[{~0u, variable.name}] = placeShared(variable);
     }
-    // Dynamic shared memory follows what is static, at an alignment that serves every use of it.
+    // Dynamic shared memory follows the static part, with an alignment that suits every use.
     uint32_t alignment = 16;
     for (const Variable &variable : layout.ptx->variables)
       if (variable.space == Space::Shared && !variable.size)
@@ -245,7 +245,7 @@ void Translator::placeVariables() {
   }
 }
 
-// Goes on where `good` holds; elsewhere emits what never returns.
+// Continues if `good` holds; otherwise runs code that never returns.
 void Translator::branchToBad(Value *good, const std::function<void()> &bad) {
   BasicBlock *on = newBlock("good"), *off = newBlock("bad");
   builder.CreateCondBr(good, on, off, llvm::MDBuilder(builder.getContext()).createBranchWeights(1 << 20, 1));
@@ -305,7 +305,7 @@ Type Translator::lastType() const {
   return found.back();
 }
 
-// Names are looked up from the instruction's scope outwards.
+// Looks up a name from the instruction's scope outwards.
 template <typename Find> static auto outwards(const Function &function, unsigned scope, Find find) {
   for (;; scope = function.scopes[scope].parent) {
     if (auto found = find(scope))
@@ -401,7 +401,7 @@ Translator::Value *Translator::special(const std::string &name) {
     size_t component = static_cast<size_t>(name[dot + 1] - 'x');
     if (auto found = triples.find(base); found != triples.end())
       return threadField(found->second + 4 * component, builder.getInt32Ty());
-    // Clusters are of one block.
+    // A cluster is a single block.
     if (base == "%cluster_ctaid" || base == "%cluster_nctaid")
       return builder.getInt32(base == "%cluster_nctaid");
   }

@@ -1,4 +1,4 @@
-// PTX to LLVM IR for the host: a thread of a kernel becomes one call of a function.
+// Translates PTX to LLVM IR for the host: a kernel's thread becomes a call of a function.
 #pragma once
 
 #include "test/cuda/emulator/Machine.h"
@@ -17,15 +17,16 @@
 
 namespace heddle::emulator {
 
-// What the kernels of a module share, and where their sites live.
+// Data shared by the kernels of a module; it also owns their sites.
 struct ModuleLayout {
   const Module *ptx = nullptr;
   std::map<std::string, uint64_t> globals; // the device addresses of .global and .const variables
-  std::map<std::string, uint32_t> shared;  // offsets of shared variables that device functions use: in every kernel
-  uint32_t sharedBytes = 0;                // and their extent
-  bool races = false;                      // calls of the race check are emitted
-  bool wgmma = false;                      // the module has it: writes of shared memory are noted for it
-  bool initialised = true;                 // reads of memory that nothing wrote are faults
+  // Offsets, equal in every kernel, of shared variables used by device functions.
+  std::map<std::string, uint32_t> shared;
+  uint32_t sharedBytes = 0; // total size of these
+  bool races = false;       // emit calls of the race check
+  bool wgmma = false;       // the module uses it: writes of shared memory are recorded
+  bool initialised = true;  // reading memory that nothing has written is a fault
   std::deque<Site> sites;
 
   void placeShared();
@@ -38,11 +39,11 @@ struct KernelLayout {
   uint32_t localBytes = 0;
 };
 
-// Where the kernel's parameters lie in their buffer.
+// Computes the offsets of the kernel's parameters in their buffer.
 KernelLayout layOutParameters(const Function &function);
 
-// Translates one function into a module of its own. An entry is `void name(Thread *)`; a device function also takes
-// pointers to its results and parameters. Throws PtxError.
+// Translates one function into its own module. An entry is `void name(Thread *)`; a device function also takes pointers
+// to its results and parameters. Throws PtxError.
 std::unique_ptr<llvm::Module> translate(ModuleLayout &layout, const Function &function, KernelLayout &kernel,
                                         llvm::LLVMContext &context);
 
@@ -59,7 +60,7 @@ private:
   using Handler = void (Translator::*)();
   struct Entry {
     Handler handler;
-    const char *modifiers; // those it knows, besides types; separated by spaces
+    const char *modifiers; // supported modifiers besides types, separated by spaces
   };
   static const std::map<std::string, Entry> &handlers();
   static void addArithmetic(std::map<std::string, Entry> &table);
@@ -201,7 +202,7 @@ private:
   std::map<std::pair<unsigned, std::string>, uint64_t> offsets; // of shared and local variables
   std::map<size_t, llvm::BasicBlock *> blocks;                  // by the instruction they begin with
   const Instruction *at = nullptr;
-  bool ended = false; // the current block has its terminator
+  bool ended = false; // the current block has a terminator
 };
 
 } // namespace heddle::emulator

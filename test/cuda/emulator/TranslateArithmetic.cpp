@@ -67,7 +67,7 @@ Translator::Value *Translator::intrinsic(unsigned id, llvm::ArrayRef<Value *> ar
   return builder.CreateIntrinsic(arguments[0]->getType(), id, arguments);
 }
 
-// Subnormal numbers to zero, keeping the sign.
+// Flushes subnormal numbers to zero, keeping the sign.
 Translator::Value *Translator::flushed(const Type &type, Value *value) {
   double smallest = type.bits == 16 && type.kind == Type::Float ? 0x1p-14 : 0x1p-126;
   Value *zero = ConstantFP::get(value->getType(), 0);
@@ -76,8 +76,8 @@ Translator::Value *Translator::flushed(const Type &type, Value *value) {
   return builder.CreateSelect(small, intrinsic(Intrinsic::copysign, {zero, value}), value);
 }
 
-// What to compute with: integers as they are, f32 and f64 as such, the 16-bit formats in f64, where one operation on
-// them is exact or rounds so far below their last place that rounding again does no harm.
+// Converts to the type to compute in: integers as they are, f32 and f64 too, and the 16-bit formats in f64. There one
+// operation is exact, or rounds so far below their last place that rounding again is harmless.
 Translator::Value *Translator::toCompute(const Type &type, Value *bits, bool flush) {
   if (!type.isFloat())
     return bits;
@@ -107,7 +107,7 @@ Translator::Value *Translator::fromCompute(const Type &type, Value *value, bool 
   if (flush && type.bits != 64)
     value = flushed(type, value);
   if (saturate) {
-    // Also what is no number becomes zero.
+    // NaN becomes zero, too.
     value = intrinsic(Intrinsic::maximumnum, {value, ConstantFP::get(value->getType(), 0)});
     value = intrinsic(Intrinsic::minimumnum, {value, ConstantFP::get(value->getType(), 1)});
   }
@@ -116,7 +116,7 @@ Translator::Value *Translator::fromCompute(const Type &type, Value *value, bool 
   return builder.CreateBitCast(value, integerType(type.bits));
 }
 
-// Operands 1, 2, ... element by element to operand 0.
+// Computes operand 0 from operands 1, 2, ..., element by element.
 void Translator::elementwise(size_t sources,
                              const std::function<Value *(const Type &, llvm::ArrayRef<Value *>)> &compute) {
   Type type = lastType();
@@ -156,7 +156,7 @@ Translator::Value *Translator::rounded(const Type &type, const char *operation, 
   return call(name.c_str(), arguments[0]->getType(), all);
 }
 
-// In double, so that the result is within half a unit of the last place of f32 or very nearly.
+// Computes in double, so that the result is within half a unit of f32's last place, or very nearly.
 Translator::Value *Translator::approximate(const Type &type, const char *name, Value *argument) {
   Value *wide = type.bits == 32 ? builder.CreateFPExt(argument, builder.getDoubleTy()) : argument;
   Value *result = call(name, builder.getDoubleTy(), {wide});
@@ -181,7 +181,7 @@ void Translator::addSubtract() {
   });
 }
 
-// The carry of a subtraction is its borrow.
+// A subtraction's carry is its borrow.
 void Translator::addSubtractCarry() {
   bool add = at->opcode[0].rfind("add", 0) == 0;
   Type type = lastType();
@@ -341,7 +341,7 @@ void Translator::unaryFloat() {
 }
 
 void Translator::copySign() {
-  // copysign d, a, b: the sign of a with the magnitude of b.
+  // copysign d, a, b: the magnitude of b with the sign of a.
   elementwise(2,
               [&](const Type &, llvm::ArrayRef<Value *> in) { return intrinsic(Intrinsic::copysign, {in[1], in[0]}); });
 }
@@ -365,7 +365,7 @@ void Translator::conditionalNot() {
   });
 }
 
-// A count beyond the width shifts everything out.
+// A count larger than the width shifts all bits out.
 void Translator::shift() {
   Type type = lastType();
   Value *value = read(operand(1), type.bits), *count = read(operand(2), 32);
@@ -437,7 +437,7 @@ void Translator::countBits() {
   } else if (name == "brev") {
     result = builder.CreateUnaryIntrinsic(Intrinsic::bitreverse, value);
   } else {
-    // The highest bit that differs from the sign; all ones if there is none.
+    // Returns the position of the highest bit that differs from the sign; all ones if there is none.
     if (type.isSigned())
       value = builder.CreateXor(value, builder.CreateAShr(value, type.bits - 1));
     Value *zeros = builder.CreateBinaryIntrinsic(Intrinsic::ctlz, value, builder.getFalse());
@@ -507,7 +507,7 @@ Translator::Value *Translator::comparison(const std::string &name, const Type &t
   return builder.CreateICmp(type.isSigned() ? found->second.second : found->second.first, a, b);
 }
 
-// setp.cmp{.bool}.type p{|q}, a, b{, c}: q is the negated comparison, or, of packed operands, the second element's.
+// setp.cmp{.bool}.type p{|q}, a, b{, c}: q is the negated comparison or, for packed operands, the second element's.
 void Translator::setPredicate() {
   Type type = lastType();
   std::string name = comparisonName();
@@ -535,7 +535,7 @@ void Translator::setPredicate() {
     writeName(operand(0).second, results[1]);
 }
 
-// set.cmp.dtype.stype: ones or zeros, or 1.0 or 0.0, as the result's type says.
+// set.cmp.dtype.stype: all ones or zeros, or 1.0 or 0.0, depending on the result's type.
 void Translator::set() {
   std::vector<Type> both = types();
   if (both.size() != 2 || both[1].packed != 1)
@@ -565,7 +565,7 @@ void Translator::select() {
         type.isSigned());
 }
 
-// slct.dtype.{s32,f32} d, a, b, c: a if c >= 0, else b.
+// slct.dtype.{s32,f32} d, a, b, c: a if c >= 0, otherwise b.
 void Translator::selectSign() {
   std::vector<Type> both = types();
   if (both.size() != 2)

@@ -46,7 +46,7 @@ void Translator::barrier() {
   if (at->has("warp"))
     return callCollective(collectiveSite(Collective::Sync), read(operand(0), 32));
   Site *site = newSite();
-  // `bar` is `barrier.aligned`.
+  // `bar` means `barrier.aligned`.
   site->aligned = at->opcode[0] == "bar" || at->has("aligned");
   using Kind = Block::BarrierKind;
   Kind kind = at->has("arrive") ? Kind::Arrive

@@ -18,7 +18,7 @@ void Translator::addConversions(std::map<std::string, Entry> &table) {
 
 void Translator::move() {
   Type type = lastType();
-  // mov.b64 {a, b}, d and its likes take the vector's width from the type; read and write do the rest.
+  // mov.b64 {a, b}, d and similar forms have the vector's width as their type; read and write do the rest.
   write(operand(0), read(operand(1), type.totalBits()), false);
 }
 
@@ -31,7 +31,7 @@ Translator::Value *Translator::roundToInteger(Value *value, const Type &type) {
   return id == Intrinsic::not_intrinsic ? value : intrinsic(id, {value});
 }
 
-// A real number in f32 or f64 to the bits of a format that is no wider.
+// Converts a real number in f32 or f64 to the bits of a format that is not wider.
 Translator::Value *Translator::narrowFloat(const Type &to, Value *value) {
   bool fromDouble = value->getType()->isDoubleTy();
   if (to.bits == 32) {
@@ -64,7 +64,7 @@ void Translator::convert() {
   bool flush = at->has("ftz"), saturate = at->has("sat");
 
   if (to.packed == 2) {
-    // cvt.rn.bf16x2.f32 d, a, b: a to the upper half.
+    // cvt.rn.bf16x2.f32 d, a, b: a goes to the upper half.
     if (from.kind != Type::Float || from.bits != 32)
       fail("this conversion is not known");
     Value *halves[2];
@@ -82,7 +82,7 @@ void Translator::convert() {
   if (from.packed == 2)
     fail("this conversion is not known");
   if (to.kind == Type::TensorFloat) {
-    // The nearest, ties away from zero (rna) or to even (rn); the bits below are zero.
+    // Rounds to nearest, ties away from zero (rna) or to even (rn); the lower bits become zero.
     Value *bits = read(operand(1), 32);
     Value *value = builder.CreateBitCast(bits, builder.getFloatTy());
     Value *half = at->has("rna") ? static_cast<Value *>(builder.getInt32(0x1000))
@@ -136,7 +136,7 @@ void Translator::convert() {
   Value *value = toCompute(from, bits, flush);
   if (!to.isFloat()) {
     value = roundToInteger(value, from);
-    // Beyond its range the nearest; what is no number becomes zero.
+    // Out-of-range values become the nearest integer, and NaN becomes zero.
     Value *result = builder.CreateIntrinsic(to.isSigned() ? Intrinsic::fptosi_sat : Intrinsic::fptoui_sat,
                                             {integer, value->getType()}, {value});
     return write(operand(0), result, to.isSigned());
@@ -160,7 +160,7 @@ void Translator::convert() {
   write(operand(0), result);
 }
 
-// Of the spaces shared memory alone has addresses of its own: a window of the generic ones holds them.
+// Only shared memory has addresses of its own; a window of the generic addresses contains them.
 void Translator::convertAddress() {
   Type type = lastType();
   Value *value = read(operand(1), type.bits);

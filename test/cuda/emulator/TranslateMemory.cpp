@@ -50,7 +50,7 @@ Space Translator::space() const {
   return Space::Generic;
 }
 
-// The 64-bit address within `space`. A named variable outside of the generic instruction's reach decides the space.
+// Returns the 64-bit address within `space`. If the instruction is generic, a named variable determines the space.
 Translator::Value *Translator::address(const Operand &operand, Space &space) {
   if (operand.kind != Operand::Address)
     fail("an address is needed");
@@ -63,7 +63,7 @@ Translator::Value *Translator::address(const Operand &operand, Space &space) {
   return operand.value ? builder.CreateAdd(base, builder.getInt64(operand.value)) : base;
 }
 
-// A named parameter: its bytes are the function's own, and the offset is known.
+// Returns a pointer to a named parameter: the function has its own copy, at a known offset.
 Translator::Value *Translator::paramPointer(const Operand &operand, unsigned bytes) {
   unsigned scope = 0;
   const Variable *found = operand.name.empty() || registerType(operand.name) ? nullptr : variable(operand.name, scope);
@@ -74,8 +74,8 @@ Translator::Value *Translator::paramPointer(const Operand &operand, unsigned byt
   return builder.CreateConstGEP1_64(builder.getInt8Ty(), paramSlots.at({scope, operand.name}), operand.value);
 }
 
-// The check of an access and the pointer of the host's for it. Good accesses stay in line; a bad one is told apart by
-// the function that reports it.
+// Checks an access and returns the host pointer for it. Good accesses stay inline; the reporting function finds out
+// what is wrong with a bad one.
 Translator::Value *Translator::access(Space space, Value *address, unsigned bytes, Access kind) {
   Value *site = constantPointer(newSite());
   Value *size = builder.getInt32(bytes), *access = builder.getInt32(static_cast<uint32_t>(kind));
@@ -98,7 +98,7 @@ Translator::Value *Translator::access(Space space, Value *address, unsigned byte
   bool shared = space == Space::Shared;
   uint64_t limit = shared ? Block::kSharedLimit : Memory::kSize;
   Value *offset = shared ? address : builder.CreateSub(address, builder.getInt64(Memory::get().base()));
-  // Outside of the range, the shadow of a byte that is always dead answers.
+  // For an out-of-range address, reads the shadow of a byte that is never live.
   Value *dead = builder.getInt64(shared ? limit : 0);
   Value *within = builder.CreateSelect(builder.CreateICmpULT(offset, builder.getInt64(limit)), offset, dead);
   Value *shadowBase =
@@ -110,7 +110,7 @@ Translator::Value *Translator::access(Space space, Value *address, unsigned byte
   };
   Value *wanted = repeated(kind == Access::Write || !layout.initialised ? kLive : kReadable);
   Value *written = repeated(kReadable);
-  auto declared = [&](size_t field) { // in each byte
+  auto declared = [&](size_t field) { // the bits in each byte
     return builder.CreateMul(builder.CreateZExt(threadField(field, i8), integer), repeated(1));
   };
   if (!shared && kind != Access::Write)
@@ -176,7 +176,7 @@ void Translator::load() {
     for (unsigned i = 0; i < count; ++i)
       write(to.items[i], values[i], type.isSigned());
   }
-  // Whoever polls must let the others go on.
+  // A polling thread must let the others run.
   if (ordered)
     yieldThread();
 }
@@ -261,7 +261,7 @@ void Translator::atomic() {
     yieldThread();
 }
 
-// cp.async: the addresses are checked now, the bytes move at the wait, so that a wait that is missing shows.
+// cp.async: addresses are checked now, but the bytes move at the wait, so that a missing wait shows.
 void Translator::copyAsync() {
   if (at->has("commit_group")) {
     call("heddle_copy_commit", builder.getVoidTy(), {thread});
@@ -283,7 +283,7 @@ void Translator::copyAsync() {
     Space to = Space::Shared, from = Space::Global;
     Value *source = builder.getInt32(static_cast<uint32_t>(bytes));
     Value *target = address(operand(0), to), *origin = address(operand(1), from);
-    // The fourth operand is a size, or the predicate that ignores the source.
+    // The fourth operand is a size, or a predicate that ignores the source.
     if (at->operands.size() == 4) {
       const Type *type = operand(3).kind == Operand::Name ? registerType(operand(3).name) : nullptr;
       source = type && type->kind == Type::Predicate
@@ -297,7 +297,7 @@ void Translator::copyAsync() {
 
 void Translator::fence() {
   builder.CreateFence(AtomicOrdering::SequentiallyConsistent);
-  // Without a state space it is of all.
+  // Without a state space, the fence covers all spaces.
   if (layout.wgmma && at->has("proxy") && at->has("async") && !at->has("global"))
     call("heddle_fence_proxy", builder.getVoidTy(), {thread});
 }

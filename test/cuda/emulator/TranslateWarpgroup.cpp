@@ -16,7 +16,7 @@ void Translator::addWarpgroups(std::map<std::string, Entry> &table) {
 }
 
 void Translator::wgmma() {
-  // Its target runs on 9.0 alone, so a module with it is refused by every other device.
+  // This target runs only on 9.0, so all other devices refuse the module.
   if (layout.ptx->targetName != "sm_90a")
     fail("wgmma needs .target sm_90a, not " + layout.ptx->targetName + ",");
   if (at->opcode.size() < 4 || at->opcode[2] != "sync" || at->opcode[3] != "aligned")
@@ -39,7 +39,7 @@ void Translator::wgmma() {
   callCollective(site, builder.getInt32(~0u));
 }
 
-// Whether an instruction other than wgmma writes the register, by its first operand.
+// Returns true if an instruction other than wgmma writes the register as its first operand.
 static bool writes(const Instruction &instruction, const std::string &name) {
   static const std::set<std::string> others = {"st", "cp", "bar", "barrier", "fence", "membar", "red", "bra", "wgmma"};
   if (instruction.operands.empty() || others.count(instruction.opcode[0]))
@@ -50,8 +50,8 @@ static bool writes(const Instruction &instruction, const std::string &name) {
                                        : first.kind == Operand::Name && isIt(first);
 }
 
-// Registers that are written behind the fence may be written after the instruction that reads them has begun. Whether a
-// warp has passed a fence at all is found when it runs.
+// Registers written after the fence may be written after the reading instruction has begun. Whether a warp has passed a
+// fence at all is checked at run time.
 void Translator::requireFence() {
   std::vector<Operand> registers = operand(0).items;
   registers.insert(registers.end(), operand(1).items.begin(), operand(1).items.end());
@@ -69,10 +69,10 @@ void Translator::requireFence() {
   }
 }
 
-// Valid PTX, but not for ptxas 13.0: it gives registers of A that a loop keeps to other values after their first use.
+// Valid PTX, but not for ptxas 13.0, which reuses registers of A that a loop keeps after their first use.
 void Translator::requireWritesInLoop() {
   auto index = static_cast<size_t>(at - function.body.data());
-  size_t begin = 0; // of the innermost loop around it
+  size_t begin = 0; // of the innermost loop around the instruction
   for (size_t i = index + 1; i < function.body.size(); ++i) {
     const Instruction &branch = function.body[i];
     if (branch.opcode[0] != "bra" || branch.operands.empty())
@@ -92,7 +92,7 @@ void Translator::requireWritesInLoop() {
 }
 
 // wgmma.mma_async.sync.aligned.shape.f32.type.type d, a, b-desc, scale-d, imm-scale-a, imm-scale-b{, imm-trans-a},
-// imm-trans-b; A is a descriptor, or four registers, which have no imm-trans-a.
+// imm-trans-b. A is a descriptor, or four registers, which have no imm-trans-a.
 void Translator::multiplyWarpgroup() {
   Site *site = collectiveSite(Collective::WarpgroupMultiply);
   std::vector<Type> all = types();

@@ -1,4 +1,4 @@
-// What the lanes of a warp compute together. The layouts of matrix fragments are those of the PTX ISA.
+// Computes the collectives of a warp's lanes. The layouts of matrix fragments are those of the PTX ISA.
 #include "test/cuda/emulator/Cuda.h"
 #include "test/cuda/emulator/Machine.h"
 #include "test/cuda/emulator/Numbers.h"
@@ -51,7 +51,7 @@ void shuffle(const Site &site, Lanes lanes) {
     }
     if (!inside)
       from = lane;
-    // From a lane that takes no part comes anything: here what is no number.
+    // The value of a lane that takes no part is undefined: here it is NaN.
     values[lane] = lanes[from] ? lanes[from]->slots[0] : ~0u;
     predicates[lane] = inside;
   }
@@ -136,7 +136,7 @@ void reduce(const Site &site, Lanes lanes) {
       lanes[lane]->slots[0] = sum;
 }
 
-// Row r of 8x8 matrix i: the address that lane 8i + r gives, 16 bytes.
+// Returns row r of the 8x8 matrix i: 16 bytes at the address that lane 8i + r gives.
 uint8_t *matrixRow(Block &block, const Site &site, Lanes lanes, unsigned matrix, unsigned row, Access access) {
   Thread *lane = lanes[matrix * 8 + row];
   uint64_t address = lane->slots[0] | uint64_t(lane->slots[1]) << 32;
@@ -144,7 +144,8 @@ uint8_t *matrixRow(Block &block, const Site &site, Lanes lanes, unsigned matrix,
                       : block.sharedAccess(lane, &site, address, 16, access);
 }
 
-// Lane l holds elements (l / 4, l % 4 * 2) and the one beside it; transposed: (l % 4 * 2, l / 4) and the one below it.
+// Lane l holds element (l / 4, l % 4 * 2) and its right neighbour; transposed, (l % 4 * 2, l / 4) and the element
+// below.
 void matrixElement(unsigned lane, unsigned half, bool transposed, unsigned &row, unsigned &column) {
   row = lane / 4;
   column = lane % 4 * 2 + half;
@@ -221,7 +222,7 @@ void multiply(const Site &site, Lanes lanes) {
       sums[group + 8 * (v / 2)][2 * inGroup + v % 2] =
           site.halfSums ? half[slots[6 + v / 2] >> (16 * (v % 2)) & 0xffff] : std::bit_cast<float>(slots[6 + v]);
   }
-  const unsigned together = site.type == MmaType::TF32 ? 4 : 8; // products that are added at a time
+  const unsigned together = site.type == MmaType::TF32 ? 4 : 8; // products that are added at once
   for (unsigned row = 0; row < 16; ++row)
     for (unsigned column = 0; column < 8; ++column)
       for (unsigned k = 0; k < site.depth; k += together) {

@@ -1,4 +1,4 @@
-// wgmma: what each of a warpgroup's four warps computes of it, and what all must keep to while it runs by itself.
+// wgmma: the part that each of a warpgroup's four warps computes, and the rules while it runs asynchronously.
 #include "test/cuda/emulator/Cuda.h"
 #include "test/cuda/emulator/Machine.h"
 #include "test/cuda/emulator/Numbers.h"
@@ -10,8 +10,8 @@
 namespace heddle::emulator {
 namespace {
 
-constexpr unsigned kDepth = 16; // elements of 16 bits: 32 bytes
-constexpr uint32_t kPiece = 16; // bytes that lie together in every layout: eight elements
+constexpr unsigned kDepth = 16; // 16-bit elements: 32 bytes
+constexpr uint32_t kPiece = 16; // bytes that are contiguous in every layout: eight elements
 
 std::string hexadecimal(uint64_t value) {
   char text[24];
@@ -19,8 +19,8 @@ std::string hexadecimal(uint64_t value) {
   return text;
 }
 
-// A matrix in shared memory as its descriptor says. Eight rows of `row` bytes are an atom, in which the pieces of a row
-// change places with the number of the row. Rows go along k if the matrix is K-major, else along m or n.
+// A matrix in shared memory, described by its descriptor. Eight rows of `row` bytes form an atom, in which the pieces
+// of a row are swizzled by the row's number. Rows run along k if the matrix is K-major, otherwise along m or n.
 struct Matrix {
   uint32_t start, leading, stride, row;
   bool transposed; // MN-major
@@ -45,7 +45,7 @@ struct Matrix {
     return swizzle(start + piece / pieces * panel + piece % pieces * kPiece + k / 8 * atom + k % 8 * row);
   }
 
-  // What is wrong with the descriptor of a matrix with so many rows or columns; empty if nothing is.
+  // Returns what is wrong with the descriptor of a matrix with `extent` rows or columns; empty if nothing is.
   std::string problem(uint64_t descriptor, uint32_t extent) const {
     constexpr uint64_t offset = 0x3fff, known = offset | offset << 16 | offset << 32 | uint64_t(3) << 62;
     if (descriptor >> 49 & 7)
@@ -105,7 +105,7 @@ void Block::warpgroup(const Site &site, Thread *const lanes[32]) {
   }
 }
 
-// The warps of a warpgroup need not come at the same time, but must all do the same with the same operands.
+// The warps of a warpgroup may come at different times, but must all take the same steps with the same operands.
 void Block::takeStep(const Site &site, Thread *const lanes[32]) {
   Thread *first = lanes[0];
   uint32_t index = first->warpIndex / 4, warp = first->warpIndex % 4;
@@ -139,8 +139,8 @@ void Block::takeStep(const Site &site, Thread *const lanes[32]) {
     group.steps.pop_front();
 }
 
-// Each warp has 16 of the 64 rows. Of sums 4 j to 4 j + 3, the first two are of row lane / 4, columns 8 j + 2 (lane %
-// 4) and the one beside it, the others eight rows below. A's registers are those of mma.m16n8k16.
+// Each warp has 16 of the 64 rows. Of the sums 4j to 4j + 3, the first two are in row lane / 4, columns 8j + 2 (lane %
+// 4) and the next; the other two are eight rows below. A's registers are laid out as for mma.m16n8k16.
 void Block::multiplyWarpgroup(const Site &site, Thread *const lanes[32]) {
   Thread *first = lanes[0];
   Warp &warp = *first->warp;
@@ -169,7 +169,7 @@ void Block::multiplyWarpgroup(const Site &site, Thread *const lanes[32]) {
     readers[address / kPiece].count += 1;
     readers[address / kPiece].site = &site;
   };
-  // Rows of A or columns of B from `from` on.
+  // Loads `count` rows of A or columns of B, beginning with `from`.
   auto load = [&](const Matrix &matrix, uint32_t from, uint32_t count, double (*to)[kDepth]) {
     uint16_t elements[8];
     for (uint32_t mn = 0; !matrix.transposed && mn < count; ++mn)
@@ -216,8 +216,8 @@ void Block::multiplyWarpgroup(const Site &site, Thread *const lanes[32]) {
     }
 }
 
-// Ordinary instructions write through the generic proxy, wgmma reads through the async proxy: the writer must have
-// fenced, and told the others of it by a barrier.
+// Ordinary instructions write through the generic proxy, and wgmma reads through the async proxy: the writer must have
+// executed a fence and then a barrier with the readers.
 void Block::checkFenced(Thread *thread, const Site *site, uint32_t offset, uint32_t size) {
   for (uint32_t i = offset; i < offset + size; ++i) {
     Writer writer = writers[i];
@@ -248,7 +248,7 @@ void Block::noteWrite(Thread *thread, const Site *site, uint32_t offset, uint32_
   std::fill_n(writers.begin() + offset, size, Writer{thread->index + 1, thread->proxyFences});
 }
 
-// The bytes may be read at any time until the wait: to the search for races they are read now, too.
+// The bytes may be read at any time until the wait: the race check also counts a read now.
 void Block::retireReads(Warp &warp, size_t groupsLeft) {
   size_t done = 0;
   while (warp.groups.size() > groupsLeft) {
