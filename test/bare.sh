@@ -47,7 +47,8 @@ command=("$@")
 if [ -n "$package" ]; then
   folder+=-package
   rm -rf "$folder"
-  # Its dependencies come with it; Vulkan's loader and a driver; then what the examples and the plug-in are built with.
+  # Installs the package with its dependencies, Vulkan's loader and a driver, and then the build tools for the examples
+  # and the plug-in.
   command=(bash -exc 'apt-get update -qq
     export DEBIAN_FRONTEND=noninteractive
     apt-get install -qq --yes --no-install-recommends ./heddle.deb libvulkan1 mesa-vulkan-drivers >installed.log
@@ -67,19 +68,19 @@ if [ ! -e "$folder/ready" ]; then
   debootstrap --variant=minbase --include=ca-certificates "$codename" "$folder" ${mirror:+"$mirror"} > "$folder.log" ||
     fail "debootstrap failed; its messages are in $folder.log"
   mirror=$(sed -n 's/^deb \([^ ]*\) .*/\1/p' "$folder/etc/apt/sources.list" | head -n 1)
-  # LLVM 22 comes with the security suite, which debootstrap leaves out.
+  # LLVM 22 is in the security suite, which debootstrap leaves out.
   cat > "$folder/etc/apt/sources.list" <<LIST
 deb $mirror $codename main
 deb $mirror $codename-updates main
 deb ${mirror%/debian}/debian-security $codename-security main
 LIST
-  # How this machine reaches the archive (a proxy, say) holds there too.
+  # Uses this machine's way to reach the archive (a proxy, for example) there, too.
   apt-config dump | grep -E '^Acquire::(http|https)::' > "$folder/etc/apt/apt.conf.d/80host" || true
   touch "$folder/ready"
 fi
 cp /etc/resolv.conf "$folder/etc/resolv.conf"
 cp /etc/hosts "$folder/etc/hosts"
-# The authorities that this machine trusts, a proxy's among them.
+# Copies the certificate authorities that this machine trusts, including a proxy's.
 authorities=/etc/ssl/certs/ca-certificates.crt
 [ ! -e "$authorities" ] || cp -L "$authorities" "$folder$authorities"
 
@@ -93,7 +94,7 @@ else
 fi
 [ -z "$cache" ] || mkdir -p "$cache" "$folder/cache"
 
-# All mounts live in a namespace of their own and are gone with it.
+# All mounts are in a separate namespace and disappear with it.
 export folder cache shm
 exec unshare --mount --pid --fork --kill-child bash -euc '
   mount -t proc proc "$folder/proc"

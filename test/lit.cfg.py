@@ -1,10 +1,12 @@
 # The lit suite: every .mlir, .toml and .test file below test/ that has a RUN line.
 #
-# Substitutions: the programs by their names (heddle-opt, heddle-compile, heddle-run, heddle-inspect, heddle-reference,
-# heddle-lsp-server, heddle-reduce, FileCheck, not, split-file, spirv-val); %python, the interpreter that has numpy and PyTorch; %pages, the folder of the
-# generated reference; %models, %bench, %docs and %tools, those folders of the repository.
-# Features: `spirv-val`, `numpy` and `torch`, when they are installed; `benchmark`, where the kernel benchmark is built; `long`, for what
-# takes more than three seconds of a processor: with `--param long=only` these files run and no others, with `long=too` all do.
+# Substitutions: the programs by name (heddle-opt, heddle-compile, heddle-run, heddle-inspect, heddle-reference,
+# heddle-lsp-server, heddle-reduce, FileCheck, not, split-file, spirv-val); %python, the interpreter that has numpy and
+# PyTorch; %pages, the folder of the generated reference; %models, %bench, %docs and %tools, these folders of the
+# repository.
+# Features: `spirv-val`, `numpy` and `torch`, if they are installed; `benchmark`, if the kernel benchmark is built;
+# `long`, for files that take more than three CPU seconds: `--param long=only` runs only these files, and `long=too`
+# runs all.
 
 import os
 import shutil
@@ -29,7 +31,8 @@ config.environment["HEDDLE_TARGET"] = "vulkan:software"
 
 
 def tool(directory, name):
-    """Stands for NAME as a word of its own in a RUN line; the full path keeps an installed namesake out."""
+    """Replaces NAME, as a word of its own in a RUN line, by its full path, so that an installed namesake is not
+    used."""
     config.substitutions.append((r"(?<![\w./-])" + name + r"(?![\w.-])", os.path.join(directory, name)))
 
 

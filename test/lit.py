@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""LLVM's lit, also where there is no /dev/shm, in which the semaphores of its processes would be: it then has threads.
+"""LLVM's lit, also for machines without /dev/shm, where its processes' semaphores would be: there it uses threads.
 
     test/lit.py [lit's own arguments], for example -v build/test --filter canonicalize"""
 
@@ -21,10 +21,10 @@ def has_semaphores():
 
 
 class ThreadPool:
-    """As much of a multiprocessing.Pool as lit uses."""
+    """The part of multiprocessing.Pool that lit uses."""
 
     def __init__(self, workers, initializer, arguments):
-        # Its workers ignore Ctrl-C, which threads cannot.
+        # lit's workers ignore Ctrl-C, which threads cannot.
         set_handler, signal.signal = signal.signal, lambda number, handler: None
         initializer(*arguments)
         signal.signal = set_handler

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Packs a few small cases and runs every phase of bench/gpu-check.sh on the emulated CUDA driver and on software Vulkan; without HEDDLE_LONG=1 one
-# case and the first phase: gpu_pack_test.sh SOURCE BIN EMULATOR_FOLDER
+# Packs a few small cases and runs every phase of bench/gpu-check.sh on the emulated CUDA driver and on software Vulkan.
+# Without HEDDLE_LONG=1 it packs one case and runs the first phase: gpu_pack_test.sh SOURCE BIN EMULATOR_FOLDER
 set -euo pipefail
 source=$1 bin=$2 emulator=$3
 source "$source/test/tools/own_folder.sh"
@@ -25,14 +25,15 @@ has() { # PHASE WHAT DEVICE RESULT, in the folder of results
     fail "no row '$*' in $(cat "$results/results.jsonl")"
 }
 
-# What does not fit into the time is told, and is no success; so are a device that is not there, and phases that are unknown.
+# A check that runs out of time is reported and fails, and so do a missing device and unknown phases.
 results=short
 check 1 --out=short --only=conformance --devices=vulkan --match=parity --minutes=0
 has conformance parity-one-head vulkan "cut off"
 check 1 --out=short --only=conformance --devices=metal
 has machine "is there" metal FAIL
 check 2 --only=speed
-# The lease writes its rows here without PyTorch's, which need a GPU. It fails where an error is above the bound, which is 0 the second time.
+# The lease script writes its rows, except PyTorch's, which need a GPU. It fails if an error exceeds the bound, which is
+# 0 in the second run.
 LD_LIBRARY_PATH=$emulator ./gpu-lease.sh --part=1 --out=lease --repeat=1 --torch-device=cpu --match=attention > out.txt 2>&1 ||
   fail "gpu-lease.sh: $(cat out.txt)"
 for row in '"what": "attention-64x2x64-full-bf16 of 33", "variant": "default", "result": "ok"' \
@@ -52,7 +53,7 @@ if [ -z "${HEDDLE_LONG-}" ]; then
   exit
 fi
 
-# Each phase by itself; the results add up.
+# Each phase by itself; the results accumulate.
 results=all
 check 0 --out=all --only=conformance
 check 0 --out=all --only=sanitizer --match=attention
@@ -84,7 +85,7 @@ has torch numbers,train_step cuda ok
 tar -tf all/logs.tar | grep conformance-cuda-parity-one-head.log > /dev/null || fail "a log is missing: $(tar -tf all/logs.tar)"
 tar -tf all/logs.tar | grep bench-cuda-matmul-128-bf16.json > /dev/null || fail "times by kernel are missing: $(tar -tf all/logs.tar)"
 
-# A value that is not as expected is found: the last number of the logits.
+# A wrong value is found: here the last number of the logits.
 calls=$(ls golden/parity-one-head/*.calls)
 wrong=golden/parity-one-head/$(grep -o -m 1 -- '--expect=logits=@[^ ]*' "$calls" | sed 's/.*@//')
 size=$(stat -c %s "$wrong")

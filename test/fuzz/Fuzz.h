@@ -1,6 +1,6 @@
-// What the fuzz targets share. Each is a file with a function `fuzz`, which gets bytes as they might come from outside:
-// whatever they are, it returns. libFuzzer calls it in the preset `fuzz`; in other builds Replay.cpp does, with the
-// inputs that it is given.
+// Common code of the fuzz targets. Each target is a file with a function `fuzz`, which gets arbitrary bytes as if from
+// outside, and must always return. libFuzzer calls it in the preset `fuzz`. In other builds Replay.cpp calls it with
+// given inputs.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ inline std::string_view text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
 }
 
-// A file of this process, in memory, with these bytes: for what reads files by their path.
+// A file of this process, in memory, with these bytes, for code that reads files by their path.
 class MemoryFile {
 public:
   explicit MemoryFile(std::span<const std::byte> bytes);
@@ -30,10 +30,10 @@ private:
   int descriptor;
 };
 
-// A folder of this process in which the file `name` has these bytes; other files may stand beside it.
+// Returns a folder of this process in which the file `name` has these bytes. It may contain other files.
 std::filesystem::path folderWith(const char *name, std::span<const std::byte> bytes);
 
-// Ends the process where something that must hold does not.
+// Ends the process if something that must hold does not.
 void require(bool holds, const char *what);
 
 } // namespace heddle::fuzz

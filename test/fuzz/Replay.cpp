@@ -1,5 +1,5 @@
-// Fuzz targets without libFuzzer: NAME [--mutations N] FILE... runs the target on each file, and on N mutations of
-// each.
+// Runs a fuzz target without libFuzzer: NAME [--mutations N] FILE... runs the target on each file, and on N mutations
+// of each.
 #include "test/fuzz/Fuzz.h"
 
 #include <cstdio>
@@ -16,7 +16,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// A byte changed, bytes cut out, or bytes put twice, one to four times.
+// Applies one to four mutations: a changed byte, bytes cut out, or bytes repeated.
 Bytes mutated(Bytes bytes, std::mt19937 &random) {
   for (unsigned change = 0, changes = 1 + random() % 4; change < changes && !bytes.empty(); ++change) {
     size_t at = random() % bytes.size(), length = std::min<size_t>(bytes.size() - at, size_t(1) << random() % 8);

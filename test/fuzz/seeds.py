@@ -1,6 +1,6 @@
-"""Writes the inputs that fuzz targets begin with, a folder for each target: seeds.py BIN FOLDER
+"""Writes the inputs that fuzz targets start with, in one folder per target: seeds.py BIN FOLDER
 
-They are made by the programs in BIN, so that they are always of the formats of today.
+The programs in BIN write them, so that they always have the current formats.
 """
 import json
 import re
@@ -35,7 +35,7 @@ def main():
         (root / target).mkdir(exist_ok=True)
         (root / target / name).write_bytes(content if isinstance(content, bytes) else content.encode())
 
-    # Models and what becomes of them.
+    # Models, and the modules compiled from them.
     repository = TEST.parent
     for source in (TEST / "tools/heddle-compile/scale.mlir", TEST / "tools/heddle-compile/product.mlir"):
         seed("module", source.name, source.read_bytes())
@@ -44,7 +44,7 @@ def main():
     tiny = TEST / "tools/heddle-compile/tiny.toml"
     seed("description", "tiny.toml", tiny.read_bytes())
     seed("description", "text.toml", (repository / "models/text.toml").read_bytes())
-    # What toml++ has assertions against, and a letter outside of a string.
+    # Texts that trigger assertions in toml++, and a letter outside of a string.
     for number, text in enumerate(("[\n", "[[=", "heads = [}\n", "heads = 2026-11-22 1\n", "heads = 2026-11-22T:", "heads = \u00e9\n")):
         seed("description", f"broken-{number}.toml", text)
     for source in [*(repository / "models").glob("*.weft"), *(TEST / "conformance/texts").glob("*.weft")]:

@@ -105,7 +105,7 @@ LogicalResult Search::interpret() {
   return interpreter.call(entry, arrays);
 }
 
-// ===-- Where a value comes from --------------------------------------------------------------------------------===//
+//===-- Where a value comes from --------------------------------------------------------------------------------===//
 
 SmallVector<Value> Search::valuesOf(VariableOp variable, Operation *before) {
   auto isWithin = [&](VariableOp view, VariableOp storage) {

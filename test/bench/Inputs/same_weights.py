@@ -1,5 +1,5 @@
-"""Compares the number of weights of an artifact (heddle-inspect --json) and of bench/torch_cpu.py's model, and checks
-what that reports: same_weights.py INSPECTED TIME MEMORY"""
+"""Compares the number of weights in an artifact (heddle-inspect --json) with bench/torch_cpu.py's model, and checks the
+script's reports: same_weights.py INSPECTED TIME MEMORY"""
 
 import json
 import math
@@ -10,6 +10,6 @@ weights = sum(math.prod(v["shape"]) for v in inspected["variables"] if v["kind"]
 assert time["parameters"] == weights, (time["parameters"], weights)
 assert time["tokens_per_second"] > 0
 assert time["blas"] and time["matmul_gflops"] > 0, time
-# Weights and both moments live between steps; a step holds the gradients, too.
+# Weights and both moments persist between steps; during a step there are also the gradients.
 assert memory["state_bytes"] >= 3 * 4 * weights, memory
 assert memory["peak_bytes"] >= memory["state_bytes"] + 4 * weights, memory

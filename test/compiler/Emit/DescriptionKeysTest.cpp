@@ -1,4 +1,4 @@
-// The compiler writes a description, the runtime reads it: both know the same keys, types and ranges.
+// The compiler writes descriptions and the runtime reads them: both must know the same keys, types and ranges.
 #include "compiler/Import/Description.h"
 #include "runtime/artifact/Description.h"
 

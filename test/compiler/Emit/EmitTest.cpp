@@ -1,5 +1,5 @@
-// Artifacts of several targets, from plans written by hand: what each target has of its own, and what all must share.
-// The targets and their backend are the test's own.
+// Artifacts for several targets, from hand-written plans: what each target has for itself, and what all must share. The
+// targets and their backend belong to the test.
 #include "compiler/Emit/Emit.h"
 #include "compiler/Target/Backend.h"
 #include "dialects/Heddle/Heddle.h"
@@ -20,7 +20,7 @@ constexpr mlir::heddle::TargetProfile profileOf(StringLiteral name, int64_t lane
 constexpr mlir::heddle::TargetProfile kProfiles[] = {profileOf("other:0", 4), profileOf("other:1", 8),
                                                      profileOf("other:2", 16)};
 
-// A kernel is a module of its name. Its code is its name's first letter and the target's lanes.
+// A kernel is a module with the kernel's name. Its code is the first letter of the name and the target's lanes.
 class OtherBackend final : public mlir::heddle::Backend {
 public:
   StringRef getName() const override { return "other"; }
@@ -45,7 +45,7 @@ public:
   }
 };
 
-// Once for all tests.
+// Registers the backend once for all tests.
 [[maybe_unused]] const bool registered = [] {
   static const OtherBackend backend;
   mlir::heddle::registerBackend(backend);
@@ -60,7 +60,7 @@ protected:
     context.appendDialectRegistry(registry);
   }
 
-  // Emits an artifact of one target for each module; the error's text where that fails.
+  // Emits an artifact with a target for each module. Returns the error's text if that fails.
   std::string emit(std::initializer_list<const char *> texts, StringRef assembler = {}) {
     std::vector<OwningOpRef<ModuleOp>> modules;
     std::vector<mlir::heddle::PlannedTarget> targets;

@@ -1,5 +1,5 @@
-// Texts with a character, a token or a line too few, too many or in another place: each gives a model or a mistake at a
-// place in a file, never a crash, and never takes long.
+// Texts with a character, a token or a line missing, added or moved. Each must give a model or an error at a place in a
+// file, quickly and without a crash.
 #include "compiler/Language/ModelText.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -26,7 +26,7 @@ std::string readLibrary(StringRef name) {
   return file ? (*file)->getBuffer().str() : "";
 }
 
-/// What words a mutation may put in.
+/// Words that a mutation may insert.
 constexpr StringLiteral kWords[] = {"repeat",
                                     "with",
                                     "if",
@@ -157,7 +157,7 @@ private:
     case 0: // fewer characters
       text.erase(at, length);
       break;
-    case 1: // the same twice
+    case 1: // the same characters twice
       text.insert(pick(text.size()), text.substr(at, length));
       break;
     case 2: // another character
@@ -166,14 +166,14 @@ private:
     case 3: // another word
       text.insert(at, (" " + kWords[pick(std::size(kWords))] + " ").str());
       break;
-    case 4: { // a word in the place of another
+    case 4: { // a word replaced by another
       size_t end = at;
       while (end < text.size() && (llvm::isAlnum(text[end]) || text[end] == '_'))
         ++end;
       text.replace(at, end - at, kWords[pick(std::size(kWords))].str());
       break;
     }
-    default: // a line elsewhere
+    default: // a line moved
       size_t start = text.rfind('\n', at), end = text.find('\n', at);
       start = start == std::string::npos ? 0 : start + 1;
       std::string line = text.substr(start, end == std::string::npos ? end : end + 1 - start);
@@ -224,14 +224,14 @@ Outcome compile(MLIRContext &context, StringRef text) {
 
 TEST(Mutations, GiveAModelOrAMistakeAtAPlace) {
   std::string stacks = readLibrary("stacks"), layers = readLibrary("layers");
-  // The texts in one piece, so that mutations reach all of them.
+  // The texts in one piece, so that mutations reach all parts.
   std::vector<std::string> sources;
   for (StringRef name : {"transformer", "decoder", "encoder", "classifier", "tagger", "pretraining"}) {
     std::string whole = readLibrary(name) + stacks + layers;
     size_t use = whole.find("use stacks\n");
     ASSERT_NE(use, std::string::npos);
     whole.erase(use, 11);
-    // A parameter that the text declares anew.
+    // Removes a parameter that the text declares again.
     if (StringRef again = " token_types = 0,"; StringRef(whole).contains("param token_types"))
       whole.erase(whole.find(again), again.size());
     sources.push_back(whole);
@@ -255,7 +255,7 @@ TEST(Mutations, GiveAModelOrAMistakeAtAPlace) {
     if (HasFailure())
       break;
   }
-  // Comments, names and numbers may change without harm; most mutations do harm.
+  // Changes of comments, names and numbers are often harmless; most mutations are errors.
   EXPECT_GT(compiled, kTexts / 100);
   EXPECT_LT(compiled, kTexts * 9 / 10);
 }

@@ -1,4 +1,4 @@
-// Texts that are long or deep: the time grows with the length, and the stack holds, or an error names the place.
+// Long or deep texts: the time grows linearly with the length, and the stack suffices or an error names the place.
 #include "compiler/Language/ModelText.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -20,7 +20,7 @@ std::string times(int count, StringRef text) {
   return all;
 }
 
-/// The errors of a text as "LINE:COLUMN: message"; empty if it has become a valid module.
+/// Returns the errors of a text as "LINE:COLUMN: message"; empty if it is a valid module.
 std::vector<std::string> compile(StringRef text) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   std::vector<std::string> errors;
@@ -39,7 +39,7 @@ std::vector<std::string> compile(StringRef text) {
   return errors;
 }
 
-/// A model whose line 5 is `y = ` and the value, after declarations in line 3.
+/// Returns a model whose line 5 is `y = ` and the value, after declarations in line 3.
 std::string model(StringRef value, StringRef declarations = "") {
   return llvm::formatv("task language\n"
                        "weight table[20, 4] ~ normal(0.1)\n"
@@ -66,7 +66,7 @@ TEST(Sizes, ChainsOfOperatorsMayBeLong) {
 TEST(Sizes, AChainWithAMistakeNamesItsPlace) {
   EXPECT_EQ(compile(model("table" + times(50'000, "[0]"))), Errors{"5:10: an index is a tensor, not 0"});
   EXPECT_EQ(compile(model("x" + times(10'000, " + x") + " / 0 + \"a\"")).size(), 1u);
-  // Also in a text that is not parsed to its end.
+  // Also in a text that the parser does not finish.
   EXPECT_EQ(compile(model("x" + times(10'000, " + x") + " )")).size(), 1u);
 }
 
@@ -86,7 +86,7 @@ TEST(Sizes, WhatNestsTooDeepIsRefusedAtItsPlace) {
   }
 }
 
-// Each definition nests less than the parser allows, and calls the next.
+// Each definition nests less than the parser allows, and calls the next one.
 TEST(Sizes, CallsAddUpToADepth) {
   std::string definitions;
   for (int i = 0; i < 58; ++i)
@@ -94,11 +94,11 @@ TEST(Sizes, CallsAddUpToADepth) {
   Errors errors = compile(model("f0(x)", definitions + "def f58(x) { x }"));
   ASSERT_EQ(errors.size(), 1u);
   EXPECT_TRUE(StringRef(errors.front()).contains("expressions nest more than 400 deep")) << errors.front();
-  // A definition that calls itself twice meets its limit once.
+  // A definition that calls itself twice causes one error.
   EXPECT_EQ(compile(model("f(x)", "def f(x) { f(x) + f(x) }")).size(), 1u);
 }
 
-/// The processor's seconds that this thread takes for `work`.
+/// Returns the CPU seconds of this thread for `work`.
 double seconds(llvm::function_ref<void()> work) {
   auto now = [] {
     timespec time{};
@@ -110,8 +110,8 @@ double seconds(llvm::function_ref<void()> work) {
   return now() - start;
 }
 
-/// Sixteen times the lines take less than 40 times the time; quadratic would be 256 times. Other work on the machine
-/// may disturb single measurements, so the fewest seconds of up to five count.
+/// Sixteen times the lines must take less than 40 times the time; quadratic growth would be 256 times. Other work on
+/// the machine may disturb measurements, so the minimum of up to five counts.
 void expectLinear(int lines, llvm::function_ref<void(int lines)> work) {
   double few = 1e9, many = 1e9;
   for (int i = 0; i == 0 || (i < 5 && many > 40 * few); ++i) {

@@ -1,8 +1,8 @@
-"""Every choice that a model text's parameters have compiles, with an entry `explain` and without:
+"""Checks that every choice of a model text's parameters compiles, with and without an entry `explain`:
 
     choices.py HEDDLE-COMPILE MODEL.weft...
 
-Prints the models beside how many choices they were tried with."""
+Prints the models and the number of choices tried with each."""
 
 import re
 import subprocess
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def settings(text):
-    """The text as it is, and each other value of each parameter that is one of several strings."""
+    """Yields the text's defaults, and each other value of each parameter that is one of several strings."""
     yield []
     for name, values in re.findall(r'^param (\w+) = ("[\w-]+"(?: \| "[\w-]+")+)', text, re.MULTILINE):
         for value in re.findall(r'"[\w-]+"', values)[1:]:

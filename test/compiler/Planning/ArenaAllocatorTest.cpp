@@ -15,7 +15,7 @@ bool overlap(int64_t a, int64_t aEnd, int64_t b, int64_t bEnd) { return a < bEnd
 
 int64_t roundUp(int64_t bytes) { return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment; }
 
-/// The most that lives at one time: no arena can be smaller.
+/// Returns the most bytes that are live at one time: no arena can be smaller.
 int64_t lowerBound(llvm::ArrayRef<ArenaBuffer> buffers, int64_t times) {
   int64_t most = 0;
   for (int64_t time = 0; time < times; ++time) {
@@ -30,14 +30,14 @@ int64_t lowerBound(llvm::ArrayRef<ArenaBuffer> buffers, int64_t times) {
 
 int64_t sum(llvm::ArrayRef<int64_t> blocks) { return std::accumulate(blocks.begin(), blocks.end(), int64_t(0)); }
 
-/// The bytes of an arena of one block.
+/// Returns the bytes of an arena with a single block.
 int64_t allocateOne(llvm::MutableArrayRef<ArenaBuffer> buffers) {
   llvm::SmallVector<int64_t> blocks = allocateArena(buffers);
   EXPECT_EQ(blocks.size(), 1u);
   return sum(blocks);
 }
 
-/// Each buffer lies in one of the blocks, none of which is larger than `mostBytes`.
+/// Checks that each buffer lies in one of the blocks, and that no block is larger than `mostBytes`.
 void expectInBlocks(llvm::ArrayRef<ArenaBuffer> buffers, llvm::ArrayRef<int64_t> blocks, int64_t mostBytes) {
   llvm::SmallVector<int64_t> ends;
   for (int64_t bytes : blocks) {
@@ -74,11 +74,11 @@ TEST(ArenaAllocator, FillsTheTightestGap) {
   int64_t total = allocateOne(buffers);
   expectValid(buffers, total);
   EXPECT_EQ(total, lowerBound(buffers, 10));
-  // Both the 768 and the 300 bytes have died by then.
+  // The buffers of 768 and of 300 bytes are both dead by then.
   EXPECT_EQ(buffers[5].offset, buffers[3].offset);
 }
 
-// A training step in small: what the forward pass makes is used by the backward pass in the opposite order.
+// A small training step: the backward pass uses the results of the forward pass in reverse order.
 TEST(ArenaAllocator, PacksForwardAndBackwardTightly) {
   llvm::SmallVector<ArenaBuffer> buffers;
   constexpr int64_t layers = 24, times = 4 * layers;
@@ -111,7 +111,7 @@ TEST(ArenaAllocator, RandomLifetimes) {
   }
 }
 
-// Two buffers that live at the same time and do not fit one block; a third finds the room that is left in the second.
+// Two buffers live at the same time and do not fit into one block; a third fits into the rest of the second block.
 TEST(ArenaAllocator, BeginsABlockWhereThereIsNoRoom) {
   llvm::SmallVector<ArenaBuffer> buffers = {{1024, 0, 9}, {768, 0, 9}, {256, 0, 9}, {512, 10, 11}};
   llvm::SmallVector<int64_t> blocks = allocateArena(buffers, 1024);
@@ -119,7 +119,7 @@ TEST(ArenaAllocator, BeginsABlockWhereThereIsNoRoom) {
   EXPECT_EQ(buffers[0].offset, 0);
   EXPECT_EQ(buffers[1].offset, 1024);
   EXPECT_EQ(buffers[2].offset, 1792);
-  EXPECT_EQ(buffers[3].offset, 0); // the first has died
+  EXPECT_EQ(buffers[3].offset, 0); // the first buffer is dead
 }
 
 TEST(ArenaAllocator, ABlockIsNoLargerThanItsBuffers) {
@@ -143,7 +143,7 @@ TEST(ArenaAllocator, RandomLifetimesInBlocks) {
     expectInBlocks(buffers, blocks, most);
     expectValid(buffers, sum(blocks));
     EXPECT_LE(sum(blocks), lowerBound(buffers, 120) * 2);
-    // A limit that one block keeps changes nothing.
+    // A limit that one block satisfies changes nothing.
     EXPECT_EQ(allocateArena(wide, total), llvm::SmallVector<int64_t>{total});
     for (auto [a, b] : llvm::zip(one, wide))
       EXPECT_EQ(a.offset, b.offset);

@@ -1,4 +1,4 @@
-// Gradients of ops that compute each element on its own, and of lookups.
+// Gradients of elementwise ops and of lookups.
 #include "test/compiler/Reference/GradientChecks.h"
 
 namespace heddle::test {
@@ -26,7 +26,7 @@ Check binary(const std::string &op, double from = -0.5) {
   };
 }
 
-// Of numbers that are all different, as those of one weight are.
+// For distinct numbers, like those of a weight.
 Check extremum(const std::string &op) {
   return [=](Program &p) {
     int64_t columns = p.shape().columns();
@@ -88,7 +88,7 @@ void stopGradient(Program &p) {
 void embedding(Program &p) {
   int64_t columns = p.shape().columns(), tokens = p.extent("tokens"), keys = p.extent("keys");
   std::vector<double> some, keysOfTokens;
-  for (int64_t i = 0; i < tokens; ++i) { // some rows more than once, some never
+  for (int64_t i = 0; i < tokens; ++i) { // some rows several times, some never
     some.push_back(static_cast<double>(i * i % 4));
     keysOfTokens.push_back(static_cast<double>(i * 3 % keys));
   }
@@ -118,7 +118,7 @@ void rotary(Program &p) {
     twice.insert(twice.end(), 2, 0.3 * static_cast<double>(pair) + 0.1);
   std::string each = p.input("each", {2 * pairs}, twice, "f32");
   int next = 0;
-  // In the last, heads have as many columns again that stay as they are.
+  // In the last case, heads have as many further columns that do not turn.
   const std::string partly = "{head_width = " + std::to_string(4 * pairs) + " : i64}";
   for (const std::string &flags : {std::string(), std::string("{inverse}"), std::string("{neighbours}"),
                                    std::string("{inverse, neighbours}"), partly}) {

@@ -1,4 +1,4 @@
-// Programs that have the result of an op in their loss: what GradientsTest.cpp checks the gradient of.
+// Programs whose loss contains an op's result: GradientsTest.cpp checks their gradients.
 #pragma once
 
 #include "test/compiler/Reference/Program.h"
@@ -12,16 +12,16 @@ namespace heddle::test {
 using Check = std::function<void(Program &)>;
 using Checks = std::map<std::string, Check>; // by the op's name
 
-// One function a file.
+// One function per file.
 void addElementwiseChecks(Checks &checks);
 void addPairChecks(Checks &checks);
 void addSequenceChecks(Checks &checks);
 void addSumChecks(Checks &checks);
 
-// What ends the text of an op whose operands and results are all of one type.
+// Returns the end of an op's text if all operands and results have the same type.
 inline std::string ofType(const Dims &dims) { return " : " + Program::type(dims); }
 
-// The inputs %seed and %drawn of ops that draw.
+// Adds the inputs %seed and %drawn, for ops that draw random numbers.
 inline void addSeed(Program &p) {
   p.input("seed", {2}, {12345, -6});
   p.input("drawn", {1}, {3});

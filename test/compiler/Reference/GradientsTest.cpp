@@ -1,5 +1,5 @@
-// Every differentiable op: the gradients that autodiff makes of it, run in the reference interpreter, against
-// differences of the loss. An op without a check fails by its name.
+// Tests every differentiable op: runs the gradients that autodiff makes in the reference interpreter and compares them
+// with differences of the loss. An op without a check fails by its name.
 #include "test/compiler/Reference/GradientChecks.h"
 
 #include "compiler/Autodiff/ArithGradients.h"
@@ -22,8 +22,8 @@ namespace {
 using mlir::heddle::reference::Array;
 using mlir::heddle::reference::Interpreter;
 
-// Odd extents, extents of one, an empty sequence, and one even case. All have as many columns as heads times a head's
-// width.
+// Odd extents, extents of one, an empty sequence, and one even case. The number of columns is always heads times a
+// head's width.
 const std::vector<Shape> kShapes = {
     {{1}, {1}, 1, 1, 1},
     {{3}, {5}, 1, 1, 1},
@@ -57,7 +57,7 @@ protected:
     context.loadAllAvailableDialects();
   }
 
-  // The loss with the weights as they are set.
+  // Returns the loss with the current weights.
   static double lossOf(Interpreter &interpreter, mlir::func::FuncOp entry, const Program &program) {
     auto outputs = interpreter.call(entry, program.inputs());
     EXPECT_TRUE(mlir::succeeded(outputs));
@@ -67,13 +67,13 @@ protected:
   mlir::MLIRContext context;
 };
 
-// Differences of fourth order, whose error is a multiple of the step's fourth power.
+// Fourth-order differences: the error is proportional to the step's fourth power.
 double difference(const std::function<double(double)> &at) {
   constexpr double step = 1e-3;
   return (8 * (at(step) - at(-step)) - (at(2 * step) - at(-2 * step))) / (12 * step);
 }
 
-// Constants of the rules are f32.
+// The rules' constants are f32.
 constexpr double kTolerance = 1e-7;
 
 TEST_P(Gradients, AreDifferences) {

@@ -1,4 +1,4 @@
-// The interpreter itself: that it knows every op, and what it says of what it cannot run.
+// The interpreter itself: it knows every op, and reports what it cannot run.
 #include "compiler/Reference/Registry.h"
 
 #include "mlir/Parser/Parser.h"
@@ -23,7 +23,7 @@ protected:
     context.loadAllAvailableDialects();
   }
 
-  // Calls the function `f` of a module; what it complains of is in `problems`.
+  // Calls the function `f` of a module; its errors go to `problems`.
   FailureOr<SmallVector<Array>> call(const std::string &text, ArrayRef<Array> inputs) {
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
       problems += diagnostic.str() + "\n";
@@ -48,7 +48,7 @@ protected:
 };
 
 TEST_F(InterpreterTest, KnowsEveryOpOfTheGraph) {
-  // Declarations, the ends of regions, and the roots of differentiation compute nothing.
+  // Declarations, terminators of regions, and the roots of differentiation compute nothing.
   const std::set<StringRef> others = {"heddle.size",  "heddle.variable", "heddle.task",       "heddle.training",
                                       "heddle.yield", "heddle.minimize", "heddle.accumulate", "heddle.apply"};
   size_t known = 0;

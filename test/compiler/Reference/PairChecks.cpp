@@ -1,4 +1,4 @@
-// Gradients of what is computed for pairs of queries and keys.
+// Gradients of ops on pairs of queries and keys.
 #include "test/compiler/Reference/GradientChecks.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ Pairs addPairs(Program &p) {
           ""};
 }
 
-// Each query is alone and has a list of keys. A shape that has other sequences has no such pairs.
+// Each query is a sequence of its own, with a list of keys. Shapes with other sequences have no such pairs.
 std::optional<Pairs> addListedPairs(Program &p) {
   const Shape &shape = p.shape();
   if (std::ranges::any_of(shape.lengths, [](int64_t length) { return length != 1; }))

@@ -128,7 +128,7 @@ std::string Program::weight(const std::string &name, const Dims &dims, double fr
   declarations += "heddle.variable @" + name + " weight : " + type(whole) + "\nheddle.variable @grad." + name +
                   " gradient of @" + name + " as gradient : " + type(whole) + "\n";
   Array value = array(whole);
-  // No two are so close that a small step changes which of them is larger.
+  // No two values are so close that a small step changes which one is larger.
   std::vector<double> places(value.numbers.size());
   std::iota(places.begin(), places.end(), 0);
   std::shuffle(places.begin(), places.end(), generator);

@@ -1,4 +1,4 @@
-// Modules of one entry, written op by op for runs in the reference interpreter.
+// Modules with one entry, written op by op, to be run in the reference interpreter.
 #pragma once
 
 #include "compiler/Reference/Interpreter.h"
@@ -10,7 +10,7 @@
 
 namespace heddle::test {
 
-// An extent, or the name of a run-time size.
+// An extent, or a run-time size's name.
 struct Dim {
   int64_t extent = 0;
   std::string size;
@@ -21,14 +21,14 @@ struct Dim {
 };
 using Dims = std::vector<Dim>;
 
-// A batch: the sequences of two sides, of which attention's queries and keys are, and the columns of a row.
+// A batch: the sequences of both sides (attention's queries and keys), and the columns of a row.
 struct Shape {
-  std::vector<int64_t> lengths, keyLengths; // as many of both
+  std::vector<int64_t> lengths, keyLengths; // equally many of both
   int64_t heads = 1, keyHeads = 1, width = 1;
 
   int64_t columns() const { return heads * width; }
-  // Blocks of 2 x 2 pixels, of an image for each sequence that is as many blocks high as there are heads, and wide as
-  // those of keys.
+  // Returns the number of 2 x 2 pixel blocks. Each sequence has an image, as many blocks high as there are heads and as
+  // many wide as there are key heads.
   int64_t pixelBlocks() const { return static_cast<int64_t>(lengths.size()) * heads * keyHeads; }
   int64_t longestKey() const;
   std::string describe() const;
@@ -36,32 +36,32 @@ struct Shape {
 
 class Program {
 public:
-  // Sizes: `tokens` and `keys`, the rows of the two sides; `sequences`; `pixels` and `pixel_blocks`; the longest
-  // sequences `length` and `key_length`.
+  // Declares the sizes `tokens` and `keys` (the rows of the two sides), `sequences`, `pixels`, `pixel_blocks`, and the
+  // longest sequences, `length` and `key_length`.
   explicit Program(const Shape &shape);
 
   const Shape &shape() const { return batch; }
   static std::string type(const Dims &dims, const std::string &element = "f32");
 
-  // A value that depends on a weight of the same name. With a size for its first extent it is rows of the weight, each
-  // of them once. The weight's numbers lie in [from, from + 1).
+  // Adds a value that depends on a weight of the same name. If its first extent is a size, it consists of rows of the
+  // weight, each used once. The weight's numbers lie in [from, from + 1).
   std::string weight(const std::string &name, const Dims &dims, double from = -0.5);
-  // A weight whose gradient must be zero.
+  // Adds a weight whose gradient must be zero.
   std::string ignoredWeight(const std::string &name, const Dims &dims);
 
-  // An input, of which the numbers are given, row by row, or random in [-1, 1) of f32.
+  // Adds an input with the given numbers, row by row, or with random f32 numbers in [-1, 1).
   std::string input(const std::string &name, const Dims &dims, const std::vector<double> &numbers,
                     const std::string &element = "i32");
   std::string randomInput(const std::string &name, const Dims &dims);
-  // The batch's sequences: "%starts", "%lengths", "%key_starts", "%key_lengths".
+  // Adds the batch's sequences: "%starts", "%lengths", "%key_starts", "%key_lengths".
   void addSequences();
 
-  // Ops, a line each; a value's name must be new.
+  // Adds an op on a line; a value's name must be new.
   void line(const std::string &op) { body += "  " + op + "\n"; }
-  // The loss: the sum of the value's numbers, each times a random one.
+  // Adds to the loss the sum of the value's numbers, each multiplied by a random number.
   void addLoss(const std::string &value, const Dims &dims);
 
-  // The module, to be differentiated: it adds up the gradients of the loss, and returns the loss.
+  // Returns the module to differentiate: it accumulates the gradients of the loss, and returns the loss.
   std::string text() const;
 
   int64_t extent(const Dim &dim) const;
@@ -72,7 +72,7 @@ public:
 private:
   mlir::heddle::reference::Array array(const Dims &dims) const;
   std::string sum(const std::string &value, Dims dims);
-  std::string rowsOf(const std::string &size); // an input of all row numbers of that size
+  std::string rowsOf(const std::string &size); // an input with all row numbers of that size
 
   Shape batch;
   std::mt19937 generator{17};

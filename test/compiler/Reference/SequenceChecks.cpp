@@ -1,4 +1,4 @@
-// Gradients of columns, windows and recurrence.
+// Gradients of ops on columns, windows and recurrences.
 #include "test/compiler/Reference/GradientChecks.h"
 
 namespace heddle::test {
@@ -47,7 +47,7 @@ template <bool folds> void window(Program &p) {
   }
 }
 
-// Of one rank.
+// With one rank.
 void allReduce(Program &p) {
   Dims matrix{3, p.shape().columns()}, row{p.shape().columns()};
   std::string x = p.weight("x", matrix), y = p.weight("y", row);
@@ -69,7 +69,7 @@ template <bool upwards> void stride(Program &p) {
     }
 }
 
-// Elman's network with a gate, whose state at the end and on the way both count; a second state counts the steps.
+// Elman's network with a gate; its final state and its intermediate states both count. A second state counts the steps.
 void scan(Program &p) {
   p.addSequences();
   int64_t columns = p.shape().columns();

@@ -1,4 +1,4 @@
-// Gradients of products and sums, and of rows cut, written and named anew.
+// Gradients of matmuls and sums, and of rows that are sliced, written and renamed.
 #include "test/compiler/Reference/GradientChecks.h"
 
 namespace heddle::test {

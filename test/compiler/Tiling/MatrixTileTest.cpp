@@ -1,4 +1,4 @@
-// The cost model of matrix products on processors: which register tiles a thread gets.
+// The cost model of matmuls on processors: the register tiles that it chooses for a thread.
 #include "compiler/Tiling/MatrixTile.h"
 #include "compiler/Target/CPU/CpuBackend.h"
 
@@ -15,12 +15,12 @@ const TargetProfile &profileOf(StringRef name) {
   return getCpuProfiles().front();
 }
 
-// 2016 is a multiple of 6 and of 14, 512 of every vector.
+// 2016 is a multiple of 6 and of 14, and 512 of every vector's width.
 Product product(int64_t vector, bool transposeRhs = false) {
   return {.m = 2016, .n = 512, .k = 512, .vector = vector, .transposeLhs = false, .transposeRhs = transposeRhs};
 }
 
-// `whole` has the rows here, `distributed` the columns.
+// Here `whole` counts rows, and `distributed` columns.
 TEST(ThreadTile, FillsTheRegistersOfEachTarget) {
   EXPECT_EQ(chooseTile(profileOf("cpu:x86-64-v3"), product(8), nullptr), (MatrixTile{6, 16}));
   EXPECT_EQ(chooseTile(profileOf("cpu:x86-64-v4"), product(16), nullptr), (MatrixTile{14, 32}));
@@ -39,7 +39,7 @@ TEST(ThreadTile, NoCandidateNeedsMoreRegistersThanThereAre) {
   }
 }
 
-// With a transposed right side `whole` has the columns and `distributed` the rows.
+// If the right operand is transposed, `whole` counts columns and `distributed` rows.
 TEST(ThreadTile, ATransposedRightSideTurnsTheTile) {
   EXPECT_EQ(chooseTile(profileOf("cpu:x86-64-v3"), product(8, true), nullptr), (MatrixTile{8, 14}));
   EXPECT_EQ(chooseTile(profileOf("cpu:x86-64-v4"), product(16, true), nullptr), (MatrixTile{16, 28}));
@@ -55,14 +55,14 @@ TEST(ThreadTile, CandidatesAreInTheOrderOfTheirCosts) {
   }
 }
 
-// One row of one vector waits for its loads: two for each multiplication.
+// A tile of one row and one vector is bound by its loads: two per multiplication.
 TEST(ThreadTile, ANarrowTileCostsItsLoads) {
   const TargetProfile &profile = profileOf("cpu:x86-64-v3");
   double one = costOfTile(profile, product(8), {1, 8}), best = costOfTile(profile, product(8), {6, 16});
   EXPECT_GT(one, 1.5 * best);
 }
 
-// Rows past the last whole tile cost as much as a whole tile does.
+// Rows past the last whole tile cost as much as a whole tile.
 TEST(ThreadTile, RaggedTilesCountAsWhole) {
   const TargetProfile &profile = profileOf("cpu:x86-64-v3");
   Product ragged = product(8), whole = product(8);
@@ -70,7 +70,7 @@ TEST(ThreadTile, RaggedTilesCountAsWhole) {
   EXPECT_EQ(costOfTile(profile, ragged, {6, 16}), costOfTile(profile, whole, {6, 16}));
 }
 
-// The transposition takes time of its own.
+// Transposing takes additional time.
 TEST(ThreadTile, TransposingCosts) {
   const TargetProfile &profile = profileOf("cpu:x86-64-v3");
   EXPECT_GT(costOfTile(profile, product(8, true), {16, 6}), costOfTile(profile, product(8), {6, 16}));

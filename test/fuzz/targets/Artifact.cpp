@@ -1,4 +1,4 @@
-// An artifact: Artifact::fromBytes. All that it accepts can be walked.
+// An artifact: Artifact::fromBytes. Everything that it accepts can be traversed.
 #include "runtime/artifact/Artifact.h"
 #include "test/fuzz/Fuzz.h"
 

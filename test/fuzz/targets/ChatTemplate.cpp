@@ -1,4 +1,4 @@
-// A chat template, which renders a conversation with tools.
+// A chat template that renders a conversation with tools.
 #include "runtime/chat/ChatTemplate.h"
 #include "runtime/core/Json.h"
 #include "runtime/text/Utf8.h"

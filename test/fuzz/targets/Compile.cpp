@@ -10,7 +10,7 @@ using namespace mlir::heddle;
 
 namespace heddle::fuzz {
 
-// Ops of a module that is compiled: a larger one takes no other way, but more time.
+// The largest module that is compiled, in ops: larger modules take the same paths, but more time.
 static constexpr int kMostOps = 500;
 
 MLIRContext &quietContext() {

@@ -1,4 +1,4 @@
-// What the fuzz targets of the compiler share.
+// Common code of the compiler's fuzz targets.
 #pragma once
 
 #include "compiler/Pipeline/Pipeline.h"
@@ -10,10 +10,10 @@
 
 namespace heddle::fuzz {
 
-// With all dialects; what is told is thrown away.
+// Returns a context with all dialects that discards diagnostics.
 mlir::MLIRContext &quietContext();
 
-// Compiles the module, null where there is none, up to its plan. Modules that would take minutes are left out.
+// Compiles the module up to its plan; it may be null. Skips modules that would take minutes.
 void compile(mlir::OwningOpRef<mlir::ModuleOp> module);
 
 } // namespace heddle::fuzz

@@ -11,7 +11,7 @@ void fuzz(std::span<const std::byte> bytes) {
   if (!reader)
     return;
   for (const GgufEntry &entry : reader->entries())
-    if (entry.readType()) // which readers ask before
+    if (entry.readType()) // readers check this first
       (void)reader->read(entry);
   (void)readGgufVocabulary(*reader);
 }

@@ -1,4 +1,4 @@
-// JSON, and a model description as artifacts have it.
+// JSON, and a model description as stored in artifacts.
 #include "runtime/core/Json.h"
 #include "runtime/artifact/Description.h"
 #include "test/fuzz/Fuzz.h"

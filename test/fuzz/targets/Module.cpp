@@ -9,7 +9,7 @@
 namespace heddle::fuzz {
 
 void fuzz(std::span<const std::byte> bytes) {
-  const std::string source(text(bytes));      // MLIR's lexer reads the zero behind its end
+  const std::string source(text(bytes));      // MLIR's lexer reads the terminating zero
   if (!mlir::heddle::findTooDeepMLIR(source)) // as heddle-compile does
     compile(mlir::parseSourceString<mlir::ModuleOp>(source, &quietContext()));
 }

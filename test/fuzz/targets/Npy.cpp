@@ -1,4 +1,4 @@
-// A file of numpy's.
+// A NumPy file.
 #include "runtime/core/Npy.h"
 #include "test/fuzz/Fuzz.h"
 

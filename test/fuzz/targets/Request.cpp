@@ -1,4 +1,4 @@
-// The body of a request to a server: parseBody, and what each route makes of it.
+// The body of a request to a server: parseBody, and the parser of each route.
 #include "runtime/serve/LineTexts.h"
 #include "runtime/serve/TextRequest.h"
 #include "runtime/text/Utf8.h"

@@ -1,4 +1,4 @@
-// A model of SentencePiece's, and a text that it takes apart and puts together.
+// A SentencePiece model; encodes and decodes a text.
 #include "runtime/text/Tokenizer.h"
 #include "test/fuzz/targets/Vocabulary.h"
 

@@ -1,4 +1,4 @@
-// A tokenizer.json, and a text that its vocabulary takes apart and puts together.
+// A tokenizer.json; its vocabulary encodes and decodes a text.
 #include "runtime/text/PublishedVocabulary.h"
 #include "test/fuzz/targets/Vocabulary.h"
 

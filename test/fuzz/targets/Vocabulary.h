@@ -1,4 +1,4 @@
-// What the fuzz targets of vocabularies share.
+// Common code of the fuzz targets of vocabularies.
 #pragma once
 
 #include "runtime/text/TextCodec.h"
@@ -6,7 +6,7 @@
 
 namespace heddle::fuzz {
 
-// Takes a text of many kinds of characters apart, and puts it together again.
+// Encodes a text with many kinds of characters, and decodes it again.
 inline void encodeAndDecode(const TextCodec &vocabulary) {
   std::vector<int32_t> ids =
       vocabulary.encode("It's 12.5\u00a0% of caf\u00e9s,\n\t\u4f60\u597d \U0001f600 <|user|> don't forty-two  \xff");

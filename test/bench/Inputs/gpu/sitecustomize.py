@@ -1,4 +1,4 @@
-"""What newer versions of PyTorch have, for bench/torch_cuda.py on the processor."""
+"""Adds functions of newer PyTorch versions, so that bench/torch_cuda.py runs on the processor."""
 
 import sys
 

@@ -1,8 +1,8 @@
-"""Reads differentiated functions in MLIR's generic form, runs in float64 those that write to `grad.<weight>` variables,
-and compares what they write with central differences of the loss that they return, along random directions. Prints a
-line a gradient; exits 1 on a difference.
+"""Reads differentiated functions in MLIR's generic form and runs those that write to `grad.<weight>` variables in
+float64. Compares the written gradients with central differences of the returned loss, along random directions. Prints a
+line per gradient; exits with 1 on a difference.
 
-The ops' meaning is written here a second time, on purpose: from the dialect's documentation, not from the rules.
+The ops' semantics are written here a second time, on purpose: from the dialect's documentation, not from the rules.
 Arguments are filled in by their `heddle.name`: NAME_starts, NAME_lengths, NAME_positions; others get random numbers.
 """
 import math
@@ -36,7 +36,7 @@ class Op:
 
 
 def shape_of(text):
-    """The run-time shape of a tensor type, and whether its first extent is dynamic."""
+    """Returns the run-time shape of a tensor type, and whether its first extent is dynamic."""
     extents = re.match(r"tensor<((?:[?\d]+x)*)", text)[1].split("x")[:-1]
     names = iter(re.findall(r'"(\w+)"', text))
     return tuple(SIZES[next(names)] if extent == "?" else int(extent) for extent in extents), extents[:1] == ["?"]
@@ -47,7 +47,7 @@ def types_in(text):
 
 
 def parse(lines):
-    """Functions as (name, arguments as (name, value, type), ops); variables as name -> type."""
+    """Returns functions as (name, arguments as (name, value, type), ops), and variables as name -> type."""
     functions, variables, stack, region = [], {}, [], None
     for line in (line.strip() for line in lines):
         if line.startswith("^bb0("):
@@ -80,7 +80,7 @@ def parse(lines):
 
 
 def regions_of(op):
-    """Each region's arguments, by name, and ops; nothing for one that is empty."""
+    """Returns each region's arguments, by name, and its ops; nothing for an empty region."""
     regions = [[]]
     for part in op.region or []:
         if part is None:
@@ -96,7 +96,7 @@ def call(region, *values):
 
 
 def dropout_mask(op, shape, rate):
-    """Any function of stream and place serves, as long as forward and backward agree."""
+    """Returns a dropout mask. Any function of stream and position will do, as long as forward and backward agree."""
     generator = np.random.RandomState(int(op.number("stream")) + 17)
     return (generator.rand(*shape) >= rate) / (1 - rate)
 
@@ -113,7 +113,7 @@ def targets_of(logits, targets, smoothing):
 
 
 def attention_probabilities(op, query, key, segments):
-    """Per head: probabilities before dropout, the dropout's mask, and the log of the sums."""
+    """Returns per head the probabilities before dropout, the dropout mask, and the log of the sums."""
     heads, scale = int(op.number("heads")), op.number("scale")
     score, *_, mask = regions_of(op)
     queries, keys = np.zeros((len(query), 1), int), np.zeros((1, len(key)), int)
@@ -177,7 +177,7 @@ def segment(op, x, starts, lengths):
 
 
 def head_parts(segments, scores, queries, keys):
-    """For each sequence and head: its part of the scores, of its queries' rows and of its keys'."""
+    """Yields for each sequence and head its part of the scores, of the queries' rows and of the keys' rows."""
     heads = scores.shape[1]
     width = queries.shape[1] // heads
     for q0, ql, k0, kl in zip(*segments):
@@ -218,7 +218,7 @@ def broadcast(op, x):
     shape, (extents, column) = shape_of(op.results[0])[0], shape_of(op.inputs[0])
     if extents != (1,) and column and len(shape) == 2:
         x = x[:, None]
-    if len(extents) == 2:  # a number for each part
+    if len(extents) == 2:  # one number per part
         x = x[:, :, None]
     return (np.broadcast_to(x, shape),)
 
@@ -323,7 +323,7 @@ OPS = {
     "arith.negf": lambda op, a: (-a,),
     "arith.maximumf": lambda op, a, b: (np.maximum(a, b),),
     "arith.minimumf": lambda op, a, b: (np.minimum(a, b),),
-    "arith.cmpf": lambda op, a, b: (a > b,),  # ogt, the only one that the rules and the tests use
+    "arith.cmpf": lambda op, a, b: (a > b,),  # ogt, the only predicate that the rules and the tests use
     "arith.cmpi": lambda op, a, b: (COMPARISONS[int(op.number("predicate"))](a, b),),
     "arith.select": lambda op, c, a, b: (np.where(c, a, b),),
     "math.exp": lambda op, a: (np.exp(a),),
@@ -336,7 +336,7 @@ OPS = {
 
 
 def run(ops, values, state):
-    """Runs a block; returns what its terminator is given. Writes go to `state`."""
+    """Runs a block and returns its terminator's operands. Writes go to `state`."""
     values = dict(values)
 
     def get(name):
@@ -395,7 +395,7 @@ def check(name, arguments, ops, variables):
 
 
 def is_loss(ops):
-    """Whether a function adds up gradients and returns the loss; an optimizer's step is no loss."""
+    """Returns true if a function accumulates gradients and returns the loss; an optimizer's step returns no loss."""
     names = {op.name for op in ops}
     returns = any(op.name == "func.return" and op.operands for op in ops)
     return returns and "heddle.adam" not in names and any("@grad." in op.text for op in ops)

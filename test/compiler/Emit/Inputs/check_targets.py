@@ -1,4 +1,4 @@
-"""Checks what heddle-inspect --json says of an artifact for several targets: check_targets.py TARGET..."""
+"""Checks the output of heddle-inspect --json for an artifact with several targets: check_targets.py TARGET..."""
 
 import json
 import sys

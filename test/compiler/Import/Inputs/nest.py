@@ -1,10 +1,10 @@
-"""Writes files whose values nest deeply, and a file whose text only looks so: nest.py FOLDER
-Compiles a description with an override that nests deeply: nest.py --set HEDDLE_COMPILE DESCRIPTION"""
+"""Writes files whose values nest deeply, and a file that only seems to nest deeply: nest.py FOLDER
+Compiles a description with a deeply nested override: nest.py --set HEDDLE_COMPILE DESCRIPTION"""
 import pathlib
 import subprocess
 import sys
 
-deep = 100_000  # bytes: an argument of a program has 128 KiB at most
+deep = 100_000  # bytes: a program's argument has at most 128 KiB
 if sys.argv[1] == "--set":
     command = [sys.argv[2], sys.argv[3], "--compile-to=import", "-o", "-", "--set", "d_model=" + "[" * deep]
     sys.exit(subprocess.run(command).returncode)

@@ -1,4 +1,4 @@
-"""unused_inputs.py MODULE...: names the inputs of entries that nothing in the entry reads, after dead code is gone."""
+"""unused_inputs.py MODULE...: names the inputs of entries that no op reads, after dead code elimination."""
 
 import re
 import sys

@@ -1,6 +1,6 @@
 """Compiles the model texts of a Markdown page: page.py PAGE HEDDLE-COMPILE FOLDER
 
-A block of ```weft is a text that compiles. A block of ```weft-mistake is followed by a block with what the compiler says."""
+A ```weft block must compile. A ```weft-mistake block is followed by a block with the compiler's message."""
 
 import pathlib
 import re

@@ -1,4 +1,5 @@
-"""passes_page.py PAGE: of each pass in the output of `heddle-opt --help`, which is read, and of each of its options the page has a text."""
+"""passes_page.py PAGE: checks that the page describes each pass in the output of `heddle-opt --help` (read from
+standard input) and each of its options."""
 
 import pathlib
 import re

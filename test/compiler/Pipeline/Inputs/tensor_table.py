@@ -1,5 +1,5 @@
-"""Writes a module for each tensor that no kernel takes, at each place where a module can have a tensor, with the error that
-is expected there: input of --verify-diagnostics."""
+"""Writes a module for each type of tensor that kernels do not support, at each place where a module can have a tensor,
+with the expected error: input of --verify-diagnostics."""
 
 KERNELS = "kernels take tensors of f32, bf16, f16, i32 or i1"
 SCALAR = "entries compute on ranked tensors"
@@ -8,7 +8,8 @@ LARGE = "has more than 2^40 elements at its largest"
 UNNAMED = "varies but names no heddle.size"
 UNDECLARED = "size 'absent' is not declared"
 
-# type -> (of a function's input and output, of an op's result, of a variable); None: fine there, or not possible.
+# type -> (error for a function's input and output, for an op's result, for a variable); None: allowed there, or not
+# possible.
 TABLE = {
     "tensor<0xf32>": (KERNELS, KERNELS, "variables are tensors"),
     "tensor<8x0xf32>": (KERNELS, KERNELS, "variables are tensors"),
@@ -43,7 +44,7 @@ def addition(type):
 def modules():
     for type, (port, result, variable) in TABLE.items():
         yield "input", port, f'func.func @f(%x: {type} {{heddle.name = "x"}}) {{\n  return\n}}'
-        # An entry that never ends needs no value of the type to return.
+        # An entry that never returns needs no value of the type.
         yield "output", port, f'func.func private @f() -> ({type} {{heddle.name = "y"}})'
         if port:
             both = f'{type} {{heddle.name = "x"}}) {{'

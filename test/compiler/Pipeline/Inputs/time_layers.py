@@ -1,5 +1,6 @@
-"""time_layers.py KEY,... MODEL COMMAND...: the command's seconds of processor time with each of these keys of the model 64 are less than 14
-times those with each of them 8; linear would be 8. The fewest of several runs count, as other work on the machine takes from all of them."""
+"""time_layers.py KEY,... MODEL COMMAND...: checks that the command's CPU time with each of these keys set to 64 is less
+than 14 times its time with 8; linear growth would be 8 times. The minimum of several runs counts, as other work on the
+machine slows down all of them."""
 
 import resource
 import subprocess

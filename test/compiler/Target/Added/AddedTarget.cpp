@@ -1,10 +1,10 @@
-// heddle-compile with a target of the tests' own, which nothing in compiler/ or runtime/ knows.
+// heddle-compile with a target of the tests' own, unknown to compiler/ and runtime/.
 #include "compiler/Pipeline/Pipeline.h"
 #include "tools/heddle-compile/Program.h"
 
 using namespace mlir::heddle;
 
-// Numbers that no shipped target has: narrow subgroups, small blocks, rows that lanes share.
+// Numbers unlike any shipped target's: narrow subgroups, small blocks, rows shared by lanes.
 static constexpr Precision kPrecisions[] = {Precision::F32};
 static constexpr TargetProfile kAdded = {
     .name = "vulkan:added",

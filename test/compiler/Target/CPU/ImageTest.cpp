@@ -1,5 +1,5 @@
-// Images of kernels for processors: their header, their constants and relocations, and the errors of objects that need
-// more than an image has.
+// Images of kernels for processors: their header, constants and relocations, and errors for objects that an image
+// cannot hold.
 #include "runtime/hal/cpu/Image.h"
 #include "compiler/Target/CPU/CpuBackend.h"
 #include "compiler/Target/CPU/EmitImage.h"
@@ -34,7 +34,7 @@ const TargetProfile &profileOf(StringRef name) {
   return getCpuProfiles().front();
 }
 
-// The code of a kernel whose body is `body`, and what is wrong with it.
+// The code of a kernel with the given body, and the error, if any.
 struct Emitted {
   SmallVector<uint32_t> words;
   std::string error;
@@ -73,7 +73,7 @@ constexpr StringLiteral kConstants = R"(
   llvm.store %z, %place {alignment = 4 : i64} : vector<4xf32>, !llvm.ptr)";
 constexpr float kAdded[] = {1, 2, 4, 8}, kFactors[] = {3, 5, 7, 9};
 
-// Where the bytes of `numbers` are in the image; -1 if they are in none of its places.
+// Returns the offset of the bytes of `numbers` in the image; -1 if they are not there.
 int64_t placeOf(ArrayRef<char> image, ArrayRef<float> numbers) {
   StringRef bytes(reinterpret_cast<const char *>(numbers.data()), numbers.size() * sizeof(float));
   size_t place = StringRef(image.data(), image.size()).find(bytes);
@@ -106,7 +106,7 @@ TEST(EmitImage, ConstantsAreInTheImage) {
   }
 }
 
-// A constant of bf16 is converted to i16, and keeps its bits.
+// A bf16 constant is converted to i16 and keeps its bits.
 TEST(EmitImage, ConstantsOfBf16KeepTheirBits) {
   constexpr StringLiteral body = R"(
   %place = llvm.load %bindings : !llvm.ptr -> !llvm.ptr
@@ -145,7 +145,7 @@ TEST(EmitImage, AnImageRuns) {
 }
 #endif
 
-// `adr` has the distance to the constant in bytes: bits 0 and 1 in its bits 29 and 30, the rest from bit 5 on.
+// `adr` holds the distance to the constant in bytes: bits 0 and 1 are its bits 29 and 30, and the rest begins at bit 5.
 TEST(EmitImage, RelocationsOfAArch64AreResolved) {
   Emitted emitted = emit("cpu:aarch64", kConstants);
   ASSERT_EQ(emitted.error, "");
@@ -163,7 +163,7 @@ TEST(EmitImage, RelocationsOfAArch64AreResolved) {
   EXPECT_EQ(places, expected);
 }
 
-// LLVM computes these by functions of libraries.
+// LLVM computes these with library functions.
 TEST(EmitImage, AnErrorNamesKernelAndSymbol) {
   constexpr StringLiteral exponential = R"(
   %place = llvm.load %bindings : !llvm.ptr -> !llvm.ptr
@@ -181,7 +181,7 @@ TEST(EmitImage, AnErrorNamesKernelAndSymbol) {
   }
 }
 
-// The image of a module in LLVM's text, or what is wrong with it.
+// Returns the image of a module in LLVM's text form, or the error.
 std::string link(StringRef text, StringRef entry = "main") {
   LLVMInitializeX86Target();
   LLVMInitializeX86TargetInfo();
@@ -227,7 +227,7 @@ TEST(LinkImage, WritableDataIsAnError) {
             "its code has writable data in section .data");
 }
 
-// An address in data is known only where an image is placed.
+// An address in data is known only when the image is placed in memory.
 TEST(LinkImage, AnAddressInDataIsAnError) {
   EXPECT_EQ(link("@table = internal constant [1 x ptr] [ptr @main]\ndefine void @main() { "
                  "%x = load volatile ptr, ptr @table\n ret void }"),

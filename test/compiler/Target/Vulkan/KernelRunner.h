@@ -11,7 +11,7 @@
 
 namespace heddle::test {
 
-/// A row-major matrix, in host memory before and after a run and in device memory between. A size is a 1x1 matrix.
+/// A row-major matrix, in host memory before and after a run and in device memory during it. A size is a 1x1 matrix.
 template <typename T> struct Matrix {
   Matrix(int64_t rows, int64_t columns, T fill = T())
       : rows(rows), columns(columns), values(static_cast<size_t>(rows * columns), fill) {}
@@ -23,7 +23,7 @@ template <typename T> struct Matrix {
   std::vector<T> values;
 };
 
-/// Numbers in [-0.5, 0.5), the same in every run.
+/// Returns numbers in [-0.5, 0.5), the same in every run.
 Matrix<float> numbers(int64_t rows, int64_t columns, uint32_t seed);
 
 struct Argument {
@@ -31,19 +31,19 @@ struct Argument {
   std::span<std::byte> bytes;
 };
 
-/// `text` with every `$name` replaced.
+/// Returns `text` with every `$name` replaced.
 std::string fill(std::string text, std::initializer_list<std::pair<const char *, std::string>> values);
 
 struct Code {
   std::vector<uint32_t> words;
-  std::vector<uint32_t> texels; // arguments that come as texel buffers too
+  std::vector<uint32_t> texels; // arguments that are also bound as texel buffers
 };
 
-/// The SPIR-V of the only kernel of `text`; empty after an error, which has been printed.
+/// Returns the SPIR-V of the only kernel of `text`; empty after an error, which has been printed.
 Code compile(const std::string &text, bool texelLoads = false);
 
-/// Compiles the only kernel of `text` and runs it once over `grid`. Every argument is written before and read after.
-/// The test fails where anything goes wrong.
+/// Compiles the only kernel of `text` and runs it once over `grid`. Every argument is written before and read after the
+/// run. Any error fails the test.
 void run(const std::string &text, std::vector<Argument> arguments, hal::WorkgroupCount grid, bool texelLoads = false);
 
 } // namespace heddle::test

@@ -1,4 +1,4 @@
-// Kernels written in the tile dialect, compiled and run, against plain loops.
+// Compiles and runs kernels written in the tile dialect, and compares them with plain loops.
 #include "test/compiler/Target/Vulkan/KernelRunner.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace heddle::test {
 namespace {
 
-constexpr int32_t kUntouched = -7; // what memory holds that a kernel must not write
+constexpr int32_t kUntouched = -7; // value of memory that a kernel must not write
 
 template <typename T> void expectNear(const Matrix<T> &actual, const Matrix<T> &expected, double tolerance) {
   int shown = 0;
@@ -55,7 +55,7 @@ TEST(KernelTest, elementwiseWithRowLimit) {
   expectNear(c, expected, 1e-5);
 }
 
-// A width that no vector divides, and a tile that reaches past it.
+// A width that no vector divides, and a tile that extends past it.
 TEST(KernelTest, elementwiseWithColumnLimit) {
   const char *text = R"(
     #l = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = $vector>
@@ -71,7 +71,7 @@ TEST(KernelTest, elementwiseWithColumnLimit) {
       tile.store %r, %c[%c0, %column] columns($limit) : tensor<5x32xf32, #l>, memref<5x$widthxf32>
       tile.return
     })";
-  // A limit that is known only at run time may cut a vector; past it the load reads zero and the sum is 1.
+  // A limit known only at run time may fall inside a vector. Past it the load reads zero and the sum is 1.
   struct Case {
     int64_t width, limit;
     const char *vector, *store;
@@ -129,7 +129,7 @@ TEST(KernelTest, gather) {
   expectNear(c, expected, 0);
 }
 
-//===-- Products ------------------------------------------------------------------------------------------------===//
+//===-- Matmuls -------------------------------------------------------------------------------------------------===//
 
 struct Product {
   const char *name;
@@ -230,8 +230,8 @@ INSTANTIATE_TEST_SUITE_P(Products, ProductTest,
 
 //===-- Reductions ----------------------------------------------------------------------------------------------===//
 
-// The lanes stand along rows, so that each has its own; or along columns, so that they must exchange; or the rows of a
-// tile are combined.
+// Lanes lie along rows, so that each has its own; or along columns, so that they must exchange values; or the rows of a
+// tile are reduced.
 TEST(KernelTest, reductions) {
   const char *text = R"(
     #l = #tile.simt<lanes = [$lanes], strides = [1, 1], vector = 4>
@@ -268,8 +268,8 @@ TEST(KernelTest, reductions) {
 
 //===-- Layouts -------------------------------------------------------------------------------------------------===//
 
-// Lanes own columns, then rows; rows and columns are shared out among several of them, of which some have the same
-// elements; bits; and a loop, in which a lane must not write what another one has yet to read.
+// Converts between layouts: lanes own columns, then rows; several lanes share rows and columns, and some hold the same
+// elements; bits; and a loop, in which a lane must not write elements that another has yet to read.
 TEST(KernelTest, conversions) {
   const char *text = R"(
     #from = #tile.simt<$from>
@@ -317,7 +317,7 @@ TEST(KernelTest, conversions) {
 
 //===-- Random numbers ------------------------------------------------------------------------------------------===//
 
-/// Philox4x32-10 as its authors define it.
+/// Philox4x32-10, as defined by its authors.
 std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key) {
   for (int round = 0; round < 10; ++round) {
     uint64_t first = uint64_t(0xD2511F53) * counter[0], second = uint64_t(0xCD9E8D57) * counter[2];
@@ -360,7 +360,7 @@ TEST(KernelTest, random) {
   Matrix<int32_t> seed(1, 4);
   seed.values = {int32_t(0xa4093822), 0x299f31d0, 0x03707344, 5};
   for (const char *vector : {"4", "1"})
-    for (const char *columns : {"%j", "%i"}) { // rows for columns: numbers that do not run along a register
+    for (const char *columns : {"%j", "%i"}) { // with rows in place of columns, numbers do not run along a register
       Matrix<float> c(6, 64, kUntouched), expected(6, 64);
       for (int64_t i = 0; i < 6; ++i)
         for (int64_t j = 0; j < 64; ++j) {
