@@ -1,8 +1,8 @@
 // Times single ops on the shapes of the paper's two models, each as a fraction of the device's ceilings, which are
 // measured along with each op. The models are in bench/models; the build compiles them.
 //
-//   heddle-bench-kernels [--device=vulkan:0] [--models=DIR] [--repeat=7] [--ceilings=FILE|none] [Google Benchmark's
-//   flags]
+//   heddle-bench-kernels [--device=vulkan:0] [--models=DIR] [--repeat=7] [--ceilings=FILE|none]
+//                        [Google Benchmark's flags]
 //
 // Times are the launches' times on the device; the median over the calls counts.
 #include "runtime/artifact/Artifact.h"

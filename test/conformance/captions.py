@@ -22,7 +22,7 @@ def gumbel(seed, step, stream, row, columns):
 
 
 class ShowAttendTell(recurrence.Oracle):
-    """models/show-attend-tell.weft"""
+    """PyTorch version of models/show-attend-tell.weft."""
 
     def __init__(self, sizes, start):
         self.sizes, self.seed, self.baseline, self.draws = sizes, start["seed"], 0.0, None

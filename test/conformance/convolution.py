@@ -20,7 +20,7 @@ def convolve(rows, weight, bias, before, behind):
 
 
 class ConvolutionalLanguage(Language):
-    """texts/convolution.weft"""
+    """PyTorch version of texts/convolution.weft."""
 
     def __init__(self, sizes, start):
         Oracle.__init__(self, sizes, start)
@@ -36,7 +36,7 @@ class ConvolutionalLanguage(Language):
 
 
 class ConvS2S(Oracle):
-    """models/convs2s.weft"""
+    """PyTorch version of models/convs2s.weft."""
 
     def __init__(self, sizes, start):
         super().__init__(sizes, start)

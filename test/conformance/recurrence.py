@@ -77,7 +77,7 @@ class Oracle:
 
 
 class Language(Oracle):
-    """texts/recurrent.weft"""
+    """PyTorch version of texts/recurrent.weft."""
 
     pairs = False
 
@@ -93,7 +93,7 @@ class Language(Oracle):
 
 
 class Seq2seq(Oracle):
-    """models/seq2seq.weft"""
+    """PyTorch version of models/seq2seq.weft."""
 
     def logits(self, source, target):
         _, begin = Cell("lstm", self.weights, "encoder.")(self.weights["source_table"][source].flip(0))
@@ -102,7 +102,7 @@ class Seq2seq(Oracle):
 
 
 class EncoderDecoder(Oracle):
-    """models/encoder-decoder-gru.weft"""
+    """PyTorch version of models/encoder-decoder-gru.weft."""
 
     def logits(self, source, target):
         _, (state,) = Cell("gru", self.weights, "left.")(self.weights["source_table"][source].flip(0))
@@ -113,7 +113,7 @@ class EncoderDecoder(Oracle):
 
 
 class Luong(Oracle):
-    """models/luong.weft"""
+    """PyTorch version of models/luong.weft."""
 
     def __init__(self, sizes, start):
         super().__init__(sizes, start)
@@ -157,7 +157,7 @@ class Luong(Oracle):
 
 
 class Bahdanau(Oracle):
-    """models/bahdanau.weft"""
+    """PyTorch version of models/bahdanau.weft."""
 
     def logits(self, source, target):
         rows = self.weights["source_table"][source]
@@ -180,7 +180,7 @@ class Bahdanau(Oracle):
 
 
 class Distances(Oracle):
-    """texts/distances.weft"""
+    """PyTorch version of texts/distances.weft."""
 
     def logits(self, source, target):
         notes = self.project(self.weights["source_table"][source], "notes.")

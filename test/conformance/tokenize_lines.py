@@ -95,7 +95,7 @@ def gpt2(arguments, folder):
     lost += sum(a.decode(errors="replace").encode() != b for a, b in zip(noise, back)) + abs(len(noise) - len(back))
     print(f"{lost} texts lost on the way there and back")
 
-    # Merges in an order that no corpus gives: what one makes has an earlier one.
+    # Merges in an order that no corpus gives: a merge's result takes part in an earlier merge.
     odd = "abcd"
     pieces = {c: i for i, c in enumerate(subwords.byte_alphabet().values())}
     merges = [("a", "a"), ("bc", "a"), ("abc", "d"), ("abc", "a"), ("b", "c"), ("a", "bc"), ("aa", "b"), ("c", "d")]
@@ -111,7 +111,7 @@ def bert(arguments, folder):
     wrong, drawn = 0, Drawn(2)
     for settings in ({}, {"lower": False}, {"lower": False, "strip": True, "ideographs": False}, {"strip": False}):
         oracle = subwords.WordPieces.learn(CORPUS, 400, **settings)
-        oracle.write(folder, config=settings != {})  # without a configuration: the defaults
+        oracle.write(folder, config=settings != {})  # without a configuration, the defaults apply
         texts = HARD + [drawn.text() for _ in range(1500)]
         wrong += Tool(arguments, folder).check(texts, oracle, oracle.pieces)[0]
     return wrong
@@ -134,7 +134,7 @@ def piece_models_json(arguments, folder):
         drawn = Drawn(10 + number)
         texts = HARD + [drawn.text() for _ in range(1500)]
         texts += ["<s> a</s>b <|user|>x  y", " weaving<|user|> weaving weaving", "a \t <|wide|>\u3000 b<|user|>", "▁a ▁▁b<unk>c", "<0x41>\u00e9"]
-        if name == "t5":  # its table, and the clusters that the oracle knows
+        if name == "t5":  # its character table, and the clusters that the oracle knows
             alphabet = list("ab Ae\t\n\r\u00a0ﬁ①½\u0301\u0323\u00ad\u3000ÀA０\x07東") + ["\r\n", "e\u0301"]
             texts = [text for text in texts if text.isascii()]
             texts += ["".join(drawn.random.choice(alphabet) for _ in range(drawn.random.randint(0, 40))) for _ in range(1500)]

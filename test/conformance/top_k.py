@@ -1,5 +1,5 @@
-"""`heddle.top_k` against numpy, for widths that no vector and no chunk divides, ragged, empty and overlapping segments,
-equal elements, infinities and NaN."""
+"""Compares `heddle.top_k` with numpy, for widths that no vector and no chunk divides; ragged, empty and overlapping
+segments; equal elements, infinities and NaN."""
 
 import argparse
 import subprocess
@@ -10,7 +10,7 @@ import numpy as np
 
 import calls
 
-SHAPES = [(41, 8), (64, 1), (131, 6), (5, 5), (1000, 8), (4, 2), (37, 32)]  # columns, and how many are taken
+SHAPES = [(41, 8), (64, 1), (131, 6), (5, 5), (1000, 8), (4, 2), (37, 32)]  # columns, and k
 SEGMENTS = [(0, 1), (1, 4), (5, 0), (5, 3), (6, 1), (8, 2), (0, 4)]  # starts and lengths, of at most 4 rows
 ROWS = 10
 NONE = -np.finfo(np.float32).max
@@ -68,7 +68,7 @@ def main():
                 if kind == "special":
                     x[random.random(x.shape) < 0.3] = np.nan
                     x[random.random(x.shape) < 0.3] = -np.inf
-                    x[6] = np.nan  # a segment without a number
+                    x[6] = np.nan  # a segment with only NaN
                 offset = np.round(random.standard_normal(ROWS)).astype(np.float32)
                 inputs = {"x": x, "offset": offset, "starts": starts, "lengths": lengths}
                 got = session.call(f"top_{columns}_{count}", inputs, ["values", "rows", "columns"])

@@ -1,5 +1,5 @@
-"""`heddle.unfold`, `heddle.fold` and products of windows against numpy: odd lengths, widths that no tile divides, windows that are
-longer than sequences.
+"""Compares `heddle.unfold`, `heddle.fold` and matmuls of windows with numpy: odd lengths, widths that no tile divides,
+windows longer than sequences.
 
     windows.py --bin build/bin [--target=NAME] [--lanes=N] [--precision=NAME] [--columns=N ...] [--outputs=N]"""
 
@@ -94,7 +94,7 @@ def check(session, columns, window, lengths, random, report, bound):
     name = name_of(columns, window)
     call = lambda kind, **inputs: session.call(f"{kind}_{name}", {**inputs, "p": p}, ["y"])[0]
     what = f"{columns} columns, {first} to {last}, {len(lengths)} sequences: "
-    # What is not multiplied is not rounded.
+    # Without a matmul nothing is rounded.
     report.check(what + "unfold", float(np.abs(call("unfold", x=x) - unfold(x, window, lengths)).max()), 0)
     report.check(what + "fold", relative(call("fold", u=u), fold(u, window, lengths)), 1e-6)
     report.check(what + "product", relative(call("product", x=x, w=w), np.tanh(unfold(x, window, lengths) @ w)), bound)
@@ -103,7 +103,8 @@ def check(session, columns, window, lengths, random, report, bound):
 
 
 def check_hostile(session, columns, window, random, report):
-    """Positions that are no positions, and numbers that are none in rows of other sequences: nothing is read past the ends."""
+    """Invalid positions, and NaN and infinity in rows of other sequences: nothing may be read past a sequence's
+    ends."""
     x = random.standard_normal((9, columns)).astype(np.float32)
     w = random.standard_normal((columns * (window[1] - window[0] + 1), OUTPUTS)).astype(np.float32)
     p = np.array([2 ** 31 - 1, -2 ** 31, 5, 6, -7, 10 ** 6, 0, 1, 2 ** 31 - 1], np.int32)
@@ -113,7 +114,7 @@ def check_hostile(session, columns, window, random, report):
         report.check(f"{columns} columns, {window[0]} to {window[1]}: {kind} of strange positions", float(not np.isfinite(y).all()), 0)
     x[:3] = np.nan
     x[5:] = np.inf
-    p = np.array([0, 1, 2, 0, 1, 0, 1, 2, 3], np.int32)  # numbers that are none before and behind
+    p = np.array([0, 1, 2, 0, 1, 0, 1, 2, 3], np.int32)  # the middle sequence has neighbours with NaN and infinity
     (y,) = session.call(f"product_{name}", {"x": x, "w": w, "p": p}, ["y"])
     finite = unfold(x[3:5], window, [2]) @ w
     report.check(f"{columns} columns, {window[0]} to {window[1]}: beside NaN", relative(y[3:5], np.tanh(finite)), 1e-5)

@@ -69,7 +69,7 @@ TEST(DeviceTest, refusesWhatIsNotThere) {
   expectPart(openMessage(""), "'' is not a device");
 }
 
-// Target choice, through the sessions that make it.
+// Returns the target that a session chooses.
 std::string chosenTarget(std::vector<std::string> targets, const std::string &wanted = "") {
   auto artifact = Artifact::fromBytes(test::buildAdder({.targets = std::move(targets)}), "adder");
   EXPECT_TRUE(artifact.ok()) << artifact.message();

@@ -320,7 +320,7 @@ TEST_P(SessionTest, checkedCallsStopAtTheFirstNumberThatIsNone) {
     return outputs.ok() ? "fine" : outputs.message();
   };
   std::vector<float> total(1000, 0.0f);
-  total[5] = inf; // behind the end of a vector of five, so it is not checked
+  total[5] = inf; // after the end of a vector of five, so it is not checked
   ASSERT_TRUE(session->writeVariable("total", HostTensor::vector(total)).ok());
   HostTensor fine = ramp(5, 1), six = ramp(6, 1);
   EXPECT_EQ(messageOf("add", {{"a", fine}, {"b", fine}}), "fine");

@@ -129,7 +129,7 @@ void addBoth(const uint64_t *bindings, const uint32_t *, uint32_t, uint32_t, voi
   *reinterpret_cast<uint32_t *>(bindings[1]) = words[0] + words[1];
 }
 
-// A launch behind one without workgroups waits for that launch's dependencies.
+// A launch after one without workgroups waits for that launch's dependencies.
 TEST_P(ThreadPoolTest, launchesWithoutWorkgroupsHoldOthersBack) {
   for (int round = 0; round < 5; ++round) {
     std::array<uint32_t, 2> words{};

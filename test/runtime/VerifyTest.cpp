@@ -47,7 +47,7 @@ schema::RepeatT &repeat(schema::ModuleT &module) {
   return *entry(module).repeats.back();
 }
 
-/// Adds a collective behind the first launch, in place.
+/// Adds a collective after the first launch, in place.
 schema::CollectiveT &collective(schema::ModuleT &module, uint32_t before = 1) {
   auto collective = std::make_unique<schema::CollectiveT>();
   collective->before = before;

@@ -57,7 +57,7 @@ private:
     return spans;
   }
 
-  size_t next; // phase
+  size_t next; // index of the next phase
   const TargetProfile *profile;
   std::unique_ptr<Span> phase; // opened on the thread that runs the module's passes
 };

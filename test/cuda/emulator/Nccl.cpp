@@ -217,7 +217,7 @@ HEDDLE_NCCL_API int ncclCommInitRank(Communicator **communicator, int ranks, Id 
 HEDDLE_NCCL_API int ncclCommDestroy(Communicator *communicator) {
   if (!communicator)
     return kNcclInvalidArgument;
-  communicator->memory->leave(); // as NCCL's may
+  communicator->memory->leave(); // waits for all ranks, as NCCL may
   delete communicator;
   return kNcclSuccess;
 }

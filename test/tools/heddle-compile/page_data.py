@@ -1,6 +1,7 @@
-"""Prints the data of a page of `heddle-compile --report=page.html` as a browser unpacks it: page_data.py PAGE [ENTRY PHASE]
+"""Prints the data of a page of `heddle-compile --report=page.html`, unpacked as a browser does it: page_data.py PAGE
+[ENTRY PHASE]
 
-With an entry and a phase, the text of the entry after the phase, each line with its place in the model."""
+With an entry and a phase, prints the entry's text after the phase, each line with its place in the model."""
 
 import base64
 import json

@@ -15,7 +15,7 @@ namespace heddle::run {
 // is right only if the same is expected.
 struct Comparison {
   uint64_t values = 0, wrong = 0;
-  double largestAbsolute = 0, largestRelative = 0; // relative to |expected|, where that is not zero
+  double largestAbsolute = 0, largestRelative = 0; // relative to |expected|, if that is not zero
   uint64_t firstWrong = 0;                         // its index in row-major order
   double firstActual = 0, firstExpected = 0;
 

@@ -30,7 +30,7 @@ inline void printLine(std::string_view line) {
 template <typename Worker, typename Add, typename Print>
 Status answerLines(Worker &worker, uint64_t window, Add add, Print print,
                    InputLines::LongLines longLines = InputLines::LongLines::Cut) {
-  std::signal(SIGPIPE, SIG_IGN); // seen when writing
+  std::signal(SIGPIPE, SIG_IGN); // a closed pipe shows as a failed write
   InputLines input(STDIN_FILENO, longLines);
   while (true) {
     if (worker.held() < window && !input.ended()) {

@@ -23,7 +23,7 @@ token is the one that it reads; hints name the one that it says next.</p>
 <div id="view"></div>
 )html";
 
-// The part of the address behind # says what is shown, so that a view can be linked to: #encoder.self/2/lines.
+// The part of the address after # names the view, so that views can be linked to: #encoder.self/2/lines.
 constexpr std::string_view kScript = R"js(
 const kindNames = {"encoder.self": "encoder self", "decoder.self": "decoder self", "decoder.cross": "decoder to source"};
 const kinds = [...new Set(data.maps.map(map => map.kind))];

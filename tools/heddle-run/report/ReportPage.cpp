@@ -50,7 +50,7 @@ constexpr std::string_view kBody = R"html(<h1>Trainings</h1>
 <p class="faint" id="remark"></p>
 )html";
 
-// The part of the address behind # says what is shown, so that a view can be linked to: #seconds/logarithmic.
+// The part of the address after # names the view, so that views can be linked to: #seconds/logarithmic.
 constexpr std::string_view kScript = R"js(
 const charts = [
   {title: "loss", curves: {loss: "training", validation_loss: "validation"}, scaled: true},

@@ -1,5 +1,5 @@
-"""Asks a language server about a text, as an editor does: client.py SERVER FILE LINE COLUMN prints the diagnostics of FILE, and what the server
-says of the place (both from 0)."""
+"""Asks a language server about a text, as an editor does: client.py SERVER FILE LINE COLUMN prints the diagnostics of
+FILE, and the server's information about the position (line and column from 0)."""
 
 import pathlib
 import sys

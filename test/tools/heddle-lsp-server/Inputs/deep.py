@@ -1,4 +1,4 @@
-"""Sends a language server messages and modules that nest deep: deep.py SERVER prints what it says."""
+"""Sends a language server deeply nested messages and modules: deep.py SERVER prints the answers."""
 
 import sys
 
