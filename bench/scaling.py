@@ -82,7 +82,7 @@ def is_sum(item):
 @dataclass
 class Step:
     seconds: float
-    waiting: float  # the part of them in which nothing can be computed before sums arrive
+    waiting: float  # the part of these seconds in which nothing can be computed before sums arrive
     before_end: float  # share of the bytes that are sent before the last gradient is computed
 
 

@@ -42,7 +42,7 @@ struct AdderOptions {
 //   entry `chain`       input a f32[n]; outputs double = a + a, triple = double + a (behind a barrier)
 //   entry `accumulate`  input a f32[n]; total += a
 //   entry `init`        nothing
-//   entry `lookup`      inputs index i32[n], lengths i32[m], n2 = max of lengths; output twice f32[n2] = weight + weight
+//   entry `lookup`      inputs index i32[n], lengths i32[m], n2 = max of lengths; output twice f32[n2] = 2 * weight
 // variables: weight f32[maximum] (Weight), total f32[maximum] (OptimizerState), unused f32[7] (Cache), seed i32[2]
 std::vector<std::byte> buildAdder(const AdderOptions &options = {});
 

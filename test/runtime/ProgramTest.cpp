@@ -201,7 +201,7 @@ TEST_P(ProgramTest, uploadsOfManySizesArriveBeforeTheLaunches) {
     hal::Upload uploads[] = {{vectors.get(), 0, std::as_bytes(std::span(values).first(n / 2))},
                              {vectors.get(), n / 2 * 4, std::as_bytes(std::span(values).subspan(n / 2, n - n / 2))}};
     ASSERT_TRUE(device->submit(*program, uploads, std::array{kAll}).ok());
-    std::ranges::fill(values, -1.0f); // taken over
+    std::ranges::fill(values, -1.0f); // submit() has copied the values
     ASSERT_TRUE(device->read(*vectors, vectorBytes, std::as_writable_bytes(std::span(sums))).ok());
     ASSERT_EQ(sums, expected) << n;
   }

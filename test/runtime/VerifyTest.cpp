@@ -77,7 +77,7 @@ schema::VariableT &narrow(schema::ModuleT &module) {
   variable.sharded = false;
   return variable;
 }
-/// Shares out the first launch, whose second axis has one workgroup, by the rows of such a variable.
+/// Shares out the first launch, whose second axis has one workgroup, by the rows of a sharded variable.
 schema::ShardT &shard(schema::ModuleT &module) {
   auto shard = std::make_unique<schema::ShardT>();
   shard->variable = sharded(module);
@@ -87,7 +87,7 @@ schema::ShardT &shard(schema::ModuleT &module) {
   entry(module).launches[0]->shard = std::move(shard);
   return *entry(module).launches[0]->shard;
 }
-/// Adds a collective that gathers data of the size of such a variable.
+/// Adds a collective that gathers data of the size of a sharded variable.
 schema::CollectiveT &gather(schema::ModuleT &module) {
   schema::CollectiveT &gather = collective(module);
   gather.kind = schema::CollectiveKind::AllGather;

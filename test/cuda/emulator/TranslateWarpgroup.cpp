@@ -69,7 +69,7 @@ void Translator::requireFence() {
   }
 }
 
-// Valid PTX, but not for ptxas 13.0, which reuses registers of A that a loop keeps after their first use.
+// Valid PTX, but ptxas 13.0 miscompiles it: after their first use in a loop, it reuses registers of A that the loop keeps.
 void Translator::requireWritesInLoop() {
   auto index = static_cast<size_t>(at - function.body.data());
   size_t begin = 0; // of the innermost loop around the instruction
