@@ -69,7 +69,7 @@ void Translator::requireFence() {
   }
 }
 
-// Valid PTX, but ptxas 13.0 miscompiles it: after their first use in a loop, it reuses registers of A that the loop keeps.
+// Valid PTX, but ptxas 13.0 miscompiles it: it reuses A's registers after their first use, though the loop keeps them.
 void Translator::requireWritesInLoop() {
   auto index = static_cast<size_t>(at - function.body.data());
   size_t begin = 0; // of the innermost loop around the instruction
