@@ -98,10 +98,16 @@ LogicalResult Interpreter::bindSizes(func::FuncOp entry, ArrayRef<Array> inputs)
   for (auto size : module.getOps<SizeOp>())
     if (failed(bindSize(entry, size, inputs, seen)))
       return failure();
-  for (auto size : module.getOps<SizeOp>())
-    if (size.getOfAttr())
-      sizes[size.getSymName()] = std::clamp<int64_t>(sizes[*size.getOf()] - static_cast<int64_t>(size.getFrom()), 0,
-                                                     static_cast<int64_t>(size.getMaximum()));
+  for (auto size : module.getOps<SizeOp>()) {
+    if (!size.getOfAttr())
+      continue;
+    int64_t whole = sizes[*size.getOf()], from = static_cast<int64_t>(size.getFrom());
+    auto maximum = static_cast<int64_t>(size.getMaximum());
+    if (size.getWithin())
+      sizes[size.getSymName()] = whole > from && whole <= maximum ? whole : 0;
+    else
+      sizes[size.getSymName()] = std::clamp<int64_t>(whole - from, 0, maximum);
+  }
   return success();
 }
 
