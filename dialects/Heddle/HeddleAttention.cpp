@@ -482,6 +482,8 @@ static LogicalResult buildScoreGradient(Region &score, Region &gradient) {
 Gradients AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
   if (failed(expectFirstOnly(*this, resultGradients)))
     return failure();
+  if (getKeyRows())
+    return emitOpError("with key_rows has no gradient");
   Value gradient = resultGradients[0];
   Type keyType = getKey().getType();
   Value delta = AttentionDeltaOp::create(builder, getLoc(), getLogSumExp().getType(), getResult(), gradient);

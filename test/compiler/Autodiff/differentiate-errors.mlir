@@ -273,3 +273,25 @@ func.func @no_rule_in_a_region(%x: tensor<?x8xf32, #n>, %s: tensor<?xi32, #s>, %
   heddle.accumulate %loss
   return
 }
+
+// -----
+
+// Keys that each sequence lists are for decoding.
+#n = #heddle.dims<"n">
+#s = #heddle.dims<"s">
+heddle.size @n max 64
+heddle.size @s max 8
+heddle.size @length max 16
+heddle.variable @w weight : tensor<8x8xf32>
+heddle.variable @grad.w gradient of @w as gradient : tensor<8x8xf32>
+func.func @listed_keys(%x: tensor<?x8xf32, #n>, %s: tensor<?xi32, #s>, %l: tensor<?xi32, #s>, %rows: tensor<?x16xi32, #s>) {
+  %w = heddle.read @w : tensor<8x8xf32>
+  %q = heddle.matmul %x, %w : tensor<?x8xf32, #n>, tensor<8x8xf32> -> tensor<?x8xf32, #n>
+  // expected-error @+1 {{'heddle.attention' op with key_rows has no gradient}}
+  %o, %lse = heddle.attention %q, %x, %x rows(%rows) queries(%s, %l) keys(%s, %l) {heads = 1 : i64, scale = 1.0 : f32, query_size = "length", key_size = "length"}
+    : (tensor<?x8xf32, #n>, tensor<?x8xf32, #n>, tensor<?x8xf32, #n>, tensor<?x16xi32, #s>, tensor<?xi32, #s>, tensor<?xi32, #s>, tensor<?xi32, #s>, tensor<?xi32, #s>) -> (tensor<?x8xf32, #n>, tensor<?x1xf32, #n>)
+  %sums = heddle.sum columns %o : tensor<?x8xf32, #n> -> tensor<?xf32, #n>
+  %loss = heddle.sum rows %sums : tensor<?xf32, #n> -> tensor<1xf32>
+  heddle.accumulate %loss
+  return
+}
