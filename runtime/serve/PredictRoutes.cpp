@@ -21,7 +21,11 @@ public:
   const char *kind() const override { return "predict"; }
   std::string failure() const override { return {}; }
   void whenIdle(std::function<Status()> function, std::function<void(Status)> done) override {
-    thread.post([function = std::move(function), done = std::move(done)] { done(function()); });
+    thread.post([this, call = [function = std::move(function), done = std::move(done)] { done(function()); }] {
+      auto batch = std::make_shared<Batch>();
+      batch->whenIdle = call;
+      batches.push_back(std::move(batch));
+    });
   }
 
   void handle(std::shared_ptr<Exchange> exchange) override {
@@ -32,7 +36,9 @@ public:
 private:
   using Clock = std::chrono::steady_clock;
 
+  // A request, or a function that is called between the requests before and after it.
   struct Batch {
+    std::function<void()> whenIdle;
     std::shared_ptr<Exchange> exchange;
     std::vector<std::string> texts;
     size_t read = 0; // number of texts passed to the predictor
@@ -95,13 +101,20 @@ private:
 
   // Lines are answered in order. An error fails all requests in work.
   bool step() {
+    for (; !batches.empty() && batches.front()->whenIdle; batches.pop_front())
+      batches.front()->whenIdle();
+    if (batches.empty())
+      return false;
     if (!predictor)
       predictor.emplace(model.engine, model.description, model.vocabulary);
-    for (std::shared_ptr<Batch> &batch : batches)
+    for (std::shared_ptr<Batch> &batch : batches) {
+      if (batch->whenIdle)
+        break;
       for (; batch->read < batch->texts.size() && held < 2 * uint64_t(model.description.maximumSequences);
            ++batch->read, ++held)
         if (Status added = predictor->add(batch->texts[batch->read], /*isRecord=*/false); !added.ok())
           return fail({400, added.message(), "text"});
+    }
     if (Status stepped = predictor->step(); !stepped.ok()) {
       log(LogLevel::Error, stepped.message());
       return fail({500, stepped.message(), "", "model_error"});
@@ -121,14 +134,16 @@ private:
   }
 
   bool fail(const ApiError &error) {
-    for (std::shared_ptr<Batch> &batch : batches) {
+    std::erase_if(batches, [&](const std::shared_ptr<Batch> &batch) {
+      if (batch->whenIdle)
+        return false;
       unfinished -= int64_t(batch->texts.size() - batch->lines.size());
       batch->exchange->refuse(error);
-    }
-    batches.clear();
+      return true;
+    });
     held = 0;
     predictor.reset(); // it still holds their lines
-    return false;
+    return !batches.empty();
   }
 
   const ServedModel &model;
