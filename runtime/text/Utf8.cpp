@@ -104,6 +104,6 @@ std::u32string codePoints(std::string_view text) {
   return result;
 }
 
-bool isBlank(std::string_view text) { return text.find_first_not_of(" \t\r\v\f") == std::string_view::npos; }
+bool isBlank(std::string_view text) { return text.find_first_not_of(" \t\n\r\v\f") == std::string_view::npos; }
 
 } // namespace heddle

@@ -53,6 +53,7 @@ TEST(Utf8, ReplaceCutCharacters) {
 TEST(Utf8, Blank) {
   EXPECT_TRUE(isBlank(""));
   EXPECT_TRUE(isBlank(" \t\r"));
+  EXPECT_TRUE(isBlank("\n")); // a JSON string may have it
   EXPECT_FALSE(isBlank(" a "));
 }
 
