@@ -1,5 +1,5 @@
 """The Transformer of "Attention Is All You Need" in PyTorch, one sequence at a time: no padding, no masks except the
-causal and the window mask, nothing fused. It reads Heddle's weights by name, and is the reference for the compiled
+causal and the window mask, nothing fused, in f64. It reads Heddle's weights by name, and is the reference for the compiled
 model."""
 
 import math
@@ -13,7 +13,7 @@ from tensor_files import is_weight
 class Transformer:
     def __init__(self, config, variables):
         self.config = config
-        self.weights = {name: torch.tensor(value, requires_grad=True)
+        self.weights = {name: torch.tensor(value, dtype=torch.float64, requires_grad=True)
                         for name, value in variables.items() if is_weight(name)}
         self.attended = {}  # attention weights of the last sequence, heads x queries x keys, by name
 
@@ -62,7 +62,7 @@ class Transformer:
         place = torch.arange(len(ids), dtype=torch.float64)[:, None]
         column = torch.arange(width)
         angle = place / 10000 ** ((column // 2 * 2).double() / width)
-        return x + torch.where(column % 2 == 0, angle.sin(), angle.cos()).float()
+        return x + torch.where(column % 2 == 0, angle.sin(), angle.cos())
 
     def final(self, x, name):
         return self.norm(x, name + ".norm") if self.config["norm"] == "pre" else x
