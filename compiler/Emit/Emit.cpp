@@ -76,7 +76,8 @@ private:
   ArrayRef<VocabularyFile> vocabulary;
   ModuleOp module; // the first target's; all targets have the same variables
   flatbuffers::FlatBufferBuilder builder;
-  bool hasRepeats = false, hasCollectives = false, hasShards = false, hasRoundedMoments = false, hasBounds = false;
+  bool hasRepeats = false, hasCollectives = false, hasShards = false, hasRoundedMoments = false, hasBounds = false,
+       hasNarrowTexels = false;
   llvm::StringMap<uint32_t> sizeIndices, variableIndices;
   std::vector<Offset<schema::Size>> sizes;
   std::vector<Offset<schema::Variable>> variables;
@@ -571,7 +572,8 @@ Offset<schema::Kernel> Writer::writeKernel(const KernelCode &code) {
   kernel.add_code(words);
   kernel.add_subgroup(code.subgroup);
   if (!code.texels.empty())
-    kernel.add_texels(texels);
+    kernel.add_texels(texels), kernel.add_texel_floats(static_cast<uint8_t>(code.texelFloats));
+  hasNarrowTexels |= code.texelFloats != 4;
   kernel.add_shared_bytes(code.sharedBytes);
   kernel.add_registers(code.registers);
   kernel.add_spill_bytes(code.spillBytes);
@@ -633,7 +635,8 @@ LogicalResult Writer::write(Artifact &artifact) {
   auto costTable = builder.CreateVector(costs);
   auto pairTable = builder.CreateVector(pairs);
   auto vocabularyTable = writeVocabulary();
-  uint32_t version = hasBounds           ? schema::kSchemaVersion
+  uint32_t version = hasNarrowTexels     ? schema::kSchemaVersion
+                     : hasBounds         ? schema::kSchemaVersionOfBounds
                      : hasRoundedMoments ? schema::kSchemaVersionOfRoundedMoments
                      : hasShards         ? schema::kSchemaVersionOfShards
                      : hasCollectives    ? schema::kSchemaVersionOfCollectives

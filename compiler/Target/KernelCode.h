@@ -17,6 +17,7 @@ struct KernelCode {
   uint32_t subgroup = 0; // lanes that exchange values without shared memory
   SmallVector<uint32_t, 0> words;
   SmallVector<uint32_t> texels;           // arguments that are bound as texel buffers too
+  uint32_t texelFloats = 4;               // f32 per texel
   bool float16 = false;                   // the device must support 16-bit floats
   bool int16 = false;                     // the device must support 16-bit integers
   uint32_t cooperativeSide = 0;           // rows of its cooperative matrices; 0: it has none

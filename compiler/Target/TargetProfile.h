@@ -39,7 +39,7 @@ struct TargetProfile {
   /// Elements of the widest load, store and register.
   int64_t vector;
 
-  /// True if vectors of four f32 are read through texel buffers instead of from their address.
+  /// True if f32 and i32 are read through texel buffers instead of from their address.
   bool texelLoads;
 
   /// Inputs of the cost model that chooses matmul tiles (Tiling/MatrixTile.h). A lane has room for `accumulators` f32

@@ -82,7 +82,7 @@ Status verifyChunk(const schema::Module &module, const schema::Size &size) {
   const schema::Size &whole = *module.sizes()->Get(size.of_size());
   if (whole.of_size() != -1 || size.fixed() || size.max_of_input())
     return broken(str(what, " is a chunk of a chunk, or bound in another way too."));
-  if (size.within() && module.schema_version() < schema::kSchemaVersion)
+  if (size.within() && module.schema_version() < schema::kSchemaVersionOfBounds)
     return broken(
         str(what, " is another size within bounds, which version ", module.schema_version(), " does not have."));
   if (size.within()
@@ -99,7 +99,8 @@ Status verifySizes(const schema::Module &module) {
     return broken(str("it has ", module.sizes()->size(), " sizes; ", schema::kMaxSizes, " are the most."));
   for (const schema::Size *size : *module.sizes()) {
     if (size->maximum() < (size->fixed() ? 0 : 1) || size->maximum() > std::numeric_limits<int32_t>::max())
-      return broken(str("size '", size->name()->c_str(), "' has the maximum ", size->maximum(), ", not in [1, 2^31)."));
+      return broken(str("size '", size->name()->c_str(), "' has the maximum ", size->maximum(), ", not in [",
+                        size->fixed() ? 0 : 1, ", 2^31)."));
     if (size->max_of_input())
       HEDDLE_CHECK(checkName(size->max_of_input(), str("the input behind size '", size->name()->c_str(), "'")));
     HEDDLE_CHECK(verifyChunk(module, *size));

@@ -32,7 +32,8 @@
 //       no count exceeds 2^32 - 1 at the maxima
 //   L2  a launch has at most 16 bindings; each lies in its variable or in the arena of every target that uses the
 //       entry, 4-byte aligned
-//   L3  a binding that a kernel reads through a texel buffer is not a size; its offset and bytes are multiples of 16
+//   L3  a binding that a kernel reads through a texel buffer is not a size; its offset is a multiple of 16
+//       bytes and its bytes of a texel, which has 1, 2 or 4 f32 (4 before version 7)
 //   L4  a launch reads and writes no more tensors than it has bindings; none of these bindings is a size, and each has
 //       room for its tensor; the entry's inputs bind the tensors' sizes; a location is at most 16 KiB
 //   L5  there is one stride per binding, 4-byte aligned, and 0 for sizes and texels; a binding with a stride also lies

@@ -338,9 +338,9 @@ private:
       HEDDLE_CHECK(verifyBinding(*launch.bindings()->Get(i), stride, stepsOfLaunch[index], str(what, ", binding ", i)));
     }
     for (const schema::Target *target : plan.targets)
-      if (const auto *texels = target->kernels()->Get(launch.kernel())->texels())
-        for (uint32_t argument : *texels)
-          HEDDLE_CHECK(verifyTexels(launch, argument, what));
+      if (const schema::Kernel &kernel = *target->kernels()->Get(launch.kernel()); kernel.texels())
+        for (uint32_t argument : *kernel.texels())
+          HEDDLE_CHECK(verifyTexels(launch, argument, kernel.texel_floats(), what));
     HEDDLE_CHECK(verifyTensors(launch, what));
     HEDDLE_CHECK(verifyShard(index, what));
     return verifyCost(launch.cost(), what);
@@ -369,16 +369,19 @@ private:
   }
 
   // L3
-  static Status verifyTexels(const schema::Launch &launch, uint32_t argument, const std::string &what) {
-    constexpr uint64_t texelBytes = 16;
+  Status verifyTexels(const schema::Launch &launch, uint32_t argument, uint32_t floats, const std::string &what) const {
+    constexpr uint64_t alignment = 16;
+    uint64_t texelBytes = uint64_t(4) * floats;
+    if (floats != 4 && (module.schema_version() < schema::kSchemaVersion || (floats != 1 && floats != 2)))
+      return broken(str(what, " has a kernel whose texels have ", floats, " numbers."));
     if (argument >= launch.bindings()->size())
       return broken(str(what, " has no binding ", argument, ", which its kernel reads as texels."));
     const schema::Binding &binding = *launch.bindings()->Get(argument);
     bool moves = launch.strides() && launch.strides()->Get(argument) != 0;
-    if (binding.space() == schema::Space::Size || moves || binding.offset() % texelBytes ||
+    if (binding.space() == schema::Space::Size || moves || binding.offset() % alignment ||
         binding.bytes() % texelBytes || binding.bytes() == 0)
       return broken(str(what, ", binding ", argument, " lies at ", binding.offset(), " with ", binding.bytes(),
-                        " bytes, which its kernel cannot read as texels of 16."));
+                        " bytes, which its kernel cannot read as texels of ", texelBytes, "."));
     return Success();
   }
 

@@ -113,6 +113,7 @@ struct KernelSource {
   uint32_t sharedBytes = 0;        // shared memory of a workgroup; at most the device's maxSharedBytes
   // Arguments that the code also reads through a texel buffer, ascending; see schema/artifact.fbs.
   std::span<const uint32_t> texels;
+  uint32_t texelFloats = 4; // f32 of a texel: 1, 2 or 4
 };
 
 struct WorkgroupCount {

@@ -168,6 +168,7 @@ Status DeviceState::loadKernels(std::span<const uint32_t> indices) {
     source.sharedBytes = kernel.shared_bytes();
     if (const auto *texels = kernel.texels())
       source.texels = {texels->data(), texels->size()};
+    source.texelFloats = kernel.texel_floats();
   }
   HEDDLE_ASSIGN(auto loaded, device.load(sources));
   for (size_t i = 0; i < missing.size(); ++i)

@@ -579,6 +579,9 @@ const Rule rules[] = {
        launch(m).bindings[0] = schema::Binding(schema::Space::Arena, 0, 0, 20);
      },
      "lies at 0 with 20 bytes, which its kernel cannot read as texels"},
+    {"L3_texel_floats",
+     [](auto &m) { unreadable(m).texels = {0}, m.targets[0]->kernels[0]->texel_floats = 3; },
+     "whose texels have 3 numbers"},
     {"T1_narrow_port", [](auto &m) { entry(m).inputs[0]->type->element = schema::ElementType::BF16; }, "of 16 bits"},
     {"T1_narrow_variable", [](auto &m) { m.variables[0]->type->element = schema::ElementType::F16; }, "of 16 bits"},
     {"L4_too_many", [](auto &m) { launch(m).bindings.resize(2); }, "tensor at binding 2, which is not the binding of a tensor"},

@@ -23,6 +23,7 @@ hal::KernelSource sourceOf(const Artifact &artifact, const schema::Target &targe
   source.exactSubgroup = kernel.cooperative_side() != 0;
   if (const auto *texels = kernel.texels())
     source.texels = {texels->data(), texels->size()};
+  source.texelFloats = kernel.texel_floats();
   return source;
 }
 

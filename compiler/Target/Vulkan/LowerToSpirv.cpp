@@ -5,6 +5,7 @@
 #include "compiler/Target/MatrixIndex.h"
 #include "compiler/Target/Vulkan/SharedMemory.h"
 #include "compiler/Target/Vulkan/SpirvPatterns.h"
+#include "compiler/Target/Vulkan/TexelArguments.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Conversion/ArithToSPIRV/ArithToSPIRV.h"
 #include "mlir/Conversion/MathToSPIRV/MathToSPIRV.h"
@@ -96,8 +97,10 @@ spirv::VerCapExtAttr getTriple(MLIRContext *context, const Uses &uses) {
 /// Converts one kernel. Touches only the kernel and its module, so that kernels can be converted in parallel.
 class KernelLowering {
 public:
-  KernelLowering(tile::FuncOp kernel, spirv::ModuleOp module, bool texelLoads)
-      : kernel(kernel), module(module), context(kernel.getContext()), texelLoads(texelLoads) {}
+  /// `partial`: the arguments that may lie anywhere (see getPartialArguments), or none if there are no texel buffers.
+  KernelLowering(tile::FuncOp kernel, spirv::ModuleOp module, std::optional<llvm::BitVector> partial)
+      : kernel(kernel), module(module), context(kernel.getContext()), texelFloats(kernel.getVector()),
+        partial(std::move(partial)) {}
 
   LogicalResult run() {
     Uses uses{};
@@ -116,7 +119,9 @@ public:
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
     auto main = spirv::FuncOp::create(builder, kernel.getLoc(), "main", builder.getFunctionType({}, {}));
     main.getBody().takeBody(kernel.getBody());
-    uses.texels = texelLoads && bindTexels(main);
+    uses.texels = partial && bindTexels(main);
+    if (uses.texels)
+      module->setAttr(kTexelFloatsName, builder.getI64IntegerAttr(texelFloats));
     if (uses.exchange)
       module->setAttr(kExchangeName,
                       builder.getI64IntegerAttr(hasSubgroups(kernel) ? *kernel.getRowLanes() : kernel.getWorkgroup()));
@@ -140,9 +145,9 @@ public:
   }
 
 private:
-  /// Makes vector loads of matrices that the kernel only reads go through a texel buffer: descriptor set 0, with the
-  /// argument's number as binding. Returns true if there is any. Texel fetches do not guarantee to see the kernel's own
-  /// writes, so matrices that it writes are read by address.
+  /// Makes loads of matrices that the kernel only reads go through a texel buffer: descriptor set 0, with the argument's
+  /// number as binding. Returns true if there is any. Texel fetches do not guarantee to see the kernel's own writes, so
+  /// matrices that it writes are read by address.
   bool bindTexels(spirv::FuncOp main) {
     OpBuilder builder(main);
     Block &entry = main.getBody().front();
@@ -151,7 +156,7 @@ private:
                                        spirv::ImageSamplerUseInfo::NeedSampler, spirv::ImageFormat::Unknown);
     bool any = false;
     for (BlockArgument argument : entry.getArguments()) {
-      SmallVector<vector::LoadOp> loads = getTexelLoads(argument);
+      SmallVector<OpOperand *> loads = getTexelLoads(argument);
       if (loads.empty())
         continue;
       any = true;
@@ -163,23 +168,28 @@ private:
       builder.setInsertionPointToStart(&entry);
       Value texels = spirv::LoadOp::create(builder, loc, spirv::AddressOfOp::create(builder, loc, variable));
       Value matrix = UnrealizedConversionCastOp::create(builder, loc, argument.getType(), texels).getResult(0);
-      for (vector::LoadOp load : loads)
-        load.getBaseMutable().assign(matrix);
+      for (OpOperand *load : loads)
+        load->set(matrix);
     }
     return any;
   }
 
-  /// The vector loads of an argument that can be texel fetches: those of four f32, or of four i32, which are fetched as
-  /// f32 and bitcast. Empty if the kernel stores to the argument.
-  static SmallVector<vector::LoadOp> getTexelLoads(BlockArgument argument) {
-    SmallVector<vector::LoadOp> loads;
-    for (Operation *user : argument.getUsers())
+  /// The loads of an argument that can be texel fetches. A texel has as many f32 as the kernel's vectors. Vectors of i32
+  /// are fetched as f32 and bitcast. If vectors have one or two elements, single elements are fetched too. Empty if the
+  /// kernel stores to the argument.
+  SmallVector<OpOperand *> getTexelLoads(BlockArgument argument) const {
+    SmallVector<OpOperand *> loads;
+    if (texelFloats < 4 && argument.getArgNumber() < partial->size() && partial->test(argument.getArgNumber()))
+      return loads;
+    for (OpOperand &use : argument.getUses()) {
+      Operation *user = use.getOwner();
       if (isa<memref::StoreOp, vector::StoreOp>(user))
         return {};
-      else if (auto load = dyn_cast<vector::LoadOp>(user); load &&
-                                                           load.getVectorType().getElementTypeBitWidth() == 32 &&
-                                                           load.getVectorType().getNumElements() == 4)
-        loads.push_back(load);
+      auto vector = isa<vector::LoadOp>(user) ? cast<VectorType>(user->getResult(0).getType()) : VectorType();
+      bool isServed = vector ? vector.getNumElements() == texelFloats : isa<memref::LoadOp>(user) && texelFloats < 4;
+      if (isServed && getElementTypeOrSelf(user->getResult(0)).getIntOrFloatBitWidth() == 32)
+        loads.push_back(&use);
+    }
     return loads;
   }
 
@@ -282,7 +292,7 @@ private:
     LaneNumber number = !uses.exchange         ? LaneNumber::OfWorkgroup
                         : hasSubgroups(kernel) ? LaneNumber::OfAllSubgroups
                                                : LaneNumber::OfSubgroup;
-    populateKernelPatterns(converter, number, patterns);
+    populateKernelPatterns(converter, number, texelFloats, patterns);
     populateSharedPatterns(converter, patterns);
     DenseSet<Operation *> left;
     ConversionConfig config;
@@ -299,7 +309,8 @@ private:
   tile::FuncOp kernel;
   spirv::ModuleOp module;
   MLIRContext *context;
-  bool texelLoads;
+  int64_t texelFloats;
+  std::optional<llvm::BitVector> partial;
 };
 
 struct LowerToSpirvPass : mlir::heddle::impl::LowerToSpirvPassBase<LowerToSpirvPass> {
@@ -313,9 +324,11 @@ struct LowerToSpirvPass : mlir::heddle::impl::LowerToSpirvPassBase<LowerToSpirvP
                                             spirv::MemoryModel::Vulkan);
       kernels.emplace_back(kernel, module);
     }
+    auto partial = getPartialArguments(getOperation());
     LogicalResult lowered = failableParallelForEach(&getContext(), kernels, [&](auto &pair) {
+      auto parts = texelLoads ? std::optional(partial.lookup(pair.first.getSymNameAttr())) : std::nullopt;
       return runKernelAction(&getContext(), "lower to SPIR-V", pair.first.getSymName(),
-                             [&] { return KernelLowering(pair.first, pair.second, texelLoads).run(); });
+                             [&] { return KernelLowering(pair.first, pair.second, std::move(parts)).run(); });
     });
     for (auto [kernel, module] : kernels) {
       module.setSymName(kernel.getSymName());

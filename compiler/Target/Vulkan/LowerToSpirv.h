@@ -22,6 +22,9 @@ namespace heddle {
 /// which must be in the same subgroup.
 inline constexpr llvm::StringLiteral kExchangeName = "heddle.exchange";
 
+/// Attribute of the spirv.module of a kernel that reads texel buffers: the number of f32 per texel (1, 2 or 4).
+inline constexpr llvm::StringLiteral kTexelFloatsName = "heddle.texel_floats";
+
 /// The arguments that a kernel takes as texel buffers in addition to their addresses, in ascending order.
 SmallVector<uint32_t> getTexelArguments(spirv::ModuleOp kernel);
 

@@ -59,39 +59,69 @@ Value placeOf(ConversionPatternRewriter &rewriter, Location loc, MemRefType matr
   return castTo(rewriter, loc, pointerTo(type), place);
 }
 
-/// The index of the texel that holds an element and the three after it. Vectors start at multiples of four. If the
-/// constant part is a multiple of four, so is the rest of the index.
-Value texelOf(ConversionPatternRewriter &rewriter, Location loc, MemRefType matrix, ValueRange indices) {
-  Type i32 = rewriter.getI32Type();
-  SplitIndex element = linearize(rewriter, loc, matrix, indices);
+/// The index of the texel that holds an element. A texel has `floats` elements, and vectors start at multiples of that.
+/// If the constant part of the index is such a multiple, so is the rest.
+Value texelOf(OpBuilder &builder, Location loc, SplitIndex element, int64_t floats) {
+  Type i32 = builder.getI32Type();
   if (!element.value)
-    return integer(rewriter, loc, i32, element.offset / 4);
-  bool whole = element.offset % 4 == 0;
+    return integer(builder, loc, i32, element.offset / floats);
+  bool whole = element.offset % floats == 0;
   if (!whole)
-    element.value = spirv::IAddOp::create(rewriter, loc, element.value, integer(rewriter, loc, i32, element.offset));
-  Value texel =
-      spirv::ShiftRightArithmeticOp::create(rewriter, loc, i32, element.value, integer(rewriter, loc, i32, 2));
+    element.value = spirv::IAddOp::create(builder, loc, element.value, integer(builder, loc, i32, element.offset));
+  Value texel = element.value;
+  if (floats > 1)
+    texel = spirv::ShiftRightArithmeticOp::create(builder, loc, i32, texel,
+                                                  integer(builder, loc, i32, llvm::Log2_64(floats)));
   if (whole && element.offset)
-    texel = spirv::IAddOp::create(rewriter, loc, texel, integer(rewriter, loc, i32, element.offset / 4));
+    texel = spirv::IAddOp::create(builder, loc, texel, integer(builder, loc, i32, element.offset / floats));
   return texel;
 }
 
-/// Loads a vector of a matrix that is bound as a texel buffer; see bindTexels.
-struct LowerTexelLoad : OpConversionPattern<vector::LoadOp> {
-  using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(vector::LoadOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
-    auto cast = op.getBase().getDefiningOp<UnrealizedConversionCastOp>();
+/// Loads from a matrix that is bound as a texel buffer; see bindTexels. A fetch returns four f32. The first `floats` of
+/// them are the texel.
+template <typename LoadOp> struct LowerTexelLoad : OpConversionPattern<LoadOp> {
+  LowerTexelLoad(const TypeConverter &converter, MLIRContext *context, int64_t floats)
+      : OpConversionPattern<LoadOp>(converter, context, /*benefit=*/3), floats(floats) {}
+
+  LogicalResult matchAndRewrite(LoadOp op, typename OpConversionPattern<LoadOp>::OpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Value matrix = op->getOperand(0);
+    auto cast = matrix.getDefiningOp<UnrealizedConversionCastOp>();
     if (!cast || !isa<spirv::ImageType>(cast.getInputs().front().getType()))
       return failure();
-    Value texel = texelOf(rewriter, op.getLoc(), op.getMemRefType(), op.getIndices());
-    VectorType floats = op.getVectorType().clone(rewriter.getF32Type());
-    Value fetched = spirv::ImageFetchOp::create(rewriter, op.getLoc(), floats, cast.getInputs().front(), texel,
-                                                spirv::ImageOperandsAttr(), ValueRange());
-    if (op.getVectorType() != floats)
-      fetched = spirv::BitcastOp::create(rewriter, op.getLoc(), op.getVectorType(), fetched);
-    rewriter.replaceOp(op, fetched);
+    Location loc = op.getLoc();
+    Type type = op->getResult(0).getType(), f32 = rewriter.getF32Type();
+    SplitIndex element = linearize(rewriter, loc, mlir::cast<MemRefType>(matrix.getType()), op.getIndices());
+    Value texel =
+        spirv::ImageFetchOp::create(rewriter, loc, VectorType::get({4}, f32), cast.getInputs().front(),
+                                    texelOf(rewriter, loc, element, floats), spirv::ImageOperandsAttr(), ValueRange());
+    auto component = [&](int32_t i) { return spirv::CompositeExtractOp::create(rewriter, loc, texel, i).getResult(); };
+    Value loaded = texel;
+    if (isa<VectorType>(type) && floats == 2)
+      loaded = spirv::CompositeConstructOp::create(rewriter, loc, VectorType::get({2}, f32),
+                                                   ValueRange{component(0), component(1)});
+    else if (!isa<VectorType>(type))
+      loaded = floats == 1 ? component(0) : selectComponent(rewriter, loc, element, component(0), component(1));
+    if (!getElementTypeOrSelf(type).isF32())
+      loaded = spirv::BitcastOp::create(rewriter, loc, type, loaded);
+    rewriter.replaceOp(op, loaded);
     return success();
   }
+
+private:
+  /// Selects the element from a texel of two.
+  static Value selectComponent(OpBuilder &builder, Location loc, SplitIndex element, Value even, Value odd) {
+    if (!element.value)
+      return element.offset % 2 ? odd : even;
+    if (element.offset % 2)
+      std::swap(even, odd);
+    Type i32 = builder.getI32Type();
+    Value bit = spirv::BitwiseAndOp::create(builder, loc, element.value, integer(builder, loc, i32, 1));
+    Value isEven = spirv::IEqualOp::create(builder, loc, bit, integer(builder, loc, i32, 0));
+    return spirv::SelectOp::create(builder, loc, isEven, even, odd);
+  }
+
+  int64_t floats;
 };
 
 /// `type` with another element type: a vector of the same shape, or the element type itself for a scalar.
@@ -433,13 +463,13 @@ void heddle::addMatrixConversion(SPIRVTypeConverter &converter) {
   });
 }
 
-void heddle::populateKernelPatterns(const SPIRVTypeConverter &converter, LaneNumber number,
+void heddle::populateKernelPatterns(const SPIRVTypeConverter &converter, LaneNumber number, int64_t texelFloats,
                                     RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
   // These replace MLIR's own patterns, which expect storage buffers.
   patterns.add<LowerLoad<memref::LoadOp>, LowerLoad<vector::LoadOp>, LowerStore<memref::StoreOp>,
                LowerStore<vector::StoreOp>>(converter, context, /*benefit=*/2);
-  patterns.add<LowerTexelLoad>(converter, context, /*benefit=*/3);
+  patterns.add<LowerTexelLoad<memref::LoadOp>, LowerTexelLoad<vector::LoadOp>>(converter, context, texelFloats);
   patterns.add<LowerFor, LowerYield>(converter, context, /*benefit=*/2);
   patterns.add<LowerRounding, LowerWidening, LowerConstantBF16>(converter, context, /*benefit=*/2);
   patterns.add<LowerShuffle, LowerExp2, LowerCast, LowerReturn>(converter, context);

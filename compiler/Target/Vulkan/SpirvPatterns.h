@@ -36,7 +36,9 @@ enum class LaneNumber { OfWorkgroup, OfSubgroup, OfAllSubgroups };
 /// cases.
 void expandArithmetic(Operation *kernel);
 
-void populateKernelPatterns(const SPIRVTypeConverter &converter, LaneNumber number, RewritePatternSet &patterns);
+/// `texelFloats`: how many f32 a texel has (1, 2 or 4), if the kernel reads texel buffers.
+void populateKernelPatterns(const SPIRVTypeConverter &converter, LaneNumber number, int64_t texelFloats,
+                            RewritePatternSet &patterns);
 
 } // namespace mlir::heddle
 

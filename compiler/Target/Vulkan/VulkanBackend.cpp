@@ -56,6 +56,8 @@ LogicalResult VulkanBackend::serialize(Operation *kernel, const TargetProfile &p
   });
   code.sharedBytes = static_cast<uint32_t>(getSharedBytes(module));
   code.texels = getTexelArguments(module);
+  if (auto floats = module->getAttrOfType<IntegerAttr>(kTexelFloatsName))
+    code.texelFloats = static_cast<uint32_t>(floats.getInt());
   return serializeKernel(module, code.words);
 }
 

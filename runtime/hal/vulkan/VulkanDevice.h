@@ -31,13 +31,15 @@ struct KernelLayout {
 
 class VulkanKernel : public Executable {
 public:
-  VulkanKernel(const Context &context, VkPipeline pipeline, KernelLayout layout, std::span<const uint32_t> texels)
-      : pipeline(pipeline), layout(layout), texels(texels.begin(), texels.end()), context(context) {}
+  VulkanKernel(const Context &context, VkPipeline pipeline, KernelLayout layout, const KernelSource &source)
+      : pipeline(pipeline), layout(layout), texels(source.texels.begin(), source.texels.end()),
+        texelFloats(source.texelFloats), context(context) {}
   ~VulkanKernel() override { context.vk.vkDestroyPipeline(context.device, pipeline, nullptr); }
 
   const VkPipeline pipeline;
   const KernelLayout layout; // owned by the device
   const std::vector<uint32_t> texels;
+  const uint32_t texelFloats;
 
 private:
   const Context &context;
@@ -55,13 +57,14 @@ public:
 private:
   Status allocateDescriptors(std::span<const Launch> launches);
   Result<VkDescriptorSet> bindTexels(const Launch &launch);
-  Result<VkBufferView> view(const Argument &argument);
+  Result<VkBufferView> view(const Argument &argument, uint32_t texelFloats);
 
   const Context &context;
   Stream &stream;
   VkCommandPool pool = VK_NULL_HANDLE;
   VkDescriptorPool descriptors = VK_NULL_HANDLE;
-  std::map<std::tuple<VkBuffer, uint64_t, uint64_t>, VkBufferView> views; // by buffer, offset and bytes
+  // By buffer, offset, bytes, and f32 of a texel.
+  std::map<std::tuple<VkBuffer, uint64_t, uint64_t, uint32_t>, VkBufferView> views;
   VkCommandBuffer commands = VK_NULL_HANDLE;
   VkQueryPool queries = VK_NULL_HANDLE;
   uint32_t queryCount = 0;

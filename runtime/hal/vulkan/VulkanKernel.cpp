@@ -78,7 +78,7 @@ Result<std::unique_ptr<Executable>> VulkanDevice::loadOne(const KernelSource &ke
   vk.vkDestroyShaderModule(context.device, module, nullptr);
   if (status != VK_SUCCESS)
     return context.error(status, str("compiling kernel '", kernel.name, "'"));
-  return std::unique_ptr<Executable>(std::make_unique<VulkanKernel>(context, pipeline, layout, kernel.texels));
+  return std::unique_ptr<Executable>(std::make_unique<VulkanKernel>(context, pipeline, layout, kernel));
 }
 
 Result<std::vector<std::unique_ptr<Executable>>> VulkanDevice::load(std::span<const KernelSource> kernels) {

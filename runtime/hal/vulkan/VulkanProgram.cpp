@@ -35,21 +35,26 @@ Status VulkanProgram::allocateDescriptors(std::span<const Launch> launches) {
   return Success();
 }
 
-// Returns a view of the argument with four f32 per texel.
-Result<VkBufferView> VulkanProgram::view(const Argument &argument) {
+static VkFormat formatOf(uint32_t texelFloats) {
+  return texelFloats == 1   ? VK_FORMAT_R32_SFLOAT
+         : texelFloats == 2 ? VK_FORMAT_R32G32_SFLOAT
+                            : VK_FORMAT_R32G32B32A32_SFLOAT;
+}
+
+Result<VkBufferView> VulkanProgram::view(const Argument &argument, uint32_t texelFloats) {
   VkBuffer buffer = static_cast<const VulkanBuffer *>(argument.buffer)->memory.buffer();
-  VkBufferView &view = views[{buffer, argument.offset, argument.bytes}];
+  VkBufferView &view = views[{buffer, argument.offset, argument.bytes, texelFloats}];
   if (view)
     return view;
-  constexpr uint64_t texelBytes = 16;
+  uint64_t texelBytes = uint64_t(4) * texelFloats;
   if (argument.bytes / texelBytes > context.maxTexels || argument.offset % context.texelAlignment)
     return makeError(ErrorKind::Unsupported, "a kernel reads ", describeBytes(argument.bytes), " at offset ",
                      argument.offset, " as texels, and '", context.info.name, "' allows ", context.maxTexels,
-                     " texels of 16 bytes at multiples of ", context.texelAlignment,
+                     " texels of ", texelBytes, " bytes at multiples of ", context.texelAlignment,
                      " bytes. Compile for another target, or with smaller --max-tokens.");
   VkBufferViewCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO};
   info.buffer = buffer;
-  info.format = VK_FORMAT_R32G32B32A32_SFLOAT;
+  info.format = formatOf(texelFloats);
   info.offset = argument.offset;
   info.range = argument.bytes;
   if (VkResult status = context.vk.vkCreateBufferView(context.device, &info, nullptr, &view))
@@ -70,7 +75,7 @@ Result<VkDescriptorSet> VulkanProgram::bindTexels(const Launch &launch) {
   std::vector<VkWriteDescriptorSet> writes;
   for (size_t i = 0; i < bound.size(); ++i) {
     assert(kernel.texels[i] < launch.arguments.size());
-    HEDDLE_ASSIGN(bound[i], view(launch.arguments[kernel.texels[i]]));
+    HEDDLE_ASSIGN(bound[i], view(launch.arguments[kernel.texels[i]], kernel.texelFloats));
     VkWriteDescriptorSet &write = writes.emplace_back(VkWriteDescriptorSet{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET});
     write.dstSet = set;
     write.dstBinding = kernel.texels[i];

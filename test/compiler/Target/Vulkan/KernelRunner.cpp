@@ -52,7 +52,8 @@ Code compile(const std::string &text, bool texelLoads) {
   if (mlir::failed(mlir::heddle::serializeKernel(kernel, words)))
     return {};
   auto texels = mlir::heddle::getTexelArguments(kernel);
-  return {{words.begin(), words.end()}, {texels.begin(), texels.end()}};
+  auto floats = kernel->getAttrOfType<mlir::IntegerAttr>(mlir::heddle::kTexelFloatsName);
+  return {{words.begin(), words.end()}, {texels.begin(), texels.end()}, floats ? uint32_t(floats.getInt()) : 4};
 }
 
 void run(const std::string &text, std::vector<Argument> arguments, hal::WorkgroupCount grid, bool texelLoads) {
@@ -74,6 +75,7 @@ void run(const std::string &text, std::vector<Argument> arguments, hal::Workgrou
   source.name = "the kernel";
   source.code = code.words;
   source.texels = code.texels;
+  source.texelFloats = code.texelFloats;
   auto kernels = (*device)->load(std::span(&source, 1));
   ASSERT_TRUE(kernels.ok()) << kernels.message();
   hal::Launch launch{kernels->front().get(), places, 0, false};

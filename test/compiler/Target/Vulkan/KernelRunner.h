@@ -37,6 +37,7 @@ std::string fill(std::string text, std::initializer_list<std::pair<const char *,
 struct Code {
   std::vector<uint32_t> words;
   std::vector<uint32_t> texels; // arguments that are also bound as texel buffers
+  uint32_t texelFloats = 4;     // f32 per texel
 };
 
 /// Returns the SPIR-V of the only kernel of `text`; empty after an error, which has been printed.

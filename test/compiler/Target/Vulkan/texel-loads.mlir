@@ -1,8 +1,8 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(heddle-lower-to-spirv{texel-loads},spirv.module(cse))' | FileCheck %s
 // RUN: heddle-opt %s --heddle-lower-to-spirv | FileCheck %s --check-prefix=OFF
 
-// What a kernel only reads is also a texel buffer, and vectors come from there: element / 4 is the texel. The rest, and what
-// the kernel writes, goes by address.
+// A matrix that the kernel only reads is also a texel buffer, and its vectors are fetched from there: element / 4 is the
+// texel. Other loads, and loads from matrices that the kernel writes, go by address.
 // CHECK-LABEL: spirv.module @scale
 // CHECK-SAME: SampledBuffer
 // CHECK: spirv.GlobalVariable @texels_0 bind(0, 0) : !spirv.ptr<!spirv.image<f32, Buffer, NoDepth, NonArrayed, SingleSampled, NeedSampler, Unknown>, UniformConstant>
@@ -55,4 +55,61 @@ tile.func @scale(%a: memref<?x64xf32>, %b: memref<?x64xf32>, %c: memref<1x64xi32
   vector.store %u, %b[%row, %column] : memref<?x64xf32>, vector<4xf32>
   // CHECK: spirv.EntryPoint "GLCompute" @main{{.*}}@texels
   tile.return
+}
+
+// If vectors have two elements, so have texels: element / 2 is the texel. Single elements are fetched too.
+// CHECK-LABEL: spirv.module @pairs
+// CHECK-SAME: heddle.texel_floats = 2
+// CHECK: %[[TEXEL:.*]] = spirv.ShiftRightArithmetic %{{.*}}, %cst1_i32
+// CHECK: %[[PAIR:.*]] = spirv.ImageFetch %{{.*}}, %[[TEXEL]]
+// CHECK: %[[FIRST:.*]] = spirv.CompositeExtract %[[PAIR]][0 : i32]
+// CHECK: %[[SECOND:.*]] = spirv.CompositeExtract %[[PAIR]][1 : i32]
+// CHECK: spirv.CompositeConstruct %[[FIRST]], %[[SECOND]]
+// CHECK: spirv.ImageFetch
+// CHECK: spirv.BitwiseAnd
+// CHECK: spirv.Select
+// CHECK-NOT: spirv.Load "PhysicalStorageBuffer"
+tile.func @pairs(%a: memref<?x66xf32>, %b: memref<?x66xf32>)
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 2 : i64} {
+  %c2 = arith.constant 2 : index
+  %row = gpu.block_id y
+  %lane = gpu.thread_id x
+  %column = arith.muli %lane, %c2 : index
+  %x = vector.load %a[%row, %column] : memref<?x66xf32>, vector<2xf32>
+  %s = memref.load %a[%row, %lane] : memref<?x66xf32>
+  %t = vector.broadcast %s : f32 to vector<2xf32>
+  %u = arith.addf %x, %t : vector<2xf32>
+  vector.store %u, %b[%row, %column] : memref<?x66xf32>, vector<2xf32>
+  tile.return
+}
+
+// The kernels of these launches get a whole variable, a part of a variable, and a tensor with an odd number of elements.
+// Only the first may be a texel buffer.
+heddle.variable @whole weight : tensor<4x66xf32>
+heddle.variable @both weight : tensor<7x66xf32>
+heddle.variable @part weight : tensor<3x66xf32> in @both from 4
+// CHECK-LABEL: spirv.module @copy
+// CHECK: spirv.GlobalVariable @texels_0
+// CHECK-NOT: spirv.GlobalVariable @texels
+// CHECK: spirv.EntryPoint
+tile.func @copy(%a: memref<4x66xf32>, %b: memref<3x66xf32>, %one: memref<1x1xf32>, %c: memref<4x66xf32>)
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %lane = gpu.thread_id x
+  %column = arith.muli %lane, %c2 : index
+  %x = vector.load %a[%c0, %column] : memref<4x66xf32>, vector<2xf32>
+  %y = vector.load %b[%c0, %column] : memref<3x66xf32>, vector<2xf32>
+  %s = memref.load %one[%c0, %c0] : memref<1x1xf32>
+  %t = vector.broadcast %s : f32 to vector<2xf32>
+  %u = arith.addf %x, %y : vector<2xf32>
+  %v = arith.addf %u, %t : vector<2xf32>
+  vector.store %v, %c[%c0, %column] : memref<4x66xf32>, vector<2xf32>
+  tile.return
+}
+func.func @entry(%one: tensor<1x1xf32>) -> tensor<4x66xf32> {
+  %a = heddle.read @whole : tensor<4x66xf32>
+  %b = heddle.read @part : tensor<3x66xf32>
+  %c = tile.launch @copy(%a, %b, %one) grid [#tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>] sizes [] reuse [-1] : (tensor<4x66xf32>, tensor<3x66xf32>, tensor<1x1xf32>) -> tensor<4x66xf32>
+  return %c : tensor<4x66xf32>
 }
