@@ -2,8 +2,8 @@
 """Times decoding one sequence on a processor, or reading a prompt: Heddle and llama.cpp (the package xllamacpp), in
 turns.
 
-    python3 bench/beside_llama.py FILE.gguf [--weights int8|int4] [--threads N] [--rounds N] [--tokens N] [--sequences N...]
-                                  [--prompt FILE]
+    python3 bench/beside_llama.py FILE.gguf [--weights int8|int4] [--target NAME] [--threads N] [--rounds N] [--tokens N]
+                                  [--sequences N...] [--prompt FILE]
 
 Run it with a Python that has xllamacpp. Prints milliseconds per token, or with --prompt milliseconds for the file's
 text as a prompt. llama.cpp's times come from its own clock. Heddle's come from the arrival of the pieces of `generate
@@ -65,6 +65,7 @@ def main():
     parser.add_argument("file")
     parser.add_argument("--bin", default="build/bin")
     parser.add_argument("--weights", choices=("int8", "int4"))
+    parser.add_argument("--target", default="native")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--tokens", type=int, default=72)
@@ -76,7 +77,7 @@ def main():
         measures = {"llama.cpp": lambda: llama(arguments)}
         for count in arguments.sequences:
             artifact = f"{folder}/{count}.heddle"
-            subprocess.run([f"{arguments.bin}/heddle-compile", arguments.file, "--target=native", "--entries=inference", f"--max-sequences={count}",
+            subprocess.run([f"{arguments.bin}/heddle-compile", arguments.file, f"--target={arguments.target}", "--entries=inference", f"--max-sequences={count}",
                             "--max-tokens=512", "-o", artifact, *([f"--weights={arguments.weights}"] if arguments.weights else [])],
                            check=True, capture_output=True)
             measures[f"Heddle, for {count}"] = lambda artifact=artifact: heddle(arguments, artifact)

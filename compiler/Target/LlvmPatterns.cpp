@@ -137,6 +137,17 @@ struct LowerMaskedStore : MatrixPattern<vector::MaskedStoreOp> {
   }
 };
 
+struct LowerPrefetch : OpConversionPattern<memref::PrefetchOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(memref::PrefetchOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Value address = addressOf(rewriter, op.getLoc(), op.getMemRefType(), adaptor.getMemref(), op.getIndices());
+    rewriter.replaceOpWithNewOp<LLVM::Prefetch>(op, address, op.getIsWrite(), op.getLocalityHint(),
+                                                op.getIsDataCache());
+    return success();
+  }
+};
+
 /// Lowers the casts at the beginning of a kernel: from addresses to matrices, and from loaded sizes to indices.
 struct LowerCast : OpConversionPattern<UnrealizedConversionCastOp> {
   using OpConversionPattern::OpConversionPattern;
@@ -163,5 +174,5 @@ void heddle::populateMatrixPatterns(const LLVMTypeConverter &converter, RewriteP
   patterns.add<LowerLoad<memref::LoadOp>, LowerLoad<vector::LoadOp>, LowerStore<memref::StoreOp>,
                LowerStore<vector::StoreOp>>(converter, context, alignment);
   patterns.add<LowerMaskedLoad, LowerMaskedStore>(converter, context, alignment);
-  patterns.add<LowerCast, LowerReturn>(converter, context, /*benefit=*/2);
+  patterns.add<LowerPrefetch, LowerCast, LowerReturn>(converter, context, /*benefit=*/2);
 }

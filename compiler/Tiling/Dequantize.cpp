@@ -32,6 +32,19 @@ Value heddle::packedNumbers(KernelEmitter &emitter, DequantizeOp unpacked, const
   return arith::SIToFPOp::create(b, emitter.tileType(place.rows, place.columns), numbers);
 }
 
+void heddle::prefetchWords(KernelEmitter &emitter, DequantizeOp unpacked, const Place &place) {
+  auto &b = emitter.builder();
+  auto prefetch = [&](Value words, int64_t bits) {
+    int64_t ofWord = 32 / bits; // rows
+    Value first = b.createOrFold<arith::DivUIOp>(place.row, emitter.index(ofWord));
+    for (int64_t row = 0; row * ofWord < place.rows; ++row)
+      emitter.prefetch(emitter.memoryOf(words), emitter.add(first, emitter.index(row)), place.column, place.columns);
+  };
+  prefetch(unpacked.getWords(), static_cast<int64_t>(unpacked.getBits()));
+  if (unpacked.getHigh())
+    prefetch(unpacked.getHigh(), static_cast<int64_t>(unpacked.getHighBits()));
+}
+
 PackedPlace heddle::placeOfGroups(KernelEmitter &emitter, DequantizeOp unpacked, const PackedPlace &at) {
   auto &b = emitter.builder();
   auto [rows, columns] = unpacked.getGroup();

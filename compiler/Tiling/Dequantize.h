@@ -16,6 +16,9 @@ struct PackedPlace {
 /// Returns the numbers in f32, without scales and offsets.
 Value packedNumbers(KernelEmitter &emitter, DequantizeOp unpacked, const PackedPlace &place);
 
+/// Prefetches the words of the numbers at a place, which need not exist.
+void prefetchWords(KernelEmitter &emitter, DequantizeOp unpacked, const Place &place);
+
 /// Returns the place of the scales and offsets of `place`. It has a single row if all rows of `place` are in one group.
 PackedPlace placeOfGroups(KernelEmitter &emitter, DequantizeOp unpacked, const PackedPlace &place);
 

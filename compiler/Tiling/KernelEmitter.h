@@ -163,6 +163,8 @@ public:
   /// Allocates shared memory for `tiles` tiles of a type. Rows are padded so that adjacent rows begin in different
   /// banks.
   Value sharedTile(RankedTensorType type, int64_t tiles = 1);
+  /// Asks the processor to load `columns` 32-bit elements of a row into its caches. The row need not exist.
+  void prefetch(Value memory, Value row, Value column, int64_t columns);
   /// Loads one i32 of a vector as an index: a sequence's start or length.
   Value loadIndex(Value value, Value position);
   /// Returns `condition`, and also checks that the sequence exists if `starts` is computed inside the kernel. A step of

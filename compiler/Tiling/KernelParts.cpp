@@ -180,6 +180,13 @@ Value KernelEmitter::isSequence(Value starts, Value sequence, Value condition) {
   return arith::AndIOp::create(b, isThere, condition);
 }
 
+void KernelEmitter::prefetch(Value memory, Value row, Value column, int64_t columns) {
+  constexpr int64_t line = 16, mostLocal = 3;
+  for (int64_t first = 0; first < columns; first += line)
+    memref::PrefetchOp::create(b, memory, ValueRange{row, add(column, index(first))}, /*isWrite=*/false, mostLocal,
+                               /*isDataCache=*/true);
+}
+
 Value KernelEmitter::loadIndex(Value value, Value position) {
   if (value.getDefiningOp<IotaOp>())
     return position;

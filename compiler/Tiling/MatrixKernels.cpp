@@ -41,7 +41,7 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     // The K dimension: the rows of a transposed left side, which may be tokens, or else the columns.
     ProductFrame frame(emitter, transposeLhs, transposeRhs, transposeLhs ? lhs : columnsOf(lhs), result, /*loops=*/1,
                        fragments ? typeOf(matmul.getLhs()).getElementTypeBitWidth() : 0, /*parts=*/1, groupOf(matmul),
-                       hasMovedRows(matmul));
+                       hasMovedRows(matmul), bytesOf(matmul.getRhs()));
     SmallVector<Value> totals =
         frame.finish(frame.accumulate(matmul.getLhs(), matmul.getRhs(), frame.zeros(bool(sum))));
     if (sum)
@@ -54,6 +54,12 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
   static std::optional<int64_t> groupOf(MatmulOp product) {
     auto unpacked = product.getRhs().getDefiningOp<DequantizeOp>();
     return unpacked ? std::optional(unpacked.getGroup().first) : std::nullopt;
+  }
+
+  /// The bytes of an element of a matmul's right side, or of a word of its packed numbers.
+  static int64_t bytesOf(Value rhs) {
+    Operation *unpacked = rhs.getDefiningOp<DequantizeOp>();
+    return unpacked ? sizeof(int32_t) : typeOf(rhs).getElementTypeBitWidth() / 8;
   }
 
   /// One loop after another adds to the same sums. The deepest matmul decides the tile.
@@ -72,7 +78,7 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
                        contracted(*llvm::max_element(products, isShallower)), result,
                        static_cast<int64_t>(products.size()),
                        fragments ? typeOf(products.front().getLhs()).getElementTypeBitWidth() : 0, /*parts=*/1, group,
-                       llvm::any_of(products, hasMovedRows));
+                       llvm::any_of(products, hasMovedRows), bytesOf(products.front().getRhs()));
     SmallVector<Value> totals = frame.zeros(false);
     for (MatmulOp product : products) {
       frame.contract(contracted(product));

@@ -30,10 +30,13 @@ static constexpr int64_t kPackedStep = 8, kPackedWhole = 4, kPackedDistributed =
 /// Registers of sums that a thread has for one row of packed numbers. A multiply-add waits for the previous one in the
 /// same register, so a single register would leave the processor idle.
 static constexpr int64_t kPackedVectorsOfThread = 4;
+/// Steps between the words that are prefetched and those that are unpacked. In the words of a step a block has one run
+/// or two, so a processor would wait where each of them begins. (In f32 it has eight, which are loaded side by side.)
+static constexpr int64_t kStepsAhead = 2;
 
 ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
                            const Matrix &result, int64_t loops, int64_t tensorBits, int64_t parts,
-                           std::optional<int64_t> group, bool moved)
+                           std::optional<int64_t> group, bool moved, int64_t rhsBytes)
     : emitter(emitter), transposeLhs(transposeLhs), transposeRhs(transposeRhs), fragments(tensorBits > 0),
       depth(emitter.maximumRows(contracted)) {
   if (PackedProduct::isWorthIt(emitter.getProfile(), emitter.maximumRows(result))) {
@@ -44,6 +47,10 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
     contract(contracted);
     return;
   }
+  bool streams = isOfThread() && !transposeLhs && !moved &&
+                 StreamedProduct::isWorthIt(emitter, emitter.maximumRows(result), result.columns);
+  if (streams)
+    emitter.setWholeVector();
   std::optional<std::pair<int64_t, int64_t>> block;
   if (!fragments && !group) // packed operands are unpacked in registers, not through shared memory
     block = chooseBlocks(result, loops, moved);
@@ -52,6 +59,13 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
                          : blocks  ? *block
                                    : chooseRegisters(contracted, result, loops, group);
 
+  if (streams) {
+    streamed.emplace(emitter, result, rhsBytes);
+    auto [row, column] = placeInStrips(result, streamed->rowsOfTile(), streamed->blockColumns());
+    streamed->place(row, column);
+    contract(contracted);
+    return;
+  }
   auto [row, column] =
       fragments || blocks ? placeInGroups(result, rows, columns) : placeInStrips(result, rows, columns);
   tile = {row, column, rows, columns, {}, {}};
@@ -190,6 +204,10 @@ SmallVector<Value> ProductFrame::zeros(bool withSums) {
     packed->clear(withSums);
     return {};
   }
+  if (streamed) {
+    streamed->clear();
+    return {};
+  }
   SmallVector<Value> state{emitter.constant(tile.rows, tile.columns, 0)};
   // In blocks all lanes share the rows of the right side. Their partial sums are added up at the end.
   if (withSums)
@@ -205,31 +223,29 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
   auto &b = emitter.builder();
   auto shifted = [&](Value row) { return row && shift ? emitter.add(row, shift) : row; };
   auto unpacked = rhs.getDefiningOp<DequantizeOp>();
-  bool scalesAll = unpacked && hasScalesOfColumns(unpacked);
+  // The sums of streamed products are in memory, where a scale would multiply those of earlier products too.
+  bool scalesAll = unpacked && hasScalesOfColumns(unpacked) && !(streamed && hasAccumulated);
+  hasAccumulated = true;
   std::optional<MovedRows> moved; // if the tile's rows are the same in all steps
   if (auto unfold = lhs.getDefiningOp<UnfoldOp>(); unfold && !transposeLhs)
     moved.emplace(movedRowsOf(unfold, emitter, tile));
-  bool isApart = scalesAll && !state[0].getDefiningOp<arith::ConstantOp>(); // a constant state is zero
+  bool isApart = scalesAll && !streamed && !state[0].getDefiningOp<arith::ConstantOp>(); // a constant state is zero
   SmallVector<Value> totals = isApart ? zeros(false) : llvm::to_vector(state);
   auto steps = [&](Value begin, Value end, int64_t step, Value depthLimit) {
     // Elements past the end of the K dimension must be zero on both sides, because 0 * NaN is NaN. Elements past the
     // result's rows or columns only reach elements that are never stored.
     Padding padding = depthLimit ? Padding::Zero : Padding::Any;
-    totals = emitter.loop(begin, end, step, depth, totals, [&](Value k, ValueRange state) -> SmallVector<Value> {
-      k = partBegin ? emitter.add(partBegin, k) : k;
-      Place lhsPlace = transposeLhs ? Place{k, tile.row, step, tile.rows, depthLimit, tile.rowLimit}
-                                    : Place{tile.row, k, tile.rows, step, tile.rowLimit, depthLimit};
-      Place rhsPlace = transposeRhs
-                           ? Place{shifted(tile.column), k, tile.columns, step, shifted(tile.columnLimit), depthLimit}
-                           : Place{shifted(k), tile.column, step, tile.columns, shifted(depthLimit), tile.columnLimit};
-      if (fragments)
-        return {multiplyFragments(lhs, lhsPlace, rhs, rhsPlace, state[0], padding)};
-      // A block's left side is transposed on its way to shared memory. A lane then reads vectors of its rows from
-      // there.
-      bool turns = blocks && transposeLhs && emitter.isInMemory(lhs);
-      Value left = emitter.widen(turns   ? emitter.load(emitter.memoryOf(lhs), lhsPlace, padding, /*transposed=*/true)
-                                 : moved ? moved->read(lhsPlace, padding)
-                                         : emitter.evaluate(lhs, lhsPlace, padding));
+    auto lhsPlaceAt = [&](Value k) {
+      return transposeLhs ? Place{k, tile.row, step, tile.rows, depthLimit, tile.rowLimit}
+                          : Place{tile.row, k, tile.rows, step, tile.rowLimit, depthLimit};
+    };
+    auto rhsPlaceAt = [&](Value k) {
+      return transposeRhs ? Place{shifted(tile.column), k, tile.columns, step, shifted(tile.columnLimit), depthLimit}
+                          : Place{shifted(k), tile.column, step, tile.columns, shifted(depthLimit), tile.columnLimit};
+    };
+    // A block's left side is transposed on its way to shared memory. A lane then reads vectors of its rows from there.
+    bool turns = blocks && transposeLhs && emitter.isInMemory(lhs);
+    auto multiply = [&](Value left, const Place &rhsPlace, ValueRange state) -> SmallVector<Value> {
       bool scalesStep = unpacked && !scalesAll && isWithinGroup(unpacked, rhsPlace);
       Value right = scalesAll || scalesStep ? packedNumbers(emitter, unpacked, {rhsPlace})
                                             : emitter.widen(emitter.evaluate(rhs, rhsPlace, padding));
@@ -243,6 +259,27 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
         next.push_back(arith::AddFOp::create(b, state[1], part));
       }
       return next;
+    };
+    totals = emitter.loop(begin, end, step, depth, totals, [&](Value k, ValueRange state) -> SmallVector<Value> {
+      k = partBegin ? emitter.add(partBegin, k) : k;
+      if (streamed)
+        tile = streamed->anyTile();
+      Place lhsPlace = lhsPlaceAt(k), rhsPlace = rhsPlaceAt(k);
+      if (fragments)
+        return {multiplyFragments(lhs, lhsPlace, rhs, rhsPlace, state[0], padding)};
+      Value left = emitter.widen(turns   ? emitter.load(emitter.memoryOf(lhs), lhsPlace, padding, /*transposed=*/true)
+                                 : moved ? moved->read(lhsPlace, padding)
+                                         : emitter.evaluate(lhs, lhsPlace, padding));
+      if (!streamed)
+        return multiply(left, rhsPlace, state);
+      streamed->forTiles([&](const Place &place, Value sums) {
+        tile = place;
+        if (unpacked)
+          prefetchWords(emitter, unpacked,
+                        {emitter.add(k, emitter.index(kStepsAhead * step)), tile.column, step, tile.columns, {}, {}});
+        return multiply(left, rhsPlaceAt(k), sums)[0];
+      });
+      return {};
     });
   };
   if (isOfThread() && depthLimit && !unpacked && !moved) {
@@ -255,7 +292,12 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
   } else {
     steps(begin, end, step, depthLimit);
   }
-  if (scalesAll)
+  if (scalesAll && streamed)
+    streamed->forTiles([&](const Place &place, Value sums) {
+      tile = place;
+      return scaleColumns(sums, unpacked);
+    });
+  else if (scalesAll)
     totals[0] = scaleColumns(totals[0], unpacked);
   if (isApart)
     totals[0] = arith::AddFOp::create(b, state[0], totals[0]);
@@ -263,6 +305,10 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
 }
 
 SmallVector<Value> ProductFrame::finish(ValueRange state) {
+  if (streamed) {
+    tile = streamed->beginTiles();
+    return {streamed->sums()};
+  }
   if (!packed)
     return llvm::to_vector(state);
   tile = packed->beginTiles();

@@ -4,6 +4,7 @@
 #define HEDDLE_COMPILER_TILING_PRODUCTFRAME_H
 
 #include "compiler/Tiling/PackedProduct.h"
+#include "compiler/Tiling/StreamedProduct.h"
 
 namespace mlir::heddle {
 
@@ -14,10 +15,10 @@ public:
   /// If `tensorBits` is not 0, tensor cores multiply operands of that many bits. Each of `parts` parts of the K
   /// dimension has workgroups of its own, along the third axis. `group`: how many rows of a packed right side share
   /// scales; a step does not cross such groups if that is possible. `moved`: rows of the left side are read at an
-  /// offset.
+  /// offset. `rhsBytes`: the size of an element of the right side, or of a word of its packed numbers.
   ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
                const Matrix &result, int64_t loops = 1, int64_t tensorBits = 0, int64_t parts = 1,
-               std::optional<int64_t> group = {}, bool moved = false);
+               std::optional<int64_t> group = {}, bool moved = false, int64_t rhsBytes = 4);
 
   /// The workgroup's tile of the result. Valid after `finish`.
   const Place &place() const { return tile; }
@@ -62,9 +63,11 @@ private:
   bool transposeLhs, transposeRhs, fragments, blocks = false;
   int64_t depth, step = 1;
   Value begin, end, depthLimit, ownPart;
-  Value partBegin;                     // start of the part, if `begin` and `end` count from there
-  mutable Value sharedRows;            // shared by all parts of a kernel, see sumOfRows
-  std::optional<PackedProduct> packed; // only for threads
+  Value partBegin;                         // start of the part, if `begin` and `end` count from there
+  mutable Value sharedRows;                // shared by all parts of a kernel, see sumOfRows
+  std::optional<PackedProduct> packed;     // only for threads, as is the next
+  std::optional<StreamedProduct> streamed; // for few rows
+  bool hasAccumulated = false;
   Place tile;
 };
 

@@ -103,3 +103,12 @@ tile.func @move(%a: memref<4x8xbf16>) attributes {workgroup = 1 : i64, mapping =
   vector.store %x, %a[%row, %c0] : memref<4x8xbf16>, vector<8xbf16>
   tile.return
 }
+
+// CHECK-LABEL: llvm.func @ahead(
+// CHECK: "llvm.intr.prefetch"(%{{.*}}) <{cache = 1 : i32, hint = 3 : i32, rw = 0 : i32}>
+tile.func @ahead(%a: memref<?x50xi32>) attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
+  %row = gpu.block_id y
+  %column = gpu.block_id x
+  memref.prefetch %a[%row, %column], read, locality<3>, data : memref<?x50xi32>
+  tile.return
+}

@@ -1,0 +1,63 @@
+// A thread's matmul of few rows walks down the right side a few rows at a time, and along a block of columns in each step. The sums
+// of the block are in scratch memory.
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v3})' | FileCheck %s
+
+heddle.size @tokens max 8
+!few = tensor<?x576xf32, #heddle.dims<"tokens">>
+
+// CHECK-LABEL: func.func @one(
+// CHECK: tile.launch @matmul_addf_1x580({{.*}} grid [#tile.grid<"", 1, 1>, #tile.grid<"", 1, 2>
+func.func @one(%x: tensor<1x516xf32>, %w: tensor<516x580xf32>, %b: tensor<1x580xf32>) -> tensor<1x580xf32> {
+  %p = heddle.matmul %x, %w : tensor<1x516xf32>, tensor<516x580xf32> -> tensor<1x580xf32>
+  %0 = arith.addf %p, %b : tensor<1x580xf32>
+  return %0 : tensor<1x580xf32>
+}
+
+func.func @scaled(%x: tensor<1x512xf32>, %w: tensor<64x576xi32>, %s: tensor<1x576xf32>) -> tensor<1x576xf32> {
+  %d = heddle.dequantize %w scales(%s) {bits = 4 : i64} : (tensor<64x576xi32>, tensor<1x576xf32>) -> tensor<512x576xf32>
+  %p = heddle.matmul %x, %d : tensor<1x512xf32>, tensor<512x576xf32> -> tensor<1x576xf32>
+  return %p : tensor<1x576xf32>
+}
+
+func.func @few(%x: !few, %w: tensor<576x576xf32>) -> !few {
+  %p = heddle.matmul %x, %w : !few, tensor<576x576xf32> -> !few
+  return %p : !few
+}
+
+// CHECK: tile.func @matmul_addf_1x580(
+// CHECK-SAME: vector = 8
+// CHECK: %[[SUMS:.*]] = tile.shared : memref<1x304xf32
+// CHECK: %[[END:.*]] = arith.minsi %{{.*}}, %c580
+// CHECK: scf.for %{{.*}} to %[[END]] step %c16 {
+// CHECK: tile.store %cst, %[[SUMS]]
+// CHECK: scf.for %[[K:.*]] = %c0 to %c516 step %c6 {
+// CHECK: %[[LEFT:.*]] = tile.load %arg0[%{{.*}}, %[[K]]]
+// CHECK: scf.for %[[COLUMN:.*]] = %{{.*}} to %[[END]] step %c16 {
+// CHECK: %[[BEFORE:.*]] = tile.load %[[SUMS]]
+// CHECK: %[[RIGHT:.*]] = tile.load %arg1[%[[K]], %[[COLUMN]]] columns(%c580) {any_padding} : memref<516x580xf32> -> tensor<6x16xf32>
+// CHECK: %[[AFTER:.*]] = tile.dot %[[LEFT]], %[[RIGHT]], %[[BEFORE]]
+// CHECK: tile.store %[[AFTER]], %[[SUMS]]
+// The epilogue.
+// CHECK: scf.for %{{.*}} to %[[END]] step %c16 {
+// CHECK: %[[SUM:.*]] = tile.load %[[SUMS]]
+// CHECK: arith.addf %[[SUM]]
+// CHECK: tile.store %{{.*}}, %arg3[
+
+// Words are prefetched two steps ahead. Scales of columns multiply the sums.
+// CHECK: tile.func @matmul_1x576(
+// CHECK: %[[SUMS:.*]] = tile.shared : memref<1x288xf32
+// CHECK: scf.for %[[K:.*]] = %c0 to %c512 step %c8 {
+// CHECK: scf.for %[[COLUMN:.*]] = %{{.*}} step %c32 {
+// CHECK: %[[AHEAD:.*]] = arith.addi %[[K]], %c16
+// CHECK: %[[WORD:.*]] = arith.divui %[[AHEAD]], %c8
+// CHECK: memref.prefetch %arg1[%[[WORD]], %[[COLUMN]]], read, locality<3>, data
+// CHECK: tile.load %arg1[%[[K]], %[[COLUMN]]] {packed = 4 : i64} : memref<64x576xi32> -> tensor<8x32xi32>
+// CHECK: %[[SCALES:.*]] = tile.load %arg2
+// CHECK: %[[SCALED:.*]] = arith.mulf %{{.*}}, %[[SCALES]]
+// CHECK: tile.store %[[SCALED]], %[[SUMS]]
+
+// Half of the registers hold the sums of eight rows.
+// CHECK: tile.func @matmul_Tx576(
+// CHECK: tile.shared : memref<8x288xf32
+// CHECK: tile.load %arg0[%{{.*}}] rows(%{{.*}}) {{.*}} -> tensor<8x8xf32>
+// CHECK: tile.dot {{.*}} -> tensor<8x8xf32>
