@@ -500,3 +500,14 @@ func.func @sum_with_shared_product(%x: !x, %u: tensor<8x8xf32>, %v: tensor<8x8xf
   %y = arith.addf %s, %r : !x
   return %p, %y : !x, !x
 }
+
+// A kernel does not read rows that another workgroup of it replaces.
+// CHECK-LABEL: func.func @replaced_rows
+// CHECK: heddle.kernel "mulf_scatter_rows"(
+// CHECK: heddle.kernel "addf"(
+func.func @replaced_rows(%x: !x, %c: !x, %at: tensor<?xi32, #heddle.dims<"tokens">>) -> (!x, !x) {
+  %y = arith.mulf %x, %x : !x
+  %s = heddle.scatter_rows %c, %at, %y : !x, tensor<?xi32, #heddle.dims<"tokens">>, !x
+  %z = arith.addf %c, %y : !x
+  return %s, %z : !x, !x
+}
