@@ -31,7 +31,8 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto attention = cast<AttentionOp>(op);
     auto &b = emitter.builder();
-    bool isOneQuery = AttentionFrame::isOfOneQuery(attention);
+    // A thread takes a query like many: the scores of a group's heads are a small matmul.
+    bool isOneQuery = AttentionFrame::isOfOneQuery(attention) && emitter.getProfile().registers == 0;
     Attention all = Attention::of(attention);
     AttentionFrame frame(emitter, isOneQuery ? all : all.withMembers(emitter, op),
                          isOneQuery ? Owns::OneQuery : Owns::Queries, /*products=*/2);

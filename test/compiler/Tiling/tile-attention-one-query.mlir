@@ -1,6 +1,7 @@
 // One query a sequence, nine heads of queries on three of keys: a workgroup has the three heads of a group, and reads their keys and
 // values once.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:software})' | FileCheck %s
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v3})' | FileCheck %s --check-prefix=THREAD
 
 !q = tensor<?x576xf32, #heddle.dims<"sequences">>
 !k = tensor<1024x192xf32>
@@ -28,3 +29,11 @@ func.func @step(%q: !q, %k: !k, %v: !k, %qs: !s, %ql: !s, %ks: !s, %kl: !s {hedd
 // CHECK-NOT: tile.load
 // CHECK: scf.yield %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} :
 // CHECK-COUNT-3: tile.store
+
+// On a processor the three heads are rows of one tile of scores, and the keys are packed.
+// THREAD-LABEL: tile.func @attention_Tx576(
+// THREAD: %[[KEYS:.*]] = tile.shared : memref<2112x16xf32
+// THREAD: tile.load %arg1{{.*}} {any_padding, transposed}
+// THREAD: tile.load %arg0{{.*}} {any_padding, apart = 64 : i64, members = 3 : i64} : memref<?x576xf32> -> tensor<3x16xf32>
+// THREAD: %[[KEY:.*]] = tile.load %[[KEYS]]
+// THREAD: tile.dot %{{.*}}, %[[KEY]], %{{.*}} -> tensor<3x16xf32>
