@@ -2,11 +2,11 @@
 #ifndef HEDDLE_COMPILER_PIPELINE_PIPELINE_H
 #define HEDDLE_COMPILER_PIPELINE_PIPELINE_H
 
-#include "compiler/Derive/Adapters.h"
-#include "compiler/Derive/QuantizeWeights.h"
-#include "compiler/Fusion/Recompute.h"
-#include "compiler/Fusion/SetPrecision.h"
-#include "compiler/Target/TargetProfile.h"
+#include "compiler/Analysis/Profile/TargetProfile.h"
+#include "compiler/Graph/Derive/Adapters.h"
+#include "compiler/Graph/Derive/QuantizeWeights.h"
+#include "compiler/Graph/Precision/SetPrecision.h"
+#include "compiler/Kernel/Fusion/Recompute.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/Pass.h"
 

@@ -1,18 +1,20 @@
 #include "compiler/Pipeline/Pipeline.h"
 
-#include "compiler/Autodiff/Passes.h"
-#include "compiler/Contract/Passes.h"
-#include "compiler/Cost/Cost.h"
-#include "compiler/Cost/Passes.h"
-#include "compiler/Derive/Passes.h"
-#include "compiler/Fusion/Passes.h"
-#include "compiler/Layout/Passes.h"
+#include "compiler/Analysis/Cost/Cost.h"
+#include "compiler/Analysis/Cost/Passes.h"
+#include "compiler/Graph/Autodiff/Passes.h"
+#include "compiler/Graph/Derive/Passes.h"
+#include "compiler/Graph/Distribution/Passes.h"
+#include "compiler/Graph/Precision/Passes.h"
+#include "compiler/Graph/Recurrence/Passes.h"
+#include "compiler/Kernel/Fusion/Passes.h"
+#include "compiler/Kernel/Tiling/Passes.h"
+#include "compiler/Kernel/Tiling/Tiling.h"
+#include "compiler/Lanes/Passes.h"
 #include "compiler/Pipeline/Passes.h"
-#include "compiler/Planning/Passes.h"
-#include "compiler/Recurrence/Passes.h"
+#include "compiler/Program/Contract/Passes.h"
+#include "compiler/Program/Planning/Passes.h"
 #include "compiler/Target/Backend.h"
-#include "compiler/Tiling/Passes.h"
-#include "compiler/Tiling/Tiling.h"
 #include "dialects/Heddle/Heddle.h"
 #include "dialects/Plan/Plan.h"
 #include "dialects/Tile/Tile.h"
@@ -56,16 +58,18 @@ void mlir::heddle::registerAllDialects(DialectRegistry &registry) {
 }
 
 void mlir::heddle::registerAllPasses() {
-  registerAutodiffPasses();
-  registerContractPasses();
+  registerPipelinePasses();
   registerCostPasses();
   registerDerivePasses();
-  registerFusionPasses();
-  registerLayoutPasses();
-  registerPipelinePasses();
-  registerPlanningPasses();
+  registerAutodiffPasses();
   registerRecurrencePasses();
+  registerPrecisionPasses();
+  registerDistributionPasses();
+  registerFusionPasses();
   registerTilingPasses();
+  registerLayoutPasses();
+  registerContractPasses();
+  registerPlanningPasses();
   registerAllTargets();
   for (const Backend *backend : getBackends())
     backend->registerPasses();

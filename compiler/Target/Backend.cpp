@@ -23,6 +23,13 @@ void heddle::registerBackend(const Backend &backend) {
     registerTarget(profile);
 }
 
+void heddle::registerTarget(const TargetProfile &profile) {
+  if (!findBackend(profile.name))
+    llvm::reportFatalUsageError("target '" + Twine(profile.name) + "' has no backend: its name begins with that of a " +
+                                "backend, and a colon");
+  addTargetProfile(profile);
+}
+
 ArrayRef<const Backend *> heddle::getBackends() { return backends(); }
 
 const Backend *heddle::findBackend(StringRef target) {

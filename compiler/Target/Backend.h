@@ -3,8 +3,8 @@
 #ifndef HEDDLE_COMPILER_TARGET_BACKEND_H
 #define HEDDLE_COMPILER_TARGET_BACKEND_H
 
+#include "compiler/Analysis/Profile/TargetProfile.h"
 #include "compiler/Target/KernelCode.h"
-#include "compiler/Target/TargetProfile.h"
 
 namespace mlir {
 class DialectRegistry;
@@ -55,6 +55,10 @@ public:
 /// Registers a backend and its targets. Call it before compiling; the backend must live as long as the program.
 /// Heddle's own backends are registered in Pipeline/Registration.cpp.
 void registerBackend(const Backend &backend);
+
+/// Registers a target. Call it before compiling and after registering its backend; the profile must live as long as the
+/// program. The shipped targets are registered with their backends.
+void registerTarget(const TargetProfile &profile);
 
 ArrayRef<const Backend *> getBackends();
 

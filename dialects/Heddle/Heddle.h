@@ -32,7 +32,7 @@ template <typename ConcreteType> class Elementwise : public OpTrait::TraitBase<C
 
 namespace mlir::heddle {
 
-/// The attribute of entries that several ranks run together (compiler/Fusion/Distribute.cpp).
+/// The attribute of entries that several ranks run together (compiler/Graph/Distribution/Distribute.cpp).
 inline constexpr StringLiteral kRanksAttrName = "heddle.ranks";
 
 /// Sharded tensors have a multiple of this many elements (256 bytes), so that each rank's part is aligned for vector

@@ -1,5 +1,5 @@
 // Ops that several ranks compute together. Ranks are processes that run the same entry, each on its own device.
-// compiler/Fusion/Distribute.cpp adds these ops to entries.
+// compiler/Graph/Distribution/Distribute.cpp adds these ops to entries.
 
 def AllReduceOp : Heddle_Op<"all_reduce", [Pure, InferTypeOpAdaptor, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "The sums of tensors over all ranks; every rank gets them";

@@ -1,5 +1,5 @@
 // Verifiers and canonicalization of the ops of recurrence, and the gradient rules of `heddle.columns` and
-// `heddle.join`. The gradient of `heddle.scan` is itself a scan: compiler/Autodiff/ScanGradient.cpp.
+// `heddle.join`. The gradient of `heddle.scan` is itself a scan: compiler/Graph/Autodiff/ScanGradient.cpp.
 #include "dialects/Heddle/Checks.h"
 
 #include "mlir/IR/Builders.h"

@@ -22,7 +22,7 @@ struct Key {
 
 constexpr double kMostTokens = 1 << 24, kWidest = 1 << 20, kLargest = 1e38;
 
-// The keys of compiler/Import/DescriptionKeys.cpp, and those that the compiler adds.
+// The keys of compiler/Model/Import/DescriptionKeys.cpp, and those that the compiler adds.
 constexpr Key kKeys[] = {{"architecture", Kind::Text},
                          {"d_model", Kind::Whole, 1, kWidest},
                          {"heads", Kind::Whole, 1, kWidest},

@@ -1,5 +1,5 @@
-// Limits and other constants that the schema language cannot express, shared by the writer (compiler/Emit) and the
-// reader (runtime/artifact).
+// Limits and other constants that the schema language cannot express, shared by the writer (compiler/Program/Emit) and
+// the reader (runtime/artifact).
 #pragma once
 
 #include <cstdint>

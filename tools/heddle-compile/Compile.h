@@ -2,7 +2,7 @@
 #ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_COMPILE_H
 #define HEDDLE_TOOLS_HEDDLE_COMPILE_COMPILE_H
 
-#include "compiler/Emit/Emit.h"
+#include "compiler/Program/Emit/Emit.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "tools/heddle-compile/CommandLine.h"
 

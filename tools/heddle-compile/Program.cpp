@@ -1,6 +1,6 @@
 #include "tools/heddle-compile/Program.h"
 
-#include "compiler/Import/Description.h"
+#include "compiler/Model/Import/Description.h"
 #include "compiler/Pipeline/DumpPhase.h"
 #include "tools/cli/Program.h"
 #include "tools/cli/SameFile.h"

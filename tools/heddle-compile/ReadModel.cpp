@@ -1,8 +1,8 @@
 #include "tools/heddle-compile/ReadModel.h"
 
-#include "compiler/HuggingFace/HuggingFace.h"
-#include "compiler/Import/Import.h"
-#include "compiler/Import/Nesting.h"
+#include "compiler/Model/HuggingFace/HuggingFace.h"
+#include "compiler/Model/Import/Import.h"
+#include "compiler/Model/Import/Nesting.h"
 #include "mlir/Parser/Parser.h"
 #include "tools/heddle-compile/Output.h"
 #include "llvm/Support/FileSystem.h"

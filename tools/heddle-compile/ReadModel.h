@@ -2,7 +2,7 @@
 #ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_READMODEL_H
 #define HEDDLE_TOOLS_HEDDLE_COMPILE_READMODEL_H
 
-#include "compiler/Import/Description.h"
+#include "compiler/Model/Import/Description.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 

@@ -1,6 +1,6 @@
 #include "tools/heddle-compile/Report.h"
 
-#include "compiler/Planning/EntryGraph.h"
+#include "compiler/Program/Planning/EntryGraph.h"
 #include "dialects/Heddle/Heddle.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"

@@ -2,7 +2,7 @@
 #ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_REPORT_H
 #define HEDDLE_TOOLS_HEDDLE_COMPILE_REPORT_H
 
-#include "compiler/Cost/Cost.h"
+#include "compiler/Analysis/Cost/Cost.h"
 #include "dialects/Plan/Plan.h"
 #include "tools/heddle-compile/Compile.h"
 

@@ -1,9 +1,9 @@
 #include "tools/heddle-compile/Tune.h"
 
-#include "compiler/Emit/Emit.h"
-#include "compiler/Import/Nesting.h"
+#include "compiler/Model/Import/Nesting.h"
 #include "compiler/Pipeline/Pipeline.h"
 #include "compiler/Pipeline/WriteWhole.h"
+#include "compiler/Program/Emit/Emit.h"
 #include "runtime/artifact/Artifact.h"
 #include "runtime/session/Session.h"
 #include "tools/heddle-compile/Output.h"

@@ -2,7 +2,7 @@
 #ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_VOCABULARY_H
 #define HEDDLE_TOOLS_HEDDLE_COMPILE_VOCABULARY_H
 
-#include "compiler/Emit/Emit.h"
+#include "compiler/Program/Emit/Emit.h"
 #include "mlir/IR/BuiltinOps.h"
 
 #include <vector>

@@ -1,6 +1,6 @@
 #include "tools/heddle-lsp-server/ShallowMessages.h"
 
-#include "compiler/Import/Nesting.h"
+#include "compiler/Model/Import/Nesting.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/OpImplementation.h"

@@ -1,5 +1,5 @@
 // mlir-opt with Heddle's dialects and passes: runs passes on a .mlir file.
-#include "compiler/Import/Nesting.h"
+#include "compiler/Model/Import/Nesting.h"
 #include "compiler/Pipeline/Pipeline.h"
 #include "compiler/Pipeline/WriteWhole.h"
 #include "tools/cli/Program.h"

@@ -1,6 +1,6 @@
 #include "tools/heddle-reference/Device.h"
 
-#include "compiler/Emit/Emit.h"
+#include "compiler/Program/Emit/Emit.h"
 #include "mlir/Pass/PassManager.h"
 #include "runtime/artifact/Artifact.h"
 #include "tools/heddle-reference/Tensors.h"

@@ -1,7 +1,7 @@
 #include "compiler/Target/CPU/CpuLowering.h"
 
-#include "compiler/Layout/LowerToLanes.h"
-#include "compiler/Layout/Passes.h"
+#include "compiler/Lanes/LowerToLanes.h"
+#include "compiler/Lanes/Passes.h"
 #include "compiler/Target/CPU/Passes.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Pass/PassRegistry.h"

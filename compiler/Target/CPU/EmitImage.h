@@ -2,7 +2,7 @@
 #ifndef HEDDLE_COMPILER_TARGET_CPU_EMITIMAGE_H
 #define HEDDLE_COMPILER_TARGET_CPU_EMITIMAGE_H
 
-#include "compiler/Target/TargetProfile.h"
+#include "compiler/Target/Backend.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 namespace mlir {

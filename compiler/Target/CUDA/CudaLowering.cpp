@@ -1,7 +1,7 @@
 #include "compiler/Target/CUDA/CudaLowering.h"
 
-#include "compiler/Layout/LowerToLanes.h"
-#include "compiler/Layout/Passes.h"
+#include "compiler/Lanes/LowerToLanes.h"
+#include "compiler/Lanes/Passes.h"
 #include "compiler/Target/CUDA/LowerToNvvm.h"
 #include "compiler/Target/CUDA/Passes.h"
 #include "dialects/Tile/Tile.h"

@@ -1,7 +1,7 @@
 #include "compiler/Target/Vulkan/VulkanLowering.h"
 
-#include "compiler/Layout/LowerToLanes.h"
-#include "compiler/Layout/Passes.h"
+#include "compiler/Lanes/LowerToLanes.h"
+#include "compiler/Lanes/Passes.h"
 #include "compiler/Target/Vulkan/LowerToSpirv.h"
 #include "compiler/Target/Vulkan/Passes.h"
 #include "dialects/Tile/Tile.h"

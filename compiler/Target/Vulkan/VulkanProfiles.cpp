@@ -5,7 +5,7 @@ using namespace mlir::heddle;
 
 namespace {
 
-constexpr int64_t kFewRows[] = {1, 8}; // Tiling/FewRows.h takes up to 8 rows
+constexpr int64_t kFewRows[] = {1, 8}; // Kernel/Tiling/FewRows.h takes up to 8 rows
 constexpr Precision kPrecisions[] = {Precision::F32, Precision::F16};
 // Sixteen 64-bit addresses fill the 128 bytes of push constants that every Vulkan device has.
 constexpr int64_t kVulkanBindings = 16;

@@ -2,9 +2,9 @@
 // with differences of the loss. An op without a check fails by its name.
 #include "test/compiler/Reference/GradientChecks.h"
 
-#include "compiler/Autodiff/ArithGradients.h"
-#include "compiler/Autodiff/Passes.h"
-#include "compiler/Autodiff/ScanGradient.h"
+#include "compiler/Graph/Autodiff/ArithGradients.h"
+#include "compiler/Graph/Autodiff/Passes.h"
+#include "compiler/Graph/Autodiff/ScanGradient.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"

@@ -1,5 +1,5 @@
 // A model description (.toml), through all phases up to the plan.
-#include "compiler/Import/Import.h"
+#include "compiler/Model/Import/Import.h"
 #include "test/fuzz/targets/Compile.h"
 
 namespace heddle::fuzz {

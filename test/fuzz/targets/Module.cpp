@@ -1,5 +1,5 @@
 // A .mlir file, through all phases up to the plan.
-#include "compiler/Import/Nesting.h"
+#include "compiler/Model/Import/Nesting.h"
 #include "test/fuzz/targets/Compile.h"
 
 #include "mlir/Parser/Parser.h"

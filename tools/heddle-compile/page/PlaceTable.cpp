@@ -1,7 +1,7 @@
 #include "tools/heddle-compile/page/PlaceTable.h"
 
-#include "compiler/Language/ModelText.h"
-#include "compiler/Locations/Locations.h"
+#include "compiler/Analysis/Locations/Locations.h"
+#include "compiler/Model/Language/ModelText.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"

@@ -1,4 +1,4 @@
-// Numbers the places in a model that ops come from (compiler/Locations), for use in a page.
+// Numbers the places in a model that ops come from (compiler/Analysis/Locations), for use in a page.
 #ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_PAGE_PLACETABLE_H
 #define HEDDLE_TOOLS_HEDDLE_COMPILE_PAGE_PLACETABLE_H
 

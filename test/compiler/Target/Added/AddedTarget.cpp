@@ -1,5 +1,6 @@
 // heddle-compile with a target of the tests' own, unknown to compiler/ and runtime/.
 #include "compiler/Pipeline/Pipeline.h"
+#include "compiler/Target/Backend.h"
 #include "tools/heddle-compile/Program.h"
 
 using namespace mlir::heddle;

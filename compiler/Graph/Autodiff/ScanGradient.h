@@ -1,0 +1,16 @@
+// The gradient of a scan.
+#ifndef HEDDLE_COMPILER_GRAPH_AUTODIFF_SCANGRADIENT_H
+#define HEDDLE_COMPILER_GRAPH_AUTODIFF_SCANGRADIENT_H
+
+#include "mlir/IR/DialectRegistry.h"
+
+namespace mlir::heddle {
+
+/// Gives `heddle.scan` its gradient rule: another scan, in the other direction. Forward values that the rules need and
+/// do not compute again become further outputs of the forward scan. Sums over tokens, such as the gradients of weights,
+/// leave the scan.
+void registerScanGradient(DialectRegistry &registry);
+
+} // namespace mlir::heddle
+
+#endif

@@ -1,0 +1,386 @@
+#include "compiler/Graph/Derive/Adapters.h"
+#include "compiler/Graph/Derive/Passes.h"
+
+#include "compiler/Graph/Derive/EntryBuilder.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+
+#include <cmath>
+#include <set>
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_ADDADAPTERSPASS
+#include "compiler/Graph/Derive/Passes.h.inc"
+} // namespace mlir::heddle
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+static constexpr StringLiteral kWeightSuffix = ".weight";
+static constexpr StringLiteral kDefaultTargets[] = {"query", "value"};
+static constexpr int64_t kLargestRank = 4096;
+static constexpr StringLiteral kTiedHead = "lm_head"; // the published module that shares the embedding's matrix
+
+llvm::Expected<AdapterOptions> heddle::parseAdapters(StringRef text) {
+  AdapterOptions options;
+  auto wrong = [](const Twine &message) { return llvm::createStringError(message); };
+  SmallVector<StringRef> parts;
+  text.split(parts, ',');
+  std::vector<std::string> *names = nullptr; // the list that further names belong to
+  for (StringRef part : parts) {
+    auto [key, value] = part.split('=');
+    if (part.contains('=')) {
+      names = key == "targets" ? &options.targets : key == "modules_to_save" ? &options.modulesToSave : nullptr;
+      if (key == "rank") {
+        if (value.getAsInteger(10, options.rank) || options.rank < 1 || options.rank > kLargestRank)
+          return wrong("rank expects a whole number from 1 to " + Twine(kLargestRank) + ", got '" + value + "'");
+      } else if (key == "alpha") {
+        if (value.getAsDouble(options.alpha) || !std::isfinite(options.alpha) || options.alpha <= 0)
+          return wrong("alpha expects a number above 0, got '" + value + "'");
+      } else if (key == "dropout") {
+        if (value.getAsDouble(options.dropout) || !(options.dropout >= 0 && options.dropout < 1))
+          return wrong("dropout expects a number from 0 to below 1, got '" + value + "'");
+      } else if (!names) {
+        return wrong("there is no '" + key + "'; the keys are rank, alpha, dropout, targets and modules_to_save");
+      }
+    } else if (names) {
+      value = part;
+    } else {
+      return wrong("'" + part + "' is no key with a value; write rank=8,alpha=16,targets=query,value");
+    }
+    if (names) {
+      if (value.empty())
+        return wrong("a name in targets or modules_to_save is empty; targets=query,value names two");
+      names->push_back(value.str());
+    }
+  }
+  if (options.targets.empty())
+    options.targets.assign(std::begin(kDefaultTargets), std::end(kDefaultTargets));
+  return options;
+}
+
+llvm::Expected<AdapterOptions> heddle::parseAdapterConfig(StringRef text) {
+  llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(text);
+  if (!parsed)
+    return parsed.takeError();
+  const llvm::json::Object *config = parsed->getAsObject();
+  AdapterOptions options;
+  auto wrong = [](const Twine &message) { return llvm::createStringError(message); };
+  if (!config || config->getString("peft_type").value_or("LORA") != "LORA")
+    return wrong("the file is no configuration of a LoRA adapter");
+  options.rank = config->getInteger("r").value_or(0);
+  if (const llvm::json::Object *ranks = config->getObject("rank_pattern")) // adapters all have the highest rank
+    for (const auto &[module, rank] : *ranks)
+      options.rank = std::max(options.rank, rank.getAsInteger().value_or(0));
+  options.alpha = config->getNumber("lora_alpha").value_or(0);
+  options.dropout = config->getNumber("lora_dropout").value_or(0);
+  if (options.rank < 1 || options.rank > kLargestRank)
+    return wrong("'r' expects a whole number from 1 to " + Twine(kLargestRank));
+  if (!std::isfinite(options.alpha) || options.alpha <= 0 || !(options.dropout >= 0 && options.dropout < 1))
+    return wrong("'lora_alpha' expects a number above 0, and 'lora_dropout' one from 0 to below 1");
+  auto readNames = [&](StringRef key, std::vector<std::string> &names) {
+    const llvm::json::Array *list = config->getArray(key);
+    for (size_t i = 0; list && i < list->size(); ++i)
+      if (std::optional<StringRef> name = (*list)[i].getAsString())
+        names.push_back(name->str());
+    return list && names.size() == list->size();
+  };
+  if (!readNames("target_modules", options.targets) || options.targets.empty())
+    return wrong("'target_modules' is no list of names; write these out, as in rank=8,alpha=16,targets=q_proj,v_proj");
+  const llvm::json::Value *saved = config->get("modules_to_save");
+  if (saved && saved->kind() != llvm::json::Value::Null && !readNames("modules_to_save", options.modulesToSave))
+    return wrong("'modules_to_save' is no list of names; write these out, as in rank=8,modules_to_save=lm_head");
+  return options;
+}
+
+namespace {
+
+class AddAdaptersPass : public mlir::heddle::impl::AddAdaptersPassBase<AddAdaptersPass> {
+public:
+  using Base::Base;
+  AddAdaptersPass() = default;
+  explicit AddAdaptersPass(AdapterOptions options) : options(std::move(options)) {}
+
+  LogicalResult initialize(MLIRContext *context) override {
+    if (text.empty())
+      return success();
+    llvm::Expected<AdapterOptions> parsed = parseAdapters(text);
+    if (!parsed)
+      return emitError(UnknownLoc::get(context)) << "heddle-add-adapters: " << llvm::toString(parsed.takeError());
+    options = std::move(*parsed);
+    return success();
+  }
+
+  void runOnOperation() override;
+
+private:
+  /// A linear transformation whose weight an adapter may be chosen for.
+  struct Linear {
+    MatmulOp product;
+    VariableOp weight;
+    StringRef path, name;  // "decoder.0.self.query", "query"
+    std::string published; // "model.layers.0.self_attn.q_proj"; empty if there is no such module
+  };
+  std::vector<Linear> findLinears(SymbolTable &symbols);
+  std::string publishedName(VariableOp weight) const;
+  std::string publishedModule(VariableOp weight) const;
+  bool isNamed(const Linear &linear, StringRef target) const;
+  LogicalResult checkTargets(ArrayRef<Linear> linears);
+  /// Returns the weights that are trained whole. Fails after an error if a name matches no weight.
+  FailureOr<SetVector<VariableOp>> findSaved();
+  /// Returns the adapter's two variables. The first call for a weight declares them. Fails after an error if other
+  /// variables have their names.
+  FailureOr<std::pair<VariableOp, VariableOp>> getAdapter(Linear linear, SymbolTable &symbols);
+  LogicalResult adapt(Linear linear, SymbolTable &symbols);
+  /// Returns the operand that A multiplies: the input of the linear transformation, after dropout. No scan contains
+  /// such matmuls, because a scan's weights are read outside of it.
+  Value dropOut(OpBuilder &builder, Linear linear);
+  /// Declares the two counters that dropout reads.
+  void declareCounters();
+  LogicalResult readDescription();
+  void describe();
+
+  AdapterOptions options;
+  llvm::json::Object description; // of the module
+  int32_t nextStream = 0;
+};
+
+} // namespace
+
+std::vector<AddAdaptersPass::Linear> AddAdaptersPass::findLinears(SymbolTable &symbols) {
+  std::vector<Linear> linears;
+  for (auto function : getOperation().getOps<func::FuncOp>()) {
+    if (!function->hasAttr(kModelFunction))
+      continue;
+    function.walk([&](MatmulOp product) {
+      auto read = product.getRhs().getDefiningOp<ReadOp>();
+      auto weight = read ? symbols.lookup<VariableOp>(read.getVariable()) : VariableOp();
+      if (!weight || product.getTransposeLhs() || product.getTransposeRhs() ||
+          !weight.getSymName().ends_with(kWeightSuffix))
+        return;
+      StringRef path = weight.getSymName().drop_back(kWeightSuffix.size());
+      linears.push_back({product, weight, path, path.substr(path.rfind('.') + 1), publishedModule(weight)});
+    });
+  }
+  return linears;
+}
+
+/// Returns the tensor of the published model that this weight is, or empty if the weight is a part of a tensor.
+std::string AddAdaptersPass::publishedName(VariableOp weight) const {
+  const llvm::json::Object *tensors = description.getObject("tensors");
+  const llvm::json::Object *tensor = tensors ? tensors->getObject(weight.getSymName()) : nullptr;
+  const llvm::json::Array *names = tensor ? tensor->getArray("from") : nullptr;
+  if (!names || names->empty() || tensor->get("part") || tensor->get("pick") || tensor->get("rows"))
+    return {};
+  return names->front().getAsString().value_or("").str();
+}
+
+/// Returns the module of the published model whose weight this is, or empty if the weight is a part of another weight.
+std::string AddAdaptersPass::publishedModule(VariableOp weight) const {
+  std::string published = publishedName(weight);
+  StringRef name = published;
+  return name.consume_back(kWeightSuffix) ? name.str() : std::string();
+}
+
+FailureOr<SetVector<VariableOp>> AddAdaptersPass::findSaved() {
+  ModuleOp module = getOperation();
+  bool isPublished = description.getObject("tensors");
+  SetVector<VariableOp> saved;
+  bool sharesHead = false;
+  for (const std::string &wanted : options.modulesToSave) {
+    auto isOf = [&](StringRef name) { // the weight itself, or a weight of the module
+      StringRef owner = name.substr(0, name.rfind('.'));
+      return name == wanted || owner == wanted || owner.ends_with("." + wanted);
+    };
+    // PEFT compares the end of a module's name: "norm" also means every layernorm.
+    auto isPublishedOf = [&](StringRef name) { return name.substr(0, name.rfind('.')).ends_with(wanted); };
+    bool isFound = false;
+    for (auto variable : module.getOps<VariableOp>()) {
+      std::string published = publishedName(variable);
+      if (variable.getKind() != VariableKind::Weight || (!isOf(variable.getSymName()) && !isPublishedOf(published)))
+        continue;
+      if (isPublished && published.empty())
+        return module.emitError() << "'" << variable.getSymName() << "' of modules_to_save is a part of a tensor that "
+                                  << "the published model has, which PEFT has no file for; name other modules";
+      saved.insert(variable);
+      isFound = true;
+    }
+    // The head may be named together with the embedding, whose matrix it shares.
+    if (!isFound && wanted == kTiedHead && isPublished)
+      sharesHead = isFound = true;
+    if (!isFound)
+      return module.emitError() << "no weight of the model belongs to '" << wanted
+                                << "', which modules_to_save names; name modules as the published model has them, such "
+                                   "as embed_tokens, or weights of the model";
+  }
+  if (sharesHead && llvm::none_of(saved, [](VariableOp weight) { return weight.getSymName() == "embedding"; }))
+    return module.emitError() << "'" << kTiedHead
+                              << "' of modules_to_save shares the embedding's matrix, and an artifact "
+                              << "has one matrix for both; name the embedding's module in modules_to_save, too";
+  return saved;
+}
+
+bool AddAdaptersPass::isNamed(const Linear &linear, StringRef target) const {
+  return linear.name == target || linear.published == target ||
+         StringRef(linear.published).ends_with(("." + target).str());
+}
+
+LogicalResult AddAdaptersPass::checkTargets(ArrayRef<Linear> linears) {
+  std::set<StringRef> names;
+  for (const Linear &linear : linears)
+    names.insert(linear.name);
+  for (const std::string &target : options.targets)
+    if (llvm::none_of(linears, [&](const Linear &linear) { return isNamed(linear, target); }))
+      return getOperation().emitError() << "no linear transformation of the model is called '" << target
+                                        << "', which an adapter is to be for; the model has "
+                                        << (names.empty() ? std::string("none") : llvm::join(names, ", "));
+  return success();
+}
+
+FailureOr<std::pair<VariableOp, VariableOp>> AddAdaptersPass::getAdapter(Linear linear, SymbolTable &symbols) {
+  std::string first = (linear.path + ".lora_a").str(), second = (linear.path + ".lora_b").str();
+  RankedTensorType type = linear.weight.getTensorType();
+  int64_t inputs = type.getDimSize(0), outputs = type.getDimSize(1);
+  if (Operation *known = symbols.lookup(first), *other = symbols.lookup(second); known || other) {
+    auto a = dyn_cast_or_null<VariableOp>(known), b = dyn_cast_or_null<VariableOp>(other);
+    if (a && b && a.getType() == type.clone({inputs, options.rank}) &&
+        b.getType() == type.clone({options.rank, outputs}))
+      return std::pair(a, b);
+    return linear.weight.emitOpError() << "cannot have an adapter of rank " << options.rank << ", as the module has '"
+                                       << (known ? first : second) << "' already";
+  }
+  OpBuilder b(linear.weight->getContext());
+  b.setInsertionPointAfter(linear.weight);
+  auto declare = [&](StringRef name, ArrayRef<int64_t> shape, StartKind kind, double scale) {
+    auto start = StartAttr::get(b.getContext(), kind, b.getF64FloatAttr(scale));
+    auto variable = VariableOp::create(b, linear.weight.getLoc(), name, VariableKind::Weight, type.clone(shape), start);
+    symbols.insert(variable);
+    return variable;
+  };
+  auto a = declare(first, {inputs, options.rank}, StartKind::Uniform, 1 / std::sqrt(static_cast<double>(inputs)));
+  return std::pair(a, declare(second, {options.rank, outputs}, StartKind::Constant, 0));
+}
+
+void AddAdaptersPass::declareCounters() {
+  ModuleOp module = getOperation();
+  auto variables = module.getOps<VariableOp>();
+  Operation *first = variables.empty() ? nullptr : *variables.begin();
+  for (auto [role, extent] : {std::pair<VariableRole, int64_t>(VariableRole::Steps, 1), {VariableRole::Seed, 2}}) {
+    if (module.lookupSymbol(getVariableName(role)))
+      continue;
+    auto type = RankedTensorType::get({extent}, IntegerType::get(&getContext(), 32));
+    addVariable(module, module.getLoc(), role, type, 0, first);
+    if (role == VariableRole::Seed)
+      module.lookupSymbol<VariableOp>(getVariableName(role)).removeStartAttr(); // the caller sets it
+  }
+}
+
+Value AddAdaptersPass::dropOut(OpBuilder &b, Linear linear) {
+  Value input = linear.product.getLhs();
+  if (options.dropout == 0)
+    return input;
+  Location loc = linear.product.getLoc();
+  auto read = [&](VariableRole role, int64_t extent) -> Value {
+    return ReadOp::create(b, loc, RankedTensorType::get({extent}, b.getI32Type()), getVariableName(role));
+  };
+  return DropoutOp::create(b, loc, input.getType(), input, read(VariableRole::Seed, 2), read(VariableRole::Steps, 1),
+                           b.getF32FloatAttr(static_cast<float>(options.dropout)), b.getI32IntegerAttr(nextStream++));
+}
+
+LogicalResult AddAdaptersPass::adapt(Linear linear, SymbolTable &symbols) {
+  FailureOr<std::pair<VariableOp, VariableOp>> adapter = getAdapter(linear, symbols);
+  if (failed(adapter))
+    return failure();
+  auto [first, second] = *adapter;
+  MatmulOp product = linear.product;
+  OpBuilder b(product.getContext());
+  b.setInsertionPointAfter(product.getRhs().getDefiningOp());
+  Location loc = product.getLoc();
+  auto read = [&](VariableOp variable) -> Value {
+    return ReadOp::create(b, loc, variable.getTensorType(), FlatSymbolRefAttr::get(variable));
+  };
+  Value a = read(first), down = read(second);
+  b.setInsertionPointAfter(product);
+  auto type = cast<RankedTensorType>(product.getType());
+  SmallVector<int64_t> narrow{type.getDimSize(0), options.rank};
+  Value inner = MatmulOp::create(b, loc, type.clone(narrow), dropOut(b, linear), a);
+  Value scale =
+      FillOp::create(b, loc, inner.getType(), b.getF32FloatAttr(static_cast<float>(options.alpha / options.rank)));
+  Value scaled = arith::MulFOp::create(b, loc, inner, scale);
+  Value change = MatmulOp::create(b, loc, type, scaled, down);
+  auto sum = arith::AddFOp::create(b, loc, product, change);
+  product.getResult().replaceAllUsesExcept(sum, sum);
+  return success();
+}
+
+LogicalResult AddAdaptersPass::readDescription() {
+  ModuleOp module = getOperation();
+  description.clear();
+  if (auto attribute = module->getAttrOfType<StringAttr>("heddle.description")) {
+    llvm::Expected<llvm::json::Value> written = llvm::json::parse(attribute.getValue());
+    bool isObject = written && written->getAsObject();
+    if (!written)
+      llvm::consumeError(written.takeError());
+    if (!isObject)
+      return module.emitError("the attribute heddle.description should be a JSON object, as the importer writes it");
+    description = std::move(*written->getAsObject());
+  }
+  return success();
+}
+
+/// The runtime writes and reads adapter files with these numbers.
+void AddAdaptersPass::describe() {
+  llvm::json::Array targets;
+  for (const std::string &target : options.targets)
+    targets.push_back(target);
+  llvm::json::Object adapter{{"rank", options.rank}, {"alpha", options.alpha}, {"targets", std::move(targets)}};
+  if (!options.modulesToSave.empty())
+    adapter["modules_to_save"] = llvm::json::Array(options.modulesToSave);
+  if (options.dropout > 0)
+    adapter["dropout"] = options.dropout;
+  description["adapter"] = std::move(adapter);
+  std::string json = llvm::formatv("{0}", llvm::json::Value(std::move(description)));
+  getOperation()->setAttr("heddle.description", StringAttr::get(&getContext(), json));
+}
+
+void AddAdaptersPass::runOnOperation() {
+  ModuleOp module = getOperation();
+  if (options.dropout > 0)
+    declareCounters();
+  nextStream = getNextStream(module);
+  if (failed(readDescription()))
+    return signalPassFailure();
+  if (description.get("adapter")) {
+    module.emitError("the model has adapters already; run heddle-add-adapters once");
+    return signalPassFailure();
+  }
+  SymbolTable symbols(module);
+  if (options.targets.empty())
+    options.targets.assign(std::begin(kDefaultTargets), std::end(kDefaultTargets));
+  std::vector<Linear> linears = findLinears(symbols);
+  FailureOr<SetVector<VariableOp>> saved = findSaved();
+  if (failed(checkTargets(linears)) || failed(saved))
+    return signalPassFailure();
+  for (auto variable : module.getOps<VariableOp>())
+    if (variable.getKind() == VariableKind::Weight && !saved->contains(variable))
+      variable.setKind(VariableKind::Frozen);
+  for (const Linear &linear : linears) {
+    if (llvm::none_of(options.targets, [&](const std::string &target) { return isNamed(linear, target); }))
+      continue;
+    if (saved->contains(linear.weight)) {
+      VariableOp(linear.weight).emitOpError()
+          << "is to have an adapter, and to be trained whole: targets and modules_to_save name it";
+      return signalPassFailure();
+    }
+    if (failed(adapt(linear, symbols)))
+      return signalPassFailure();
+  }
+  describe();
+}
+
+std::unique_ptr<Pass> heddle::createAddAdaptersPass(AdapterOptions options) {
+  return std::make_unique<AddAdaptersPass>(std::move(options));
+}

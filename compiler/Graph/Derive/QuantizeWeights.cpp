@@ -1,0 +1,220 @@
+//   y = matmul x, read @w : T x K, K x N
+//
+// becomes, with groups of G along K (by default, 8-bit weights have a single group),
+//
+//   w = dequantize(read @w) scales(read @w.scales) : the packed K / 4 x N words of @w, K / G x N scales -> K x N
+//   y = matmul x, w
+//
+// Other GGUF types have more parts: the upper bits of the numbers in @w.high, and offsets in @w.offsets. If scales and
+// offsets are integers themselves, their factors are in @w.scales.scales and @w.offsets.scales.
+#include "compiler/Graph/Derive/QuantizeWeights.h"
+#include "compiler/Graph/Derive/Passes.h"
+
+#include "compiler/Graph/Derive/EntryBuilder.h"
+#include "dialects/Heddle/VariableRoles.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "runtime/core/GgufTypes.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
+namespace mlir::heddle {
+#define GEN_PASS_DEF_QUANTIZEWEIGHTSPASS
+#include "compiler/Graph/Derive/Passes.h.inc"
+} // namespace mlir::heddle
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+static constexpr int64_t kDefaultGroup = 32; // for 4-bit weights
+static constexpr int64_t kFewestRows = 8;    // smaller matrices are not worth packing
+
+llvm::Expected<WeightFormat> mlir::heddle::parseWeightFormat(StringRef text) {
+  if (text == "f32" || text == "file")
+    return WeightFormat{text == "f32" ? WeightFormat::Rule::Float : WeightFormat::Rule::AsStored};
+  auto [name, number] = text.split(':');
+  WeightFormat format{WeightFormat::Rule::Packed};
+  int64_t &bits = format.packed.bits, &group = format.packed.group;
+  bits = name == "int8" ? 8 : name == "int4" ? 4 : 0;
+  if (bits == 0)
+    return llvm::createStringError("there is no format '" + name +
+                                   "' of weights; there are int8, int4, file (as a GGUF file has them) and f32");
+  group = bits == 4 ? kDefaultGroup : 0;
+  if (text.contains(':') && (number.getAsInteger(10, group) || group < 8 || group % 8 != 0))
+    return llvm::createStringError("a group of weights has a multiple of 8 of them, as in " + name + ":32, got '" +
+                                   number + "'");
+  return format;
+}
+
+namespace {
+
+class QuantizeWeightsPass : public mlir::heddle::impl::QuantizeWeightsPassBase<QuantizeWeightsPass> {
+public:
+  using Base::Base;
+  QuantizeWeightsPass() = default;
+  explicit QuantizeWeightsPass(WeightFormat format) : format(format) {}
+
+  LogicalResult initialize(MLIRContext *context) override {
+    if (text.empty())
+      return success();
+    llvm::Expected<WeightFormat> parsed = parseWeightFormat(text);
+    if (!parsed)
+      return emitError(UnknownLoc::get(context)) << "heddle-quantize-weights: " << llvm::toString(parsed.takeError());
+    format = *parsed;
+    return success();
+  }
+
+  void runOnOperation() override {
+    if (format.rule == WeightFormat::Rule::Float)
+      return;
+    SymbolTable symbols(getOperation());
+    bool hasFrozen = llvm::any_of(getOperation().getOps<VariableOp>(),
+                                  [](VariableOp variable) { return variable.getKind() == VariableKind::Frozen; });
+    llvm::MapVector<VariableOp, SmallVector<ReadOp>> reads;
+    DenseSet<StringRef> others; // written, or the owner or storage of other variables: they stay as they are
+    getOperation().walk([&](Operation *op) {
+      if (auto read = dyn_cast<ReadOp>(op); read && read->getParentOfType<ModuleOp>() == getOperation())
+        reads[symbols.lookup<VariableOp>(read.getVariable())].push_back(read);
+      else if (auto write = dyn_cast<WriteOp>(op))
+        others.insert(write.getVariable());
+      else if (auto variable = dyn_cast<VariableOp>(op))
+        others.insert_range(ArrayRef{variable.getOwner().value_or(""), variable.getStorage().value_or("")});
+    });
+    for (auto &[variable, ofVariable] : reads)
+      if (variable.getKind() == (hasFrozen ? VariableKind::Frozen : VariableKind::Weight) && !variable.getStorage() &&
+          !others.contains(variable.getSymName()))
+        if (std::optional<int64_t> contracted = findContracted(variable, ofVariable))
+          if (std::optional<PackedFormat> packed = formatOf(variable, *contracted))
+            quantize(variable, *packed, *contracted, ofVariable, symbols);
+  }
+
+private:
+  /// Returns the dimension along which groups lie: the contracted dimension of matmuls, or the columns of a table.
+  /// Returns nothing if another op needs the matrix, or if it is small.
+  std::optional<int64_t> findContracted(VariableOp variable, ArrayRef<ReadOp> reads) const {
+    RankedTensorType type = variable.getTensorType();
+    if (type.getRank() != 2 || !type.getElementType().isF32() || type.getDimSize(0) < kFewestRows)
+      return std::nullopt;
+    std::optional<int64_t> contracted;
+    for (ReadOp read : reads)
+      for (OpOperand &use : read->getUses()) {
+        auto product = dyn_cast<MatmulOp>(use.getOwner());
+        auto rows = dyn_cast<EmbeddingOp>(use.getOwner());
+        bool isUnpacked = product ? product.getLhs() != use.get() && !product.getTransposeLhs()
+                                  : rows && rows.getTable() == use.get();
+        if (!isUnpacked)
+          return std::nullopt;
+        if (product && !contracted)
+          contracted = product.getTransposeRhs() ? 1 : 0;
+      }
+    return contracted.value_or(1);
+  }
+
+  /// Returns nothing if the weight stays as it is.
+  std::optional<PackedFormat> formatOf(VariableOp variable, int64_t contracted) const {
+    if (format.rule == WeightFormat::Rule::Packed)
+      return format.packed;
+    auto stored = variable->getAttrOfType<StringAttr>(kStoredAttrName);
+    const ::heddle::GgufType *type = stored ? ::heddle::findGgufType(std::string_view(stored.getValue())) : nullptr;
+    bool isWhole = type && type->format && variable.getTensorType().getDimSize(contracted) % type->values == 0;
+    return isWhole ? std::optional(*type->format) : std::nullopt;
+  }
+
+  /// Declares a part of `owner` with the given shape and type.
+  VariableOp addPart(VariableOp owner, StringRef name, VariableRole role, RankedTensorType type, double start) {
+    OpBuilder b(owner->getContext());
+    b.setInsertionPointAfter(last);
+    auto part = VariableOp::create(b, owner.getLoc(), (owner.getSymName() + "." + name).str(), owner.getKind(), type,
+                                   StartAttr::get(b.getContext(), StartKind::Constant, b.getF64FloatAttr(start)));
+    part.setRoleAttr(VariableRoleAttr::get(b.getContext(), role));
+    part.setOwnerAttr(FlatSymbolRefAttr::get(owner));
+    symbols->insert(part);
+    last = part;
+    return part;
+  }
+
+  static RankedTensorType wordsOf(RankedTensorType numbers, int64_t bits) {
+    SmallVector<int64_t> shape(numbers.getShape());
+    shape[0] = llvm::divideCeil(shape[0], 32 / bits);
+    return RankedTensorType::get(shape, IntegerType::get(numbers.getContext(), 32));
+  }
+
+  static RankedTensorType groupsOf(RankedTensorType numbers, int64_t contracted, int64_t group) {
+    SmallVector<int64_t> shape(numbers.getShape());
+    // If groups of this size do not divide the dimension, take the greatest common divisor as their size.
+    shape[contracted] = group == 0 ? 1 : shape[contracted] / std::gcd(group, shape[contracted]);
+    return numbers.clone(shape);
+  }
+
+  /// The variables of a weight's scales, or of its offsets.
+  struct Groups {
+    VariableOp values, factors; // `factors` is null unless `values` are integers
+    RankedTensorType type;      // of the unpacked values, in f32
+  };
+
+  Groups addGroups(VariableOp variable, StringRef name, VariableRole role, const PackedFormat &packed,
+                   RankedTensorType numbers, int64_t contracted, double start) {
+    RankedTensorType groups = groupsOf(numbers, contracted, packed.group);
+    Type element = packed.isHalf ? Type(Float16Type::get(&getContext())) : numbers.getElementType();
+    if (packed.scaleBits == 0)
+      return {addPart(variable, name, role, groups.clone(element), start), {}, groups};
+    RankedTensorType factors = groupsOf(numbers, contracted, packed.factorGroup).clone(element);
+    VariableOp values = addPart(variable, name, role, wordsOf(groups, packed.scaleBits), 0);
+    return {values, addPart(values, "scales", VariableRole::Scales, factors, start), groups};
+  }
+
+  static Value readGroups(OpBuilder &b, Location loc, const Groups &groups, const PackedFormat &packed) {
+    auto read = [&](VariableOp variable) -> Value {
+      Value value = ReadOp::create(b, loc, variable.getTensorType(), FlatSymbolRefAttr::get(variable));
+      if (!variable.getTensorType().getElementType().isF16())
+        return value;
+      return arith::ExtFOp::create(b, loc, variable.getTensorType().clone(b.getF32Type()), value);
+    };
+    VariableOp values = groups.values, factors = groups.factors;
+    if (!factors)
+      return read(values);
+    Value words = read(values);
+    return DequantizeOp::create(b, loc, groups.type, words, /*high=*/Value(), read(factors), /*offsets=*/Value(),
+                                packed.scaleBits, /*high_bits=*/0, /*is_unsigned=*/packed.scaleBits == 4);
+  }
+
+  void quantize(VariableOp variable, const PackedFormat &packed, int64_t contracted, ArrayRef<ReadOp> reads,
+                SymbolTable &table) {
+    symbols = &table, last = variable;
+    RankedTensorType type = variable.getTensorType(), words = wordsOf(type, packed.bits);
+    variable.setType(words);
+    OpBuilder b(variable);
+    variable.setStartAttr(StartAttr::get(b.getContext(), StartKind::Constant, b.getF64FloatAttr(0)));
+    VariableOp high;
+    if (packed.highBits > 0)
+      high = addPart(variable, "high", VariableRole::HighBits, wordsOf(type, packed.highBits), 0);
+    Groups scales = addGroups(variable, "scales", VariableRole::Scales, packed, type, contracted, 1), offsets;
+    if (packed.hasOffsets)
+      offsets = addGroups(variable, "offsets", VariableRole::Offsets, packed, type, contracted, 0);
+    for (ReadOp read : reads) {
+      Location loc = read.getLoc();
+      b.setInsertionPointAfter(read);
+      read.getResult().setType(words);
+      Value upper, factors, added;
+      if (high)
+        upper = ReadOp::create(b, loc, high.getTensorType(), FlatSymbolRefAttr::get(high));
+      factors = readGroups(b, loc, scales, packed);
+      if (packed.hasOffsets)
+        added = readGroups(b, loc, offsets, packed);
+      auto unpacked = DequantizeOp::create(b, loc, type, read, upper, factors, added, packed.bits, packed.highBits,
+                                           packed.isUnsigned);
+      read.getResult().replaceAllUsesExcept(unpacked, unpacked);
+    }
+  }
+
+  SymbolTable *symbols = nullptr;
+  Operation *last = nullptr; // the variable after which the next one is declared
+  WeightFormat format;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> mlir::heddle::createQuantizeWeightsPass(WeightFormat format) {
+  return std::make_unique<QuantizeWeightsPass>(format);
+}

@@ -1,0 +1,29 @@
+// Weights as packed integers with scales: 8-bit, 4-bit, or as a GGUF file has them. They are for models that are no
+// longer trained, or of which only adapters are trained (Dettmers et al. 2023). They take a quarter or an eighth of the
+// memory, and of the bytes that a decoding step reads.
+#ifndef HEDDLE_COMPILER_GRAPH_DERIVE_QUANTIZEWEIGHTS_H
+#define HEDDLE_COMPILER_GRAPH_DERIVE_QUANTIZEWEIGHTS_H
+
+#include "mlir/Pass/Pass.h"
+#include "runtime/core/PackedFormat.h"
+#include "llvm/Support/Error.h"
+
+namespace mlir::heddle {
+
+using ::heddle::PackedFormat;
+
+/// How weights are stored.
+struct WeightFormat {
+  enum class Rule { Float, AsStored, Packed } rule = Rule::AsStored;
+  PackedFormat packed = {}; // of all weights, if the rule is Packed
+};
+
+/// Parses "f32", "file", "int8", "int4" (groups of 32), "int8:32" or "int4:128". The error says what is wrong.
+llvm::Expected<WeightFormat> parseWeightFormat(StringRef text);
+
+/// `heddle-quantize-weights` with a parsed format.
+std::unique_ptr<Pass> createQuantizeWeightsPass(WeightFormat format);
+
+} // namespace mlir::heddle
+
+#endif

@@ -1,0 +1,16 @@
+// The passes of phase `fuse` that round values to fewer bits. Passes.td describes them. A pass whose options cannot be
+// given as text has its own header.
+#ifndef HEDDLE_COMPILER_GRAPH_PRECISION_PASSES_H
+#define HEDDLE_COMPILER_GRAPH_PRECISION_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::heddle {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "compiler/Graph/Precision/Passes.h.inc"
+
+} // namespace mlir::heddle
+
+#endif

@@ -1,0 +1,15 @@
+// The passes on recurrences, in phases `derive` and `fuse`, described in Passes.td.
+#ifndef HEDDLE_COMPILER_GRAPH_RECURRENCE_PASSES_H
+#define HEDDLE_COMPILER_GRAPH_RECURRENCE_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::heddle {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "compiler/Graph/Recurrence/Passes.h.inc"
+
+} // namespace mlir::heddle
+
+#endif

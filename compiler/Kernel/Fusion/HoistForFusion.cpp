@@ -1,0 +1,130 @@
+#include "compiler/Kernel/Fusion/HoistForFusion.h"
+
+#include "compiler/Analysis/Cost/Cost.h"
+#include "dialects/Heddle/Heddle.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+/// Returns true if the op reads a step's rows, whether consecutive or picked by the step's indices. Both are read
+/// wherever they are needed.
+static bool isRowsOfStep(Operation *op) {
+  auto rows = dyn_cast_or_null<EmbeddingOp>(op);
+  return isa_and_nonnull<StepRowsOp>(op) || (rows && isa_and_nonnull<StepRowsOp>(rows.getIndices().getDefiningOp()));
+}
+
+/// Returns true if the op only shifts rows. Shifted rows are read wherever they are needed, too.
+static bool isMoved(Operation *op) {
+  auto unfold = dyn_cast_or_null<UnfoldOp>(op);
+  return unfold && unfold.getFirst() == unfold.getLast();
+}
+
+bool heddle::isCopied(Operation *op) {
+  return isa_and_nonnull<FillOp, BroadcastOp, IotaOp, arith::ExtFOp, DequantizeOp>(op) || isRowsOfStep(op) ||
+         isMoved(op) || (op && op->getNumResults() == 1 && getElementTypeOrSelf(op->getResult(0)).isInteger(1));
+}
+
+static void hoistNumbers(Block &block) {
+  DenseSet<StringAttr> written;
+  DenseSet<Operation *> hoisted;
+  Operation *last = nullptr;
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (auto write = dyn_cast<WriteOp>(op))
+      written.insert(write.getVariableAttr().getAttr());
+    auto read = dyn_cast<ReadOp>(op);
+    bool isNumber = isElementwise(&op) && llvm::all_of(op.getResultTypes(), [](Type type) {
+                      return cast<ShapedType>(type).getShape() == ArrayRef<int64_t>{1};
+                    });
+    if (read ? written.contains(read.getVariableAttr().getAttr()) : !isNumber)
+      continue;
+    if (!llvm::all_of(op.getOperands(), [&](Value operand) {
+          return !operand.getDefiningOp() || hoisted.contains(operand.getDefiningOp());
+        }))
+      continue;
+    if (last)
+      op.moveAfter(last);
+    else
+      op.moveBefore(&block, block.begin());
+    last = &op;
+    hoisted.insert(last);
+  }
+}
+
+namespace {
+
+/// Collects moves of a block's ops and applies them at the end. MLIR renumbers the whole block if two ops are compared
+/// after one has moved.
+class Moves {
+public:
+  /// Returns true if `a` comes before `b` once the ops have moved.
+  bool isBefore(Operation *a, Operation *b) const {
+    Operation *from = unmoved(a), *to = unmoved(b);
+    if (from != to)
+      return from->isBeforeInBlock(to);
+    if (a == from || b == to)
+      return a == from && b != to;
+    const SmallVector<Operation *> &moved = behind.find(from)->second;
+    return llvm::find(moved, a) < llvm::find(moved, b);
+  }
+
+  void moveBehind(Operation *op, Operation *last) {
+    Operation *place = unmoved(last);
+    SmallVector<Operation *> &moved = behind[place];
+    moved.insert(last == place ? moved.begin() : std::next(llvm::find(moved, last)), op);
+    placeOf[op] = place;
+  }
+
+  void apply() {
+    for (auto &[place, moved] : behind)
+      for (Operation *op : llvm::reverse(moved))
+        op->moveAfter(place);
+  }
+
+private:
+  /// Returns the unmoved op that `op` will follow, or `op` if it does not move.
+  Operation *unmoved(Operation *op) const {
+    Operation *place = placeOf.lookup(op);
+    return place ? place : op;
+  }
+
+  DenseMap<Operation *, Operation *> placeOf;
+  llvm::MapVector<Operation *, SmallVector<Operation *>> behind; // moved ops in order, by the op they follow
+};
+
+} // namespace
+
+static void hoistColumns(Block &block) {
+  DenseSet<Value> ofParts;
+  Moves moves;
+  for (Operation &op : block) {
+    auto type = op.getNumResults() == 1 ? dyn_cast<RankedTensorType>(op.getResult(0).getType()) : RankedTensorType();
+    if (!type || !type.getElementType().isF32())
+      continue;
+    auto sum = dyn_cast<SumOp>(op);
+    if ((sum && sum.getColumns() && type.getRank() == 2) ||
+        (isElementwise(&op) && llvm::any_of(op.getOperands(), [&](Value operand) {
+           return ofParts.contains(operand) && operand.getType() == type;
+         })))
+      ofParts.insert(op.getResult(0));
+    if (!isElementwise(&op) || isCopied(&op) || (!isColumn(type) && !ofParts.contains(op.getResult(0))))
+      continue;
+    Operation *last = nullptr;
+    for (Value operand : op.getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      if (producer && producer->getBlock() == &block && (!last || moves.isBefore(last, producer)))
+        last = producer;
+    }
+    // An op that is recomputed stays next to its users, unless its producer is recomputed, too.
+    if (last && (!op.hasAttr(kRecomputedAttrName) || last->hasAttr(kRecomputedAttrName)))
+      moves.moveBehind(&op, last);
+  }
+  moves.apply();
+}
+
+void heddle::hoistForFusion(Block &block) {
+  hoistNumbers(block);
+  hoistColumns(block);
+}

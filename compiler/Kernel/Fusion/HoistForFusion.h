@@ -1,0 +1,22 @@
+// Moves ops to where kernels can take them in. `heddle-fuse-kernels` does this before it cuts a block into kernels.
+#ifndef HEDDLE_COMPILER_KERNEL_FUSION_HOISTFORFUSION_H
+#define HEDDLE_COMPILER_KERNEL_FUSION_HOISTFORFUSION_H
+
+#include "mlir/IR/Block.h"
+
+namespace mlir::heddle {
+
+/// Returns true if every kernel that uses the op gets a copy of it, because the op costs only a register. Comparisons
+/// are copied too: their operand is in memory anyway, and booleans cannot be stored there. So are conversions to wider
+/// types, whose operand is smaller than the result, and the rows of a recurrence's step, which are read wherever they
+/// are needed.
+bool isCopied(Operation *op);
+
+/// Moves reads of variables, and arithmetic on single numbers that depends only on them, to the front of the block. An
+/// op that needs these values, such as a weight's update, can then join an earlier kernel. Arithmetic on one number per
+/// row, or per part of a row, moves right behind its operands: a kernel that owns the rows can then do it.
+void hoistForFusion(Block &block);
+
+} // namespace mlir::heddle
+
+#endif

@@ -1,0 +1,41 @@
+// The passes of compiler/Kernel/Tiling. Flags, options and a reference page are generated from this file
+// (docs/add-a-pass.md).
+
+include "mlir/Pass/PassBase.td"
+
+def SplitProductsPass : Pass<"heddle-split-products", "::mlir::ModuleOp"> {
+  let summary = "Split the K dimension of matmuls among workgroups";
+  let description = [{
+    Splits a kernel in two if its tensor-core matmul has too few tiles for the target's processors. The first kernel
+    computes partial products, and the second adds them up. Runs after `fuse-kernels`. If a kernel had a cost, the costs
+    of both new kernels are counted.
+  }];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"kDefaultTarget.str()", "Profile that says how many processors there are">
+  ];
+  let dependentDialects = ["::mlir::heddle::HeddleDialect"];
+}
+
+def SplitSumsPass : Pass<"heddle-split-sums", "::mlir::ModuleOp"> {
+  let summary = "Split the rows of a sum among workgroups";
+  let description = [{
+    Splits a kernel that sums many rows in two if its columns give the target too little parallel work. The first kernel
+    computes partial sums, and the second adds them up. Runs after `fuse-kernels`. If a kernel had a cost, the costs of
+    both new kernels are counted.
+  }];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"kDefaultTarget.str()", "Profile that says how much runs at once">
+  ];
+  let dependentDialects = ["::mlir::heddle::HeddleDialect"];
+}
+
+def TilePass : Pass<"heddle-tile", "::mlir::ModuleOp"> {
+  let summary = "Turn each heddle.kernel into a workgroup's program";
+  let description = [{
+    Replaces every heddle.kernel by a tile.launch of a tile.func. Kernels with the same program share a tile.func.
+  }];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"kDefaultTarget.str()", "Profile that decides the tiles' shapes">
+  ];
+  let dependentDialects = ["::mlir::tile::TileDialect", "::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect", "::mlir::gpu::GPUDialect", "::mlir::math::MathDialect"];
+}

@@ -1,0 +1,20 @@
+// Phase `tile`: each heddle.kernel becomes one workgroup's program.
+#ifndef HEDDLE_COMPILER_KERNEL_TILING_TILING_H
+#define HEDDLE_COMPILER_KERNEL_TILING_TILING_H
+
+#include "compiler/Kernel/Tiling/MatrixTile.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::heddle {
+
+/// Creates `heddle-tile` for a profile. `choices` may be null. Otherwise it supplies measured tiles, and the pass adds
+/// the matmuls that it meets. Both must outlive the pass.
+std::unique_ptr<Pass> createTilePass(const TargetProfile &profile, TileChoices *choices = nullptr);
+
+/// Attaches the interfaces for fusion and tiling to the dialects' ops. Phases `fuse` and `tile` need them.
+void registerTilingInterfaces(DialectRegistry &registry);
+
+} // namespace mlir::heddle
+
+#endif

@@ -1,0 +1,291 @@
+// Lowers elementwise ops, constants, indices, broadcasts and reductions to one lane.
+#include "compiler/Lanes/Lanes.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+/// Emits the same op for each register. Scalar operands (the condition of a select) serve all registers.
+struct LowerElementwise : ConversionPattern {
+  LowerElementwise(const TypeConverter &converter, MLIRContext *context)
+      : ConversionPattern(converter, MatchAnyOpTypeTag(), /*benefit=*/1, context) {}
+
+  LogicalResult matchAndRewrite(Operation *op, ArrayRef<ValueRange> operands,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!OpTrait::hasElementwiseMappableTraits(op) || op->getNumRegions() != 0)
+      return failure();
+    SmallVector<SmallVector<Value>> results(op->getNumResults());
+    int64_t count = tile::getLaneShape(cast<RankedTensorType>(op->getResult(0).getType())).count();
+    SmallVector<Type> types;
+    for (Type type : op->getResultTypes())
+      types.push_back(getRegisterType(cast<RankedTensorType>(type)));
+    for (int64_t k = 0; k < count; ++k) {
+      SmallVector<Value> inputs;
+      for (auto [operand, values] : llvm::zip(op->getOperands(), operands))
+        inputs.push_back(isa<RankedTensorType>(operand.getType()) ? values[k] : values.front());
+      Operation *clone =
+          Operation::create(op->getLoc(), op->getName(), types, inputs, op->getDiscardableAttrDictionary(),
+                            op->getPropertiesStorage(), /*successors=*/{}, /*numRegions=*/0);
+      rewriter.insert(clone);
+      for (auto [result, value] : llvm::zip(results, clone->getResults()))
+        result.push_back(value);
+    }
+    rewriter.replaceOpWithMultiple(op, std::move(results));
+    return success();
+  }
+};
+
+struct LowerConstant : LanePattern<arith::ConstantOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(arith::ConstantOp op, OneToNOpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    auto tile = cast<RankedTensorType>(op.getType());
+    Attribute value = cast<DenseElementsAttr>(op.getValue()).getSplatValue<Attribute>();
+    Type type = getRegisterType(tile);
+    auto attribute = isa<VectorType>(type) ? TypedAttr(DenseElementsAttr::get(cast<VectorType>(type), value))
+                                           : cast<TypedAttr>(value);
+    Value constant = arith::ConstantOp::create(rewriter, op.getLoc(), attribute);
+    rewriter.replaceOpWithMultiple(op, {SmallVector<Value>(tile::getLaneShape(tile).count(), constant)});
+    return success();
+  }
+};
+
+struct LowerSplat : LanePattern<tile::SplatOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::SplatOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    LaneBuilder b(op.getLoc(), rewriter);
+    Value value = b.splat(getRegisterType(op.getType()), op.getInput());
+    rewriter.replaceOpWithMultiple(op, {SmallVector<Value>(tile::getLaneShape(op.getType()).count(), value)});
+    return success();
+  }
+};
+
+struct LowerIndex : LanePattern<tile::IndexOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::IndexOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    LaneBuilder b(op.getLoc(), rewriter);
+    Type type = getRegisterType(op.getType());
+    tile::LaneShape shape = tile::getLaneShape(op.getType());
+    bool rows = op.getDim() == 0;
+    Value zero = b.index(0);
+    LanePlace place(b, lanes, op.getType(), rows ? op.getBase() : zero, rows ? zero : op.getBase());
+    auto number = [&](Value index) -> Value { return arith::IndexCastOp::create(b, b.getI32Type(), index); };
+    SmallVector<Value> alongRow;
+    if (!rows)
+      for (int64_t run = 0; run < shape.runs; ++run) {
+        SmallVector<Value> elements;
+        for (int64_t element = 0; element < shape.vector; ++element)
+          elements.push_back(number(place.column(b, run, element)));
+        alongRow.push_back(b.assemble(type, elements));
+      }
+    SmallVector<Value> registers;
+    for (int64_t i = 0; i < shape.rows; ++i) {
+      if (rows)
+        alongRow.assign(shape.runs, b.splat(type, number(place.row(b, i))));
+      llvm::append_range(registers, alongRow);
+    }
+    rewriter.replaceOpWithMultiple(op, {registers});
+    return success();
+  }
+};
+
+struct LowerBroadcast : LanePattern<tile::BroadcastOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::BroadcastOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    LaneBuilder b(op.getLoc(), rewriter);
+    auto input = cast<RankedTensorType>(op.getInput().getType());
+    Registers from(input, adaptor.getInput());
+    tile::LaneShape shape = tile::getLaneShape(op.getType());
+    Type type = getRegisterType(op.getType());
+    // One splat per input register, not one per register of the result.
+    SmallVector<Value> inputs;
+    for (Value value : from.values)
+      inputs.push_back(b.splat(type, value));
+    Registers repeated(input, inputs);
+    SmallVector<Value> registers;
+    for (int64_t i = 0; i < shape.rows; ++i)
+      for (int64_t run = 0; run < shape.runs; ++run)
+        registers.push_back(repeated.at(input.getDimSize(0) == 1 ? 0 : i, input.getDimSize(1) == 1 ? 0 : run));
+    rewriter.replaceOpWithMultiple(op, {registers});
+    return success();
+  }
+};
+
+struct LowerColumns : LanePattern<tile::ColumnsOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::ColumnsOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    auto input = cast<RankedTensorType>(op.getInput().getType());
+    Registers from(input, adaptor.getInput());
+    tile::LaneShape shape = tile::getLaneShape(op.getType());
+    int64_t first = static_cast<int64_t>(op.getFrom()) / columnsOfRun(input);
+    SmallVector<Value> registers;
+    for (int64_t i = 0; i < shape.rows; ++i)
+      for (int64_t run = 0; run < shape.runs; ++run)
+        registers.push_back(from.at(i, first + run));
+    rewriter.replaceOpWithMultiple(op, {registers});
+    return success();
+  }
+};
+
+struct LowerSwap : LanePattern<tile::SwapOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::SwapOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    LaneBuilder b(op.getLoc(), rewriter);
+    Registers from(op.getType(), adaptor.getInput());
+    SmallVector<Value> registers;
+    for (int64_t i = 0; i < from.shape.rows; ++i)
+      for (int64_t run = 0; run < from.shape.runs; ++run) {
+        SmallVector<Value> elements;
+        for (int64_t element = 0; element < from.shape.vector; ++element)
+          elements.push_back(b.extract(from.at(i, run), element ^ 1));
+        registers.push_back(b.assemble(getRegisterType(op.getType()), elements));
+      }
+    rewriter.replaceOpWithMultiple(op, {registers});
+    return success();
+  }
+};
+
+/// Each lane keeps its elements, perhaps in registers of another width.
+struct LowerConversion : LanePattern<tile::ConvertLayoutOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::ConvertLayoutOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    LaneBuilder b(op.getLoc(), rewriter);
+    Registers from(cast<RankedTensorType>(op.getInput().getType()), adaptor.getInput());
+    tile::LaneShape shape = tile::getLaneShape(op.getType());
+    SmallVector<Value> registers(from.values);
+    if (shape.vector != from.shape.vector) {
+      registers.clear();
+      for (int64_t i = 0; i < shape.rows; ++i)
+        for (int64_t run = 0; run < shape.runs; ++run) {
+          SmallVector<Value> elements;
+          for (int64_t element = 0; element < shape.vector; ++element)
+            elements.push_back(from.element(b, i, run * shape.vector + element));
+          registers.push_back(b.assemble(getRegisterType(op.getType()), elements));
+        }
+    }
+    rewriter.replaceOpWithMultiple(op, {registers});
+    return success();
+  }
+};
+
+struct LowerReduce : LanePattern<tile::ReduceOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::ReduceOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    LaneBuilder b(op.getLoc(), rewriter);
+    auto input = cast<RankedTensorType>(op.getInput().getType());
+    Registers from(input, adaptor.getInput());
+    DimDistribution distribution = DimDistribution::of(input, op.getDim());
+    SmallVector<Value> results;
+    if (op.getDim() == 0) {
+      for (int64_t run = 0; run < from.shape.runs; ++run) {
+        SmallVector<Value> column;
+        for (int64_t i = 0; i < from.shape.rows; ++i)
+          column.push_back(from.at(i, run));
+        results.push_back(acrossLanes(b, op, combineAll(b, op, column), distribution));
+      }
+    } else {
+      for (int64_t i = 0; i < from.shape.rows; ++i) {
+        SmallVector<Value> elements;
+        Value row = combineAll(b, op, from.values.slice(i * from.shape.runs, from.shape.runs));
+        for (int64_t element = 0; element < from.shape.vector; ++element)
+          elements.push_back(b.extract(row, element));
+        results.push_back(acrossLanes(b, op, combineAll(b, op, elements), distribution));
+      }
+    }
+    rewriter.replaceOpWithMultiple(op, {results});
+    return success();
+  }
+
+  /// Combines pairs of neighbours first: chains of dependent ops are short, and a sum's error grows only with the
+  /// logarithm of the number of summands.
+  static Value combineAll(LaneBuilder &b, tile::ReduceOp op, ValueRange values) {
+    SmallVector<Value> level(values);
+    while (level.size() > 1) {
+      SmallVector<Value> next;
+      for (size_t i = 0; i + 1 < level.size(); i += 2)
+        next.push_back(combine(b, op, level[i], level[i + 1]));
+      if (level.size() % 2)
+        next.push_back(level.back());
+      level = std::move(next);
+    }
+    return level.front();
+  }
+
+  static Value combine(LaneBuilder &b, tile::ReduceOp op, Value x, Value y) {
+    bool isFloat = isa<FloatType>(getElementTypeOrSelf(x.getType()));
+    switch (op.getCombine()) {
+    case tile::Combine::Sum:
+      return isFloat ? arith::AddFOp::create(b, x, y).getResult() : arith::AddIOp::create(b, x, y).getResult();
+    case tile::Combine::Max:
+      return isFloat ? arith::MaxNumFOp::create(b, x, y, arith::FastMathFlags::nnan).getResult()
+                     : arith::MaxSIOp::create(b, x, y).getResult();
+    case tile::Combine::Min:
+      return isFloat ? arith::MinNumFOp::create(b, x, y, arith::FastMathFlags::nnan).getResult()
+                     : arith::MinSIOp::create(b, x, y).getResult();
+    }
+    llvm_unreachable("a reduction combines in one of three ways");
+  }
+
+  /// A butterfly over the lanes that share the reduced dimension. Each lane ends with the whole result, or with its
+  /// subgroup's part, which `acrossSubgroups` then combines.
+  Value acrossLanes(LaneBuilder &b, tile::ReduceOp op, Value value, const DimDistribution &distribution) const {
+    auto width = static_cast<uint32_t>(lanes.subgroup());
+    int64_t exchanging = std::min(distribution.lanes, lanes.subgroup() / distribution.stride);
+    for (int64_t distance = 1; distance < exchanging; distance *= 2) {
+      auto offset = static_cast<int32_t>(distance * distribution.stride);
+      SmallVector<Value> elements;
+      auto vector = dyn_cast<VectorType>(value.getType());
+      for (int64_t element = 0; element < (vector ? vector.getNumElements() : 1); ++element)
+        elements.push_back(gpu::ShuffleOp::create(b, b.extract(value, element), offset, width, gpu::ShuffleMode::XOR)
+                               .getShuffleResult());
+      value = combine(b, op, value, b.assemble(value.getType(), elements));
+    }
+    return exchanging < distribution.lanes ? acrossSubgroups(b, op, value) : value;
+  }
+
+  /// Each subgroup writes its part to shared memory, and every lane combines all parts.
+  Value acrossSubgroups(LaneBuilder &b, tile::ReduceOp op, Value value) const {
+    int64_t subgroups = lanes.count() / lanes.subgroup();
+    Value memory, zero = b.index(0), lanesOfOne = b.index(lanes.subgroup());
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(&op->getParentOfType<tile::FuncOp>().getBody().front());
+      memory = tile::SharedOp::create(
+          b, tile::getSharedType(RankedTensorType::get({1, subgroups}, value.getType()), /*padding=*/0));
+    }
+    Value isFirst =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, arith::RemUIOp::create(b, lanes.number(), lanesOfOne), zero);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
+      b.setInsertionPoint(branch.thenYield());
+      Value subgroup = arith::DivUIOp::create(b, lanes.number(), lanesOfOne);
+      memref::StoreOp::create(b, value, memory, ValueRange{zero, subgroup});
+    }
+    gpu::BarrierOp::create(b);
+    SmallVector<Value> parts;
+    for (int64_t subgroup = 0; subgroup < subgroups; ++subgroup)
+      parts.push_back(memref::LoadOp::create(b, memory, ValueRange{zero, b.index(subgroup)}));
+    gpu::BarrierOp::create(b); // before the memory is written again
+    return combineAll(b, op, parts);
+  }
+};
+
+} // namespace
+
+void heddle::populateLaneArithmeticPatterns(const TypeConverter &converter, const Lanes &lanes,
+                                            RewritePatternSet &patterns) {
+  patterns.add<LowerConstant, LowerSplat, LowerIndex, LowerBroadcast, LowerColumns, LowerSwap, LowerConversion,
+               LowerReduce>(converter, patterns.getContext(), lanes);
+  patterns.add<LowerElementwise>(converter, patterns.getContext());
+}

@@ -1,0 +1,250 @@
+// Lowers products on tensor cores (mma.sync), and the shared memory that their operands come through, to one lane. An
+// instruction works on pieces of 8 x 8 elements. Lane l has two neighbouring elements of row l / 4 of a piece, which is
+// exactly a register of #tile.simt. The instruction's 16 rows are two of a lane's rows, and its depth of 16 is two of a
+// lane's runs.
+//
+// For tf32 the depth is 8, and the instruction wants elements l % 4 and l % 4 + 4 of a piece's row in lane l. It gets
+// the lane's two neighbouring elements of both operands instead, because the order of the summands does not matter.
+#include "compiler/Lanes/Lanes.h"
+#include "compiler/Lanes/Warpgroups.h"
+
+#include "compiler/Analysis/Kernels/Fragments.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+constexpr int64_t kPiece = tile::SimtAttr::kFragmentPiece;
+constexpr int64_t kBankElements = 64; // 16-bit elements that one access reads from all banks of shared memory
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+bool isShared(Value memory) {
+  return gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(cast<MemRefType>(memory.getType()));
+}
+
+/// Joins registers side by side, as an instruction takes them. A number counts as a register of one element.
+Value join(LaneBuilder &b, ArrayRef<Value> registers) {
+  auto part = dyn_cast<VectorType>(registers.front().getType());
+  auto type = VectorType::get({static_cast<int64_t>(registers.size()), part ? part.getDimSize(0) : 1},
+                              getElementTypeOrSelf(registers.front().getType()));
+  Value joined = ub::PoisonOp::create(b, type);
+  for (int64_t i = 0; i < type.getDimSize(0); ++i)
+    joined = vector::InsertOp::create(b, registers[i], joined,
+                                      part ? SmallVector<int64_t, 2>{i} : SmallVector<int64_t, 2>{i, 0});
+  return joined;
+}
+
+struct LowerFragmentDot : LanePattern<tile::DotOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::DotOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    tile::SimtAttr layout = tile::getLayout(op.getLhs().getType());
+    if (!layout || !layout.isFragment())
+      return failure();
+    LaneBuilder b(op.getLoc(), rewriter);
+    Registers lhs(typeOf(op.getLhs()), adaptor.getLhs()), rhs(typeOf(op.getRhs()), adaptor.getRhs());
+    tile::LaneShape shape = tile::getLaneShape(op.getType());
+    SmallVector<Value> sums(adaptor.getAccumulator());
+    bool halves = isTensorOperand(op.getLhs().getType()); // 16-bit operands, not tf32
+    const int64_t extents[] = {2 * kPiece, kPiece, halves ? 2 * kPiece : kPiece};
+    auto operand = [&](const Registers &from, ArrayRef<int64_t> rows, int64_t k) {
+      SmallVector<Value> parts;
+      for (int64_t part : {0, 1})
+        for (int64_t row : rows)
+          parts.push_back(halves ? from.at(row, k + part) : b.extract(from.at(row, k), part));
+      return join(b, parts);
+    };
+    for (int64_t k = 0; k < lhs.shape.runs; k += halves ? 2 : 1)
+      for (int64_t i = 0; i < shape.rows; i += 2) {
+        Value left = operand(lhs, {i, i + 1}, k);
+        for (int64_t j = 0; j < shape.runs; ++j) {
+          Value right = operand(rhs, {j}, k);
+          Value &upper = sums[i * shape.runs + j], &lower = sums[(i + 1) * shape.runs + j];
+          Value sum = nvgpu::MmaSyncOp::create(b, left, right, join(b, {upper, lower}), ArrayRef(extents),
+                                               /*tf32Enabled=*/!halves);
+          upper = vector::ExtractOp::create(b, sum, 0);
+          lower = vector::ExtractOp::create(b, sum, 1);
+        }
+      }
+    rewriter.replaceOpWithMultiple(op, {sums});
+    return success();
+  }
+};
+
+//===-- Shared memory -------------------------------------------------------------------------------------------===//
+
+/// The order of a row's elements in shared memory. Groups of eight neighbours stay together. The groups are
+/// XOR-swizzled from row to row, so that neighbouring rows of one column lie in different banks. Tiles start at
+/// multiples of eight rows. A matrix of one column is not swizzled.
+struct Swizzle {
+  explicit Swizzle(MemRefType memory) : groups(std::max<int64_t>(1, memory.getDimSize(1) / kCopyElements)) {}
+
+  /// The offset of group `group` in a row. `row` may be counted from any multiple of eight.
+  Value place(LaneBuilder &b, Value group, Value row) const {
+    int64_t rowsOfBanks = std::max<int64_t>(1, kBankElements / (groups * kCopyElements));
+    Value key =
+        b.createOrFold<arith::RemUIOp>(b.createOrFold<arith::DivUIOp>(row, b.index(rowsOfBanks)), b.index(exchanged()));
+    return arith::MulIOp::create(b, arith::XOrIOp::create(b, group, key), b.index(kCopyElements));
+  }
+
+  /// The offset of group `group` + `more`, given the offset `place` of `group`. The two numbers must have no bit in
+  /// common. All addresses are then one address XOR a number, or plus a constant that the load takes.
+  Value further(LaneBuilder &b, Value place, int64_t more) const {
+    int64_t low = more % exchanged();
+    if (low != 0)
+      place = arith::XOrIOp::create(b, place, b.index(low * kCopyElements));
+    return b.add(place, (more - low) * kCopyElements);
+  }
+
+  /// The number of groups that are exchanged with one another.
+  int64_t exchanged() const { return std::min<int64_t>(groups, kPiece); }
+
+  int64_t groups;
+};
+
+/// Lowers to ldmatrix: each lane gives the address of a row of eight elements of one of four pieces, and gets its part
+/// of all four.
+struct LowerSharedLoad : LanePattern<tile::LoadOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    // Memory with a strided layout is not swizzled, and no copy has filled it.
+    bool isSwizzled = isShared(op.getMemory()) && op.getMemory().getType().getLayout().isIdentity();
+    if (!isSwizzled || !isTensorOperand(op.getType()) || !tile::getLayout(op.getType()).isFragment())
+      return failure();
+    LaneBuilder b(op.getLoc(), rewriter);
+    RankedTensorType tile = op.getType();
+    tile::LaneShape shape = tile::getLaneShape(tile);
+    Swizzle swizzle(op.getMemory().getType());
+    int64_t rowLanes = tile::getLayout(tile).getRowLanes();
+    Value lane = lanes.number(),
+          piece = arith::DivUIOp::create(b, b.remainder(lane, lanes.subgroup()), b.index(kPiece));
+    Value inPiece = b.remainder(lane, kPiece);
+    // The four pieces are two of the lane's rows by two of its runs. An instruction takes registers side by side: both
+    // rows of a run for the left operand, both runs of a row for the right one.
+    int64_t rowPieces = shape.rows % 2 == 0 ? 2 : 1;
+    bool isRight = rowLanes == kPiece; // each subgroup has the whole tile
+    int64_t rowStep = isRight ? 2 : 1, runStep = isRight ? 1 : rowPieces;
+    auto bitOf = [&](int64_t step, int64_t count) {
+      return b.remainder(b.createOrFold<arith::DivUIOp>(piece, b.index(step)), count);
+    };
+    Value ofRow = bitOf(rowStep, rowPieces), ofRun = bitOf(runStep, 2);
+    // Further subgroups have further rows.
+    Value subgroup =
+        rowLanes == kPiece ? b.index(0) : arith::DivUIOp::create(b, lane, b.index(lanes.subgroup())).getResult();
+    bool paired = tile::getLayout(tile).getPaired();
+    Value firstRow = b.scaled(ofRow, paired ? kPiece : rowLanes);
+    firstRow = arith::AddIOp::create(b, firstRow, b.scaled(subgroup, paired ? 2 * kPiece : kPiece));
+
+    // Terms that differ between registers are added last, so that the addresses share the rest.
+    Value base = arith::AddIOp::create(b, op.getTransposed() ? b.scaled(ofRun, kPiece) : firstRow, inPiece);
+    base = arith::AddIOp::create(b, op.getRow(), base);
+
+    // The lane's part of a group's number, and the offset of that group.
+    Value group = op.getTransposed() ? arith::DivUIOp::create(b, firstRow, b.index(kPiece)).getResult() : ofRun;
+    Value place = swizzle.place(b, group, inPiece);
+
+    SmallVector<Value> registers(shape.count());
+    auto type = VectorType::get({2 * rowPieces, 2}, tile.getElementType());
+    for (int64_t run = 0; run < shape.runs; run += 2)
+      for (int64_t i = 0; i < shape.rows; i += rowPieces) {
+        // The piece for the lane's row i starts at row rowLanes * i of the tile, the piece for run r at column 8 * r.
+        Value row = b.add(base, op.getTransposed() ? run * kPiece : i * rowLanes);
+        Value column = swizzle.further(b, place, op.getTransposed() ? i * rowLanes / kPiece : run);
+        Value pieces =
+            nvgpu::LdMatrixOp::create(b, type, op.getMemory(), ValueRange{row, column},
+                                      static_cast<bool>(op.getTransposed()), static_cast<uint32_t>(2 * rowPieces));
+        for (int64_t part = 0; part < 2 * rowPieces; ++part)
+          registers[(i + part / rowStep % rowPieces) * shape.runs + run + part / runStep % 2] =
+              vector::ExtractOp::create(b, pieces, part);
+      }
+    rewriter.replaceOpWithMultiple(op, {registers});
+    return success();
+  }
+};
+
+/// Each lane copies every n-th group of eight elements, or every n-th element of a single column, where n is the number
+/// of lanes.
+struct LowerCopy : LanePattern<tile::CopyOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::CopyOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    LaneBuilder b(op.getLoc(), rewriter);
+    Swizzle swizzle(op.getShared().getType());
+    int64_t rows = op.getRows(), count = lanes.count(), rowsAtOnce = std::max<int64_t>(1, count / swizzle.groups);
+    Value group = b.remainder(lanes.number(), swizzle.groups);
+    Value firstRow = arith::DivUIOp::create(b, lanes.number(), b.index(swizzle.groups));
+    for (int64_t done = 0; done < rows; done += rowsAtOnce) {
+      if (done + rowsAtOnce <= rows) {
+        copy(b, op, swizzle, firstRow, done, group);
+        continue;
+      }
+      auto branch = scf::IfOp::create(b, b.less(b.add(firstRow, done), b.index(rows)), /*withElseRegion=*/false);
+      LaneBuilder inner(op.getLoc(), b);
+      inner.setInsertionPointToStart(branch.thenBlock());
+      copy(inner, op, swizzle, firstRow, done, group);
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+  /// Copies group `group` of row `first` + `done` of the tile.
+  static void copy(LaneBuilder &b, tile::CopyOp op, const Swizzle &swizzle, Value first, int64_t done, Value group) {
+    int64_t elements = std::min(kCopyElements, op.getShared().getType().getDimSize(1));
+    Value fromRow = b.add(arith::AddIOp::create(b, op.getRow(), first), done);
+    Value fromColumn = arith::AddIOp::create(b, op.getColumn(), b.scaled(group, kCopyElements));
+    // A copy of zero elements reads nothing, so addresses need not be clamped: each row's address is the first row's
+    // plus a constant.
+    Value count;
+    if (Value limit = op.getColumnLimit()) {
+      Value left = arith::SubIOp::create(b, limit, fromColumn);
+      count = arith::MinSIOp::create(b, arith::MaxSIOp::create(b, left, b.index(0)), b.index(elements));
+    }
+    if (Value limit = op.getRowLimit())
+      count = arith::SelectOp::create(b, b.less(fromRow, limit), count ? count : b.index(elements), b.index(0));
+    Value row = b.add(first, done), toRow = op.getTo(), toColumn;
+    if (isWarpgroupOperand(op.getShared())) {
+      toColumn = placeInPanels(b, op, row, group);
+    } else {
+      toRow = b.add(arith::AddIOp::create(b, toRow, first), done);
+      toColumn = swizzle.place(b, group, row);
+    }
+    MemberPlace member = MemberPlace::of(b, op, fromRow);
+    nvgpu::DeviceAsyncCopyOp::create(b, op.getShared(), ValueRange{toRow, toColumn}, op.getMemory(),
+                                     ValueRange{member.row, member.column(b, fromColumn)}, b.getIndexAttr(elements),
+                                     count, elements == kCopyElements ? b.getUnitAttr() : UnitAttr());
+  }
+};
+
+struct LowerCommit : LanePattern<tile::CommitOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::CommitOp op, OneToNOpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<NVVM::CpAsyncCommitGroupOp>(op);
+    return success();
+  }
+};
+
+struct LowerWait : LanePattern<tile::WaitOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::WaitOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    NVVM::CpAsyncWaitGroupOp::create(rewriter, op.getLoc(), static_cast<uint32_t>(op.getPending()));
+    if (lanes.hasWarpgroups())
+      fenceOperands(rewriter, op.getLoc());
+    rewriter.replaceOpWithNewOp<gpu::BarrierOp>(op);
+    return success();
+  }
+};
+
+} // namespace
+
+void heddle::populateLaneFragmentPatterns(const TypeConverter &converter, const Lanes &lanes,
+                                          RewritePatternSet &patterns) {
+  MLIRContext *context = patterns.getContext();
+  patterns.add<LowerFragmentDot, LowerSharedLoad>(converter, context, lanes, /*benefit=*/2);
+  patterns.add<LowerCopy, LowerCommit, LowerWait>(converter, context, lanes);
+}

@@ -1,0 +1,255 @@
+// Lowers products of warpgroups to one lane. A wgmma instruction multiplies 64 rows by up to 256 columns, 16 deep. It
+// reads the right operand from shared memory, and the left one from there or from registers. A descriptor says where
+// and in which order an operand lies in shared memory.
+//
+// In shared memory a row of 64 elements (128 bytes) is as long as all banks, and rows follow each other. Group g of
+// eight elements of row r is at place g xor (r mod 8). `heddle-stage-operands` uses this order for such rows, and so do
+// descriptors with a 128-byte swizzle. Wider tiles have panels of 64 columns: each panel lies behind all rows of the
+// one before.
+//
+// Each of the four subgroups has 16 neighbouring rows of an instruction's result, and of a left operand in registers. A
+// `paired` #tile.simt gives it these rows.
+#include "compiler/Lanes/Warpgroups.h"
+
+#include "compiler/Analysis/Kernels/Fragments.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+constexpr int64_t kPiece = tile::SimtAttr::kFragmentPiece, kSubgroup = tile::SimtAttr::kFragmentLanes;
+constexpr int64_t kRows = tile::kWarpgroupRows, kDepth = 16; // of an instruction
+constexpr int64_t kRowBytes = 2 * tile::kOperandColumns;     // in shared memory
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+LLVM::InlineAsmOp assembly(OpBuilder &builder, Location loc, TypeRange results, ValueRange operands, StringRef code,
+                           StringRef constraints) {
+  return LLVM::InlineAsmOp::create(builder, loc, results, operands, code, constraints, /*has_side_effects=*/true,
+                                   /*is_align_stack=*/false, LLVM::TailCallKind::None, LLVM::AsmDialectAttr(),
+                                   ArrayAttr());
+}
+
+/// Emits instructions that change the elements of `sums`, pairs of f32. In `code` these are $0, $1 and so on; the
+/// numbers in `more` come last. With `overwrites` the instructions do not read the old sums.
+void changeByAssembly(LaneBuilder &b, MutableArrayRef<Value> sums, bool overwrites, StringRef code, ValueRange more) {
+  SmallVector<Value> operands;
+  size_t count = 2 * sums.size();
+  // The first instruction of several may write a sum before a later one reads the last of `more`.
+  SmallVector<std::string> constraints(count, overwrites ? "=&f" : "=f");
+  if (!overwrites)
+    for (auto [i, sum] : llvm::enumerate(sums))
+      for (int64_t element : {0, 1}) {
+        operands.push_back(b.extract(sum, element));
+        constraints.push_back(std::to_string(2 * i + element));
+      }
+  for (Value value : more)
+    constraints.push_back(value.getType().isInteger(64) ? "l" : "r");
+  llvm::append_range(operands, more);
+  Type type = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(count, b.getF32Type()));
+  Value results = assembly(b, b.getLoc(), type, operands, code, llvm::join(constraints, ",")).getRes();
+  for (auto [i, sum] : llvm::enumerate(sums)) {
+    Value pair[2];
+    for (int64_t element : {0, 1})
+      pair[element] = LLVM::ExtractValueOp::create(b, results, 2 * i + element);
+    sum = b.assemble(sum.getType(), pair);
+  }
+}
+
+struct LowerWarpgroupDot : LanePattern<tile::WarpgroupDotOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::WarpgroupDotOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    LaneBuilder b(op.getLoc(), rewriter);
+    auto type = cast<RankedTensorType>(op.getType());
+    tile::LaneShape shape = tile::getLaneShape(type);
+    int64_t rows = type.getDimSize(0), columns = type.getDimSize(1), depth = op.getDepth();
+    SmallVector<Value> sums(adaptor.getAccumulator());
+    std::optional<Operand> left;
+    if (auto memory = dyn_cast<TypedValue<MemRefType>>(op.getLhs()))
+      left.emplace(b, memory, op.getLhsRow(), op.getTransposeLhs(), rows, depth);
+    Operand right(b, op.getRhs(), op.getRhsRow(), !op.getTransposeRhs(), columns, depth);
+    constexpr int64_t lanesOfOne = 4 * kSubgroup;
+    int64_t warpgroups = lanes.count() / lanesOfOne;
+    SmallVector<SmallVector<Operands>> blocks(shape.rows / 2);
+    for (auto [m, operands] : llvm::enumerate(blocks)) {
+      Value block = b.add(lanes.warpgroup(), m * warpgroups);
+      for (int64_t k = 0; k < depth; k += kDepth)
+        operands.push_back({left ? SmallVector<Value, 4>{left->describe(b, block, k)}
+                                 : piecesOf(b, typeOf(op.getLhs()), adaptor.getLhs(), m, k),
+                            right.describe(b, b.index(0), k)});
+    }
+    multiply(b, op, sums, blocks, columns);
+    NVVM::WgmmaGroupSyncAlignedOp::create(b);
+    rewriter.replaceOpWithMultiple(op, {sums});
+    return success();
+  }
+
+private:
+  /// An operand's tile in shared memory.
+  class Operand {
+  public:
+    Operand(LaneBuilder &b, TypedValue<MemRefType> memory, Value row, bool isTurned, int64_t extent, int64_t depth)
+        : isTurned(isTurned), rows(isTurned ? depth : extent) {
+      // A descriptor has 14 bits for the address. In a cluster the upper bits of an address say whose shared memory it
+      // is.
+      Value start =
+          arith::AndIOp::create(b, memref::ExtractAlignedPointerAsIndexOp::create(b, memory), b.index((1 << 18) - 1));
+      first = arith::AddIOp::create(b, start, b.scaled(row, 2 * memory.getType().getDimSize(1)));
+      // Strides in units of 16 bytes, from eight rows to the next and from one panel of a turned operand to the next,
+      // and a 128-byte swizzle. A row of a turned operand is one place of the contracted dimension. Other operands are
+      // read along their rows, one panel at a time.
+      constexpr int64_t swizzle = int64_t(1) << 62, pieceBytes = kPiece * kRowBytes;
+      int64_t panelBytes = isTurned ? rows * kRowBytes : 16;
+      shape = swizzle | (pieceBytes / 16) << 32 | (panelBytes / 16) << 16;
+    }
+
+    /// The descriptor of 64 rows (columns, if turned) from 64 * block on, beginning at place `k` of the contracted
+    /// dimension. Block 0 of a right operand is all of it.
+    Value describe(LaneBuilder &b, Value block, int64_t k) const {
+      int64_t blockBytes = isTurned ? rows * kRowBytes : kRows * kRowBytes;
+      int64_t offset =
+          isTurned ? k * kRowBytes : k / tile::kOperandColumns * rows * kRowBytes + k % tile::kOperandColumns * 2;
+      Value address = b.add(arith::AddIOp::create(b, first, b.scaled(block, blockBytes)), offset);
+      Value units = arith::DivUIOp::create(b, address, b.index(16));
+      Value wide = arith::IndexCastUIOp::create(b, b.getI64Type(), units);
+      return arith::OrIOp::create(b, wide, arith::ConstantIntOp::create(b, b.getI64Type(), shape));
+    }
+
+  private:
+    bool isTurned;
+    int64_t rows; // of the tile in memory
+    Value first;
+    int64_t shape;
+  };
+
+  /// The operands of an instruction: on the left a descriptor or four registers, on the right a descriptor.
+  struct Operands {
+    SmallVector<Value, 4> left;
+    Value right;
+  };
+
+  /// The lane's pieces of block m, 64 rows of a tile in registers, beginning at place `k` of the contracted dimension.
+  static SmallVector<Value, 4> piecesOf(LaneBuilder &b, RankedTensorType tile, ValueRange values, int64_t m,
+                                        int64_t k) {
+    Registers registers(tile, values);
+    SmallVector<Value, 4> pieces;
+    for (int64_t run : {0, 1})
+      for (int64_t row : {0, 1}) {
+        Value pair = registers.at(2 * m + row, k / kPiece + run);
+        Value number = vector::BitCastOp::create(b, VectorType::get(1, b.getI32Type()), pair);
+        pieces.push_back(b.extract(number, 0));
+      }
+    return pieces;
+  }
+
+  /// Starts `sums` += the products of each block of 64 rows. The fence is in the same assembly, so that no write to
+  /// these registers can come between it and the products.
+  static void multiply(LaneBuilder &b, tile::WarpgroupDotOp op, MutableArrayRef<Value> sums,
+                       ArrayRef<SmallVector<Operands>> blocks, int64_t columns) {
+    // The instruction takes a lane's elements by groups of eight columns, both rows of a group together; `sums` has
+    // them row by row.
+    int64_t runs = columns / kPiece;
+    auto sumsOf = [&](size_t block) {
+      SmallVector<Value *> places;
+      for (int64_t run = 0; run < runs; ++run)
+        for (int64_t half : {0, 1})
+          places.push_back(&sums[(2 * block + half) * runs + run]);
+      return places;
+    };
+    SmallVector<Value> ordered;
+    for (size_t block = 0; block < blocks.size(); ++block)
+      for (Value *sum : sumsOf(block))
+        ordered.push_back(*sum);
+    size_t count = 2 * ordered.size();
+    // If the accumulator is zero, the first instruction overwrites the sums, and no register has to hold zeros.
+    bool overwrites = llvm::all_of(sums, [](Value sum) { return matchPattern(sum, m_AnyZeroFloat()); });
+    std::string code = "{\n.reg .pred adds;\nwgmma.fence.sync.aligned;\n";
+    StringRef element = op.getRhs().getType().getElementType().isBF16() ? "bf16" : "f16";
+    SmallVector<Value> more;
+    auto name = [&](Value value) {
+      more.push_back(value);
+      return llvm::formatv("${0}", (overwrites ? 1 : 2) * count + more.size() - 1).str();
+    };
+    for (auto [block, operands] : llvm::enumerate(blocks)) {
+      std::string registers;
+      for (size_t i = 0; i < count / blocks.size(); ++i)
+        registers += llvm::formatv("{0}${1}", i ? ", " : "", block * (count / blocks.size()) + i);
+      for (auto [i, pair] : llvm::enumerate(operands)) {
+        if (i == 0 || (i == 1 && overwrites))
+          code += llvm::formatv("setp.ne.b32 adds, {0}, 0;\n", i == 0 && overwrites ? 0 : 1);
+        SmallVector<std::string> left = llvm::map_to_vector(pair.left, name);
+        std::string right = name(pair.right);
+        bool isMemory = left.size() == 1;
+        code += llvm::formatv(
+            "wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} {{{2}}, {3}, {4}, adds, 1, 1, {5}{6};\n", columns,
+            element, registers, isMemory ? left[0] : "{" + llvm::join(left, ", ") + "}", right,
+            isMemory ? (op.getTransposeLhs() ? "1, " : "0, ") : "", static_cast<int>(!op.getTransposeRhs()));
+      }
+    }
+    changeByAssembly(b, ordered, overwrites, code + "}", more);
+    auto changed = ordered.begin();
+    for (size_t block = 0; block < blocks.size(); ++block)
+      for (Value *sum : sumsOf(block))
+        *sum = *changed++;
+  }
+};
+
+struct LowerWarpgroupFence : LanePattern<tile::WarpgroupFenceOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::WarpgroupFenceOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    LaneBuilder b(op.getLoc(), rewriter);
+    SmallVector<Value> sums(adaptor.getSum());
+    changeByAssembly(b, sums, /*overwrites=*/false, "wgmma.fence.sync.aligned;", {});
+    rewriter.replaceOpWithMultiple(op, {sums});
+    return success();
+  }
+};
+
+struct LowerWarpgroupWait : LanePattern<tile::WarpgroupWaitOp> {
+  using LanePattern::LanePattern;
+  LogicalResult matchAndRewrite(tile::WarpgroupWaitOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    LaneBuilder b(op.getLoc(), rewriter);
+    if (!op.getSum()) {
+      NVVM::WgmmaWaitGroupSyncOp::create(b, op.getPending());
+      rewriter.eraseOp(op);
+      return success();
+    }
+    // The waiting instruction takes the sums and returns them, so that nothing can read them before.
+    SmallVector<Value> sums(adaptor.getSum());
+    changeByAssembly(b, sums, /*overwrites=*/false,
+                     llvm::formatv("wgmma.wait_group.sync.aligned {0};", op.getPending()).str(), {});
+    rewriter.replaceOpWithMultiple(op, {sums});
+    return success();
+  }
+};
+
+} // namespace
+
+Value heddle::placeInPanels(LaneBuilder &b, tile::CopyOp op, Value row, Value group) {
+  constexpr int64_t groups = tile::kOperandColumns / kCopyElements; // of a row of a panel
+  Value panel = b.createOrFold<arith::DivUIOp>(group, b.index(groups)), inPanel = b.remainder(group, groups);
+  Value line = arith::AddIOp::create(b, b.scaled(panel, op.getRows()), row);
+  Value swizzled = b.scaled(arith::XOrIOp::create(b, inPanel, b.remainder(row, kPiece)), kCopyElements);
+  return arith::AddIOp::create(b, b.scaled(line, tile::kOperandColumns), swizzled);
+}
+
+void heddle::fenceOperands(OpBuilder &builder, Location loc) {
+  assembly(builder, loc, {}, {}, "fence.proxy.async.shared::cta;", "~{memory}");
+}
+
+void heddle::populateLaneWarpgroupPatterns(const TypeConverter &converter, const Lanes &lanes,
+                                           RewritePatternSet &patterns) {
+  MLIRContext *context = patterns.getContext();
+  patterns.add<LowerWarpgroupDot, LowerWarpgroupFence, LowerWarpgroupWait>(converter, context, lanes);
+}

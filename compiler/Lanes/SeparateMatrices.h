@@ -1,0 +1,15 @@
+// Decides which tiles of a kernel are cooperative matrices.
+#ifndef HEDDLE_COMPILER_LANES_SEPARATEMATRICES_H
+#define HEDDLE_COMPILER_LANES_SEPARATEMATRICES_H
+
+#include "dialects/Tile/Tile.h"
+
+namespace mlir::heddle {
+
+/// Inserts a tile.convert_layout wherever an op that does not work on cooperative matrices uses a tile of them, and
+/// where a product uses a tile that such an op makes. The kernel's tiles have no layouts yet.
+void separateMatrices(tile::FuncOp kernel);
+
+} // namespace mlir::heddle
+
+#endif

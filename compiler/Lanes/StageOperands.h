@@ -1,0 +1,28 @@
+// The passes that copy the operands of products to shared memory ahead of their use, and read them there.
+#ifndef HEDDLE_COMPILER_LANES_STAGEOPERANDS_H
+#define HEDDLE_COMPILER_LANES_STAGEOPERANDS_H
+
+#include "compiler/Analysis/Profile/TargetProfile.h"
+#include "dialects/Tile/Tile.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::heddle {
+
+/// `heddle-stage-operands` with the stages and the shared memory of a profile.
+std::unique_ptr<Pass> createStageOperandsPass(const TargetProfile &profile);
+
+/// `heddle-use-warpgroups` with the warpgroup size of a profile that has warpgroups.
+std::unique_ptr<Pass> createUseWarpgroupsPass(const TargetProfile &profile);
+
+/// Returns true if both read the same part of a matrix, even if one of them transposes it.
+bool readSame(tile::LoadOp a, tile::LoadOp b);
+
+/// Returns `value` with the loop's induction variable replaced as `mapping` says: clones the ops inside of the loop
+/// that compute it.
+Value cloneForCounter(OpBuilder &b, scf::ForOp loop, Value value, IRMapping &mapping);
+
+} // namespace mlir::heddle
+
+#endif

@@ -1,0 +1,25 @@
+// Published models whose family is a model text with a section `published`.
+#ifndef HEDDLE_COMPILER_MODEL_HUGGINGFACE_FAMILY_H
+#define HEDDLE_COMPILER_MODEL_HUGGINGFACE_FAMILY_H
+
+#include "compiler/Model/HuggingFace/Config.h"
+#include "compiler/Model/Import/Description.h"
+
+namespace mlir::heddle {
+
+/// The contents of a GGUF file that are not already in the configuration.
+struct GgufContents {
+  /// Returns the value of a key of the architecture, named without its prefix, or nothing if the file has no such key.
+  std::function<std::optional<llvm::json::Value>(StringRef key)> find;
+  std::function<bool(StringRef tensor)> hasTensor;
+};
+
+/// Returns the description that the family's text derives from the configuration. `architecture` is the name that was
+/// looked up. `gguf` is null for folders. Keys that the text does not name are left in `config`, and `config` has
+/// failed if an inner object has such keys. Fails after any other error.
+FailureOr<Description> describeFamily(language::ModelText text, StringRef architecture, HuggingFaceConfig &config,
+                                      const DescriptionChanges &changes, const GgufContents *gguf);
+
+} // namespace mlir::heddle
+
+#endif

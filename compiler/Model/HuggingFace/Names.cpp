@@ -1,0 +1,153 @@
+#include "compiler/Model/HuggingFace/Names.h"
+
+#include "llvm/ADT/Twine.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+/// Collects the tensors of one model. `base` is the prefix that a model with a head puts before the names of the model
+/// without a head. Files may have names with it or without it.
+class Names {
+public:
+  explicit Names(StringRef base) : base(base) {}
+
+  llvm::json::Object take() { return std::move(tensors); }
+
+  /// Says that the weight `ours` is the tensor with one of the given names.
+  llvm::json::Object &add(const Twine &ours, ArrayRef<std::string> names) {
+    llvm::json::Array from;
+    for (const std::string &name : names)
+      from.push_back(name);
+    llvm::json::Object &entry = *tensors.try_emplace(ours.str(), llvm::json::Object()).first->second.getAsObject();
+    entry["from"] = std::move(from);
+    return entry;
+  }
+
+  llvm::json::Object &addInBase(const Twine &ours, const Twine &name) {
+    return add(ours, {(base + name).str(), name.str()});
+  }
+
+  /// A linear transformation as PyTorch's nn.Linear stores it, outputs x inputs.
+  void addLinear(const Twine &ours, const Twine &name) {
+    addInBase(ours + ".weight", name + ".weight")["transpose"] = true;
+    addInBase(ours + ".bias", name + ".bias");
+  }
+
+  /// Gains and biases of a norm. Checkpoints from TensorFlow call them gamma and beta.
+  void addNorm(const Twine &ours, const Twine &name) {
+    add(ours + ".gamma", bothWays(name, ".weight", ".gamma"));
+    add(ours + ".beta", bothWays(name, ".bias", ".beta"));
+  }
+
+  /// An embedding of positions. A model compiled for shorter sequences takes its first rows.
+  void addPositions(const Twine &name) { addInBase("positions", name)["rows"] = "leading"; }
+
+private:
+  SmallVector<std::string> bothWays(const Twine &name, StringRef now, StringRef once) const {
+    std::string plain = name.str(), based = (base + plain).str();
+    return {based + now.str(), based + once.str(), plain + now.str(), plain + once.str()};
+  }
+
+  StringRef base;
+  llvm::json::Object tensors;
+};
+
+} // namespace
+
+llvm::json::Object heddle::nameMarianTensors(const Description &d) {
+  Names names("model.");
+  std::string shared = "model.shared.weight", source = "model.encoder.embed_tokens.weight",
+              target = "model.decoder.embed_tokens.weight", projection = "lm_head.weight";
+  if (d.shareEmbeddings) {
+    names.add("embedding", {shared, source, target, projection});
+  } else {
+    names.add("source_embedding", {source, shared});
+    names.add("target_embedding", {target, shared});
+    names.add("projection", {projection, target, shared});
+  }
+  names.add("output.bias", {"final_logits_bias"});
+
+  auto addAttention = [&](const Twine &ours, const Twine &name) {
+    names.addLinear(ours + ".query", name + ".q_proj");
+    names.addLinear(ours + ".key", name + ".k_proj");
+    names.addLinear(ours + ".value", name + ".v_proj");
+    names.addLinear(ours + ".output", name + ".out_proj");
+  };
+  auto addLayers = [&](const std::string &stack, int64_t layers, bool cross) {
+    for (int64_t i = 0; i < layers; ++i) {
+      std::string ours = (stack + "." + Twine(i)).str(), layer = (stack + ".layers." + Twine(i)).str();
+      addAttention(ours + ".self", layer + ".self_attn");
+      names.addNorm(ours + ".norm1", layer + ".self_attn_layer_norm");
+      if (cross) {
+        addAttention(ours + ".cross", layer + ".encoder_attn");
+        names.addNorm(ours + ".norm2", layer + ".encoder_attn_layer_norm");
+      }
+      names.addLinear(ours + ".feed_forward.inner", layer + ".fc1");
+      names.addLinear(ours + ".feed_forward.outer", layer + ".fc2");
+      names.addNorm(ours + (cross ? ".norm3" : ".norm2"), layer + ".final_layer_norm");
+    }
+  };
+  addLayers("encoder", d.encoderLayers, /*cross=*/false);
+  addLayers("decoder", d.decoderLayers, /*cross=*/true);
+  return names.take();
+}
+
+llvm::json::Object heddle::nameBertTensors(const Description &d) {
+  Names names("bert.");
+  names.addInBase(d.shareEmbeddings ? "embedding" : "source_embedding", "embeddings.word_embeddings.weight");
+  names.addPositions("embeddings.position_embeddings.weight");
+  if (d.tokenTypes > 0)
+    names.addInBase("token_types", "embeddings.token_type_embeddings.weight");
+  names.addNorm("embedding.norm", "embeddings.LayerNorm");
+  for (int64_t i = 0; i < d.encoderLayers; ++i) {
+    std::string ours = ("encoder." + Twine(i)).str(), layer = ("encoder.layer." + Twine(i)).str();
+    for (StringRef part : {"query", "key", "value"})
+      names.addLinear(ours + ".self." + part, layer + ".attention.self." + part);
+    names.addLinear(ours + ".self.output", layer + ".attention.output.dense");
+    names.addNorm(ours + ".norm1", layer + ".attention.output.LayerNorm");
+    names.addLinear(ours + ".feed_forward.inner", layer + ".intermediate.dense");
+    names.addLinear(ours + ".feed_forward.outer", layer + ".output.dense");
+    names.addNorm(ours + ".norm2", layer + ".output.LayerNorm");
+  }
+  if (d.pooler)
+    names.addLinear("pooler", "pooler.dense");
+  if (d.head == "none")
+    return names.take();
+  names.addLinear("head", "cls.predictions.transform.dense");
+  names.addNorm("head.norm", "cls.predictions.transform.LayerNorm");
+  if (!d.shareEmbeddings)
+    names.add("projection", {"cls.predictions.decoder.weight"});
+  names.add("output.bias", {"cls.predictions.bias", "cls.predictions.decoder.bias"});
+  return names.take();
+}
+
+llvm::json::Object heddle::nameGPT2Tensors(const Description &d) {
+  Names names("transformer.");
+  names.addInBase(d.shareEmbeddings ? "embedding" : "target_embedding", "wte.weight");
+  if (!d.shareEmbeddings)
+    names.add("projection", {"lm_head.weight"});
+  names.addPositions("wpe.weight");
+  // GPT-2's linear transformations are stored as inputs x outputs, and query, key and value of an attention side by
+  // side.
+  constexpr StringLiteral kParts[] = {"query", "key", "value"};
+  auto addLinear = [&](const Twine &ours, const Twine &name) {
+    names.addInBase(ours + ".weight", name + ".weight");
+    names.addInBase(ours + ".bias", name + ".bias");
+  };
+  for (int64_t i = 0; i < d.decoderLayers; ++i) {
+    std::string ours = ("decoder." + Twine(i)).str(), layer = ("h." + Twine(i)).str();
+    names.addNorm(ours + ".norm1", layer + ".ln_1");
+    for (auto [index, part] : llvm::enumerate(kParts))
+      for (StringRef tensor : {".weight", ".bias"})
+        names.addInBase(ours + ".self." + part + tensor, layer + ".attn.c_attn" + tensor)["part"] =
+            llvm::json::Array{static_cast<int64_t>(index), 3};
+    addLinear(ours + ".self.output", layer + ".attn.c_proj");
+    names.addNorm(ours + ".norm2", layer + ".ln_2");
+    addLinear(ours + ".feed_forward.inner", layer + ".mlp.c_fc");
+    addLinear(ours + ".feed_forward.outer", layer + ".mlp.c_proj");
+  }
+  names.addNorm("decoder.norm", "ln_f");
+  return names.take();
+}

@@ -1,0 +1,202 @@
+// A model description: the contents of a .toml file or a Hugging Face folder, checked, with every default filled in.
+#ifndef HEDDLE_COMPILER_MODEL_IMPORT_DESCRIPTION_H
+#define HEDDLE_COMPILER_MODEL_IMPORT_DESCRIPTION_H
+
+#include "compiler/Model/Language/ModelText.h"
+#include "mlir/IR/Location.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/JSON.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+
+namespace mlir::heddle {
+
+namespace language {
+class PublishedFamily;
+}
+
+/// The keys of a description, with their defaults. The table in DescriptionKeys.cpp has their meanings and ranges, and
+/// says which of them must be given.
+struct Description {
+  std::string architecture;
+  int64_t dModel = 0;
+  int64_t heads = 0;
+  int64_t dFF = 0;
+  int64_t encoderLayers = 0;
+  int64_t decoderLayers = 0;
+  int64_t vocabSize = 0;
+
+  std::string norm = "post";
+  std::string positions = "sinusoidal";
+  std::string activation = "relu";
+  std::string head = "linear";
+  int64_t attentionWindow = 0;
+  double attentionSoftCap = 0.0;
+  bool shareEmbeddings = true;
+  bool scaleEmbeddings = true;
+  bool embeddingNorm = false;
+  int64_t tokenTypes = 0;
+  bool outputBias = false;
+  bool pooler = false;
+  double layerNormEpsilon = 1e-5;
+
+  double dropout = 0.1;
+  double attentionDropout = 0.0;
+  double labelSmoothing = 0.1;
+
+  double learningRate = 0.0;
+  std::string schedule = "paper";
+  int64_t warmup = 4000;
+  int64_t decaySteps = 0;
+  double finalLearningRate = 0.0;
+  double adamBeta1 = 0.9;
+  double adamBeta2 = 0.98;
+  double adamEpsilon = 1e-9;
+  double clipNorm = 0.0;
+  double weightDecay = 0.0;
+  double emaDecay = 0.0;
+  double lossScale = 0.0;
+  int64_t lossScaleInterval = 2000;
+  bool accumulate = false;
+  bool tokenWeights = false;
+  bool sourceEnd = true;
+  bool logitsEntry = false;
+  bool explainEntry = false;
+  int64_t beam = 4;
+
+  int64_t maxTokens = 2048;
+  int64_t maxSequences = 128;
+  int64_t maxLength = 256;
+
+  // The ids of marks, which no key gives. A sentence's target begins with `beginId`, every sentence ends with `endId`
+  // (a source only with `sourceEnd`), and a decoder never answers with `paddingId`.
+  int64_t beginId = 1, endId = 2;
+  std::optional<int64_t> unknownId = 0, paddingId;
+  /// Tokens other than `endId` that end a decoder's text, such as the end of a turn.
+  std::vector<int64_t> otherEnds;
+  /// The number of labels, if the model's logits are of labels.
+  std::optional<int64_t> classes;
+  /// The largest number of neighbours of a token, if tokens are the nodes of a graph.
+  std::optional<int64_t> neighbours;
+  /// The largest number of sentences in a text, if the model distinguishes them.
+  std::optional<int64_t> sentences;
+  /// The images that the model takes, if it takes any.
+  language::ImageShape image;
+  std::vector<int64_t> strides; // of the subsampled images in the model
+  /// The tensor of each weight in the files of another program, as in toJSON(). Empty for models of our own.
+  llvm::json::Object tensors;
+
+  /// A folder's tensors whose names begin with one of these are no part of the model.
+  llvm::json::Array ignoredTensors;
+  /// Names the tensors of the model's weights, once these are known. Null for models of our own, and if `tensors` has
+  /// the names.
+  std::shared_ptr<language::PublishedFamily> family;
+  /// The longest sequence for which the published positions are right; 0: any.
+  int64_t longestPublished = 0;
+
+  /// The published configuration's values that affect arithmetic, before any change. Empty for models of our own.
+  llvm::json::Object published;
+
+  /// The model's own text of what it computes. Null for the architectures that a description can name.
+  std::shared_ptr<language::ModelText> text;
+  /// Values of the text's parameters that come from outside the text.
+  language::Settings settings;
+
+  /// Which of the two stacks (3.1, Figure 1) the model has. A model with only an encoder is not trained: it has no
+  /// task.
+  bool hasEncoder() const { return encoderLayers > 0; }
+  bool hasDecoder() const { return decoderLayers > 0; }
+  bool scalesLoss() const { return hasDecoder() && lossScale > 0; }
+  bool preNorm() const { return norm == "pre"; }
+  /// Returns how far self-attention sees from a token, to either side, or nothing if it sees the whole sequence.
+  std::optional<int64_t> attentionRadius() const {
+    return attentionWindow > 0 ? std::optional<int64_t>(attentionWindow / 2) : std::nullopt;
+  }
+  bool learnedPositions() const { return positions == "learned"; }
+
+  /// Returns where the key was given: its line in the file, or `--set`. A key with its default is at the file's start.
+  Location whereIs(StringRef key) const;
+
+  /// Returns the keys of the model's structure, as settings of a text's parameters.
+  language::Settings getStructure() const;
+
+  /// Returns the meaning of the model: the text, its parameters and the marks, which determine what its weights
+  /// compute. Names are sorted, and numbers are rounded to f32.
+  llvm::json::Object describeMeaning() const;
+
+  /// Returns every key with its value, the token ids of the marks, and `tensors`.
+  llvm::json::Object toJSON() const;
+
+  /// The start of the file that describes the model.
+  LocationAttr start;
+  /// The place where each key got its value, for keys whose value comes from outside.
+  llvm::StringMap<LocationAttr> given;
+};
+
+/// The values that a number may have; `text` follows "a number" or "a whole number".
+struct NumberRange {
+  double low;
+  double high;
+  StringLiteral text;
+};
+
+/// One key of a description.
+struct DescriptionKey {
+  /// The member that holds the value; its type is the key's type.
+  using Member =
+      std::variant<std::string Description::*, int64_t Description::*, double Description::*, bool Description::*>;
+
+  StringLiteral name;
+  Member member;
+  bool required;    // must be given unless the description names a `model`
+  bool isStructure; // says what the model computes; a `model` text declares its own parameters instead
+  NumberRange range;
+  ArrayRef<StringLiteral> choices; // of a string
+  StringLiteral doc;
+
+  /// Returns the values that the key takes, to complete "'key' expects ...".
+  std::string describeValues() const;
+  /// Returns the default value in TOML notation, or empty for a key that must be given.
+  std::string describeDefault() const;
+};
+
+/// All keys, in the order in which the documentation lists them.
+ArrayRef<DescriptionKey> getDescriptionKeys();
+/// Returns the key called `name`, or null.
+const DescriptionKey *findDescriptionKey(StringRef name);
+/// Returns the key that `name` most likely stands for, or null if it resembles none of them.
+const DescriptionKey *findNearestKey(StringRef name);
+std::string showNumber(double value);
+
+/// Writes docs/description.md: all keys in Markdown.
+void printDescriptionPage(raw_ostream &stream);
+
+/// Changes of a description from outside.
+struct DescriptionChanges {
+  ArrayRef<std::string> overrides;        // each a `key=value` that replaces the description's own value
+  double lossScale = 0;                   // used if neither the description nor an override has `loss_scale`
+  ArrayRef<std::string> ignoredKeys = {}; // unknown keys of a published configuration that pass
+  std::string family = {};                // the text (.weft) of a published model's family; empty: Heddle's own
+};
+
+/// Reads the description at `path` and applies `changes`. Every mistake found is reported as an error of `context`.
+FailureOr<Description> readDescription(MLIRContext *context, StringRef path, const DescriptionChanges &changes);
+
+/// Reads the model text at `path`, which is named at `where`, or on the command line if that is null. Mistakes are
+/// errors of `context`.
+FailureOr<language::ModelText> readModelText(MLIRContext *context, StringRef path, LocationAttr where = {});
+
+/// Returns the description of the model text at `path`, with `changes`. Keys that do not belong to the text have their
+/// defaults.
+FailureOr<Description> readTextDescription(MLIRContext *context, StringRef path, const DescriptionChanges &changes);
+
+/// Applies `changes` to `description` and checks the whole, as readDescription does.
+FailureOr<Description> overrideDescription(MLIRContext *context, Description description,
+                                           const DescriptionChanges &changes);
+
+} // namespace mlir::heddle
+
+#endif

@@ -1,0 +1,130 @@
+#include "compiler/Model/Import/Import.h"
+
+#include "compiler/Model/Import/Schedule.h"
+#include "compiler/Model/Language/Published.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+/// Names the tensor of each weight in published files, as the family's text says.
+static LogicalResult nameTensors(ModuleOp module, Description &d) {
+  for (auto variable : module.getOps<VariableOp>()) {
+    if (variable.getKind() != VariableKind::Weight)
+      continue;
+    FailureOr<llvm::json::Object> tensor = d.family->findTensor(
+        variable.getSymName(), variable.getTensorType().getShape().size(), d.text->getParameters());
+    if (failed(tensor))
+      return failure();
+    if (!tensor->empty())
+      d.tensors[variable.getSymName()] = std::move(*tensor);
+  }
+  return success();
+}
+
+/// Adds the shapes of the weights to what the description says about another program's tensors. Fails if the model has
+/// a weight without a tensor.
+static LogicalResult addShapes(ModuleOp module, llvm::json::Object &tensors) {
+  for (auto variable : module.getOps<VariableOp>()) {
+    if (variable.getKind() != VariableKind::Weight)
+      continue;
+    llvm::json::Object *tensor = tensors.getObject(variable.getSymName());
+    if (!tensor)
+      return emitError(variable.getLoc()) << "the weight '" << variable.getSymName() << "' comes with a key that the "
+                                          << "published model does not have; leave that key as it is";
+    (*tensor)["shape"] = llvm::json::Array(variable.getTensorType().getShape());
+  }
+  return success();
+}
+
+/// Returns the model's own text, or the library's text for the architecture that the description names.
+static FailureOr<language::ModelText> getText(MLIRContext *context, const Description &d) {
+  if (d.text)
+    return *d.text;
+  FailureOr<language::ModelText> text =
+      language::ModelText::read(context, d.architecture + ".weft", language::findLibraryText(d.architecture));
+  if (failed(text) || failed(text->setParameters(d.getStructure())))
+    return failure();
+  return text;
+}
+
+/// Adds the ops from which compiler/Graph/Derive makes entries.
+static void addTask(ModuleOp module, StringRef task, const Description &d) {
+  OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
+  auto place = [&](StringRef key, StringRef part) -> Location {
+    return NameLoc::get(b.getStringAttr(part), d.whereIs(key));
+  };
+  TaskOp::create(b, place("beam", task), task, d.beam, d.paddingId ? b.getI64IntegerAttr(*d.paddingId) : IntegerAttr(),
+                 d.logitsEntry, d.explainEntry);
+  if (task == "encode")
+    return;
+  auto number = [&](double value) { return b.getF32FloatAttr(static_cast<float>(value)); };
+  bool scales = d.lossScale > 0;
+  TrainingOp::create(b, place("warmup", "optimizer"), number(d.adamBeta1), number(d.adamBeta2), number(d.adamEpsilon),
+                     number(d.clipNorm), d.weightDecay > 0 ? number(d.weightDecay) : FloatAttr(),
+                     d.emaDecay > 0 ? number(d.emaDecay) : FloatAttr(),
+                     scales ? b.getI64IntegerAttr(d.lossScaleInterval) : IntegerAttr(),
+                     scales ? number(d.lossScale) : FloatAttr(), d.accumulate ? b.getUnitAttr() : UnitAttr(),
+                     d.tokenWeights ? b.getUnitAttr() : UnitAttr());
+}
+
+OwningOpRef<ModuleOp> heddle::importModel(MLIRContext *context, FailureOr<Description> description,
+                                          function_ref<LogicalResult(const Description &)> check) {
+  if (failed(description))
+    return {};
+  FailureOr<language::ModelText> text = getText(context, *description);
+  if (failed(text))
+    return {};
+  OwningOpRef<ModuleOp> module = ModuleOp::create(Location(description->start));
+  language::Limits limits{description->vocabSize, description->maxTokens, description->maxSequences,
+                          description->maxLength};
+  if (failed(text->elaborate(*module, limits)))
+    return {};
+  description->image = text->getImageShape();
+  module->walk([&](SizeOp size) { // `subsample` names the sizes of strided images
+    StringRef name = size.getSymName();
+    int64_t stride;
+    if (name.consume_front("source_stride") && name.consume_back("_tokens") && !name.getAsInteger(10, stride))
+      description->strides.push_back(stride);
+  });
+  if (llvm::is_contained({"classify", "tag"}, text->getTask())) {
+    auto logits = cast<func::FuncOp>(module->lookupSymbol("logits"));
+    description->classes = cast<RankedTensorType>(logits.getResultTypes()[0]).getDimSize(1);
+    for (BlockArgument port : logits.getArguments()) {
+      auto name = logits.getArgAttrOfType<StringAttr>(port.getArgNumber(), "heddle.name");
+      if (name == "source_neighbours")
+        description->neighbours = cast<RankedTensorType>(port.getType()).getDimSize(1);
+      else if (name == "source_sentences")
+        description->sentences = logits.getArgAttrOfType<IntegerAttr>(port.getArgNumber(), "heddle.limit").getInt();
+    }
+  }
+  if (text->getTask() == "pair") // without classes the model gives grades
+    if (auto type = cast<RankedTensorType>(cast<func::FuncOp>(module->lookupSymbol("logits")).getResultTypes()[0]);
+        type.getRank() == 2)
+      description->classes = type.getDimSize(1);
+  addTask(*module, text->getTask(), *description);
+  if (text->getTask() != "encode" && failed(addSchedule(*module, *description)))
+    return {};
+  if (description->family && failed(nameTensors(*module, *description)))
+    return {};
+  if (!description->tensors.empty() && failed(addShapes(*module, description->tensors)))
+    return {};
+  if (check && failed(check(*description)))
+    return {};
+  std::string json = llvm::formatv("{0}", llvm::json::Value(description->toJSON()));
+  (*module)->setAttr("heddle.description", StringAttr::get(context, json));
+  if (failed(verify(*module)))
+    return {};
+  return module;
+}
+
+OwningOpRef<ModuleOp> heddle::importDescription(MLIRContext *context, StringRef path,
+                                                const DescriptionChanges &changes) {
+  return importModel(context, readDescription(context, path, changes));
+}
+
+OwningOpRef<ModuleOp> heddle::importText(MLIRContext *context, StringRef path, const DescriptionChanges &changes) {
+  return importModel(context, readTextDescription(context, path, changes));
+}

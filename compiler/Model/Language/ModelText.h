@@ -1,0 +1,92 @@
+// A model text (.weft): the definition of a model in Heddle's language (README.md beside this file).
+//
+// To compile a text, read it, set its parameters, and elaborate it to model functions of the heddle dialect. The
+// location of each op is its line in the text, named by the path of the bindings around it.
+#ifndef HEDDLE_COMPILER_MODEL_LANGUAGE_MODELTEXT_H
+#define HEDDLE_COMPILER_MODEL_LANGUAGE_MODELTEXT_H
+
+#include "compiler/Model/Language/Item.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace mlir::heddle::language {
+
+/// A parameter's value, and the location of the line or the flag that sets it.
+struct Setting {
+  std::variant<bool, int64_t, double, std::string, std::vector<double>> value;
+  LocationAttr where;
+};
+using Settings = llvm::StringMap<Setting>;
+
+/// The maxima of a call of the compiled model. A text reads them by the names in the comments.
+struct Limits {
+  int64_t vocabulary = 0;   // vocab_size: exclusive upper bound of token ids
+  int64_t maxTokens = 0;    // max_tokens: tokens of a call, on each side
+  int64_t maxSequences = 0; // max_sequences: sequences of a call
+  int64_t maxLength = 0;    // max_length: tokens of a sequence
+};
+
+class ModelText {
+public:
+  /// Reads `text` and the texts that it uses. Errors and locations call it `path`. If the text has mistakes, reports
+  /// them to the context and fails.
+  static FailureOr<ModelText> read(MLIRContext *context, StringRef path, StringRef text);
+
+  /// The name of the model's task, one of getTaskNames().
+  StringRef getTask() const { return task; }
+
+  /// The `published` sections: first those of the texts that it uses, then its own.
+  SmallVector<std::reference_wrapper<const PublishedSection>> getPublishedSections() const;
+
+  /// A string that differs between texts that compute different things. It consists of the name and revision of each
+  /// library text, and of a hash of the tokens of each other text, without comments and white space.
+  std::string getFingerprint() const;
+
+  /// Returns true if the text has a parameter called `name`.
+  bool hasParameter(StringRef name) const;
+  /// The parameter with the name most similar to `name`; empty if none is similar.
+  StringRef findNearestParameter(StringRef name) const;
+
+  /// Sets each parameter to its value in `given`, or else to its default. `given` may have other names too. Fails if a
+  /// parameter has neither, or if the text does not allow the value.
+  LogicalResult setParameters(const Settings &given);
+  /// All parameters of the text with their values; valid after setParameters().
+  const Settings &getParameters() const { return parameters; }
+  /// The value of a parameter that is a count; 0 if there is no parameter called `name`.
+  int64_t getCount(StringRef name) const;
+  /// The shape of the source's images, from the parameters `image_height`, `image_width` and `channels`.
+  ImageShape getImageShape() const;
+
+  /// Adds the sizes, weights and model functions to `module`, which must be empty.
+  LogicalResult elaborate(ModuleOp module, const Limits &limits) const;
+
+private:
+  friend class Elaborator;
+
+  MLIRContext *context = nullptr;
+  LocationAttr start;
+  std::string task;
+  std::vector<std::shared_ptr<Text>> texts; // each text comes after the texts that it uses
+  Settings parameters;
+};
+
+/// The names of all tasks.
+SmallVector<StringRef> getTaskNames();
+
+/// Converts a parameter's value to an item.
+Item toItem(const Setting &setting);
+/// Converts an item to a parameter's value; nothing unless it is a number, string, flag or list of numbers.
+std::optional<Setting> toSetting(const Item &item, LocationAttr where);
+
+/// The library text called `name`; empty if there is none.
+StringRef findLibraryText(StringRef name);
+/// The fingerprint of a library text: its name and revision. A line such as `# revision 2` sets the revision; without
+/// it the revision is 1. Raise it whenever the text's arithmetic changes.
+std::string getLibraryFingerprint(StringRef name);
+/// The names of all library texts.
+ArrayRef<StringRef> getLibraryTexts();
+
+} // namespace mlir::heddle::language
+
+#endif

@@ -1,0 +1,31 @@
+// The state of a model text's part while it becomes a function of the module.
+#ifndef HEDDLE_COMPILER_MODEL_LANGUAGE_PARTS_H
+#define HEDDLE_COMPILER_MODEL_LANGUAGE_PARTS_H
+
+#include "compiler/Model/Language/Elaborator.h"
+
+#include <map>
+
+namespace mlir::heddle::language {
+
+/// The run-time size that counts sequences.
+inline constexpr StringLiteral kSequences = "sequences";
+
+/// A part and its function. Values from other parts are arguments of the function, by name.
+struct Elaborator::PartState {
+  const Part *syntax;
+  func::FuncOp function;
+  Scope scope; // later parts see what this part binds
+
+  SmallVector<Attribute> argumentAttrs;
+  SmallVector<std::pair<std::string, Value>> results; // the part's own results, then values that other parts use
+  llvm::DenseMap<Value, Value> imported;              // value of another part -> argument
+  llvm::DenseMap<Value, Value> origins;               // argument -> value of another part
+  llvm::StringMap<Value> weights;                     // values of weights that were read, by name
+  std::map<std::shared_ptr<RowItem>, Value> rows;     // holds the rows, so that their addresses stay unique
+  std::map<std::string, Located> located;             // position and sequence of queries, by the size that counts them
+};
+
+} // namespace mlir::heddle::language
+
+#endif

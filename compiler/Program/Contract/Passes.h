@@ -1,0 +1,15 @@
+// The pass that derives contracts, in phase `fuse`, described in Passes.td.
+#ifndef HEDDLE_COMPILER_PROGRAM_CONTRACT_PASSES_H
+#define HEDDLE_COMPILER_PROGRAM_CONTRACT_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::heddle {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "compiler/Program/Contract/Passes.h.inc"
+
+} // namespace mlir::heddle
+
+#endif
