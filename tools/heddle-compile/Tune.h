@@ -2,7 +2,7 @@
 #ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_TUNE_H
 #define HEDDLE_TOOLS_HEDDLE_COMPILE_TUNE_H
 
-#include "compiler/Kernel/Tiling/MatrixTile.h"
+#include "compiler/Kernel/Tiling/Frames/MatrixTile.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace mlir::heddle {

@@ -12,7 +12,7 @@
 
 #include "compiler/Analysis/Cost/Cost.h"
 #include "compiler/Analysis/Kernels/Fragments.h"
-#include "compiler/Kernel/Tiling/KernelEmitter.h"
+#include "compiler/Kernel/Tiling/Frames/KernelEmitter.h"
 #include "compiler/Kernel/Tiling/Tiling.h"
 #include "mlir/IR/Builders.h"
 

@@ -9,7 +9,7 @@
 #include "compiler/Kernel/Tiling/Passes.h"
 
 #include "compiler/Analysis/Cost/Cost.h"
-#include "compiler/Kernel/Tiling/KernelEmitter.h"
+#include "compiler/Kernel/Tiling/Frames/KernelEmitter.h"
 #include "compiler/Kernel/Tiling/Tiling.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/MathExtras.h"

@@ -2,8 +2,12 @@
 #include "compiler/Kernel/Tiling/Tiling.h"
 
 #include "compiler/Analysis/Cost/Cost.h"
-#include "compiler/Kernel/Tiling/KernelEmitter.h"
+#include "compiler/Kernel/Tiling/Attention/AttentionKernels.h"
+#include "compiler/Kernel/Tiling/Frames/KernelEmitter.h"
+#include "compiler/Kernel/Tiling/Frames/Windows.h"
+#include "compiler/Kernel/Tiling/Matmul/MatrixKernels.h"
 #include "compiler/Kernel/Tiling/RowVariants.h"
+#include "compiler/Kernel/Tiling/Rows/RowKernels.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -391,15 +395,15 @@ std::unique_ptr<Pass> heddle::createTilePass(const TargetProfile &profile, TileC
 }
 
 void heddle::registerTilingInterfaces(DialectRegistry &registry) {
-  registerElementwiseTiles(registry);
-  registerMatrixKernels(registry);
-  registerPoolingKernels(registry);
-  registerRecurrenceKernels(registry);
-  registerRowKernels(registry);
-  registerSelectionKernels(registry);
-  registerDrawKernels(registry);
   registerWindowTiles(registry);
   registerAttentionKernels(registry);
   registerScoreKernels(registry);
+  registerMatrixKernels(registry);
+  registerDrawKernels(registry);
+  registerElementwiseTiles(registry);
+  registerPoolingKernels(registry);
+  registerRecurrenceKernels(registry);
+  registerRowKernels(registry);
   registerScatterKernels(registry);
+  registerSelectionKernels(registry);
 }

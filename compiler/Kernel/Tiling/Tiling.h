@@ -2,7 +2,7 @@
 #ifndef HEDDLE_COMPILER_KERNEL_TILING_TILING_H
 #define HEDDLE_COMPILER_KERNEL_TILING_TILING_H
 
-#include "compiler/Kernel/Tiling/MatrixTile.h"
+#include "compiler/Kernel/Tiling/Frames/MatrixTile.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/Pass.h"
 

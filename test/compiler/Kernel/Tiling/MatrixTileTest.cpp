@@ -1,5 +1,5 @@
 // The cost model of matmuls on processors: the register tiles that it chooses for a thread.
-#include "compiler/Kernel/Tiling/MatrixTile.h"
+#include "compiler/Kernel/Tiling/Frames/MatrixTile.h"
 #include "compiler/Target/CPU/CpuBackend.h"
 
 #include <gtest/gtest.h>

@@ -1,0 +1,15 @@
+// The kernels of attention: fused, and with its scores in memory.
+#ifndef HEDDLE_COMPILER_KERNEL_TILING_ATTENTION_ATTENTIONKERNELS_H
+#define HEDDLE_COMPILER_KERNEL_TILING_ATTENTION_ATTENTIONKERNELS_H
+
+#include "mlir/IR/DialectRegistry.h"
+
+namespace mlir::heddle {
+
+/// Attach the models of Analysis/Kernels/KernelInterfaces.td to the dialects' ops.
+void registerAttentionKernels(DialectRegistry &registry);
+void registerScoreKernels(DialectRegistry &registry);
+
+} // namespace mlir::heddle
+
+#endif

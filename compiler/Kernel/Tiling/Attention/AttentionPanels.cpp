@@ -1,0 +1,191 @@
+// Attention in a thread. A workgroup owns several tiles of rows of a head, one after the other. It packs the rows that
+// they visit into scratch memory once. A panel has as many rows as a tile of scores has columns. Panels are transposed
+// for matmuls with the owned rows, and plain for weighted sums. A tile of scores fills the processor's registers;
+// operands and sums are in scratch memory.
+#include "compiler/Kernel/Tiling/Attention/AttentionSharing.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+/// Tiles per workgroup: enough for packing to take a small part of the time.
+static constexpr int64_t kTiles = 16;
+/// Maximum bytes of a workgroup's panels. Longer sequences are visited without packing.
+static constexpr int64_t kMostPanelBytes = int64_t(32) << 20;
+
+namespace {
+
+class PanelSharing final : public AttentionSharing {
+public:
+  static bool suits(const Work &work) {
+    const TargetProfile &profile = work.emitter.getProfile();
+    const Attention &attention = work.attention;
+    if (profile.registers == 0 || attention.width() % profile.vector != 0 || attention.pairKeys != 0 ||
+        attention.keyRows)
+      return false;
+    int64_t panels = work.products * visitedHeads(work) * PanelSharing(work, false).panelRows();
+    return panels * attention.width() * int64_t(sizeof(float)) <= kMostPanelBytes;
+  }
+
+  explicit PanelSharing(const Work &work, bool isChosen = true)
+      : AttentionSharing(work), bounds(work.bounds), heads(visitedHeads(work)) {
+    const TargetProfile &profile = emitter.getProfile();
+    if (isChosen) {
+      emitter.setMapping(tile::LaneMapping::Rows);
+      emitter.setVector({width});
+    }
+    // The tile is chosen as for matmuls (costOfThreadTile), with two more registers for the softmax.
+    int64_t vectors = profile.registers > 16 && profile.vector < 8 ? 4 : 2;
+    step = vectors * profile.vector;
+    rows = std::min((profile.registers - vectors - 2) / vectors, bounds.maximumOwned());
+    tiles = std::min<int64_t>(kTiles, llvm::divideCeil(bounds.maximumOwned(), rows));
+    chunk = width % (2 * profile.vector) == 0 ? 2 * profile.vector : profile.vector;
+    depth = chunkOf(width, profile.vector, std::max<int64_t>(8, profile.vector));
+  }
+
+  std::optional<int64_t> tilesOfWorkgroup() const override { return tiles; }
+
+  void beginTiles(const Visited &all, Operation *loop) override {
+    visited = all, tileLoop = loop;
+    panels.clear();
+    turnedPanels.clear();
+  }
+
+  OwnedOperand ownedOperand(Value value, double scale) override {
+    Value memory = emitter.sharedTile(emitter.tileType(rows, width)), zero = emitter.index(0);
+    forChunks([&](Value column) {
+      Place place = owned;
+      place.column = emitter.add(owned.column, column), place.columns = chunk;
+      Value part = load(value, place);
+      tile::StoreOp::create(b, scale == 1 ? part : mul(part, scale), memory, zero, column);
+    });
+    return [memory] { return memory; };
+  }
+
+  /// Returns the panel. The step's part of it is an operand of `products`.
+  Value loadVisited(Value value, const AttentionStep &at) override {
+    now = &at;
+    return panelOf(value, /*turned=*/true);
+  }
+
+  Value products(Value ownedRows, Value panel, Value sums) override {
+    Value zero = emitter.index(0), first = turnedRow(firstOfStep(*now));
+    return emitter.loop(zero, emitter.index(width), depth, width, sums ? sums : zeros(),
+                        [&](Value k, ValueRange state) -> SmallVector<Value> {
+                          Value left = emitter.load(ownedRows, {zero, k, rows, depth, {}, {}}, Padding::Any);
+                          Value right =
+                              emitter.load(panel, {emitter.add(first, k), zero, depth, step, {}, {}}, Padding::Any);
+                          return {tile::DotOp::create(b, state[0].getType(), left, right, state[0], false, false)};
+                        })[0];
+  }
+
+  Value beginSums(Value of) override {
+    Value &memory = sumsOf[of];
+    memory = emitter.sharedTile(emitter.tileType(rows, width));
+    forChunks([&](Value column) {
+      tile::StoreOp::create(b, emitter.constant(rows, chunk, 0), memory, emitter.index(0), column);
+    });
+    return AttentionSharing::beginSums(of); // the loop's state, which nothing reads
+  }
+
+  Value endSums(Value of, Value) override {
+    Value zero = emitter.index(0);
+    return emitter.load(sumsOf.at(of), {zero, zero, rows, width, {}, {}}, Padding::Any);
+  }
+
+  Value accumulate(Value weights, Value value, const AttentionStep &at, Value accumulator, Value rescale) override {
+    Value zero = emitter.index(0), panel = panelOf(value, /*turned=*/false), first = firstOfStep(at);
+    Value sums = sumsOf.at(value);
+    if (!weightMemory)
+      weightMemory = emitter.sharedTile(emitter.tileType(rows, step));
+    tile::StoreOp::create(b, weights, weightMemory, zero, zero);
+    int64_t keys = std::min<int64_t>(8, step);
+    forChunks([&](Value column) {
+      Value before = emitter.load(sums, {zero, column, rows, chunk, {}, {}}, Padding::Any);
+      if (rescale)
+        before = scaleRows(before, rescale);
+      Value after = emitter.loop(
+          zero, emitter.index(step), keys, step, before, [&](Value key, ValueRange state) -> SmallVector<Value> {
+            Value left = emitter.load(weightMemory, {zero, key, rows, keys, {}, {}}, Padding::Any);
+            Value right = emitter.load(panel, {emitter.add(first, key), column, keys, chunk, {}, {}}, Padding::Any);
+            return {tile::DotOp::create(b, state[0].getType(), left, right, state[0], false, false)};
+          })[0];
+      tile::StoreOp::create(b, after, sums, zero, column);
+    });
+    return accumulator;
+  }
+
+private:
+  /// The number of heads that a workgroup visits: all query heads of the group if it owns keys.
+  static int64_t visitedHeads(const Work &work) { return work.ownsQueries ? 1 : work.attention.group(); }
+  /// The number of rows of a head's panels.
+  int64_t panelRows() const {
+    int64_t most = bounds.maximumVisited(rows * tiles, step);
+    return int64_t(llvm::divideCeil(most, step) + 1) * step;
+  }
+
+  void forChunks(function_ref<void(Value)> body) {
+    emitter.loop(emitter.index(0), emitter.index(width), chunk, width, {},
+                 [&](Value column, ValueRange) -> SmallVector<Value> {
+                   body(column);
+                   return {};
+                 });
+  }
+
+  /// The panels' row of the step's first visited row.
+  Value firstOfStep(const AttentionStep &at) {
+    Value first = b.createOrFold<arith::SubIOp>(at.first, visited.begin);
+    return at.member ? emitter.add(first, emitter.mul(at.member, panelRows())) : first;
+  }
+
+  /// Returns the row of the transposed memory where the panel begins whose first row is `row`.
+  Value turnedRow(Value row) { return emitter.mul(b.createOrFold<arith::DivUIOp>(row, emitter.index(step)), width); }
+
+  /// All rows of `value` that the workgroup's tiles visit, packed ahead of their loop.
+  Value panelOf(Value value, bool turned) {
+    Value &panel = (turned ? turnedPanels : panels)[value];
+    if (panel)
+      return panel;
+    Value packed = panel = emitter.sharedTile(turned ? emitter.tileType(heads * panelRows() * width / step, step)
+                                                     : emitter.tileType(heads * panelRows(), width));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(tileLoop);
+    Value zero = emitter.index(0);
+    emitter.loop(zero, emitter.index(heads), 1, heads, {}, [&](Value member, ValueRange) -> SmallVector<Value> {
+      Value firstRow = emitter.mul(member, panelRows());
+      Value firstColumn = emitter.add(visited.column, emitter.mul(member, width));
+      emitter.loop(visited.begin, visited.end, step, panelRows(), {}, [&](Value at, ValueRange) -> SmallVector<Value> {
+        Value row = emitter.add(firstRow, b.createOrFold<arith::SubIOp>(at, visited.begin));
+        emitter.loop(zero, emitter.index(width), depth, width, {}, [&](Value k, ValueRange) -> SmallVector<Value> {
+          Place place{emitter.add(visited.start, at), emitter.add(firstColumn, k), step, depth, visited.rowLimit, {}};
+          if (turned)
+            tile::StoreOp::create(b, emitter.widen(emitter.evaluateTransposed(value, place, Padding::Any)), packed,
+                                  emitter.add(turnedRow(row), k), zero);
+          else
+            tile::StoreOp::create(b, load(value, place), packed, row, k);
+          return {};
+        });
+        return {};
+      });
+      return {};
+    });
+    return packed;
+  }
+
+  const AttentionBounds &bounds;
+  int64_t heads, tiles, chunk, depth;
+  Visited visited{};
+  Operation *tileLoop = nullptr;
+  const AttentionStep *now = nullptr;
+  DenseMap<Value, Value> panels, turnedPanels;
+  DenseMap<Value, Value> sumsOf;
+  Value weightMemory;
+};
+
+} // namespace
+
+std::unique_ptr<AttentionSharing> heddle::shareByPanels(const AttentionSharing::Work &work) {
+  return PanelSharing::suits(work) ? std::make_unique<PanelSharing>(work) : nullptr;
+}

@@ -1,0 +1,93 @@
+#include "compiler/Kernel/Tiling/Frames/Dequantize.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Loads a tile from memory whose words hold numbers of `bits` bits. If `bits` is 0, elements are loaded as they are.
+static Value read(KernelEmitter &emitter, Value matrix, const PackedPlace &at, int64_t bits = 0,
+                  bool isUnsigned = false) {
+  auto &b = emitter.builder();
+  const Place &place = at.place;
+  Value memory = emitter.memoryOf(matrix);
+  RankedTensorType type = emitter.tileType(place.rows, place.columns, typeOf(matrix).getElementType());
+  if (at.rows)
+    return tile::GatherOp::create(b, type, memory, at.rows, place.column, place.columnLimit, bits, isUnsigned,
+                                  at.repeats);
+  return tile::LoadOp::create(b, type, memory, place.row, place.column, place.rowLimit, place.columnLimit,
+                              /*any_padding=*/bits == 0, /*transposed=*/false, bits, isUnsigned, at.repeats);
+}
+
+Value heddle::packedNumbers(KernelEmitter &emitter, DequantizeOp unpacked, const PackedPlace &at) {
+  auto &b = emitter.builder();
+  auto bits = static_cast<int64_t>(unpacked.getBits()), highBits = static_cast<int64_t>(unpacked.getHighBits());
+  const Place &place = at.place;
+  Value numbers = read(emitter, unpacked.getWords(), at, bits, unpacked.getIsUnsigned() || unpacked.getHigh());
+  if (unpacked.getHigh()) {
+    Value high = read(emitter, unpacked.getHigh(), at, highBits, unpacked.getIsUnsigned());
+    high = arith::ShLIOp::create(b, high, emitter.constantInt(place.rows, place.columns, bits));
+    numbers = arith::OrIOp::create(b, high, numbers);
+  }
+  return arith::SIToFPOp::create(b, emitter.tileType(place.rows, place.columns), numbers);
+}
+
+void heddle::prefetchWords(KernelEmitter &emitter, DequantizeOp unpacked, const Place &place) {
+  auto &b = emitter.builder();
+  auto prefetch = [&](Value words, int64_t bits) {
+    int64_t ofWord = 32 / bits; // rows
+    Value first = b.createOrFold<arith::DivUIOp>(place.row, emitter.index(ofWord));
+    for (int64_t row = 0; row * ofWord < place.rows; ++row)
+      emitter.prefetch(emitter.memoryOf(words), emitter.add(first, emitter.index(row)), place.column, place.columns);
+  };
+  prefetch(unpacked.getWords(), static_cast<int64_t>(unpacked.getBits()));
+  if (unpacked.getHigh())
+    prefetch(unpacked.getHigh(), static_cast<int64_t>(unpacked.getHighBits()));
+}
+
+PackedPlace heddle::placeOfGroups(KernelEmitter &emitter, DequantizeOp unpacked, const PackedPlace &at) {
+  auto &b = emitter.builder();
+  auto [rows, columns] = unpacked.getGroup();
+  PackedPlace groups = at;
+  groups.repeats *= columns;
+  if (rows == 1)
+    return groups;
+  if (at.rows) {
+    groups.rows = arith::DivUIOp::create(b, at.rows, emitter.constantInt(at.place.rows, 1, rows));
+  } else if (rows % at.place.rows == 0) {
+    groups.place.row = b.createOrFold<arith::DivUIOp>(at.place.row, emitter.index(rows));
+    groups.place.rows = 1;
+    groups.place.rowLimit = {};
+  } else {
+    int64_t last = typeOf(unpacked.getScales()).getDimSize(0) - 1;
+    Value group = arith::DivUIOp::create(b, emitter.indices(at.place, 0), emitter.constantInt(at.place.rows, 1, rows));
+    groups.rows = arith::MinUIOp::create(b, group, emitter.constantInt(at.place.rows, 1, last));
+  }
+  return groups;
+}
+
+/// Repeats the tile's only row for each row of `place`, or returns the tile itself.
+static Value repeatRows(KernelEmitter &emitter, Value tile, const Place &place) {
+  return emitter.broadcast(tile, place.rows, place.columns);
+}
+
+Value heddle::packedValues(KernelEmitter &emitter, Value matrix, const PackedPlace &at) {
+  auto &b = emitter.builder();
+  const Place &place = at.place;
+  if (auto widened = matrix.getDefiningOp<arith::ExtFOp>(); widened && !emitter.isInMemory(matrix))
+    return arith::ExtFOp::create(b, emitter.tileType(place.rows, place.columns),
+                                 packedValues(emitter, widened.getIn(), at));
+  auto unpacked = matrix.getDefiningOp<DequantizeOp>();
+  if (!unpacked || emitter.isInMemory(matrix))
+    return read(emitter, matrix, at);
+  Value numbers = packedNumbers(emitter, unpacked, at);
+  if (!unpacked.getScales())
+    return numbers;
+  PackedPlace groups = placeOfGroups(emitter, unpacked, at);
+  Value scales = packedValues(emitter, unpacked.getScales(), groups);
+  Value values = arith::MulFOp::create(b, numbers, repeatRows(emitter, scales, place));
+  if (!unpacked.getOffsets())
+    return values;
+  Value offsets = packedValues(emitter, unpacked.getOffsets(), groups);
+  return arith::AddFOp::create(b, values, repeatRows(emitter, offsets, place));
+}

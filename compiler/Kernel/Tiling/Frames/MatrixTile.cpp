@@ -1,0 +1,217 @@
+#include "compiler/Kernel/Tiling/Frames/MatrixTile.h"
+
+#include "compiler/Analysis/Kernels/Fragments.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+#include <optional>
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+std::string Product::describe() const {
+  return llvm::formatv("{0}{1} {2}x{3}x{4} by {5}", transposeLhs ? "t" : "n", transposeRhs ? "t" : "n", m, n, k,
+                       vector);
+}
+
+namespace {
+
+/// The result's extents: along the dimension that each lane has whole, and along the dimension that lanes share.
+struct Extents {
+  explicit Extents(const Product &product)
+      : whole(product.transposeRhs ? product.n : product.m), distributed(product.transposeRhs ? product.m : product.n) {
+  }
+  int64_t whole, distributed;
+};
+
+/// Lanes along columns take whole vectors of them. Lanes along rows take single rows.
+int64_t unitOf(const Product &product) { return product.transposeRhs ? 1 : product.vector; }
+
+/// A thread's tile, with `vectors` registers of columns in each row.
+struct ThreadTile {
+  ThreadTile(const Product &product, MatrixTile tile)
+      : rows(product.transposeRhs ? tile.distributed : tile.whole),
+        columns(product.transposeRhs ? tile.whole : tile.distributed), vectors(columns / product.vector) {}
+  int64_t rows, columns, vectors;
+  /// Registers for the sums, a row of the right side, and a repeated element of the left side.
+  int64_t registers() const { return rows * vectors + vectors + 1; }
+};
+
+/// Returns true if a lane can have the tile. The dimension that each lane has whole is also loaded in vectors.
+bool isTile(const TargetProfile &profile, const Product &product, MatrixTile tile) {
+  if (profile.registers > 0) {
+    // For these tiles the right side's part, packed 256 rows at a time (PackedProduct.cpp), stays in the L1 cache. A
+    // matmul with one row reads the right side in place: a wide tile reads more of each cache line and page at once.
+    int64_t mostColumns = product.m == 1 ? 64 : 32;
+    ThreadTile own(product, tile);
+    return own.columns % product.vector == 0 && own.columns <= mostColumns && own.registers() <= profile.registers;
+  }
+  return tile.distributed % unitOf(product) == 0 &&
+         (tile.whole <= product.vector || tile.whole % product.vector == 0) &&
+         (tile.whole == 1 || tile.whole * tile.distributed <= profile.accumulators);
+}
+
+} // namespace
+
+/// The cost of a thread's tiles, in clocks. A step of depth one takes as long as its multiplications or its loads,
+/// whichever is longer. Two of each run per clock.
+static double costOfThreadTile(const Product &product, MatrixTile tile) {
+  ThreadTile own(product, tile);
+  constexpr double perClock = 2;
+  // A sum takes one multiply-add after the other, with a latency of 4 clocks. The fifth is slack.
+  constexpr double latency = 5;
+  auto count = [](int64_t number) { return static_cast<double>(number); };
+  double clocks =
+      std::max({count(own.rows * own.vectors) / perClock, count(own.rows + own.vectors) / perClock, latency});
+  // The right side's vectors are transposed in registers.
+  if (product.transposeRhs)
+    clocks += count(3 * own.vectors) / perClock;
+  constexpr double store = 1, begin = 20; // per vector of the result; per tile
+  return (clocks * count(product.k) + store * count(own.rows * own.vectors) + begin) *
+         count(llvm::divideCeil(product.m, own.rows) * llvm::divideCeil(product.n, own.columns));
+}
+
+double heddle::costOfTile(const TargetProfile &profile, const Product &product, MatrixTile tile) {
+  if (profile.registers > 0)
+    return costOfThreadTile(product, tile);
+  Extents extents(product);
+  auto steps = static_cast<double>(llvm::divideCeil(product.k, product.vector));
+  auto shared = static_cast<double>(tile.whole);
+  auto loads = static_cast<double>(tile.distributed + int64_t(llvm::divideCeil(tile.whole, profile.lanes)));
+  auto elements = static_cast<double>(tile.whole * tile.distributed), vector = static_cast<double>(product.vector);
+  // Writing a vector takes about as long as loading one.
+  double time = steps * (loads * profile.loadCost + shared * profile.shareCost + elements * vector) +
+                elements / vector * profile.loadCost;
+  auto tiles = static_cast<double>(llvm::divideCeil(extents.whole, tile.whole) *
+                                   llvm::divideCeil(extents.distributed, profile.lanes * tile.distributed));
+  return time * std::max(1.0, tiles / static_cast<double>(profile.parallelGroups));
+}
+
+std::vector<MatrixTile> heddle::candidateTiles(const TargetProfile &profile, const Product &product, size_t count) {
+  Extents extents(product);
+  int64_t unit = unitOf(product);
+  int64_t enough = llvm::alignTo(llvm::divideCeil(extents.distributed, profile.lanes), unit);
+  int64_t most = profile.registers > 0 ? std::max(extents.whole, product.vector) : extents.whole;
+  std::vector<std::pair<double, MatrixTile>> tiles;
+  for (int64_t distributed = unit; distributed <= std::max(unit, std::min(enough, profile.accumulators));
+       distributed += unit)
+    for (int64_t whole = 1; whole == 1 || (whole <= most && whole * distributed <= profile.accumulators); ++whole)
+      if (isTile(profile, product, {whole, distributed}))
+        tiles.push_back({costOfTile(profile, product, {whole, distributed}), {whole, distributed}});
+  llvm::stable_sort(tiles, [](const auto &a, const auto &b) { return a.first < b.first; });
+  tiles.resize(std::min(count, tiles.size()));
+  std::vector<MatrixTile> best;
+  for (const auto &[cost, tile] : tiles)
+    best.push_back(tile);
+  return best;
+}
+
+double heddle::costOfBlock(const TargetProfile &profile, const Product &product, BlockTile tile) {
+  int64_t rows = profile.blockLanes / profile.blockRowLanes * tile.rows, columns = profile.blockRowLanes * tile.columns;
+  auto vectors = [&](int64_t elements) { return static_cast<double>(elements) / static_cast<double>(product.vector); };
+  double time = static_cast<double>(tile.rows * tile.columns) + vectors(tile.rows + tile.columns) * profile.shareCost +
+                vectors(rows + columns) / static_cast<double>(profile.blockLanes) * profile.loadCost;
+  auto groups = static_cast<double>(llvm::divideCeil(product.m, rows) * llvm::divideCeil(product.n, columns));
+  auto atOnce = static_cast<double>(profile.parallelGroups * profile.lanes) / static_cast<double>(profile.blockLanes);
+  return time * static_cast<double>(product.k) * std::max(1.0, groups / atOnce);
+}
+
+std::optional<BlockTile> heddle::chooseBlock(const TargetProfile &profile, const Product &product) {
+  constexpr int64_t fewest = 32; // rows and columns
+  if (!profile.blockLanes || product.m < fewest || product.n < fewest)
+    return std::nullopt;
+  BlockTile best{};
+  double least = 0;
+  // Each lane copies at least a register of each operand to shared memory. With fewer than four rows of the result it
+  // would do little else.
+  constexpr int64_t fewestRows = 4;
+  int64_t fewestColumns =
+      std::max(product.vector, profile.blockLanes * product.vector / (profile.blockRowLanes * profile.blockDepth));
+  int64_t mostColumns = std::max(fewestColumns, product.widens ? profile.blockColumns / 2 : profile.blockColumns);
+  for (int64_t rows = fewestRows; rows <= profile.blockRows; rows *= 2)
+    for (int64_t columns = fewestColumns; columns <= mostColumns; columns *= 2)
+      if (double cost = costOfBlock(profile, product, {rows, columns}); !best.rows || cost < least)
+        best = {rows, columns}, least = cost;
+  return best;
+}
+
+bool heddle::usesWarpgroups(const TargetProfile &profile, const TensorProduct &product) {
+  return profile.warpgroup > 0 && product.bits == 16 && product.k >= tile::kOperandColumns;
+}
+
+double heddle::costOfTensorTile(const TargetProfile &profile, const TensorProduct &product, TensorTile tile) {
+  bool warpgroups = usesWarpgroups(profile, product);
+  int64_t tiles =
+      llvm::divideCeil(product.m, tile.allRows()) * llvm::divideCeil(product.n, tile.columns) * product.parts;
+  auto waves = static_cast<double>(llvm::divideCeil(tiles, profile.processors));
+  auto bytes = [&](int64_t elements) { return static_cast<double>(elements * product.bits) / 8; };
+  double multiply = static_cast<double>(tile.allRows() * tile.columns) * static_cast<double>(product.bits) / 16;
+  double operands = bytes(tile.allRows() + tile.columns);
+  int64_t readers = warpgroups ? llvm::divideCeil(tile.allRows(), tile::kWarpgroupRows) : tile.subgroups;
+  double clocks =
+      std::max({waves * multiply / (warpgroups ? profile.warpgroupRate : profile.tensorRate),
+                waves * bytes(tile.allRows() + readers * tile.columns) / profile.sharedRate,
+                waves * operands / profile.cacheRate, static_cast<double>(tiles) * operands / profile.cacheRateOfAll});
+  return clocks / static_cast<double>(product.parts);
+}
+
+TensorTile heddle::chooseTensorTile(const TargetProfile &profile, const TensorProduct &product) {
+  constexpr int64_t fewestSubgroups = 4, fewestRows = 16, fewestColumns = 32;
+  // Wider operands leave room for fewer sums in a lane. Operands that stay in shared memory leave room for more.
+  int64_t sums = profile.tensorRows * profile.tensorColumns * 16 / product.bits, columns = sums / profile.tensorRows;
+  bool warpgroups = usesWarpgroups(profile, product);
+  if (warpgroups)
+    columns *= 2;
+  auto fits = [&](TensorTile tile) {
+    int64_t step = (tile.allRows() + tile.columns) * profile.tensorDepth * product.bits / 8;
+    return !warpgroups || kFewestWarpgroupStages * step <= profile.sharedBytesOfLane * profile.lanes * tile.subgroups;
+  };
+  std::optional<TensorTile> best;
+  double least = 0;
+  for (int64_t subgroups = fewestSubgroups; subgroups <= profile.tensorSubgroups; subgroups *= 2)
+    for (int64_t rows = std::max(fewestRows, profile.matrix.rows); rows <= profile.tensorRows; rows *= 2)
+      for (int64_t wide = fewestColumns; wide <= columns && rows * wide <= sums; wide *= 2) {
+        TensorTile tile{subgroups, rows, wide};
+        double cost = costOfTensorTile(profile, product, tile);
+        if (fits(tile) && (!best || cost < least))
+          best = tile, least = cost;
+      }
+  return *best;
+}
+
+int64_t heddle::choosePartsOfDepth(const TargetProfile &profile, TensorProduct product) {
+  // A part of only a few steps does little but fill its shared memory. Another launch takes about 3 us.
+  constexpr int64_t fewestSteps = 8, most = 8;
+  constexpr double launch = 5000, worthIt = 0.8;
+  int64_t best = 1;
+  double whole = 0, least = 0;
+  for (product.parts = 1; product.parts <= most; product.parts *= 2) {
+    if (product.parts > 1 && product.k / product.parts < fewestSteps * profile.tensorDepth)
+      break;
+    TensorTile tile = chooseTensorTile(profile, product);
+    double cost = costOfTensorTile(profile, product, tile) * static_cast<double>(product.k);
+    if (product.parts == 1) {
+      whole = least = cost;
+      continue;
+    }
+    // Partial sums are written once and read once.
+    cost += launch + static_cast<double>(2 * 4 * product.parts * product.m * product.n) / profile.cacheRateOfAll;
+    if (cost < least)
+      best = product.parts, least = cost;
+  }
+  return least <= worthIt * whole ? best : 1;
+}
+
+MatrixTile heddle::chooseTile(const TargetProfile &profile, const Product &product, TileChoices *choices) {
+  if (choices) {
+    std::string name = (profile.name + " " + product.describe()).str();
+    choices->asked.insert({name, product});
+    auto found = choices->measured.find(name);
+    if (found != choices->measured.end() && isTile(profile, product, found->second))
+      return found->second;
+  }
+  return candidateTiles(profile, product, 1).front();
+}

@@ -1,0 +1,18 @@
+// Matmuls of a few rows by a transposed matrix. An example is the output projection when a decoder computes its next
+// tokens. Lanes are laid out along the K dimension.
+#ifndef HEDDLE_COMPILER_KERNEL_TILING_MATMUL_FEWROWS_H
+#define HEDDLE_COMPILER_KERNEL_TILING_MATMUL_FEWROWS_H
+
+#include "compiler/Kernel/Tiling/Frames/KernelEmitter.h"
+
+namespace mlir::heddle {
+
+/// Returns true if the matmul has few rows even at their maximum, and enough columns to distribute.
+bool hasFewRows(MatmulOp product, KernelEmitter &emitter);
+
+/// Emits the whole kernel of such a matmul, with its epilogue.
+LogicalResult emitFewRows(MatmulOp product, KernelEmitter &emitter);
+
+} // namespace mlir::heddle
+
+#endif

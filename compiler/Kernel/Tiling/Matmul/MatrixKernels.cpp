@@ -1,0 +1,228 @@
+// Matmuls. A workgroup owns a tile of the result, in registers, and loops along the K dimension.
+#include "compiler/Kernel/Tiling/Matmul/MatrixKernels.h"
+#include "compiler/Analysis/Kernels/Fragments.h"
+#include "compiler/Kernel/Tiling/Matmul/FewRows.h"
+#include "compiler/Kernel/Tiling/Matmul/ProductFrame.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+namespace {
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// The columns of a matrix, as the dimension that a matmul contracts.
+Matrix columnsOf(const Matrix &matrix) { return {matrix.columns, 1, {}}; }
+
+bool hasMovedRows(MatmulOp product) { return isa_and_nonnull<UnfoldOp>(product.getLhs().getDefiningOp()); }
+
+struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
+  bool takesEpilogue(Operation *) const { return true; }
+
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto matmul = cast<MatmulOp>(op);
+    bool transposeLhs = matmul.getTransposeLhs(), transposeRhs = matmul.getTransposeRhs();
+    bool fragments = emitter.usesTensorCores(op, matmul.getLhs());
+    if (transposeLhs && transposeRhs && !fragments)
+      return emitter.fail() << "a product with both sides transposed is not tiled; transpose the result instead";
+    auto products = llvm::to_vector(op->getBlock()->getOps<MatmulOp>());
+    if (!fragments && products.size() == 1 && hasFewRows(matmul, emitter))
+      return emitFewRows(matmul, emitter);
+    Matrix lhs = *Matrix::of(typeOf(matmul.getLhs())), result = *Matrix::of(typeOf(matmul.getResult()));
+    if (products.size() > 1)
+      return emitSum(products, result, emitter);
+    SumOp sum;
+    for (SumOp companion : op->getBlock()->getOps<SumOp>())
+      sum = companion;
+
+    // The K dimension: the rows of a transposed left side, which may be tokens, or else the columns.
+    ProductFrame frame(emitter, transposeLhs, transposeRhs, transposeLhs ? lhs : columnsOf(lhs), result, /*loops=*/1,
+                       fragments ? typeOf(matmul.getLhs()).getElementTypeBitWidth() : 0, /*parts=*/1, groupOf(matmul),
+                       hasMovedRows(matmul), bytesOf(matmul.getRhs()));
+    SmallVector<Value> totals =
+        frame.finish(frame.accumulate(matmul.getLhs(), matmul.getRhs(), frame.zeros(bool(sum))));
+    if (sum)
+      frame.storeSums(sum.getResult(), totals[1]);
+    emitter.define(matmul.getResult(), frame.place(), totals[0]);
+    return emitter.finish(result, frame.place());
+  }
+
+  /// The number of rows of a packed right side that share a scale. Nothing if it is not packed.
+  static std::optional<int64_t> groupOf(MatmulOp product) {
+    auto unpacked = product.getRhs().getDefiningOp<DequantizeOp>();
+    return unpacked ? std::optional(unpacked.getGroup().first) : std::nullopt;
+  }
+
+  /// The bytes of an element of a matmul's right side, or of a word of its packed numbers.
+  static int64_t bytesOf(Value rhs) {
+    Operation *unpacked = rhs.getDefiningOp<DequantizeOp>();
+    return unpacked ? sizeof(int32_t) : typeOf(rhs).getElementTypeBitWidth() / 8;
+  }
+
+  /// One loop after another adds to the same sums. The deepest matmul decides the tile.
+  static LogicalResult emitSum(SmallVector<MatmulOp> products, const Matrix &result, KernelEmitter &emitter) {
+    auto contracted = [](MatmulOp product) { return columnsOf(*Matrix::of(typeOf(MatmulOp(product).getLhs()))); };
+    auto isShallower = [&](MatmulOp a, MatmulOp b) { return contracted(a).rows < contracted(b).rows; };
+    bool fragments =
+        llvm::all_of(products, [&](MatmulOp product) { return emitter.usesTensorCores(product, product.getLhs()); });
+    // Scales of columns multiply separate sums, which cost registers unless their matmul comes first.
+    llvm::stable_sort(products, [](MatmulOp a, MatmulOp b) { return groupOf(a) && !groupOf(b); });
+    std::optional<int64_t> group;
+    for (MatmulOp product : products)
+      if (std::optional<int64_t> own = groupOf(product))
+        group = std::gcd(group.value_or(0), *own);
+    ProductFrame frame(emitter, /*transposeLhs=*/false, products.front().getTransposeRhs(),
+                       contracted(*llvm::max_element(products, isShallower)), result,
+                       static_cast<int64_t>(products.size()),
+                       fragments ? typeOf(products.front().getLhs()).getElementTypeBitWidth() : 0, /*parts=*/1, group,
+                       llvm::any_of(products, hasMovedRows), bytesOf(products.front().getRhs()));
+    SmallVector<Value> totals = frame.zeros(false);
+    for (MatmulOp product : products) {
+      frame.contract(contracted(product));
+      totals = frame.accumulate(product.getLhs(), product.getRhs(), totals);
+    }
+    totals = frame.finish(totals);
+    Value sum = MatmulOp(products.back()).getResult();
+    while (true) {
+      auto add = sum.hasOneUse() ? dyn_cast<arith::AddFOp>(*sum.user_begin()) : arith::AddFOp();
+      if (!add || !isSumOfProducts(add))
+        break;
+      sum = add;
+    }
+    emitter.define(sum, frame.place(), totals[0]);
+    return emitter.finish(result, frame.place());
+  }
+
+  /// The sum of the right side's rows. It is a bias's gradient if the matmul is the gradient of the weight.
+  bool takesCompanion(Operation *op, Operation *other) const {
+    auto matmul = cast<MatmulOp>(op);
+    auto sum = dyn_cast<SumOp>(other);
+    return sum && !sum.getColumns() && sum.getInput() == matmul.getRhs() && matmul.getTransposeLhs() &&
+           !matmul.getTransposeRhs() && typeOf(matmul.getResult()).getDimSize(0) > 1 &&
+           !hasTensorOperands(op, matmul.getRhs());
+  }
+};
+
+/// Each part of the result has the tiles of a matmul.
+struct PartialProductsKernel : KernelOpInterface::ExternalModel<PartialProductsKernel, PartialProductsOp> {
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto products = cast<PartialProductsOp>(op);
+    if (!emitter.usesTensorCores(op, products.getLhs()))
+      return emitter.fail() << "parts of a product are made on tensor cores, which " << emitter.getProfile().name
+                            << " does not have for these operands";
+    bool transposeLhs = products.getTransposeLhs();
+    Matrix lhs = *Matrix::of(typeOf(products.getLhs())), result = *Matrix::of(typeOf(products.getResult()));
+    ProductFrame frame(emitter, transposeLhs, products.getTransposeRhs(), transposeLhs ? lhs : columnsOf(lhs),
+                       {result.rows, result.partColumns(), result.size}, /*loops=*/1,
+                       typeOf(products.getLhs()).getElementTypeBitWidth(), result.parts);
+    Value total = frame.finish(frame.accumulate(products.getLhs(), products.getRhs(), frame.zeros(false)))[0];
+    Place place = frame.place();
+    if (frame.part()) {
+      Value first = emitter.mul(frame.part(), result.partColumns());
+      place.column = emitter.add(place.column, first);
+      place.columnLimit = place.columnLimit ? emitter.add(place.columnLimit, first) : Value();
+    }
+    emitter.define(products.getResult(), place, total);
+    return emitter.finish(result, place);
+  }
+};
+
+//===-- Several products at once --------------------------------------------------------------------------------===//
+
+/// Emits `body` for each of `count` parts. At run time only the part `number` runs.
+LogicalResult forPart(KernelEmitter &emitter, Value number, int64_t count, function_ref<LogicalResult(int64_t)> body) {
+  auto &b = emitter.builder();
+  for (int64_t part = 0; part < count; ++part) {
+    Value isThis = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number, emitter.index(part));
+    auto branch = scf::IfOp::create(b, isThis, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    if (failed(body(part)))
+      return failure();
+  }
+  return success();
+}
+
+struct ProjectKernel : KernelOpInterface::ExternalModel<ProjectKernel, ProjectOp> {
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto project = cast<ProjectOp>(op);
+    auto &b = emitter.builder();
+    Matrix input = *Matrix::of(typeOf(project.getInput())), result = *Matrix::of(typeOf(project.getResult(0)));
+    ProductFrame frame(emitter, /*transposeLhs=*/false, /*transposeRhs=*/false, columnsOf(input), result);
+    // All parts run one program and differ in where the weights begin. Only the results are in different places.
+    int64_t count = project.getNumResults();
+    Value part = emitter.setGrid(2, count, {}, 1);
+    SmallVector<Value> totals = frame.finish(frame.accumulate(project.getInput(), project.getWeights(),
+                                                              frame.zeros(false), emitter.mul(part, input.columns)));
+    Place place = frame.place();
+    Value first = emitter.mul(part, result.columns);
+    Place biases{emitter.index(0),
+                 emitter.add(place.column, first),
+                 1,
+                 place.columns,
+                 {},
+                 place.columnLimit ? emitter.add(place.columnLimit, first) : Value()};
+    Value bias = emitter.broadcast(emitter.evaluate(project.getBiases(), biases), place.rows, place.columns);
+    Value tile = arith::AddFOp::create(b, totals[0], bias);
+    return forPart(emitter, part, count, [&](int64_t part) {
+      emitter.store(project.getResult(part), tile, place);
+      return success();
+    });
+  }
+};
+
+struct ProjectGradInputKernel : KernelOpInterface::ExternalModel<ProjectGradInputKernel, ProjectGradInputOp> {
+  bool takesEpilogue(Operation *) const { return true; }
+
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto grad = cast<ProjectGradInputOp>(op);
+    Matrix gradient = *Matrix::of(typeOf(grad.getGradients()[0])), result = *Matrix::of(typeOf(grad.getResult()));
+    ProductFrame frame(emitter, /*transposeLhs=*/false, /*transposeRhs=*/true, columnsOf(gradient), result,
+                       grad.getGradients().size());
+    SmallVector<Value> total = frame.zeros(false);
+    for (auto [part, value] : llvm::enumerate(grad.getGradients()))
+      total = frame.accumulate(value, grad.getWeights(), total, emitter.index(part * result.columns));
+    total = frame.finish(total);
+    emitter.define(grad.getResult(), frame.place(), total[0]);
+    return emitter.finish(result, frame.place());
+  }
+};
+
+struct ProjectGradWeightsKernel : KernelOpInterface::ExternalModel<ProjectGradWeightsKernel, ProjectGradWeightsOp> {
+  bool takesEpilogue(Operation *) const { return true; }
+
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto grad = cast<ProjectGradWeightsOp>(op);
+    Matrix input = *Matrix::of(typeOf(grad.getInput())), gradient = *Matrix::of(typeOf(grad.getGradients()[0]));
+    int64_t count = grad.getGradients().size();
+    ProductFrame frame(emitter, /*transposeLhs=*/true, /*transposeRhs=*/false, input,
+                       {input.columns, gradient.columns, {}}, count);
+    return forPart(emitter, emitter.setGrid(2, count, {}, 1), count, [&](int64_t part) {
+      SmallVector<Value> totals =
+          frame.finish(frame.accumulate(grad.getInput(), grad.getGradients()[part], frame.zeros(true)));
+      frame.storeSums(grad.getBiases(), totals[1], emitter.index(part * gradient.columns));
+      Value shift = emitter.index(part * input.columns);
+      Place place = frame.place();
+      place.row = emitter.add(place.row, shift);
+      place.rowLimit = place.rowLimit ? emitter.add(place.rowLimit, shift) : Value();
+      emitter.define(grad.getWeights(), place, totals[0]);
+      return emitter.finish(typeOf(grad.getWeights()), place); // by type: with 1 x 1 weights, biases match too
+    });
+  }
+};
+
+} // namespace
+
+void heddle::registerMatrixKernels(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, HeddleDialect *) {
+    MatmulOp::attachInterface<MatmulKernel>(*context);
+    PartialProductsOp::attachInterface<PartialProductsKernel>(*context);
+    ProjectOp::attachInterface<ProjectKernel>(*context);
+    ProjectGradInputOp::attachInterface<ProjectGradInputKernel>(*context);
+    ProjectGradWeightsOp::attachInterface<ProjectGradWeightsKernel>(*context);
+  });
+}

@@ -1,0 +1,258 @@
+#include "compiler/Kernel/Tiling/Matmul/PackedProduct.h"
+
+#include "compiler/Kernel/Tiling/Frames/Windows.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+/// Depth of an iteration of the innermost loop.
+static constexpr int64_t kStep = 8;
+/// Depth that is packed at a time. A register tile's part of the right side, 16 KB with vectors of 8, stays in the L1
+/// cache while the tiles below each other use it. Both packed operands stay in the L2 cache.
+static constexpr int64_t kDepth = 256;
+/// Rows and columns of a block: enough for packing to take a small part of the time. If there would be fewer blocks
+/// than kFewestBlocks, they are narrower, so that many threads have work.
+static constexpr int64_t kRowsOfBlock = 96, kColumnsOfBlock = 128, kFewestBlocks = 16;
+static constexpr int64_t kFewestRows = 24;
+
+bool PackedProduct::isWorthIt(const TargetProfile &profile, int64_t rows) {
+  return profile.registers > 0 && rows >= kFewestRows;
+}
+
+PackedProduct::PackedProduct(KernelEmitter &emitter, const Matrix &result, bool transposeLhs, int64_t depth)
+    : emitter(emitter), result(result) {
+  emitter.setWholeVector();
+  packStep = std::max(kStep, emitter.getVector());
+  int64_t maximumRows = emitter.maximumRows(result), vector = emitter.getVector();
+  MatrixTile part = emitter.chooseTile({maximumRows, result.columns, depth, vector, transposeLhs, false});
+  rows = part.whole, columns = part.distributed;
+  int64_t down = llvm::divideCeil(maximumRows, rows), across = llvm::divideCeil(result.columns, columns);
+  int64_t blocksDown = llvm::divideCeil(maximumRows, std::max(kRowsOfBlock, rows));
+  int64_t unit = vector / std::gcd(vector, rows); // blocks begin at whole vectors
+  int64_t tilesAcross = std::clamp<int64_t>(kColumnsOfBlock / columns, 1, across);
+  while (tilesAcross > 1 && blocksDown * int64_t(llvm::divideCeil(across, tilesAcross)) < kFewestBlocks)
+    tilesAcross = llvm::divideCeil(tilesAcross, 2);
+  block.rows = int64_t(llvm::alignTo(llvm::divideCeil(down, blocksDown), unit)) * rows;
+  block.columns = tilesAcross * columns;
+}
+
+void PackedProduct::place(Value row, Value column) {
+  auto &b = emitter.builder();
+  block.row = row, block.column = column;
+  if (result.isDynamic() || result.rows % block.rows != 0)
+    block.rowLimit = emitter.rowsOf(result);
+  if (result.columns % block.columns != 0)
+    block.columnLimit = emitter.index(result.columns);
+  auto endOf = [&](Value begin, int64_t length, Value limit) {
+    Value end = emitter.add(begin, emitter.index(length));
+    return limit ? b.createOrFold<arith::MinSIOp>(end, limit) : end;
+  };
+  rowEnd = endOf(row, block.rows, block.rowLimit);
+  columnEnd = endOf(column, block.columns, block.columnLimit);
+}
+
+/// Allocates rows of an odd number of cache lines, so that rows below each other fall into different sets of a cache.
+Value PackedProduct::scratch(Value &memory, int64_t rows, int64_t columns) {
+  constexpr int64_t line = 16;
+  if (!memory)
+    memory = emitter.sharedTile(emitter.tileType(rows, (llvm::divideCeil(columns, line) | 1) * line));
+  return memory;
+}
+
+void PackedProduct::forColumns(int64_t step, function_ref<void(Value)> body) {
+  emitter.loop(block.column, columnEnd, step, block.columns, {}, [&](Value column, ValueRange) -> SmallVector<Value> {
+    body(column);
+    return {};
+  });
+}
+
+void PackedProduct::forRows(int64_t step, function_ref<void(Value)> body) {
+  emitter.loop(block.row, rowEnd, step, block.rows, {}, [&](Value row, ValueRange) -> SmallVector<Value> {
+    body(row);
+    return {};
+  });
+}
+
+Place PackedProduct::tileAt(Value row, Value column) const {
+  Place tile{row, column, rows, columns, {}, {}};
+  if (result.isDynamic() || result.rows % rows != 0)
+    tile.rowLimit = emitter.rowsOf(result);
+  if (result.columns % columns != 0)
+    tile.columnLimit = emitter.index(result.columns);
+  return tile;
+}
+
+Place PackedProduct::sumsAt(const Place &tile) const {
+  auto &b = emitter.builder();
+  return {b.createOrFold<arith::SubIOp>(tile.row, block.row),
+          b.createOrFold<arith::SubIOp>(tile.column, block.column),
+          rows,
+          columns,
+          {},
+          {}};
+}
+
+void PackedProduct::clear(bool withSums) {
+  auto &b = emitter.builder();
+  scratch(tileSums, block.rows, block.columns);
+  if (withSums)
+    scratch(rowSums, 1, block.columns);
+  Value zero = emitter.index(0);
+  forColumns(columns, [&](Value column) {
+    Value inBlock = b.createOrFold<arith::SubIOp>(column, block.column);
+    if (withSums)
+      tile::StoreOp::create(b, emitter.constant(1, columns, 0), rowSums, zero, inBlock);
+    forRows(rows, [&](Value row) {
+      Place place = sumsAt(tileAt(row, column));
+      tile::StoreOp::create(b, emitter.constant(rows, columns, 0), tileSums, place.row, place.column);
+    });
+  });
+}
+
+/// The depth, if packing must append zeros to it. Null if it is a whole number of steps.
+Value PackedProduct::depthLimitOf(const Operands &operands) const {
+  bool isWhole = getConstantIntValue(operands.depth) && operands.maximumDepth % packStep == 0;
+  return isWhole ? Value() : operands.depth;
+}
+
+void PackedProduct::forDepth(Value length, function_ref<void(Value)> body) {
+  emitter.loop(emitter.index(0), length, packStep, kDepth, {}, [&](Value inBlock, ValueRange) -> SmallVector<Value> {
+    body(inBlock);
+    return {};
+  });
+}
+
+void PackedProduct::accumulate(const Operands &operands) {
+  auto &b = emitter.builder();
+  bool moves = isa_and_nonnull<UnfoldOp>(operands.lhs.getDefiningOp());
+  bool packsLhs = operands.transposeLhs || depthLimitOf(operands) || (!moves && !emitter.isInMemory(operands.lhs));
+  emitter.loop(emitter.index(0), operands.depth, kDepth, operands.maximumDepth, {},
+               [&](Value first, ValueRange) -> SmallVector<Value> {
+                 Value left = b.createOrFold<arith::SubIOp>(operands.depth, first);
+                 Value length = b.createOrFold<arith::MinSIOp>(left, emitter.index(kDepth));
+                 packRhs(operands, first, length);
+                 if (packsLhs)
+                   packLhs(operands, first, length);
+                 multiply(operands, first, length, packsLhs);
+                 return {};
+               });
+}
+
+void PackedProduct::packRhs(const Operands &operands, Value first, Value length) {
+  auto &b = emitter.builder();
+  Value depthLimit = depthLimitOf(operands);
+  Padding padding = depthLimit ? Padding::Zero : Padding::Any;
+  auto shifted = [&](Value row) { return row && operands.shift ? emitter.add(row, operands.shift) : row; };
+  scratch(rhsPanels, kDepth, block.columns);
+  bool turns = operands.transposeRhs;
+  auto read = [&](Value k, const Place &tile) {
+    Place place = turns ? Place{shifted(tile.column), k, columns, packStep, shifted(tile.columnLimit), depthLimit}
+                        : Place{shifted(k), tile.column, packStep, columns, shifted(depthLimit), tile.columnLimit};
+    return emitter.widen(turns ? emitter.evaluateTransposed(operands.rhs, place, padding)
+                               : emitter.evaluate(operands.rhs, place, padding));
+  };
+  auto pack = [&](Value inBlock, Value column) {
+    Value zero = emitter.index(0), target = b.createOrFold<arith::SubIOp>(column, block.column);
+    Value part = read(emitter.add(first, inBlock), tileAt(block.row, column));
+    tile::StoreOp::create(b, part, rhsPanels, inBlock, target);
+    if (!rowSums)
+      return;
+    Value before = emitter.load(rowSums, {zero, target, 1, columns, {}, {}}, Padding::Any);
+    Value sum = arith::AddFOp::create(b, before, emitter.reduce(tile::Combine::Sum, part, 0));
+    tile::StoreOp::create(b, sum, rowSums, zero, target);
+  };
+  // The loops read along the matrix's rows.
+  if (turns)
+    forColumns(columns, [&](Value column) { forDepth(length, [&](Value inBlock) { pack(inBlock, column); }); });
+  else
+    forDepth(length, [&](Value inBlock) { forColumns(columns, [&](Value column) { pack(inBlock, column); }); });
+}
+
+void PackedProduct::packLhs(const Operands &operands, Value first, Value length) {
+  auto &b = emitter.builder();
+  Value depthLimit = depthLimitOf(operands);
+  Padding padding = depthLimit ? Padding::Zero : Padding::Any;
+  int64_t runs = 2 * emitter.getVector(); // columns of a transposed left side at a time
+  if (operands.transposeLhs) {
+    scratch(lhsPanels, kDepth, llvm::alignTo(block.rows, runs));
+    bool isCut = result.isDynamic() || result.rows % runs != 0 || block.rows % runs != 0;
+    Value limit = isCut ? emitter.rowsOf(result) : Value();
+    forDepth(length, [&](Value inBlock) {
+      Value k = emitter.add(first, inBlock);
+      forRows(runs, [&](Value row) {
+        Value part = emitter.evaluate(operands.lhs, {k, row, packStep, runs, depthLimit, limit}, padding);
+        tile::StoreOp::create(b, emitter.widen(part), lhsPanels, inBlock,
+                              b.createOrFold<arith::SubIOp>(row, block.row));
+      });
+    });
+    return;
+  }
+  scratch(lhsPanels, block.rows, kDepth);
+  forRows(rows, [&](Value row) {
+    Value rowLimit = tileAt(row, block.column).rowLimit;
+    std::optional<MovedRows> moved;
+    if (auto unfold = operands.lhs.getDefiningOp<UnfoldOp>())
+      moved.emplace(movedRowsOf(unfold, emitter, {row, emitter.index(0), rows, packStep, rowLimit, {}}));
+    forDepth(length, [&](Value inBlock) {
+      Value k = emitter.add(first, inBlock);
+      Place place{row, k, rows, packStep, rowLimit, depthLimit};
+      Value part = moved ? moved->read(place, padding) : emitter.evaluate(operands.lhs, place, padding);
+      tile::StoreOp::create(b, emitter.widen(part), lhsPanels, b.createOrFold<arith::SubIOp>(row, block.row), inBlock);
+    });
+  });
+}
+
+void PackedProduct::multiply(const Operands &operands, Value first, Value length, bool isPacked) {
+  auto &b = emitter.builder();
+  forColumns(columns, [&](Value column) {
+    forRows(rows, [&](Value row) {
+      Place tile = tileAt(row, column), sums = sumsAt(tile);
+      std::optional<MovedRows> moved;
+      if (auto unfold = operands.lhs.getDefiningOp<UnfoldOp>(); unfold && !isPacked)
+        moved.emplace(movedRowsOf(unfold, emitter, tile));
+      auto left = [&](Value k) -> Value {
+        if (isPacked)
+          return emitter.load(lhsPanels,
+                              operands.transposeLhs ? Place{k, sums.row, kStep, rows, {}, {}}
+                                                    : Place{sums.row, k, rows, kStep, {}, {}},
+                              Padding::Any);
+        Place place{row, emitter.add(first, k), rows, kStep, tile.rowLimit, {}};
+        return emitter.widen(moved ? moved->read(place, Padding::Any)
+                                   : emitter.evaluate(operands.lhs, place, Padding::Any));
+      };
+      Value before = emitter.load(tileSums, sums, Padding::Any);
+      Value after = emitter.loop(
+          emitter.index(0), length, kStep, kDepth, before, [&](Value k, ValueRange state) -> SmallVector<Value> {
+            Value right = emitter.load(rhsPanels, {k, sums.column, kStep, columns, {}, {}}, Padding::Any);
+            return {tile::DotOp::create(b, state[0].getType(), left(k), right, state[0], operands.transposeLhs,
+                                        /*transpose_rhs=*/false)};
+          })[0];
+      tile::StoreOp::create(b, after, tileSums, sums.row, sums.column);
+    });
+  });
+}
+
+Place PackedProduct::beginTiles() {
+  auto &b = emitter.builder();
+  auto begin = [&](Value from, Value to, int64_t step) {
+    auto loop = scf::ForOp::create(b, from, to, emitter.index(step));
+    b.setInsertionPointToStart(loop.getBody());
+    return loop.getInductionVar();
+  };
+  Value column = begin(block.column, columnEnd, columns);
+  Value row = begin(block.row, rowEnd, rows);
+  return tile = tileAt(row, column);
+}
+
+SmallVector<Value> PackedProduct::sums() {
+  Place place = sumsAt(tile);
+  SmallVector<Value> all{emitter.load(tileSums, place, Padding::Any)};
+  if (rowSums)
+    all.push_back(emitter.load(rowSums, {emitter.index(0), place.column, 1, columns, {}, {}}, Padding::Any));
+  return all;
+}

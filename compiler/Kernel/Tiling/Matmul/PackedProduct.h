@@ -1,0 +1,67 @@
+// A thread's matmul that packs its operands first. They are then contiguous in the caches, whatever the matrices'
+// widths, and are read in whole vectors. Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication"
+// (2008), section 4.
+#ifndef HEDDLE_COMPILER_KERNEL_TILING_MATMUL_PACKEDPRODUCT_H
+#define HEDDLE_COMPILER_KERNEL_TILING_MATMUL_PACKEDPRODUCT_H
+
+#include "compiler/Kernel/Tiling/Frames/KernelEmitter.h"
+
+namespace mlir::heddle {
+
+/// The workgroup computes a block of the result, one register tile after another. It splits the K dimension into
+/// stretches. For each stretch it packs both operands' part into scratch memory, and adds the products to the sums of
+/// all tiles. The sums are in scratch memory, too.
+class PackedProduct {
+public:
+  /// Returns true if a result of `rows` rows makes packing the right side worthwhile.
+  static bool isWorthIt(const TargetProfile &profile, int64_t rows);
+
+  /// The matmul computes `result`. Its depth is at most `depth`.
+  PackedProduct(KernelEmitter &emitter, const Matrix &result, bool transposeLhs, int64_t depth);
+  /// The rows and columns of the workgroup's block.
+  int64_t blockRows() const { return block.rows; }
+  int64_t blockColumns() const { return block.columns; }
+  /// Sets where the block begins.
+  void place(Value row, Value column);
+
+  /// Sets all sums to zero. With `withSums` this includes the sums of the right side's rows.
+  void clear(bool withSums);
+
+  struct Operands {
+    Value lhs, rhs;
+    bool transposeLhs, transposeRhs;
+    int64_t maximumDepth;
+    Value depth, shift; // `shift`: row of its memory where the right matrix begins; null: 0
+  };
+  /// Adds the product of the operands to the sums.
+  void accumulate(const Operands &operands);
+
+  /// Begins the loops over the block's tiles. Everything emitted later is inside them. Returns the tile's place.
+  Place beginTiles();
+  /// Returns the tile's sums, and the sums of the right side's rows if `clear` was asked for them.
+  SmallVector<Value> sums();
+
+private:
+  Value scratch(Value &memory, int64_t rows, int64_t columns);
+  void forColumns(int64_t step, function_ref<void(Value)> body);
+  void forRows(int64_t step, function_ref<void(Value)> body);
+  void forDepth(Value length, function_ref<void(Value)> body);
+  Value depthLimitOf(const Operands &operands) const;
+  Place tileAt(Value row, Value column) const;
+  Place sumsAt(const Place &tile) const;
+  void packRhs(const Operands &operands, Value first, Value length);
+  void packLhs(const Operands &operands, Value first, Value length);
+  void multiply(const Operands &operands, Value first, Value length, bool isPacked);
+
+  KernelEmitter &emitter;
+  Matrix result;
+  int64_t rows, columns; // of a register tile
+  int64_t packStep;      // depth that is packed at a time
+  Place block = {}, tile = {};
+  Value rowEnd, columnEnd; // ends of the block
+  Value tileSums, rowSums, rhsPanels, lhsPanels;
+};
+
+} // namespace mlir::heddle
+
+#endif

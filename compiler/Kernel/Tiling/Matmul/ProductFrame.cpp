@@ -1,0 +1,398 @@
+#include "compiler/Kernel/Tiling/Matmul/ProductFrame.h"
+
+#include "compiler/Analysis/Kernels/Fragments.h"
+#include "compiler/Kernel/Tiling/Frames/Dequantize.h"
+#include "compiler/Kernel/Tiling/Frames/Windows.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+/// The step along the K dimension: one vector, so that a loop's body stays small. If the target limits iterations, a
+/// step may be a multiple of it.
+static constexpr int64_t kStep = 4;
+
+/// The step for a thread, which reads its left side element by element: eight, or a little less if that divides the
+/// depth.
+static int64_t stepOfThread(int64_t depth) {
+  constexpr int64_t most = 8, fewest = 5;
+  int64_t whole = chunkOf(depth, 1, most);
+  return whole >= fewest || whole == depth ? whole : most;
+}
+
+/// kPackedStep: the rows that a word of packed numbers may hold. kPackedWhole, kPackedDistributed: limits of a lane's
+/// tile, because a step's unpacked numbers are all in registers at once, beside the sums and the step's left side.
+static constexpr int64_t kPackedStep = 8, kPackedWhole = 4, kPackedDistributed = 8;
+/// Registers of sums that a thread has for one row of packed numbers. A multiply-add waits for the previous one in the
+/// same register, so a single register would leave the processor idle.
+static constexpr int64_t kPackedVectorsOfThread = 4;
+/// Steps between the words that are prefetched and those that are unpacked. In the words of a step a block has one run
+/// or two, so a processor would wait where each of them begins. (In f32 it has eight, which are loaded side by side.)
+static constexpr int64_t kStepsAhead = 2;
+
+ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
+                           const Matrix &result, int64_t loops, int64_t tensorBits, int64_t parts,
+                           std::optional<int64_t> group, bool moved, int64_t rhsBytes)
+    : emitter(emitter), transposeLhs(transposeLhs), transposeRhs(transposeRhs), fragments(tensorBits > 0),
+      depth(emitter.maximumRows(contracted)) {
+  if (PackedProduct::isWorthIt(emitter.getProfile(), emitter.maximumRows(result))) {
+    emitter.setMapping(tile::LaneMapping::Columns);
+    packed.emplace(emitter, result, transposeLhs, depth);
+    auto [row, column] = placeInStrips(result, packed->blockRows(), packed->blockColumns());
+    packed->place(row, column);
+    contract(contracted);
+    return;
+  }
+  bool streams = isOfThread() && !transposeLhs && !moved &&
+                 StreamedProduct::isWorthIt(emitter, emitter.maximumRows(result), result.columns);
+  if (streams)
+    emitter.setWholeVector();
+  std::optional<std::pair<int64_t, int64_t>> block;
+  if (!fragments && !group) // packed operands are unpacked in registers, not through shared memory
+    block = chooseBlocks(result, loops, moved);
+  blocks = block.has_value();
+  auto [rows, columns] = fragments ? chooseFragments(result, tensorBits, parts)
+                         : blocks  ? *block
+                                   : chooseRegisters(contracted, result, loops, group);
+
+  if (streams) {
+    streamed.emplace(emitter, result, rhsBytes);
+    auto [row, column] = placeInStrips(result, streamed->rowsOfTile(), streamed->blockColumns());
+    streamed->place(row, column);
+    contract(contracted);
+    return;
+  }
+  auto [row, column] =
+      fragments || blocks ? placeInGroups(result, rows, columns) : placeInStrips(result, rows, columns);
+  tile = {row, column, rows, columns, {}, {}};
+  if (result.isDynamic() || result.rows % rows != 0)
+    tile.rowLimit = emitter.rowsOf(result);
+  if (result.columns % columns != 0)
+    tile.columnLimit = emitter.index(result.columns);
+  contract(contracted);
+  if (parts > 1)
+    takePart(parts);
+}
+
+void ProductFrame::contract(const Matrix &contracted) {
+  depth = emitter.maximumRows(contracted);
+  begin = emitter.index(0);
+  end = emitter.rowsOf(contracted);
+  depthLimit = contracted.isDynamic() || depth % step != 0 ? end : Value();
+}
+
+void ProductFrame::takePart(int64_t parts) {
+  auto &b = emitter.builder();
+  ownPart = emitter.setGrid(2, parts, {}, 1);
+  // Whole steps, so that no step belongs to two parts.
+  int64_t stepOfAll = parts * step;
+  if (std::optional<int64_t> all = getConstantIntValue(end); all && *all % stepOfAll == 0) {
+    // With constant bounds the loop certainly runs, and a warpgroup's matmuls need not wait for each other
+    // (compiler/Target/CUDA/RATIONALE.md).
+    partBegin = emitter.mul(ownPart, *all / parts);
+    end = emitter.index(*all / parts);
+    return;
+  }
+  if (!depthLimit)
+    depthLimit = end;
+  Value steps =
+      b.createOrFold<arith::DivUIOp>(emitter.add(end, emitter.index(stepOfAll - 1)), emitter.index(stepOfAll));
+  Value length = emitter.mul(steps, step);
+  begin = b.createOrFold<arith::MulIOp>(ownPart, length);
+  end = b.createOrFold<arith::MinSIOp>(end, emitter.add(begin, length));
+}
+
+// Consecutive workgroups differ along the tile's shorter side, and so share the larger part of the operands.
+std::pair<Value, Value> ProductFrame::placeInStrips(const Matrix &result, int64_t rows, int64_t columns) {
+  int rowAxis = rows < columns || (rows == columns && emitter.maximumRows(result) <= result.columns) ? 0 : 1;
+  Value column = emitter.mul(emitter.setGrid(1 - rowAxis, result.columns, {}, columns), columns);
+  Value row = emitter.mul(emitter.setGrid(rowAxis, result.rows, result.size, rows), rows);
+  return {row, column};
+}
+
+/// The height of a strip, in tiles. The strip's workgroups are consecutive.
+static constexpr int64_t kGroup = 8;
+
+// A device runs about a hundred workgroups at once. If they compute a compact part of the result, they share most of
+// their operands, which then come from the cache that all processors share. So tiles are visited in strips of `kGroup`
+// tiles, column by column within a strip.
+std::pair<Value, Value> ProductFrame::placeInGroups(const Matrix &result, int64_t rows, int64_t columns) {
+  int64_t across = llvm::divideCeil(result.columns, columns),
+          down = llvm::divideCeil(emitter.maximumRows(result), rows);
+  if (down == 1 || across == 1 || down * across > emitter.getProfile().maxWorkgroups)
+    return placeInStrips(result, rows, columns);
+  auto &b = emitter.builder();
+  auto divide = [&](Value x, Value y) { return b.createOrFold<arith::DivUIOp>(x, y); };
+  auto remainder = [&](Value x, Value y) { return b.createOrFold<arith::RemUIOp>(x, y); };
+  Value number = emitter.setGrid(0, result.isDynamic() ? 1 : down * rows, result.size, rows, across);
+  Value ofStrip = emitter.index(kGroup * across), first = emitter.mul(divide(number, ofStrip), kGroup);
+  Value all = divide(emitter.add(emitter.rowsOf(result), emitter.index(rows - 1)), emitter.index(rows));
+  // The last strip may have fewer tiles.
+  Value left = b.createOrFold<arith::SubIOp>(all, first);
+  Value strip = down % kGroup == 0 && !result.isDynamic() ? emitter.index(kGroup)
+                                                          : b.createOrFold<arith::MinSIOp>(left, emitter.index(kGroup));
+  Value inStrip = remainder(number, ofStrip);
+  return {emitter.mul(emitter.add(first, remainder(inStrip, strip)), rows),
+          emitter.mul(divide(inStrip, strip), columns)};
+}
+
+std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contracted, const Matrix &result, int64_t loops,
+                                                          std::optional<int64_t> group) {
+  int64_t vector = emitter.getVector(), lanes = emitter.getLanes();
+  // The vectors of a transposed right side lie along the K dimension. Lanes cannot share its rows and load vectors as
+  // well, so they are laid out along the rows of the result.
+  int64_t rows = emitter.maximumRows(result), columns = result.columns;
+  emitter.setMapping(transposeRhs ? tile::LaneMapping::Rows : tile::LaneMapping::Columns);
+  MatrixTile part = emitter.chooseTile({rows, columns, depth, vector, transposeLhs, transposeRhs});
+  if (group) {
+    part.whole = std::min(part.whole, kPackedWhole);
+    int64_t ofThread = (part.whole == 1 ? kPackedVectorsOfThread : 1) * vector;
+    part.distributed = std::min(part.distributed, isOfThread() ? ofThread : kPackedDistributed);
+  }
+  if (transposeRhs) {
+    rows = lanes * part.distributed;
+    columns = llvm::alignTo(part.whole, vector);
+  } else {
+    bool loadsVectors = transposeLhs && emitter.getProfile().registers == 0; // vectors of its rows
+    rows = loadsVectors ? llvm::alignTo(part.whole, vector) : part.whole;
+    columns = lanes * part.distributed;
+  }
+  int64_t plain = group ? kPackedStep : kStep;
+  step = emitter.stepFor(depth, transposeRhs ? kStep * emitter.getProfile().transposedVectors : plain, loops);
+  if (!contracted.isDynamic()) // a near step that divides the depth needs no checks
+    step = chunkOf(depth, vector, step);
+  step = isOfThread() ? stepOfThread(depth) : llvm::alignTo(emitter.stepFor(depth, step, loops), vector);
+  if (int64_t whole = std::gcd(group.value_or(0), step);
+      group.value_or(1) > 1 && emitter.stepFor(depth, whole, loops) == whole)
+    step = whole;
+  return {rows, columns};
+}
+
+std::optional<std::pair<int64_t, int64_t>> ProductFrame::chooseBlocks(const Matrix &result, int64_t loops, bool moved) {
+  const TargetProfile &profile = emitter.getProfile();
+  std::optional<BlockTile> block =
+      chooseBlock(profile, {emitter.maximumRows(result), result.columns, depth, profile.vector, transposeLhs,
+                            transposeRhs, emitter.readsHalves()});
+  if (!block || emitter.stepFor(depth, profile.blockDepth, loops) != profile.blockDepth)
+    return std::nullopt;
+  emitter.setBlocks();
+  emitter.setVector({}); // operands come from shared memory, where rows are aligned whatever the matrices' rows are
+  // Moved rows do not come through shared memory. All rows of a step are in registers.
+  step = moved ? profile.blockDepth / 2 : profile.blockDepth;
+  return std::pair(profile.blockLanes / profile.blockRowLanes * block->rows, profile.blockRowLanes * block->columns);
+}
+
+std::pair<int64_t, int64_t> ProductFrame::chooseFragments(const Matrix &result, int64_t operandBits, int64_t parts) {
+  const TargetProfile &profile = emitter.getProfile();
+  TensorTile best = chooseTensorTile(
+      profile,
+      {.m = emitter.maximumRows(result), .n = result.columns, .k = depth, .bits = operandBits, .parts = parts});
+  emitter.setTensorTiles(best.subgroups);
+  constexpr int64_t shortest = 16; // less is not worth a barrier
+  int64_t shallowest = std::max(shortest, profile.matrix.depth);
+  int64_t deepest = std::max(shallowest, profile.tensorDepth * 16 / operandBits);
+  step = std::min<int64_t>(deepest, llvm::PowerOf2Ceil(std::max(depth, shallowest)));
+  return {best.allRows(), best.columns};
+}
+
+SmallVector<Value> ProductFrame::zeros(bool withSums) {
+  if (packed) {
+    packed->clear(withSums);
+    return {};
+  }
+  if (streamed) {
+    streamed->clear();
+    return {};
+  }
+  SmallVector<Value> state{emitter.constant(tile.rows, tile.columns, 0)};
+  // In blocks all lanes share the rows of the right side. Their partial sums are added up at the end.
+  if (withSums)
+    state.push_back(emitter.constant(blocks ? step : 1, tile.columns, 0));
+  return state;
+}
+
+SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange state, Value shift) {
+  if (packed) {
+    packed->accumulate({lhs, rhs, transposeLhs, transposeRhs, depth, end, shift});
+    return {};
+  }
+  auto &b = emitter.builder();
+  auto shifted = [&](Value row) { return row && shift ? emitter.add(row, shift) : row; };
+  auto unpacked = rhs.getDefiningOp<DequantizeOp>();
+  // The sums of streamed products are in memory, where a scale would multiply those of earlier products too.
+  bool scalesAll = unpacked && hasScalesOfColumns(unpacked) && !(streamed && hasAccumulated);
+  hasAccumulated = true;
+  std::optional<MovedRows> moved; // if the tile's rows are the same in all steps
+  if (auto unfold = lhs.getDefiningOp<UnfoldOp>(); unfold && !transposeLhs)
+    moved.emplace(movedRowsOf(unfold, emitter, tile));
+  bool isApart = scalesAll && !streamed && !state[0].getDefiningOp<arith::ConstantOp>(); // a constant state is zero
+  SmallVector<Value> totals = isApart ? zeros(false) : llvm::to_vector(state);
+  auto steps = [&](Value begin, Value end, int64_t step, Value depthLimit) {
+    // Elements past the end of the K dimension must be zero on both sides, because 0 * NaN is NaN. Elements past the
+    // result's rows or columns only reach elements that are never stored.
+    Padding padding = depthLimit ? Padding::Zero : Padding::Any;
+    auto lhsPlaceAt = [&](Value k) {
+      return transposeLhs ? Place{k, tile.row, step, tile.rows, depthLimit, tile.rowLimit}
+                          : Place{tile.row, k, tile.rows, step, tile.rowLimit, depthLimit};
+    };
+    auto rhsPlaceAt = [&](Value k) {
+      return transposeRhs ? Place{shifted(tile.column), k, tile.columns, step, shifted(tile.columnLimit), depthLimit}
+                          : Place{shifted(k), tile.column, step, tile.columns, shifted(depthLimit), tile.columnLimit};
+    };
+    // A block's left side is transposed on its way to shared memory. A lane then reads vectors of its rows from there.
+    bool turns = blocks && transposeLhs && emitter.isInMemory(lhs);
+    auto multiply = [&](Value left, const Place &rhsPlace, ValueRange state) -> SmallVector<Value> {
+      bool scalesStep = unpacked && !scalesAll && isWithinGroup(unpacked, rhsPlace);
+      Value right = scalesAll || scalesStep ? packedNumbers(emitter, unpacked, {rhsPlace})
+                                            : emitter.widen(emitter.evaluate(rhs, rhsPlace, padding));
+      if (scalesStep)
+        return {addGroup(state[0], left, right, unpacked, rhsPlace)};
+      SmallVector<Value> next{
+          tile::DotOp::create(b, state[0].getType(), left, right, state[0], transposeLhs && !turns, transposeRhs)};
+      if (state.size() > 1) {
+        Value part = blocks ? emitter.widen(emitter.load(emitter.memoryOf(rhs), rhsPlace, padding))
+                            : emitter.reduce(tile::Combine::Sum, right, 0);
+        next.push_back(arith::AddFOp::create(b, state[1], part));
+      }
+      return next;
+    };
+    totals = emitter.loop(begin, end, step, depth, totals, [&](Value k, ValueRange state) -> SmallVector<Value> {
+      k = partBegin ? emitter.add(partBegin, k) : k;
+      if (streamed)
+        tile = streamed->anyTile();
+      Place lhsPlace = lhsPlaceAt(k), rhsPlace = rhsPlaceAt(k);
+      if (fragments)
+        return {multiplyFragments(lhs, lhsPlace, rhs, rhsPlace, state[0], padding)};
+      Value left = emitter.widen(turns   ? emitter.load(emitter.memoryOf(lhs), lhsPlace, padding, /*transposed=*/true)
+                                 : moved ? moved->read(lhsPlace, padding)
+                                         : emitter.evaluate(lhs, lhsPlace, padding));
+      if (!streamed)
+        return multiply(left, rhsPlace, state);
+      streamed->forTiles([&](const Place &place, Value sums) {
+        tile = place;
+        if (unpacked)
+          prefetchWords(emitter, unpacked,
+                        {emitter.add(k, emitter.index(kStepsAhead * step)), tile.column, step, tile.columns, {}, {}});
+        return multiply(left, rhsPlaceAt(k), sums)[0];
+      });
+      return {};
+    });
+  };
+  if (isOfThread() && depthLimit && !unpacked && !moved) {
+    // Whole steps without limits, and then the rest of the depth one by one.
+    Value length = b.createOrFold<arith::SubIOp>(end, begin);
+    Value rest = b.createOrFold<arith::RemUIOp>(length, emitter.index(step));
+    Value middle = b.createOrFold<arith::SubIOp>(end, rest);
+    steps(begin, middle, step, {});
+    steps(middle, end, 1, {});
+  } else {
+    steps(begin, end, step, depthLimit);
+  }
+  if (scalesAll && streamed)
+    streamed->forTiles([&](const Place &place, Value sums) {
+      tile = place;
+      return scaleColumns(sums, unpacked);
+    });
+  else if (scalesAll)
+    totals[0] = scaleColumns(totals[0], unpacked);
+  if (isApart)
+    totals[0] = arith::AddFOp::create(b, state[0], totals[0]);
+  return totals;
+}
+
+SmallVector<Value> ProductFrame::finish(ValueRange state) {
+  if (streamed) {
+    tile = streamed->beginTiles();
+    return {streamed->sums()};
+  }
+  if (!packed)
+    return llvm::to_vector(state);
+  tile = packed->beginTiles();
+  return packed->sums();
+}
+
+//===-- Packed numbers ------------------------------------------------------------------------------------------===//
+// If a sum of products has one scale, the scale multiplies the sum. If it has one offset, the offset multiplies the sum
+// of the left side's numbers.
+
+/// Returns true if each column of the result has a scale and no offset.
+bool ProductFrame::hasScalesOfColumns(DequantizeOp unpacked) const {
+  auto [rows, columns] = unpacked.getGroup();
+  ArrayRef<int64_t> shape = unpacked.getResult().getType().getShape();
+  bool ofColumns = transposeRhs ? rows == 1 && columns == shape[1] : rows == shape[0] && columns == 1;
+  return unpacked.getScales() && !unpacked.getOffsets() && emitter.isInMemory(unpacked.getScales()) && !transposeLhs &&
+         ofColumns;
+}
+
+Value ProductFrame::scaleColumns(Value total, DequantizeOp unpacked) const {
+  Value zero = emitter.index(0), memory = emitter.memoryOf(unpacked.getScales());
+  Place place = transposeRhs ? Place{tile.column, zero, tile.columns, 1, tile.columnLimit, {}}
+                             : Place{zero, tile.column, 1, tile.columns, {}, tile.columnLimit};
+  Value scales = emitter.load(memory, place, Padding::Any, transposeRhs);
+  return arith::MulFOp::create(emitter.builder(), total, emitter.broadcast(scales, tile.rows, tile.columns));
+}
+
+/// Returns true if each column of the rows at `place` has one scale. An offset multiplies the sum of the left side's
+/// numbers. Only a thread has that sum at hand, and only in whole vectors.
+bool ProductFrame::isWithinGroup(DequantizeOp unpacked, const Place &place) const {
+  auto [rows, columns] = unpacked.getGroup();
+  return unpacked.getScales() && !transposeLhs && !transposeRhs && columns == 1 && rows % place.rows == 0 &&
+         (!unpacked.getOffsets() || (isOfThread() && place.rows % emitter.getVector() == 0));
+}
+
+Value ProductFrame::addGroup(Value sum, Value left, Value numbers, DequantizeOp unpacked, const Place &place) const {
+  auto &b = emitter.builder();
+  PackedPlace group = placeOfGroups(emitter, unpacked, {place});
+  auto wide = [&](Value part) { return emitter.broadcast(part, tile.rows, tile.columns); };
+  Value scales = packedValues(emitter, unpacked.getScales(), group);
+  Value none = emitter.constant(tile.rows, tile.columns, 0);
+  Value product =
+      tile::DotOp::create(b, none.getType(), left, numbers, none, /*transpose_lhs=*/false, /*transpose_rhs=*/false);
+  Value scaled = arith::MulFOp::create(b, product, wide(scales));
+  sum = arith::AddFOp::create(b, sum, scaled);
+  if (!unpacked.getOffsets())
+    return sum;
+  Value offsets = packedValues(emitter, unpacked.getOffsets(), group);
+  Value all = emitter.reduce(tile::Combine::Sum, left, 1);
+  return arith::AddFOp::create(b, sum, arith::MulFOp::create(b, wide(all), wide(offsets)));
+}
+
+/// Tensor cores take the left side as it is and the right side transposed, however the two lie in memory.
+Value ProductFrame::multiplyFragments(Value lhs, const Place &lhsPlace, Value rhs, const Place &rhsPlace,
+                                      Value accumulator, Padding padding) const {
+  Value left = emitter.load(emitter.memoryOf(lhs), lhsPlace, padding, transposeLhs);
+  Value right = emitter.load(emitter.memoryOf(rhs), rhsPlace, padding, !transposeRhs);
+  return tile::DotOp::create(emitter.builder(), accumulator.getType(), left, right, accumulator,
+                             /*transpose_lhs=*/false, /*transpose_rhs=*/true);
+}
+
+/// Lanes that hold rows of the same column may be in different subgroups, so they exchange rows through shared memory.
+/// A product with a row of ones then adds up the rows and leaves a column to each lane.
+Value ProductFrame::sumOfRows(Value rows) const {
+  auto &b = emitter.builder();
+  if (!sharedRows)
+    sharedRows = emitter.sharedTile(cast<RankedTensorType>(rows.getType()), /*tiles=*/2);
+  Value zero = emitter.index(0);
+  tile::WaitOp::create(b, 0);
+  tile::StoreOp::create(b, rows, sharedRows, zero, zero);
+  tile::WaitOp::create(b, 0);
+  Value all = emitter.load(sharedRows, {zero, zero, step, tile.columns, {}, {}}, Padding::Any);
+  Value none = emitter.constant(1, tile.columns, 0);
+  return tile::DotOp::create(b, none.getType(), emitter.constant(1, step, 1), all, none, false, false);
+}
+
+void ProductFrame::storeSums(Value result, Value sums, Value shift) const {
+  auto &b = emitter.builder();
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, tile.row, emitter.index(0));
+  auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  if (blocks)
+    sums = sumOfRows(sums);
+  auto shifted = [&](Value column) { return column && shift ? emitter.add(column, shift) : column; };
+  emitter.store(result, sums, {emitter.index(0), shifted(tile.column), 1, tile.columns, {}, shifted(tile.columnLimit)});
+}

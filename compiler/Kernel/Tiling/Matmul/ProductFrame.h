@@ -1,0 +1,76 @@
+// The parts that kernels around a matmul share: the result tile that a workgroup computes, and the loop that computes
+// it.
+#ifndef HEDDLE_COMPILER_KERNEL_TILING_MATMUL_PRODUCTFRAME_H
+#define HEDDLE_COMPILER_KERNEL_TILING_MATMUL_PRODUCTFRAME_H
+
+#include "compiler/Kernel/Tiling/Matmul/PackedProduct.h"
+#include "compiler/Kernel/Tiling/Matmul/StreamedProduct.h"
+
+namespace mlir::heddle {
+
+class ProductFrame {
+public:
+  /// A matmul that contracts the rows of `contracted` and computes `result`. Sets the kernel's mapping and the first
+  /// two axes of its grid. `loops` loops over the K dimension share the target's limit on iterations.
+  /// If `tensorBits` is not 0, tensor cores multiply operands of that many bits. Each of `parts` parts of the K
+  /// dimension has workgroups of its own, along the third axis. `group`: how many rows of a packed right side share
+  /// scales; a step does not cross such groups if that is possible. `moved`: rows of the left side are read at an
+  /// offset. `rhsBytes`: the size of an element of the right side, or of a word of its packed numbers.
+  ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
+               const Matrix &result, int64_t loops = 1, int64_t tensorBits = 0, int64_t parts = 1,
+               std::optional<int64_t> group = {}, bool moved = false, int64_t rhsBytes = 4);
+
+  /// The workgroup's tile of the result. Valid after `finish`.
+  const Place &place() const { return tile; }
+  /// The number of the workgroup's part of the K dimension. Null if there is only one.
+  Value part() const { return ownPart; }
+
+  /// Returns the initial state: a zero accumulator and, with `withSums`, zero sums of the right side's rows.
+  SmallVector<Value> zeros(bool withSums);
+  /// Later calls of `accumulate` contract the rows of another matrix.
+  void contract(const Matrix &contracted);
+  /// Returns `state` plus the product. The right matrix begins at row `shift` of its memory, if there is one.
+  SmallVector<Value> accumulate(Value lhs, Value rhs, ValueRange state, Value shift = {});
+  /// Returns the product, and the sums of the right side's rows if `zeros` was asked for them. A thread's workgroup
+  /// begins the loops over its tiles here: everything emitted later is inside them.
+  SmallVector<Value> finish(ValueRange state);
+  /// Writes the sums of the right side's rows, from column `shift` of their matrix on. Only the workgroups of the first
+  /// rows write them.
+  void storeSums(Value result, Value sums, Value shift = {}) const;
+
+private:
+  /// These set the mapping and `step`, and return the rows and columns of the workgroup's tile. `chooseBlocks` returns
+  /// nothing if the matmul is not computed in blocks.
+  std::optional<std::pair<int64_t, int64_t>> chooseBlocks(const Matrix &result, int64_t loops, bool moved);
+  std::pair<int64_t, int64_t> chooseRegisters(const Matrix &contracted, const Matrix &result, int64_t loops,
+                                              std::optional<int64_t> group);
+  /// These set the grid, and return the first row and column of a workgroup's tile.
+  std::pair<Value, Value> placeInStrips(const Matrix &result, int64_t rows, int64_t columns);
+  std::pair<Value, Value> placeInGroups(const Matrix &result, int64_t rows, int64_t columns);
+  std::pair<int64_t, int64_t> chooseFragments(const Matrix &result, int64_t operandBits, int64_t parts);
+  /// Limits the loop over the K dimension to the workgroup's part.
+  void takePart(int64_t parts);
+  bool isOfThread() const { return emitter.getProfile().registers > 0 && !transposeRhs; }
+  Value sumOfRows(Value rows) const;
+  bool hasScalesOfColumns(DequantizeOp unpacked) const;
+  Value scaleColumns(Value total, DequantizeOp unpacked) const;
+  bool isWithinGroup(DequantizeOp unpacked, const Place &place) const;
+  Value addGroup(Value sum, Value left, Value numbers, DequantizeOp unpacked, const Place &place) const;
+  Value multiplyFragments(Value lhs, const Place &lhsPlace, Value rhs, const Place &rhsPlace, Value accumulator,
+                          Padding padding) const;
+
+  KernelEmitter &emitter;
+  bool transposeLhs, transposeRhs, fragments, blocks = false;
+  int64_t depth, step = 1;
+  Value begin, end, depthLimit, ownPart;
+  Value partBegin;                         // start of the part, if `begin` and `end` count from there
+  mutable Value sharedRows;                // shared by all parts of a kernel, see sumOfRows
+  std::optional<PackedProduct> packed;     // only for threads, as is the next
+  std::optional<StreamedProduct> streamed; // for few rows
+  bool hasAccumulated = false;
+  Place tile;
+};
+
+} // namespace mlir::heddle
+
+#endif

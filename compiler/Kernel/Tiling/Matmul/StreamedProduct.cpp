@@ -1,0 +1,77 @@
+#include "compiler/Kernel/Tiling/Matmul/StreamedProduct.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+/// Vectors of a tile with one row: several, because a multiply-add waits for the previous one in the same register.
+static constexpr int64_t kVectors[] = {4, 2};
+/// Bytes of a run of the right side in memory, at least, unless there would be fewer than kFewestBlocks blocks. The
+/// number of blocks is even, for two threads.
+static constexpr int64_t kRunBytes = 1536, kFewestBlocks = 2;
+static constexpr int64_t kMostRows = 8;
+
+bool StreamedProduct::isWorthIt(const KernelEmitter &emitter, int64_t rows, int64_t columns) {
+  return emitter.getProfile().registers > 0 && rows <= kMostRows &&
+         columns >= kFewestBlocks * kVectors[0] * emitter.getVector();
+}
+
+StreamedProduct::StreamedProduct(KernelEmitter &emitter, const Matrix &result, int64_t bytes)
+    : emitter(emitter), result(result), rows(emitter.maximumRows(result)) {
+  int64_t blocks = std::max(kFewestBlocks, result.columns * bytes / kRunBytes / 2 * 2);
+  // Half of the registers hold the sums of several rows, the others a step's right side.
+  int64_t most = std::max<int64_t>(1, emitter.getProfile().registers / (2 * rows));
+  for (int64_t vectors : kVectors) {
+    int64_t ofTile = std::min(vectors, most) * emitter.getVector();
+    int64_t ofBlock = llvm::alignTo(llvm::divideCeil(result.columns, blocks), ofTile);
+    if (!block || ofBlock < block)
+      block = ofBlock, columns = ofTile;
+  }
+}
+
+void StreamedProduct::place(Value row, Value column) {
+  auto &b = emitter.builder();
+  this->row = row, begin = column;
+  end = emitter.add(column, emitter.index(block));
+  if (result.columns % block != 0)
+    end = b.createOrFold<arith::MinSIOp>(end, emitter.index(result.columns));
+  tileSums = emitter.sharedTile(emitter.tileType(rows, block));
+}
+
+Place StreamedProduct::tileAt(Value column) const {
+  return {row,
+          column,
+          rows,
+          columns,
+          result.isDynamic() ? emitter.rowsOf(result) : Value(),
+          result.columns % columns ? emitter.index(result.columns) : Value()};
+}
+
+Place StreamedProduct::sumsAt(const Place &tile) const {
+  Value column = emitter.builder().createOrFold<arith::SubIOp>(tile.column, begin);
+  return {emitter.index(0), column, rows, columns, {}, {}};
+}
+
+void StreamedProduct::clear() {
+  forTiles([&](const Place &, Value) { return emitter.constant(rows, columns, 0); });
+}
+
+void StreamedProduct::forTiles(function_ref<Value(const Place &, Value)> body) {
+  emitter.loop(begin, end, columns, block, {}, [&](Value column, ValueRange) -> SmallVector<Value> {
+    Place tile = tileAt(column), sums = sumsAt(tile);
+    Value next = body(tile, emitter.load(tileSums, sums, Padding::Any));
+    tile::StoreOp::create(emitter.builder(), next, tileSums, sums.row, sums.column);
+    return {};
+  });
+}
+
+Place StreamedProduct::beginTiles() {
+  auto &b = emitter.builder();
+  auto loop = scf::ForOp::create(b, begin, end, emitter.index(columns));
+  b.setInsertionPointToStart(loop.getBody());
+  return tile = tileAt(loop.getInductionVar());
+}
+
+Value StreamedProduct::sums() { return emitter.load(tileSums, sumsAt(tile), Padding::Any); }

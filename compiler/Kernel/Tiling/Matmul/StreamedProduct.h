@@ -1,0 +1,48 @@
+// A thread's matmul with few rows, in the order in which the right side lies in memory.
+#ifndef HEDDLE_COMPILER_KERNEL_TILING_MATMUL_STREAMEDPRODUCT_H
+#define HEDDLE_COMPILER_KERNEL_TILING_MATMUL_STREAMEDPRODUCT_H
+
+#include "compiler/Kernel/Tiling/Frames/KernelEmitter.h"
+
+namespace mlir::heddle {
+
+/// A product with few rows reads the right side once, so memory bounds it. The workgroup computes a block of the result's
+/// columns. It walks down the right side a few rows at a time, and in each step along the block. So memory is read in
+/// long runs, which processors prefetch. The block's sums are in scratch memory, which stays in the L1 cache.
+class StreamedProduct {
+public:
+  /// Returns true if this is worthwhile for a result of at most `rows` rows and of `columns` columns.
+  static bool isWorthIt(const KernelEmitter &emitter, int64_t rows, int64_t columns);
+
+  /// `bytes`: the size of an element of the right side, or of a word of its packed numbers.
+  StreamedProduct(KernelEmitter &emitter, const Matrix &result, int64_t bytes);
+  int64_t rowsOfTile() const { return rows; }
+  int64_t blockColumns() const { return block; }
+  /// Sets where the block begins.
+  void place(Value row, Value column);
+
+  /// The first tile, which has the row of all tiles.
+  Place anyTile() const { return tileAt(begin); }
+  /// Sets all sums to zero.
+  void clear();
+  /// Replaces the sums of each tile by the result of `body`.
+  void forTiles(function_ref<Value(const Place &, Value)> body);
+  /// Begins the loop over the block's tiles. Everything emitted later is inside it. Returns the tile's place.
+  Place beginTiles();
+  /// The sums of the tile.
+  Value sums();
+
+private:
+  Place tileAt(Value column) const;
+  Place sumsAt(const Place &tile) const;
+
+  KernelEmitter &emitter;
+  Matrix result;
+  int64_t rows, columns = 0, block = 0; // of all tiles; of a tile; columns of the block
+  Value row, begin, end, tileSums;      // `begin` and `end` of the block's columns
+  Place tile = {};
+};
+
+} // namespace mlir::heddle
+
+#endif

@@ -1,0 +1,20 @@
+// The kernels of all ops but matmuls and attention.
+#ifndef HEDDLE_COMPILER_KERNEL_TILING_ROWS_ROWKERNELS_H
+#define HEDDLE_COMPILER_KERNEL_TILING_ROWS_ROWKERNELS_H
+
+#include "mlir/IR/DialectRegistry.h"
+
+namespace mlir::heddle {
+
+/// Attach the models of Analysis/Kernels/KernelInterfaces.td to the dialects' ops.
+void registerDrawKernels(DialectRegistry &registry);
+void registerElementwiseTiles(DialectRegistry &registry);
+void registerPoolingKernels(DialectRegistry &registry);
+void registerRecurrenceKernels(DialectRegistry &registry);
+void registerRowKernels(DialectRegistry &registry);
+void registerScatterKernels(DialectRegistry &registry);
+void registerSelectionKernels(DialectRegistry &registry);
+
+} // namespace mlir::heddle
+
+#endif
