@@ -41,7 +41,7 @@ RATE, WARMUP, BETAS, EPSILON, CLIP = 6e-4, 20, (0.9, 0.95), 1e-8, 1.0
 # ------------------------------------------------
 
 class OrderRandom:
-    """Python version of runtime/text/OrderRandom.h."""
+    """Python version of runtime/data/OrderRandom.h."""
 
     STEP, MASK = 0x9E3779B97F4A7C15, (1 << 64) - 1
 

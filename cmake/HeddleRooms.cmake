@@ -34,3 +34,23 @@ function(heddle_room_library folder result)
   string(REPLACE "/" "" name "${folder}")
   set(${result} "Heddle${name}" PARENT_SCOPE)
 endfunction()
+
+# heddle_runtime_folder(<folder> [SEES <folder>...])
+#
+# Adds a folder of the runtime, which sees the folders named here. They must exist already. The library that its
+# CMakeLists.txt makes by heddle_runtime_library links theirs. The test `rooms` checks the includes here, too.
+function(heddle_runtime_folder folder)
+  cmake_parse_arguments(FOLDER "" "" "SEES" ${ARGN})
+  get_property(table GLOBAL PROPERTY HEDDLE_RUNTIME_FOLDERS)
+  set(seen_libraries)
+  foreach(other IN LISTS FOLDER_SEES)
+    if(NOT table MATCHES "(^|\n)runtime/${other}:")
+      message(FATAL_ERROR "runtime/${folder} sees ${other}, which is not a folder listed before it")
+    endif()
+    list(APPEND seen_libraries "heddle_${other}")
+  endforeach()
+  list(TRANSFORM FOLDER_SEES PREPEND "runtime/")
+  list(JOIN FOLDER_SEES " " seen)
+  set_property(GLOBAL APPEND_STRING PROPERTY HEDDLE_RUNTIME_FOLDERS "runtime/${folder}: ${seen}\n")
+  add_subdirectory("${folder}")
+endfunction()

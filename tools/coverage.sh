@@ -54,7 +54,7 @@ for file in json.load(open(sys.argv[1]))["data"][0]["files"]:
     if path.startswith(".."):
         continue
     lines = file["summary"]["lines"]
-    for folder in {"/".join(path.split("/")[:2]) if path.count("/") > 1 else path.split("/")[0], "all"}:
+    for folder in {"/".join(path.split("/")[:-1][:3 if path.startswith("compiler/") else 2]), "all"}:
         folders[folder][0] += lines["count"]
         folders[folder][1] += lines["covered"]
 print(f"{'folder':32}{'lines':>8}{'run':>8}")

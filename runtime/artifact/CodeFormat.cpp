@@ -10,13 +10,13 @@ namespace heddle {
   namespace hal::name {                                                                                                \
   const CodeFormat &codeFormat();                                                                                      \
   }
-#include "runtime/hal/Backends.inc"
+#include "runtime/core/Backends.inc"
 #undef HEDDLE_BACKEND
 
 static std::vector<const CodeFormat *> &formats() {
   static std::vector<const CodeFormat *> all = {
 #define HEDDLE_BACKEND(name) &hal::name::codeFormat(),
-#include "runtime/hal/Backends.inc"
+#include "runtime/core/Backends.inc"
 #undef HEDDLE_BACKEND
   };
   return all;

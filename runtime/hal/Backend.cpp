@@ -9,13 +9,13 @@ namespace heddle::hal {
   namespace name {                                                                                                     \
   const Backend &backend();                                                                                            \
   }
-#include "runtime/hal/Backends.inc"
+#include "runtime/core/Backends.inc"
 #undef HEDDLE_BACKEND
 
 static std::vector<const Backend *> &all() {
   static std::vector<const Backend *> backends = {
 #define HEDDLE_BACKEND(name) &name::backend(),
-#include "runtime/hal/Backends.inc"
+#include "runtime/core/Backends.inc"
 #undef HEDDLE_BACKEND
   };
   return backends;

@@ -1,7 +1,7 @@
 // Decodes a continuation's text piece by piece as its tokens arrive.
 #pragma once
 
-#include "runtime/text/TextCodec.h"
+#include "runtime/tokenizers/TextCodec.h"
 
 #include <cstdint>
 #include <span>

@@ -1,7 +1,7 @@
 // Beam search for the best translations of one sentence: the decisions of the host between two steps of the device.
 #pragma once
 
-#include "runtime/text/Tokenizer.h"
+#include "runtime/tokenizers/Tokenizer.h"
 
 #include <cstdint>
 #include <optional>

@@ -1,8 +1,8 @@
 // Builds the inputs of models' entries. Values are not copied: they must outlive the call.
 #pragma once
 
+#include "runtime/data/Batches.h"
 #include "runtime/session/Session.h"
-#include "runtime/text/Batches.h"
 
 #include <cstdint>
 #include <deque>

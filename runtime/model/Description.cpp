@@ -1,7 +1,7 @@
 #include "runtime/model/Description.h"
 
 #include "runtime/artifact/Meaning.h"
-#include "runtime/text/PublishedVocabulary.h"
+#include "runtime/tokenizers/PublishedVocabulary.h"
 
 #include <algorithm>
 #include <array>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "runtime/artifact/Description.h"
-#include "runtime/text/Batches.h"
-#include "runtime/text/TextCodec.h"
+#include "runtime/data/Batches.h"
+#include "runtime/tokenizers/TextCodec.h"
 
 #include <nlohmann/json.hpp>
 

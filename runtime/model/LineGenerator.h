@@ -4,7 +4,7 @@
 #include "runtime/model/AnswerText.h"
 #include "runtime/model/Generator.h"
 #include "runtime/model/LineWork.h"
-#include "runtime/text/TextCodec.h"
+#include "runtime/tokenizers/TextCodec.h"
 
 #include <functional>
 #include <map>

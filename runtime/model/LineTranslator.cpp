@@ -1,6 +1,6 @@
 #include "runtime/model/LineTranslator.h"
 
-#include "runtime/text/Images.h"
+#include "runtime/data/Images.h"
 #include "runtime/text/Utf8.h"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 
 #include "runtime/model/LineWork.h"
 #include "runtime/model/Translator.h"
-#include "runtime/text/TextCodec.h"
+#include "runtime/tokenizers/TextCodec.h"
 
 #include <filesystem>
 #include <span>

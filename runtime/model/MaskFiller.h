@@ -1,11 +1,11 @@
 // Predicts the words at a line's [MASK] places, with an encoder whose head was trained for it.
 #pragma once
 
+#include "runtime/data/Batches.h"
 #include "runtime/model/Description.h"
 #include "runtime/model/Engine.h"
 #include "runtime/model/LineWork.h"
-#include "runtime/text/Batches.h"
-#include "runtime/text/WordPieces.h"
+#include "runtime/tokenizers/WordPieces.h"
 
 #include <cstdint>
 #include <deque>

@@ -1,9 +1,9 @@
 #include "runtime/model/Predictor.h"
 
 #include "runtime/core/Span.h"
+#include "runtime/data/PairRecords.h"
 #include "runtime/model/CallInputs.h"
 #include "runtime/model/Sampling.h"
-#include "runtime/text/PairRecords.h"
 #include "runtime/text/Utf8.h"
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 // Predicts labels for lines, which are texts, pairs of texts separated by a tab, or records.
 #pragma once
 
+#include "runtime/data/Records.h"
 #include "runtime/model/Description.h"
 #include "runtime/model/Engine.h"
 #include "runtime/model/LineWork.h"
-#include "runtime/text/Records.h"
 
 #include <deque>
 #include <optional>

@@ -17,7 +17,7 @@
 #include "runtime/model/Description.h"
 #include "runtime/model/Engine.h"
 #include "runtime/serve/HttpServer.h"
-#include "runtime/text/TextCodec.h"
+#include "runtime/tokenizers/TextCodec.h"
 
 #include <chrono>
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include "runtime/model/Generator.h"
 #include "runtime/serve/Metrics.h"
 #include "runtime/serve/ModelThread.h"
-#include "runtime/text/TextCodec.h"
+#include "runtime/tokenizers/TextCodec.h"
 
 #include <chrono>
 #include <deque>

@@ -4,7 +4,7 @@
 #include "runtime/serve/Exchange.h"
 #include "runtime/serve/TextEngine.h"
 #include "runtime/serve/TextRequest.h"
-#include "runtime/text/TextCodec.h"
+#include "runtime/tokenizers/TextCodec.h"
 
 #include <cstdint>
 #include <functional>

@@ -8,10 +8,10 @@
 
 #include "runtime/artifact/Meaning.h"
 #include "runtime/core/Status.h"
+#include "runtime/data/BatchSource.h"
 #include "runtime/model/Description.h"
 #include "runtime/model/Engine.h"
-#include "runtime/text/BatchSource.h"
-#include "runtime/text/TextCodec.h"
+#include "runtime/tokenizers/TextCodec.h"
 
 #include <cstdint>
 #include <filesystem>

@@ -3,7 +3,7 @@
 #include "runtime/core/Span.h"
 #include "runtime/model/CallInputs.h"
 #include "runtime/model/LineTranslator.h"
-#include "runtime/text/Bleu.h"
+#include "runtime/scores/Bleu.h"
 
 #include <cmath>
 #include <cstdio>

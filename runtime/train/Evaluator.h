@@ -1,11 +1,11 @@
 // Evaluates a model on text that it is not trained on.
 #pragma once
 
+#include "runtime/data/Batches.h"
 #include "runtime/model/Description.h"
 #include "runtime/model/Engine.h"
-#include "runtime/text/Batches.h"
 #include "runtime/text/Lines.h"
-#include "runtime/text/TextCodec.h"
+#include "runtime/tokenizers/TextCodec.h"
 
 #include <optional>
 #include <string>

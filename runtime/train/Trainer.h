@@ -1,9 +1,9 @@
 // The training loop: steps, validation, checkpoints, and a clean stop on request.
 #pragma once
 
-#include "runtime/text/BatchSource.h"
+#include "runtime/data/BatchSource.h"
 #include "runtime/text/Lines.h"
-#include "runtime/text/TextCodec.h"
+#include "runtime/tokenizers/TextCodec.h"
 #include "runtime/train/CheckpointFolder.h"
 #include "runtime/train/Evaluator.h"
 #include "runtime/train/RankShare.h"

@@ -62,7 +62,7 @@ done
 cmp "$work/plain.npy" "$work/folded.npy"
 
 # The installed headers of texts, models and training need only installed files.
-(cd "$prefix/include/heddle" && find runtime/text runtime/model runtime/train -name '*.h' | sort | sed 's|.*|#include "&"|') >"$work/headers.cpp"
+(cd "$prefix/include/heddle" && find runtime/text runtime/tokenizers runtime/data runtime/scores runtime/model runtime/train -name '*.h' | sort | sed 's|.*|#include "&"|') >"$work/headers.cpp"
 grep -q 'runtime/train/Trainer.h' "$work/headers.cpp"
 c++ -std=c++20 -fsyntax-only -I"$prefix/include/heddle" "$work/headers.cpp"
 

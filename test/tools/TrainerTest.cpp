@@ -1,11 +1,11 @@
 #include "runtime/train/Trainer.h"
 #include "runtime/core/Log.h"
 #include "runtime/model/LineTranslator.h"
-#include "runtime/text/Bleu.h"
+#include "runtime/scores/Bleu.h"
 #include "runtime/train/ResumeProof.h"
 #include "test/runtime/TemporaryFolder.h"
+#include "test/runtime/data/MemoryPairs.h"
 #include "test/runtime/model/FakeEngine.h"
-#include "test/runtime/text/MemoryPairs.h"
 #include "tools/heddle-run/report/TrainingReport.h"
 
 #include <gtest/gtest.h>

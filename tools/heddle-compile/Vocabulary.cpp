@@ -1,7 +1,7 @@
 #include "tools/heddle-compile/Vocabulary.h"
 
 #include "runtime/model/Description.h"
-#include "runtime/text/Tokenizer.h"
+#include "runtime/tokenizers/Tokenizer.h"
 
 namespace mlir::heddle {
 

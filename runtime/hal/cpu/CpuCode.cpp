@@ -2,6 +2,7 @@
 #include "runtime/artifact/CodeFormat.h"
 #include "runtime/core/Tensor.h"
 #include "runtime/hal/cpu/Image.h"
+#include "runtime/schema/artifact_generated.h"
 
 namespace heddle::hal::cpu {
 namespace {

@@ -1,6 +1,6 @@
 // A GGUF file, each tensor of it, and its vocabulary.
 #include "runtime/core/Gguf.h"
-#include "runtime/text/GgufVocabulary.h"
+#include "runtime/tokenizers/GgufVocabulary.h"
 #include "test/fuzz/Fuzz.h"
 
 namespace heddle::fuzz {

@@ -1,5 +1,5 @@
 // A SentencePiece model; encodes and decodes a text.
-#include "runtime/text/Tokenizer.h"
+#include "runtime/tokenizers/Tokenizer.h"
 #include "test/fuzz/targets/Vocabulary.h"
 
 namespace heddle::fuzz {

@@ -1,5 +1,5 @@
 // A tokenizer.json; its vocabulary encodes and decodes a text.
-#include "runtime/text/PublishedVocabulary.h"
+#include "runtime/tokenizers/PublishedVocabulary.h"
 #include "test/fuzz/targets/Vocabulary.h"
 
 namespace heddle::fuzz {

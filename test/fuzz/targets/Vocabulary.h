@@ -1,7 +1,7 @@
 // Common code of the fuzz targets of vocabularies.
 #pragma once
 
-#include "runtime/text/TextCodec.h"
+#include "runtime/tokenizers/TextCodec.h"
 #include "test/fuzz/Fuzz.h"
 
 namespace heddle::fuzz {

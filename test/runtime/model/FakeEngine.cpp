@@ -1,7 +1,7 @@
 #include "test/runtime/model/FakeEngine.h"
 
 #include "runtime/core/Safetensors.h"
-#include "runtime/text/Tokenizer.h"
+#include "runtime/tokenizers/Tokenizer.h"
 
 #include <gtest/gtest.h>
 

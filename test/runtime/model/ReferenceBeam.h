@@ -3,7 +3,7 @@
 #pragma once
 
 #include "runtime/model/BeamSearch.h"
-#include "runtime/text/Tokenizer.h"
+#include "runtime/tokenizers/Tokenizer.h"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 
 #include "runtime/core/Log.h"
 #include "runtime/text/LineBlocks.h"
-#include "runtime/text/Tokenizer.h"
+#include "runtime/tokenizers/Tokenizer.h"
 #include "test/runtime/TemporaryFolder.h"
 
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 
 #include "runtime/chat/ReadConversation.h"
 #include "runtime/published/PublishedWeights.h"
-#include "runtime/text/PublishedVocabulary.h"
+#include "runtime/tokenizers/PublishedVocabulary.h"
 #include "runtime/train/CheckpointFolder.h"
 
 #include <mutex>

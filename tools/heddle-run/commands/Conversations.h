@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/chat/TemplateSource.h"
-#include "runtime/text/TextRecords.h"
+#include "runtime/data/TextRecords.h"
 
 #include <filesystem>
 #include <string>

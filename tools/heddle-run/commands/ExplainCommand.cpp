@@ -1,8 +1,8 @@
 #include "tools/heddle-run/commands/Opening.h"
 
 #include "runtime/core/Log.h"
+#include "runtime/data/Images.h"
 #include "runtime/model/Explanation.h"
-#include "runtime/text/Images.h"
 #include "runtime/text/Utf8.h"
 #include "tools/heddle-run/report/ExplainPage.h"
 

@@ -4,8 +4,8 @@
 #include "runtime/core/Log.h"
 #include "runtime/published/PublishedWeights.h"
 #include "runtime/ranks/Ranks.h"
-#include "runtime/text/PublishedVocabulary.h"
-#include "runtime/text/Tokenizer.h"
+#include "runtime/tokenizers/PublishedVocabulary.h"
+#include "runtime/tokenizers/Tokenizer.h"
 #include "runtime/train/Adapter.h"
 #include "runtime/train/CheckpointFolder.h"
 

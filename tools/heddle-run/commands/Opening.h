@@ -4,7 +4,7 @@
 #include "runtime/model/Description.h"
 #include "runtime/model/Engine.h"
 #include "runtime/model/Translator.h"
-#include "runtime/text/TextCodec.h"
+#include "runtime/tokenizers/TextCodec.h"
 #include "tools/cli/SameFile.h"
 #include "tools/heddle-run/commands/Commands.h"
 #include "tools/heddle-run/report/Profile.h"

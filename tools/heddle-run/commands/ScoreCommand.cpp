@@ -2,13 +2,13 @@
 #include "tools/heddle-run/commands/Opening.h"
 
 #include "runtime/core/Log.h"
+#include "runtime/data/Images.h"
 #include "runtime/model/LineTranslator.h"
-#include "runtime/text/Bleu.h"
-#include "runtime/text/Chrf.h"
-#include "runtime/text/Images.h"
+#include "runtime/scores/Bleu.h"
+#include "runtime/scores/Chrf.h"
+#include "runtime/scores/WordsInPlace.h"
 #include "runtime/text/Lines.h"
 #include "runtime/text/Utf8.h"
-#include "runtime/text/WordsInPlace.h"
 #include "runtime/train/Evaluator.h"
 
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 #include "tools/heddle-run/commands/TextFiles.h"
 
-#include "runtime/text/HiddenWords.h"
-#include "runtime/text/PairRecords.h"
+#include "runtime/data/HiddenWords.h"
+#include "runtime/data/PairRecords.h"
 
 namespace heddle::run {
 

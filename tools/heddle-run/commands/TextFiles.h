@@ -1,9 +1,9 @@
 // The text that a command reads: two files of sentence pairs, one file of plain text, or one file of records.
 #pragma once
 
+#include "runtime/data/Documents.h"
+#include "runtime/data/TextRecords.h"
 #include "runtime/model/Description.h"
-#include "runtime/text/Documents.h"
-#include "runtime/text/TextRecords.h"
 
 #include <filesystem>
 #include <memory>

@@ -1,0 +1,117 @@
+#include "runtime/data/Corpus.h"
+
+#include "runtime/core/Span.h"
+#include "runtime/data/Images.h"
+#include "runtime/text/Utf8.h"
+
+#include <algorithm>
+
+namespace heddle {
+
+void Examples::add(std::span<const int32_t> source, std::span<const int32_t> target) {
+  sourceIds.insert(sourceIds.end(), source.begin(), source.end());
+  targetIds.insert(targetIds.end(), target.begin(), target.end());
+  sourceEnds.push_back(sourceIds.size());
+  targetEnds.push_back(targetIds.size());
+}
+
+int64_t Examples::sourceTokens(size_t example) const {
+  if (!hasSource(example))
+    return 0;
+  if (pixelCount > 0)
+    return pixelCount;
+  return int64_t(source(example).size()) + (labelled == Labelling::None ? sourceMarks : 0);
+}
+
+int64_t Examples::targetTokens(size_t example) const {
+  if (isOfPairs(labelled))
+    return int64_t(other(example).size());
+  if (labelled != Labelling::None)
+    return std::ranges::count_if(target(example), [](int32_t label) { return label >= 0; });
+  return int64_t(target(example).size()) + (hasSource(example) ? 1 : -1);
+}
+
+void CorpusReport::noteInvalid(uint64_t line, const std::string &file) {
+  if (invalidUtf8++ != 0)
+    return;
+  firstInvalidLine = line;
+  firstInvalidFile = file;
+}
+
+void CorpusReport::add(const CorpusReport &other) {
+  read += other.read;
+  blank += other.blank;
+  overLong += other.overLong;
+  recut += other.recut;
+  unit = other.unit;
+  sequences += other.sequences;
+  if (other.invalidUtf8 != 0 && (invalidUtf8 == 0 || other.firstInvalidLine < firstInvalidLine)) {
+    firstInvalidLine = other.firstInvalidLine;
+    firstInvalidFile = other.firstInvalidFile;
+  }
+  invalidUtf8 += other.invalidUtf8;
+}
+
+std::string CorpusReport::describe(int64_t maximumLength) const {
+  auto count = [](uint64_t number, std::string_view noun) { return str(number, " ", noun, number == 1 ? "" : "s"); };
+  std::string text = skipped() == 0 ? count(read, unit) : str(read - skipped(), " of ", count(read, unit));
+  if (sequences != 0)
+    text += " in " + count(sequences, "sequence");
+  if (recut != 0)
+    text += str("; ", recut, recut == 1 ? " has" : " have",
+                " other tokens than the same text in one piece, as a token would cross the prompt's end");
+  if (skipped() == 0)
+    return text;
+  text += "; skipped";
+  const char *separator = " ";
+  auto reason = [&](uint64_t count, const std::string &why) {
+    if (count == 0)
+      return;
+    text += str(separator, count, " ", why);
+    separator = ", ";
+  };
+  reason(blank, "with a blank line");
+  reason(overLong, str("longer than ", maximumLength, " tokens"));
+  reason(invalidUtf8, str("not in UTF-8 (the first is '", firstInvalidFile, "' line ", firstInvalidLine, ")"));
+  return text;
+}
+
+Status TextPairs::read(size_t block, Draw, Examples &examples, CorpusReport &report) const {
+  Span reading("read and tokenise block");
+  HEDDLE_ASSIGN(ParallelText lines, text.read(block));
+  reading.with("block", int64_t(block)).with("lines", int64_t(lines.source.size()));
+  CorpusReport here;
+  for (size_t i = 0; i < lines.source.size(); ++i) {
+    ++here.read;
+    bool sourceIsValid = isValidUtf8(lines.source[i]);
+    if (!sourceIsValid || !isValidUtf8(lines.target[i])) {
+      here.noteInvalid(text.firstLineOf(block) + i, (sourceIsValid ? text.target() : text.source()).string());
+      continue;
+    }
+    std::vector<int32_t> target = vocabulary.encodeTarget(lines.target[i]), source;
+    std::vector<float> pixels;
+    if (marks.image.pixels() == 0)
+      source = vocabulary.encode(lines.source[i]);
+    else if (!isBlank(lines.source[i])) {
+      HEDDLE_ASSIGN(pixels, readImageLine(lines.source[i], marks.image, lines.folder, text.placeOf(block, i)));
+    }
+    if ((source.empty() && pixels.empty()) || target.empty())
+      ++here.blank;
+    else if ((pixels.empty() && marks.sourceRows(source.size()) > maximumLength) ||
+             int64_t(target.size()) + 1 > maximumLength)
+      ++here.overLong;
+    else
+      examples.addTranslation(source, pixels, target, marks);
+  }
+  report.add(here);
+  return Success();
+}
+
+Result<Corpus> readCorpus(const ExampleBlocks &blocks) {
+  Corpus corpus;
+  for (size_t block = 0; block < blocks.blocks(); ++block)
+    HEDDLE_CHECK(blocks.read(block, {}, corpus.examples, corpus.report));
+  return corpus;
+}
+
+} // namespace heddle

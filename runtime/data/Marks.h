@@ -1,0 +1,30 @@
+// The tokens that a call adds to texts, and other facts about texts that a model receives.
+#pragma once
+
+#include "runtime/artifact/Description.h"
+#include "runtime/tokenizers/Tokenizer.h"
+
+#include <cstdint>
+
+namespace heddle {
+
+// The begin mark precedes every target sentence, the end mark follows every sentence.
+struct Marks {
+  int32_t begin = kBeginId;
+  int32_t end = kEndId;
+  bool beginsTexts = true; // whether texts of decoder-only models begin with the begin mark
+  bool endsSources = true; // whether the source of a translation ends with the end mark
+  bool hasTypes = false;   // whether the model is told to which of two sentences each token belongs
+  int64_t neighbours = 0;  // the most edges to a token and from a token; 0: the model gets no edges
+  int64_t sentences = 0;   // the most sentences per text; 0: the model gets no sentences
+  ImageShape image;        // shape of the images, if the model takes images instead of texts
+
+  // The number of marks that a call adds to a translation's source.
+  int64_t sourceMarks() const { return endsSources ? 1 : 0; }
+  // The rows that a source takes in a call: an image's pixels, or a sentence of that many tokens with its marks.
+  int64_t sourceRows(size_t tokens) const {
+    return image.pixels() > 0 ? image.pixels() : int64_t(tokens) + sourceMarks();
+  }
+};
+
+} // namespace heddle

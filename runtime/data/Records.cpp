@@ -1,0 +1,308 @@
+#include "runtime/data/Records.h"
+
+#include "runtime/core/Json.h"
+#include "runtime/core/Span.h"
+#include "runtime/text/Utf8.h"
+
+#include <set>
+
+namespace heddle {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kSpaces = " \t\r\n\v\f";
+
+std::vector<std::string> splitWords(std::string_view text) {
+  std::vector<std::string> words;
+  for (size_t at = 0; (at = text.find_first_not_of(kSpaces, at)) != std::string_view::npos;) {
+    size_t end = std::min(text.find_first_of(kSpaces, at), text.size());
+    words.emplace_back(text.substr(at, end - at));
+    at = end;
+  }
+  return words;
+}
+
+Error badRecord(const std::string &origin, Labelling kind, std::string_view what) {
+  return makeError(ErrorKind::Malformed, origin, " ", what, "; each line is a record such as ",
+                   kind == Labelling::Words ? R"({"tokens": ["a", "dog"], "labels": ["DET", "NOUN"]}.)"
+                                            : R"({"text": "buy now", "label": "spam"}.)");
+}
+
+// Parses the pairs of word numbers.
+Result<std::vector<Edge>> edgesOf(const Json &value, size_t words, const std::string &origin) {
+  auto bad = [&](std::string_view what) {
+    return makeError(ErrorKind::Malformed, origin, " ", what,
+                     "; each is a pair of words' numbers, of which the second word looks at "
+                     "the first, from 0 to ",
+                     words == 0 ? 0 : words - 1, ", such as [0, 1].");
+  };
+  if (!value.is_array())
+    return bad("has \"edges\" that are not a list");
+  std::vector<Edge> edges;
+  for (const Json &pair : value) {
+    auto isWord = [&](const Json &number) { return number.is_number_unsigned() && number.get<uint64_t>() < words; };
+    if (!pair.is_array() || pair.size() != 2 || !isWord(pair[0]) || !isWord(pair[1]))
+      return bad(str("has the edge ", shown(pair)));
+    edges.push_back({pair[0].get<int32_t>(), pair[1].get<int32_t>()});
+  }
+  return edges;
+}
+
+// The number of neighbours that a model takes is fixed at compile time.
+Status checkNeighbours(std::span<const Edge> edges, size_t words, int64_t most, const std::string &origin) {
+  std::vector<int64_t> degrees(words), uses(words);
+  for (const Edge &edge : edges) {
+    int64_t degree = ++degrees[size_t(edge.to)], use = ++uses[size_t(edge.from)];
+    if (std::max(degree, use) > most)
+      return makeError(ErrorKind::InvalidArgument, origin, " has more than ", most,
+                       degree > most ? " edges to word " : " edges from word ", degree > most ? edge.to : edge.from,
+                       ", and the model was compiled for so many; compile it with a larger "
+                       "`--set neighbours=N`.");
+  }
+  return Success();
+}
+
+} // namespace
+
+std::optional<std::string> labelOf(const Json &value) {
+  std::optional<std::string> label;
+  if (value.is_string())
+    label = value.get<std::string>();
+  else if (value.is_number_integer() || value.is_boolean())
+    label = value.dump();
+  return label && !isBlank(*label) ? label : std::nullopt;
+}
+
+std::string shown(const Json &value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 60);
+}
+
+LabelNumbers::LabelNumbers(const TextCodec &vocabulary) : vocabulary(vocabulary) {
+  for (const std::string &label : vocabulary.labels())
+    numbers.emplace(label, int32_t(numbers.size()));
+}
+
+Result<int32_t> LabelNumbers::of(const std::string &label, const std::string &origin) const {
+  if (auto found = numbers.find(label); found != numbers.end())
+    return found->second;
+  std::string known;
+  for (size_t i = 0; i < std::min<size_t>(vocabulary.labels().size(), 10); ++i)
+    known += (i == 0 ? "" : ", ") + vocabulary.labels()[i];
+  return makeError(ErrorKind::InvalidArgument, origin, " has the label '", label,
+                   "', which no record of the training has: its labels are ", known,
+                   vocabulary.labels().size() > 10 ? ", ..." : "", ".");
+}
+
+void EncodedRecord::cut(size_t length, Marks marks) {
+  tokens.resize(length);
+  tokens.back() = marks.end;
+  std::erase_if(edges, [&](const Edge &edge) { return size_t(std::max(edge.from, edge.to)) + 1 >= length; });
+  size_t left = length, whole = 0;
+  for (; whole < sentences.size() && left > 0; ++whole)
+    left -= size_t(sentences[whole] = int32_t(std::min(size_t(sentences[whole]), left)));
+  sentences.resize(whole);
+}
+
+Record Record::ofLine(std::string_view line, Labelling kind) {
+  Record record{std::string(line), {}, {}};
+  if (kind == Labelling::Words)
+    record.words = splitWords(line);
+  return record;
+}
+
+Result<Record> Record::parse(std::string_view line, const std::string &origin, Labelling kind, bool wantsLabels) {
+  auto bad = [&](std::string_view what) { return badRecord(origin, kind, what); };
+  if (!isValidUtf8(line))
+    return bad("is not UTF-8");
+  Result<Json> parsed = parseJson(line, origin);
+  if (!parsed.ok())
+    return bad("is not JSON");
+  const Json &json = *parsed;
+  if (!json.is_object())
+    return bad("is not an object of JSON");
+  Record record;
+  if (auto tokens = json.find("tokens"); tokens != json.end()) {
+    if (!tokens->is_array() || !std::ranges::all_of(*tokens, [](const Json &word) { return word.is_string(); }))
+      return bad("has \"tokens\" that are not a list of strings");
+    record.words = tokens->get<std::vector<std::string>>();
+    for (const std::string &word : record.words) {
+      if (isBlank(word))
+        return bad("has a token without a character");
+      record.text += (record.text.empty() ? "" : " ") + word;
+    }
+  }
+  auto image = json.find("image");
+  if (image != json.end() && kind == Labelling::Texts) {
+    HEDDLE_ASSIGN(record.image, Image::parse(*image, origin));
+  }
+  if (auto text = json.find("text"); !json.contains("tokens") && (text != json.end() || !record.image)) {
+    bool isList = text != json.end() && text->is_array() &&
+                  std::ranges::all_of(*text, [](const Json &sentence) { return sentence.is_string(); });
+    if (text == json.end() || (!text->is_string() && !isList))
+      return bad("has neither a \"text\", a string or a list of sentences, nor \"tokens\"");
+    std::string whole = isList ? std::string() : text->get<std::string>();
+    std::vector<std::string> sentences = isList ? text->get<std::vector<std::string>>() : std::vector<std::string>();
+    for (const std::string &sentence : sentences) {
+      if (isBlank(sentence))
+        return bad("has a sentence without a word");
+      whole += (whole.empty() ? "" : " ") + sentence;
+    }
+    Record read = ofLine(whole, kind);
+    record.text = std::move(read.text);
+    record.words = std::move(read.words);
+    record.sentences = std::move(sentences);
+  }
+  if (isBlank(record.text) && !record.image)
+    return bad("has a text without a word");
+  if (auto edges = json.find("edges"); edges != json.end() && kind == Labelling::Words) {
+    HEDDLE_ASSIGN(record.edges, edgesOf(*edges, record.words.size(), origin));
+  }
+  if (!wantsLabels)
+    return record;
+
+  const char *key = kind == Labelling::Words ? "labels" : "label";
+  auto found = json.find(key);
+  if (found == json.end())
+    return bad(str("has no \"", key, "\""));
+  std::vector<Json> values =
+      kind == Labelling::Words && found->is_array() ? found->get<std::vector<Json>>() : std::vector<Json>{*found};
+  if (kind == Labelling::Words && !found->is_array())
+    return bad("has \"labels\" that are not a list");
+  for (const Json &value : values) {
+    std::optional<std::string> label = labelOf(value);
+    if (!label)
+      return bad(str("has the label ", shown(value), ", and a label is a string that is not blank or a whole number"));
+    record.labels.push_back(*label);
+  }
+  if (kind == Labelling::Words && record.labels.size() != record.words.size())
+    return bad(str("has ", record.labels.size(), record.labels.size() == 1 ? " label for " : " labels for ",
+                   record.words.size(), record.words.size() == 1 ? " word" : " words"));
+  return record;
+}
+
+Result<EncodedRecord> encodeRecord(const Record &record, Labelling kind, const TextCodec &vocabulary,
+                                   const Marks &marks, const std::string &origin, const std::filesystem::path &folder) {
+  if (marks.image.pixels() > 0) {
+    if (!record.image)
+      return makeError(ErrorKind::Malformed, origin, " has no \"image\", and the model takes images: ",
+                       R"({"image": [[0, 0.5], [1, 0]], "label": "x"}.)");
+    EncodedRecord result;
+    HEDDLE_ASSIGN(result.pixels, record.image->read(marks.image, folder, origin));
+    result.pixelCount = marks.image.pixels();
+    return result;
+  }
+  if (isBlank(record.text))
+    return makeError(ErrorKind::Malformed, origin,
+                     " has an image and no text, and the model takes texts; it takes images where its "
+                     "parameters `image_height` and `image_width` are above 0.");
+  if (marks.neighbours > 0 && !record.edges)
+    return makeError(ErrorKind::Malformed, origin,
+                     " has no \"edges\", and the model is one of graphs, whose nodes are the words: ",
+                     R"({"tokens": ["a", "b"], "edges": [[0, 1]], "labels": ["N", "V"]}.)");
+  if (marks.sentences > 0 && record.sentences.empty())
+    return makeError(ErrorKind::Malformed, origin, " has no sentences, and the model tells them apart: ",
+                     R"({"text": ["who is there", "it is me"], "label": "x"}.)");
+  if (marks.sentences > 0 && record.sentences.size() > size_t(marks.sentences))
+    return makeError(ErrorKind::InvalidArgument, origin, " has ", record.sentences.size(),
+                     " sentences, and the model was compiled for ", marks.sentences,
+                     "; compile it with `--set sentences=", record.sentences.size(), "`.");
+  EncodedRecord result;
+  result.tokens.push_back(marks.begin);
+  auto append = [&](std::string_view text) {
+    std::vector<int32_t> pieces = vocabulary.encode(text);
+    if (pieces.empty() && (kind == Labelling::Words || marks.sentences > 0))
+      pieces.push_back(kUnknownId); // each word needs a token for its label, each sentence a first token
+    result.tokens.insert(result.tokens.end(), pieces.begin(), pieces.end());
+  };
+  auto appendWords = [&](const std::vector<std::string> &words) {
+    for (const std::string &word : words) {
+      result.wordStarts.push_back(result.tokens.size());
+      append(word);
+    }
+  };
+  size_t begin = 0;
+  for (const std::string &sentence : marks.sentences > 0 ? record.sentences : std::vector<std::string>()) {
+    if (kind == Labelling::Words)
+      appendWords(splitWords(sentence));
+    else
+      append(sentence);
+    result.sentences.push_back(int32_t(result.tokens.size() - begin));
+    begin = result.tokens.size();
+  }
+  if (marks.sentences > 0)
+    ++result.sentences.back();
+  else if (kind == Labelling::Words)
+    appendWords(record.words);
+  else
+    append(record.text);
+  result.tokens.push_back(marks.end);
+  if (marks.neighbours > 0) {
+    HEDDLE_CHECK(checkNeighbours(*record.edges, record.words.size(), marks.neighbours, origin));
+    for (const Edge &edge : *record.edges)
+      result.edges.push_back(
+          {int32_t(result.wordStarts[size_t(edge.from)]), int32_t(result.wordStarts[size_t(edge.to)])});
+  }
+  return result;
+}
+
+std::string textOfRecord(std::string_view line) {
+  // Lines that are no records were reported earlier.
+  Result<Record> record = Record::parse(line, "", Labelling::None, /*wantsLabels=*/false);
+  return record.ok() ? record->text : std::string();
+}
+
+Result<std::vector<std::string>> collectLabels(const LineBlocks &file, Labelling kind) {
+  Span span("collect labels");
+  std::set<std::string> labels;
+  for (size_t block = 0; block < file.blocks(); ++block) {
+    HEDDLE_ASSIGN(std::vector<std::string> lines, file.readSource(block));
+    for (size_t i = 0; i < lines.size(); ++i) {
+      if (isBlank(lines[i]))
+        continue;
+      HEDDLE_ASSIGN(Record record, Record::parse(lines[i], file.placeOf(block, i), kind, /*wantsLabels=*/true));
+      labels.insert(record.labels.begin(), record.labels.end());
+    }
+  }
+  return std::vector<std::string>(labels.begin(), labels.end());
+}
+
+LabelledTexts::LabelledTexts(const LineBlocks &records, const TextCodec &vocabulary, Labelling kind,
+                             int64_t maximumLength, Marks marks)
+    : records(records), vocabulary(vocabulary), kind(kind), maximumLength(maximumLength), marks(marks),
+      numbers(vocabulary) {}
+
+Status LabelledTexts::read(size_t block, Draw, Examples &examples, CorpusReport &report) const {
+  Span reading("read and tokenise block");
+  HEDDLE_ASSIGN(std::vector<std::string> lines, records.readSource(block));
+  reading.with("block", int64_t(block)).with("lines", int64_t(lines.size()));
+  CorpusReport here{.unit = "record"};
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (isBlank(lines[i]))
+      continue;
+    ++here.read;
+    std::string origin = records.placeOf(block, i);
+    HEDDLE_ASSIGN(Record record, Record::parse(lines[i], origin, kind, /*wantsLabels=*/true));
+    std::vector<int32_t> labels;
+    for (const std::string &label : record.labels) {
+      HEDDLE_ASSIGN(labels.emplace_back(), numbers.of(label, origin));
+    }
+    HEDDLE_ASSIGN(EncodedRecord encoded,
+                  encodeRecord(record, kind, vocabulary, marks, origin, records.source().parent_path()));
+    if (encoded.pixels.empty() && int64_t(encoded.tokens.size()) > maximumLength) {
+      ++here.overLong;
+      continue;
+    }
+    if (kind == Labelling::Words) {
+      std::vector<int32_t> ofTokens(encoded.tokens.size(), -1);
+      for (size_t word = 0; word < labels.size(); ++word)
+        ofTokens[encoded.wordStarts[word]] = labels[word];
+      labels = std::move(ofTokens);
+    }
+    examples.addLabelled(kind, encoded.tokens, labels, encoded.structure());
+  }
+  report.add(here);
+  return Success();
+}
+
+} // namespace heddle

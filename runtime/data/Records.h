@@ -1,0 +1,106 @@
+// Texts with labels, one JSON record per line:
+//   {"text": "...", "label": "spam"}: a text with a label
+//   {"tokens": ["a", "b"], "labels": ["N", "V"]}: a label for each word. "text" may replace "tokens"; its words are then
+//     separated by white space.
+//   {"tokens": ["a", "b"], "edges": [[0, 1]], "labels": ["N", "V"]}: a graph whose nodes are the words; word 1 looks at
+//     word 0
+//   {"text": ["who is there", "it is me"], "label": "x"}: a text with sentences
+//   {"image": [[0, 1], [1, 0]], "label": "x"}: an image
+#pragma once
+
+#include "runtime/data/Batches.h"
+#include "runtime/data/Corpus.h"
+#include "runtime/data/Images.h"
+
+#include <nlohmann/json.hpp>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle {
+
+struct Record {
+  std::string text;               // the words joined by spaces if the record has tokens
+  std::vector<std::string> words; // if words have labels, or the record has tokens
+  std::vector<std::string> labels;
+  std::optional<std::vector<Edge>> edges; // between words
+  std::vector<std::string> sentences;     // if the record has a list of sentences
+  std::optional<Image> image;             // instead of a text, or beside it
+
+  // Fails if the line is no such record. `origin` names the line in errors, as in "'train.jsonl' line 3". Without
+  // `wantsLabels`, labels are ignored.
+  static Result<Record> parse(std::string_view line, const std::string &origin, Labelling kind, bool wantsLabels);
+  // Makes a record of a line that is the text itself.
+  static Record ofLine(std::string_view line, Labelling kind);
+};
+
+// The tokens of a text between its marks, and the index of the first token of each word.
+struct EncodedRecord {
+  std::vector<int32_t> tokens;
+  std::vector<size_t> wordStarts; // if words have labels
+  std::vector<Edge> edges;        // between tokens, if the model takes edges
+  std::vector<int32_t> sentences; // lengths, if the model takes sentences; they include the begin and the end mark
+
+  std::vector<float> pixels; // instead of tokens, if the model takes images
+  int64_t pixelCount = 0;
+
+  Structure structure() const { return {edges, sentences, pixels, pixelCount}; }
+  size_t length() const { return pixelCount > 0 ? size_t(pixelCount) : tokens.size(); }
+
+  // Truncates to `length` tokens, and makes the last of them the end mark.
+  void cut(size_t length, Marks marks);
+};
+// Fails if the record lacks the edges, sentences or image that the model takes. `origin`: see Record::parse(). `folder`
+// contains the files named in the record.
+Result<EncodedRecord> encodeRecord(const Record &record, Labelling kind, const TextCodec &vocabulary,
+                                   const Marks &marks, const std::string &origin,
+                                   const std::filesystem::path &folder = {});
+
+// The name of a label. Strings are names; whole numbers and booleans are named as JSON writes them. Returns nothing for
+// other values and for blank strings.
+std::optional<std::string> labelOf(const nlohmann::json &value);
+std::string shown(const nlohmann::json &value); // shortened, for error messages
+
+// The numbers of the labels that a vocabulary knows.
+class LabelNumbers {
+public:
+  explicit LabelNumbers(const TextCodec &vocabulary);
+  // Fails if the training data had no such label. `origin`: see Record::parse().
+  Result<int32_t> of(const std::string &label, const std::string &origin) const;
+
+private:
+  const TextCodec &vocabulary; // which outlives this
+  std::map<std::string, int32_t, std::less<>> numbers;
+};
+
+// The names of all labels in a file, sorted. Fails if a line is no record.
+Result<std::vector<std::string>> collectLabels(const LineBlocks &file, Labelling kind);
+
+// The text of a line from which a vocabulary is learnt: the record's text.
+std::string textOfRecord(std::string_view line);
+
+class LabelledTexts final : public ExampleBlocks {
+public:
+  // `maximumLength` includes the marks. Records and vocabulary outlive this; the vocabulary knows the labels.
+  LabelledTexts(const LineBlocks &records, const TextCodec &vocabulary, Labelling kind, int64_t maximumLength,
+                Marks marks);
+
+  size_t blocks() const override { return records.blocks(); }
+  uint64_t linesPerBlock() const override { return records.linesPerBlock(); }
+  const std::string &fingerprint() const override { return records.fingerprint(); }
+  // Fails if a line is no record or has a label that the vocabulary does not know.
+  Status read(size_t block, Draw draw, Examples &examples, CorpusReport &report) const override;
+
+private:
+  const LineBlocks &records;
+  const TextCodec &vocabulary;
+  Labelling kind;
+  int64_t maximumLength;
+  Marks marks;
+  LabelNumbers numbers;
+};
+
+} // namespace heddle

@@ -1,0 +1,38 @@
+// The merges of byte pair encoding (Sennrich et al., "Neural Machine Translation of Rare Words with Subword Units",
+// 2016): pairs of neighbouring pieces that become one piece. Earlier merges have priority.
+#pragma once
+
+#include "runtime/core/Status.h"
+#include "runtime/tokenizers/PieceTable.h"
+
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace heddle {
+
+class Merges {
+public:
+  // Appends a merge. `where` begins the error message: the file and the merge's place in it. Fails if one of the three
+  // pieces is not in `table`.
+  Status add(const PieceTable &table, std::string_view left, std::string_view right, const std::string &where);
+  size_t size() const { return count; }
+
+  // Applies merges to a word's pieces until none applies, and appends the result to `ids`. Each step takes the pair
+  // whose merge comes first in the list, and of equal pairs the leftmost. A merged piece may form a pair that comes
+  // earlier in the list than all merges done so far.
+  void apply(std::span<const int32_t> word, std::vector<int32_t> &ids) const;
+
+private:
+  struct Merge {
+    int32_t rank, product;
+  };
+  static uint64_t pairOf(int32_t left, int32_t right) { return uint64_t(uint32_t(left)) << 32 | uint32_t(right); }
+  const Merge *find(int32_t left, int32_t right) const;
+
+  std::unordered_map<uint64_t, Merge> merges;
+  int32_t count = 0;
+};
+
+} // namespace heddle

@@ -1,0 +1,346 @@
+// Vocabularies learnt by SentencePiece and written as tokenizer.json: texts get the same tokens as from SentencePiece.
+#include "runtime/tokenizers/PublishedVocabulary.h"
+#include "runtime/tokenizers/Tokenizer.h"
+#include "test/runtime/GgufBytes.h"
+#include "test/runtime/TemporaryFolder.h"
+#include "tools/numbers/NumberWords.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sentencepiece_processor.h>
+#include <sentencepiece_trainer.h>
+
+#include <algorithm>
+#include <ctime>
+#include <random>
+
+using namespace heddle;
+using heddle::test::TemporaryFolder;
+using nlohmann::json;
+using sentencepiece::SentencePieceProcessor;
+
+namespace {
+
+using Ids = std::vector<int32_t>;
+
+std::vector<std::string> corpus() {
+  std::vector<std::string> lines;
+  std::mt19937 random(1);
+  for (uint32_t i = 0; i < 1500; ++i) {
+    uint32_t number = uint32_t(random() % 1'000'000);
+    std::string plain =
+        "The weaver's shuttle no. " + std::to_string(number) + " flies to and fro; it's 1/2 an ell wide!";
+    lines.push_back(i % 3 == 0 ? numbers::spellEnglish(number) : i % 3 == 1 ? numbers::spellGerman(number) : plain);
+  }
+  return lines;
+}
+
+std::string train(std::unordered_map<std::string, std::string> options) {
+  TemporaryFolder folder;
+  std::string text, model;
+  for (const std::string &line : corpus())
+    text += line + "\n";
+  options.insert({{"num_threads", "1"}, {"vocab_size", "700"}, {"hard_vocab_limit", "false"}, {"minloglevel", "2"}});
+  options["input"] = folder.write("text", text).string();
+  auto status = sentencepiece::SentencePieceTrainer::Train(options, nullptr, &model);
+  EXPECT_TRUE(status.ok()) << status.ToString();
+  return model;
+}
+
+// Returns the bytes of a field in a Protocol Buffers message; empty if the field is missing.
+std::string_view field(std::string_view message, uint64_t wanted) {
+  auto number = [&] {
+    uint64_t value = 0;
+    for (int shift = 0; !message.empty(); shift += 7) {
+      auto byte = uint8_t(message.front());
+      message.remove_prefix(1);
+      value |= uint64_t(byte & 0x7f) << shift;
+      if (byte < 0x80)
+        break;
+    }
+    return value;
+  };
+  while (!message.empty()) {
+    uint64_t key = number(), kind = key & 7, bytes = kind == 5 ? 4 : kind == 1 ? 8 : 0;
+    if (kind == 0)
+      number();
+    else if (kind == 2)
+      bytes = number();
+    if (key >> 3 == wanted)
+      return message.substr(0, bytes);
+    message.remove_prefix(std::min<size_t>(bytes, message.size()));
+  }
+  return {};
+}
+
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (size_t place = 0; place < bytes.size(); place += 3) {
+    uint32_t bits = 0;
+    for (size_t i = 0; i < 3; ++i)
+      bits = bits << 8 | (place + i < bytes.size() ? uint8_t(bytes[place + i]) : 0);
+    for (size_t i = 0; i < 4; ++i)
+      text += place + i > bytes.size() ? '=' : digits[bits >> (18 - 6 * i) & 63];
+  }
+  return text;
+}
+
+json ofType(const char *type, json more = json::object()) {
+  more["type"] = type;
+  return more;
+}
+json ofSteps(const char *key, json steps) { return ofType("Sequence", {{key, steps}}); }
+json replaceBy(json pattern, const char *by) { return ofType("Replace", {{"pattern", pattern}, {"content", by}}); }
+
+// Returns the pairs of pieces that form a piece, highest score first, as published files list them.
+json merges(const SentencePieceProcessor &model) {
+  struct Merge {
+    float score;
+    int left, right;
+  };
+  auto isPiece = [&](int id) { return !model.IsControl(id) && !model.IsUnknown(id) && !model.IsByte(id); };
+  std::vector<Merge> all;
+  for (int id = 0; id < model.GetPieceSize(); ++id) {
+    std::string_view piece = model.IdToPiece(id);
+    for (size_t cut = 1; isPiece(id) && cut < piece.size(); ++cut) {
+      int left = model.PieceToId(std::string(piece.substr(0, cut))),
+          right = model.PieceToId(std::string(piece.substr(cut)));
+      if (isPiece(left) && isPiece(right))
+        all.push_back({model.GetScore(id), left, right});
+    }
+  }
+  std::ranges::stable_sort(all, [](const Merge &a, const Merge &b) { return a.score > b.score; });
+  json list = json::array();
+  for (const Merge &merge : all)
+    list.push_back(json::array({model.IdToPiece(merge.left), model.IdToPiece(merge.right)}));
+  return list;
+}
+
+// `file` holds the vocabulary, in a folder of its own.
+void expectSameTokens(const SentencePieceProcessor &model, const char *file, const std::string &bytes, bool keepsTexts,
+                      size_t mostTies, const std::vector<std::string> &more = {}) {
+  TemporaryFolder folder;
+  folder.write(file, bytes);
+  auto ours = PublishedVocabulary::load(folder.path());
+  ASSERT_TRUE(ours.ok()) << ours.message();
+  std::vector<std::string> texts = corpus();
+  for (const char *text : {"", " ", "a", "  two  spaces ", "Zwölf Boxkämpfer", "東京 at 12:30", "naïve café cafe\u0301",
+                           "\u00bd \ufb01 \uff11\uff12 \u2460", "ÄÖÜ ßß xqxq", "twenty-one\u00a0thousand\u3000five",
+                           "🙂🙂 ha", "ab\tcd", "quarter/half", "aaaaaaa eeeeeee", "   ", "a<w>  <ww>bee"})
+    texts.push_back(text);
+  texts.insert(texts.end(), more.begin(), more.end());
+  std::mt19937 random(2);
+  size_t ties = 0;
+  for (int i = 0; i < 500; ++i) {
+    std::string text;
+    for (size_t length = random() % 60; text.size() < length;)
+      text += random() % 12 == 0 ? std::string("é") : std::string(1, "etaoin shrdlu-'TW12 z"[random() % 21]);
+    texts.push_back(text);
+  }
+  for (const std::string &text : texts) {
+    Ids expected;
+    ASSERT_TRUE(model.Encode(text, &expected).ok());
+    // If several ways are equally good, SentencePiece's single precision sometimes finds another one.
+    Ids actual = ours->encode(text);
+    bool isTie = actual.size() == expected.size() && std::ranges::is_permutation(actual, expected);
+    ties += actual != expected && isTie;
+    ASSERT_TRUE(actual == expected || isTie) << text;
+    if (keepsTexts) {
+      EXPECT_EQ(ours->decode(expected), text);
+    }
+  }
+  EXPECT_LE(ties, mostTies);
+}
+
+// A vocabulary like LLaMA 2's.
+TEST(SentencePiece, BytePairs) {
+  SentencePieceProcessor model;
+  ASSERT_TRUE(model
+                  .LoadFromSerializedProto(train({{"model_type", "bpe"},
+                                                  {"byte_fallback", "true"},
+                                                  {"character_coverage", "0.995"},
+                                                  {"normalization_rule_name", "identity"},
+                                                  {"remove_extra_whitespaces", "false"},
+                                                  {"split_digits", "true"}}))
+                  .ok());
+  expectSameTokens(model, "tokenizer.model", model.serialized_model_proto(), /*keepsTexts=*/true, /*mostTies=*/0);
+  json vocab = json::object();
+  for (int id = 0; id < model.GetPieceSize(); ++id)
+    vocab[model.IdToPiece(id)] = id;
+  json strip = ofType("Strip", {{"content", " "}, {"start", 1}, {"stop", 0}});
+  json whole = {
+      {"normalizer",
+       ofSteps("normalizers", {ofType("Prepend", {{"prepend", "▁"}}), replaceBy({{"String", " "}}, "▁")})},
+      {"decoder",
+       ofSteps("decoders", {replaceBy({{"String", "▁"}}, " "), ofType("ByteFallback"), ofType("Fuse"), strip})},
+      {"model",
+       ofType("BPE", {{"byte_fallback", true}, {"unk_token", "<unk>"}, {"vocab", vocab}, {"merges", merges(model)}})}};
+  expectSameTokens(model, "tokenizer.json", whole.dump(), /*keepsTexts=*/true, /*mostTies=*/0);
+}
+
+// The same vocabulary as in GGUF files: pieces with scores and kinds, but without merges.
+TEST(SentencePiece, ScoredPieces) {
+  for (bool spaceFirst : {true, false})
+    for (const char *fallback : {"true", "false"}) {
+      SentencePieceProcessor model;
+      ASSERT_TRUE(model
+                      .LoadFromSerializedProto(train({{"model_type", "bpe"},
+                                                      {"byte_fallback", fallback},
+                                                      {"character_coverage", "0.995"},
+                                                      {"normalization_rule_name", "identity"},
+                                                      {"remove_extra_whitespaces", "false"},
+                                                      {"user_defined_symbols", "<w>,<ww>,▁▁"},
+                                                      {"add_dummy_prefix", spaceFirst ? "true" : "false"}}))
+                      .ok());
+      std::vector<std::string> pieces;
+      std::vector<float> scores;
+      std::vector<int32_t> kinds;
+      for (int id = 0; id < model.GetPieceSize(); ++id) {
+        pieces.push_back(model.IdToPiece(id));
+        scores.push_back(model.GetScore(id));
+        bool isOwn = pieces.back().starts_with("<w") || pieces.back() == "▁▁";
+        kinds.push_back(model.IsUnknown(id) ? 2 : model.IsControl(id) ? 3 : model.IsByte(id) ? 6 : isOwn ? 4 : 1);
+      }
+      heddle::test::GgufBytes file;
+      file.text("tokenizer.ggml.model", "llama").texts("tokenizer.ggml.tokens", pieces);
+      file.numbers("tokenizer.ggml.scores", scores).wholes("tokenizer.ggml.token_type", kinds);
+      file.flag("tokenizer.ggml.add_space_prefix", spaceFirst);
+      bool keepsTexts = std::string_view(fallback) == "true";
+      expectSameTokens(model, "tokenizer.model", model.serialized_model_proto(), keepsTexts, 0, {"<0x41> x"});
+      expectSameTokens(model, "vocabulary.gguf", file.file(), keepsTexts, /*mostTies=*/0, {"<0x41> x"});
+    }
+}
+
+// A vocabulary like T5's, with SentencePiece's own character table.
+TEST(SentencePiece, Unigram) {
+  for (const char *bytes : {"false", "true"}) {
+    std::string proto = train({{"model_type", "unigram"}, {"byte_fallback", bytes}, {"character_coverage", "0.999"}});
+    std::string table = base64(field(field(proto, 3), 2));
+    ASSERT_GT(table.size(), 10000u);
+    SentencePieceProcessor model;
+    ASSERT_TRUE(model.LoadFromSerializedProto(proto).ok());
+    json vocab = json::array();
+    for (int id = 0; id < model.GetPieceSize(); ++id)
+      vocab.push_back(json::array({model.IdToPiece(id), model.GetScore(id)}));
+    json metaspace = ofType("Metaspace", {{"replacement", "▁"}, {"prepend_scheme", "always"}});
+    json strip = ofType("Strip", {{"strip_left", true}, {"strip_right", true}});
+    json normalizer = ofSteps("normalizers", {ofType("Precompiled", {{"precompiled_charsmap", table}}), strip,
+                                              replaceBy({{"Regex", " {2,}"}}, " ")});
+    expectSameTokens(model, "tokenizer.model", proto, /*keepsTexts=*/false, /*mostTies=*/3);
+    bool usesBytes = std::string_view(bytes) == "true";
+    json whole = {{"normalizer", normalizer},
+                  {"pre_tokenizer", metaspace},
+                  {"decoder", metaspace},
+                  {"model", ofType("Unigram", {{"unk_id", 0}, {"byte_fallback", usesBytes}, {"vocab", vocab}})}};
+    expectSameTokens(model, "tokenizer.json", whole.dump(), /*keepsTexts=*/false, /*mostTies=*/3);
+  }
+}
+
+// A folder with only tokenizer.model, like Vicuna's and OpenLLaMA's: its marks, and the tokens added by other files.
+TEST(SentencePiece, FolderWithoutTokenizerJson) {
+  std::string model =
+      train({{"model_type", "bpe"}, {"byte_fallback", "true"}, {"normalization_rule_name", "identity"}});
+  TemporaryFolder folder;
+  auto load = [&] { return PublishedVocabulary::load(folder.path()); };
+  folder.write("tokenizer.model", model);
+  auto plain = load();
+  ASSERT_TRUE(plain.ok()) << plain.message();
+  EXPECT_EQ(plain->beginId(), 1);
+  EXPECT_EQ(plain->endId(), std::nullopt) << "the model's configuration says which mark it is";
+  EXPECT_EQ(plain->encode("<s>one</s>").front(), 1);
+  EXPECT_EQ(plain->continuation(Ids{1}, plain->encode("one two")), "one two");
+  EXPECT_EQ(plain->continuation(plain->encode("one"), plain->encode("<s>two")), " two");
+  ASSERT_EQ(plain->files().size(), 1u);
+  EXPECT_EQ(plain->files()[0].name, "tokenizer.model");
+  EXPECT_EQ(plain->files()[0].bytes, model);
+  int32_t pieces = plain->pieces();
+  folder.write("added_tokens.json", json({{"<pad>", pieces}}).dump());
+  json user = {{"content", "<|user|>"}, {"special", true}};
+  folder.write("tokenizer_config.json", json({{"add_bos_token", false},
+                                              {"eos_token", {{"content", "<|user|>"}}},
+                                              {"added_tokens_decoder", {{std::to_string(pieces + 1), user}}}})
+                                            .dump());
+  auto more = load();
+  ASSERT_TRUE(more.ok()) << more.message();
+  EXPECT_EQ(more->beginId(), std::nullopt);
+  EXPECT_EQ(more->endId(), pieces + 1);
+  EXPECT_EQ(more->encode("<pad><|user|>"), (Ids{pieces, pieces + 1}));
+  EXPECT_EQ(more->decode(more->encode("one<pad>")), "one<pad>");
+  for (std::string damaged : {std::string(), std::string("not a model"), model.substr(0, model.size() / 2)}) {
+    folder.write("tokenizer.model", damaged);
+    auto refused = load();
+    ASSERT_FALSE(refused.ok());
+    EXPECT_NE(refused.message().find("is not a SentencePiece model"), std::string::npos) << refused.message();
+  }
+  for (const char *type : {"word", "char"}) {
+    folder.write("tokenizer.model", train({{"model_type", type}, {"vocab_size", "40"}}));
+    EXPECT_NE(load().message().find("whole words or of single characters"), std::string::npos);
+  }
+}
+
+// A long line of unknown text gets the same kind of tokens as a short one, in linear time.
+TEST(SentencePiece, LongRunsOfTheUnknown) {
+  auto load = [](const char *type) {
+    return std::move(Tokenizer::fromBytes(train({{"model_type", type}}), "learnt.model")).value();
+  };
+  auto repeated = [](std::string_view text, size_t times) {
+    std::string all;
+    for (size_t i = 0; i < times; ++i)
+      all += text;
+    return all;
+  };
+  for (const char *type : {"bpe", "unigram"}) {
+    Tokenizer tokenizer = load(type);
+    Ids one = tokenizer.encode("ab \u6771x cd"), run = tokenizer.encode("ab " + repeated("\u6771", 9'000) + "x cd");
+    EXPECT_EQ(run, one) << "neighbours that are unknown are a single token";
+    Ids parts = tokenizer.encode(repeated("\u6771 the weaver ", 3'000)), part = tokenizer.encode("\u6771 the weaver ");
+    EXPECT_EQ(parts.size(), 3'000 * part.size());
+    std::clock_t begin = std::clock();
+    EXPECT_EQ(tokenizer.encode(repeated("\u6771\u4eac\U0001f642", 100'000)), tokenizer.encode("\u6771"));
+    EXPECT_LE(tokenizer.unknownParts(repeated("\u6771\u4eac\U0001f642", 20'000)).size(), 60u);
+    EXPECT_LT(double(std::clock() - begin) / CLOCKS_PER_SEC, 4) << "1 MB";
+  }
+  Tokenizer words = load("word");
+  Ids one = words.encode("xq xq and"), long_ = words.encode(repeated("xq ", 5'000) + " and " + repeated("xq  ", 5'000));
+  EXPECT_EQ(std::vector(long_.begin(), long_.end() - 1), one) << "unknown words are a single token, too";
+  EXPECT_EQ(words.encode(repeated("and ", 5'000)).size(), 5'000u);
+  std::clock_t begin = std::clock();
+  words.encode(repeated("xq ", 100'000));
+  EXPECT_LT(double(std::clock() - begin) / CLOCKS_PER_SEC, 4);
+}
+
+// libsentencepiece itself does not check the offsets of a damaged character table.
+TEST(SentencePiece, DamagedTablesOfCharactersAreRefused) {
+  const std::string model = train({{"model_type", "unigram"}});
+  std::string_view table = field(field(model, 3), 2);
+  ASSERT_GT(table.size(), 10000u);
+  size_t trie = size_t(table.data() - model.data()) + 4;
+  auto load = [](const std::string &bytes) { return Tokenizer::fromBytes(bytes, "damaged.model"); };
+  ASSERT_TRUE(load(model).ok());
+  for (std::string_view root : {"\xff\xff\xff\x7f", "\x01\xfe\xff\xff"}) {
+    std::string damaged = model;
+    damaged.replace(trie, 4, root);
+    auto refused = load(damaged);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_NE(refused.message().find("its table of characters ('precompiled_charsmap') is damaged"), std::string::npos)
+        << refused.message();
+  }
+  std::string longer = model;
+  longer.replace(trie - 4, 4, "\xf0\xff\xff\x7f");
+  EXPECT_FALSE(load(longer).ok()) << "more trie than there are bytes";
+  std::mt19937 random(3);
+  int refused = 0;
+  for (int i = 0; i < 60; ++i) {
+    std::string damaged = model;
+    for (int change = 0; change < 4; ++change)
+      damaged[trie + random() % (table.size() / 2)] = char(random());
+    auto read = load(damaged);
+    refused += !read.ok();
+    if (read.ok())
+      read->encode("ﬁve ½ Å ① ａ \u0301 of all");
+  }
+  EXPECT_GT(refused, 5);
+}
+
+} // namespace
