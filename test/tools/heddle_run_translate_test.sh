@@ -93,8 +93,10 @@ translate two.txt "$two"
 [ "$(grep -c "device $device:" said.txt)" = 2 ] || fail "$two does not name two devices: $(cat said.txt)"
 cmp two.txt greedy.txt || fail "several devices translate in another way"
 diff <(warnings) warnings.txt || fail "several devices name other lines in warnings"
+# Lines end in calls with other lines. Kernels for few rows add in another order than those for many, so the scores' last digits differ.
 translate two.txt "$two" --beam 4 --n-best 3
-cmp two.txt nbest.txt || fail "several devices give other n-best translations"
+cmp <(cut -f 1,3 two.txt) <(cut -f 1,3 nbest.txt) || fail "several devices give other n-best translations"
+paste <(cut -f 2 two.txt) <(cut -f 2 nbest.txt) | awk '{ d = $1 - $2; if (d > 1e-5 || d < -1e-5) exit 1 }' || fail "several devices give other scores"
 translate two.txt "$two" --sample --temperature 1.5 --seed 3
 cmp two.txt sampled.txt || fail "samples depend on the number of devices"
 translate two.txt "$two" --beam 3 --prefix prefix.txt
