@@ -360,7 +360,7 @@ TEST(KernelTest, random) {
     })";
   Matrix<int32_t> seed(1, 4);
   seed.values = {int32_t(0xa4093822), 0x299f31d0, 0x03707344, 5};
-  for (const char *vector : {"4", "1"})
+  for (const char *vector : {"4", "2", "1"})
     for (const char *columns : {"%j", "%i"}) { // with rows in place of columns, numbers do not run along a register
       Matrix<float> c(6, 64, kUntouched), expected(6, 64);
       for (int64_t i = 0; i < 6; ++i)
