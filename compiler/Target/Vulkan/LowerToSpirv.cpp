@@ -324,7 +324,9 @@ struct LowerToSpirvPass : mlir::heddle::impl::LowerToSpirvPassBase<LowerToSpirvP
                                             spirv::MemoryModel::Vulkan);
       kernels.emplace_back(kernel, module);
     }
-    auto partial = getPartialArguments(getOperation());
+    DenseMap<StringAttr, llvm::BitVector> partial;
+    if (texelLoads)
+      partial = getPartialArguments(getOperation());
     LogicalResult lowered = failableParallelForEach(&getContext(), kernels, [&](auto &pair) {
       auto parts = texelLoads ? std::optional(partial.lookup(pair.first.getSymNameAttr())) : std::nullopt;
       return runKernelAction(&getContext(), "lower to SPIR-V", pair.first.getSymName(),

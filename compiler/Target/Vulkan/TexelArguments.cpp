@@ -36,11 +36,11 @@ private:
     llvm::BitVector &arguments = partial[kernel];
     arguments.resize(launch.getInputs().size());
     for (auto [i, input] : llvm::enumerate(launch.getInputs()))
-      if (isPart(input, launch) || !isWhole(cast<RankedTensorType>(input.getType()), vectors.lookup(kernel)))
+      if (isPart(input, launch) || !fitsTexels(cast<RankedTensorType>(input.getType()), vectors.lookup(kernel)))
         arguments.set(i);
   }
 
-  /// Assumes it where the value may be part of another. A step of a repetition reads parts that move.
+  /// Returns true if the value may be part of another tensor. The steps of a repetition read parts that move.
   bool isPart(Value value, tile::LaunchOp launch) const {
     if (isa<RepeatOp>(launch->getParentOp()) ||
         llvm::any_of(value.getUsers(), [](Operation *user) { return isa<ConcatOp>(user); }))
@@ -51,8 +51,8 @@ private:
     return op && !isa<tile::LaunchOp>(op);
   }
 
-  /// Returns true if the tensor is a number of texels that a texel buffer can have.
-  bool isWhole(RankedTensorType type, int64_t texelFloats) const {
+  /// Returns true if the tensor consists of whole texels, and of no more than a texel buffer holds.
+  bool fitsTexels(RankedTensorType type, int64_t texelFloats) const {
     int64_t elements = 1;
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
       elements *= type.isDynamicDim(dim) ? maxima.lookup(getSizeName(type, dim)) : type.getDimSize(dim);
@@ -60,8 +60,8 @@ private:
   }
 
   DenseSet<StringAttr> views;
-  llvm::StringMap<int64_t> maxima;       // of sizes
-  DenseMap<StringAttr, int64_t> vectors; // elements of a kernel's vectors
+  llvm::StringMap<int64_t> maxima;       // the maximum of each size
+  DenseMap<StringAttr, int64_t> vectors; // the vector width of each kernel
 };
 
 } // namespace

@@ -6,10 +6,11 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-/// Vectors of a tile with one row: several, because a multiply-add waits for the previous one in the same register.
+/// How many vectors of columns a tile with one row has. A multiply-add waits for the previous one in the same register,
+/// so one vector is too few.
 static constexpr int64_t kVectors[] = {4, 2};
-/// Bytes of a run of the right side in memory, at least, unless there would be fewer than kFewestBlocks blocks. The
-/// number of blocks is even, for two threads.
+/// Minimum bytes of a contiguous run of the right side, unless there would be fewer than kFewestBlocks blocks. The number
+/// of blocks is even, so that two threads have equal work.
 static constexpr int64_t kRunBytes = 1536, kFewestBlocks = 2;
 static constexpr int64_t kMostRows = 8;
 

@@ -21,7 +21,7 @@ public:
   /// Sets where the block begins.
   void place(Value row, Value column);
 
-  /// The first tile, which has the row of all tiles.
+  /// The block's first tile. All tiles have its rows.
   Place anyTile() const { return tileAt(begin); }
   /// Sets all sums to zero.
   void clear();
@@ -29,7 +29,7 @@ public:
   void forTiles(function_ref<Value(const Place &, Value)> body);
   /// Begins the loop over the block's tiles. Everything emitted later is inside it. Returns the tile's place.
   Place beginTiles();
-  /// The sums of the tile.
+  /// Loads the sums of the tile of `beginTiles`.
   Value sums();
 
 private:
@@ -38,8 +38,10 @@ private:
 
   KernelEmitter &emitter;
   Matrix result;
-  int64_t rows, columns = 0, block = 0; // of all tiles; of a tile; columns of the block
-  Value row, begin, end, tileSums;      // `begin` and `end` of the block's columns
+  int64_t rows, columns = 0; // the shape of a tile
+  int64_t block = 0;         // columns of a block
+  Value row, begin, end;     // the block's row, and its first column and the one behind its last
+  Value tileSums;            // scratch memory
   Place tile = {};
 };
 
