@@ -45,12 +45,23 @@ struct LowerConstant : LanePattern<arith::ConstantOp> {
   LogicalResult matchAndRewrite(arith::ConstantOp op, OneToNOpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     auto tile = cast<RankedTensorType>(op.getType());
-    Attribute value = cast<DenseElementsAttr>(op.getValue()).getSplatValue<Attribute>();
-    Type type = getRegisterType(tile);
-    auto attribute = isa<VectorType>(type) ? TypedAttr(DenseElementsAttr::get(cast<VectorType>(type), value))
-                                           : cast<TypedAttr>(value);
-    Value constant = arith::ConstantOp::create(rewriter, op.getLoc(), attribute);
-    rewriter.replaceOpWithMultiple(op, {SmallVector<Value>(tile::getLaneShape(tile).count(), constant)});
+    auto elements = cast<DenseElementsAttr>(op.getValue());
+    auto vector = dyn_cast<VectorType>(getRegisterType(tile));
+    int64_t count = tile::getLaneShape(tile).count();
+    auto constant = [&](ArrayRef<Attribute> values) -> Value {
+      auto attribute = vector ? TypedAttr(DenseElementsAttr::get(vector, values)) : cast<TypedAttr>(values.front());
+      return arith::ConstantOp::create(rewriter, op.getLoc(), attribute);
+    };
+    SmallVector<Value> registers;
+    if (elements.isSplat()) {
+      registers.assign(count, constant(elements.getSplatValue<Attribute>()));
+    } else { // every lane has the whole tile, row by row
+      SmallVector<Attribute> values = llvm::to_vector(elements.getValues<Attribute>());
+      size_t ofRegister = values.size() / count;
+      for (size_t first = 0; first < values.size(); first += ofRegister)
+        registers.push_back(constant(ArrayRef(values).slice(first, ofRegister)));
+    }
+    rewriter.replaceOpWithMultiple(op, {registers});
     return success();
   }
 };

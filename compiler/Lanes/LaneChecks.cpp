@@ -112,6 +112,12 @@ LogicalResult checkRows(Operation *op, Value tile, Value rows) {
                            << " has them";
 }
 
+LogicalResult checkLoad(tile::LoadOp op) {
+  if (!op.getInPlace() || DimDistribution::of(op.getType(), 0).lanes == 1)
+    return success();
+  return op.emitOpError() << "keeps packed integers in their place only if a lane has all rows, got " << op.getType();
+}
+
 LogicalResult checkRandom(tile::RandomOp op) {
   if (op.getStreams() && op.getStreams().getType() != op.getRows().getType())
     return op.emitOpError() << "has streams of type " << op.getStreams().getType() << ", and rows of type "
@@ -123,7 +129,9 @@ LogicalResult checkRandom(tile::RandomOp op) {
 }
 
 LogicalResult checkConstant(arith::ConstantOp op) {
-  if (!isa<RankedTensorType>(op.getType()) || isa<SplatElementsAttr>(op.getValue()))
+  auto tile = dyn_cast<RankedTensorType>(op.getType());
+  auto isWhole = [&](int dim) { return DimDistribution::of(tile, dim).lanes == 1; };
+  if (!tile || isa<SplatElementsAttr>(op.getValue()) || (tile::getLayout(tile) && isWhole(0) && isWhole(1)))
     return success();
   return op.emitOpError() << "is a tile whose elements differ; a lane knows only constants that all lanes share";
 }
@@ -192,6 +200,7 @@ LogicalResult heddle::checkLayouts(tile::FuncOp kernel) {
         .Case([](tile::GatherOp op) {
           return op.getTransposed() ? checkColumnRows(op) : checkRows(op, op.getResult(), op.getRows());
         })
+        .Case([](tile::LoadOp op) { return checkLoad(op); })
         .Case([](tile::StoreOp op) { return op.getTo() ? checkRows(op, op.getValue(), op.getTo()) : success(); })
         .Case([](arith::ConstantOp op) { return checkConstant(op); })
         .Case([](tile::RandomOp op) { return checkRandom(op); })

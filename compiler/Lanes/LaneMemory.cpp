@@ -48,6 +48,7 @@ struct Source {
   Value memory;
   int64_t bits = 32; // of an element; if fewer than 32, a word holds several elements
   bool isUnsigned = false;
+  bool inPlace = false; // as `in_place` of tile.load
   int64_t repeats = 1;  // columns that an element counts for
   int64_t together = 1; // this many consecutive rows of a lane begin at a multiple of it
 
@@ -98,6 +99,23 @@ Value readElements(LaneBuilder &b, Type type, const Source &source, Value row, V
     return vector::LoadOp::create(b, vector, source.memory, at);
   Value element = memref::LoadOp::create(b, source.memory, at);
   return vector ? b.splat(vector, element) : element;
+}
+
+/// Returns element `number` of the words where it lies, as `in_place` of tile.load describes.
+Value maskInPlace(LaneBuilder &b, const Source &source, Value words, int64_t number) {
+  auto constant = [&](uint32_t value) {
+    Type type = words.getType();
+    auto attribute = b.getI32IntegerAttr(static_cast<int32_t>(value));
+    auto vector = dyn_cast<VectorType>(type);
+    return arith::ConstantOp::create(b, vector ? TypedAttr(DenseElementsAttr::get(vector, attribute)) : attribute);
+  };
+  if (!source.isUnsigned) {
+    uint32_t signs = 0; // of all numbers but the last
+    for (int64_t i = 0; i + 1 < source.ofWord(); ++i)
+      signs |= 1u << (source.bits * (i + 1) - 1);
+    words = arith::XOrIOp::create(b, words, constant(signs));
+  }
+  return arith::AndIOp::create(b, words, constant(((1u << source.bits) - 1) << (source.bits * number)));
 }
 
 /// Returns element `number` of the words, counted from the bit `first`, or from the lowest bit if `first` is null. A
@@ -170,7 +188,8 @@ SmallVector<Value> readRows(LaneBuilder &b, const Lanes &lanes, RankedTensorType
         }
         if (number == 0)
           words[j] = readElements(b, pieceType, source, memoryRow, column.index, mask);
-        part = unpack(b, source, words[j], first, number);
+        part = source.inPlace && number + 1 < source.ofWord() ? maskInPlace(b, source, words[j], number)
+                                                              : unpack(b, source, words[j], first, number);
       }
       Value inside = anyPadding ? Value() : mask ? row.inside : b.both(row.inside, column.inside);
       parts.push_back(inside ? arith::SelectOp::create(b, inside, part, zero).getResult() : part);
@@ -216,6 +235,7 @@ struct LowerLoad : LanePattern<tile::LoadOp> {
     Source source = Source::of(op);
     if (DimDistribution::of(tile, 0).lanes == 1)
       source.together = std::gcd(source.ofWord(), tile.getDimSize(0));
+    source.inPlace = op.getInPlace();
     return readRows(b, lanes, tile, source, rows, place, op.getColumnLimit(), op.getAnyPadding());
   }
 

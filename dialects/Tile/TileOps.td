@@ -93,10 +93,14 @@ def LoadOp : Tile_Op<"load", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>
     word. Integers are signed, or unsigned with `is_unsigned`. With `repeats`, each element of the matrix counts for
     that many columns. Offsets and limits are in elements of the tile.
 
+    With `in_place`, packed integers stay where they are in their word, which saves the shifts. The tile has the rows of
+    whole words. The result is 2^(`packed` * i) * (number + bias) for number i of a word, where the bias is 0, or
+    2^(`packed` - 1) if numbers are signed. The word's last number reads as without `in_place`.
+
     With `clamped` the tile may begin before the matrix's first row: rows before it read as the first row.
   }];
   let arguments = !con(Tile_Place, (ins UnitAttr:$any_padding, UnitAttr:$transposed), Tile_Columns,
-                       (ins UnitAttr:$clamped), Tile_Members);
+                       (ins UnitAttr:$clamped), Tile_Members, (ins UnitAttr:$in_place));
   let results = (outs Tile_Any:$result);
   let assemblyFormat = !strconcat(Tile_PlaceFormat, " attr-dict `:` type($memory) `->` type($result)");
   let hasVerifier = 1;

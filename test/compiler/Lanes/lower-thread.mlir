@@ -6,6 +6,19 @@
 #eight = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 8>
 #sixteen = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 16>
 
+// A constant's elements may differ if a thread has the whole tile.
+// CHECK-LABEL: tile.func @constant
+// CHECK-DAG: %[[LOW:.*]] = arith.constant dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : vector<4xf32>
+// CHECK-DAG: %[[HIGH:.*]] = arith.constant dense<[5.000000e+00, 6.000000e+00, 7.000000e+00, 8.000000e+00]> : vector<4xf32>
+// CHECK: vector.store %[[LOW]], %arg0[%{{.*}}, %c0]
+// CHECK: vector.store %[[HIGH]], %arg0[%{{.*}}, %c4]
+tile.func @constant(%a: memref<1x8xf32>) attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %numbers = arith.constant dense<[[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]]> : tensor<1x8xf32, #four>
+  tile.store %numbers, %a[%c0, %c0] : tensor<1x8xf32, #four>, memref<1x8xf32>
+  tile.return
+}
+
 // A transposed right side is transposed in registers. First pairs of rows are interleaved, then pairs of pairs.
 // Register k then has column k, which is multiplied by element k of each row of the left side.
 // CHECK-LABEL: tile.func @by4

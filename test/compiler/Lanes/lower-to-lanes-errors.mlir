@@ -173,10 +173,20 @@ tile.func @streams() attributes {workgroup = 8 : i64, mapping = #tile.mapping<ro
 
 // -----
 
-#whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 2>
+#columns = #tile.simt<lanes = [1, 2], strides = [1, 1], vector = 1>
 tile.func @constant() attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   // expected-error @+1 {{is a tile whose elements differ; a lane knows only constants that all lanes share}}
-  %t = arith.constant dense<[[1, 2]]> : tensor<1x2xi32, #whole>
+  %t = arith.constant dense<[[1, 2]]> : tensor<1x2xi32, #columns>
+  tile.return
+}
+
+// -----
+
+#rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
+tile.func @place(%words: memref<8x32xi32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  // expected-error @+1 {{keeps packed integers in their place only if a lane has all rows, got}}
+  %w = tile.load %words[%c0, %c0] {packed = 4, in_place} : memref<8x32xi32> -> tensor<8x32xi32, #rows>
   tile.return
 }
 

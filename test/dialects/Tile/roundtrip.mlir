@@ -23,6 +23,8 @@ tile.func @memory(%a: memref<?x64xf32>, %ids: memref<?x1xi32>, %n: index)
   tile.store %3, %a[%c0, %c0] rows(%n) to %rows : tensor<4x1xi32> : tensor<4x64xf32>, memref<?x64xf32>
   // CHECK: tile.load %{{.*}}[%{{.*}}, %{{.*}}] {packed = 4 : i64} : memref<?x1xi32> -> tensor<8x1xi32>
   %4 = tile.load %ids[%c0, %c0] {packed = 4} : memref<?x1xi32> -> tensor<8x1xi32>
+  // CHECK: tile.load %{{.*}}[%{{.*}}, %{{.*}}] {in_place, packed = 4 : i64} : memref<?x1xi32> -> tensor<8x1xi32>
+  %in_place = tile.load %ids[%c0, %c0] {packed = 4, in_place} : memref<?x1xi32> -> tensor<8x1xi32>
   // CHECK: tile.load %{{.*}}[%{{.*}}, %{{.*}}] {repeats = 32 : i64} : memref<?x64xf32> -> tensor<4x64xf32>
   %5 = tile.load %a[%c0, %c0] {repeats = 32} : memref<?x64xf32> -> tensor<4x64xf32>
   // CHECK: %[[OF_GROUP:.*]] = tile.load %{{.*}}[%{{.*}}, %{{.*}}] rows(%{{.*}}) {any_padding, apart = 16 : i64, members = 3 : i64} : memref<?x64xf32> -> tensor<8x16xf32>

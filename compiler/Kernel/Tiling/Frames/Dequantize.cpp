@@ -1,5 +1,7 @@
 #include "compiler/Kernel/Tiling/Frames/Dequantize.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::heddle;
 
@@ -30,6 +32,34 @@ Value heddle::packedNumbers(KernelEmitter &emitter, DequantizeOp unpacked, const
     numbers = arith::OrIOp::create(b, high, numbers);
   }
   return arith::SIToFPOp::create(b, emitter.tileType(place.rows, place.columns), numbers);
+}
+
+std::optional<NumbersInPlace> NumbersInPlace::of(KernelEmitter &emitter, DequantizeOp unpacked, int64_t rows) {
+  auto bits = static_cast<int64_t>(unpacked.getBits());
+  int64_t ofWord = 32 / bits;
+  if (unpacked.getHigh() || rows % ofWord != 0)
+    return std::nullopt;
+  SmallVector<float> dividing, biases;
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t number = row % ofWord;
+    bool isLast = number + 1 == ofWord;
+    dividing.push_back(isLast ? 1 : std::ldexp(1.0f, static_cast<int>(-bits * number)));
+    biases.push_back(isLast ? 0 : -std::ldexp(1.0f, static_cast<int>(bits - 1)));
+  }
+  auto constant = [&](ArrayRef<float> values) -> Value {
+    return arith::ConstantOp::create(emitter.builder(), DenseElementsAttr::get(emitter.tileType(1, rows), values));
+  };
+  return NumbersInPlace{constant(dividing), unpacked.getIsUnsigned() ? Value() : constant(biases)};
+}
+
+Value NumbersInPlace::numbers(KernelEmitter &emitter, DequantizeOp unpacked, const Place &place) const {
+  auto &b = emitter.builder();
+  Value words = tile::LoadOp::create(
+      b, emitter.tileType(place.rows, place.columns, b.getI32Type()), emitter.memoryOf(unpacked.getWords()), place.row,
+      place.column, place.rowLimit, place.columnLimit, /*any_padding=*/false, /*transposed=*/false,
+      static_cast<int64_t>(unpacked.getBits()), unpacked.getIsUnsigned(), /*repeats=*/1, /*clamped=*/false,
+      /*members=*/1, /*apart=*/0, /*in_place=*/true);
+  return arith::SIToFPOp::create(b, emitter.tileType(place.rows, place.columns), words);
 }
 
 void heddle::prefetchWords(KernelEmitter &emitter, DequantizeOp unpacked, const Place &place) {

@@ -16,6 +16,19 @@ struct PackedPlace {
 /// Returns the numbers in f32, without scales and offsets.
 Value packedNumbers(KernelEmitter &emitter, DequantizeOp unpacked, const PackedPlace &place);
 
+/// Numbers that stay where they are in their words, for a thread's matmul by a row or a few. Number i of a word is
+/// `factor` times (number + `bias`). So the left side's elements are divided by the factors, which are powers of two, and
+/// their sum with the biases is taken off.
+struct NumbersInPlace {
+  /// Returns nothing if the numbers of `rows` rows cannot stay in place.
+  static std::optional<NumbersInPlace> of(KernelEmitter &emitter, DequantizeOp unpacked, int64_t rows);
+  /// Returns the numbers in f32.
+  Value numbers(KernelEmitter &emitter, DequantizeOp unpacked, const Place &place) const;
+
+  Value dividing; // 1 / factor for each row, as a tile with one row
+  Value biases;   // -bias for each row, as a tile with one row; null if all are zero
+};
+
 /// Prefetches the words of the numbers at a place, which need not exist.
 void prefetchWords(KernelEmitter &emitter, DequantizeOp unpacked, const Place &place);
 

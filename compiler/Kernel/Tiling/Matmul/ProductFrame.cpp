@@ -27,6 +27,8 @@ static int64_t stepOfThread(int64_t depth) {
 /// kPackedStep: the rows that a word of packed numbers may hold. kPackedWhole, kPackedDistributed: limits of a lane's
 /// tile, because a step's unpacked numbers are all in registers at once, beside the sums and the step's left side.
 static constexpr int64_t kPackedStep = 8, kPackedWhole = 4, kPackedDistributed = 8;
+/// The step of a thread for a single row of packed numbers. More rows would not have registers for a longer step.
+static constexpr int64_t kPackedStepOfRow = 16;
 /// Registers of sums that a thread has for one row of packed numbers. A multiply-add waits for the previous one in the
 /// same register, so a single register would leave the processor idle.
 static constexpr int64_t kPackedVectorsOfThread = 4;
@@ -165,7 +167,9 @@ std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contract
   step = emitter.stepFor(depth, transposeRhs ? kStep * emitter.getProfile().transposedVectors : plain, loops);
   if (!contracted.isDynamic()) // a near step that divides the depth needs no checks
     step = chunkOf(depth, vector, step);
-  step = isOfThread() ? stepOfThread(depth) : llvm::alignTo(emitter.stepFor(depth, step, loops), vector);
+  bool isPackedRow = group && emitter.maximumRows(result) == 1 && depth % kPackedStepOfRow == 0;
+  step = isOfThread() ? (isPackedRow ? kPackedStepOfRow : stepOfThread(depth))
+                      : llvm::alignTo(emitter.stepFor(depth, step, loops), vector);
   if (int64_t whole = std::gcd(group.value_or(0), step);
       group.value_or(1) > 1 && emitter.stepFor(depth, whole, loops) == whole)
     step = whole;
@@ -250,7 +254,7 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
       Value right = scalesAll || scalesStep ? packedNumbers(emitter, unpacked, {rhsPlace})
                                             : emitter.widen(emitter.evaluate(rhs, rhsPlace, padding));
       if (scalesStep)
-        return {addGroup(state[0], left, right, unpacked, rhsPlace)};
+        return {addGroup(state[0], {left, left}, right, unpacked, rhsPlace)};
       SmallVector<Value> next{
           tile::DotOp::create(b, state[0].getType(), left, right, state[0], transposeLhs && !turns, transposeRhs)};
       if (state.size() > 1) {
@@ -272,12 +276,30 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
                                          : emitter.evaluate(lhs, lhsPlace, padding));
       if (!streamed)
         return multiply(left, rhsPlace, state);
-      streamed->forTiles([&](const Place &place, Value sums) {
+      std::optional<NumbersInPlace> inPlace;
+      bool addsUp = step % emitter.getVector() == 0; // the left side's elements, whose sum the biases multiply
+      if (unpacked && !shift && addsUp && (scalesAll || isWithinGroup(unpacked, rhsPlace)))
+        inPlace = NumbersInPlace::of(emitter, unpacked, step);
+      LeftSide ofStep{left, left};
+      if (inPlace) {
+        auto times = [&](Value row) {
+          return arith::MulFOp::create(b, left, emitter.broadcast(row, tile.rows, step)).getResult();
+        };
+        ofStep.divided = times(inPlace->dividing);
+        if (inPlace->biases)
+          ofStep.start = emitter.reduce(tile::Combine::Sum, times(inPlace->biases), 1);
+      }
+      streamed->forTiles([&](const Place &place, Value sums) -> Value {
         tile = place;
+        Place rhsPlace = rhsPlaceAt(k);
         if (unpacked)
           prefetchWords(emitter, unpacked,
                         {emitter.add(k, emitter.index(kStepsAhead * step)), tile.column, step, tile.columns, {}, {}});
-        return multiply(left, rhsPlaceAt(k), sums)[0];
+        if (!inPlace)
+          return multiply(left, rhsPlace, sums)[0];
+        Value right = inPlace->numbers(emitter, unpacked, rhsPlace);
+        return scalesAll ? arith::AddFOp::create(b, sums, dot(ofStep, right)).getResult()
+                         : addGroup(sums, ofStep, right, unpacked, rhsPlace);
       });
       return {};
     });
@@ -344,20 +366,26 @@ bool ProductFrame::isWithinGroup(DequantizeOp unpacked, const Place &place) cons
          (!unpacked.getOffsets() || (isOfThread() && place.rows % emitter.getVector() == 0));
 }
 
-Value ProductFrame::addGroup(Value sum, Value left, Value numbers, DequantizeOp unpacked, const Place &place) const {
+Value ProductFrame::dot(const LeftSide &left, Value numbers) const {
+  Value start = left.start ? emitter.broadcast(left.start, tile.rows, tile.columns)
+                           : emitter.constant(tile.rows, tile.columns, 0);
+  return tile::DotOp::create(emitter.builder(), start.getType(), left.divided, numbers, start,
+                             /*transpose_lhs=*/false, /*transpose_rhs=*/false);
+}
+
+/// Adds the product of the left side and the numbers at `place`, with their scales and offsets.
+Value ProductFrame::addGroup(Value sum, const LeftSide &left, Value numbers, DequantizeOp unpacked,
+                             const Place &place) const {
   auto &b = emitter.builder();
   PackedPlace group = placeOfGroups(emitter, unpacked, {place});
   auto wide = [&](Value part) { return emitter.broadcast(part, tile.rows, tile.columns); };
   Value scales = packedValues(emitter, unpacked.getScales(), group);
-  Value none = emitter.constant(tile.rows, tile.columns, 0);
-  Value product =
-      tile::DotOp::create(b, none.getType(), left, numbers, none, /*transpose_lhs=*/false, /*transpose_rhs=*/false);
-  Value scaled = arith::MulFOp::create(b, product, wide(scales));
+  Value scaled = arith::MulFOp::create(b, dot(left, numbers), wide(scales));
   sum = arith::AddFOp::create(b, sum, scaled);
   if (!unpacked.getOffsets())
     return sum;
   Value offsets = packedValues(emitter, unpacked.getOffsets(), group);
-  Value all = emitter.reduce(tile::Combine::Sum, left, 1);
+  Value all = emitter.reduce(tile::Combine::Sum, left.elements, 1);
   return arith::AddFOp::create(b, sum, arith::MulFOp::create(b, wide(all), wide(offsets)));
 }
 

@@ -48,7 +48,8 @@ func.func @stored(%x: !x, %words: tensor<8x96xi32>, %high: tensor<2x96xi32>, %of
 // A thread that has few rows multiplies the sum of the left side's numbers by an offset of each 32.
 // THREADS-LABEL: tile.func @matmul_Tx96_3
 // THREADS: %[[LEFT:.*]] = tile.load %arg0
-// THREADS: tile.dot %[[LEFT]], %{{.*}}
+// THREADS: %[[DIVIDED:.*]] = arith.mulf %[[LEFT]], %{{.*}}
+// THREADS: tile.dot %[[DIVIDED]], %{{.*}}
 // THREADS: tile.reduce sum %[[LEFT]] dim 1
 heddle.size @few max 4
 func.func @offsets(%x: tensor<?x64xf32, #heddle.dims<"few">>, %words: tensor<8x96xi32>, %scales: tensor<2x96xf32>)

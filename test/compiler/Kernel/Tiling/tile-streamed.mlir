@@ -43,15 +43,24 @@ func.func @few(%x: !few, %w: tensor<576x576xf32>) -> !few {
 // CHECK: arith.addf %[[SUM]]
 // CHECK: tile.store %{{.*}}, %arg3[
 
-// Words are prefetched two steps ahead. Scales of columns multiply the sums.
+// Words are prefetched two steps ahead. Numbers stay in their place in a word, so the left side's elements are divided by
+// powers of two, and the numbers' biases are taken off. Scales of columns multiply the sums.
 // CHECK: tile.func @matmul_1x576(
 // CHECK: %[[SUMS:.*]] = tile.shared : memref<1x288xf32
-// CHECK: scf.for %[[K:.*]] = %c0 to %c512 step %c8 {
+// CHECK: scf.for %[[K:.*]] = %c0 to %c512 step %c16 {
+// CHECK: %[[LEFT:.*]] = tile.load %arg0[%{{.*}}, %[[K]]]
+// CHECK: %[[FACTORS:.*]] = arith.constant dense<{{.*}}1.000000e+00, 6.250000e-02, 3.906250e-03, {{.*}}, 1.000000e+00]]> : tensor<1x16xf32>
+// CHECK: %[[BIASES:.*]] = arith.constant dense<{{.*}}-8.000000e+00, {{.*}}-8.000000e+00, 0.000000e+00]]> : tensor<1x16xf32>
+// CHECK: %[[DIVIDED:.*]] = arith.mulf %[[LEFT]], %[[FACTORS]]
+// CHECK: %[[BIASED:.*]] = arith.mulf %[[LEFT]], %[[BIASES]]
+// CHECK: %[[START:.*]] = tile.reduce sum %[[BIASED]] dim 1
 // CHECK: scf.for %[[COLUMN:.*]] = %{{.*}} step %c32 {
-// CHECK: %[[AHEAD:.*]] = arith.addi %[[K]], %c16
+// CHECK: %[[AHEAD:.*]] = arith.addi %[[K]], %c32
 // CHECK: %[[WORD:.*]] = arith.divui %[[AHEAD]], %c8
 // CHECK: memref.prefetch %arg1[%[[WORD]], %[[COLUMN]]], read, locality<3>, data
-// CHECK: tile.load %arg1[%[[K]], %[[COLUMN]]] {packed = 4 : i64} : memref<64x576xi32> -> tensor<8x32xi32>
+// CHECK: tile.load %arg1[%[[K]], %[[COLUMN]]] {in_place, packed = 4 : i64} : memref<64x576xi32> -> tensor<16x32xi32>
+// CHECK: %[[FROM:.*]] = tile.broadcast %[[START]]
+// CHECK: tile.dot %[[DIVIDED]], %{{.*}}, %[[FROM]]
 // CHECK: %[[SCALES:.*]] = tile.load %arg2
 // CHECK: %[[SCALED:.*]] = arith.mulf %{{.*}}, %[[SCALES]]
 // CHECK: tile.store %[[SCALED]], %[[SUMS]]
