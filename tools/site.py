@@ -22,8 +22,10 @@ NAVIGATION = [
                 ("Look inside", "docs/look-inside.md")]),
     ("Tutorials", [("Life of a model", "docs/life-of-a-model.md"), ("Models in a program", "docs/embed.md"), ("Write a pass", "docs/write-a-pass.md"), ("Add a pass", "docs/add-a-pass.md"),
                    ("Add an op", "docs/add-an-op.md"), ("Add a target", "docs/targets.md")]),
-    ("Reference", [("Descriptions", "docs/description.md"), ("The language of models", "docs/language.md"), ("heddle-run", "tools/heddle-run/README.md"),
+    ("Reference", [("Descriptions", "docs/description.md"), ("The language of models", "docs/language.md"),
                    ("Many devices", "docs/many-devices.md"), ("The runtime", "runtime/README.md"), ("Glossary", "docs/glossary.md"), ("Security", "docs/security.md")]),
+    ("heddle-run", [("Commands", "tools/heddle-run/README.md")] +
+     [(page.stem, str(page.relative_to(SOURCE))) for page in sorted((SOURCE / "tools/heddle-run/docs").glob("*.md"))]),
     ("How it works", [("Fusion", "docs/fusion.md"), ("Attention", "docs/attention.md"), ("Kernels for GPUs", "docs/gpu-kernels.md"),
                       ("CUDA's kernels", "docs/cuda-kernels.md"), ("Kernels for processors", "docs/cpu-kernels.md"), ("A step on CUDA", "docs/cuda-step.md"), ("Decisions", "docs/decisions.md")]),
 ]

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs every ```sh block of the README, in order, in a temporary folder that looks like the repository; training runs
-# end after a few steps. With HEDDLE_LONG=1 they run to their end, the last lines printed by a block are compared with
-# the ``` block after it, and the user guides run, too. A guide starts with the demo's results and an empty out/;
-# train-a-model.md starts with the README's out/.
+# Runs every ```sh block of the README and of the pages of heddle-run's commands, in order, in a temporary folder that
+# looks like the repository; training runs end after a few steps. With HEDDLE_LONG=1 they run to their end, the last
+# lines printed by a block are compared with the ``` block after it, and the user guides run, too. A guide starts with
+# the demo's results and an empty out/; train-a-model.md and the pages of commands start with the README's out/.
 #
 #   readme_test.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail
@@ -117,9 +117,14 @@ run_page() {
 }
 
 run_page README.md
+for command in devices train average quantize score translate explain report tokenize render call bench; do
+  run_page tools/heddle-run/docs/$command.md
+done
 [ -n "${HEDDLE_LONG-}" ] || exit 0
 run_page docs/train-a-model.md
-run_page docs/serve.md # with a model that train-a-model.md trains
+run_page tools/heddle-run/docs/generate.md # with models that train-a-model.md trains
+run_page tools/heddle-run/docs/predict.md
+run_page docs/serve.md
 for page in docs/published-models.md docs/devices.md docs/look-inside.md; do
   rm -rf out
   run_page "$page"
