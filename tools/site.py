@@ -17,7 +17,7 @@ sys.path.append(str(SOURCE / "test/tools"))
 import tree  # noqa: E402
 
 NAVIGATION = [
-    ("Heddle", [("Start", "README.md"), ("Changes", "CHANGELOG.md"), ("State and figures", "docs/status.md"), ("Contributing", "CONTRIBUTING.md")]),
+    ("Heddle", [("Start", "README.md"), ("Changes", "CHANGELOG.md"), ("Figures and gaps", "docs/status.md"), ("Contributing", "CONTRIBUTING.md")]),
     ("Guides", [("Train a model", "docs/train-a-model.md"), ("Published models", "docs/published-models.md"), ("Serve a model", "docs/serve.md"), ("Devices and targets", "docs/devices.md"),
                 ("Look inside", "docs/look-inside.md")]),
     ("Tutorials", [("Life of a model", "docs/life-of-a-model.md"), ("Models in a program", "docs/embed.md"), ("Write a pass", "docs/write-a-pass.md"), ("Add a pass", "docs/add-a-pass.md"),
