@@ -1,8 +1,10 @@
 """Checks that every relative link of a Markdown page leads to a file or folder of the tree, and to an existing heading
-if it names one, and that no page contains merge conflict marks.
+if it names one, that no page contains merge conflict marks, and that each folder with more than three sources has a
+README.md. Below test/ the folders mirror the source, so the README.md of the folder above covers them.
 
   links.py SOURCE_DIR"""
 
+import collections
 import pathlib
 import re
 import sys
@@ -41,4 +43,10 @@ for page in tree.files(source, "*.md"):
         elif anchor and place.suffix == ".md" and anchor not in anchors(place):
             mistakes.append(f"{page.relative_to(source)}: {path or 'the page'} has no heading #{anchor}")
 assert count > 10, "too few links were found"
+
+sources = collections.Counter(file.parent for file in tree.files(source, *(f"*.{end}" for end in "cpp h c td fbs py sh cmake mlir weft js".split())))
+for folder, number in sorted(sources.items()):
+    covers = [folder, *folder.parents] if source / "test" in folder.parents else [folder]
+    if number > 3 and not any((place / "README.md").is_file() for place in covers if place not in (source, source / "test") or place == folder):
+        mistakes.append(f"{folder.relative_to(source)} has {number} sources and no README.md")
 sys.exit("\n".join(mistakes) if mistakes else 0)
