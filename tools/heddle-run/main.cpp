@@ -88,13 +88,13 @@ private:
   void addTrain() {
     CLI::App *command =
         add("train",
-            "Train a model on two text files, of which line n of the target translates line n of the source, or a\n"
-            "decoder alone (GPT-2) on plain text, or a model that gives labels on records of texts and labels",
+            "Train a model: a translator on two text files whose lines n are a pair, a decoder-only model (GPT-2) on\n"
+            "plain text or on prompts with completions, or a model that gives labels on records",
             [this] { return runTrain(train); });
     addArtifact(command, train.common);
     addBase(command, train.common);
     CLI::Option *numerics = addDebugNumerics(command, train.common);
-    addText(command, train.text, "Target sentences, a sentence on each line");
+    addText(command, train.text, "Target sentences, one per line");
     addChatTemplate(command, train.chatTemplate);
     CLI::Option *validText = command->add_option("--valid-text", train.validation.text, "Plain text to validate on");
     for (auto [flag, file, purpose] : {std::tuple("--valid-src", &train.validation.source, "Source"),
@@ -105,26 +105,26 @@ private:
         ->excludes(command->get_option("--valid-src"))
         ->excludes(command->get_option("--valid-tgt"));
     command->parse_complete_callback([this] { requireText(train.text, ""); });
-    command->add_option("--checkpoint", train.checkpoint, "Folder of the training's checkpoints")->required();
-    command->add_option("--steps", train.steps, "Steps in all, with the steps before a --resume")
+    command->add_option("--checkpoint", train.checkpoint, "Folder of the training run's checkpoints")->required();
+    command->add_option("--steps", train.steps, "All steps, including those before a --resume")
         ->check(kCount)
         ->capture_default_str();
     command->add_flag("--resume", train.resume, "Continue from the newest checkpoint");
     command->add_flag("--restart-from-checkpoint", train.restarts,
-                      "--resume where there is a checkpoint, and begin where there is none: for launchers that start a "
-                      "training again");
-    command->add_flag("--verify-resume", train.verifyResume,
-                      "Prove that resuming is exact: train --steps at once, and again with a stop in the middle, and\n"
-                      "compare hashes of weights and optimizer; leaves no files");
+                      "Continue if there is a checkpoint, otherwise begin: for launchers that restart a training run");
+    command->add_flag(
+        "--verify-resume", train.verifyResume,
+        "Check that resuming is exact: train --steps steps in one run, and again with a stop in the middle, and\n"
+        "compare hashes of the weights and the optimizer state; leaves no files");
     command->add_option("--seed", train.seed, "Seed of the weights, dropout and the order of the data (default: 1)")
         ->check(kSeed);
-    command->add_option("--log", train.log, "Write a record for every step as a line of JSON");
+    command->add_option("--log", train.log, "Write a record of each step as a line of JSON");
     command->add_option("--tensorboard", train.tensorboard, "Folder for TensorBoard's event files");
     command->add_option("--vocab", train.vocabulary,
                         "A SentencePiece model, a folder with the vocabulary of a language model, or a checkpoint\n"
-                        "(default: the vocabulary in the artifact, or learnt from the text)");
+                        "(default: the artifact's vocabulary; if it has none, one is learnt from the text)");
     command->add_option("--weights", train.weights,
-                        "A checkpoint or Hugging Face folder whose weights and vocabulary to begin with");
+                        "Begin with the weights and the vocabulary of this checkpoint or published model");
     command
         ->add_option("--vocab-type", train.vocabularyType,
                      "How a vocabulary is learnt: bpe, unigram or word (whole words)")
@@ -135,25 +135,27 @@ private:
         ->capture_default_str();
     command
         ->add_option("--batch-sequences", train.batchSequences,
-                     "Pairs, sequences or records of a batch at most (default: as compiled)")
+                     "The most pairs, sequences or records of a batch (default: as compiled)")
         ->check(kCount);
-    command->add_option("--batch-tokens", train.batchTokens, "Tokens of a batch's side at most (default: as compiled)")
+    command
+        ->add_option("--batch-tokens", train.batchTokens,
+                     "The most tokens of a batch on each side (default: as compiled)")
         ->check(kCount);
-    command->add_option("--accumulate", train.microBatches, "Batches whose gradients are summed before a step is taken")
+    command->add_option("--accumulate", train.microBatches, "Batches whose gradients are summed before each step")
         ->check(kCount)
         ->capture_default_str();
-    command->add_option("--validate-every", train.validateEvery, "Steps between validations; 0: at the end only")
+    command->add_option("--validate-every", train.validateEvery, "Steps between validations; 0: only at the end")
         ->check(kCountOrNone)
         ->capture_default_str();
     command->add_flag("--validate-bleu", train.validateBleu,
-                      "Translate the validation text at each validation too, greedily, and log the BLEU");
+                      "At each validation, also translate the validation text greedily and log the BLEU");
     command
         ->add_option("--patience", train.patience,
-                     "Validations in a row without a better loss that end the training; 0: never")
+                     "End training after this many validations in a row without a better loss; 0: never")
         ->check(kCountOrNone);
     command
         ->add_option("--save-every", train.saveEvery,
-                     "Steps between checkpoints; 0: at the end, and where a validation is the best")
+                     "Steps between checkpoints; 0: at the end, and after the best validation")
         ->check(kCountOrNone)
         ->capture_default_str();
     CLI::Option *profile = addProfile(command, train.common)->excludes(numerics);
@@ -166,23 +168,25 @@ private:
                 throw CLI::ValidationError("--profile-steps",
                                            "'" + text + "' is not FIRST:COUNT, two numbers from 1 on");
             },
-            "FIRST:COUNT, this run's steps that --profile records, counted from 1 (default: 3:5); its start is\n"
-            "recorded too, and after these steps the first validation and the first checkpoint")
+            "The steps of this run that --profile records, counted from 1 (default: 3:5). The run's start is "
+            "recorded,\n"
+            "too, and the first validation and checkpoint after these steps")
         ->needs(profile)
         ->type_name("FIRST:COUNT");
     command
         ->add_option(
             "--rank", train.ranks.rank,
-            "Which of several processes this is that train together, from 0 on (default: what mpirun, torchrun or\n"
-            "srun says)")
+            "The number of this process among those that train together, from 0 (default: from mpirun, torchrun\n"
+            "or srun)")
         ->check(kCountOrNone);
-    command->add_option("--ranks", train.ranks.ranks, "How many these are; the model is compiled with --shard")
+    command
+        ->add_option("--ranks", train.ranks.ranks,
+                     "How many processes train together; the model is compiled with --shard")
         ->check(kCount);
     command->add_option("--rendezvous", train.ranks.rendezvous,
-                        "Where they meet: tcp:HOST:PORT, file:PATH or mpi (default: as the launcher says)");
+                        "Where they meet: tcp:HOST:PORT, file:PATH or mpi (default: from the launcher)");
     command->add_option("--ranks-secret-file", train.ranks.secretFile,
-                        "A file with the secret by which they know each other, for tcp (default: the variable\n"
-                        "HEDDLE_RANKS_SECRET)");
+                        "A file with the secret that they share, for tcp (default: the variable HEDDLE_RANKS_SECRET)");
     static const std::map<std::string, TransportChoice> transports{
         {"auto", TransportChoice::Auto}, {"nccl", TransportChoice::Nccl}, {"mpi", TransportChoice::Mpi}};
     command
@@ -196,11 +200,11 @@ private:
             },
             "What carries their gradients: nccl (between CUDA devices), mpi (Open MPI, through host memory) "
             "or auto (nccl\n"
-            "where each has a CUDA device of its own; the default)")
+            "if each has a CUDA device of its own, otherwise mpi; the default)")
         ->type_name("NAME");
     command
         ->add_option("--timeout", train.timeout,
-                     "Seconds that one of them may stand still while others wait for it; then all end")
+                     "Seconds that one of them may make no progress while others wait for it; then all end")
         ->check(kPositive)
         ->capture_default_str();
     command
@@ -210,23 +214,21 @@ private:
   }
 
   void addAverage() {
-    CLI::App *command =
-        add("average", "Average the weights of a training's last checkpoints", [this] { return runAverage(average); });
-    command->add_option("--checkpoint", average.checkpoint, "Folder of the training's checkpoints")->required();
+    CLI::App *command = add("average", "Average the weights of a training run's last checkpoints",
+                            [this] { return runAverage(average); });
+    command->add_option("--checkpoint", average.checkpoint, "Folder of the training run's checkpoints")->required();
     command->add_option("--output", average.output, "Folder of the checkpoint to write")->required();
     CLI::Option *last =
         command->add_option("--last", average.last, "Checkpoints to average")->check(kCount)->capture_default_str();
-    CLI::Option *decay =
-        command
-            ->add_option("--decay", average.decay,
-                         "The weight of a checkpoint, relative to the checkpoint after it; 1: the same")
-            ->check(between(0, 1))
-            ->capture_default_str();
+    CLI::Option *decay = command
+                             ->add_option("--decay", average.decay,
+                                          "The weight of a checkpoint relative to the next one; 1: all weigh the same")
+                             ->check(between(0, 1))
+                             ->capture_default_str();
     command
-        ->add_flag(
-            "--ema", average.ema,
-            "Take the average over every step that a model compiled with --set ema_decay=... keeps, as it was at\n"
-            "the newest checkpoint")
+        ->add_flag("--ema", average.ema,
+                   "Write the average over every step, as of the newest checkpoint, of a model that was compiled with\n"
+                   "--set ema_decay=...")
         ->excludes(last)
         ->excludes(decay);
   }
@@ -241,34 +243,35 @@ private:
         ->add_option("--checkpoint", merge.checkpoint,
                      "The adapter: a checkpoint, a folder that PEFT wrote, or llama.cpp's GGUF file")
         ->required();
-    command->add_option("--output", merge.output, "The Hugging Face folder to write")->required();
+    command->add_option("--output", merge.output, "The Hugging Face folder or GGUF file to write")->required();
   }
 
   void addExport() {
     CLI::App *command = add("export",
-                            "Write the published model that training began with, with a checkpoint's weights; or the "
-                            "adapter of a checkpoint, as PEFT or llama.cpp has it",
+                            "Write a checkpoint in the format of the published model that it was compiled from, or its "
+                            "adapter in PEFT's or "
+                            "llama.cpp's format",
                             [this] { return runExport(exported); });
     addArtifact(command, exported.common);
     command
-        ->add_option(
-            "--base", exported.common.base,
-            "The Hugging Face folder or GGUF file that the artifact was compiled from: all but the weights is\n"
-            "as it has it")
+        ->add_option("--base", exported.common.base,
+                     "The Hugging Face folder or GGUF file that the artifact was compiled from; everything except the\n"
+                     "weights is copied from it")
         ->required();
     command->add_option("--checkpoint", exported.checkpoint, "Folder of the checkpoint, or of the training run")
         ->required();
     CLI::Option *folder =
         command->add_option("--hugging-face", exported.folder,
-                            "The folder to write, where the base is a folder, or PEFT's folder of an adapter");
-    CLI::Option *file =
-        command->add_option("--gguf", exported.file, "The GGUF file to write, where the base is one, or of an adapter")
-            ->excludes(folder);
+                            "The folder to write if the base is a folder; for an adapter, PEFT's folder");
+    CLI::Option *file = command
+                            ->add_option("--gguf", exported.file,
+                                         "The GGUF file to write if the base is one; for an adapter, llama.cpp's file")
+                            ->excludes(folder);
     command
         ->add_option("--type", exported.type,
-                     "The type of the file's matrices; vectors, and rows that are not made of whole blocks of 32 "
-                     "numbers, are F32. In a\n"
-                     "file of Q4_K rows that are not made of 256 numbers are Q8_0")
+                     "The type of the file's matrices. Vectors, and rows that are not whole blocks of 32 numbers, are "
+                     "F32. With\n"
+                     "Q4_K, rows that are not whole blocks of 256 numbers are Q8_0")
         ->check(CLI::IsMember({"F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_K"}))
         ->needs(file)
         ->capture_default_str();
@@ -276,7 +279,7 @@ private:
 
   void addQuantize() {
     CLI::App *command =
-        add("quantize", "Write the weights as an artifact that was compiled with --weights=int8 or int4 keeps them",
+        add("quantize", "Write weights packed as an artifact that was compiled with --weights=int8 or int4 keeps them",
             [this] { return runQuantize(quantize); });
     addArtifact(command, quantize.common);
     addForce(command, quantize.common);
@@ -296,13 +299,13 @@ private:
     command->add_option("--checkpoint", translate.checkpoint, "Folder of the checkpoint, or Hugging Face folder")
         ->required();
     addDecoding(command, translate.decoding);
-    command->add_option("--n-best", translate.nBest, "Print as many translations of each line: number, score, text")
+    command->add_option("--n-best", translate.nBest, "Print this many translations of each line: number, score, text")
         ->check(kCount);
     CLI::Option *prefixes = command->add_option("--prefix", translate.prefixes,
-                                                "A file with the beginning of each translation, a line for each line");
+                                                "A file with the beginning of each translation, one per line");
     command
         ->add_flag("--prefix-column", translate.prefixColumn,
-                   "Take the beginning of a translation from behind the first tab of the line")
+                   "The beginning of a translation is the text after the line's first tab")
         ->excludes(prefixes);
     addSampling(command, translate.sampling);
     command->parse_complete_callback([this] {
@@ -318,7 +321,7 @@ private:
   }
 
   void addExplain() {
-    CLI::App *command = add("explain", "Show the attention of each head in a translation, as a page of HTML",
+    CLI::App *command = add("explain", "Show the attention of each head in a translation as an HTML page",
                             [this] { return runExplain(explain); });
     addArtifact(command, explain.common);
     addBase(command, explain.common);
@@ -341,16 +344,16 @@ private:
     CLI::Option *artifact = command->get_option("artifact")->required(false);
     CLI::Option *checkpoint =
         command->add_option("--checkpoint", score.checkpoint, "Folder of the checkpoint, or Hugging Face folder");
-    CLI::Option *text = addText(command, score.text, "Reference translations, a translation on each line");
+    CLI::Option *text = addText(command, score.text, "Reference translations, one per line");
     CLI::Option *source = command->get_option("--src");
     CLI::Option *data = command->get_option("--data");
     addChatTemplate(command, score.chatTemplate)->needs(data);
-    CLI::Option *hypothesis = command->add_option(
-        "--hyp", score.hypothesis, "Score these translations, a translation on each line; without a model");
+    CLI::Option *hypothesis =
+        command->add_option("--hyp", score.hypothesis, "Score these translations, one per line, without a model");
     command
         ->add_flag("--per-line", score.perLine,
-                   "Print the log-probability of each target line given its source, and its number of tokens, instead "
-                   "of scores")
+                   "Instead of scores, print the log-probability of each target line given its source, and its "
+                   "number of tokens")
         ->excludes(hypothesis)
         ->excludes(text)
         ->excludes(data);
@@ -373,17 +376,18 @@ private:
 
   static CLI::Option *addChatTemplate(CLI::App *command, std::string &path) {
     return command->add_option("--chat-template", path,
-                               "Folder, GGUF file or .jinja file with the template of conversations (default: the "
+                               "A folder, GGUF file or .jinja file with the chat template (default: the "
                                "model's)");
   }
 
   void addGenerate() {
     CLI::App *command =
-        add("generate", "Continue the lines of standard input, which are prompts, with a decoder (GPT-2)", [this] {
-          for (const char *name : {"--sample", "--repetition-penalty"})
-            generate.choosesTokens |= generateCommand->count(name) > 0;
-          return runGenerate(generate);
-        });
+        add("generate", "Continue the lines of standard input, which are prompts, with a decoder-only model (GPT-2)",
+            [this] {
+              for (const char *name : {"--sample", "--repetition-penalty"})
+                generate.choosesTokens |= generateCommand->count(name) > 0;
+              return runGenerate(generate);
+            });
     generateCommand = command;
     command->footer(std::string("An answer is a line: the prompt and its continuation. ") + kEscapes);
     addArtifact(command, generate.common);
@@ -393,62 +397,64 @@ private:
     command->add_option("--checkpoint", generate.checkpoint, "Folder of the checkpoint, or Hugging Face folder")
         ->required();
     command
-        ->add_option(
-            "--tokens", generate.tokens,
-            "Tokens to continue a prompt with at most; the end mark (<|endoftext|>), or the length that the model was\n"
-            "compiled for, may end it before")
+        ->add_option("--tokens", generate.tokens,
+                     "The most tokens of a continuation; the end mark (<|endoftext|>), or the length that the model "
+                     "was compiled\n"
+                     "for, may end it earlier")
         ->check(kCount)
         ->capture_default_str();
     addSampling(command, generate.sampling);
     CLI::Option *sample = command->get_option("--sample");
     command->get_option("--seed")->remove_needs(sample); // generation_config.json may ask for samples
     command
-        ->add_flag(
-            "--greedy", generate.greedy,
-            "Choose the most probable token each time, also if the model's generation_config.json asks for samples,\n"
-            "which otherwise has the rules where none of these flags is given")
+        ->add_flag("--greedy", generate.greedy,
+                   "Choose the most probable token each time, whatever the model's generation_config.json says. Its "
+                   "rules are\n"
+                   "used if none of --sample, --greedy and --repetition-penalty is given")
         ->excludes(sample);
     CLI::Option *penalty =
         command
             ->add_option(
                 "--repetition-penalty", generate.repetitionPenalty,
-                "Divides the logits of tokens that the text has, where they are above 0, and multiplies those below")
+                "Divides the logits of tokens that are in the text if they are above 0, and multiplies them otherwise")
             ->check(between(1e-2, 1e2))
             ->capture_default_str();
     command
         ->add_option("--penalty-window", generate.penaltyWindow,
-                     "How many last tokens of the text the penalty looks at (default: all)")
+                     "Penalise only the last N tokens of the text (default: all)")
         ->check(kCount)
         ->needs(penalty);
     command->add_option("--stop", generate.stops, "End a continuation before this text; may be given several times")
         ->allow_extra_args(false)
         ->type_name("TEXT")
         ->check([](const std::string &text) { return text.empty() ? "an empty text ends every continuation" : ""; });
-    CLI::Option *json = command->add_flag("--json", generate.json,
-                                          "Answer by an object of JSON: prompt, completion, the number of its tokens, "
-                                          "and why it ends (end, stop, length or\n"
-                                          "room: the model was compiled for no more)");
+    CLI::Option *json =
+        command->add_flag("--json", generate.json,
+                          "Answer with a JSON object: prompt, completion, the number of its tokens, and why "
+                          "it ends (end, stop, length,\n"
+                          "or room: it reached the length that the model was compiled for)");
     CLI::Option *chat = command->add_flag(
         "--chat", generate.chat,
-        "Answer messages by the model's chat template: a line is a user's message, or an object of JSON with a whole\n"
+        "Answer messages with the model's chat template: a line is a user's message, or a JSON object with a whole\n"
         "conversation ({\"messages\": [...]}, as for render). Only the answer is printed");
     addChatTemplate(command, generate.chatTemplate)->needs(chat);
     CLI::Option *ids = command
                            ->add_flag("--ids", generate.ids,
-                                      "Prompts and answers are token ids with spaces between them, taken as they are")
+                                      "Prompts and answers are token ids, separated by spaces; no begin mark is added")
                            ->excludes(chat)
                            ->excludes("--stop");
-    command->add_flag("--stream", generate.stream, "Print each piece of text as soon as it is there, prompt by prompt")
+    command->add_flag("--stream", generate.stream, "Print each piece of text as soon as it is known, prompt by prompt")
         ->excludes(json)
         ->excludes(ids)
         ->excludes(devices);
   }
 
   void addServe() {
-    CLI::App *command = add("serve", "Answer requests over HTTP with a model, by OpenAI's API where it has a route",
-                            [this] { return runServe(serve); });
+    CLI::App *command =
+        add("serve", "Answer requests over HTTP with a model, by OpenAI's API if it has a route for them",
+            [this] { return runServe(serve); });
     command->footer(
-        "SIGTERM finishes what is in work and ends; SIGHUP loads the checkpoint again. docs/serve.md has the routes.");
+        "SIGTERM finishes running requests and ends; SIGHUP loads the checkpoint again. docs/serve.md has the routes.");
     addArtifact(command, serve.common);
     addBase(command, serve.common);
     command->add_option("--checkpoint", serve.checkpoint, "Folder of the checkpoint, Hugging Face folder, or GGUF file")
@@ -468,8 +474,8 @@ private:
     command
         ->add_option(
             "--top-k", fill.choices,
-            "Print as many choices for each mask, a line each, instead of the filled line: the line's number,\n"
-            "the mask's, probability, token; of a line without a mask its number, 0 and nan")
+            "Instead of the filled line, print this many choices for each mask, one per line: the line's number, the\n"
+            "mask's number, probability, token. For a line without a mask: its number, 0 and nan")
         ->check(kCount);
   }
 
@@ -478,16 +484,15 @@ private:
         add("predict", "Predict the labels of the lines of standard input with a model that gives labels",
             [this] { return runPredict(predict); });
     command->footer(
-        "An answer is a line: the label, a tab and its probability; or a label for each word of the line, which\n"
-        "are divided by white space.");
+        "An answer is a line: the label, a tab and its probability; or a label for each of the line's words, which\n"
+        "are separated by white space.");
     addArtifact(command, predict.common);
     addBase(command, predict.common);
     addProfile(command, predict.common);
     addSharing(command, predict.common);
     command->add_option("--checkpoint", predict.checkpoint, "Folder of the checkpoint")->required();
-    command->add_flag(
-        "--records", predict.records,
-        "Lines are records of JSON, {\"text\": \"...\"} or {\"tokens\": [\"...\"]}, with labels or without");
+    command->add_flag("--records", predict.records,
+                      "Lines are JSON records, {\"text\": \"...\"} or {\"tokens\": [\"...\"]}, with labels or without");
   }
 
   void addTokenize() {
@@ -498,17 +503,17 @@ private:
         ->add_option("folder", tokenize.folder,
                      "A Hugging Face folder with the vocabulary of a language model, BERT or Marian, or a checkpoint")
         ->required();
-    command->add_flag("--decode", tokenize.decode, "The other way: print the text of each line of ids");
+    command->add_flag("--decode", tokenize.decode, "The reverse: print the text of each line of ids");
   }
 
   void addRender() {
-    CLI::App *command =
-        add("render", "Render each line of standard input, a conversation, by the chat template of a model",
-            [this] { return runRender(render); });
+    CLI::App *command = add(
+        "render", "Print the text that a model's chat template makes of each line of standard input, a conversation",
+        [this] { return runRender(render); });
     command->footer(
-        "A line is an object of JSON: {\"messages\": [...], \"add_generation_prompt\": true, \"variables\": {...}}; "
+        "A line is a JSON object: {\"messages\": [...], \"add_generation_prompt\": true, \"variables\": {...}}; "
         "the\n"
-        "last two may be left out. An answer is a line: the text as a string of JSON, or {\"error\": ...} for a\n"
+        "last two may be left out. An answer is a line: the text as a JSON string, or {\"error\": ...} for a\n"
         "conversation that the template refuses.");
     command
         ->add_option("model", render.model,
@@ -527,10 +532,9 @@ private:
   }
 
   void addReport() {
-    CLI::App *command = add("report", "Show the logs of trainings as a page of HTML with their curves",
+    CLI::App *command = add("report", "Draw the logs of training runs as an HTML page with curves",
                             [this] { return runReport(report); });
-    command->add_option("log", report.logs, "Logs that `train --log` wrote; several are laid over each other")
-        ->required();
+    command->add_option("log", report.logs, "Logs that `train --log` wrote; several share one chart")->required();
     command->add_option("--html", report.page, "Where to write the page")->required();
   }
 
@@ -543,10 +547,10 @@ private:
     std::vector<CLI::Option *> single = addEntryCall(command, call.single);
     CLI::Option *calls = command->add_flag(
         "--calls", call.calls,
-        "Make the calls that the lines of standard input say, each by its flags as they stand here, in a single\n"
-        "session: variables keep their values from call to call. Each answer ends with a line 'call N: done'");
+        "Make a call for each line of standard input, which has the flags of this command, in a single session:\n"
+        "variables keep their values from call to call. Each answer ends with a line 'call N: done'");
     calls->excludes(profile);
-    command->add_flag("--keep-going", call.keepGoing, "Make the other calls, too, where a call fails")->needs(calls);
+    command->add_flag("--keep-going", call.keepGoing, "Go on after a failed call")->needs(calls);
     for (CLI::Option *option : single)
       calls->excludes(option);
     command->parse_complete_callback([=, this] {

@@ -54,26 +54,28 @@ const CLI::Validator kSeed = whole(0, kMostSeed, "a whole number of at least 0",
 
 void addArtifact(CLI::App *command, ArtifactOptions &options) {
   command->add_option("artifact", options.artifact, "The compiled model, a .heddle file")->required();
-  command->add_option("--device", options.device,
-                      "Where to run: cuda, vulkan, cpu, or vulkan:1 as `heddle-run devices` says (default: of the\n"
-                      "devices that the artifact has code for a GPU, else the processor)");
+  command->add_option(
+      "--device", options.device,
+      "Where to run: cuda, vulkan, cpu, or vulkan:1 as `heddle-run devices` lists it (default: a GPU that\n"
+      "the artifact has code for, otherwise the processor)");
   command
       ->add_option_function<uint64_t>(
           "--threads",
           [](const uint64_t &threads) { setenv("HEDDLE_THREADS", std::to_string(threads).c_str(), /*overwrite=*/1); },
-          "Threads that compile kernels, and that run them on the processor (default: HEDDLE_THREADS, else one a\n"
-          "core). Results do not depend on it")
+          "Threads that compile kernels, and that run them on the processor (default: HEDDLE_THREADS, otherwise\n"
+          "one per core). Results do not depend on it")
       ->check(whole(1, 1024, "a whole number from 1 to 1024", "1 TO 1024"));
-  command->add_flag("--no-native-code", options.refuseNativeCode,
-                    "Refuse code for a processor, which can do whatever this program can; for artifacts of people\n"
-                    "whom you do not trust");
+  command->add_flag(
+      "--no-native-code", options.refuseNativeCode,
+      "Refuse code for a processor, which can do whatever this program can: for artifacts of people whom you do\n"
+      "not trust");
 }
 
 CLI::Option *addProfile(CLI::App *command, ArtifactOptions &options) {
   return command->add_option(
       "--profile", options.profile,
       "Write a timeline of host and device as a Chrome trace (JSON, for ui.perfetto.dev), each kernel with\n"
-      "its FLOP/s and bytes/s; launches are timed and run in sequence meanwhile");
+      "its FLOP/s and bytes/s; launches are then timed and run in sequence");
 }
 
 CLI::Option *addSharing(CLI::App *command, ArtifactOptions &options) {
@@ -87,8 +89,8 @@ CLI::Option *addSharing(CLI::App *command, ArtifactOptions &options) {
   return command
       ->add_option_function<std::string>(
           "--devices", take,
-          "Share the lines out among several devices, each with the whole model: vulkan:0,vulkan:1, or all, which\n"
-          "are those like the one that is chosen without this flag. Answers and their order stay as they are")
+          "Distribute the lines over several devices, each with the whole model: vulkan:0,vulkan:1, or all: the\n"
+          "default device and those like it. Answers and their order stay the same")
       ->excludes(command->get_option("--device"))
       ->excludes(command->get_option("--profile"));
 }
@@ -96,63 +98,65 @@ CLI::Option *addSharing(CLI::App *command, ArtifactOptions &options) {
 void addForce(CLI::App *command, ArtifactOptions &options) {
   command->add_flag_callback(
       "--force", [&options] { options.others = OtherMeaning::Warn; },
-      "Load weights that another model was trained or published with, whose differences are then "
+      "Load weights that were trained or published with another model; the differences are then "
       "warnings");
 }
 
 void addBase(CLI::App *command, ArtifactOptions &options) {
   command->add_option("--base", options.base,
-                      "Of an artifact that was compiled with --lora: the Hugging Face folder, the GGUF file or the "
+                      "For an artifact that was compiled with --lora: the Hugging Face folder, the GGUF file or the "
                       "checkpoint with the\n"
-                      "weights that the adapter is for; --checkpoint then has the adapter alone");
+                      "base's weights; --checkpoint is then only the adapter");
   addForce(command, options);
 }
 
 CLI::Option *addDebugNumerics(CLI::App *command, ArtifactOptions &options) {
   return command->add_flag(
       "--debug-numerics", options.debugNumerics,
-      "Look for NaN and infinities after every launch; stop at the first, and name the ops of the model\n"
-      "that the launch computes; several times slower");
+      "Look for NaN and infinities after every launch; stop at the first, and name the ops of the model that the\n"
+      "launch computes; several times slower");
 }
 
 void addDecoding(CLI::App *command, DecodingOptions &options) {
   command
       ->add_option("--max-length", options.maximumLength,
-                   "Tokens of a translation at most (default: the sentence's and 50)")
+                   "The most tokens of a translation (default: 50 more than the sentence has)")
       ->check(kCount);
   command->add_flag("--no-cache", options.noCache,
                     "Evaluate the whole translation at every step: slow, a check of the key-value cache;\n"
                     "needs a model compiled with --set logits_entry=true");
-  command->add_option("--beam", options.beam, "Hypotheses to follow side by side; 1: greedy")
+  command->add_option("--beam", options.beam, "Hypotheses of a beam search; 1: greedy")
       ->check(kCount)
       ->capture_default_str();
   command
       ->add_option("--length-penalty", options.lengthPenalty,
-                   "Scores are log-probabilities over ((5 + length) / 6) to this power")
+                   "Scores are log-probabilities divided by ((5 + length) / 6) to this power")
       ->check(kNotNegative)
       ->capture_default_str();
 }
 
 CLI::Option *addText(CLI::App *command, TextFiles &files, const char *targetPurpose) {
-  CLI::Option *source = command->add_option("--src", files.source, "Source sentences, a sentence on each line");
+  CLI::Option *source = command->add_option("--src", files.source, "Source sentences, one per line");
   CLI::Option *target = command->add_option("--tgt", files.target, targetPurpose);
-  CLI::Option *text =
-      command->add_option("--text", files.text, "Plain text, for a decoder alone")->excludes(source)->excludes(target);
+  CLI::Option *text = command->add_option("--text", files.text, "Plain text, for a decoder-only model")
+                          ->excludes(source)
+                          ->excludes(target);
   command
-      ->add_option("--data", files.data,
-                   "Records, on each line an object of JSON: for a model that gives labels {\"text\": \"...\", "
-                   "\"label\": \"...\"}\n"
-                   "or {\"tokens\": [\"...\"], \"labels\": [\"...\"]}; for a decoder alone {\"prompt\": \"...\", "
-                   "\"completion\": \"...\"},\n"
-                   "of which the completion is learnt, or {\"text\": \"...\"}")
+      ->add_option(
+          "--data", files.data,
+          "Records, a JSON object per line: {\"text\": \"...\", \"label\": \"...\"} or {\"tokens\": [\"...\"], "
+          "\"labels\": [\"...\"]}\n"
+          "for a model that gives labels; {\"prompt\": \"...\", \"completion\": \"...\"}, whose completion is "
+          "learnt, {\"text\": \"...\"}\n"
+          "or {\"messages\": [...]} for a decoder-only model")
       ->excludes(source)
       ->excludes(target)
       ->excludes(text);
   command
       ->add_option(
           "--documents", files.documents,
-          "What a document of the plain text is: a line (lines), the lines between blank lines (blank-lines),\n"
-          "or all of it (file). A document longer than the model's max_length is cut into sequences")
+          "What a document of the plain text is: a line (lines), the lines between blank lines (blank-lines), or the\n"
+          "whole file (file). A document longer than the model's max_length is cut into sequences")
       ->check(CLI::IsMember({"lines", "blank-lines", "file"}))
       ->needs(text)
       ->capture_default_str();
@@ -183,13 +187,14 @@ std::vector<CLI::Option *> addEntryCall(CLI::App *command, EntryCall &call) {
       command->add_option("--tolerance", call.tolerance, "Allowed |error| / (1 + |expected value|)")
           ->check(kNotNegative)
           ->capture_default_str(),
-      command->add_option("--variables", call.variables,
-                          "Variables to load first, a .safetensors file (of a published model, too), a Hugging Face "
-                          "folder or a GGUF file"),
+      command->add_option(
+          "--variables", call.variables,
+          "Variables to load first: a .safetensors file, also of a published model, a Hugging Face folder or "
+          "a GGUF file"),
       command->add_option(
           "--expect-variables", call.expectedVariables,
-          "The expected variables afterwards, a .safetensors file; each variable is compared as a whole, by norms"),
-      command->add_option("--save-variables", call.saveVariables, "Where to save the entry's variables afterwards"),
+          "The expected variables after the call, a .safetensors file; each variable is compared as a whole, by norms"),
+      command->add_option("--save-variables", call.saveVariables, "Where to save the entry's variables after the call"),
       command->add_option("--seed", call.seed, "Run `init` with this seed first")->check(kSeed),
       command->add_option("--repeat", call.repeat, "Calls to make; the outputs of the last call count")
           ->check(kCount)
@@ -205,26 +210,25 @@ void addSampling(CLI::App *command, SamplingFlags &flags) {
                      "0 or a number from 0.001 to 1000", "0, OR 0.001 TO 1000"))
       ->needs(sample)
       ->capture_default_str();
-  command
-      ->add_option("--top-k", flags.options.topK, "Draw from this many tokens, the most probable; 0: from all tokens")
+  command->add_option("--top-k", flags.options.topK, "Draw from this many most probable tokens; 0: from all")
       ->check(kCountOrNone)
       ->needs(sample)
       ->capture_default_str();
   command
       ->add_option("--top-p", flags.options.topP,
-                   "Draw from the most probable tokens that together have this probability")
+                   "Draw from the smallest set of most probable tokens that together have this probability")
       ->check(between(1e-6, 1))
       ->needs(sample)
       ->capture_default_str();
   command
       ->add_option("--min-p", flags.options.minP,
-                   "Draw from the tokens that have at least this much of the most probable token's probability")
+                   "Draw from the tokens with at least this share of the most probable token's probability")
       ->check(between(0, 1))
       ->needs(sample)
       ->capture_default_str();
   command
       ->add_option("--samplers", flags.samplers,
-                   "The order of these rules, with commas between them (default: temperature,top-k,top-p,min-p, as in\n"
+                   "The order of these rules, separated by commas (default: temperature,top-k,top-p,min-p, as in\n"
                    "Hugging Face's library; llama.cpp's is top-k,top-p,min-p,temperature)")
       ->needs(sample);
   command->add_option("--seed", flags.options.seed, "Seed of the random numbers")
@@ -245,15 +249,17 @@ void addServing(CLI::App *command, ServeCommand &serve) {
   command->add_option("--readers", serve.readers, "Threads that read requests: JSON, chat templates, tokens")
       ->check(CLI::Range(1u, 64u))
       ->capture_default_str();
-  command->add_option("--api-key-file", serve.keyFile, "A file with a key on each line, one of which requests show");
+  command->add_option("--api-key-file", serve.keyFile,
+                      "A file with keys, one per line; a request has to show one of them");
   command->add_option("--cors", serve.origin,
                       "The origin of pages elsewhere that may use the server (https://example.org, or *)");
-  command->add_option("--queue", serve.queue, "Sequences that wait for the model at most; more are refused with 429")
+  command
+      ->add_option("--queue", serve.queue, "The most sequences that may wait for the model; more are refused with 429")
       ->check(CLI::Range(int64_t(0), int64_t(1'000'000)))
       ->capture_default_str();
   command
       ->add_option("--prompt-tokens", serve.promptTokens,
-                   "Tokens of prompts that are read between two steps, so that a long one does not stall the others")
+                   "Tokens of prompts that are read between two steps, so that a long prompt does not stall others")
       ->check(kCount)
       ->capture_default_str();
   command->add_option("--timeout", serve.timeout, "Seconds that an answer may take")
