@@ -48,7 +48,9 @@ def expected(x, count):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
-    tools = parser.parse_args().bin
+    parser.add_argument("--target", default="vulkan:software")
+    arguments = parser.parse_args()
+    tools = arguments.bin
     random = np.random.default_rng(3)
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -56,8 +58,8 @@ def main():
             file.write(f'heddle.size @rows max {ROWS}\nheddle.size @segments max 16\n'
                        'heddle.size @longest max 4 longest "lengths"\n')
             file.writelines(write_entry(*shape) for shape in SHAPES)
-        subprocess.run([f"{tools}/heddle-compile", f"{folder}/top.mlir", "-o", f"{folder}/top.heddle"], check=True,
-                       stdout=subprocess.DEVNULL)
+        subprocess.run([f"{tools}/heddle-compile", f"{folder}/top.mlir", "-o", f"{folder}/top.heddle",
+                        f"--target={arguments.target}"], check=True, stdout=subprocess.DEVNULL)
         starts, lengths = (np.array(column, np.int32) for column in zip(*SEGMENTS))
         session = calls.Session(tools, f"{folder}/top.heddle", folder)
         for columns, count in SHAPES:

@@ -230,9 +230,10 @@ void KernelEmitter::setVector(ArrayRef<int64_t> widths) {
     vector = std::gcd(vector, width);
 }
 
-void KernelEmitter::setWholeVector() {
+bool KernelEmitter::setWholeVector() {
   if (profile.masksTails)
     setVector(cuts);
+  return profile.masksTails;
 }
 
 void KernelEmitter::narrowVector(int64_t width, int64_t fewest) {
@@ -414,6 +415,8 @@ LogicalResult KernelEmitter::emitElementwise() {
     columns = 1;
   } else {
     setMapping(tile::LaneMapping::Columns);
+    if (matrix.parts == 1 && setWholeVector())
+      narrowVector(matrix.columns);
     int64_t run = getLanes() * getVector();
     // Long arithmetic keeps many values alive, and a lane has no registers for those of many elements.
     constexpr int64_t mostOps = 24;

@@ -49,7 +49,9 @@ struct RowFrame {
     // The vector must also divide the row's width, which may be one. The kernel's own vector ignores tensors with one
     // column.
     emitter.setVector({width, emitter.getVector()});
-    bool shares = emitter.getProfile().sharesRows || emitter.maximumRows(matrix) <= kFewRows;
+    // A thread masks a row's last vector.
+    bool masks = matrix.parts == 1 && emitter.setWholeVector() && width % emitter.getVector() != 0;
+    bool shares = masks || emitter.getProfile().sharesRows || emitter.maximumRows(matrix) <= kFewRows;
     if (shares)
       emitter.narrowVector(width);
     int64_t together = emitter.getLanes() * emitter.getVector();
