@@ -117,6 +117,26 @@ TEST_F(InspectTest, printsAndWritesKernels) {
             std::string(reinterpret_cast<const char *>(code.data()), code.size() * sizeof(uint32_t)));
 }
 
+#if defined(__x86_64__)
+TEST_F(InspectTest, disassemblesCodeForProcessors) {
+  std::vector<std::byte> bytes = test::buildAdder({.targets = {"cpu:x86-64-v3"}});
+  test::spit(folder / "c.heddle", {reinterpret_cast<const char *>(bytes.data()), bytes.size()});
+  const std::string path = getenv("PATH");
+  setenv("PATH", "/nowhere", 1);
+  Outcome run = inspect("c.heddle --kernel=add");
+  setenv("PATH", path.c_str(), 1);
+  EXPECT_EQ(run.exitCode, 0);
+  EXPECT_NE(run.output.find("chain, launch 1: grid"), std::string::npos) << run.output;
+  EXPECT_NE(run.output.find("there is no objdump that knows i386:x86-64"), std::string::npos) << run.output;
+  if (std::system("objdump --version > /dev/null 2>&1") != 0) // NOLINT: the command is the test's own
+    GTEST_SKIP() << "there is no objdump";
+  run = inspect("c.heddle --kernel=add");
+  EXPECT_EQ(run.exitCode, 0);
+  EXPECT_NE(run.output.find("  0:\tmovabs $0x"), std::string::npos) << run.output;
+  EXPECT_NE(run.output.find("jmp    *%rax\n"), std::string::npos) << run.output;
+}
+#endif
+
 TEST_F(InspectTest, writesAllKernels) {
   EXPECT_EQ(inspect("a.heddle --kernels all").exitCode, 0);
   EXPECT_EQ(inspect("a.heddle --kernel=add -o add.spv").exitCode, 0);

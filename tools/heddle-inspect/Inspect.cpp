@@ -3,8 +3,10 @@
 #include "runtime/artifact/CodeFormat.h"
 #include "runtime/core/File.h"
 #include "runtime/core/Json.h"
+#include "runtime/core/Log.h"
 #include "tools/cli/CommandLine.h"
 #include "tools/cli/SameFile.h"
+#include "tools/heddle-inspect/Disassembly.h"
 #include "tools/heddle-inspect/Pipelines.h"
 
 #include <algorithm>
@@ -556,6 +558,19 @@ void printLaunches(const schema::Module &module, const schema::Target &target, f
     }
 }
 
+// Returns a kernel's code as text. If it cannot be shown, returns an empty string and, if a program is missing for it,
+// logs a warning.
+std::string assemblyOf(const Artifact &artifact, const schema::Target &target, uint32_t kernel) {
+  if (formatOf(target).isText)
+    return std::string(codeOf(artifact, target, kernel));
+  if (formatOf(target).backend != "cpu")
+    return "";
+  Result<std::string> assembly = disassemble(view(target.name()), artifact.code(target, kernel).words);
+  if (!assembly)
+    log(LogLevel::Warning, assembly.message());
+  return assembly ? *assembly : "";
+}
+
 Status printKernel(const Artifact &artifact, const std::string &kernelName, const std::string &targetName) {
   const schema::Module &module = artifact.module();
   bool found = false, sharedPlanPrinted = false;
@@ -571,8 +586,8 @@ Status printKernel(const Artifact &artifact, const std::string &kernelName, cons
                   codeText(artifact, *target, i).c_str());
       if (target->entries() || !std::exchange(sharedPlanPrinted, true))
         printLaunches(module, *target, i);
-      if (std::string_view code = codeOf(artifact, *target, i); formatOf(*target).isText)
-        std::fwrite(code.data(), 1, code.size(), stdout);
+      std::string assembly = assemblyOf(artifact, *target, i);
+      std::fwrite(assembly.data(), 1, assembly.size(), stdout);
     }
   }
   if (!found)
@@ -599,14 +614,17 @@ int run(int argc, char **argv) {
   app.add_option("ARTIFACT", path, "The compiled model, a .heddle file")->required();
   CLI::Option *jsonFlag = app.add_flag("--json", json, "Print JSON");
   CLI::Option *kernelOption =
-      app.add_option("--kernel", kernel, "Show this kernel: its launches and their bindings, and its PTX")
+      app.add_option(
+             "--kernel", kernel,
+             "Show this kernel: its launches and their bindings, and its PTX, or the assembly of a processor's\n"
+             "machine code as objdump prints it")
           ->excludes(jsonFlag);
   CLI::Option *targetOption = app.add_option("--target", target,
                                              "The target whose kernel or kernels are meant (default: the first target "
                                              "that has the kernel), or whose pipelines");
   CLI::Option *outputOption =
       app.add_option("-o,--output", output,
-                     "Write the kernel's code (SPIR-V or PTX) to this file; - is standard output")
+                     "Write the kernel's code (SPIR-V, PTX or machine code) to this file; - is standard output")
           ->needs(kernelOption);
   CLI::Option *folderOption =
       app.add_option("--kernels", folder,
