@@ -1,14 +1,18 @@
 // The processor as a device: its memory, the CPU state in which kernels run, and damaged images.
 #include "runtime/hal/Backend.h"
+#include "runtime/hal/cpu/CpuDevice.h"
 #include "runtime/hal/cpu/FloatMode.h"
 #include "runtime/session/Session.h"
 #include "test/runtime/ArtifactBuilder.h"
 #include "test/runtime/Backends.h"
+#include "test/runtime/TemporaryFolder.h"
 
 #include <cfenv>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <limits>
+#include <sstream>
+#include <unistd.h>
 
 namespace heddle {
 namespace {
@@ -139,6 +143,30 @@ TEST_F(CpuTest, executablesOutliveEachOther) {
   auto program = device->record({&launch, 1}, 1, false);
   ASSERT_TRUE(program.ok()) << program.message();
   EXPECT_TRUE(device->submit(**program, {}, std::array{hal::WorkgroupCount{1, 1, 1}}).ok());
+}
+
+TEST_F(CpuTest, perfFindsTheKernelsOfAnAddress) {
+  const std::filesystem::path path = str("/tmp/perf-", getpid(), ".map");
+  test::spit(path, "1000 10 left by an earlier process\n");
+  setenv("HEDDLE_PERF_MAP", "1", 1);
+  auto first = load(test::cpuImage(halve)), second = load(test::cpuImage(halve));
+  unsetenv("HEDDLE_PERF_MAP");
+  auto third = load(test::cpuImage(halve));
+  ASSERT_TRUE(first && second && third);
+  std::istringstream lines(test::slurp(path));
+  for (const auto *kernels : {&*first, &*second}) {
+    uint64_t address = 0, bytes = 0;
+    std::string name;
+    lines >> std::hex >> address >> bytes >> name;
+    auto entry = reinterpret_cast<uint64_t>(static_cast<const hal::cpu::CpuKernel &>(*kernels->front()).entry);
+    EXPECT_LE(address, entry);
+    EXPECT_GT(address + bytes, entry);
+    EXPECT_EQ(bytes, test::cpuImage(halve)[3]);
+    EXPECT_EQ(name, "halve");
+  }
+  std::string more;
+  EXPECT_FALSE(lines >> more) << more;
+  std::filesystem::remove(path);
 }
 
 std::shared_ptr<const Artifact> adder(std::vector<std::string> targets) {

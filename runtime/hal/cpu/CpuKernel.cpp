@@ -2,6 +2,7 @@
 #include "runtime/hal/cpu/CpuDevice.h"
 
 #include "runtime/core/Tensor.h"
+#include "runtime/hal/cpu/PerfMap.h"
 
 #include <cerrno>
 #include <cstring>
@@ -58,6 +59,10 @@ Result<std::vector<std::unique_ptr<Executable>>> CpuDevice::load(std::span<const
                      std::strerror(errno),
                      "): its security policy forbids to make memory executable. Allow it, or compile for another "
                      "target than this processor, such as vulkan:portable.");
+  std::vector<MappedKernel> mapped;
+  for (size_t i = 0; i < kernels.size(); ++i)
+    mapped.push_back({kernels[i].name, reinterpret_cast<uint64_t>(memory->data() + offsets[i]), headers[i].bytes});
+  addToPerfMap(mapped);
   for (size_t i = 0; i < kernels.size(); ++i) {
     auto entry = reinterpret_cast<ImageEntry>(memory->data() + offsets[i] + headers[i].entry);
     loaded[i] = std::make_unique<CpuKernel>(memory, entry, kernels[i].sharedBytes);
