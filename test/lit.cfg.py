@@ -4,11 +4,12 @@
 # heddle-lsp-server, heddle-reduce, FileCheck, not, split-file, spirv-val); %python, the interpreter that has numpy and
 # PyTorch; %pages, the folder of the generated reference; %models, %bench, %docs and %tools, these folders of the
 # repository.
-# Features: `spirv-val`, `numpy` and `torch`, if they are installed; `benchmark`, if the kernel benchmark is built;
-# `long`, for files that take more than three CPU seconds: `--param long=only` runs only these files, and `long=too`
-# runs all.
+# Features: `spirv-val`, `numpy` and `torch`, if they are installed; `objdump`, if it is installed and disassembles code
+# for x86-64; `benchmark`, if the kernel benchmark is built; `long`, for files that take more than three CPU seconds:
+# `--param long=only` runs only these files, and `long=too` runs all.
 
 import os
+import platform
 import shutil
 import subprocess
 
@@ -52,6 +53,8 @@ config.substitutions.append(("%tools", os.path.join(config.heddle_source_dir, "t
 
 if shutil.which("spirv-val"):
     config.available_features.add("spirv-val")
+if shutil.which("objdump") and platform.machine() == "x86_64":
+    config.available_features.add("objdump")
 for module in ("numpy", "torch"):
     probe = f"import importlib.util, sys; sys.exit(importlib.util.find_spec('{module}') is None)"
     if subprocess.run([config.python, "-c", probe]).returncode == 0:

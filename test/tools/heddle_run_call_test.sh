@@ -105,7 +105,7 @@ for entry in add chain accumulate lookup; do
 done
 expect 1 "--save 'adder.heddle' would replace" "${bench[@]}" --entry add --save adder.heddle
 expect 1 "no entry 'none'" "${bench[@]}" --entry add --entry none
-expect 1 "is not fma_*, long_* or copy_*" "$run" bench adder.heddle --ceilings adder.heddle
+expect 1 "is not fma_*, long_*, copy_* or read_*" "$run" bench adder.heddle --ceilings adder.heddle
 expect 1 "cuda" "$run" call adder.heddle --entry add --device=cuda
 expect 1 "has no 'vocab_size'" "$run" train adder.heddle --src s --tgt t --checkpoint ck
 

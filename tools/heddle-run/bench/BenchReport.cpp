@@ -27,6 +27,8 @@ std::string number(int width, int digits, double value, bool known = true) {
 
 double ratio(double value, const Ceiling &ceiling) { return ceiling.rate > 0 ? value / ceiling.rate : 0; }
 
+bool hasReads(const std::optional<Ceilings> &ceilings) { return ceilings && ceilings->read.rate > 0; }
+
 // Returns the rates of `work` in `seconds`, also as fractions of the ceilings if those were measured.
 Json rates(const LaunchCost &work, double seconds, const std::optional<Ceilings> &ceilings) {
   Json record = {{"flops", work.flops},
@@ -38,6 +40,8 @@ Json rates(const LaunchCost &work, double seconds, const std::optional<Ceilings>
     record["of_fma_ceiling"] = ratio(work.flops / seconds, ceilings->arithmetic);
     record["of_copy_ceiling"] = ratio(work.bytes / seconds, ceilings->copy);
   }
+  if (hasReads(ceilings))
+    record["of_read_ceiling"] = ratio(work.bytes / seconds, ceilings->read);
   return record;
 }
 
@@ -49,9 +53,12 @@ BenchReport::BenchReport(const Session &session)
 std::string BenchReport::ceilingText() const {
   if (!ceilings)
     return "ceilings: not measured\n";
-  std::string text = format("ceilings: multiply-adds %.1f GFLOP/s (%s), copies %.2f GB/s, both ways (%s)\n",
+  std::string text = format("ceilings: multiply-adds %.1f GFLOP/s (%s), copies %.2f GB/s, both ways (%s)",
                             ceilings->arithmetic.rate * 1e-9, ceilings->arithmetic.kernel.c_str(),
                             ceilings->copy.rate * 1e-9, ceilings->copy.kernel.c_str());
+  text += hasReads(ceilings)
+              ? format(", reads %.2f GB/s (%s)\n", ceilings->read.rate * 1e-9, ceilings->read.kernel.c_str())
+              : "\n";
   if (ceilings->longestChain.rate > 0)
     text += format("  beside them: multiply-adds of fewer chains in longer bodies %.1f GFLOP/s (%s)\n",
                    ceilings->longestChain.rate * 1e-9, ceilings->longestChain.kernel.c_str());
@@ -73,8 +80,8 @@ std::string BenchReport::table(const EntryMeasurement &entry) const {
   size_t width = all.name.size();
   for (const KernelMeasurement &kernel : entry.kernels)
     width = std::max(width, kernel.name.size());
-  text += format("  %-*s %8s %10s %6s %10s %8s %6s %10s %7s %6s\n", int(width), "kernel", "launches", "ms", "%",
-                 "MFLOP", "GFLOP/s", "of fma", "MB", "GB/s", "of cp");
+  text += format("  %-*s %8s %10s %6s %10s %8s %6s %10s %7s %6s%s\n", int(width), "kernel", "launches", "ms", "%",
+                 "MFLOP", "GFLOP/s", "of fma", "MB", "GB/s", "of cp", hasReads(ceilings) ? "  of rd" : "");
   auto row = [&](const KernelMeasurement &kernel, double share) {
     double flops = kernel.work.flops / kernel.seconds, bytes = kernel.work.bytes / kernel.seconds;
     bool known = kernel.work.known;
@@ -83,7 +90,8 @@ std::string BenchReport::table(const EntryMeasurement &entry) const {
     text += number(10, 2, kernel.work.flops * 1e-6, known) + number(8, 2, flops * 1e-9, known) +
             number(6, 3, ceilings ? ratio(flops, ceilings->arithmetic) : 0, known) +
             number(10, 2, kernel.work.bytes * 1e-6, known) + number(7, 2, bytes * 1e-9, known) +
-            number(6, 3, ceilings ? ratio(bytes, ceilings->copy) : 0, known) + "\n";
+            number(6, 3, ceilings ? ratio(bytes, ceilings->copy) : 0, known) +
+            (hasReads(ceilings) ? number(6, 3, ratio(bytes, ceilings->read), known) : "") + "\n";
   };
   for (const KernelMeasurement &kernel : entry.kernels) {
     row(kernel, kernel.seconds / all.seconds);
@@ -100,6 +108,13 @@ std::string BenchReport::table(const EntryMeasurement &entry) const {
     text += format("  model FLOPs %.3f G in %.3f ms: %.2f GFLOP/s", entry.work.modelFlops * 1e-9, entry.median() * 1e3,
                    rate * 1e-9);
     text += ceilings ? format(", %.3f of the ceiling\n", ratio(rate, ceilings->arithmetic)) : "\n";
+  }
+  if (int64_t tokens = entry.tokens(); tokens && entry.work.known) {
+    double bytes = entry.work.bytes / double(tokens), rate = double(tokens) / entry.median();
+    text += format("  bytes a token: %.3f M, %.1f tokens/s", bytes * 1e-6, rate);
+    text += hasReads(ceilings) ? format(", %.3f of the %.1f tokens/s at which all of these bytes could be read\n",
+                                        ratio(bytes * rate, ceilings->read), ceilings->read.rate / bytes)
+                               : "\n";
   }
   return text;
 }
@@ -130,6 +145,8 @@ Json BenchReport::json(const EntryMeasurement &entry) const {
     record["model_flops_per_second"] = rate;
     if (ceilings)
       record["model_of_fma_ceiling"] = ratio(rate, ceilings->arithmetic);
+    if (int64_t tokens = entry.tokens())
+      record.update({{"tokens", tokens}, {"bytes_per_token", entry.work.bytes / double(tokens)}});
   }
   record["kernels"] = std::move(kernels);
   return record;
@@ -144,6 +161,8 @@ Json BenchReport::json() const {
                           {"long_fma_kernel", ceilings->longestChain.kernel},
                           {"copy_bytes_per_second", ceilings->copy.rate},
                           {"copy_kernel", ceilings->copy.kernel}};
+  if (hasReads(ceilings))
+    record["ceilings"].update({{"read_bytes_per_second", ceilings->read.rate}, {"read_kernel", ceilings->read.kernel}});
   record["entries"] = Json::array();
   for (const EntryMeasurement &entry : entries)
     record["entries"].push_back(json(entry));

@@ -20,6 +20,7 @@ void Ceilings::include(const Ceilings &other) {
   raise(arithmetic, other.arithmetic);
   raise(longestChain, other.longestChain);
   raise(copy, other.copy);
+  raise(read, other.read);
 }
 
 std::optional<std::filesystem::path> findCeilings(std::string_view target) {
@@ -41,20 +42,24 @@ Result<CeilingMeasurement> CeilingMeasurement::open(const std::filesystem::path 
     Ceiling Ceilings::*kind = entry.name.starts_with("fma_")    ? &Ceilings::arithmetic
                               : entry.name.starts_with("long_") ? &Ceilings::longestChain
                               : entry.name.starts_with("copy_") ? &Ceilings::copy
+                              : entry.name.starts_with("read_") ? &Ceilings::read
                                                                 : nullptr;
     if (!kind || entry.inputs.size() != 1)
       return makeError(ErrorKind::InvalidArgument, "'", artifact.string(), "' measures no ceilings: its entry '",
-                       entry.name, "' is not fma_*, long_* or copy_* with a single input.");
+                       entry.name, "' is not fma_*, long_*, copy_* or read_* with a single input.");
     HEDDLE_ASSIGN(auto inputs, randomInputs(entry));
-    result.kernels.push_back({entry.name, kind, std::move(inputs.front().tensor)});
+    result.kernels.push_back({entry.name, kind, std::move(inputs.front().tensor), {}});
     names.push_back(entry.name);
   }
   HEDDLE_CHECK(result.session->prepare(names));
   for (Kernel &kernel : result.kernels) {
     const Input input{result.session->findEntry(kernel.entry)->inputs.front().name, kernel.input};
     HEDDLE_ASSIGN(auto costs, result.session->costs(kernel.entry, {&input, 1}));
-    for (const LaunchCost &cost : costs)
-      kernel.work += kernel.kind == &Ceilings::copy ? cost.bytes : cost.flops;
+    bool isMemory = kernel.kind == &Ceilings::copy || kernel.kind == &Ceilings::read;
+    for (const LaunchCost &cost : costs) {
+      kernel.isTimed.push_back(cost.known);
+      kernel.work += isMemory ? cost.bytes : cost.flops;
+    }
   }
   return result;
 }
@@ -66,8 +71,9 @@ Result<Ceilings> CeilingMeasurement::measure() {
     for (int i = 0; i < kCalls; ++i) {
       HEDDLE_ASSIGN(auto launches, session->profile(kernel.entry, {&input, 1}));
       uint64_t nanoseconds = 0;
-      for (const LaunchProfile &launch : launches)
-        nanoseconds += launch.end - launch.begin;
+      for (size_t launch = 0; launch < launches.size(); ++launch)
+        if (kernel.isTimed[launch])
+          nanoseconds += launches[launch].end - launches[launch].begin;
       raise(ceilings.*kernel.kind, {kernel.entry, kernel.work / (double(std::max<uint64_t>(nanoseconds, 1)) * 1e-9)});
     }
   }

@@ -1,4 +1,4 @@
-// The device's peak rates, measured by our own kernels (bench/models/ceilings.mlir.in).
+// The device's peak rates, measured by our own kernels (ceilings.mlir.in and ceilings_cpu.mlir.in in bench/models).
 #pragma once
 
 #include "runtime/session/Session.h"
@@ -16,9 +16,10 @@ struct Ceiling {
 };
 
 struct Ceilings {
-  Ceiling arithmetic;   // entries `fma_*`: at least 24 independent chains of vec4 multiply-adds
+  Ceiling arithmetic;   // entries `fma_*`: enough independent chains of multiply-adds to keep the device busy
   Ceiling longestChain; // entries `long_*`: fewer chains and longer bodies
   Ceiling copy;         // entries `copy_*`: bytes read and bytes written
+  Ceiling read;         // entries `read_*`: bytes read; its rate is 0 if the artifact has none
 
   // Keeps the larger rate of two measurements: other work on the machine can only lower a rate.
   void include(const Ceilings &other);
@@ -39,7 +40,8 @@ private:
     std::string entry;
     Ceiling Ceilings::*kind;
     HostTensor input;
-    double work = 0; // FLOPs or bytes
+    std::vector<bool> isTimed; // by launch; a launch without a cost only prepares what others read
+    double work = 0;           // FLOPs or bytes
   };
 
   std::unique_ptr<Session> session;

@@ -43,6 +43,11 @@ double EntryMeasurement::kernelSeconds() const {
   return sum;
 }
 
+int64_t EntryMeasurement::tokens() const {
+  auto token = inputs.find("token");
+  return token == inputs.end() || token->second.size() != 1 ? 0 : token->second.front();
+}
+
 Result<EntryMeasurement> measure(Session &session, const std::string &entry, std::span<const Input> inputs,
                                  const MeasureOptions &options) {
   EntryMeasurement result;

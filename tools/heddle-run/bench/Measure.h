@@ -40,6 +40,8 @@ struct EntryMeasurement {
 
   double median() const { return seconds[seconds.size() / 2]; }
   double kernelSeconds() const;
+  // Returns the number of tokens that a call of a decoding entry reads, by its input `token`; 0 for other entries.
+  int64_t tokens() const;
 };
 
 Result<EntryMeasurement> measure(Session &session, const std::string &entry, std::span<const Input> inputs,
