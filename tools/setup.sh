@@ -5,7 +5,9 @@
 #   tools/setup.sh                 what the programs need
 #   tools/setup.sh --tests         what their tests and benchmarks need, too (PyTorch, a browser, validation layers, ptxas)
 #   tools/setup.sh --runtime-only  what the preset `runtime-only` needs: no LLVM
-#   tools/setup.sh --list          print the packages and stop; with --tests, those as well
+#   tools/setup.sh --aarch64       what the preset `aarch64` and its test need, too: clang, lld, QEMU, and in build-aarch64/sysroot
+#                                  Debian's headers and libraries for 64-bit ARM (360 MB)
+#   tools/setup.sh --list          print the packages and stop; with --tests or --aarch64, those as well
 set -euo pipefail
 
 build=(cmake ninja-build g++ ccache)
@@ -19,6 +21,8 @@ tests=(mesa-vulkan-drivers llvm-22-tools clang-format-22 clang-tidy-22 mkdocs gi
 # Tests open pages in a browser, and run kernels on the Vulkan driver that comes with it (SwiftShader). Any Chromium
 # will do; its headless shell is the smallest (300 MB).
 [ -e /usr/lib/chromium/vk_swiftshader_icd.json ] || tests+=(chromium-headless-shell)
+
+aarch64=(clang-22 lld-22 qemu-user)
 
 fail() {
   printf 'setup: %s\n' "$@" >&2
@@ -54,17 +58,53 @@ fetch_tool() { # NAME WHEEL HASH...
   rm -rf "$folder"
 }
 
+# The sysroot holds the runtime's libraries and all that they depend on. apt downloads them with a state of its own, so that
+# the machine's own packages stay as they are.
+make_sysroot() {
+  local build sysroot folder packages package link
+  build=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/build-aarch64
+  sysroot=$build/sysroot
+  folder=$sysroot.new
+  [ "$for_aarch64" = yes ] && [ ! -d "$sysroot" ] || return 0
+  packages=(libc6-dev "libstdc++-$(g++ -dumpversion | cut -d. -f1)-dev")
+  for package in "${runtime[@]}"; do
+    [ "$package" = flatbuffers-compiler ] || packages+=("$package")
+  done
+  echo "setup: fetching ${packages[*]} for aarch64"
+  rm -rf "$folder"
+  mkdir -p "$folder"/{state/lists,cache/archives}/partial "$folder/sysroot"
+  arm_apt() {
+    apt-get -qq -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o APT::Sandbox::User=root -o Dir::State="$folder/state" \
+      -o Dir::State::status=/dev/null -o Dir::Cache="$folder/cache" -o Debug::NoLocking=1 "$@" >&2
+  }
+  { arm_apt update && arm_apt install --yes --no-install-recommends --download-only "${packages[@]}"; } ||
+    fail "apt-get could not fetch the packages for aarch64; its message is above."
+  for package in "$folder"/cache/archives/*.deb; do
+    dpkg-deb --extract "$package" "$folder/sysroot"
+  done
+  [ -e "$folder/sysroot/lib" ] || ln -s usr/lib "$folder/sysroot/lib" # from Debian 13 on, no package has files in /lib
+  # Links to absolute paths, such as libm.so's, would lead to this machine's libraries.
+  find "$folder/sysroot" -type l -lname '/*' | while read -r link; do
+    ln -sfnr "$folder/sysroot$(readlink "$link")" "$link"
+  done
+  mv "$folder/sysroot" "$sysroot"
+  rm -rf "$folder"
+}
+
 packages=("${build[@]}" "${runtime[@]}" "${compiler[@]}")
 list_only=no
 for_tests=no
+for_aarch64=no
 for argument in "$@"; do
   case $argument in
     --tests) packages+=("${tests[@]}"); for_tests=yes ;;
     --runtime-only) packages=("${build[@]}" "${runtime[@]}") ;;
+    --aarch64) for_aarch64=yes ;;
     --list) list_only=yes ;;
-    *) echo "setup: unknown option '$argument'; there are --tests, --runtime-only and --list" >&2; exit 2 ;;
+    *) echo "setup: unknown option '$argument'; there are --tests, --runtime-only, --aarch64 and --list" >&2; exit 2 ;;
   esac
 done
+[ "$for_aarch64" = no ] || packages+=("${aarch64[@]}")
 if [ "$list_only" = yes ]; then
   printf '%s\n' "${packages[@]}"
   exit 0
@@ -92,6 +132,7 @@ for package in "${packages[@]}"; do
 done
 if [ ${#missing[@]} -eq 0 ]; then
   fetch_tools
+  make_sysroot
   echo "setup: all ${#packages[@]} packages are installed"
   exit 0
 fi
@@ -146,4 +187,5 @@ if ! install_packages; then
   install_packages || fail "apt-get could not install the packages; its message is above."
 fi
 fetch_tools
+make_sysroot
 echo "setup: done"
