@@ -2,11 +2,12 @@
 """Times a training step in Heddle and the same model's step in PyTorch, in turns on the same processors. Prints rates
 and their ratio.
 
-  bench/beside_torch.py MODEL.toml [--rounds N] [--repeat N] [--sequences N] [--threads N] [--target NAME]
+  bench/beside_torch.py MODEL.toml [--rounds N] [--repeat N] [--sequences N] [--threads N] [--target NAME] [--compile]
 
 Every round times Heddle's step on the processor or on software Vulkan (heddle-run bench, random lengths that fill
-max_tokens), then PyTorch's (bench/torch_cpu.py, equal lengths, so that there is no padding). The machine's speed varies
-from minute to minute: so only rates of the same round are compared, and the result is the median of the rounds' ratios.
+max_tokens), then PyTorch's (bench/torch_cpu.py, equal lengths, so that there is no padding), eager and with --compile
+also by torch.compile. The machine's speed varies from minute to minute: so only rates of the same round are compared, and
+the result is the median of the rounds' ratios.
 Prints a line per round, then a JSON object.
 """
 
@@ -37,6 +38,7 @@ def main():
     parser.add_argument("--sequences", type=int, help="of a batch (default: as many as make them 25 tokens long)")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of PyTorch, and of Heddle on the processor")
     parser.add_argument("--target", default="native", help="native (default), vulkan:software, or a processor's")
+    parser.add_argument("--compile", action="store_true", help="time torch.compile as well; the first round takes it a minute or more")
     arguments = parser.parse_args()
     description = torch_cpu.read_toml(arguments.model)
     sequences = ["--sequences", arguments.sequences] if arguments.sequences else []
@@ -49,13 +51,16 @@ def main():
         for number in range(1, arguments.rounds + 1):
             entry = output_of(arguments.bin / "heddle-run", "bench", artifact, "--entry", "train_step", "--repeat",
                               arguments.repeat, "--ceilings", "none", "--json", *sequences)["entries"][0]
-            torch = output_of(sys.executable, ROOT / "bench/torch_cpu.py", arguments.model, "--threads", arguments.threads,
-                              "--steps", arguments.repeat, *sequences)
             heddle = 2 * description["max_tokens"] / entry["median_seconds"]
-            rounds.append({"heddle": heddle, "torch": torch["tokens_per_second"],
-                           "ratio": heddle / torch["tokens_per_second"], "matmul_gflops": torch["matmul_gflops"]})
-            print(f"round {number}: Heddle {heddle:.0f} tokens/s, PyTorch {torch['tokens_per_second']:.0f} tokens/s, "
-                  f"ratio {rounds[-1]['ratio']:.2f}", file=sys.stderr, flush=True)
+            rounds.append({"heddle": heddle})
+            said = f"round {number}: Heddle {heddle:.0f} tokens/s"
+            for suffix, flags in [("", []), ("_compiled", ["--compile"])][:2 if arguments.compile else 1]:
+                torch = output_of(sys.executable, ROOT / "bench/torch_cpu.py", arguments.model, "--threads", arguments.threads,
+                                  "--steps", arguments.repeat, *sequences, *flags)
+                rate = torch["tokens_per_second"]
+                rounds[-1].update({f"torch{suffix}": rate, f"ratio{suffix}": heddle / rate, f"matmul_gflops{suffix}": torch["matmul_gflops"]})
+                said += f", {'torch.compile' if suffix else 'PyTorch'} {rate:.0f} tokens/s, ratio {heddle / rate:.2f}"
+            print(said, file=sys.stderr, flush=True)
     median = {key: statistics.median(item[key] for item in rounds) for key in rounds[0]}
     print(json.dumps({"model": str(arguments.model), "target": arguments.target, "torch": torch["torch"], "blas": torch["blas"],
                       "threads": arguments.threads, "median": median, "rounds": rounds}))

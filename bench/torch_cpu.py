@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 """Measures PyTorch on the same processor: tokens per second and the tensors' peak memory of a training step.
 
-  bench/torch_cpu.py MODEL.toml [--threads N] [--steps N] [--sequences N] [--tokens N] [--memory]
+  bench/torch_cpu.py MODEL.toml [--threads N] [--steps N] [--sequences N] [--tokens N] [--compile] [--memory]
 
 The model is that of the description (models/*.toml), written in the usual PyTorch way: padded batches, matmuls of whole
-matrices, torch's fused attention and Adam if this PyTorch has them. By default the sequences have equal lengths, so
-that no work is lost to padding: the best case for PyTorch. Prints one JSON object, with the BLAS library and its rate.
+matrices, torch's fused attention and Adam if this PyTorch has them. With --compile, torch.compile makes kernels of
+model and loss, which takes minutes. By default the sequences have equal lengths, so that no work is lost to padding, and
+attention gets no mask for it: the best case for PyTorch. Prints one JSON object, with the BLAS library and its rate.
 Reference BLAS is refused: it is 30 times slower than OpenBLAS, and no fair peer. The tokens of both sides are counted,
 as heddle-run does.
 """
@@ -48,14 +49,19 @@ class Attention(nn.Module):
         self.heads = d["heads"]
         self.query, self.key, self.value, self.output = (nn.Linear(width, width) for _ in range(4))
 
-    def forward(self, x, memory, mask):
+    def forward(self, x, memory, mask, causal):
+        """`mask` is null, or true where there is padding."""
         split = lambda t: t.view(t.shape[0], t.shape[1], self.heads, -1).transpose(1, 2)
         query, key, value = split(self.query(x)), split(self.key(memory)), split(self.value(memory))
         if hasattr(F, "scaled_dot_product_attention"):  # since PyTorch 2.0
-            result = F.scaled_dot_product_attention(query, key, value, attn_mask=~mask)
+            result = F.scaled_dot_product_attention(query, key, value, attn_mask=None if mask is None else ~mask, is_causal=causal)
         else:
             scores = query @ key.transpose(2, 3) / math.sqrt(query.shape[-1])
-            result = torch.softmax(scores.masked_fill(mask, float("-inf")), -1) @ value
+            if causal:
+                mask = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+            if mask is not None:
+                scores = scores.masked_fill(mask, float("-inf"))
+            result = torch.softmax(scores, -1) @ value
         return self.output(result.transpose(1, 2).reshape(x.shape))
 
 
@@ -69,10 +75,12 @@ class Layer(nn.Module):
         self.norms = nn.ModuleList(nn.LayerNorm(width, eps=d["layer_norm_epsilon"]) for _ in range(3 if cross else 2))
         self.dropout = nn.Dropout(d["dropout"])
 
-    def forward(self, x, self_mask, memory=None, memory_mask=None):
-        x = self.norms[0](x + self.dropout(self.self_attention(x, x, self_mask)))
+    def forward(self, x, memory, mask):
+        """A decoder's layer attends to `memory`, an encoder's has none. `mask` is that of the source."""
+        causal = self.cross_attention is not None
+        x = self.norms[0](x + self.dropout(self.self_attention(x, x, None if causal else mask, causal)))
         if self.cross_attention:
-            x = self.norms[1](x + self.dropout(self.cross_attention(x, memory, memory_mask)))
+            x = self.norms[1](x + self.dropout(self.cross_attention(x, memory, mask, False)))
         return self.norms[-1](x + self.dropout(self.outer(torch.relu(self.inner(x)))))
 
 
@@ -95,19 +103,19 @@ class Transformer(nn.Module):
         return self.dropout(F.embedding(ids, self.embedding) * math.sqrt(self.width) + self.positions[: ids.shape[1]])
 
     def forward(self, source, source_padding, target):
-        source_mask = source_padding[:, None, None, :]
+        mask = None if source_padding is None else source_padding[:, None, None, :]
         x = self.embed(source)
         for layer in self.encoder:
-            x = layer(x, source_mask)
-        future = torch.ones(target.shape[1], target.shape[1], dtype=torch.bool).triu(1)
+            x = layer(x, None, mask)
         y = self.embed(target)
         for layer in self.decoder:
-            y = layer(y, future, x, source_mask)
+            y = layer(y, x, mask)
         return y @ self.embedding.t()
 
 
 def draw_batch(d, sequences, tokens, even, generator):
-    """Returns for each side the ids, which of them are padding, and how many are not; labels of padding are -100."""
+    """Returns the ids of the source, which of them are padding (null: none), the ids of the target, their labels (-100 for
+    padding), and the number of tokens of both sides."""
     def lengths():
         mean = tokens // sequences
         if even:
@@ -123,7 +131,7 @@ def draw_batch(d, sequences, tokens, even, generator):
     source, source_padding = side(source_length)
     target, target_padding = side(target_length)
     labels = torch.randint(d["vocab_size"], target.shape, generator=generator).masked_fill(target_padding, -100)
-    return source, source_padding, target, labels, int(source_length.sum() + target_length.sum())
+    return source, None if even else source_padding, target, labels, int(source_length.sum() + target_length.sum())
 
 
 def fused_adam():
@@ -137,17 +145,20 @@ def fused_adam():
 
 
 class Training:
-    def __init__(self, d, sequences, tokens, even):
+    def __init__(self, d, sequences, tokens, even, compiled=False):
         self.d = d
         self.model = Transformer(d)
+        self.loss = torch.compile(self.find_loss) if compiled else self.find_loss
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-4, betas=(d["adam_beta1"], d["adam_beta2"]),
                                           eps=d["adam_epsilon"], **fused_adam())
         *self.batch, self.tokens = draw_batch(d, sequences, tokens, even, torch.Generator().manual_seed(1))
 
-    def step(self):
-        source, padding, target, labels = self.batch
+    def find_loss(self, source, padding, target, labels):
         logits = self.model(source, padding, target)
-        loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), label_smoothing=self.d["label_smoothing"])
+        return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), label_smoothing=self.d["label_smoothing"])
+
+    def step(self):
+        loss = self.loss(*self.batch)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         self.optimizer.step()
@@ -166,7 +177,7 @@ class Training:
         frees since, as PyTorch's profiler records them."""
         self.step()  # the first step allocates the moments
         self.optimizer.zero_grad(set_to_none=True)
-        before = self.state_bytes() + sum(t.numel() * t.element_size() for t in self.batch)
+        before = self.state_bytes() + sum(t.numel() * t.element_size() for t in self.batch if t is not None)
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
             self.step()
         held = peak = 0
@@ -204,17 +215,20 @@ def main():
     parser.add_argument("--sequences", type=int, help="default: as many as make them 25 tokens long")
     parser.add_argument("--tokens", type=int, help="of each side (default: the description's max_tokens)")
     parser.add_argument("--random-lengths", action="store_true", help="pad sequences of different lengths")
+    parser.add_argument("--compile", action="store_true", help="torch.compile model and loss (PyTorch 2 with a C++ compiler)")
     parser.add_argument("--memory", action="store_true", help="measure the peak memory instead of the time")
     arguments = parser.parse_args()
+    if arguments.compile and not hasattr(torch, "compile"):
+        parser.error(f"PyTorch {torch.__version__} has no torch.compile; PyTorch 2 has")
     d = read_toml(arguments.model)
     tokens = arguments.tokens or d["max_tokens"]
     sequences = arguments.sequences or min(d["max_sequences"], max(-(-tokens // d["max_length"]), tokens // 25, 1))
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(1)
     blas = matmul_record()
-    training = Training(d, sequences, tokens, not arguments.random_lengths)
-    record = {"model": arguments.model, "torch": torch.__version__, "threads": arguments.threads, **blas,
-              "sequences": sequences, "tokens": training.tokens,
+    training = Training(d, sequences, tokens, not arguments.random_lengths, arguments.compile)
+    record = {"model": arguments.model, "torch": torch.__version__, "compiled": arguments.compile,
+              "threads": arguments.threads, **blas, "sequences": sequences, "tokens": training.tokens,
               "parameters": sum(p.numel() for p in training.model.parameters())}
     if arguments.memory:
         state, peak = training.peak_bytes()
