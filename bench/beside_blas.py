@@ -37,7 +37,7 @@ def heddle(arguments, artifact):
     """Returns the median seconds of each entry."""
     done = subprocess.run([arguments.bin / "heddle-run", "bench", artifact, "--repeat", str(arguments.repeat), "--ceilings", "none",
                            "--threads", str(arguments.threads), "--json"], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    return {entry["name"]: entry["median_seconds"] for entry in json.loads(done.stdout)["entries"]}
+    return {entry["entry"]: entry["median_seconds"] for entry in json.loads(done.stdout)["entries"]}
 
 
 def timed(repeat, work):
