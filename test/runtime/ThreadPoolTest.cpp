@@ -1,9 +1,13 @@
 // The threads that run kernels, without a device: each workgroup runs exactly once, whichever thread calls.
 #include "runtime/hal/cpu/ThreadPool.h"
 #include "runtime/hal/cpu/FloatMode.h"
+#include "runtime/hal/cpu/Processor.h"
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <gtest/gtest.h>
 #include <map>
 #include <pthread.h>
@@ -28,6 +32,8 @@ void addOne(const uint64_t *bindings, const uint32_t *grid, uint32_t first, uint
   for (uint32_t i = first; i < first + count; ++i)
     after[i] = before[grid[0] - 1 - i] + 1; // reads the result of another workgroup
 }
+
+void doNothing(const uint64_t *, const uint32_t *, uint32_t, uint32_t, void *) {}
 
 // Binding 0: one word per thread. Each thread has its own scratch.
 void useScratch(const uint64_t *bindings, const uint32_t *, uint32_t first, uint32_t count, void *scratch) {
@@ -112,6 +118,40 @@ TEST_P(ThreadPoolTest, launchesFollowEachOther) {
     for (int round = 0; round < 50; ++round)
       ASSERT_TRUE(chain.run(pool())) << workgroups << " workgroups, round " << round;
   }
+}
+
+// A token of a small model is hundreds of launches. The best of many runs counts, because other work delays a thread.
+TEST(LaunchCostTest, anEmptyLaunchTakesLessThanTwoMicroseconds) {
+#ifdef HEDDLE_SANITIZERS
+  GTEST_SKIP() << "sanitizers slow launches down";
+#endif
+  if (usableProcessors() < 2)
+    GTEST_SKIP() << "two threads need two processors";
+  constexpr size_t launches = 1000;
+  static ThreadPool &pool = ThreadPool::create(2);
+  for (bool isShort : {false, true}) // shared by both threads, or left to one of them
+    for (uint32_t workgroups : {0u, 1u, 2u}) {
+      std::vector<uint32_t> order(launches);
+      auto tasks = std::make_unique<LaunchTask[]>(launches);
+      double best = 1e9;
+      for (int round = 0; round < 100; ++round) {
+        for (size_t i = 0; i < launches; ++i) {
+          order[i] = static_cast<uint32_t>(i);
+          tasks[i].entry = doNothing;
+          if (i)
+            tasks[i].after = std::span(order).subspan(i - 1, 1);
+          tasks[i].reset(workgroups, 1, 1);
+          tasks[i].isShort = isShort;
+        }
+        LaunchRun run{std::span(tasks.get(), launches), pool.threads()};
+        auto begin = std::chrono::steady_clock::now();
+        pool.run(run);
+        std::chrono::duration<double, std::micro> spent = std::chrono::steady_clock::now() - begin;
+        best = std::min(best, spent.count() / launches);
+      }
+      std::printf("%s, %u workgroups: %.3f us a launch\n", isShort ? "one thread" : "two threads", workgroups, best);
+      EXPECT_LT(best, 2) << workgroups << " workgroups";
+    }
 }
 
 // Binding 0: a word for each of two workgroups; the second takes long.
