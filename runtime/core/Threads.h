@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <optional>
 #include <thread>
@@ -19,8 +20,17 @@ inline std::optional<unsigned> wantedThreads() {
   return std::nullopt;
 }
 
-// Returns the number of host threads for parallel work: wantedThreads(), otherwise all processors that this process may
-// run on. At least 1.
-inline unsigned hostThreads() { return wantedThreads().value_or(std::max(1u, std::thread::hardware_concurrency())); }
+// The number of processes that divide the processors of this process among them, itself included. The ranks of a
+// training run set it when they have met. Threads that run already are not counted again.
+inline std::atomic<unsigned> processesThatShare = 1;
+
+// Returns this process's part of so many processors. At least 1.
+inline unsigned shareOf(unsigned processors) {
+  return std::max(1u, processors / std::max(1u, processesThatShare.load(std::memory_order_relaxed)));
+}
+
+// Returns the number of host threads for parallel work: wantedThreads(), otherwise this process's part of the processors
+// that it may run on. At least 1.
+inline unsigned hostThreads() { return wantedThreads().value_or(shareOf(std::thread::hardware_concurrency())); }
 
 } // namespace heddle

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <poll.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -28,7 +29,7 @@ enum Kind : uint8_t {
 constexpr auto kTurn = std::chrono::milliseconds(50);  // the longest pause between two checks
 constexpr auto kTell = std::chrono::milliseconds(250); // the interval between a rank's reports
 constexpr double kShare = 0.9;                         // part of the timeout after which ranks end, to be within it
-constexpr uint32_t kHelloVersion = 3;
+constexpr uint32_t kHelloVersion = 4;
 constexpr auto kPatience = std::chrono::seconds(10); // for a connection that has not proved its rank
 constexpr size_t kLargestHello = 1024, kSpareStrangers = 64;
 
@@ -62,6 +63,26 @@ Digest prove(const std::string &secret, const char *word, const Digest &question
   return hmac(secret, str(word, std::string(question.begin(), question.end()), said));
 }
 constexpr const char *kOther = "heddle: a rank", *kFirst = "heddle: rank 0";
+
+// Returns the affinity mask of this thread. Empty if it cannot be read, as on machines with more processors than a
+// cpu_set_t has bits.
+std::string processorMask() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) != 0)
+    return {};
+  return {reinterpret_cast<const char *>(&set), sizeof set};
+}
+
+// Returns true if two masks may have a processor in common.
+bool mayOverlap(std::string_view a, std::string_view b) {
+  if (a.size() != b.size() || a.empty())
+    return true;
+  for (size_t i = 0; i < a.size(); ++i)
+    if (a[i] & b[i])
+      return true;
+  return false;
+}
 
 short eventsOf(Channel &channel) { return channel.hasUnsent() ? POLLIN | POLLOUT : POLLIN; }
 
@@ -155,6 +176,7 @@ Result<std::unique_ptr<Meeting>> Meeting::join(MeetingOptions options, std::uniq
                                                const std::string &address) {
   std::unique_ptr<Meeting> meeting(new Meeting(std::move(options)));
   meeting->begun = meeting->told = Clock::now();
+  meeting->ownProcessors = processorMask(); // before threads start
   if (meeting->rank() != 0) {
     HEDDLE_CHECK(meeting->gather(address));
     meeting->thread = std::thread([self = meeting.get()] { self->follow(); });
@@ -171,6 +193,7 @@ Result<std::unique_ptr<Meeting>> Meeting::join(MeetingOptions options, std::uniq
     meeting->peers[0].joined = true;
     meeting->peers[0].pid = uint32_t(::getpid());
     meeting->peers[0].host = hostName();
+    meeting->peers[0].processors = meeting->ownProcessors;
     meeting->thread = std::thread([self = meeting.get()] { self->serve(); });
   }
   std::unique_lock lock(meeting->mutex);
@@ -339,7 +362,7 @@ void Meeting::seat(Stranger &stranger, const Message &hello) {
   auto version = reader.number<uint32_t>(), rank = reader.number<uint32_t>(), count = reader.number<uint32_t>(),
        pid = reader.number<uint32_t>();
   Digest question = digestOf(reader);
-  std::string host = reader.words();
+  std::string host = reader.words(), processors = reader.words();
   if (hello.kind != Hello || version != kHelloVersion ||
       reader.left() != sizeof(Digest)) // not Heddle, or another version of it
     return;
@@ -369,18 +392,24 @@ void Meeting::seat(Stranger &stranger, const Message &hello) {
   peer.joined = true;
   peer.pid = pid;
   peer.host = host;
+  peer.processors = processors;
   peer.heard = peer.changed = Clock::now();
 }
 
 // Tells all ranks that everyone has joined.
 void Meeting::welcome() {
   for (uint32_t i = 0; i < ranks(); ++i) {
-    uint32_t local = 0;
-    for (uint32_t j = 0; j < i; ++j)
-      local += peers[j].host == peers[i].host;
-    if (peers[i].channel)
+    uint32_t local = 0, sharers = 0;
+    for (uint32_t j = 0; j < ranks(); ++j) {
+      bool isHere = peers[j].host == peers[i].host;
+      local += isHere && j < i;
+      sharers += isHere && mayOverlap(peers[j].processors, peers[i].processors);
+    }
+    if (i == 0)
+      ownSharers = sharers;
+    else
       peers[i].channel->send(
-          {Welcome, Writer().add(local).add(peers[0].pid).add(std::string_view(peers[0].host)).text});
+          {Welcome, Writer().add(local).add(sharers).add(peers[0].pid).add(std::string_view(peers[0].host)).text});
   }
   complete = true;
   changed.notify_all();
@@ -521,7 +550,7 @@ void Meeting::introduce(const Message &message) {
     Writer hello;
     hello.add(kHelloVersion).add(rank()).add(ranks()).add(uint32_t(::getpid()));
     add(hello, challenge);
-    hello.add(std::string_view(hostName()).substr(0, kLargestHello / 2));
+    hello.add(std::string_view(hostName()).substr(0, kLargestHello / 2)).add(std::string_view(ownProcessors));
     add(hello, prove(secret, kOther, digest, hello.text));
     peers[0].channel->send({Hello, hello.text});
   } else if (message.kind == WrongSecret) {
@@ -545,6 +574,7 @@ void Meeting::hearFirst(const Message &message) {
   switch (message.kind) {
   case Welcome:
     ownLocalRank = reader.number<uint32_t>();
+    ownSharers = reader.number<uint32_t>();
     first.pid = reader.number<uint32_t>();
     first.host = reader.words();
     complete = true;

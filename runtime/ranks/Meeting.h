@@ -57,6 +57,9 @@ public:
   uint32_t ranks() const { return options.place.ranks; }
   // This rank's number among the ranks on the same machine.
   uint32_t localRank() const { return ownLocalRank; }
+  // The number of ranks on the same machine that may run on this rank's processors, itself included. A launcher that
+  // binds ranks to processors of their own makes it 1.
+  uint32_t sharers() const { return ownSharers; }
 
   // Sets what this rank does from now on, for messages: "computing". Each call counts as progress.
   void at(std::string_view what);
@@ -97,6 +100,7 @@ private:
     bool joined = false, left = false;
     uint32_t pid = 0;
     std::string host;
+    std::string processors; // a bit for each that it may run on; empty: unknown
     State state;
     Clock::time_point heard, changed;
     std::vector<std::vector<double>> sums; // its numbers for sums that are not complete
@@ -144,6 +148,7 @@ private:
   [[noreturn]] void lose(const std::string &how);
 
   MeetingOptions options;
+  std::string ownProcessors; // as Peer::processors
   std::unique_ptr<Listener> listener;
   std::vector<Stranger> strangers;
   int impostors = 0;       // number of strangers that did not know the secret
@@ -157,7 +162,7 @@ private:
   std::condition_variable changed;
   State own;
   bool complete = false, leaving = false;
-  uint32_t ownLocalRank = 0;
+  uint32_t ownLocalRank = 0, ownSharers = 1;
   std::atomic_flag isEnding;
   std::vector<std::vector<double>> given; // rank 0's own numbers for sums
   std::vector<std::vector<double>> results;

@@ -1,5 +1,7 @@
 #include "runtime/ranks/Ranks.h"
 
+#include "runtime/core/Threads.h"
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -14,6 +16,7 @@ Result<std::unique_ptr<Ranks>> Ranks::join(MeetingOptions options, TransportChoi
   RankPlace place = options.place;
   if (place.rendezvous.kind != Rendezvous::Mpi) {
     HEDDLE_ASSIGN(ranks->meeting, Meeting::join(std::move(options)));
+    processesThatShare = ranks->meeting->sharers();
     return ranks;
   }
   // Rank 0 broadcasts its address, and a secret for this meeting, with MPI.
@@ -37,6 +40,7 @@ Result<std::unique_ptr<Ranks>> Ranks::join(MeetingOptions options, TransportChoi
   if (options.place.secret.empty())
     options.place.secret.assign(said, 2 * sizeof(Digest));
   HEDDLE_ASSIGN(ranks->meeting, Meeting::join(std::move(options), std::move(listener), said + 2 * sizeof(Digest)));
+  processesThatShare = ranks->meeting->sharers();
   return ranks;
 }
 

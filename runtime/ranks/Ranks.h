@@ -15,7 +15,7 @@ enum class TransportChoice : uint8_t { Auto, Nccl, Mpi };
 
 class Ranks final : public Collectives {
 public:
-  // Waits until all ranks have met.
+  // Waits until all ranks have met. From then on ranks that share processors divide them (runtime/core/Threads.h).
   static Result<std::unique_ptr<Ranks>> join(MeetingOptions options, TransportChoice choice = TransportChoice::Auto);
   ~Ranks() override;
 

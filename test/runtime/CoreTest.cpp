@@ -68,6 +68,15 @@ TEST(ThreadsTest, takesAsManyAsTheEnvironmentSays) {
     setenv("HEDDLE_THREADS", wrong, 1);
     EXPECT_EQ(hostThreads(), all) << wrong;
   }
+  unsetenv("HEDDLE_THREADS");
+  EXPECT_EQ(shareOf(7), 7u);
+  processesThatShare = 3;
+  EXPECT_EQ(shareOf(7), 2u);
+  EXPECT_EQ(shareOf(2), 1u);
+  EXPECT_EQ(hostThreads(), std::max(1u, all / 3));
+  setenv("HEDDLE_THREADS", "5", 1);
+  EXPECT_EQ(hostThreads(), 5u) << "the environment's number is not divided";
+  processesThatShare = 1;
   before ? setenv("HEDDLE_THREADS", kept.c_str(), 1) : unsetenv("HEDDLE_THREADS");
 }
 

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <map>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <thread>
@@ -300,6 +301,43 @@ TEST(MeetingTest, sumsAreThoseOfAllRanksInTheirOrder) {
       EXPECT_EQ(local[rank], rank); // all are on this machine
     }
   }
+}
+
+// Ranks on processors of their own, as launchers bind them, share them with nobody.
+TEST(MeetingTest, ranksKnowWhoSharesTheirProcessors) {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
+  std::vector<size_t> processors;
+  for (size_t i = 0; i < CPU_SETSIZE; ++i)
+    if (CPU_ISSET(i, &all))
+      processors.push_back(i);
+  auto sharers = [&](std::vector<std::vector<size_t>> bound) {
+    test::TemporaryFolder folder;
+    Rendezvous rendezvous = fresh(Rendezvous::Local, folder);
+    std::vector<uint32_t> result(bound.size());
+    std::vector<std::thread> threads;
+    for (uint32_t rank = 0; rank < bound.size(); ++rank)
+      threads.emplace_back([&, rank] {
+        cpu_set_t set; // of this thread alone
+        CPU_ZERO(&set);
+        for (size_t processor : bound[rank])
+          CPU_SET(processor, &set);
+        ASSERT_EQ(::sched_setaffinity(0, sizeof set, &set), 0);
+        auto meeting = Meeting::join(optionsOf(rank, uint32_t(bound.size()), rendezvous));
+        ASSERT_TRUE(meeting.ok()) << meeting.message();
+        result[rank] = (*meeting)->sharers();
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+    return result;
+  };
+  EXPECT_EQ(sharers({processors, processors, processors}), (std::vector<uint32_t>{3, 3, 3}));
+  if (processors.size() < 2)
+    GTEST_SKIP() << "there is one processor";
+  EXPECT_EQ(sharers({{processors[0]}, {processors[1]}}), (std::vector<uint32_t>{1, 1}));
+  EXPECT_EQ(sharers({{processors[0]}, {processors[1]}, {processors[1]}, {processors[0], processors[1]}}),
+            (std::vector<uint32_t>{2, 3, 3, 4}));
 }
 
 // The output of each process, and how it ended, in a run in which one process fails.
@@ -607,10 +645,12 @@ TEST(MeetingTest, strangersGetNoSeat) {
       if (version > 2)
         writer.text += std::string(32, 'q');
       writer.add(std::string_view("\x1b[2Jelsewhere"));
+      if (version > 3)
+        writer.add(std::string_view("\x03"));
       return Message{1, writer.text};
     };
     auto signedHello = [&](uint32_t rank, uint32_t ranks) {
-      Message message = hello(3, rank, ranks);
+      Message message = hello(4, rank, ranks);
       message.body += std::string(32, 's');
       return message;
     };
@@ -618,6 +658,7 @@ TEST(MeetingTest, strangersGetNoSeat) {
       for (uint32_t ranks : {2u, 3u}) {
         say(hello(2, rank, ranks)); // as earlier builds sent it
         say(hello(3, rank, ranks));
+        say(hello(4, rank, ranks));
         say(signedHello(rank, ranks));
       }
     say({1, ""});

@@ -17,6 +17,12 @@ LONG = bool(os.environ.get("HEDDLE_LONG"))
 STEPS = 12 if LONG else 6
 
 
+def threads_of(said):
+    """Returns the number of threads that kernels run on, as the line of the device says; 0 if it is no processor."""
+    found = re.search(r"device cpu:0: .*, (\d+) threads?;", said)
+    return int(found.group(1)) if found else 0
+
+
 def main():
     tools, models = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
     need_mpirun()
@@ -45,9 +51,12 @@ def main():
         half = STEPS // 2
         validated = ["--valid-src", "data/valid.en", "--valid-tgt", "data/valid.de", "--validate-every", "5", "--save-every", str(half)]
         most = 4 if LONG else 2
-        train(1, "numbers", "one", *validated)
+        shared = {key: value for key, value in ENVIRONMENT.items() if key != "HEDDLE_THREADS"}
+        alone = threads_of(train(1, "numbers", "one", *validated, environment=shared))
         for ranks in (2, 4) if LONG else (2,):
-            said = train(ranks, "numbers", f"{ranks}", *validated, "--keep-last", "9")
+            said = train(ranks, "numbers", f"{ranks}", *validated, "--keep-last", "9", environment=shared)
+            if alone and threads_of(said) != max(1, alone // ranks):
+                fail(f"{ranks} ranks do not divide the {alone} threads of one: {said}")
             compare(f"{ranks} ranks", trained(f"{ranks}"), trained("one"), steps)
             for once in ("learning a vocabulary", "validation loss", f"trained {STEPS} steps"):
                 if not 1 <= said.count(once) <= 3 or (once.startswith("trained") and said.count(once) != 1):

@@ -25,7 +25,7 @@ struct Processor {
 };
 
 // Returns the number of threads that kernels run on: HEDDLE_THREADS (runtime/core/Threads.h) if it is set, otherwise
-// usableProcessors(). At least 1.
+// this process's part of usableProcessors(). At least 1.
 unsigned threadCount();
 
 // Returns the number of physical cores that this thread may run on, limited by the CPU time that its control groups

@@ -118,7 +118,7 @@ unsigned usableProcessors(const std::string &root) {
 unsigned threadCount() {
   if (std::optional<unsigned> wanted = wantedThreads())
     return *wanted;
-  return usableProcessors();
+  return shareOf(usableProcessors());
 }
 
 } // namespace heddle::hal::cpu
