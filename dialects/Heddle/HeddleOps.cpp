@@ -185,9 +185,6 @@ static LogicalResult verifyRate(Operation *op, Region &rate) {
 LogicalResult MinimizeOp::verify() { return verifyRate(*this, getRate()); }
 
 LogicalResult TaskOp::verify() {
-  if (!llvm::is_contained({"translate", "language", "encode", "classify", "tag", "pair", "pretrain"}, getName()))
-    return emitOpError() << "expects the task translate, language, encode, classify, tag, pair or pretrain, got '"
-                         << getName() << "'";
   if (static_cast<int64_t>(getBeam()) < 1)
     return emitOpError() << "expects a beam of at least 1, got " << getBeam();
   return success();

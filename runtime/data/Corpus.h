@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/data/Marks.h"
+#include "runtime/schema/Tasks.h"
 #include "runtime/text/LineBlocks.h"
 #include "runtime/tokenizers/TextCodec.h"
 
@@ -11,12 +12,6 @@
 #include <vector>
 
 namespace heddle {
-
-// The units that labels belong to, if the model predicts labels: texts, words of texts, words hidden from the model, or
-// pairs of texts. Pairs may have grades instead of labels.
-enum class Labelling { None, Texts, Words, Hidden, Pairs, Grades };
-
-inline bool isOfPairs(Labelling kind) { return kind == Labelling::Pairs || kind == Labelling::Grades; }
 
 // Tokens [begin, end) of a sequence.
 struct TokenRange {

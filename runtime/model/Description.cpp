@@ -162,39 +162,24 @@ Status checkLabels(const TextCodec &vocabulary, const ModelDescription &descript
 }
 
 Status checkArchitecture(const ModelDescription &description, std::string_view wanted, std::string_view command) {
-  struct Architecture {
-    std::string_view name, stacks, use;
-  };
-  constexpr Architecture kArchitectures[] = {
-      {kEncoderAndDecoder, "an encoder with a decoder", "`heddle-run translate` translates with it"},
-      {kEncoderAlone, "an encoder alone",
-       "`heddle-run fill` fills in masked words with it, where it has a head for that"},
-      {kDecoderAlone, "a decoder alone", "`heddle-run generate` continues text with it"},
-      {kClassifier, "one that gives texts labels", "`heddle-run predict` predicts labels with it"},
-      {kTagger, "one that gives words labels", "`heddle-run predict` predicts labels with it"},
-      {kPairs, "one that gives pairs of texts labels or grades", "`heddle-run predict` predicts these with it"},
-      {kPretraining, "one that guesses hidden words", "`heddle-run train --text` trains it"}};
-  auto of = [&](std::string_view name) { return std::ranges::find(kArchitectures, name, &Architecture::name); };
-  const Architecture *own = of(description.architecture);
   if (description.architecture == wanted)
     return Success();
-  if (own == std::end(kArchitectures))
+  std::string_view taken = schema::findTask(wanted, &schema::Task::architecture)->stacks;
+  if (!description.task())
     return makeError(ErrorKind::Unsupported, "the artifact's model has the architecture '", description.architecture,
-                     "', and ", command, " takes ", of(wanted)->stacks, "; `heddle-run call` calls its entries.");
-  return makeError(ErrorKind::Unsupported, "the artifact's model is ", own->stacks, ", and ", command, " takes ",
-                   of(wanted)->stacks, "; ", own->use, ", and `heddle-run call` calls its entries.");
+                     "', and ", command, " takes ", taken, "; `heddle-run call` calls its entries.");
+  return makeError(ErrorKind::Unsupported, "the artifact's model is ", description.task()->stacks, ", and ", command,
+                   " takes ", taken, "; ", description.task()->use, ", and `heddle-run call` calls its entries.");
 }
 
 Status checkTask(const ModelDescription &description, TextKind kind, std::string_view command) {
-  Labelling labelling = description.labelling();
-  bool givesLabels = labelling == Labelling::Texts || labelling == Labelling::Words || isOfPairs(labelling);
-  if (labelling == Labelling::Hidden && kind == TextKind::Plain)
-    return Success();
-  if (labelling == Labelling::Hidden)
-    return makeError(ErrorKind::InvalidArgument, kind == TextKind::Records ? "--data is" : "--src and --tgt are",
-                     " not for the artifact's model, which guesses hidden words of plain text: give --text instead.");
-  if (kind == TextKind::Records && givesLabels)
-    return Success();
+  auto flagsOf = [](TextKind text) {
+    return text == TextKind::Plain ? "--text" : text == TextKind::Records ? "--data" : "--src and --tgt";
+  };
+  const schema::Task *task = description.task();
+  if (!task || task->text == TextKind::None)
+    return checkArchitecture(description, std::ranges::find(schema::kTasks, kind, &schema::Task::text)->architecture,
+                             command);
   if (kind == TextKind::Records && description.architecture == kDecoderAlone) {
     if (command != "train" || description.weighsTokens)
       return Success();
@@ -202,27 +187,10 @@ Status checkTask(const ModelDescription &description, TextKind kind, std::string
                      "the artifact's training counts every token alike, and of prompts with completions "
                      "only the completions count: compile it with --set token_weights=true.");
   }
-  if (kind == TextKind::Records)
-    return makeError(
-        ErrorKind::InvalidArgument,
-        "--data is for a model that gives labels, of a text with `task classify`, `task tag` or `task pair`, and the "
-        "artifact's model gives no labels: give --src and --tgt instead.");
-  if (givesLabels)
-    return makeError(ErrorKind::InvalidArgument, kind == TextKind::Plain ? "--text is" : "--src and --tgt are",
-                     " not for the artifact's model, which gives labels: give --data with records of texts and labels "
-                     "instead.");
-  bool plainText = kind == TextKind::Plain;
-  if (plainText && description.architecture == kEncoderAndDecoder)
-    return makeError(
-        ErrorKind::InvalidArgument,
-        "--text is for a decoder alone, and the artifact's model is an encoder with a decoder, which takes "
-        "sentence pairs: give --src and --tgt instead, or compile a model with architecture = \"decoder\".");
-  if (!plainText && description.architecture == kDecoderAlone)
-    return makeError(ErrorKind::InvalidArgument,
-                     "--src and --tgt are for an encoder with a decoder, and the artifact's model is a decoder alone, "
-                     "which takes plain text: give --text instead, or compile a model with architecture = "
-                     "\"transformer\".");
-  return checkArchitecture(description, plainText ? kDecoderAlone : kEncoderAndDecoder, command);
+  if (kind == task->text)
+    return Success();
+  return makeError(ErrorKind::InvalidArgument, flagsOf(kind), kind == TextKind::Pairs ? " are" : " is",
+                   " not for the artifact's model, ", task->stacks, ": give ", flagsOf(task->text), " instead.");
 }
 
 } // namespace heddle

@@ -3,6 +3,7 @@
 
 #include "runtime/artifact/Description.h"
 #include "runtime/data/Batches.h"
+#include "runtime/schema/Tasks.h"
 #include "runtime/tokenizers/TextCodec.h"
 
 #include <nlohmann/json.hpp>
@@ -15,16 +16,6 @@
 #include <vector>
 
 namespace heddle {
-
-// The stacks of a model, which decide its uses.
-inline constexpr std::string_view kEncoderAndDecoder = "transformer", kEncoderAlone = "encoder",
-                                  kDecoderAlone = "decoder";
-// Models that predict labels, of texts or of words.
-inline constexpr std::string_view kClassifier = "classifier", kTagger = "tagger";
-// A model that predicts a label or a grade for a pair of texts.
-inline constexpr std::string_view kPairs = "pair";
-// A model that predicts hidden words and whether sentences follow each other.
-inline constexpr std::string_view kPretraining = "pretraining";
 
 struct ModelDescription {
   std::string architecture;
@@ -49,13 +40,14 @@ struct ModelDescription {
   // Fails if Description::parse() refuses the text, or it does not describe a Transformer.
   static Result<ModelDescription> parse(std::string_view text);
 
+  // Null if the architecture is none of the known tasks'.
+  const schema::Task *task() const { return schema::findTask(architecture, &schema::Task::architecture); }
   Labelling labelling() const {
-    return architecture == kClassifier    ? Labelling::Texts
-           : architecture == kTagger      ? Labelling::Words
-           : architecture == kPretraining ? Labelling::Hidden
-           : architecture == kPairs       ? (classes != 0 ? Labelling::Pairs : Labelling::Grades)
-                                          : Labelling::None;
+    Labelling kind = task() ? task()->labelling : Labelling::None;
+    return kind == Labelling::Pairs && classes == 0 ? Labelling::Grades : kind;
   }
+  // Returns true if the model predicts labels or grades of the texts that it is given.
+  bool givesLabels() const { return labelling() != Labelling::None && labelling() != Labelling::Hidden; }
   // The number of logits per row.
   int64_t choices() const { return classes != 0 ? classes : vocabularySize; }
   bool endsText(int32_t token) const {
@@ -79,9 +71,6 @@ Status checkLabels(const TextCodec &vocabulary, const ModelDescription &descript
 // Fails if the model does not have the architecture `wanted`. The message says which command suits it instead of
 // `command`.
 Status checkArchitecture(const ModelDescription &description, std::string_view wanted, std::string_view command);
-
-// The kind of text that a command reads.
-enum class TextKind { Pairs, Plain, Records };
 
 // Fails if the model is not for this kind of text.
 Status checkTask(const ModelDescription &description, TextKind kind, std::string_view command);

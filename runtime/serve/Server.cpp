@@ -52,7 +52,7 @@ public:
       routes = makeTextRoutes(model, options, metrics);
     else if (architecture == kEncoderAndDecoder && model.description.marks.image.pixels() == 0)
       routes = makeTranslateRoutes(model, options, metrics);
-    else if (Labelling kind = model.description.labelling(); kind != Labelling::None && kind != Labelling::Hidden)
+    else if (model.description.givesLabels())
       routes = makePredictRoutes(model, options, metrics);
     else
       return makeError(ErrorKind::Unsupported, "serve has no route for this model: it serves models that continue "

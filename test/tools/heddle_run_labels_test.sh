@@ -141,7 +141,7 @@ echo > blank.jsonl
 refuses 1 "'blank.jsonl' has no record" "$bin/heddle-run" train texts.heddle --data blank.jsonl --checkpoint other
 : > empty.jsonl
 refuses 1 "'empty.jsonl' is empty; give records" "$bin/heddle-run" train texts.heddle --data empty.jsonl --checkpoint other
-refuses 1 "--text is not for the artifact's model, which gives labels: give --data" \
+refuses 1 "--text is not for the artifact's model, one that gives texts labels: give --data instead." \
   "$bin/heddle-run" train texts.heddle --text train.texts --checkpoint other
 refuses 1 "give --valid-data beside --data." "$bin/heddle-run" train texts.heddle --data train.texts --valid-text train.texts \
   --checkpoint other

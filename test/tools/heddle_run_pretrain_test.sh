@@ -73,7 +73,7 @@ refuses() {
 }
 refuses 1 "which sentences follow each other: give --documents=blank-lines" "$bin/heddle-run" train model.heddle --text train.txt \
   --checkpoint other
-refuses 1 "--data is not for the artifact's model, which guesses hidden words of plain text: give --text instead." \
+refuses 1 "--data is not for the artifact's model, one that guesses hidden words: give --text instead." \
   "$bin/heddle-run" train model.heddle --data train.txt --checkpoint other
 refuses 1 "the artifact's model gives no labels, which predict takes" "$bin/heddle-run" predict model.heddle --checkpoint ck
 printf 'a b c\n\nd e f\n' > alone.txt # documents of a single sentence have no pair

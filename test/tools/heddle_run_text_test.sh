@@ -118,12 +118,12 @@ refuses() {
 quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=32 --set d_ff=64 --set encoder_layers=1 --set decoder_layers=1 \
   -o pair.heddle
 pairs=(--src train.txt --tgt train.txt)
-refuses 1 "--text is for a decoder alone, and the artifact's model is an encoder with a decoder, which takes sentence pairs" \
+refuses 1 "--text is not for the artifact's model, an encoder with a decoder: give --src and --tgt instead" \
   "$bin/heddle-run" train pair.heddle --text train.txt --checkpoint other
-refuses 1 "--src and --tgt are for an encoder with a decoder, and the artifact's model is a decoder alone, which takes plain" \
+refuses 1 "--src and --tgt are not for the artifact's model, a decoder alone: give --text instead" \
   "$bin/heddle-run" train lm.heddle "${pairs[@]}" --checkpoint other
-refuses 1 "--src and --tgt are for an encoder with a decoder" "$bin/heddle-run" score lm.heddle "${pairs[@]}" --checkpoint ck
-refuses 1 "--text is for a decoder alone" "$bin/heddle-run" score pair.heddle --text train.txt --checkpoint ck
+refuses 1 "--src and --tgt are not for the artifact's model, a decoder alone" "$bin/heddle-run" score lm.heddle "${pairs[@]}" --checkpoint ck
+refuses 1 "--text is not for the artifact's model, an encoder with a decoder" "$bin/heddle-run" score pair.heddle --text train.txt --checkpoint ck
 refuses 1 "give --valid-text beside --text." "$bin/heddle-run" train lm.heddle --text train.txt --valid-src train.txt \
   --valid-tgt train.txt --checkpoint other
 refuses 1 "--patience counts validations: give --valid-text, or leave it out." \

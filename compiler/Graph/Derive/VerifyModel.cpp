@@ -4,6 +4,9 @@
 
 #include "compiler/Graph/Derive/EntryBuilder.h"
 #include "compiler/Graph/Derive/StepBuilder.h"
+#include "runtime/schema/Tasks.h"
+#include "llvm/ADT/SmallVectorExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace mlir::heddle {
 #define GEN_PASS_DEF_VERIFYMODELPASS
@@ -29,6 +32,12 @@ public:
     markAllAnalysesPreserved();
     if (!model.task)
       return;
+    if (!::heddle::schema::findTask(std::string_view(model.task.getName()))) {
+      auto names = llvm::map_to_vector(::heddle::schema::kTasks, [](const auto &task) { return StringRef(task.name); });
+      model.task.emitOpError() << "expects one of the tasks " << llvm::join(names, ", ") << ", got '"
+                               << model.task.getName() << "'";
+      return signalPassFailure();
+    }
     if (failed(verifySingle<TaskOp>()) || failed(verifySingle<TrainingOp>()))
       return signalPassFailure();
     if (module.getOps<VariableOp>().empty()) {

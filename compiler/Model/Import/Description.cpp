@@ -4,8 +4,8 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
+#include "runtime/schema/Tasks.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -171,7 +171,8 @@ void Reader::readModel(const toml::node &value, LocationAttr where) {
 
 void Reader::readText(StringRef textPath, LocationAttr where) { setText(readModelText(context, textPath, where)); }
 
-FailureOr<language::ModelText> heddle::readModelText(MLIRContext *context, StringRef textPath, LocationAttr where) {
+FailureOr<language::ModelText> mlir::heddle::readModelText(MLIRContext *context, StringRef textPath,
+                                                           LocationAttr where) {
   auto fail = [&](LocationAttr place) {
     auto flag = dyn_cast_if_present<NameLoc>(place); // no line to point at, so the message names it instead
     InFlightDiagnostic error = emitError(flag || !place ? UnknownLoc::get(context) : Location(place));
@@ -198,14 +199,7 @@ void Reader::setText(FailureOr<language::ModelText> text) {
   if (failed)
     return;
   description.text = std::make_shared<language::ModelText>(std::move(*text));
-  description.architecture = llvm::StringSwitch<std::string>(description.text->getTask())
-                                 .Case("translate", "transformer")
-                                 .Case("language", "decoder")
-                                 .Case("classify", "classifier")
-                                 .Case("tag", "tagger")
-                                 .Case("pair", "pair")
-                                 .Case("pretrain", "pretraining")
-                                 .Default("encoder");
+  description.architecture = ::heddle::schema::findTask(std::string_view(description.text->getTask()))->architecture;
 }
 
 void Reader::readOverride(StringRef text) {
@@ -449,20 +443,20 @@ FailureOr<Description> Reader::change(const DescriptionChanges &changes) {
   return finish();
 }
 
-FailureOr<Description> heddle::overrideDescription(MLIRContext *context, Description description,
-                                                   const DescriptionChanges &changes) {
+FailureOr<Description> mlir::heddle::overrideDescription(MLIRContext *context, Description description,
+                                                         const DescriptionChanges &changes) {
   return Reader(context, std::move(description)).change(changes);
 }
 
-FailureOr<Description> heddle::readTextDescription(MLIRContext *context, StringRef path,
-                                                   const DescriptionChanges &changes) {
+FailureOr<Description> mlir::heddle::readTextDescription(MLIRContext *context, StringRef path,
+                                                         const DescriptionChanges &changes) {
   Reader reader(context, path);
   reader.readText(path, UnknownLoc::get(context));
   return reader.change(changes);
 }
 
-FailureOr<Description> heddle::readDescription(MLIRContext *context, StringRef path,
-                                               const DescriptionChanges &changes) {
+FailureOr<Description> mlir::heddle::readDescription(MLIRContext *context, StringRef path,
+                                                     const DescriptionChanges &changes) {
   Reader reader(context, path);
   reader.readFile();
   return reader.change(changes);

@@ -4,10 +4,12 @@
 #include "compiler/Model/Language/Published.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
+#include "runtime/schema/Tasks.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
+using ::heddle::Labelling;
 
 /// Names the tensor of each weight in published files, as the family's text says.
 static LogicalResult nameTensors(ModuleOp module, Description &d) {
@@ -70,8 +72,8 @@ static void addTask(ModuleOp module, StringRef task, const Description &d) {
                      d.tokenWeights ? b.getUnitAttr() : UnitAttr());
 }
 
-OwningOpRef<ModuleOp> heddle::importModel(MLIRContext *context, FailureOr<Description> description,
-                                          function_ref<LogicalResult(const Description &)> check) {
+OwningOpRef<ModuleOp> mlir::heddle::importModel(MLIRContext *context, FailureOr<Description> description,
+                                                function_ref<LogicalResult(const Description &)> check) {
   if (failed(description))
     return {};
   FailureOr<language::ModelText> text = getText(context, *description);
@@ -89,9 +91,12 @@ OwningOpRef<ModuleOp> heddle::importModel(MLIRContext *context, FailureOr<Descri
     if (name.consume_front("source_stride") && name.consume_back("_tokens") && !name.getAsInteger(10, stride))
       description->strides.push_back(stride);
   });
-  if (llvm::is_contained({"classify", "tag"}, text->getTask())) {
+  Labelling labels = ::heddle::schema::findTask(std::string_view(text->getTask()))->labelling;
+  if (labels == Labelling::Texts || labels == Labelling::Words || labels == Labelling::Pairs) {
     auto logits = cast<func::FuncOp>(module->lookupSymbol("logits"));
-    description->classes = cast<RankedTensorType>(logits.getResultTypes()[0]).getDimSize(1);
+    // A grade, in place of the logits of classes, is a single number.
+    if (auto type = cast<RankedTensorType>(logits.getResultTypes()[0]); type.getRank() == 2)
+      description->classes = type.getDimSize(1);
     for (BlockArgument port : logits.getArguments()) {
       auto name = logits.getArgAttrOfType<StringAttr>(port.getArgNumber(), "heddle.name");
       if (name == "source_neighbours")
@@ -100,10 +105,6 @@ OwningOpRef<ModuleOp> heddle::importModel(MLIRContext *context, FailureOr<Descri
         description->sentences = logits.getArgAttrOfType<IntegerAttr>(port.getArgNumber(), "heddle.limit").getInt();
     }
   }
-  if (text->getTask() == "pair") // without classes the model gives grades
-    if (auto type = cast<RankedTensorType>(cast<func::FuncOp>(module->lookupSymbol("logits")).getResultTypes()[0]);
-        type.getRank() == 2)
-      description->classes = type.getDimSize(1);
   addTask(*module, text->getTask(), *description);
   if (text->getTask() != "encode" && failed(addSchedule(*module, *description)))
     return {};
@@ -120,11 +121,12 @@ OwningOpRef<ModuleOp> heddle::importModel(MLIRContext *context, FailureOr<Descri
   return module;
 }
 
-OwningOpRef<ModuleOp> heddle::importDescription(MLIRContext *context, StringRef path,
-                                                const DescriptionChanges &changes) {
+OwningOpRef<ModuleOp> mlir::heddle::importDescription(MLIRContext *context, StringRef path,
+                                                      const DescriptionChanges &changes) {
   return importModel(context, readDescription(context, path, changes));
 }
 
-OwningOpRef<ModuleOp> heddle::importText(MLIRContext *context, StringRef path, const DescriptionChanges &changes) {
+OwningOpRef<ModuleOp> mlir::heddle::importText(MLIRContext *context, StringRef path,
+                                               const DescriptionChanges &changes) {
   return importModel(context, readTextDescription(context, path, changes));
 }

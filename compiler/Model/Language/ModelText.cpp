@@ -6,6 +6,8 @@
 #include "compiler/Model/Language/Parts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "runtime/schema/Tasks.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Format.h"
@@ -165,7 +167,7 @@ FailureOr<ModelText> ModelText::read(MLIRContext *context, StringRef path, Strin
       model.task = part->task->text;
       where = part->task->where;
     }
-  SmallVector<StringRef> tasks = getTaskNames();
+  auto tasks = llvm::map_to_vector(::heddle::schema::kTasks, [](const auto &known) { return StringRef(known.name); });
   if (model.task.empty())
     return emitError(Location(where)) << "the text does not say what the model is for; begin it with `task` and one of "
                                       << llvm::join(tasks, ", ");

@@ -33,7 +33,7 @@ public:
   /// them to the context and fails.
   static FailureOr<ModelText> read(MLIRContext *context, StringRef path, StringRef text);
 
-  /// The name of the model's task, one of getTaskNames().
+  /// The name of the model's task, one of schema::kTasks.
   StringRef getTask() const { return task; }
 
   /// The `published` sections: first those of the texts that it uses, then its own.
@@ -70,9 +70,6 @@ private:
   std::vector<std::shared_ptr<Text>> texts; // each text comes after the texts that it uses
   Settings parameters;
 };
-
-/// The names of all tasks.
-SmallVector<StringRef> getTaskNames();
 
 /// Converts a parameter's value to an item.
 Item toItem(const Setting &setting);

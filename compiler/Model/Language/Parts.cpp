@@ -2,11 +2,14 @@
 // compiler/Graph/Derive turns these functions into the entries of the artifact.
 #include "compiler/Model/Language/Parts.h"
 
+#include "runtime/schema/Tasks.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
 using namespace mlir::heddle::language;
+namespace schema = ::heddle::schema;
+using ::heddle::Labelling;
 
 namespace {
 
@@ -17,76 +20,51 @@ struct PartInfo {
   bool required;
 };
 
-/// The labels that the loss compares logits with.
-enum class Labels { Next, EachSequence, SomeTokens, HiddenTokens, EachPair };
-
 /// The input of the part `rate`, the learning rate: the number of the optimizer's step, counted from 1.
 constexpr StringLiteral kStep = "step";
 
 struct TaskInfo {
-  StringLiteral name;
+  StringLiteral name;          // of schema::kTasks
   std::vector<PartInfo> parts; // in order of elaboration
-  Labels labels = Labels::Next;
+  Labelling labels = schema::findTask(std::string_view(name))->labelling;
 };
 
-const std::vector<TaskInfo> kTasks = {
-    // Translate a source text: the target is generated token by token, with attention to `memory`.
-    {"translate",
-     {{"memory", "memory", {"source"}, true},
-      {"logits", "logits", {"target"}, true},
-      {"loss", "token_loss", {"target"}, true},
-      {"rate", "rate", {kStep}, false}}},
-    // Predict the next token of a text.
-    {"language",
-     {{"logits", "logits", {"target"}, true},
-      {"loss", "token_loss", {"target"}, true},
-      {"rate", "rate", {kStep}, false}}},
-    // Compute a vector for each token of a text, and optionally one for the whole text.
-    {"encode",
-     {{"hidden", "hidden", {"source"}, true},
-      {"pooled", "pooled", {"source"}, false},
-      {"logits", "logits", {"source"}, false}}},
-    // Predict a label for each text.
-    {"classify",
-     {{"logits", "logits", {"source"}, true},
-      {"loss", "token_loss", {"source"}, true},
-      {"rate", "rate", {kStep}, false}},
-     Labels::EachSequence},
-    // Predict a label for each token, or for some tokens.
-    {"tag",
-     {{"logits", "logits", {"source"}, true},
-      {"loss", "token_loss", {"source"}, true},
-      {"rate", "rate", {kStep}, false}},
-     Labels::SomeTokens},
-    // Predict a label or a grade for each pair of texts.
-    {"pair",
-     {{"logits", "logits", {"left", "right"}, true},
-      {"loss", "token_loss", {"left", "right"}, true},
-      {"rate", "rate", {kStep}, false}},
-     Labels::EachPair},
-    // Predict hidden words, and whether the second of two sentences follows the first (Devlin et al., 2018, 3.1).
-    {"pretrain",
-     {{"hidden", "hidden", {"source"}, true},
-      {"logits", "logits", {"source"}, true},
-      {"next", "next", {"source"}, true},
-      {"loss", "token_loss", {"source"}, true},
-      {"rate", "rate", {kStep}, false}},
-     Labels::HiddenTokens},
-};
+/// The parts that only this task has, and `logits`. A trained task also has a loss, of the inputs of its logits, and a
+/// learning rate.
+const std::vector<TaskInfo> kTasks = [] {
+  std::vector<TaskInfo> tasks = {
+      // Translate a source text: the target is generated token by token, with attention to `memory`.
+      {"translate", {{"memory", "memory", {"source"}, true}, {"logits", "logits", {"target"}, true}}},
+      // Predict the next token of a text.
+      {"language", {{"logits", "logits", {"target"}, true}}},
+      // Compute a vector for each token of a text, and optionally one for the whole text.
+      {"encode",
+       {{"hidden", "hidden", {"source"}, true},
+        {"pooled", "pooled", {"source"}, false},
+        {"logits", "logits", {"source"}, false}}},
+      // Predict a label for each text.
+      {"classify", {{"logits", "logits", {"source"}, true}}},
+      // Predict a label for each token, or for some tokens.
+      {"tag", {{"logits", "logits", {"source"}, true}}},
+      // Predict a label or a grade for each pair of texts.
+      {"pair", {{"logits", "logits", {"left", "right"}, true}}},
+      // Predict hidden words, and whether the second of two sentences follows the first (Devlin et al., 2018, 3.1).
+      {"pretrain",
+       {{"hidden", "hidden", {"source"}, true},
+        {"logits", "logits", {"source"}, true},
+        {"next", "next", {"source"}, true}}}};
+  for (TaskInfo &task : tasks)
+    if (task.name != "encode")
+      task.parts.insert(task.parts.end(),
+                        {{"loss", "token_loss", task.parts.back().sides, true}, {"rate", "rate", {kStep}, false}});
+  return tasks;
+}();
 
 const TaskInfo *findTask(StringRef name) {
-  auto found = llvm::find_if(kTasks, [&](const TaskInfo &task) { return task.name == name; });
-  return found == kTasks.end() ? nullptr : &*found;
+  return &*llvm::find_if(kTasks, [&](const TaskInfo &task) { return task.name == name; });
 }
 
 } // namespace
-
-SmallVector<StringRef> language::getTaskNames() {
-  SmallVector<StringRef> names;
-  for (const TaskInfo &task : kTasks)
-    names.push_back(task.name);
-  return names;
-}
 
 Elaborator::Elaborator(const ModelText &text, ModuleOp module, const Limits &limits) : Elaborator(text) {
   this->module = module;
@@ -174,7 +152,7 @@ void Elaborator::declareSides() {
       if (name == "source")
         side->image = readImageShape();
       side->most = side->image.height ? side->image.pixels() : limits.maxLength;
-      if (Labels labels = findTask(model.task)->labels; labels == Labels::SomeTokens || labels == Labels::HiddenTokens)
+      if (Labelling labels = findTask(model.task)->labels; labels == Labelling::Words || labels == Labelling::Hidden)
         side->labels = (name + "_labels").str();
       sides.push_back(std::move(side));
     }
@@ -341,14 +319,14 @@ void Elaborator::addLabels(const Name &input) {
   Side &side = *sideNamed(input.text);
   auto column = [&](StringRef size) { return columnOf(size); };
   std::map<std::string, Item, std::less<>> &items = part->scope.items;
-  Labels labels = findTask(model.task)->labels;
-  if (labels == Labels::Next) {
+  Labelling labels = findTask(model.task)->labels;
+  if (labels == Labelling::None) {
     items[input.text + ".next"] = make(addPort("target_out", column(side.tokens), limits.vocabulary, input.where));
     return;
   }
-  if (labels == Labels::SomeTokens)
+  if (labels == Labelling::Words)
     addLabelled(input);
-  if (labels == Labels::HiddenTokens)
+  if (labels == Labelling::Hidden)
     items[input.text + ".follows"] = make(addPort(input.text + "_follows", column(kSequences), 2, input.where));
   // No limit here: the number of classes follows from the logits.
   items[input.text + ".label"] =
@@ -509,18 +487,18 @@ void Elaborator::elaboratePart(const Part &syntax) {
   part->function.setPrivate();
   part->function->setAttr("heddle.model", builder.getUnitAttr());
   builder.setInsertionPointToStart(part->function.addEntryBlock());
-  if (info.name == "logits" && task->labels == Labels::EachPair && syntax.inputs.size() != info.sides.size()) {
+  if (info.name == "logits" && task->labels == Labelling::Pairs && syntax.inputs.size() != info.sides.size()) {
     fail(syntax.name.where) << "a pair is of two texts; write `logits(left, right) { ... }`";
     return;
   }
   for (const Name &input : syntax.inputs) {
     addPorts(input);
-    if (info.name == "logits" && task->labels == Labels::HiddenTokens)
+    if (info.name == "logits" && task->labels == Labelling::Hidden)
       addLabelled(input);
-    if (info.name == "loss" && task->labels != Labels::EachPair)
+    if (info.name == "loss" && task->labels != Labelling::Pairs)
       addLabels(input);
   }
-  if (info.name == "loss" && task->labels == Labels::EachPair)
+  if (info.name == "loss" && task->labels == Labelling::Pairs)
     addPairLabels(syntax.name.where);
   if (info.name == "rate" && syntax.inputs.empty())
     addPorts({kStep.str(), syntax.name.where});
@@ -535,14 +513,14 @@ void Elaborator::elaboratePart(const Part &syntax) {
   }
   // Pretraining has two losses: of words and of sentences.
   const auto *losses = item.as<ListItem>();
-  if (losses && info.name == "loss" && task->labels == Labels::HiddenTokens && losses->size() == 2) {
+  if (losses && info.name == "loss" && task->labels == Labelling::Hidden && losses->size() == 2) {
     Item first = (*losses)[0], second = (*losses)[1];
     Value ofSentences = tensor(second, syntax.name.where, "the second loss");
     if (!ofSentences || !checkValue("sentence_loss", second, typeOf(ofSentences)))
       return;
     part->results.push_back({"sentence_loss", ofSentences});
     item = first;
-  } else if (info.name == "loss" && task->labels == Labels::HiddenTokens) {
+  } else if (info.name == "loss" && task->labels == Labelling::Hidden) {
     fail(syntax.name.where) << "the value of 'loss', its last line, should be two losses, of words and of sentences: "
                             << "`cross_entropy(logits, source.label), cross_entropy(next, source.follows)`";
     return;
@@ -567,7 +545,7 @@ void Elaborator::elaboratePart(const Part &syntax) {
   }
   if (!checkValue(info.name, item, typeOf(value)))
     return;
-  if (info.name == "loss" && task->labels == Labels::EachPair && llvm::failed(chooseLabels(syntax.name.where)))
+  if (info.name == "loss" && task->labels == Labelling::Pairs && llvm::failed(chooseLabels(syntax.name.where)))
     return;
   part->results.push_back({info.result.str(), value});
   part->scope.items[info.name.str()] = make(value);
@@ -577,18 +555,18 @@ void Elaborator::elaboratePart(const Part &syntax) {
 
 /// Returns true if a part's value has the type that the task requires; otherwise reports an error.
 bool Elaborator::checkValue(StringRef name, const Item &item, RankedTensorType type) {
-  Labels labels = findTask(model.task)->labels;
+  Labelling labels = findTask(model.task)->labels;
   bool isLoss = name == "loss" || name == "sentence_loss";
-  bool isOfClasses = name == "logits" && (labels == Labels::EachSequence || labels == Labels::SomeTokens);
-  bool isOfPairs = labels == Labels::EachPair && name == "logits";
+  bool isOfClasses = name == "logits" && (labels == Labelling::Texts || labels == Labelling::Words);
+  bool isOfPairs = labels == Labelling::Pairs && name == "logits";
   bool isOfSequences = name == "pooled" || name == "next" || name == "sentence_loss" || isOfPairs ||
-                       (labels == Labels::EachPair && isLoss) ||
-                       (labels == Labels::EachSequence && (isOfClasses || isLoss));
-  bool isOfHidden = labels == Labels::HiddenTokens && (name == "logits" || name == "loss");
+                       (labels == Labelling::Pairs && isLoss) ||
+                       (labels == Labelling::Texts && (isOfClasses || isLoss));
+  bool isOfHidden = labels == Labelling::Hidden && (name == "logits" || name == "loss");
   std::string rows = isOfSequences ? " for each sequence" : isOfHidden ? " for each labelled token" : " for each token";
   if (name == "memory")
     rows += " or sequence";
-  bool takesAnyRows = name == "memory" || (name == "loss" && labels == Labels::SomeTokens);
+  bool takesAnyRows = name == "memory" || (name == "loss" && labels == Labelling::Words);
   bool isNumber = isLoss || (isOfPairs && type.getRank() == 1);
   bool fits = type.getElementType().isF32() && type.getRank() == (isNumber ? 1 : 2) &&
               (takesAnyRows ? !describeRows(type).empty() : StringRef(describeRows(type)).starts_with(rows));

@@ -257,11 +257,6 @@ func.func @concat(%x: tensor<8x4xf32>) {
 
 // -----
 
-// expected-error @+1 {{expects the task translate, language, encode, classify, tag, pair or pretrain, got 'classifies'}}
-heddle.task "classifies" {beam = 4 : i64}
-
-// -----
-
 // expected-error @+1 {{expects a beam of at least 1, got 0}}
 heddle.task "translate" {beam = 0 : i64}
 

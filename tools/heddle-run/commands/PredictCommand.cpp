@@ -23,7 +23,7 @@ void printPrediction(const PredictedLine &line, Labelling kind) {
 Status predict(const PredictCommand &command, Profile *profile) {
   HEDDLE_ASSIGN(OpenModel opened, openModel(command.common, profile));
   Labelling kind = opened.description.labelling();
-  if (kind == Labelling::None || kind == Labelling::Hidden)
+  if (!opened.description.givesLabels())
     return makeError(ErrorKind::InvalidArgument,
                      "the artifact's model gives no labels, which predict takes; compile a text with `task classify`, "
                      "`task tag` or `task pair`.");

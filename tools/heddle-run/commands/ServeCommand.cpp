@@ -65,11 +65,11 @@ Result<TrainedModel> open(const ServeCommand &command) {
     HEDDLE_CHECK(Translator::check(*opened.engine, description, {}));
   } else if (description.architecture == kDecoderAlone) {
     HEDDLE_CHECK(requireEntries(*opened.engine, {Generator::entryOf(*opened.engine, {})}, "continuing text"));
-  } else if (kind != Labelling::None && kind != Labelling::Hidden) {
+  } else if (description.givesLabels()) {
     HEDDLE_CHECK(requireEntries(*opened.engine, {"logits"}, "a prediction"));
   }
   HEDDLE_ASSIGN(TrainedModel model, withWeights(std::move(opened), command.common.base, command.checkpoint));
-  if (kind != Labelling::None && kind != Labelling::Hidden && kind != Labelling::Grades)
+  if (model.description.givesLabels() && kind != Labelling::Grades)
     HEDDLE_CHECK(checkLabels(*model.vocabulary, model.description, command.checkpoint));
   // Prepare the entries before requests arrive: the first request then does not wait for kernels, and a lack of memory
   // shows now.

@@ -1,5 +1,10 @@
 // RUN: heddle-opt %s --heddle-verify-model --split-input-file --verify-diagnostics
 
+// expected-error @+1 {{expects one of the tasks translate, language, encode, classify, tag, pair, pretrain, got 'classifies'}}
+heddle.task "classifies" {beam = 4 : i64}
+
+// -----
+
 heddle.task "classify" {beam = 1 : i64}
 // expected-error @+1 {{is a second one of its kind; a model has one}}
 heddle.task "classify" {beam = 1 : i64}
