@@ -25,10 +25,11 @@ void planBatches(const Examples &examples, const BatchOptions &options, uint64_t
   std::iota(sorted.begin(), sorted.end(), 0u);
   random.shuffle(sorted);
   // A plain sequence has to learn where it ends. In a batch of similar lengths, all sequences would seem to end there.
-  auto bucket = [&](uint32_t example) {
-    return !examples.hasSource(example)
-               ? 0
-               : std::bit_width(uint64_t(std::max(examples.sourceTokens(example), examples.targetTokens(example))));
+  const Marks &marks = options.limits.marks;
+  auto bucket = [&](uint32_t index) {
+    Example example = examples[index];
+    int64_t rows = example.sourceRows(marks);
+    return rows == 0 ? 0 : std::bit_width(uint64_t(std::max(rows, example.targetRows())));
   };
   std::stable_sort(sorted.begin(), sorted.end(), [&](uint32_t a, uint32_t b) { return bucket(a) < bucket(b); });
 
@@ -36,7 +37,7 @@ void planBatches(const Examples &examples, const BatchOptions &options, uint64_t
   std::vector<std::pair<size_t, size_t>> batches;
   int64_t sourceTokens = 0, targetTokens = 0;
   for (size_t i = 0; i < sorted.size(); ++i) {
-    int64_t source = examples.sourceTokens(sorted[i]), target = examples.targetTokens(sorted[i]);
+    int64_t source = examples[sorted[i]].sourceRows(marks), target = examples[sorted[i]].targetRows();
     if (batches.empty() || int64_t(i - batches.back().first) == options.limits.maximumSequences ||
         sourceTokens + source > options.limits.maximumTokens || targetTokens + target > options.limits.maximumTokens) {
       batches.emplace_back(i, i);
@@ -141,7 +142,7 @@ Result<Batch> BatchSource::next() {
   HEDDLE_ASSIGN(auto range, advance());
   Batch batch(options.limits.marks);
   for (size_t i = range.first; i < range.second; ++i)
-    batch.add(window.examples, window.order[i]);
+    batch.add(window.examples[window.order[i]]);
   return batch;
 }
 
@@ -151,8 +152,9 @@ Result<BatchPart> BatchSource::nextPart(uint32_t part, uint32_t parts) {
   std::vector<int64_t> costs;
   Batch whole(options.limits.marks);
   for (size_t i = range.first; i < range.second; ++i) {
-    whole.add(window.examples, window.order[i]);
-    costs.push_back(window.examples.sourceTokens(window.order[i]) + window.examples.targetTokens(window.order[i]));
+    Example example = window.examples[window.order[i]];
+    whole.add(example);
+    costs.push_back(example.sourceRows(options.limits.marks) + example.targetRows());
   }
   result.whole.add(whole);
   if (parts == 1) {
@@ -166,7 +168,7 @@ Result<BatchPart> BatchSource::nextPart(uint32_t part, uint32_t parts) {
     begin = 0, end = 1;
   }
   for (size_t i = begin; i < end; ++i)
-    result.batch.add(window.examples, window.order[range.first + i]);
+    result.batch.add(window.examples[window.order[range.first + i]]);
   return result;
 }
 

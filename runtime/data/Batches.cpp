@@ -11,16 +11,6 @@ void PackedSequences::add(int64_t length) {
     positions.push_back(int32_t(i));
 }
 
-void SourceBatch::add(std::span<const int32_t> sentence, std::span<const float> image) {
-  layout.add(marks.sourceRows(sentence.size()));
-  pixels.insert(pixels.end(), image.begin(), image.end());
-  if (marks.image.pixels() > 0)
-    return;
-  tokens.insert(tokens.end(), sentence.begin(), sentence.end());
-  if (marks.endsSources)
-    tokens.push_back(marks.end);
-}
-
 void NeighbourLists::add(int64_t nodes, std::span<const Edge> edges) {
   auto first = int64_t(degrees.size());
   for (std::vector<int32_t> *counts : {&degrees, &uses})
@@ -46,39 +36,43 @@ void SentenceLists::add(int64_t firstToken, std::span<const int32_t> sentences) 
   }
 }
 
-void SourceBatch::addWhole(std::span<const int32_t> text, const Structure &structure) {
-  if (structure.pixelCount > 0) {
-    layout.add(structure.pixelCount);
-    pixels.insert(pixels.end(), structure.pixels.begin(), structure.pixels.end());
-    return;
-  }
+template <typename T> static void append(std::vector<T> &all, std::span<const T> more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
+void SourceBatch::add(const Example &example) {
+  int64_t rows = example.sourceRows(marks);
   if (marks.neighbours > 0)
-    lists.add(int64_t(text.size()), structure.edges);
+    lists.add(rows, example.edges);
   if (marks.sentences > 0)
-    sentences.add(layout.tokens(), structure.sentences);
-  layout.add(int64_t(text.size()));
-  tokens.insert(tokens.end(), text.begin(), text.end());
+    sentences.add(layout.tokens(), example.sentences);
+  layout.add(rows);
+  append(tokens, example.source);
+  append(pixels, example.pixels);
   if (!marks.hasTypes)
     return;
   int32_t type = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
+  for (int32_t token : example.source) {
     types.push_back(type);
-    if (text[i] == marks.end)
+    if (token == marks.end)
       type = 1;
   }
 }
 
-void Batch::add(std::span<const int32_t> sourceSentence, std::span<const int32_t> targetSentence,
-                std::span<const float> image) {
-  source.add(sourceSentence, image);
-  target.add(int64_t(targetSentence.size()) + 1);
-  targetIn.push_back(source.marks.begin);
-  targetIn.insert(targetIn.end(), targetSentence.begin(), targetSentence.end());
-  targetOut.insert(targetOut.end(), targetSentence.begin(), targetSentence.end());
-  targetOut.push_back(source.marks.end);
-}
-
-void Batch::add(std::span<const int32_t> sequence, std::span<const TokenRange> learnt) {
+void Batch::add(const Example &example) {
+  for (int32_t token : example.labelled)
+    labelled.push_back(int32_t(source.layout.tokens()) + token);
+  if (!example.source.empty() || !example.pixels.empty())
+    source.add(example);
+  if (!example.right.empty())
+    right.add({.source = example.right});
+  append(labels, example.labels);
+  append(grades, example.grade);
+  append(follows, example.follows);
+  std::span<const int32_t> sequence = example.target;
+  if (sequence.empty())
+    return;
+  std::span<const TokenRange> learnt = example.learnt;
   bool countsAll = learnt.empty() || (learnt.size() == 1 && learnt[0].begin <= 1 && learnt[0].end == sequence.size());
   if (!countsAll || !weights.empty()) {
     size_t first = size_t(target.tokens()); // the sequence's first prediction; its prediction i is token i + 1
@@ -89,43 +83,8 @@ void Batch::add(std::span<const int32_t> sequence, std::span<const TokenRange> l
         weights[first + token - 1] = 1;
   }
   target.add(int64_t(sequence.size()) - 1);
-  targetIn.insert(targetIn.end(), sequence.begin(), sequence.end() - 1);
-  targetOut.insert(targetOut.end(), sequence.begin() + 1, sequence.end());
-}
-
-void Batch::addLabelled(Labelling kind, std::span<const int32_t> text, std::span<const int32_t> textLabels,
-                        const Structure &structure) {
-  auto first = int32_t(source.layout.tokens());
-  source.addWhole(text, structure);
-  for (size_t i = 0; i < textLabels.size(); ++i) {
-    if (textLabels[i] < 0)
-      continue;
-    labels.push_back(textLabels[i]);
-    if (kind != Labelling::Texts)
-      labelled.push_back(first + int32_t(i));
-  }
-}
-
-void Batch::addPair(const Examples &examples, size_t example) {
-  source.addWhole(examples.source(example));
-  right.addWhole(examples.other(example));
-  if (examples.labelling() == Labelling::Grades)
-    grades.push_back(examples.grade(example));
-  else
-    labels.push_back(examples.target(example)[0]);
-}
-
-void Batch::add(const Examples &examples, size_t example) {
-  if (heddle::isOfPairs(examples.labelling()))
-    return addPair(examples, example);
-  if (examples.labelling() == Labelling::Hidden)
-    follows.push_back(examples.follows(example));
-  if (examples.labelling() != Labelling::None)
-    addLabelled(examples.labelling(), examples.source(example), examples.target(example), examples.structure(example));
-  else if (examples.hasSource(example))
-    add(examples.source(example), examples.target(example), examples.image(example));
-  else
-    add(examples.target(example), examples.learnt(example));
+  append(targetIn, sequence.first(sequence.size() - 1));
+  append(targetOut, sequence.subspan(1));
 }
 
 int64_t Batch::predictions() const {
@@ -134,22 +93,19 @@ int64_t Batch::predictions() const {
   return weights.empty() ? target.tokens() : std::ranges::count(weights, 1.0f);
 }
 
-bool Batch::hasRoomFor(int64_t sourceTokens, int64_t targetTokens, const BatchLimits &limits) const {
-  return sequences() < limits.maximumSequences && source.layout.tokens() + sourceTokens <= limits.maximumTokens &&
-         (hasTarget()   ? target.tokens()
-          : isOfPairs() ? right.layout.tokens()
-                        : predictions()) +
-                 targetTokens <=
-             limits.maximumTokens;
+bool Batch::hasRoomFor(const Example &example, const BatchLimits &limits) const {
+  int64_t rows = hasTarget() ? target.tokens() : isOfPairs() ? right.layout.tokens() : predictions();
+  return sequences() < limits.maximumSequences &&
+         source.layout.tokens() + example.sourceRows(source.marks) <= limits.maximumTokens &&
+         rows + example.targetRows() <= limits.maximumTokens;
 }
 
 std::vector<Batch> packInOrder(const Examples &examples, const BatchLimits &limits) {
   std::vector<Batch> batches;
-  for (size_t example = 0; example < examples.size(); ++example) {
-    if (batches.empty() ||
-        !batches.back().hasRoomFor(examples.sourceTokens(example), examples.targetTokens(example), limits))
+  for (size_t i = 0; i < examples.size(); ++i) {
+    if (batches.empty() || !batches.back().hasRoomFor(examples[i], limits))
       batches.emplace_back(limits.marks);
-    batches.back().add(examples, example);
+    batches.back().add(examples[i]);
   }
   return batches;
 }

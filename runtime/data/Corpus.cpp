@@ -8,27 +8,31 @@
 
 namespace heddle {
 
-void Examples::add(std::span<const int32_t> source, std::span<const int32_t> target) {
-  sourceIds.insert(sourceIds.end(), source.begin(), source.end());
-  targetIds.insert(targetIds.end(), target.begin(), target.end());
-  sourceEnds.push_back(sourceIds.size());
-  targetEnds.push_back(targetIds.size());
+MarkedPair::MarkedPair(std::span<const int32_t> source, std::span<const int32_t> target, std::span<const float> pixels,
+                       const Marks &marks)
+    : source(marks.markSource(source)), target{marks.begin}, pixels(pixels) {
+  this->target.insert(this->target.end(), target.begin(), target.end());
+  this->target.push_back(marks.end);
 }
 
-int64_t Examples::sourceTokens(size_t example) const {
-  if (!hasSource(example))
-    return 0;
-  if (pixelCount > 0)
-    return pixelCount;
-  return int64_t(source(example).size()) + (labelled == Labelling::None ? sourceMarks : 0);
+void Examples::add(const Example &example) {
+  source.set(count, example.source);
+  right.set(count, example.right);
+  target.set(count, example.target);
+  learnt.set(count, example.learnt);
+  labels.set(count, example.labels);
+  labelled.set(count, example.labelled);
+  grade.set(count, example.grade);
+  follows.set(count, example.follows);
+  edges.set(count, example.edges);
+  sentences.set(count, example.sentences);
+  pixels.set(count, example.pixels);
+  ++count;
 }
 
-int64_t Examples::targetTokens(size_t example) const {
-  if (isOfPairs(labelled))
-    return int64_t(other(example).size());
-  if (labelled != Labelling::None)
-    return std::ranges::count_if(target(example), [](int32_t label) { return label >= 0; });
-  return int64_t(target(example).size()) + (hasSource(example) ? 1 : -1);
+Example Examples::operator[](size_t index) const {
+  return {source[index], right[index],   target[index], learnt[index],    labels[index], labelled[index],
+          grade[index],  follows[index], edges[index],  sentences[index], pixels[index]};
 }
 
 void CorpusReport::noteInvalid(uint64_t line, const std::string &file) {
@@ -101,7 +105,7 @@ Status TextPairs::read(size_t block, Draw, Examples &examples, CorpusReport &rep
              int64_t(target.size()) + 1 > maximumLength)
       ++here.overLong;
     else
-      examples.addTranslation(source, pixels, target, marks);
+      examples.add(MarkedPair(source, target, pixels, marks).example());
   }
   report.add(here);
   return Success();

@@ -23,142 +23,84 @@ struct Edge {
   int32_t from, to;
 };
 
-// The structure of a text besides its tokens: the edges if the tokens are the nodes of a graph, and the lengths of the
-// sentences if the model distinguishes them. Every token belongs to a sentence. An image has pixels instead of tokens,
-// and each pixel has the same number of values.
-struct Structure {
-  std::span<const Edge> edges;
-  std::span<const int32_t> sentences;
-  std::span<const float> pixels;
-  int64_t pixelCount = 0;
-};
-
 // Seeds random choices within examples. They differ in each epoch.
 struct Draw {
   uint64_t seed = 0, epoch = 0;
 };
 
-// Sentence pairs, plain sequences, or sequences with labels, in flat arrays: millions of examples cost four bytes per
-// token and no allocation each.
-class Examples {
+// The parts of an example by their roles, as views. Tokens include the marks that the model sees.
+struct Example {
+  std::span<const int32_t> source = {}; // the text that the model reads; the left text of a pair
+  std::span<const int32_t> right = {};  // the right text of a pair
+  std::span<const int32_t> target = {}; // each token but the first is predicted from the tokens before it
+  // The tokens of the target that the model learns to write, in ascending order; empty: all but the first.
+  std::span<const TokenRange> learnt = {};
+  // The labels, and the tokens of the source that they belong to. Without these tokens the label is of the whole text.
+  std::span<const int32_t> labels = {}, labelled = {};
+  std::span<const float> grade = {};     // of a pair, instead of a label
+  std::span<const int32_t> follows = {}; // of two sentences with hidden words: 1 if the second follows the first
+  // The structure of the source: its edges if its tokens are the nodes of a graph, and the lengths of its sentences if
+  // the model distinguishes them. Every token belongs to a sentence.
+  std::span<const Edge> edges = {};
+  std::span<const int32_t> sentences = {};
+  std::span<const float> pixels = {}; // of an image in place of the source; all images of a model have one shape
+
+  // The rows that the example takes in a call: of the source, and of the target, the right text or the labels.
+  int64_t sourceRows(const Marks &marks) const {
+    return int64_t(source.size() + pixels.size() / size_t(marks.image.channels));
+  }
+  int64_t targetRows() const {
+    return !target.empty() ? int64_t(target.size()) - 1 : int64_t(right.empty() ? labels.size() : right.size());
+  }
+};
+
+// A sentence or an image with its target, and the marks that translating adds to them.
+struct MarkedPair {
+  MarkedPair(std::span<const int32_t> source, std::span<const int32_t> target, std::span<const float> pixels,
+             const Marks &marks);
+  Example example() const { return {.source = source, .target = target, .pixels = pixels}; }
+
+  std::vector<int32_t> source, target;
+  std::span<const float> pixels;
+};
+
+// Lists one behind the other in one array.
+template <typename T> class Lists {
 public:
-  // Adds a sentence of at least one token and its translation, both without marks.
-  void add(std::span<const int32_t> source, std::span<const int32_t> target);
-  // Adds an image of `count` pixels and its caption, without marks.
-  void addCaption(std::span<const float> pixels, int64_t count, std::span<const int32_t> target) {
-    add({}, target);
-    allPixels.insert(allPixels.end(), pixels.begin(), pixels.end());
-    pixelEnds.push_back(allPixels.size());
-    pixelCount = count;
-  }
-  // Adds a sentence or an image with its target, for a model with these marks.
-  void addTranslation(std::span<const int32_t> source, std::span<const float> pixels, std::span<const int32_t> target,
-                      const Marks &marks) {
-    sourceMarks = marks.sourceMarks();
-    if (marks.image.pixels() > 0)
-      addCaption(pixels, marks.image.pixels(), target);
-    else
-      add(source, target);
-  }
-  // Adds a plain sequence of at least two tokens, including its marks. Each token but the first is predicted from the
-  // tokens before it.
-  void add(std::span<const int32_t> sequence) { add({}, sequence); }
-
-  // Adds a sequence of which the model learns to write only the tokens in `ranges`. The ranges are in ascending order.
-  void addLearnt(std::span<const int32_t> sequence, std::span<const TokenRange> ranges) {
-    add(sequence);
-    learntRanges.insert(learntRanges.end(), ranges.begin(), ranges.end());
-    learntEnds.resize(size(), learntEnds.empty() ? 0 : learntEnds.back());
-    learntEnds.back() = learntRanges.size();
-  }
-
-  // Adds a text, including its marks, or an image, with its label; or a text with a label for each token, negative for
-  // tokens without one. All examples of a corpus are of the same kind.
-  void addLabelled(Labelling kind, std::span<const int32_t> tokens, std::span<const int32_t> labels,
-                   const Structure &structure = {}) {
-    labelled = kind;
-    add(tokens, labels);
-    allEdges.insert(allEdges.end(), structure.edges.begin(), structure.edges.end());
-    edgeEnds.resize(size(), allEdges.size());
-    allSentences.insert(allSentences.end(), structure.sentences.begin(), structure.sentences.end());
-    sentenceEnds.resize(size(), allSentences.size());
-    if (structure.pixelCount == 0)
+  // Sets list `index`, which comes after all lists so far. The lists between them stay empty.
+  void set(size_t index, std::span<const T> list) {
+    if (list.empty())
       return;
-    allPixels.insert(allPixels.end(), structure.pixels.begin(), structure.pixels.end());
-    pixelEnds.resize(size(), allPixels.size());
-    pixelCount = structure.pixelCount;
+    ends.resize(index, values.size());
+    values.insert(values.end(), list.begin(), list.end());
+    ends.push_back(values.size());
   }
-
-  // Adds two sentences with hidden words. `doesFollow` is true if the second sentence follows the first.
-  void addHidden(std::span<const int32_t> tokens, std::span<const int32_t> labels, bool doesFollow) {
-    addLabelled(Labelling::Hidden, tokens, labels);
-    follow.push_back(doesFollow);
-  }
-
-  // Adds two texts, including their marks, and the label of the pair.
-  void addPair(std::span<const int32_t> left, std::span<const int32_t> right, int32_t label) {
-    addOther(right);
-    addLabelled(Labelling::Pairs, left, {&label, 1});
-  }
-  // Likewise, with a grade.
-  void addGraded(std::span<const int32_t> left, std::span<const int32_t> right, float grade) {
-    addOther(right);
-    grades.push_back(grade);
-    addLabelled(Labelling::Grades, left, {});
-  }
-
-  Labelling labelling() const { return labelled; }
-  bool follows(size_t example) const { return follow[example] != 0; }
-  // The tokens of a sequence that the model learns to write. Empty means every token but the first.
-  std::span<const TokenRange> learnt(size_t example) const {
-    return example < learntEnds.size() ? slice(learntRanges, learntEnds, example) : std::span<const TokenRange>();
-  }
-  size_t size() const { return sourceEnds.size(); }
-  bool empty() const { return sourceEnds.empty(); }
-  bool hasSource(size_t example) const { return pixelCount > 0 || !source(example).empty(); }
-  std::span<const int32_t> source(size_t example) const { return slice(sourceIds, sourceEnds, example); }
-  std::span<const int32_t> target(size_t example) const { return slice(targetIds, targetEnds, example); }
-  // The values of an example's pixels; empty if there are no images.
-  std::span<const float> image(size_t example) const {
-    return pixelCount > 0 ? slice(allPixels, pixelEnds, example) : std::span<const float>();
-  }
-  // The right text of a pair.
-  std::span<const int32_t> other(size_t example) const { return slice(otherIds, otherEnds, example); }
-  float grade(size_t example) const { return grades[example]; }
-  Structure structure(size_t example) const {
-    if (edgeEnds.empty())
+  std::span<const T> operator[](size_t index) const {
+    if (index >= ends.size())
       return {};
-    return {slice(allEdges, edgeEnds, example), slice(allSentences, sentenceEnds, example), image(example), pixelCount};
+    uint64_t begin = index == 0 ? 0 : ends[index - 1];
+    return std::span(values).subspan(begin, ends[index] - begin);
   }
-
-  // The tokens of an example in a call: both sides of a pair with their marks, a sequence without its last token, a
-  // text and its labels, or the two texts of a pair.
-  int64_t sourceTokens(size_t example) const;
-  int64_t targetTokens(size_t example) const;
 
 private:
-  template <typename T>
-  static std::span<const T> slice(const std::vector<T> &all, const std::vector<uint64_t> &ends, size_t example) {
-    uint64_t begin = example == 0 ? 0 : ends[example - 1];
-    return std::span(all).subspan(begin, ends[example] - begin);
-  }
+  std::vector<T> values;
+  std::vector<uint64_t> ends;
+};
 
-  void addOther(std::span<const int32_t> tokens) {
-    otherIds.insert(otherIds.end(), tokens.begin(), tokens.end());
-    otherEnds.push_back(otherIds.size());
-  }
+// Examples in flat arrays: millions of them cost four bytes per token and no allocation each.
+class Examples {
+public:
+  void add(const Example &example);
+  Example operator[](size_t index) const;
+  size_t size() const { return count; }
+  bool empty() const { return count == 0; }
 
-  Labelling labelled = Labelling::None;
-  std::vector<int32_t> sourceIds, targetIds, otherIds, allSentences;
-  std::vector<float> grades;
-  std::vector<Edge> allEdges;
-  std::vector<float> allPixels;
-  int64_t pixelCount = 0;  // of each image; 0 if there are no images
-  int64_t sourceMarks = 1; // marks that a call adds to the source of each pair
-  std::vector<uint64_t> sourceEnds, targetEnds, otherEnds, edgeEnds, sentenceEnds, pixelEnds;
-  std::vector<uint8_t> follow;
-  std::vector<TokenRange> learntRanges;
-  std::vector<uint64_t> learntEnds; // for the first examples only; later ones have no ranges
+private:
+  size_t count = 0;
+  Lists<int32_t> source, right, target, labels, labelled, follows, sentences;
+  Lists<TokenRange> learnt;
+  Lists<Edge> edges;
+  Lists<float> grade, pixels;
 };
 
 // Counts of what was read, and of what was left out for each reason.

@@ -11,7 +11,7 @@ uint64_t addDocument(std::span<const int32_t> document, int64_t maximumLength, E
   uint64_t count = 0;
   for (; document.size() > 1; ++count) {
     size_t predicted = std::min(size_t(maximumLength), document.size() - 1);
-    examples.add(document.first(predicted + 1));
+    examples.add({.target = document.first(predicted + 1)});
     document = document.subspan(predicted);
   }
   return count;

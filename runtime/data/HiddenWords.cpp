@@ -70,7 +70,7 @@ std::vector<HiddenWords::Document> HiddenWords::readDocuments(size_t block, std:
   return documents;
 }
 
-void HiddenWords::addPair(std::vector<int32_t> first, std::vector<int32_t> second, bool follows, OrderRandom &random,
+void HiddenWords::addPair(std::vector<int32_t> first, std::vector<int32_t> second, int32_t follows, OrderRandom &random,
                           Examples &examples) const {
   while (int64_t(first.size() + second.size()) + 3 > maximumLength)
     (first.size() > second.size() ? first : second).pop_back();
@@ -80,7 +80,13 @@ void HiddenWords::addPair(std::vector<int32_t> first, std::vector<int32_t> secon
   tokens.insert(tokens.end(), second.begin(), second.end());
   tokens.push_back(marks.end);
   HiddenTokens hidden = hideTokens(tokens, vocabulary, marks, random);
-  examples.addHidden(hidden.tokens, hidden.labels, follows);
+  std::vector<int32_t> labels, labelled;
+  for (size_t i = 0; i < hidden.labels.size(); ++i)
+    if (hidden.labels[i] >= 0) {
+      labels.push_back(hidden.labels[i]);
+      labelled.push_back(int32_t(i));
+    }
+  examples.add({.source = hidden.tokens, .labels = labels, .labelled = labelled, .follows = {&follows, 1}});
 }
 
 Status HiddenWords::read(size_t block, Draw draw, Examples &examples, CorpusReport &report) const {

@@ -33,7 +33,7 @@ public:
 private:
   using Document = std::vector<std::vector<int32_t>>; // its sentences
   std::vector<Document> readDocuments(size_t block, std::span<const std::string> lines, CorpusReport &report) const;
-  void addPair(std::vector<int32_t> first, std::vector<int32_t> second, bool follows, OrderRandom &random,
+  void addPair(std::vector<int32_t> first, std::vector<int32_t> second, int32_t follows, OrderRandom &random,
                Examples &examples) const;
 
   const LineBlocks &text;

@@ -5,6 +5,8 @@
 #include "runtime/tokenizers/Tokenizer.h"
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 namespace heddle {
 
@@ -24,6 +26,13 @@ struct Marks {
   // The rows that a source takes in a call: an image's pixels, or a sentence of that many tokens with its marks.
   int64_t sourceRows(size_t tokens) const {
     return image.pixels() > 0 ? image.pixels() : int64_t(tokens) + sourceMarks();
+  }
+  // The tokens of a translation's source with their marks. Images have no tokens.
+  std::vector<int32_t> markSource(std::span<const int32_t> sentence) const {
+    std::vector<int32_t> tokens(sentence.begin(), sentence.end());
+    if (endsSources && image.pixels() == 0)
+      tokens.push_back(end);
+    return tokens;
   }
 };
 

@@ -112,9 +112,9 @@ Status LabelledPairs::read(size_t block, Draw, Examples &examples, CorpusReport 
     if (int64_t(std::max(left.size(), right.size())) > maximumLength)
       ++here.overLong;
     else if (kind == Labelling::Grades)
-      examples.addGraded(left, right, record.grade);
+      examples.add({.source = left, .right = right, .grade = {&record.grade, 1}});
     else
-      examples.addPair(left, right, label);
+      examples.add({.source = left, .right = right, .labels = {&label, 1}});
   }
   report.add(here);
   return Success();

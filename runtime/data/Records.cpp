@@ -189,7 +189,6 @@ Result<EncodedRecord> encodeRecord(const Record &record, Labelling kind, const T
                        R"({"image": [[0, 0.5], [1, 0]], "label": "x"}.)");
     EncodedRecord result;
     HEDDLE_ASSIGN(result.pixels, record.image->read(marks.image, folder, origin));
-    result.pixelCount = marks.image.pixels();
     return result;
   }
   if (isBlank(record.text))
@@ -217,7 +216,7 @@ Result<EncodedRecord> encodeRecord(const Record &record, Labelling kind, const T
   };
   auto appendWords = [&](const std::vector<std::string> &words) {
     for (const std::string &word : words) {
-      result.wordStarts.push_back(result.tokens.size());
+      result.wordStarts.push_back(int32_t(result.tokens.size()));
       append(word);
     }
   };
@@ -240,8 +239,7 @@ Result<EncodedRecord> encodeRecord(const Record &record, Labelling kind, const T
   if (marks.neighbours > 0) {
     HEDDLE_CHECK(checkNeighbours(*record.edges, record.words.size(), marks.neighbours, origin));
     for (const Edge &edge : *record.edges)
-      result.edges.push_back(
-          {int32_t(result.wordStarts[size_t(edge.from)]), int32_t(result.wordStarts[size_t(edge.to)])});
+      result.edges.push_back({result.wordStarts[size_t(edge.from)], result.wordStarts[size_t(edge.to)]});
   }
   return result;
 }
@@ -293,13 +291,10 @@ Status LabelledTexts::read(size_t block, Draw, Examples &examples, CorpusReport 
       ++here.overLong;
       continue;
     }
-    if (kind == Labelling::Words) {
-      std::vector<int32_t> ofTokens(encoded.tokens.size(), -1);
-      for (size_t word = 0; word < labels.size(); ++word)
-        ofTokens[encoded.wordStarts[word]] = labels[word];
-      labels = std::move(ofTokens);
-    }
-    examples.addLabelled(kind, encoded.tokens, labels, encoded.structure());
+    Example example = encoded.example();
+    example.labels = labels;
+    example.labelled = encoded.wordStarts;
+    examples.add(example);
   }
   report.add(here);
   return Success();

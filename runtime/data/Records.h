@@ -40,15 +40,13 @@ struct Record {
 // The tokens of a text between its marks, and the index of the first token of each word.
 struct EncodedRecord {
   std::vector<int32_t> tokens;
-  std::vector<size_t> wordStarts; // if words have labels
-  std::vector<Edge> edges;        // between tokens, if the model takes edges
-  std::vector<int32_t> sentences; // lengths, if the model takes sentences; they include the begin and the end mark
+  std::vector<int32_t> wordStarts; // if words have labels
+  std::vector<Edge> edges;         // between tokens, if the model takes edges
+  std::vector<int32_t> sentences;  // lengths, if the model takes sentences; they include the begin and the end mark
 
   std::vector<float> pixels; // instead of tokens, if the model takes images
-  int64_t pixelCount = 0;
 
-  Structure structure() const { return {edges, sentences, pixels, pixelCount}; }
-  size_t length() const { return pixelCount > 0 ? size_t(pixelCount) : tokens.size(); }
+  Example example() const { return {.source = tokens, .edges = edges, .sentences = sentences, .pixels = pixels}; }
 
   // Truncates to `length` tokens, and makes the last of them the end mark.
   void cut(size_t length, Marks marks);

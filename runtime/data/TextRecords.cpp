@@ -124,7 +124,7 @@ Status TextRecords::read(size_t block, Draw, Examples &examples, CorpusReport &r
     else if (int64_t(tokens.size()) - 1 > maximumLength)
       ++here.overLong;
     else
-      examples.addLearnt(tokens, learnt);
+      examples.add({.target = tokens, .learnt = learnt});
   }
   report.add(here);
   return Success();

@@ -2,78 +2,55 @@
 
 namespace heddle {
 
-CallInputs &CallInputs::addSource(const SourceBatch &source) {
-  if (!source.types.empty())
-    add("source_types", source.types);
-  if (const NeighbourLists &lists = source.lists; lists.most > 0)
-    addMatrix("source_neighbours", std::span(lists.neighbours), lists.most)
-        .add("source_degrees", lists.degrees)
-        .addMatrix("source_users", std::span(lists.users), lists.most)
-        .addMatrix("source_slots", std::span(lists.slots), lists.most)
-        .add("source_uses", lists.uses);
-  if (source.marks.sentences > 0)
-    add("source_sentences", source.sentences.layout.positions)
-        .add("source_sentences_starts", source.sentences.layout.starts)
-        .add("source_sentences_lengths", source.sentences.layout.lengths)
-        .add("source_words_starts", source.sentences.wordStarts)
-        .add("source_words_lengths", source.sentences.wordLengths);
-  if (const ImageShape &image = source.marks.image; image.pixels() > 0)
-    addImages(source, image);
-  else
-    add("source", source.tokens);
-  return add("source_positions", source.layout.positions)
-      .add("source_starts", source.layout.starts)
-      .add("source_lengths", source.layout.lengths);
+void CallInputs::addSequences(std::string_view side, const PackedSequences &sequences) {
+  addTo(side, "_positions", sequences.positions);
+  addTo(side, "_starts", sequences.starts);
+  addTo(side, "_lengths", sequences.lengths);
 }
 
-CallInputs &CallInputs::addImages(const SourceBatch &source, const ImageShape &image) {
+void CallInputs::addSide(std::string_view side, const SourceBatch &texts) {
+  const NeighbourLists &lists = texts.lists;
+  const ImageShape &image = texts.marks.image;
+  addTo(side, "", texts.tokens);
+  addTo(side, "_types", texts.types);
+  addTo(side, "_pixels", texts.pixels, image.channels);
+  addSequences(side, texts.layout);
+  addTo(side, "_neighbours", lists.neighbours, lists.most);
+  addTo(side, "_degrees", lists.degrees);
+  addTo(side, "_users", lists.users, lists.most);
+  addTo(side, "_slots", lists.slots, lists.most);
+  addTo(side, "_uses", lists.uses);
+  addTo(side, "_sentences", texts.sentences.layout.positions);
+  addTo(side, "_sentences_starts", texts.sentences.layout.starts);
+  addTo(side, "_sentences_lengths", texts.sentences.layout.lengths);
+  addTo(side, "_words_starts", texts.sentences.wordStarts);
+  addTo(side, "_words_lengths", texts.sentences.wordLengths);
   for (int64_t stride : image.strides) {
     PackedSequences &images = strided.emplace_back();
-    for (int64_t i = 0; i < source.layout.sequences(); ++i)
+    for (int64_t i = 0; i < texts.layout.sequences(); ++i)
       images.add(image.height / stride * (image.width / stride));
-    auto named = [&](const char *port) -> std::string_view {
-      return names.emplace_back(str("source_stride", stride, port));
-    };
-    add(named("_positions"), images.positions)
-        .add(named("_starts"), images.starts)
-        .add(named("_lengths"), images.lengths);
+    addSequences(str(side, "_stride", stride), images);
   }
-  return addMatrix("source_pixels", std::span(source.pixels), image.channels);
 }
 
-CallInputs &CallInputs::addPairs(const SourceBatch &left, const SourceBatch &right) {
-  return add("left", left.tokens)
-      .add("left_positions", left.layout.positions)
-      .add("left_starts", left.layout.starts)
-      .add("left_lengths", left.layout.lengths)
-      .add("right", right.tokens)
-      .add("right_positions", right.layout.positions)
-      .add("right_starts", right.layout.starts)
-      .add("right_lengths", right.layout.lengths);
-}
-
-CallInputs &CallInputs::addTarget(const Batch &batch) {
-  return add("target_in", batch.targetIn)
-      .add("target_positions", batch.target.positions)
-      .add("target_starts", batch.target.starts)
-      .add("target_lengths", batch.target.lengths);
+CallInputs &CallInputs::addText(const Batch &batch) {
+  if (batch.hasSource())
+    addSide(batch.isOfPairs() ? "left" : "source", batch.source);
+  if (batch.isOfPairs())
+    addSide("right", batch.right);
+  addTo("target", "_in", batch.targetIn);
+  addSequences("target", batch.target);
+  return *this;
 }
 
 CallInputs &CallInputs::addBatch(const Batch &batch) {
-  if (batch.isOfPairs()) {
-    addPairs(batch.source, batch.right);
-    return batch.grades.empty() ? add("pair_label", batch.labels)
-                                : add("pair_grade", std::span<const float>(batch.grades));
-  }
-  if (batch.hasSource())
-    addSource(batch.source);
-  if (batch.hasTarget())
-    return addTarget(batch).add("target_out", batch.targetOut);
-  if (!batch.labelled.empty())
-    add("source_labelled", batch.labelled);
-  if (!batch.follows.empty())
-    add("source_follows", batch.follows);
-  return add("source_label", batch.labels);
+  const char *of = batch.isOfPairs() ? "pair" : "source";
+  addTo("target", "_out", batch.targetOut);
+  addTo(of, "_labelled", batch.labelled);
+  addTo(of, "_follows", batch.follows);
+  addTo(of, "_label", batch.labels);
+  addTo(of, "_grade", batch.grades);
+  return addText(batch);
 }
 
 } // namespace heddle

@@ -19,25 +19,18 @@ public:
   CallInputs(const CallInputs &) = delete;
   CallInputs &operator=(const CallInputs &) = delete;
 
-  CallInputs &add(std::string_view name, std::span<const int32_t> values) { return addVector(name, values); }
-  CallInputs &add(std::string_view name, std::span<const float> values) { return addVector(name, values); }
+  CallInputs &add(std::string_view name, std::span<const int32_t> values) { return addMatrix(name, values, 0); }
+  CallInputs &add(std::string_view name, std::span<const float> values) { return addMatrix(name, values, 0); }
 
-  // source or source_pixels, source_positions, source_starts, source_lengths; and, if the batch has them, source_types,
-  // neighbour lists, sentences and strided images
-  CallInputs &addSource(const SourceBatch &source);
-  // left, left_positions, left_starts, left_lengths, and the same four for the right side
-  CallInputs &addPairs(const SourceBatch &left, const SourceBatch &right);
-  // target_in, target_positions, target_starts, target_lengths
-  CallInputs &addTarget(const Batch &batch);
-  // All inputs of entries that compute a loss: the source if there is one, and the target with target_out, or labels.
+  // What the model reads of a batch: the texts or images under the names of their side (source, left, right, target),
+  // which also begin the names of their positions, starts and lengths.
+  CallInputs &addText(const Batch &batch);
+  // All inputs of entries that compute a loss: addText(), and the tokens to predict or the labels.
   CallInputs &addBatch(const Batch &batch);
 
   operator std::span<const Input>() const { return inputs; }
 
 private:
-  template <typename T> CallInputs &addVector(std::string_view name, std::span<const T> values) {
-    return addMatrix(name, values, /*columns=*/0);
-  }
   // `columns` is 0 for a vector.
   template <typename T> CallInputs &addMatrix(std::string_view name, std::span<const T> values, int64_t columns) {
     auto elements = int64_t(values.size());
@@ -47,13 +40,17 @@ private:
     inputs.push_back({name, TensorView::of(values, std::span(shape))});
     return *this;
   }
-
-  // Adds the pixels, and for each stride s the positions, starts and lengths of images reduced to every s-th row and
-  // column.
-  CallInputs &addImages(const SourceBatch &source, const ImageShape &image);
+  // Adds values of a side, unless the batch has none.
+  template <typename T>
+  void addTo(std::string_view side, const char *port, const std::vector<T> &values, int64_t columns = 0) {
+    if (!values.empty())
+      addMatrix(names.emplace_back(str(side, port)), std::span(values), columns);
+  }
+  void addSequences(std::string_view side, const PackedSequences &sequences);
+  void addSide(std::string_view side, const SourceBatch &texts);
 
   std::deque<std::vector<int64_t>> shapes;
-  std::deque<PackedSequences> strided;
+  std::deque<PackedSequences> strided; // images reduced to every s-th row and column
   std::deque<std::string> names;
   std::vector<Input> inputs;
 };

@@ -18,15 +18,15 @@ public:
   CachedSteps(Engine &engine, const ModelDescription &model) : engine(engine), model(model) {}
 
   Status encode(std::span<const DecodingSource> sources) override {
-    SourceBatch batch(model.marks);
+    Batch batch(model.marks);
     std::vector<int32_t> rows;
     for (const DecodingSource &source : sources) {
-      batch.add(source.tokens, source.pixels);
+      batch.add({.source = model.marks.markSource(source.tokens), .pixels = source.pixels});
       for (int64_t i = 0; i < model.marks.sourceRows(source.tokens.size()); ++i)
         rows.push_back(int32_t(source.firstRow + i));
     }
     CallInputs inputs;
-    inputs.addSource(batch).add("memory_rows", rows);
+    inputs.addText(batch).add("memory_rows", rows);
     return engine.run("encode", inputs);
   }
 
@@ -112,14 +112,13 @@ public:
       Batch batch(model.marks);
       for (; next < step.hypotheses.size(); ++next) {
         const DecodingStep::Hypothesis &hypothesis = step.hypotheses[next];
-        int64_t source = model.marks.sourceRows(hypothesis.source.tokens.size()),
-                target = int64_t(hypothesis.tokens.size()) + 1;
-        if (batch.tokens() != 0 && !batch.hasRoomFor(source, target, model.limits()))
+        MarkedPair pair(hypothesis.source.tokens, hypothesis.tokens, hypothesis.source.pixels, model.marks);
+        if (batch.tokens() != 0 && !batch.hasRoomFor(pair.example(), model.limits()))
           break;
-        batch.add(hypothesis.source.tokens, hypothesis.tokens, hypothesis.source.pixels);
+        batch.add(pair.example());
       }
       CallInputs inputs;
-      inputs.addSource(batch.source).addTarget(batch);
+      inputs.addText(batch);
       HEDDLE_CHECK(engine.run("logits", inputs));
       HEDDLE_ASSIGN(HostTensor logits, engine.output("logits"));
       std::span<const float> values = logits.values<float>();

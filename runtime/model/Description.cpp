@@ -82,7 +82,6 @@ Result<ModelDescription> ModelDescription::parse(std::string_view text) {
   description.marks.neighbours = read->neighbours.value_or(0);
   description.marks.sentences = read->sentences.value_or(0);
   description.marks.image = read->image.value_or(ImageShape());
-  description.hasTokenTypes = read->tokenTypes > 0;
   description.scalesLoss = read->lossScale > 0;
   description.weighsTokens = read->json.value("token_weights", false);
   description.json = std::move(read->json);

@@ -31,32 +31,24 @@ void MaskFiller::add(std::string_view line) {
 
 Status MaskFiller::step() {
   std::vector<Job> jobs;
-  std::vector<int32_t> tokens;
-  PackedSequences layout;
-  while (!waiting.empty() && layout.sequences() < model.maximumSequences &&
-         tokens.size() + waiting.front().tokens.size() <= size_t(model.maximumTokens)) {
-    const Job &job = jobs.emplace_back(std::move(waiting.front()));
+  Batch batch(model.marks);
+  while (!waiting.empty() && batch.hasRoomFor({.source = waiting.front().tokens}, model.limits())) {
+    batch.add({.source = waiting.front().tokens});
+    jobs.push_back(std::move(waiting.front()));
     waiting.pop_front();
-    tokens.insert(tokens.end(), job.tokens.begin(), job.tokens.end());
-    layout.add(int64_t(job.tokens.size()));
   }
   if (jobs.empty())
     return Success();
   Span span("fill masks");
   span.with("lines", int64_t(jobs.size()));
-  std::vector<int32_t> types(tokens.size()); // all 0: the first sentence
+  std::ranges::fill(batch.source.types, 0); // all tokens are of the first sentence
   CallInputs inputs;
-  inputs.add("source", tokens)
-      .add("source_positions", layout.positions)
-      .add("source_starts", layout.starts)
-      .add("source_lengths", layout.lengths);
-  if (model.hasTokenTypes)
-    inputs.add("source_types", types);
+  inputs.addText(batch);
   HEDDLE_CHECK(engine.run("logits", inputs));
   HEDDLE_ASSIGN(HostTensor logits, engine.output("logits"));
   auto pieces = size_t(model.vocabularySize);
   for (size_t i = 0; i < jobs.size(); ++i) {
-    std::span<const float> rows = logits.values<float>().subspan(size_t(layout.starts[i]) * pieces);
+    std::span<const float> rows = logits.values<float>().subspan(size_t(batch.source.layout.starts[i]) * pieces);
     HEDDLE_ASSIGN(FilledLine line, fill(jobs[i], rows));
     lines.finish(jobs[i].number, std::move(line));
   }

@@ -31,7 +31,7 @@ Result<Predictor::Job> Predictor::encodePair(uint64_t number, std::string_view l
     HEDDLE_ASSIGN(record, PairRecord::ofLine(replaceInvalidBytes(line, number), str("line ", number)));
   }
   Job job{number,
-          {encodeMarked(record.left, vocabulary, model.marks), {}, {}, {}},
+          {.tokens = encodeMarked(record.left, vocabulary, model.marks)},
           encodeMarked(record.right, vocabulary, model.marks)};
   auto longest = size_t(std::min(model.maximumLength, model.maximumTokens));
   for (auto [side, tokens] :
@@ -70,23 +70,17 @@ Result<PredictedLabel> Predictor::choose(std::span<const float> logits) const {
 
 Status Predictor::step() {
   std::vector<Job> jobs;
-  SourceBatch source(model.marks), right(model.marks);
-  while (!waiting.empty() && source.layout.sequences() < model.maximumSequences &&
-         size_t(source.layout.tokens()) + waiting.front().text.length() <= size_t(model.maximumTokens) &&
-         right.tokens.size() + waiting.front().right.size() <= size_t(model.maximumTokens)) {
+  Batch batch(model.marks);
+  for (; !waiting.empty() && batch.hasRoomFor(waiting.front().example(), model.limits()); waiting.pop_front()) {
+    batch.add(waiting.front().example());
     jobs.push_back(std::move(waiting.front()));
-    waiting.pop_front();
-    source.addWhole(jobs.back().text.tokens, jobs.back().text.structure());
-    if (isOfPairs(model.labelling()))
-      right.addWhole(jobs.back().right);
   }
   if (jobs.empty())
     return Success();
   Span span("predict labels");
   span.with("lines", int64_t(jobs.size()));
   CallInputs inputs;
-  HEDDLE_CHECK(
-      engine.run("logits", isOfPairs(model.labelling()) ? inputs.addPairs(source, right) : inputs.addSource(source)));
+  HEDDLE_CHECK(engine.run("logits", inputs.addText(batch)));
   HEDDLE_ASSIGN(HostTensor logits, engine.output("logits"));
   auto classes = size_t(model.classes);
   auto row = [&](size_t place) { return logits.values<float>().subspan(place * classes, classes); };
@@ -98,10 +92,10 @@ Status Predictor::step() {
     } else if (model.labelling() == Labelling::Texts || model.labelling() == Labelling::Pairs) {
       HEDDLE_ASSIGN(line.labels.emplace_back(), choose(row(i)));
     }
-    for (size_t start : jobs[i].text.wordStarts) {
+    for (int32_t start : jobs[i].text.wordStarts) {
       PredictedLabel label{"?"};
-      if (start + 1 < jobs[i].text.tokens.size()) { // before the end mark
-        HEDDLE_ASSIGN(label, choose(row(size_t(source.layout.starts[i]) + start)));
+      if (size_t(start) + 1 < jobs[i].text.tokens.size()) { // before the end mark
+        HEDDLE_ASSIGN(label, choose(row(size_t(batch.source.layout.starts[i] + start))));
       }
       line.labels.push_back(std::move(label));
     }

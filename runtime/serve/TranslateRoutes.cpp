@@ -126,7 +126,7 @@ private:
   Result<nlohmann::ordered_json> align(std::span<const int32_t> source, std::span<const int32_t> target) const {
     target = target.first(std::min(target.size(), size_t(maximumExplainedLength(model.description))));
     heddle::Batch pair(model.description.marks);
-    pair.add(source, target, {});
+    pair.add(MarkedPair(source, target, {}, model.description.marks).example());
     HEDDLE_ASSIGN(std::vector<AttentionMap> maps, explain(model.engine, model.description, pair));
     const AttentionMap *last = nullptr;
     for (const AttentionMap &map : maps)

@@ -80,9 +80,9 @@ public:
 private:
   std::vector<float> logits(const Ids &source, const Ids &tokens) {
     Batch batch;
-    batch.add(source, tokens);
+    batch.add(MarkedPair(source, tokens, {}, {}).example());
     CallInputs inputs;
-    inputs.addSource(batch.source).addTarget(batch);
+    inputs.addText(batch);
     need(engine.run("logits", inputs));
     HostTensor all = need(engine.output("logits"));
     std::span<const float> last = all.values<float>().last(size_t(model.vocabularySize));

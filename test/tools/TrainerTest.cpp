@@ -26,7 +26,8 @@ class TrainerTest : public testing::Test {
 protected:
   TrainerTest() {
     for (int i = 0; i < 50; ++i)
-      corpus.pairs.add(Ids(size_t(1 + i % 5), i % 60 + 3), Ids(size_t(1 + i % 3), i % 60 + 3));
+      corpus.pairs.add(
+          MarkedPair(Ids(size_t(1 + i % 5), i % 60 + 3), Ids(size_t(1 + i % 3), i % 60 + 3), {}, {}).example());
     options.checkpoint = folder.path() / "ck";
     options.steps = 25;
     options.seed = 7;

@@ -19,7 +19,8 @@ namespace {
 MemoryPairs makeCorpus(int count, uint64_t perBlock) {
   MemoryPairs corpus(perBlock);
   for (int i = 0; i < count; ++i)
-    corpus.pairs.add(Ids(size_t(1 + i * 7 % 5), i + 3), Ids(size_t(1 + i * 5 % 3), i + 3));
+    corpus.pairs.add(
+        MarkedPair(Ids(size_t(1 + i * 7 % 5), i + 3), Ids(size_t(1 + i * 5 % 3), i + 3), {}, {}).example());
   return corpus;
 }
 
@@ -79,7 +80,7 @@ TEST(BatchSource, EpochsLimitsAndCursors) {
 TEST(BatchSource, ABatchHoldsPairsOfOneBucket) {
   MemoryPairs corpus(10);
   for (int i = 0; i < 2'000; ++i)
-    corpus.pairs.add(Ids(size_t(1 + i * 7 % 30), 3), Ids(size_t(1 + i * 11 % 30), 3));
+    corpus.pairs.add(MarkedPair(Ids(size_t(1 + i * 7 % 30), 3), Ids(size_t(1 + i * 11 % 30), 3), {}, {}).example());
   BatchSource source(corpus, {.limits = {400, 20, 64}, .seed = 1, .windowLines = 2'000});
   int batches = 0, mixed = 0;
   while (true) {

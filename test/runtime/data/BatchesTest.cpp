@@ -13,7 +13,7 @@ namespace {
 Examples makePairs(int count) {
   Examples pairs;
   for (int i = 0; i < count; ++i)
-    pairs.add(Ids(size_t(1 + i % 5), i + 3), Ids(size_t(1 + i % 3), i + 3));
+    pairs.add(MarkedPair(Ids(size_t(1 + i % 5), i + 3), Ids(size_t(1 + i % 3), i + 3), {}, {}).example());
   return pairs;
 }
 
@@ -27,8 +27,8 @@ Ids pairsOf(const Batch &batch) {
 
 TEST(Batches, Packing) {
   Batch batch;
-  batch.add(Ids{5, 6, 7}, Ids{8});
-  batch.add(Ids{9}, Ids{10, 11});
+  batch.add(MarkedPair(Ids{5, 6, 7}, Ids{8}, {}, {}).example());
+  batch.add(MarkedPair(Ids{9}, Ids{10, 11}, {}, {}).example());
   EXPECT_EQ(batch.source.tokens, (Ids{5, 6, 7, kEndId, 9, kEndId}));
   EXPECT_EQ(batch.source.layout.positions, (Ids{0, 1, 2, 3, 0, 1}));
   EXPECT_EQ(batch.source.layout.starts, (Ids{0, 4}));
@@ -40,8 +40,8 @@ TEST(Batches, Packing) {
   EXPECT_EQ(batch.target.lengths, (Ids{2, 3}));
   EXPECT_EQ(batch.tokens(), 11);
 
-  Batch marked(Marks{.begin = 60, .end = 0});
-  marked.add(Ids{5, 6}, Ids{8});
+  Batch marked;
+  marked.add(MarkedPair(Ids{5, 6}, Ids{8}, {}, Marks{.begin = 60, .end = 0}).example());
   EXPECT_EQ(marked.source.tokens, (Ids{5, 6, 0}));
   EXPECT_EQ(marked.targetIn, (Ids{60, 8}));
   EXPECT_EQ(marked.targetOut, (Ids{8, 0}));

@@ -32,7 +32,7 @@ TEST_F(CorpusTest, ReadsPairs) {
   auto corpus = read("a b\nc\n", "d\na a a\n");
   ASSERT_TRUE(corpus.ok()) << corpus.message();
   ASSERT_EQ(corpus->examples.size(), 2u);
-  EXPECT_EQ(corpus->examples.target(0).size(), 1u * corpus->examples.source(1).size());
+  EXPECT_EQ(corpus->examples[0].target.size(), corpus->examples[1].source.size() + 1); // two marks, and one
   EXPECT_EQ(corpus->report.skipped(), 0u);
   EXPECT_EQ(corpus->report.describe(16), "2 pairs");
 }

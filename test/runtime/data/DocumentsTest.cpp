@@ -29,7 +29,7 @@ Ids ids(std::string_view text) { return {text.begin(), text.end()}; }
 std::vector<std::string> sequencesOf(const Examples &examples) {
   std::vector<std::string> all;
   for (size_t i = 0; i < examples.size(); ++i)
-    all.emplace_back(examples.target(i).begin(), examples.target(i).end());
+    all.emplace_back(examples[i].target.begin(), examples[i].target.end());
   return all;
 }
 
@@ -124,8 +124,8 @@ TEST_F(DocumentsTest, PartsOfAFile) {
 
 TEST_F(DocumentsTest, Batches) {
   Batch batch;
-  batch.add(ids("<ab>"));
-  batch.add(ids("b>"));
+  batch.add({.target = ids("<ab>")});
+  batch.add({.target = ids("b>")});
   EXPECT_FALSE(batch.hasSource());
   EXPECT_EQ(batch.targetIn, ids("<abb"));
   EXPECT_EQ(batch.targetOut, ids("ab>>"));
@@ -137,7 +137,7 @@ TEST_F(DocumentsTest, Batches) {
   // Batches are filled to the last token.
   Examples examples;
   for (int i = 0; i < 7; ++i)
-    examples.add(ids("<ab>"));
+    examples.add({.target = ids("<ab>")});
   std::vector<int64_t> tokens;
   for (const Batch &packed : packInOrder(examples, {.maximumTokens = 9, .maximumSequences = 8, .maximumLength = 9}))
     tokens.push_back(packed.target.tokens());

@@ -78,7 +78,7 @@ TEST_F(HiddenWordsTest, HalfOfTheSentencesFollow) {
   int follow = 0, alike = 0;
   for (size_t i = 0; i < corpus->examples.size(); ++i) {
     Batch batch({.hasTypes = true});
-    batch.add(corpus->examples, i);
+    batch.add(corpus->examples[i]);
     EXPECT_EQ(batch.source.layout.lengths, (std::vector<int32_t>{7}));
     EXPECT_EQ(batch.source.types, (std::vector<int32_t>{0, 0, 0, 0, 1, 1, 1}));
     ASSERT_EQ(batch.labelled.size(), 1u); // 15% of four words
@@ -99,12 +99,12 @@ TEST_F(HiddenWordsTest, LongPairsAreCutAndEpochsDiffer) {
   auto corpus = read(text, 9);
   ASSERT_TRUE(corpus.ok());
   ASSERT_EQ(corpus->examples.size(), 2u);
-  EXPECT_EQ(corpus->examples.source(0).size(), 9u);
+  EXPECT_EQ(corpus->examples[0].source.size(), 9u);
   auto again = read(text, 9), later = read(text, 9, {.seed = 0, .epoch = 1});
   auto tokens = [](const Examples &examples) {
     std::vector<int32_t> all;
     for (size_t i = 0; i < examples.size(); ++i)
-      all.insert(all.end(), examples.source(i).begin(), examples.source(i).end());
+      all.insert(all.end(), examples[i].source.begin(), examples[i].source.end());
     return all;
   };
   EXPECT_EQ(tokens(corpus->examples), tokens(again->examples));

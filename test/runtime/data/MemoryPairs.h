@@ -16,7 +16,7 @@ struct MemoryPairs final : ExampleBlocks {
   Status read(size_t block, Draw, Examples &into, CorpusReport &report) const override {
     for (size_t i = block * perBlock; i < std::min<size_t>(pairs.size(), (block + 1) * perBlock); ++i) {
       ++report.read;
-      into.add(pairs.source(i), pairs.target(i));
+      into.add(pairs[i]);
     }
     return Success();
   }

@@ -61,10 +61,10 @@ TEST_F(RecordsTest, WordsHaveLabelsAtTheirFirstTokens) {
       "{\"text\": \" a\\tab  b\", \"labels\": [\"n\", \"v\", \"n\"]}\n{\"tokens\": [\"c\"], \"labels\": [\"v\"]}\n",
       Labelling::Words);
   ASSERT_TRUE(corpus.ok()) << corpus.message();
-  EXPECT_EQ(corpus->examples.targetTokens(0), 3);
+  EXPECT_EQ(corpus->examples[0].targetRows(), 3);
   Batch batch;
-  batch.add(corpus->examples, 0);
-  batch.add(corpus->examples, 1);
+  batch.add(corpus->examples[0]);
+  batch.add(corpus->examples[1]);
   EXPECT_EQ(batch.labels, (std::vector<int32_t>{0, 1, 0, 1}));
   ASSERT_EQ(batch.labelled.size(), 4u);
   EXPECT_EQ(batch.labelled[0], 1);
@@ -79,8 +79,8 @@ TEST_F(RecordsTest, GraphsHaveEdges) {
       read("{\"tokens\": [\"a\"], \"edges\": [], \"labels\": [\"n\"]}\n" + graph, Labelling::Words, 16, marks);
   ASSERT_TRUE(corpus.ok()) << corpus.message();
   Batch batch(marks);
-  batch.add(corpus->examples, 0);
-  batch.add(corpus->examples, 1);
+  batch.add(corpus->examples[0]);
+  batch.add(corpus->examples[1]);
   const NeighbourLists &lists = batch.source.lists;
   EXPECT_EQ(lists.degrees, (std::vector<int32_t>{0, 0, 0, 0, 0, 2, 1, 0}));
   EXPECT_EQ(lists.neighbours, (std::vector<int32_t>{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 6, 6, 0, 0, 0}));
@@ -111,8 +111,8 @@ TEST_F(RecordsTest, TextsHaveSentences) {
                      Labelling::Texts, 16, marks);
   ASSERT_TRUE(corpus.ok()) << corpus.message();
   Batch batch(marks);
-  batch.add(corpus->examples, 0);
-  batch.add(corpus->examples, 1);
+  batch.add(corpus->examples[0]);
+  batch.add(corpus->examples[1]);
   const SentenceLists &sentences = batch.source.sentences;
   EXPECT_EQ(sentences.layout.positions, (std::vector<int32_t>{0, 0, 1, 2}));
   EXPECT_EQ(sentences.layout.starts, (std::vector<int32_t>{0, 1}));
@@ -139,7 +139,7 @@ TEST_F(RecordsTest, AListOfSentencesIsAText) {
   auto corpus = read("{\"text\": [\"a b\", \"c\"], \"label\": \"n\"}\n{\"text\": \"a b c\", \"label\": \"n\"}\n",
                      Labelling::Texts);
   ASSERT_TRUE(corpus.ok()) << corpus.message();
-  std::span<const int32_t> list = corpus->examples.source(0), text = corpus->examples.source(1);
+  std::span<const int32_t> list = corpus->examples[0].source, text = corpus->examples[1].source;
   EXPECT_EQ(std::vector<int32_t>(list.begin(), list.end()), std::vector<int32_t>(text.begin(), text.end()));
 }
 
@@ -291,13 +291,16 @@ TEST_F(RecordsTest, PairsHaveTwoTextsAndALabelOrAGrade) {
   ASSERT_TRUE(labels.ok()) << labels.message();
   Batch batch;
   for (size_t i = 0; i < labels->examples.size(); ++i)
-    batch.add(labels->examples, i);
+    batch.add(labels->examples[i]);
   EXPECT_EQ(batch.source.layout.lengths, (std::vector<int32_t>{4, 3}));
   EXPECT_EQ(batch.right.layout.lengths, (std::vector<int32_t>{3, 5}));
   EXPECT_EQ(batch.labels, (std::vector<int32_t>{1, 0}));
   EXPECT_EQ(batch.predictions(), 2);
-  EXPECT_FALSE(batch.hasRoomFor(1, 9, {.maximumTokens = 16, .maximumSequences = 8, .maximumLength = 16}));
-  EXPECT_TRUE(batch.hasRoomFor(1, 8, {.maximumTokens = 16, .maximumSequences = 8, .maximumLength = 16}));
+  BatchLimits limits{.maximumTokens = 16, .maximumSequences = 8, .maximumLength = 16};
+  std::vector<int32_t> left(1), right(9);
+  EXPECT_FALSE(batch.hasRoomFor({.source = left, .right = right}, limits));
+  right.pop_back();
+  EXPECT_TRUE(batch.hasRoomFor({.source = left, .right = right}, limits));
 
   auto grades = readPairs(
       "{\"left\": \"a\", \"right\": \"b\", \"grade\": 3.5}\n{\"left\": \"a\", \"right\": \"a b c d\", \"grade\": -1}\n",
@@ -305,7 +308,7 @@ TEST_F(RecordsTest, PairsHaveTwoTextsAndALabelOrAGrade) {
   ASSERT_TRUE(grades.ok()) << grades.message();
   EXPECT_EQ(grades->report.overLong, 1u);
   Batch graded;
-  graded.add(grades->examples, 0);
+  graded.add(grades->examples[0]);
   EXPECT_EQ(graded.grades, (std::vector<float>{3.5f}));
   EXPECT_TRUE(graded.labels.empty());
 }

@@ -133,11 +133,11 @@ TEST_F(TextRecordsTest, Conversations) {
   ASSERT_TRUE(checkTextRecords(*text, chat).ok());
   Corpus corpus = std::move(readCorpus(TextRecords(*text, llama, 100, {1, 0}, chat))).value();
   ASSERT_EQ(corpus.examples.size(), 2u) << "one has nothing to learn";
-  EXPECT_EQ(pieces(llama, corpus.examples.target(0)), "ab ▁a , ▁b ▁ c ▁a");
+  EXPECT_EQ(pieces(llama, corpus.examples[0].target), "ab ▁a , ▁b ▁ c ▁a");
   Batch batch;
-  batch.add(corpus.examples, 0);
+  batch.add(corpus.examples[0]);
   EXPECT_EQ(batch.weights, (std::vector<float>{1, 1, 0, 0, 0, 1}));
-  batch.add(corpus.examples, 1);
+  batch.add(corpus.examples[1]);
   EXPECT_EQ(batch.weights, (std::vector<float>{1, 1, 0, 0, 0, 1, 1, 1})) << "<s> ab <unk>";
   EXPECT_EQ(textOfTextRecord(R"({"messages": []})"), "");
   for (const char *wrong : {R"({"messages": [], "text": "a"})", R"({"prompt": "a"})", "[]"})
@@ -158,8 +158,8 @@ TEST_F(TextRecordsTest, TheReportCountsThem) {
 {"text": "ab"}
 )");
   EXPECT_EQ(corpus.examples.size(), 4u);
-  EXPECT_EQ(pieces(llama, corpus.examples.target(1)), "<s> ▁a b <unk>");
-  EXPECT_EQ(corpus.examples.learnt(1)[0].begin, 2u);
+  EXPECT_EQ(pieces(llama, corpus.examples[1].target), "<s> ▁a b <unk>");
+  EXPECT_EQ(corpus.examples[1].learnt[0].begin, 2u);
   EXPECT_TRUE(corpus.report.isWorthAWarning());
   EXPECT_EQ(corpus.report.describe(100), "4 records; 1 has other tokens than the same text in one piece, as a token "
                                          "would cross the prompt's end");

@@ -13,7 +13,7 @@ TEST(Evaluator, MeanOverAllTokens) {
   FakeEngine engine(16, 4, 16);
   Examples pairs;
   for (int i = 0; i < 9; ++i)
-    pairs.add(Ids{3, 4}, Ids(size_t(1 + i % 4), 5));
+    pairs.add(MarkedPair(Ids{3, 4}, Ids(size_t(1 + i % 4), 5), {}, {}).example());
   auto result = evaluate(engine, packInOrder(pairs, {16, 4, 16}));
   ASSERT_TRUE(result.ok()) << result.message();
   EXPECT_EQ(result->tokens, 30);

@@ -65,7 +65,7 @@ Status explain(const ExplainCommand &command, Profile *profile) {
   }
 
   Batch batch(model.description.marks);
-  batch.add(source.source, target, source.pixels);
+  batch.add(MarkedPair(source.source, target, source.pixels, model.description.marks).example());
   ExplainPage page;
   page.source = image.pixels() > 0 ? str("an image of ", image.height, " x ", image.width, " pixels") : command.source;
   page.target = command.target.value_or(model.vocabulary->decode(target));

@@ -121,7 +121,7 @@ Status printLines(const ParallelText &text, TrainedModel &model) {
     int64_t longest = std::max(int64_t(source.size()) + limits.marks.sourceMarks(), int64_t(target.size()) + 1);
     if ((source.empty() && pixels.empty()) || target.empty() || longest > limits.maximumLength)
       continue;
-    examples.addTranslation(source, pixels, target, limits.marks);
+    examples.add(MarkedPair(source, target, pixels, limits.marks).example());
     places.push_back(i);
   }
   auto place = places.begin();
