@@ -13,75 +13,31 @@ namespace heddle {
 
 double EvaluationResult::perplexity() const { return std::exp(loss); }
 
-Result<std::vector<double>> targetLosses(Engine &engine, const Batch &batch) {
-  CallInputs inputs;
-  inputs.addBatch(batch);
-  HEDDLE_CHECK(engine.run("eval", inputs));
-  HEDDLE_ASSIGN(HostTensor losses, engine.output("token_loss"));
-  std::span<const float> tokens = losses.values<float>();
-  std::vector<double> sums;
-  for (int64_t i = 0; i < batch.target.sequences(); ++i) {
-    double sum = 0;
-    auto first = size_t(batch.target.starts[i]);
-    for (size_t token = first; token < first + size_t(batch.target.lengths[i]); ++token)
-      sum += batch.weights.empty() ? tokens[token] : tokens[token] * batch.weights[token];
-    sums.push_back(sum);
-  }
-  return sums;
-}
-
 namespace {
 
-struct LabelScores {
-  double loss = 0; // sum over all labels
-  int64_t right = 0;
-  double sentenceLoss = 0;
-  int64_t rightSentences = 0;
-};
-
-Result<LabelScores> scoreLabels(Engine &engine, const Batch &batch) {
+// The loss of each prediction of a batch.
+Result<HostTensor> runEval(Engine &engine, const Batch &batch) {
   CallInputs inputs;
   inputs.addBatch(batch);
   HEDDLE_CHECK(engine.run("eval", inputs));
-  HEDDLE_ASSIGN(HostTensor losses, engine.output("token_loss"));
-  HEDDLE_ASSIGN(HostTensor choices, engine.output("choice"));
-  LabelScores scores;
-  for (float loss : losses.values<float>())
-    scores.loss += double(loss);
-  for (size_t i = 0; i < batch.labels.size(); ++i) {
-    // With labels for words, `choice` has an element for every token, but only some tokens have a label.
-    bool isOfTokens = !batch.labelled.empty() && batch.follows.empty();
-    size_t place = isOfTokens ? size_t(batch.labelled[i]) : i;
-    scores.right += choices.values<int32_t>()[place] == batch.labels[i];
-  }
-  if (batch.follows.empty())
-    return scores;
-  HEDDLE_ASSIGN(HostTensor sentenceLosses, engine.output("sentence_loss"));
-  HEDDLE_ASSIGN(HostTensor sentenceChoices, engine.output("sentence_choice"));
-  for (size_t i = 0; i < batch.follows.size(); ++i) {
-    scores.sentenceLoss += double(sentenceLosses.values<float>()[i]);
-    scores.rightSentences += sentenceChoices.values<int32_t>()[i] == batch.follows[i];
-  }
-  return scores;
+  return engine.output("token_loss");
 }
 
+// Returns how many choices of the entry's output are right.
+Result<int64_t> countRight(Engine &engine, std::string_view output, std::span<const int32_t> wanted,
+                           std::span<const int32_t> places = {}) {
+  HEDDLE_ASSIGN(HostTensor choices, engine.output(output));
+  int64_t right = 0;
+  for (size_t i = 0; i < wanted.size(); ++i)
+    right += choices.values<int32_t>()[places.empty() ? i : size_t(places[i])] == wanted[i];
+  return right;
+}
+
+double sumOf(std::span<const float> values) { return std::accumulate(values.begin(), values.end(), 0.0); }
+
 // Compares a model's grades with the records' grades.
-class GradeScores {
-public:
-  Result<double> add(Engine &engine, const Batch &batch) { // the sum of the losses
-    CallInputs inputs;
-    inputs.addBatch(batch);
-    HEDDLE_CHECK(engine.run("eval", inputs));
-    HEDDLE_ASSIGN(HostTensor losses, engine.output("token_loss"));
-    HEDDLE_ASSIGN(HostTensor grades, engine.output("logits"));
-    given.insert(given.end(), batch.grades.begin(), batch.grades.end());
-    std::span<const float> predicted = grades.values<float>();
-    made.insert(made.end(), predicted.begin(), predicted.end());
-    double loss = 0;
-    for (float one : losses.values<float>())
-      loss += double(one);
-    return loss;
-  }
+struct GradeScores {
+  std::vector<double> given, made;
 
   double squaredError() const {
     double sum = 0;
@@ -102,12 +58,27 @@ public:
     double scale = std::sqrt(ofGiven) * std::sqrt(ofMade);
     return scale > 0 ? std::optional(both / scale) : std::nullopt;
   }
-
-private:
-  std::vector<double> given, made;
 };
 
+// The negative log-likelihood of each target of a batch.
+std::vector<double> sumTargets(const Batch &batch, std::span<const float> tokens) {
+  std::vector<double> sums;
+  for (int64_t i = 0; i < batch.target.sequences(); ++i) {
+    double sum = 0;
+    auto first = size_t(batch.target.starts[i]);
+    for (size_t token = first; token < first + size_t(batch.target.lengths[i]); ++token)
+      sum += batch.weights.empty() ? tokens[token] : tokens[token] * batch.weights[token];
+    sums.push_back(sum);
+  }
+  return sums;
+}
+
 } // namespace
+
+Result<std::vector<double>> targetLosses(Engine &engine, const Batch &batch) {
+  HEDDLE_ASSIGN(HostTensor losses, runEval(engine, batch));
+  return sumTargets(batch, losses.values<float>());
+}
 
 std::string describePearson(const EvaluationResult &result) {
   if (!result.pearson)
@@ -122,35 +93,47 @@ Result<EvaluationResult> evaluate(Engine &engine, std::span<const Batch> batches
   span.with("batches", int64_t(batches.size()));
   EvaluationResult result;
   double sum = 0;
-  int64_t right = 0;
+  int64_t right = 0, labels = 0;
   GradeScores grades;
   for (const Batch &batch : batches) {
     result.tokens += batch.predictions();
+    HEDDLE_ASSIGN(HostTensor losses, runEval(engine, batch));
+    if (batch.hasTarget()) {
+      for (double loss : sumTargets(batch, losses.values<float>()))
+        sum += loss;
+      continue;
+    }
+    sum += sumOf(losses.values<float>());
     if (!batch.grades.empty()) {
-      HEDDLE_ASSIGN(double loss, grades.add(engine, batch));
-      sum += loss;
+      HEDDLE_ASSIGN(HostTensor logits, engine.output("logits"));
+      std::span<const float> made = logits.values<float>();
+      grades.given.insert(grades.given.end(), batch.grades.begin(), batch.grades.end());
+      grades.made.insert(grades.made.end(), made.begin(), made.end());
       continue;
     }
-    if (!batch.hasTarget()) {
-      HEDDLE_ASSIGN(LabelScores scores, scoreLabels(engine, batch));
-      sum += scores.loss;
-      right += scores.right;
-      result.sentences += int64_t(batch.follows.size());
-      result.sentenceLoss += scores.sentenceLoss;
-      result.sentenceAccuracy += double(scores.rightSentences);
+    // With labels for words, `choice` has an element for every token, but only some tokens have a label.
+    bool isOfTokens = batch.follows.empty();
+    HEDDLE_ASSIGN(int64_t rightLabels,
+                  countRight(engine, "choice", batch.labels,
+                             isOfTokens ? std::span<const int32_t>(batch.labelled) : std::span<const int32_t>()));
+    right += rightLabels;
+    labels += int64_t(batch.labels.size());
+    if (batch.follows.empty())
       continue;
-    }
-    HEDDLE_ASSIGN(std::vector<double> losses, targetLosses(engine, batch));
-    for (double loss : losses)
-      sum += loss;
+    HEDDLE_ASSIGN(HostTensor sentenceLosses, engine.output("sentence_loss"));
+    HEDDLE_ASSIGN(int64_t rightSentences, countRight(engine, "sentence_choice", batch.follows));
+    result.sentences += int64_t(batch.follows.size());
+    result.sentenceLoss += sumOf(sentenceLosses.values<float>());
+    result.sentenceAccuracy += double(rightSentences);
   }
   if (result.tokens != 0)
     result.loss = sum / double(result.tokens);
-  if (!batches.empty() && !batches.front().grades.empty()) {
+  if (!grades.given.empty()) {
     result.pearson = grades.pearson();
     result.squaredError = grades.squaredError();
-  } else if (!batches.empty() && !batches.front().hasTarget())
-    result.accuracy = double(right) / double(result.tokens);
+  } else if (labels != 0) {
+    result.accuracy = double(right) / double(labels);
+  }
   if (result.sentences != 0) {
     result.sentenceLoss /= double(result.sentences);
     result.sentenceAccuracy /= double(result.sentences);
