@@ -114,9 +114,14 @@ void Verifier::verifyPorts(func::FuncOp function, TypeRange types, StringRef kin
       continue;
     for (NamedAttribute attribute : dictionary ? dictionary.getValue() : ArrayRef<NamedAttribute>())
       if (StringRef key = attribute.getName();
-          key.starts_with("heddle.") && key != "heddle.name" && key != "heddle.limit")
-        fail(where(i)) << what << " has the attribute '" << key << "', which means nothing; there are heddle.name and "
-                       << "heddle.limit";
+          key.starts_with("heddle.") && key != "heddle.name" && key != "heddle.limit" && key != "heddle.role")
+        fail(where(i)) << what << " has the attribute '" << key << "', which means nothing; there are heddle.name, "
+                       << "heddle.limit and heddle.role";
+    Attribute role = dictionary ? dictionary.get("heddle.role") : Attribute();
+    if (auto text = dyn_cast_or_null<StringAttr>(role);
+        role && (kind != "input" || !text || !isName(text) || !text.getValue().contains('.')))
+      fail(where(i)) << what << " has a heddle.role of " << role
+                     << R"(, which is SEQUENCES.ROLE, such as "source.positions", and goes with inputs)";
     Attribute limit = dictionary ? dictionary.get("heddle.limit") : Attribute();
     auto number = dyn_cast_or_null<IntegerAttr>(limit);
     if (limit && (kind != "input" || !getElementTypeOrSelf(type).isInteger(32) || !number || number.getValue().slt(1) ||

@@ -88,8 +88,8 @@ def EntryOp : Plan_Op<"entry", [Symbol, NoTerminator, SingleBlock]> {
 
 class Plan_PortOp<string mnemonic> : Plan_Op<mnemonic, [HasParent<"EntryOp">]> {
   let arguments = (ins StrAttr:$name, TypeAttrOf<AnyRankedTensor>:$type, I64Attr:$offset, I64Attr:$bytes,
-                       DefaultValuedAttr<I64Attr, "0">:$limit);
-  let assemblyFormat = "$name `:` $type `at` $offset `bytes` $bytes (`limit` $limit^)? attr-dict";
+                       DefaultValuedAttr<I64Attr, "0">:$limit, OptionalAttr<StrAttr>:$role);
+  let assemblyFormat = "$name `:` $type `at` $offset `bytes` $bytes (`limit` $limit^)? (`role` $role^)? attr-dict";
 }
 def InputOp : Plan_PortOp<"input"> { let summary = "An input of a call, at an offset in the arena"; }
 def OutputOp : Plan_PortOp<"output"> { let summary = "An output of a call, at an offset in the arena"; }

@@ -204,26 +204,6 @@ Status readTensors(const Json &json, Description &description) {
   return Success();
 }
 
-// "strides": [2, 4]
-Status readStrides(const Json &json, ImageShape &image) {
-  auto strides = json.find("strides");
-  if (strides == json.end())
-    return Success();
-  auto fail = [&] {
-    return wrong("has strides = ", shown(*strides), ", and the value of this key is a list of numbers that divide the ",
-                 image.height, " x ", image.width, " pixels of its images.");
-  };
-  if (!strides->is_array())
-    return fail();
-  for (const Json &value : *strides) {
-    std::optional<int64_t> stride = readExtent(value, 2);
-    if (!stride || image.height % *stride != 0 || image.width % *stride != 0)
-      return fail();
-    image.strides.push_back(*stride);
-  }
-  return Success();
-}
-
 // "other_end_ids": [128001, 128008]
 Status readOtherEnds(const Json &json, Description &description) {
   auto fail = [&] {
@@ -377,11 +357,10 @@ Result<Description> Description::parse(std::string_view text) {
       *value = found->get<int64_t>();
   if (json.contains("image_height") || json.contains("image_width")) {
     auto extent = [&](const char *key) { return json.value(key, int64_t(0)); };
-    result.image = ImageShape{extent("image_height"), extent("image_width"), json.value("channels", int64_t(1)), {}};
+    result.image = ImageShape{extent("image_height"), extent("image_width"), json.value("channels", int64_t(1))};
     auto most = int64_t(kMostTokens);
     if (result.image->height == 0 || result.image->width == 0 || result.image->height > most / result.image->width)
       return wrong("has images of ", result.image->height, " x ", result.image->width, " pixels.");
-    HEDDLE_CHECK(readStrides(json, *result.image));
   }
   result.architecture = json.value("architecture", result.architecture);
   result.widestBeam = json.value("beam", result.widestBeam);

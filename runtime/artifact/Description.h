@@ -60,8 +60,6 @@ struct AdapterShape {
 // The images that a model takes: rows of pixels, with `channels` numbers each.
 struct ImageShape {
   int64_t height = 0, width = 0, channels = 1;
-  // For each stride s, the model also has images of every s-th row and column. Strides divide both extents.
-  std::vector<int64_t> strides;
 
   int64_t pixels() const { return height * width; }
 };

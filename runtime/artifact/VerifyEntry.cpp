@@ -89,6 +89,9 @@ private:
                        (input && port->value_limit() > 0 && port->type()->element() == schema::ElementType::I32);
       if (!limitFits)
         return broken(str(what, " has the value limit ", port->value_limit(), ", which only an i32 input can have."));
+      if (port->role() &&
+          (!input || port->role()->string_view().find('.') == std::string_view::npos || !checkName(port->role(), what)))
+        return broken(what + " has a role, which only an input can have, and which is a name with a dot.");
       if (!input)
         for (const schema::Dim *dim : *port->type()->dims())
           HEDDLE_CHECK(checkBound(dim->size(), what));

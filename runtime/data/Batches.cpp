@@ -27,15 +27,6 @@ void NeighbourLists::add(int64_t nodes, std::span<const Edge> edges) {
   }
 }
 
-void SentenceLists::add(int64_t firstToken, std::span<const int32_t> sentences) {
-  layout.add(int64_t(sentences.size()));
-  for (int32_t length : sentences) {
-    wordStarts.push_back(int32_t(firstToken));
-    wordLengths.push_back(length);
-    firstToken += length;
-  }
-}
-
 template <typename T> static void append(std::vector<T> &all, std::span<const T> more) {
   all.insert(all.end(), more.begin(), more.end());
 }
@@ -44,8 +35,11 @@ void SourceBatch::add(const Example &example) {
   int64_t rows = example.sourceRows(marks);
   if (marks.neighbours > 0)
     lists.add(rows, example.edges);
-  if (marks.sentences > 0)
-    sentences.add(layout.tokens(), example.sentences);
+  if (marks.sentences > 0) {
+    sentences.add(int64_t(example.sentences.size()));
+    for (int32_t length : example.sentences)
+      words.add(length);
+  }
   layout.add(rows);
   append(tokens, example.source);
   append(pixels, example.pixels);

@@ -38,15 +38,6 @@ struct NeighbourLists {
   void add(int64_t nodes, std::span<const Edge> edges);
 };
 
-// The sentences of texts, packed like the texts themselves, and the words of each sentence.
-struct SentenceLists {
-  PackedSequences layout;
-  std::vector<int32_t> wordStarts, wordLengths;
-
-  // Adds a text that starts at token `firstToken` of the batch. `sentences` has the lengths of its sentences.
-  void add(int64_t firstToken, std::span<const int32_t> sentences);
-};
-
 // The texts or images that the model reads.
 struct SourceBatch {
   explicit SourceBatch(Marks marks = {}) : marks(marks), lists{.most = marks.neighbours} {}
@@ -56,7 +47,8 @@ struct SourceBatch {
   std::vector<int32_t> tokens;
   std::vector<int32_t> types; // if the model wants them: 0 up to a text's first end mark, 1 after it
   NeighbourLists lists;       // if the model wants them
-  SentenceLists sentences;    // likewise
+  PackedSequences sentences;  // if the model distinguishes them: the sentences of each text
+  PackedSequences words;      // and the tokens of each sentence
   std::vector<float> pixels;  // of images, which have no tokens
 
   // Adds the source of an example. The number of edges to and from a token and the number of sentences of a text must
@@ -80,7 +72,6 @@ struct Batch {
   std::vector<int32_t> follows;
 
   void add(const Example &example);
-  bool hasSource() const { return source.layout.sequences() != 0; }
   bool isOfPairs() const { return right.layout.sequences() != 0; }
   bool hasTarget() const { return target.sequences() != 0; }
   int64_t sequences() const { return hasTarget() ? target.sequences() : source.layout.sequences(); }

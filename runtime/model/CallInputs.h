@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,11 +23,8 @@ public:
   CallInputs &add(std::string_view name, std::span<const int32_t> values) { return addMatrix(name, values, 0); }
   CallInputs &add(std::string_view name, std::span<const float> values) { return addMatrix(name, values, 0); }
 
-  // What the model reads of a batch: the texts or images under the names of their side (source, left, right, target),
-  // which also begin the names of their positions, starts and lengths.
-  CallInputs &addText(const Batch &batch);
-  // All inputs of entries that compute a loss: addText(), and the tokens to predict or the labels.
-  CallInputs &addBatch(const Batch &batch);
+  // Adds the inputs of an entry that the batch has values for, by their roles. Adds nothing if the entry is null.
+  CallInputs &addBatch(const EntryInfo *entry, const Batch &batch);
 
   operator std::span<const Input>() const { return inputs; }
 
@@ -40,18 +38,10 @@ private:
     inputs.push_back({name, TensorView::of(values, std::span(shape))});
     return *this;
   }
-  // Adds values of a side, unless the batch has none.
-  template <typename T>
-  void addTo(std::string_view side, const char *port, const std::vector<T> &values, int64_t columns = 0) {
-    if (!values.empty())
-      addMatrix(names.emplace_back(str(side, port)), std::span(values), columns);
-  }
-  void addSequences(std::string_view side, const PackedSequences &sequences);
-  void addSide(std::string_view side, const SourceBatch &texts);
+  const PackedSequences &sequencesOf(const EntryInfo &entry, std::string_view of, const Batch &batch);
 
   std::deque<std::vector<int64_t>> shapes;
-  std::deque<PackedSequences> strided; // images reduced to every s-th row and column
-  std::deque<std::string> names;
+  std::map<std::string_view, PackedSequences> smallerImages;
   std::vector<Input> inputs;
 };
 

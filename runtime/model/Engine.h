@@ -22,7 +22,7 @@ public:
   virtual std::string_view description() const = 0; // JSON
   virtual uint64_t artifactSeal() const = 0;        // a hash of the compiled model
   virtual bool hasEntry(std::string_view entry) const = 0;
-  // The entry's inputs and outputs; null if unknown.
+  // The entry's inputs and outputs; null if there is no such entry.
   virtual const EntryInfo *findEntry(std::string_view) const { return nullptr; }
   virtual Status prepare(std::span<const std::string_view> entries, const KernelProgress &progress) = 0;
 

@@ -20,6 +20,19 @@ DimInfo describeDim(const schema::Module &module, const schema::Dim &dim) {
   return {std::string(view(size.name())), size.maximum()};
 }
 
+// Returns the role of a port without one: of an older artifact, or with a name that was given by hand.
+std::string roleOfPort(std::string name) {
+  if (name == "source" || name == "left" || name == "right")
+    return name + ".tokens";
+  if (name == "source_sentences")
+    return name + ".positions";
+  if (name == "target_in" || name == "target_out")
+    return name == "target_in" ? "target.tokens" : "target.next";
+  if (size_t end = name.rfind('_'); end != std::string::npos)
+    name[end] = '.';
+  return name;
+}
+
 PortInfo describePort(const schema::Module &module, const schema::Port &port) {
   PortInfo info{std::string(view(port.name())), elementType(*port.type()), {}, port.value_limit()};
   for (const schema::Dim *dim : *port.type()->dims())
@@ -27,6 +40,16 @@ PortInfo describePort(const schema::Module &module, const schema::Port &port) {
   for (const schema::Size *size : *module.sizes())
     if (view(size->max_of_input()) == info.name)
       info.longest = {std::string(view(size->name())), size->maximum()};
+  return info;
+}
+
+PortInfo describeInput(const schema::Module &module, const schema::Port &port) {
+  PortInfo info = describePort(module, port);
+  std::string role = port.role() ? port.role()->str() : roleOfPort(info.name);
+  if (size_t dot = role.rfind('.'); dot != std::string::npos) {
+    info.of = role.substr(0, dot);
+    info.role = role.substr(dot + 1);
+  }
   return info;
 }
 
@@ -57,7 +80,7 @@ std::vector<EntryInfo> describeEntries(const schema::Module &module) {
   for (const schema::Entry *entry : *module.entries()) {
     EntryInfo info{std::string(view(entry->name())), {}, {}};
     for (const schema::Port *port : *entry->inputs())
-      info.inputs.push_back(describePort(module, *port));
+      info.inputs.push_back(describeInput(module, *port));
     for (const schema::Port *port : *entry->outputs())
       info.outputs.push_back(describePort(module, *port));
     if (entry->segments())

@@ -104,17 +104,6 @@ TEST(DescriptionTest, anAdapterHasARankAndAScale) {
   }
 }
 
-TEST(DescriptionTest, stridesDivideImages) {
-  auto withStrides = [](const char *strides) {
-    return Json{{"image_height", 8}, {"image_width", 12}, {"strides", Json::parse(strides)}}.dump();
-  };
-  EXPECT_EQ(verdict(withStrides("[2, 4]")), "accepted");
-  EXPECT_EQ(verdict(withStrides("[]")), "accepted");
-  for (const char *strides :
-       {"2", "null", R"({"a": 2})", R"(["2"])", "[1]", "[0]", "[-2]", "[2.0]", "[3]", "[8]", "[2, 1e300]"})
-    expectRefused(withStrides(strides), "strides");
-}
-
 TEST(DescriptionTest, saysWhereAWeightComesFromOrIsRefused) {
   auto withOrigin = [](const char *origin, const char *name = "weight") {
     Json changed = goodDescription();

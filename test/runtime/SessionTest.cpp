@@ -372,6 +372,26 @@ TEST_P(SessionTest, sizesComeFromInputValues) {
   EXPECT_EQ(outputs->find("twice")->values<float>()[16], 34.0f);
 }
 
+// In an artifact older than roles, and for names given by hand, the name tells the role.
+TEST_P(SessionTest, inputsHaveRoles) {
+  auto roles = [&](std::string_view name, std::string_view role) {
+    auto session = openChanged([&](schema::ModuleT &m) {
+      m.entries[0]->inputs[0]->name = name;
+      m.entries[0]->inputs[0]->role = role;
+    });
+    const PortInfo &port = session->findEntry("add")->inputs[0];
+    return str(port.role, " of ", port.of);
+  };
+  EXPECT_EQ(roles("a", "source.positions"), "positions of source");
+  EXPECT_EQ(roles("source_positions", ""), "positions of source");
+  EXPECT_EQ(roles("source_stride2_starts", ""), "starts of source_stride2");
+  EXPECT_EQ(roles("source", ""), "tokens of source");
+  EXPECT_EQ(roles("source_sentences", ""), "positions of source_sentences");
+  EXPECT_EQ(roles("target_in", ""), "tokens of target");
+  EXPECT_EQ(roles("target_out", ""), "next of target");
+  EXPECT_EQ(roles("a", ""), " of ");
+}
+
 TEST_P(SessionTest, rowsThatAreNotThereAreRefused) {
   auto session = openChanged([](schema::ModuleT &m) {
     test::packCode(*m.targets[0]);

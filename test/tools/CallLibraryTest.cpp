@@ -109,9 +109,9 @@ TEST(WholeComparison, IntegersOfAGroupWithoutFloatsAreEqualOrWrong) {
 EntryInfo evalEntry() {
   return {"eval",
           {{"source", ElementType::I32, {{"source_tokens", 100}}, 50},
-           {"source_positions", ElementType::I32, {{"source_tokens", 100}}, 16},
-           {"source_starts", ElementType::I32, {{"sequences", 8}}, 101},
-           {"source_lengths", ElementType::I32, {{"sequences", 8}}, 17},
+           {"source_positions", ElementType::I32, {{"source_tokens", 100}}, 16, {}, "source", "positions"},
+           {"source_starts", ElementType::I32, {{"sequences", 8}}, 101, {}, "source", "starts"},
+           {"source_lengths", ElementType::I32, {{"sequences", 8}}, 17, {}, "source", "lengths"},
            {"token_scale", ElementType::F32, {{"", 1}}, 0}},
           {}};
 }
@@ -166,8 +166,8 @@ TEST(RandomInputs, FitWhereTokensAreFewerThanSequences) {
   for (int32_t longest : {1, 3}) {
     EntryInfo entry{"eval",
                     {{"source", ElementType::I32, {{"source_tokens", 4}}, 50},
-                     {"source_starts", ElementType::I32, {{"sequences", 16}}, 5},
-                     {"source_lengths", ElementType::I32, {{"sequences", 16}}, longest + 1}},
+                     {"source_starts", ElementType::I32, {{"sequences", 16}}, 5, {}, "source", "starts"},
+                     {"source_lengths", ElementType::I32, {{"sequences", 16}}, longest + 1, {}, "source", "lengths"}},
                     {}};
     auto inputs = randomInputs(entry, {.sequences = 16});
     ASSERT_TRUE(inputs.ok()) << inputs.message();
@@ -179,11 +179,11 @@ TEST(RandomInputs, FitWhereTokensAreFewerThanSequences) {
 TEST(RandomInputs, FollowTheCacheOfADecodingStep) {
   EntryInfo entry{"decode_step",
                   {{"position", ElementType::I32, {{"sequences", 4}}, 16},
-                   {"query_starts", ElementType::I32, {{"sequences", 4}}, 4},
-                   {"query_lengths", ElementType::I32, {{"sequences", 4}}, 2},
+                   {"query_starts", ElementType::I32, {{"sequences", 4}}, 4, {}, "query", "starts"},
+                   {"query_lengths", ElementType::I32, {{"sequences", 4}}, 2, {}, "query", "lengths"},
                    {"cache_rows", ElementType::I32, {{"sequences", 4}}, 60},
-                   {"cache_starts", ElementType::I32, {{"sequences", 4}}, 61},
-                   {"cache_lengths", ElementType::I32, {{"sequences", 4}}, 17}},
+                   {"cache_starts", ElementType::I32, {{"sequences", 4}}, 61, {}, "cache", "starts"},
+                   {"cache_lengths", ElementType::I32, {{"sequences", 4}}, 17, {}, "cache", "lengths"}},
                   {}};
   auto inputs = randomInputs(entry);
   ASSERT_TRUE(inputs.ok()) << inputs.message();

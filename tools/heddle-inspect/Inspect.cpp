@@ -210,6 +210,8 @@ Json portsJson(const schema::Module &module, const flatbuffers::Vector<flatbuffe
                  {"bytes", port->bytes()}};
     if (port->value_limit())
       item["value_limit"] = port->value_limit();
+    if (port->role())
+      item["role"] = view(port->role());
     list.push_back(std::move(item));
   }
   return list;

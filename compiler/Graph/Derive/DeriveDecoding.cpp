@@ -69,6 +69,10 @@ private:
   Value port(EntryBuilder &entry, StringRef name, StringRef size, int64_t limit) {
     return entry.port(name, indices(size), limit);
   }
+  /// The input OF_ROLE.
+  Value port(EntryBuilder &entry, StringRef of, StringRef role, StringRef size, int64_t limit) {
+    return entry.port((of + "_" + role).str(), indices(size), limit, (of + "." + role).str());
+  }
   Value repeatForTokens(EntryBuilder &entry, Value value);
   SmallVector<Value> continueLastRows(EntryBuilder &entry, Value parent, Value starts, Value row);
   void addSourcePorts(EntryBuilder &entry);
@@ -156,8 +160,8 @@ void DeriveDecodingPass::buildEncode() {
 Value DeriveDecodingPass::repeatForTokens(EntryBuilder &entry, Value value) {
   OpBuilder &b = entry.builder;
   Location where = value.getLoc();
-  Value starts = port(entry, "source_starts", kSequences, plan->maxTokens + 1);
-  Value lengths = port(entry, "source_lengths", kSequences, plan->maxLength + 1);
+  Value starts = port(entry, "source", "starts", kSequences, plan->maxTokens + 1);
+  Value lengths = port(entry, "source", "lengths", kSequences, plan->maxLength + 1);
   RankedTensorType tokens = indices(plan->sourceTokens);
   auto located = LocateOp::create(b, where, tokens, tokens, starts, lengths, "source_length");
   RankedTensorType type = getTypeOfDims({{tokens, 0}, {cast<RankedTensorType>(value.getType()), 1}}, b.getF32Type());
@@ -168,8 +172,8 @@ void DeriveDecodingPass::addSourcePorts(EntryBuilder &entry) {
   if (!plan->functions.memory)
     return;
   // The caller says where in the caches the memory of each sequence is.
-  port(entry, "source_starts", kSequences, plan->maxTokens + 1);
-  port(entry, "source_lengths", kSequences, plan->maxLength + 1);
+  port(entry, "source", "starts", kSequences, plan->maxTokens + 1);
+  port(entry, "source", "lengths", kSequences, plan->maxLength + 1);
 }
 
 /// Builds the logits that follow each of a call's `size` new tokens. The caches hold the tokens before them and the
@@ -178,12 +182,12 @@ FailureOr<Value> DeriveDecodingPass::buildNextLogits(EntryBuilder &entry, String
   StepInputs inputs{.size = size};
   inputs.token = port(entry, "token", size, vocabulary());
   inputs.position = port(entry, "position", size, plan->maxLength);
-  inputs.starts = port(entry, "query_starts", size, size == kSequences ? plan->maxSequences : plan->maxTokens);
-  inputs.lengths = port(entry, "query_lengths", size, 2);
+  inputs.starts = port(entry, "query", "starts", size, size == kSequences ? plan->maxSequences : plan->maxTokens);
+  inputs.lengths = port(entry, "query", "lengths", size, 2);
   inputs.rows = port(entry, "cache_rows", size, plan->maxTokens);
   // A sequence without tokens may start behind the last token.
-  inputs.pastStarts = port(entry, "cache_starts", size, plan->maxTokens + 1);
-  inputs.pastLengths = port(entry, "cache_lengths", size, plan->maxLength + 1);
+  inputs.pastStarts = port(entry, "cache", "starts", size, plan->maxTokens + 1);
+  inputs.pastLengths = port(entry, "cache", "lengths", size, plan->maxLength + 1);
   addSourcePorts(entry);
   for (int64_t distance = 1; distance <= plan->getReach(); ++distance) { // tokens of a sequence are neighbours
     OpBuilder &b = entry.builder;
@@ -272,12 +276,12 @@ LogicalResult DeriveDecodingPass::buildBeamStep() {
   inputs.position = port(entry, "position", kSequences, plan->maxLength);
   Value parent = port(entry, "parent", kSequences, plan->maxSequences);
   inputs.rows = port(entry, "cache_row", kSequences, plan->maxTokens);
-  inputs.pastLengths = port(entry, "cache_lengths", kSequences, plan->maxLength + 1);
+  inputs.pastLengths = port(entry, "cache", "lengths", kSequences, plan->maxLength + 1);
   addSourcePorts(entry);
   Value score = entry.port("score", columnOf(&getContext(), kSequences, b.getF32Type()));
   Value expected = port(entry, "expected", kSequences, vocabulary());
-  Value groupStarts = port(entry, "group_starts", "groups", plan->maxSequences + 1);
-  Value groupLengths = port(entry, "group_lengths", "groups", static_cast<int64_t>(task.getBeam()) + 1);
+  Value groupStarts = port(entry, "group", "starts", "groups", plan->maxSequences + 1);
+  Value groupLengths = port(entry, "group", "lengths", "groups", static_cast<int64_t>(task.getBeam()) + 1);
 
   RankedTensorType perHypothesis = indices(kSequences);
   inputs.starts = IotaOp::create(b, where, perHypothesis, 0);

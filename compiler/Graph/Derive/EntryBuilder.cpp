@@ -153,13 +153,15 @@ EntryBuilder::EntryBuilder(ModuleOp module, StringRef name, Location where, Entr
   builder.setInsertionPointToStart(entry.addEntryBlock());
 }
 
-Value EntryBuilder::port(StringRef name, RankedTensorType type, std::optional<int64_t> limit) {
+Value EntryBuilder::port(StringRef name, RankedTensorType type, std::optional<int64_t> limit, StringRef role) {
   Value &value = ports[name];
   if (value)
     return value;
   SmallVector<NamedAttribute> attrs{builder.getNamedAttr("heddle.name", builder.getStringAttr(name))};
   if (limit)
     attrs.push_back(builder.getNamedAttr("heddle.limit", builder.getI64IntegerAttr(*limit)));
+  if (!role.empty())
+    attrs.push_back(builder.getNamedAttr("heddle.role", builder.getStringAttr(role)));
   inputAttrs.push_back(builder.getDictionaryAttr(attrs));
   return value = entry.getBody().addArgument(type, entry.getLoc());
 }
@@ -167,8 +169,9 @@ Value EntryBuilder::port(StringRef name, RankedTensorType type, std::optional<in
 Value EntryBuilder::port(func::FuncOp function, unsigned index) {
   DictionaryAttr attributes = function.getArgAttrDict(index);
   auto limit = attributes.getAs<IntegerAttr>("heddle.limit");
+  auto role = attributes.getAs<StringAttr>("heddle.role");
   return port(getPortName(attributes), cast<RankedTensorType>(function.getArgument(index).getType()),
-              limit ? std::optional<int64_t>(limit.getInt()) : std::nullopt);
+              limit ? std::optional<int64_t>(limit.getInt()) : std::nullopt, role ? role.getValue() : StringRef());
 }
 
 Value EntryBuilder::read(StringRef variable, RankedTensorType type, Location where) {

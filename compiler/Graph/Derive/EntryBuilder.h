@@ -49,8 +49,8 @@ class EntryBuilder {
 public:
   EntryBuilder(ModuleOp module, StringRef name, Location where, EntryMode mode = {});
 
-  /// Returns the input `name`. The first call adds it.
-  Value port(StringRef name, RankedTensorType type, std::optional<int64_t> limit = {});
+  /// Returns the input `name`. The first call adds it. `role` says what it holds, as "source.positions".
+  Value port(StringRef name, RankedTensorType type, std::optional<int64_t> limit = {}, StringRef role = {});
   bool hasPort(StringRef name) const { return ports.contains(name); }
   /// Returns the input for argument `index` of a model function.
   Value port(func::FuncOp function, unsigned index);

@@ -57,10 +57,10 @@ FailureOr<Value> StepBuilder::build() {
 }
 
 Value StepBuilder::sourceStarts() {
-  return entry.port("source_starts", cast<RankedTensorType>(inputs.starts.getType()));
+  return entry.port("source_starts", cast<RankedTensorType>(inputs.starts.getType()), {}, "source.starts");
 }
 Value StepBuilder::sourceLengths() {
-  return entry.port("source_lengths", cast<RankedTensorType>(inputs.starts.getType()));
+  return entry.port("source_lengths", cast<RankedTensorType>(inputs.starts.getType()), {}, "source.lengths");
 }
 
 /// Returns true if a step uses the operand. A step has its own starts and lengths of queries and keys, and no dropout.

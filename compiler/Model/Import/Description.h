@@ -85,7 +85,6 @@ struct Description {
   std::optional<int64_t> sentences;
   /// The images that the model takes, if it takes any.
   language::ImageShape image;
-  std::vector<int64_t> strides; // of the subsampled images in the model
   /// The tensor of each weight in the files of another program, as in toJSON(). Empty for models of our own.
   llvm::json::Object tensors;
 

@@ -234,8 +234,6 @@ llvm::json::Object Description::toJSON() const {
     object["image_height"] = image.height;
     object["image_width"] = image.width;
     object["channels"] = image.channels;
-    if (!strides.empty())
-      object["strides"] = llvm::json::Array(strides);
   }
   if (text) {
     llvm::json::Object parameters;

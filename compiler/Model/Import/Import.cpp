@@ -85,25 +85,17 @@ OwningOpRef<ModuleOp> mlir::heddle::importModel(MLIRContext *context, FailureOr<
   if (failed(text->elaborate(*module, limits)))
     return {};
   description->image = text->getImageShape();
-  module->walk([&](SizeOp size) { // `subsample` names the sizes of strided images
-    StringRef name = size.getSymName();
-    int64_t stride;
-    if (name.consume_front("source_stride") && name.consume_back("_tokens") && !name.getAsInteger(10, stride))
-      description->strides.push_back(stride);
-  });
   Labelling labels = ::heddle::schema::findTask(std::string_view(text->getTask()))->labelling;
   if (labels == Labelling::Texts || labels == Labelling::Words || labels == Labelling::Pairs) {
     auto logits = cast<func::FuncOp>(module->lookupSymbol("logits"));
     // A grade, in place of the logits of classes, is a single number.
     if (auto type = cast<RankedTensorType>(logits.getResultTypes()[0]); type.getRank() == 2)
       description->classes = type.getDimSize(1);
-    for (BlockArgument port : logits.getArguments()) {
-      auto name = logits.getArgAttrOfType<StringAttr>(port.getArgNumber(), "heddle.name");
-      if (name == "source_neighbours")
-        description->neighbours = cast<RankedTensorType>(port.getType()).getDimSize(1);
-      else if (name == "source_sentences")
-        description->sentences = logits.getArgAttrOfType<IntegerAttr>(port.getArgNumber(), "heddle.limit").getInt();
-    }
+    if (labels != Labelling::Pairs)
+      for (auto [name, count] :
+           {std::pair("neighbours", &description->neighbours), {"sentences", &description->sentences}})
+        if (int64_t most = text->getCount(name))
+          *count = most;
   }
   addTask(*module, text->getTask(), *description);
   if (text->getTask() != "encode" && failed(addSchedule(*module, *description)))

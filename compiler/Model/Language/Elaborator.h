@@ -215,7 +215,8 @@ private:
   void declareCounter(VariableRole role, int64_t extent);
   void elaboratePart(const Part &syntax);
   void addPorts(const Name &input);
-  Value addPort(StringRef name, RankedTensorType type, int64_t limit, LocationAttr where);
+  Value addNamedPort(StringRef name, StringRef role, RankedTensorType type, int64_t limit, LocationAttr where);
+  Value addPort(StringRef of, StringRef role, RankedTensorType type, int64_t limit, LocationAttr where);
   void addLabels(const Name &input);
   void addLabelled(const Name &input);
   void addPairLabels(LocationAttr where);

@@ -40,7 +40,7 @@ ImageShape Elaborator::readImageShape() {
 Item Elaborator::pixelsOf(const Side &side, const Name &input) {
   auto type = RankedTensorType::get({ShapedType::kDynamic, side.image.channels}, builder.getF32Type(),
                                     columnOf(side.tokens).getEncoding());
-  return make(addPort(side.name + "_pixels", type, /*limit=*/0, input.where));
+  return make(addPort(side.name, "pixels", type, /*limit=*/0, input.where));
 }
 
 /// `input.rows` and `input.columns`: each pixel's row and column in its image.
@@ -103,12 +103,12 @@ Side *Elaborator::strided(const Side &side, int64_t stride, LocationAttr where) 
     addSize(images->tokens, most);
     addSize(images->longest, images->most, name + "_lengths");
   }
-  auto add = [&](const Twine &port, StringRef size, int64_t limit) {
-    return addPort((name + port).str(), columnOf(size), limit, where);
+  auto add = [&](StringRef role, StringRef size, int64_t limit) {
+    return addPort(name, role, columnOf(size), limit, where);
   };
-  images->positions = add("_positions", images->tokens, images->most);
-  images->starts = add("_starts", kSequences, most + 1);
-  images->lengths = add("_lengths", kSequences, images->most + 1);
+  images->positions = add("positions", images->tokens, images->most);
+  images->starts = add("starts", kSequences, most + 1);
+  images->lengths = add("lengths", kSequences, images->most + 1);
   return sides.emplace_back(std::move(images)).get();
 }
 

@@ -202,12 +202,21 @@ void Elaborator::declareCounter(VariableRole role, int64_t extent) {
                      FlatSymbolRefAttr(), VariableRoleAttr::get(builder.getContext(), role));
 }
 
-Value Elaborator::addPort(StringRef name, RankedTensorType type, int64_t limit, LocationAttr where) {
+/// Adds an input. `role` says what it holds of which sequences, as "source.positions"; it may be empty.
+Value Elaborator::addNamedPort(StringRef name, StringRef role, RankedTensorType type, int64_t limit,
+                               LocationAttr where) {
   SmallVector<NamedAttribute> attrs{builder.getNamedAttr("heddle.name", builder.getStringAttr(name))};
   if (limit > 0)
     attrs.push_back(builder.getNamedAttr("heddle.limit", builder.getI64IntegerAttr(limit)));
+  if (!role.empty())
+    attrs.push_back(builder.getNamedAttr("heddle.role", builder.getStringAttr(role)));
   part->argumentAttrs.push_back(builder.getDictionaryAttr(attrs));
   return part->function.getBody().addArgument(type, Location(where));
+}
+
+/// Adds the input OF_ROLE.
+Value Elaborator::addPort(StringRef of, StringRef role, RankedTensorType type, int64_t limit, LocationAttr where) {
+  return addNamedPort((of + "_" + role).str(), (of + "." + role).str(), type, limit, where);
 }
 
 /// Adds the ports of an input: token ids under the input's name, or `input.pixels`; `input.positions` and `input.types`
@@ -215,34 +224,31 @@ Value Elaborator::addPort(StringRef name, RankedTensorType type, int64_t limit, 
 void Elaborator::addPorts(const Name &input) {
   if (input.text == kStep) {
     auto scalar = RankedTensorType::get({1}, builder.getF32Type());
-    part->scope.items[input.text] = make(addPort(kStep, scalar, /*limit=*/0, input.where));
+    part->scope.items[input.text] = make(addNamedPort(kStep, /*role=*/"", scalar, /*limit=*/0, input.where));
     return;
   }
   Side &side = *sideNamed(input.text);
   if (side.starts)
     return; // an earlier part has added them, and this part sees its scope
-  auto column = [&](StringRef size) {
-    return RankedTensorType::get({ShapedType::kDynamic}, builder.getI32Type(),
-                                 DimsAttr::get(builder.getContext(), {builder.getStringAttr(size)}));
-  };
-  auto add = [&](const Twine &name, StringRef size, int64_t limit) {
-    return addPort(name.str(), column(size), limit, input.where);
+  auto add = [&](StringRef role, StringRef size, int64_t limit) {
+    return addPort(side.name, role, columnOf(size), limit, input.where);
   };
   const std::string &name = side.name;
   std::map<std::string, Item, std::less<>> &items = part->scope.items;
   if (side.image.height)
     items[name + ".pixels"] = pixelsOf(side, input);
   else
-    items[name] = make(add(name == "target" ? "target_in" : name, side.tokens, limits.vocabulary));
-  side.positions = add(name + "_positions", side.tokens, side.most);
+    items[name] = make(addNamedPort(name == "target" ? "target_in" : name, name + ".tokens", columnOf(side.tokens),
+                                    limits.vocabulary, input.where));
+  side.positions = add("positions", side.tokens, side.most);
   items[name + ".positions"] = make(side.positions);
   if (side.image.height)
     addPixelPlaces(side, input);
   if (int64_t types = name == "source" ? countOf("token_types") : 0)
-    items[name + ".types"] = make(add(name + "_types", side.tokens, types));
+    items[name + ".types"] = make(add("types", side.tokens, types));
   // An empty sequence may start one past the last token.
-  side.starts = add(name + "_starts", kSequences, limits.maxTokens + 1);
-  side.lengths = add(name + "_lengths", kSequences, side.most + 1);
+  side.starts = add("starts", kSequences, limits.maxTokens + 1);
+  side.lengths = add("lengths", kSequences, side.most + 1);
   items[name + ".lengths"] = make(side.lengths);
   if (Side *neighbours = sideNamed(name + ".neighbours"))
     addNeighbours(*neighbours, input);
@@ -253,15 +259,17 @@ void Elaborator::addPorts(const Name &input) {
 /// `input.sentences`: the index of each sentence in its text. Each sentence has tokens, and each text has sentences.
 void Elaborator::addSentences(Side &sentences, const Name &input) {
   Side &words = *sideNamed(input.text + ".words");
-  auto add = [&](StringRef name, StringRef size, int64_t limit) {
-    return addPort(input.text + ("_" + name).str(), columnOf(size), limit, input.where);
+  std::string ofSentences = input.text + "_sentences", ofWords = input.text + "_words";
+  auto add = [&](StringRef of, StringRef role, StringRef size, int64_t limit) {
+    return addPort(of, role, columnOf(size), limit, input.where);
   };
   int64_t most = countOf("sentences");
-  sentences.positions = add("sentences", sentences.tokens, most);
-  sentences.starts = add("sentences_starts", kSequences, limits.maxTokens + 1);
-  sentences.lengths = add("sentences_lengths", kSequences, most + 1);
-  words.starts = add("words_starts", sentences.tokens, limits.maxTokens + 1);
-  words.lengths = add("words_lengths", sentences.tokens, limits.maxLength + 1);
+  sentences.positions =
+      addNamedPort(ofSentences, ofSentences + ".positions", columnOf(sentences.tokens), most, input.where);
+  sentences.starts = add(ofSentences, "starts", kSequences, limits.maxTokens + 1);
+  sentences.lengths = add(ofSentences, "lengths", kSequences, most + 1);
+  words.starts = add(ofWords, "starts", sentences.tokens, limits.maxTokens + 1);
+  words.lengths = add(ofWords, "lengths", sentences.tokens, limits.maxLength + 1);
   part->scope.items[sentences.name] = make(sentences.positions);
 }
 
@@ -271,8 +279,8 @@ void Elaborator::addNeighbours(Side &neighbours, const Name &input) {
   int64_t most = countOf("neighbours");
   RankedTensorType column = columnOf(side.tokens);
   auto lists = RankedTensorType::get({ShapedType::kDynamic, most}, builder.getI32Type(), column.getEncoding());
-  auto add = [&](StringRef name, RankedTensorType type, int64_t limit) {
-    return addPort(side.name + ("_" + name).str(), type, limit, input.where);
+  auto add = [&](StringRef role, RankedTensorType type, int64_t limit) {
+    return addPort(side.name, role, type, limit, input.where);
   };
   neighbours.rows = add("neighbours", lists, limits.maxTokens);
   neighbours.lengths = add("degrees", column, most + 1);
@@ -308,7 +316,7 @@ RankedTensorType Elaborator::columnOf(StringRef size) {
 /// `input.labelled`: the indices of the tokens that have a label.
 void Elaborator::addLabelled(const Name &input) {
   Side &side = *sideNamed(input.text);
-  side.labelled = addPort(input.text + "_labelled", columnOf(side.labels), limits.maxTokens, input.where);
+  side.labelled = addPort(input.text, "labelled", columnOf(side.labels), limits.maxTokens, input.where);
   part->scope.items[input.text + ".labelled"] = make(side.labelled);
 }
 
@@ -317,28 +325,28 @@ void Elaborator::addLabelled(const Name &input) {
 /// second sentence follows the first.
 void Elaborator::addLabels(const Name &input) {
   Side &side = *sideNamed(input.text);
-  auto column = [&](StringRef size) { return columnOf(size); };
   std::map<std::string, Item, std::less<>> &items = part->scope.items;
   Labelling labels = findTask(model.task)->labels;
   if (labels == Labelling::None) {
-    items[input.text + ".next"] = make(addPort("target_out", column(side.tokens), limits.vocabulary, input.where));
+    items[input.text + ".next"] =
+        make(addNamedPort("target_out", input.text + ".next", columnOf(side.tokens), limits.vocabulary, input.where));
     return;
   }
   if (labels == Labelling::Words)
     addLabelled(input);
   if (labels == Labelling::Hidden)
-    items[input.text + ".follows"] = make(addPort(input.text + "_follows", column(kSequences), 2, input.where));
+    items[input.text + ".follows"] = make(addPort(input.text, "follows", columnOf(kSequences), 2, input.where));
   // No limit here: the number of classes follows from the logits.
   items[input.text + ".label"] =
-      make(addPort(input.text + "_label", column(side.labels.empty() ? StringRef(kSequences) : StringRef(side.labels)),
+      make(addPort(input.text, "label", columnOf(side.labels.empty() ? StringRef(kSequences) : StringRef(side.labels)),
                    /*limit=*/0, input.where));
 }
 
 /// Adds `pair.label` and `pair.grade`. chooseLabels() removes the one that the loss does not read.
 void Elaborator::addPairLabels(LocationAttr where) {
-  part->scope.items["pair.label"] = make(addPort("pair_label", columnOf(kSequences), /*limit=*/0, where));
+  part->scope.items["pair.label"] = make(addPort("pair", "label", columnOf(kSequences), /*limit=*/0, where));
   auto column = RankedTensorType::get({ShapedType::kDynamic}, builder.getF32Type(), columnOf(kSequences).getEncoding());
-  part->scope.items["pair.grade"] = make(addPort("pair_grade", column, /*limit=*/0, where));
+  part->scope.items["pair.grade"] = make(addPort("pair", "grade", column, /*limit=*/0, where));
 }
 
 /// Removes the port of pairs that the loss does not read. Logits with several columns go with labels, and logits with
@@ -620,7 +628,7 @@ Value Elaborator::importFromPart(Value value) {
     part->argumentAttrs.push_back((*owner)->argumentAttrs[port.getArgNumber()]);
     known = part->function.getBody().addArgument(value.getType(), value.getLoc());
   } else {
-    known = addPort(nameResult(**owner, value), typeOf(value), /*limit=*/0, value.getLoc());
+    known = addNamedPort(nameResult(**owner, value), /*role=*/"", typeOf(value), /*limit=*/0, value.getLoc());
   }
   part->origins[known] = value;
   return known;

@@ -292,7 +292,8 @@ LogicalResult Writer::writePorts(plan::EntryOp entry, std::vector<Offset<schema:
       return failure();
     auto name = writeString(port.getName());
     ports.push_back(schema::CreatePort(builder, name, *type, port.getOffset(), port.getBytes(),
-                                       static_cast<int64_t>(port.getLimit())));
+                                       static_cast<int64_t>(port.getLimit()),
+                                       port.getRole() ? writeString(*port.getRole()) : 0));
   }
   return success();
 }

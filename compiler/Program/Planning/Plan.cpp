@@ -132,9 +132,10 @@ LogicalResult EntryBuilder::buildPort(EntryGraph::Id id, Type type, DictionaryAt
     return graph.function.emitError() << what << " " << number << " of entry '" << graph.function.getSymName()
                                       << "' has no heddle.name";
   auto limit = attributes.getAs<IntegerAttr>("heddle.limit");
-  PortOp::create(
-      builder, graph.function.getLoc(), name, TypeAttr::get(type), builder.getI64IntegerAttr(storage.places[id].offset),
-      builder.getI64IntegerAttr(graph.values[id].bytes), builder.getI64IntegerAttr(limit ? limit.getInt() : 0));
+  PortOp::create(builder, graph.function.getLoc(), name, TypeAttr::get(type),
+                 builder.getI64IntegerAttr(storage.places[id].offset),
+                 builder.getI64IntegerAttr(graph.values[id].bytes),
+                 builder.getI64IntegerAttr(limit ? limit.getInt() : 0), attributes.getAs<StringAttr>("heddle.role"));
   return success();
 }
 

@@ -165,9 +165,23 @@ func.func @one_row(%x: tensor<1x8xf32> {heddle.name = "x"}) -> (tensor<1xi32> {h
 
 // -----
 
-// expected-error @+1 {{entry 'f': input 0 has the attribute 'heddle.limits', which means nothing; there are heddle.name and heddle.limit}}
+// expected-error @+1 {{entry 'f': input 0 has the attribute 'heddle.limits', which means nothing; there are heddle.name, heddle.limit and heddle.role}}
 func.func @f(%x: tensor<4xi32> {heddle.name = "x", heddle.limits = 3}) {
   return
+}
+
+// -----
+
+// expected-error @+1 {{entry 'f': input 0 has a heddle.role of "positions", which is SEQUENCES.ROLE, such as "source.positions", and goes with inputs}}
+func.func @f(%x: tensor<4xi32> {heddle.name = "x", heddle.role = "positions"}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{entry 'f': output 0 has a heddle.role of "source.positions"}}
+func.func @f(%x: tensor<4xi32> {heddle.name = "x", heddle.role = "source.positions"}) -> (tensor<4xi32> {heddle.name = "y", heddle.role = "source.positions"}) {
+  return %x : tensor<4xi32>
 }
 
 // -----

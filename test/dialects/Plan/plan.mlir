@@ -8,8 +8,8 @@ heddle.variable @adam.m.w optimizer_state of @v as first_moment : tensor<64xf32>
 
 // CHECK: plan.entry @eval arena 1024 {
 plan.entry @eval arena 1024 {
-  // CHECK: plan.input "x" : tensor<?xi32, #heddle.dims<"n">> at 0 bytes 64 limit 37
-  plan.input "x" : tensor<?xi32, #heddle.dims<"n">> at 0 bytes 64 limit 37
+  // CHECK: plan.input "x" : tensor<?xi32, #heddle.dims<"n">> at 0 bytes 64 limit 37 role "source.tokens"
+  plan.input "x" : tensor<?xi32, #heddle.dims<"n">> at 0 bytes 64 limit 37 role "source.tokens"
   // CHECK: plan.output "y" : tensor<8xf32> at 256 bytes 32
   plan.output "y" : tensor<8xf32> at 256 bytes 32
   // CHECK: plan.segments <at <"n", 0> first <-1 plus[<"x" times 2 from 1>]> count <1> of <"", 8>>

@@ -126,7 +126,7 @@ TEST_F(DocumentsTest, Batches) {
   Batch batch;
   batch.add({.target = ids("<ab>")});
   batch.add({.target = ids("b>")});
-  EXPECT_FALSE(batch.hasSource());
+  EXPECT_EQ(batch.source.layout.sequences(), 0);
   EXPECT_EQ(batch.targetIn, ids("<abb"));
   EXPECT_EQ(batch.targetOut, ids("ab>>"));
   EXPECT_EQ(batch.target.positions, (Ids{0, 1, 2, 0}));

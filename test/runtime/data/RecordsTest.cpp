@@ -113,12 +113,12 @@ TEST_F(RecordsTest, TextsHaveSentences) {
   Batch batch(marks);
   batch.add(corpus->examples[0]);
   batch.add(corpus->examples[1]);
-  const SentenceLists &sentences = batch.source.sentences;
-  EXPECT_EQ(sentences.layout.positions, (std::vector<int32_t>{0, 0, 1, 2}));
-  EXPECT_EQ(sentences.layout.starts, (std::vector<int32_t>{0, 1}));
-  EXPECT_EQ(sentences.layout.lengths, (std::vector<int32_t>{1, 3}));
-  EXPECT_EQ(sentences.wordStarts, (std::vector<int32_t>{0, 3, 6, 7}));
-  EXPECT_EQ(sentences.wordLengths, (std::vector<int32_t>{3, 3, 1, 3}));
+  const SourceBatch &source = batch.source;
+  EXPECT_EQ(source.sentences.positions, (std::vector<int32_t>{0, 0, 1, 2}));
+  EXPECT_EQ(source.sentences.starts, (std::vector<int32_t>{0, 1}));
+  EXPECT_EQ(source.sentences.lengths, (std::vector<int32_t>{1, 3}));
+  EXPECT_EQ(source.words.starts, (std::vector<int32_t>{0, 3, 6, 7}));
+  EXPECT_EQ(source.words.lengths, (std::vector<int32_t>{3, 3, 1, 3}));
 }
 
 TEST_F(RecordsTest, SentencesThatAreNoneAreErrors) {

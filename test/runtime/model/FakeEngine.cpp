@@ -27,7 +27,29 @@ FakeEngine::FakeEngine(int64_t maximumTokens, int64_t maximumSequences, int64_t 
                maximumTokens, R"(, "max_sequences": )", maximumSequences, R"(, "max_length": )", maximumLength,
                R"(, "beam": )", kBeam, R"(, "learning_rate": 0.5, "unk_id": 0, "bos_id": 1, "eos_id": 2})")),
       maximumTokens(maximumTokens), maximumSequences(maximumSequences), maximumLength(maximumLength),
-      sourceCache(size_t(maximumTokens)), targetCache(size_t(maximumTokens), -1) {}
+      sourceCache(size_t(maximumTokens)), targetCache(size_t(maximumTokens), -1) {
+  auto add = [](EntryInfo &entry, const std::string &of, const std::string &role, const std::string &name = {}) {
+    PortInfo port{name.empty() ? of + "_" + role : name, ElementType::I32, {{"", 0}}};
+    port.of = of, port.role = role;
+    entry.inputs.push_back(port);
+  };
+  auto addSide = [&](EntryInfo &entry, const std::string &of, const std::string &tokens) {
+    add(entry, of, "tokens", tokens);
+    for (const char *role : {"positions", "starts", "lengths"})
+      add(entry, of, role);
+  };
+  addSide(ofSource, "source", "source");
+  ofText = ofSource;
+  addSide(ofText, "target", "target_in");
+  ofLoss = ofText;
+  add(ofLoss, "target", "next", "target_out");
+}
+
+const EntryInfo *FakeEngine::findEntry(std::string_view entry) const {
+  if (!entries.contains(entry))
+    return nullptr;
+  return entry == "encode" ? &ofSource : entry == "logits" ? &ofText : &ofLoss;
+}
 
 std::span<const int32_t> FakeEngine::ints(std::string_view name) const {
   for (const Input &input : inputs)

@@ -24,6 +24,7 @@ public:
   uint64_t artifactSeal() const override { return 0x5ea1; }
   std::span<const VariableInfo> variables() const override { return {}; }
   bool hasEntry(std::string_view entry) const override { return entries.contains(entry); }
+  const EntryInfo *findEntry(std::string_view entry) const override;
   Status prepare(std::span<const std::string_view>, const KernelProgress &) override { return Success(); }
   Status run(std::string_view entry, std::span<const Input> inputs) override;
   Result<HostTensor> output(std::string_view name) override;
@@ -61,6 +62,7 @@ private:
   int32_t validatedStep = -1;
   int64_t maximumTokens, maximumSequences, maximumLength;
   std::span<const Input> inputs;
+  EntryInfo ofSource, ofText, ofLoss; // entries that take the source; the target, too; and the tokens to predict
   std::map<std::string, HostTensor, std::less<>> outputs;
   std::vector<int32_t> sourceCache, targetCache;
   std::vector<std::vector<int32_t>> histories; // rows of the target cache, by hypothesis

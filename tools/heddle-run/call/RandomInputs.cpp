@@ -39,8 +39,8 @@ class InputMaker {
 public:
   InputMaker(const EntryInfo &entry, const RandomInputOptions &options) : entry(entry), random(options.seed) {
     for (const PortInfo &port : entry.inputs)
-      if (std::string prefix; splitSuffix(port.name, "_lengths", prefix) && prefix != kSentences && prefix != kWords)
-        prefixes.push_back(prefix);
+      if (port.role == "lengths" && port.of != kSentences && port.of != kWords)
+        prefixes.push_back(port.of);
     findSequences();
     chooseSequences(options.sequences);
     if (options.sequences > most)
@@ -59,7 +59,7 @@ public:
             extents[dim.size] = std::accumulate(lengths.begin(), lengths.end(), int64_t(0));
       fitExtents(prefix, lengths);
     }
-    if (const PortInfo *sentences = port(kSentences))
+    if (const PortInfo *sentences = find(kSentences, "positions"))
       divideIntoSentences(sentences->valueLimit);
   }
 
@@ -82,8 +82,7 @@ public:
 private:
   static constexpr const char *kSentences = "source_sentences", *kWords = "source_words";
   static constexpr int32_t kSentenceWords = 8;
-  // Suffix of the prefixes of sequences whose lengths are not named PREFIX_lengths; no other input's name begins like
-  // them.
+  // Suffix of the names of sequences whose lengths have no role; no other input's name begins like them.
   static constexpr const char *kOwn = ":";
 
   // Divides each text into sentences of a few words; the last sentence may have more.
@@ -97,15 +96,12 @@ private:
     extents[kSentences] = int64_t(lengthsOf[kWords].size());
   }
 
-  static bool splitSuffix(std::string_view name, std::string_view suffix, std::string &prefix) {
-    if (!name.ends_with(suffix))
-      return false;
-    prefix = name.substr(0, name.size() - suffix.size());
-    return true;
-  }
-
   const PortInfo *port(const std::string &name) const {
     auto found = std::find_if(entry.inputs.begin(), entry.inputs.end(), [&](auto &port) { return port.name == name; });
+    return found == entry.inputs.end() ? nullptr : &*found;
+  }
+  const PortInfo *find(std::string_view of, std::string_view role) const {
+    auto found = std::ranges::find_if(entry.inputs, [&](auto &port) { return port.of == of && port.role == role; });
     return found == entry.inputs.end() ? nullptr : &*found;
   }
 
@@ -114,9 +110,9 @@ private:
     for (const RowsInfo &rows : entry.rows) {
       if (!areSequences(rows))
         continue;
-      std::string prefix;
-      if (!splitSuffix(rows.count->input, "_lengths", prefix)) {
-        prefix = rows.count->input + kOwn;
+      const PortInfo &count = *port(rows.count->input);
+      std::string prefix = count.role == "lengths" ? count.of : count.name + kOwn;
+      if (count.role != "lengths") {
         if (std::ranges::find(prefixes, prefix) == prefixes.end())
           prefixes.push_back(prefix);
       }
@@ -133,8 +129,7 @@ private:
   }
 
   const PortInfo &lengthsPort(const std::string &prefix) const {
-    std::string name;
-    return *port(splitSuffix(prefix, kOwn, name) ? name : prefix + "_lengths");
+    return prefix.ends_with(kOwn) ? *port(prefix.substr(0, prefix.size() - 1)) : *find(prefix, "lengths");
   }
 
   // Sizes that belong to sequences with names of their own are as large as those need.
@@ -166,7 +161,7 @@ private:
       return extentOf(port("score")->dims[0]);
     if (const PortInfo *row = port("cache_row"); row && prefix == "cache") // any row of the cache
       return row->valueLimit;
-    const PortInfo *starts = port(prefix + "_starts"); // a start may lie one past the last token
+    const PortInfo *starts = find(prefix, "starts"); // a start may lie one past the last token
     if (starts && starts->valueLimit > 1)
       return starts->valueLimit - 1;
     const PortInfo &lengths = lengthsPort(prefix);
@@ -182,7 +177,7 @@ private:
   int64_t longest(const std::string &prefix) const {
     int64_t limit = limitOf(lengthsPort(prefix));
     int64_t length = limit > 1 ? limit - 1 : tokens(prefix);
-    const PortInfo *positions = port(prefix == "cache" ? "position" : prefix + "_positions");
+    const PortInfo *positions = prefix == "cache" ? port("position") : find(prefix, "positions");
     return positions && positions->valueLimit > 0 ? std::min(length, positions->valueLimit) : length;
   }
 
@@ -208,7 +203,7 @@ private:
   }
 
   // All images have the same number of pixels.
-  bool isOfImages(const std::string &prefix) const { return port(prefix + "_pixels") != nullptr; }
+  bool isOfImages(const std::string &prefix) const { return find(prefix, "pixels") != nullptr; }
 
   // Chooses the number of sequences so that their tokens fit and can fill the token size.
   void chooseSequences(int64_t wanted) {
@@ -232,18 +227,16 @@ private:
 
   // Fills an input. Returns false if nothing is known about its valid range.
   bool fill(const PortInfo &port, std::span<int32_t> values) {
-    std::string prefix;
-    auto known = [&](std::string_view suffix) {
-      return splitSuffix(port.name, suffix, prefix) && lengthsOf.contains(prefix);
-    };
+    std::string prefix = port.of;
+    auto known = [&](std::string_view role) { return port.role == role && lengthsOf.contains(prefix); };
     auto named = prefixOfStarts.find(port.name);
-    if (known("_lengths")) {
+    if (known("lengths")) {
       std::ranges::copy(lengthsOf[prefix], values.begin());
     } else if (lengthsOf.contains(port.name + kOwn)) {
       std::ranges::copy(lengthsOf[port.name + kOwn], values.begin());
-    } else if (known("_starts") || (named != prefixOfStarts.end() && lengthsOf.contains(prefix = named->second))) {
+    } else if (known("starts") || (named != prefixOfStarts.end() && lengthsOf.contains(prefix = named->second))) {
       std::exclusive_scan(lengthsOf[prefix].begin(), lengthsOf[prefix].end(), values.begin(), 0);
-    } else if (known("_positions")) {
+    } else if (known("positions")) {
       size_t next = 0;
       for (int32_t length : lengthsOf[prefix])
         for (int32_t place = 0; place < length && next < values.size(); ++place)
@@ -253,11 +246,6 @@ private:
       int32_t start = 0;
       for (size_t i = 0; i < values.size(); start += lengthsOf["cache"][i++])
         values[i] = (port.name == "position" ? 0 : start) + lengthsOf["cache"][i] - 1;
-    } else if (port.name == kSentences) {
-      size_t next = 0;
-      for (int32_t count : lengthsOf[kSentences])
-        for (int32_t place = 0; place < count; ++place)
-          values[next++] = place;
     } else if (port.name == "seen_rows" || port.name == "seen_tokens") {
       // The sequences take the tokens in turns, so that no pair of a sequence and a token occurs twice.
       auto sequences = size_t(extentOf(this->port("token")->dims[0]));

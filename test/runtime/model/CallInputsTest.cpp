@@ -1,0 +1,77 @@
+#include "runtime/model/CallInputs.h"
+
+#include <gtest/gtest.h>
+
+using namespace heddle;
+
+namespace {
+
+using Ids = std::vector<int32_t>;
+
+EntryInfo entryOf(std::initializer_list<std::pair<const char *, const char *>> inputs) {
+  EntryInfo entry;
+  for (auto [of, role] : inputs) {
+    PortInfo port{str(of, "/", role)};
+    port.of = of, port.role = role;
+    entry.inputs.push_back(port);
+  }
+  return entry;
+}
+
+// Shows the inputs as "NAME VALUE...".
+std::vector<std::string> show(const CallInputs &inputs) {
+  std::vector<std::string> all;
+  for (const Input &input : std::span<const Input>(inputs)) {
+    std::string &text = all.emplace_back(input.name);
+    if (input.tensor.type == ElementType::I32)
+      for (int32_t value : input.tensor.values<int32_t>())
+        text += str(" ", value);
+    else
+      for (float value : input.tensor.values<float>())
+        text += str(" ", value);
+  }
+  return all;
+}
+
+TEST(CallInputs, TheEntrySaysWhichRolesItTakes) {
+  Batch batch;
+  batch.add(MarkedPair(Ids{5}, Ids{7, 8}, {}, {}).example());
+  EntryInfo entry =
+      entryOf({{"target", "tokens"}, {"source", "tokens"}, {"target", "next"}, {"source", "types"}, {"a", "b"}});
+  CallInputs inputs;
+  inputs.addBatch(&entry, batch).addBatch(nullptr, batch);
+  EXPECT_EQ(show(inputs), (std::vector<std::string>{"target/tokens 1 7 8", "source/tokens 5 2", "target/next 7 8 2"}));
+}
+
+TEST(CallInputs, PairsHaveTwoSidesAndALabelOrAGrade) {
+  Batch labels, grades;
+  Ids left{1, 5, 2}, right{1, 2}, label{3};
+  float grade = 0.5;
+  labels.add({.source = left, .right = right, .labels = label});
+  grades.add({.source = left, .right = right, .grade = {&grade, 1}});
+  EntryInfo entry = entryOf({{"left", "tokens"}, {"right", "lengths"}, {"pair", "label"}, {"pair", "grade"}});
+  CallInputs ofLabels, ofGrades;
+  EXPECT_EQ(show(ofLabels.addBatch(&entry, labels)),
+            (std::vector<std::string>{"left/tokens 1 5 2", "right/lengths 2", "pair/label 3"}));
+  EXPECT_EQ(show(ofGrades.addBatch(&entry, grades)),
+            (std::vector<std::string>{"left/tokens 1 5 2", "right/lengths 2", "pair/grade 0.5"}));
+}
+
+// Two images of 2 x 2 pixels, and smaller ones of a single pixel.
+TEST(CallInputs, SmallerImagesHaveAsManyPixelsAsTheirLengthsAllow) {
+  Batch batch({.image = {2, 2}});
+  std::vector<float> pixels{1, 2, 3, 4};
+  batch.add({.pixels = pixels});
+  batch.add({.pixels = pixels});
+  EntryInfo entry = entryOf(
+      {{"source", "pixels"}, {"source", "starts"}, {"source_stride2", "starts"}, {"source_stride2", "lengths"}});
+  entry.inputs[0].dims = {{"source_tokens", 8}, {"", 1}};
+  entry.inputs[3].valueLimit = 2;
+  CallInputs inputs;
+  EXPECT_EQ(show(inputs.addBatch(&entry, batch)),
+            (std::vector<std::string>{"source/pixels 1 2 3 4 1 2 3 4", "source/starts 0 4", "source_stride2/starts 0 1",
+                                      "source_stride2/lengths 1 1"}));
+  EXPECT_EQ(std::span<const Input>(inputs)[0].tensor.shape.size(), 2u);
+}
+
+} // namespace
