@@ -111,6 +111,33 @@ Status TextPairs::read(size_t block, Draw, Examples &examples, CorpusReport &rep
   return Success();
 }
 
+static Status forEachRecordOf(const LineBlocks &file, size_t block, const RecordUse &use) {
+  HEDDLE_ASSIGN(std::vector<std::string> lines, file.readSource(block));
+  for (size_t i = 0; i < lines.size(); ++i)
+    if (!isBlank(lines[i]))
+      HEDDLE_CHECK(use(lines[i], file.placeOf(block, i)));
+  return Success();
+}
+
+Status forEachRecord(const LineBlocks &file, const RecordUse &use) {
+  Span span("read records");
+  for (size_t block = 0; block < file.blocks(); ++block)
+    HEDDLE_CHECK(forEachRecordOf(file, block, use));
+  return Success();
+}
+
+Status RecordExamples::read(size_t block, Draw, Examples &examples, CorpusReport &report) const {
+  Span reading("read and tokenise block");
+  reading.with("block", int64_t(block)).with("lines", int64_t(text.linesOf(block)));
+  CorpusReport here{.unit = "record"};
+  HEDDLE_CHECK(forEachRecordOf(text, block, [&](std::string_view line, const std::string &origin) {
+    ++here.read;
+    return addRecord(line, origin, examples, here);
+  }));
+  report.add(here);
+  return Success();
+}
+
 Result<Corpus> readCorpus(const ExampleBlocks &blocks) {
   Corpus corpus;
   for (size_t block = 0; block < blocks.blocks(); ++block)

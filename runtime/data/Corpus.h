@@ -7,6 +7,7 @@
 #include "runtime/tokenizers/TextCodec.h"
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -139,23 +140,49 @@ public:
   virtual Status read(size_t block, Draw draw, Examples &examples, CorpusReport &report) const = 0;
 };
 
-// The pairs of two text files. If the model takes images, each line of the first file is a record with an "image".
-class TextPairs final : public ExampleBlocks {
+// The examples of the lines of text files.
+class LineExamples : public ExampleBlocks {
 public:
-  // `maximumLength` includes a sentence's begin or end mark. Text and vocabulary outlive this.
-  TextPairs(const LineBlocks &text, const TextCodec &vocabulary, int64_t maximumLength, const Marks &marks = {})
-      : text(text), vocabulary(vocabulary), maximumLength(maximumLength), marks(marks) {}
-
   size_t blocks() const override { return text.blocks(); }
   uint64_t linesPerBlock() const override { return text.linesPerBlock(); }
   const std::string &fingerprint() const override { return text.fingerprint(); }
-  Status read(size_t block, Draw draw, Examples &examples, CorpusReport &report) const override;
 
-private:
+protected:
+  // Text and vocabulary outlive this.
+  LineExamples(const LineBlocks &text, const TextCodec &vocabulary, int64_t maximumLength, const Marks &marks)
+      : text(text), vocabulary(vocabulary), maximumLength(maximumLength), marks(marks) {}
+
   const LineBlocks &text;
   const TextCodec &vocabulary;
   int64_t maximumLength;
   Marks marks;
+};
+
+// The pairs of two text files. If the model takes images, each line of the first file is a record with an "image".
+// `maximumLength` includes a sentence's begin or end mark.
+class TextPairs final : public LineExamples {
+public:
+  TextPairs(const LineBlocks &text, const TextCodec &vocabulary, int64_t maximumLength, const Marks &marks = {})
+      : LineExamples(text, vocabulary, maximumLength, marks) {}
+
+  Status read(size_t block, Draw draw, Examples &examples, CorpusReport &report) const override;
+};
+
+// Calls `use` with each line that is not blank, and with its place for errors, as in "'train.jsonl' line 3". Ends at the
+// first failure.
+using RecordUse = std::function<Status(std::string_view line, const std::string &origin)>;
+Status forEachRecord(const LineBlocks &file, const RecordUse &use);
+
+// Examples of a file with a record on each line.
+class RecordExamples : public LineExamples {
+public:
+  // Fails if a line is no record.
+  Status read(size_t block, Draw draw, Examples &examples, CorpusReport &report) const final;
+
+protected:
+  using LineExamples::LineExamples;
+  virtual Status addRecord(std::string_view line, const std::string &origin, Examples &examples,
+                           CorpusReport &report) const = 0;
 };
 
 struct Corpus {

@@ -21,10 +21,10 @@ std::vector<int32_t> TextDocuments::encode(std::string_view document, bool isBeg
   std::vector<int32_t> tokens = vocabulary.encode(document);
   if (tokens.empty())
     return tokens;
-  if (isBegun && limits.marks.beginsTexts)
-    tokens.insert(tokens.begin(), limits.marks.begin);
+  if (isBegun && marks.beginsTexts)
+    tokens.insert(tokens.begin(), marks.begin);
   if (isEnded)
-    tokens.push_back(limits.marks.end);
+    tokens.push_back(marks.end);
   return tokens;
 }
 
@@ -51,7 +51,7 @@ CorpusReport TextDocuments::readDocuments(size_t block, std::span<const std::str
     else if (std::vector<int32_t> tokens = encode(document, true, true); tokens.empty())
       ++report.blank;
     else
-      report.sequences += addDocument(tokens, limits.maximumLength, examples);
+      report.sequences += addDocument(tokens, maximumLength, examples);
     document.clear();
     invalidLine = 0;
   }
@@ -69,7 +69,7 @@ CorpusReport TextDocuments::readPart(size_t block, std::span<const std::string> 
       report.noteInvalid(text.firstLineOf(block) + i, text.source().string());
   }
   std::vector<int32_t> tokens = encode(part, block == 0, block + 1 == blocks());
-  report.sequences = addDocument(tokens, limits.maximumLength, examples);
+  report.sequences = addDocument(tokens, maximumLength, examples);
   return report;
 }
 

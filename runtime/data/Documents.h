@@ -11,24 +11,17 @@ namespace heddle {
 // What counts as a document: a line, the lines between blank lines, or the whole file.
 enum class DocumentKind { Line, BetweenBlankLines, File };
 
-struct TextLimits {
-  int64_t maximumLength = 0; // predicted tokens per sequence
-  Marks marks = {};
-};
-
-class TextDocuments final : public ExampleBlocks {
+class TextDocuments final : public LineExamples {
 public:
-  // The text is opened with blockBegin(kind). Text and vocabulary outlive this.
-  TextDocuments(const LineBlocks &text, const TextCodec &vocabulary, DocumentKind kind, TextLimits limits)
-      : text(text), vocabulary(vocabulary), kind(kind), limits(limits) {}
+  // The text is opened with blockBegin(kind). `maximumLength` counts the predicted tokens of a sequence.
+  TextDocuments(const LineBlocks &text, const TextCodec &vocabulary, DocumentKind kind, int64_t maximumLength,
+                const Marks &marks)
+      : LineExamples(text, vocabulary, maximumLength, marks), kind(kind) {}
 
   static BlockBegin blockBegin(DocumentKind kind) {
     return kind == DocumentKind::BetweenBlankLines ? BlockBegin::AfterBlankLine : BlockBegin::AnyLine;
   }
 
-  size_t blocks() const override { return text.blocks(); }
-  uint64_t linesPerBlock() const override { return text.linesPerBlock(); }
-  const std::string &fingerprint() const override { return text.fingerprint(); }
   // If the file is one document, a block is a part of it. Only the first part has the begin mark, and only the last
   // part has the end mark. The first token of each other part is not predicted.
   Status read(size_t block, Draw draw, Examples &examples, CorpusReport &report) const override;
@@ -38,10 +31,7 @@ private:
   CorpusReport readPart(size_t block, std::span<const std::string> lines, Examples &examples) const;
   std::vector<int32_t> encode(std::string_view document, bool isBegun, bool isEnded) const;
 
-  const LineBlocks &text;
-  const TextCodec &vocabulary;
   DocumentKind kind;
-  TextLimits limits;
 };
 
 // Cuts a document into sequences of at most `maximumLength` predicted tokens. Each sequence begins with the last token

@@ -17,17 +17,14 @@ struct HiddenTokens {
 };
 HiddenTokens hideTokens(std::span<const int32_t> tokens, const TextCodec &vocabulary, Marks marks, OrderRandom &random);
 
-class HiddenWords final : public ExampleBlocks {
+class HiddenWords final : public LineExamples {
 public:
-  // The text is opened with TextDocuments::blockBegin(kind). Text and vocabulary outlive this, and the vocabulary has a
-  // mask. `maximumLength` includes the marks. In longer pairs the longer sentence is truncated.
+  // The text is opened with TextDocuments::blockBegin(kind), and the vocabulary has a mask. `maximumLength` includes the
+  // marks. In longer pairs the longer sentence is truncated.
   HiddenWords(const LineBlocks &text, const TextCodec &vocabulary, DocumentKind kind, int64_t maximumLength,
-              Marks marks)
-      : text(text), vocabulary(vocabulary), kind(kind), maximumLength(maximumLength), marks(marks) {}
+              const Marks &marks)
+      : LineExamples(text, vocabulary, maximumLength, marks), kind(kind) {}
 
-  size_t blocks() const override { return text.blocks(); }
-  uint64_t linesPerBlock() const override { return text.linesPerBlock(); }
-  const std::string &fingerprint() const override { return text.fingerprint(); }
   Status read(size_t block, Draw draw, Examples &examples, CorpusReport &report) const override;
 
 private:
@@ -36,11 +33,7 @@ private:
   void addPair(std::vector<int32_t> first, std::vector<int32_t> second, int32_t follows, OrderRandom &random,
                Examples &examples) const;
 
-  const LineBlocks &text;
-  const TextCodec &vocabulary;
   DocumentKind kind;
-  int64_t maximumLength;
-  Marks marks;
 };
 
 } // namespace heddle

@@ -1,7 +1,6 @@
 #include "runtime/data/PairRecords.h"
 
 #include "runtime/core/Json.h"
-#include "runtime/core/Span.h"
 #include "runtime/text/Utf8.h"
 
 #include <cmath>
@@ -64,18 +63,13 @@ Result<PairRecord> PairRecord::ofLine(std::string_view line, const std::string &
 }
 
 Result<std::vector<std::string>> collectPairLabels(const LineBlocks &file, Labelling kind) {
-  Span span("collect labels");
   std::set<std::string> labels;
-  for (size_t block = 0; block < file.blocks(); ++block) {
-    HEDDLE_ASSIGN(std::vector<std::string> lines, file.readSource(block));
-    for (size_t i = 0; i < lines.size(); ++i) {
-      if (isBlank(lines[i]))
-        continue;
-      HEDDLE_ASSIGN(PairRecord record, PairRecord::parse(lines[i], file.placeOf(block, i), kind, /*wantsLabels=*/true));
-      if (kind == Labelling::Pairs)
-        labels.insert(std::move(record.label));
-    }
-  }
+  HEDDLE_CHECK(forEachRecord(file, [&](std::string_view line, const std::string &origin) -> Status {
+    HEDDLE_ASSIGN(PairRecord record, PairRecord::parse(line, origin, kind, /*wantsLabels=*/true));
+    if (kind == Labelling::Pairs)
+      labels.insert(std::move(record.label));
+    return Success();
+  }));
   return std::vector<std::string>(labels.begin(), labels.end());
 }
 
@@ -92,31 +86,21 @@ std::vector<int32_t> encodeMarked(std::string_view text, const TextCodec &vocabu
   return tokens;
 }
 
-Status LabelledPairs::read(size_t block, Draw, Examples &examples, CorpusReport &report) const {
-  Span reading("read and tokenise block");
-  HEDDLE_ASSIGN(std::vector<std::string> lines, records.readSource(block));
-  reading.with("block", int64_t(block)).with("lines", int64_t(lines.size()));
-  CorpusReport here{.unit = "record"};
-  for (size_t i = 0; i < lines.size(); ++i) {
-    if (isBlank(lines[i]))
-      continue;
-    ++here.read;
-    std::string origin = records.placeOf(block, i);
-    HEDDLE_ASSIGN(PairRecord record, PairRecord::parse(lines[i], origin, kind, /*wantsLabels=*/true));
-    int32_t label = 0;
-    if (kind == Labelling::Pairs) {
-      HEDDLE_ASSIGN(label, numbers.of(record.label, origin));
-    }
-    std::vector<int32_t> left = encodeMarked(record.left, vocabulary, marks),
-                         right = encodeMarked(record.right, vocabulary, marks);
-    if (int64_t(std::max(left.size(), right.size())) > maximumLength)
-      ++here.overLong;
-    else if (kind == Labelling::Grades)
-      examples.add({.source = left, .right = right, .grade = {&record.grade, 1}});
-    else
-      examples.add({.source = left, .right = right, .labels = {&label, 1}});
+Status LabelledPairs::addRecord(std::string_view line, const std::string &origin, Examples &examples,
+                                CorpusReport &report) const {
+  HEDDLE_ASSIGN(PairRecord record, PairRecord::parse(line, origin, kind, /*wantsLabels=*/true));
+  int32_t label = 0;
+  if (kind == Labelling::Pairs) {
+    HEDDLE_ASSIGN(label, numbers.of(record.label, origin));
   }
-  report.add(here);
+  std::vector<int32_t> left = encodeMarked(record.left, vocabulary, marks),
+                       right = encodeMarked(record.right, vocabulary, marks);
+  if (int64_t(std::max(left.size(), right.size())) > maximumLength)
+    ++report.overLong;
+  else if (kind == Labelling::Grades)
+    examples.add({.source = left, .right = right, .grade = {&record.grade, 1}});
+  else
+    examples.add({.source = left, .right = right, .labels = {&label, 1}});
   return Success();
 }
 

@@ -1,7 +1,6 @@
 #include "runtime/data/Records.h"
 
 #include "runtime/core/Json.h"
-#include "runtime/core/Span.h"
 #include "runtime/text/Utf8.h"
 
 #include <set>
@@ -251,52 +250,32 @@ std::string textOfRecord(std::string_view line) {
 }
 
 Result<std::vector<std::string>> collectLabels(const LineBlocks &file, Labelling kind) {
-  Span span("collect labels");
   std::set<std::string> labels;
-  for (size_t block = 0; block < file.blocks(); ++block) {
-    HEDDLE_ASSIGN(std::vector<std::string> lines, file.readSource(block));
-    for (size_t i = 0; i < lines.size(); ++i) {
-      if (isBlank(lines[i]))
-        continue;
-      HEDDLE_ASSIGN(Record record, Record::parse(lines[i], file.placeOf(block, i), kind, /*wantsLabels=*/true));
-      labels.insert(record.labels.begin(), record.labels.end());
-    }
-  }
+  HEDDLE_CHECK(forEachRecord(file, [&](std::string_view line, const std::string &origin) -> Status {
+    HEDDLE_ASSIGN(Record record, Record::parse(line, origin, kind, /*wantsLabels=*/true));
+    labels.insert(record.labels.begin(), record.labels.end());
+    return Success();
+  }));
   return std::vector<std::string>(labels.begin(), labels.end());
 }
 
-LabelledTexts::LabelledTexts(const LineBlocks &records, const TextCodec &vocabulary, Labelling kind,
-                             int64_t maximumLength, Marks marks)
-    : records(records), vocabulary(vocabulary), kind(kind), maximumLength(maximumLength), marks(marks),
-      numbers(vocabulary) {}
-
-Status LabelledTexts::read(size_t block, Draw, Examples &examples, CorpusReport &report) const {
-  Span reading("read and tokenise block");
-  HEDDLE_ASSIGN(std::vector<std::string> lines, records.readSource(block));
-  reading.with("block", int64_t(block)).with("lines", int64_t(lines.size()));
-  CorpusReport here{.unit = "record"};
-  for (size_t i = 0; i < lines.size(); ++i) {
-    if (isBlank(lines[i]))
-      continue;
-    ++here.read;
-    std::string origin = records.placeOf(block, i);
-    HEDDLE_ASSIGN(Record record, Record::parse(lines[i], origin, kind, /*wantsLabels=*/true));
-    std::vector<int32_t> labels;
-    for (const std::string &label : record.labels) {
-      HEDDLE_ASSIGN(labels.emplace_back(), numbers.of(label, origin));
-    }
-    HEDDLE_ASSIGN(EncodedRecord encoded,
-                  encodeRecord(record, kind, vocabulary, marks, origin, records.source().parent_path()));
-    if (encoded.pixels.empty() && int64_t(encoded.tokens.size()) > maximumLength) {
-      ++here.overLong;
-      continue;
-    }
-    Example example = encoded.example();
-    example.labels = labels;
-    example.labelled = encoded.wordStarts;
-    examples.add(example);
+Status LabelledTexts::addRecord(std::string_view line, const std::string &origin, Examples &examples,
+                                CorpusReport &report) const {
+  HEDDLE_ASSIGN(Record record, Record::parse(line, origin, kind, /*wantsLabels=*/true));
+  std::vector<int32_t> labels;
+  for (const std::string &label : record.labels) {
+    HEDDLE_ASSIGN(labels.emplace_back(), numbers.of(label, origin));
   }
-  report.add(here);
+  HEDDLE_ASSIGN(EncodedRecord encoded,
+                encodeRecord(record, kind, vocabulary, marks, origin, text.source().parent_path()));
+  if (encoded.pixels.empty() && int64_t(encoded.tokens.size()) > maximumLength) {
+    ++report.overLong;
+    return Success();
+  }
+  Example example = encoded.example();
+  example.labels = labels;
+  example.labelled = encoded.wordStarts;
+  examples.add(example);
   return Success();
 }
 

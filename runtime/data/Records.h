@@ -80,24 +80,18 @@ Result<std::vector<std::string>> collectLabels(const LineBlocks &file, Labelling
 // The text of a line from which a vocabulary is learnt: the record's text.
 std::string textOfRecord(std::string_view line);
 
-class LabelledTexts final : public ExampleBlocks {
+// `maximumLength` includes the marks. The vocabulary knows the labels; reading fails at other ones.
+class LabelledTexts final : public RecordExamples {
 public:
-  // `maximumLength` includes the marks. Records and vocabulary outlive this; the vocabulary knows the labels.
   LabelledTexts(const LineBlocks &records, const TextCodec &vocabulary, Labelling kind, int64_t maximumLength,
-                Marks marks);
-
-  size_t blocks() const override { return records.blocks(); }
-  uint64_t linesPerBlock() const override { return records.linesPerBlock(); }
-  const std::string &fingerprint() const override { return records.fingerprint(); }
-  // Fails if a line is no record or has a label that the vocabulary does not know.
-  Status read(size_t block, Draw draw, Examples &examples, CorpusReport &report) const override;
+                const Marks &marks)
+      : RecordExamples(records, vocabulary, maximumLength, marks), kind(kind), numbers(vocabulary) {}
 
 private:
-  const LineBlocks &records;
-  const TextCodec &vocabulary;
+  Status addRecord(std::string_view line, const std::string &origin, Examples &examples,
+                   CorpusReport &report) const override;
+
   Labelling kind;
-  int64_t maximumLength;
-  Marks marks;
   LabelNumbers numbers;
 };
 

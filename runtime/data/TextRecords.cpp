@@ -1,7 +1,6 @@
 #include "runtime/data/TextRecords.h"
 
 #include "runtime/core/Json.h"
-#include "runtime/core/Span.h"
 #include "runtime/text/Utf8.h"
 
 #include <algorithm>
@@ -37,14 +36,10 @@ Result<TextRecord> TextRecord::parse(std::string_view line, const std::string &o
 }
 
 Status checkTextRecords(const LineBlocks &file, const ConversationReader &chat) {
-  Span span("check records");
-  for (size_t block = 0; block < file.blocks(); ++block) {
-    HEDDLE_ASSIGN(std::vector<std::string> lines, file.readSource(block));
-    for (size_t i = 0; i < lines.size(); ++i)
-      if (!isBlank(lines[i]))
-        HEDDLE_CHECK(TextRecord::parse(lines[i], file.placeOf(block, i), chat));
-  }
-  return Success();
+  return forEachRecord(file, [&](std::string_view line, const std::string &origin) -> Status {
+    HEDDLE_CHECK(TextRecord::parse(line, origin, chat));
+    return Success();
+  });
 }
 
 std::string textOfTextRecord(std::string_view line) {
@@ -90,43 +85,34 @@ TextRecordTokens TextRecordTokens::of(const TextRecord &record, const TextCodec 
   return result;
 }
 
-Status TextRecords::read(size_t block, Draw, Examples &examples, CorpusReport &report) const {
-  Span reading("read and tokenise block");
-  HEDDLE_ASSIGN(std::vector<std::string> lines, records.readSource(block));
-  reading.with("block", int64_t(block)).with("lines", int64_t(lines.size()));
-  CorpusReport here{.unit = "record"};
-  for (size_t i = 0; i < lines.size(); ++i) {
-    if (isBlank(lines[i]))
-      continue;
-    ++here.read;
-    HEDDLE_ASSIGN(TextRecord record, TextRecord::parse(lines[i], records.placeOf(block, i), chat));
-    TextRecordTokens encoded = TextRecordTokens::of(record, vocabulary);
-    here.recut += encoded.isRecut;
-    std::vector<int32_t> tokens = std::move(encoded.tokens);
-    std::vector<TokenRange> learnt = std::move(encoded.learnt);
-    if (!record.hasMarks) {
-      if (marks.beginsTexts) {
-        tokens.insert(tokens.begin(), marks.begin);
-        for (TokenRange &range : learnt)
-          ++range.begin, ++range.end;
-      }
-      // The model also learns the end mark, even after an empty completion.
-      auto end = uint32_t(tokens.size());
-      if (learnt.empty())
-        learnt.push_back({end, end});
-      learnt.back().end = end + 1;
-      tokens.push_back(marks.end);
+Status TextRecords::addRecord(std::string_view line, const std::string &origin, Examples &examples,
+                              CorpusReport &report) const {
+  HEDDLE_ASSIGN(TextRecord record, TextRecord::parse(line, origin, chat));
+  TextRecordTokens encoded = TextRecordTokens::of(record, vocabulary);
+  report.recut += encoded.isRecut;
+  std::vector<int32_t> tokens = std::move(encoded.tokens);
+  std::vector<TokenRange> learnt = std::move(encoded.learnt);
+  if (!record.hasMarks) {
+    if (marks.beginsTexts) {
+      tokens.insert(tokens.begin(), marks.begin);
+      for (TokenRange &range : learnt)
+        ++range.begin, ++range.end;
     }
-    // The first token is never predicted.
-    bool isPredicted = std::ranges::any_of(learnt, [](const TokenRange &range) { return range.end > 1; });
-    if (tokens.size() < 2 || !isPredicted)
-      ++here.blank;
-    else if (int64_t(tokens.size()) - 1 > maximumLength)
-      ++here.overLong;
-    else
-      examples.add({.target = tokens, .learnt = learnt});
+    // The model also learns the end mark, even after an empty completion.
+    auto end = uint32_t(tokens.size());
+    if (learnt.empty())
+      learnt.push_back({end, end});
+    learnt.back().end = end + 1;
+    tokens.push_back(marks.end);
   }
-  report.add(here);
+  // The first token is never predicted.
+  bool isPredicted = std::ranges::any_of(learnt, [](const TokenRange &range) { return range.end > 1; });
+  if (tokens.size() < 2 || !isPredicted)
+    ++report.blank;
+  else if (int64_t(tokens.size()) - 1 > maximumLength)
+    ++report.overLong;
+  else
+    examples.add({.target = tokens, .learnt = learnt});
   return Success();
 }
 

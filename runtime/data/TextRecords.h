@@ -49,23 +49,17 @@ Status checkTextRecords(const LineBlocks &file, const ConversationReader &chat);
 // The text of a line from which a vocabulary is learnt: all parts of the record. Empty for a conversation.
 std::string textOfTextRecord(std::string_view line);
 
-class TextRecords final : public ExampleBlocks {
+// `maximumLength` counts predicted tokens.
+class TextRecords final : public RecordExamples {
 public:
-  // `maximumLength` counts predicted tokens. Records and vocabulary outlive this.
-  TextRecords(const LineBlocks &records, const TextCodec &vocabulary, int64_t maximumLength, Marks marks,
+  TextRecords(const LineBlocks &records, const TextCodec &vocabulary, int64_t maximumLength, const Marks &marks,
               ConversationReader chat)
-      : records(records), vocabulary(vocabulary), maximumLength(maximumLength), marks(marks), chat(std::move(chat)) {}
-
-  size_t blocks() const override { return records.blocks(); }
-  uint64_t linesPerBlock() const override { return records.linesPerBlock(); }
-  const std::string &fingerprint() const override { return records.fingerprint(); }
-  Status read(size_t block, Draw draw, Examples &examples, CorpusReport &report) const override;
+      : RecordExamples(records, vocabulary, maximumLength, marks), chat(std::move(chat)) {}
 
 private:
-  const LineBlocks &records;
-  const TextCodec &vocabulary;
-  int64_t maximumLength;
-  Marks marks;
+  Status addRecord(std::string_view line, const std::string &origin, Examples &examples,
+                   CorpusReport &report) const override;
+
   ConversationReader chat;
 };
 

@@ -37,7 +37,7 @@ class DocumentsTest : public testing::Test {
 protected:
   Result<Corpus> read(std::string_view text, DocumentKind kind, int64_t maximumLength = 100) {
     HEDDLE_ASSIGN(LineBlocks lines, open(text, kind));
-    return readCorpus(TextDocuments(lines, bytes, kind, {maximumLength, {'<', '>'}}));
+    return readCorpus(TextDocuments(lines, bytes, kind, maximumLength, {'<', '>'}));
   }
   std::vector<std::string> sequences(std::string_view text, DocumentKind kind, int64_t maximumLength = 100) {
     return sequencesOf(read(text, kind, maximumLength)->examples);
@@ -98,7 +98,7 @@ TEST_F(DocumentsTest, BlocksHoldWholeDocuments) {
     LineBlocks lines = std::move(open(text, kind)).value();
     RC_ASSERT(lines.lines() == uint64_t(std::count(text.begin(), text.end(), '\n')));
     int64_t longest = *rc::gen::inRange(1, 20);
-    Corpus corpus = std::move(readCorpus(TextDocuments(lines, bytes, kind, {longest, {'<', '>'}}))).value();
+    Corpus corpus = std::move(readCorpus(TextDocuments(lines, bytes, kind, longest, {'<', '>'}))).value();
     Sequences whole;
     for (const std::string &sequence : sequencesOf(corpus.examples)) {
       RC_ASSERT(int64_t(sequence.size()) <= longest + 1);
@@ -149,7 +149,7 @@ TEST_F(DocumentsTest, ASourceServesAllSequencesOfAnEpoch) {
   for (int i = 0; i < 300; ++i)
     text += std::string(size_t(1 + i * 7 % 30), 'x') + "\n";
   LineBlocks lines = std::move(open(text, DocumentKind::Line)).value();
-  TextDocuments corpus(lines, bytes, DocumentKind::Line, {8, {'<', '>'}});
+  TextDocuments corpus(lines, bytes, DocumentKind::Line, 8, {'<', '>'});
   BatchOptions options{.limits = {64, 20, 8, {'<', '>'}}, .seed = 1, .windowLines = 128};
   BatchSource source(corpus, options);
   size_t predicted = 0, expected = text.size(); // a document's characters and its end mark

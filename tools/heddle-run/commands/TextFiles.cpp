@@ -38,7 +38,7 @@ std::unique_ptr<ExampleBlocks> TextFiles::examples(const LineBlocks &opened, con
   if (labelling == Labelling::Hidden)
     return std::make_unique<HiddenWords>(opened, vocabulary, kind(), limits.maximumLength, limits.marks);
   if (isPlain())
-    return std::make_unique<TextDocuments>(opened, vocabulary, kind(), TextLimits{limits.maximumLength, limits.marks});
+    return std::make_unique<TextDocuments>(opened, vocabulary, kind(), limits.maximumLength, limits.marks);
   return std::make_unique<TextPairs>(opened, vocabulary, limits.maximumLength, limits.marks);
 }
 
