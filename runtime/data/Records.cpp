@@ -3,6 +3,7 @@
 #include "runtime/core/Json.h"
 #include "runtime/text/Utf8.h"
 
+#include <cmath>
 #include <set>
 
 namespace heddle {
@@ -10,22 +11,28 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::string_view kSpaces = " \t\r\n\v\f";
-
-std::vector<std::string> splitWords(std::string_view text) {
-  std::vector<std::string> words;
-  for (size_t at = 0; (at = text.find_first_not_of(kSpaces, at)) != std::string_view::npos;) {
-    size_t end = std::min(text.find_first_of(kSpaces, at), text.size());
-    words.emplace_back(text.substr(at, end - at));
-    at = end;
-  }
-  return words;
-}
-
 Error badRecord(const std::string &origin, Labelling kind, std::string_view what) {
   return makeError(ErrorKind::Malformed, origin, " ", what, "; each line is a record such as ",
-                   kind == Labelling::Words ? R"({"tokens": ["a", "dog"], "labels": ["DET", "NOUN"]}.)"
-                                            : R"({"text": "buy now", "label": "spam"}.)");
+                   kind == Labelling::Words    ? R"({"tokens": ["a", "dog"], "labels": ["DET", "NOUN"]}.)"
+                   : kind == Labelling::Pairs  ? R"({"left": "a dog barks", "right": "a dog is loud", "label": "yes"}.)"
+                   : kind == Labelling::Grades ? R"({"left": "a dog barks", "right": "a dog is loud", "grade": 3.5}.)"
+                                               : R"({"text": "buy now", "label": "spam"}.)");
+}
+
+// Shortens a value for error messages.
+std::string shown(const Json &value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 60);
+}
+
+// The name of a label. Strings are names; whole numbers and booleans are named as JSON writes them. Returns nothing for
+// other values and for blank strings.
+std::optional<std::string> labelOf(const Json &value) {
+  std::optional<std::string> label;
+  if (value.is_string())
+    label = value.get<std::string>();
+  else if (value.is_number_integer() || value.is_boolean())
+    label = value.dump();
+  return label && !isBlank(*label) ? label : std::nullopt;
 }
 
 // Parses the pairs of word numbers.
@@ -64,17 +71,15 @@ Status checkNeighbours(std::span<const Edge> edges, size_t words, int64_t most, 
 
 } // namespace
 
-std::optional<std::string> labelOf(const Json &value) {
-  std::optional<std::string> label;
-  if (value.is_string())
-    label = value.get<std::string>();
-  else if (value.is_number_integer() || value.is_boolean())
-    label = value.dump();
-  return label && !isBlank(*label) ? label : std::nullopt;
-}
-
-std::string shown(const Json &value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 60);
+std::vector<std::string> splitWords(std::string_view text) {
+  constexpr std::string_view kSpaces = " \t\r\n\v\f";
+  std::vector<std::string> words;
+  for (size_t at = 0; (at = text.find_first_not_of(kSpaces, at)) != std::string_view::npos;) {
+    size_t end = std::min(text.find_first_of(kSpaces, at), text.size());
+    words.emplace_back(text.substr(at, end - at));
+    at = end;
+  }
+  return words;
 }
 
 LabelNumbers::LabelNumbers(const TextCodec &vocabulary) : vocabulary(vocabulary) {
@@ -94,8 +99,11 @@ Result<int32_t> LabelNumbers::of(const std::string &label, const std::string &or
 }
 
 void EncodedRecord::cut(size_t length, Marks marks) {
-  tokens.resize(length);
-  tokens.back() = marks.end;
+  for (std::vector<int32_t> *text : {&tokens, &right})
+    if (text->size() > length) {
+      text->resize(length);
+      text->back() = marks.end;
+    }
   std::erase_if(edges, [&](const Edge &edge) { return size_t(std::max(edge.from, edge.to)) + 1 >= length; });
   size_t left = length, whole = 0;
   for (; whole < sentences.size() && left > 0; ++whole)
@@ -103,24 +111,41 @@ void EncodedRecord::cut(size_t length, Marks marks) {
   sentences.resize(whole);
 }
 
-Record Record::ofLine(std::string_view line, Labelling kind) {
-  Record record{std::string(line), {}, {}};
+Result<Record> Record::ofLine(std::string_view line, const std::string &origin, Labelling kind) {
+  Record record;
+  record.text = line;
   if (kind == Labelling::Words)
     record.words = splitWords(line);
+  if (!isOfPairs(kind))
+    return record;
+  size_t tab = line.find('\t');
+  if (tab == std::string_view::npos || isBlank(line.substr(0, tab)) || isBlank(line.substr(tab + 1)))
+    return makeError(ErrorKind::Malformed, origin,
+                     " is no pair of texts; write both with a tab between them, or give records with "
+                     "--records.");
+  record.text = line.substr(0, tab);
+  record.right = line.substr(tab + 1);
   return record;
 }
 
-Result<Record> Record::parse(std::string_view line, const std::string &origin, Labelling kind, bool wantsLabels) {
+namespace {
+
+// Reads the two texts of a pair.
+Status readPair(const Json &json, const std::string &origin, Labelling kind, Record &record) {
+  for (auto [key, text] : {std::pair("left", &record.text), std::pair("right", &record.right)}) {
+    auto found = json.find(key);
+    if (found == json.end() || !found->is_string())
+      return badRecord(origin, kind, str("has no \"", key, "\", a string"));
+    *text = found->get<std::string>();
+    if (isBlank(*text))
+      return badRecord(origin, kind, str("has a \"", key, "\" without a word"));
+  }
+  return Success();
+}
+
+// Reads the text, or the image in place of one.
+Status readText(const Json &json, const std::string &origin, Labelling kind, Record &record) {
   auto bad = [&](std::string_view what) { return badRecord(origin, kind, what); };
-  if (!isValidUtf8(line))
-    return bad("is not UTF-8");
-  Result<Json> parsed = parseJson(line, origin);
-  if (!parsed.ok())
-    return bad("is not JSON");
-  const Json &json = *parsed;
-  if (!json.is_object())
-    return bad("is not an object of JSON");
-  Record record;
   if (auto tokens = json.find("tokens"); tokens != json.end()) {
     if (!tokens->is_array() || !std::ranges::all_of(*tokens, [](const Json &word) { return word.is_string(); }))
       return bad("has \"tokens\" that are not a list of strings");
@@ -147,9 +172,9 @@ Result<Record> Record::parse(std::string_view line, const std::string &origin, L
         return bad("has a sentence without a word");
       whole += (whole.empty() ? "" : " ") + sentence;
     }
-    Record read = ofLine(whole, kind);
-    record.text = std::move(read.text);
-    record.words = std::move(read.words);
+    if (kind == Labelling::Words)
+      record.words = splitWords(whole);
+    record.text = std::move(whole);
     record.sentences = std::move(sentences);
   }
   if (isBlank(record.text) && !record.image)
@@ -157,13 +182,36 @@ Result<Record> Record::parse(std::string_view line, const std::string &origin, L
   if (auto edges = json.find("edges"); edges != json.end() && kind == Labelling::Words) {
     HEDDLE_ASSIGN(record.edges, edgesOf(*edges, record.words.size(), origin));
   }
+  return Success();
+}
+
+} // namespace
+
+Result<Record> Record::parse(std::string_view line, const std::string &origin, Labelling kind, bool wantsLabels) {
+  auto bad = [&](std::string_view what) { return badRecord(origin, kind, what); };
+  if (!isValidUtf8(line))
+    return bad("is not UTF-8");
+  Result<Json> parsed = parseJson(line, origin);
+  if (!parsed.ok())
+    return bad("is not JSON");
+  const Json &json = *parsed;
+  if (!json.is_object())
+    return bad("is not an object of JSON");
+  Record record;
+  HEDDLE_CHECK(isOfPairs(kind) ? readPair(json, origin, kind, record) : readText(json, origin, kind, record));
   if (!wantsLabels)
     return record;
 
-  const char *key = kind == Labelling::Words ? "labels" : "label";
+  const char *key = kind == Labelling::Words ? "labels" : kind == Labelling::Grades ? "grade" : "label";
   auto found = json.find(key);
   if (found == json.end())
     return bad(str("has no \"", key, "\""));
+  if (kind == Labelling::Grades) {
+    record.grade = found->is_number() ? found->get<float>() : NAN;
+    if (!std::isfinite(record.grade))
+      return bad(str("has the grade ", shown(*found), ", and a grade is a number"));
+    return record;
+  }
   std::vector<Json> values =
       kind == Labelling::Words && found->is_array() ? found->get<std::vector<Json>>() : std::vector<Json>{*found};
   if (kind == Labelling::Words && !found->is_array())
@@ -182,6 +230,14 @@ Result<Record> Record::parse(std::string_view line, const std::string &origin, L
 
 Result<EncodedRecord> encodeRecord(const Record &record, Labelling kind, const TextCodec &vocabulary,
                                    const Marks &marks, const std::string &origin, const std::filesystem::path &folder) {
+  if (isOfPairs(kind)) {
+    EncodedRecord pair{.tokens = vocabulary.encode(record.text), .right = vocabulary.encode(record.right)};
+    for (std::vector<int32_t> *text : {&pair.tokens, &pair.right}) {
+      text->insert(text->begin(), marks.begin);
+      text->push_back(marks.end);
+    }
+    return pair;
+  }
   if (marks.image.pixels() > 0) {
     if (!record.image)
       return makeError(ErrorKind::Malformed, origin, " has no \"image\", and the model takes images: ",
@@ -243,10 +299,15 @@ Result<EncodedRecord> encodeRecord(const Record &record, Labelling kind, const T
   return result;
 }
 
+// A line that is no record was reported earlier, and has no text here.
 std::string textOfRecord(std::string_view line) {
-  // Lines that are no records were reported earlier.
   Result<Record> record = Record::parse(line, "", Labelling::None, /*wantsLabels=*/false);
   return record.ok() ? record->text : std::string();
+}
+
+std::string textOfPair(std::string_view line) {
+  Result<Record> record = Record::parse(line, "", Labelling::Pairs, /*wantsLabels=*/false);
+  return record.ok() ? record->text + " " + record->right : std::string();
 }
 
 Result<std::vector<std::string>> collectLabels(const LineBlocks &file, Labelling kind) {
@@ -268,13 +329,15 @@ Status LabelledTexts::addRecord(std::string_view line, const std::string &origin
   }
   HEDDLE_ASSIGN(EncodedRecord encoded,
                 encodeRecord(record, kind, vocabulary, marks, origin, text.source().parent_path()));
-  if (encoded.pixels.empty() && int64_t(encoded.tokens.size()) > maximumLength) {
+  if (encoded.pixels.empty() && int64_t(std::max(encoded.tokens.size(), encoded.right.size())) > maximumLength) {
     ++report.overLong;
     return Success();
   }
   Example example = encoded.example();
   example.labels = labels;
   example.labelled = encoded.wordStarts;
+  if (kind == Labelling::Grades)
+    example.grade = {&record.grade, 1};
   examples.add(example);
   return Success();
 }

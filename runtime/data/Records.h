@@ -6,6 +6,8 @@
 //     word 0
 //   {"text": ["who is there", "it is me"], "label": "x"}: a text with sentences
 //   {"image": [[0, 1], [1, 0]], "label": "x"}: an image
+//   {"left": "a dog barks", "right": "a dog is loud", "label": "yes"}: a pair of texts; or with "grade": 3.5 instead of a
+//     label
 #pragma once
 
 #include "runtime/data/Batches.h"
@@ -22,33 +24,41 @@
 
 namespace heddle {
 
+// The words of a text, which white space separates.
+std::vector<std::string> splitWords(std::string_view text);
+
 struct Record {
-  std::string text;               // the words joined by spaces if the record has tokens
+  std::string text;               // the words joined by spaces if the record has tokens; the left text of a pair
+  std::string right;              // the right text of a pair
   std::vector<std::string> words; // if words have labels, or the record has tokens
   std::vector<std::string> labels;
+  float grade = 0;                        // if pairs have grades
   std::optional<std::vector<Edge>> edges; // between words
   std::vector<std::string> sentences;     // if the record has a list of sentences
   std::optional<Image> image;             // instead of a text, or beside it
 
   // Fails if the line is no such record. `origin` names the line in errors, as in "'train.jsonl' line 3". Without
-  // `wantsLabels`, labels are ignored.
+  // `wantsLabels`, labels and grades are ignored.
   static Result<Record> parse(std::string_view line, const std::string &origin, Labelling kind, bool wantsLabels);
-  // Makes a record of a line that is the text itself.
-  static Record ofLine(std::string_view line, Labelling kind);
+  // Makes a record of a line that is the text itself, or both texts with a tab between them. Fails if there is no tab.
+  static Result<Record> ofLine(std::string_view line, const std::string &origin, Labelling kind);
 };
 
-// The tokens of a text between its marks, and the index of the first token of each word.
+// The tokens of texts between their marks, and the index of the first token of each word.
 struct EncodedRecord {
   std::vector<int32_t> tokens;
   std::vector<int32_t> wordStarts; // if words have labels
   std::vector<Edge> edges;         // between tokens, if the model takes edges
   std::vector<int32_t> sentences;  // lengths, if the model takes sentences; they include the begin and the end mark
 
-  std::vector<float> pixels; // instead of tokens, if the model takes images
+  std::vector<float> pixels;  // instead of tokens, if the model takes images
+  std::vector<int32_t> right; // the right text of a pair
 
-  Example example() const { return {.source = tokens, .edges = edges, .sentences = sentences, .pixels = pixels}; }
+  Example example() const {
+    return {.source = tokens, .right = right, .edges = edges, .sentences = sentences, .pixels = pixels};
+  }
 
-  // Truncates to `length` tokens, and makes the last of them the end mark.
+  // Truncates texts that are longer to `length` tokens, and makes the last of them the end mark.
   void cut(size_t length, Marks marks);
 };
 // Fails if the record lacks the edges, sentences or image that the model takes. `origin`: see Record::parse(). `folder`
@@ -56,11 +66,6 @@ struct EncodedRecord {
 Result<EncodedRecord> encodeRecord(const Record &record, Labelling kind, const TextCodec &vocabulary,
                                    const Marks &marks, const std::string &origin,
                                    const std::filesystem::path &folder = {});
-
-// The name of a label. Strings are names; whole numbers and booleans are named as JSON writes them. Returns nothing for
-// other values and for blank strings.
-std::optional<std::string> labelOf(const nlohmann::json &value);
-std::string shown(const nlohmann::json &value); // shortened, for error messages
 
 // The numbers of the labels that a vocabulary knows.
 class LabelNumbers {
@@ -74,13 +79,14 @@ private:
   std::map<std::string, int32_t, std::less<>> numbers;
 };
 
-// The names of all labels in a file, sorted. Fails if a line is no record.
+// The names of all labels in a file, sorted; none if pairs have grades. Fails if a line is no record.
 Result<std::vector<std::string>> collectLabels(const LineBlocks &file, Labelling kind);
 
-// The text of a line from which a vocabulary is learnt: the record's text.
+// The text of a line from which a vocabulary is learnt: the record's text, or both texts of a pair.
 std::string textOfRecord(std::string_view line);
+std::string textOfPair(std::string_view line);
 
-// `maximumLength` includes the marks. The vocabulary knows the labels; reading fails at other ones.
+// `maximumLength` of each text includes the marks. The vocabulary knows the labels; reading fails at other ones.
 class LabelledTexts final : public RecordExamples {
 public:
   LabelledTexts(const LineBlocks &records, const TextCodec &vocabulary, Labelling kind, int64_t maximumLength,

@@ -1,7 +1,6 @@
 #include "runtime/model/Predictor.h"
 
 #include "runtime/core/Span.h"
-#include "runtime/data/PairRecords.h"
 #include "runtime/model/CallInputs.h"
 #include "runtime/model/Sampling.h"
 #include "runtime/text/Utf8.h"
@@ -17,48 +16,19 @@ Status Predictor::add(std::string_view line, bool isRecord) {
     lines.finish(number, {});
     return Success();
   }
-  HEDDLE_ASSIGN(Job job,
-                isOfPairs(model.labelling()) ? encodePair(number, line, isRecord) : encodeText(number, line, isRecord));
-  waiting.push_back(std::move(job));
-  return Success();
-}
-
-Result<Predictor::Job> Predictor::encodePair(uint64_t number, std::string_view line, bool isRecord) const {
-  PairRecord record;
-  if (isRecord) {
-    HEDDLE_ASSIGN(record, PairRecord::parse(line, str("line ", number), model.labelling(), /*wantsLabels=*/false));
-  } else {
-    HEDDLE_ASSIGN(record, PairRecord::ofLine(replaceInvalidBytes(line, number), str("line ", number)));
-  }
-  Job job{number,
-          {.tokens = encodeMarked(record.left, vocabulary, model.marks)},
-          encodeMarked(record.right, vocabulary, model.marks)};
-  auto longest = size_t(std::min(model.maximumLength, model.maximumTokens));
-  for (auto [side, tokens] :
-       {std::pair("a left text of ", &job.text.tokens), std::pair("a right text of ", &job.right)})
-    if (tokens->size() > longest) {
-      warnOfCut(number, side, tokens->size(), longest);
-      tokens->resize(longest);
-      tokens->back() = model.marks.end;
-    }
-  return job;
-}
-
-Result<Predictor::Job> Predictor::encodeText(uint64_t number, std::string_view line, bool isRecord) const {
   Labelling kind = model.labelling();
-  Record record;
-  if (isRecord) {
-    HEDDLE_ASSIGN(record, Record::parse(line, str("line ", number), kind, /*wantsLabels=*/false));
-  } else {
-    record = Record::ofLine(replaceInvalidBytes(line, number), kind);
-  }
-  HEDDLE_ASSIGN(EncodedRecord encoded, encodeRecord(record, kind, vocabulary, model.marks, str("line ", number)));
-  Job job{number, std::move(encoded), {}};
-  if (auto longest = size_t(std::min(model.maximumLength, model.maximumTokens)); job.text.tokens.size() > longest) {
-    warnOfCut(number, "", job.text.tokens.size(), longest);
-    job.text.cut(longest, model.marks);
-  }
-  return job;
+  std::string origin = str("line ", number);
+  HEDDLE_ASSIGN(Record record, isRecord ? Record::parse(line, origin, kind, /*wantsLabels=*/false)
+                                        : Record::ofLine(replaceInvalidBytes(line, number), origin, kind));
+  HEDDLE_ASSIGN(EncodedRecord text, encodeRecord(record, kind, vocabulary, model.marks, origin));
+  auto longest = size_t(std::min(model.maximumLength, model.maximumTokens));
+  if (text.tokens.size() > longest)
+    warnOfCut(number, isOfPairs(kind) ? "a left text of " : "", text.tokens.size(), longest);
+  if (text.right.size() > longest)
+    warnOfCut(number, "a right text of ", text.right.size(), longest);
+  text.cut(longest, model.marks);
+  waiting.push_back({number, std::move(text)});
+  return Success();
 }
 
 Result<PredictedLabel> Predictor::choose(std::span<const float> logits) const {
@@ -71,8 +41,8 @@ Result<PredictedLabel> Predictor::choose(std::span<const float> logits) const {
 Status Predictor::step() {
   std::vector<Job> jobs;
   Batch batch(model.marks);
-  for (; !waiting.empty() && batch.hasRoomFor(waiting.front().example(), model.limits()); waiting.pop_front()) {
-    batch.add(waiting.front().example());
+  for (; !waiting.empty() && batch.hasRoomFor(waiting.front().text.example(), model.limits()); waiting.pop_front()) {
+    batch.add(waiting.front().text.example());
     jobs.push_back(std::move(waiting.front()));
   }
   if (jobs.empty())

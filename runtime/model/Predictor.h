@@ -47,17 +47,8 @@ private:
   struct Job {
     uint64_t number;
     EncodedRecord text;
-    std::vector<int32_t> right; // the right text of a pair; `text` is the left one
-
-    Example example() const {
-      Example result = text.example();
-      result.right = right;
-      return result;
-    }
   };
 
-  Result<Job> encodeText(uint64_t number, std::string_view line, bool isRecord) const;
-  Result<Job> encodePair(uint64_t number, std::string_view line, bool isRecord) const;
   Result<PredictedLabel> choose(std::span<const float> logits) const;
 
   Engine &engine;

@@ -81,11 +81,11 @@ private:
     if (kindOfLabels() != Labelling::Words)
       return line.labels.empty() ? nlohmann::ordered_json() : labelOf(line.labels.front());
     nlohmann::ordered_json labels = nlohmann::ordered_json::array();
-    Record words = Record::ofLine(text, Labelling::Words);
+    std::vector<std::string> words = splitWords(text);
     for (size_t i = 0; i < line.labels.size(); ++i) {
       nlohmann::ordered_json label = labelOf(line.labels[i]);
-      if (i < words.words.size())
-        label["word"] = words.words[i];
+      if (i < words.size())
+        label["word"] = words[i];
       labels.push_back(std::move(label));
     }
     return labels;

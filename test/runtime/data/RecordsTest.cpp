@@ -1,7 +1,6 @@
 #include "runtime/data/Records.h"
 #include "runtime/core/Npy.h"
 #include "runtime/data/BatchSource.h"
-#include "runtime/data/PairRecords.h"
 #include "runtime/tokenizers/LabelledVocabulary.h"
 #include "test/runtime/TemporaryFolder.h"
 
@@ -283,7 +282,7 @@ TEST_F(RecordsTest, PairsHaveTwoTextsAndALabelOrAGrade) {
   auto readPairs = [&](std::string_view lines, Labelling kind, int64_t maximumLength = 16) -> Result<Corpus> {
     HEDDLE_ASSIGN(LineBlocks records, open(lines));
     std::unique_ptr<TextCodec> known = vocabulary();
-    return readCorpus(LabelledPairs(records, *known, kind, maximumLength, {}));
+    return readCorpus(LabelledTexts(records, *known, kind, maximumLength, {}));
   };
   auto labels = readPairs("{\"left\": \"a b\", \"right\": \"c\", \"label\": \"v\"}\n\n{\"left\": \"a\", \"right\": \"b "
                           "c d\", \"label\": \"n\"}\n",

@@ -1,7 +1,7 @@
 #include "tools/heddle-run/commands/TextFiles.h"
 
 #include "runtime/data/HiddenWords.h"
-#include "runtime/data/PairRecords.h"
+#include "runtime/data/Records.h"
 
 namespace heddle::run {
 
@@ -31,8 +31,6 @@ std::unique_ptr<ExampleBlocks> TextFiles::examples(const LineBlocks &opened, con
                                                    const ConversationReader &chat) const {
   if (isRecords() && labelling == Labelling::None)
     return std::make_unique<TextRecords>(opened, vocabulary, limits.maximumLength, limits.marks, chat);
-  if (isRecords() && isOfPairs(labelling))
-    return std::make_unique<LabelledPairs>(opened, vocabulary, labelling, limits.maximumLength, limits.marks);
   if (isRecords())
     return std::make_unique<LabelledTexts>(opened, vocabulary, labelling, limits.maximumLength, limits.marks);
   if (labelling == Labelling::Hidden)

@@ -3,7 +3,7 @@
 
 #include "runtime/core/Gguf.h"
 #include "runtime/core/Log.h"
-#include "runtime/data/PairRecords.h"
+#include "runtime/data/Records.h"
 #include "runtime/data/TextRecords.h"
 #include "runtime/ranks/Ranks.h"
 #include "runtime/text/Hash.h"
@@ -163,8 +163,7 @@ Result<std::vector<std::string>> readLabels(const LineBlocks &records, Labelling
     HEDDLE_CHECK(checkTextRecords(records, chat));
     return std::vector<std::string>();
   }
-  HEDDLE_ASSIGN(std::vector<std::string> labels,
-                isOfPairs(kind) ? collectPairLabels(records, kind) : collectLabels(records, kind));
+  HEDDLE_ASSIGN(std::vector<std::string> labels, collectLabels(records, kind));
   if (labels.empty() && kind != Labelling::Grades)
     return makeError(ErrorKind::InvalidArgument, "'", records.source().string(), "' has no record.");
   return labels;
