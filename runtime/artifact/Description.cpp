@@ -2,6 +2,7 @@
 
 #include "runtime/artifact/Artifact.h"
 #include "runtime/core/Json.h"
+#include "runtime/schema/DescriptionKeys.h"
 
 #include <algorithm>
 #include <utility>
@@ -10,74 +11,7 @@ namespace heddle {
 namespace {
 
 using Json = nlohmann::json;
-
-enum class Kind { Text, Flag, Whole, Number };
-
-// The type and range of a key's values. Numbers are finite: JSON has no others.
-struct Key {
-  std::string_view name;
-  Kind kind;
-  double low = 0, high = 2147483647; // of numbers
-};
-
-constexpr double kMostTokens = 1 << 24, kWidest = 1 << 20, kLargest = 1e38;
-
-// The keys of compiler/Model/Import/DescriptionKeys.cpp, and those that the compiler adds.
-constexpr Key kKeys[] = {{"architecture", Kind::Text},
-                         {"d_model", Kind::Whole, 1, kWidest},
-                         {"heads", Kind::Whole, 1, kWidest},
-                         {"d_ff", Kind::Whole, 1, kWidest},
-                         {"encoder_layers", Kind::Whole, 0, kWidest},
-                         {"decoder_layers", Kind::Whole, 0, kWidest},
-                         {"vocab_size", Kind::Whole, 1, kMostTokens},
-                         {"classes", Kind::Whole, 2, kMostTokens},
-                         {"neighbours", Kind::Whole, 1, kMostTokens},
-                         {"sentences", Kind::Whole, 1, kMostTokens},
-                         {"image_height", Kind::Whole, 1, kMostTokens},
-                         {"image_width", Kind::Whole, 1, kMostTokens},
-                         {"channels", Kind::Whole, 1, kMostTokens},
-                         {"norm", Kind::Text},
-                         {"positions", Kind::Text},
-                         {"activation", Kind::Text},
-                         {"head", Kind::Text},
-                         {"attention_window", Kind::Whole},
-                         {"attention_soft_cap", Kind::Number, 0, kLargest},
-                         {"share_embeddings", Kind::Flag},
-                         {"scale_embeddings", Kind::Flag},
-                         {"embedding_norm", Kind::Flag},
-                         {"token_types", Kind::Whole},
-                         {"output_bias", Kind::Flag},
-                         {"pooler", Kind::Flag},
-                         {"layer_norm_epsilon", Kind::Number, 0, 1},
-                         {"dropout", Kind::Number, 0, 1},
-                         {"attention_dropout", Kind::Number, 0, 1},
-                         {"label_smoothing", Kind::Number, 0, 1},
-                         {"learning_rate", Kind::Number, 0, kLargest},
-                         {"schedule", Kind::Text},
-                         {"warmup", Kind::Whole},
-                         {"decay_steps", Kind::Whole},
-                         {"final_learning_rate", Kind::Number, 0, kLargest},
-                         {"adam_beta1", Kind::Number, 0, 1},
-                         {"adam_beta2", Kind::Number, 0, 1},
-                         {"adam_epsilon", Kind::Number, 0, 1},
-                         {"clip_norm", Kind::Number, 0, kLargest},
-                         {"weight_decay", Kind::Number, 0, 1},
-                         {"ema_decay", Kind::Number, 0, 1},
-                         {"loss_scale", Kind::Number, 0, kLargest},
-                         {"loss_scale_interval", Kind::Whole},
-                         {"accumulate", Kind::Flag},
-                         {"token_weights", Kind::Flag},
-                         {"source_end", Kind::Flag},
-                         {"logits_entry", Kind::Flag},
-                         {"explain_entry", Kind::Flag},
-                         {"beam", Kind::Whole, 1, 1 << 16},
-                         {"max_tokens", Kind::Whole, 1, kMostTokens},
-                         {"max_sequences", Kind::Whole, 1, kMostTokens},
-                         {"max_length", Kind::Whole, 1, kMostTokens},
-                         {"unk_id", Kind::Whole},
-                         {"bos_id", Kind::Whole},
-                         {"eos_id", Kind::Whole},
-                         {"pad_id", Kind::Whole}};
+using schema::KeyType;
 
 // Returns a value for a message, unless it is too long: the file decides its length.
 std::string shown(const Json &value) {
@@ -90,20 +24,20 @@ template <typename... Parts> Error wrong(const Parts &...parts) {
   return makeError(ErrorKind::Malformed, "its model description ", parts...);
 }
 
-Status checkKey(const Key &key, const Json &value) {
+Status checkKey(const schema::DescriptionKey &key, const Json &value) {
   auto fail = [&](const auto &...what) -> Status {
     return wrong("has ", key.name, " = ", shown(value), ", and the value of this key is ", what..., ".");
   };
-  if (key.kind == Kind::Text)
+  if (key.type == KeyType::Text)
     return value.is_string() ? Success() : fail("a text");
-  if (key.kind == Kind::Flag)
+  if (key.type == KeyType::Flag)
     return value.is_boolean() ? Success() : fail("true or false");
-  bool whole = key.kind == Kind::Whole;
+  bool whole = key.type == KeyType::Whole;
   bool fits = whole ? value.is_number_integer() : value.is_number();
   double number = fits ? value.get<double>() : 0;
-  return fits && number >= key.low && number <= key.high
+  return fits && number >= key.range.low && number <= key.range.high
              ? Success()
-             : fail(whole ? "a whole number from " : "a number from ", key.low, " to ", key.high);
+             : fail(whole ? "a whole number " : "a number ", key.range.text);
 }
 
 // Returns a whole number from `low` to the largest extent, or nothing.
@@ -334,7 +268,7 @@ Result<Description> Description::parse(std::string_view text) {
   const Json &json = result.json;
   if (!json.is_object())
     return wrong("is not a JSON object.");
-  for (const Key &key : kKeys)
+  for (const schema::DescriptionKey &key : schema::kDescriptionKeys)
     if (auto found = json.find(key.name); found != json.end())
       HEDDLE_CHECK(checkKey(key, *found));
 
@@ -358,7 +292,7 @@ Result<Description> Description::parse(std::string_view text) {
   if (json.contains("image_height") || json.contains("image_width")) {
     auto extent = [&](const char *key) { return json.value(key, int64_t(0)); };
     result.image = ImageShape{extent("image_height"), extent("image_width"), json.value("channels", int64_t(1))};
-    auto most = int64_t(kMostTokens);
+    auto most = int64_t(schema::kExtent.high);
     if (result.image->height == 0 || result.image->width == 0 || result.image->height > most / result.image->width)
       return wrong("has images of ", result.image->height, " x ", result.image->width, " pixels.");
   }

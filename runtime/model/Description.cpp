@@ -1,45 +1,15 @@
 #include "runtime/model/Description.h"
 
 #include "runtime/artifact/Meaning.h"
+#include "runtime/schema/DescriptionKeys.h"
 #include "runtime/tokenizers/PublishedVocabulary.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <tuple>
 
 namespace heddle {
 namespace {
-
-// Keys that are compared if a checkpoint is older than `meaning`.
-constexpr std::array<std::string_view, 28> kFunctionKeys = {"adapter",
-                                                            "classes",
-                                                            "neighbours",
-                                                            "sentences",
-                                                            "image_height",
-                                                            "image_width",
-                                                            "channels",
-                                                            "architecture",
-                                                            "d_model",
-                                                            "heads",
-                                                            "d_ff",
-                                                            "encoder_layers",
-                                                            "decoder_layers",
-                                                            "vocab_size",
-                                                            "norm",
-                                                            "positions",
-                                                            "activation",
-                                                            "head",
-                                                            "share_embeddings",
-                                                            "scale_embeddings",
-                                                            "embedding_norm",
-                                                            "token_types",
-                                                            "output_bias",
-                                                            "pooler",
-                                                            "bos_id",
-                                                            "eos_id",
-                                                            "layer_norm_epsilon",
-                                                            "source_end"};
 
 Error lacking(std::string_view key) {
   return makeError(ErrorKind::Unsupported, "the artifact's model description has no '", key,
@@ -93,9 +63,12 @@ std::vector<std::string> differences(const nlohmann::json &before, const nlohman
   std::vector<std::string> result;
   if (functionOnly && sayMeaning(before, now)) {
     result = meaningDifferences(before["meaning"], now["meaning"]);
-    keys.insert("adapter"); // compared separately: an adapter's base has none
-  } else if (functionOnly) {
-    keys.insert(kFunctionKeys.begin(), kFunctionKeys.end());
+    keys.insert("adapter");  // compared separately: an adapter's base has none
+  } else if (functionOnly) { // a checkpoint from before `meaning`
+    keys.insert("adapter");
+    for (const schema::DescriptionKey &key : schema::kDescriptionKeys)
+      if (key.role == schema::KeyRole::Structure || key.role == schema::KeyRole::Tokens)
+        keys.emplace(key.name);
   } else {
     for (const nlohmann::json *side : {&before, &now})
       for (const auto &item : side->items())

@@ -56,7 +56,7 @@ private:
 
 } // namespace
 
-llvm::json::Object heddle::nameMarianTensors(const Description &d) {
+llvm::json::Object mlir::heddle::nameMarianTensors(const Description &d) {
   Names names("model.");
   std::string shared = "model.shared.weight", source = "model.encoder.embed_tokens.weight",
               target = "model.decoder.embed_tokens.weight", projection = "lm_head.weight";
@@ -94,7 +94,7 @@ llvm::json::Object heddle::nameMarianTensors(const Description &d) {
   return names.take();
 }
 
-llvm::json::Object heddle::nameBertTensors(const Description &d) {
+llvm::json::Object mlir::heddle::nameBertTensors(const Description &d) {
   Names names("bert.");
   names.addInBase(d.shareEmbeddings ? "embedding" : "source_embedding", "embeddings.word_embeddings.weight");
   names.addPositions("embeddings.position_embeddings.weight");
@@ -123,7 +123,7 @@ llvm::json::Object heddle::nameBertTensors(const Description &d) {
   return names.take();
 }
 
-llvm::json::Object heddle::nameGPT2Tensors(const Description &d) {
+llvm::json::Object mlir::heddle::nameGPT2Tensors(const Description &d) {
   Names names("transformer.");
   names.addInBase(d.shareEmbeddings ? "embedding" : "target_embedding", "wte.weight");
   if (!d.shareEmbeddings)

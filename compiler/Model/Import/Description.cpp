@@ -241,9 +241,9 @@ void Reader::readKey(StringRef name, const toml::node &value, LocationAttr keyWh
     if (description.text->hasParameter(name)) {
       readParameter(name, value, valueWhere);
       // The text's parameter may mean something other than the description's key, which then keeps its default.
-      if (!key || (key->isStructure && !mayHold(*key, value)))
+      if (!key || (key->isStructure() && !mayHold(*key, value)))
         return;
-    } else if (!key || key->isStructure) {
+    } else if (!key || key->isStructure()) {
       StringRef nearest = description.text->findNearestParameter(name);
       fail(keyWhere) << "neither the model text nor a description has '" << name << "'; "
                      << (nearest.empty() ? "heddle-compile --help-description lists a description's keys"
@@ -401,10 +401,10 @@ void Reader::applyText() {
             table.insert("value", value);
         },
         setting.value);
-    if (key->isStructure && !mayHold(*key, *table.get("value")))
+    if (key->isStructure() && !mayHold(*key, *table.get("value")))
       continue; // see readKey()
-    if (key->isStructure ? store(*key, *table.get("value"))
-                         : assign(*key, *table.get("value"), setting.where) && checkValue(*key, setting.where))
+    if (key->isStructure() ? store(*key, *table.get("value"))
+                           : assign(*key, *table.get("value"), setting.where) && checkValue(*key, setting.where))
       description.given[key->name] = setting.where;
   }
   // A model that labels images has no tokens: the smallest vocabulary is enough.

@@ -4,6 +4,7 @@
 
 #include "compiler/Model/Language/ModelText.h"
 #include "mlir/IR/Location.h"
+#include "runtime/schema/DescriptionKeys.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/JSON.h"
 
@@ -18,58 +19,14 @@ namespace language {
 class PublishedFamily;
 }
 
-/// The keys of a description, with their defaults. The table in DescriptionKeys.cpp has their meanings and ranges, and
-/// says which of them must be given.
+/// The keys of a description, with their defaults, of the table in DescriptionKeys.def, and what the compiler adds.
 struct Description {
-  std::string architecture;
-  int64_t dModel = 0;
-  int64_t heads = 0;
-  int64_t dFF = 0;
-  int64_t encoderLayers = 0;
-  int64_t decoderLayers = 0;
-  int64_t vocabSize = 0;
-
-  std::string norm = "post";
-  std::string positions = "sinusoidal";
-  std::string activation = "relu";
-  std::string head = "linear";
-  int64_t attentionWindow = 0;
-  double attentionSoftCap = 0.0;
-  bool shareEmbeddings = true;
-  bool scaleEmbeddings = true;
-  bool embeddingNorm = false;
-  int64_t tokenTypes = 0;
-  bool outputBias = false;
-  bool pooler = false;
-  double layerNormEpsilon = 1e-5;
-
-  double dropout = 0.1;
-  double attentionDropout = 0.0;
-  double labelSmoothing = 0.1;
-
-  double learningRate = 0.0;
-  std::string schedule = "paper";
-  int64_t warmup = 4000;
-  int64_t decaySteps = 0;
-  double finalLearningRate = 0.0;
-  double adamBeta1 = 0.9;
-  double adamBeta2 = 0.98;
-  double adamEpsilon = 1e-9;
-  double clipNorm = 0.0;
-  double weightDecay = 0.0;
-  double emaDecay = 0.0;
-  double lossScale = 0.0;
-  int64_t lossScaleInterval = 2000;
-  bool accumulate = false;
-  bool tokenWeights = false;
-  bool sourceEnd = true;
-  bool logitsEntry = false;
-  bool explainEntry = false;
-  int64_t beam = 4;
-
-  int64_t maxTokens = 2048;
-  int64_t maxSequences = 128;
-  int64_t maxLength = 256;
+  using Text = std::string;
+  using Flag = bool;
+  using Whole = int64_t;
+  using Number = double;
+#define HEDDLE_KEY(type, member, name, initial, ...) type member = initial;
+#include "runtime/schema/DescriptionKeys.def"
 
   // The ids of marks, which no key gives. A sentence's target begins with `beginId`, every sentence ends with `endId`
   // (a source only with `sourceEnd`), and a decoder never answers with `paddingId`.
@@ -128,18 +85,13 @@ struct Description {
 
   /// Returns every key with its value, the token ids of the marks, and `tensors`.
   llvm::json::Object toJSON() const;
+  /// Adds the numbers of labels, neighbours and sentences and the shape of images, if the model has them.
+  void addShapes(llvm::json::Object &object) const;
 
   /// The start of the file that describes the model.
   LocationAttr start;
   /// The place where each key got its value, for keys whose value comes from outside.
   llvm::StringMap<LocationAttr> given;
-};
-
-/// The values that a number may have; `text` follows "a number" or "a whole number".
-struct NumberRange {
-  double low;
-  double high;
-  StringLiteral text;
 };
 
 /// One key of a description.
@@ -150,12 +102,16 @@ struct DescriptionKey {
 
   StringLiteral name;
   Member member;
-  bool required;    // must be given unless the description names a `model`
-  bool isStructure; // says what the model computes; a `model` text declares its own parameters instead
-  NumberRange range;
+  bool required; // must be given unless the description names a `model`
+  ::heddle::schema::KeyRole role;
+  ::heddle::schema::NumberRange range;
   ArrayRef<StringLiteral> choices; // of a string
   StringLiteral doc;
 
+  /// Returns true if a `model` text declares its own parameters instead of the key.
+  bool isStructure() const {
+    return role == ::heddle::schema::KeyRole::Structure || role == ::heddle::schema::KeyRole::Regularizer;
+  }
   /// Returns the values that the key takes, to complete "'key' expects ...".
   std::string describeValues() const;
   /// Returns the default value in TOML notation, or empty for a key that must be given.

@@ -41,7 +41,7 @@ A key without a default must be given, unless there is a `model`.
 | --- | --- | --- | --- |
 )";
 
-void heddle::printDescriptionPage(raw_ostream &stream) {
+void mlir::heddle::printDescriptionPage(raw_ostream &stream) {
   stream << kIntroduction;
   for (const DescriptionKey &key : getDescriptionKeys()) {
     std::string otherwise = key.describeDefault();

@@ -8,8 +8,11 @@ using namespace mlir::heddle;
 /// Increased if a key changes what it stands for: meanings of different formats are not compared.
 static constexpr int64_t kFormat = 1;
 
-/// Dropout and label smoothing affect only training.
-static bool isOfTraining(StringRef name) { return name.ends_with("dropout") || name == "label_smoothing"; }
+/// Returns true if the parameter affects only training, as a text's own dropouts do.
+static bool isOfTraining(StringRef name) {
+  const DescriptionKey *key = findDescriptionKey(name);
+  return key ? key->role == ::heddle::schema::KeyRole::Regularizer : name.ends_with("dropout");
+}
 
 /// Rounds numbers to f32, so that different notations of a number are equal.
 static llvm::json::Value asStored(const decltype(language::Setting::value) &value) {
@@ -40,14 +43,7 @@ llvm::json::Object Description::describeMeaning() const {
   meaning["parameters"] = std::move(keys);
   meaning["vocab_size"] = vocabSize;
   meaning["architecture"] = architecture;
-  for (auto [name, value] : {std::pair("classes", classes), {"neighbours", neighbours}, {"sentences", sentences}})
-    if (value)
-      meaning[name] = *value;
-  if (image.height) {
-    meaning["image_height"] = image.height;
-    meaning["image_width"] = image.width;
-    meaning["channels"] = image.channels;
-  }
+  addShapes(meaning);
   marks["begin"] = beginId;
   marks["end"] = endId;
   if (!sourceEnd) // left out if true, as in artifacts that are older than the key

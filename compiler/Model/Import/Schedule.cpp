@@ -111,7 +111,7 @@ static LogicalResult check(const Description &d) {
   return success();
 }
 
-LogicalResult heddle::addSchedule(ModuleOp module, const Description &d) {
+LogicalResult mlir::heddle::addSchedule(ModuleOp module, const Description &d) {
   if (module.lookupSymbol(kRate)) {
     for (StringRef key : {"schedule", "learning_rate", "warmup", "decay_steps", "final_learning_rate"})
       if (d.given.contains(key))
