@@ -25,6 +25,9 @@ namespace cl = llvm::cl;
 using namespace mlir;
 using namespace mlir::heddle;
 
+/// Initial loss scale if the description gives none. Training adjusts it soon, by halving and doubling.
+static constexpr double kLossScaleOfF16 = 65536;
+
 /// Parses "12GiB", "1.5 GiB", "800MiB" or "64KiB".
 static std::optional<int64_t> parseBytes(StringRef text) {
   double number = 0;
@@ -269,7 +272,7 @@ bool takeAddedPasses(const Flags &flags, CommandLine &line) {
             "' is not one of those that run from --compile-from to --compile-to");
       return false;
     }
-    line.added.push_back(std::move(added));
+    line.pipeline.added.push_back(std::move(added));
   }
   return true;
 }
@@ -370,30 +373,32 @@ std::optional<CommandLine> check(Flags &flags) {
   if (!precision)
     return wrong("--precision: there is no precision '" + flags.precision +
                  "'; this build has f32, tf32, bf16 and f16");
-  line.precision = *precision;
+  line.pipeline.precision = *precision;
+  if (precision == Precision::F16)
+    line.changes.lossScale = kLossScaleOfF16;
   for (const TargetProfile *profile : line.targets)
-    if (!llvm::is_contained(profile->precisions, line.precision))
+    if (!llvm::is_contained(profile->precisions, line.pipeline.precision))
       return wrong("--precision=" + flags.precision + ": target " + profile->name + " has " +
                    listOf(profile->precisions));
 
   std::optional<Precision> caches = parsePrecision(flags.caches);
   if (!caches || *caches == Precision::TF32)
     return wrong("--caches: keys and values are kept in f32, f16 or bf16, not in '" + flags.caches + "'");
-  line.caches = *caches;
+  line.pipeline.caches = *caches;
   for (const TargetProfile *profile : line.targets)
-    if (!llvm::is_contained(profile->precisions, line.caches))
+    if (!llvm::is_contained(profile->precisions, line.pipeline.caches))
       return wrong("--caches=" + flags.caches + ": target " + profile->name + " has no " + flags.caches);
 
   std::optional<Precision> moments = parsePrecision(flags.moments);
   if (moments != Precision::F32 && moments != Precision::BF16)
     return wrong("--moments: Adam's moments are kept in f32 or bf16, not in '" + flags.moments + "'");
-  line.moments = *moments;
+  line.pipeline.moments = *moments;
 
   std::optional<Recomputation> recompute = parseRecomputation(flags.recompute);
   if (!recompute)
     return wrong("--recompute: there is no policy '" + flags.recompute +
                  "'; the policies are none, cheap and products");
-  line.recompute = *recompute;
+  line.pipeline.recompute = *recompute;
 
   if (flags.lora.getNumOccurrences()) {
     std::string config = flags.lora + "/adapter_config.json"; // a folder written by PEFT
@@ -404,28 +409,28 @@ std::optional<CommandLine> check(Flags &flags) {
         file ? parseAdapterConfig((*file)->getBuffer()) : parseAdapters(flags.lora);
     if (!adapters)
       return wrong("--lora: " + llvm::toString(adapters.takeError()));
-    line.adapters = std::move(*adapters);
+    line.pipeline.adapters = std::move(*adapters);
   }
   llvm::Expected<WeightFormat> weights = parseWeightFormat(flags.weights);
   if (!weights)
     return wrong("--weights: " + llvm::toString(weights.takeError()));
-  line.weights = *weights;
+  line.pipeline.weights = *weights;
   if (flags.shard.getNumOccurrences()) {
     if (flags.shard != "none" && flags.shard != "optimizer")
       return wrong("--shard: '" + flags.shard +
                    "' is unknown; there are 'none' (every device keeps the whole optimizer's state) and 'optimizer' "
                    "(each keeps a part).");
-    line.sharding = flags.shard == "none" ? Sharding::None : Sharding::Optimizer;
+    line.pipeline.sharding = flags.shard == "none" ? Sharding::None : Sharding::Optimizer;
   }
   if (flags.entries != "all" && flags.entries != "training" && flags.entries != "inference")
     return wrong("--entries: '" + flags.entries + "' is unknown; there are 'all', 'training' and 'inference'.");
   if (flags.entries.getNumOccurrences() && line.compileFrom && *line.compileFrom >= Phase::Derive)
     return wrong("--entries chooses what phase 'derive' makes, which --compile-from=" + flags.compileFrom +
                  " leaves out");
-  line.purpose = flags.entries == "training"    ? Purpose::Training
-                 : flags.entries == "inference" ? Purpose::Inference
-                                                : Purpose::All;
-  if (line.purpose == Purpose::Inference && line.sharding)
+  line.pipeline.purpose = flags.entries == "training"    ? Purpose::Training
+                          : flags.entries == "inference" ? Purpose::Inference
+                                                         : Purpose::All;
+  if (line.pipeline.purpose == Purpose::Inference && line.pipeline.sharding)
     return wrong("--shard is for training, and --entries=inference leaves it out");
   if (flags.fit.getNumOccurrences()) {
     line.fit = parseBytes(flags.fit);
@@ -434,7 +439,7 @@ std::optional<CommandLine> check(Flags &flags) {
     if (line.compileFrom || line.compileTo != Phase::Emit)
       return wrong("--fit chooses a batch for an artifact; leave --compile-from and --compile-to out");
   }
-  line.dumpDirectory = flags.dumpPhases;
+  line.pipeline.dumpDirectory = flags.dumpPhases;
   line.report = flags.report;
   line.profile = flags.profile;
   line.tuningFile = flags.tune;
@@ -457,18 +462,18 @@ std::optional<CommandLine> check(Flags &flags) {
                  "' is not a program; name ptxas of the CUDA toolkit, or give none for PTX alone");
   for (auto [flag, value] : llvm::zip(getFusionFlags(), flags.fusion))
     if (!*value)
-      line.fusion.switchOff(flag.name);
+      line.pipeline.fusion.switchOff(flag.name);
   // Fusing projections stores their weights as one. The fused kernels do not use tensor cores yet.
-  if (line.precision != Precision::F32)
-    line.fusion.switchOff("fuse-projections");
-  line.overrides.assign(flags.overrides.begin(), flags.overrides.end());
-  line.ignoredKeys.assign(flags.ignoredKeys.begin(), flags.ignoredKeys.end());
-  line.family = flags.family;
+  if (line.pipeline.precision != Precision::F32)
+    line.pipeline.fusion.switchOff("fuse-projections");
+  line.changes.overrides.assign(flags.overrides.begin(), flags.overrides.end());
+  line.changes.ignoredKeys.assign(flags.ignoredKeys.begin(), flags.ignoredKeys.end());
+  line.changes.family = flags.family;
   if (!flags.maxTokens.empty())
-    line.overrides.push_back("max_tokens=" + flags.maxTokens);
+    line.changes.overrides.push_back("max_tokens=" + flags.maxTokens);
   if (!flags.maxSequences.empty())
-    line.overrides.push_back("max_sequences=" + flags.maxSequences);
-  if (!line.overrides.empty() && llvm::sys::path::extension(line.model) == ".mlir")
+    line.changes.overrides.push_back("max_sequences=" + flags.maxSequences);
+  if (!line.changes.overrides.empty() && llvm::sys::path::extension(line.model) == ".mlir")
     return wrong("--set, --max-tokens and --max-sequences change a description (.toml) or a text (.weft); '" +
                  line.model + "' is a module, whose sizes are in its heddle.size ops");
   return line;

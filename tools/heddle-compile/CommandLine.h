@@ -2,7 +2,7 @@
 #ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_COMMANDLINE_H
 #define HEDDLE_TOOLS_HEDDLE_COMPILE_COMMANDLINE_H
 
-#include "compiler/Pipeline/Pipeline.h"
+#include "tools/heddle-compile/ReadModel.h"
 
 #include <optional>
 #include <string>
@@ -16,33 +16,18 @@ struct RemarkFilters {
   bool areEmpty() const { return all.empty() && passed.empty() && missed.empty(); }
 };
 
-struct CommandLine {
-  std::string model;
+struct CommandLine : ModelOptions {
   std::string output; // "-": standard output; empty: write no artifact, only print messages
   std::vector<const TargetProfile *> targets;
   std::optional<Phase> compileFrom; // the model is a module as it is after this phase
   Phase compileTo = Phase::Emit;
-  std::string dumpDirectory;
   std::string profile; // file for the timings of phases and passes; empty: none
   std::string report;  // file for the cost report of each entry; empty: none
   RemarkFilters remarks;
-  std::vector<AddedPasses> added; // --pass-after, in the order given
-  FusionOptions fusion;
-  Precision precision = Precision::F32;
-  Precision caches = Precision::F32;
-  Precision moments = Precision::F32;
-  Recomputation recompute = Recomputation::None;
-  std::optional<AdapterOptions> adapters; // --lora
-  WeightFormat weights;                   // --weights
-  std::optional<Sharding> sharding;       // --shard
-  Purpose purpose = Purpose::All;         // --entries
-  std::optional<int64_t> fit;             // --fit: bytes of device memory
-  std::string ptxas;                      // empty: CUDA kernels are left as PTX
-  std::string vocabulary;                 // a SentencePiece model to put into the artifact; empty: none
-  std::string tuningFile;                 // empty: tiles come from the cost model
-  std::vector<std::string> overrides;     // key=value
-  std::vector<std::string> ignoredKeys;   // of a published configuration
-  std::string family;                     // the .weft text of a published model's family; empty: one of Heddle's own
+  std::optional<int64_t> fit; // --fit: bytes of device memory
+  std::string ptxas;          // empty: CUDA kernels are left as PTX
+  std::string vocabulary;     // a SentencePiece model to put into the artifact; empty: none
+  std::string tuningFile;     // empty: tiles come from the cost model
   /// Returns true if `report` is an HTML page for people instead of JSON for programs.
   bool wantsPage() const { return StringRef(report).ends_with(".html"); }
   std::vector<std::string> given; // the command line's flags, for that page

@@ -16,19 +16,6 @@ using namespace mlir::heddle;
 /// The phases up to this one do not depend on the target.
 static constexpr Phase kLastSharedPhase = Phase::Fuse;
 
-/// Initial loss scale if the description gives none. Training adjusts it soon, by halving and doubling.
-static constexpr double kLossScaleOfF16 = 65536;
-
-static OwningOpRef<ModuleOp> readModelOf(const CommandLine &line, MLIRContext *context) {
-  ::heddle::Span span("read model");
-  DescriptionChanges changes{line.overrides};
-  changes.ignoredKeys = line.ignoredKeys;
-  changes.family = line.family;
-  if (line.precision == Precision::F16)
-    changes.lossScale = kLossScaleOfF16;
-  return readModel(context, line.model, changes);
-}
-
 /// Returns the head widths that all targets support for rounded operands. Phase `fuse` rounds operands, and is shared
 /// by all targets.
 static HeadWidths headsOf(ArrayRef<const TargetProfile *> targets) {
@@ -59,7 +46,11 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
   TimingScope timing = timingManager.getRootScope();
 
   TimingScope importTiming = timing.nest("Import");
-  OwningOpRef<ModuleOp> model = readModelOf(line, context);
+  OwningOpRef<ModuleOp> model;
+  {
+    ::heddle::Span span("read model");
+    model = readModel(context, line);
+  }
   importTiming.stop();
   if (!model)
     return failure();
@@ -70,19 +61,8 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
       return failure();
     vocabulary = std::move(*files);
   }
-  PipelineOptions options;
-  options.fusion = line.fusion;
-  options.precision = line.precision;
-  options.caches = line.caches;
-  options.moments = line.moments;
-  options.recompute = line.recompute;
-  options.adapters = line.adapters;
-  options.weights = line.weights;
-  options.sharding = line.sharding;
-  options.purpose = line.purpose;
+  PipelineOptions options = line.pipeline;
   options.heads = headsOf(line.targets);
-  options.dumpDirectory = line.dumpDirectory;
-  options.added = line.added;
   if (watch)
     options.watch = [&](Phase phase, ModuleOp module) { watch(phase, options.profile, module); };
   auto after = [](Phase phase) { return static_cast<Phase>(static_cast<int>(phase) + 1); };

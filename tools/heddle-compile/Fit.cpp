@@ -53,8 +53,8 @@ public:
     if (!tokens || !length)
       return emitError(UnknownLoc::get(context))
              << "--fit: the model has no " << kTokens << " and " << kLength << ", of which a batch is chosen";
-    SmallVector<Recomputation> policies{line.recompute};
-    if (line.recompute != Recomputation::Products)
+    SmallVector<Recomputation> policies{line.pipeline.recompute};
+    if (line.pipeline.recompute != Recomputation::Products)
       policies.push_back(Recomputation::Products);
     for (int64_t count = *tokens, last = 0;; last = count, count = std::max(count / 2, *length)) {
       for (Recomputation policy : policies) {
@@ -79,15 +79,15 @@ public:
 private:
   CommandLine withChoice(int64_t tokens, Recomputation policy) const {
     CommandLine changed = line;
-    changed.overrides.push_back((kTokens + "=" + Twine(tokens)).str());
-    changed.recompute = policy;
+    changed.changes.overrides.push_back((kTokens + "=" + Twine(tokens)).str());
+    changed.pipeline.recompute = policy;
     return changed;
   }
 
   FailureOr<Candidate> plan(int64_t tokens, Recomputation policy) {
     CommandLine changed = withChoice(tokens, policy);
     changed.compileTo = Phase::Plan;
-    changed.dumpDirectory.clear();
+    changed.pipeline.dumpDirectory.clear();
     FailureOr<CompiledModel> compiled = compileModel(context, changed);
     if (failed(compiled))
       return failure();

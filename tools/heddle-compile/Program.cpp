@@ -74,13 +74,11 @@ static LogicalResult checkOutputs(MLIRContext *context, const CommandLine &line)
   for (const auto &[flag, path] : outputs)
     if (failed(checkOutput(context, flag, path)))
       return failure();
-  PipelineOptions options;
-  options.dumpDirectory = line.dumpDirectory;
-  if (!line.dumpDirectory.empty())
+  if (!line.pipeline.dumpDirectory.empty())
     for (const PhaseInfo &phase : getPhases())
       if (phase.phase != Phase::Emit && phase.phase <= line.compileTo &&
           (!line.compileFrom || phase.phase > *line.compileFrom))
-        outputs.push_back({"--dump-phases", getDumpPath(phase, options)});
+        outputs.push_back({"--dump-phases", getDumpPath(phase, line.pipeline)});
   for (const auto &[i, output] : llvm::enumerate(outputs)) {
     const auto &[flag, path] = output;
     ::heddle::Status status =

@@ -12,7 +12,9 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-OwningOpRef<ModuleOp> mlir::heddle::readModel(MLIRContext *context, StringRef path, const DescriptionChanges &changes) {
+OwningOpRef<ModuleOp> mlir::heddle::readModel(MLIRContext *context, const ModelOptions &options) {
+  StringRef path = options.model;
+  const DescriptionChanges &changes = options.changes;
   auto fail = [&](const Twine &message) {
     emitError(UnknownLoc::get(context)) << message;
     return OwningOpRef<ModuleOp>();

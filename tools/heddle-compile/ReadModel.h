@@ -3,14 +3,22 @@
 #define HEDDLE_TOOLS_HEDDLE_COMPILE_READMODEL_H
 
 #include "compiler/Model/Import/Description.h"
+#include "compiler/Pipeline/Pipeline.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
 namespace mlir::heddle {
 
-/// Reads the model at `path` (a description (.toml), model text (.weft), module (.mlir), GGUF file (.gguf) or Hugging
-/// Face folder) and applies `changes`. Returns null after an error reported to the context.
-OwningOpRef<ModuleOp> readModel(MLIRContext *context, StringRef path, const DescriptionChanges &changes);
+/// What heddle-compile and heddle-reference are told of a model and its compilation.
+struct ModelOptions {
+  std::string model; // see readModel()
+  DescriptionChanges changes;
+  PipelineOptions pipeline;
+};
+
+/// Reads `options.model` (a description (.toml), model text (.weft), module (.mlir), GGUF file (.gguf) or Hugging
+/// Face folder) and applies the changes. Returns null after an error reported to the context.
+OwningOpRef<ModuleOp> readModel(MLIRContext *context, const ModelOptions &options);
 
 /// Reads the module of a .mlir file. Returns null after an error reported to the context.
 OwningOpRef<ModuleOp> readModule(MLIRContext *context, StringRef path);

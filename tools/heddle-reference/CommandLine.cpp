@@ -100,9 +100,9 @@ std::optional<ReferenceCommand> check(Flags &flags) {
     return wrong("the entry is missing; add --entry=NAME");
   command.model = flags.model;
   command.entry = flags.entry;
-  command.overrides.assign(flags.overrides.begin(), flags.overrides.end());
-  command.ignoredKeys.assign(flags.ignoredKeys.begin(), flags.ignoredKeys.end());
-  if (!command.overrides.empty() && llvm::sys::path::extension(command.model) == ".mlir")
+  command.changes.overrides.assign(flags.overrides.begin(), flags.overrides.end());
+  command.changes.ignoredKeys.assign(flags.ignoredKeys.begin(), flags.ignoredKeys.end());
+  if (!command.changes.overrides.empty() && llvm::sys::path::extension(command.model) == ".mlir")
     return wrong("--set changes a description (.toml) or a text (.weft); '" + command.model + "' is a module");
   std::optional<Phase> phase = parsePhase(flags.phase);
   if (!phase || *phase < Phase::Derive || *phase > Phase::Fuse)
@@ -110,7 +110,7 @@ std::optional<ReferenceCommand> check(Flags &flags) {
   command.phase = *phase;
   for (auto [flag, value] : llvm::zip(getFusionFlags(), flags.fusion))
     if (!*value)
-      command.fusion.switchOff(flag.name);
+      command.pipeline.fusion.switchOff(flag.name);
   if (!parseFiles("--input", flags.inputs, command.inputs) || !parseFiles("--output", flags.outputs, command.outputs) ||
       !parseFiles("--expect", flags.expectations, command.expectations))
     return std::nullopt;
@@ -122,9 +122,10 @@ std::optional<ReferenceCommand> check(Flags &flags) {
       (flags.target.getNumOccurrences() || flags.device.getNumOccurrences() || flags.floor.getNumOccurrences()))
     return wrong("--target, --device and --floor go with --diff");
   std::string problem;
-  command.target = lookupTargetProfile(flags.target, problem);
-  if (!command.target)
+  command.pipeline.profile = lookupTargetProfile(flags.target, problem);
+  if (!command.pipeline.profile)
     return wrong("--target: " + problem);
+  command.pipeline.heads = command.pipeline.profile->heads;
   if (!(flags.tolerance >= 0) || !(flags.floor >= 0))
     return wrong("--tolerance and --floor expect numbers of at least 0");
   if (flags.repeat < 1)

@@ -2,7 +2,7 @@
 #ifndef HEDDLE_TOOLS_HEDDLE_REFERENCE_COMMANDLINE_H
 #define HEDDLE_TOOLS_HEDDLE_REFERENCE_COMMANDLINE_H
 
-#include "compiler/Pipeline/Pipeline.h"
+#include "tools/heddle-compile/ReadModel.h"
 #include "tools/heddle-run/call/NamedFile.h"
 
 #include <cstdint>
@@ -12,19 +12,16 @@
 
 namespace mlir::heddle {
 
-struct ReferenceCommand {
-  std::string model, entry;
-  std::vector<std::string> overrides;   // key=value
-  std::vector<std::string> ignoredKeys; // of a published configuration
-  Phase phase = Phase::Differentiate;   // interpret the model as it is after this phase
-  FusionOptions fusion;
+/// The target in `pipeline` is for `diff`.
+struct ReferenceCommand : ModelOptions {
+  std::string entry;
+  Phase phase = Phase::Differentiate; // interpret the model as it is after this phase
   std::vector<::heddle::run::NamedFile> inputs, outputs, expectations;
   double tolerance = 0;
   std::string variables, savedVariables; // empty: none
   std::optional<uint64_t> seed;
   uint64_t repeat = 1;
   bool diff = false; // also compile the model, run it on a device, and compare
-  const TargetProfile *target = nullptr;
   std::string device;
   double floor = 0; // smaller numbers are compared as if they were this large
 };

@@ -16,15 +16,11 @@ std::unique_ptr<Session> mlir::heddle::compileForDevice(ModuleOp module, const R
     emitError(UnknownLoc::get(module.getContext())) << message;
     return nullptr;
   };
-  PipelineOptions options;
-  options.fusion = command.fusion;
-  options.profile = command.target;
-  options.heads = command.target->heads;
   PassManager passes(module.getContext());
-  buildPhasePipeline(passes, Phase::Fuse, Phase::Plan, options);
+  buildPhasePipeline(passes, Phase::Fuse, Phase::Plan, command.pipeline);
   if (failed(passes.run(module)))
     return nullptr;
-  PlannedTarget planned{command.target, module};
+  PlannedTarget planned{command.pipeline.profile, module};
   FailureOr<Artifact> artifact = emitArtifact(planned);
   if (failed(artifact))
     return nullptr;

@@ -163,14 +163,11 @@ LogicalResult Reference::run() {
 }
 
 static LogicalResult run(MLIRContext *context, const ReferenceCommand &command) {
-  OwningOpRef<ModuleOp> module =
-      readModel(context, command.model, DescriptionChanges{command.overrides, 0, command.ignoredKeys});
+  OwningOpRef<ModuleOp> module = readModel(context, command);
   if (!module)
     return failure();
-  PipelineOptions options;
-  options.fusion = command.fusion;
   PassManager passes(context);
-  buildPhasePipeline(passes, Phase::Import, command.phase, options);
+  buildPhasePipeline(passes, Phase::Import, command.phase, command.pipeline);
   if (failed(passes.run(*module)))
     return failure();
   return command.diff ? diff(*module, command) : Reference(*module, command).run();

@@ -131,10 +131,10 @@ void printDescriptionPage(raw_ostream &stream);
 
 /// Changes of a description from outside.
 struct DescriptionChanges {
-  ArrayRef<std::string> overrides;        // each a `key=value` that replaces the description's own value
-  double lossScale = 0;                   // used if neither the description nor an override has `loss_scale`
-  ArrayRef<std::string> ignoredKeys = {}; // unknown keys of a published configuration that pass
-  std::string family = {};                // the text (.weft) of a published model's family; empty: Heddle's own
+  std::vector<std::string> overrides;   // each a `key=value` that replaces the description's own value
+  double lossScale = 0;                 // used if neither the description nor an override has `loss_scale`
+  std::vector<std::string> ignoredKeys; // unknown keys of a published configuration that pass
+  std::string family;                   // the text (.weft) of a published model's family; empty: Heddle's own
 };
 
 /// Reads the description at `path` and applies `changes`. Every mistake found is reported as an error of `context`.

@@ -155,16 +155,16 @@ static Json describeOptions(const CommandLine &line) {
   for (const TargetProfile *target : line.targets)
     targets += (targets.empty() ? "" : ", ") + target->name.str();
   for (const FusionFlag &flag : getFusionFlags())
-    if (!line.fusion.has(flag))
+    if (!line.pipeline.fusion.has(flag))
       off += (off.empty() ? "" : ", ") + flag.name.str();
   std::string given;
   for (const std::string &flag : line.given)
     given += (given.empty() ? "" : " ") + flag;
   return {{"target", targets},
-          {"precision", toString(line.precision).str()},
-          {"caches", toString(line.caches).str()},
-          {"moments", toString(line.moments).str()},
-          {"recompute", toString(line.recompute).str()},
+          {"precision", toString(line.pipeline.precision).str()},
+          {"caches", toString(line.pipeline.caches).str()},
+          {"moments", toString(line.pipeline.moments).str()},
+          {"recompute", toString(line.pipeline.recompute).str()},
           {"fusion off", off.empty() ? "none" : off},
           {"command line", given}};
 }
