@@ -6,8 +6,6 @@
 #include "compiler/Graph/Precision/SetPrecision.h"
 #include "compiler/Graph/Recurrence/Passes.h"
 #include "compiler/Kernel/Fusion/Passes.h"
-#include "compiler/Kernel/Tiling/SplitProducts.h"
-#include "compiler/Kernel/Tiling/SplitSums.h"
 #include "compiler/Kernel/Tiling/Tiling.h"
 #include "compiler/Lanes/AssignLayouts.h"
 #include "compiler/Lanes/Passes.h"
@@ -97,8 +95,7 @@ static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
 }
 
 static void buildTile(OpPassManager &passes, const PipelineOptions &options) {
-  passes.addPass(createSplitSumsPass(*options.profile));
-  passes.addPass(createSplitProductsPass(*options.profile));
+  passes.addPass(createSplitKernelsPass(*options.profile));
   passes.addPass(createTilePass(*options.profile, options.choices));
 }
 

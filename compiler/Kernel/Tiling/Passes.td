@@ -3,25 +3,12 @@
 
 include "mlir/Pass/PassBase.td"
 
-def SplitProductsPass : Pass<"heddle-split-products", "::mlir::ModuleOp"> {
-  let summary = "Split the K dimension of matmuls among workgroups";
+def SplitKernelsPass : Pass<"heddle-split-kernels", "::mlir::ModuleOp"> {
+  let summary = "Split the rows of a sum and the K dimension of a matmul among workgroups";
   let description = [{
-    Splits a kernel in two if its tensor-core matmul has too few tiles for the target's processors. The first kernel
-    computes partial products, and the second adds them up. Runs after `fuse-kernels`. If a kernel had a cost, the costs
-    of both new kernels are counted.
-  }];
-  let options = [
-    Option<"target", "target", "std::string", /*default=*/"kDefaultTarget.str()", "Profile that says how many processors there are">
-  ];
-  let dependentDialects = ["::mlir::heddle::HeddleDialect"];
-}
-
-def SplitSumsPass : Pass<"heddle-split-sums", "::mlir::ModuleOp"> {
-  let summary = "Split the rows of a sum among workgroups";
-  let description = [{
-    Splits a kernel that sums many rows in two if its columns give the target too little parallel work. The first kernel
-    computes partial sums, and the second adds them up. Runs after `fuse-kernels`. If a kernel had a cost, the costs of
-    both new kernels are counted.
+    Splits a kernel in two if it sums many rows and its columns give the target too little parallel work, or if its tensor-core
+    matmul has too few tiles for the target's processors. The first kernel computes partial sums or products, and the second
+    adds them up. Runs after `fuse-kernels`. If a kernel had a cost, the costs of both new kernels are counted.
   }];
   let options = [
     Option<"target", "target", "std::string", /*default=*/"kDefaultTarget.str()", "Profile that says how much runs at once">

@@ -12,6 +12,9 @@ namespace mlir::heddle {
 /// the matmuls that it meets. Both must outlive the pass.
 std::unique_ptr<Pass> createTilePass(const TargetProfile &profile, TileChoices *choices = nullptr);
 
+/// Creates `heddle-split-kernels` for a profile, which must outlive the pass.
+std::unique_ptr<Pass> createSplitKernelsPass(const TargetProfile &profile);
+
 /// Attaches the interfaces for fusion and tiling to the dialects' ops. Phases `fuse` and `tile` need them.
 void registerTilingInterfaces(DialectRegistry &registry);
 

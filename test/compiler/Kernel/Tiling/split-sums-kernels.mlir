@@ -1,5 +1,5 @@
 // Kernels whose sums stay whole: the sum has two uses, or nobody says how many rows there are.
-// RUN: heddle-opt %s --heddle-split-sums=target=cuda:sm_80 | FileCheck %s
+// RUN: heddle-opt %s --heddle-split-kernels=target=cuda:sm_80 | FileCheck %s
 
 !x = tensor<?x8xf32, #heddle.dims<"n">>
 heddle.size @n max 65536

@@ -1,7 +1,7 @@
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-split-sums{target=cuda:sm_80})' | FileCheck %s
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-split-sums{target=vulkan:software})' | FileCheck %s --check-prefix=SOFTWARE
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-split-sums{target=cuda:sm_80},heddle-tile{target=cuda:sm_80})' | FileCheck %s --check-prefix=TILE
-// RUN: not heddle-opt %s --pass-pipeline='builtin.module(heddle-split-sums{target=cuda:sm_08})' 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-split-kernels{target=cuda:sm_80})' | FileCheck %s
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-split-kernels{target=vulkan:software})' | FileCheck %s --check-prefix=SOFTWARE
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-split-kernels{target=cuda:sm_80},heddle-tile{target=cuda:sm_80})' | FileCheck %s --check-prefix=TILE
+// RUN: not heddle-opt %s --pass-pipeline='builtin.module(heddle-split-kernels{target=cuda:sm_08})' 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
 // UNKNOWN: there is no target 'cuda:sm_08'; did you mean 'cuda:sm_80'?
 

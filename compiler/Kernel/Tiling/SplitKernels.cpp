@@ -1,23 +1,31 @@
+// Some kernels have too few workgroups, each of which runs a long loop. If the target expects a gain, the pass shares the
+// loop among more workgroups, whose partial results a second kernel adds up, always in the same order.
+//
+// A sum over the rows has a workgroup for each strip of columns, which reads all rows. The ops that compute x stay with
+// the first kernel:
+//
+//   b = sum rows x : T x N -> N                  =>      p = partial_sums x : T x N -> G x N
+//                                                        b = sum rows p : G x N -> N
+//
 // A matmul on tensor cores gives a processor work for each tile of its result. A gradient of weights has few tiles, and
-// each of them contracts all tokens. If the cost model (MatrixTile.h) expects a gain, the pass rewrites
+// each of them contracts all tokens. The matmul becomes the first kernel, and its epilogue stays with the sum:
 //
 //   y = matmul a, b : M x K, K x N -> M x N      =>      p = partial_products a, b : M x K, K x N -> M x G x N
 //   z = f(y)                                             y = sum_parts p : M x G x N -> M x N
 //                                                        z = f(y)
-//
-// The matmul becomes one kernel, and its epilogue and the sum another. The parts are always added up in the same order,
-// so results do not change from run to run.
-#include "compiler/Kernel/Tiling/SplitProducts.h"
 #include "compiler/Kernel/Tiling/Passes.h"
+#include "compiler/Kernel/Tiling/Tiling.h"
 
 #include "compiler/Analysis/Cost/Cost.h"
 #include "compiler/Analysis/Kernels/Fragments.h"
 #include "compiler/Kernel/Tiling/Frames/KernelEmitter.h"
-#include "compiler/Kernel/Tiling/Tiling.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <cmath>
 
 namespace mlir::heddle {
-#define GEN_PASS_DEF_SPLITPRODUCTSPASS
+#define GEN_PASS_DEF_SPLITKERNELSPASS
 #include "compiler/Kernel/Tiling/Passes.h.inc"
 } // namespace mlir::heddle
 
@@ -28,30 +36,89 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-class SplitProductsPass : public mlir::heddle::impl::SplitProductsPassBase<SplitProductsPass> {
+class SplitKernelsPass : public mlir::heddle::impl::SplitKernelsPassBase<SplitKernelsPass> {
 public:
   using Base::Base;
-  SplitProductsPass() = default;
-  explicit SplitProductsPass(const TargetProfile &profile) : profile(&profile) { target = profile.name.str(); }
+  SplitKernelsPass() = default;
+  explicit SplitKernelsPass(const TargetProfile &profile) : profile(&profile) { target = profile.name.str(); }
 
   LogicalResult initialize(MLIRContext *) override { return resolveTarget(profile, target); }
 
   void runOnOperation() override {
-    if (profile->tensorSubgroups == 0)
-      return;
     maxima = getSizeMaxima(getOperation());
     SmallVector<KernelOp> kernels;
     getOperation().walk([&](KernelOp kernel) { kernels.push_back(kernel); });
-    for (KernelOp kernel : kernels)
-      if (MatmulOp product = productOf(kernel))
-        if (int64_t parts = partsOf(product); parts > 1 && failed(split(kernel, product, parts)))
-          return signalPassFailure();
+    for (KernelOp kernel : kernels) {
+      std::pair<KernelOp, KernelOp> halves;
+      if (int64_t groups = groupsOf(kernel); groups > 1)
+        halves = splitSums(kernel, groups);
+      else if (MatmulOp product = productOf(kernel); product && partsOf(product) > 1)
+        halves = splitProduct(kernel, product, partsOf(product));
+      else
+        continue;
+      kernel.replaceAllUsesWith(halves.second.getResults());
+      bool isCounted = kernel->hasAttr(kCostAttrName);
+      kernel.erase();
+      if (isCounted && (failed(count(halves.first)) || failed(count(halves.second))))
+        return signalPassFailure();
+    }
   }
 
 private:
+  /// Returns the number of partial sums. Returns 1 if splitting the kernel does not pay, or if it computes anything but
+  /// sums of rows.
+  int64_t groupsOf(KernelOp kernel) const {
+    constexpr int64_t fewest = 8; // less is not worth a launch
+    std::optional<Matrix> matrix;
+    for (Value result : kernel.getBody().front().getTerminator()->getOperands()) {
+      auto sum = result.getDefiningOp<SumOp>();
+      if (!sum || sum.getColumns() || !sum->hasOneUse())
+        return 1;
+      FailureOr<Matrix> rows = Matrix::of(typeOf(sum.getInput()));
+      if (failed(rows)) // the tile pass reports that
+        return 1;
+      matrix = *rows;
+    }
+    if (!matrix)
+      return 1;
+    int64_t rows = matrix->isDynamic() ? maxima.lookup(matrix->size) : matrix->rows;
+    int64_t strips = llvm::divideCeil(matrix->columns, profile->lanes * profile->vector);
+    // With as many groups as each group has rows, neither kernel takes longer than the other.
+    auto balanced = static_cast<int64_t>(std::sqrt(static_cast<double>(rows)));
+    int64_t groups = llvm::bit_floor<uint64_t>(std::min(balanced, profile->parallelGroups / strips));
+    return groups < fewest ? 1 : groups;
+  }
+
+  static std::pair<KernelOp, KernelOp> splitSums(KernelOp kernel, int64_t groups) {
+    OpBuilder builder(kernel);
+    SmallVector<Type> partial;
+    for (Value result : kernel.getBody().front().getTerminator()->getOperands()) {
+      auto sum = result.getDefiningOp<SumOp>();
+      auto type = RankedTensorType::get({groups, typeOf(sum).getDimSize(0)}, builder.getF32Type());
+      builder.setInsertionPoint(sum);
+      auto sums = PartialSumsOp::create(builder, sum.getLoc(), type, sum.getInput());
+      sum.replaceAllUsesWith(sums.getResult());
+      sum.erase();
+      partial.push_back(type);
+    }
+    builder.setInsertionPoint(kernel);
+    auto first =
+        KernelOp::create(builder, kernel.getLoc(), partial, "partial_" + kernel.getName().str(), kernel.getInputs());
+    first.getBody().takeBody(kernel.getBody());
+    auto second = KernelOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), "sum", first.getResults());
+    Block *block = builder.createBlock(&second.getBody());
+    SmallVector<Value> sums;
+    for (auto [value, type] : llvm::zip_equal(first.getResults(), kernel.getResultTypes())) {
+      Value argument = block->addArgument(value.getType(), kernel.getLoc());
+      sums.push_back(SumOp::create(builder, kernel.getLoc(), type, argument, /*columns=*/false));
+    }
+    YieldOp::create(builder, kernel.getLoc(), sums);
+    return {first, second};
+  }
+
   /// Finds a tensor-core matmul of two inputs of the kernel: the kernel's only anchor, or the deeper of two matmuls
   /// that it adds up. The other matmul then stays.
-  static MatmulOp productOf(KernelOp kernel) {
+  MatmulOp productOf(KernelOp kernel) const {
     SmallVector<MatmulOp> products;
     for (Operation &op : kernel.getBody().front()) {
       if (!isa<KernelOpInterface>(op))
@@ -61,7 +128,7 @@ private:
         return {};
       products.push_back(matmul);
     }
-    if (products.empty() || products.size() > 2)
+    if (profile->tensorSubgroups == 0 || products.empty() || products.size() > 2)
       return {};
     auto depthOf = [](MatmulOp product) { return typeOf(product.getLhs()).getDimSize(1); };
     MatmulOp product = *llvm::max_element(products, [&](MatmulOp a, MatmulOp b) { return depthOf(a) < depthOf(b); });
@@ -69,6 +136,7 @@ private:
     return reads ? product : MatmulOp();
   }
 
+  /// Returns the number of parts of the matmul's K dimension that the cost model (MatrixTile.h) chooses.
   int64_t partsOf(MatmulOp product) const {
     auto extent = [&](RankedTensorType type, int dim) {
       return type.isDynamicDim(dim) ? maxima.lookup(getSizeName(type, dim)) : type.getDimSize(dim);
@@ -80,7 +148,7 @@ private:
                                          .bits = lhs.getElementTypeBitWidth()});
   }
 
-  LogicalResult split(KernelOp kernel, MatmulOp product, int64_t parts) {
+  static std::pair<KernelOp, KernelOp> splitProduct(KernelOp kernel, MatmulOp product, int64_t parts) {
     OpBuilder builder(kernel);
     RankedTensorType type = product.getType();
     auto partial = RankedTensorType::get({type.getDimSize(0), parts, type.getDimSize(1)}, type.getElementType(),
@@ -117,21 +185,14 @@ private:
     auto second =
         KernelOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), ("sum_parts" + name).str(), inputs);
     second.getBody().takeBody(kernel.getBody());
-    kernel.replaceAllUsesWith(second.getResults());
-    bool isCounted = kernel->hasAttr(kCostAttrName);
-    kernel.erase();
-    return isCounted ? count({first, second}) : success();
+    return {first, second};
   }
 
-  LogicalResult count(ArrayRef<KernelOp> kernels) {
-    CostCounter counter(getOperation());
-    for (KernelOp kernel : kernels) {
-      FailureOr<CostAttr> cost = counter.count(kernel);
-      if (failed(cost))
-        return failure();
+  LogicalResult count(KernelOp kernel) {
+    FailureOr<CostAttr> cost = CostCounter(getOperation()).count(kernel);
+    if (succeeded(cost))
       kernel->setAttr(kCostAttrName, *cost);
-    }
-    return success();
+    return cost;
   }
 
   const TargetProfile *profile = nullptr;
@@ -140,6 +201,6 @@ private:
 
 } // namespace
 
-std::unique_ptr<Pass> heddle::createSplitProductsPass(const TargetProfile &profile) {
-  return std::make_unique<SplitProductsPass>(profile);
+std::unique_ptr<Pass> heddle::createSplitKernelsPass(const TargetProfile &profile) {
+  return std::make_unique<SplitKernelsPass>(profile);
 }
