@@ -78,13 +78,10 @@ static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createDistributePass({.shards = options.sharding == Sharding::Optimizer}));
   if (options.precision != Precision::F32) {
     passes.addNestedPass<func::FuncOp>(createSetPrecisionPass(options.precision, options.heads));
-    passes.addNestedPass<func::FuncOp>(createReadRoundedPass());
-    passes.addPass(createKeepRoundedPass());
+    passes.addPass(createShareRoundedPass());
   }
-  if (options.caches != Precision::F32)
-    passes.addPass(createRoundCachesPass({.format = toString(options.caches).str()}));
-  if (options.moments == Precision::BF16)
-    passes.addPass(createRoundMomentsPass());
+  passes.addPass(
+      createRoundVariablesPass({.caches = toString(options.caches).str(), .moments = toString(options.moments).str()}));
   passes.addNestedPass<func::FuncOp>(
       createLowerWindowsPass({.products = options.fusion.has(kFuseKernels)})); // after precisions are set
   if (options.recompute != Recomputation::None)

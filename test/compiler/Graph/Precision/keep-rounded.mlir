@@ -1,4 +1,4 @@
-// RUN: heddle-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(func.func(heddle-set-precision{precision=bf16}),heddle-keep-rounded)' | FileCheck %s
+// RUN: heddle-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(func.func(heddle-set-precision{precision=bf16}),heddle-share-rounded)' | FileCheck %s
 
 !x = tensor<?x8xf32, #heddle.dims<"n">>
 heddle.size @n max 64

@@ -1,6 +1,6 @@
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-set-precision{precision=bf16},heddle-read-rounded))' | FileCheck %s
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-set-precision{precision=bf16},heddle-read-rounded,heddle-fuse-kernels))' | FileCheck %s --check-prefix=KERNELS
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-read-rounded))' | FileCheck %s --check-prefix=NONE --implicit-check-not=extf
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-set-precision{precision=bf16}),heddle-share-rounded)' | FileCheck %s
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-set-precision{precision=bf16}),heddle-share-rounded,func.func(heddle-fuse-kernels))' | FileCheck %s --check-prefix=KERNELS
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(heddle-share-rounded)' | FileCheck %s --check-prefix=NONE --implicit-check-not=extf
 
 !x = tensor<?x8xf32, #heddle.dims<"n">>
 heddle.size @n max 64

@@ -1,5 +1,5 @@
-// RUN: heddle-opt %s --split-input-file --verify-diagnostics --heddle-round-caches=format=f16 | FileCheck %s
-// RUN: not heddle-opt %s --heddle-round-caches=format=tf32 2>&1 | FileCheck %s --check-prefix=FORMAT
+// RUN: heddle-opt %s --split-input-file --verify-diagnostics --heddle-round-variables=caches=f16 | FileCheck %s
+// RUN: not heddle-opt %s --heddle-round-variables=caches=tf32 2>&1 | FileCheck %s --check-prefix=FORMAT
 // FORMAT: error: caches are rounded to f16 or bf16, not to 'tf32'
 
 !x = tensor<?x8xf32, #heddle.dims<"n">>

@@ -1,4 +1,4 @@
-// RUN: heddle-opt %s --split-input-file --heddle-round-moments | FileCheck %s
+// RUN: heddle-opt %s --split-input-file --heddle-round-variables=moments=bf16 | FileCheck %s
 
 // Both moments of a matrix, also where they are views of others; not those of a vector, of a matrix with an odd number of
 // columns, or what an entry looks at. The average stays.

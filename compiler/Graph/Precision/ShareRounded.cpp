@@ -1,3 +1,16 @@
+// A value that is rounded for a matmul is read in the rounded form by other ops and by later calls, too.
+//
+// If other ops read it in f32, it is in memory twice:
+//
+//   r = truncf g                               r = truncf g
+//   dw = matmul x^T, r                         dw = matmul x^T, r
+//   db = sum rows g                     =>     db = sum rows (extf r)
+//
+// A bias is a row of the weight whose input is 1, so its gradient may be computed from the same rounded values as the
+// weight's. The same holds for the dot products of attention's result and its gradient: both are matmul operands
+// elsewhere. The rounded value also shows whether a ReLU let a number through: the next layer has read the rounded
+// value.
+//
 // Weights that do not change for many calls are rounded once:
 //
 //   decode_step:  %w = read @w              =>     decode_step:  %r = read @cache.w.bf16
@@ -19,7 +32,7 @@
 #include "llvm/ADT/MapVector.h"
 
 namespace mlir::heddle {
-#define GEN_PASS_DEF_KEEPROUNDEDPASS
+#define GEN_PASS_DEF_SHAREROUNDEDPASS
 #include "compiler/Graph/Precision/Passes.h.inc"
 } // namespace mlir::heddle
 
@@ -31,9 +44,25 @@ namespace {
 /// The entry that writes the rounded copies of all weights. The runtime looks for it by this name.
 constexpr StringRef kRoundEntry = ::heddle::schema::kRoundEntry;
 
-class KeepRoundedPass : public mlir::heddle::impl::KeepRoundedPassBase<KeepRoundedPass> {
+/// Returns true if the op compares with zero. Rounding keeps a number's sign, and only the smallest numbers become
+/// zero.
+bool isComparisonWithZero(Operation *op) {
+  auto comparison = dyn_cast<arith::CmpFOp>(op);
+  auto fill = comparison ? comparison.getRhs().getDefiningOp<FillOp>() : FillOp();
+  auto value = fill ? dyn_cast<FloatAttr>(fill.getValue()) : FloatAttr();
+  return value && value.getValue().isZero();
+}
+
+bool mayReadRounded(Operation *op) {
+  if (auto sum = dyn_cast<SumOp>(op))
+    return !sum.getColumns();
+  return isa<AttentionDeltaOp>(op) || isComparisonWithZero(op);
+}
+
+class ShareRoundedPass : public mlir::heddle::impl::ShareRoundedPassBase<ShareRoundedPass> {
 public:
   void runOnOperation() override {
+    getOperation().walk(readRounded);
     SymbolTable symbols(getOperation());
     llvm::MapVector<VariableOp, SmallVector<arith::TruncFOp>> roundings = findRoundings(symbols);
     if (roundings.empty())
@@ -56,6 +85,15 @@ public:
   }
 
 private:
+  static void readRounded(arith::TruncFOp rounding) {
+    if (isa<RankedTensorType>(rounding.getType()))
+      for (OpOperand &use : llvm::make_early_inc_range(rounding.getIn().getUses()))
+        if (mayReadRounded(use.getOwner()) && rounding->isBeforeInBlock(use.getOwner())) {
+          OpBuilder builder(use.getOwner());
+          use.set(arith::ExtFOp::create(builder, rounding.getLoc(), use.get().getType(), rounding.getOut()));
+        }
+  }
+
   /// Finds the roundings of weights that are stored by themselves, in entries that do not write them.
   llvm::MapVector<VariableOp, SmallVector<arith::TruncFOp>> findRoundings(SymbolTable &symbols) {
     DenseSet<StringAttr> storages;

@@ -1,4 +1,6 @@
-// RUN: heddle-opt %s --split-input-file --verify-diagnostics --heddle-round-moments
+// RUN: heddle-opt %s --split-input-file --verify-diagnostics --heddle-round-variables=moments=bf16
+// RUN: not heddle-opt %s --heddle-round-variables=moments=f16 2>&1 | FileCheck %s --check-prefix=FORMAT
+// FORMAT: error: moments are rounded to bf16, not to 'f16'
 
 // expected-error@below {{no moment can be kept in bf16: that takes a matrix that Adam trains, with an even number of columns and a multiple of 128 elements}}
 module {
