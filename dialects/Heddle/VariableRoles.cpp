@@ -1,25 +1,25 @@
 #include "dialects/Heddle/VariableRoles.h"
 
-#include "dialects/Heddle/RoleNames.h"
+#include "runtime/schema/RoleNames.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
 
-static_assert(kRoleNames.size() == getMaxEnumValForVariableRole() + 1);
+static_assert(::heddle::schema::kRoleNames.size() == getMaxEnumValForVariableRole() + 1);
 
-bool heddle::isPartOfPacked(VariableRole role) {
+bool mlir::heddle::isPartOfPacked(VariableRole role) {
   return role == VariableRole::Scales || role == VariableRole::Offsets || role == VariableRole::HighBits;
 }
 
-bool heddle::hasOwner(VariableRole role) { return role <= VariableRole::Rounded || isPartOfPacked(role); }
+bool mlir::heddle::hasOwner(VariableRole role) { return role <= VariableRole::Rounded || isPartOfPacked(role); }
 
-std::string heddle::getVariableName(VariableRole role, StringRef owner) {
+std::string mlir::heddle::getVariableName(VariableRole role, StringRef owner) {
   assert(hasOwner(role) == !owner.empty() && "a weight's variable is named after it");
-  std::string_view name = kRoleNames[static_cast<size_t>(role)];
+  std::string_view name = ::heddle::schema::kRoleNames[static_cast<size_t>(role)];
   return (StringRef(name) + owner).str();
 }
 
-VariableKind heddle::getKind(VariableRole role) {
+VariableKind mlir::heddle::getKind(VariableRole role) {
   switch (role) {
   case VariableRole::FirstMoment:
   case VariableRole::SecondMoment:

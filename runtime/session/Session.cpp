@@ -137,21 +137,8 @@ template <typename Infos> auto findByName(const Infos &infos, std::string_view n
 } // namespace
 
 const char *toString(VariableKind kind) {
-  switch (kind) {
-  case VariableKind::Weight:
-    return "weight";
-  case VariableKind::OptimizerState:
-    return "optimizer state";
-  case VariableKind::Gradient:
-    return "gradient";
-  case VariableKind::Counter:
-    return "counter";
-  case VariableKind::Cache:
-    return "cache";
-  case VariableKind::Frozen:
-    return "frozen weight";
-  }
-  return "unknown";
+  constexpr const char *names[] = {"weight", "optimizer state", "gradient", "counter", "cache", "frozen weight"};
+  return names[size_t(kind)];
 }
 
 const HostTensor *Outputs::find(std::string_view name) const {

@@ -2,7 +2,7 @@
 
 #include "compiler/Model/Language/Builtins.h"
 #include "compiler/Model/Language/Parts.h"
-#include "dialects/Heddle/RoleNames.h"
+#include "runtime/schema/RoleNames.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 
@@ -296,7 +296,7 @@ Item Elaborator::declareWeight(const Expression &expression, Scope &scope) {
   weight->name = path;
   for (int64_t &last = weightNumbers.try_emplace(path, 1).first->second; !weightNames.insert(weight->name).second;)
     weight->name = path + "_" + std::to_string(++last);
-  if (weight->name == "__metadata__" || llvm::is_contained(kRoleNames, weight->name)) {
+  if (weight->name == "__metadata__" || llvm::is_contained(::heddle::schema::kRoleNames, weight->name)) {
     fail(expression.where) << "a weight cannot be called '" << weight->name << "': checkpoints have "
                            << (weight->name == "__metadata__" ? "their metadata" : "a number of the training's")
                            << " by that name; choose another";

@@ -7,12 +7,10 @@
 #include "compiler/Program/Emit/PackCode.h"
 #include "compiler/Program/Planning/EntryGraph.h"
 #include "dialects/Heddle/Heddle.h"
-#include "dialects/Heddle/RoleNames.h"
 #include "dialects/Heddle/VariableRoles.h"
 #include "dialects/Plan/Plan.h"
 #include "mlir/IR/OperationSupport.h"
 #include "runtime/schema/Constants.h"
-#include "runtime/schema/RoleNames.h"
 #include "runtime/schema/Seal.h"
 
 using namespace mlir;
@@ -99,28 +97,14 @@ std::optional<schema::ElementType> toSchema(Type element) {
   return std::nullopt;
 }
 
-schema::VariableKind toSchema(VariableKind kind) {
-  switch (kind) {
-  case VariableKind::Weight:
-    return schema::VariableKind::Weight;
-  case VariableKind::OptimizerState:
-    return schema::VariableKind::OptimizerState;
-  case VariableKind::Gradient:
-    return schema::VariableKind::Gradient;
-  case VariableKind::Counter:
-    return schema::VariableKind::Counter;
-  case VariableKind::Cache:
-    return schema::VariableKind::Cache;
-  case VariableKind::Frozen:
-    return schema::VariableKind::Frozen;
-  }
-  llvm_unreachable("unknown kind of variable");
+template <typename Schema, typename Dialect> constexpr bool hasNumberOf(Schema schema, Dialect dialect) {
+  return static_cast<int>(schema) == static_cast<int>(dialect);
 }
-
-static_assert(static_cast<int>(schema::VariableRole::MAX) == getMaxEnumValForVariableRole() &&
-                  static_cast<int>(schema::VariableRole::Rounded) == static_cast<int>(VariableRole::Rounded),
-              "the artifact has the dialect's numbers of roles");
-static_assert(kRoleNames == schema::kRoleNames, "the runtime knows the names in checkpoints");
+static_assert(hasNumberOf(schema::VariableRole::MAX, getMaxEnumValForVariableRole()) &&
+                  hasNumberOf(schema::VariableRole::Rounded, VariableRole::Rounded) &&
+                  hasNumberOf(schema::VariableKind::MAX, getMaxEnumValForVariableKind()) &&
+                  hasNumberOf(schema::VariableKind::Cache, VariableKind::Cache),
+              "the artifact has the dialect's numbers of roles and kinds");
 
 schema::Space toSchema(plan::Space space) {
   switch (space) {
@@ -275,9 +259,10 @@ LogicalResult Writer::writeVariables() {
         variable.getRole() ? static_cast<schema::VariableRole>(*variable.getRole()) : schema::VariableRole::None;
     // The owner is missing if it is a view that exists only within the compiler.
     auto owner = variable.getOwner() ? variableIndices.find(*variable.getOwner()) : variableIndices.end();
-    variables.push_back(schema::CreateVariable(
-        builder, name, toSchema(variable.getKind()), *type, bytes, storage, place.offset, limit ? limit.getInt() : 0,
-        role, owner == variableIndices.end() ? -1 : int32_t(owner->second), variable.getSharded()));
+    variables.push_back(schema::CreateVariable(builder, name, static_cast<schema::VariableKind>(variable.getKind()),
+                                               *type, bytes, storage, place.offset, limit ? limit.getInt() : 0, role,
+                                               owner == variableIndices.end() ? -1 : int32_t(owner->second),
+                                               variable.getSharded()));
     hasShards |= variable.getSharded();
     hasRoundedMoments |= isNarrow(variable);
   }
