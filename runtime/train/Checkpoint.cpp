@@ -8,9 +8,8 @@
 #include "runtime/core/Span.h"
 #include "runtime/session/PublishedCheckpoint.h"
 #include "runtime/text/Hash.h"
+#include "runtime/tokenizers/FolderVocabulary.h"
 #include "runtime/tokenizers/LabelledVocabulary.h"
-#include "runtime/tokenizers/PublishedVocabulary.h"
-#include "runtime/tokenizers/Tokenizer.h"
 #include "runtime/train/Adapter.h"
 #include "runtime/train/CheckpointFolder.h"
 #include "runtime/train/FolderSync.h"
@@ -380,19 +379,20 @@ Result<std::unique_ptr<TextCodec>> loadCheckpointVocabulary(const fs::path &fold
   for (const auto &[name, hash] : files)
     HEDDLE_CHECK(checkFile(checkpoint, name.c_str(), manifest));
   std::unique_ptr<TextCodec> vocabulary;
-  if (files.contains("merges.txt") || files.contains(PublishedVocabulary::kTokenizerJson) ||
-      files.contains(PublishedVocabulary::kGgufVocabulary) || files.contains(PublishedVocabulary::kTokenizerModel)) {
-    HEDDLE_ASSIGN(PublishedVocabulary published, PublishedVocabulary::load(checkpoint));
-    vocabulary = std::make_unique<PublishedVocabulary>(std::move(published));
-  } else if (files.size() == 1 && files.contains(kLabelsFile)) {
+  if (files.size() == 1 && files.contains(kLabelsFile)) {
     vocabulary = std::make_unique<NoTokens>();
   } else {
-    HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::loadFolder(checkpoint));
-    vocabulary = std::make_unique<Tokenizer>(std::move(tokenizer));
+    HEDDLE_ASSIGN(vocabulary, loadFolderVocabulary(checkpoint));
   }
   if (files.contains(kLabelsFile))
     return LabelledVocabulary::load(std::move(vocabulary), checkpoint);
   return vocabulary;
+}
+
+Result<std::unique_ptr<TextCodec>> openVocabulary(const fs::path &place) {
+  std::error_code error;
+  bool isCheckpoint = fs::exists(place / kManifestFile, error) || !listCheckpoints(place).empty();
+  return isCheckpoint ? loadCheckpointVocabulary(place) : loadFolderVocabulary(place);
 }
 
 } // namespace heddle

@@ -111,6 +111,9 @@ Status checkFile(const std::filesystem::path &checkpoint, const char *name, cons
 // The vocabulary of a checkpoint, or of the newest one in a training run's folder.
 Result<std::unique_ptr<TextCodec>> loadCheckpointVocabulary(const std::filesystem::path &folder);
 
+// The vocabulary of a checkpoint, as above, or of any other folder or file, by loadFolderVocabulary().
+Result<std::unique_ptr<TextCodec>> openVocabulary(const std::filesystem::path &place);
+
 // The hashes of a checkpoint's vocabulary files.
 std::map<std::string, std::string> vocabularyFiles(const Manifest &manifest);
 

@@ -61,9 +61,10 @@ cmp wanted.de got.de || fail "the artifact's vocabulary translates otherwise"
 quietly "$bin/heddle-run" score full.heddle --checkpoint bare --src data/test.en --tgt data/test.de
 refuses 1 "has no vocabulary" "$bin/heddle-run" translate plain.heddle --checkpoint bare
 
-# Encodes and decodes with the vocabulary of a training run's folder.
+# Encodes and decodes with the vocabulary of a training run's folder, or with its file.
 "$bin/heddle-run" tokenize learnt < data/test.en > tokens.txt 2> said.txt || fail "$(cat said.txt)"
 "$bin/heddle-run" tokenize learnt --decode < tokens.txt 2> said.txt | cmp - data/test.en || fail "tokens are another text"
+"$bin/heddle-run" tokenize learnt/step-00000010/spm.model < data/test.en 2> said.txt | cmp - tokens.txt || fail "other tokens of the file"
 grep -q $'^[0-9 ]*\t\xe2\x96\x81' tokens.txt || fail "no pieces beside the ids: $(head -n 1 tokens.txt)"
 refuses 1 "has no vocabulary" "$bin/heddle-run" tokenize bare
 

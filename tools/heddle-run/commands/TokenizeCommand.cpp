@@ -1,11 +1,6 @@
-#include "runtime/core/File.h"
-#include "runtime/core/Gguf.h"
 #include "runtime/text/Escapes.h"
 #include "runtime/text/Utf8.h"
-#include "runtime/tokenizers/PublishedVocabulary.h"
-#include "runtime/tokenizers/Tokenizer.h"
-#include "runtime/tokenizers/WordPieces.h"
-#include "runtime/train/CheckpointFolder.h"
+#include "runtime/train/Checkpoint.h"
 #include "tools/heddle-run/commands/LineAnswers.h"
 #include "tools/heddle-run/commands/Opening.h"
 
@@ -16,38 +11,6 @@ namespace heddle::run {
 namespace {
 
 constexpr uint64_t kLinesAhead = 1024;
-
-// Opens the vocabulary in a folder; its kind follows from the files there.
-Result<std::unique_ptr<TextCodec>> openVocabulary(const std::filesystem::path &folder) {
-  std::error_code error;
-  auto has = [&](const char *name) { return std::filesystem::exists(folder / name, error); };
-  auto own = [](auto codec) -> std::unique_ptr<TextCodec> {
-    return std::make_unique<decltype(codec)>(std::move(codec));
-  };
-  if (has("vocab.txt") || (!has("manifest.json") && WordPieces::isIn(folder))) {
-    HEDDLE_ASSIGN(WordPieces pieces, WordPieces::load(folder));
-    return own(std::move(pieces));
-  }
-  if (has("manifest.json") || !listCheckpoints(folder).empty())
-    return loadCheckpointVocabulary(folder);
-  if (has("source.spm")) {
-    HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::loadFolder(folder));
-    return own(std::move(tokenizer));
-  }
-  if (isGgufFile(folder) || has("vocab.json") || has("merges.txt") || has(PublishedVocabulary::kTokenizerJson) ||
-      has(PublishedVocabulary::kTokenizerModel)) {
-    HEDDLE_ASSIGN(PublishedVocabulary published, PublishedVocabulary::load(folder));
-    return own(std::move(published));
-  }
-  if (!std::filesystem::is_regular_file(folder, error))
-    HEDDLE_CHECK(requireFolder(folder));
-  return makeError(ErrorKind::NotFound, "'", folder.string(),
-                   "' has no vocabulary that heddle-run reads: neither vocab.txt, as BERT has it, nor "
-                   "tokenizer.json, tokenizer.model or vocab.json and merges.txt, as language models have them, nor "
-                   "source.spm, target.spm and vocab.json, as Marian has "
-                   "them; it is no GGUF file, and "
-                   "no checkpoint of Heddle's.");
-}
 
 std::string describeTokens(const TextCodec &codec, std::string_view line) {
   std::string ids, pieces;
