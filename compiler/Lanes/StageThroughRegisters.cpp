@@ -9,10 +9,9 @@
 //
 // Replaces heddle-stage-operands on devices without asynchronous copies. Here parts of a tile may also be unreadable in
 // device memory, for example past a matrix's end.
-#include "compiler/Lanes/StageThroughRegisters.h"
 #include "compiler/Lanes/Passes.h"
-
 #include "compiler/Lanes/StageOperands.h"
+
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace mlir::heddle {

@@ -10,7 +10,6 @@
 #include "compiler/Lanes/AssignLayouts.h"
 #include "compiler/Lanes/Passes.h"
 #include "compiler/Lanes/StageOperands.h"
-#include "compiler/Lanes/StageThroughRegisters.h"
 #include "compiler/Pipeline/DumpPhase.h"
 #include "compiler/Pipeline/Passes.h"
 #include "compiler/Pipeline/Pipeline.h"
