@@ -67,13 +67,15 @@ def EntryOp : Plan_Op<"entry", [Symbol, NoTerminator, SingleBlock]> {
   let description = [{
     The arena is one allocation, or a sequence of `blocks` that are allocated one by one. The bytes of the blocks are
     multiples of 256 and add up to `arena_bytes`. Offsets count from the beginning of the first block, and no port or
-    binding reaches from one block into the next.
+    binding reaches from one block into the next. `kept_bytes` is the largest sum of tensors in the arena that a later launch
+    than the next still reads.
 
     ```mlir
     plan.entry @eval arena 1024 blocks [768, 256] {}
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$arena_bytes, OptionalAttr<DenseI64ArrayAttr>:$blocks);
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$arena_bytes, OptionalAttr<DenseI64ArrayAttr>:$blocks,
+                       DefaultValuedAttr<I64Attr, "0">:$kept_bytes);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name `arena` $arena_bytes (`blocks` $blocks^)? $body attr-dict";
   let extraClassDeclaration = [{

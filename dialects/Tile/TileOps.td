@@ -58,10 +58,13 @@ def LaunchOp : Tile_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterfac
     A launch may have variants: other kernels that compute the same results from the same inputs. In each call at most
     one of the grids, the launch's own or a variant's, has workgroups: their sizes are 0 in all other calls
     (heddle.size, `within`).
+
+    With `inplace`, each reused input must be in the memory of its result. With `infinities`, some results are infinite
+    on purpose.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$inputs, Tile_GridArrayAttr:$grid,
                        StrArrayAttr:$sizes, DenseI64ArrayAttr:$reuse,
-                       OptionalAttr<Tile_VariantArrayAttr>:$variants);
+                       OptionalAttr<Tile_VariantArrayAttr>:$variants, UnitAttr:$inplace, UnitAttr:$infinities);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     $kernel `(` $inputs `)` `grid` $grid `sizes` $sizes `reuse` $reuse (`variants` $variants^)? attr-dict `:` functional-type($inputs, $results)

@@ -155,7 +155,7 @@ DeviceMemory DeviceMemory::of(ModuleOp module) {
   for (auto entry : module.getOps<plan::EntryOp>()) {
     arena.add(entry);
     if (entry.getArenaBytes() > largest) {
-      memory.kept = entry->getAttrOfType<IntegerAttr>("kept_bytes").getInt();
+      memory.kept = static_cast<int64_t>(entry.getKeptBytes());
       largest = entry.getArenaBytes();
     }
   }

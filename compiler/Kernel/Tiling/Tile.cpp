@@ -261,16 +261,12 @@ private:
     bool inPlace = false;
     SmallVector<int64_t> reuse = findReuse(kernel, inPlace);
     OpBuilder builder(kernel);
-    auto launch =
-        tile::LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), tiled.program.func.getSymName(),
-                               kernel.getInputs(), variants ? tiled.gridOfMany : tiled.program.grid,
-                               tiled.program.sizes, builder.getDenseI64ArrayAttr(reuse), variants);
+    auto launch = tile::LaunchOp::create(
+        builder, kernel.getLoc(), kernel.getResultTypes(), tiled.program.func.getSymName(), kernel.getInputs(),
+        variants ? tiled.gridOfMany : tiled.program.grid, tiled.program.sizes, builder.getDenseI64ArrayAttr(reuse),
+        variants, inPlace, llvm::any_of(kernel.getBody().getOps(), isInfinite));
     if (Attribute cost = kernel->getDiscardableAttr(kCostAttrName))
       launch->setDiscardableAttr(kCostAttrName, cost);
-    if (inPlace)
-      launch->setDiscardableAttr("inplace", builder.getUnitAttr());
-    if (llvm::any_of(kernel.getBody().getOps(), isInfinite))
-      launch->setDiscardableAttr("infinities", builder.getUnitAttr());
     if (failed(shard(kernel, launch, tiled)))
       return failure();
     kernel.replaceAllUsesWith(launch.getResults());

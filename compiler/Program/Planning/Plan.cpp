@@ -92,10 +92,9 @@ private:
 LogicalResult EntryBuilder::build() {
   func::FuncOp function = graph.function;
   ArrayRef<int64_t> blocks = storage.blocks;
-  auto entry =
-      plan::EntryOp::create(builder, function.getLoc(), function.getSymName(), llvm::sum_of(blocks, int64_t(0)),
-                            blocks.size() > 1 ? builder.getDenseI64ArrayAttr(blocks) : DenseI64ArrayAttr());
-  entry->setAttr("kept_bytes", builder.getI64IntegerAttr(storage.keptBytes));
+  auto entry = plan::EntryOp::create(
+      builder, function.getLoc(), function.getSymName(), llvm::sum_of(blocks, int64_t(0)),
+      blocks.size() > 1 ? builder.getDenseI64ArrayAttr(blocks) : DenseI64ArrayAttr(), storage.keptBytes);
   builder.setInsertionPointToStart(&entry.getBody().emplaceBlock());
   for (auto [number, id] : llvm::enumerate(graph.arguments))
     if (failed(buildPort<plan::InputOp>(id, function.getArgumentTypes()[number], function.getArgAttrDict(number),
@@ -172,11 +171,10 @@ LogicalResult EntryBuilder::buildLaunch(unsigned index) {
       bindings.push_back(loop && size == RepeatOp(loop->op).getStepAttr()
                              ? binding(loop->counts)
                              : plan::BindingAttr::get(builder.getContext(), plan::Space::Size, size, 0, 4, 0));
-    auto planned = plan::LaunchOp::create(builder, launch.getLoc(), kernel, grid, builder.getArrayAttr(bindings),
-                                          unitIf(std::exchange(barrier, false)),
-                                          builder.getTypeArrayAttr(llvm::to_vector(launch.getInputs().getTypes())),
-                                          builder.getTypeArrayAttr(llvm::to_vector(launch.getResultTypes())),
-                                          unitIf(launch->hasAttr("infinities")), *shard);
+    auto planned = plan::LaunchOp::create(
+        builder, launch.getLoc(), kernel, grid, builder.getArrayAttr(bindings), unitIf(std::exchange(barrier, false)),
+        builder.getTypeArrayAttr(llvm::to_vector(launch.getInputs().getTypes())),
+        builder.getTypeArrayAttr(llvm::to_vector(launch.getResultTypes())), unitIf(launch.getInfinities()), *shard);
     if (Attribute cost = launch->getDiscardableAttr(kCostAttrName))
       planned->setDiscardableAttr(kCostAttrName, cost);
   };
