@@ -1,9 +1,7 @@
 // The C API over Session. Converts names and shapes to C types, turns errors into codes with a thread-local message,
 // and catches all exceptions.
-#include "runtime/c/heddle.h"
-
 #include "runtime/artifact/Artifact.h"
-#include "runtime/session/Session.h"
+#include "runtime/c/ApiCall.h"
 
 #include <algorithm>
 #include <cstring>
@@ -30,18 +28,6 @@ static_assert(1 << int(VariableKind::Weight) == HEDDLE_WEIGHT &&
                   1 << int(VariableKind::Frozen) == HEDDLE_FROZEN,
               "a kind is a bit");
 
-// The dimensions of an entry's ports as the caller sees them. The session owns the names.
-struct Dimensions {
-  std::vector<std::vector<heddle_dimension>> inputs, outputs; // by port
-};
-
-struct heddle_session {
-  std::unique_ptr<Session> session;
-  std::vector<Dimensions> dimensions; // by entry
-  std::string target, description;    // NUL-terminated copies
-  pid_t process = ::getpid();
-};
-
 struct heddle_outputs {
   Outputs outputs;
   std::vector<heddle_tensor> tensors;
@@ -52,51 +38,9 @@ namespace {
 thread_local std::string message;
 thread_local std::vector<hal::DeviceInfo> devices;
 
-heddle_status fail(ErrorKind kind, std::string text) {
-  message = std::move(text);
-  return heddle_status(int(kind) + 1);
-}
-
-heddle_status fail(const Error &error) { return fail(error.kind, error.message); }
-
-// Runs the body of an API function and turns exceptions, mostly std::bad_alloc, into errors.
-template <typename Body> heddle_status guarded(Body body) {
-  try {
-    Status status = body();
-    return status.ok() ? HEDDLE_OK : fail(status.error());
-  } catch (const std::bad_alloc &) {
-    return fail(ErrorKind::OutOfMemory, "the host has no memory left for this call.");
-  } catch (const std::exception &error) {
-    return fail(ErrorKind::InvalidArgument, error.what());
-  }
-}
-
-Error missing(std::string_view what) { return makeError(ErrorKind::InvalidArgument, what, " is NULL."); }
-
 Error pastLast(std::string_view what, size_t index, size_t count) {
   return makeError(ErrorKind::InvalidArgument, "there is no ", what, " number ", index, ": there are ", count,
                    ", from 0 on.");
-}
-
-// Fails if `size`, the `struct_size` of a caller's structure, cannot be right.
-Status checkSize(size_t size) {
-  if (size >= sizeof(size_t))
-    return Success();
-  return makeError(ErrorKind::InvalidArgument, "struct_size is ", size,
-                   ": set it to sizeof of the structure before the call.");
-}
-
-// Fills in the fields that the caller's version of the structure has. Fields that only a newer caller has become zero.
-template <typename T> Status fill(T *target, T value) {
-  if (!target)
-    return missing("the structure for the result");
-  size_t size = target->struct_size;
-  HEDDLE_CHECK(checkSize(size));
-  value.struct_size = size;
-  std::memcpy(static_cast<void *>(target), &value, std::min(size, sizeof(T)));
-  if (size > sizeof(T))
-    std::memset(reinterpret_cast<char *>(target) + sizeof(T), 0, size - sizeof(T));
-  return Success();
 }
 
 // Lists the usable devices anew.
@@ -152,10 +96,8 @@ Status take(Result<std::unique_ptr<Session>> opened, heddle_session **result) {
 
 Result<SessionOptions> optionsOf(const heddle_options *given) {
   heddle_options options{};
-  if (given) {
-    HEDDLE_CHECK(checkSize(given->struct_size));
-    std::memcpy(static_cast<void *>(&options), given, std::min(given->struct_size, sizeof(options)));
-  }
+  if (given)
+    HEDDLE_CHECK(readFields(given, options));
   SessionOptions result;
   if (options.device)
     result.device = options.device;
@@ -248,6 +190,11 @@ Status describeVariable(const VariableInfo &info, heddle_variable *variable) {
 }
 
 } // namespace
+
+heddle_status heddle::fail(ErrorKind kind, std::string text) {
+  message = std::move(text);
+  return heddle_status(int(kind) + 1);
+}
 
 uint32_t heddle_api_version(void) { return HEDDLE_API_VERSION; }
 const char *heddle_version(void) { return HEDDLE_VERSION; }

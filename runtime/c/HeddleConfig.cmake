@@ -1,5 +1,6 @@
 # find_package(Heddle) defines:
 #   Heddle::heddle   the shared library with the C API (heddle.h)
+#   Heddle::heddle-train  the same with training (heddle_train)
 #   Heddle::session  the static library that also has the C++ API ("runtime/session/Session.h")
 #   Heddle::train    the static library for texts, translation and training ("runtime/train/Trainer.h"); needs nlohmann's JSON headers,
 #                    SentencePiece, utf8proc, xxHash, zlib and Zstandard

@@ -48,7 +48,7 @@
 extern "C" {
 #endif
 
-#define HEDDLE_API_VERSION 1
+#define HEDDLE_API_VERSION 2
 
 /* The API version of the loaded library. If it is at least HEDDLE_API_VERSION, the library has the whole header. */
 HEDDLE_API uint32_t heddle_api_version(void);
@@ -207,6 +207,72 @@ HEDDLE_API heddle_status heddle_output_at(const heddle_outputs *outputs, size_t 
 HEDDLE_API heddle_status heddle_output_named(const heddle_outputs *outputs, const char *name, heddle_tensor *tensor);
 /* NULL is allowed. */
 HEDDLE_API void heddle_free_outputs(heddle_outputs *outputs);
+
+/*-- Training -------------------------------------------------------------------------------------------------------*/
+
+/* Training is in libheddle-train.so, which also has all other functions: link one of the two libraries.
+ *
+ *     heddle_training training = {.struct_size = sizeof training};
+ *     heddle_training_defaults(&training);
+ *     training.checkpoint = "checkpoints";
+ *     training.src.path = "train.en";
+ *     training.tgt.path = "train.de";
+ *     training.steps = 1000;
+ *     heddle_train(model, &training, NULL);
+ */
+
+/* A text: a file, plain or compressed by gzip or Zstandard, or lines in memory. */
+typedef struct heddle_text {
+  const char *path;         /* NULL: `lines` */
+  const char *const *lines; /* without line feeds; error messages name the text /proc/self/fd/N */
+  size_t count;             /* of `lines` */
+} heddle_text;
+
+typedef struct heddle_report {
+  size_t struct_size;
+  int is_validation; /* 0: the report is of a step, else of the validation after it */
+  uint64_t step;     /* from 1 on */
+  double loss;       /* of a step as trained, with label smoothing and dropout */
+  /* The whole report, a line of `heddle-run train --log`: a JSON object, valid during the call. */
+  const char *record;
+} heddle_report;
+
+/* Fields have the names and meanings of heddle-run's flags: `heddle-run train --help` explains them, and error messages
+ * name `batch_tokens` as --batch-tokens. A text without path and lines is left out; other fields may be NULL if they
+ * are paths or names. */
+typedef struct heddle_training {
+  size_t struct_size;
+  const char *checkpoint; /* folder of the checkpoints; an earlier training in it is set aside unless `resume` */
+  heddle_text src, tgt, text, data;                         /* src and tgt, or text, or data */
+  heddle_text valid_src, valid_tgt, valid_text, valid_data; /* of the same kind, or none */
+  const char *documents;                                    /* of `text`: "lines", "blank-lines" or "file" */
+  const char *vocab, *vocab_type, *weights, *base, *chat_template;
+  uint64_t steps; /* in all, including those before a resume */
+  int64_t seed;   /* below 0: 1, or the seed of the checkpoint that is resumed */
+  uint64_t accumulate, shuffle_window, validate_every, patience, save_every, keep_last;
+  int64_t batch_sequences, batch_tokens; /* 0: the maxima that the model was compiled for */
+  int resume, validate_bleu, force;      /* 0 or 1 */
+  /* Called on this thread after each step and each validation; NULL: nothing is reported. The next step may already
+   * run. If the function returns another value than 0, training ends after that step, with a checkpoint. */
+  int (*report)(void *user, const heddle_report *report);
+  void *user; /* first argument of `report` */
+} heddle_training;
+
+typedef enum heddle_training_end {
+  HEDDLE_FINISHED = 0, /* all steps were taken */
+  HEDDLE_STOPPED = 1,  /* `report` asked for it; `resume` goes on */
+  HEDDLE_PATIENCE = 2  /* `patience` validations in a row were no better; checkpoint/best is the best one */
+} heddle_training_end;
+
+/* Sets all fields but `struct_size` to the defaults of heddle-run's flags. */
+HEDDLE_API heddle_status heddle_training_defaults(heddle_training *training);
+/* Trains the model as `heddle-run train` does with the same options, in one process: losses and checkpoints are the
+ * same bits, and either may resume the other's training. Weights are drawn anew, or loaded as `weights` or `resume`
+ * say. Afterwards the session has the weights of the last step. `end` may be NULL. Fails without a new checkpoint if
+ * the loss is not finite or explodes; the checkpoints before it stay. Messages for people, such as warnings, go to
+ * stderr. */
+HEDDLE_API heddle_status heddle_train(heddle_session *session, const heddle_training *training,
+                                      heddle_training_end *end);
 
 /*-- Checkpoints and memory -----------------------------------------------------------------------------------------*/
 

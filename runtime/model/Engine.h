@@ -49,7 +49,7 @@ public:
 
 class SessionEngine final : public Engine {
 public:
-  explicit SessionEngine(std::unique_ptr<Session> session) : session(std::move(session)) {}
+  explicit SessionEngine(std::shared_ptr<Session> session) : session(std::move(session)) {}
 
   Session &onDevice() { return *session; }
   // Called before each run, as a sign of life.
@@ -91,7 +91,7 @@ public:
   }
 
 private:
-  std::unique_ptr<Session> session;
+  std::shared_ptr<Session> session;
 };
 
 } // namespace heddle

@@ -355,6 +355,28 @@ Status loadBase(const fs::path &folder, Engine &engine, const ModelDescription &
   return Success();
 }
 
+Result<bool> needsBase(const std::string &base, const std::string &checkpoint, const Engine &engine) {
+  if (!isFrozen(engine) && isAdapter(checkpoint))
+    return makeError(ErrorKind::InvalidArgument, "'", checkpoint,
+                     "' is an adapter, and the artifact has no room for adapters; compile the model with --lora.");
+  if (!isFrozen(engine))
+    return base.empty()
+               ? Result<bool>(false)
+               : makeError(ErrorKind::InvalidArgument, "--base is for artifacts that were compiled with --lora; this "
+                                                       "artifact's weights are all in --checkpoint.");
+  return !(base.empty() && isPublishedModel(checkpoint)); // a published model without an adapter is its own base
+}
+
+Status openBase(const std::string &base, const std::string &checkpoint, Engine &engine,
+                const ModelDescription &description, OtherMeaning others) {
+  HEDDLE_ASSIGN(bool needed, needsBase(base, checkpoint, engine));
+  if (!needed)
+    return Success();
+  HEDDLE_CHECK(loadBase(base, engine, description, others));
+  log(LogLevel::Info, str("base ", base));
+  return Success();
+}
+
 std::string describeWeights(std::optional<uint64_t> step) { return step ? str("of step ", *step) : "as published"; }
 
 Status checkFile(const fs::path &folder, const char *name, const Manifest &manifest) {

@@ -105,6 +105,15 @@ Result<std::string> hashFrozen(Engine &engine);
 Status loadBase(const std::filesystem::path &folder, Engine &engine, const ModelDescription &model,
                 OtherMeaning others = OtherMeaning::Refuse);
 
+// Returns true if the weights of `checkpoint` need frozen weights from `base`. Fails if the two do not fit the artifact.
+// A published model without an adapter is its own base.
+Result<bool> needsBase(const std::string &base, const std::string &checkpoint, const Engine &engine);
+
+// Loads the frozen weights from `base`, if the artifact needs them, and logs it. `checkpoint` is empty for a new
+// training run.
+Status openBase(const std::string &base, const std::string &checkpoint, Engine &engine,
+                const ModelDescription &description, OtherMeaning others);
+
 // Fails if the file's hash is not the hash in the manifest.
 Status checkFile(const std::filesystem::path &checkpoint, const char *name, const Manifest &manifest);
 

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cmath>
 #include <map>
-#include <optional>
 
 namespace heddle {
 namespace {
@@ -73,8 +72,8 @@ void Trainer::busy(std::string_view what) const {
 Status Trainer::share() { return options.ranks ? shareState(*options.ranks, engine) : Status(Success()); }
 
 void Trainer::serveFrom(DataCursor cursor) {
-  batches = std::make_unique<BatchSource>(inputs.corpus,
-                                          BatchOptions{options.limits, options.seed, options.windowLines}, cursor);
+  batches =
+      std::make_unique<BatchSource>(inputs.corpus, BatchOptions{options.limits, seed(), options.windowLines}, cursor);
 }
 
 nlohmann::json Trainer::batching() const {
@@ -96,7 +95,7 @@ Status Trainer::begin() {
   for (const std::string &name : weightsBesideAdapters(engine)) {
     HEDDLE_ASSIGN(ofBase[name], engine.readVariable(name));
   }
-  HEDDLE_CHECK(engine.init(options.seed));
+  HEDDLE_CHECK(engine.init(seed()));
   for (const auto &[name, value] : ofBase)
     HEDDLE_CHECK(engine.writeVariable(name, value));
   return Success();
@@ -292,7 +291,7 @@ Status Trainer::save(TrainingObserver &observer) {
   observer.beginCheckpoint();
   Manifest manifest;
   manifest.step = taken;
-  manifest.seed = options.seed;
+  manifest.seed = seed();
   manifest.cursor = batches->cursor();
   manifest.dataFingerprint = inputs.corpus.fingerprint();
   manifest.batching = batching();

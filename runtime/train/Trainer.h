@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -21,13 +22,13 @@ namespace heddle {
 
 struct TrainerOptions {
   std::filesystem::path checkpoint;
-  uint64_t steps = 100'000; // in total, including the steps before a resume
-  uint64_t seed = 1;
-  uint64_t microBatches = 1;  // gradients are summed over this many batches per step
-  uint64_t validateEvery = 0; // steps; 0: only at the end
-  uint64_t patience = 0;      // ends the run after this many validations in a row without a better loss; 0: never
-  uint64_t saveEvery = 0;     // steps; 0: only at the end, and after the best validations
-  uint64_t keepLast = 1;      // checkpoints, in addition to the best
+  uint64_t steps = 100'000;          // in total, including the steps before a resume
+  std::optional<uint64_t> seed = {}; // nullopt: 1; resume() takes the checkpoint's
+  uint64_t microBatches = 1;         // gradients are summed over this many batches per step
+  uint64_t validateEvery = 0;        // steps; 0: only at the end
+  uint64_t patience = 0;  // ends the run after this many validations in a row without a better loss; 0: never
+  uint64_t saveEvery = 0; // steps; 0: only at the end, and after the best validations
+  uint64_t keepLast = 1;  // checkpoints, in addition to the best
   uint64_t windowLines = BatchOptions().windowLines;
   std::string documents = {}; // how plain text is divided into examples; empty for sentence pairs
   BatchLimits limits;
@@ -68,7 +69,7 @@ public:
   // loading weights.
   Status share();
   uint64_t step() const { return taken; }
-  uint64_t seed() const { return options.seed; } // after resume(), the checkpoint's seed
+  uint64_t seed() const { return options.seed.value_or(1); } // after resume(), the checkpoint's seed
   const ValidationRecord &validations() const { return validated; }
   uint64_t skippedSteps() const { return skipped; } // steps skipped so far because gradients overflowed
 

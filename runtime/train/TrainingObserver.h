@@ -6,6 +6,7 @@
 #include "runtime/train/Evaluator.h"
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace heddle {
@@ -24,6 +25,12 @@ struct StepReport {
 
   double tokensPerSecond() const { return seconds > 0 ? double(sourceTokens + targetTokens) / seconds : 0; }
 };
+
+// A line of the log of a training run: an object of JSON, for a step with "step", "loss", "learning_rate",
+// "tokens_per_second", ..., for a validation with "step", "validation_loss" and "validation_perplexity" or other
+// measures.
+std::string describeAsJson(const StepReport &report);
+std::string describeAsJson(uint64_t step, const EvaluationResult &result);
 
 // The training thread calls all functions. An error ends the training run, which returns it. With several ranks, every
 // rank's observer is told of steps and of the start of validations; only rank 0's is told of results and checkpoints.

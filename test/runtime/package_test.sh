@@ -18,10 +18,12 @@ if grep -rn 'flatbuffers\|artifact_generated' "$prefix/include"; then
   exit 1
 fi
 lib=$(dirname "$(find "$prefix" -name 'libheddle.so')")
-if nm -D --defined-only "$lib/libheddle.so" | awk '{ print $3 }' | grep -v '^heddle_' | grep -v '^_Z.*St\|^_ZT\|^$'; then
-  echo "libheddle.so exports more than the C API (above)" >&2
-  exit 1
-fi
+for library in heddle heddle-train; do
+  if nm -D --defined-only "$lib/lib$library.so" | awk '{ print $3 }' | grep -v '^heddle_' | grep -v '^_Z.*St\|^_ZT\|^$'; then
+    echo "lib$library.so exports more than the C API (above)" >&2
+    exit 1
+  fi
+done
 "$prefix/bin/heddle-compile" "$source/models/numbers.toml" -o "$work/numbers.heddle" >"$work/install.log"
 "$prefix/bin/heddle-inspect" "$work/numbers.heddle" >>"$work/install.log"
 [ -z "${HEDDLE_LONG-}" ] || "$source/test/runtime/use_package.sh" "$source" "$prefix" "$python"

@@ -1,9 +1,10 @@
 """The Python package: numbers that do not fit, text that is not UTF-8, threads, forks, packed weights, misspelt names,
-and models as mappings. Tests that may crash or hang run in processes of their own.
+models as mappings, and training, which takes the same steps as heddle-run's. Tests that may crash or hang run in processes of their own.
 
-    python_package.py --bin build/bin --library build/runtime/c/libheddle.so [TEST ...]"""
+    python_package.py --bin build/bin --library build/runtime/c/libheddle-train.so [TEST ...]"""
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -136,9 +137,9 @@ class Package(unittest.TestCase):
     def eval(self, **changed):
         return self.model.call("eval", **{**BATCH, **changed})["token_loss"]
 
-    def runs(self, script):
+    def runs(self, script, **environment):
         ran = subprocess.run([sys.executable, "-c", script, self.artifact], timeout=120, text=True, capture_output=True,
-                             env={**os.environ, "PYTHONPATH": str(SOURCE / "runtime/python")})
+                             env={**os.environ, "PYTHONPATH": str(SOURCE / "runtime/python"), **environment})
         self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
 
     def test_integers_that_do_not_fit(self):
@@ -225,6 +226,98 @@ class Package(unittest.TestCase):
         self.assertTrue(closed)
         self.fails("invalid argument", ["the model is closed"], list, closed)
         self.fails("invalid argument", ["the model is closed"], lambda: "embedding" in closed)
+
+    def pairs(self):
+        """Returns 90 sentences and their translations: the words in reverse."""
+        random = np.random.default_rng(2)
+        sentences = [random.choice(list("abcdefg"), random.integers(1, 5)) for _ in range(90)]
+        return [" ".join(words) for words in sentences], [" ".join(words[::-1]) for words in sentences]
+
+    def command(self, checkpoint, *flags):
+        """Trains by heddle-run on the pairs, and returns the records of its log without the fields that depend on the clock."""
+        source, target = self.pairs()
+        for name, lines in ("src", source), ("tgt", target):
+            (self.folder / name).write_text("".join(f"{line}\n" for line in lines))
+        texts = [word for flag in ("src", "tgt", "valid-src", "valid-tgt") for word in (f"--{flag}", self.folder / flag[-3:])]
+        log = self.folder / f"{checkpoint}.jsonl"
+        subprocess.run([OPTIONS.bin / "heddle-run", "train", self.artifact, *texts, "--checkpoint", self.folder / checkpoint, "--log", log,
+                        *flags], check=True, capture_output=True)
+        return [self.timeless(json.loads(line)) for line in log.read_text().splitlines()]
+
+    def timeless(self, record):
+        return {key: value for key, value in record.items() if key not in ("seconds", "data_seconds", "tokens_per_second")}
+
+    def train(self, checkpoint, report=None, **options):
+        source, target = self.pairs()
+        return self.model.train(self.folder / checkpoint, report, src=source, tgt=target, valid_src=source, valid_tgt=target, **options)
+
+    def same(self, one, other):
+        """Checks that two checkpoints have the same weights, optimizer state and vocabulary."""
+        for name in "weights.safetensors", "optimizer.safetensors", "spm.model":
+            self.assertEqual((self.folder / one / name).read_bytes(), (self.folder / other / name).read_bytes(), name)
+
+    def test_training_is_that_of_heddle_run(self):
+        expected = self.command("by-command", "--steps", "9", "--seed", "5", "--validate-every", "4", "--save-every", "5",
+                                "--batch-sequences", "3", "--shuffle-window", "64", "--vocab-type", "word")
+        options = dict(seed=5, validate_every=4, batch_sequences=3, shuffle_window=64, vocab_type="word")
+        records = []
+        self.assertEqual(self.train("whole", records.append, steps=9, save_every=5, **options), "finished")
+        self.assertEqual([self.timeless(record) for record in records], expected)
+        self.assertEqual([record["step"] for record in records if "validation_loss" in record], [4, 8, 9])
+        self.same("by-command/step-00000009", "whole/step-00000009")
+        trained = self.model["embedding"]
+        self.model.load(self.folder / "whole/best/weights.safetensors", heddle.WEIGHTS)
+        np.testing.assert_array_equal(self.model["embedding"], trained)
+
+        # Either resumes the other's training.
+        del options["seed"]
+        self.assertEqual(self.train("by-command", steps=12, resume=True, **options), "finished")
+        self.command("whole", "--steps", "12", "--validate-every", "4", "--batch-sequences", "3", "--shuffle-window", "64", "--resume")
+        self.same("by-command/step-00000012", "whole/step-00000012")
+
+    def test_a_report_stops_a_training(self):
+        steps = []
+        self.assertEqual(self.train("stopped", lambda record: steps.append(record["step"]) or len(steps) == 3, steps=50), "stopped")
+        self.assertEqual(steps, [1, 2, 3, 4])  # the fourth step already ran
+        self.assertTrue((self.folder / "stopped/step-00000004/manifest.json").exists())
+
+        def fail(record):
+            raise KeyError(record["step"])
+
+        with self.assertRaises(KeyError):
+            self.train("stopped", fail, steps=50, resume=True)
+        self.assertTrue((self.folder / "stopped/step-00000006/manifest.json").exists())
+        # Patience counts validations; with such a learning rate none is better than the first.
+        with heddle.open(self.compile("still.heddle", "--set", "learning_rate=1e-30")) as self.model:
+            self.addCleanup(setattr, self, "model", type(self).model)
+            self.assertEqual(self.train("still", steps=50, validate_every=1, patience=2), "patience")
+
+    def test_options_of_a_training(self):
+        wrong = "invalid argument"
+        source, target = self.pairs()
+        train = lambda **options: self.model.train(self.folder / "refused", **options)
+        self.fails(wrong, ["of one kind"], train)
+        self.fails(wrong, ["of one kind"], train, src=source)
+        self.fails(wrong, ["of one kind"], train, src=source, tgt=target, text=source)
+        self.fails(wrong, ["--valid-src and --valid-tgt"], train, src=source, tgt=target, valid_text=source)
+        self.fails(wrong, ["89"], train, src=source, tgt=target[:-1])
+        self.fails(wrong, ["line 2 of a text holds a line feed"], train, src=["a", "b\nc"], tgt=["a", "b"])
+        self.fails("not found", ["nowhere"], train, src=self.folder / "nowhere", tgt=target)
+        for name, flag in ("steps", "--steps"), ("accumulate", "--accumulate"), ("keep_last", "--keep-last"):
+            self.fails(wrong, [f"{flag} is 0"], train, src=source, tgt=target, **{name: 0})
+        self.fails(wrong, ["--vocab-type is 'letters'"], train, src=source, tgt=target, vocab_type="letters")
+        self.fails(wrong, ["--documents is 'pages'"], train, src=source, tgt=target, documents="pages")
+        self.fails(wrong, ["--batch-tokens 129"], train, src=source, tgt=target, batch_tokens=129)
+        self.fails(wrong, ["seed is 9223372036854775808"], train, src=source, tgt=target, seed=2**63)
+        self.fails("not found", ["refused"], train, src=source, tgt=target, resume=True)
+        with self.assertRaises(TypeError):
+            train(sauce=source)
+        self.assertFalse((self.folder / "refused").exists())
+
+    def test_a_library_without_training(self):
+        self.runs("import heddle, sys\nmodel = heddle.open(sys.argv[1])\ntry:\n  model.train('none')\nexcept heddle.Error as error:\n"
+                  "  assert error.kind == 'unsupported' and 'libheddle-train.so' in str(error), error\nelse:\n  sys.exit('it trains')\n",
+                  HEDDLE_LIBRARY=str(Path(OPTIONS.library).with_name("libheddle.so")))
 
 
 if __name__ == "__main__":

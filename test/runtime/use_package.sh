@@ -39,6 +39,9 @@ diff <(sed 's/.*: //' "$work/c.out") <(sed 's/.*: //' "$work/cpp.out")
 cc -std=c99 -Wall -Wextra -Werror -pedantic "$source/runtime/c/examples/c/call_entry.c" -o "$work/call_entry" \
   $(PKG_CONFIG_PATH="$lib/pkgconfig" pkg-config --cflags --libs heddle) -Wl,-rpath,"$lib"
 "$work/call_entry" "$work/model.heddle" encode | grep '^hidden' | diff - "$work/c.out"
+cc -std=c99 "$source/runtime/c/examples/c/call_entry.c" -o "$work/call_entry" \
+  $(PKG_CONFIG_PATH="$lib/pkgconfig" pkg-config --cflags --libs heddle-train) -Wl,-rpath,"$lib"
+"$work/call_entry" "$work/model.heddle" encode | grep '^hidden' | diff - "$work/c.out"
 if "$work/c/call_entry" "$work/model.heddle" nothing 2>"$work/error"; then
   echo "an entry that is not there is called" >&2
   exit 1
@@ -82,7 +85,7 @@ cp -r "$source/runtime/python" "$work/python"
   --set encoder_layers=1 --set decoder_layers=1 --set max_tokens=512 --set max_sequences=64 --set max_length=16 --set warmup=40 \
   --set schedule='"constant"' --set learning_rate=0.005 --set label_smoothing=0 --set dropout=0 -o "$work/train.heddle" >/dev/null
 cd "$work"
-export HEDDLE_LIBRARY=$lib/libheddle.so PYTHONPATH=$work/site
+export HEDDLE_LIBRARY=$lib/libheddle-train.so PYTHONPATH=$work/site
 "$python" "$source/runtime/c/examples/python/train.py" "$work/train.heddle" 200 | tee "$work/python.out"
 awk '/^step 40:/ { first = $4 } /^step 200:/ { last = $4 } END { exit !(first > 0 && last > 0 && last < 0.7 * first) }' "$work/python.out"
 "$python" - "$work/train.heddle" <<'END'

@@ -86,6 +86,7 @@ private:
   }
 
   void addTrain() {
+    TrainingOptions &options = train.training;
     CLI::App *command =
         add("train",
             "Train a model: a translator on two text files whose lines n are a pair, a decoder-only model (GPT-2) on\n"
@@ -94,67 +95,67 @@ private:
     addArtifact(command, train.common);
     addBase(command, train.common);
     CLI::Option *numerics = addDebugNumerics(command, train.common);
-    addText(command, train.text, "Target sentences, one per line");
-    addChatTemplate(command, train.chatTemplate);
-    CLI::Option *validText = command->add_option("--valid-text", train.validation.text, "Plain text to validate on");
-    for (auto [flag, file, purpose] : {std::tuple("--valid-src", &train.validation.source, "Source"),
-                                       std::tuple("--valid-tgt", &train.validation.target, "Target")})
+    addText(command, options.text, "Target sentences, one per line");
+    addChatTemplate(command, options.chatTemplate);
+    CLI::Option *validText = command->add_option("--valid-text", options.validation.text, "Plain text to validate on");
+    for (auto [flag, file, purpose] : {std::tuple("--valid-src", &options.validation.source, "Source"),
+                                       std::tuple("--valid-tgt", &options.validation.target, "Target")})
       command->add_option(flag, *file, std::string(purpose) + " sentences to validate on")->excludes(validText);
-    command->add_option("--valid-data", train.validation.data, "Records to validate on")
+    command->add_option("--valid-data", options.validation.data, "Records to validate on")
         ->excludes(validText)
         ->excludes(command->get_option("--valid-src"))
         ->excludes(command->get_option("--valid-tgt"));
-    command->parse_complete_callback([this] { requireText(train.text, ""); });
-    command->add_option("--checkpoint", train.checkpoint, "Folder of the training run's checkpoints")->required();
-    command->add_option("--steps", train.steps, "All steps, including those before a --resume")
+    command->parse_complete_callback([&options] { requireText(options.text, ""); });
+    command->add_option("--checkpoint", options.checkpoint, "Folder of the training run's checkpoints")->required();
+    command->add_option("--steps", options.steps, "All steps, including those before a --resume")
         ->check(kCount)
         ->capture_default_str();
-    command->add_flag("--resume", train.resume, "Continue from the newest checkpoint");
+    command->add_flag("--resume", options.resume, "Continue from the newest checkpoint");
     command->add_flag("--restart-from-checkpoint", train.restarts,
                       "Continue if there is a checkpoint, otherwise begin: for launchers that restart a training run");
     command->add_flag(
         "--verify-resume", train.verifyResume,
         "Check that resuming is exact: train --steps steps in one run, and again with a stop in the middle, and\n"
         "compare hashes of the weights and the optimizer state; leaves no files");
-    command->add_option("--seed", train.seed, "Seed of the weights, dropout and the order of the data (default: 1)")
+    command->add_option("--seed", options.seed, "Seed of the weights, dropout and the order of the data (default: 1)")
         ->check(kSeed);
     command->add_option("--log", train.log, "Write a record of each step as a line of JSON");
     command->add_option("--tensorboard", train.tensorboard, "Folder for TensorBoard's event files");
-    command->add_option("--vocab", train.vocabulary,
+    command->add_option("--vocab", options.vocabulary,
                         "A SentencePiece model, a folder with the vocabulary of a language model, or a checkpoint\n"
                         "(default: the artifact's vocabulary; if it has none, one is learnt from the text)");
-    command->add_option("--weights", train.weights,
+    command->add_option("--weights", options.weights,
                         "Begin with the weights and the vocabulary of this checkpoint or published model");
     command
-        ->add_option("--vocab-type", train.vocabularyType,
+        ->add_option("--vocab-type", options.vocabularyType,
                      "How a vocabulary is learnt: bpe, unigram or word (whole words)")
         ->check(CLI::IsMember({"bpe", "unigram", "word"}))
         ->capture_default_str();
-    command->add_option("--shuffle-window", train.shuffleWindow, "Lines that are shuffled and sorted by length at once")
+    command->add_option("--shuffle-window", options.windowLines, "Lines that are shuffled and sorted by length at once")
         ->check(kCount)
         ->capture_default_str();
     command
-        ->add_option("--batch-sequences", train.batchSequences,
+        ->add_option("--batch-sequences", options.batchSequences,
                      "The most pairs, sequences or records of a batch (default: as compiled)")
         ->check(kCount);
     command
-        ->add_option("--batch-tokens", train.batchTokens,
+        ->add_option("--batch-tokens", options.batchTokens,
                      "The most tokens of a batch on each side (default: as compiled)")
         ->check(kCount);
-    command->add_option("--accumulate", train.microBatches, "Batches whose gradients are summed before each step")
+    command->add_option("--accumulate", options.microBatches, "Batches whose gradients are summed before each step")
         ->check(kCount)
         ->capture_default_str();
-    command->add_option("--validate-every", train.validateEvery, "Steps between validations; 0: only at the end")
+    command->add_option("--validate-every", options.validateEvery, "Steps between validations; 0: only at the end")
         ->check(kCountOrNone)
         ->capture_default_str();
-    command->add_flag("--validate-bleu", train.validateBleu,
+    command->add_flag("--validate-bleu", options.validateBleu,
                       "At each validation, also translate the validation text greedily and log the BLEU");
     command
-        ->add_option("--patience", train.patience,
+        ->add_option("--patience", options.patience,
                      "End training after this many validations in a row without a better loss; 0: never")
         ->check(kCountOrNone);
     command
-        ->add_option("--save-every", train.saveEvery,
+        ->add_option("--save-every", options.saveEvery,
                      "Steps between checkpoints; 0: at the end, and after the best validation")
         ->check(kCountOrNone)
         ->capture_default_str();
@@ -208,7 +209,8 @@ private:
         ->check(kPositive)
         ->capture_default_str();
     command
-        ->add_option("--keep-last", train.keepLast, "Checkpoints to keep, beside the checkpoint of the best validation")
+        ->add_option("--keep-last", options.keepLast,
+                     "Checkpoints to keep, beside the checkpoint of the best validation")
         ->check(kCount)
         ->capture_default_str();
   }

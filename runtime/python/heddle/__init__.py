@@ -7,8 +7,10 @@
         outputs["logits"]                       # a numpy array
         model["output.weight"]                  # a variable, copied from the device
         model.save("weights.safetensors", heddle.WEIGHTS)
+        model.train("checkpoints", src="train.en", tgt="train.de", steps=1000, report=print)
 
-The package loads the library that HEDDLE_LIBRARY names, or else the library that the system's loader finds. A failure raises heddle.Error.
+The package loads the library that HEDDLE_LIBRARY names, or else libheddle-train.so or libheddle.so, the first that the system's loader finds.
+Only libheddle-train.so can train. A failure raises heddle.Error.
 """
 
 import ctypes
@@ -32,7 +34,7 @@ TRAINING_STATE = WEIGHTS | OPTIMIZER_STATE | COUNTER
 Port = namedtuple("Port", "name dtype shape value_limit")
 Variable = namedtuple("Variable", "name kind dtype shape bytes")
 
-_API = 1  # HEDDLE_API_VERSION of heddle.h
+_API = 2  # HEDDLE_API_VERSION of heddle.h
 _DTYPES = (np.dtype(np.float32), np.dtype(np.int32))
 _STATUSES = {1: "invalid argument", 2: "not found", 3: "io", 4: "malformed", 5: "unsupported", 6: "out of memory", 7: "device lost"}
 _INT32 = np.iinfo(np.int32)
@@ -74,13 +76,36 @@ class _Variable(ctypes.Structure):
                 ("shape", ctypes.POINTER(ctypes.c_int64)), ("bytes", ctypes.c_uint64)]
 
 
+class _Text(ctypes.Structure):
+    _fields_ = [("path", _text), ("lines", ctypes.POINTER(_text)), ("count", _size)]
+
+
+class _Report(ctypes.Structure):
+    _fields_ = [("struct_size", _size), ("is_validation", ctypes.c_int), ("step", ctypes.c_uint64), ("loss", ctypes.c_double),
+                ("record", _text)]
+
+
+_REPORT = ctypes.CFUNCTYPE(ctypes.c_int, _pointer, ctypes.POINTER(_Report))
+
+
+class _Training(ctypes.Structure):
+    _fields_ = [("struct_size", _size), ("checkpoint", _text)] + [
+        (name, kind) for kind, names in (
+            (_Text, "src tgt text data valid_src valid_tgt valid_text valid_data"),
+            (_text, "documents vocab vocab_type weights base chat_template"),
+            (ctypes.c_uint64, "steps"), (ctypes.c_int64, "seed"),
+            (ctypes.c_uint64, "accumulate shuffle_window validate_every patience save_every keep_last"),
+            (ctypes.c_int64, "batch_sequences batch_tokens"), (ctypes.c_int, "resume validate_bleu force"),
+            (_REPORT, "report"), (_pointer, "user")) for name in names.split()]
+
+
 class _Memory(ctypes.Structure):
     _fields_ = [("struct_size", _size)] + [(name, ctypes.c_uint64) for name in (
         "weights", "optimizer_state", "gradients", "counters", "caches", "arena", "peak")]
 
 
 def _load():
-    path = os.environ.get("HEDDLE_LIBRARY") or ctypes.util.find_library("heddle") or "libheddle.so"
+    path = os.environ.get("HEDDLE_LIBRARY") or next(filter(None, map(ctypes.util.find_library, ("heddle-train", "heddle"))), "libheddle.so")
     try:
         library = ctypes.CDLL(path)
     except OSError as error:
@@ -123,7 +148,7 @@ def _path(path):
 
 def _unsigned(kind, number, what):
     """Returns the number as a ctypes integer. Raises an error if it does not fit: ctypes would drop bits silently."""
-    most = 2 ** (8 * ctypes.sizeof(kind)) - 1
+    most = 2 ** (8 * ctypes.sizeof(kind) - (kind is ctypes.c_int64)) - 1
     if not 0 <= number <= most:
         raise Error("invalid argument", f"{what} is {number}, which is not between 0 and {most}.")
     return kind(number)
@@ -337,12 +362,70 @@ class Model:
         with self._use() as session:
             _check(_library.heddle_load(session, _path(path), _unsigned(ctypes.c_uint32, kinds, "kinds")))
 
+    def train(self, checkpoint, report=None, **options):
+        """Trains the model as `heddle-run train` does with the same options: losses and checkpoints are the same bits, and either resumes
+        the other's training. `checkpoint` is the folder of the checkpoints. Options have the names of the flags, with _ for -:
+
+            src, tgt                   sentence pairs; or text, plain text; or data, records of JSON
+            valid_src, valid_tgt       pairs to validate on; or valid_text; or valid_data
+            steps, seed, resume        steps in all, those before a resume included
+            validate_every, validate_bleu, patience, save_every, keep_last
+            batch_sequences, batch_tokens, accumulate, shuffle_window, documents
+            vocab, vocab_type, weights, base, chat_template, force
+
+        A text is the path of a file, or a list of lines. `heddle-run train --help` explains the options; error messages name them as flags.
+        `report` is called after each step and each validation with a dictionary, which `heddle-run train --log` writes as a line; the next step
+        may already run. If it returns a true value, training ends after that step, with a checkpoint. If it raises an exception, or Python is
+        interrupted, training ends so too, and the exception is raised again.
+
+        Returns "finished", "stopped" (by `report`) or "patience". The model then has the weights of the last step."""
+        if not hasattr(_library, "heddle_train"):
+            raise Error("unsupported", "this library of Heddle cannot train. Install libheddle-train.so, or set HEDDLE_LIBRARY to its path.")
+        training = _filled(_Training, _library.heddle_training_defaults)
+        training.checkpoint = _path(checkpoint)
+        kinds = dict(_Training._fields_[2:-2])
+        for name, value in options.items():
+            if name not in kinds:
+                raise TypeError(f"train() has no option '{name}'")
+            if value is not None:
+                setattr(training, name, _option(kinds[name], value, name))
+        raised = []
+
+        def tell(_, told):
+            try:
+                return bool(report and report(json.loads(told.contents.record)))
+            except BaseException as error:  # cannot pass through C
+                raised.append(error)
+                return True
+
+        training.report = _REPORT(tell)
+        end = ctypes.c_int()
+        with self._use() as session:
+            _check(_library.heddle_train(session, ctypes.byref(training), ctypes.byref(end)))
+        if raised:
+            raise raised[0]
+        return ("finished", "stopped", "patience")[end.value]
+
     @property
     def memory(self):
         """Device memory in bytes, by purpose."""
         with self._use() as session:
             report = _filled(_Memory, _library.heddle_session_memory, session)
         return {name: getattr(report, name) for name, _ in _Memory._fields_[1:]}
+
+
+def _option(kind, value, name):
+    """Returns an option of a training in the form that its field has."""
+    if kind is _Text and not isinstance(value, (str, bytes, os.PathLike)):
+        lines = [_name(line) for line in value]
+        return _Text(None, (_text * len(lines))(*lines), len(lines))
+    if kind is _Text:
+        return _Text(_path(value))
+    if kind is _text:
+        return _path(value)
+    if kind is ctypes.c_int:
+        return int(bool(value))
+    return _unsigned(kind, value, name)
 
 
 def _tensor(name, value, dtype):

@@ -5,7 +5,7 @@
 #include "runtime/core/Status.h"
 #include "runtime/model/Sampling.h"
 #include "runtime/ranks/Ranks.h"
-#include "tools/heddle-run/commands/TextFiles.h"
+#include "runtime/train/TrainingRun.h"
 #include "tools/heddle-run/report/Profile.h"
 
 #include <cstdint>
@@ -31,23 +31,13 @@ struct ArtifactOptions {
 
 struct TrainCommand {
   ArtifactOptions common;
-  TextFiles text, validation; // of the same kind; `validation` may be empty
-  std::string checkpoint, log, tensorboard, vocabulary, weights;
-  std::string vocabularyType = "bpe";
-  uint64_t steps = 100'000;
-  std::optional<uint64_t> seed;
-  bool resume = false, restarts = false, verifyResume = false, validateBleu = false;
-  int64_t batchSequences = 0, batchTokens = 0; // 0: the artifact's maximum
-  uint64_t microBatches = 1;
-  uint64_t validateEvery = 1'000, saveEvery = 1'000;
-  uint64_t patience = 0; // 0: none
-  uint64_t keepLast = 2;
-  uint64_t shuffleWindow = 1 << 16; // lines
+  TrainingOptions training; // without what `common` and the ranks say
+  std::string log, tensorboard;
+  bool restarts = false, verifyResume = false;
   std::optional<StepWindow> profiledSteps;
   RankFlags ranks;
   TransportChoice transport = TransportChoice::Auto;
-  double timeout = 120;     // seconds that a rank may stand still
-  std::string chatTemplate; // of records with messages; empty: the model's
+  double timeout = 120; // seconds that a rank may stand still
 };
 
 struct AverageCommand {

@@ -1,4 +1,5 @@
 #include "runtime/model/MaskFiller.h"
+#include "runtime/train/Checkpoint.h"
 #include "tools/heddle-run/commands/LineAnswers.h"
 #include "tools/heddle-run/commands/Opening.h"
 
@@ -31,7 +32,8 @@ Status fill(const FillCommand &command, Profile *profile) {
   if (!vocabulary.maskId())
     return makeError(ErrorKind::Unsupported, "'", command.checkpoint, "' has a vocabulary without the piece ",
                      MaskFiller::kMask, ", so it has no mask to fill in.");
-  HEDDLE_CHECK(openBase(command.common, command.checkpoint, *model.engine, model.description));
+  HEDDLE_CHECK(
+      openBase(command.common.base, command.checkpoint, *model.engine, model.description, command.common.others));
   HEDDLE_CHECK(loadTrained(command.checkpoint, model));
   HEDDLE_CHECK(loadOthers(command.common.base, command.checkpoint, model));
 

@@ -3,7 +3,7 @@
 #include "runtime/model/LineGenerator.h"
 #include "runtime/model/SamplingDefaults.h"
 #include "runtime/text/Escapes.h"
-#include "tools/heddle-run/commands/Conversations.h"
+#include "runtime/train/Conversations.h"
 #include "tools/heddle-run/commands/LineAnswers.h"
 #include "tools/heddle-run/commands/Opening.h"
 

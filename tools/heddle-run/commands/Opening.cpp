@@ -2,12 +2,10 @@
 
 #include "runtime/artifact/Artifact.h"
 #include "runtime/core/Log.h"
-#include "runtime/published/PublishedWeights.h"
 #include "runtime/ranks/Ranks.h"
-#include "runtime/tokenizers/PublishedVocabulary.h"
-#include "runtime/tokenizers/Tokenizer.h"
 #include "runtime/train/Adapter.h"
 #include "runtime/train/CheckpointFolder.h"
+#include "runtime/train/ModelVocabulary.h"
 
 #include <algorithm>
 
@@ -78,49 +76,6 @@ Result<std::unique_ptr<SessionEngine>> openEngine(const ArtifactOptions &options
   return engine;
 }
 
-Result<std::unique_ptr<TextCodec>> embeddedVocabulary(SessionEngine &engine) {
-  const Artifact &artifact = engine.onDevice().artifact();
-  const auto *vocabulary = artifact.module().vocabulary();
-  if (!vocabulary)
-    return std::unique_ptr<TextCodec>();
-  std::vector<TokenizerFile> files;
-  for (const schema::VocabularyFile *file : *vocabulary)
-    files.push_back({file->name()->str(), std::string(file->bytes()->begin(), file->bytes()->end())});
-  HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::fromFiles(files, artifact.origin()));
-  return std::make_unique<Tokenizer>(std::move(tokenizer));
-}
-
-namespace {
-
-// Loads a published model's vocabulary: like GPT-2's or LLaMA's for a decoder alone, Marian's for any other model.
-Result<std::unique_ptr<TextCodec>> publishedVocabulary(const std::filesystem::path &folder,
-                                                       const ModelDescription &description) {
-  if (description.architecture == kDecoderAlone) {
-    HEDDLE_ASSIGN(PublishedVocabulary published, PublishedVocabulary::load(folder));
-    return std::make_unique<PublishedVocabulary>(std::move(published));
-  }
-  HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::loadFolder(folder));
-  return std::make_unique<Tokenizer>(std::move(tokenizer));
-}
-
-} // namespace
-
-Result<std::unique_ptr<TextCodec>> loadVocabulary(const std::filesystem::path &folder, SessionEngine &engine,
-                                                  const ModelDescription &description) {
-  // The vocabulary may lie beside the file of weights.
-  std::filesystem::path place = isWeightsFile(folder) ? std::filesystem::absolute(folder).parent_path() : folder;
-  Result<std::unique_ptr<TextCodec>> own =
-      isPublishedModel(place) ? publishedVocabulary(place, description) : loadCheckpointVocabulary(place);
-  if (own.ok() || own.error().kind != ErrorKind::NotFound)
-    return own;
-  HEDDLE_ASSIGN(std::unique_ptr<TextCodec> embedded, embeddedVocabulary(engine));
-  if (!embedded && isWeightsFile(folder))
-    return makeError(
-        ErrorKind::NotFound, "'", folder.string(),
-        "' lies beside no vocabulary: name the folder that has both, or compile the model with --vocabulary.");
-  return embedded ? std::move(embedded) : std::move(own);
-}
-
 Result<std::optional<SamplingOptions>> samplingOptions(const SamplingFlags &flags) {
   SamplingOptions options = flags.options;
   if (!flags.samplers.empty()) {
@@ -183,34 +138,6 @@ Result<OpenModel> openModel(const ArtifactOptions &options, std::string_view arc
   HEDDLE_ASSIGN(OpenModel model, openModel(options, profile));
   HEDDLE_CHECK(checkArchitecture(model.description, architecture, command));
   return model;
-}
-
-// Returns true if the engine needs the frozen weights from `base`. Fails if the flags do not fit the artifact.
-static Result<bool> needsBase(const std::string &base, const std::string &checkpoint, const Engine &engine) {
-  if (!isFrozen(engine) && isAdapter(checkpoint))
-    return makeError(ErrorKind::InvalidArgument, "'", checkpoint,
-                     "' is an adapter, and the artifact has no room for adapters; compile the model with --lora.");
-  if (!isFrozen(engine))
-    return base.empty()
-               ? Result<bool>(false)
-               : makeError(ErrorKind::InvalidArgument, "--base is for artifacts that were compiled with --lora; this "
-                                                       "artifact's weights are all in --checkpoint.");
-  return !(base.empty() && isPublishedModel(checkpoint)); // a published model without an adapter is its own base
-}
-
-static Status openBase(const std::string &base, const std::string &checkpoint, Engine &engine,
-                       const ModelDescription &description, OtherMeaning others) {
-  HEDDLE_ASSIGN(bool needed, needsBase(base, checkpoint, engine));
-  if (!needed)
-    return Success();
-  HEDDLE_CHECK(loadBase(base, engine, description, others));
-  log(LogLevel::Info, str("base ", base));
-  return Success();
-}
-
-Status openBase(const ArtifactOptions &options, const std::string &checkpoint, Engine &engine,
-                const ModelDescription &description) {
-  return openBase(options.base, checkpoint, engine, description, options.others);
 }
 
 Result<std::optional<uint64_t>> loadTrained(const std::string &checkpoint, const OpenModel &model) {

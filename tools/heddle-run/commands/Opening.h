@@ -41,13 +41,6 @@ Status profiled(const ArtifactOptions &options, std::string_view command,
 Result<std::unique_ptr<SessionEngine>> openEngine(const ArtifactOptions &options, Profile *profile,
                                                   Ranks *ranks = nullptr);
 
-// Returns the vocabulary in the artifact; null if there is none.
-Result<std::unique_ptr<TextCodec>> embeddedVocabulary(SessionEngine &engine);
-
-// Loads the vocabulary of a checkpoint or a Hugging Face folder, or the artifact's if the folder has none.
-Result<std::unique_ptr<TextCodec>> loadVocabulary(const std::filesystem::path &folder, SessionEngine &engine,
-                                                  const ModelDescription &description);
-
 // An artifact on its device, without weights.
 struct OpenModel {
   std::unique_ptr<SessionEngine> engine;
@@ -60,11 +53,6 @@ Result<OpenModel> openModel(const ArtifactOptions &options, Profile *profile);
 // Fails if the model's architecture (Description.h) is not the command's.
 Result<OpenModel> openModel(const ArtifactOptions &options, std::string_view architecture, std::string_view command,
                             Profile *profile);
-
-// If the artifact has frozen weights, loads them from --base, and says so on stderr. If the checkpoint is a published
-// model's folder, it is its own base.
-Status openBase(const ArtifactOptions &options, const std::string &checkpoint, Engine &engine,
-                const ModelDescription &description);
 
 // Loads the weights, and prints which ones to stderr. Returns their step, if it is known.
 Result<std::optional<uint64_t>> loadTrained(const std::string &checkpoint, const OpenModel &model);

@@ -1,4 +1,3 @@
-#include "tools/heddle-run/commands/Conversations.h"
 #include "tools/heddle-run/commands/Opening.h"
 
 #include "runtime/core/Log.h"
@@ -9,6 +8,7 @@
 #include "runtime/scores/WordsInPlace.h"
 #include "runtime/text/Lines.h"
 #include "runtime/text/Utf8.h"
+#include "runtime/train/Conversations.h"
 #include "runtime/train/Evaluator.h"
 
 #include <nlohmann/json.hpp>

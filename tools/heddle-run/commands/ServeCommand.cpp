@@ -6,7 +6,7 @@
 #include "runtime/serve/Server.h"
 #include "runtime/train/Adapter.h"
 #include "runtime/train/Checkpoint.h"
-#include "tools/heddle-run/commands/Conversations.h"
+#include "runtime/train/Conversations.h"
 #include "tools/heddle-run/commands/Opening.h"
 
 #include <csignal>
@@ -127,7 +127,8 @@ public:
   }
 
   Status reload() {
-    HEDDLE_CHECK(openBase(command.common, command.checkpoint, *model.engine, model.description));
+    HEDDLE_CHECK(
+        openBase(command.common.base, command.checkpoint, *model.engine, model.description, command.common.others));
     HEDDLE_CHECK(loadTrained(command.checkpoint, model));
     return Success();
   }

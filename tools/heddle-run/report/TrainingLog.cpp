@@ -70,45 +70,13 @@ Status TrainingLog::openEvents(const std::filesystem::path &folder, uint64_t res
 }
 
 Status TrainingLog::step(const StepReport &report) {
-  nlohmann::ordered_json record = {{"step", report.step},
-                                   {"loss", report.loss},
-                                   {"learning_rate", report.learningRate},
-                                   {"tokens_per_second", report.tokensPerSecond()},
-                                   {"source_tokens", report.sourceTokens},
-                                   {"target_tokens", report.targetTokens},
-                                   {"epoch", report.epoch},
-                                   {"seconds", report.seconds},
-                                   {"data_seconds", report.dataSeconds}};
-  if (report.labels != 0)
-    record["labels"] = report.labels;
-  if (report.lossScale > 0) {
-    record["loss_scale"] = report.lossScale;
-    record["skipped_steps"] = report.skipped;
-  }
   const std::pair<std::string_view, double> values[] = {{"train/loss", report.loss},
                                                         {"train/learning_rate", report.learningRate},
                                                         {"train/tokens_per_second", report.tokensPerSecond()}};
-  return write(report.step, values, record.dump());
+  return write(report.step, values, describeAsJson(report));
 }
 
 Status TrainingLog::validation(uint64_t step, const EvaluationResult &result) {
-  nlohmann::ordered_json record = {{"step", step}, {"validation_loss", result.loss}};
-  if (result.squaredError) {
-    record["validation_mean_squared_error"] = *result.squaredError;
-    if (result.pearson)
-      record["validation_pearson"] = *result.pearson;
-    record["validation_grades"] = result.tokens;
-  } else if (result.accuracy) {
-    record["validation_accuracy"] = *result.accuracy;
-    record["validation_labels"] = result.tokens;
-    if (result.sentences != 0)
-      record["validation_sentence_accuracy"] = result.sentenceAccuracy;
-  } else {
-    record["validation_perplexity"] = result.perplexity();
-    record["validation_tokens"] = result.tokens;
-  }
-  if (result.bleu)
-    record["validation_bleu"] = *result.bleu;
   std::vector<std::pair<std::string_view, double>> values = {{"validation/loss", result.loss}};
   if (result.squaredError)
     values.emplace_back("validation/mean_squared_error", *result.squaredError);
@@ -119,7 +87,7 @@ Status TrainingLog::validation(uint64_t step, const EvaluationResult &result) {
     values.emplace_back("validation/pearson", *result.pearson);
   if (result.bleu)
     values.emplace_back("validation/bleu", *result.bleu);
-  return write(step, values, record.dump());
+  return write(step, values, describeAsJson(step, result));
 }
 
 Status TrainingLog::write(uint64_t step, Scalars values, const std::string &line) {

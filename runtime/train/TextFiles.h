@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-namespace heddle::run {
+namespace heddle {
 
 struct TextFiles {
   std::string source, target; // of pairs
@@ -18,6 +18,9 @@ struct TextFiles {
   std::string documents = "lines";
 
   bool empty() const { return source.empty() && target.empty() && text.empty() && data.empty(); }
+  bool isOneKind() const {
+    return source.empty() == target.empty() && int(!source.empty()) + int(isPlain()) + int(isRecords()) == 1;
+  }
   bool isPlain() const { return !text.empty(); }
   bool isRecords() const { return !data.empty(); }
   TextKind textKind() const { return isPlain() ? TextKind::Plain : isRecords() ? TextKind::Records : TextKind::Pairs; }
@@ -48,4 +51,4 @@ Result<PackedText> packText(const TextFiles &files, const LineBlocks &opened, co
                             const BatchLimits &limits, Labelling labelling, const ConversationReader &chat,
                             const char *use);
 
-} // namespace heddle::run
+} // namespace heddle

@@ -1,9 +1,9 @@
-#include "tools/heddle-run/commands/TextFiles.h"
+#include "runtime/train/TextFiles.h"
 
 #include "runtime/data/HiddenWords.h"
 #include "runtime/data/Records.h"
 
-namespace heddle::run {
+namespace heddle {
 
 DocumentKind TextFiles::kind() const {
   if (documents == "file")
@@ -42,6 +42,9 @@ std::unique_ptr<ExampleBlocks> TextFiles::examples(const LineBlocks &opened, con
 
 Status TextFiles::check(const ModelDescription &model, std::string_view command) const {
   HEDDLE_CHECK(checkTask(model, textKind(), command));
+  if (documents != "lines" && documents != "blank-lines" && documents != "file")
+    return makeError(ErrorKind::InvalidArgument, "--documents is '", documents,
+                     "', and is lines, blank-lines or file.");
   if (model.labelling() == Labelling::Hidden && kind() == DocumentKind::Line)
     return makeError(
         ErrorKind::InvalidArgument,
@@ -61,4 +64,4 @@ Result<PackedText> packText(const TextFiles &files, const LineBlocks &opened, co
   return PackedText{packInOrder(corpus.examples, limits), std::move(corpus.report)};
 }
 
-} // namespace heddle::run
+} // namespace heddle

@@ -1,4 +1,4 @@
-#include "tools/heddle-run/commands/Conversations.h"
+#include "runtime/train/Conversations.h"
 
 #include "runtime/chat/ReadConversation.h"
 #include "runtime/published/PublishedWeights.h"
@@ -7,7 +7,7 @@
 
 #include <mutex>
 
-namespace heddle::run {
+namespace heddle {
 
 Result<ChatTemplates> loadTemplates(const std::string &given, const std::filesystem::path &model) {
   if (!given.empty())
@@ -102,4 +102,4 @@ ConversationReader conversationReader(std::string given, std::filesystem::path m
   };
 }
 
-} // namespace heddle::run
+} // namespace heddle

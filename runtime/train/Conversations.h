@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-namespace heddle::run {
+namespace heddle {
 
 // Loads templates from `given`, or from `model` if `given` is empty: a published model, or a checkpoint that keeps them
 // with its vocabulary. Fails with NotFound if there are none.
@@ -19,4 +19,4 @@ Result<ChatTemplates> loadTemplates(const std::string &given, const std::filesys
 // several threads at once.
 ConversationReader conversationReader(std::string given, std::filesystem::path model);
 
-} // namespace heddle::run
+} // namespace heddle

@@ -1,0 +1,54 @@
+#include "runtime/train/ModelVocabulary.h"
+
+#include "runtime/artifact/Artifact.h"
+#include "runtime/published/PublishedWeights.h"
+#include "runtime/tokenizers/PublishedVocabulary.h"
+#include "runtime/tokenizers/Tokenizer.h"
+#include "runtime/train/Checkpoint.h"
+
+namespace heddle {
+
+Result<std::unique_ptr<TextCodec>> embeddedVocabulary(SessionEngine &engine) {
+  const Artifact &artifact = engine.onDevice().artifact();
+  const auto *vocabulary = artifact.module().vocabulary();
+  if (!vocabulary)
+    return std::unique_ptr<TextCodec>();
+  std::vector<TokenizerFile> files;
+  for (const schema::VocabularyFile *file : *vocabulary)
+    files.push_back({file->name()->str(), std::string(file->bytes()->begin(), file->bytes()->end())});
+  HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::fromFiles(files, artifact.origin()));
+  return std::make_unique<Tokenizer>(std::move(tokenizer));
+}
+
+namespace {
+
+// Loads a published model's vocabulary: like GPT-2's or LLaMA's for a decoder alone, Marian's for any other model.
+Result<std::unique_ptr<TextCodec>> publishedVocabulary(const std::filesystem::path &folder,
+                                                       const ModelDescription &description) {
+  if (description.architecture == kDecoderAlone) {
+    HEDDLE_ASSIGN(PublishedVocabulary published, PublishedVocabulary::load(folder));
+    return std::make_unique<PublishedVocabulary>(std::move(published));
+  }
+  HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::loadFolder(folder));
+  return std::make_unique<Tokenizer>(std::move(tokenizer));
+}
+
+} // namespace
+
+Result<std::unique_ptr<TextCodec>> loadVocabulary(const std::filesystem::path &folder, SessionEngine &engine,
+                                                  const ModelDescription &description) {
+  // The vocabulary may lie beside the file of weights.
+  std::filesystem::path place = isWeightsFile(folder) ? std::filesystem::absolute(folder).parent_path() : folder;
+  Result<std::unique_ptr<TextCodec>> own =
+      isPublishedModel(place) ? publishedVocabulary(place, description) : loadCheckpointVocabulary(place);
+  if (own.ok() || own.error().kind != ErrorKind::NotFound)
+    return own;
+  HEDDLE_ASSIGN(std::unique_ptr<TextCodec> embedded, embeddedVocabulary(engine));
+  if (!embedded && isWeightsFile(folder))
+    return makeError(
+        ErrorKind::NotFound, "'", folder.string(),
+        "' lies beside no vocabulary: name the folder that has both, or compile the model with --vocabulary.");
+  return embedded ? std::move(embedded) : std::move(own);
+}
+
+} // namespace heddle
