@@ -14,12 +14,12 @@ say() { printf '\n== %s\n' "$*"; }
 say "Preparing and building"
 tools/setup.sh
 cmake --preset release
-cmake --build --preset release --target heddle-compile heddle-run heddle-numbers
+cmake --build --preset release --target heddle-compile heddle-run heddle-data
 
 say "Writing the data"
 rm -rf "$work"
 mkdir -p "$work"
-"$bin/heddle-numbers" --out "$work" --train 64000 --valid 500 --test 500 --maximum 999999 --seed 1
+"$bin/heddle-data" numbers --out "$work" --train 64000 --valid 500 --test 500 --maximum 999999 --seed 1
 # A number has only one German spelling, so the German files show whether a number is in both parts.
 if [ -n "$(sort "$work/test.de" | comm -12 - <(sort "$work/train.de"))" ]; then
   echo "demo: a test number is among the training numbers" >&2

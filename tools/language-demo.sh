@@ -11,7 +11,7 @@ bin=build/bin
 work=build/language-demo
 
 rm -rf "$work"
-"$bin/heddle-stories" write --out "$work"
+"$bin/heddle-data" stories --out "$work"
 head -n 2 "$work/stories.txt"
 head -n 1 "$work/told.jsonl"
 
@@ -50,7 +50,7 @@ for goal in present:85 past:50; do
   style=${goal%:*} least=${goal#*:}
   echo "-- $style"
   head -n 2 "$work/$style.txt"
-  "$bin/heddle-stories" score --style "$style" "$work/$style.txt" | tee "$work/$style.score"
+  "$bin/heddle-data" score-stories --style "$style" "$work/$style.txt" | tee "$work/$style.score"
   awk -v least=$least '$1 + 0 < least { exit 1 }' "$work/$style.score" ||
     { echo "language-demo: less than $least% of the stories are right" >&2; exit 1; }
 done

@@ -12,7 +12,7 @@ steps=${HEDDLE_DEMO_STEPS:-3600}
 seed=${HEDDLE_DEMO_SEED:-1}
 
 rm -rf "$work"
-"$bin/heddle-parses" write --out "$work"
+"$bin/heddle-data" parses --out "$work"
 paste -d '\n' <(head -n 2 "$work/train.txt") <(head -n 2 "$work/train.tree")
 "$bin/heddle-compile" models/parsing.toml -o "$work/parsing.heddle"
 "$bin/heddle-run" train "$work/parsing.heddle" --src "$work/train.txt" --tgt "$work/train.tree" \
@@ -22,6 +22,6 @@ paste -d '\n' <(head -n 2 "$work/train.txt") <(head -n 2 "$work/train.tree")
 "$bin/heddle-run" average --checkpoint "$work/checkpoint" --last $((steps < 5 ? steps : 5)) --output "$work/averaged"
 "$bin/heddle-run" translate "$work/parsing.heddle" --checkpoint "$work/averaged" --max-length 95 \
   < "$work/test.txt" > "$work/parsed.tree"
-"$bin/heddle-parses" score "$work/test.tree" "$work/parsed.tree" | tee "$work/score.txt"
+"$bin/heddle-data" score-parses "$work/test.tree" "$work/parsed.tree" | tee "$work/score.txt"
 awk '{ for (i = 1; i < NF; ++i) if ($i == "F1" && $(i + 1) + 0 >= 95) found = 1 } END { exit !found }' \
   "$work/score.txt" || { echo "parsing-demo: the F1 is below 95" >&2; exit 1; }

@@ -93,7 +93,7 @@ def train(arguments, report):
                 sys.exit(f"{name} {' '.join(words)}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
             return done.stderr
 
-        tool("heddle-numbers", "--out", "data", "--train", "300", "--valid", "10", "--test", "10", "--maximum", "9999")
+        tool("heddle-data", "numbers", "--out", "data", "--train", "300", "--valid", "10", "--test", "10", "--maximum", "9999")
         sets = [word for key, value in {**SIZES, "vocab_size": 80, "max_tokens": 256, "max_sequences": 16}.items()
                 for word in ("--set", f"{key}={compiled.toml(value)}")]
         model = str(Path(arguments.model).resolve())

@@ -126,7 +126,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         sets = [word for key, value in config.items() for word in ("--set", f"{key}={toml(value)}")]
         run([f"{arguments.bin}/heddle-compile", arguments.model, "-o", f"{folder}/model.heddle", *sets])
-        run([f"{arguments.bin}/heddle-numbers", "--out", f"{folder}/data", "--train", "300", "--valid", "1", "--test", "1"])
+        run([f"{arguments.bin}/heddle-data", "numbers", "--out", f"{folder}/data", "--train", "300", "--valid", "1", "--test", "1"])
         run([f"{arguments.bin}/heddle-run", "train", f"{folder}/model.heddle", "--src", f"{folder}/data/train.en", "--tgt",
              f"{folder}/data/train.de", "--checkpoint", f"{folder}/checkpoint", "--steps", "60", "--seed", "3"])
         (newest,) = Path(f"{folder}/checkpoint").glob("step-00000060")

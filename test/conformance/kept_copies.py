@@ -33,7 +33,7 @@ def main():
                 sys.exit(f"{name} {' '.join(words)}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
             return done.stdout
 
-        tool("heddle-numbers", "--out", "data", "--train", "200", "--valid", "20", "--test", "10", "--maximum", "9999")
+        tool("heddle-data", "numbers", "--out", "data", "--train", "200", "--valid", "20", "--test", "10", "--maximum", "9999")
         sets = [word for key, value in SIZES.items() for word in ("--set", f"{key}={compiled.toml(value)}")]
         tool("heddle-compile", model, "-o", "m.heddle", f"--target={arguments.target}", "--precision=bf16", *sets)
         described = json.loads(tool("heddle-inspect", "m.heddle", "--json"))

@@ -168,7 +168,7 @@ def checkpoints(arguments, report):
             if done.returncode != 0:
                 sys.exit(f"{name} {' '.join(words)}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
 
-        tool("heddle-numbers", "--out", "data", "--train", "300", "--valid", "10", "--test", "10", "--maximum", "9999")
+        tool("heddle-data", "numbers", "--out", "data", "--train", "300", "--valid", "10", "--test", "10", "--maximum", "9999")
         sets = [word for key, value in {**SIZES, "vocab_size": 80, "max_tokens": 256, "max_sequences": 16, "dropout": 0.1}.items()
                 for word in ("--set", f"{key}={compiled.toml(value)}")]
         model = str(Path(arguments.model).resolve())

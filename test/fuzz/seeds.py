@@ -64,7 +64,7 @@ loss(source) { cross_entropy(logits, source.label) }
         seed("module", f"first-token-{phase}.mlir", (work / "phase.mlir").read_bytes())
 
     # A checkpoint.
-    run(tools / "heddle-numbers", "--out", work / "data", "--train", "40", "--valid", "2", "--test", "1", "--maximum", "9999")
+    run(tools / "heddle-data", "numbers", "--out", work / "data", "--train", "40", "--valid", "2", "--test", "1", "--maximum", "9999")
     sizes = {"d_model": 16, "heads": 2, "d_ff": 16, "encoder_layers": 1, "decoder_layers": 1, "max_tokens": 128, "max_sequences": 16}
     run(tools / "heddle-compile", repository / "models/numbers.toml", *(f"--set={key}={value}" for key, value in sizes.items()), "-o",
         work / "numbers.heddle")

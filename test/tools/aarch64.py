@@ -42,7 +42,7 @@ def losses(log):
 
 def check_training(own, emulated, models, folder):
     """Returns what is wrong with trainings on this machine and on the emulated processor."""
-    run(own / "heddle-numbers", "--out", folder / "data", "--train", 400, "--valid", 20, "--test", 1, "--maximum", 999999)
+    run(own / "heddle-data", "numbers", "--out", folder / "data", "--train", 400, "--valid", 20, "--test", 1, "--maximum", 999999)
     for name, target in (("own", []), ("emulated", [f"--target={TARGET}"])):
         run(own / "heddle-compile", models / "numbers.toml", "--set", "max_tokens=320", *target, "-o", folder / f"{name}.heddle")
     found = {}

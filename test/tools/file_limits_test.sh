@@ -44,20 +44,20 @@ got=0
 quietly "${compile[@]}" -o n.heddle
 refusesToPrint 8 "$bin/heddle-inspect" n.heddle
 refusesToPrint 8 "$bin/heddle-inspect" n.heddle --json
-refuses 8 "$bin/heddle-numbers" --out numbers --train 3000 --valid 1 --test 1
-refusesToPrint 8 "$bin/heddle-numbers" $(seq 1 900)
+refuses 8 "$bin/heddle-data" numbers --out numbers --train 3000 --valid 1 --test 1
+refusesToPrint 8 "$bin/heddle-data" spell $(seq 1 900)
 mkdir parses
 for part in test valid; do # are written before
-  quietly "$bin/heddle-parses" write --out parses --train 1 --valid 1 --test 1 --seed 1
+  quietly "$bin/heddle-data" parses --out parses --train 1 --valid 1 --test 1 --seed 1
 done
-refuses 8 "$bin/heddle-parses" write --out parses --train 3000 --valid 1 --test 1 --seed 1
+refuses 8 "$bin/heddle-data" parses --out parses --train 3000 --valid 1 --test 1 --seed 1
 for step in $(seq 1 300); do
   echo "{\"step\":$step,\"loss\":1.5,\"learning_rate\":0.1,\"seconds\":1,\"source_tokens\":5,\"target_tokens\":5}"
 done > log.jsonl
 refuses 4 "$bin/heddle-run" report log.jsonl --html page.html
 quietly "$bin/heddle-run" report log.jsonl --html page.html
 refuses 4 "$bin/heddle-run" report log.jsonl --html page.html
-for program in compile run opt inspect numbers parses; do
+for program in compile run opt inspect data; do
   "$bin/heddle-$program" --version > said.txt 2>&1 || fail "heddle-$program --version: $(cat said.txt)"
   grep -qx "heddle-$program [0-9]*\.[0-9]*\.[0-9]*" said.txt || fail "heddle-$program --version says $(cat said.txt)"
 done

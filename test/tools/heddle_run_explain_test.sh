@@ -18,7 +18,7 @@ refuses() {
 
 small=(--set d_model=32 --set d_ff=64 --set encoder_layers=2 --set decoder_layers=2 --set max_tokens=256
   --set max_sequences=10 --set max_length=40)
-quietly "$bin/heddle-numbers" --out data --train 400 --valid 1 --test 1 --maximum 9999
+quietly "$bin/heddle-data" numbers --out data --train 400 --valid 1 --test 1 --maximum 9999
 quietly "$bin/heddle-compile" "$models/numbers.toml" "${small[@]}" -o plain.heddle
 quietly "$bin/heddle-compile" "$models/numbers.toml" "${small[@]}" --set explain_entry=true -o n.heddle
 quietly "$bin/heddle-run" train plain.heddle --src data/train.en --tgt data/train.de --checkpoint c --steps 20 --seed 5

@@ -17,7 +17,7 @@ refuses() {
   [ ! -e refused.html ] || fail "report $* leaves a page"
 }
 
-quietly "$bin/heddle-numbers" --out data --train 400 --valid 8 --test 8 --maximum 9999
+quietly "$bin/heddle-data" numbers --out data --train 400 --valid 8 --test 8 --maximum 9999
 quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=32 --set d_ff=64 --set max_tokens=256 \
   --set max_sequences=10 --set max_length=40 -o n.heddle
 for seed in 1 2; do

@@ -5,7 +5,7 @@ bin=$1
 models=$2
 source "$(dirname "${BASH_SOURCE[0]}")/own_folder.sh"
 
-quietly "$bin/heddle-numbers" --out data --train 400 --valid 20 --test 60 --maximum 9999
+quietly "$bin/heddle-data" numbers --out data --train 400 --valid 20 --test 60 --maximum 9999
 quietly "$bin/heddle-compile" "$models/numbers.toml" --set d_model=32 --set d_ff=64 --set encoder_layers=1 \
   --set decoder_layers=1 --set max_tokens=512 --set max_sequences=20 --set logits_entry=true -o n.heddle
 quietly "$bin/heddle-run" train n.heddle --src data/train.en --tgt data/train.de --checkpoint c --steps 80 --seed 5

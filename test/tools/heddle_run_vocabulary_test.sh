@@ -17,7 +17,7 @@ refuses() {
 
 compile=("$bin/heddle-compile" "$models/numbers.toml" --set d_model=32 --set d_ff=64 --set encoder_layers=1
          --set decoder_layers=1 --set max_tokens=256 --set max_sequences=16)
-quietly "$bin/heddle-numbers" --out data --train 400 --valid 5 --test 20 --maximum 9999
+quietly "$bin/heddle-data" numbers --out data --train 400 --valid 5 --test 20 --maximum 9999
 train=(--src data/train.en --tgt data/train.de --steps 10 --seed 5)
 quietly "${compile[@]}" -o plain.heddle
 quietly "$bin/heddle-run" train plain.heddle "${train[@]}" --checkpoint learnt

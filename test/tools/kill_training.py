@@ -51,7 +51,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         run = lambda *command: subprocess.run(command, cwd=folder, check=True, capture_output=True)
-        run(tools / "heddle-numbers", "--out", "data", "--train", "600", "--valid", "20", "--test", "1", "--maximum", "9999")
+        run(tools / "heddle-data", "numbers", "--out", "data", "--train", "600", "--valid", "20", "--test", "1", "--maximum", "9999")
         # A step takes several milliseconds, so that a kill can fall within it.
         run(tools / "heddle-compile", models / "numbers.toml", "--set", "d_model=64", "--set", "heads=4", "--set", "d_ff=256",
             "--set", "encoder_layers=1", "--set", "decoder_layers=1", "--set", "max_tokens=512", "--set",

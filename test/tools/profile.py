@@ -220,7 +220,7 @@ def use():
 
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
-    run("heddle-numbers", "--out", "data", "--train", "1000", "--valid", "20", "--test", "40", "--maximum", "9999")
+    run("heddle-data", "numbers", "--out", "data", "--train", "1000", "--valid", "20", "--test", "40", "--maximum", "9999")
     compile_models()
     if "vulkan:" not in run("heddle-run", "devices"):
         print("no Vulkan device")

@@ -28,7 +28,7 @@ def main():
     need_mpirun()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        run([tools / "heddle-numbers", "--out", "data", "--train", "3000", "--valid", "40", "--test", "1"], folder)
+        run([tools / "heddle-data", "numbers", "--out", "data", "--train", "3000", "--valid", "40", "--test", "1"], folder)
 
         def compile(name, *settings):
             run([tools / "heddle-compile", models / "numbers.toml", *([] if "--shard=optimizer" in settings else ["--shard=none"]), "--set", "accumulate=true", *settings,

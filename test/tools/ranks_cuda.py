@@ -61,7 +61,7 @@ def main():
     environment = dict(ENVIRONMENT, LD_LIBRARY_PATH=f"{emulator}:{os.environ.get('LD_LIBRARY_PATH', '')}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        run([tools / "heddle-numbers", "--out", "data", "--train", "40", "--valid", "2", "--test", "1", "--maximum", "9999"], folder)
+        run([tools / "heddle-data", "numbers", "--out", "data", "--train", "40", "--valid", "2", "--test", "1", "--maximum", "9999"], folder)
         train = [tools / "heddle-run", "train", "n.heddle", "--src", "data/train.en", "--tgt", "data/train.de", "--batch-sequences", "2"]
         weights = {}
         cases = [(2, "none", "mpi"), (2, "optimizer", "nccl")]

@@ -39,7 +39,7 @@ def main():
     draw = random.Random(seed)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        run([tools / "heddle-numbers", "--out", "data", "--train", "600", "--valid", "20", "--test", "1", "--maximum", "9999"], folder)
+        run([tools / "heddle-data", "numbers", "--out", "data", "--train", "600", "--valid", "20", "--test", "1", "--maximum", "9999"], folder)
         run([tools / "heddle-compile", models / "numbers.toml", "--shard=none", "--set", "d_model=16", "--set", "heads=2", "--set",
              "d_ff=32", "--set", "encoder_layers=1", "--set", "decoder_layers=1", "--set", "max_tokens=128", "--set", "max_sequences=8",
              "--set", "dropout=0.1", "-o", "n.heddle"], folder)

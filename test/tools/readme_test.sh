@@ -134,6 +134,6 @@ done
   fail "the commands of the README and the guides leave files beside build/ and out/: $(ls -A)"
 
 # The words that a reader tries first: the digits, teens, tens, a hundred and a thousand, in every writing.
-build/bin/heddle-numbers {0..20} {30..100..10} 1000 > asked.tsv
+build/bin/heddle-data spell {0..20} {30..100..10} 1000 > asked.tsv
 cut -f 2 asked.tsv | build/bin/heddle-run translate build/demo/numbers.heddle --checkpoint build/demo/averaged > answers.txt
 paste asked.tsv answers.txt | awk -F '\t' '$3 != $4 { print; wrong = 1 } END { exit wrong }' || fail "the demo's model answers wrongly"

@@ -9,7 +9,7 @@ trap 'rm -rf "$dir"' EXIT
 cd "$dir"
 
 {
-  "$bin/heddle-numbers" --out data --train 600 --valid 10 --test 10 --maximum 999
+  "$bin/heddle-data" numbers --out data --train 600 --valid 10 --test 10 --maximum 999
   "$bin/heddle-compile" "$models/numbers.toml" --set d_model=8 --set heads=1 --set d_ff=8 --set encoder_layers=1 \
     --set decoder_layers=1 --set max_tokens=8192 --set max_sequences=1024 --set max_length=10 -o n.heddle
   "$bin/heddle-run" train n.heddle --src data/train.en --tgt data/train.de --checkpoint c --steps 2 --seed 1

@@ -1,7 +1,7 @@
 #include "runtime/tokenizers/Tokenizer.h"
 #include "test/runtime/TemporaryFolder.h"
-#include "tools/numbers/NumberSplit.h"
-#include "tools/numbers/NumberWords.h"
+#include "tools/heddle-data/NumberWords.h"
+#include "tools/heddle-data/Numbers.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,9 @@ namespace {
 class TokenizerTest : public testing::Test {
 protected:
   void SetUp() override {
-    ASSERT_EQ(numbers::writeSplit({.directory = folder.path().string(), .train = 2'000, .valid = 1, .test = 1}), "");
+    demo::DataFiles files = demo::numberFiles({.train = 2'000, .valid = 1, .test = 1}).value();
+    for (const auto &[name, text] : files)
+      folder.write(name, text);
   }
 
   Result<Tokenizer> train(int32_t pieces, VocabularyType type = VocabularyType::Bpe) {
@@ -28,7 +30,7 @@ TEST_F(TokenizerTest, RoundTrip) {
     Tokenizer tokenizer = std::move(train(120, type)).value();
     EXPECT_EQ(tokenizer.pieces(), 120);
     for (uint32_t number : {0u, 16u, 121u, 30'017u, 999'999u})
-      for (const std::string &words : {numbers::spellEnglish(number), numbers::spellGerman(number)}) {
+      for (const std::string &words : {demo::spellEnglish(number), demo::spellGerman(number)}) {
         std::vector<int32_t> ids = tokenizer.encode(words);
         for (int32_t id : ids) {
           EXPECT_GT(id, kEndId);

@@ -1,7 +1,7 @@
 #include "runtime/train/Adapter.h"
 #include "runtime/core/Safetensors.h"
 #include "test/runtime/TemporaryFolder.h"
-#include "tools/Random.h"
+#include "tools/heddle-data/Random.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "tools/stories/Story.h"
+#include "tools/heddle-data/Stories.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
 using namespace heddle;
-using namespace heddle::stories;
+using namespace heddle::demo;
 
 namespace {
 
@@ -13,7 +13,7 @@ TEST(StoryTest, DrawnStoriesAreRight) {
   SplitMix64 random(3);
   std::set<bool> given, liked, sized;
   for (int i = 0; i < 2000; ++i) {
-    Story story = draw(random, i % 2 == 0);
+    Story story = drawStory(random, i % 2 == 0);
     EXPECT_EQ(story.isHeldOut(), i % 2 == 0);
     std::string present = story.beginning() + story.continuation(Style::Present),
                 past = story.beginning() + story.continuation(Style::Past);

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace heddle::parses {
+namespace heddle::demo {
 
 struct Bracket {
   std::string label;
@@ -46,4 +46,4 @@ private:
   uint64_t matched = 0, proposed = 0, expected = 0, completely = 0, failed = 0, sentences = 0;
 };
 
-} // namespace heddle::parses
+} // namespace heddle::demo

@@ -1,7 +1,5 @@
-#include "test/runtime/TemporaryFolder.h"
-#include "tools/parses/Brackets.h"
-#include "tools/parses/Grammar.h"
-#include "tools/parses/ParseSplit.h"
+#include "tools/heddle-data/Parses.h"
+#include "tools/heddle-data/Brackets.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +7,7 @@
 #include <sstream>
 
 using namespace heddle;
-using namespace heddle::parses;
-using heddle::test::TemporaryFolder;
+using namespace heddle::demo;
 
 namespace {
 
@@ -85,24 +82,23 @@ TEST(GrammarTest, TreesFitTheirSentences) {
 }
 
 TEST(GrammarTest, SentencesAreOfOnePart) {
-  TemporaryFolder folder;
-  SplitOptions options;
-  options.directory = folder.path().string();
+  ParseOptions options;
   options.train = 300, options.valid = 50, options.test = 70;
-  ASSERT_EQ(writeSplit(options), "");
-  std::set<std::string> seen;
-  for (const char *name : {"train.txt", "valid.txt", "test.txt"}) {
-    std::istringstream lines(folder.read(name));
-    for (std::string line; std::getline(lines, line);)
+  DataFiles files = parseFiles(options).value();
+  std::set<std::string> names, seen;
+  for (const auto &[name, text] : files) {
+    names.insert(name);
+    std::istringstream lines(text);
+    for (std::string line; name.ends_with(".txt") && std::getline(lines, line);)
       EXPECT_TRUE(seen.insert(line).second) << line;
   }
+  EXPECT_EQ(names,
+            (std::set<std::string>{"train.txt", "train.tree", "valid.txt", "valid.tree", "test.txt", "test.tree"}));
   EXPECT_EQ(seen.size(), 420u);
-  std::string train = folder.read("train.tree");
-  ASSERT_EQ(writeSplit(options), "");
-  EXPECT_EQ(folder.read("train.tree"), train) << "the same options, the same files";
+  EXPECT_EQ(parseFiles(options).value(), files) << "the same options, the same files";
   options.longest = 3;
   options.train = 1'000'000;
-  EXPECT_NE(writeSplit(options).find("too few sentences"), std::string::npos);
+  EXPECT_NE(parseFiles(options).message().find("too few sentences"), std::string::npos);
 }
 
 } // namespace

@@ -1,17 +1,16 @@
 // Data of the number-words task: numbers in English, in the various ways people write them, and in German.
 #pragma once
 
+#include "runtime/core/Status.h"
+#include "tools/heddle-data/DataFiles.h"
+
 #include <cstdint>
-#include <string>
-#include <vector>
 
-namespace heddle::numbers {
+namespace heddle::demo {
 
-struct SplitOptions {
-  std::string directory = {};
+struct NumberOptions {
   uint32_t train = 40'000; // pairs
-  uint32_t valid = 500;    // numbers
-  uint32_t test = 500;     // numbers
+  uint32_t valid = 500, test = 500;
   uint32_t maximum = 999'999;
   uint64_t seed = 1;
 };
@@ -21,7 +20,7 @@ struct NumberText {
   std::string english = {};
 };
 
-struct Split {
+struct NumberSplit {
   std::vector<NumberText> train, valid, test;
 };
 
@@ -35,12 +34,13 @@ struct Split {
 //
 // A number may occur in `train` several times. In a quarter of its numbers, about half of the digits after the first
 // are 0, as in numbers that people choose.
-Split drawSplit(const SplitOptions &options);
+NumberSplit drawNumbers(const NumberOptions &options);
 
 // Returns how many numbers `valid` or `test` can have at most.
 uint32_t largestHeldOut(uint32_t maximum);
 
-// Draws and writes the six files. Returns an error message, or an empty string.
-std::string writeSplit(const SplitOptions &options);
+// Returns train.en, train.de, valid.en, ..., with a number a line. Fails if `valid` or `test` is more than
+// largestHeldOut().
+Result<DataFiles> numberFiles(const NumberOptions &options);
 
-} // namespace heddle::numbers
+} // namespace heddle::demo

@@ -1,6 +1,5 @@
-#include "tools/numbers/NumberSplit.h"
-#include "test/runtime/TemporaryFolder.h"
-#include "tools/numbers/NumberWords.h"
+#include "tools/heddle-data/Numbers.h"
+#include "tools/heddle-data/NumberWords.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +7,7 @@
 #include <array>
 #include <set>
 
-using namespace heddle::numbers;
-using heddle::test::TemporaryFolder;
+using namespace heddle::demo;
 
 namespace {
 
@@ -28,8 +26,8 @@ std::array<uint32_t, 6> byDigits(const std::vector<NumberText> &part) {
   return counts;
 }
 
-TEST(NumberSplit, HeldOutNumbersAreInNoOtherPart) {
-  Split split = drawSplit({.train = 50'000, .valid = 300, .test = 300, .maximum = 5'999, .seed = 3});
+TEST(Numbers, HeldOutNumbersAreInNoOtherPart) {
+  NumberSplit split = drawNumbers({.train = 50'000, .valid = 300, .test = 300, .maximum = 5'999, .seed = 3});
   std::multiset<uint32_t> train = numbersOf(split.train), valid = numbersOf(split.valid), test = numbersOf(split.test);
   EXPECT_EQ(valid.size(), 300u);
   EXPECT_EQ(test.size(), 300u);
@@ -43,8 +41,8 @@ TEST(NumberSplit, HeldOutNumbersAreInNoOtherPart) {
 }
 
 // No writing of a held-out number occurs in the training text.
-TEST(NumberSplit, HeldOutNumbersAreInNoTrainingText) {
-  Split split = drawSplit({.train = 30'000});
+TEST(Numbers, HeldOutNumbersAreInNoTrainingText) {
+  NumberSplit split = drawNumbers({.train = 30'000});
   std::set<std::string> lines;
   for (const NumberText &text : split.train)
     lines.insert(text.english);
@@ -55,16 +53,16 @@ TEST(NumberSplit, HeldOutNumbersAreInNoTrainingText) {
           EXPECT_FALSE(lines.contains(writing)) << writing;
 }
 
-TEST(NumberSplit, MagnitudesAreEven) {
-  Split split = drawSplit({.train = 60'000});
+TEST(Numbers, MagnitudesAreEven) {
+  NumberSplit split = drawNumbers({.train = 60'000});
   for (uint32_t count : byDigits(split.train))
     EXPECT_NEAR(count, 10'000, 500);
   for (const auto *part : {&split.valid, &split.test})
     EXPECT_EQ(byDigits(*part), (std::array<uint32_t, 6>{0, 0, 125, 125, 125, 125}));
 }
 
-TEST(NumberSplit, WhatReadersTryFirstIsTrained) {
-  std::multiset<uint32_t> train = numbersOf(drawSplit({.train = 40'000, .seed = 5}).train);
+TEST(Numbers, WhatReadersTryFirstIsTrained) {
+  std::multiset<uint32_t> train = numbersOf(drawNumbers({.train = 40'000, .seed = 5}).train);
   for (uint32_t number = 0; number < 100; ++number)
     EXPECT_NE(train.count(number), 0u) << number;
   for (uint32_t unit : {100, 1'000, 10'000, 100'000})
@@ -73,8 +71,8 @@ TEST(NumberSplit, WhatReadersTryFirstIsTrained) {
 }
 
 // Among all five-digit numbers, only 4 in 1,000 have at most two non-zero digits.
-TEST(NumberSplit, NumbersWithZerosAreTrained) {
-  Split split = drawSplit({.train = 60'000});
+TEST(Numbers, NumbersWithZerosAreTrained) {
+  NumberSplit split = drawNumbers({.train = 60'000});
   auto significant = [](uint32_t number) {
     return std::ranges::count_if(std::to_string(number), [](char c) { return c != '0'; });
   };
@@ -83,8 +81,8 @@ TEST(NumberSplit, NumbersWithZerosAreTrained) {
   EXPECT_GT(count, 1'000);
 }
 
-TEST(NumberSplit, EveryWayOfWritingIsDrawn) {
-  Split split = drawSplit({.train = 40'000});
+TEST(Numbers, EveryWayOfWritingIsDrawn) {
+  NumberSplit split = drawNumbers({.train = 40'000});
   auto count = [&](std::string_view words) {
     return std::ranges::count_if(split.train,
                                  [&](const NumberText &text) { return text.english.find(words) != std::string::npos; });
@@ -98,40 +96,40 @@ TEST(NumberSplit, EveryWayOfWritingIsDrawn) {
   EXPECT_GT(count("twenty one"), 100);
 }
 
-TEST(NumberSplit, SeedsDecide) {
-  SplitOptions options{.train = 50, .valid = 5, .test = 5, .seed = 9};
-  auto lines = [](const SplitOptions &options) {
+TEST(Numbers, SeedsDecide) {
+  NumberOptions options{.train = 50, .valid = 5, .test = 5, .seed = 9};
+  auto lines = [](const NumberOptions &options) {
     std::vector<std::string> lines;
-    for (const NumberText &text : drawSplit(options).train)
+    for (const NumberText &text : drawNumbers(options).train)
       lines.push_back(text.english);
     return lines;
   };
   EXPECT_EQ(lines(options), lines(options));
-  SplitOptions other = options;
+  NumberOptions other = options;
   other.seed = 10;
   EXPECT_NE(lines(options), lines(other));
 }
 
-TEST(NumberSplit, WritesTheFiles) {
-  TemporaryFolder folder;
-  SplitOptions options{.directory = (folder.path() / "data").string(), .train = 30, .valid = 2, .test = 3};
-  ASSERT_EQ(writeSplit(options), "");
-  Split split = drawSplit(options);
+TEST(Numbers, FilesArePairsOfLanguages) {
+  NumberOptions options{.train = 30, .valid = 2, .test = 3};
+  DataFiles files = numberFiles(options).value();
+  NumberSplit split = drawNumbers(options);
   std::string english, german;
   for (const NumberText &text : split.train) {
     english += text.english + "\n";
     german += spellGerman(text.number) + "\n";
   }
-  EXPECT_EQ(folder.read("data/train.en"), english);
-  EXPECT_EQ(folder.read("data/train.de"), german);
-  EXPECT_TRUE(std::filesystem::exists(folder.path() / "data/test.de"));
+  ASSERT_EQ(files.size(), 6u);
+  EXPECT_EQ(files[0], std::pair(std::string("train.en"), english));
+  EXPECT_EQ(files[1], std::pair(std::string("train.de"), german));
+  EXPECT_EQ(files[5].first, "test.de");
 }
 
-TEST(NumberSplit, HoldsOutASixth) {
+TEST(Numbers, HoldsOutASixth) {
   EXPECT_EQ(largestHeldOut(99), 0u);
   EXPECT_EQ(largestHeldOut(999), 148u); // of 900 numbers, 9 of them whole hundreds
-  EXPECT_EQ(drawSplit({.train = 9, .valid = 148, .test = 148, .maximum = 999}).test.size(), 148u);
-  std::string problem = writeSplit({.directory = "unused", .train = 90, .valid = 148, .test = 149, .maximum = 999});
+  EXPECT_EQ(drawNumbers({.train = 9, .valid = 148, .test = 148, .maximum = 999}).test.size(), 148u);
+  std::string problem = numberFiles({.train = 90, .valid = 148, .test = 149, .maximum = 999}).message();
   EXPECT_NE(problem.find("--test asks for 149 numbers, but of 0 to 999 only 148"), std::string::npos) << problem;
 }
 

@@ -1,12 +1,13 @@
-#include "tools/parses/Grammar.h"
+#include "tools/heddle-data/Parses.h"
 
 #include <algorithm>
 #include <cassert>
 #include <map>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
-namespace heddle::parses {
+namespace heddle::demo {
 namespace {
 
 using Symbols = std::vector<std::string_view>;
@@ -134,4 +135,30 @@ ParsedSentence drawSentence(SplitMix64 &random, int longest) {
   }
 }
 
-} // namespace heddle::parses
+Result<DataFiles> parseFiles(const ParseOptions &options) {
+  constexpr int kMostRepetitions = 10'000; // after this many draws without a new sentence, hardly any are left
+  SplitMix64 random(options.seed);
+  std::unordered_set<std::string> seen;
+  DataFiles files;
+  for (auto [name, count] : {std::pair("test", options.test), {"valid", options.valid}, {"train", options.train}}) {
+    std::string words, trees;
+    for (uint32_t drawn = 0, repetitions = 0; drawn < count;) {
+      ParsedSentence sentence = drawSentence(random, options.longest);
+      if (!seen.insert(sentence.words).second) {
+        if (++repetitions == kMostRepetitions)
+          return makeError(ErrorKind::InvalidArgument, "the grammar has too few sentences of at most ", options.longest,
+                           " words; ask for fewer or raise --longest");
+        continue;
+      }
+      repetitions = 0;
+      words += sentence.words + '\n';
+      trees += sentence.tree + '\n';
+      ++drawn;
+    }
+    files.emplace_back(str(name, ".txt"), std::move(words));
+    files.emplace_back(str(name, ".tree"), std::move(trees));
+  }
+  return files;
+}
+
+} // namespace heddle::demo

@@ -1,4 +1,4 @@
-#include "tools/numbers/NumberWords.h"
+#include "tools/heddle-data/NumberWords.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <map>
 #include <unordered_map>
 
-using namespace heddle::numbers;
+using namespace heddle::demo;
 
 namespace {
 

@@ -1,9 +1,9 @@
-#include "tools/numbers/NumberWords.h"
+#include "tools/heddle-data/NumberWords.h"
 
 #include <array>
 #include <string_view>
 
-namespace heddle::numbers {
+namespace heddle::demo {
 namespace {
 
 constexpr std::array<std::string_view, 20> englishSmall = {
@@ -193,4 +193,4 @@ std::string spellGerman(uint32_t number) {
   return text;
 }
 
-} // namespace heddle::numbers
+} // namespace heddle::demo

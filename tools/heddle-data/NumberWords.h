@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace heddle::numbers {
+namespace heddle::demo {
 
 // The largest number that can be spelled.
 inline constexpr uint32_t kMaximumNumber = 999'999'999;
@@ -26,4 +26,4 @@ std::vector<std::vector<std::string>> englishWritings(uint32_t number);
 // "zweihundertvierunddreißig".
 std::string spellGerman(uint32_t number);
 
-} // namespace heddle::numbers
+} // namespace heddle::demo

@@ -1,10 +1,10 @@
-#include "tools/parses/Brackets.h"
+#include "tools/heddle-data/Brackets.h"
 
 #include <algorithm>
 #include <array>
 #include <iterator>
 
-namespace heddle::parses {
+namespace heddle::demo {
 namespace {
 
 constexpr std::array<std::string_view, 7> kDeleted = {"TOP", "-NONE-", ",", ":", "``", "''", "."};
@@ -100,4 +100,4 @@ void BracketScore::add(const Tree &reference, const std::optional<Tree> &hypothe
   completely += common.size() == reference.brackets.size() && common.size() == hypothesis->brackets.size();
 }
 
-} // namespace heddle::parses
+} // namespace heddle::demo

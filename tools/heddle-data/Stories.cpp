@@ -1,10 +1,10 @@
-#include "tools/stories/Story.h"
+#include "tools/heddle-data/Stories.h"
 
 #include <algorithm>
 #include <array>
 #include <vector>
 
-namespace heddle::stories {
+namespace heddle::demo {
 namespace {
 
 constexpr std::array<std::string_view, 12> kNames = {"Tom", "Ann", "Ben", "Eva", "Max", "Mia",
@@ -73,7 +73,7 @@ bool Story::isHeldOut() const {
   return number * 7919 % kShareHeldOut == 0; // scattered over all names, colours and things
 }
 
-Story draw(SplitMix64 &random, bool heldOut) {
+Story drawStory(SplitMix64 &random, bool heldOut) {
   Story story;
   do {
     story.owner = choose(kNames, random);
@@ -89,6 +89,26 @@ Story draw(SplitMix64 &random, bool heldOut) {
   story.isLiked = random.below(2) == 0;
   story.isGiven = random.below(2) == 0;
   return story;
+}
+
+DataFiles storyFiles(const StoryOptions &options) {
+  SplitMix64 random(options.seed);
+  auto lines = [&](uint32_t count, bool heldOut, auto line) {
+    std::string text;
+    for (uint32_t i = 0; i < count; ++i)
+      text += line(drawStory(random, heldOut));
+    return text;
+  };
+  auto whole = [](const Story &story) { return story.beginning() + story.continuation(Style::Present) + "\n"; };
+  auto prompt = [](const Story &story) { return story.beginning() + "\n"; };
+  auto record = [](const Story &story) { // stories have letters, spaces and full stops, which need no escapes in JSON
+    return join(
+        {"{\"prompt\": \"", story.beginning(), "\", \"completion\": \"", story.continuation(Style::Past), "\"}\n"});
+  };
+  return {{"prompts.txt", lines(options.prompts, true, prompt)},
+          {"valid.txt", lines(options.valid, true, whole)},
+          {"stories.txt", lines(options.stories, false, whole)},
+          {"told.jsonl", lines(options.told, false, record)}};
 }
 
 bool isRight(std::string_view text, Style style) {
@@ -115,4 +135,4 @@ bool isRight(std::string_view text, Style style) {
   return false;
 }
 
-} // namespace heddle::stories
+} // namespace heddle::demo

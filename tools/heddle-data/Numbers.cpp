@@ -1,14 +1,12 @@
-#include "tools/numbers/NumberSplit.h"
+#include "tools/heddle-data/Numbers.h"
 
-#include "runtime/core/File.h"
-#include "tools/Random.h"
-#include "tools/numbers/NumberWords.h"
+#include "tools/heddle-data/NumberWords.h"
+#include "tools/heddle-data/Random.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <unordered_set>
 
-namespace heddle::numbers {
+namespace heddle::demo {
 namespace {
 
 // All numbers with the same count of digits.
@@ -32,7 +30,7 @@ std::vector<Magnitude> magnitudesUpTo(uint32_t maximum) {
 
 class Draw {
 public:
-  explicit Draw(const SplitOptions &options) : random(options.seed), magnitudes(magnitudesUpTo(options.maximum)) {}
+  explicit Draw(const NumberOptions &options) : random(options.seed), magnitudes(magnitudesUpTo(options.maximum)) {}
 
   std::vector<NumberText> heldOut(uint32_t count) {
     std::vector<NumberText> part;
@@ -88,22 +86,6 @@ private:
   std::unordered_set<uint32_t> taken;
 };
 
-std::string writePart(const std::filesystem::path &directory, const std::string &name,
-                      const std::vector<NumberText> &part) {
-  const std::pair<const char *, std::string (*)(const NumberText &)> languages[] = {
-      {".en", [](const NumberText &text) { return text.english; }},
-      {".de", [](const NumberText &text) { return spellGerman(text.number); }}};
-  for (auto [suffix, line] : languages) {
-    std::filesystem::path path = directory / (name + suffix);
-    std::string lines;
-    for (const NumberText &text : part)
-      lines += line(text) + '\n';
-    if (Status status = writeFile(path, lines); !status.ok())
-      return status.message();
-  }
-  return {};
-}
-
 } // namespace
 
 uint32_t largestHeldOut(uint32_t maximum) {
@@ -113,32 +95,32 @@ uint32_t largestHeldOut(uint32_t maximum) {
   return sum;
 }
 
-Split drawSplit(const SplitOptions &options) {
+NumberSplit drawNumbers(const NumberOptions &options) {
   Draw draw(options);
-  Split split;
+  NumberSplit split;
   split.test = draw.heldOut(options.test);
   split.valid = draw.heldOut(options.valid);
   split.train = draw.training(options.train);
   return split;
 }
 
-std::string writeSplit(const SplitOptions &options) {
-  for (auto [flag, count] : {std::pair<const char *, uint32_t>{"--valid", options.valid}, {"--test", options.test}})
+Result<DataFiles> numberFiles(const NumberOptions &options) {
+  for (auto [flag, count] : {std::pair("--valid", options.valid), {"--test", options.test}})
     if (uint32_t most = largestHeldOut(options.maximum); count > most)
-      return std::string(flag) + " asks for " + std::to_string(count) + " numbers, but of 0 to " +
-             std::to_string(options.maximum) + " only " + std::to_string(most) +
-             " can be held out of the training; ask for fewer or raise --maximum";
-  std::error_code error;
-  std::filesystem::create_directories(options.directory, error);
-  if (error)
-    return "cannot create folder '" + options.directory + "': " + error.message();
-  Split split = drawSplit(options);
-  for (const auto &[name, part] : {std::pair<const char *, const std::vector<NumberText> *>{"train", &split.train},
-                                   {"valid", &split.valid},
-                                   {"test", &split.test}})
-    if (std::string problem = writePart(options.directory, name, *part); !problem.empty())
-      return problem;
-  return {};
+      return makeError(ErrorKind::InvalidArgument, flag, " asks for ", count, " numbers, but of 0 to ", options.maximum,
+                       " only ", most, " can be held out of the training; ask for fewer or raise --maximum");
+  NumberSplit split = drawNumbers(options);
+  DataFiles files;
+  for (const auto &[name, part] : {std::pair("train", &split.train), {"valid", &split.valid}, {"test", &split.test}}) {
+    std::string english, german;
+    for (const NumberText &text : *part) {
+      english += text.english + '\n';
+      german += spellGerman(text.number) + '\n';
+    }
+    files.emplace_back(str(name, ".en"), std::move(english));
+    files.emplace_back(str(name, ".de"), std::move(german));
+  }
+  return files;
 }
 
-} // namespace heddle::numbers
+} // namespace heddle::demo
