@@ -1,6 +1,6 @@
 // Fused attention, and the two ops of its backward pass.
-#include "compiler/Reference/Pairs.h"
 #include "compiler/Reference/Philox.h"
+#include "compiler/Reference/QueryKeyPairs.h"
 
 #include <cmath>
 

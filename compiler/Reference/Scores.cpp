@@ -1,5 +1,5 @@
 // Unfused attention: the scores of all pairs in memory, and ops on them.
-#include "compiler/Reference/Pairs.h"
+#include "compiler/Reference/QueryKeyPairs.h"
 
 #include <cmath>
 

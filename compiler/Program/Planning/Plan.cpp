@@ -4,7 +4,7 @@
 #include "compiler/Program/Contract/DeriveContract.h"
 #include "compiler/Program/Planning/ArenaAllocator.h"
 #include "compiler/Program/Planning/AssignStorage.h"
-#include "compiler/Program/Planning/Schedule.h"
+#include "compiler/Program/Planning/LaunchSchedule.h"
 #include "dialects/Plan/Plan.h"
 #include "llvm/ADT/TypeSwitch.h"
 

@@ -1,7 +1,7 @@
 // heddle-compile with a target of the tests' own, unknown to compiler/ and runtime/.
 #include "compiler/Pipeline/Pipeline.h"
 #include "compiler/Target/Backend.h"
-#include "tools/heddle-compile/Program.h"
+#include "tools/heddle-compile/RunCompiler.h"
 
 using namespace mlir::heddle;
 

@@ -1,6 +1,6 @@
 // The pairs of queries and keys of a batch.
-#ifndef HEDDLE_COMPILER_REFERENCE_PAIRS_H
-#define HEDDLE_COMPILER_REFERENCE_PAIRS_H
+#ifndef HEDDLE_COMPILER_REFERENCE_QUERYKEYPAIRS_H
+#define HEDDLE_COMPILER_REFERENCE_QUERYKEYPAIRS_H
 
 #include "compiler/Reference/Registry.h"
 

@@ -1,4 +1,4 @@
-#include "compiler/Program/Planning/Schedule.h"
+#include "compiler/Program/Planning/LaunchSchedule.h"
 
 #include "llvm/ADT/SetVector.h"
 
