@@ -4,7 +4,7 @@
 
 #include "compiler/Program/Emit/Emit.h"
 #include "mlir/IR/OwningOpRef.h"
-#include "tools/heddle-compile/CommandLine.h"
+#include "tools/heddle-compile/CompileFlags.h"
 
 namespace mlir::heddle {
 

@@ -3,7 +3,7 @@
 #define HEDDLE_TOOLS_HEDDLE_COMPILE_FIT_H
 
 #include "mlir/IR/MLIRContext.h"
-#include "tools/heddle-compile/CommandLine.h"
+#include "tools/heddle-compile/CompileFlags.h"
 
 namespace mlir::heddle {
 

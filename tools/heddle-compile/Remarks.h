@@ -4,7 +4,7 @@
 #define HEDDLE_TOOLS_HEDDLE_COMPILE_REMARKS_H
 
 #include "mlir/IR/Location.h"
-#include "tools/heddle-compile/CommandLine.h"
+#include "tools/heddle-compile/CompileFlags.h"
 
 #include <memory>
 #include <mutex>

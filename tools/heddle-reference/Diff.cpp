@@ -2,7 +2,7 @@
 
 #include "mlir/IR/OwningOpRef.h"
 #include "runtime/core/Npy.h"
-#include "tools/heddle-reference/Device.h"
+#include "tools/heddle-reference/DeviceSession.h"
 #include "tools/heddle-reference/FirstDifference.h"
 #include "tools/heddle-reference/Tensors.h"
 #include "tools/heddle-run/bench/FillVariables.h"

@@ -2,7 +2,7 @@
 #ifndef HEDDLE_TOOLS_HEDDLE_REFERENCE_DIFF_H
 #define HEDDLE_TOOLS_HEDDLE_REFERENCE_DIFF_H
 
-#include "tools/heddle-reference/CommandLine.h"
+#include "tools/heddle-reference/ReferenceCommand.h"
 
 #include "mlir/IR/BuiltinOps.h"
 

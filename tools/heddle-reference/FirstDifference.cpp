@@ -2,7 +2,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
-#include "tools/heddle-reference/Device.h"
+#include "tools/heddle-reference/DeviceSession.h"
 #include "tools/heddle-reference/Tensors.h"
 #include "llvm/ADT/SetVector.h"
 

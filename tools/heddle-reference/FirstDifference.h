@@ -3,7 +3,7 @@
 #define HEDDLE_TOOLS_HEDDLE_REFERENCE_FIRSTDIFFERENCE_H
 
 #include "compiler/Reference/Interpreter.h"
-#include "tools/heddle-reference/CommandLine.h"
+#include "tools/heddle-reference/ReferenceCommand.h"
 #include "tools/heddle-run/call/Compare.h"
 #include "tools/heddle-run/call/RandomInputs.h"
 

@@ -1,5 +1,5 @@
 // Runs an entry of a model in the reference interpreter.
-#include "tools/heddle-reference/CommandLine.h"
+#include "tools/heddle-reference/ReferenceCommand.h"
 
 #include "compiler/Reference/Interpreter.h"
 #include "dialects/Heddle/VariableRoles.h"

@@ -1,5 +1,5 @@
 #include "tools/heddle-run/commands/Flags.h"
-#include "tools/heddle-run/commands/Opening.h"
+#include "tools/heddle-run/commands/OpenModel.h"
 
 #include "runtime/core/Log.h"
 #include "runtime/core/Npy.h"

@@ -2,7 +2,7 @@
 #include "runtime/core/Log.h"
 #include "runtime/train/Checkpoint.h"
 #include "runtime/train/Export.h"
-#include "tools/heddle-run/commands/Opening.h"
+#include "tools/heddle-run/commands/OpenModel.h"
 
 namespace heddle::run {
 

@@ -1,7 +1,7 @@
 #include "runtime/model/MaskFiller.h"
 #include "runtime/train/Checkpoint.h"
 #include "tools/heddle-run/commands/LineAnswers.h"
-#include "tools/heddle-run/commands/Opening.h"
+#include "tools/heddle-run/commands/OpenModel.h"
 
 #include <limits>
 

@@ -5,7 +5,7 @@
 #include "runtime/text/Escapes.h"
 #include "runtime/train/Conversations.h"
 #include "tools/heddle-run/commands/LineAnswers.h"
-#include "tools/heddle-run/commands/Opening.h"
+#include "tools/heddle-run/commands/OpenModel.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 #include "runtime/core/Gguf.h"
 #include "runtime/core/Log.h"
 #include "runtime/train/Merge.h"
-#include "tools/heddle-run/commands/Opening.h"
+#include "tools/heddle-run/commands/OpenModel.h"
 
 namespace heddle::run {
 

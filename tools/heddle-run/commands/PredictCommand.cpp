@@ -1,6 +1,6 @@
 #include "runtime/model/Predictor.h"
 #include "tools/heddle-run/commands/LineAnswers.h"
-#include "tools/heddle-run/commands/Opening.h"
+#include "tools/heddle-run/commands/OpenModel.h"
 
 namespace heddle::run {
 namespace {

@@ -1,6 +1,6 @@
 #include "runtime/core/Log.h"
 #include "runtime/train/CheckpointFolder.h"
-#include "tools/heddle-run/commands/Opening.h"
+#include "tools/heddle-run/commands/OpenModel.h"
 
 #include <algorithm>
 

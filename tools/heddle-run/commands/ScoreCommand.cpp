@@ -1,4 +1,4 @@
-#include "tools/heddle-run/commands/Opening.h"
+#include "tools/heddle-run/commands/OpenModel.h"
 
 #include "runtime/core/Log.h"
 #include "runtime/data/Images.h"

@@ -7,7 +7,7 @@
 #include "runtime/train/Adapter.h"
 #include "runtime/train/Checkpoint.h"
 #include "runtime/train/Conversations.h"
-#include "tools/heddle-run/commands/Opening.h"
+#include "tools/heddle-run/commands/OpenModel.h"
 
 #include <csignal>
 #include <fstream>

@@ -2,7 +2,7 @@
 #include "runtime/text/Utf8.h"
 #include "runtime/train/Checkpoint.h"
 #include "tools/heddle-run/commands/LineAnswers.h"
-#include "tools/heddle-run/commands/Opening.h"
+#include "tools/heddle-run/commands/OpenModel.h"
 
 #include <charconv>
 #include <utility>

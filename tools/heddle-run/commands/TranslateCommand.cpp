@@ -3,7 +3,7 @@
 #include "runtime/text/Lines.h"
 #include "runtime/text/Utf8.h"
 #include "tools/heddle-run/commands/LineAnswers.h"
-#include "tools/heddle-run/commands/Opening.h"
+#include "tools/heddle-run/commands/OpenModel.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,11 +1,11 @@
-#include "tools/heddle-compile/Program.h"
+#include "tools/heddle-compile/RunCompiler.h"
 
 #include "compiler/Model/Import/Description.h"
 #include "compiler/Pipeline/DumpPhase.h"
 #include "tools/cli/Program.h"
 #include "tools/cli/SameFile.h"
-#include "tools/heddle-compile/CommandLine.h"
 #include "tools/heddle-compile/Compile.h"
+#include "tools/heddle-compile/CompileFlags.h"
 #include "tools/heddle-compile/Diagnostics.h"
 #include "tools/heddle-compile/Fit.h"
 #include "tools/heddle-compile/Output.h"

@@ -1,4 +1,4 @@
-#include "tools/heddle-reference/CommandLine.h"
+#include "tools/heddle-reference/ReferenceCommand.h"
 
 #include "tools/cli/Program.h"
 #include "llvm/ADT/StringSet.h"

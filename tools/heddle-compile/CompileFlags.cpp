@@ -1,4 +1,4 @@
-#include "tools/heddle-compile/CommandLine.h"
+#include "tools/heddle-compile/CompileFlags.h"
 
 #include "tools/heddle-compile/NativeTargets.h"
 

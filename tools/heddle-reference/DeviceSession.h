@@ -1,11 +1,11 @@
 // Compiles a module for a device and copies variables to and from it.
-#ifndef HEDDLE_TOOLS_HEDDLE_REFERENCE_DEVICE_H
-#define HEDDLE_TOOLS_HEDDLE_REFERENCE_DEVICE_H
+#ifndef HEDDLE_TOOLS_HEDDLE_REFERENCE_DEVICESESSION_H
+#define HEDDLE_TOOLS_HEDDLE_REFERENCE_DEVICESESSION_H
 
 #include "compiler/Pipeline/Pipeline.h"
 #include "compiler/Reference/Interpreter.h"
 #include "runtime/session/Session.h"
-#include "tools/heddle-reference/CommandLine.h"
+#include "tools/heddle-reference/ReferenceCommand.h"
 
 namespace mlir::heddle {
 

@@ -1,6 +1,6 @@
 // The command line of heddle-compile.
-#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_COMMANDLINE_H
-#define HEDDLE_TOOLS_HEDDLE_COMPILE_COMMANDLINE_H
+#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_COMPILEFLAGS_H
+#define HEDDLE_TOOLS_HEDDLE_COMPILE_COMPILEFLAGS_H
 
 #include "tools/heddle-compile/ReadModel.h"
 

@@ -1,6 +1,6 @@
 // The program heddle-compile as a function, so that other programs can add targets and call it.
-#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_PROGRAM_H
-#define HEDDLE_TOOLS_HEDDLE_COMPILE_PROGRAM_H
+#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_RUNCOMPILER_H
+#define HEDDLE_TOOLS_HEDDLE_COMPILE_RUNCOMPILER_H
 
 namespace mlir::heddle {
 

@@ -1,4 +1,4 @@
-#include "tools/heddle-reference/Device.h"
+#include "tools/heddle-reference/DeviceSession.h"
 
 #include "compiler/Program/Emit/Emit.h"
 #include "mlir/Pass/PassManager.h"

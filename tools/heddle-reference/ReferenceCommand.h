@@ -1,6 +1,6 @@
 // The command line of heddle-reference.
-#ifndef HEDDLE_TOOLS_HEDDLE_REFERENCE_COMMANDLINE_H
-#define HEDDLE_TOOLS_HEDDLE_REFERENCE_COMMANDLINE_H
+#ifndef HEDDLE_TOOLS_HEDDLE_REFERENCE_REFERENCECOMMAND_H
+#define HEDDLE_TOOLS_HEDDLE_REFERENCE_REFERENCECOMMAND_H
 
 #include "tools/heddle-compile/ReadModel.h"
 #include "tools/heddle-run/call/NamedFile.h"
