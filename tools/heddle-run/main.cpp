@@ -504,8 +504,7 @@ private:
     command
         ->add_option("folder", tokenize.folder,
                      "A Hugging Face folder with the vocabulary of a language model, BERT or Marian, a checkpoint, a "
-                     "GGUF file or a "
-                     "SentencePiece model")
+                     "GGUF file or a SentencePiece model")
         ->required();
     command->add_flag("--decode", tokenize.decode, "The reverse: print the text of each line of ids");
   }

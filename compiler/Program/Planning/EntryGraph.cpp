@@ -373,7 +373,10 @@ std::optional<EntryGraph::Id> EntryGraph::getReuse(unsigned launch, unsigned res
   return input < 0 ? std::nullopt : std::optional(inputs[launch][input]);
 }
 
-bool EntryGraph::isInPlace(unsigned launch) const { return cast<tile::LaunchOp>(launches[launch]).getInplace(); }
+bool EntryGraph::isInPlace(unsigned launch) const {
+  auto kernel = dyn_cast<tile::LaunchOp>(launches[launch]); // not a collective
+  return kernel && kernel.getInplace();
+}
 
 bool EntryGraph::isOnlyReuse(Id value, unsigned launch, unsigned result) const {
   int64_t reuse = getReusedInput(launch, result);
