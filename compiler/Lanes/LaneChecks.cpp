@@ -113,9 +113,9 @@ LogicalResult checkRows(Operation *op, Value tile, Value rows) {
 }
 
 LogicalResult checkLoad(tile::LoadOp op) {
-  if (!op.getInPlace() || DimDistribution::of(op.getType(), 0).lanes == 1)
+  if (!op.getInPlace() || op->getParentOfType<tile::FuncOp>().getWorkgroup() == 1)
     return success();
-  return op.emitOpError() << "keeps packed integers in their place only if a lane has all rows, got " << op.getType();
+  return op.emitOpError("keeps packed integers in their place only in workgroups of one lane");
 }
 
 LogicalResult checkRandom(tile::RandomOp op) {

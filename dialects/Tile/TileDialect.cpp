@@ -220,8 +220,8 @@ LogicalResult LoadOp::verify() {
     return emitOpError("begins before the first row neither transposed nor of packed elements");
   auto bits = static_cast<int64_t>(getPacked());
   if (getInPlace() && (bits == 0 || typeOf(getResult()).getDimSize(0) % (32 / bits) != 0))
-    return emitOpError() << "keeps packed integers in their place only in tiles with the rows of whole words, got "
-                         << getType();
+    return emitOpError() << "with in_place needs a multiple of " << (bits ? 32 / bits : 32)
+                         << " rows of packed integers, got " << getType();
   return success();
 }
 

@@ -6,6 +6,23 @@
 #eight = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 8>
 #sixteen = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 16>
 
+// Numbers stay in their place. A signed number becomes unsigned by turning its sign bit. Only the last one comes down.
+// CHECK-LABEL: tile.func @inPlace
+// CHECK: %[[WORD:.*]] = vector.load
+// CHECK-NEXT: %[[BIASED:.*]] = arith.xori %[[WORD]], %{{.*}} : vector<4xi32>
+// CHECK-NEXT: arith.andi %[[BIASED]], %{{.*}} : vector<4xi32>
+// CHECK-NEXT: arith.andi %[[BIASED]], %{{.*}} : vector<4xi32>
+// CHECK-NEXT: arith.andi %[[BIASED]], %{{.*}} : vector<4xi32>
+// CHECK-NEXT: arith.shrsi %[[WORD]], %{{.*}} : vector<4xi32>
+// CHECK: tile.return
+tile.func @inPlace(%words: memref<8x4xi32>, %out: memref<64x4xi32>)
+    attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %w = tile.load %words[%c0, %c0] {packed = 8, in_place} : memref<8x4xi32> -> tensor<4x4xi32, #four>
+  tile.store %w, %out[%c0, %c0] : tensor<4x4xi32, #four>, memref<64x4xi32>
+  tile.return
+}
+
 // A constant's elements may differ if a thread has the whole tile.
 // CHECK-LABEL: tile.func @constant
 // CHECK-DAG: %[[LOW:.*]] = arith.constant dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : vector<4xf32>

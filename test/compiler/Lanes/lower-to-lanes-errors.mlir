@@ -185,7 +185,7 @@ tile.func @constant() attributes {workgroup = 8 : i64, mapping = #tile.mapping<r
 #rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
 tile.func @place(%words: memref<8x32xi32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
-  // expected-error @+1 {{keeps packed integers in their place only if a lane has all rows, got}}
+  // expected-error @+1 {{keeps packed integers in their place only in workgroups of one lane}}
   %w = tile.load %words[%c0, %c0] {packed = 4, in_place} : memref<8x32xi32> -> tensor<8x32xi32, #rows>
   tile.return
 }

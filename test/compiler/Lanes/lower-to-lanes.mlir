@@ -179,23 +179,6 @@ tile.func @halves(%words: memref<8x32xi32>, %out: memref<64x32xi32>)
   tile.return
 }
 
-// Numbers stay in their place. A signed number becomes unsigned by turning its sign bit. Only the last one comes down.
-// CHECK-LABEL: tile.func @inPlace
-// CHECK: %[[WORD:.*]] = vector.load
-// CHECK-NEXT: %[[BIASED:.*]] = arith.xori %[[WORD]], %{{.*}} : vector<4xi32>
-// CHECK-NEXT: arith.andi %[[BIASED]], %{{.*}} : vector<4xi32>
-// CHECK-NEXT: arith.andi %[[BIASED]], %{{.*}} : vector<4xi32>
-// CHECK-NEXT: arith.andi %[[BIASED]], %{{.*}} : vector<4xi32>
-// CHECK-NEXT: arith.shrsi %[[WORD]], %{{.*}} : vector<4xi32>
-// CHECK: tile.return
-tile.func @inPlace(%words: memref<8x32xi32>, %out: memref<64x32xi32>)
-    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
-  %c0 = arith.constant 0 : index
-  %w = tile.load %words[%c0, %c0] {packed = 8, in_place} : memref<8x32xi32> -> tensor<4x32xi32, #distributed>
-  tile.store %w, %out[%c0, %c0] : tensor<4x32xi32, #distributed>, memref<64x32xi32>
-  tile.return
-}
-
 // Unsigned numbers come down without a sign, and what is above them is cut off.
 // CHECK-LABEL: tile.func @unsigned
 // CHECK: %[[WORD:.*]] = vector.load

@@ -391,7 +391,7 @@ tile.func @packed(%a: memref<?x64xi32>) attributes {workgroup = 8 : i64, mapping
 
 tile.func @place(%a: memref<?x64xi32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
-  // expected-error @+1 {{keeps packed integers in their place only in tiles with the rows of whole words, got 'tensor<4x64xi32>'}}
+  // expected-error @+1 {{with in_place needs a multiple of 8 rows of packed integers, got 'tensor<4x64xi32>'}}
   %0 = tile.load %a[%c0, %c0] {packed = 4, in_place} : memref<?x64xi32> -> tensor<4x64xi32>
   tile.return
 }

@@ -18,7 +18,7 @@ Value packedNumbers(KernelEmitter &emitter, DequantizeOp unpacked, const PackedP
 
 /// Numbers that stay where they are in their words, for a thread's matmul by a row or a few. Number i of a word is
 /// `factor` times (number + `bias`). So the left side's elements are divided by the factors, which are powers of two, and
-/// their sum with the biases is taken off.
+/// their sum with the biases is subtracted. An infinite element gives NaN if numbers are signed.
 struct NumbersInPlace {
   /// Returns nothing if the numbers of `rows` rows cannot stay in place.
   static std::optional<NumbersInPlace> of(KernelEmitter &emitter, DequantizeOp unpacked, int64_t rows);

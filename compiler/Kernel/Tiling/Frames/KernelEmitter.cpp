@@ -117,6 +117,8 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
       cuts.push_back(cast<RankedTensorType>(project.getResultTypes().front()).getDimSize(1));
     if (auto unpacked = dyn_cast<DequantizeOp>(op); unpacked && !isUnpacked(unpacked))
       cuts.push_back(unpacked.getResult().getType().getDimSize(1));
+    if (auto fold = dyn_cast<FoldOp>(op)) // it reads parts of its input's columns
+      cuts.push_back(cast<RankedTensorType>(fold.getResult().getType()).getDimSize(1));
     if (auto columns = dyn_cast<ColumnsOp>(op))
       cuts.append({static_cast<int64_t>(columns.getFrom()), cast<RankedTensorType>(columns.getType()).getDimSize(1)});
     if (auto join = dyn_cast<JoinOp>(op))
@@ -230,10 +232,20 @@ void KernelEmitter::setVector(ArrayRef<int64_t> widths) {
     vector = std::gcd(vector, width);
 }
 
-bool KernelEmitter::setWholeVector() {
+void KernelEmitter::setWholeVector() {
   if (profile.masksTails)
     setVector(cuts);
-  return profile.masksTails;
+}
+
+bool KernelEmitter::setMaskedVector() {
+  bool isNarrow = llvm::any_of(func.getArgumentTypes(), [](Type type) {
+    auto matrix = dyn_cast<MemRefType>(type);
+    return matrix && matrix.getDimSize(1) > 1 && matrix.getElementTypeBitWidth() < 32;
+  });
+  if (!profile.masksTails || isNarrow)
+    return false;
+  setVector(cuts);
+  return true;
 }
 
 void KernelEmitter::narrowVector(int64_t width, int64_t fewest) {
@@ -415,7 +427,7 @@ LogicalResult KernelEmitter::emitElementwise() {
     columns = 1;
   } else {
     setMapping(tile::LaneMapping::Columns);
-    if (matrix.parts == 1 && setWholeVector())
+    if (matrix.parts == 1 && setMaskedVector())
       narrowVector(matrix.columns);
     int64_t run = getLanes() * getVector();
     // Long arithmetic keeps many values alive, and a lane has no registers for those of many elements.

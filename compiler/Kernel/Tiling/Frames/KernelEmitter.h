@@ -82,8 +82,11 @@ public:
   /// Sets how many adjacent columns a register holds: at most the profile's width, and a divisor of each of `widths`.
   void setVector(ArrayRef<int64_t> widths);
   /// Sets the profile's vector width, regardless of the matrices' widths, if the target masks tails. Columns that are
-  /// cut or joined inside the kernel still narrow it. Returns true if the target masks tails.
-  bool setWholeVector();
+  /// cut or joined inside the kernel still narrow it.
+  void setWholeVector();
+  /// Does the same for kernels without matmuls if the kernel's matrices have 32-bit elements, and returns true then.
+  /// Narrower elements would be moved one by one where a vector is masked.
+  bool setMaskedVector();
   /// Narrows the vector, but not below `fewest`, if rows of `width` columns would otherwise leave some of the lanes
   /// that share them without elements.
   void narrowVector(int64_t width, int64_t fewest = 1);

@@ -91,7 +91,7 @@ void Drawing::emitFrame() {
   columns = typeOf(draw.getLogits()).getDimSize(1);
   emitter.setMapping(tile::LaneMapping::Columns);
   emitter.setVector({columns});
-  emitter.setWholeVector();
+  emitter.setMaskedVector();
   emitter.narrowVector(columns);
   run = emitter.getLanes() * emitter.getVector();
   int64_t subgroups = emitter.getProfile().subgroupsOfRow;

@@ -50,7 +50,7 @@ struct RowFrame {
     // column.
     emitter.setVector({width, emitter.getVector()});
     // A thread masks a row's last vector.
-    bool masks = matrix.parts == 1 && emitter.setWholeVector() && width % emitter.getVector() != 0;
+    bool masks = matrix.parts == 1 && emitter.setMaskedVector() && width % emitter.getVector() != 0;
     bool shares = masks || emitter.getProfile().sharesRows || emitter.maximumRows(matrix) <= kFewRows;
     if (shares)
       emitter.narrowVector(width);

@@ -36,7 +36,7 @@ struct TopKKernel : KernelOpInterface::ExternalModel<TopKKernel, TopKOp> {
                             << topK.getRowSize();
     emitter.setMapping(tile::LaneMapping::Columns);
     emitter.setVector({columns});
-    emitter.setWholeVector();
+    emitter.setMaskedVector();
     int64_t run = emitter.getLanes() * emitter.getVector();
     int64_t chunk = llvm::alignTo(std::min(kChunk, columns), run);
     chunk = emitter.stepFor(columns, chunk, count * longest);
