@@ -89,6 +89,13 @@ struct LowerIndex : LanePattern<tile::IndexOp> {
     SmallVector<Value> alongRow;
     if (!rows)
       for (int64_t run = 0; run < shape.runs; ++run) {
+        if (auto vector = dyn_cast<VectorType>(type); vector && lanes.count() == 1) { // a thread's columns are adjacent
+          Value first = b.splat(type, number(place.column(b, run, 0)));
+          SmallVector<int32_t> steps = llvm::to_vector(llvm::seq<int32_t>(0, static_cast<int32_t>(shape.vector)));
+          Value next = arith::ConstantOp::create(b, DenseElementsAttr::get(vector, ArrayRef(steps)));
+          alongRow.push_back(arith::AddIOp::create(b, first, next));
+          continue;
+        }
         SmallVector<Value> elements;
         for (int64_t element = 0; element < shape.vector; ++element)
           elements.push_back(number(place.column(b, run, element)));

@@ -9,7 +9,7 @@
 tile.func @by8(%seed: memref<1x2xi32>, %b: memref<1x8xf32>)
     attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
   // A counter has a quarter of the number of its first column.
-  // CHECK: %[[COLUMNS:.*]] = vector.from_elements {{.*}} : vector<8xi32>
+  // CHECK: %[[COLUMNS:.*]] = arith.addi {{.*}} : vector<8xi32>
   // CHECK: %[[FIRST:.*]] = vector.extract %[[COLUMNS]][0]
   // CHECK: arith.shrui %[[FIRST]]
   // CHECK-COUNT-20: arith.mului_extended

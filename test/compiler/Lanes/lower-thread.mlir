@@ -9,17 +9,31 @@
 // Numbers stay in their place. A signed number becomes unsigned by turning its sign bit. Only the last one comes down.
 // CHECK-LABEL: tile.func @inPlace
 // CHECK: %[[WORD:.*]] = vector.load
-// CHECK-NEXT: %[[BIASED:.*]] = arith.xori %[[WORD]], %{{.*}} : vector<4xi32>
-// CHECK-NEXT: arith.andi %[[BIASED]], %{{.*}} : vector<4xi32>
-// CHECK-NEXT: arith.andi %[[BIASED]], %{{.*}} : vector<4xi32>
-// CHECK-NEXT: arith.andi %[[BIASED]], %{{.*}} : vector<4xi32>
-// CHECK-NEXT: arith.shrsi %[[WORD]], %{{.*}} : vector<4xi32>
+// CHECK: %[[BIASED:.*]] = arith.xori %[[WORD]], %{{.*}} : vector<4xi32>
+// CHECK-COUNT-3: arith.andi
+// CHECK: arith.shrsi %[[WORD]], %{{.*}} : vector<4xi32>
 // CHECK: tile.return
 tile.func @inPlace(%words: memref<8x4xi32>, %out: memref<64x4xi32>)
     attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %w = tile.load %words[%c0, %c0] {packed = 8, in_place} : memref<8x4xi32> -> tensor<4x4xi32, #four>
   tile.store %w, %out[%c0, %c0] : tensor<4x4xi32, #four>, memref<64x4xi32>
+  tile.return
+}
+
+// A thread's columns are adjacent: the numbers of a register's are its first one plus a constant.
+// CHECK-LABEL: tile.func @index
+// CHECK: %[[STEPS:.*]] = arith.constant dense<[0, 1, 2, 3]> : vector<4xi32>
+// CHECK: %[[BASE:.*]] = arith.index_cast %{{.*}} : index to i32
+// CHECK: %[[FIRST:.*]] = vector.broadcast %[[BASE]] : i32 to vector<4xi32>
+// CHECK: arith.addi %[[FIRST]], %[[STEPS]]
+// CHECK-NOT: vector.from_elements
+// CHECK: tile.return
+tile.func @index(%a: memref<1x8xi32>) attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %k = gpu.block_id y
+  %numbers = tile.index %k dim 1 : tensor<1x8xi32, #four>
+  tile.store %numbers, %a[%c0, %c0] : tensor<1x8xi32, #four>, memref<1x8xi32>
   tile.return
 }
 

@@ -68,23 +68,35 @@ struct TopKKernel : KernelOpInterface::ExternalModel<TopKKernel, TopKOp> {
                                             compareInt(arith::CmpIPredicate::sgt, at, boundPlace));
         Value comesAfter = arith::OrIOp::create(b, compare(arith::CmpFPredicate::OLT, x, bound), later);
         Value better = arith::AndIOp::create(b, comesAfter, compare(arith::CmpFPredicate::OGT, x, best[0]));
-        if (limit)
+        if (place.columnLimit)
           better = arith::AndIOp::create(
               b, better, compareInt(arith::CmpIPredicate::slt, column, emitter.constantInt(1, chunk, columns)));
         return {arith::SelectOp::create(b, better, x, best[0]), arith::SelectOp::create(b, better, at, best[1])};
       };
-      // One loop over the chunks of all rows, because the serialiser of SPIR-V loses a loop's result if it is the next
-      // state of the loop around it.
-      SmallVector<Value> best =
-          emitter.loop(emitter.mul(start, chunks), emitter.mul(end, chunks), 1, longest * chunks, {lowest, nowhere},
-                       [&](Value at, ValueRange best) {
-                         Value row = b.createOrFold<arith::DivUIOp>(at, emitter.index(chunks));
-                         Value column = emitter.mul(b.createOrFold<arith::RemUIOp>(at, emitter.index(chunks)), chunk);
-                         Value inSegment = arith::SubIOp::create(b, row, start);
-                         Value rowPlace =
-                             arith::IndexCastOp::create(b, b.getI32Type(), emitter.mul(inSegment, columns));
-                         return visit({row, column, 1, chunk, {}, limit}, rowPlace, best);
-                       });
+      auto placeOf = [&](Value row) -> Value {
+        Value inSegment = arith::SubIOp::create(b, row, start);
+        return arith::IndexCastOp::create(b, b.getI32Type(), emitter.mul(inSegment, columns));
+      };
+      // A thread checks the limit only in a row's last chunk.
+      auto walkOfThread = [&](Value row, ValueRange best) {
+        Value rowPlace = placeOf(row);
+        int64_t whole = columns / chunk * chunk;
+        SmallVector<Value> next = emitter.loop(
+            emitter.index(0), emitter.index(whole), chunk, columns, best,
+            [&](Value column, ValueRange best) { return visit({row, column, 1, chunk, {}, {}}, rowPlace, best); });
+        return limit ? visit({row, emitter.index(whole), 1, chunk, {}, limit}, rowPlace, next) : next;
+      };
+      // Lanes have one loop over the chunks of all rows, because the serialiser of SPIR-V loses a loop's result if it is
+      // the next state of the loop around it.
+      auto stepOfLanes = [&](Value at, ValueRange best) {
+        Value row = b.createOrFold<arith::DivUIOp>(at, emitter.index(chunks));
+        Value column = emitter.mul(b.createOrFold<arith::RemUIOp>(at, emitter.index(chunks)), chunk);
+        return visit({row, column, 1, chunk, {}, limit}, placeOf(row), best);
+      };
+      SmallVector<Value> best{lowest, nowhere};
+      best = emitter.getProfile().registers > 0 ? emitter.loop(start, end, 1, longest, best, walkOfThread)
+                                                : emitter.loop(emitter.mul(start, chunks), emitter.mul(end, chunks), 1,
+                                                               longest * chunks, best, stepOfLanes);
       Value largest = emitter.reduce(tile::Combine::Max, best[0], 1);
       Value hit = compare(arith::CmpFPredicate::OEQ, best[0], wide(largest));
       Value place =
