@@ -169,9 +169,9 @@ update() {
 absent=$(unavailable "${missing[@]}" | tr '\n' ' ')
 if [ -n "$absent" ]; then
   case $absent in
-    *llvm-22* | *mlir-22*)
+    *llvm-22* | *mlir-22* | *clang-22* | *lld-22*)
       fail "apt knows no package ${absent% }." \
-           "LLVM and MLIR 22 come with Debian's security suite (on Debian 13 with its later point releases, too)," \
+           "LLVM, MLIR, clang and lld 22 come with Debian's security suite (on Debian 13 with its later point releases, too)," \
            "which is missing from this machine's apt sources:" \
            "add the suite '$codename-security', component main, of Debian's security archive, and run this again." \
            "Without LLVM there is still the runtime: tools/setup.sh --runtime-only && cmake --preset runtime-only"
