@@ -36,14 +36,24 @@ void addToPerfMap(std::span<const MappedKernel> kernels) {
     flags |= O_CREAT | O_EXCL;
   }
   int file = open(path.c_str(), flags, 0644);
-  bool isWritten = file >= 0 && write(file, lines.data(), lines.size()) == static_cast<ssize_t>(lines.size());
-  if (!isWritten)
-    log(LogLevel::Warning,
-        str("cannot write '", path, "': ", std::strerror(errno), "; perf will show no kernel's name"));
-  else
+  int error = file < 0 ? errno : 0;
+  if (file >= 0) {
     owner = getpid();
-  if (file >= 0)
+    off_t before = lseek(file, 0, SEEK_END);
+    for (std::string_view left = lines; !left.empty() && !error;) {
+      ssize_t written = write(file, left.data(), left.size());
+      if (written >= 0)
+        left.remove_prefix(static_cast<size_t>(written));
+      else if (errno != EINTR)
+        error = errno;
+    }
+    if (error && ftruncate(file, before) != 0) // half a line would spoil the next one, too
+      error = errno;
     close(file);
+  }
+  if (error)
+    log(LogLevel::Warning,
+        str("cannot write '", path, "': ", std::strerror(error), "; perf will not name all kernels"));
 }
 
 } // namespace heddle::hal::cpu

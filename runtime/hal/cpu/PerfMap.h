@@ -15,7 +15,8 @@ struct MappedKernel {
 
 // Adds the kernels to /tmp/perf-PID.map, where perf looks for the symbols of generated code, if HEDDLE_PERF_MAP=1 is in
 // the environment. The first call of a process replaces a file that an earlier process left there. Kernels stay in the
-// file when they are unloaded. Logs a warning if the file cannot be written. Several threads may call it.
+// file when they are unloaded. After a fork, the child's file lacks the kernels that were loaded before the fork. Logs a
+// warning if the file cannot be written. Several threads may call it.
 void addToPerfMap(std::span<const MappedKernel> kernels);
 
 } // namespace heddle::hal::cpu
