@@ -100,11 +100,25 @@ std::optional<schema::ElementType> toSchema(Type element) {
 template <typename Schema, typename Dialect> constexpr bool hasNumberOf(Schema schema, Dialect dialect) {
   return static_cast<int>(schema) == static_cast<int>(dialect);
 }
-static_assert(hasNumberOf(schema::VariableRole::MAX, getMaxEnumValForVariableRole()) &&
-                  hasNumberOf(schema::VariableRole::Rounded, VariableRole::Rounded) &&
-                  hasNumberOf(schema::VariableKind::MAX, getMaxEnumValForVariableKind()) &&
-                  hasNumberOf(schema::VariableKind::Cache, VariableKind::Cache),
-              "the artifact has the dialect's numbers of roles and kinds");
+#define SAME_ROLE(Name) hasNumberOf(schema::VariableRole::Name, VariableRole::Name)
+#define SAME_KIND(Name) hasNumberOf(schema::VariableKind::Name, VariableKind::Name)
+#define SAME_COLLECTIVE(Name) hasNumberOf(schema::CollectiveKind::Name, plan::Collective::Name)
+static_assert(hasNumberOf(schema::VariableRole::MAX, getMaxEnumValForVariableRole()) && SAME_ROLE(FirstMoment) &&
+                  SAME_ROLE(SecondMoment) && SAME_ROLE(Average) && SAME_ROLE(Gradient) && SAME_ROLE(Rounded) &&
+                  SAME_ROLE(LossScale) && SAME_ROLE(Steps) && SAME_ROLE(MicroSteps) && SAME_ROLE(GoodSteps) &&
+                  SAME_ROLE(SkippedSteps) && SAME_ROLE(Seed) && SAME_ROLE(Scales) && SAME_ROLE(Offsets) &&
+                  SAME_ROLE(HighBits),
+              "the artifact has the dialect's numbers of roles");
+static_assert(hasNumberOf(schema::VariableKind::MAX, getMaxEnumValForVariableKind()) && SAME_KIND(Weight) &&
+                  SAME_KIND(OptimizerState) && SAME_KIND(Gradient) && SAME_KIND(Counter) && SAME_KIND(Cache) &&
+                  SAME_KIND(Frozen),
+              "the artifact has the dialect's numbers of kinds");
+static_assert(hasNumberOf(schema::CollectiveKind::MAX, plan::getMaxEnumValForCollective()) &&
+                  SAME_COLLECTIVE(AllReduce) && SAME_COLLECTIVE(AllGather) && SAME_COLLECTIVE(ReduceScatter),
+              "the artifact has the dialect's numbers of collectives");
+#undef SAME_ROLE
+#undef SAME_KIND
+#undef SAME_COLLECTIVE
 
 schema::Space toSchema(plan::Space space) {
   switch (space) {
