@@ -21,7 +21,7 @@
 //   P2  an entry's inputs do not overlap; only i32 inputs have a value limit, and it is not negative; only
 //       inputs have a role, which is a name with a dot
 //   P3  a target's own entries have the names of the module's entries, in the same order; their ports have the same
-//       names, types and value limits; their segments are the same; the first target has no entries of its own
+//       names, types, value limits and roles; their segments are the same; the first target has no entries of its own
 //   B1  an entry's arena has at most 4096 blocks; the bytes of each are a multiple of 256; all blocks together fit into
 //       the arena of every target that uses the entry
 //   B2  each port, each tensor of a collective, and each binding of a launch over all its steps lies in one block

@@ -89,9 +89,13 @@ private:
                        (input && port->value_limit() > 0 && port->type()->element() == schema::ElementType::I32);
       if (!limitFits)
         return broken(str(what, " has the value limit ", port->value_limit(), ", which only an i32 input can have."));
-      if (port->role() &&
-          (!input || port->role()->string_view().find('.') == std::string_view::npos || !checkName(port->role(), what)))
-        return broken(what + " has a role, which only an input can have, and which is a name with a dot.");
+      if (const flatbuffers::String *role = port->role()) {
+        HEDDLE_CHECK(checkName(role, what + ", role"));
+        if (!input)
+          return broken(str(what, " has the role '", role->c_str(), "', which only an input can have."));
+        if (role->string_view().find('.') == std::string_view::npos)
+          return broken(str(what, " has the role '", role->c_str(), "', which has no dot, as in 'source.positions'."));
+      }
       if (!input)
         for (const schema::Dim *dim : *port->type()->dims())
           HEDDLE_CHECK(checkBound(dim->size(), what));
@@ -486,6 +490,12 @@ Status samePorts(const schema::Entry &entry, const schema::Entry &own, bool inpu
                 std::equal(dims.begin(), dims.end(), otherDims.begin(), otherDims.end(), sameDim);
     if (!same)
       return broken(str(what, " has '", port.name()->c_str(), "' with another type than the module's."));
+    auto roleOf = [](const schema::Port &port) {
+      return port.role() ? port.role()->string_view() : std::string_view();
+    };
+    if (roleOf(port) != roleOf(other))
+      return broken(str(what, " has '", port.name()->c_str(), "' with the role '", roleOf(other),
+                        "', and the module's has '", roleOf(port), "'."));
   }
   return Success();
 }

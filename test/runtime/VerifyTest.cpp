@@ -273,9 +273,9 @@ const Rule rules[] = {
     {"P1_smallest_arena", [](auto &m) { m.targets[1]->arena_bytes = 9000; }, "the arena has 9000"},
     {"P2_overlap", [](auto &m) { entry(m).inputs[1]->arena_offset = 3996; }, "'a' and 'b' overlap"},
     {"P2_limit_of_floats", [](auto &m) { entry(m).inputs[0]->value_limit = 3; }, "only an i32 input"},
-    {"P2_role_of_output", [](auto &m) { entry(m).outputs[0]->role = "source.starts"; }, "has a role"},
-    {"P2_role_of_nothing", [](auto &m) { entry(m).inputs[0]->role = "starts"; }, "has a role"},
-    {"P2_role_with_a_break", [](auto &m) { entry(m).inputs[0]->role = "source.\n"; }, "has a role"},
+    {"P2_role_of_output", [](auto &m) { entry(m).outputs[0]->role = "source.starts"; }, "output 'sum' has the role 'source.starts', which only an input"},
+    {"P2_role_of_nothing", [](auto &m) { entry(m).inputs[0]->role = "starts"; }, "input 'a' has the role 'starts', which has no dot"},
+    {"P2_role_with_a_break", [](auto &m) { entry(m).inputs[0]->role = "source.\n"; }, "control characters"},
     {"P2_negative_limit", [](auto &m) { entry(m, 4).inputs[0]->value_limit = -3; }, "value limit -3"},
     {"P3_first_target", [](auto &m) { m.targets[0]->entries = std::move(own(m).entries); },
      "first target 'vulkan:software' has entries beside"},
@@ -291,6 +291,8 @@ const Rule rules[] = {
        lookup.outputs[0]->type->dims[0] = schema::Dim(0, 0);
      },
      "has 'twice' with another type"},
+    {"P3_role", [](auto &m) { own(m).entries[0]->inputs[0]->role = "source.starts"; }, "has 'a' with the role 'source.starts', and the module's has ''"},
+    {"P3_role_missing", [](auto &m) { own(m), entry(m).inputs[0]->role = "source.starts"; }, "has 'a' with the role '', and the module's has 'source.starts'"},
     {"P3_limit", [](auto &m) { own(m).entries[4]->inputs[0]->value_limit = 11; }, "has 'index' with another type"},
     {"P1_own_arena",
      [](auto &m) {
