@@ -120,8 +120,8 @@ void Verifier::verifyPorts(func::FuncOp function, TypeRange types, StringRef kin
     Attribute role = dictionary ? dictionary.get("heddle.role") : Attribute();
     if (auto text = dyn_cast_or_null<StringAttr>(role);
         role && (kind != "input" || !text || !isName(text) || !text.getValue().contains('.')))
-      fail(where(i)) << what << " has a heddle.role of " << role
-                     << R"(, which is SEQUENCES.ROLE, such as "source.positions", and goes with inputs)";
+      fail(where(i)) << what << " has the heddle.role " << role
+                     << R"(; a role is SEQUENCES.ROLE, such as "source.positions", and only inputs have one)";
     Attribute limit = dictionary ? dictionary.get("heddle.limit") : Attribute();
     auto number = dyn_cast_or_null<IntegerAttr>(limit);
     if (limit && (kind != "input" || !getElementTypeOrSelf(type).isInteger(32) || !number || number.getValue().slt(1) ||

@@ -172,14 +172,14 @@ func.func @f(%x: tensor<4xi32> {heddle.name = "x", heddle.limits = 3}) {
 
 // -----
 
-// expected-error @+1 {{entry 'f': input 0 has a heddle.role of "positions", which is SEQUENCES.ROLE, such as "source.positions", and goes with inputs}}
+// expected-error @+1 {{entry 'f': input 0 has the heddle.role "positions"; a role is SEQUENCES.ROLE, such as "source.positions", and only inputs have one}}
 func.func @f(%x: tensor<4xi32> {heddle.name = "x", heddle.role = "positions"}) {
   return
 }
 
 // -----
 
-// expected-error @+1 {{entry 'f': output 0 has a heddle.role of "source.positions"}}
+// expected-error @+1 {{entry 'f': output 0 has the heddle.role "source.positions"; a role is SEQUENCES.ROLE, such as "source.positions", and only inputs have one}}
 func.func @f(%x: tensor<4xi32> {heddle.name = "x", heddle.role = "source.positions"}) -> (tensor<4xi32> {heddle.name = "y", heddle.role = "source.positions"}) {
   return %x : tensor<4xi32>
 }
