@@ -25,19 +25,52 @@ std::vector<std::string> chooseEntries(const BenchCommand &command, const Sessio
   return entries;
 }
 
-Result<std::optional<CeilingMeasurement>> openCeilings(const BenchCommand &command, const Session &session) {
-  std::optional<CeilingMeasurement> ceilings;
-  if (command.ceilings == "none")
-    return ceilings;
-  std::optional<std::filesystem::path> path = command.ceilings;
-  if (command.ceilings.empty() && !(path = findCeilings(session.target()))) {
-    log(LogLevel::Warning, str("no ceilings are measured: the build made no artifact for them for ", session.target(),
-                               "; --ceilings names an artifact that measures them"));
-    return ceilings;
+// Measures the device's ceilings, before and after the entries. Their session lives only meanwhile: on a processor it
+// takes 512 MiB. Without an artifact, or without the memory, a warning is logged and there are no ceilings.
+class CeilingRuns {
+public:
+  CeilingRuns(const BenchCommand &command, const Session &session)
+      : isChosen(!command.ceilings.empty()), device(session.device().id) {
+    if (command.ceilings == "none")
+      return;
+    path = isChosen ? command.ceilings : findCeilings(session.target());
+    if (!path)
+      log(LogLevel::Warning, str("no ceilings are measured: the build made no artifact for them for ", session.target(),
+                                 "; --ceilings names an artifact that measures them"));
   }
-  HEDDLE_ASSIGN(ceilings, CeilingMeasurement::open(*path, session.device().id));
-  return ceilings;
-}
+
+  // Fails if the artifact that the user chose cannot measure ceilings.
+  Status run() {
+    if (!path)
+      return Success();
+    Result<Ceilings> measured = measure();
+    if (measured) {
+      best.include(*measured);
+      isKnown = true;
+      return Success();
+    }
+    if (isChosen && measured.error().kind != ErrorKind::OutOfMemory)
+      return std::move(measured).error();
+    log(LogLevel::Warning, str(isKnown ? "ceilings are measured only once" : "no ceilings are measured", ", because '",
+                               path->string(), "' cannot run: ", measured.message()));
+    path.reset();
+    return Success();
+  }
+
+  // The best rates so far; null if there are none.
+  const Ceilings *get() const { return isKnown ? &best : nullptr; }
+
+private:
+  Result<Ceilings> measure() const {
+    HEDDLE_ASSIGN(CeilingMeasurement ceilings, CeilingMeasurement::open(*path, device));
+    return ceilings.measure();
+  }
+
+  bool isChosen, isKnown = false;
+  std::string device;
+  std::optional<std::filesystem::path> path;
+  Ceilings best;
+};
 
 Status bench(const BenchCommand &command, Profile *profile) {
   HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> engine, openEngine(command.common, profile));
@@ -47,16 +80,8 @@ Status bench(const BenchCommand &command, Profile *profile) {
     HEDDLE_CHECK(requireEntries(*engine, {entry}, "--entry"));
   HEDDLE_CHECK(fillVariables(session, entries, kSeed));
 
-  HEDDLE_ASSIGN(std::optional<CeilingMeasurement> ceilings, openCeilings(command, session));
-  Ceilings best;
-  auto measureCeilings = [&]() -> Status {
-    if (!ceilings)
-      return Success();
-    HEDDLE_ASSIGN(Ceilings measured, ceilings->measure());
-    best.include(measured);
-    return Success();
-  };
-  HEDDLE_CHECK(measureCeilings());
+  CeilingRuns ceilings(command, session);
+  HEDDLE_CHECK(ceilings.run());
 
   BenchReport report(session);
   for (const std::string &entry : entries) {
@@ -73,9 +98,9 @@ Status bench(const BenchCommand &command, Profile *profile) {
       profile->add(session, entry, measured.lastProfile, measured.costs);
     report.add(std::move(measured));
   }
-  HEDDLE_CHECK(measureCeilings()); // again, as the amount of other work on the machine changes
-  if (ceilings)
-    report.setCeilings(best);
+  HEDDLE_CHECK(ceilings.run()); // again, as the amount of other work on the machine changes
+  if (ceilings.get())
+    report.setCeilings(*ceilings.get());
   if (!command.save.empty())
     HEDDLE_CHECK(writeFile(command.save, report.json().dump(1) + "\n"));
   std::fputs((command.json ? report.json().dump() + "\n" : report.text()).c_str(), stdout);
