@@ -24,9 +24,16 @@ inline std::optional<unsigned> wantedThreads() {
 // training run set it when they have met. Threads that run already are not counted again.
 inline std::atomic<unsigned> processesThatShare = 1;
 
-// Returns this process's part of so many processors. At least 1.
-inline unsigned shareOf(unsigned processors) {
-  return std::max(1u, processors / std::max(1u, processesThatShare.load(std::memory_order_relaxed)));
+// The number of processes that divide the quota of this process's control group (ProcessorCount.h), itself included.
+inline std::atomic<unsigned> processesInQuota = 1;
+
+// Returns this process's part of so many processors. `quota` is the CPU time that its control group allows, in
+// processors (0: no limit); the part is no larger than this process's part of it. At least 1.
+inline unsigned shareOf(unsigned processors, unsigned quota = 0) {
+  unsigned share = processors / std::max(1u, processesThatShare.load(std::memory_order_relaxed));
+  if (quota)
+    share = std::min(share, quota / std::max(1u, processesInQuota.load(std::memory_order_relaxed)));
+  return std::max(1u, share);
 }
 
 // Returns the number of host threads for parallel work: wantedThreads(), otherwise this process's part of the processors

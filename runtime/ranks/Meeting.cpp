@@ -29,7 +29,7 @@ enum Kind : uint8_t {
 constexpr auto kTurn = std::chrono::milliseconds(50);  // the longest pause between two checks
 constexpr auto kTell = std::chrono::milliseconds(250); // the interval between a rank's reports
 constexpr double kShare = 0.9;                         // part of the timeout after which ranks end, to be within it
-constexpr uint32_t kHelloVersion = 4;
+constexpr uint32_t kHelloVersion = 5;
 constexpr auto kPatience = std::chrono::seconds(10); // for a connection that has not proved its rank
 constexpr size_t kLargestHello = 1024, kSpareStrangers = 64;
 
@@ -176,6 +176,7 @@ Result<std::unique_ptr<Meeting>> Meeting::join(MeetingOptions options, std::uniq
                                                const std::string &address) {
   std::unique_ptr<Meeting> meeting(new Meeting(std::move(options)));
   meeting->begun = meeting->told = Clock::now();
+  meeting->options.quotaGroup.resize(std::min<size_t>(meeting->options.quotaGroup.size(), 64));
   meeting->ownProcessors = processorMask(); // before threads start
   if (meeting->rank() != 0) {
     HEDDLE_CHECK(meeting->gather(address));
@@ -194,6 +195,7 @@ Result<std::unique_ptr<Meeting>> Meeting::join(MeetingOptions options, std::uniq
     meeting->peers[0].pid = uint32_t(::getpid());
     meeting->peers[0].host = hostName();
     meeting->peers[0].processors = meeting->ownProcessors;
+    meeting->peers[0].quotaGroup = meeting->options.quotaGroup;
     meeting->thread = std::thread([self = meeting.get()] { self->serve(); });
   }
   std::unique_lock lock(meeting->mutex);
@@ -362,7 +364,7 @@ void Meeting::seat(Stranger &stranger, const Message &hello) {
   auto version = reader.number<uint32_t>(), rank = reader.number<uint32_t>(), count = reader.number<uint32_t>(),
        pid = reader.number<uint32_t>();
   Digest question = digestOf(reader);
-  std::string host = reader.words(), processors = reader.words();
+  std::string host = reader.words(), processors = reader.words(), quotaGroup = reader.words();
   if (hello.kind != Hello || version != kHelloVersion ||
       reader.left() != sizeof(Digest)) // not Heddle, or another version of it
     return;
@@ -393,23 +395,28 @@ void Meeting::seat(Stranger &stranger, const Message &hello) {
   peer.pid = pid;
   peer.host = host;
   peer.processors = processors;
+  peer.quotaGroup = quotaGroup;
   peer.heard = peer.changed = Clock::now();
 }
 
 // Tells all ranks that everyone has joined.
 void Meeting::welcome() {
   for (uint32_t i = 0; i < ranks(); ++i) {
-    uint32_t local = 0, sharers = 0;
+    uint32_t local = 0, sharers = 0, quotaSharers = 0;
     for (uint32_t j = 0; j < ranks(); ++j) {
       bool isHere = peers[j].host == peers[i].host;
       local += isHere && j < i;
       sharers += isHere && mayOverlap(peers[j].processors, peers[i].processors);
+      quotaSharers += isHere && peers[j].quotaGroup == peers[i].quotaGroup;
     }
-    if (i == 0)
+    if (i == 0) {
       ownSharers = sharers;
-    else
-      peers[i].channel->send(
-          {Welcome, Writer().add(local).add(sharers).add(peers[0].pid).add(std::string_view(peers[0].host)).text});
+      ownQuotaSharers = quotaSharers;
+      continue;
+    }
+    Writer welcome;
+    welcome.add(local).add(sharers).add(quotaSharers).add(peers[0].pid).add(std::string_view(peers[0].host));
+    peers[i].channel->send({Welcome, welcome.text});
   }
   complete = true;
   changed.notify_all();
@@ -551,6 +558,7 @@ void Meeting::introduce(const Message &message) {
     hello.add(kHelloVersion).add(rank()).add(ranks()).add(uint32_t(::getpid()));
     add(hello, challenge);
     hello.add(std::string_view(hostName()).substr(0, kLargestHello / 2)).add(std::string_view(ownProcessors));
+    hello.add(std::string_view(options.quotaGroup));
     add(hello, prove(secret, kOther, digest, hello.text));
     peers[0].channel->send({Hello, hello.text});
   } else if (message.kind == WrongSecret) {
@@ -575,6 +583,7 @@ void Meeting::hearFirst(const Message &message) {
   case Welcome:
     ownLocalRank = reader.number<uint32_t>();
     ownSharers = reader.number<uint32_t>();
+    ownQuotaSharers = reader.number<uint32_t>();
     first.pid = reader.number<uint32_t>();
     first.host = reader.words();
     complete = true;

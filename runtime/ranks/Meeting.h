@@ -28,6 +28,7 @@ struct MeetingOptions {
   double timeout = 120;                              // seconds without progress while others wait for the rank
   std::function<bool()> interrupted = {};            // true if the process was told to stop; asked while ranks join
   std::function<void(std::string_view)> report = {}; // prints the final message
+  std::string quotaGroup = {};                       // ProcessorQuota::group; at most 64 bytes count
 };
 
 class Meeting {
@@ -60,6 +61,8 @@ public:
   // The number of ranks on the same machine that may run on this rank's processors, itself included. A launcher that
   // binds ranks to processors of their own makes it 1.
   uint32_t sharers() const { return ownSharers; }
+  // The number of ranks on the same machine in this rank's `quotaGroup`, itself included.
+  uint32_t quotaSharers() const { return ownQuotaSharers; }
 
   // Sets what this rank does from now on, for messages: "computing". Each call counts as progress.
   void at(std::string_view what);
@@ -101,6 +104,7 @@ private:
     uint32_t pid = 0;
     std::string host;
     std::string processors; // a bit for each that it may run on; empty: unknown
+    std::string quotaGroup;
     State state;
     Clock::time_point heard, changed;
     std::vector<std::vector<double>> sums; // its numbers for sums that are not complete
@@ -162,7 +166,7 @@ private:
   std::condition_variable changed;
   State own;
   bool complete = false, leaving = false;
-  uint32_t ownLocalRank = 0, ownSharers = 1;
+  uint32_t ownLocalRank = 0, ownSharers = 1, ownQuotaSharers = 1;
   std::atomic_flag isEnding;
   std::vector<std::vector<double>> given; // rank 0's own numbers for sums
   std::vector<std::vector<double>> results;

@@ -1,5 +1,6 @@
 #include "runtime/ranks/Ranks.h"
 
+#include "runtime/core/ProcessorCount.h"
 #include "runtime/core/Threads.h"
 
 #include <algorithm>
@@ -9,14 +10,23 @@
 #include <thread>
 
 namespace heddle {
+namespace {
+
+void shareProcessors(const Meeting &meeting) {
+  processesThatShare = meeting.sharers();
+  processesInQuota = meeting.quotaSharers();
+}
+
+} // namespace
 
 Result<std::unique_ptr<Ranks>> Ranks::join(MeetingOptions options, TransportChoice choice) {
   auto ranks = std::make_unique<Ranks>();
   ranks->choice = choice;
   RankPlace place = options.place;
+  options.quotaGroup = processorQuota().group;
   if (place.rendezvous.kind != Rendezvous::Mpi) {
     HEDDLE_ASSIGN(ranks->meeting, Meeting::join(std::move(options)));
-    processesThatShare = ranks->meeting->sharers();
+    shareProcessors(*ranks->meeting);
     return ranks;
   }
   // Rank 0 broadcasts its address, and a secret for this meeting, with MPI.
@@ -40,7 +50,7 @@ Result<std::unique_ptr<Ranks>> Ranks::join(MeetingOptions options, TransportChoi
   if (options.place.secret.empty())
     options.place.secret.assign(said, 2 * sizeof(Digest));
   HEDDLE_ASSIGN(ranks->meeting, Meeting::join(std::move(options), std::move(listener), said + 2 * sizeof(Digest)));
-  processesThatShare = ranks->meeting->sharers();
+  shareProcessors(*ranks->meeting);
   return ranks;
 }
 

@@ -73,6 +73,12 @@ TEST(ThreadsTest, takesAsManyAsTheEnvironmentSays) {
   processesThatShare = 3;
   EXPECT_EQ(shareOf(7), 2u);
   EXPECT_EQ(shareOf(2), 1u);
+  EXPECT_EQ(shareOf(12, 2), 2u) << "each rank has a quota of its own";
+  EXPECT_EQ(shareOf(12, 6), 4u) << "the quota allows more than a third of the cores";
+  processesInQuota = 3;
+  EXPECT_EQ(shareOf(12, 6), 2u) << "the ranks have a quota together";
+  EXPECT_EQ(shareOf(12, 2), 1u);
+  processesInQuota = 1;
   EXPECT_EQ(hostThreads(), std::max(1u, all / 3));
   setenv("HEDDLE_THREADS", "5", 1);
   EXPECT_EQ(hostThreads(), 5u) << "the environment's number is not divided";

@@ -1,5 +1,6 @@
 // Processor features, and the number of threads that suits a process.
 #include "runtime/hal/cpu/Processor.h"
+#include "runtime/core/ProcessorCount.h"
 #include "test/runtime/TemporaryFolder.h"
 
 #include <filesystem>
@@ -44,7 +45,8 @@ protected:
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file) << text;
   }
-  unsigned allowed() const { return allowedProcessors(folder.path().string()); }
+  unsigned allowed() const { return processorQuota(folder.path().string()).processors; }
+  std::string group() const { return processorQuota(folder.path().string()).group; }
 
   test::TemporaryFolder folder;
 };
@@ -79,6 +81,29 @@ TEST_F(ProcessorCountTest, versionOne) {
   EXPECT_EQ(allowed(), 0u);
   write("/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us", "150000\n");
   EXPECT_EQ(allowed(), 2u);
+}
+
+// Two processes of one group have the same quota, and those of two groups only if a group around both sets it.
+TEST_F(ProcessorCountTest, groupsHaveNames) {
+  write("/proc/self/cgroup", "0::/pod/a\n");
+  EXPECT_EQ(group(), "");
+  write("/sys/fs/cgroup/pod/a/cpu.max", "200000 100000\n");
+  write("/sys/fs/cgroup/pod/b/cpu.max", "200000 100000\n");
+  std::string a = group();
+  EXPECT_NE(a, "");
+  EXPECT_EQ(group(), a);
+  write("/proc/self/cgroup", "0::/pod/b\n");
+  EXPECT_NE(group(), a);
+  write("/sys/fs/cgroup/pod/cpu.max", "100000 100000\n");
+  std::string pod = group();
+  EXPECT_NE(pod, a);
+  write("/proc/self/cgroup", "0::/pod/a\n");
+  EXPECT_EQ(group(), pod);
+  // A container's own group may be called "/" within it.
+  std::filesystem::rename(folder.path() / "sys/fs/cgroup", folder.path() / "outside");
+  std::filesystem::create_directory_symlink(folder.path() / "outside/pod", folder.path() / "sys/fs/cgroup");
+  write("/proc/self/cgroup", "0::/\n");
+  EXPECT_EQ(group(), pod);
 }
 
 TEST_F(ProcessorCountTest, threadsOfACoreCountOnce) {

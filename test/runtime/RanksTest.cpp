@@ -170,7 +170,7 @@ constexpr const char *kSecret = "what the ranks of these tests share";
 
 MeetingOptions optionsOf(uint32_t rank, uint32_t ranks, const Rendezvous &rendezvous, double timeout = 20) {
   std::string secret = rendezvous.kind == Rendezvous::Tcp ? kSecret : "";
-  return {{rank, ranks, rendezvous, "test", secret}, timeout, {}, {}};
+  return {{rank, ranks, rendezvous, "test", secret}, timeout, {}, {}, {}};
 }
 
 // A stopped process reads nothing. The process that watches it must go on.
@@ -338,6 +338,26 @@ TEST(MeetingTest, ranksKnowWhoSharesTheirProcessors) {
   EXPECT_EQ(sharers({{processors[0]}, {processors[1]}}), (std::vector<uint32_t>{1, 1}));
   EXPECT_EQ(sharers({{processors[0]}, {processors[1]}, {processors[1]}, {processors[0], processors[1]}}),
             (std::vector<uint32_t>{2, 3, 3, 4}));
+}
+
+// Ranks in containers of one machine have a quota each, and ranks of one container divide its quota.
+TEST(MeetingTest, ranksKnowWhoSharesTheirQuota) {
+  const std::vector<std::string> groups = {"30:1", "30:1", "30:2", std::string(100, 'x')};
+  test::TemporaryFolder folder;
+  Rendezvous rendezvous = fresh(Rendezvous::Local, folder);
+  std::vector<uint32_t> sharers(groups.size());
+  std::vector<std::thread> threads;
+  for (uint32_t rank = 0; rank < groups.size(); ++rank)
+    threads.emplace_back([&, rank] {
+      MeetingOptions options = optionsOf(rank, uint32_t(groups.size()), rendezvous);
+      options.quotaGroup = groups[rank];
+      auto meeting = Meeting::join(std::move(options));
+      ASSERT_TRUE(meeting.ok()) << meeting.message();
+      sharers[rank] = (*meeting)->quotaSharers();
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(sharers, (std::vector<uint32_t>{2, 2, 1, 1}));
 }
 
 // The output of each process, and how it ended, in a run in which one process fails.
@@ -647,10 +667,12 @@ TEST(MeetingTest, strangersGetNoSeat) {
       writer.add(std::string_view("\x1b[2Jelsewhere"));
       if (version > 3)
         writer.add(std::string_view("\x03"));
+      if (version > 4)
+        writer.add(std::string_view("30:1"));
       return Message{1, writer.text};
     };
     auto signedHello = [&](uint32_t rank, uint32_t ranks) {
-      Message message = hello(4, rank, ranks);
+      Message message = hello(5, rank, ranks);
       message.body += std::string(32, 's');
       return message;
     };
@@ -659,6 +681,7 @@ TEST(MeetingTest, strangersGetNoSeat) {
         say(hello(2, rank, ranks)); // as earlier builds sent it
         say(hello(3, rank, ranks));
         say(hello(4, rank, ranks));
+        say(hello(5, rank, ranks));
         say(signedHello(rank, ranks));
       }
     say({1, ""});

@@ -1,7 +1,7 @@
 // The threads that run kernels, without a device: each workgroup runs exactly once, whichever thread calls.
 #include "runtime/hal/cpu/ThreadPool.h"
+#include "runtime/core/ProcessorCount.h"
 #include "runtime/hal/cpu/FloatMode.h"
-#include "runtime/hal/cpu/Processor.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,5 @@
 // The processor as a backend: one device, and the targets for it.
+#include "runtime/core/ProcessorCount.h"
 #include "runtime/hal/Backend.h"
 #include "runtime/hal/cpu/CpuDevice.h"
 #include "runtime/hal/cpu/Processor.h"

@@ -1,4 +1,4 @@
-// The processor that this process runs on: its name, its instruction sets, and how many threads suit it.
+// The processor that this process runs on: its name and its instruction sets.
 #pragma once
 
 #include <cstdint>
@@ -23,17 +23,5 @@ struct Processor {
   // Returns the best target, or an empty string.
   std::string bestTarget() const;
 };
-
-// Returns the number of threads that kernels run on: HEDDLE_THREADS (runtime/core/Threads.h) if it is set, otherwise
-// this process's part of usableProcessors(). At least 1.
-unsigned threadCount();
-
-// Returns the number of physical cores that this thread may run on, limited by the CPU time that its control groups
-// allow, rounded up. `root` is a prefix of the paths of /proc and /sys, for tests.
-unsigned usableProcessors(const std::string &root = "");
-
-// Returns the CPU time that the control groups of this process allow, in processors, rounded up; 0 if they set no
-// limit. Takes into account both versions of control groups, and all groups that enclose the process's own.
-unsigned allowedProcessors(const std::string &root = "");
 
 } // namespace heddle::hal::cpu

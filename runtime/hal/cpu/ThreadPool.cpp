@@ -1,7 +1,7 @@
 #include "runtime/hal/cpu/ThreadPool.h"
 
+#include "runtime/core/ProcessorCount.h"
 #include "runtime/hal/cpu/FloatMode.h"
-#include "runtime/hal/cpu/Processor.h"
 #include "runtime/hal/cpu/Waiting.h"
 
 #include <chrono>
@@ -35,7 +35,7 @@ ThreadPool &ThreadPool::get() {
   registerForkHandlers();
   std::lock_guard lock(sharedMutex);
   if (!shared.load(std::memory_order_relaxed))
-    shared.store(&create(cpu::threadCount()), std::memory_order_release);
+    shared.store(&create(heddle::threadCount()), std::memory_order_release);
   return *shared.load(std::memory_order_relaxed);
 }
 

@@ -1,7 +1,7 @@
-// The number of threads that suits this process.
+#include "runtime/core/ProcessorCount.h"
+
 #include "runtime/core/Status.h"
 #include "runtime/core/Threads.h"
-#include "runtime/hal/cpu/Processor.h"
 
 #include <algorithm>
 #include <charconv>
@@ -10,10 +10,11 @@
 #include <sched.h>
 #include <set>
 #include <sstream>
+#include <sys/stat.h>
 #include <utility>
 #include <vector>
 
-namespace heddle::hal::cpu {
+namespace heddle {
 namespace {
 
 std::string firstLine(const std::string &path) {
@@ -29,18 +30,21 @@ std::optional<int64_t> number(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
-// The smallest limit so far, in processors; 0: none.
-struct Limit {
-  unsigned processors = 0;
+// Returns a name of a control group that is the same in all containers: the number of its folder.
+std::string nameOf(const std::string &folder) {
+  struct stat status = {};
+  return ::stat(folder.c_str(), &status) == 0 ? str(status.st_dev, ":", status.st_ino) : folder;
+}
 
-  // Adds a limit of `quota` microseconds of processor time in each `period` microseconds.
-  void add(std::optional<int64_t> quota, std::optional<int64_t> period) {
-    if (!quota || !period || *quota <= 0 || *period <= 0)
-      return;
-    auto allowed = static_cast<unsigned>(std::min<int64_t>((*quota - 1) / *period + 1, 1 << 20));
-    processors = processors ? std::min(processors, allowed) : allowed;
-  }
-};
+// Lowers `limit` to `quota` microseconds of processor time in each `period` microseconds, which the folder's group allows.
+void lower(ProcessorQuota &limit, const std::string &folder, std::optional<int64_t> quota,
+           std::optional<int64_t> period) {
+  if (!quota || !period || *quota <= 0 || *period <= 0)
+    return;
+  auto allowed = static_cast<unsigned>(std::min<int64_t>((*quota - 1) / *period + 1, 1 << 20));
+  if (limit.processors == 0 || allowed < limit.processors)
+    limit = {allowed, nameOf(folder)};
+}
 
 // Calls `visit` for a group's folder and for its parent folders, up to `top`.
 template <typename Visit> void eachGroup(const std::string &top, std::string group, Visit visit) {
@@ -72,10 +76,23 @@ std::vector<unsigned> affinity() {
   return processors;
 }
 
+// Returns the number of physical cores that this thread may run on. At least 1.
+unsigned usableCores(const std::string &root) {
+  std::set<std::pair<std::string, std::string>> cores;
+  for (unsigned processor : affinity()) {
+    std::string topology = str(root, "/sys/devices/system/cpu/cpu", processor, "/topology/");
+    std::string package = firstLine(topology + "physical_package_id"), core = firstLine(topology + "core_id");
+    if (core.empty()) // unknown topology: count every processor as a core
+      core = str("processor ", processor);
+    cores.emplace(package, core);
+  }
+  return std::max<unsigned>(static_cast<unsigned>(cores.size()), 1);
+}
+
 } // namespace
 
-unsigned allowedProcessors(const std::string &root) {
-  Limit limit;
+ProcessorQuota processorQuota(const std::string &root) {
+  ProcessorQuota limit;
   std::ifstream groups(root + "/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) { // "4:cpu,cpuacct:/a/b", or "0::/a/b" in version 2
     size_t first = line.find(':'), second = line.find(':', first + 1);
@@ -88,37 +105,28 @@ unsigned allowedProcessors(const std::string &root) {
           std::istringstream words(firstLine(folder + "/cpu.max")); // "max 100000": no limit
           std::string quota, period;
           words >> quota >> period;
-          limit.add(number(quota), number(period));
+          lower(limit, folder, number(quota), number(period));
         });
     } else if (("," + controllers + ",").find(",cpu,") != std::string::npos) {
       for (const std::string &top : {"/sys/fs/cgroup/" + controllers, std::string("/sys/fs/cgroup/cpu")})
         eachGroup(root + top, group, [&](const std::string &folder) {
-          limit.add(number(firstLine(folder + "/cpu.cfs_quota_us")), number(firstLine(folder + "/cpu.cfs_period_us")));
+          lower(limit, folder, number(firstLine(folder + "/cpu.cfs_quota_us")),
+                number(firstLine(folder + "/cpu.cfs_period_us")));
         });
     }
   }
-  return limit.processors;
+  return limit;
 }
 
 unsigned usableProcessors(const std::string &root) {
-  std::set<std::pair<std::string, std::string>> cores;
-  for (unsigned processor : affinity()) {
-    std::string topology = str(root, "/sys/devices/system/cpu/cpu", processor, "/topology/");
-    std::string package = firstLine(topology + "physical_package_id"), core = firstLine(topology + "core_id");
-    if (core.empty()) // unknown topology: count every processor as a core
-      core = str("processor ", processor);
-    cores.emplace(package, core);
-  }
-  unsigned usable = std::max<unsigned>(static_cast<unsigned>(cores.size()), 1);
-  if (unsigned allowed = allowedProcessors(root))
-    usable = std::min(usable, allowed);
-  return usable;
+  unsigned cores = usableCores(root), quota = processorQuota(root).processors;
+  return quota ? std::min(cores, quota) : cores;
 }
 
 unsigned threadCount() {
   if (std::optional<unsigned> wanted = wantedThreads())
     return *wanted;
-  return shareOf(usableProcessors());
+  return shareOf(usableCores(""), processorQuota().processors);
 }
 
-} // namespace heddle::hal::cpu
+} // namespace heddle
