@@ -17,7 +17,18 @@ if grep -rn 'flatbuffers\|artifact_generated' "$prefix/include"; then
   echo "installed headers need flatbuffers (above)" >&2
   exit 1
 fi
+# The installed headers include only installed headers.
+folders=(core published ranks text tokenizers data scores chat model train)
+(cd "$prefix/include/heddle" && find runtime -name '*.h' | sort | sed 's|.*|#include "&"|') >"$work/headers.cpp"
+for folder in "${folders[@]}"; do
+  grep -q "runtime/$folder/" "$work/headers.cpp" || { echo "no header of runtime/$folder is installed" >&2; exit 1; }
+done
+c++ -std=c++20 -fsyntax-only -I"$prefix/include/heddle" "$work/headers.cpp"
 lib=$(dirname "$(find "$prefix" -name 'libheddle.so')")
+if PKG_CONFIG_PATH="$lib/pkgconfig" pkg-config --exists heddle heddle-train; then
+  echo "pkg-config gives one program both libheddle.so and libheddle-train.so" >&2
+  exit 1
+fi
 for library in heddle heddle-train; do
   if nm -D --defined-only "$lib/lib$library.so" | awk '{ print $3 }' | grep -v '^heddle_' | grep -v '^_Z.*St\|^_ZT\|^$'; then
     echo "lib$library.so exports more than the C API (above)" >&2

@@ -64,11 +64,6 @@ for kind in plain folded; do
 done
 cmp "$work/plain.npy" "$work/folded.npy"
 
-# The installed headers of texts, models and training need only installed files.
-(cd "$prefix/include/heddle" && find runtime/text runtime/tokenizers runtime/data runtime/scores runtime/model runtime/train -name '*.h' | sort | sed 's|.*|#include "&"|') >"$work/headers.cpp"
-grep -q 'runtime/train/Trainer.h' "$work/headers.cpp"
-c++ -std=c++20 -fsyntax-only -I"$prefix/include/heddle" "$work/headers.cpp"
-
 # A training and a translation within a program; heddle-run translates the same with its checkpoint.
 "$python" -c 'import random; random.seed(3); print("\n".join(" ".join(random.choices("abcdefgh", k=random.randint(2, 5))) for _ in range(600)))' >"$work/pairs.txt"
 "$prefix/bin/heddle-compile" "$prefix/share/heddle/models/transformer-base.toml" --set vocab_size=16 --set d_model=32 --set heads=2 --set d_ff=64 \
