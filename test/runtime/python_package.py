@@ -6,10 +6,14 @@ models as mappings, and training, which takes the same steps as heddle-run's. Te
 import argparse
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import numpy as np
@@ -292,6 +296,50 @@ class Package(unittest.TestCase):
             self.addCleanup(setattr, self, "model", type(self).model)
             self.assertEqual(self.train("still", steps=50, validate_every=1, patience=2), "patience")
 
+    def test_an_interrupt_stops_a_training(self):
+        # The signal arrives while C runs: Python's main thread takes it when the next report begins.
+        def train(**options):
+            begun = threading.Event()
+            thread = threading.Thread(target=lambda: begun.wait() and os.kill(os.getpid(), signal.SIGINT))
+            thread.start()
+            try:
+                return self.train("interrupted", lambda record: begun.set(), steps=5000, **options)
+            finally:
+                begun.set()
+                thread.join()
+
+        with self.assertRaises(KeyboardInterrupt):
+            train()
+        self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
+        steps = [path for path in (self.folder / "interrupted").glob("step-*/manifest.json")]
+        self.assertEqual(len(steps), 1)
+        self.assertLess(int(steps[0].parent.name[5:]), 5000)
+        # A handler of the program's own is called after the training.
+        called = []
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, lambda *arguments: called.append(arguments[0])))
+        self.assertEqual(train(resume=True), "stopped")
+        self.assertEqual(called, [signal.SIGINT])
+
+    def test_a_report_and_the_last_checkpoint_fail(self):
+        folder = self.folder / "failing"
+
+        def fail(record):
+            shutil.rmtree(folder)
+            folder.write_text("")
+            raise KeyError("first")
+
+        with self.assertRaises(heddle.Error) as caught:
+            self.train("failing", fail, steps=50)
+        self.assertEqual(caught.exception.__cause__.args, ("first",))
+
+    def test_options_of_other_types(self):
+        source, target = self.pairs()
+        for name, value, words in (("src", [b"a"], "bytes"), ("data", [{"text": "a"}], "dict"), ("tgt", 5, "int"), ("vocab", 5, "int"),
+                                   ("steps", "9", "str")):
+            with self.assertRaisesRegex(TypeError, f"'{name}'.*{words}"):
+                self.model.train(self.folder / "refused", **{"src": source, "tgt": target, name: value})
+        self.assertFalse((self.folder / "refused").exists())
+
     def test_options_of_a_training(self):
         wrong = "invalid argument"
         source, target = self.pairs()
@@ -302,6 +350,9 @@ class Package(unittest.TestCase):
         self.fails(wrong, ["--valid-src and --valid-tgt"], train, src=source, tgt=target, valid_text=source)
         self.fails(wrong, ["89"], train, src=source, tgt=target[:-1])
         self.fails(wrong, ["line 2 of a text holds a line feed"], train, src=["a", "b\nc"], tgt=["a", "b"])
+        lines = heddle._Text(None, None, 5)
+        with unittest.mock.patch.object(heddle, "_option", lambda kind, value, name: lines):
+            self.fails(wrong, ["a text has 5 lines, and its `lines` is NULL"], train, src=source)
         self.fails("not found", ["nowhere"], train, src=self.folder / "nowhere", tgt=target)
         for name, flag in ("steps", "--steps"), ("accumulate", "--accumulate"), ("keep_last", "--keep-last"):
             self.fails(wrong, [f"{flag} is 0"], train, src=source, tgt=target, **{name: 0})
@@ -313,6 +364,13 @@ class Package(unittest.TestCase):
         with self.assertRaises(TypeError):
             train(sauce=source)
         self.assertFalse((self.folder / "refused").exists())
+
+    def test_a_library_that_cannot_be_loaded(self):
+        plain = str(Path(OPTIONS.library).with_name("libheddle.so"))
+        find = "import ctypes.util, sys\nctypes.util.find_library = {'heddle-train': '/nowhere/libheddle-train.so', 'heddle': %r}.get\n"
+        self.runs(find % plain + "import heddle\nheddle.open(sys.argv[1]).close()\n", HEDDLE_LIBRARY="")
+        self.runs(find % None + "try:\n  import heddle\nexcept ImportError as error:\n  assert '/nowhere' in str(error), error\n"
+                  "else:\n  sys.exit('imported')\n", HEDDLE_LIBRARY="", LD_LIBRARY_PATH="")
 
     def test_a_library_without_training(self):
         self.runs("import heddle, sys\nmodel = heddle.open(sys.argv[1])\ntry:\n  model.train('none')\nexcept heddle.Error as error:\n"

@@ -9,7 +9,7 @@
         model.save("weights.safetensors", heddle.WEIGHTS)
         model.train("checkpoints", src="train.en", tgt="train.de", steps=1000, report=print)
 
-The package loads the library that HEDDLE_LIBRARY names, or else libheddle-train.so or libheddle.so, the first that the system's loader finds.
+The package loads the library that HEDDLE_LIBRARY names, or else libheddle-train.so or libheddle.so, the first that the system's loader can load.
 Only libheddle-train.so can train. A failure raises heddle.Error.
 """
 
@@ -17,6 +17,7 @@ import ctypes
 import ctypes.util
 import json
 import os
+import signal
 import threading
 from collections import namedtuple
 from contextlib import contextmanager
@@ -105,12 +106,18 @@ class _Memory(ctypes.Structure):
 
 
 def _load():
-    path = os.environ.get("HEDDLE_LIBRARY") or next(filter(None, map(ctypes.util.find_library, ("heddle-train", "heddle"))), "libheddle.so")
-    try:
-        library = ctypes.CDLL(path)
-    except OSError as error:
-        raise ImportError(f"cannot load Heddle's library: {error}. Install Heddle (cmake --install), or set HEDDLE_LIBRARY to the path "
-                          "of libheddle.so.") from None
+    wanted = os.environ.get("HEDDLE_LIBRARY")
+    found = [path for path in map(ctypes.util.find_library, ("heddle-train", "heddle")) if path]
+    library, errors = None, []
+    for path in [wanted] if wanted else [*found, "libheddle-train.so", "libheddle.so"]:
+        try:
+            library = ctypes.CDLL(path)
+            break
+        except OSError as error:  # it is not there, or a library that it needs is not
+            errors.append(str(error))
+    if not library:
+        raise ImportError(f"cannot load Heddle's library: {errors[0]}. Install Heddle (cmake --install), or set HEDDLE_LIBRARY to the path "
+                          "of libheddle.so.")
     if library.heddle_api_version() < _API:
         raise ImportError(f"{path} has version {library.heddle_api_version()} of Heddle's C API, and this package needs {_API}.")
     for name in ("heddle_error_message", "heddle_version", "heddle_session_device", "heddle_session_target",
@@ -373,10 +380,14 @@ class Model:
             batch_sequences, batch_tokens, accumulate, shuffle_window, documents
             vocab, vocab_type, weights, base, chat_template, force
 
-        A text is the path of a file, or a list of lines. `heddle-run train --help` explains the options; error messages name them as flags.
+        A text is the path of a file, or a list of lines (str); a list with one path is a text of one line. `heddle-run train --help` explains the options; error messages name them as flags.
         `report` is called after each step and each validation with a dictionary, which `heddle-run train --log` writes as a line; the next step
-        may already run. If it returns a true value, training ends after that step, with a checkpoint. If it raises an exception, or Python is
-        interrupted, training ends so too, and the exception is raised again.
+        may already run. If it returns a true value, training ends after that step, with a checkpoint. If it raises an exception, training ends
+        so too, and the exception is raised again.
+
+        Ctrl-C (SIGINT) in the main thread also ends training so, and then calls the handler of SIGINT, which raises KeyboardInterrupt unless
+        you have set another. It waits until the step ends: nothing interrupts a step or a validation that runs, or what comes before the first
+        step, such as learning a vocabulary and compiling kernels. A training in another thread ends only by its `report`.
 
         Returns "finished", "stopped" (by `report`) or "patience". The model then has the weights of the last step."""
         if not hasattr(_library, "heddle_train"):
@@ -389,21 +400,24 @@ class Model:
                 raise TypeError(f"train() has no option '{name}'")
             if value is not None:
                 setattr(training, name, _option(kinds[name], value, name))
-        raised = []
+        raised, interrupts = [], []
 
         def tell(_, told):
             try:
-                return bool(report and report(json.loads(told.contents.record)))
+                return bool(report and report(json.loads(told.contents.record))) or bool(interrupts)
             except BaseException as error:  # cannot pass through C
                 raised.append(error)
                 return True
 
         training.report = _REPORT(tell)
         end = ctypes.c_int()
-        with self._use() as session:
-            _check(_library.heddle_train(session, ctypes.byref(training), ctypes.byref(end)))
-        if raised:
-            raise raised[0]
+        with self._use() as session, _interrupts_in(interrupts):
+            try:
+                _check(_library.heddle_train(session, ctypes.byref(training), ctypes.byref(end)))
+            except Error as error:  # such as a disk too full for the last checkpoint
+                raise error from (raised[0] if raised else None)
+            if raised:
+                raise raised[0]
         return ("finished", "stopped", "patience")[end.value]
 
     @property
@@ -414,18 +428,41 @@ class Model:
         return {name: getattr(report, name) for name, _ in _Memory._fields_[1:]}
 
 
+@contextmanager
+def _interrupts_in(interrupts):
+    """Adds each SIGINT within to the list, and calls its handler afterwards: an exception that a handler raises while C calls Python would be
+    lost. Does nothing in other threads than the main thread, which cannot have handlers, and if SIGINT has no handler in Python."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda *arguments: interrupts.append(arguments))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if interrupts:
+            handler(*interrupts[0])
+
+
 def _option(kind, value, name):
-    """Returns an option of a training in the form that its field has."""
-    if kind is _Text and not isinstance(value, (str, bytes, os.PathLike)):
-        lines = [_name(line) for line in value]
-        return _Text(None, (_text * len(lines))(*lines), len(lines))
-    if kind is _Text:
-        return _Text(_path(value))
-    if kind is _text:
-        return _path(value)
-    if kind is ctypes.c_int:
-        return int(bool(value))
-    return _unsigned(kind, value, name)
+    """Returns an option of a training in the form that its field has. Raises a TypeError that names the option if it is of another type."""
+    try:
+        if kind is _Text and not isinstance(value, (str, bytes, os.PathLike)):
+            lines = list(value)
+            for line in lines:
+                if not isinstance(line, str):
+                    raise TypeError(f"a text is a path or a list of str, and this list holds {type(line).__name__}")
+            return _Text(None, (_text * len(lines))(*map(_name, lines)), len(lines))
+        if kind is _Text:
+            return _Text(_path(value))
+        if kind is _text:
+            return _path(value)
+        if kind is ctypes.c_int:
+            return int(bool(value))
+        return _unsigned(kind, value, name)
+    except TypeError as error:
+        raise TypeError(f"train() cannot take this '{name}': {error}") from None
 
 
 def _tensor(name, value, dtype):
