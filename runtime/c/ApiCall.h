@@ -38,6 +38,8 @@ template <typename Body> heddle_status guarded(Body body) {
     return fail(ErrorKind::OutOfMemory, "the host has no memory left for this call.");
   } catch (const std::exception &error) {
     return fail(ErrorKind::InvalidArgument, error.what());
+  } catch (...) { // a caller's function that the body calls may throw anything
+    return fail(ErrorKind::InvalidArgument, "a function of the caller threw an exception.");
   }
 }
 

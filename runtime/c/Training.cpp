@@ -23,6 +23,8 @@ public:
 
   // Returns the path of a text; empty for none.
   Result<std::string> pathOf(const heddle_text &text) {
+    if (!text.path && !text.lines && text.count != 0)
+      return makeError(ErrorKind::InvalidArgument, "a text has ", text.count, " lines, and its `lines` is NULL.");
     if (text.path || !text.lines)
       return std::string(orEmpty(text.path));
     int descriptor = ::memfd_create("text", MFD_CLOEXEC);
@@ -37,7 +39,7 @@ public:
       std::fwrite(line.data(), 1, line.size(), file);
       std::fputc('\n', file);
     }
-    if (std::fflush(file) != 0)
+    if (std::fflush(file) != 0 || std::ferror(file))
       return makeError(ErrorKind::OutOfMemory, "there is no memory for a text of ", text.count, " lines.");
     return str("/proc/self/fd/", descriptor);
   }

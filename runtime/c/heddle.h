@@ -223,9 +223,11 @@ HEDDLE_API void heddle_free_outputs(heddle_outputs *outputs);
 
 /* A text: a file, plain or compressed by gzip or Zstandard, or lines in memory. */
 typedef struct heddle_text {
-  const char *path;         /* NULL: `lines` */
-  const char *const *lines; /* without line feeds; error messages name the text /proc/self/fd/N */
-  size_t count;             /* of `lines` */
+  const char *path; /* NULL: `lines` */
+  /* Without line feeds. Records name image files relative to the working directory, and error messages name the text
+   * /proc/self/fd/N. */
+  const char *const *lines;
+  size_t count; /* of `lines` */
 } heddle_text;
 
 typedef struct heddle_report {
@@ -253,7 +255,9 @@ typedef struct heddle_training {
   int64_t batch_sequences, batch_tokens; /* 0: the maxima that the model was compiled for */
   int resume, validate_bleu, force;      /* 0 or 1 */
   /* Called on this thread after each step and each validation; NULL: nothing is reported. The next step may already
-   * run. If the function returns another value than 0, training ends after that step, with a checkpoint. */
+   * run. If the function returns another value than 0, training ends after that step, with a checkpoint. It may call
+   * the functions that take a const session, and heddle_read_variable and heddle_save, which wait for the step that
+   * runs. It must not call any other function on the session: none that changes variables, runs entries or closes. */
   int (*report)(void *user, const heddle_report *report);
   void *user; /* first argument of `report` */
 } heddle_training;

@@ -54,6 +54,12 @@ Result<Image> Image::parse(const Json &value, const std::string &origin) {
   return image;
 }
 
+// The folder that image files are relative to, in a text that lies in `folder`. A text in memory or from a pipe lies in
+// no folder of files, so its image files are relative to the working directory.
+static std::filesystem::path folderOfFiles(const std::filesystem::path &folder) {
+  return folder == "/proc/self/fd" || folder == "/dev/fd" ? std::filesystem::path() : folder;
+}
+
 Result<std::vector<float>> Image::read(const ImageShape &wanted, const std::filesystem::path &folder,
                                        const std::string &origin) const {
   auto check = [&](const ImageShape &shape, std::string_view name) -> Status {
@@ -69,7 +75,7 @@ Result<std::vector<float>> Image::read(const ImageShape &wanted, const std::file
     HEDDLE_CHECK(check(shape, ""));
     return numbers;
   }
-  Result<HostTensor> tensor = readNpy(folder / file);
+  Result<HostTensor> tensor = readNpy(folderOfFiles(folder) / file);
   if (!tensor.ok())
     return std::move(tensor).error().within(origin);
   const Shape &extents = tensor->shape();

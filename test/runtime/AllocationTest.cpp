@@ -2,7 +2,7 @@
 // of the first twenty, then one in twenty. Allocations in the standard library's compiled part do not fail. The result
 // must be an error, never a crash, and the session must work afterwards. Files of weights are left out: their headers
 // are JSON, and nlohmann's values allocate in destructors.
-#include "runtime/c/heddle.h"
+#include "runtime/c/ApiCall.h"
 
 #include "test/runtime/ArtifactBuilder.h"
 #include "test/runtime/Backends.h"
@@ -101,6 +101,12 @@ protected:
 
   std::vector<std::byte> artifact;
 };
+
+// A function of the caller, such as a training's `report`, may throw an object that is no std::exception.
+TEST(ApiCall, NoExceptionLeavesIt) {
+  EXPECT_EQ(heddle::guarded([]() -> heddle::Status { throw 5; }), HEDDLE_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(heddle_error_message()).find("threw an exception"), std::string::npos);
+}
 
 TEST_P(AllocationTest, OpeningFailsAsAWhole) {
   failEach("open", [&] {

@@ -177,6 +177,19 @@ TEST_F(RecordsTest, ImagesHavePixels) {
       2u);
 }
 
+// A text in memory or from a pipe lies in /proc/self/fd or /dev/fd, where no image files are.
+TEST_F(RecordsTest, ImageFilesOfATextWithoutAFolderAreInTheWorkingDirectory) {
+  std::string file = folder.path().lexically_relative(std::filesystem::current_path()) / "pixel.npy";
+  float pixel = 3;
+  int64_t extents[] = {1, 1};
+  ASSERT_TRUE(writeNpy(file, TensorView::of(std::span<const float>(&pixel, 1), extents)).ok());
+  for (const char *place : {"/proc/self/fd", "/dev/fd", ""}) {
+    auto pixels = readImageLine(str(R"({"image": ")", file, "\"}"), {1, 1, 1}, place, "line 1");
+    ASSERT_TRUE(pixels.ok()) << pixels.message();
+    EXPECT_EQ(*pixels, std::vector<float>{3});
+  }
+}
+
 TEST_F(RecordsTest, ImagesThatAreNoneAreErrors) {
   auto message = [&](std::string_view image, ImageShape shape = {1, 2, 2}) {
     Marks marks;
