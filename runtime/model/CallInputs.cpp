@@ -1,9 +1,17 @@
 #include "runtime/model/CallInputs.h"
 
+#include <optional>
+
 namespace heddle {
+namespace {
+
+const std::vector<int32_t> none;
+
+} // namespace
 
 // The sequences that the entry's inputs call `of`; empty if the batch has none.
-const PackedSequences &CallInputs::sequencesOf(const EntryInfo &entry, std::string_view of, const Batch &batch) {
+Result<const PackedSequences *> CallInputs::sequencesOf(const EntryInfo &entry, std::string_view of,
+                                                        const Batch &batch) {
   const std::pair<std::string_view, const PackedSequences &> known[] = {{"source", batch.source.layout},
                                                                         {"left", batch.source.layout},
                                                                         {"right", batch.right.layout},
@@ -12,24 +20,42 @@ const PackedSequences &CallInputs::sequencesOf(const EntryInfo &entry, std::stri
                                                                         {"source_words", batch.source.words}};
   for (const auto &[name, sequences] : known)
     if (name == of)
-      return sequences;
+      return &sequences;
   // The model makes smaller images of its source images. Each has as many pixels as the limit of lengths allows.
   auto [found, isNew] = smallerImages.try_emplace(of);
+  if (!isNew || batch.source.pixels.empty())
+    return &found->second;
+  std::optional<int64_t> positions; // that the entry has room for
   for (const PortInfo &port : entry.inputs)
-    if (isNew && !batch.source.pixels.empty() && port.of == of && port.role == "lengths")
-      for (int64_t i = 0; i < batch.source.layout.sequences(); ++i)
-        found->second.add(port.valueLimit - 1);
-  return found->second;
+    if (port.of == of && port.role == "positions" && !port.dims.empty())
+      positions = port.dims[0].extent;
+  for (const PortInfo &port : entry.inputs) {
+    if (port.of != of || port.role != "lengths")
+      continue;
+    int64_t pixels = port.valueLimit - 1, room = positions.value_or(port.longest.extent);
+    if (pixels <= 0 || pixels > room)
+      return makeError(ErrorKind::Malformed, "the artifact's input '", port.name, "' has the value limit ",
+                       port.valueLimit, ", so an image would have ", pixels, " pixels, and there is room for 1 to ",
+                       room, "; compile the artifact anew.");
+    for (int64_t i = 0; i < batch.source.layout.sequences(); ++i)
+      found->second.add(pixels);
+  }
+  return &found->second;
 }
 
-CallInputs &CallInputs::addBatch(const EntryInfo *entry, const Batch &batch) {
+Status CallInputs::addBatch(const EntryInfo *entry, const Batch &batch) {
   for (const PortInfo &port : entry ? std::span<const PortInfo>(entry->inputs) : std::span<const PortInfo>()) {
     const SourceBatch &texts = port.of == "right" ? batch.right : batch.source;
-    const PackedSequences &sequences = sequencesOf(*entry, port.of, batch);
+    HEDDLE_ASSIGN(const PackedSequences *found, sequencesOf(*entry, port.of, batch));
+    const PackedSequences &sequences = *found;
+    // Other sequences, such as the rows of a cache, have no tokens in the batch.
+    bool isTarget = port.of == "target", isSource = port.of == "source" || port.of == "left" || port.of == "right";
     const std::pair<std::string_view, const std::vector<int32_t> &> roles[] = {
-        {"tokens", port.of == "target" ? batch.targetIn : texts.tokens},
-        {"types", texts.types},
-        {"next", batch.targetOut},
+        {"tokens", isTarget   ? batch.targetIn
+                   : isSource ? texts.tokens
+                              : none},
+        {"types", isSource ? texts.types : none},
+        {"next", isTarget ? batch.targetOut : none},
         {"positions", sequences.positions},
         {"starts", sequences.starts},
         {"lengths", sequences.lengths},
@@ -49,7 +75,7 @@ CallInputs &CallInputs::addBatch(const EntryInfo *entry, const Batch &batch) {
         !values.empty() && (port.role == "pixels" || port.role == "grade"))
       addMatrix(port.name, std::span(values), columns);
   }
-  return *this;
+  return Success();
 }
 
 } // namespace heddle

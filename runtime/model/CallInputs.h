@@ -23,8 +23,9 @@ public:
   CallInputs &add(std::string_view name, std::span<const int32_t> values) { return addMatrix(name, values, 0); }
   CallInputs &add(std::string_view name, std::span<const float> values) { return addMatrix(name, values, 0); }
 
-  // Adds the inputs of an entry that the batch has values for, by their roles. Adds nothing if the entry is null.
-  CallInputs &addBatch(const EntryInfo *entry, const Batch &batch);
+  // Adds the inputs of an entry that the batch has values for, by their roles. Adds nothing if the entry is null. Fails if
+  // the entry limits the lengths of smaller images to numbers of pixels that it has no room for.
+  Status addBatch(const EntryInfo *entry, const Batch &batch);
 
   operator std::span<const Input>() const { return inputs; }
 
@@ -38,7 +39,7 @@ private:
     inputs.push_back({name, TensorView::of(values, std::span(shape))});
     return *this;
   }
-  const PackedSequences &sequencesOf(const EntryInfo &entry, std::string_view of, const Batch &batch);
+  Result<const PackedSequences *> sequencesOf(const EntryInfo &entry, std::string_view of, const Batch &batch);
 
   std::deque<std::vector<int64_t>> shapes;
   std::map<std::string_view, PackedSequences> smallerImages;

@@ -26,7 +26,8 @@ public:
         rows.push_back(int32_t(source.firstRow + i));
     }
     CallInputs inputs;
-    inputs.addBatch(engine.findEntry("encode"), batch).add("memory_rows", rows);
+    HEDDLE_CHECK(inputs.addBatch(engine.findEntry("encode"), batch));
+    inputs.add("memory_rows", rows);
     return engine.run("encode", inputs);
   }
 
@@ -118,7 +119,7 @@ public:
         batch.add(pair.example());
       }
       CallInputs inputs;
-      inputs.addBatch(engine.findEntry("logits"), batch);
+      HEDDLE_CHECK(inputs.addBatch(engine.findEntry("logits"), batch));
       HEDDLE_CHECK(engine.run("logits", inputs));
       HEDDLE_ASSIGN(HostTensor logits, engine.output("logits"));
       std::span<const float> values = logits.values<float>();

@@ -115,7 +115,7 @@ Result<std::vector<AttentionMap>> explain(Engine &engine, const ModelDescription
     step = std::min(step, output.width);
   for (int64_t first = 0; first < longest; first += step) {
     CallInputs inputs;
-    inputs.addBatch(entry, batch);
+    HEDDLE_CHECK(inputs.addBatch(entry, batch));
     std::vector<std::vector<int32_t>> slots;
     for (std::string_view side : {"source", "target"}) {
       std::string name = std::string(side) + std::string(kSlots);

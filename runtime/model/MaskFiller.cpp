@@ -43,7 +43,7 @@ Status MaskFiller::step() {
   span.with("lines", int64_t(jobs.size()));
   std::ranges::fill(batch.source.types, 0); // all tokens are of the first sentence
   CallInputs inputs;
-  inputs.addBatch(engine.findEntry("logits"), batch);
+  HEDDLE_CHECK(inputs.addBatch(engine.findEntry("logits"), batch));
   HEDDLE_CHECK(engine.run("logits", inputs));
   HEDDLE_ASSIGN(HostTensor logits, engine.output("logits"));
   auto pieces = size_t(model.vocabularySize);

@@ -50,7 +50,8 @@ Status Predictor::step() {
   Span span("predict labels");
   span.with("lines", int64_t(jobs.size()));
   CallInputs inputs;
-  HEDDLE_CHECK(engine.run("logits", inputs.addBatch(engine.findEntry("logits"), batch)));
+  HEDDLE_CHECK(inputs.addBatch(engine.findEntry("logits"), batch));
+  HEDDLE_CHECK(engine.run("logits", inputs));
   HEDDLE_ASSIGN(HostTensor logits, engine.output("logits"));
   auto classes = size_t(model.classes);
   auto row = [&](size_t place) { return logits.values<float>().subspan(place * classes, classes); };

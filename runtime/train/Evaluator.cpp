@@ -18,7 +18,7 @@ namespace {
 // The loss of each prediction of a batch.
 Result<HostTensor> runEval(Engine &engine, const Batch &batch) {
   CallInputs inputs;
-  inputs.addBatch(engine.findEntry("eval"), batch);
+  HEDDLE_CHECK(inputs.addBatch(engine.findEntry("eval"), batch));
   HEDDLE_CHECK(engine.run("eval", inputs));
   return engine.output("token_loss");
 }

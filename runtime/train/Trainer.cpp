@@ -211,8 +211,8 @@ Result<Trainer::StartedStep> Trainer::startStep() {
       ones.assign(part.weights.empty() ? size_t(part.target.tokens()) : 0, 1.0f);
       values.add("token_weights", std::span<const float>(ones.empty() ? part.weights : ones));
     }
-    values.addBatch(engine.findEntry(started.lastEntry), part)
-        .add("token_scale", std::span<const float>(&tokenScale, 1));
+    HEDDLE_CHECK(values.addBatch(engine.findEntry(started.lastEntry), part));
+    values.add("token_scale", std::span<const float>(&tokenScale, 1));
     if (report.sentences != 0)
       values.add("sentence_scale", std::span<const float>(&sentenceScale, 1));
     if (Status status = engine.run(started.lastEntry, values); !status)

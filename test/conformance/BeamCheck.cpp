@@ -82,7 +82,7 @@ private:
     Batch batch;
     batch.add(MarkedPair(source, tokens, {}, {}).example());
     CallInputs inputs;
-    inputs.addBatch(engine.findEntry("logits"), batch);
+    need(inputs.addBatch(engine.findEntry("logits"), batch));
     need(engine.run("logits", inputs));
     HostTensor all = need(engine.output("logits"));
     std::span<const float> last = all.values<float>().last(size_t(model.vocabularySize));

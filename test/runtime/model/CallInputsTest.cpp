@@ -39,8 +39,19 @@ TEST(CallInputs, TheEntrySaysWhichRolesItTakes) {
   EntryInfo entry =
       entryOf({{"target", "tokens"}, {"source", "tokens"}, {"target", "next"}, {"source", "types"}, {"a", "b"}});
   CallInputs inputs;
-  inputs.addBatch(&entry, batch).addBatch(nullptr, batch);
+  ASSERT_TRUE(inputs.addBatch(&entry, batch).ok());
+  ASSERT_TRUE(inputs.addBatch(nullptr, batch).ok());
   EXPECT_EQ(show(inputs), (std::vector<std::string>{"target/tokens 1 7 8", "source/tokens 5 2", "target/next 7 8 2"}));
+}
+
+TEST(CallInputs, OtherSequencesHaveNoTokens) {
+  Batch batch;
+  batch.add(MarkedPair(Ids{5}, Ids{7, 8}, {}, {}).example());
+  batch.source.types = {0, 0};
+  EntryInfo entry = entryOf({{"memory", "tokens"}, {"memory", "types"}, {"memory", "next"}, {"source", "next"}});
+  CallInputs inputs;
+  ASSERT_TRUE(inputs.addBatch(&entry, batch).ok());
+  EXPECT_EQ(show(inputs), std::vector<std::string>());
 }
 
 TEST(CallInputs, PairsHaveTwoSidesAndALabelOrAGrade) {
@@ -51,10 +62,10 @@ TEST(CallInputs, PairsHaveTwoSidesAndALabelOrAGrade) {
   grades.add({.source = left, .right = right, .grade = {&grade, 1}});
   EntryInfo entry = entryOf({{"left", "tokens"}, {"right", "lengths"}, {"pair", "label"}, {"pair", "grade"}});
   CallInputs ofLabels, ofGrades;
-  EXPECT_EQ(show(ofLabels.addBatch(&entry, labels)),
-            (std::vector<std::string>{"left/tokens 1 5 2", "right/lengths 2", "pair/label 3"}));
-  EXPECT_EQ(show(ofGrades.addBatch(&entry, grades)),
-            (std::vector<std::string>{"left/tokens 1 5 2", "right/lengths 2", "pair/grade 0.5"}));
+  ASSERT_TRUE(ofLabels.addBatch(&entry, labels).ok());
+  ASSERT_TRUE(ofGrades.addBatch(&entry, grades).ok());
+  EXPECT_EQ(show(ofLabels), (std::vector<std::string>{"left/tokens 1 5 2", "right/lengths 2", "pair/label 3"}));
+  EXPECT_EQ(show(ofGrades), (std::vector<std::string>{"left/tokens 1 5 2", "right/lengths 2", "pair/grade 0.5"}));
 }
 
 // Two images of 2 x 2 pixels, and smaller ones of a single pixel.
@@ -63,15 +74,28 @@ TEST(CallInputs, SmallerImagesHaveAsManyPixelsAsTheirLengthsAllow) {
   std::vector<float> pixels{1, 2, 3, 4};
   batch.add({.pixels = pixels});
   batch.add({.pixels = pixels});
-  EntryInfo entry = entryOf(
-      {{"source", "pixels"}, {"source", "starts"}, {"source_stride2", "starts"}, {"source_stride2", "lengths"}});
+  EntryInfo entry = entryOf({{"source", "pixels"},
+                             {"source", "starts"},
+                             {"source_stride2", "starts"},
+                             {"source_stride2", "lengths"},
+                             {"source_stride2", "positions"}});
   entry.inputs[0].dims = {{"source_tokens", 8}, {"", 1}};
   entry.inputs[3].valueLimit = 2;
+  entry.inputs[4].dims = {{"source_stride2_tokens", 4}};
   CallInputs inputs;
-  EXPECT_EQ(show(inputs.addBatch(&entry, batch)),
+  ASSERT_TRUE(inputs.addBatch(&entry, batch).ok());
+  EXPECT_EQ(show(inputs),
             (std::vector<std::string>{"source/pixels 1 2 3 4 1 2 3 4", "source/starts 0 4", "source_stride2/starts 0 1",
-                                      "source_stride2/lengths 1 1"}));
+                                      "source_stride2/lengths 1 1", "source_stride2/positions 0 0"}));
   EXPECT_EQ(std::span<const Input>(inputs)[0].tensor.shape.size(), 2u);
+  // A damaged artifact may have any limit.
+  for (int64_t limit : {int64_t(0), int64_t(1), int64_t(6), int64_t(1) << 40}) {
+    entry.inputs[3].valueLimit = limit;
+    CallInputs refused;
+    Status status = refused.addBatch(&entry, batch);
+    ASSERT_FALSE(status.ok()) << limit;
+    EXPECT_NE(status.message().find(str("value limit ", limit, ",")), std::string::npos) << status.message();
+  }
 }
 
 } // namespace
