@@ -9,15 +9,20 @@
 namespace heddle {
 
 Result<std::unique_ptr<TextCodec>> loadFolderVocabulary(const std::filesystem::path &place) {
+  return loadFolderVocabulary(place, [](std::string_view) { return true; });
+}
+
+Result<std::unique_ptr<TextCodec>> loadFolderVocabulary(const std::filesystem::path &place,
+                                                        const std::function<bool(std::string_view)> &isPartOf) {
   using Published = PublishedVocabulary;
   std::error_code error;
-  auto has = [&](auto... names) { return (std::filesystem::exists(place / names, error) || ...); };
+  auto has = [&](auto... names) { return ((isPartOf(names) && std::filesystem::exists(place / names, error)) || ...); };
   auto own = []<typename Codec>(Result<Codec> codec) -> Result<std::unique_ptr<TextCodec>> {
     if (!codec.ok())
       return std::move(codec).error();
     return std::make_unique<Codec>(std::move(codec).value());
   };
-  if (has("vocab.txt") || WordPieces::isIn(place))
+  if (has("vocab.txt") || (isPartOf(Published::kTokenizerJson) && WordPieces::isIn(place)))
     return own(WordPieces::load(place));
   if (has("spm.model", "source.spm"))
     return own(Tokenizer::loadFolder(place));

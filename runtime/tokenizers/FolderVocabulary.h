@@ -5,7 +5,9 @@
 #include "runtime/tokenizers/TextCodec.h"
 
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <string_view>
 
 namespace heddle {
 
@@ -13,5 +15,9 @@ namespace heddle {
 // decide its kind: BERT's (WordPieces), one that was learnt here or Marian's (Tokenizer), or a language model's
 // (PublishedVocabulary). Fails with NotFound if the folder has none of them.
 Result<std::unique_ptr<TextCodec>> loadFolderVocabulary(const std::filesystem::path &place);
+
+// As above for the folder of a checkpoint: only the files that `isPartOf` accepts decide the kind.
+Result<std::unique_ptr<TextCodec>> loadFolderVocabulary(const std::filesystem::path &place,
+                                                        const std::function<bool(std::string_view)> &isPartOf);
 
 } // namespace heddle

@@ -404,7 +404,11 @@ Result<std::unique_ptr<TextCodec>> loadCheckpointVocabulary(const fs::path &fold
   if (files.size() == 1 && files.contains(kLabelsFile)) {
     vocabulary = std::make_unique<NoTokens>();
   } else {
-    HEDDLE_ASSIGN(vocabulary, loadFolderVocabulary(checkpoint));
+    auto isPart = [&](std::string_view name) { return files.contains(std::string(name)); };
+    HEDDLE_ASSIGN(vocabulary, loadFolderVocabulary(checkpoint, isPart));
+    for (const TokenizerFile &file : vocabulary->files())
+      if (!isPart(file.name))
+        return damaged(checkpoint / file.name, "is no file of this checkpoint: the manifest has no hash of it");
   }
   if (files.contains(kLabelsFile))
     return LabelledVocabulary::load(std::move(vocabulary), checkpoint);

@@ -1,12 +1,10 @@
 #include "runtime/train/TrainingRun.h"
 
-#include "runtime/core/Gguf.h"
 #include "runtime/core/Log.h"
 #include "runtime/data/Records.h"
 #include "runtime/model/Translator.h"
 #include "runtime/text/Hash.h"
 #include "runtime/tokenizers/LabelledVocabulary.h"
-#include "runtime/tokenizers/PublishedVocabulary.h"
 #include "runtime/tokenizers/Tokenizer.h"
 #include "runtime/train/Adapter.h"
 #include "runtime/train/Conversations.h"
@@ -76,21 +74,6 @@ Status checkOptions(const TrainingOptions &options) {
     return makeError(ErrorKind::InvalidArgument,
                      "--validate-bleu translates the validation text: give --valid-src and --valid-tgt.");
   return options.resume ? checkResume(options) : Status(Success());
-}
-
-// Reads a language model's vocabulary from a folder or GGUF file, or a checkpoint's from its folder. Any other file is
-// a SentencePiece model.
-Result<std::unique_ptr<TextCodec>> readVocabulary(const std::filesystem::path &path) {
-  std::error_code error;
-  auto has = [&](const char *name) { return std::filesystem::exists(path / name, error); };
-  if (has("manifest.json") || !listCheckpoints(path).empty())
-    return loadCheckpointVocabulary(path);
-  if (std::filesystem::is_directory(path, error) || isGgufFile(path)) {
-    HEDDLE_ASSIGN(PublishedVocabulary published, PublishedVocabulary::load(path));
-    return std::make_unique<PublishedVocabulary>(std::move(published));
-  }
-  HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::load(path));
-  return std::make_unique<Tokenizer>(std::move(tokenizer));
 }
 
 // Returns the labels of the records. Also finds mistakes in records now, instead of in the middle of an epoch or as a
@@ -180,7 +163,7 @@ Result<std::unique_ptr<TextCodec>> TrainingRun::makeVocabulary() const {
   if (!options.weights.empty())
     return loadVocabulary(options.weights, *engine, model);
   if (!options.vocabulary.empty())
-    return readVocabulary(options.vocabulary);
+    return openVocabulary(options.vocabulary);
   if (model.marks.image.pixels() > 0 && model.labelling() == Labelling::Texts)
     return std::make_unique<NoTokens>();
   HEDDLE_ASSIGN(std::unique_ptr<TextCodec> embedded, embeddedVocabulary(*engine));

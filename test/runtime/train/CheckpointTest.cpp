@@ -207,6 +207,15 @@ TEST_F(CheckpointTest, DamageIsSeen) {
 }
 
 // If one load accepts another model, the next load in the same process still refuses it.
+TEST_F(CheckpointTest, AVocabularyThatTheManifestDoesNotNameIsNotLoaded) {
+  ASSERT_TRUE(save(1).ok());
+  folder.write("ck/step-00000001/vocab.txt", "[UNK]\n[CLS]\n[SEP]\na\n");
+  auto vocabulary = loadCheckpointVocabulary(place);
+  ASSERT_TRUE(vocabulary.ok()) << vocabulary.message();
+  EXPECT_EQ((*vocabulary)->files()[0].name, "spm.model");
+  EXPECT_EQ((*vocabulary)->files()[0].bytes, tokenizer.files()[0].bytes);
+}
+
 TEST_F(CheckpointTest, OtherModelsAreAcceptedByTheCaller) {
   ASSERT_TRUE(save(1).ok());
   fs::path checkpoint = findCheckpoint(place).value();
