@@ -1,7 +1,7 @@
 # The lit suite: every .mlir, .toml and .test file below test/ that has a RUN line.
 #
-# Substitutions: the programs by name (heddle-opt, heddle-compile, heddle-run, heddle-inspect, heddle-reference,
-# heddle-lsp-server, heddle-reduce, FileCheck, not, split-file, spirv-val); %python, the interpreter that has numpy and
+# Substitutions: the programs by name (heddle-opt, heddle-compile, heddle-run, heddle-data, heddle-inspect,
+# heddle-reference, heddle-lsp-server, heddle-reduce, FileCheck, not, split-file, spirv-val); %python, the interpreter that has numpy and
 # PyTorch; %pages, the folder of the generated reference; %models, %bench, %docs and %tools, these folders of the
 # repository.
 # Features: `spirv-val`, `numpy` and `torch`, if they are installed; `objdump`, if it is installed and disassembles code
@@ -37,7 +37,7 @@ def tool(directory, name):
     config.substitutions.append((r"(?<![\w./-])" + name + r"(?![\w.-])", os.path.join(directory, name)))
 
 
-for name in ("heddle-opt", "heddle-compile", "heddle-run", "heddle-inspect", "heddle-reference", "heddle-lsp-server", "heddle-reduce"):
+for name in ("heddle-opt", "heddle-compile", "heddle-run", "heddle-data", "heddle-inspect", "heddle-reference", "heddle-lsp-server", "heddle-reduce"):
     tool(config.heddle_tools_dir, name)
 if os.path.exists(os.path.join(config.heddle_tools_dir, "heddle-bench-kernels")):
     tool(config.heddle_tools_dir, "heddle-bench-kernels")

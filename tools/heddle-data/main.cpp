@@ -37,13 +37,17 @@ Status spell(const std::vector<uint32_t> &numbers) {
 }
 
 Status scoreParses(const std::string &references, const std::string &hypotheses) {
-  HEDDLE_ASSIGN(ParallelText trees, readParallelText(references, hypotheses));
+  HEDDLE_ASSIGN(std::vector<std::string> right, readLines(references));
+  HEDDLE_ASSIGN(std::vector<std::string> parsed, readLines(hypotheses));
+  if (right.size() != parsed.size())
+    return makeError(ErrorKind::InvalidArgument, "'", references, "' has ", right.size(), " trees and '", hypotheses,
+                     "' has ", parsed.size(), " lines; line n of the second must parse the sentence of tree n.");
   BracketScore score;
-  for (size_t i = 0; i < trees.source.size(); ++i) {
-    std::optional<Tree> reference = parseTree(trees.source[i]);
+  for (size_t i = 0; i < right.size(); ++i) {
+    std::optional<Tree> reference = parseTree(right[i]);
     if (!reference)
       return makeError(ErrorKind::Malformed, "line ", i + 1, " of '", references, "' is not a tree");
-    score.add(*reference, parseTree(trees.target[i]));
+    score.add(*reference, parseTree(parsed[i]));
   }
   if (score.count() == 0)
     return makeError(ErrorKind::InvalidArgument, "'", references, "' has no tree to score against");
