@@ -18,8 +18,10 @@ STEPS = 12 if LONG else 6
 
 
 def threads_of(said):
-    """Returns the number of threads that kernels run on, as the line of the device says; 0 if it is no processor."""
+    """Returns the number of threads that kernels run on, as the line of the device says; 0 if the device is not a processor."""
     found = re.search(r"device cpu:0: .*, (\d+) threads?;", said)
+    if "device cpu:" in said and not found:
+        fail(f"the line of the device does not say how many threads it has: {said}")
     return int(found.group(1)) if found else 0
 
 
