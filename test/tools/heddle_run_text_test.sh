@@ -135,7 +135,7 @@ refuses 1 "'empty.txt' is empty; give text." "$bin/heddle-run" train lm.heddle -
 refuses 1 "'blank.txt' leaves no document to score (0 documents)." "$bin/heddle-run" score lm.heddle --checkpoint ck --text blank.txt
 refuses 1 "'blank.txt' leaves no document to use (0 documents)." "$bin/heddle-run" train lm.heddle --text train.txt \
   --valid-text blank.txt --checkpoint other
-refuses 1 "has no vocab.json, and the vocabulary of GPT-2" "$bin/heddle-run" train lm.heddle --text train.txt --vocab . \
+refuses 1 "has no vocabulary that heddle-run reads" "$bin/heddle-run" train lm.heddle --text train.txt --vocab . \
   --checkpoint other
 refuses 2 "--devices excludes --stream" "$bin/heddle-run" generate lm.heddle --checkpoint ck --devices=all --stream
 refuses 1 "cannot open" "$bin/heddle-run" train lm.heddle --text absent.txt --checkpoint other
