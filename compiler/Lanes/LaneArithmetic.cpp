@@ -215,7 +215,10 @@ struct LowerReduce : LanePattern<tile::ReduceOp> {
       for (int64_t i = 0; i < from.shape.rows; ++i) {
         SmallVector<Value> elements;
         Value row = combineAll(b, op, from.values.slice(i * from.shape.runs, from.shape.runs));
-        for (int64_t element = 0; element < from.shape.vector; ++element)
+        if (lanes.count() == 1)
+          row = combineHalves(b, op, row);
+        auto vector = dyn_cast<VectorType>(row.getType());
+        for (int64_t element = 0; element < (vector ? vector.getNumElements() : 1); ++element)
           elements.push_back(b.extract(row, element));
         results.push_back(acrossLanes(b, op, combineAll(b, op, elements), distribution));
       }
@@ -237,6 +240,18 @@ struct LowerReduce : LanePattern<tile::ReduceOp> {
       level = std::move(next);
     }
     return level.front();
+  }
+
+  /// Combines a vector's halves until two elements are left.
+  static Value combineHalves(LaneBuilder &b, tile::ReduceOp op, Value vector) {
+    auto type = dyn_cast<VectorType>(vector.getType());
+    for (int64_t half = type ? type.getNumElements() / 2 : 0; half > 1; half /= 2) {
+      SmallVector<int64_t> low = llvm::to_vector(llvm::seq<int64_t>(0, half)),
+                           high = llvm::to_vector(llvm::seq<int64_t>(half, 2 * half));
+      vector = combine(b, op, vector::ShuffleOp::create(b, vector, vector, low),
+                       vector::ShuffleOp::create(b, vector, vector, high));
+    }
+    return vector;
   }
 
   static Value combine(LaneBuilder &b, tile::ReduceOp op, Value x, Value y) {

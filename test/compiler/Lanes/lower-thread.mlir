@@ -21,6 +21,28 @@ tile.func @inPlace(%words: memref<8x4xi32>, %out: memref<64x4xi32>)
   tile.return
 }
 
+// A row's vectors are combined, and then the halves of a vector.
+// CHECK-LABEL: tile.func @reduce
+// CHECK: %[[X:.*]] = vector.load %arg0
+// CHECK: %[[Y:.*]] = vector.load %arg0
+// CHECK: %[[ROW:.*]] = arith.addf %[[X]], %[[Y]] : vector<8xf32>
+// CHECK: %[[LOW:.*]] = vector.shuffle %[[ROW]], %[[ROW]] [0, 1, 2, 3]
+// CHECK: %[[HIGH:.*]] = vector.shuffle %[[ROW]], %[[ROW]] [4, 5, 6, 7]
+// CHECK: %[[FOUR:.*]] = arith.addf %[[LOW]], %[[HIGH]] : vector<4xf32>
+// CHECK: vector.shuffle %[[FOUR]], %[[FOUR]] [0, 1]
+// CHECK: vector.shuffle %[[FOUR]], %[[FOUR]] [2, 3]
+// CHECK: arith.addf {{.*}} : vector<2xf32>
+// CHECK: arith.addf {{.*}} : f32
+// CHECK-NOT: arith.addf
+// CHECK: tile.return
+tile.func @reduce(%a: memref<1x16xf32>, %b: memref<1x1xf32>) attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
+  %c0 = arith.constant 0 : index
+  %x = tile.load %a[%c0, %c0] : memref<1x16xf32> -> tensor<1x16xf32, #eight>
+  %sum = tile.reduce sum %x dim 1 : tensor<1x16xf32, #eight> -> tensor<1x1xf32, #number>
+  tile.store %sum, %b[%c0, %c0] : tensor<1x1xf32, #number>, memref<1x1xf32>
+  tile.return
+}
+
 // A thread's columns are adjacent: the numbers of a register's are its first one plus a constant.
 // CHECK-LABEL: tile.func @index
 // CHECK: %[[STEPS:.*]] = arith.constant dense<[0, 1, 2, 3]> : vector<4xi32>
