@@ -16,7 +16,7 @@ struct PackedPlace {
 /// Returns the numbers in f32, without scales and offsets.
 Value packedNumbers(KernelEmitter &emitter, DequantizeOp unpacked, const PackedPlace &place);
 
-/// Numbers that stay where they are in their words, for a thread's matmul by a row or a few. Number i of a word is
+/// Packed numbers that keep their place in their words, for a thread's matmul with up to 8 rows. Number i of a word is
 /// `factor` times (number + `bias`). So the left side's elements are divided by the factors, which are powers of two, and
 /// their sum with the biases is subtracted. An infinite element gives NaN if numbers are signed.
 struct NumbersInPlace {
