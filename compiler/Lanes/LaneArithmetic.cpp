@@ -212,13 +212,29 @@ struct LowerReduce : LanePattern<tile::ReduceOp> {
         results.push_back(acrossLanes(b, op, combineAll(b, op, column), distribution));
       }
     } else {
-      for (int64_t i = 0; i < from.shape.rows; ++i) {
-        SmallVector<Value> elements;
-        Value row = combineAll(b, op, from.values.slice(i * from.shape.runs, from.shape.runs));
-        if (lanes.count() == 1)
-          row = combineHalves(b, op, row);
+      SmallVector<Value> rows;
+      for (int64_t i = 0; i < from.shape.rows; ++i)
+        rows.push_back(combineAll(b, op, from.values.slice(i * from.shape.runs, from.shape.runs)));
+      auto elementsOf = [](Value row) {
         auto vector = dyn_cast<VectorType>(row.getType());
-        for (int64_t element = 0; element < (vector ? vector.getNumElements() : 1); ++element)
+        return vector ? vector.getNumElements() : 1;
+      };
+      auto takeTogether = [&](ArrayRef<Value> some) {
+        Value together = combineHalves(b, op, combineRows(b, op, some), static_cast<int64_t>(some.size()));
+        for (size_t i = 0; i < some.size(); ++i)
+          results.push_back(b.extract(together, static_cast<int64_t>(i)));
+      };
+      ArrayRef<Value> left = rows;
+      for (size_t count : {kRowsTogether, kRowsTogether / 2})
+        while (lanes.count() == 1 && left.size() >= count && elementsOf(left.front()) % kRowsTogether == 0) {
+          takeTogether(left.take_front(count));
+          left = left.drop_front(count);
+        }
+      for (Value row : left) {
+        SmallVector<Value> elements;
+        if (lanes.count() == 1)
+          row = combineHalves(b, op, row, 2);
+        for (int64_t element = 0; element < elementsOf(row); ++element)
           elements.push_back(b.extract(row, element));
         results.push_back(acrossLanes(b, op, combineAll(b, op, elements), distribution));
       }
@@ -242,10 +258,27 @@ struct LowerReduce : LanePattern<tile::ReduceOp> {
     return level.front();
   }
 
-  /// Combines a vector's halves until two elements are left.
-  static Value combineHalves(LaneBuilder &b, tile::ReduceOp op, Value vector) {
+  /// Rows whose reductions share shuffles: as many as 128 bits have elements, because shuffles within 128 bits are the
+  /// cheapest.
+  static constexpr size_t kRowsTogether = 4;
+
+  /// Combines pairs of a row's elements, for two or four rows at once: element i of the result is a part of row
+  /// i % rows.size().
+  static Value combineRows(LaneBuilder &b, tile::ReduceOp op, ArrayRef<Value> rows) {
+    auto pair = [&](Value x, Value y) {
+      return combine(b, op, shuffleGroups(b, x, y, {0, 4, 1, 5}), shuffleGroups(b, x, y, {2, 6, 3, 7}));
+    };
+    Value first = pair(rows[0], rows[1]);
+    if (rows.size() == 2)
+      return first;
+    Value second = pair(rows[2], rows[3]);
+    return combine(b, op, shuffleGroups(b, first, second, {0, 1, 4, 5}), shuffleGroups(b, first, second, {2, 3, 6, 7}));
+  }
+
+  /// Combines a vector's halves until at most `count` elements are left.
+  static Value combineHalves(LaneBuilder &b, tile::ReduceOp op, Value vector, int64_t count) {
     auto type = dyn_cast<VectorType>(vector.getType());
-    for (int64_t half = type ? type.getNumElements() / 2 : 0; half > 1; half /= 2) {
+    for (int64_t half = type ? type.getNumElements() / 2 : 0; half >= count; half /= 2) {
       SmallVector<int64_t> low = llvm::to_vector(llvm::seq<int64_t>(0, half)),
                            high = llvm::to_vector(llvm::seq<int64_t>(half, 2 * half));
       vector = combine(b, op, vector::ShuffleOp::create(b, vector, vector, low),

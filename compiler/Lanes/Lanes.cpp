@@ -171,16 +171,20 @@ static Value shuffle(LaneBuilder &b, Value x, Value y, ArrayRef<int64_t> mask) {
   return vector::ShuffleOp::create(b, x, y, mask);
 }
 
+Value heddle::shuffleGroups(LaneBuilder &b, Value x, Value y, ArrayRef<int64_t> places) {
+  auto group = static_cast<int64_t>(places.size());
+  int64_t size = cast<VectorType>(x.getType()).getNumElements();
+  SmallVector<int64_t> mask;
+  for (int64_t first = 0; first < size; first += group)
+    for (int64_t place : places)
+      mask.push_back(place < group ? first + place : size + first + place - group);
+  return shuffle(b, x, y, mask);
+}
+
 SmallVector<Value> heddle::transposeSquare(LaneBuilder &b, ArrayRef<Value> rows) {
   auto size = static_cast<int64_t>(rows.size());
   constexpr int64_t group = 4; // f32 in 128 bits
-  auto withinGroups = [&](Value x, Value y, std::array<int64_t, group> of) {
-    SmallVector<int64_t> mask;
-    for (int64_t first = 0; first < size; first += group)
-      for (int64_t place : of)
-        mask.push_back(place < group ? first + place : size + first + place - group);
-    return shuffle(b, x, y, mask);
-  };
+  auto withinGroups = [&](Value x, Value y, ArrayRef<int64_t> of) { return shuffleGroups(b, x, y, of); };
   // parts[c][g] holds columns c, c + 4, ... of rows 4 g to 4 g + 3.
   SmallVector<SmallVector<Value>> parts(group);
   for (int64_t first = 0; first < size; first += group) {

@@ -43,6 +43,37 @@ tile.func @reduce(%a: memref<1x16xf32>, %b: memref<1x1xf32>) attributes {workgro
   tile.return
 }
 
+// Four rows share shuffles within 128 bits, then two do, and the last row is combined alone.
+// CHECK-LABEL: tile.func @reduceRows
+// CHECK: %[[ROW0:.*]] = vector.load %arg0
+// CHECK: %[[ROW1:.*]] = vector.load %arg0
+// CHECK: vector.shuffle %[[ROW0]], %[[ROW1]] [0, 8, 1, 9, 4, 12, 5, 13]
+// CHECK: vector.shuffle %[[ROW0]], %[[ROW1]] [2, 10, 3, 11, 6, 14, 7, 15]
+// CHECK: %[[PAIR0:.*]] = arith.maxnumf
+// CHECK: %[[PAIR1:.*]] = arith.maxnumf
+// CHECK: vector.shuffle %[[PAIR0]], %[[PAIR1]] [0, 1, 8, 9, 4, 5, 12, 13]
+// CHECK: vector.shuffle %[[PAIR0]], %[[PAIR1]] [2, 3, 10, 11, 6, 7, 14, 15]
+// CHECK: %[[PARTS:.*]] = arith.maxnumf {{.*}} : vector<8xf32>
+// CHECK: vector.shuffle %[[PARTS]], %[[PARTS]] [0, 1, 2, 3]
+// CHECK: %[[FOUR:.*]] = arith.maxnumf {{.*}} : vector<4xf32>
+// CHECK: vector.extract %[[FOUR]][0]
+// CHECK: vector.extract %[[FOUR]][3]
+// CHECK: arith.maxnumf {{.*}} : vector<8xf32>
+// CHECK: arith.maxnumf {{.*}} : vector<4xf32>
+// CHECK: %[[TWO:.*]] = arith.maxnumf {{.*}} : vector<2xf32>
+// CHECK: vector.extract %[[TWO]][1]
+// CHECK: arith.maxnumf {{.*}} : vector<4xf32>
+// CHECK: arith.maxnumf {{.*}} : vector<2xf32>
+// CHECK: arith.maxnumf {{.*}} : f32
+// CHECK: tile.return
+tile.func @reduceRows(%a: memref<7x8xf32>, %b: memref<7x1xf32>) attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
+  %c0 = arith.constant 0 : index
+  %x = tile.load %a[%c0, %c0] : memref<7x8xf32> -> tensor<7x8xf32, #eight>
+  %largest = tile.reduce max %x dim 1 : tensor<7x8xf32, #eight> -> tensor<7x1xf32, #number>
+  tile.store %largest, %b[%c0, %c0] : tensor<7x1xf32, #number>, memref<7x1xf32>
+  tile.return
+}
+
 // A thread's columns are adjacent: the numbers of a register's are its first one plus a constant.
 // CHECK-LABEL: tile.func @index
 // CHECK: %[[STEPS:.*]] = arith.constant dense<[0, 1, 2, 3]> : vector<4xi32>
