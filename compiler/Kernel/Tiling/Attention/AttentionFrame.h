@@ -92,6 +92,8 @@ public:
   }
   /// The accumulator before the first step, and the sums after the last step, for weighted sums of the rows of `value`.
   Value beginSums(Value value) { return sharing->beginSums(value); }
+  bool hasSumsInMemory() const { return sharing->hasSumsInMemory(); }
+  void scaleSums(Value value, Value factors) { sharing->scaleSums(value, factors); }
   Value endSums(Value value, Value accumulator) { return sharing->endSums(value, accumulator); }
   /// Multiplies each row of an accumulator by its number in `factors`.
   Value scaleRows(Value sums, Value factors) { return sharing->scaleRows(sums, factors); }

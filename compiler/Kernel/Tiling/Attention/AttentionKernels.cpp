@@ -57,9 +57,15 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
           Value scores = frame.where(at, frame.scores(frame.scaled(query(), keys), at), frame.kNever);
           Value largest = arith::MaximumFOp::create(b, state[0], emitter.reduce(tile::Combine::Max, scores, 1));
           // Subtract before scaling: the difference of two equal numbers is zero however large they are.
-          Value rescale = frame.power(frame.inLogs(frame.sub(state[0], largest)));
+          Value difference = frame.sub(state[0], largest), sum = state[1], rescale;
+          if (frame.hasSumsInMemory())
+            std::tie(largest, sum) = scaleIfMuchLarger(attention, frame, emitter, state, largest, difference);
+          else
+            rescale = frame.power(frame.inLogs(difference));
           Value powers = frame.powers(at, scores, frame.inLogs(largest));
-          Value sum = math::FmaOp::create(b, state[1], rescale, emitter.reduce(tile::Combine::Sum, powers, 1));
+          Value ofStep = emitter.reduce(tile::Combine::Sum, powers, 1);
+          sum = rescale ? math::FmaOp::create(b, sum, rescale, ofStep).getResult()
+                        : arith::AddFOp::create(b, sum, ofStep).getResult();
           if (Value factor = frame.dropoutFactor(at))
             powers = frame.mul(powers, factor);
           next.append({largest, sum, frame.accumulate(powers, attention.getValue(), at, state[2], rescale)});
@@ -78,6 +84,31 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
 
 private:
   static constexpr size_t kStates = 3;
+
+  /// The largest excess of a score over the subtracted one for which sums stay as they are. e^8 times 2^31 keys is a
+  /// small part of the range of f32.
+  static constexpr float kMostExcess = 8;
+
+  /// Returns the score that is subtracted from a step's scores, and the sum of powers so far. They are those of `state`
+  /// unless a row's largest score exceeds its subtracted one by more than kMostExcess. Then the largest scores are
+  /// subtracted from now on, and all sums so far are multiplied by 2^`difference`, those in memory too. Few steps need
+  /// that.
+  static std::pair<Value, Value> scaleIfMuchLarger(AttentionOp attention, AttentionFrame &frame, KernelEmitter &emitter,
+                                                   ValueRange state, Value largest, Value difference) {
+    auto &b = emitter.builder();
+    Value least = emitter.onlyElement(emitter.reduce(tile::Combine::Min, difference, 0));
+    Value most = arith::ConstantOp::create(b, b.getF32FloatAttr(-kMostExcess));
+    Value isMuch = arith::CmpFOp::create(b, arith::CmpFPredicate::ULT, least, most); // also if it is NaN
+    auto branch = scf::IfOp::create(b, TypeRange{largest.getType(), state[1].getType()}, isMuch, /*withElse=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    Value factors = frame.power(frame.inLogs(difference));
+    frame.scaleSums(attention.getValue(), factors);
+    scf::YieldOp::create(b, ValueRange{largest, frame.mul(state[1], factors)});
+    b.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(b, state.take_front(2));
+    return {branch.getResult(0), branch.getResult(1)};
+  }
 
   static void finish(AttentionOp attention, AttentionFrame &frame, KernelEmitter &emitter, ArrayRef<Value> state,
                      bool isOneQuery) {

@@ -95,7 +95,17 @@ public:
     return emitter.load(sumsOf.at(of), {zero, zero, rows, width, {}, {}}, Padding::Any);
   }
 
-  Value accumulate(Value weights, Value value, const AttentionStep &at, Value accumulator, Value rescale) override {
+  bool hasSumsInMemory() const override { return true; }
+
+  void scaleSums(Value value, Value factors) override {
+    Value sums = sumsOf.at(value), zero = emitter.index(0);
+    forChunks([&](Value column) {
+      Value before = emitter.load(sums, {zero, column, rows, chunk, {}, {}}, Padding::Any);
+      tile::StoreOp::create(b, scaleRows(before, factors), sums, zero, column);
+    });
+  }
+
+  Value accumulate(Value weights, Value value, const AttentionStep &at, Value accumulator, Value) override {
     Value zero = emitter.index(0), panel = panelOf(value, /*turned=*/false), first = firstOfStep(at);
     Value sums = sumsOf.at(value);
     if (!weightMemory)
@@ -104,8 +114,6 @@ public:
     int64_t keys = std::min<int64_t>(8, step);
     forChunks([&](Value column) {
       Value before = emitter.load(sums, {zero, column, rows, chunk, {}, {}}, Padding::Any);
-      if (rescale)
-        before = scaleRows(before, rescale);
       Value after = emitter.loop(
           zero, emitter.index(step), keys, step, before, [&](Value key, ValueRange state) -> SmallVector<Value> {
             Value left = emitter.load(weightMemory, {zero, key, rows, keys, {}, {}}, Padding::Any);

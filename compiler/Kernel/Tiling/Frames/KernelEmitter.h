@@ -168,6 +168,8 @@ public:
   Value sharedTile(RankedTensorType type, int64_t tiles = 1);
   /// Asks the processor to load `columns` 32-bit elements of a row into its caches. The row need not exist.
   void prefetch(Value memory, Value row, Value column, int64_t columns);
+  /// Returns the only element of a tile. For threads only: it goes through scratch memory.
+  Value onlyElement(Value tile);
   /// Loads one i32 of a vector as an index: a sequence's start or length.
   Value loadIndex(Value value, Value position);
   /// Returns `condition`, and also checks that the sequence exists if `starts` is computed inside the kernel. A step of

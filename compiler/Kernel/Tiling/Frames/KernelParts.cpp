@@ -187,6 +187,12 @@ void KernelEmitter::prefetch(Value memory, Value row, Value column, int64_t colu
                                /*isDataCache=*/true);
 }
 
+Value KernelEmitter::onlyElement(Value tile) {
+  Value memory = sharedTile(cast<RankedTensorType>(tile.getType())), zero = index(0);
+  tile::StoreOp::create(b, tile, memory, zero, zero);
+  return memref::LoadOp::create(b, memory, ValueRange{zero, zero});
+}
+
 Value KernelEmitter::loadIndex(Value value, Value position) {
   if (value.getDefiningOp<IotaOp>())
     return position;

@@ -37,12 +37,25 @@ heddle.size @length max 256 longest "lengths"
 // CHECK: %[[LEFT:.*]] = tile.load %[[QUERY]]{{.*}} -> tensor<6x8xf32>
 // CHECK: %[[RIGHT:.*]] = tile.load %[[KEYS]]{{.*}} -> tensor<8x16xf32>
 // CHECK: tile.dot %[[LEFT]], %[[RIGHT]]
+// Sums are multiplied only if a score exceeds the subtracted one by much.
+// CHECK: %[[LARGEST:.*]] = arith.maximumf
+// CHECK: %[[DIFFERENCE:.*]] = arith.subf %{{.*}}, %[[LARGEST]]
+// CHECK: tile.reduce min %[[DIFFERENCE]] dim 0
+// CHECK: %[[MUCH:.*]] = arith.cmpf ult, %{{.*}}, %cst
+// CHECK: %[[STATE:.*]]:2 = scf.if %[[MUCH]]
+// CHECK: %[[FACTORS:.*]] = math.exp2
+// CHECK: scf.for %{{.*}} = %c0 to %c64 step %c16 {
+// CHECK: %[[BEFORE:.*]] = tile.load %[[SUMS]]
+// CHECK: %[[SCALED:.*]] = arith.mulf %[[BEFORE]]
+// CHECK: tile.store %[[SCALED]], %[[SUMS]]
+// CHECK: %[[SUM:.*]] = arith.mulf %{{.*}}, %[[FACTORS]]
+// CHECK: scf.yield %[[LARGEST]], %[[SUM]]
+// CHECK: else
 // CHECK: math.exp2
 // CHECK: tile.store %{{.*}}, %[[WEIGHTS]][
 // CHECK: scf.for %{{.*}} = %c0 to %c64 step %c16 {
 // CHECK: %[[BEFORE:.*]] = tile.load %[[SUMS]]{{.*}} -> tensor<6x16xf32>
-// CHECK: %[[SCALED:.*]] = arith.mulf %[[BEFORE]]
-// CHECK: %[[AFTER:.*]] = scf.for %{{.*}} = %c0 to %c16 step %c8 iter_args(%{{.*}} = %[[SCALED]])
+// CHECK: %[[AFTER:.*]] = scf.for %{{.*}} = %c0 to %c16 step %c8 iter_args(%{{.*}} = %[[BEFORE]])
 // CHECK: %[[W:.*]] = tile.load %[[WEIGHTS]]{{.*}} -> tensor<6x8xf32>
 // CHECK: %[[V:.*]] = tile.load %[[VALUES]]{{.*}} -> tensor<8x16xf32>
 // CHECK: tile.dot %[[W]], %[[V]]
