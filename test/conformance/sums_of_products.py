@@ -14,7 +14,7 @@ import numpy as np
 
 import calls
 
-DEPTH, COLUMNS, GROUP = 160, 96, 32
+DEPTH, COLUMNS, GROUP = 160, 168, 32
 ROWS = {"many": (300, 65, 1), "few": (3, 1)}
 RANKS = (4, 8, 40)
 # The base: how its right operand is stored, with how many bits, and the shape of its scales.

@@ -7,6 +7,9 @@
 //       for (k)  sums[row] += x[row, k..] * W[block, k..]
 //       shared[block, row] = the sum over all lanes
 //   for (row of x)  epilogue of y[row, tile] = shared[.., row]
+//
+// If there are several rows of x, a thread unpacks packed numbers of W before: the rows that share words, into scratch
+// memory.
 #include "compiler/Kernel/Tiling/Matmul/FewRows.h"
 
 #include "compiler/Kernel/Tiling/Frames/Dequantize.h"
@@ -55,14 +58,44 @@ LogicalResult heddle::emitFewRows(MatmulOp product, KernelEmitter &emitter) {
   int64_t tile = isThread ? kRowsOfThread : step, block = kBlock;  // columns of y
   if (isThread)
     block = together == 1 ? kBlockOfThread : emitter.getProfile().registers / (2 * kRowsTogether);
+  bool unpacksBefore = unpacked && together > 1;
+  int64_t ofPanel = unpacksBefore ? llvm::alignTo(block, 32 / int64_t(unpacked.getBits())) : block; // rows of W
   Value zero = emitter.index(0), rows = emitter.rowsOf(result);
   Value column = emitter.mul(emitter.setGrid(0, result.columns, {}, tile), tile);
   Value columnLimit = result.columns % tile ? emitter.index(result.columns) : Value();
   int64_t unrolled = isThread ? llvm::alignTo(kColumnsOfThread, step) : step;
-  Value shared = emitter.sharedTile(emitter.tileType(tile, llvm::alignTo(most, together)));
+  Value shared = emitter.sharedTile(emitter.tileType(tile, llvm::alignTo(most, together))), panel;
+  if (unpacksBefore)
+    panel = emitter.sharedTile(emitter.tileType(ofPanel, llvm::alignTo(depth, step)));
 
-  emitter.loop(zero, emitter.index(tile), block, tile, {}, [&](Value ofBlock, ValueRange) -> SmallVector<Value> {
-    Value first = emitter.add(column, ofBlock), ahead = emitter.add(first, emitter.index(block)); // the next block
+  using Body = function_ref<SmallVector<Value>(ValueRange, Value, Value)>;
+  /// Calls `body` with the state, the first column of W, and the limit of columns in the last step. `first`: the first
+  /// row of W whose words are read; those of the next rows are prefetched. Null if there are none.
+  auto forDepth = [&](SmallVector<Value> state, Value first, Body body) {
+    int64_t done = 0;
+    for (int64_t ofLoop : {unrolled, step}) {
+      int64_t end = depth / ofLoop * ofLoop;
+      if (done < end)
+        state = emitter.loop(
+            emitter.index(done), emitter.index(end), ofLoop, end - done, state, [&](Value k, ValueRange before) {
+              SmallVector<Value> next = llvm::to_vector(before);
+              if (first)
+                prefetchWords(emitter, unpacked,
+                              {emitter.add(first, emitter.index(ofPanel)), k, ofPanel, ofLoop, {}, {}});
+              for (int64_t part = 0; part < ofLoop; part += step)
+                next = body(next, emitter.add(k, emitter.index(part)), Value());
+              return next;
+            });
+      done = end;
+    }
+    return done < depth ? body(state, emitter.index(done), emitter.index(depth)) : state;
+  };
+  auto readRhs = [&](Value row, Value k, int64_t count, Value limit) {
+    return emitter.widen(emitter.evaluate(product.getRhs(), {row, k, count, step, columnLimit, limit}));
+  };
+  /// The sums of `block` rows of W, from `ofTile` on in the workgroup's tile and from `inPanel` on in the panel.
+  auto sumBlock = [&](Value ofTile, Value inPanel) {
+    Value first = emitter.add(column, ofTile);
     emitter.loop(zero, rows, together, most, {}, [&](Value row, ValueRange) -> SmallVector<Value> {
       SmallVector<Value> lines{row};
       while (int64_t(lines.size()) < together)
@@ -74,31 +107,31 @@ LogicalResult heddle::emitFewRows(MatmulOp product, KernelEmitter &emitter) {
           Padding padding = limit || together == 1 ? Padding::Zero : Padding::Any;
           next.push_back(emitter.widen(emitter.evaluate(product.getLhs(), place, padding)));
         }
-        Value w = emitter.widen(emitter.evaluate(product.getRhs(), {first, k, block, step, columnLimit, limit}));
+        Value w = panel ? emitter.load(panel, {inPanel, k, block, step, {}, {}}, Padding::Any)
+                        : readRhs(first, k, block, limit);
         for (auto [x, sum] : llvm::zip_equal(next, sums))
           x = math::FmaOp::create(b, emitter.broadcast(x, block, step), w, sum);
         return next;
       };
       SmallVector<Value> sums(together, emitter.constant(block, step, 0));
-      int64_t done = 0;
-      for (int64_t ofLoop : {unrolled, step}) {
-        int64_t end = depth / ofLoop * ofLoop;
-        if (done < end)
-          sums = emitter.loop(emitter.index(done), emitter.index(end), ofLoop, end - done, sums,
-                              [&](Value k, ValueRange state) {
-                                SmallVector<Value> next = llvm::to_vector(state);
-                                if (unpacked && isThread)
-                                  prefetchWords(emitter, unpacked, {ahead, k, block, ofLoop, {}, {}});
-                                for (int64_t part = 0; part < ofLoop; part += step)
-                                  next = add(next, emitter.add(k, emitter.index(part)), Value());
-                                return next;
-                              });
-        done = end;
-      }
-      if (done < depth)
-        sums = add(sums, emitter.index(done), emitter.index(depth));
+      sums = forDepth(sums, unpacked && isThread && !panel ? first : Value(), add);
       for (auto [line, sum] : llvm::zip_equal(lines, sums))
-        tile::StoreOp::create(b, emitter.reduce(tile::Combine::Sum, sum, 1), shared, ofBlock, line);
+        tile::StoreOp::create(b, emitter.reduce(tile::Combine::Sum, sum, 1), shared, ofTile, line);
+      return {};
+    });
+  };
+  emitter.loop(zero, emitter.index(tile), ofPanel, tile, {}, [&](Value ofTile, ValueRange) -> SmallVector<Value> {
+    if (!panel) {
+      sumBlock(ofTile, zero);
+      return {};
+    }
+    Value first = emitter.add(column, ofTile);
+    forDepth({}, first, [&](ValueRange, Value k, Value limit) -> SmallVector<Value> {
+      tile::StoreOp::create(b, readRhs(first, k, ofPanel, limit), panel, zero, k);
+      return {};
+    });
+    emitter.loop(zero, emitter.index(ofPanel), block, ofPanel, {}, [&](Value row, ValueRange) -> SmallVector<Value> {
+      sumBlock(emitter.add(ofTile, row), row);
       return {};
     });
     return {};

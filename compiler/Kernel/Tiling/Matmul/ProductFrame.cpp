@@ -27,8 +27,11 @@ static int64_t stepOfThread(int64_t depth) {
 /// kPackedStep: the rows that a word of packed numbers may hold. kPackedWhole, kPackedDistributed: limits of a lane's
 /// tile, because a step's unpacked numbers are all in registers at once, beside the sums and the step's left side.
 static constexpr int64_t kPackedStep = 8, kPackedWhole = 4, kPackedDistributed = 8;
-/// The step of a thread for a single row of packed numbers. More rows would not have registers for a longer step.
+/// The step of a thread for a single row of packed numbers.
 static constexpr int64_t kPackedStepOfRow = 16;
+/// The same for several rows, in which one word of numbers after another is unpacked. Published formats have a scale for
+/// 32 numbers, so there is one multiplication by the scale in each step.
+static constexpr int64_t kPackedStepOfRows = 32;
 /// Registers of sums that a thread has for one row of packed numbers. A multiply-add waits for the previous one in the
 /// same register, so a single register would leave the processor idle.
 static constexpr int64_t kPackedVectorsOfThread = 4;
@@ -253,8 +256,10 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
       bool scalesStep = unpacked && !scalesAll && isWithinGroup(unpacked, rhsPlace);
       Value right = scalesAll || scalesStep ? packedNumbers(emitter, unpacked, {rhsPlace})
                                             : emitter.widen(emitter.evaluate(rhs, rhsPlace, padding));
-      if (scalesStep)
-        return {addGroup(state[0], {left, left}, right, unpacked, rhsPlace)};
+      if (scalesStep) {
+        Value product = dot(left, right, emitter.constant(tile.rows, tile.columns, 0));
+        return {addGroup(state[0], product, totalOf(left, unpacked), unpacked, rhsPlace)};
+      }
       SmallVector<Value> next{
           tile::DotOp::create(b, state[0].getType(), left, right, state[0], transposeLhs && !turns, transposeRhs)};
       if (state.size() > 1) {
@@ -276,35 +281,25 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
                                          : emitter.evaluate(lhs, lhsPlace, padding));
       if (!streamed)
         return multiply(left, rhsPlace, state);
-      std::optional<NumbersInPlace> inPlace;
-      bool addsUp = step % emitter.getVector() == 0; // the left side's elements, whose sum the biases multiply
-      if (unpacked && !shift && addsUp && (scalesAll || isWithinGroup(unpacked, rhsPlace)))
-        inPlace = NumbersInPlace::of(emitter, unpacked, step);
-      LeftSide ofStep{left, left};
-      if (inPlace) {
-        auto times = [&](Value row) {
-          return arith::MulFOp::create(b, left, emitter.broadcast(row, tile.rows, step)).getResult();
-        };
-        ofStep.divided = times(inPlace->dividing);
-        if (inPlace->biases)
-          ofStep.start = emitter.reduce(tile::Combine::Sum, times(inPlace->biases), 1);
+      if (unpacked && !shift && (scalesAll || isWithinGroup(unpacked, rhsPlace))) {
+        addStreamed(left, unpacked, rhsPlace, scalesAll);
+        return {};
       }
-      streamed->forTiles([&](const Place &place, Value sums) -> Value {
+      streamed->forTiles([&](const Place &place) -> Value {
         tile = place;
-        Place rhsPlace = rhsPlaceAt(k);
         if (unpacked)
           prefetchWords(emitter, unpacked,
                         {emitter.add(k, emitter.index(kStepsAhead * step)), tile.column, step, tile.columns, {}, {}});
-        if (!inPlace)
-          return multiply(left, rhsPlace, sums)[0];
-        Value right = inPlace->numbers(emitter, unpacked, rhsPlace);
-        return scalesAll ? arith::AddFOp::create(b, sums, dot(ofStep, right)).getResult()
-                         : addGroup(sums, ofStep, right, unpacked, rhsPlace);
+        return multiply(left, rhsPlaceAt(k), streamed->sums())[0];
       });
       return {};
     });
   };
-  if (isOfThread() && depthLimit && !unpacked && !moved) {
+  bool hasLongGroups = unpacked && !shift && getConstantIntValue(end) && depth % kPackedStepOfRows == 0 &&
+                       (scalesAll || isWithinGroup(unpacked, {begin, tile.column, kPackedStepOfRows, tile.columns}));
+  if (streamed && streamed->rowsOfTile() > 1 && hasLongGroups) {
+    steps(begin, end, kPackedStepOfRows, {});
+  } else if (isOfThread() && depthLimit && !unpacked && !moved) {
     // Whole steps without limits, and then the rest of the depth one by one.
     Value length = b.createOrFold<arith::SubIOp>(end, begin);
     Value rest = b.createOrFold<arith::RemUIOp>(length, emitter.index(step));
@@ -315,9 +310,9 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
     steps(begin, end, step, depthLimit);
   }
   if (scalesAll && streamed)
-    streamed->forTiles([&](const Place &place, Value sums) {
+    streamed->forTiles([&](const Place &place) {
       tile = place;
-      return scaleColumns(sums, unpacked);
+      return scaleColumns(streamed->sums(), unpacked);
     });
   else if (scalesAll)
     totals[0] = scaleColumns(totals[0], unpacked);
@@ -366,27 +361,77 @@ bool ProductFrame::isWithinGroup(DequantizeOp unpacked, const Place &place) cons
          (!unpacked.getOffsets() || (isOfThread() && place.rows % emitter.getVector() == 0));
 }
 
-Value ProductFrame::dot(const LeftSide &left, Value numbers) const {
-  Value start = left.start ? emitter.broadcast(left.start, tile.rows, tile.columns)
-                           : emitter.constant(tile.rows, tile.columns, 0);
-  return tile::DotOp::create(emitter.builder(), start.getType(), left.divided, numbers, start,
-                             /*transpose_lhs=*/false, /*transpose_rhs=*/false);
+Value ProductFrame::dot(Value left, Value right, Value start) const {
+  return tile::DotOp::create(emitter.builder(), start.getType(), left, right, start, /*transpose_lhs=*/false,
+                             /*transpose_rhs=*/false);
+}
+
+/// Returns the sum of each row of the left side, which an offset multiplies. Null if there are no offsets.
+Value ProductFrame::totalOf(Value left, DequantizeOp unpacked) const {
+  return unpacked.getOffsets() ? emitter.reduce(tile::Combine::Sum, left, 1) : Value();
 }
 
 /// Adds the product of the left side and the numbers at `place`, with their scales and offsets.
-Value ProductFrame::addGroup(Value sum, const LeftSide &left, Value numbers, DequantizeOp unpacked,
-                             const Place &place) const {
+Value ProductFrame::addGroup(Value sum, Value product, Value total, DequantizeOp unpacked, const Place &place) const {
   auto &b = emitter.builder();
   PackedPlace group = placeOfGroups(emitter, unpacked, {place});
   auto wide = [&](Value part) { return emitter.broadcast(part, tile.rows, tile.columns); };
   Value scales = packedValues(emitter, unpacked.getScales(), group);
-  Value scaled = arith::MulFOp::create(b, dot(left, numbers), wide(scales));
+  Value scaled = arith::MulFOp::create(b, product, wide(scales));
   sum = arith::AddFOp::create(b, sum, scaled);
   if (!unpacked.getOffsets())
     return sum;
   Value offsets = packedValues(emitter, unpacked.getOffsets(), group);
-  Value all = emitter.reduce(tile::Combine::Sum, left.elements, 1);
-  return arith::AddFOp::create(b, sum, arith::MulFOp::create(b, wide(all), wide(offsets)));
+  return arith::AddFOp::create(b, sum, arith::MulFOp::create(b, wide(total), wide(offsets)));
+}
+
+/// Adds the product of a step's left side and the packed numbers at its rows, which have one scale for each column, to
+/// the sums of all tiles. Several rows read the left side from scratch memory, and unpack a word at a time.
+void ProductFrame::addStreamed(Value left, DequantizeOp unpacked, const Place &step, bool scalesAll) {
+  auto &b = emitter.builder();
+  int64_t rows = tile.rows, length = step.rows;
+  std::optional<NumbersInPlace> inPlace;
+  if (length % emitter.getVector() == 0) // the biases multiply the sum of the left side's elements
+    inPlace = NumbersInPlace::of(emitter, unpacked, length);
+  Value total = scalesAll ? Value() : totalOf(left, unpacked), bias, kept;
+  if (inPlace) {
+    auto times = [&](Value row) {
+      return arith::MulFOp::create(b, left, emitter.broadcast(row, rows, length)).getResult();
+    };
+    if (inPlace->biases)
+      bias = emitter.reduce(tile::Combine::Sum, times(inPlace->biases), 1);
+    left = times(inPlace->dividing);
+  }
+  int64_t part = length == kPackedStepOfRows ? (inPlace ? 32 / int64_t(unpacked.getBits()) : kPackedStep) : length;
+  if (part < length) {
+    kept = emitter.sharedTile(cast<RankedTensorType>(left.getType()));
+    tile::StoreOp::create(b, left, kept, emitter.index(0), emitter.index(0));
+  }
+  auto placeAt = [&](Value row, int64_t count) {
+    return Place{row, tile.column, count, tile.columns, step.rowLimit, tile.columnLimit};
+  };
+  auto add = [&](Value start, Value left, const Place &place) {
+    return dot(left, inPlace ? inPlace->numbers(emitter, unpacked, place) : packedNumbers(emitter, unpacked, {place}),
+               start);
+  };
+  streamed->forTiles([&](const Place &place) -> Value {
+    tile = place;
+    Value ahead = emitter.add(step.row, emitter.index((kept ? 1 : kStepsAhead) * length));
+    prefetchWords(emitter, unpacked, {ahead, tile.column, length, tile.columns, {}, {}});
+    Value all = bias ? emitter.broadcast(bias, rows, tile.columns) : emitter.constant(rows, tile.columns, 0);
+    if (!kept)
+      all = add(all, left, placeAt(step.row, length));
+    else
+      all = emitter.loop(emitter.index(0), emitter.index(length), part, length, all,
+                         [&](Value row, ValueRange state) -> SmallVector<Value> {
+                           Place ofPart{emitter.index(0), row, rows, part, {}, {}};
+                           Value left = emitter.load(kept, ofPart, Padding::Any);
+                           return {add(state[0], left, placeAt(emitter.add(step.row, row), part))};
+                         })[0];
+    Value sums = streamed->sums();
+    return scalesAll ? arith::AddFOp::create(b, sums, all).getResult()
+                     : addGroup(sums, all, total, unpacked, placeAt(step.row, length));
+  });
 }
 
 /// Tensor cores take the left side as it is and the right side transposed, however the two lie in memory.

@@ -55,13 +55,10 @@ private:
   bool hasScalesOfColumns(DequantizeOp unpacked) const;
   Value scaleColumns(Value total, DequantizeOp unpacked) const;
   bool isWithinGroup(DequantizeOp unpacked, const Place &place) const;
-  /// The left side's elements in a step. For numbers in place (see NumbersInPlace) they are divided by the factors for
-  /// the dot product, which begins with `start`. `start` is null for zero.
-  struct LeftSide {
-    Value elements, divided, start = {};
-  };
-  Value dot(const LeftSide &left, Value numbers) const;
-  Value addGroup(Value sum, const LeftSide &left, Value numbers, DequantizeOp unpacked, const Place &place) const;
+  Value dot(Value left, Value right, Value start) const;
+  Value totalOf(Value left, DequantizeOp unpacked) const;
+  Value addGroup(Value sum, Value product, Value total, DequantizeOp unpacked, const Place &place) const;
+  void addStreamed(Value left, DequantizeOp unpacked, const Place &step, bool scalesAll);
   Value multiplyFragments(Value lhs, const Place &lhsPlace, Value rhs, const Place &rhsPlace, Value accumulator,
                           Padding padding) const;
 

@@ -25,11 +25,11 @@ public:
   Place anyTile() const { return tileAt(begin); }
   /// Sets all sums to zero.
   void clear();
-  /// Replaces the sums of each tile by the result of `body`.
-  void forTiles(function_ref<Value(const Place &, Value)> body);
+  /// Replaces the sums of each tile by the result of `body`, which may load them with `sums`.
+  void forTiles(function_ref<Value(const Place &)> body);
   /// Begins the loop over the block's tiles. Everything emitted later is inside it. Returns the tile's place.
   Place beginTiles();
-  /// Loads the sums of the tile of `beginTiles`.
+  /// Loads the sums of the tile of `forTiles` or `beginTiles`.
   Value sums();
 
 private:

@@ -26,3 +26,21 @@ func.func @logits(%x: tensor<?x600xf32, #heddle.dims<"tokens">>, %w: tensor<580x
   %0 = heddle.matmul %x, %w {transpose_rhs} : tensor<?x600xf32, #heddle.dims<"tokens">>, tensor<580x600xf32> -> tensor<?x580xf32, #heddle.dims<"tokens">>
   return %0 : tensor<?x580xf32, #heddle.dims<"tokens">>
 }
+
+// Packed numbers of the matrix are unpacked before, the rows that share words, and four rows at once take their sums.
+// CHECK: tile.func @matmul_Tx576(
+// CHECK: %[[PANEL:.*]] = tile.shared : memref<8x520xf32
+// CHECK: scf.for %[[BLOCK:.*]] = %c0 to %c128 step %c8 {
+// CHECK: %[[FIRST:.*]] = arith.addi %{{.*}}, %[[BLOCK]]
+// CHECK: scf.for %[[K:.*]] = %c0 to %c512 step %c32 {
+// CHECK: memref.prefetch %arg1
+// CHECK: tile.load %arg1[%[[FIRST]], %[[K]]] rows(%c576) {packed = 4 : i64} : memref<72x520xi32> -> tensor<8x8xi32>
+// CHECK: tile.store %{{.*}}, %[[PANEL]][%c0, %[[K]]]
+// CHECK: scf.for %[[ROW:.*]] = %c0 to %c8 step %c4 {
+// CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c4 {
+// CHECK: tile.load %[[PANEL]][%[[ROW]], %{{.*}}] {any_padding} : {{.*}} -> tensor<4x8xf32>
+func.func @packed(%x: tensor<?x520xf32, #heddle.dims<"tokens">>, %words: tensor<72x520xi32>, %scales: tensor<576x1xf32>) -> tensor<?x576xf32, #heddle.dims<"tokens">> {
+  %w = heddle.dequantize %words scales(%scales) {bits = 4 : i64} : (tensor<72x520xi32>, tensor<576x1xf32>) -> tensor<576x520xf32>
+  %0 = heddle.matmul %x, %w {transpose_rhs} : tensor<?x520xf32, #heddle.dims<"tokens">>, tensor<576x520xf32> -> tensor<?x576xf32, #heddle.dims<"tokens">>
+  return %0 : tensor<?x576xf32, #heddle.dims<"tokens">>
+}

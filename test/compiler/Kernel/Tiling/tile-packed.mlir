@@ -47,10 +47,15 @@ func.func @stored(%x: !x, %words: tensor<8x96xi32>, %high: tensor<2x96xi32>, %of
 
 // A thread that has few rows multiplies the sum of the left side's numbers by an offset of each 32.
 // THREADS-LABEL: tile.func @matmul_Tx96_3
+// THREADS: %[[KEPT:.*]] = tile.shared : memref<4x32xf32
 // THREADS: %[[LEFT:.*]] = tile.load %arg0
+// THREADS: %[[TOTAL:.*]] = tile.reduce sum %[[LEFT]] dim 1
 // THREADS: %[[DIVIDED:.*]] = arith.mulf %[[LEFT]], %{{.*}}
-// THREADS: tile.dot %[[DIVIDED]], %{{.*}}
-// THREADS: tile.reduce sum %[[LEFT]] dim 1
+// THREADS: tile.store %[[DIVIDED]], %[[KEPT]]
+// THREADS: scf.for
+// THREADS: %[[PART:.*]] = tile.load %[[KEPT]]
+// THREADS: tile.dot %[[PART]], %{{.*}}
+// THREADS: tile.broadcast %[[TOTAL]]
 heddle.size @few max 4
 func.func @offsets(%x: tensor<?x64xf32, #heddle.dims<"few">>, %words: tensor<8x96xi32>, %scales: tensor<2x96xf32>)
     -> tensor<?x96xf32, #heddle.dims<"few">> {
@@ -69,9 +74,9 @@ heddle.size @tokens max 256
 // Within a group of rows, what a step adds.
 // CHECK-LABEL: tile.func @matmul_Tx96(
 // CHECK: scf.for %[[K:.*]] = %c0 to %c64 step %c8 iter_args(%[[SUM:.*]] =
+// CHECK: %[[STEP:.*]] = tile.dot %{{.*}}, %{{.*}}, %cst
 // CHECK: %[[GROUP:.*]] = arith.divui %[[K]], %c32
 // CHECK: %[[SCALES:.*]] = tile.load %{{.*}}[%[[GROUP]], %{{.*}}] columns({{.*}}) {any_padding} : memref<2x96xf32> -> tensor<1x64xf32>
-// CHECK: %[[STEP:.*]] = tile.dot %{{.*}}, %{{.*}}, %cst
 // CHECK: %[[WIDE:.*]] = tile.broadcast %[[SCALES]]
 // CHECK: %[[SCALED:.*]] = arith.mulf %[[STEP]], %[[WIDE]]
 // CHECK: arith.addf %[[SUM]], %[[SCALED]]

@@ -19,6 +19,17 @@ func.func @scaled(%x: tensor<1x512xf32>, %w: tensor<64x576xi32>, %s: tensor<1x57
   return %p : tensor<1x576xf32>
 }
 
+!halves = tensor<16x576xf16>
+!scales = tensor<16x576xf32>
+!words = tensor<128x576xi32>
+!rows = tensor<?x512xf32, #heddle.dims<"tokens">>
+func.func @groups(%x: !rows, %w: !words, %s: !halves) -> !few {
+  %wide = arith.extf %s : !halves to !scales
+  %d = heddle.dequantize %w scales(%wide) {bits = 8 : i64} : (!words, !scales) -> tensor<512x576xf32>
+  %p = heddle.matmul %x, %d : !rows, tensor<512x576xf32> -> !few
+  return %p : !few
+}
+
 func.func @few(%x: !few, %w: tensor<576x576xf32>) -> !few {
   %p = heddle.matmul %x, %w : !few, tensor<576x576xf32> -> !few
   return %p : !few
@@ -51,22 +62,44 @@ func.func @few(%x: !few, %w: tensor<576x576xf32>) -> !few {
 // CHECK: %[[LEFT:.*]] = tile.load %arg0[%{{.*}}, %[[K]]]
 // CHECK: %[[FACTORS:.*]] = arith.constant dense<{{.*}}1.000000e+00, 6.250000e-02, 3.906250e-03, {{.*}}, 1.000000e+00]]> : tensor<1x16xf32>
 // CHECK: %[[BIASES:.*]] = arith.constant dense<{{.*}}-8.000000e+00, {{.*}}-8.000000e+00, 0.000000e+00]]> : tensor<1x16xf32>
-// CHECK: %[[DIVIDED:.*]] = arith.mulf %[[LEFT]], %[[FACTORS]]
 // CHECK: %[[BIASED:.*]] = arith.mulf %[[LEFT]], %[[BIASES]]
 // CHECK: %[[START:.*]] = tile.reduce sum %[[BIASED]] dim 1
+// CHECK: %[[DIVIDED:.*]] = arith.mulf %[[LEFT]], %[[FACTORS]]
 // CHECK: scf.for %[[COLUMN:.*]] = %{{.*}} step %c32 {
 // CHECK: %[[AHEAD:.*]] = arith.addi %[[K]], %c32
 // CHECK: %[[WORD:.*]] = arith.divui %[[AHEAD]], %c8
 // CHECK: memref.prefetch %arg1[%[[WORD]], %[[COLUMN]]], read, locality<3>, data
-// CHECK: tile.load %arg1[%[[K]], %[[COLUMN]]] {in_place, packed = 4 : i64} : memref<64x576xi32> -> tensor<16x32xi32>
 // CHECK: %[[FROM:.*]] = tile.broadcast %[[START]]
+// CHECK: tile.load %arg1[%[[K]], %[[COLUMN]]] {in_place, packed = 4 : i64} : memref<64x576xi32> -> tensor<16x32xi32>
 // CHECK: tile.dot %[[DIVIDED]], %{{.*}}, %[[FROM]]
 // CHECK: %[[SCALES:.*]] = tile.load %arg2
 // CHECK: %[[SCALED:.*]] = arith.mulf %{{.*}}, %[[SCALES]]
 // CHECK: tile.store %[[SCALED]], %[[SUMS]]
 
-// Half of the registers hold the sums of eight rows.
+// Several rows take a group of 32 numbers in a step, and unpack the words one by one. The left side, divided by the
+// powers of two, is in scratch memory.
 // CHECK: tile.func @matmul_Tx576(
+// CHECK: %[[KEPT:.*]] = tile.shared : memref<8x32xf32
+// CHECK: %[[SUMS:.*]] = tile.shared : memref<8x288xf32
+// CHECK: scf.for %[[K:.*]] = %c0 to %c512 step %c32 {
+// CHECK: %[[START:.*]] = tile.reduce sum
+// CHECK: tile.store %{{.*}}, %[[KEPT]][%c0, %c0] : tensor<8x32xf32>
+// CHECK: scf.for %[[COLUMN:.*]] = %{{.*}} step %c8 {
+// CHECK: arith.addi %[[K]], %c32
+// CHECK-COUNT-8: memref.prefetch %arg1
+// CHECK: %[[FROM:.*]] = tile.broadcast %[[START]]
+// CHECK: %[[ALL:.*]] = scf.for %[[ROW:.*]] = %c0 to %c32 step %c4 iter_args(%[[SUM:.*]] = %[[FROM]])
+// CHECK: %[[LEFT:.*]] = tile.load %[[KEPT]][%c0, %[[ROW]]]
+// CHECK: %[[NUMBER:.*]] = arith.addi %[[K]], %[[ROW]]
+// CHECK: tile.load %arg1[%[[NUMBER]], %[[COLUMN]]] {in_place, packed = 8 : i64} : memref<128x576xi32> -> tensor<4x8xi32>
+// CHECK: tile.dot %[[LEFT]], %{{.*}}, %[[SUM]]
+// CHECK: %[[BEFORE:.*]] = tile.load %[[SUMS]]
+// CHECK: tile.load %arg2{{.*}} -> tensor<1x8xf16>
+// CHECK: %[[SCALED:.*]] = arith.mulf %[[ALL]]
+// CHECK: arith.addf %[[BEFORE]], %[[SCALED]]
+
+// Half of the registers hold the sums of eight rows.
+// CHECK: tile.func @matmul_Tx576_2(
 // CHECK: tile.shared : memref<8x288xf32
 // CHECK: tile.load %arg0[%{{.*}}] rows(%{{.*}}) {{.*}} -> tensor<8x8xf32>
 // CHECK: tile.dot {{.*}} -> tensor<8x8xf32>
