@@ -15,9 +15,10 @@ static constexpr int64_t kStep = 8;
 /// Depth that is packed at a time. A register tile's part of the right side, 16 KB with vectors of 8, stays in the L1
 /// cache while the tiles below each other use it. Both packed operands stay in the L2 cache.
 static constexpr int64_t kDepth = 256;
-/// Rows and columns of a block: enough for packing to take a small part of the time. If there would be fewer blocks
-/// than kFewestBlocks, they are narrower, so that many threads have work.
-static constexpr int64_t kRowsOfBlock = 96, kColumnsOfBlock = 128, kFewestBlocks = 16;
+/// Rows and columns of a block: enough for packing to take a small part of the time. Processors with vectors of
+/// kWideVector elements have L2 caches that hold twice as many of both. If there would be fewer blocks than kFewestBlocks,
+/// they are narrower, so that many threads have work.
+static constexpr int64_t kRowsOfBlock = 96, kColumnsOfBlock = 128, kWideVector = 16, kFewestBlocks = 16;
 static constexpr int64_t kFewestRows = 24;
 
 bool PackedProduct::isWorthIt(const TargetProfile &profile, int64_t rows) {
@@ -29,12 +30,13 @@ PackedProduct::PackedProduct(KernelEmitter &emitter, const Matrix &result, bool 
   emitter.setWholeVector();
   packStep = std::max(kStep, emitter.getVector());
   int64_t maximumRows = emitter.maximumRows(result), vector = emitter.getVector();
+  int64_t wide = vector >= kWideVector ? 2 : 1;
   MatrixTile part = emitter.chooseTile({maximumRows, result.columns, depth, vector, transposeLhs, false});
   rows = part.whole, columns = part.distributed;
   int64_t down = llvm::divideCeil(maximumRows, rows), across = llvm::divideCeil(result.columns, columns);
-  int64_t blocksDown = llvm::divideCeil(maximumRows, std::max(kRowsOfBlock, rows));
+  int64_t blocksDown = llvm::divideCeil(maximumRows, std::max(wide * kRowsOfBlock, rows));
   int64_t unit = vector / std::gcd(vector, rows); // blocks begin at whole vectors
-  int64_t tilesAcross = std::clamp<int64_t>(kColumnsOfBlock / columns, 1, across);
+  int64_t tilesAcross = std::clamp<int64_t>(wide * kColumnsOfBlock / columns, 1, across);
   while (tilesAcross > 1 && blocksDown * int64_t(llvm::divideCeil(across, tilesAcross)) < kFewestBlocks)
     tilesAcross = llvm::divideCeil(tilesAcross, 2);
   block.rows = int64_t(llvm::alignTo(llvm::divideCeil(down, blocksDown), unit)) * rows;
@@ -78,6 +80,10 @@ void PackedProduct::forRows(int64_t step, function_ref<void(Value)> body) {
   });
 }
 
+void PackedProduct::forTiles(function_ref<void(const Place &)> body) {
+  forColumns(columns, [&](Value column) { forRows(rows, [&](Value row) { body(tileAt(row, column)); }); });
+}
+
 Place PackedProduct::tileAt(Value row, Value column) const {
   Place tile{row, column, rows, columns, {}, {}};
   if (result.isDynamic() || result.rows % rows != 0)
@@ -98,19 +104,25 @@ Place PackedProduct::sumsAt(const Place &tile) const {
 }
 
 void PackedProduct::clear(bool withSums) {
-  auto &b = emitter.builder();
-  scratch(tileSums, block.rows, block.columns);
-  if (withSums)
-    scratch(rowSums, 1, block.columns);
-  Value zero = emitter.index(0);
+  hasSums = false;
+  if (!withSums)
+    return;
+  scratch(rowSums, 1, block.columns);
   forColumns(columns, [&](Value column) {
-    Value inBlock = b.createOrFold<arith::SubIOp>(column, block.column);
-    if (withSums)
-      tile::StoreOp::create(b, emitter.constant(1, columns, 0), rowSums, zero, inBlock);
-    forRows(rows, [&](Value row) {
-      Place place = sumsAt(tileAt(row, column));
-      tile::StoreOp::create(b, emitter.constant(rows, columns, 0), tileSums, place.row, place.column);
-    });
+    Value inBlock = emitter.builder().createOrFold<arith::SubIOp>(column, block.column);
+    tile::StoreOp::create(emitter.builder(), emitter.constant(1, columns, 0), rowSums, emitter.index(0), inBlock);
+  });
+}
+
+/// Sets the tiles' sums in memory to zero, once after each `clear`.
+void PackedProduct::needSums() {
+  if (hasSums)
+    return;
+  hasSums = true;
+  scratch(tileSums, block.rows, block.columns);
+  forTiles([&](const Place &tile) {
+    Place place = sumsAt(tile);
+    tile::StoreOp::create(emitter.builder(), emitter.constant(rows, columns, 0), tileSums, place.row, place.column);
   });
 }
 
@@ -129,18 +141,38 @@ void PackedProduct::forDepth(Value length, function_ref<void(Value)> body) {
 
 void PackedProduct::accumulate(const Operands &operands) {
   auto &b = emitter.builder();
+  addPart();
   bool moves = isa_and_nonnull<UnfoldOp>(operands.lhs.getDefiningOp());
   bool packsLhs = operands.transposeLhs || depthLimitOf(operands) || (!moves && !emitter.isInMemory(operands.lhs));
+  auto pack = [&](Value first, Value length) {
+    packRhs(operands, first, length);
+    if (packsLhs)
+      packLhs(operands, first, length);
+    part = {operands, first, length, packsLhs};
+  };
+  if (operands.maximumDepth <= kDepth)
+    return pack(emitter.index(0), operands.depth);
+  needSums();
   emitter.loop(emitter.index(0), operands.depth, kDepth, operands.maximumDepth, {},
                [&](Value first, ValueRange) -> SmallVector<Value> {
                  Value left = b.createOrFold<arith::SubIOp>(operands.depth, first);
-                 Value length = b.createOrFold<arith::MinSIOp>(left, emitter.index(kDepth));
-                 packRhs(operands, first, length);
-                 if (packsLhs)
-                   packLhs(operands, first, length);
-                 multiply(operands, first, length, packsLhs);
+                 pack(first, b.createOrFold<arith::MinSIOp>(left, emitter.index(kDepth)));
+                 addPart();
                  return {};
                });
+}
+
+/// Adds the product of the packed part to the sums in memory.
+void PackedProduct::addPart() {
+  if (!part)
+    return;
+  needSums();
+  forTiles([&](const Place &tile) {
+    Place place = sumsAt(tile);
+    Value sums = multiply(tile, emitter.load(tileSums, place, Padding::Any));
+    tile::StoreOp::create(emitter.builder(), sums, tileSums, place.row, place.column);
+  });
+  part.reset();
 }
 
 void PackedProduct::packRhs(const Operands &operands, Value first, Value length) {
@@ -207,34 +239,30 @@ void PackedProduct::packLhs(const Operands &operands, Value first, Value length)
   });
 }
 
-void PackedProduct::multiply(const Operands &operands, Value first, Value length, bool isPacked) {
+/// Returns the sums of a tile plus the product of the packed part.
+Value PackedProduct::multiply(const Place &tile, Value sums) {
   auto &b = emitter.builder();
-  forColumns(columns, [&](Value column) {
-    forRows(rows, [&](Value row) {
-      Place tile = tileAt(row, column), sums = sumsAt(tile);
-      std::optional<MovedRows> moved;
-      if (auto unfold = operands.lhs.getDefiningOp<UnfoldOp>(); unfold && !isPacked)
-        moved.emplace(movedRowsOf(unfold, emitter, tile));
-      auto left = [&](Value k) -> Value {
-        if (isPacked)
-          return emitter.load(lhsPanels,
-                              operands.transposeLhs ? Place{k, sums.row, kStep, rows, {}, {}}
-                                                    : Place{sums.row, k, rows, kStep, {}, {}},
-                              Padding::Any);
-        Place place{row, emitter.add(first, k), rows, kStep, tile.rowLimit, {}};
-        return emitter.widen(moved ? moved->read(place, Padding::Any)
-                                   : emitter.evaluate(operands.lhs, place, Padding::Any));
-      };
-      Value before = emitter.load(tileSums, sums, Padding::Any);
-      Value after = emitter.loop(
-          emitter.index(0), length, kStep, kDepth, before, [&](Value k, ValueRange state) -> SmallVector<Value> {
-            Value right = emitter.load(rhsPanels, {k, sums.column, kStep, columns, {}, {}}, Padding::Any);
-            return {tile::DotOp::create(b, state[0].getType(), left(k), right, state[0], operands.transposeLhs,
-                                        /*transpose_rhs=*/false)};
-          })[0];
-      tile::StoreOp::create(b, after, tileSums, sums.row, sums.column);
-    });
-  });
+  const Operands &operands = part->operands;
+  Place inBlock = sumsAt(tile);
+  std::optional<MovedRows> moved;
+  if (auto unfold = operands.lhs.getDefiningOp<UnfoldOp>(); unfold && !part->packsLhs)
+    moved.emplace(movedRowsOf(unfold, emitter, tile));
+  auto left = [&](Value k) -> Value {
+    if (part->packsLhs)
+      return emitter.load(lhsPanels,
+                          operands.transposeLhs ? Place{k, inBlock.row, kStep, rows, {}, {}}
+                                                : Place{inBlock.row, k, rows, kStep, {}, {}},
+                          Padding::Any);
+    Place place{tile.row, emitter.add(part->first, k), rows, kStep, tile.rowLimit, {}};
+    return emitter.widen(moved ? moved->read(place, Padding::Any)
+                               : emitter.evaluate(operands.lhs, place, Padding::Any));
+  };
+  return emitter.loop(
+      emitter.index(0), part->length, kStep, kDepth, sums, [&](Value k, ValueRange state) -> SmallVector<Value> {
+        Value right = emitter.load(rhsPanels, {k, inBlock.column, kStep, columns, {}, {}}, Padding::Any);
+        return {tile::DotOp::create(b, state[0].getType(), left(k), right, state[0], operands.transposeLhs,
+                                    /*transpose_rhs=*/false)};
+      })[0];
 }
 
 Place PackedProduct::beginTiles() {
@@ -251,8 +279,10 @@ Place PackedProduct::beginTiles() {
 
 SmallVector<Value> PackedProduct::sums() {
   Place place = sumsAt(tile);
-  SmallVector<Value> all{emitter.load(tileSums, place, Padding::Any)};
+  Value before = hasSums ? emitter.load(tileSums, place, Padding::Any) : emitter.constant(rows, columns, 0);
+  SmallVector<Value> all{part ? multiply(tile, before) : before};
   if (rowSums)
     all.push_back(emitter.load(rowSums, {emitter.index(0), place.column, 1, columns, {}, {}}, Padding::Any));
+  part.reset();
   return all;
 }

@@ -45,13 +45,24 @@ private:
   Value scratch(Value &memory, int64_t rows, int64_t columns);
   void forColumns(int64_t step, function_ref<void(Value)> body);
   void forRows(int64_t step, function_ref<void(Value)> body);
+  void forTiles(function_ref<void(const Place &)> body);
   void forDepth(Value length, function_ref<void(Value)> body);
   Value depthLimitOf(const Operands &operands) const;
   Place tileAt(Value row, Value column) const;
   Place sumsAt(const Place &tile) const;
   void packRhs(const Operands &operands, Value first, Value length);
   void packLhs(const Operands &operands, Value first, Value length);
-  void multiply(const Operands &operands, Value first, Value length, bool isPacked);
+  void needSums();
+  void addPart();
+  Value multiply(const Place &tile, Value sums);
+
+  /// A part of the depth whose operands are packed, and whose product is not in the sums yet. If there is only one, its
+  /// product is computed in the loops of `beginTiles`, so that no sums are in memory.
+  struct Part {
+    Operands operands;
+    Value first, length;
+    bool packsLhs;
+  };
 
   KernelEmitter &emitter;
   Matrix result;
@@ -60,6 +71,8 @@ private:
   Place block = {}, tile = {};
   Value rowEnd, columnEnd; // ends of the block
   Value tileSums, rowSums, rhsPanels, lhsPanels;
+  bool hasSums = false; // whether `tileSums` counts
+  std::optional<Part> part;
 };
 
 } // namespace mlir::heddle

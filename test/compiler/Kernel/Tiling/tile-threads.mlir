@@ -1,7 +1,7 @@
 // Products of a thread. The sums, a row of the right side and an element of the left side fill the processor's registers, 16
 // of 8 floats with AVX2 and 32 of 16 floats with AVX-512. Operands are packed 256 places of the contracted dimension at a time.
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v3})' | FileCheck %s -DR=6 -DC=16 -DROWS=96 -DS=8
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v4})' | FileCheck %s -DR=14 -DC=32 -DROWS=112 -DS=16
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v3})' | FileCheck %s -DR=6 -DC=16 -DROWS=96 -DWIDTH=144 -DS=8
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v4})' | FileCheck %s -DR=14 -DC=32 -DROWS=224 -DWIDTH=272 -DS=16
 
 heddle.size @tokens max 2016
 !x = tensor<?x512xf32, #heddle.dims<"tokens">>
@@ -44,8 +44,8 @@ func.func @few(%x: tensor<8x512xf32>, %w: tensor<512x48xf32>) -> tensor<8x48xf32
 
 // The sums of all register tiles are in scratch memory. The left side is read where it is.
 // CHECK: tile.func @matmul_Tx512(
-// CHECK-DAG: %[[RHS:.*]] = tile.shared : memref<256x144xf32
-// CHECK-DAG: %[[SUMS:.*]] = tile.shared : memref<[[ROWS]]x144xf32
+// CHECK-DAG: %[[RHS:.*]] = tile.shared : memref<256x[[WIDTH]]xf32
+// CHECK-DAG: %[[SUMS:.*]] = tile.shared : memref<[[ROWS]]x[[WIDTH]]xf32
 // CHECK: tile.store %cst, %[[SUMS]]
 // CHECK: scf.for %[[FIRST:.*]] = %c0 to %c512 step %c256 {
 // CHECK: %[[LENGTH:.*]] = arith.minsi %{{.*}}, %c256
@@ -86,14 +86,19 @@ func.func @few(%x: tensor<8x512xf32>, %w: tensor<512x48xf32>) -> tensor<8x48xf32
 // CHECK: tile.load %[[LHS]]{{.*}} -> tensor<8x[[R]]xf32>
 // CHECK: tile.dot {{.*}} {transpose_lhs}
 
-// A depth that no step divides: the left side is packed with zeros behind it.
+// A depth that no step divides: the left side is packed with zeros behind it. The sums of a depth that is packed at once
+// stay in registers.
 // CHECK: tile.func @matmul_Tx512_3(
 // CHECK: %[[LHS:.*]] = tile.shared : memref<[[ROWS]]x272xf32
-// CHECK: scf.for %{{.*}} = %c0 to %c172 step %c256 {
+// CHECK: %[[RHS:.*]] = tile.shared : memref<256x[[WIDTH]]xf32
+// CHECK-NOT: tile.shared
 // CHECK: tile.load %arg1{{.*}} rows(%c172)
+// CHECK: tile.store %{{.*}}, %[[RHS]]
 // CHECK: %[[PART:.*]] = tile.load %arg0{{.*}} rows(%arg3) columns(%c172) : {{.*}} -> tensor<[[R]]x[[S]]xf32>
 // CHECK: tile.store %[[PART]], %[[LHS]]
+// CHECK: %[[SUM:.*]] = scf.for %{{.*}} = %c0 to %c172 step %c8 iter_args(%{{.*}} = %cst)
 // CHECK: tile.load %[[LHS]]{{.*}} -> tensor<[[R]]x8xf32>
+// CHECK: tile.store %[[SUM]], %arg2
 
 // CHECK: tile.func @matmul_Tx172(
 // CHECK-SAME: vector = [[S]]
