@@ -109,7 +109,20 @@ Status checkVocabulary(const TextCodec &vocabulary, const ModelDescription &desc
   return Success();
 }
 
+InputMarks ModelDescription::inputMarks(const TextCodec &vocabulary) const {
+  const InputMarks *own = vocabulary.inputMarks();
+  bool hasMarks = own && !(own->before.empty() && own->after.empty()); // an empty text needs a token
+  return hasMarks ? *own : InputMarks{{marks.begin}, {marks.end}, std::vector<int32_t>{marks.end}};
+}
+
 Status adoptVocabulary(TextCodec &vocabulary, ModelDescription &description) {
+  bool isEncoder = description.architecture != kDecoderAlone && description.architecture != kEncoderAndDecoder;
+  if (const InputMarks *inputs = vocabulary.inputMarks(); description.isPublished && isEncoder && inputs) {
+    if (!inputs->before.empty())
+      description.marks.begin = inputs->before.front();
+    if (!inputs->after.empty())
+      description.marks.end = inputs->after.back();
+  }
   bool hasOwnRule = dynamic_cast<const PublishedVocabulary *>(&vocabulary); // a trained vocabulary has none
   if (!description.isPublished || description.architecture != kDecoderAlone || !hasOwnRule)
     return checkVocabulary(vocabulary, description);

@@ -53,6 +53,8 @@ struct ModelDescription {
   bool endsText(int32_t token) const {
     return token == marks.end || std::ranges::find(otherEnds, token) != otherEnds.end();
   }
+  // The marks in the input of an encoder: the vocabulary's, or else a begin and an end mark.
+  InputMarks inputMarks(const TextCodec &vocabulary) const;
   BatchLimits limits() const { return {maximumTokens, maximumSequences, maximumLength, marks}; }
 };
 
@@ -62,7 +64,8 @@ Status checkVocabulary(const TextCodec &vocabulary, const ModelDescription &desc
 
 // Adapts the vocabulary and the model to each other. A published decoder-only model takes the vocabulary's marks: texts
 // start with the begin mark only if the vocabulary says so, and training ends them with the vocabulary's end mark.
-// Tokens that the model has no row for become unknown. Fails as checkVocabulary() does.
+// Tokens that the model has no row for become unknown. A published encoder takes the marks of the vocabulary's inputs.
+// Fails as checkVocabulary() does.
 Status adoptVocabulary(TextCodec &vocabulary, ModelDescription &description);
 
 // Fails if a checkpoint's vocabulary has no labels, or more labels than the model.

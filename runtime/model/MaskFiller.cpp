@@ -30,18 +30,12 @@ void MaskFiller::add(std::string_view line) {
 }
 
 Status MaskFiller::step() {
-  std::vector<Job> jobs;
   Batch batch(model.marks);
-  while (!waiting.empty() && batch.hasRoomFor({.source = waiting.front().tokens}, model.limits())) {
-    batch.add({.source = waiting.front().tokens});
-    jobs.push_back(std::move(waiting.front()));
-    waiting.pop_front();
-  }
+  std::vector<Job> jobs = takeSources(waiting, model.limits(), batch);
   if (jobs.empty())
     return Success();
   Span span("fill masks");
   span.with("lines", int64_t(jobs.size()));
-  std::ranges::fill(batch.source.types, 0); // all tokens are of the first sentence
   CallInputs inputs;
   HEDDLE_CHECK(inputs.addBatch(engine.findEntry("logits"), batch));
   HEDDLE_CHECK(engine.run("logits", inputs));

@@ -22,8 +22,10 @@ Result<std::unique_ptr<TextCodec>> loadFolderVocabulary(const std::filesystem::p
       return std::move(codec).error();
     return std::make_unique<Codec>(std::move(codec).value());
   };
-  if (has("vocab.txt") || (isPartOf(Published::kTokenizerJson) && WordPieces::isIn(place)))
+  if (isPartOf(Published::kTokenizerJson) && WordPieces::isIn(place))
     return own(WordPieces::load(place));
+  if (has("vocab.txt"))
+    return own(WordPieces::loadLines(place));
   if (has("spm.model", "source.spm"))
     return own(Tokenizer::loadFolder(place));
   if (isGgufFile(place) || has(Published::kGgufVocabulary, Published::kTokenizerJson, Published::kTokenizerModel,

@@ -36,6 +36,8 @@ public:
   std::vector<int32_t> encodeContinuation(std::string_view text) const override {
     return tokens->encodeContinuation(text);
   }
+  std::vector<int32_t> encodeUnmarked(std::string_view text) const override { return tokens->encodeUnmarked(text); }
+  const InputMarks *inputMarks() const override { return tokens->inputMarks(); }
   std::string decode(std::span<const int32_t> ids) const override { return tokens->decode(ids); }
   std::string continuation(std::span<const int32_t> before, std::span<const int32_t> ids) const override {
     return tokens->continuation(before, ids);

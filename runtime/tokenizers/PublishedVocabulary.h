@@ -40,6 +40,7 @@ public:
   }
   // Skips marks among `ids`, such as a begin mark: they stand for no text.
   std::string continuation(std::span<const int32_t> before, std::span<const int32_t> ids) const override;
+  const InputMarks *inputMarks() const override { return parts.inputs ? &*parts.inputs : nullptr; }
   std::string piece(int32_t id) const override { return parts.table.shown(id); }
   int32_t pieces() const override { return std::min(parts.table.size(), rows); }
   void limitTo(int32_t limit) override;
@@ -61,6 +62,7 @@ public:
     std::unique_ptr<SubwordModel> model;
     PieceTexts texts;
     std::optional<int32_t> begin, end;
+    std::optional<InputMarks> inputs;
     std::optional<int32_t> unknown; // replaces pieces that the model has no row for
     std::vector<TokenizerFile> files;
   };

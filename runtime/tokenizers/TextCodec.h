@@ -15,6 +15,12 @@ struct TokenizerFile {
   std::string name, bytes;
 };
 
+// The marks in the input of an encoder. A text is `before` A `after`; a pair of texts is `before` A `between` B `after`.
+struct InputMarks {
+  std::vector<int32_t> before, after;
+  std::optional<std::vector<int32_t>> between; // absent if the vocabulary has no form for pairs
+};
+
 // The piece that stands for a hidden word.
 inline constexpr std::string_view kMaskPiece = "[MASK]";
 
@@ -27,6 +33,10 @@ public:
   virtual std::vector<int32_t> encodeTarget(std::string_view line) const { return encode(line); }
   // Encodes a text that follows another text: without the space that many vocabularies prepend to a text.
   virtual std::vector<int32_t> encodeContinuation(std::string_view text) const { return encode(text); }
+  // Encodes a text without the marks of inputMarks().
+  virtual std::vector<int32_t> encodeUnmarked(std::string_view text) const { return encode(text); }
+  // The marks in the input of an encoder; null if the vocabulary does not define them.
+  virtual const InputMarks *inputMarks() const { return nullptr; }
   virtual std::string decode(std::span<const int32_t> ids) const = 0;
   // The text of `ids` when it follows the text of `before`.
   virtual std::string continuation(std::span<const int32_t> before, std::span<const int32_t> ids) const {

@@ -164,7 +164,10 @@ private:
     };
     if (is(processor, "type", "BertProcessing") || is(processor, "type", "RobertaProcessing")) {
       HEDDLE_CHECK(set(parts.begin, last(at(processor, "cls"))));
-      return set(parts.end, last(at(processor, "sep")));
+      HEDDLE_CHECK(set(parts.end, last(at(processor, "sep"))));
+      size_t betweenTexts = is(processor, "type", "RobertaProcessing") ? 2 : 1;
+      parts.inputs = InputMarks{{*parts.begin}, {*parts.end}, std::vector<int32_t>(betweenTexts, *parts.end)};
+      return Success();
     }
     const json &single = at(processor, "single");
     if (!is(processor, "type", "TemplateProcessing") || !single.is_array())
@@ -181,7 +184,35 @@ private:
         return refuse();
       HEDDLE_CHECK(set(isBehind ? parts.end : parts.begin, last(ids)));
     }
+    parts.inputs.emplace();
+    if (parts.begin)
+      parts.inputs->before.push_back(*parts.begin);
+    if (parts.end)
+      parts.inputs->after.push_back(*parts.end);
+    parts.inputs->between = marksBetween(processor, *parts.inputs, parts.table.size());
     return Success();
+  }
+
+  // The marks between the two texts of a template's pairs; nothing if a pair begins or ends with other marks than a
+  // single text.
+  static std::optional<std::vector<int32_t>> marksBetween(const json &processor, const InputMarks &single,
+                                                          int32_t pieces) {
+    std::vector<int32_t> marks[3]; // before, between and after the texts
+    size_t place = 0;
+    const json &pair = at(processor, "pair");
+    for (const json &part : pair.is_array() ? pair : json::array()) {
+      if (place < 2 && is(at(part, "Sequence"), "id", place == 0 ? "A" : "B")) {
+        ++place;
+        continue;
+      }
+      std::string name = textAt(at(part, "SpecialToken"), "id");
+      for (const json &id : at(at(at(processor, "special_tokens"), name.c_str()), "ids"))
+        marks[place].push_back(id.is_number_unsigned() && id.get<uint64_t>() < uint64_t(pieces) ? id.get<int32_t>()
+                                                                                                : -1);
+    }
+    bool fits = place == 2 && marks[0] == single.before && marks[2] == single.after;
+    return fits && std::ranges::find(marks[1], -1) == marks[1].end() ? std::optional(std::move(marks[1]))
+                                                                     : std::nullopt;
   }
 
   static const json &last(const json &list) {

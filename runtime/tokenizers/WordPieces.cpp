@@ -34,9 +34,10 @@ bool isDropped(char32_t point) {
 } // namespace
 
 Result<WordPieces> WordPieces::load(const std::filesystem::path &folder) {
-  std::error_code error;
-  if (!std::filesystem::exists(folder / "vocab.txt", error) && isIn(folder))
-    return loadJson(folder);
+  return isIn(folder) ? loadJson(folder) : loadLines(folder);
+}
+
+Result<WordPieces> WordPieces::loadLines(const std::filesystem::path &folder) {
   HEDDLE_CHECK(requireVocabularyFiles(folder, {"vocab.txt"}, "BERT"));
   WordPieces pieces;
   constexpr std::string_view kFileNames[] = {"vocab.txt", "tokenizer_config.json"};
@@ -56,6 +57,7 @@ Status WordPieces::findMarks(const std::string &path) {
                        "; take the vocabulary that was published with the model.");
     marks.add(name, *id = *found);
   }
+  inputs = {{beginning}, {separator}, std::vector<int32_t>{separator}};
   mask = table.find("[MASK]");
   for (const char *name : {"[MASK]", "[PAD]"})
     if (std::optional<int32_t> id = table.find(name))
@@ -135,14 +137,20 @@ Status WordPieces::readOptions(const std::filesystem::path &path) {
 }
 
 std::vector<int32_t> WordPieces::encode(std::string_view line) const {
-  std::vector<int32_t> ids = {beginning};
+  std::vector<int32_t> ids = encodeUnmarked(line);
+  ids.insert(ids.begin(), beginning);
+  ids.push_back(separator);
+  return ids;
+}
+
+std::vector<int32_t> WordPieces::encodeUnmarked(std::string_view line) const {
+  std::vector<int32_t> ids;
   for (const TextPart &part : marks.cut(line))
     if (part.whole)
       ids.push_back(*part.whole);
     else
       for (const std::u32string &word : words(part.text))
         appendWord(word, ids);
-  ids.push_back(separator);
   return ids;
 }
 

@@ -14,14 +14,18 @@ namespace heddle {
 
 class WordPieces final : public TextCodec {
 public:
-  // Reads vocab.txt, with one piece per line, and the first three options below from tokenizer_config.json if it
-  // exists. A folder without vocab.txt may have a tokenizer.json instead, with a model of type WordPiece and BERT's
-  // steps.
+  // Reads a tokenizer.json with a model of type WordPiece and BERT's steps, if the folder has one: Hugging Face's
+  // library prefers it, too. Otherwise reads vocab.txt.
   static Result<WordPieces> load(const std::filesystem::path &folder);
+  // Reads vocab.txt, with one piece per line, and the first three options below from tokenizer_config.json if it
+  // exists.
+  static Result<WordPieces> loadLines(const std::filesystem::path &folder);
 
   // Encodes a whole input: [CLS], the line's pieces and [SEP]. Marks in the line ("[MASK]", "[SEP]", ...) become their
   // own pieces. Invalid UTF-8 is dropped.
   std::vector<int32_t> encode(std::string_view line) const override;
+  std::vector<int32_t> encodeUnmarked(std::string_view text) const override;
+  const InputMarks *inputMarks() const override { return &inputs; }
   // Words separated by single spaces. Case, accents and the line's own spaces are lost.
   std::string decode(std::span<const int32_t> ids) const override;
   std::string piece(int32_t id) const override { return table.shown(id); }
@@ -53,6 +57,7 @@ private:
   size_t longestWord = 100; // in characters; longer words are unknown
   int32_t unknown = 0, beginning = 0, separator = 0;
   std::optional<int32_t> mask;
+  InputMarks inputs; // [CLS] A [SEP], and [CLS] A [SEP] B [SEP]
   WholeTokens marks; // the tokens above and [PAD], if the vocabulary has them
   std::vector<TokenizerFile> stored;
 };

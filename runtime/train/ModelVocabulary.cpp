@@ -2,6 +2,7 @@
 
 #include "runtime/artifact/Artifact.h"
 #include "runtime/published/PublishedWeights.h"
+#include "runtime/tokenizers/FolderVocabulary.h"
 #include "runtime/tokenizers/PublishedVocabulary.h"
 #include "runtime/tokenizers/Tokenizer.h"
 #include "runtime/train/Checkpoint.h"
@@ -22,13 +23,16 @@ Result<std::unique_ptr<TextCodec>> embeddedVocabulary(SessionEngine &engine) {
 
 namespace {
 
-// Loads a published model's vocabulary: like GPT-2's or LLaMA's for a decoder alone, Marian's for any other model.
+// Loads a published model's vocabulary: like GPT-2's or LLaMA's for a decoder alone, Marian's for an encoder with a
+// decoder, and for an encoder alone what the folder has.
 Result<std::unique_ptr<TextCodec>> publishedVocabulary(const std::filesystem::path &folder,
                                                        const ModelDescription &description) {
   if (description.architecture == kDecoderAlone) {
     HEDDLE_ASSIGN(PublishedVocabulary published, PublishedVocabulary::load(folder));
     return std::make_unique<PublishedVocabulary>(std::move(published));
   }
+  if (description.architecture != kEncoderAndDecoder)
+    return loadFolderVocabulary(folder);
   HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::loadFolder(folder));
   return std::make_unique<Tokenizer>(std::move(tokenizer));
 }

@@ -1,4 +1,4 @@
-"""Compares `heddle-run generate` and `fill` on Hugging Face folders with random weights with PyTorch's models
+"""Compares `heddle-run generate`, `fill` and `embed` on Hugging Face folders with random weights with PyTorch's models
 (published.py) and the vocabularies of subwords.py and piece_models.py.
 
     text_commands.py --bin build/bin --case NAME [--target=NAME]"""
@@ -389,9 +389,47 @@ def fill(arguments, folder):
     return report
 
 
+def embed(arguments, folder):
+    report, vocabulary = Report(), subwords.WordPieces.learn(CORPUS, 350)
+    published_folder = folder / "published"
+    config = {**published.BERT, "architectures": ["BertModel"], "vocab_size": len(vocabulary.pieces), "max_position_embeddings": 48}
+    oracle = published.Bert(config, published.write_folder(published_folder, config, published.draw_bert(config)))
+    vocabulary.write(published_folder)
+    model = Text(arguments, folder, "embed", {"max_tokens": 70, "max_sequences": 5})
+    lines = ["The loom's weft is lifted.", "", " \t ", "Быстрая 東京!", "weaving " * 60, "[MASK] [SEP] café", "a"] * 3
+
+    def expected(longest, pool):
+        for line in lines:
+            ids = vocabulary.encode(line)
+            ids = ids if len(ids) <= longest else ids[:longest - 1] + ids[-1:]
+            yield pool(oracle.hidden(torch.tensor(ids), torch.zeros(len(ids), dtype=torch.long)).detach())
+
+    def check(what, longest, pool):
+        wanted = torch.stack(list(expected(longest, pool))).numpy()
+        rows = np.asarray([json.loads(line) for line in model.lines(lines)], np.float32)
+        report.check(what, np.abs(rows - wanted).max(), 1e-4)
+        return rows
+
+    rows = check("means", 48, lambda hidden: hidden.mean(0))
+    report.check("line that is cut", int("line 5 has" not in model.said), 0)
+    report.check("numbers of two devices that differ", differ(model.lines(lines, model.two_devices), model.lines(lines)), 0)
+    report.check("lines in a pipe that differ", differ(model.in_pipe(lines[:4]), model.lines(lines[:4])), 0)
+    report.check("printed lines beside a file", len(model.lines(lines, f"--output={folder}/rows.npy")), 0)
+    report.check("numbers in a file that differ", int((np.load(folder / "rows.npy") != rows).sum()), 0)
+
+    names = ("Transformer", "Pooling", "Normalize")
+    (published_folder / "modules.json").write_text(json.dumps(
+        [{"idx": i, "path": "1_Pooling" if i == 1 else "", "type": f"sentence_transformers.models.{name}"} for i, name in enumerate(names)]))
+    (published_folder / "sentence_bert_config.json").write_text('{"max_seq_length": 9}')
+    (published_folder / "1_Pooling").mkdir()
+    (published_folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true, "pooling_mode_max_tokens": true}')
+    check("by modules.json", 9, lambda hidden: torch.nn.functional.normalize(torch.cat([hidden[0], hidden.max(0).values]), dim=0))
+    return report
+
+
 CASES = {"generate": generate, "generate-llama": lambda *a: generate(*a, Llama),
          "generate-pieces": lambda *a: generate(*a, LlamaOfPieces), "generate-gguf": generate_gguf,
-         "generate-gguf-pieces": lambda *a: generate(*a, GemmaOfGguf), "sample": sample, "answers": answers, "fill": fill}
+         "generate-gguf-pieces": lambda *a: generate(*a, GemmaOfGguf), "sample": sample, "answers": answers, "fill": fill, "embed": embed}
 
 
 def main():

@@ -39,6 +39,7 @@ public:
     addServe();
     addFill();
     addPredict();
+    addEmbed();
     addTokenize();
     addRender();
     addReport();
@@ -481,6 +482,19 @@ private:
         ->check(kCount);
   }
 
+  void addEmbed() {
+    CLI::App *command = add("embed", "Answer each line of standard input with a vector of numbers, with an encoder",
+                            [this] { return runEmbed(embed); });
+    addArtifact(command, embed.common);
+    addBase(command, embed.common);
+    addProfile(command, embed.common);
+    addSharing(command, embed.common);
+    command->add_option("--checkpoint", embed.checkpoint, "Hugging Face folder, or folder of the checkpoint")
+        ->required();
+    command->add_option("--output", embed.output,
+                        "Write all vectors to this .npy file, a row for each line, instead of printing them");
+  }
+
   void addPredict() {
     CLI::App *command =
         add("predict", "Predict the labels of the lines of standard input with a model that gives labels",
@@ -599,6 +613,7 @@ private:
   ServeCommand serve;
   FillCommand fill;
   PredictCommand predict;
+  EmbedCommand embed;
   TokenizeCommand tokenize;
   RenderCommand render;
   ReportCommand report;

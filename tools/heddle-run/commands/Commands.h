@@ -117,6 +117,12 @@ struct FillCommand {
   int64_t choices = 0; // 0: print the line with its masks filled
 };
 
+struct EmbedCommand {
+  ArtifactOptions common;
+  std::string checkpoint;
+  std::string output; // a .npy file for all vectors; empty: print them
+};
+
 struct PredictCommand {
   ArtifactOptions common;
   std::string checkpoint;
@@ -191,6 +197,7 @@ Status runTranslate(const TranslateCommand &command);
 Status runGenerate(const GenerateCommand &command);
 Status runServe(const ServeCommand &command);
 Status runFill(const FillCommand &command);
+Status runEmbed(const EmbedCommand &command);
 Status runPredict(const PredictCommand &command);
 Status runTokenize(const TokenizeCommand &command);
 Status runRender(const RenderCommand &command);
