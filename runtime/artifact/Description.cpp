@@ -66,7 +66,7 @@ std::optional<GgufPlace> readGgufPlace(const Json &json) {
   return place.name.empty() ? std::nullopt : std::optional(std::move(place));
 }
 
-// {"from": ["model.shared.weight"], "shape": [512, 64], "transpose": true, "rows": "leading", "part": [1, 3]}
+// {"from": ["model.shared.weight"], "shape": [512, 64], "transpose": true, "rows": "leading", "skip": 2, "part": [1, 3]}
 std::optional<WeightOrigin> readOrigin(const Json &json) {
   constexpr int64_t mostParts = 64;
   WeightOrigin origin;
@@ -90,6 +90,8 @@ std::optional<WeightOrigin> readOrigin(const Json &json) {
       origin.transpose = value.get<bool>();
     } else if (key == "rows" && value == "leading") {
       origin.leadingRows = true;
+    } else if (std::optional<int64_t> skipped = key == "skip" ? readExtent(value, 0) : std::nullopt) {
+      origin.skippedRows = *skipped;
     } else if (key == "rows" && value.is_array() && value.size() == 1) {
       std::optional<int64_t> first = readExtent(value[0], 0);
       if (!first)
@@ -115,8 +117,8 @@ std::optional<WeightOrigin> readOrigin(const Json &json) {
     }
   }
   bool isMatrix = origin.shape.size() == 2;
-  if (origin.names.empty() || origin.shape.empty() || origin.shape.size() > 2 ||
-      ((origin.transpose || origin.leadingRows) && !isMatrix))
+  if (origin.names.empty() || origin.shape.empty() || origin.shape.size() > 2 || (origin.transpose && !isMatrix) ||
+      (origin.skippedRows > 0 && !origin.leadingRows))
     return std::nullopt;
   // The rows of the stored tensor: the columns of a transposed weight, the elements of a vector.
   int64_t rows = isMatrix && !origin.transpose ? origin.shape.front() : origin.shape.back();

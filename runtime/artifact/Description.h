@@ -41,10 +41,11 @@ struct WeightOrigin {
   std::vector<std::string> names; // of the tensor in a folder; the first name that exists counts
   Shape shape;                    // of the weight: one or two dimensions
   bool transpose = false;         // the tensor is stored transposed
-  bool leadingRows = false;       // the weight is the tensor's first rows
+  bool leadingRows = false;       // the weight is the tensor's first rows after `skippedRows`; a vector is one row
   int64_t part = 0, parts = 1;    // the weight is this part of the tensor's columns, which are cut into equal parts
   std::optional<ChosenRows> rows; // the weight has these rows of the tensor
-  std::optional<GgufPlace> gguf;  // absent if there are no GGUF files of such models
+  int64_t skippedRows = 0;
+  std::optional<GgufPlace> gguf; // absent if there are no GGUF files of such models
 };
 
 // A low-rank adapter (LoRA) of a model with frozen weights. For the weight W of each target, matrices A and B of low

@@ -34,11 +34,8 @@ public:
       number("heads", "n_head", {});
       number("layer_norm_epsilon", "layer_norm_epsilon", 1e-5);
       activation("activation_function");
-    } else if (architecture == "BertModel" || architecture == "BertForMaskedLM") {
-      set("architecture", "bert");
-      number("heads", "num_attention_heads", {});
-      number("layer_norm_epsilon", "layer_norm_eps", 1e-12);
-      activation("hidden_act");
+    } else if (std::string family = encoderFamily(architecture); !family.empty()) {
+      readEncoder(family);
     } else if (architecture == "MarianMTModel") {
       set("architecture", "marian");
       number("heads", "encoder_attention_heads", {});
@@ -68,6 +65,33 @@ private:
     std::string name = value.get<std::string>();
     bool isTanh = name == "gelu_new" || name == "gelu_fast" || name == "gelu_pytorch_tanh";
     set("activation", isTanh ? "gelu-tanh" : name == "silu" ? "swish" : name);
+  }
+
+  // The family of an encoder, whichever head it has: "bert" of BertModel and BertForMaskedLM. Empty for other models.
+  static std::string encoderFamily(std::string_view architecture) {
+    constexpr std::pair<std::string_view, const char *> families[] = {
+        {"Bert", "bert"},         {"Roberta", "roberta"},       {"XLMRoberta", "roberta"},
+        {"Camembert", "roberta"}, {"DistilBert", "distilbert"}, {"ModernBert", "modernbert"}};
+    for (const auto &[name, family] : families)
+      if (architecture.starts_with(name) &&
+          (architecture.substr(name.size()) == "Model" || architecture.substr(name.size()).starts_with("For")))
+        return family;
+    return "";
+  }
+
+  void readEncoder(const std::string &family) {
+    set("architecture", family);
+    bool isModern = family == "modernbert", isDistilled = family == "distilbert";
+    number("heads", isDistilled ? "n_heads" : "num_attention_heads", {});
+    activation(isModern ? "hidden_activation" : isDistilled ? "activation" : "hidden_act");
+    if (!isDistilled)
+      number("layer_norm_epsilon", isModern ? "norm_eps" : "layer_norm_eps", isModern ? 1e-5 : 1e-12);
+    if (family == "roberta")
+      number("padding", "pad_token_id", 1); // positions begin after it
+    if (isModern) {
+      number("attention_window", "local_attention", 128);
+      number("global_every", "global_attn_every_n_layers", 3);
+    }
   }
 
   void readLlama(const std::string &architecture) {

@@ -219,8 +219,9 @@ struct PlacesInTensor {
 // Returns nothing if the tensor does not have the expected shape.
 std::optional<PlacesInTensor> placesIn(const HostTensor &tensor, const WeightOrigin &origin) {
   Shape stored = tensor.shape();
-  // A vector may be stored as a matrix with one row.
-  if (stored.size() == 2 && origin.shape.size() == 1 && stored[0] == 1)
+  // A vector may be stored as a matrix with one row, or be a row of a matrix.
+  if (stored.size() == 2 && origin.shape.size() == 1 &&
+      (origin.leadingRows ? stored[0] > origin.skippedRows : stored[0] == 1))
     stored.erase(stored.begin());
   Shape expected = origin.shape;
   if (origin.transpose)
@@ -229,9 +230,10 @@ std::optional<PlacesInTensor> placesIn(const HostTensor &tensor, const WeightOri
   ChosenRows chosen = origin.rows.value_or(ChosenRows());
   int64_t run = expected[0] / chosen.groups, taken = expected[0];
   expected[0] *= chosen.of;
-  bool isPart = origin.leadingRows || (origin.rows && chosen.of == 1);
+  int64_t before = chosen.first + origin.skippedRows;
+  bool isPart = (origin.leadingRows && origin.shape.size() == 2) || (origin.rows && chosen.of == 1);
   if (isPart && stored.size() == expected.size())
-    expected[0] = std::max(stored[0], chosen.first + taken);
+    expected[0] = std::max(stored[0], before + taken);
   if (stored != expected || tensor.type() != ElementType::F32)
     return std::nullopt;
   size_t columns = size_t(origin.shape.back()), rows = origin.shape.size() == 2 ? size_t(origin.shape[0]) : 1;
@@ -242,7 +244,7 @@ std::optional<PlacesInTensor> placesIn(const HostTensor &tensor, const WeightOri
                         .transpose = origin.transpose,
                         .run = size_t(run),
                         .stride = size_t(run * chosen.of),
-                        .firstRow = size_t(chosen.first + chosen.index * run)};
+                        .firstRow = size_t(before + chosen.index * run)};
   if (origin.shape.size() == 1 && origin.rows) { // each element of a vector is a row
     std::swap(places.rows, places.columns);
     places.width = 1;

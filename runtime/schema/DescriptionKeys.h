@@ -43,7 +43,7 @@ inline constexpr NumberRange kFallSteps{0, 1 << 30, "from 0 to 1073741824"};
 inline constexpr NumberRange kEpsilon{1e-30, 1, "above 0 and at most 1"};
 inline constexpr NumberRange kLearningRate{0, 1000, "from 0 to 1000"};
 inline constexpr NumberRange kNorm{0, 1e30, "from 0 to 1e30"};
-inline constexpr NumberRange kLabels{2, 1 << 24, "from 2 to 16777216"};
+inline constexpr NumberRange kLabels{1, 1 << 24, "from 1 to 16777216"};
 inline constexpr NumberRange kExtent{1, 1 << 24, "from 1 to 16777216"};
 inline constexpr NumberRange kId{0, 2147483647, "from 0 to 2147483647"};
 

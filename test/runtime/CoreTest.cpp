@@ -7,6 +7,7 @@
 #include "runtime/core/Status.h"
 #include "runtime/core/Tensor.h"
 #include "runtime/core/Threads.h"
+#include "runtime/published/PublishedWeights.h"
 #include "test/runtime/TemporaryFolder.h"
 
 #include <bit>
@@ -471,6 +472,23 @@ TEST(SafetensorsTest, survivesRandomDamage) {
     for (const SafetensorsEntry &entry : reader->entries())
       EXPECT_TRUE(reader->read(entry.name).ok());
   }
+}
+
+TEST(PublishedWeights, AreLeadingRowsAfterOthers) {
+  const float values[] = {0, 1, 2, 3, 4, 5};
+  HostTensor tensor = std::move(HostTensor::create({3, 2}, std::span<const float>(values))).value();
+  auto take = [&](Shape shape, int64_t skipped) {
+    WeightOrigin origin{.names = {"a"}, .shape = std::move(shape), .leadingRows = true, .skippedRows = skipped};
+    Result<std::optional<HostTensor>> weight = takeWeight(tensor, origin);
+    EXPECT_TRUE(weight.ok());
+    std::span<const float> numbers = *weight ? (*weight)->values<float>() : std::span<const float>();
+    return std::vector<float>(numbers.begin(), numbers.end());
+  };
+  EXPECT_EQ(take({2, 2}, 0), (std::vector<float>{0, 1, 2, 3}));
+  EXPECT_EQ(take({2, 2}, 1), (std::vector<float>{2, 3, 4, 5}));
+  EXPECT_EQ(take({2, 2}, 2), std::vector<float>()) << "the tensor has too few rows";
+  EXPECT_EQ(take({2}, 2), (std::vector<float>{4, 5}));
+  EXPECT_EQ(take({2}, 3), std::vector<float>());
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 #include "compiler/Model/HuggingFace/Family.h"
 
 #include "compiler/Model/Language/Published.h"
+#include "runtime/schema/Tasks.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -48,6 +49,7 @@ private:
   Item whole(BuiltinCall &call);
   Item activation(BuiltinCall &call);
   Item kinds(BuiltinCall &call);
+  Item labels(BuiltinCall &call);
   Item toItem(const llvm::json::Value &value, StringRef name, HuggingFaceConfig &object);
   std::optional<llvm::json::Value> findInGguf(BuiltinCall &call, size_t i) {
     std::string name = textOf(call, i);
@@ -187,6 +189,23 @@ Item FamilyReader::kinds(BuiltinCall &call) {
   return result;
 }
 
+/// labels(name, otherwise): the number of labels that an object names, by the keys "0", "1" and so on.
+Item FamilyReader::labels(BuiltinCall &call) {
+  Key at = find(call, 0, kMostIgnored); // in the configuration itself
+  const llvm::json::Value *value = at.object->value(at.name);
+  if (!value)
+    return call.given[1].item;
+  const llvm::json::Object *names = value->getAsObject();
+  auto count = names ? static_cast<int64_t>(names->size()) : 0;
+  bool fits = count > 0;
+  for (int64_t i = 0; i < count; ++i)
+    fits &= names->getString(std::to_string(i)).has_value();
+  if (!fits)
+    at.object->fail(at.name) << "'" << at.name
+                             << "' expects an object with a name for each label, whose keys are \"0\", \"1\" and so on";
+  return wholeNumber(std::max<int64_t>(count, 1));
+}
+
 /// activation(name, otherwise): the name in layers.weft of the activation that the key names.
 Item FamilyReader::activation(BuiltinCall &call) {
   Key at = find(call, 0, kMostIgnored); // in the configuration itself
@@ -241,6 +260,7 @@ OuterFunctions FamilyReader::functions() {
     return true;
   });
   add("kinds", {"name", "first", "second"}, 3, [this](BuiltinCall &call) { return kinds(call); });
+  add("labels", {"name", "otherwise"}, 2, [this](BuiltinCall &call) { return labels(call); });
   add("one_of", {"value", "name", "a", "b", "c", "d", "e", "f"}, 3, [this](BuiltinCall &call) -> Item {
     std::string all, value = textOf(call, 0);
     bool found = false;
@@ -315,6 +335,15 @@ bool Bindings::take(StringRef name, const Item &value, LocationAttr where) {
     d.given["vocab_size"] = where;
   } else if (name == "longest") {
     longest = whole();
+  } else if (name == "task_name") {
+    const auto *text = value.as<std::string>();
+    const ::heddle::schema::Task *task = text ? ::heddle::schema::findTask(std::string_view(*text)) : nullptr;
+    if (task) {
+      d.text->setTask(*text);
+    } else {
+      config.setFailed();
+      emitError(Location(where)) << "'task_name' is the name of a task, such as \"classify\"";
+    }
   } else if (name == "rotary_limit") {
     limit = whole();
   } else if (name == "begin_id") {
@@ -348,15 +377,14 @@ FailureOr<Description> mlir::heddle::describeFamily(ModelText text, StringRef ar
                                                     const DescriptionChanges &changes, const GgufContents *gguf) {
   Description d;
   d.start = config.whereIs("architectures");
-  d.architecture = "decoder";
-  d.unknownId.reset();   // the tokenizer knows it
-  d.tokenWeights = true; // such models are trained on records with prompts, and on conversations
+  d.unknownId.reset(); // the tokenizer knows it
   d.text = std::make_shared<ModelText>(std::move(text));
   FamilyReader reader(config, changes.ignoredKeys, gguf);
   d.family = std::make_shared<PublishedFamily>(*d.text, reader.functions());
   llvm::StringMap<Item> known;
   known["architecture"] = architecture.str();
   known["is_gguf"] = gguf != nullptr;
+  known["purpose"] = architecture.contains("For") ? architecture.split("For").second.str() : "";
   auto placeOf = [&](StringRef) { return reader.takePlace(); };
   if (failed(d.family->evaluate(known, placeOf)))
     config.setFailed();
@@ -380,6 +408,8 @@ FailureOr<Description> mlir::heddle::describeFamily(ModelText text, StringRef ar
                                  << (nearest.empty() ? "" : "; the nearest parameter is '" + nearest.str() + "'");
     }
   });
+  d.architecture = ::heddle::schema::findTask(std::string_view(d.text->getTask()))->architecture;
+  d.tokenWeights = d.architecture == "decoder"; // decoders are trained on records with prompts, and on conversations
   if (d.vocabSize == 0 && !config.hasFailed()) {
     emitError(Location(d.start)) << "the family's text does not say `vocab_size`";
     return failure();
@@ -395,6 +425,7 @@ FailureOr<Description> mlir::heddle::describeFamily(ModelText text, StringRef ar
     checkMark(id, "eos_token_id");
   if (bindings.longest)
     d.maxLength = std::min(*bindings.longest, d.maxTokens);
+  d.learnedCount = bindings.longest.value_or(0);
   if (bindings.limit)
     d.maxLength = std::min(d.maxLength, *bindings.limit);
   d.longestPublished = bindings.limit.value_or(0);

@@ -17,7 +17,7 @@ using namespace mlir::heddle;
 
 namespace {
 
-constexpr StringLiteral kOwnArchitectures = "MarianMTModel, BertModel, BertForMaskedLM, GPT2LMHeadModel";
+constexpr StringLiteral kOwnArchitectures = "MarianMTModel, GPT2LMHeadModel";
 constexpr int64_t kMostWidth = 65536, kMostLayers = 512, kMostTokens = 1 << 20, kMostVocabulary = 1 << 24;
 
 /// Keys of any configuration that do not change a model's results: the program that wrote it, settings of generation
@@ -117,11 +117,9 @@ public:
   Reader(HuggingFaceConfig &config, ArrayRef<std::string> ignoredKeys) : config(config), ignoredKeys(ignoredKeys) {}
 
   void readMarian();
-  void readBert(bool maskedLM);
   void readGPT2();
 
   Description d;
-  int64_t longest = 0; // the longest sequence of the published model
 
 private:
   /// Lets messages about our key `ours` point at the line of the key `theirs`.
@@ -167,8 +165,8 @@ void Reader::readDropout(StringRef theirs, StringRef ours, double &rate) {
 
 /// Sequences are at most as long as the configuration says, and as a call.
 void Reader::readLongest(StringRef theirs) {
-  longest = config.whole(theirs, 1, kMostTokens);
-  d.maxLength = std::min(longest, d.maxTokens);
+  d.learnedCount = config.whole(theirs, 1, kMostTokens);
+  d.maxLength = std::min(d.learnedCount, d.maxTokens);
 }
 
 void Reader::requireEqual(StringRef theirs, int64_t value, StringRef other) {
@@ -231,32 +229,6 @@ void Reader::readMarian() {
   // Features that every MarianMTModel has, or keys that it never reads.
   config.ignore({"num_hidden_layers", "hidden_size", "num_attention_heads", "add_bias_logits", "extra_pos_embeddings",
                  "bos_token_id", "force_bos_token_to_be_generated", "normalize_logits"});
-}
-
-/// A model with only an encoder.
-void Reader::readBert(bool maskedLM) {
-  d.architecture = "encoder";
-  d.dModel = width("hidden_size", "d_model");
-  d.heads = width("num_attention_heads", "heads");
-  d.dFF = width("intermediate_size", "d_ff");
-  d.encoderLayers = layers("num_hidden_layers", "encoder_layers");
-  readVocabulary();
-  readActivation("hidden_act");
-  readLongest("max_position_embeddings");
-  readDropout("hidden_dropout_prob", "dropout", d.dropout);
-  readDropout("attention_probs_dropout_prob", "attention_dropout", d.attentionDropout);
-  d.tokenTypes = config.whole(from("type_vocab_size", "token_types"), 1, kMostWidth, 2);
-  d.layerNormEpsilon = config.number(from("layer_norm_eps", "layer_norm_epsilon"), 1e-12);
-  d.positions = "learned";
-  d.scaleEmbeddings = false;
-  d.embeddingNorm = true;
-  d.head = maskedLM ? "transform" : "none";
-  d.outputBias = maskedLM;
-  d.shareEmbeddings = config.flag(from("tie_word_embeddings", "share_embeddings"), true);
-
-  config.require("position_embedding_type", "absolute", "Heddle has absolute positions only");
-  config.ignore(
-      {"pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id", "cross_attention_hidden_size"});
 }
 
 /// A model with only a decoder.
@@ -367,8 +339,6 @@ FailureOr<Description> mlir::heddle::describeModel(HuggingFaceConfig &config, co
     reader.d = std::move(*described);
   } else if (name == "MarianMTModel") {
     reader.readMarian();
-  } else if (name == "BertModel" || name == "BertForMaskedLM") {
-    reader.readBert(name == "BertForMaskedLM");
   } else if (name == "GPT2LMHeadModel") {
     reader.readGPT2();
   } else {
@@ -388,9 +358,10 @@ FailureOr<Description> mlir::heddle::describeModel(HuggingFaceConfig &config, co
   FailureOr<Description> description = overrideDescription(context, std::move(reader.d), changes);
   if (failed(description))
     return failure();
-  if (description->learnedPositions() && description->maxLength > reader.longest)
-    return emitError(UnknownLoc::get(context)) << "--set max_length=" << description->maxLength << " is more than the "
-                                               << reader.longest << " positions that the published model has learned";
+  if (description->learnedPositions() && description->maxLength > description->learnedCount)
+    return emitError(UnknownLoc::get(context))
+           << "--set max_length=" << description->maxLength << " is more than the " << description->learnedCount
+           << " positions that the published model has learned";
   if (description->longestPublished > 0 && description->maxLength > description->longestPublished)
     return emitError(UnknownLoc::get(context))
            << "--set max_length=" << description->maxLength << " is more than " << description->longestPublished
@@ -399,7 +370,7 @@ FailureOr<Description> mlir::heddle::describeModel(HuggingFaceConfig &config, co
   if (name == "MarianMTModel")
     description->tensors = nameMarianTensors(*description);
   else if (!description->family)
-    description->tensors = name == "GPT2LMHeadModel" ? nameGPT2Tensors(*description) : nameBertTensors(*description);
+    description->tensors = nameGPT2Tensors(*description);
   return description;
 }
 

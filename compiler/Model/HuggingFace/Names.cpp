@@ -94,35 +94,6 @@ llvm::json::Object mlir::heddle::nameMarianTensors(const Description &d) {
   return names.take();
 }
 
-llvm::json::Object mlir::heddle::nameBertTensors(const Description &d) {
-  Names names("bert.");
-  names.addInBase(d.shareEmbeddings ? "embedding" : "source_embedding", "embeddings.word_embeddings.weight");
-  names.addPositions("embeddings.position_embeddings.weight");
-  if (d.tokenTypes > 0)
-    names.addInBase("token_types", "embeddings.token_type_embeddings.weight");
-  names.addNorm("embedding.norm", "embeddings.LayerNorm");
-  for (int64_t i = 0; i < d.encoderLayers; ++i) {
-    std::string ours = ("encoder." + Twine(i)).str(), layer = ("encoder.layer." + Twine(i)).str();
-    for (StringRef part : {"query", "key", "value"})
-      names.addLinear(ours + ".self." + part, layer + ".attention.self." + part);
-    names.addLinear(ours + ".self.output", layer + ".attention.output.dense");
-    names.addNorm(ours + ".norm1", layer + ".attention.output.LayerNorm");
-    names.addLinear(ours + ".feed_forward.inner", layer + ".intermediate.dense");
-    names.addLinear(ours + ".feed_forward.outer", layer + ".output.dense");
-    names.addNorm(ours + ".norm2", layer + ".output.LayerNorm");
-  }
-  if (d.pooler)
-    names.addLinear("pooler", "pooler.dense");
-  if (d.head == "none")
-    return names.take();
-  names.addLinear("head", "cls.predictions.transform.dense");
-  names.addNorm("head.norm", "cls.predictions.transform.LayerNorm");
-  if (!d.shareEmbeddings)
-    names.add("projection", {"cls.predictions.decoder.weight"});
-  names.add("output.bias", {"cls.predictions.bias", "cls.predictions.decoder.bias"});
-  return names.take();
-}
-
 llvm::json::Object mlir::heddle::nameGPT2Tensors(const Description &d) {
   Names names("transformer.");
   names.addInBase(d.shareEmbeddings ? "embedding" : "target_embedding", "wte.weight");

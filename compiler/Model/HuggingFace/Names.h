@@ -10,7 +10,6 @@ namespace mlir::heddle {
 /// one of them. `transpose` says that it is stored as outputs x inputs. `part` [i, n] says that the weight is the i-th
 /// of n equal parts of the tensor's columns. `rows` is "leading" if the tensor may have more rows than the weight.
 llvm::json::Object nameMarianTensors(const Description &description);
-llvm::json::Object nameBertTensors(const Description &description);
 llvm::json::Object nameGPT2Tensors(const Description &description);
 
 } // namespace mlir::heddle

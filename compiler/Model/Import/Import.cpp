@@ -60,7 +60,7 @@ static void addTask(ModuleOp module, StringRef task, const Description &d) {
   };
   TaskOp::create(b, place("beam", task), task, d.beam, d.paddingId ? b.getI64IntegerAttr(*d.paddingId) : IntegerAttr(),
                  d.logitsEntry, d.explainEntry);
-  if (task == "encode")
+  if (!module.lookupSymbol("loss"))
     return;
   auto number = [&](double value) { return b.getF32FloatAttr(static_cast<float>(value)); };
   bool scales = d.lossScale > 0;
@@ -98,7 +98,7 @@ OwningOpRef<ModuleOp> mlir::heddle::importModel(MLIRContext *context, FailureOr<
           *count = most;
   }
   addTask(*module, text->getTask(), *description);
-  if (text->getTask() != "encode" && failed(addSchedule(*module, *description)))
+  if (module->lookupSymbol("loss") && failed(addSchedule(*module, *description)))
     return {};
   if (description->family && failed(nameTensors(*module, *description)))
     return {};

@@ -35,6 +35,12 @@ public:
 
   /// The name of the model's task, one of schema::kTasks.
   StringRef getTask() const { return task; }
+  /// Gives the model another task than its text's, one of schema::kTasks. Parts that only the text's task has are left
+  /// out.
+  void setTask(StringRef name) {
+    isOwnTask &= name == task;
+    task = name.str();
+  }
 
   /// The `published` sections: first those of the texts that it uses, then its own.
   SmallVector<std::reference_wrapper<const PublishedSection>> getPublishedSections() const;
@@ -67,6 +73,7 @@ private:
   MLIRContext *context = nullptr;
   LocationAttr start;
   std::string task;
+  bool isOwnTask = true;                    // whether `task` is the text's
   std::vector<std::shared_ptr<Text>> texts; // each text comes after the texts that it uses
   Settings parameters;
 };

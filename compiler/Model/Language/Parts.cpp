@@ -23,6 +23,8 @@ struct PartInfo {
 /// The input of the part `rate`, the learning rate: the number of the optimizer's step, counted from 1.
 constexpr StringLiteral kStep = "step";
 
+constexpr StringLiteral kEncode = "encode";
+
 struct TaskInfo {
   StringLiteral name;          // of schema::kTasks
   std::vector<PartInfo> parts; // in order of elaboration
@@ -43,9 +45,9 @@ const std::vector<TaskInfo> kTasks = [] {
         {"pooled", "pooled", {"source"}, false},
         {"logits", "logits", {"source"}, false}}},
       // Predict a label for each text.
-      {"classify", {{"logits", "logits", {"source"}, true}}},
+      {"classify", {{"hidden", "hidden", {"source"}, false}, {"logits", "logits", {"source"}, true}}},
       // Predict a label for each token, or for some tokens.
-      {"tag", {{"logits", "logits", {"source"}, true}}},
+      {"tag", {{"hidden", "hidden", {"source"}, false}, {"logits", "logits", {"source"}, true}}},
       // Predict a label or a grade for each pair of texts.
       {"pair", {{"logits", "logits", {"left", "right"}, true}}},
       // Predict hidden words, and whether the second of two sentences follows the first (Devlin et al., 2018, 3.1).
@@ -53,10 +55,13 @@ const std::vector<TaskInfo> kTasks = [] {
        {{"hidden", "hidden", {"source"}, true},
         {"logits", "logits", {"source"}, true},
         {"next", "next", {"source"}, true}}}};
-  for (TaskInfo &task : tasks)
-    if (task.name != "encode")
-      task.parts.insert(task.parts.end(),
-                        {{"loss", "token_loss", task.parts.back().sides, true}, {"rate", "rate", {kStep}, false}});
+  for (TaskInfo &task : tasks) {
+    bool isEncoder = task.name == kEncode;
+    task.parts.insert(task.parts.end(),
+                      {{"loss", "token_loss", task.parts.back().sides, !isEncoder}, {"rate", "rate", {kStep}, false}});
+    if (isEncoder)
+      task.labels = Labelling::Words; // an encoder that is trained predicts some of its tokens
+  }
   return tasks;
 }();
 
@@ -95,6 +100,9 @@ LogicalResult Elaborator::run() {
       elaboratePart(*syntax);
   if (failed)
     return failure();
+  for (const auto &side : sides)
+    if (!side->labels.empty() && !side->labelled) // a model without a loss has no labels
+      module.lookupSymbol(side->labels)->erase();
   finishParts();
   return success();
 }
@@ -108,6 +116,8 @@ LogicalResult Elaborator::chooseParts(SmallVectorImpl<const Part *> &chosen) {
     for (const Part &syntax : text->parts) {
       auto info = llvm::find_if(task->parts, [&](const PartInfo &info) { return info.name == syntax.name.text; });
       if (info == task->parts.end()) {
+        if (!model.isOwnTask)
+          continue;
         SmallVector<StringRef> names;
         for (const PartInfo &known : task->parts)
           names.push_back(known.name);
@@ -514,7 +524,13 @@ void Elaborator::elaboratePart(const Part &syntax) {
   Item item = evaluateBlock(*syntax.body, part->scope);
   if (item.isMistake())
     return;
-  if (const auto *nothing = item.as<ListItem>(); nothing && nothing->empty() && !info.required) {
+  // A model with a single number for each text has no labels to learn.
+  bool needsNoLoss = info.name == "loss" && task->labels == Labelling::Texts &&
+                     typeOf(parts[parts.size() - 2]->results.front().second).getShape().back() == 1;
+  if (const auto *nothing = item.as<ListItem>(); nothing && nothing->empty() && (!info.required || needsNoLoss)) {
+    for (const Name &input : syntax.inputs)
+      if (Side *side = sideNamed(input.text))
+        side->labelled = {};
     part->function.erase();
     parts.pop_back();
     return;
@@ -565,7 +581,8 @@ void Elaborator::elaboratePart(const Part &syntax) {
 bool Elaborator::checkValue(StringRef name, const Item &item, RankedTensorType type) {
   Labelling labels = findTask(model.task)->labels;
   bool isLoss = name == "loss" || name == "sentence_loss";
-  bool isOfClasses = name == "logits" && (labels == Labelling::Texts || labels == Labelling::Words);
+  bool isOfClasses =
+      name == "logits" && model.task != kEncode && (labels == Labelling::Texts || labels == Labelling::Words);
   bool isOfPairs = labels == Labelling::Pairs && name == "logits";
   bool isOfSequences = name == "pooled" || name == "next" || name == "sentence_loss" || isOfPairs ||
                        (labels == Labelling::Pairs && isLoss) ||
@@ -586,8 +603,10 @@ bool Elaborator::checkValue(StringRef name, const Item &item, RankedTensorType t
     numbers = "a row of two or more numbers, one for each label, or a number, the grade,";
     fits &= isNumber || columns > 1;
   } else if (isOfClasses) {
-    numbers = "a row of two or more numbers, one for each label,";
-    fits &= columns > 1;
+    // A single number says how well a text fits.
+    numbers = labels == Labelling::Texts ? "a row of numbers, one for each label,"
+                                         : "a row of two or more numbers, one for each label,";
+    fits &= columns > (labels == Labelling::Texts ? 0 : 1);
   } else if (name == "logits") {
     numbers = "a row of vocab_size numbers";
     fits &= columns == limits.vocabulary;

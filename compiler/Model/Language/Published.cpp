@@ -242,15 +242,17 @@ std::optional<llvm::json::Object> PublishedFamily::readTensor(const Expression &
   ArrayRef<Argument> arguments = expression.arguments;
   size_t expected = llvm::StringSwitch<size_t>(function)
                         .Case("transpose", 1)
-                        .Case("leading", 1)
                         .Cases({"paired", "plus", "rows"}, 2)
                         .Case("part", 3)
                         .Case("pick", 4)
                         .Case("either", 2)
                         .Default(0);
+  if (function == "leading" && arguments.size() <= 2)
+    expected = std::max<size_t>(arguments.size(), 1);
   if (expression.kind != Expression::Call || expected != arguments.size()) {
     elaborator.fail(expression.where)
-        << "a tensor is its name in quotation marks, or transpose(tensor), leading(tensor), rows(tensor, from), "
+        << "a tensor is its name in quotation marks, or transpose(tensor), leading(tensor, skipped), rows(tensor, "
+           "from), "
         << "pick(tensor, groups, of, index), part(tensor, index, of), paired(tensor, heads), plus(tensor, number) or "
         << "either(tensor, tensor)";
     return std::nullopt;
@@ -284,10 +286,15 @@ std::optional<llvm::json::Object> PublishedFamily::readTensor(const Expression &
       list.push_back(static_cast<int64_t>(value));
     return list;
   };
+  auto leading = [&] {
+    (*tensor)["rows"] = "leading";
+    if (!values.empty() && values[0] > 0)
+      (*tensor)["skip"] = static_cast<int64_t>(values[0]);
+  };
   if (function == "transpose" && rank == 2)
     (*tensor)["transpose"] = true;
   else if (function == "leading")
-    (*tensor)["rows"] = "leading";
+    leading();
   else if (function == "rows")
     (*tensor)["rows"] = wholes();
   else if (function == "pick")
