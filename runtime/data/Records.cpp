@@ -99,6 +99,8 @@ Result<int32_t> LabelNumbers::of(const std::string &label, const std::string &or
 }
 
 void EncodedRecord::cut(size_t length, Marks marks) {
+  if (texts)
+    texts->cut(tokens, length);
   for (std::vector<int32_t> *text : {&tokens, &right})
     if (text->size() > length) {
       text->resize(length);
@@ -228,6 +230,36 @@ Result<Record> Record::parse(std::string_view line, const std::string &origin, L
   return record;
 }
 
+// Encodes a text, two texts with a tab between them, or the words of a text, with a published encoder's marks.
+static EncodedRecord encodeMarked(const Record &record, Labelling kind, const TextCodec &vocabulary) {
+  const InputMarks &marks = *vocabulary.inputMarks();
+  EncodedRecord result;
+  if (kind == Labelling::Texts) {
+    std::string_view text = record.text;
+    size_t tab = marks.between ? text.find('\t') : std::string_view::npos;
+    bool isPair = tab != std::string_view::npos;
+    EncoderInput input = isPair ? encodeInput(vocabulary, marks, text.substr(0, tab), text.substr(tab + 1))
+                                : encodeInput(vocabulary, marks, text);
+    result.tokens = std::move(input.tokens);
+    result.texts = input.texts;
+    return result;
+  }
+  // In vocabularies of bytes a word has other pieces behind a space than at the beginning of a text.
+  bool seesSpaces = vocabulary.encodeUnmarked("a") != vocabulary.encodeUnmarked(" a");
+  result.tokens = marks.before;
+  for (const std::string &word : record.words) {
+    result.wordStarts.push_back(int32_t(result.tokens.size()));
+    bool isFirst = result.wordStarts.size() == 1;
+    std::vector<int32_t> pieces = vocabulary.encodeUnmarked(seesSpaces && !isFirst ? " " + word : word);
+    if (pieces.empty()) // each word needs a token for its label
+      pieces = marks.after;
+    result.tokens.insert(result.tokens.end(), pieces.begin(), pieces.end());
+  }
+  result.texts = InputTexts{result.tokens.size() - marks.before.size(), result.tokens.size()};
+  result.tokens.insert(result.tokens.end(), marks.after.begin(), marks.after.end());
+  return result;
+}
+
 Result<EncodedRecord> encodeRecord(const Record &record, Labelling kind, const TextCodec &vocabulary,
                                    const Marks &marks, const std::string &origin, const std::filesystem::path &folder) {
   if (isOfPairs(kind)) {
@@ -261,6 +293,9 @@ Result<EncodedRecord> encodeRecord(const Record &record, Labelling kind, const T
     return makeError(ErrorKind::InvalidArgument, origin, " has ", record.sentences.size(),
                      " sentences, and the model was compiled for ", marks.sentences,
                      "; compile it with `--set sentences=", record.sentences.size(), "`.");
+  if (const InputMarks *own = vocabulary.inputMarks();
+      own && !own->after.empty() && marks.neighbours == 0 && marks.sentences == 0)
+    return encodeMarked(record, kind, vocabulary);
   EncodedRecord result;
   result.tokens.push_back(marks.begin);
   auto append = [&](std::string_view text) {

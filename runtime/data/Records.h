@@ -13,6 +13,7 @@
 #include "runtime/data/Batches.h"
 #include "runtime/data/Corpus.h"
 #include "runtime/data/Images.h"
+#include "runtime/tokenizers/EncoderInput.h"
 
 #include <nlohmann/json.hpp>
 
@@ -51,6 +52,8 @@ struct EncodedRecord {
   std::vector<Edge> edges;         // between tokens, if the model takes edges
   std::vector<int32_t> sentences;  // lengths, if the model takes sentences; they include the begin and the end mark
 
+  std::optional<InputTexts> texts; // the texts among the tokens, if the vocabulary defines an encoder's marks
+
   std::vector<float> pixels;  // instead of tokens, if the model takes images
   std::vector<int32_t> right; // the right text of a pair
 
@@ -58,9 +61,10 @@ struct EncodedRecord {
     return {.source = tokens, .right = right, .edges = edges, .sentences = sentences, .pixels = pixels};
   }
 
-  // Truncates texts that are longer to `length` tokens, and makes the last of them the end mark.
+  // Truncates texts that are longer to `length` tokens. The last of them is the end mark.
   void cut(size_t length, Marks marks);
 };
+// If the vocabulary defines an encoder's marks, a tab in a text that has a label separates two texts, which are one input.
 // Fails if the record lacks the edges, sentences or image that the model takes. `origin`: see Record::parse(). `folder`
 // contains the files named in the record.
 Result<EncodedRecord> encodeRecord(const Record &record, Labelling kind, const TextCodec &vocabulary,

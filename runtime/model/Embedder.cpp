@@ -21,9 +21,10 @@ void Embedder::add(std::string_view line) {
   text = rule.prompt + std::string(withoutTrailingSpace(withoutLeadingSpace(text)));
   if (rule.lowersCase)
     text = toUtf8(lowerCase(codePoints(text)));
-  EncoderInput input = encodeInput(vocabulary, marks, text, std::nullopt, longest);
-  if (input.whole > longest)
-    warnOfCut(number, "", input.whole, longest);
+  EncoderInput input = encodeInput(vocabulary, marks, text);
+  if (input.tokens.size() > longest)
+    warnOfCut(number, "", input.tokens.size(), longest);
+  input.cut(longest);
   waiting.push_back({number, std::move(input.tokens)});
 }
 

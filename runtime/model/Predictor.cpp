@@ -57,7 +57,7 @@ Status Predictor::step() {
   auto row = [&](size_t place) { return logits.values<float>().subspan(place * classes, classes); };
   for (size_t i = 0; i < jobs.size(); ++i) {
     PredictedLine line;
-    if (model.labelling() == Labelling::Grades) {
+    if (model.labelling() == Labelling::Grades || (model.labelling() == Labelling::Texts && classes == 1)) {
       HEDDLE_CHECK(checkLogits(logits.values<float>().subspan(i, 1)));
       line.grade = logits.values<float>()[i];
     } else if (model.labelling() == Labelling::Texts || model.labelling() == Labelling::Pairs) {

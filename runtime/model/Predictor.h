@@ -21,7 +21,7 @@ struct PredictedLabel {
 
 struct PredictedLine {
   std::vector<PredictedLabel> labels; // one, or one for each word; empty for a blank line
-  std::optional<float> grade;         // for a pair, if the model gives grades
+  std::optional<float> grade;         // instead of labels, if the model gives grades or has a single label: its logit
 };
 
 class Predictor {

@@ -4,33 +4,42 @@
 
 namespace heddle {
 
+void InputTexts::cut(std::vector<int32_t> &tokens, size_t longest) {
+  if (tokens.size() <= longest)
+    return;
+  size_t around = tokens.size() - firstLength - secondLength, room = longest > around ? longest - around : 0;
+  // The shorter text stays whole if it fits into half of the room.
+  size_t shorter = std::min({firstLength, secondLength, room / 2});
+  size_t first = firstLength > secondLength ? room - shorter : shorter, second = room - first;
+  auto drop = [&](size_t end, size_t count) {
+    tokens.erase(tokens.begin() + ptrdiff_t(end - count), tokens.begin() + ptrdiff_t(end));
+    return count;
+  };
+  if (secondEnd > 0)
+    secondEnd -= drop(secondEnd, secondLength - std::min(second, secondLength));
+  size_t dropped = drop(firstEnd, firstLength - std::min(first, firstLength));
+  firstEnd -= dropped;
+  secondEnd -= secondEnd > 0 ? dropped : 0;
+  firstLength = std::min(first, firstLength);
+  secondLength = std::min(second, secondLength);
+  tokens.resize(std::min(tokens.size(), longest));
+}
+
 EncoderInput encodeInput(const TextCodec &vocabulary, const InputMarks &marks, std::string_view text,
-                         std::optional<std::string_view> second, size_t longest) {
-  std::vector<int32_t> first = vocabulary.encodeUnmarked(text), other;
-  if (second)
-    other = vocabulary.encodeUnmarked(*second);
-  size_t around = marks.before.size() + marks.after.size() + (second ? marks.between->size() : 0);
-  EncoderInput input;
-  input.whole = first.size() + other.size() + around;
-  size_t room = longest > around ? longest - around : 0;
-  if (first.size() + other.size() > room) {
-    // The shorter text stays whole if it fits into half of the room.
-    size_t shorter = second ? std::min({first.size(), other.size(), room / 2}) : 0;
-    bool cutsFirst = first.size() > other.size();
-    first.resize(std::min(first.size(), cutsFirst ? room - shorter : shorter));
-    other.resize(std::min(other.size(), cutsFirst ? shorter : room - shorter));
-  }
+                         std::optional<std::string_view> second) {
+  EncoderInput input{marks.before, {}};
   auto append = [&](const std::vector<int32_t> &ids) {
     input.tokens.insert(input.tokens.end(), ids.begin(), ids.end());
+    return ids.size();
   };
-  append(marks.before);
-  append(first);
+  input.texts.firstLength = append(vocabulary.encodeUnmarked(text));
+  input.texts.firstEnd = input.tokens.size();
   if (second) {
     append(*marks.between);
-    append(other);
+    input.texts.secondLength = append(vocabulary.encodeUnmarked(*second));
+    input.texts.secondEnd = input.tokens.size();
   }
   append(marks.after);
-  input.tokens.resize(std::min(input.tokens.size(), longest));
   return input;
 }
 

@@ -1,8 +1,11 @@
 #include "runtime/train/ModelVocabulary.h"
 
 #include "runtime/artifact/Artifact.h"
+#include "runtime/core/Json.h"
 #include "runtime/published/PublishedWeights.h"
 #include "runtime/tokenizers/FolderVocabulary.h"
+#include "runtime/tokenizers/JsonFields.h"
+#include "runtime/tokenizers/LabelledVocabulary.h"
 #include "runtime/tokenizers/PublishedVocabulary.h"
 #include "runtime/tokenizers/Tokenizer.h"
 #include "runtime/train/Checkpoint.h"
@@ -23,6 +26,24 @@ Result<std::unique_ptr<TextCodec>> embeddedVocabulary(SessionEngine &engine) {
 
 namespace {
 
+constexpr uint64_t kConfigLimit = 16 << 20;
+
+// The names of a published model's labels, by their numbers. They are those of Hugging Face's library if config.json
+// names none.
+Result<std::vector<std::string>> publishedLabels(const std::filesystem::path &folder, int64_t classes) {
+  std::string path = (folder / "config.json").string();
+  HEDDLE_ASSIGN(std::vector<std::byte> bytes, readFile(path, kConfigLimit));
+  HEDDLE_ASSIGN(nlohmann::json config,
+                parseJson({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, str("'", path, "'")));
+  const nlohmann::json &names = at(config, "id2label");
+  std::vector<std::string> labels;
+  for (int64_t i = 0; i < classes; ++i) {
+    const nlohmann::json &name = at(names, std::to_string(i).c_str());
+    labels.push_back(name.is_string() ? name.get<std::string>() : str("LABEL_", i));
+  }
+  return labels;
+}
+
 // Loads a published model's vocabulary: like GPT-2's or LLaMA's for a decoder alone, Marian's for an encoder with a
 // decoder, and for an encoder alone what the folder has.
 Result<std::unique_ptr<TextCodec>> publishedVocabulary(const std::filesystem::path &folder,
@@ -31,8 +52,13 @@ Result<std::unique_ptr<TextCodec>> publishedVocabulary(const std::filesystem::pa
     HEDDLE_ASSIGN(PublishedVocabulary published, PublishedVocabulary::load(folder));
     return std::make_unique<PublishedVocabulary>(std::move(published));
   }
-  if (description.architecture != kEncoderAndDecoder)
-    return loadFolderVocabulary(folder);
+  if (description.architecture != kEncoderAndDecoder) {
+    HEDDLE_ASSIGN(std::unique_ptr<TextCodec> tokens, loadFolderVocabulary(folder));
+    if (!description.givesLabels() || !description.isPublished)
+      return tokens;
+    HEDDLE_ASSIGN(std::vector<std::string> labels, publishedLabels(folder, description.classes));
+    return std::make_unique<LabelledVocabulary>(std::move(tokens), std::move(labels));
+  }
   HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::loadFolder(folder));
   return std::make_unique<Tokenizer>(std::move(tokenizer));
 }

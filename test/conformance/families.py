@@ -127,6 +127,51 @@ class Encoder(Case):
         inputs = {name: value for name, value in packed.items() if name.startswith("source")}
         return {**inputs, "source_types": np.zeros_like(inputs["source"])} if self.has_types else inputs
 
+    def predict(self, model, weights, lines):
+        done = subprocess.run([f"{self.arguments.bin}/heddle-run", "predict", model.artifact, "--checkpoint", weights],
+                              input="".join(line + "\n" for line in lines), capture_output=True, text=True, check=True)
+        return done.stdout.splitlines()
+
+    def logits_of(self, model, texts):
+        """Returns the logits of one or two texts, whose words are characters of BERT's vocabulary."""
+        ids = json.loads((self.family / "tokenizer.json").read_text())["model"]["vocab"]
+        parts = [[ids[c] for c in text.split()] + [ids["[SEP]"]] for text in texts]
+        tokens = np.asarray([ids["[CLS]"], *parts[0], *(parts[1] if len(parts) > 1 else [])], np.int32)
+        types = (np.arange(len(tokens)) > len(parts[0])).astype(np.int32)
+        (logits,) = model.call("logits", {"source": tokens, "source_positions": np.arange(len(tokens), dtype=np.int32), "source_types": types,
+                                          "source_starts": np.zeros(1, np.int32), "source_lengths": np.asarray([len(tokens)], np.int32)}, ["logits"])
+        return logits
+
+    def check_predictions(self, model):
+        """Labels by the names of config.json: of texts, of pairs of texts, of words."""
+        lines, wrong = ["a b c", "x y\tq", "z", ""], 0
+        expected = [self.logits_of(model, line.split("\t")) for line in lines[:3]]
+        for said, rows, line in zip(self.predict(model, self.family, lines), expected, lines):
+            if isinstance(self.labels[0], list):
+                wrong += "\t" not in line and said.split() != [f"LABEL_{label}" for label in rows.argmax(1)[1:1 + len(line.split())]]
+                continue
+            name, probability = said.split("\t")
+            softmax = np.exp(rows[0] - rows[0].max()) / np.exp(rows[0] - rows[0].max()).sum()
+            wrong += name != f"LABEL_{rows[0].argmax()}" or abs(float(probability) - softmax.max()) > 1e-5
+        self.report.check("wrong predictions", wrong, 0)
+
+    def check_grades(self):
+        """A model with one label grades its texts by the logit."""
+        whole = Path(self.folder, "single")
+        whole.mkdir()
+        config = json.loads((self.family / "config.json").read_text())
+        (whole / "config.json").write_text(json.dumps({**config, "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}}))
+        (whole / "tokenizer.json").write_text((self.family / "tokenizer.json").read_text())
+        tensors = load_safetensors(self.family / "model.safetensors")
+        save_safetensors(whole / "model.safetensors", {
+            name: value[:1] if name.startswith("classifier.") else value for name, value in tensors.items()})
+        lines = ["a b c\tx y", "a b c\tz"]
+        with self.compile("grades", whole, TEXT) as model:
+            model.call("logits", self.texts(), ["logits"], variables="weights")
+            expected = [float(self.logits_of(model, line.split("\t"))[0, 0]) for line in lines]
+            said = [float(line) for line in self.predict(model, whole, lines)]
+        self.report.check("grades of pairs", np.abs(np.subtract(said, expected)).max(), 1e-5)
+
     def batch(self):
         inputs = self.texts()
         if isinstance(self.labels[0], list):  # each token has a label
@@ -152,6 +197,10 @@ def main():
             case.check_gradients(model)
             if (case.family / "adapter").exists():
                 case.check_adapter(model)
+            if arguments.family in ("bert-sequence", "bert-tokens"):
+                case.check_predictions(model)
+        if arguments.family == "bert-sequence":
+            case.check_grades()
         with case.compile("steps", case.family, TRAINING) as model:
             if (case.family / "reference" / "greedy.json").exists():
                 case.check_greedy(model)

@@ -43,9 +43,9 @@ TEST(EncoderInput, HasTheMarksOfBert) {
   Result<WordPieces> vocabulary = letters(folder);
   ASSERT_TRUE(vocabulary.ok()) << vocabulary.error().message;
   const InputMarks &marks = *vocabulary->inputMarks();
-  EXPECT_EQ(encodeInput(*vocabulary, marks, "a b", std::nullopt, 9).tokens, (Ids{2, 4, 5, 3}));
-  EXPECT_EQ(encodeInput(*vocabulary, marks, "", std::nullopt, 9).tokens, (Ids{2, 3}));
-  EXPECT_EQ(encodeInput(*vocabulary, marks, "a b", "c", 9).tokens, (Ids{2, 4, 5, 3, 6, 3}));
+  EXPECT_EQ(encodeInput(*vocabulary, marks, "a b").tokens, (Ids{2, 4, 5, 3}));
+  EXPECT_EQ(encodeInput(*vocabulary, marks, "").tokens, (Ids{2, 3}));
+  EXPECT_EQ(encodeInput(*vocabulary, marks, "a b", "c").tokens, (Ids{2, 4, 5, 3, 6, 3}));
   EXPECT_EQ(vocabulary->encode("a b"), (Ids{2, 4, 5, 3}));
 }
 
@@ -54,16 +54,20 @@ TEST(EncoderInput, CutsTheLongerTextOfAPairFirst) {
   Result<WordPieces> vocabulary = letters(folder);
   ASSERT_TRUE(vocabulary.ok());
   auto input = [&](std::string_view text, std::optional<std::string_view> second, size_t longest) {
-    return encodeInput(*vocabulary, *vocabulary->inputMarks(), text, second, longest);
+    EncoderInput whole = encodeInput(*vocabulary, *vocabulary->inputMarks(), text, second);
+    whole.cut(longest);
+    return whole;
   };
-  EncoderInput single = input("a b c d e", std::nullopt, 5);
-  EXPECT_EQ(single.tokens, (Ids{2, 4, 5, 6, 3}));
-  EXPECT_EQ(single.whole, 7u);
+  EXPECT_EQ(input("a b c d e", std::nullopt, 5).tokens, (Ids{2, 4, 5, 6, 3}));
+  EXPECT_EQ(input("a b c d e", std::nullopt, 7).tokens.size(), 7u);
   EXPECT_EQ(input("a", "a b c d e", 7).tokens, (Ids{2, 4, 3, 4, 5, 6, 3}));
   EXPECT_EQ(input("a b c d e", "a", 7).tokens, (Ids{2, 4, 5, 6, 3, 4, 3}));
   EXPECT_EQ(input("a b c d", "a b c d e", 8).tokens,
             (Ids{2, 4, 5, 3, 4, 5, 6, 3})); // an odd token is the longer text's
   EXPECT_EQ(input("a b c", "a b c", 2).tokens.size(), 2u);
+  EncoderInput twice = input("a b c d", "a b c d e", 8);
+  twice.cut(6);
+  EXPECT_EQ(twice.tokens, (Ids{2, 4, 3, 4, 5, 3}));
 }
 
 TEST(EncoderInput, HasTheMarksOfAPostProcessor) {
@@ -81,7 +85,7 @@ TEST(EncoderInput, HasTheMarksOfAPostProcessor) {
     ASSERT_TRUE(vocabulary.ok()) << vocabulary.error().message;
     ASSERT_NE(vocabulary->inputMarks(), nullptr);
     Ids a = vocabulary->encode("a"), b = vocabulary->encode("b");
-    EXPECT_EQ(encodeInput(*vocabulary, *vocabulary->inputMarks(), "a", "b", 9).tokens,
+    EXPECT_EQ(encodeInput(*vocabulary, *vocabulary->inputMarks(), "a", "b").tokens,
               (Ids{256, a[0], 257, 257, b[0], 257}));
   }
   // A pair that ends otherwise than a text has no form here.
