@@ -90,6 +90,8 @@ std::optional<WeightOrigin> readOrigin(const Json &json) {
       origin.transpose = value.get<bool>();
     } else if (key == "rows" && value == "leading") {
       origin.leadingRows = true;
+    } else if (key == "flat" && value == "columns") {
+      origin.isFlat = true;
     } else if (std::optional<int64_t> skipped = key == "skip" ? readExtent(value, 0) : std::nullopt) {
       origin.skippedRows = *skipped;
     } else if (key == "rows" && value.is_array() && value.size() == 1) {
@@ -118,7 +120,8 @@ std::optional<WeightOrigin> readOrigin(const Json &json) {
   }
   bool isMatrix = origin.shape.size() == 2;
   if (origin.names.empty() || origin.shape.empty() || origin.shape.size() > 2 || (origin.transpose && !isMatrix) ||
-      (origin.skippedRows > 0 && !origin.leadingRows))
+      (origin.skippedRows > 0 && !origin.leadingRows) ||
+      (origin.isFlat && (isMatrix || origin.leadingRows || origin.rows || origin.parts > 1)))
     return std::nullopt;
   // The rows of the stored tensor: the columns of a transposed weight, the elements of a vector.
   int64_t rows = isMatrix && !origin.transpose ? origin.shape.front() : origin.shape.back();

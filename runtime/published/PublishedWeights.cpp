@@ -219,6 +219,12 @@ struct PlacesInTensor {
 // Returns nothing if the tensor does not have the expected shape.
 std::optional<PlacesInTensor> placesIn(const HostTensor &tensor, const WeightOrigin &origin) {
   Shape stored = tensor.shape();
+  if (origin.isFlat) {
+    if (stored.size() != 2 || stored[0] * stored[1] != origin.shape[0] || tensor.type() != ElementType::F32)
+      return std::nullopt;
+    auto rows = size_t(stored[0]), columns = size_t(stored[1]);
+    return PlacesInTensor{columns, rows, columns, 0, /*transpose=*/true, rows, rows, 0};
+  }
   // A vector may be stored as a matrix with one row, or be a row of a matrix.
   if (stored.size() == 2 && origin.shape.size() == 1 &&
       (origin.leadingRows ? stored[0] > origin.skippedRows : stored[0] == 1))

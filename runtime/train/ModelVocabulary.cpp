@@ -45,7 +45,7 @@ Result<std::vector<std::string>> publishedLabels(const std::filesystem::path &fo
 }
 
 // Loads a published model's vocabulary: like GPT-2's or LLaMA's for a decoder alone, Marian's for an encoder with a
-// decoder, and for an encoder alone what the folder has.
+// decoder that has no tokenizer.json, and for other models what the folder has.
 Result<std::unique_ptr<TextCodec>> publishedVocabulary(const std::filesystem::path &folder,
                                                        const ModelDescription &description) {
   if (description.architecture == kDecoderAlone) {
@@ -59,6 +59,10 @@ Result<std::unique_ptr<TextCodec>> publishedVocabulary(const std::filesystem::pa
     HEDDLE_ASSIGN(std::vector<std::string> labels, publishedLabels(folder, description.classes));
     return std::make_unique<LabelledVocabulary>(std::move(tokens), std::move(labels));
   }
+  std::error_code error;
+  if (std::filesystem::exists(folder / PublishedVocabulary::kTokenizerJson, error) &&
+      !std::filesystem::exists(folder / "source.spm", error))
+    return loadFolderVocabulary(folder);
   HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::loadFolder(folder));
   return std::make_unique<Tokenizer>(std::move(tokenizer));
 }

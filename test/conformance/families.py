@@ -17,7 +17,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from compiled import Model, Report, default_target, relative
+from compiled import Model, Report, decode_with_cache, default_target, relative
 from tensor_files import load_safetensors, pack, pack_targets, save_safetensors, without_labels
 
 BOUND = 1e-4  # relative norm
@@ -63,6 +63,8 @@ class Case:
         for name, origin in json.loads(said)["description"]["tensors"].items():
             theirs = next(expected[tensor] for tensor in origin["from"] if tensor in expected)
             gradient = found["grad." + name]
+            if origin.get("flat") == "columns":
+                theirs = theirs.T.reshape(-1)
             if origin.get("rows") == "leading":  # other rows have no gradient in these sequences
                 rows = theirs[origin.get("skip", 0):]
                 theirs = rows[:len(gradient)] if gradient.ndim == theirs.ndim else rows[0]
@@ -180,6 +182,28 @@ class Encoder(Case):
         return {**inputs, "source_label": labels, "token_scale": np.asarray([1 / len(labels)], np.float32)}
 
 
+class Translator(Case):
+    """An encoder with a decoder: sequences are pairs, whose target begins with the start mark in the decoder's input."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        config = json.loads((self.family / "config.json").read_text())
+        self.start = config["decoder_start_token_id"]
+        self.triples = [(source, [self.start, *target[:-1]], target) for source, target in self.ids]
+
+    def texts(self):
+        return without_labels(pack(self.triples, token_scale=False))
+
+    def batch(self):
+        return pack(self.triples)
+
+    def check_caches(self, model):
+        steps = 21
+        cached = decode_with_cache(model, self.triples, steps)
+        expected = np.concatenate([self.logits[str(i)][:steps] for i in range(len(self.ids))])
+        self.report.check("logits with caches", relative(cached, expected), BOUND)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
@@ -190,13 +214,16 @@ def main():
     parser.add_argument("--target", default=default_target())
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        is_encoder = Path(arguments.references, arguments.family, "reference", "labels.json").exists()
-        case = (Encoder if is_encoder else Case)(arguments, folder)
+        reference = Path(arguments.references, arguments.family, "reference")
+        kind = Encoder if (reference / "labels.json").exists() else Translator if (reference / "beams.json").exists() else Case
+        case = kind(arguments, folder)
         with case.compile("sums", case.family, {**TRAINING, "accumulate": True}) as model:
             case.check_logits("logits", model)
             case.check_gradients(model)
             if (case.family / "adapter").exists():
                 case.check_adapter(model)
+            if kind is Translator:
+                case.check_caches(model)
             if arguments.family in ("bert-sequence", "bert-tokens"):
                 case.check_predictions(model)
         if arguments.family == "bert-sequence":

@@ -491,5 +491,20 @@ TEST(PublishedWeights, AreLeadingRowsAfterOthers) {
   EXPECT_EQ(take({2}, 3), std::vector<float>());
 }
 
+TEST(PublishedWeights, AreColumnsOneAfterAnother) {
+  const float values[] = {0, 1, 2, 3, 4, 5};
+  HostTensor tensor = std::move(HostTensor::create({3, 2}, std::span<const float>(values))).value();
+  WeightOrigin origin{.names = {"a"}, .shape = {6}, .isFlat = true};
+  Result<std::optional<HostTensor>> weight = takeWeight(tensor, origin);
+  ASSERT_TRUE(weight.ok() && *weight);
+  std::span<const float> numbers = (*weight)->values<float>();
+  EXPECT_EQ(std::vector<float>(numbers.begin(), numbers.end()), (std::vector<float>{0, 2, 4, 1, 3, 5}));
+  ASSERT_TRUE(putWeight(**weight, origin, tensor));
+  EXPECT_EQ(tensor.values<float>()[4], 4);
+  origin.shape = {5};
+  weight = takeWeight(tensor, origin);
+  EXPECT_FALSE(weight.ok() && *weight);
+}
+
 } // namespace
 } // namespace heddle

@@ -150,6 +150,7 @@ TEST(DescriptionTest, saysWhereAWeightComesFromOrIsRefused) {
                              R"({"from": ["a"], "shape": [1000], "transpose": 1})",
                              R"({"from": ["a"], "shape": [1000], "rows": "last"})",
                              R"({"from": ["a"], "shape": [1000], "skip": 1})",
+                             R"({"from": ["a"], "shape": [10, 100], "flat": "columns"})",
                              R"({"from": ["a"], "shape": [10, 100], "rows": "leading", "skip": -1})",
                              R"({"from": ["a"], "shape": [1000], "part": 1})",
                              R"({"from": ["a"], "shape": [1000], "part": [1]})",

@@ -218,10 +218,10 @@ LogicalResult StepBuilder::buildScores(ScoresOp op) {
   Value query = entry.mapping.lookupOrNull(op.getQuery()), keys = keysOf(op.getKey());
   Type type = stepType(op.getType());
   OpBuilder &b = entry.builder;
+  SmallVector<Value> parameters;
+  for (Value parameter : op.getParameters())
+    parameters.push_back(entry.mapping.lookup(parameter));
   if (plan.findCache(op.getKey())->ofMemory) {
-    SmallVector<Value> parameters;
-    for (Value parameter : op.getParameters())
-      parameters.push_back(entry.mapping.lookup(parameter));
     auto scores =
         ScoresOp::create(b, op.getLoc(), type, query, keys, /*key_rows=*/Value(), parameters, /*users=*/ValueRange(),
                          inputs.starts, inputs.lengths, sourceStarts(), sourceLengths(), "", op.getKeySize());
@@ -229,16 +229,13 @@ LogicalResult StepBuilder::buildScores(ScoresOp op) {
     entry.mapping.map(op.getResult(), scores);
     return success();
   }
-  if (!op.getCombine().empty())
-    return op.emitError()
-           << "decoding takes dot products as scores of the target's own tokens; a block of pairs() is for those "
-           << "of the memory";
   FailureOr<Past> past = findPast(op);
   if (failed(past))
     return failure();
   pastOfMask[findMask(op)] = *past;
-  auto scores = ScoresOp::create(b, op.getLoc(), type, query, keys, inputs.history, inputs.starts, inputs.lengths,
-                                 past->starts, past->lengths, "", kCacheLength);
+  auto scores = ScoresOp::create(b, op.getLoc(), type, query, keys, inputs.history, parameters, /*users=*/ValueRange(),
+                                 inputs.starts, inputs.lengths, past->starts, past->lengths, "", kCacheLength);
+  op.getCombine().cloneInto(&scores.getCombine(), entry.mapping);
   entry.mapping.map(op.getResult(), scores);
   return success();
 }

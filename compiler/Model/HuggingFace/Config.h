@@ -21,6 +21,8 @@ public:
   static HuggingFaceConfig make(MLIRContext *context, StringRef path, llvm::json::Object object);
 
   MLIRContext *getContext() const { return context; }
+  /// The path of the file.
+  StringRef getPath() const { return path; }
   bool hasFailed() const { return failed; }
   void setFailed() { failed = true; }
   /// Copies a key from another configuration, unless it is already there or missing in the other.

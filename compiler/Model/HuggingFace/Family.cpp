@@ -1,9 +1,12 @@
 #include "compiler/Model/HuggingFace/Family.h"
 
+#include "compiler/Model/Import/Nesting.h"
 #include "compiler/Model/Language/Published.h"
+#include "runtime/core/Safetensors.h"
 #include "runtime/schema/Tasks.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 using namespace mlir::heddle;
@@ -225,6 +228,23 @@ Item FamilyReader::activation(BuiltinCall &call) {
   return ours.empty() ? Item() : Item(ours);
 }
 
+/// Returns true if the weights beside a config.json have the tensor.
+static bool isInFolder(StringRef configPath, StringRef tensor) {
+  std::filesystem::path folder = std::filesystem::path(configPath.str()).parent_path();
+  auto index = llvm::MemoryBuffer::getFile((folder / "model.safetensors.index.json").string());
+  if (index) {
+    llvm::Expected<llvm::json::Value> parsed = parseShallowJSON((*index)->getBuffer());
+    if (!parsed)
+      return llvm::consumeError(parsed.takeError()), false; // loading the weights reports it
+    const llvm::json::Object *whole = parsed->getAsObject();
+    const llvm::json::Object *files = whole ? whole->getObject("weight_map") : nullptr;
+    return files && files->get(tensor);
+  }
+  ::heddle::Result<::heddle::SafetensorsReader> reader =
+      ::heddle::SafetensorsReader::open(folder / "model.safetensors", ::heddle::OtherTypes::PassOver);
+  return reader.ok() && reader->find(tensor.str());
+}
+
 OuterFunctions FamilyReader::functions() {
   OuterFunctions all;
   auto add = [&](StringRef name, std::vector<StringRef> parameters, size_t required,
@@ -251,7 +271,10 @@ OuterFunctions FamilyReader::functions() {
     Key at = find(call, 0, 1);
     return at.object && at.object->isGiven(at.name);
   });
-  add("stored", {"tensor"}, 1, [this](BuiltinCall &call) -> Item { return gguf && gguf->hasTensor(textOf(call, 0)); });
+  add("stored", {"tensor"}, 1, [this](BuiltinCall &call) -> Item {
+    std::string tensor = textOf(call, 0);
+    return gguf ? gguf->hasTensor(tensor) : isInFolder(config.getPath(), tensor);
+  });
   add("ignore", {"a", "b", "c", "d", "e", "f", "g", "h", "of"}, 1, [this](BuiltinCall &call) -> Item {
     HuggingFaceConfig *object = objectAt(textOf(call, kMostIgnored));
     for (size_t i = 0; object && i < kMostIgnored; ++i)
