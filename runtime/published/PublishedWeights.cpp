@@ -17,6 +17,8 @@ using Json = nlohmann::json;
 
 constexpr const char *kWholeFile = "model.safetensors";
 constexpr const char *kIndexFile = "model.safetensors.index.json";
+constexpr const char *kTorchFile = "pytorch_model.bin";
+constexpr const char *kTorchIndexFile = "pytorch_model.bin.index.json";
 constexpr uint64_t kIndexLimit = 64 << 20;
 
 } // namespace
@@ -37,17 +39,25 @@ Result<TensorFiles> TensorFiles::open(const fs::path &folder, const Description 
     HEDDLE_CHECK(tensors.addIndexed(folder / kIndexFile));
     return tensors;
   }
-  if (!fs::exists(folder / kWholeFile, error))
-    return makeError(ErrorKind::NotFound, "'", folder.string(), "' has neither ", kWholeFile, " nor ", kIndexFile,
-                     fs::exists(folder / "pytorch_model.bin", error)
-                         ? ". Heddle does not read pytorch_model.bin; save the model as safetensors once "
-                           "(save_pretrained writes them)."
-                         : ". Download the model's weights as safetensors.");
-  HEDDLE_CHECK(tensors.add(folder / kWholeFile));
-  return tensors;
+  if (!fs::exists(folder / kWholeFile, error) && fs::exists(folder / kTorchIndexFile, error)) {
+    HEDDLE_CHECK(tensors.addIndexed(folder / kTorchIndexFile));
+    return tensors;
+  }
+  for (const char *whole : {kWholeFile, kTorchFile})
+    if (fs::exists(folder / whole, error)) {
+      HEDDLE_CHECK(tensors.add(folder / whole));
+      return tensors;
+    }
+  return makeError(ErrorKind::NotFound, "'", folder.string(), "' has neither ", kWholeFile, " nor ", kIndexFile,
+                   " nor ", kTorchFile, ". Download the model's weights.");
 }
 
 Status TensorFiles::add(const fs::path &file) {
+  if (isTorchFile(file)) {
+    HEDDLE_ASSIGN(TorchReader reader, TorchReader::open(file));
+    torchFiles.emplace(file.filename().string(), std::move(reader));
+    return Success();
+  }
   HEDDLE_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(file, OtherTypes::PassOver));
   files.emplace(file.filename().string(), std::move(reader));
   return Success();
@@ -67,7 +77,7 @@ Status TensorFiles::addIndexed(const fs::path &index) {
                        ", which does not name a file beside it; download it again.");
     std::string shard = file.get<std::string>();
     std::error_code error;
-    if (files.contains(shard))
+    if (files.contains(shard) || torchFiles.contains(shard))
       continue;
     if (!fs::exists(folder / shard, error))
       return makeError(ErrorKind::NotFound, "'", index.string(), "' says that '", name, "' is in '", shard,
@@ -89,6 +99,10 @@ Result<HostTensor> TensorFiles::read(const std::string &weight, const WeightOrig
         return makeError(ErrorKind::Unsupported, "'", reader.path().string(), "' has '", name, "' as ", *type,
                          ", and Heddle reads weights of F32, F16 and BF16; save the model in one of these types.");
     }
+  for (const std::string &name : names)
+    for (const auto &[file, reader] : torchFiles)
+      if (const TorchEntry *entry = reader.find(name))
+        return reader.read(*entry);
   std::string tried;
   for (const std::string &name : names)
     tried += str(tried.empty() ? "'" : ", '", name, "'");
@@ -145,11 +159,16 @@ std::vector<std::string> TensorFiles::unused(const Description &model) const {
   auto isIgnored = [&](std::string_view name) {
     return std::ranges::any_of(model.ignoredTensors, [&](const auto &begin) { return name.starts_with(begin); });
   };
+  auto add = [&](const std::string &name) {
+    if (!names.contains(name) && !isBuffer(name) && !isOfAnotherTask(name) && !isTiedCopy(name) && !isIgnored(name))
+      result.push_back(name);
+  };
   for (const auto &[file, reader] : files)
     for (const SafetensorsEntry &entry : reader.entries())
-      if (!names.contains(entry.name) && !isBuffer(entry.name) && !isOfAnotherTask(entry.name) &&
-          !isTiedCopy(entry.name) && !isIgnored(entry.name))
-        result.push_back(entry.name);
+      add(entry.name);
+  for (const auto &[file, reader] : torchFiles)
+    for (const auto &[name, entry] : reader.entries())
+      add(name);
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/core/Safetensors.h"
 #include "runtime/core/Status.h"
 #include "runtime/core/Tensor.h"
+#include "runtime/core/TorchFile.h"
 #include "runtime/published/GgufModel.h"
 
 #include <filesystem>
@@ -35,7 +36,7 @@ public:
   // frequencies and masks.
   std::vector<std::string> unused(const Description &model) const;
 
-  // For a folder: names and shapes of all tensors, by file.
+  // For a folder of safetensors: names and shapes of all tensors, by file.
   const std::map<std::string, SafetensorsReader> &readers() const { return files; }
 
 private:
@@ -44,6 +45,7 @@ private:
 
   std::filesystem::path folder; // or a single file
   std::map<std::string, SafetensorsReader> files;
+  std::map<std::string, TorchReader> torchFiles;
   std::optional<GgufModel> gguf;
 };
 
@@ -70,8 +72,8 @@ struct WeightSink {
 
 // Passes each weight of the artifact to the sink, in the shape of the artifact's variable: transposed weights are
 // transposed back, and narrower numbers are widened. Reads model.safetensors, the files named in
-// model.safetensors.index.json, a GGUF file, or a single safetensors file, optionally with config.json in the same
-// folder. `description` is the artifact's; it says where each weight comes from.
+// model.safetensors.index.json, the same of pytorch_model.bin if the folder has no safetensors, a GGUF file, or a single
+// file, optionally with config.json in the same folder. `description` is the artifact's; it says where each weight comes from.
 Status loadPublishedWeights(const std::filesystem::path &path, std::string_view description, const WeightSink &sink,
                             OtherMeaning others = OtherMeaning::Refuse);
 

@@ -133,6 +133,11 @@ Status copyGguf(const fs::path &base, const fs::path &output, const Description 
 Status writeFolder(const fs::path &base, const fs::path &folder, const Description &model,
                    const TensorChanges &changes) {
   HEDDLE_ASSIGN(TensorFiles files, TensorFiles::open(base, model));
+  if (files.readers().empty())
+    return makeError(
+        ErrorKind::Unsupported, "'", base.string(),
+        "' has its weights in pytorch_model.bin, and Heddle writes a changed copy only of safetensors; save "
+        "the model as safetensors once.");
   auto isRead = [&](const std::string &name) {
     return std::ranges::any_of(model.tensors, [&](const auto &weight) {
       return std::ranges::find(weight.second.names, name) != weight.second.names.end();

@@ -2,11 +2,13 @@
 
 The programs in BIN write them, so that they always have the current formats.
 """
+import io
 import json
 import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +25,19 @@ def run(*command):
     done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}: {done.stdout}")
+
+
+def torch_file():
+    """Returns a file as torch.save writes it, with two tensors of one storage."""
+    text = lambda value: b"X" + len(value).to_bytes(4, "little") + value
+    tensor = lambda offset: (b"ctorch._utils\n_rebuild_tensor_v2\n((" + text(b"storage") + b"ctorch\nFloatStorage\n" + text(b"0") + text(b"cpu")
+                             + b"K\x06tQK" + bytes([offset]) + b"K\x02\x85K\x01\x85\x89ccollections\nOrderedDict\n)RtR")
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("m/data.pkl", b"\x80\x02}q\0(" + text(b"a") + tensor(0) + text(b"b.weight") + tensor(4) + b"u.")
+        archive.writestr("m/byteorder", "little")
+        archive.writestr("m/data/0", bytes(range(24)))
+    return file.getvalue()
 
 
 def main():
@@ -81,6 +96,7 @@ loss(source) { cross_entropy(logits, source.label) }
         seed("npy", name, (work / "array.npy").read_bytes())
     header = b'{"a":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},"b":{"dtype":"BF16","shape":[3],"data_offsets":[16,22]},"__metadata__":{"x":"y"}}'
     seed("safetensors", "two", len(header).to_bytes(8, "little") + header + bytes(range(22)))
+    seed("torch_file", "two", torch_file())
     for kind in ("F32", "Q8_0", "Q4_0"):
         run(sys.executable, TEST / "tools/heddle-run/Inputs/write_gguf.py", work / "model.gguf", "--kind", kind, "--config", "hidden_size=32",
             "--config", "num_attention_heads=4", "--config", "num_key_value_heads=2", "--config", "intermediate_size=32")
