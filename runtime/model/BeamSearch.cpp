@@ -17,11 +17,13 @@ void insertByScore(std::vector<Hypothesis> &sorted, Hypothesis hypothesis, size_
 
 } // namespace
 
-double lengthPenalty(int64_t length, double alpha) { return std::pow((5 + double(length)) / 6, alpha); }
+double lengthPenalty(int64_t length, double alpha, BeamRule rule) {
+  return std::pow(rule == BeamRule::HuggingFace ? double(length) : (5 + double(length)) / 6, alpha);
+}
 
 BeamSearch::BeamSearch(const SearchOptions &options, std::span<const int32_t> prefix)
     : options(options), prefix(prefix.begin(), prefix.end()), hypotheses{{{}, 0, 0}} {
-  if (options.width > 1)
+  if (options.width > 1 && options.rule == BeamRule::Paper)
     followed = 0;
 }
 
@@ -31,7 +33,7 @@ std::optional<int32_t> BeamSearch::forced() const {
 
 // The candidate's token is the end mark.
 Hypothesis BeamSearch::close(const Candidate &candidate) const {
-  double score = candidate.logProbability / heddle::lengthPenalty(length + 1, options.lengthPenalty);
+  double score = candidate.logProbability / heddle::lengthPenalty(length + 1, options.lengthPenalty, options.rule);
   return {hypotheses[size_t(candidate.parent)].tokens, candidate.logProbability, score, true};
 }
 
@@ -41,7 +43,39 @@ BeamSearch::Open BeamSearch::extend(const Candidate &candidate) const {
   return result;
 }
 
+void BeamSearch::advanceAsHuggingFace(std::span<const Candidate> ofBeam) {
+  bool isLast = length + 1 == options.maximumLength;
+  std::vector<Candidate> candidates(ofBeam.begin(), ofBeam.end());
+  if (isLast && options.forcesEnd) {
+    candidates.clear();
+    for (const Open &hypothesis : hypotheses)
+      candidates.push_back({hypothesis.logProbability, int32_t(candidates.size()), options.end});
+  }
+  std::vector<Open> next;
+  auto width = size_t(options.width);
+  for (size_t i = 0; i < candidates.size() && next.size() < width; ++i) {
+    const Candidate &candidate = candidates[i];
+    bool hasEnd = candidate.token == options.end;
+    if (!hasEnd && !isLast) {
+      next.push_back(extend(candidate));
+    } else if (i < width) {
+      Hypothesis closed = close(candidate);
+      closed.ended = hasEnd;
+      if (!hasEnd)
+        closed.tokens.push_back(candidate.token);
+      insertByScore(complete, std::move(closed), width);
+    }
+  }
+  if (complete.size() == width || isLast)
+    next.clear();
+  hypotheses = std::move(next);
+  beam = hypotheses.size();
+  ++length;
+}
+
 void BeamSearch::advance(std::span<const Candidate> ofBeam, std::span<const Candidate> ofGreedy) {
+  if (options.rule == BeamRule::HuggingFace)
+    return advanceAsHuggingFace(ofBeam);
   std::vector<Open> next;
   std::optional<size_t> nextFollowed;
   const Candidate *greedy = followed ? &ofGreedy.front() : nullptr;
@@ -109,7 +143,7 @@ void BeamSearch::cutOff() {
   if (length < options.maximumLength)
     return;
   for (Open &open : std::span(hypotheses).first(beam)) {
-    double score = open.logProbability / heddle::lengthPenalty(length, options.lengthPenalty);
+    double score = open.logProbability / heddle::lengthPenalty(length, options.lengthPenalty, options.rule);
     insertByScore(cut, {std::move(open.tokens), open.logProbability, score, false}, size_t(options.width));
   }
   hypotheses.clear();

@@ -25,16 +25,27 @@ struct Candidate {
   int32_t token;
 };
 
+// Which hypotheses a search keeps, and how it scores them.
+enum class BeamRule {
+  Paper, // section 6.1 of "Attention Is All You Need", as described at BeamSearch
+  // As transformers with early stopping: a score is the log-probability divided by length^alpha. A continuation with
+  // the end mark is complete if it is among the `width` best ones, and the search ends when `width` hypotheses are
+  // complete. At the maximum length the best continuations are complete without an end mark, too.
+  HuggingFace
+};
+
 struct SearchOptions {
   int64_t width = 1;          // number of hypotheses in the beam
   double lengthPenalty = 0.6; // alpha, at least 0
   int64_t maximumLength = 0;  // tokens including the end mark, at least 1
   int32_t end = kEndId;       // the end mark
+  BeamRule rule = BeamRule::Paper;
+  bool forcesEnd = false; // at the maximum length every hypothesis ends, at no cost; for BeamRule::HuggingFace
 };
 
 // lp(Y) = ((5 + |Y|) / 6)^alpha of Wu et al. (2016). Section 6.1 of "Attention Is All You Need" divides a hypothesis'
 // log-probability by it. `length` counts the end mark.
-double lengthPenalty(int64_t length, double alpha);
+double lengthPenalty(int64_t length, double alpha, BeamRule rule = BeamRule::Paper);
 
 // Beam search (6.1). Each step looks at the 2 * width best continuations of all hypotheses, best first. A continuation
 // with the end mark is complete if fewer than `width` continuations without it precede it. The first `width`
@@ -78,6 +89,7 @@ public:
   std::vector<Hypothesis> best() const;
 
 private:
+  void advanceAsHuggingFace(std::span<const Candidate> ofBeam);
   Hypothesis close(const Candidate &candidate) const;
   Open extend(const Candidate &candidate) const;
   double highestScore(float logProbability) const;

@@ -4,42 +4,16 @@
 #include "runtime/text/Escapes.h"
 #include "runtime/text/Utf8.h"
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 namespace heddle {
-
-static std::string listed(std::span<const int32_t> ids) {
-  std::string text;
-  for (int32_t id : ids)
-    text += str(text.empty() ? "" : " ", id);
-  return text;
-}
-
-Result<std::vector<int32_t>> LineGenerator::readIds(std::string_view line, uint64_t number) const {
-  std::vector<int32_t> ids;
-  while (true) {
-    line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
-    if (line.empty())
-      return ids;
-    int32_t id = -1;
-    auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), id);
-    bool isWord = end == line.data() + line.size() || *end == ' ' || *end == '\t' || *end == '\r';
-    if (error != std::errc() || !isWord || id < 0 || id >= vocabulary.pieces())
-      return makeError(ErrorKind::InvalidArgument, "line ", number, ": '",
-                       line.substr(0, std::min<size_t>(line.find(' '), 30)), "' is no token id from 0 to ",
-                       vocabulary.pieces() - 1, "; with --ids a prompt is token ids with spaces between them.");
-    ids.push_back(id);
-    line.remove_prefix(size_t(end - line.data()));
-  }
-}
 
 Status LineGenerator::add(std::string_view line) {
   uint64_t number = lines.add();
   std::string text;
   Prompt prompt{number, {}, options, /*draws=*/number};
   if (answers.ids) {
-    HEDDLE_ASSIGN(prompt.tokens, readIds(line, number));
+    HEDDLE_ASSIGN(prompt.tokens, readIds(line, number, vocabulary.pieces()));
   } else if (answers.prompt) {
     Result<std::string> made = answers.prompt(replaceInvalidBytes(line, number));
     if (!made.ok())
@@ -58,7 +32,7 @@ Status LineGenerator::add(std::string_view line) {
             generator.maximumLength(), " in all"));
     Text whole{std::move(text), prompt.tokens, AnswerText(vocabulary, std::move(prompt.tokens), {})};
     lines.finish(number, answers.json     ? record(whole, "", {}, Ending::Room)
-                         : answers.ids    ? listed(whole.tokens)
+                         : answers.ids    ? showIds(whole.tokens)
                          : answers.prompt ? ""
                                           : escaped(whole.text));
     return Success();
@@ -109,7 +83,7 @@ Status LineGenerator::finish(const Continuation &continuation) {
     std::vector<int32_t> all = text.tokens;
     all.insert(all.end(), continuation.tokens.begin(), continuation.tokens.end());
     lines.finish(continuation.number,
-                 answers.json ? record(text, "", continuation.tokens, continuation.ending) : listed(all));
+                 answers.json ? record(text, "", continuation.tokens, continuation.ending) : showIds(all));
     prompts.erase(prompt);
     return Success();
   }

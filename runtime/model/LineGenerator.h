@@ -53,7 +53,6 @@ private:
 
   bool watch(const Progress &progress);
   Status finish(const Continuation &continuation);
-  Result<std::vector<int32_t>> readIds(std::string_view line, uint64_t number) const;
   std::string record(const Text &prompt, const std::string &completion, std::span<const int32_t> tokens,
                      Ending ending) const;
 

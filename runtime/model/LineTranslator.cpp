@@ -16,13 +16,22 @@ std::vector<int32_t> LineTranslator::cut(std::vector<int32_t> tokens, uint64_t n
   return tokens;
 }
 
+Result<std::vector<int32_t>> LineTranslator::readSource(std::string_view line, uint64_t number) const {
+  if (!ids)
+    return vocabulary.encode(replaceInvalidBytes(line, number));
+  HEDDLE_ASSIGN(std::vector<int32_t> tokens, readIds(line, number, model.vocabularySize));
+  if (model.marks.endsSources && !tokens.empty() && tokens.back() == model.marks.end)
+    tokens.pop_back(); // a call adds it
+  return tokens;
+}
+
 Status LineTranslator::add(std::string_view line, std::string_view prefix) {
   uint64_t number = lines.add();
   TranslationRequest request{number, {}, {}, {}};
-  if (image.pixels() == 0)
-    request.source =
-        cut(vocabulary.encode(replaceInvalidBytes(line, number)), number, size_t(translator.maximumSourceLength()), "");
-  else if (!isBlank(line)) {
+  if (image.pixels() == 0) {
+    HEDDLE_ASSIGN(std::vector<int32_t> source, readSource(line, number));
+    request.source = cut(std::move(source), number, size_t(translator.maximumSourceLength()), "");
+  } else if (!isBlank(line)) {
     HEDDLE_ASSIGN(request.pixels, readImageLine(line, image, folder, str("line ", number)));
   }
   if (request.source.empty() && request.pixels.empty()) {
@@ -42,7 +51,10 @@ Status LineTranslator::step() {
   for (const Translation &translation : finished) {
     TranslatedLine line{translation.number, {}};
     for (const Hypothesis &hypothesis : translation.best) {
-      std::string text = vocabulary.decode(hypothesis.tokens);
+      std::vector<int32_t> whole = hypothesis.tokens;
+      if (ids && hypothesis.ended)
+        whole.push_back(model.marks.end);
+      std::string text = ids ? showIds(whole) : vocabulary.decode(hypothesis.tokens);
       // Some vocabularies have pieces with line breaks, but an answer is one line.
       std::ranges::replace_if(text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
       line.choices.push_back({std::move(text), hypothesis.score});

@@ -28,10 +28,11 @@ public:
   // `folder` contains the files that lines name, for a model that takes images.
   LineTranslator(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary, TranslationOptions options,
                  std::filesystem::path folder = {})
-      : translator(engine, model, options), vocabulary(vocabulary), image(model.marks.image),
-        folder(std::move(folder)) {}
+      : translator(engine, model, options), model(model), vocabulary(vocabulary), ids(options.ids),
+        image(model.marks.image), folder(std::move(folder)) {}
 
-  // Adds the next line, and a prefix that its translation starts with. Text that is too long is cut and invalid UTF-8
+  // Adds the next line, and a prefix that its translation starts with. With the option `ids` a line is the source's
+  // tokens, with the end mark or without, and a translation the target's tokens, with the end mark if it has ended. Text that is too long is cut and invalid UTF-8
   // is replaced, with a warning for each line. Fails if the model takes images and the line names none.
   Status add(std::string_view line, std::string_view prefix = {});
   // Decodes one token of each line in work.
@@ -50,8 +51,12 @@ public:
 private:
   static std::vector<int32_t> cut(std::vector<int32_t> tokens, uint64_t number, size_t longest, const char *what);
 
+  Result<std::vector<int32_t>> readSource(std::string_view line, uint64_t number) const;
+
   Translator translator;
+  const ModelDescription &model;
   const TextCodec &vocabulary;
+  bool ids;
   ImageShape image;
   std::filesystem::path folder;
   InOrder<TranslatedLine> lines;

@@ -86,7 +86,12 @@ std::optional<Translator::Job> Translator::makeRoom(TranslationRequest &request,
   if (!sourceRow)
     return std::nullopt;
   int64_t beam = beamOf(request);
-  SearchOptions search{beam, options.lengthPenalty, maximumLength(lengthOf(request), beam), model.marks.end};
+  SearchOptions search{.width = beam,
+                       .lengthPenalty = options.lengthPenalty,
+                       .maximumLength = maximumLength(lengthOf(request), beam),
+                       .end = model.marks.end,
+                       .rule = options.rule,
+                       .forcesEnd = options.forcesEnd};
   BeamSearch start(search, request.prefix);
   return Job{std::move(request), std::move(start), *sourceRow, {}, rows, 0};
 }

@@ -28,7 +28,10 @@ struct TranslationOptions {
   bool cache = true;
   int64_t beam = 1; // 1: greedy
   double lengthPenalty = 0.6;
+  BeamRule rule = BeamRule::Paper;
+  bool forcesEnd = false;                  // see SearchOptions
   std::optional<SamplingOptions> sampling; // only with a beam of 1
+  bool ids = false;                        // for LineTranslator: lines and translations are token ids
 };
 
 struct TranslationRequest {

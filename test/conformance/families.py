@@ -22,7 +22,7 @@ from tensor_files import load_safetensors, pack, pack_targets, save_safetensors,
 
 BOUND = 1e-4  # relative norm
 MARGIN = 1e-3  # if the two best logits differ by more, the greedy token must be the same
-TEXT = {"max_tokens": 64, "max_sequences": 4, "max_length": 40, "logits_entry": True, "token_weights": False}
+TEXT = {"max_tokens": 64, "max_sequences": 8, "max_length": 40, "logits_entry": True, "token_weights": False}
 TRAINING = {**TEXT, "schedule": "constant", "warmup": 1, "learning_rate": 1e-3, "adam_beta2": 0.999, "adam_epsilon": 1e-8}
 
 
@@ -200,6 +200,24 @@ class Translator(Case):
     def batch(self):
         return pack(self.triples)
 
+    def check_beams(self, model):
+        """transformers' hypotheses and scores, by `heddle-run translate`."""
+        beams, wrong, error = self.read("beams.json"), 0, 0
+        for penalty, expected in beams["by_length_penalty"].items():
+            done = subprocess.run([f"{self.arguments.bin}/heddle-run", "translate", model.artifact, "--checkpoint", self.family, "--ids", "--beam=4",
+                                   "--n-best=4", "--max-length=12", "--beam-rule=hugging-face", f"--length-penalty={penalty}"],
+                                  input=" ".join(map(str, beams["source"])) + "\n", capture_output=True, text=True, check=True)
+            said = [line.split("\t") for line in done.stdout.splitlines()]
+            for (_, score, ids), sequence, theirs in zip(said, expected["sequences"], expected["scores"], strict=True):
+                padding = json.loads((self.family / "config.json").read_text())["pad_token_id"]
+                tokens = sequence[1:]
+                while tokens[-1] == padding and tokens[-1] != self.ids[0][1][-1]:
+                    tokens.pop()
+                wrong += [int(token) for token in ids.split()] != tokens
+                error = max(error, abs(float(score) - theirs))
+        self.report.check("hypotheses that differ", wrong, 0)
+        self.report.check("scores", error, 1e-4)
+
     def check_caches(self, model):
         steps = 21
         cached = decode_with_cache(model, self.triples, steps)
@@ -227,6 +245,7 @@ def main():
                 case.check_adapter(model)
             if kind is Translator:
                 case.check_caches(model)
+                case.check_beams(model)
             if arguments.family in ("bert-sequence", "bert-tokens"):
                 case.check_predictions(model)
         if arguments.family == "bert-sequence":

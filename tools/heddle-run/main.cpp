@@ -302,6 +302,12 @@ private:
     command->add_option("--checkpoint", translate.checkpoint, "Folder of the checkpoint, or Hugging Face folder")
         ->required();
     addDecoding(command, translate.decoding);
+    command
+        ->add_option("--beam-rule", translate.decoding.rule,
+                     "How a beam search scores and ends: as the paper, or as transformers with early stopping, whose\n"
+                     "scores are log-probabilities divided by the length to the power of --length-penalty")
+        ->transform(CLI::CheckedTransformer(
+            std::map<std::string, BeamRule>{{"paper", BeamRule::Paper}, {"hugging-face", BeamRule::HuggingFace}}));
     command->add_option("--n-best", translate.nBest, "Print this many translations of each line: number, score, text")
         ->check(kCount);
     CLI::Option *prefixes = command->add_option("--prefix", translate.prefixes,
@@ -310,6 +316,11 @@ private:
         ->add_flag("--prefix-column", translate.prefixColumn,
                    "The beginning of a translation is the text after the line's first tab")
         ->excludes(prefixes);
+    command
+        ->add_flag("--ids", translate.ids,
+                   "Lines and translations are token ids, separated by spaces; the end mark may follow a line's ids")
+        ->excludes(prefixes)
+        ->excludes("--prefix-column");
     addSampling(command, translate.sampling);
     command->parse_complete_callback([this] {
       int64_t beam = translate.decoding.beam;

@@ -98,6 +98,58 @@ TEST(BeamSearch, EqualsTheReference) {
   EXPECT_GT(greedyWins, 0u);
 }
 
+// Chooses among all continuations of all sequences at once, as transformers does.
+std::vector<Hypothesis> searchAsTransformers(const LanguageModel &model, size_t width, double alpha, size_t maximum,
+                                             bool forcesEnd) {
+  std::vector<Hypothesis> running = {{}}, finished;
+  for (size_t length = 1; length <= maximum && finished.size() < width; ++length) {
+    std::vector<Hypothesis> all, next;
+    for (const Hypothesis &open : running) {
+      std::vector<float> logits = model(open.tokens);
+      for (size_t token = 0; token < kTokens; ++token) {
+        if (forcesEnd && length == maximum && token != size_t(kEndId))
+          continue;
+        double added = forcesEnd && length == maximum ? 0 : double(logits[token]);
+        all.push_back(open);
+        all.back().logProbability = double(float(open.logProbability) + float(added));
+        all.back().tokens.push_back(int32_t(token));
+      }
+    }
+    std::ranges::stable_sort(all, std::ranges::greater(), &Hypothesis::logProbability);
+    for (size_t i = 0; i < all.size() && next.size() < width; ++i) {
+      bool hasEnd = all[i].tokens.back() == kEndId;
+      if (!hasEnd && length < maximum) {
+        next.push_back(all[i]);
+      } else if (i < width) {
+        Hypothesis whole = all[i];
+        whole.score = whole.logProbability / std::pow(double(length), alpha);
+        whole.ended = hasEnd;
+        if (hasEnd)
+          whole.tokens.pop_back();
+        finished.push_back(std::move(whole));
+      }
+    }
+    running = std::move(next);
+  }
+  std::ranges::stable_sort(finished, std::ranges::greater(), &Hypothesis::score);
+  finished.resize(std::min(finished.size(), width));
+  return finished;
+}
+
+TEST(BeamSearch, SearchesAsTransformers) {
+  for (uint32_t seed = 0; seed < 60; ++seed)
+    for (int64_t width : {1, 2, 4})
+      for (double alpha : {0.0, 0.6, 2.0})
+        for (bool forcesEnd : {false, true}) {
+          SCOPED_TRACE(testing::Message() << "seed " << seed << " width " << width << " alpha " << alpha);
+          LanguageModel model = randomModel(seed, 1 + float(seed % 5));
+          SearchOptions options{.width = width, .lengthPenalty = alpha, .maximumLength = 9};
+          options.rule = BeamRule::HuggingFace;
+          options.forcesEnd = forcesEnd;
+          expectSame(search(model, options), searchAsTransformers(model, size_t(width), alpha, 9, forcesEnd));
+        }
+}
+
 // If the beam is as wide as there are translations, nothing is pruned: the search finds the best of all.
 TEST(BeamSearch, WideBeamFindsTheBestOfAll) {
   constexpr size_t kLongest = 4;

@@ -3,6 +3,7 @@
 
 #include "runtime/artifact/Meaning.h"
 #include "runtime/core/Status.h"
+#include "runtime/model/BeamSearch.h"
 #include "runtime/model/Sampling.h"
 #include "runtime/ranks/Ranks.h"
 #include "runtime/train/TrainingRun.h"
@@ -66,6 +67,7 @@ struct DecodingOptions {
   int64_t maximumLength = 0;
   int64_t beam = 1;
   double lengthPenalty = 0.6;
+  BeamRule rule = BeamRule::Paper;
   bool noCache = false;
 };
 
@@ -83,6 +85,7 @@ struct TranslateCommand {
   std::string prefixes;      // a file with the beginning of each line's translation
   bool prefixColumn = false; // or the beginnings are a second, tab-separated column of the input
   SamplingFlags sampling;
+  bool ids = false;
 };
 
 struct GenerateCommand {

@@ -3,6 +3,7 @@
 #include "runtime/artifact/Artifact.h"
 #include "runtime/core/Log.h"
 #include "runtime/ranks/Ranks.h"
+#include "runtime/tokenizers/LabelledVocabulary.h"
 #include "runtime/train/Adapter.h"
 #include "runtime/train/CheckpointFolder.h"
 #include "runtime/train/ModelVocabulary.h"
@@ -98,6 +99,7 @@ TranslationOptions translationOptions(const DecodingOptions &options) {
   result.cache = !options.noCache;
   result.beam = options.beam;
   result.lengthPenalty = options.lengthPenalty;
+  result.rule = options.rule;
   return result;
 }
 
@@ -157,11 +159,15 @@ Status loadOthers(const std::string &base, const std::string &checkpoint, const 
   return Success();
 }
 
-Result<TrainedModel> withWeights(OpenModel model, const std::string &base, const std::string &checkpoint) {
+Result<TrainedModel> withWeights(OpenModel model, const std::string &base, const std::string &checkpoint,
+                                 bool needsVocabulary) {
   HEDDLE_CHECK(openBase(base, checkpoint, *model.engine, model.description, model.otherMeaning));
   bool lacksVocabulary = !base.empty() && isAdapter(checkpoint);
-  HEDDLE_ASSIGN(std::unique_ptr<TextCodec> vocabulary,
-                loadVocabulary(lacksVocabulary ? base : checkpoint, *model.engine, model.description));
+  Result<std::unique_ptr<TextCodec>> loaded =
+      loadVocabulary(lacksVocabulary ? base : checkpoint, *model.engine, model.description);
+  if (!loaded.ok() && !needsVocabulary && loaded.error().kind == ErrorKind::NotFound)
+    loaded = std::unique_ptr<TextCodec>(std::make_unique<NoTokens>());
+  HEDDLE_ASSIGN(std::unique_ptr<TextCodec> vocabulary, std::move(loaded));
   HEDDLE_CHECK(adoptVocabulary(*vocabulary, model.description));
   HEDDLE_ASSIGN(std::optional<uint64_t> step, loadTrained(checkpoint, model));
   HEDDLE_CHECK(loadOthers(base, checkpoint, model));
@@ -169,9 +175,10 @@ Result<TrainedModel> withWeights(OpenModel model, const std::string &base, const
 }
 
 Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::string &checkpoint,
-                                 std::string_view architecture, std::string_view command, Profile *profile) {
+                                 std::string_view architecture, std::string_view command, Profile *profile,
+                                 bool needsVocabulary) {
   HEDDLE_ASSIGN(OpenModel model, openModel(options, architecture, command, profile));
-  return withWeights(std::move(model), options.base, checkpoint);
+  return withWeights(std::move(model), options.base, checkpoint, needsVocabulary);
 }
 
 } // namespace heddle::run

@@ -66,10 +66,13 @@ struct TrainedModel : OpenModel {
   std::optional<uint64_t> step; // the step of its weights; published weights have none
 };
 
-// Loads the model's weights, on all its devices, and its vocabulary.
-Result<TrainedModel> withWeights(OpenModel model, const std::string &base, const std::string &checkpoint);
+// Loads the model's weights, on all its devices, and its vocabulary. If none is needed, a missing one is replaced by one
+// without tokens.
+Result<TrainedModel> withWeights(OpenModel model, const std::string &base, const std::string &checkpoint,
+                                 bool needsVocabulary = true);
 Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::string &checkpoint,
-                                 std::string_view architecture, std::string_view command, Profile *profile);
+                                 std::string_view architecture, std::string_view command, Profile *profile,
+                                 bool needsVocabulary = true);
 
 // Returns a worker for each device of a model: a LineTranslator, a LineGenerator, ...
 template <typename Worker, typename... Arguments>

@@ -1,3 +1,5 @@
+#include "runtime/core/File.h"
+#include "runtime/core/Json.h"
 #include "runtime/core/Log.h"
 #include "runtime/model/LineTranslator.h"
 #include "runtime/text/Lines.h"
@@ -87,18 +89,38 @@ void print(const TranslatedLine &line, int64_t nBest) {
   }
 }
 
+// Returns true if a published model's files say that a translation of the maximum length is closed by the end mark.
+Result<bool> forcesEnd(const std::filesystem::path &folder, int32_t end) {
+  constexpr uint64_t limit = 16 << 20;
+  std::error_code error;
+  for (const char *name : {"generation_config.json", "config.json"}) { // older folders have only the latter
+    if (!std::filesystem::exists(folder / name, error))
+      continue;
+    HEDDLE_ASSIGN(std::vector<std::byte> bytes, readFile(folder / name, limit));
+    HEDDLE_ASSIGN(nlohmann::json json, parseJson({reinterpret_cast<const char *>(bytes.data()), bytes.size()},
+                                                 str("'", (folder / name).string(), "'")));
+    return json.is_object() && json.contains("forced_eos_token_id") && json["forced_eos_token_id"] == end;
+  }
+  return false;
+}
+
 Status translate(const TranslateCommand &command, Profile *profile) {
   TranslationOptions options = translationOptions(command.decoding);
+  options.ids = command.ids;
   HEDDLE_ASSIGN(options.sampling, samplingOptions(command.sampling));
   HEDDLE_ASSIGN(Prefixes prefixes, Prefixes::open(command));
   HEDDLE_ASSIGN(TrainedModel model,
-                openTrained(command.common, command.checkpoint, kEncoderAndDecoder, "translate", profile));
+                openTrained(command.common, command.checkpoint, kEncoderAndDecoder, "translate", profile,
+                            /*needsVocabulary=*/!command.ids));
+  if (options.rule == BeamRule::HuggingFace) {
+    HEDDLE_ASSIGN(options.forcesEnd, forcesEnd(command.checkpoint, model.description.marks.end));
+  }
   HEDDLE_CHECK(Translator::check(*model.engine, model.description, options));
 
   UnknownText unknown(*model.vocabulary);
   auto lineOf = [&](std::string &line) -> Result<LinePool<LineTranslator>::Line> {
     HEDDLE_ASSIGN(std::string prefix, prefixes.next(line));
-    if (model.description.marks.image.pixels() == 0)
+    if (model.description.marks.image.pixels() == 0 && !command.ids)
       unknown.look(line);
     return [line = std::move(line), prefix = std::move(prefix)](LineTranslator &translator) {
       return translator.add(line, prefix);
