@@ -90,6 +90,8 @@ std::optional<WeightOrigin> readOrigin(const Json &json) {
       origin.transpose = value.get<bool>();
     } else if (key == "rows" && value == "leading") {
       origin.leadingRows = true;
+    } else if (key == "head" && value.is_boolean()) {
+      origin.isOfHead = value.get<bool>();
     } else if (key == "flat" && value == "columns") {
       origin.isFlat = true;
     } else if (std::optional<int64_t> skipped = key == "skip" ? readExtent(value, 0) : std::nullopt) {

@@ -45,6 +45,7 @@ struct WeightOrigin {
   int64_t part = 0, parts = 1;    // the weight is this part of the tensor's columns, which are cut into equal parts
   std::optional<ChosenRows> rows; // the weight has these rows of the tensor
   int64_t skippedRows = 0;
+  bool isOfHead = false;         // files of a model without this head may lack the tensor
   bool isFlat = false;           // the weight is a vector of the tensor's columns, one after another
   std::optional<GgufPlace> gguf; // absent if there are no GGUF files of such models
 };

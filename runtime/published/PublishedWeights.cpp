@@ -87,6 +87,15 @@ Status TensorFiles::addIndexed(const fs::path &index) {
   return Success();
 }
 
+bool TensorFiles::has(const WeightOrigin &origin) const {
+  auto isIn = [](const auto &readers, const std::string &name) {
+    return std::ranges::any_of(readers, [&](const auto &each) { return each.second.find(name) != nullptr; });
+  };
+  return gguf || std::ranges::any_of(origin.names, [&](const std::string &name) {
+           return isIn(files, name) || isIn(torchFiles, name);
+         });
+}
+
 Result<HostTensor> TensorFiles::read(const std::string &weight, const WeightOrigin &origin) const {
   if (gguf)
     return gguf->read(weight, origin);
@@ -366,6 +375,10 @@ Status loadPublishedWeights(const fs::path &folder, std::string_view description
   HEDDLE_CHECK(checkUnused(folder, files, model));
   RowsTaken taken;
   for (const auto &[name, origin] : model.tensors) {
+    if (origin.isOfHead && sink.lacks && !files.has(origin)) {
+      sink.lacks(name);
+      continue;
+    }
     if (const PackedFormat *format = files.packedFormat(origin);
         format && sink.keeps && origin.parts == 1 && sink.keeps(name, *format, origin.shape)) {
       HEDDLE_ASSIGN(PackedTensor packed, takePacked(folder, files, name, origin, taken));

@@ -26,6 +26,8 @@ public:
   // GGUF file stores the tensors.
   static Result<TensorFiles> open(const std::filesystem::path &path, const Description &model);
 
+  // Returns true if the files have the weight's tensor.
+  bool has(const WeightOrigin &origin) const;
   // The tensor that contains the weight, in the layout of a folder: the first of the origin's names that exists.
   Result<HostTensor> read(const std::string &weight, const WeightOrigin &origin) const;
   // The packed format of the tensor in a GGUF file; null if it is not packed.
@@ -68,6 +70,8 @@ struct WeightSink {
   // packed.
   std::function<bool(std::string_view name, const PackedFormat &format, const Shape &whole)> keeps = {};
   std::function<Status(std::string_view name, PackedTensor value)> writePacked = {};
+  // Called for a weight of a head that the files lack, which keeps its value. If absent, such a weight is an error.
+  std::function<void(std::string_view name)> lacks = {};
 };
 
 // Passes each weight of the artifact to the sink, in the shape of the artifact's variable: transposed weights are

@@ -9,6 +9,9 @@
 
 namespace heddle {
 
+// The beginning of the names of labels that nobody has named, in published models.
+inline constexpr std::string_view kUnnamedLabel = "LABEL_";
+
 inline constexpr const char *kLabelsFile = "labels.json"; // a list of names in the order of their numbers
 
 // The vocabulary of a model that takes no texts, for example an image classifier.

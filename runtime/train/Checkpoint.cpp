@@ -283,7 +283,7 @@ static Status loadFile(const fs::path &path, Engine &engine, const VariableKinds
 }
 
 Result<std::optional<uint64_t>> loadWeights(const fs::path &folder, Engine &engine, const ModelDescription &model,
-                                            OtherMeaning others) {
+                                            OtherMeaning others, std::vector<std::string> *fresh) {
   Span span("load weights");
   if (isAdapter(folder)) {
     HEDDLE_CHECK(loadAdapter(folder, engine));
@@ -291,7 +291,10 @@ Result<std::optional<uint64_t>> loadWeights(const fs::path &folder, Engine &engi
   }
   if (isPublishedModel(folder)) {
     auto write = [&](std::string_view name, const TensorView &value) { return engine.writeVariable(name, value); };
-    HEDDLE_CHECK(loadPublishedWeights(folder, engine.description(), weightSink(engine.variables(), write), others));
+    WeightSink sink = weightSink(engine.variables(), write);
+    if (fresh)
+      sink.lacks = [fresh](std::string_view name) { fresh->emplace_back(name); };
+    HEDDLE_CHECK(loadPublishedWeights(folder, engine.description(), sink, others));
     HEDDLE_CHECK(clearAdapter(engine));
     return std::optional<uint64_t>();
   }

@@ -91,8 +91,10 @@ bool isWeightsFile(const std::filesystem::path &path);
 // Loads the weights of a checkpoint, of the newest one in a training run's folder, of a weights file, of an adapter
 // that another program wrote, or of a published model if the artifact was compiled from one; adapters become zeros
 // then. Returns the step of the weights, or nullopt for weights without a step.
+// If `fresh` is given, weights of a head that a published model lacks keep their values, and it gets their names.
 Result<std::optional<uint64_t>> loadWeights(const std::filesystem::path &folder, Engine &engine,
-                                            const ModelDescription &model, OtherMeaning others = OtherMeaning::Refuse);
+                                            const ModelDescription &model, OtherMeaning others = OtherMeaning::Refuse,
+                                            std::vector<std::string> *fresh = nullptr);
 
 // Returns true if the model's own weights are frozen: checkpoints hold only its adapters.
 bool isFrozen(const Engine &engine);

@@ -39,7 +39,7 @@ Result<std::vector<std::string>> publishedLabels(const std::filesystem::path &fo
   std::vector<std::string> labels;
   for (int64_t i = 0; i < classes; ++i) {
     const nlohmann::json &name = at(names, std::to_string(i).c_str());
-    labels.push_back(name.is_string() ? name.get<std::string>() : str("LABEL_", i));
+    labels.push_back(name.is_string() ? name.get<std::string>() : str(kUnnamedLabel, i));
   }
   return labels;
 }

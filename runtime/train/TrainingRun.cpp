@@ -170,9 +170,12 @@ Result<std::unique_ptr<TextCodec>> TrainingRun::makeVocabulary() const {
   return embedded ? std::move(embedded) : learnVocabulary();
 }
 
-// Adds the labels to the vocabulary, unless it comes from a checkpoint that has labels.
+// Adds the labels to the vocabulary, unless it has labels that somebody has named.
 Status TrainingRun::addLabels(std::vector<std::string> labels) {
-  if (!vocabulary->labels().empty() || model.labelling() == Labelling::Grades)
+  bool areNamed = std::ranges::any_of(vocabulary->labels(), [&](const std::string &label) {
+    return !label.starts_with(kUnnamedLabel) || std::ranges::find(labels, label) != labels.end();
+  });
+  if (areNamed || model.labelling() == Labelling::Grades)
     return Success();
   if (int64_t(labels.size()) > model.classes)
     return makeError(ErrorKind::InvalidArgument, "the records have ", labels.size(), " labels and the model room for ",
@@ -320,8 +323,12 @@ Status TrainingRun::begin() {
     if (!options.weights.empty()) {
       if (isAdapter(options.weights))
         HEDDLE_CHECK(checkContinuation(options.weights, *engine));
-      HEDDLE_ASSIGN(std::optional<uint64_t> step, loadWeights(options.weights, *engine, model, options.others));
-      log(LogLevel::Info, str("begins with the weights of ", options.weights, " ", describeWeights(step)));
+      std::vector<std::string> fresh;
+      HEDDLE_ASSIGN(std::optional<uint64_t> step, loadWeights(options.weights, *engine, model, options.others, &fresh));
+      std::string list;
+      for (const std::string &name : fresh)
+        list += (list.empty() ? "; these start fresh: " : ", ") + name;
+      log(LogLevel::Info, str("begins with the weights of ", options.weights, " ", describeWeights(step), list));
     }
   }
   HEDDLE_CHECK(checkRanks()); // the ranks meet here after all have loaded the weights, so the folder may be set aside

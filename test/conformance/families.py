@@ -160,6 +160,23 @@ class Encoder(Case):
             wrong += name != f"LABEL_{rows[0].argmax()}" or abs(float(probability) - softmax.max()) > 1e-5
         self.report.check("wrong predictions", wrong, 0)
 
+    def check_fresh_head(self):
+        """A training begins with an encoder that has another head, with labels of its own."""
+        folder = Path(self.folder, "fresh")
+        base = Path(self.arguments.references, "bert-mlm").resolve()
+        records = [json.dumps({"text": f"a b {word}", "label": label}) for word, label in (("x", "ham"), ("y", "spam"), ("z", "eggs"))] * 20
+        with self.compile("fresh", base, {**TEXT, "schedule": "constant", "warmup": 1, "learning_rate": 1e-3, "classes": 3, "dropout": 0.0},
+                          "--architecture=BertForSequenceClassification") as model:
+            (folder / "records.jsonl").write_text("".join(record + "\n" for record in records))
+            done = subprocess.run([f"{self.arguments.bin}/heddle-run", "train", model.artifact, "--weights", base, "--data", folder / "records.jsonl",
+                                   "--checkpoint", folder / "tuned", "--steps", "40"], capture_output=True, text=True, check=True)
+            said = self.predict(model, folder / "tuned", ["a b x", "a b y", "a b z"])
+            lacking = subprocess.run([f"{self.arguments.bin}/heddle-run", "predict", model.artifact, "--checkpoint", base], input="a\n",
+                                     capture_output=True, text=True)
+        self.report.check("line of what starts fresh", int("these start fresh: label.bias, label.weight, pooler.bias, pooler.weight" not in done.stderr), 0)
+        self.report.check("labels not learnt", sum(line.split("\t")[0] != label for line, label in zip(said, ("ham", "spam", "eggs"))), 0)
+        self.report.check("predictions without a head", int(lacking.returncode != 1 or "has no tensor for the weight" not in lacking.stderr), 0)
+
     def check_grades(self):
         """A model with one label grades its texts by the logit."""
         whole = Path(self.folder, "single")
@@ -250,6 +267,7 @@ def main():
                 case.check_predictions(model)
         if arguments.family == "bert-sequence":
             case.check_grades()
+            case.check_fresh_head()
         with case.compile("steps", case.family, TRAINING) as model:
             if (case.family / "reference" / "greedy.json").exists():
                 case.check_greedy(model)

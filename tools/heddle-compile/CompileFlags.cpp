@@ -152,6 +152,11 @@ struct Flags {
       "ignore-key",
       cl::desc("Pass over this key of config.json, or of a GGUF file, that Heddle does not know; may be repeated"),
       cl::value_desc("name"), cl::cat(category)};
+  cl::opt<std::string> architecture{
+      "architecture",
+      cl::desc("Read a published model's folder as this architecture, such as BertForSequenceClassification for a BERT "
+               "without a head, instead of the one that its config.json names"),
+      cl::value_desc("NAME"), cl::cat(category)};
   cl::opt<std::string> family{
       "family", cl::desc("Read a published model by this text's section `published`, in place of Heddle's own texts"),
       cl::value_desc("text.weft"), cl::cat(category)};
@@ -468,6 +473,7 @@ std::optional<CommandLine> check(Flags &flags) {
     line.pipeline.fusion.switchOff("fuse-projections");
   line.changes.overrides.assign(flags.overrides.begin(), flags.overrides.end());
   line.changes.ignoredKeys.assign(flags.ignoredKeys.begin(), flags.ignoredKeys.end());
+  line.changes.architecture = flags.architecture;
   line.changes.family = flags.family;
   if (!flags.maxTokens.empty())
     line.changes.overrides.push_back("max_tokens=" + flags.maxTokens);

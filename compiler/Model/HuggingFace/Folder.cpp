@@ -311,6 +311,8 @@ FailureOr<Description> mlir::heddle::describeModel(HuggingFaceConfig &config, co
                                                    const GgufContents *gguf) {
   MLIRContext *context = config.getContext();
   std::vector<std::string> architectures = config.list("architectures");
+  if (!changes.architecture.empty() && !gguf)
+    architectures = {changes.architecture};
   if (config.hasFailed())
     return failure();
   if (architectures.size() != 1)

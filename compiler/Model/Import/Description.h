@@ -136,6 +136,7 @@ struct DescriptionChanges {
   std::vector<std::string> overrides;   // each a `key=value` that replaces the description's own value
   double lossScale = 0;                 // used if neither the description nor an override has `loss_scale`
   std::vector<std::string> ignoredKeys; // unknown keys of a published configuration that pass
+  std::string architecture;             // replaces a published configuration's; empty: does not
   std::string family;                   // the text (.weft) of a published model's family; empty: Heddle's own
 };
 

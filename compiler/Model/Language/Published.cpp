@@ -241,7 +241,7 @@ std::optional<llvm::json::Object> PublishedFamily::readTensor(const Expression &
   StringRef function = expression.text;
   ArrayRef<Argument> arguments = expression.arguments;
   size_t expected = llvm::StringSwitch<size_t>(function)
-                        .Cases({"transpose", "flat"}, 1)
+                        .Cases({"transpose", "flat", "head"}, 1)
                         .Cases({"paired", "plus", "rows"}, 2)
                         .Case("part", 3)
                         .Case("pick", 4)
@@ -251,7 +251,8 @@ std::optional<llvm::json::Object> PublishedFamily::readTensor(const Expression &
     expected = std::max<size_t>(arguments.size(), 1);
   if (expression.kind != Expression::Call || expected != arguments.size()) {
     elaborator.fail(expression.where)
-        << "a tensor is its name in quotation marks, or transpose(tensor), flat(tensor), leading(tensor, skipped), "
+        << "a tensor is its name in quotation marks, or transpose(tensor), flat(tensor), head(tensor), leading(tensor, "
+           "skipped), "
            "rows(tensor, "
            "from), "
         << "pick(tensor, groups, of, index), part(tensor, index, of), paired(tensor, heads), plus(tensor, number) or "
@@ -294,6 +295,8 @@ std::optional<llvm::json::Object> PublishedFamily::readTensor(const Expression &
   };
   if (function == "transpose" && rank == 2)
     (*tensor)["transpose"] = true;
+  else if (function == "head")
+    (*tensor)["head"] = true;
   else if (function == "flat")
     (*tensor)["flat"] = "columns";
   else if (function == "leading")
