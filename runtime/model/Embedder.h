@@ -24,6 +24,9 @@ public:
 
   // Adds the next line, which may be empty. A text that is too long for the model or the rule is cut, with a warning.
   void add(std::string_view line);
+  // Adds the next text as its tokens, marks included: 1 to longestText() of them.
+  void add(std::vector<int32_t> tokens) { waiting.push_back({lines.add(), std::move(tokens)}); }
+  size_t longestText() const { return longest; }
   // Runs one call, for as many lines as fit. Fails if a hidden state is no number.
   Status step();
   std::vector<EmbeddedLine> take() { return lines.take(); }
