@@ -106,6 +106,8 @@ void BeamSearch::advance(std::span<const Candidate> ofBeam, std::span<const Cand
 }
 
 void BeamSearch::force(float logProbability) {
+  if (options.rule == BeamRule::HuggingFace)
+    logProbability = 0;
   hypotheses = {extend({hypotheses[0].logProbability + logProbability, 0, prefix[size_t(length)]})};
   ++length;
   cutOff();

@@ -30,7 +30,8 @@ enum class BeamRule {
   Paper, // section 6.1 of "Attention Is All You Need", as described at BeamSearch
   // As transformers with early stopping: a score is the log-probability divided by length^alpha. A continuation with
   // the end mark is complete if it is among the `width` best ones, and the search ends when `width` hypotheses are
-  // complete. At the maximum length the best continuations are complete without an end mark, too.
+  // complete. At the maximum length the best continuations are complete without an end mark, too. Forced tokens count
+  // towards the length, and not towards the log-probability.
   HuggingFace
 };
 

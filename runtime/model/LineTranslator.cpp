@@ -17,7 +17,7 @@ std::vector<int32_t> LineTranslator::cut(std::vector<int32_t> tokens, uint64_t n
 }
 
 Result<std::vector<int32_t>> LineTranslator::readSource(std::string_view line, uint64_t number) const {
-  if (!ids)
+  if (!options.ids)
     return vocabulary.encode(replaceInvalidBytes(line, number));
   HEDDLE_ASSIGN(std::vector<int32_t> tokens, readIds(line, number, model.vocabularySize));
   if (model.marks.endsSources && !tokens.empty() && tokens.back() == model.marks.end)
@@ -25,12 +25,39 @@ Result<std::vector<int32_t>> LineTranslator::readSource(std::string_view line, u
   return tokens;
 }
 
+// The mark of a language: a token that is the code itself, or the code between underscores, as M2M-100 has it.
+Result<int32_t> LineTranslator::findLanguage(const std::string &code) {
+  auto [known, isNew] = languages.try_emplace(code, -1);
+  for (int32_t id = 0; isNew && id < vocabulary.pieces(); ++id)
+    if (std::string piece = vocabulary.piece(id); piece == code || piece == "__" + code + "__")
+      known->second = id;
+  if (known->second < 0)
+    return makeError(ErrorKind::InvalidArgument, "the vocabulary has no token '", code,
+                     "' for a language; give codes as the model has them, such as eng_Latn (NLLB), en_XX (mBART) or en "
+                     "(M2M-100).");
+  return known->second;
+}
+
 Status LineTranslator::add(std::string_view line, std::string_view prefix) {
   uint64_t number = lines.add();
   TranslationRequest request{number, {}, {}, {}};
+  std::string from = options.from, to = options.to;
+  if (options.hasLanguageColumns && !isBlank(line))
+    for (std::string *code : {&from, &to}) {
+      size_t tab = line.find('\t');
+      if (tab == std::string_view::npos)
+        return makeError(ErrorKind::InvalidArgument, "line ", number,
+                         " does not begin with two languages' codes, each with a tab behind it.");
+      *code = line.substr(0, tab);
+      line.remove_prefix(tab + 1);
+    }
   if (image.pixels() == 0) {
     HEDDLE_ASSIGN(std::vector<int32_t> source, readSource(line, number));
-    request.source = cut(std::move(source), number, size_t(translator.maximumSourceLength()), "");
+    request.source = cut(std::move(source), number, size_t(translator.maximumSourceLength()) - !from.empty(), "");
+    if (!from.empty() && !request.source.empty()) {
+      HEDDLE_ASSIGN(int32_t mark, findLanguage(from));
+      request.source.insert(request.source.begin(), mark);
+    }
   } else if (!isBlank(line)) {
     HEDDLE_ASSIGN(request.pixels, readImageLine(line, image, folder, str("line ", number)));
   }
@@ -43,6 +70,11 @@ Status LineTranslator::add(std::string_view line, std::string_view prefix) {
         vocabulary.encodeTarget(replaceInvalidBytes(prefix, number)), number,
         size_t(translator.maximumPrefixLength(image.pixels() > 0 ? image.pixels() : int64_t(request.source.size()))),
         "a prefix of ");
+  if (!to.empty()) {
+    HEDDLE_ASSIGN(int32_t mark, findLanguage(to));
+    request.prefix.insert(request.prefix.begin(), mark);
+    leadingMarks[number] = 1;
+  }
   return translator.add(std::move(request));
 }
 
@@ -50,11 +82,14 @@ Status LineTranslator::step() {
   HEDDLE_ASSIGN(std::vector<Translation> finished, translator.step());
   for (const Translation &translation : finished) {
     TranslatedLine line{translation.number, {}};
+    auto leading = leadingMarks.extract(translation.number);
+    size_t marks = leading.empty() ? 0 : leading.mapped();
     for (const Hypothesis &hypothesis : translation.best) {
       std::vector<int32_t> whole = hypothesis.tokens;
-      if (ids && hypothesis.ended)
+      if (options.ids && hypothesis.ended)
         whole.push_back(model.marks.end);
-      std::string text = ids ? showIds(whole) : vocabulary.decode(hypothesis.tokens);
+      std::string text =
+          options.ids ? showIds(whole) : vocabulary.decode(std::span(whole).subspan(std::min(marks, whole.size())));
       // Some vocabularies have pieces with line breaks, but an answer is one line.
       std::ranges::replace_if(text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
       line.choices.push_back({std::move(text), hypothesis.score});

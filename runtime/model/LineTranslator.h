@@ -7,6 +7,7 @@
 #include "runtime/tokenizers/TextCodec.h"
 
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,7 +29,7 @@ public:
   // `folder` contains the files that lines name, for a model that takes images.
   LineTranslator(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary, TranslationOptions options,
                  std::filesystem::path folder = {})
-      : translator(engine, model, options), model(model), vocabulary(vocabulary), ids(options.ids),
+      : translator(engine, model, options), model(model), vocabulary(vocabulary), options(options),
         image(model.marks.image), folder(std::move(folder)) {}
 
   // Adds the next line, and a prefix that its translation starts with. With the option `ids` a line is the source's
@@ -52,11 +53,14 @@ private:
   static std::vector<int32_t> cut(std::vector<int32_t> tokens, uint64_t number, size_t longest, const char *what);
 
   Result<std::vector<int32_t>> readSource(std::string_view line, uint64_t number) const;
+  Result<int32_t> findLanguage(const std::string &code);
 
   Translator translator;
   const ModelDescription &model;
   const TextCodec &vocabulary;
-  bool ids;
+  TranslationOptions options;
+  std::map<std::string, int32_t> languages; // the marks of codes that were looked up
+  std::map<uint64_t, size_t> leadingMarks;  // by line: tokens of a translation that stand for its language
   ImageShape image;
   std::filesystem::path folder;
   InOrder<TranslatedLine> lines;

@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace heddle {
@@ -31,7 +32,10 @@ struct TranslationOptions {
   BeamRule rule = BeamRule::Paper;
   bool forcesEnd = false;                  // see SearchOptions
   std::optional<SamplingOptions> sampling; // only with a beam of 1
-  bool ids = false;                        // for LineTranslator: lines and translations are token ids
+  // For LineTranslator: lines and translations are token ids; the languages' codes; lines begin with both codes.
+  bool ids = false;
+  std::string from, to;
+  bool hasLanguageColumns = false;
 };
 
 struct TranslationRequest {

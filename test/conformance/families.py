@@ -221,10 +221,7 @@ class Translator(Case):
         """transformers' hypotheses and scores, by `heddle-run translate`."""
         beams, wrong, error = self.read("beams.json"), 0, 0
         for penalty, expected in beams["by_length_penalty"].items():
-            done = subprocess.run([f"{self.arguments.bin}/heddle-run", "translate", model.artifact, "--checkpoint", self.family, "--ids", "--beam=4",
-                                   "--n-best=4", "--max-length=12", "--beam-rule=hugging-face", f"--length-penalty={penalty}"],
-                                  input=" ".join(map(str, beams["source"])) + "\n", capture_output=True, text=True, check=True)
-            said = [line.split("\t") for line in done.stdout.splitlines()]
+            said = self.translate(model, [" ".join(map(str, beams["source"]))], "--ids", f"--length-penalty={penalty}")
             for (_, score, ids), sequence, theirs in zip(said, expected["sequences"], expected["scores"], strict=True):
                 padding = json.loads((self.family / "config.json").read_text())["pad_token_id"]
                 tokens = sequence[1:]
@@ -234,6 +231,34 @@ class Translator(Case):
                 error = max(error, abs(float(score) - theirs))
         self.report.check("hypotheses that differ", wrong, 0)
         self.report.check("scores", error, 1e-4)
+
+    def translate(self, model, lines, *flags):
+        done = subprocess.run([f"{self.arguments.bin}/heddle-run", "translate", model.artifact, "--checkpoint", self.family, "--beam=4", "--n-best=4",
+                               "--max-length=12", "--beam-rule=hugging-face", *flags], input="".join(line + "\n" for line in lines),
+                              capture_output=True, text=True, check=True)
+        return [line.split("\t") for line in done.stdout.splitlines()]
+
+    def check_languages(self, model):
+        """The tokens of two codes begin source and translation. Any pieces serve as codes."""
+        pieces = [piece for piece, _ in json.loads((self.family / "tokenizer.json").read_text())["model"]["vocab"]]
+        code, other, source = pieces.index("A"), pieces.index("B"), self.read("beams.json")["source"]
+        ids = " ".join(map(str, source))
+        said = self.translate(model, [ids], "--ids", "--from=A", "--to=B")
+        self.report.check("first tokens that are no language", sum(int(line[2].split()[0]) != other for line in said), 0)
+        self.report.check("rows that differ from ids with the language",
+                          int(said != self.translate(model, [f"{code} {ids}"], "--ids", "--to=B")), 0)
+        self.report.check("rows that differ from columns", int(said != self.translate(model, [f"A\tB\t{ids}"], "--ids", "--language-columns")), 0)
+        tokens = [int(token) for token in said[0][2].split()]
+        ends = tokens[-1] == source[-1]
+        start = np.asarray([self.start, *tokens[:-1]], np.int32)
+        inputs = pack([([code, *source], start.tolist(), tokens)], token_scale=False)
+        (logits,) = model.call("logits", without_labels(inputs), ["logits"])
+        rows = logits - logits.max(1, keepdims=True)
+        chosen = (rows - np.log(np.exp(rows).sum(1, keepdims=True)))[np.arange(len(tokens)), tokens]
+        free = chosen[1:-1] if ends and len(tokens) == 12 else chosen[1:]  # the forced end costs nothing
+        self.report.check("score of what is not forced", abs(free.sum() / len(tokens) ** 0.6 - float(said[0][1])), 1e-4)
+        texts = self.translate(model, ["abc"], "--from=A", "--to=B")
+        self.report.check("texts that begin with the language", sum(line[2].startswith("B") for line in texts), 0)
 
     def check_caches(self, model):
         steps = 21
@@ -263,6 +288,8 @@ def main():
             if kind is Translator:
                 case.check_caches(model)
                 case.check_beams(model)
+            if arguments.family == "mbart":
+                case.check_languages(model)
             if arguments.family in ("bert-sequence", "bert-tokens"):
                 case.check_predictions(model)
         if arguments.family == "bert-sequence":

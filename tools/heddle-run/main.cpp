@@ -321,6 +321,15 @@ private:
                    "Lines and translations are token ids, separated by spaces; the end mark may follow a line's ids")
         ->excludes(prefixes)
         ->excludes("--prefix-column");
+    CLI::Option *from =
+        command->add_option("--from", translate.from, "Code of the source's language, as the vocabulary has it");
+    CLI::Option *to = command->add_option("--to", translate.to, "Code of the translation's language");
+    command
+        ->add_flag("--language-columns", translate.languageColumns,
+                   "A line begins with both codes, each with a tab behind it")
+        ->excludes(from)
+        ->excludes(to)
+        ->excludes("--prefix-column");
     addSampling(command, translate.sampling);
     command->parse_complete_callback([this] {
       int64_t beam = translate.decoding.beam;

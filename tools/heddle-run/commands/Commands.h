@@ -86,6 +86,8 @@ struct TranslateCommand {
   bool prefixColumn = false; // or the beginnings are a second, tab-separated column of the input
   SamplingFlags sampling;
   bool ids = false;
+  std::string from, to; // codes of languages
+  bool languageColumns = false;
 };
 
 struct GenerateCommand {

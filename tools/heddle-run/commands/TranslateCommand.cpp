@@ -107,6 +107,9 @@ Result<bool> forcesEnd(const std::filesystem::path &folder, int32_t end) {
 Status translate(const TranslateCommand &command, Profile *profile) {
   TranslationOptions options = translationOptions(command.decoding);
   options.ids = command.ids;
+  options.from = command.from;
+  options.to = command.to;
+  options.hasLanguageColumns = command.languageColumns;
   HEDDLE_ASSIGN(options.sampling, samplingOptions(command.sampling));
   HEDDLE_ASSIGN(Prefixes prefixes, Prefixes::open(command));
   HEDDLE_ASSIGN(TrainedModel model,
