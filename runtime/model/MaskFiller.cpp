@@ -5,6 +5,7 @@
 #include "runtime/model/CallInputs.h"
 #include "runtime/model/Sampling.h"
 #include "runtime/text/Utf8.h"
+#include "runtime/tokenizers/EncoderInput.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,18 +15,18 @@ namespace heddle {
 void MaskFiller::add(std::string_view line) {
   uint64_t number = lines.add();
   Job job{number, replaceInvalidBytes(line, number), {}};
-  job.tokens = vocabulary.encode(job.text);
-  if (auto longest = size_t(std::min(model.maximumLength, model.maximumTokens)); job.tokens.size() > longest) {
-    warnOfCut(number, "", job.tokens.size(), longest);
-    job.tokens.resize(longest);
-    job.tokens.back() = vocabulary.separatorId();
-  }
-  if (std::ranges::find(job.tokens, vocabulary.maskId()) != job.tokens.end()) {
+  EncoderInput input = encodeInput(vocabulary, marks, job.text);
+  auto longest = size_t(std::min(model.maximumLength, model.maximumTokens));
+  if (input.tokens.size() > longest)
+    warnOfCut(number, "", input.tokens.size(), longest);
+  input.cut(longest);
+  job.tokens = std::move(input.tokens);
+  if (std::ranges::find(job.tokens, *vocabulary.maskId()) != job.tokens.end()) {
     waiting.push_back(std::move(job));
     return;
   }
   if (!isBlank(line))
-    log(LogLevel::Warning, str("line ", number, " has no ", kMask, " to fill"));
+    log(LogLevel::Warning, str("line ", number, " has no ", mask, " to fill"));
   lines.finish(number, {number, std::move(job.text), {}});
 }
 
@@ -49,11 +50,18 @@ Status MaskFiller::step() {
   return Success();
 }
 
+// The best piece at a mask as it continues a text: with "##" in front in a vocabulary of BERT if it continues a word, and
+// with a space in front in other vocabularies if it begins one.
+std::string MaskFiller::wordOf(std::span<const int32_t> before, std::span<const float> logits) const {
+  const std::vector<int32_t> best = mostProbable(logits, 1);
+  return hasWords ? vocabulary.piece(best.front()) : vocabulary.continuation(before, best);
+}
+
 Result<FilledLine> MaskFiller::fill(const Job &job, std::span<const float> logits) const {
   FilledLine line{job.number, job.text, {}};
   size_t place = 0;
   for (size_t i = 0; i < job.tokens.size(); ++i) {
-    if (job.tokens[i] != vocabulary.maskId())
+    if (job.tokens[i] != *vocabulary.maskId())
       continue;
     auto pieces = size_t(model.vocabularySize);
     std::span<const float> row = logits.subspan(i * pieces, pieces);
@@ -62,16 +70,18 @@ Result<FilledLine> MaskFiller::fill(const Job &job, std::span<const float> logit
     for (int32_t token : mostProbable(row, size_t(choices)))
       best.push_back({vocabulary.piece(token), std::exp(logProbability(row, token))});
 
-    place = line.text.find(kMask, place);
-    std::string_view piece = best.front().piece;
-    size_t length = kMask.size();
-    if (piece.starts_with(kContinuation)) { // a continuation joins the previous word
-      piece.remove_prefix(kContinuation.size());
-      for (; place > 0 && line.text[place - 1] == ' '; --place)
-        ++length;
-    }
-    line.text.replace(place, length, piece);
-    place += piece.size();
+    place = line.text.find(mask, place);
+    size_t length = mask.size();
+    std::string word = wordOf(std::span(job.tokens).first(i), row);
+    bool continues = hasWords && word.starts_with(kContinuation), joins = !hasWords || continues;
+    if (continues)
+      word.erase(0, kContinuation.size());
+    for (; joins && place > 0 && line.text[place - 1] == ' '; --place) // the word brings its own space, or has none
+      ++length;
+    if (place == 0 && word.starts_with(' '))
+      word.erase(0, 1);
+    line.text.replace(place, length, word);
+    place += word.size();
   }
   return line;
 }

@@ -1,4 +1,4 @@
-// Predicts the words at a line's [MASK] places, with an encoder whose head was trained for it.
+// Predicts the words at a line's mask places, written [MASK] or <mask> as the vocabulary has it, with an encoder whose head was trained for it.
 #pragma once
 
 #include "runtime/data/Batches.h"
@@ -27,11 +27,11 @@ struct FilledLine {
 
 class MaskFiller {
 public:
-  static constexpr std::string_view kMask = "[MASK]";
-
   // Returns `choices` (at least 1) for each mask. The vocabulary must have a mask token and outlive this object.
-  MaskFiller(Engine &engine, const ModelDescription &model, const WordPieces &vocabulary, int64_t choices)
-      : engine(engine), model(model), vocabulary(vocabulary), choices(choices) {}
+  MaskFiller(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary, int64_t choices)
+      : engine(engine), model(model), vocabulary(vocabulary), choices(choices), marks(model.inputMarks(vocabulary)),
+        mask(vocabulary.piece(*vocabulary.maskId())),
+        hasWords(dynamic_cast<const WordPieces *>(&vocabulary) != nullptr) {}
 
   // Adds the next line. A line that is too long for the model is cut, and masks after the cut stay. Warns of that, and
   // of lines without a mask.
@@ -53,11 +53,15 @@ private:
   };
 
   Result<FilledLine> fill(const Job &job, std::span<const float> logits) const;
+  std::string wordOf(std::span<const int32_t> before, std::span<const float> logits) const;
 
   Engine &engine;
   const ModelDescription &model;
-  const WordPieces &vocabulary;
+  const TextCodec &vocabulary;
   int64_t choices;
+  InputMarks marks;
+  std::string mask; // in a line
+  bool hasWords;    // pieces are words, or continue them, as BERT has it; elsewhere a word's piece begins with a space
   std::deque<Job> waiting;
   InOrder<FilledLine> lines;
 };

@@ -46,6 +46,7 @@ public:
   void limitTo(int32_t limit) override;
   std::optional<int32_t> beginId() const override { return parts.begin; }
   std::optional<int32_t> endId() const override { return parts.end; }
+  std::optional<int32_t> maskId() const override { return parts.mask; }
 
   static constexpr const char *kTokenizerJson = "tokenizer.json";
   static constexpr const char *kGgufVocabulary = "vocabulary.gguf";
@@ -61,7 +62,7 @@ public:
     TextCutter cutter;
     std::unique_ptr<SubwordModel> model;
     PieceTexts texts;
-    std::optional<int32_t> begin, end;
+    std::optional<int32_t> begin, end, mask;
     std::optional<InputMarks> inputs;
     std::optional<int32_t> unknown; // replaces pieces that the model has no row for
     std::vector<TokenizerFile> files;

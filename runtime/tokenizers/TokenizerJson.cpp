@@ -133,6 +133,8 @@ private:
       added.push_back(number);
       if (isTrue(token, "special"))
         parts.marks.push_back(number);
+      if (text == kMaskPiece || text == "<mask>") // BERT's and ModernBERT's, or RoBERTa's
+        parts.mask = number;
       bool isNormalized = isTrue(token, "normalized");
       if (isNormalized)
         text = parts.normalizer.apply(text);

@@ -160,6 +160,33 @@ class Encoder(Case):
             wrong += name != f"LABEL_{rows[0].argmax()}" or abs(float(probability) - softmax.max()) > 1e-5
         self.report.check("wrong predictions", wrong, 0)
 
+    def check_filling(self):
+        """Fills in a mask of RoBERTa's vocabulary of bytes, which the folder lacks and gets here."""
+        whole = Path(self.folder, "masks")
+        whole.mkdir()
+        for name in ("config.json", "model.safetensors"):
+            (whole / name).symlink_to(self.family / name)
+        tokenizer = json.loads((self.family / "tokenizer.json").read_text())
+        ids = tokenizer["model"]["vocab"]
+        marks = {"<s>": ids["<s>"], "</s>": ids["</s>"], "<mask>": len(ids)}
+        tokenizer["added_tokens"] = [{"id": id, "content": text, "special": True, "lstrip": text == "<mask>"} for text, id in marks.items()]
+        tokenizer["post_processor"] = {"type": "RobertaProcessing", "cls": ["<s>", marks["<s>"]], "sep": ["</s>", marks["</s>"]],
+                                       "trim_offsets": True, "add_prefix_space": False}
+        (whole / "tokenizer.json").write_text(json.dumps(tokenizer))
+        space = "\u0120"
+        tokens = [marks["<s>"], ids["a"], marks["<mask>"], ids[space], ids["b"], marks["</s>"]]
+        sequence = {"source": tokens, "source_positions": range(len(tokens)), "source_starts": [0], "source_lengths": [len(tokens)]}
+        with self.compile("filling", whole, TEXT) as model:
+            (logits,) = model.call("logits", {name: np.asarray(value, np.int32) for name, value in sequence.items()}, ["logits"], variables="weights")
+            fill = lambda *flags: subprocess.run([f"{self.arguments.bin}/heddle-run", "fill", model.artifact, "--checkpoint", whole, *flags],
+                                                 input="a <mask> b\n", capture_output=True, text=True, check=True).stdout.splitlines()
+            choices, filled = [line.split("\t") for line in fill("--top-k=3")], fill()
+        best = np.argsort(-logits[2])[:3]
+        names = {id: piece for piece, id in ids.items()} | {marks["<mask>"]: "<mask>"}
+        self.report.check("choices that differ", sum(line[3] != names.get(id, f"#{id}") for line, id in zip(choices, best.tolist(), strict=True)), 0)
+        text = "a" + names.get(int(best[0]), "").replace(space, " ") + " b"  # the mask takes the space before it
+        self.report.check("filled lines that differ", int(filled != [text]), 0)
+
     def check_fresh_head(self):
         """A training begins with an encoder that has another head, with labels of its own."""
         folder = Path(self.folder, "fresh")
@@ -292,6 +319,8 @@ def main():
                 case.check_languages(model)
             if arguments.family in ("bert-sequence", "bert-tokens"):
                 case.check_predictions(model)
+        if arguments.family == "roberta-mlm":
+            case.check_filling()
         if arguments.family == "bert-sequence":
             case.check_grades()
             case.check_fresh_head()

@@ -22,20 +22,15 @@ void printChoices(const FilledLine &line) {
 }
 
 Status fill(const FillCommand &command, Profile *profile) {
-  HEDDLE_ASSIGN(OpenModel model, openModel(command.common, kEncoderAlone, "fill", profile));
-  if (!model.engine->hasEntry("logits"))
+  HEDDLE_ASSIGN(OpenModel opened, openModel(command.common, kEncoderAlone, "fill", profile));
+  if (!opened.engine->hasEntry("logits"))
     return makeError(ErrorKind::Unsupported,
                      "the artifact's model gives hidden states and has no head that predicts words; "
                      "compile a BertForMaskedLM.");
-  HEDDLE_ASSIGN(WordPieces vocabulary, WordPieces::load(command.checkpoint));
-  HEDDLE_CHECK(checkVocabulary(vocabulary, model.description));
-  if (!vocabulary.maskId())
-    return makeError(ErrorKind::Unsupported, "'", command.checkpoint, "' has a vocabulary without the piece ",
-                     MaskFiller::kMask, ", so it has no mask to fill in.");
-  HEDDLE_CHECK(
-      openBase(command.common.base, command.checkpoint, *model.engine, model.description, command.common.others));
-  HEDDLE_CHECK(loadTrained(command.checkpoint, model));
-  HEDDLE_CHECK(loadOthers(command.common.base, command.checkpoint, model));
+  HEDDLE_ASSIGN(TrainedModel model, withWeights(std::move(opened), command.common.base, command.checkpoint));
+  if (!model.vocabulary->maskId())
+    return makeError(ErrorKind::Unsupported, "'", command.checkpoint,
+                     "' has a vocabulary without the piece [MASK] or <mask>, so it has no mask to fill in.");
 
   auto lineOf = [](std::string &line) -> Result<LinePool<MaskFiller>::Line> {
     return [line = std::move(line)](MaskFiller &filler) {
@@ -44,7 +39,7 @@ Status fill(const FillCommand &command, Profile *profile) {
     };
   };
   auto print = [&](const FilledLine &line) { command.choices == 0 ? printLine(line.text) : printChoices(line); };
-  return shareLines(workersFor<MaskFiller>(model, vocabulary, std::max<int64_t>(command.choices, 1)),
+  return shareLines(workersFor<MaskFiller>(model, *model.vocabulary, std::max<int64_t>(command.choices, 1)),
                     kCallsAhead * uint64_t(model.description.maximumSequences), lineOf, print);
 }
 
