@@ -97,8 +97,8 @@ Place PackedProduct::sumsAt(const Place &tile) const {
   auto &b = emitter.builder();
   return {b.createOrFold<arith::SubIOp>(tile.row, block.row),
           b.createOrFold<arith::SubIOp>(tile.column, block.column),
-          rows,
-          columns,
+          tile.rows,
+          tile.columns,
           {},
           {}};
 }
@@ -126,12 +126,6 @@ void PackedProduct::needSums() {
   });
 }
 
-/// The depth, if packing must append zeros to it. Null if it is a whole number of steps.
-Value PackedProduct::depthLimitOf(const Operands &operands) const {
-  bool isWhole = getConstantIntValue(operands.depth) && operands.maximumDepth % packStep == 0;
-  return isWhole ? Value() : operands.depth;
-}
-
 void PackedProduct::forDepth(Value length, function_ref<void(Value)> body) {
   emitter.loop(emitter.index(0), length, packStep, kDepth, {}, [&](Value inBlock, ValueRange) -> SmallVector<Value> {
     body(inBlock);
@@ -142,24 +136,39 @@ void PackedProduct::forDepth(Value length, function_ref<void(Value)> body) {
 void PackedProduct::accumulate(const Operands &operands) {
   auto &b = emitter.builder();
   addPart();
-  bool moves = isa_and_nonnull<UnfoldOp>(operands.lhs.getDefiningOp());
-  bool packsLhs = operands.transposeLhs || depthLimitOf(operands) || (!moves && !emitter.isInMemory(operands.lhs));
-  auto pack = [&](Value first, Value length) {
-    packRhs(operands, first, length);
-    if (packsLhs)
-      packLhs(operands, first, length);
-    part = {operands, first, length, packsLhs};
+  bool isStatic = getConstantIntValue(operands.depth).has_value();
+  bool isWhole = isStatic && operands.maximumDepth % packStep == 0;
+  bool readsLhs = !operands.transposeLhs &&
+                  (isa_and_nonnull<UnfoldOp>(operands.lhs.getDefiningOp()) || emitter.isInMemory(operands.lhs));
+  auto pack = [&](Value first, Value length, Value depthLimit) {
+    part = {operands, first, length, depthLimit, depthLimit || !readsLhs};
+    packRhs();
+    if (part->packsLhs)
+      packLhs();
   };
-  if (operands.maximumDepth <= kDepth)
-    return pack(emitter.index(0), operands.depth);
-  needSums();
-  emitter.loop(emitter.index(0), operands.depth, kDepth, operands.maximumDepth, {},
-               [&](Value first, ValueRange) -> SmallVector<Value> {
-                 Value left = b.createOrFold<arith::SubIOp>(operands.depth, first);
-                 pack(first, b.createOrFold<arith::MinSIOp>(left, emitter.index(kDepth)));
-                 addPart();
-                 return {};
-               });
+  // The depth of the parts in a loop. One part needs no loop, and behind whole parts one with zeros at its end is apart.
+  int64_t inLoop = operands.maximumDepth;
+  if (inLoop <= kDepth && result.columns % emitter.getVector() == 0)
+    inLoop = 0;
+  else if (isStatic && !isWhole)
+    inLoop = inLoop / kDepth * kDepth;
+  if (inLoop > 0) {
+    needSums();
+    Value end = inLoop < operands.maximumDepth ? emitter.index(inLoop) : operands.depth;
+    emitter.loop(emitter.index(0), end, kDepth, inLoop, {}, [&](Value first, ValueRange) -> SmallVector<Value> {
+      Value length = emitter.index(kDepth);
+      if (!isStatic || inLoop % kDepth != 0)
+        length = b.createOrFold<arith::MinSIOp>(b.createOrFold<arith::SubIOp>(end, first), length);
+      pack(first, length, isStatic ? Value() : end);
+      addPart();
+      return {};
+    });
+  }
+  if (result.columns % emitter.getVector() != 0)
+    needSums();
+  if (inLoop < operands.maximumDepth)
+    pack(emitter.index(inLoop), b.createOrFold<arith::SubIOp>(operands.depth, emitter.index(inLoop)),
+         isWhole ? Value() : operands.depth);
 }
 
 /// Adds the product of the packed part to the sums in memory.
@@ -175,9 +184,9 @@ void PackedProduct::addPart() {
   part.reset();
 }
 
-void PackedProduct::packRhs(const Operands &operands, Value first, Value length) {
+void PackedProduct::packRhs() {
   auto &b = emitter.builder();
-  Value depthLimit = depthLimitOf(operands);
+  const auto &[operands, first, length, depthLimit, packsLhs] = *part;
   Padding padding = depthLimit ? Padding::Zero : Padding::Any;
   auto shifted = [&](Value row) { return row && operands.shift ? emitter.add(row, operands.shift) : row; };
   scratch(rhsPanels, kDepth, block.columns);
@@ -205,9 +214,9 @@ void PackedProduct::packRhs(const Operands &operands, Value first, Value length)
     forDepth(length, [&](Value inBlock) { forColumns(columns, [&](Value column) { pack(inBlock, column); }); });
 }
 
-void PackedProduct::packLhs(const Operands &operands, Value first, Value length) {
+void PackedProduct::packLhs() {
   auto &b = emitter.builder();
-  Value depthLimit = depthLimitOf(operands);
+  const auto &[operands, first, length, depthLimit, packsLhs] = *part;
   Padding padding = depthLimit ? Padding::Zero : Padding::Any;
   int64_t runs = 2 * emitter.getVector(); // columns of a transposed left side at a time
   if (operands.transposeLhs) {
@@ -272,17 +281,22 @@ Place PackedProduct::beginTiles() {
     b.setInsertionPointToStart(loop.getBody());
     return loop.getInductionVar();
   };
-  Value column = begin(block.column, columnEnd, columns);
-  Value row = begin(block.row, rowEnd, rows);
-  return tile = tileAt(row, column);
+  if (!hasSums) {
+    Value column = begin(block.column, columnEnd, columns);
+    return tile = tileAt(begin(block.row, rowEnd, rows), column);
+  }
+  // Row by row, so that the result is written in long runs, wherever its rows begin.
+  addPart();
+  Value limit = result.columns % block.columns ? emitter.index(result.columns) : Value();
+  return tile = {begin(block.row, rowEnd, 1), block.column, 1, block.columns, {}, limit};
 }
 
 SmallVector<Value> PackedProduct::sums() {
   Place place = sumsAt(tile);
-  Value before = hasSums ? emitter.load(tileSums, place, Padding::Any) : emitter.constant(rows, columns, 0);
-  SmallVector<Value> all{part ? multiply(tile, before) : before};
+  SmallVector<Value> all{hasSums ? emitter.load(tileSums, place, Padding::Any)
+                                 : multiply(tile, emitter.constant(rows, columns, 0))};
   if (rowSums)
-    all.push_back(emitter.load(rowSums, {emitter.index(0), place.column, 1, columns, {}, {}}, Padding::Any));
+    all.push_back(emitter.load(rowSums, {emitter.index(0), place.column, 1, tile.columns, {}, {}}, Padding::Any));
   part.reset();
   return all;
 }

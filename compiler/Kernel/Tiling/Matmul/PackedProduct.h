@@ -47,11 +47,10 @@ private:
   void forRows(int64_t step, function_ref<void(Value)> body);
   void forTiles(function_ref<void(const Place &)> body);
   void forDepth(Value length, function_ref<void(Value)> body);
-  Value depthLimitOf(const Operands &operands) const;
   Place tileAt(Value row, Value column) const;
   Place sumsAt(const Place &tile) const;
-  void packRhs(const Operands &operands, Value first, Value length);
-  void packLhs(const Operands &operands, Value first, Value length);
+  void packRhs();
+  void packLhs();
   void needSums();
   void addPart();
   Value multiply(const Place &tile, Value sums);
@@ -61,6 +60,7 @@ private:
   struct Part {
     Operands operands;
     Value first, length;
+    Value depthLimit; // the depth, if packing must append zeros to it; null if it is a whole number of steps
     bool packsLhs;
   };
 
