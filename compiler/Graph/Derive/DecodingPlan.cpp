@@ -1,5 +1,7 @@
 #include "compiler/Graph/Derive/StepBuilder.h"
 
+#include "dialects/Heddle/Lengths.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -93,7 +95,8 @@ FailureOr<DecodingPlan> DecodingPlan::make(const ModelFunctions &functions) {
         plan.addCache(value, /*ofMemory=*/false);
       else if (plan.ofMemory.contains(value) && isKept)
         plan.addCache(value, /*ofMemory=*/true);
-      else if (spreads && operand.getOperandNumber() == 1 && plan.ofTokens.contains(value))
+      else if (spreads && operand.getOperandNumber() == 1 && plan.ofTokens.contains(value) &&
+               !isLength(value.getDefiningOp()))
         return op->emitError() << "what is spread here depends on tokens that decoding does not know yet";
       else if (spreads && plan.ofMemory.contains(value) && !hasRows)
         return op->emitError()
@@ -111,6 +114,8 @@ FailureOr<DecodingPlan> DecodingPlan::make(const ModelFunctions &functions) {
   }
   return plan;
 }
+
+bool heddle::isLength(Operation *op) { return isa_and_nonnull<arith::SIToFPOp>(op) && op->hasAttr(kOrLongestAttrName); }
 
 bool heddle::isSpread(Operation *op) {
   auto rows = dyn_cast<EmbeddingOp>(op);

@@ -15,15 +15,15 @@ Value heddle::updateCache(EntryBuilder &entry, const DecodingPlan::Cache &cache,
   return updated;
 }
 
-/// Returns `type` with a row for each new token instead of each token.
-Type StepBuilder::stepType(Type type) const {
+/// Returns `type` with a row for each new token instead of each row of the size `of`.
+Type StepBuilder::stepType(Type type, StringRef of) const {
   auto tensor = dyn_cast<RankedTensorType>(type);
   auto dims = tensor ? dyn_cast_or_null<DimsAttr>(tensor.getEncoding()) : DimsAttr();
   if (!dims)
     return type;
   SmallVector<StringAttr> names(dims.getNames());
   for (StringAttr &name : names)
-    if (name == plan.targetTokens)
+    if (name == of)
       name = entry.builder.getStringAttr(inputs.size);
   return RankedTensorType::get(tensor.getShape(), tensor.getElementType(),
                                DimsAttr::get(entry.builder.getContext(), names));
@@ -78,6 +78,13 @@ LogicalResult StepBuilder::buildOp(Operation &op) {
     if (!entry.mapping.contains(operand) && !plan.findCache(operand) && takes(op, operand))
       return op.emitError() << "decoding a token at a time keeps rows of the memory, and this op takes a "
                             << operand.getType() << " that is made of it and has none";
+  if (isLength(&op)) {
+    OpBuilder &b = entry.builder;
+    Type type = stepType(op.getResult(0).getType(), kSequences);
+    auto longest = b.getF32FloatAttr(static_cast<float>(plan.maxLength));
+    entry.mapping.map(op.getResult(0), FillOp::create(b, op.getLoc(), type, longest).getResult());
+    return success();
+  }
   if (auto locate = dyn_cast<LocateOp>(op))
     return buildLocate(locate);
   if (auto scores = dyn_cast<ScoresOp>(op))

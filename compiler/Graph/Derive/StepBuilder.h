@@ -91,7 +91,8 @@ private:
   Value keysOf(Value value);
   FailureOr<Past> findPast(ScoresOp scores);
   Past lastOf(int64_t count, Location where);
-  Type stepType(Type type) const;
+  Type stepType(Type type, StringRef of) const;
+  Type stepType(Type type) const { return stepType(type, plan.targetTokens); }
   Value sourceStarts(), sourceLengths();
 
   EntryBuilder &entry;
@@ -102,6 +103,9 @@ private:
   std::map<int64_t, Past> windows;
   Operation *places = nullptr; // an op that uses the indices of keys
 };
+
+/// Returns true if the op's results are lengths of sequences, for which steps use the maximum.
+bool isLength(Operation *op);
 
 /// Returns true if an op gives each token the row of its sequence.
 bool isSpread(Operation *op);

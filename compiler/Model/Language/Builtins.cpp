@@ -1,6 +1,7 @@
 #include "compiler/Model/Language/Builtins.h"
 #include "compiler/Model/Language/Parts.h"
 
+#include "dialects/Heddle/Lengths.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/StringExtras.h"
@@ -52,6 +53,7 @@ ArrayRef<Elaborator::Builtin> Elaborator::getBuiltins() {
       {"places", {"scores"}, 1, &E::placesOf},
       {"number", {"x"}, 1, &E::numberOf},
       {"spread", {"x", "tokens"}, 2, &E::spread},
+      {"length", {"x"}, 1, &E::lengthOf},
       {"zeros", {"width"}, 1, &E::zerosOf},
       {"slice", {"x", "from", "width"}, 3, &E::slice},
       {"join", {"a", "b", "c", "d"}, 2, &E::join},
@@ -390,15 +392,37 @@ Item Elaborator::spread(BuiltinCall &call) {
                                            describe(call.given[1].item));
     return mistake();
   }
-  Location at = place(call.where());
-  RankedTensorType perToken = getDimType(typeOf(tokens), 0, builder.getI32Type());
+  return make(repeatForTokens(x, typeOf(tokens), *side, place(call.where())));
+}
+
+/// Gives each token its sequence's row or number. `tokens` is any type with a row for each token.
+Value Elaborator::repeatForTokens(Value x, RankedTensorType tokens, Side &side, Location at) {
+  RankedTensorType perToken = getDimType(tokens, 0, builder.getI32Type());
   auto located =
-      LocateOp::create(builder, at, perToken, perToken, import(side->starts), import(side->lengths), side->longest);
+      LocateOp::create(builder, at, perToken, perToken, import(side.starts), import(side.lengths), side.longest);
   SmallVector<DimOf> dims{{perToken, 0}};
   if (typeOf(x).getRank() == 2)
     dims.push_back({typeOf(x), 1});
-  return make(
-      EmbeddingOp::create(builder, at, getTypeOfDims(dims, typeOf(x).getElementType()), located.getSequence(), x));
+  return EmbeddingOp::create(builder, at, getTypeOfDims(dims, typeOf(x).getElementType()), located.getSequence(), x);
+}
+
+/// length(x): how many tokens each token's sequence has.
+Item Elaborator::lengthOf(BuiltinCall &call) {
+  Value x = tensor(call.given[0].item, call.given[0].where, "what length() is of");
+  if (!x)
+    return mistake();
+  Side *side = findSide(typeOf(x));
+  if (!side || scanState) {
+    fail(call.where()) << "length() is of rows, numbers or positions of tokens, "
+                       << (scanState ? "outside of scans" : "not of " + describe(call.given[0].item));
+    return mistake();
+  }
+  Value lengths = import(side->lengths);
+  auto type = RankedTensorType::get(typeOf(lengths).getShape(), builder.getF32Type(), typeOf(lengths).getEncoding());
+  Location at = place(call.where());
+  auto asNumbers = arith::SIToFPOp::create(builder, at, type, lengths);
+  asNumbers->setAttr(kOrLongestAttrName, builder.getUnitAttr());
+  return make(repeatForTokens(asNumbers, typeOf(x), *side, at));
 }
 
 /// sum(x): the sum of each row's elements, or of each head's. For scores, the sum over the keys or over the queries.

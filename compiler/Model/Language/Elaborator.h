@@ -130,6 +130,8 @@ private:
   Item sumOf(BuiltinCall &call);
   Item numberOf(BuiltinCall &call);
   Item spread(BuiltinCall &call);
+  Item lengthOf(BuiltinCall &call);
+  Value repeatForTokens(Value x, RankedTensorType tokens, Side &side, Location at);
   Item crossEntropy(BuiltinCall &call);
   Item weightStart(BuiltinCall &call);
   Item gather(const Item &table, const Item &indices, LocationAttr where);
