@@ -13,6 +13,9 @@ namespace {
 using Json = nlohmann::json;
 using schema::KeyType;
 
+constexpr char kNumber = '*'; // in the names of tensors of a stack
+constexpr int64_t kMostStacked = 65536;
+
 // Returns a value for a message, unless it is too long: the file decides its length.
 std::string shown(const Json &value) {
   constexpr size_t limit = 60;
@@ -47,7 +50,23 @@ std::optional<int64_t> readExtent(const Json &value, int64_t low) {
   return value.get<int64_t>();
 }
 
-// {"from": ["blk.0.attn_q.weight"], "paired": 9, "plus": 1}
+// Reads {"rows": [64]} or {"pick": [4, 3, 0]}.
+std::optional<ChosenRows> readRows(std::string_view key, const Json &value) {
+  bool isPick = key == "pick";
+  if (!value.is_array() || value.size() != (isPick ? 3 : 1))
+    return std::nullopt;
+  if (!isPick) {
+    std::optional<int64_t> first = readExtent(value[0], 0);
+    return first ? std::optional(ChosenRows{1, 1, 0, *first}) : std::nullopt;
+  }
+  std::optional<int64_t> groups = readExtent(value[0], 1), of = readExtent(value[1], 1),
+                         index = readExtent(value[2], 0);
+  if (!groups || !of || !index || *index >= *of)
+    return std::nullopt;
+  return ChosenRows{*groups, *of, *index, 0};
+}
+
+// {"from": ["blk.0.attn_q.weight"], "rows": [64], "paired": 9, "plus": 1}
 std::optional<GgufPlace> readGgufPlace(const Json &json) {
   GgufPlace place;
   if (!json.is_object())
@@ -55,6 +74,9 @@ std::optional<GgufPlace> readGgufPlace(const Json &json) {
   for (const auto &[key, value] : json.items()) {
     if (key == "from" && value.is_array() && value.size() == 1 && value[0].is_string()) {
       place.name = value[0].get<std::string>();
+    } else if (key == "rows" || key == "pick") {
+      if (!(place.rows = readRows(key, value)))
+        return std::nullopt;
     } else if (std::optional<int64_t> heads = key == "paired" ? readExtent(value, 1) : std::nullopt) {
       place.pairedHeads = *heads;
     } else if (key == "plus" && value.is_number()) {
@@ -96,17 +118,11 @@ std::optional<WeightOrigin> readOrigin(const Json &json) {
       origin.isFlat = true;
     } else if (std::optional<int64_t> skipped = key == "skip" ? readExtent(value, 0) : std::nullopt) {
       origin.skippedRows = *skipped;
-    } else if (key == "rows" && value.is_array() && value.size() == 1) {
-      std::optional<int64_t> first = readExtent(value[0], 0);
-      if (!first)
+    } else if (key == "rows" || key == "pick") {
+      if (!(origin.rows = readRows(key, value)))
         return std::nullopt;
-      origin.rows = ChosenRows{1, 1, 0, *first};
-    } else if (key == "pick" && value.is_array() && value.size() == 3) {
-      std::optional<int64_t> groups = readExtent(value[0], 1), of = readExtent(value[1], 1),
-                             index = readExtent(value[2], 0);
-      if (!groups || !of || !index || *index >= *of)
-        return std::nullopt;
-      origin.rows = ChosenRows{*groups, *of, *index, 0};
+    } else if (std::optional<int64_t> count = key == "stack" ? readExtent(value, 1) : std::nullopt) {
+      origin.stacked = *count;
     } else if (key == "gguf") {
       if (!(origin.gguf = readGgufPlace(value)))
         return std::nullopt;
@@ -127,7 +143,11 @@ std::optional<WeightOrigin> readOrigin(const Json &json) {
     return std::nullopt;
   // The rows of the stored tensor: the columns of a transposed weight, the elements of a vector.
   int64_t rows = isMatrix && !origin.transpose ? origin.shape.front() : origin.shape.back();
-  if (origin.rows && (origin.leadingRows || origin.parts > 1 || rows % origin.rows->groups != 0))
+  for (const std::optional<ChosenRows> &chosen : {origin.rows, origin.gguf ? origin.gguf->rows : std::nullopt})
+    if (chosen && (origin.leadingRows || origin.parts > 1 || rows % chosen->groups != 0))
+      return std::nullopt;
+  auto isNumbered = [](const std::string &name) { return std::ranges::count(name, kNumber) == 1; };
+  if (origin.stacked > 0 && (origin.stacked > kMostStacked || !std::ranges::all_of(origin.names, isNumbered)))
     return std::nullopt;
   return origin;
 }
@@ -268,6 +288,26 @@ Status checkTensors(const Description &description, const schema::Module &module
 }
 
 } // namespace
+
+std::vector<std::string> WeightOrigin::namesInStack(int64_t index) const {
+  std::vector<std::string> result = names;
+  for (std::string &name : result)
+    name.replace(name.find(kNumber), 1, std::to_string(index));
+  return result;
+}
+
+WeightOrigin WeightOrigin::inGguf() const {
+  if (!gguf)
+    return *this;
+  WeightOrigin origin = *this;
+  origin.rows = gguf->rows;
+  origin.names = {gguf->name};
+  origin.part = 0;
+  origin.parts = 1;
+  origin.stacked = 0;
+  origin.isFlat = false;
+  return origin;
+}
 
 Result<Description> Description::parse(std::string_view text) {
   Description result;

@@ -20,20 +20,21 @@ namespace schema {
 struct Module; // runtime/schema/artifact.fbs
 }
 
-// How a GGUF file stores a tensor of a Hugging Face folder.
-struct GgufPlace {
-  std::string name;
-  // The number of heads whose rows are stored in pairs: the two rows that rotary positions rotate together are adjacent
-  // in the GGUF file, and half a head apart in the folder. 0: the rows are in the folder's order.
-  int64_t pairedHeads = 0;
-  double added = 0; // the GGUF file's numbers are larger by this constant
-};
-
 // Rows of a stored tensor. The tensor has `groups` groups of `of` equal parts, and the weight has part `index` of each
 // group. With one part per group, the weight has as many rows as it needs, from row `first` on.
 struct ChosenRows {
   int64_t groups = 1, of = 1, index = 0;
   int64_t first = 0;
+};
+
+// How a GGUF file stores a weight of a Hugging Face folder.
+struct GgufPlace {
+  std::string name;
+  std::optional<ChosenRows> rows; // the weight has these rows of the tensor
+  // The number of heads whose rows are stored in pairs: the two rows that rotary positions rotate together are adjacent
+  // in the GGUF file, and half a head apart in the folder. 0: the rows are in the folder's order.
+  int64_t pairedHeads = 0;
+  double added = 0; // the GGUF file's numbers are larger by this constant
 };
 
 // The place of a weight's value in the files of a Hugging Face folder or in a GGUF file.
@@ -45,9 +46,17 @@ struct WeightOrigin {
   int64_t part = 0, parts = 1;    // the weight is this part of the tensor's columns, which are cut into equal parts
   std::optional<ChosenRows> rows; // the weight has these rows of the tensor
   int64_t skippedRows = 0;
-  bool isOfHead = false;         // files of a model without this head may lack the tensor
-  bool isFlat = false;           // the weight is a vector of the tensor's columns, one after another
+  bool isOfHead = false; // files of a model without this head may lack the tensor
+  bool isFlat = false;   // the weight is a vector of the tensor's columns, one after another
+  // Above 0, the tensor is divided by rows among this many tensors of equal shapes. A `*` in `names` stands for their
+  // numbers, which begin with 0.
+  int64_t stacked = 0;
   std::optional<GgufPlace> gguf; // absent if there are no GGUF files of such models
+
+  // Returns the names of tensor number `index` of a stack.
+  std::vector<std::string> namesInStack(int64_t index) const;
+  // Returns the origin of the weight in a GGUF file, if there are such files. It is transposed there as in the folder.
+  WeightOrigin inGguf() const;
 };
 
 // A low-rank adapter (LoRA) of a model with frozen weights. For the weight W of each target, matrices A and B of low

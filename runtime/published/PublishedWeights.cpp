@@ -99,7 +99,29 @@ bool TensorFiles::has(const WeightOrigin &origin) const {
 Result<HostTensor> TensorFiles::read(const std::string &weight, const WeightOrigin &origin) const {
   if (gguf)
     return gguf->read(weight, origin);
-  const std::vector<std::string> &names = origin.names;
+  if (origin.stacked == 0)
+    return readFirst(weight, origin.names);
+  std::vector<HostTensor> parts;
+  for (int64_t i = 0; i < origin.stacked; ++i) {
+    HEDDLE_ASSIGN(HostTensor part, readFirst(weight, origin.namesInStack(i)));
+    if (part.shape().empty() || part.shape() != (parts.empty() ? part : parts.front()).shape())
+      return makeError(ErrorKind::InvalidArgument, "'", folder.string(), "' has ", describe(part.type(), part.shape()),
+                       " as '", origin.namesInStack(i).front(), "', and the first of these tensors is ",
+                       describe(parts.empty() ? part.type() : parts.front().type(),
+                                parts.empty() ? part.shape() : parts.front().shape()),
+                       ". Its config.json belongs to another model's weights.");
+    parts.push_back(std::move(part));
+  }
+  Shape shape = parts.front().shape();
+  shape.front() *= origin.stacked;
+  HEDDLE_ASSIGN(HostTensor tensor, HostTensor::uninitialized(parts.front().type(), shape));
+  std::byte *next = tensor.bytes().data();
+  for (const HostTensor &part : parts)
+    next = std::ranges::copy(part.bytes(), next).out;
+  return tensor;
+}
+
+Result<HostTensor> TensorFiles::readFirst(const std::string &weight, const std::vector<std::string> &names) const {
   for (const std::string &name : names)
     for (const auto &[file, reader] : files) {
       if (reader.find(name))
@@ -163,8 +185,10 @@ std::vector<std::string> TensorFiles::unused(const Description &model) const {
     return result;
   }
   std::set<std::string> names;
-  for (const auto &[name, origin] : model.tensors)
-    names.insert(origin.names.begin(), origin.names.end());
+  for (const auto &[weight, origin] : model.tensors)
+    for (int64_t i = 0; i < std::max<int64_t>(1, origin.stacked); ++i)
+      for (std::string &name : origin.stacked > 0 ? origin.namesInStack(i) : std::vector<std::string>(origin.names))
+        names.insert(std::move(name));
   auto isIgnored = [&](std::string_view name) {
     return std::ranges::any_of(model.ignoredTensors, [&](const auto &begin) { return name.starts_with(begin); });
   };
@@ -231,6 +255,18 @@ Status checkMeaning(const fs::path &path, const Description &model, OtherMeaning
   return Success();
 }
 
+// The shape of a stored tensor as a vector or matrix, like the weight: dimensions before the last are taken together, and
+// a vector may have any shape.
+Shape flattened(const Shape &stored, const WeightOrigin &origin) {
+  bool isVector = origin.shape.size() == 1;
+  if (stored.size() < (isVector ? 2 : 3))
+    return stored;
+  int64_t rows = 1;
+  for (int64_t extent : std::span(stored).first(stored.size() - 1))
+    rows *= extent;
+  return isVector ? Shape{rows * stored.back()} : Shape{rows, stored.back()};
+}
+
 // The location of a weight's elements in its tensor.
 struct PlacesInTensor {
   size_t rows, columns; // of the weight
@@ -253,10 +289,11 @@ std::optional<PlacesInTensor> placesIn(const HostTensor &tensor, const WeightOri
     auto rows = size_t(stored[0]), columns = size_t(stored[1]);
     return PlacesInTensor{columns, rows, columns, 0, /*transpose=*/true, rows, rows, 0};
   }
-  // A vector may be stored as a matrix with one row, or be a row of a matrix.
-  if (stored.size() == 2 && origin.shape.size() == 1 &&
-      (origin.leadingRows ? stored[0] > origin.skippedRows : stored[0] == 1))
+  // A vector may be a row of a matrix.
+  if (stored.size() == 2 && origin.shape.size() == 1 && origin.leadingRows && stored[0] > origin.skippedRows)
     stored.erase(stored.begin());
+  else
+    stored = flattened(stored, origin);
   Shape expected = origin.shape;
   if (origin.transpose)
     std::swap(expected[0], expected[1]);
@@ -289,7 +326,7 @@ std::optional<PlacesInTensor> placesIn(const HostTensor &tensor, const WeightOri
 // Marks the rows of the tensor that the weight uses. Fails if another weight uses one of them.
 Status cover(const WeightOrigin &origin, const HostTensor &tensor, std::vector<bool> &taken) {
   PlacesInTensor places = *placesIn(tensor, origin);
-  taken.resize(size_t(tensor.shape().front()));
+  taken.resize(size_t(flattened(tensor.shape(), origin).front()));
   for (size_t row = 0, rows = places.transpose ? places.columns : places.rows; row < rows; ++row) {
     if (taken[places.storedRow(row)])
       return makeError(ErrorKind::InvalidArgument, "row ", places.storedRow(row), " of '", origin.names.front(),
@@ -357,6 +394,21 @@ bool putWeight(const HostTensor &weight, const WeightOrigin &origin, HostTensor 
   return true;
 }
 
+Result<bool> putInStack(const HostTensor &weight, const WeightOrigin &origin, int64_t index, HostTensor &tensor) {
+  Shape shape = tensor.shape();
+  if (shape.empty() || tensor.type() != ElementType::F32)
+    return false;
+  shape.front() *= origin.stacked;
+  HEDDLE_ASSIGN(HostTensor whole, HostTensor::uninitialized(ElementType::F32, shape));
+  std::span<float> to = tensor.values<float>();
+  std::span<float> part = whole.values<float>().subspan(size_t(index) * to.size(), to.size());
+  std::ranges::copy(to, part.begin());
+  if (!putWeight(weight, origin, whole))
+    return false;
+  std::ranges::copy(part, to.begin());
+  return true;
+}
+
 bool isPublishedModel(const fs::path &path) {
   std::error_code error;
   return isGgufFile(path) || (fs::exists(path / "config.json", error) && !fs::exists(path / "manifest.json", error));
@@ -374,7 +426,8 @@ Status loadPublishedWeights(const fs::path &folder, std::string_view description
   HEDDLE_CHECK(checkMeaning(folder, model, others));
   HEDDLE_CHECK(checkUnused(folder, files, model));
   RowsTaken taken;
-  for (const auto &[name, origin] : model.tensors) {
+  for (const auto &[name, published] : model.tensors) {
+    WeightOrigin origin = files.originOf(published);
     if (origin.isOfHead && sink.lacks && !files.has(origin)) {
       sink.lacks(name);
       continue;

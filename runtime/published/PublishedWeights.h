@@ -29,10 +29,14 @@ public:
   // Returns true if the files have the weight's tensor.
   bool has(const WeightOrigin &origin) const;
   // The tensor that contains the weight, in the layout of a folder: the first of the origin's names that exists.
+  // Tensors of a stack are joined.
   Result<HostTensor> read(const std::string &weight, const WeightOrigin &origin) const;
   // The packed format of the tensor in a GGUF file; null if it is not packed.
   const PackedFormat *packedFormat(const WeightOrigin &origin) const;
   Result<PackedTensor> readPacked(const WeightOrigin &origin) const { return gguf->readPacked(origin); }
+
+  // Returns the origin of the weight in these files.
+  WeightOrigin originOf(const WeightOrigin &origin) const { return gguf ? origin.inGguf() : origin; }
 
   // Names of the tensors that no weight of the model uses. Excludes buffers that libraries recompute, such as rotary
   // frequencies and masks.
@@ -43,6 +47,7 @@ public:
 
 private:
   Status add(const std::filesystem::path &file);
+  Result<HostTensor> readFirst(const std::string &weight, const std::vector<std::string> &names) const;
   Status addIndexed(const std::filesystem::path &index);
 
   std::filesystem::path folder; // or a single file
@@ -59,6 +64,9 @@ Result<std::optional<HostTensor>> takeWeight(const HostTensor &tensor, const Wei
 
 // Writes a weight to its place in the tensor. Returns false if the shape or type of either is not as expected.
 bool putWeight(const HostTensor &weight, const WeightOrigin &origin, HostTensor &tensor);
+
+// Writes the part of a weight that is in tensor number `index` of a stack.
+Result<bool> putInStack(const HostTensor &weight, const WeightOrigin &origin, int64_t index, HostTensor &tensor);
 
 // Returns true if the path is such a folder or a GGUF file, and not a Heddle checkpoint.
 bool isPublishedModel(const std::filesystem::path &path);

@@ -76,6 +76,7 @@ Status exportWeights(const std::filesystem::path &base, const std::filesystem::p
   HEDDLE_CHECK(checkPublishedCopy(base, output));
   HEDDLE_ASSIGN(std::filesystem::path folder, findCheckpoint(checkpoint));
   HEDDLE_ASSIGN(SafetensorsReader weights, SafetensorsReader::open(folder / kWeightsFile));
+  bool isGguf = isGgufFile(base);
   // A tensor may hold several weights, and a weight may have one of several tensor names.
   std::map<std::string, std::vector<const std::pair<const std::string, WeightOrigin> *>> ofTensors;
   for (const auto &weight : model.tensors) {
@@ -86,17 +87,29 @@ Status exportWeights(const std::filesystem::path &base, const std::filesystem::p
       ofTensors[name].push_back(&weight);
   }
   TensorChanges changes;
-  for (const auto &[name, held] : ofTensors)
-    changes[name] = [&weights, &held, &name](HostTensor &tensor) -> Status {
+  auto add = [&](const std::string &name, const auto &held, int64_t inStack) {
+    changes[name] = [&weights, &held, name, inStack, isGguf](HostTensor &tensor) -> Status {
       for (const auto *weight : held) {
         HEDDLE_ASSIGN(HostTensor value, weights.read(weight->first));
-        if (!putWeight(value, weight->second, tensor))
+        const WeightOrigin &origin = weight->second;
+        HEDDLE_ASSIGN(bool isPut, inStack >= 0 ? putInStack(value, origin, inStack, tensor)
+                                               : putWeight(value, isGguf ? origin.inGguf() : origin, tensor));
+        if (!isPut)
           return makeError(ErrorKind::InvalidArgument, "'", name, "' is ", describe(tensor.type(), tensor.shape()),
                            ", and the checkpoint's weight '", weight->first, "' is ",
                            describe(value.type(), value.shape()), ". The base is another model than the artifact's.");
       }
       return Success();
     };
+  };
+  for (const auto &[name, held] : ofTensors) {
+    const WeightOrigin &first = held.front()->second;
+    if (isGguf || first.stacked == 0)
+      add(name, held, /*inStack=*/-1);
+    for (int64_t i = 0; !isGguf && i < first.stacked; ++i)
+      for (const std::string &one : first.namesInStack(i))
+        add(one, held, i);
+  }
   return copyPublished(base, output, model, changes, kind);
 }
 

@@ -173,7 +173,8 @@ std::string AddAdaptersPass::publishedName(VariableOp weight) const {
   const llvm::json::Object *tensors = description.getObject("tensors");
   const llvm::json::Object *tensor = tensors ? tensors->getObject(weight.getSymName()) : nullptr;
   const llvm::json::Array *names = tensor ? tensor->getArray("from") : nullptr;
-  if (!names || names->empty() || tensor->get("part") || tensor->get("pick") || tensor->get("rows"))
+  if (!names || names->empty() || tensor->get("part") || tensor->get("pick") || tensor->get("rows") ||
+      tensor->get("stack"))
     return {};
   return names->front().getAsString().value_or("").str();
 }

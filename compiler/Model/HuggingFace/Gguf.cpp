@@ -292,7 +292,8 @@ void Reader::readMarks() {
 void Reader::rejectOthers() {
   require("expert_count", 0, "Heddle has no mixtures of experts in GGUF files");
   require("expert_used_count", 0, "Heddle has no mixtures of experts in GGUF files");
-  require("use_parallel_residual", 0, "Heddle's blocks have attention before the feed-forward");
+  if (!known.contains(named("use_parallel_residual"))) // the family's text has not read it
+    require("use_parallel_residual", 0, "this family's blocks have attention before the feed-forward");
   require("attention.causal", 1, "Heddle's decoders see the tokens before a token only");
   for (StringRef key : {"vocab_size", "pooling_type", "rope.scaling.finetuned", "attention.layer_norm_epsilon"})
     known.insert(named(key));

@@ -202,12 +202,13 @@ FailureOr<llvm::json::Object> PublishedFamily::findTensor(StringRef weight, size
     return failure();
   }
   std::optional<llvm::json::Object> tensor =
-      readTensor(isList ? *all.operands[0] : all, numbers, ending, rank, constants);
+      readTensor(isList ? *all.operands[0] : all, {numbers, ending, rank, /*isGguf=*/false}, constants);
   if (!tensor)
     return failure();
   if (!isList)
     return std::move(*tensor);
-  std::optional<llvm::json::Object> gguf = readTensor(*all.operands[1], numbers, ending, rank, constants);
+  std::optional<llvm::json::Object> gguf =
+      readTensor(*all.operands[1], {numbers, ending, rank, /*isGguf=*/true}, constants);
   if (!gguf)
     return failure();
   (*tensor)["gguf"] = std::move(*gguf);
@@ -216,12 +217,18 @@ FailureOr<llvm::json::Object> PublishedFamily::findTensor(StringRef weight, size
 
 /// Reads the right side of a tensor's line. A string names a tensor; a function says how the weight is stored in its
 /// argument's tensor.
-std::optional<llvm::json::Object> PublishedFamily::readTensor(const Expression &expression,
-                                                              ArrayRef<std::string> numbers, StringRef ending,
-                                                              size_t rank, Scope &constants) {
+std::optional<llvm::json::Object> PublishedFamily::readTensor(const Expression &expression, WeightName weight,
+                                                              Scope &constants) {
   if (expression.kind == Expression::String) {
     llvm::json::Array names;
-    std::string name = withNumbers(expression.text, numbers) + ending.str();
+    std::string name = withNumbers(expression.text, weight.numbers) + weight.ending.str();
+    if (auto stars = static_cast<size_t>(llvm::count(name, '*')); stars != (weight.isStacked ? 1 : 0)) {
+      elaborator.fail(expression.where)
+          << "the tensor's name has " << stars << " * more than the weight's, and "
+          << (weight.isStacked ? "in stack(tensor, count) it has one more, for the tensor's number in the stack"
+                               : "only stack(tensor, count) takes one more");
+      return std::nullopt;
+    }
     // Tensor names have other prefixes in models without a head, and in models that are part of another one.
     const Item *bases = find("bases");
     const auto *list = bases ? bases->as<ListItem>() : nullptr;
@@ -242,7 +249,7 @@ std::optional<llvm::json::Object> PublishedFamily::readTensor(const Expression &
   ArrayRef<Argument> arguments = expression.arguments;
   size_t expected = llvm::StringSwitch<size_t>(function)
                         .Cases({"transpose", "flat", "head"}, 1)
-                        .Cases({"paired", "plus", "rows"}, 2)
+                        .Cases({"paired", "plus", "rows", "stack"}, 2)
                         .Case("part", 3)
                         .Case("pick", 4)
                         .Case("either", 2)
@@ -250,20 +257,28 @@ std::optional<llvm::json::Object> PublishedFamily::readTensor(const Expression &
   if (function == "leading" && arguments.size() <= 2)
     expected = std::max<size_t>(arguments.size(), 1);
   if (expression.kind != Expression::Call || expected != arguments.size()) {
-    elaborator.fail(expression.where)
-        << "a tensor is its name in quotation marks, or transpose(tensor), flat(tensor), head(tensor), leading(tensor, "
-           "skipped), "
-           "rows(tensor, "
-           "from), "
-        << "pick(tensor, groups, of, index), part(tensor, index, of), paired(tensor, heads), plus(tensor, number) or "
-        << "either(tensor, tensor)";
+    elaborator.fail(expression.where) << "a tensor is its name in quotation marks, or transpose(tensor), flat(tensor), "
+                                         "head(tensor), leading(tensor, skipped), "
+                                      << "rows(tensor, from), pick(tensor, groups, of, index), part(tensor, index, "
+                                         "of), stack(tensor, count), paired(tensor, heads), "
+                                      << "plus(tensor, number) or either(tensor, tensor)";
     return std::nullopt;
   }
-  std::optional<llvm::json::Object> tensor = readTensor(*arguments[0].value, numbers, ending, rank, constants);
+  bool isOfGguf = function == "paired" || function == "plus",
+       isOfFolder = !isOfGguf && function != "rows" && function != "pick";
+  if (weight.isGguf ? isOfFolder : isOfGguf) {
+    elaborator.fail(expression.where) << "'" << function << "' is for tensors of "
+                                      << (weight.isGguf
+                                              ? "folders; in a GGUF file, matrices are stored as in the folder"
+                                              : "GGUF files, whose names follow the folder's after a comma");
+    return std::nullopt;
+  }
+  weight.isStacked |= function == "stack";
+  std::optional<llvm::json::Object> tensor = readTensor(*arguments[0].value, weight, constants);
   if (!tensor)
     return std::nullopt;
   if (function == "either") {
-    std::optional<llvm::json::Object> other = readTensor(*arguments[1].value, numbers, ending, rank, constants);
+    std::optional<llvm::json::Object> other = readTensor(*arguments[1].value, weight, constants);
     if (!other)
       return std::nullopt;
     for (const llvm::json::Value &name : *other->getArray("from"))
@@ -293,7 +308,7 @@ std::optional<llvm::json::Object> PublishedFamily::readTensor(const Expression &
     if (!values.empty() && values[0] > 0)
       (*tensor)["skip"] = static_cast<int64_t>(values[0]);
   };
-  if (function == "transpose" && rank == 2)
+  if (function == "transpose" && weight.rank == 2)
     (*tensor)["transpose"] = true;
   else if (function == "head")
     (*tensor)["head"] = true;
@@ -311,5 +326,7 @@ std::optional<llvm::json::Object> PublishedFamily::readTensor(const Expression &
     (*tensor)["paired"] = static_cast<int64_t>(values[0]);
   else if (function == "plus")
     (*tensor)["plus"] = values[0];
+  else if (function == "stack")
+    (*tensor)["stack"] = static_cast<int64_t>(values[0]);
   return tensor;
 }

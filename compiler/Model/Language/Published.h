@@ -45,8 +45,15 @@ private:
   Item valueOf(StringRef name, function_ref<LocationAttr(StringRef)> placeOf);
   bool evaluateOperands(const Expression &expression, function_ref<LocationAttr(StringRef)> placeOf);
   void collectUsed(const Expression &expression);
-  std::optional<llvm::json::Object> readTensor(const Expression &expression, ArrayRef<std::string> numbers,
-                                               StringRef ending, size_t rank, Scope &constants);
+  /// The weight that a line of tensors is read for.
+  struct WeightName {
+    ArrayRef<std::string> numbers; // which the * in the line's name stand for
+    StringRef ending;              // of the weight's name, where the line has none
+    size_t rank;
+    bool isGguf = false;
+    bool isStacked = false; // its tensor is one of a stack
+  };
+  std::optional<llvm::json::Object> readTensor(const Expression &expression, WeightName weight, Scope &constants);
 
   OuterFunctions functions;
   Elaborator elaborator;

@@ -1,0 +1,115 @@
+"""Compares families with Hugging Face's transformers on random folders that it writes here: options that the folders of
+references do not have, such as biases, norms of heads, tied and odd vocabularies. Skipped without torch and
+transformers.
+
+    more_families.py --bin build/bin [--family NAME] [--target=NAME]"""
+
+import argparse
+import importlib.util
+import json
+import sys
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+
+from compiled import default_target
+
+SKIPPED, LENGTHS, STEPS = 77, (1, 7, 33), 20
+SIZES = {"vocab_size": 96, "hidden_size": 48, "intermediate_size": 72, "num_hidden_layers": 2, "num_attention_heads": 4,
+         "max_position_embeddings": 128, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": None}
+FAMILIES = {
+    "cohere": ("Cohere", {"num_key_value_heads": 2},
+               {"num_key_value_heads": 1, "use_qk_norm": True, "attention_bias": True, "tie_word_embeddings": False, "vocab_size": 93,
+                "logit_scale": 0.4, "rope_theta": 5000.0, "num_attention_heads": 6}),
+    "stablelm": ("StableLm", {"num_attention_heads": 3, "num_key_value_heads": 3},
+                 {"num_key_value_heads": 2, "use_qkv_bias": True, "qk_layernorm": True, "use_parallel_residual": True,
+                  "partial_rotary_factor": 0.5, "tie_word_embeddings": True, "vocab_size": 93},
+                 {"num_key_value_heads": 1, "qk_layernorm": True, "num_attention_heads": 3, "hidden_act": "gelu"}),
+    "neox": ("GPTNeoX", {"num_attention_heads": 3},
+             {"use_parallel_residual": False, "attention_bias": False, "tie_word_embeddings": True, "vocab_size": 93,
+              "hidden_act": "gelu_new", "rotary_pct": 1.0}),
+}
+
+
+def draw(name, options):
+    """Returns a random model, whose biases and gains differ from their initial values, too."""
+    import torch
+    import transformers
+    torch.manual_seed(5)
+    keys = {**SIZES, **options}
+    theta = {"rope_parameters": {"rope_type": "default", "rope_theta": keys.pop("rope_theta")}} if "rope_theta" in keys else {}
+    config = getattr(transformers, f"{name}Config")(**keys, **theta, attn_implementation="eager")
+    model = getattr(transformers, f"{name}ForCausalLM")(config).float()
+    with torch.no_grad():
+        for value in model.parameters():
+            if value.dim() == 1 or value.shape[-1] == config.hidden_size // config.num_attention_heads:
+                value += 0.3 * torch.randn_like(value)
+            else:
+                value.copy_(torch.randn_like(value) * 0.6 / value.shape[-1] ** 0.5)
+    return model.eval()
+
+
+def write(folder, name, options):
+    """Writes the model, and what transformers computes for it, as families.py reads them."""
+    import torch
+    from safetensors.torch import save_file
+    model = draw(name, options)
+    model.save_pretrained(folder)
+    reference = folder / "reference"
+    reference.mkdir()
+    draws = torch.Generator().manual_seed(7)
+    sequences = [torch.randint(3, model.config.vocab_size, (length,), generator=draws).tolist() for length in LENGTHS]
+    logits = lambda ids: model(torch.tensor([ids]), use_cache=False).logits[0]
+
+    def loss():
+        losses = [torch.nn.functional.cross_entropy(logits(ids)[:-1], torch.tensor(ids[1:]), reduction="sum")
+                  for ids in sequences if len(ids) > 1]
+        return sum(losses) / sum(len(ids) - 1 for ids in sequences)
+
+    with torch.no_grad():
+        save_file({str(i): logits(ids).contiguous() for i, ids in enumerate(sequences)}, reference / "logits.safetensors")
+        ids, margins = list(sequences[1]), []
+        for _ in range(STEPS):
+            best = logits(ids)[-1].topk(2)
+            ids.append(best.indices[0].item())
+            margins.append((best.values[0] - best.values[1]).item())
+    loss().backward()
+    named = {id(value): name for name, value in reversed([*model.named_parameters(remove_duplicate=False)])}
+    save_file({named[id(value)]: value.grad.contiguous() for value in model.parameters()}, reference / "gradients.safetensors")
+    adam, losses = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0), []
+    for _ in range(STEPS):
+        adam.zero_grad()
+        value = loss()
+        value.backward()
+        adam.step()
+        losses.append(value.item())
+    length = len(sequences[1])
+    for file, value in {"ids": sequences, "greedy": {"prompt": ids[:length], "tokens": ids[length:], "margins": margins},
+                        "adam": losses}.items():
+        (reference / f"{file}.json").write_text(json.dumps(value))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--family", choices=FAMILIES, nargs="*", default=[*FAMILIES])
+    parser.add_argument("--flag", action="append", help="of heddle-compile")
+    parser.add_argument("--target", default=default_target())
+    arguments = parser.parse_args()
+    if any(importlib.util.find_spec(package) is None for package in ("torch", "transformers", "safetensors")):
+        print("there are no Python packages torch, transformers and safetensors")
+        sys.exit(SKIPPED)
+    import families
+    failed = 0
+    for family in arguments.family:
+        name, *choices = FAMILIES[family]
+        for number, options in enumerate(choices):
+            print(f"{name}, {options}:", flush=True)
+            with tempfile.TemporaryDirectory() as folder:
+                write(Path(folder, family), name, options)
+                failed += families.check(SimpleNamespace(**{**vars(arguments), "references": folder, "family": family, "folder_only": True}))
+    sys.exit(failed != 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+// Where a weight's numbers are in the tensors of published models.
+#include "runtime/published/PublishedWeights.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace heddle {
+namespace {
+
+// Numbers that count from `first`.
+HostTensor counting(Shape shape, float first = 0) {
+  HostTensor values = std::move(HostTensor::uninitialized(ElementType::F32, shape)).value();
+  std::iota(values.values<float>().begin(), values.values<float>().end(), first);
+  return values;
+}
+
+std::vector<float> numbers(const HostTensor &tensor) {
+  return {tensor.values<float>().begin(), tensor.values<float>().end()};
+}
+
+HostTensor take(const HostTensor &tensor, const WeightOrigin &origin) {
+  Result<std::optional<HostTensor>> weight = takeWeight(tensor, origin);
+  EXPECT_TRUE(weight.ok() && *weight);
+  return weight.ok() && *weight ? std::move(**weight) : HostTensor();
+}
+
+TEST(PublishedWeightsTest, aVectorMayHaveAnyShapeInTheFile) {
+  WeightOrigin origin{.names = {"gain"}, .shape = {12}};
+  for (const Shape &stored : {Shape{12}, Shape{1, 12}, Shape{3, 4}, Shape{2, 3, 2}})
+    EXPECT_EQ(numbers(take(counting(stored), origin)), numbers(counting({12})));
+  Result<std::optional<HostTensor>> weight = takeWeight(counting({3, 3}), origin);
+  EXPECT_TRUE(weight.ok() && !*weight);
+}
+
+TEST(PublishedWeightsTest, firstDimensionsOfAMatrixAreRows) {
+  WeightOrigin origin{.names = {"w"}, .shape = {4, 6}, .transpose = true};
+  HostTensor weight = take(counting({2, 3, 4}), origin);
+  EXPECT_EQ(weight.values<float>()[1], 4); // the second output of the first input
+  HostTensor back = counting({2, 3, 4}, 100);
+  ASSERT_TRUE(putWeight(weight, origin, back));
+  EXPECT_EQ(numbers(back), numbers(counting({2, 3, 4})));
+}
+
+TEST(PublishedWeightsTest, aStackIsWrittenTensorByTensor) {
+  WeightOrigin origin{.names = {"expert.*.weight"}, .shape = {4, 6}, .transpose = true, .stacked = 3};
+  EXPECT_EQ(origin.namesInStack(2), std::vector<std::string>{"expert.2.weight"});
+  HostTensor weight = take(counting({6, 4}), origin);
+  for (int64_t i = 0; i < origin.stacked; ++i) {
+    HostTensor part = counting({2, 4}, 100);
+    Result<bool> isPut = putInStack(weight, origin, i, part);
+    EXPECT_TRUE(isPut.ok() && *isPut);
+    EXPECT_EQ(numbers(part), numbers(counting({2, 4}, float(8 * i))));
+  }
+  HostTensor other = counting({3, 4});
+  Result<bool> isPut = putInStack(weight, origin, 0, other);
+  EXPECT_TRUE(isPut.ok() && !*isPut);
+}
+
+TEST(PublishedWeightsTest, aGgufFileHasRowsOfItsOwn) {
+  WeightOrigin origin{.names = {"query_key_value"},
+                      .shape = {2, 4},
+                      .transpose = true,
+                      .rows = ChosenRows{.groups = 2, .of = 3, .index = 1},
+                      .gguf = GgufPlace{.name = "attn_qkv", .rows = ChosenRows{.first = 4}}};
+  HostTensor inFolder = take(counting({12, 2}), origin), inFile = take(counting({12, 2}), origin.inGguf());
+  // Row 2 is the folder's first key.
+  EXPECT_EQ(numbers(inFolder), (std::vector<float>{4, 6, 16, 18, 5, 7, 17, 19}));
+  EXPECT_EQ(numbers(inFile), (std::vector<float>{8, 10, 12, 14, 9, 11, 13, 15}));
+  EXPECT_EQ(origin.inGguf().names, std::vector<std::string>{"attn_qkv"});
+  origin.gguf.reset();
+  EXPECT_EQ(origin.inGguf().names, origin.names);
+}
+
+} // namespace
+} // namespace heddle
