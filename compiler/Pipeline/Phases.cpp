@@ -41,7 +41,7 @@ static void buildDerive(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createVerifyModelPass());
   if (options.adapters)
     passes.addPass(createAddAdaptersPass(*options.adapters));
-  passes.addPass(createQuantizeWeightsPass(options.weights));
+  passes.addPass(createQuantizeWeightsPass(options.weights, options.purpose != Purpose::Inference));
   passes.addNestedPass<func::FuncOp>(
       createHoistScansPass()); // before the entries, so that all of them get the hoisted scans
   passes.addPass(createDeriveTrainingPass(

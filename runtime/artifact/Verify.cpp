@@ -157,6 +157,15 @@ Status verifyRole(const schema::Module &module, const schema::Variable &variable
   return Success();
 }
 
+// A matrix of 16-bit floats that is not trained.
+bool isHalfWeight(const schema::Module &module, const schema::Variable &variable) {
+  bool isWeight = variable.kind() == schema::VariableKind::Weight || variable.kind() == schema::VariableKind::Frozen;
+  schema::ElementType element = variable.type()->element();
+  return isWeight && variable.role() == schema::VariableRole::None && variable.type()->dims()->size() == 2 &&
+         (element == schema::ElementType::F16 || element == schema::ElementType::BF16) &&
+         module.schema_version() >= schema::kSchemaVersion;
+}
+
 Status verifyVariables(const schema::Module &module) {
   HEDDLE_CHECK(checkNames(*module.variables(), "variable"));
   for (const schema::Variable *variable : *module.variables()) {
@@ -168,6 +177,7 @@ Status verifyVariables(const schema::Module &module) {
     bool isNarrow = variable->type()->element() == schema::ElementType::BF16 && isMoment &&
                     module.schema_version() >= schema::kSchemaVersionOfRoundedMoments;
     bool isHalf = variable->type()->element() == schema::ElementType::F16 && isPartOfPacked(*variable);
+    isHalf |= isHalfWeight(module, *variable);
     HEDDLE_ASSIGN(uint64_t bytes, (isNarrow || isHalf ? tensorBytes : callersBytes)(module, variable->type(), what));
     for (const schema::Dim *dim : *variable->type()->dims())
       if (dim->size() >= 0)

@@ -9,8 +9,8 @@
 //   M5  the description is a JSON object whose values have the right types and ranges; it agrees with the artifact's
 //       sizes, logits and variables (Description.h)
 //   T1  a tensor type has at most 8 dimensions; extents are positive; the sizes of dimensions exist; variables and
-//       ports are f32 or i32, except that scales and offsets of packed weights may be f16 and, from version 5 on,
-//       Adam's moments may be bf16
+//       ports are f32 or i32, except that scales and offsets of packed weights may be f16, from version 5 on
+//       Adam's moments may be bf16 and, from version 8 on, matrices that are not trained may be f16 or bf16
 //   V1  a variable's shape is static, and its bytes are those of its shape
 //   V2  a view lies within the bytes of a variable that is not a view, 4-byte aligned
 //   V3  only i32 variables have a value limit, and it is not negative

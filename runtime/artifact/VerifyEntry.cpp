@@ -379,7 +379,7 @@ private:
   Status verifyTexels(const schema::Launch &launch, uint32_t argument, uint32_t floats, const std::string &what) const {
     constexpr uint64_t alignment = 16;
     uint64_t texelBytes = uint64_t(4) * floats;
-    if (floats != 4 && (module.schema_version() < schema::kSchemaVersion || (floats != 1 && floats != 2)))
+    if (floats != 4 && (module.schema_version() < schema::kSchemaVersionOfTexels || (floats != 1 && floats != 2)))
       return broken(str(what, " has a kernel whose texels have ", floats, " numbers."));
     if (argument >= launch.bindings()->size())
       return broken(str(what, " has no binding ", argument, ", which its kernel reads as texels."));

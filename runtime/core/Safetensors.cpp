@@ -212,10 +212,10 @@ Result<SafetensorsWriter> SafetensorsWriter::create(const std::filesystem::path 
     if (!count || header.contains(entry.name))
       return makeError(ErrorKind::InvalidArgument, "cannot write '", path.string(), "': tensor '", entry.name, "' ",
                        count ? "occurs twice." : "has an impossible shape.");
-    bool isNarrow = entry.stored == Stored::BF16;
-    assert(isNarrow || entry.stored == Stored::AsIs);
+    bool isNarrow = entry.stored != Stored::AsIs;
     uint64_t bytes = static_cast<uint64_t>(*count) * (isNarrow ? sizeof(uint16_t) : kElementBytes);
-    header[entry.name] = {{"dtype", isNarrow                         ? "BF16"
+    header[entry.name] = {{"dtype", entry.stored == Stored::BF16     ? "BF16"
+                                    : entry.stored == Stored::F16    ? "F16"
                                     : entry.type == ElementType::F32 ? "F32"
                                                                      : "I32"},
                           {"shape", entry.shape},

@@ -53,8 +53,9 @@ Status Session::save(const std::filesystem::path &path, const VariableKinds &kin
                        "' has no value yet. Run `init` or load a checkpoint first.");
     indices.push_back(i);
     SafetensorsEntry &entry = entries.emplace_back(SafetensorsEntry{variable.name, variable.type, variable.shape});
-    if (variable.narrow == NarrowType::BF16)
-      entry.stored = SafetensorsEntry::Stored::BF16;
+    if (variable.isNarrow())
+      entry.stored =
+          variable.narrow == NarrowType::BF16 ? SafetensorsEntry::Stored::BF16 : SafetensorsEntry::Stored::F16;
   }
 
   HEDDLE_ASSIGN(SafetensorsWriter writer, SafetensorsWriter::create(path, std::move(entries), metadata));
@@ -160,9 +161,10 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
     for (uint64_t offset = 0; offset < entry->bytes; offset += chunk.size()) {
       chunk.resize(std::min(entry->bytes - offset, chunkBytes));
       HEDDLE_CHECK(reader.read(*entry, offset, chunk));
-      if (NarrowType narrow = state->variables[index].narrow; narrow != NarrowType::None) {
+      if (const VariableInfo &variable = state->variables[index]; variable.isNarrow()) {
         auto values = std::span(reinterpret_cast<const float *>(chunk.data()), chunk.size() / sizeof(float));
-        HEDDLE_CHECK(state->onDevice->write(index, offset / 2, narrowAll(narrow, values)));
+        HEDDLE_ASSIGN(std::vector<std::byte> narrow, narrowed(variable, values));
+        HEDDLE_CHECK(state->onDevice->write(index, offset / 2, narrow));
         continue;
       }
       HEDDLE_CHECK(state->onDevice->write(index, offset, chunk));

@@ -3,6 +3,7 @@
 #include "runtime/core/Narrow.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace heddle {
 
@@ -113,6 +114,16 @@ Result<PendingTensor> readLater(hal::Device &device, const hal::Buffer &buffer, 
           std::ranges::copy(bytes, tensor->bytes().begin());
         return std::move(*tensor);
       });
+}
+
+Result<std::vector<std::byte>> narrowed(const VariableInfo &variable, std::span<const float> values) {
+  constexpr float largest = 65504;
+  auto isBeyond = [](float value) { return std::isfinite(value) && std::fabs(value) > largest; };
+  if (variable.narrow == NarrowType::F16 && variable.isWeight())
+    if (auto found = std::ranges::find_if(values, isBeyond); found != values.end())
+      return makeError(ErrorKind::Malformed, "'", variable.name, "' has ", *found,
+                       ", which 16-bit floats (f16) cannot hold. Compile the model with --weights=bf16 or f32.");
+  return narrowAll(variable.narrow, values);
 }
 
 std::string misfit(const schema::Kernel &kernel, const hal::DeviceInfo &device) {

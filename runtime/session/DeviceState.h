@@ -65,6 +65,10 @@ private:
 Result<PendingTensor> readLater(hal::Device &device, const hal::Buffer &buffer, uint64_t offset, ElementType type,
                                 Shape shape, NarrowType narrow = NarrowType::None);
 
+// Rounds values to the 16-bit type of a narrow variable. Fails with Malformed if they are a weight's, and f16 cannot hold
+// one of them.
+Result<std::vector<std::byte>> narrowed(const VariableInfo &variable, std::span<const float> values);
+
 // Says why the device cannot run a kernel; empty if it can.
 std::string misfit(const schema::Kernel &kernel, const hal::DeviceInfo &device);
 

@@ -466,8 +466,10 @@ Status Session::writeVariable(std::string_view name, const TensorView &value) {
     HEDDLE_CHECK(state->checkVariable(index, value.values<int32_t>()));
   state->weightsWritten |= info.isWeight();
   state->noteValue(index);
-  return info.isNarrow() ? state->onDevice->write(index, 0, narrowAll(info.narrow, value.values<float>()))
-                         : state->onDevice->write(index, 0, value.bytes);
+  if (!info.isNarrow())
+    return state->onDevice->write(index, 0, value.bytes);
+  HEDDLE_ASSIGN(std::vector<std::byte> narrow, narrowed(info, value.values<float>()));
+  return state->onDevice->write(index, 0, narrow);
 }
 
 MemoryReport Session::memory() const {

@@ -27,8 +27,9 @@ double secondsSince(std::chrono::steady_clock::time_point start) {
 } // namespace
 
 static bool hasPackedWeights(const Engine &engine) {
-  return std::ranges::any_of(engine.variables(),
-                             [](const VariableInfo &variable) { return variable.role == VariableRole::Scales; });
+  return std::ranges::any_of(engine.variables(), [](const VariableInfo &variable) {
+    return variable.role == VariableRole::Scales || (variable.kind == VariableKind::Weight && variable.isNarrow());
+  });
 }
 
 Trainer::Trainer(Engine &engine, TrainingInputs inputs, TrainerOptions options, std::function<bool()> stopRequested)
@@ -39,15 +40,16 @@ Status Trainer::prepare(bool fresh) {
   std::vector<std::string_view> entries = entriesOfStep();
   for (std::string_view entry : entries)
     if (!engine.hasEntry(entry))
-      return makeError(ErrorKind::Unsupported, "the artifact has no entry '", entry, "'",
-                       batchesOfRank() > 1 && !engine.hasEntry("accumulate_step")
-                           ? ", which --accumulate needs; compile the model with --set accumulate=true."
-                       : rankCount() > 1 && engine.hasEntry("train_step")
-                           ? ", with which several ranks train together; compile the model with --shard=none."
-                       : hasPackedWeights(engine)
-                           ? "; its weights are packed, and packed weights are not trained. Compile the model with "
-                             "--weights=f32, or train an adapter beside them (--lora)."
-                           : "; it was not compiled for training.");
+      return makeError(
+          ErrorKind::Unsupported, "the artifact has no entry '", entry, "'",
+          batchesOfRank() > 1 && !engine.hasEntry("accumulate_step")
+              ? ", which --accumulate needs; compile the model with --set accumulate=true."
+          : rankCount() > 1 && engine.hasEntry("train_step")
+              ? ", with which several ranks train together; compile the model with --shard=none."
+          : hasPackedWeights(engine)
+              ? "; its weights are packed or of 16 bits, and such weights are not trained. Compile the model with "
+                "--weights=f32, or train an adapter beside them (--lora)."
+              : "; it was not compiled for training.");
   if (!inputs.validation.empty() && isFirst())
     entries.push_back("eval");
   if (!inputs.validationText.source.empty() && isFirst())

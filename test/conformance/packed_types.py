@@ -1,5 +1,5 @@
-"""Tests models that keep a GGUF file's packed matrices as they are, against the same file in f32: random blocks of
-every type.
+"""Tests models that keep a GGUF file's packed matrices, and matrices of 16 bits, as they are, against the same file in
+f32: random blocks of every type.
 
     packed_types.py --bin build/bin [--target=NAME] [TYPE...]
 
@@ -23,7 +23,7 @@ from compiled import Model, Report, default_target, relative, run
 BLOCKS = {"Q8_0": (8, 32, 34, [0]), "Q4_0": (2, 32, 18, [0]), "Q4_1": (3, 32, 20, [0, 2]), "Q5_0": (6, 32, 22, [0]),
           "Q5_1": (7, 32, 24, [0, 2]), "Q2_K": (10, 256, 84, [80, 82]), "Q3_K": (11, 256, 110, [108]), "Q4_K": (12, 256, 144, [0, 2]),
           "Q5_K": (13, 256, 176, [0, 2]), "Q6_K": (14, 256, 210, [208]), "IQ4_NL": (20, 32, 18, [0]), "IQ4_XS": (23, 256, 136, [0]),
-          "MXFP4": (39, 32, 17, None)}
+          "MXFP4": (39, 32, 17, None), "F16": (1, 1, 2, None), "BF16": (30, 1, 2, None)}
 NAMES = list(BLOCKS)
 # Bits per number as stored; these types have no kernel for their 4 bits.
 BITS = {"IQ4_NL": 8.5, "IQ4_XS": 8.3125, "MXFP4": 9}
@@ -36,6 +36,9 @@ BOUND = 2e-5
 def draw_blocks(random, shape, kind):
     """Returns random bits with scales that make numbers of about 0.05."""
     _, values, size, factors = BLOCKS[kind]
+    if values == 1:
+        numbers = (0.05 * random.standard_normal(shape)).astype(np.float32)
+        return numbers.astype(np.float16).tobytes() if kind == "F16" else (numbers.view(np.uint32) >> 16).astype(np.uint16).tobytes()
     blocks = random.integers(0, 256, (shape[0] * shape[1] // values, size), dtype=np.uint8)
     typical = {"Q8_0": 74, "Q6_K": 74 * 18, "Q3_K": 18 * 2.3, "IQ4_NL": 60, "IQ4_XS": 60 * 18, "Q5_0": 9, "Q4_0": 4.6}.get(kind, 8)
     if kind in ("Q2_K", "Q4_K", "Q5_K"):
@@ -101,14 +104,13 @@ def main():
         with compiled(folder, arguments.types[0], ["--weights=f32"]) as model: # its numbers are those of every file
             expected = {name: logits(model, name) for name in arguments.types}
         for name in arguments.types:
-            with compiled(folder, name, []) as model:
+            with compiled(folder, name, ["--entries=inference"]) as model:
                 for inputs, actual, wanted in zip(batches, logits(model, name), expected[name]):
                     report.check(f"{name}: {len(actual)} tokens", relative(actual, wanted), BOUND)
                 model.call("logits", batches[0], save="weights.safetensors")
                 kept = tensor_files.load_safetensors(f"{folder}/weights.safetensors")
-            # 16-bit scales take 32 bits in a file.
-            kept = sum(value.nbytes // (2 if value.dtype == np.float32 and ".scales" in key or ".offsets" in key else 1)
-                       for key, value in kept.items())
+            # 16-bit weights and scales take 32 bits in a file.
+            kept = sum(value.nbytes // (2 if value.dtype == np.float32 and value.ndim == 2 else 1) for value in kept.values())
             report.check(f"{name}: bytes kept beyond the file's", kept / bytes_of[name] - 1, 0.1)
     print(f"{report.failed} failed")
     sys.exit(report.failed != 0)

@@ -275,22 +275,25 @@ TEST(SafetensorsTest, roundTrips) {
   EXPECT_FALSE(reader->read("c").ok());
 }
 
-// Numbers given as bf16 are written as bf16 and read as f32.
-TEST(SafetensorsTest, writesBF16) {
-  TemporaryFolder folder;
-  SafetensorsEntry narrow{"n", ElementType::F32, {3}};
-  narrow.stored = SafetensorsEntry::Stored::BF16;
-  auto writer = SafetensorsWriter::create(folder / "m", {narrow, {"w", ElementType::F32, {1}}});
-  ASSERT_TRUE(writer.ok()) << writer.message();
-  std::vector<float> values = {1.5f, -0x1.02p-100f, 0}, other = {0.1f};
-  ASSERT_TRUE(writer->write(narrowAll(NarrowType::BF16, values)).ok());
-  ASSERT_TRUE(writer->write(std::as_bytes(std::span(other))).ok());
-  ASSERT_TRUE(writer->commit().ok());
-  auto reader = SafetensorsReader::open(folder / "m");
-  ASSERT_TRUE(reader.ok()) << reader.message();
-  EXPECT_EQ(reader->find("n")->stored, SafetensorsEntry::Stored::BF16);
-  EXPECT_TRUE(std::ranges::equal(reader->read("n")->values<float>(), values));
-  EXPECT_TRUE(std::ranges::equal(reader->read("w")->values<float>(), other));
+// Numbers given in 16 bits are written so and read as f32.
+TEST(SafetensorsTest, writesNumbersOf16Bits) {
+  using Stored = SafetensorsEntry::Stored;
+  for (auto [stored, type] : {std::pair(Stored::BF16, NarrowType::BF16), {Stored::F16, NarrowType::F16}}) {
+    TemporaryFolder folder;
+    SafetensorsEntry narrow{"n", ElementType::F32, {3}};
+    narrow.stored = stored;
+    auto writer = SafetensorsWriter::create(folder / "m", {narrow, {"w", ElementType::F32, {1}}});
+    ASSERT_TRUE(writer.ok()) << writer.message();
+    std::vector<float> values = {1.5f, -0x1.02p-10f, 0}, other = {0.1f};
+    ASSERT_TRUE(writer->write(narrowAll(type, values)).ok());
+    ASSERT_TRUE(writer->write(std::as_bytes(std::span(other))).ok());
+    ASSERT_TRUE(writer->commit().ok());
+    auto reader = SafetensorsReader::open(folder / "m");
+    ASSERT_TRUE(reader.ok()) << reader.message();
+    EXPECT_EQ(reader->find("n")->stored, stored);
+    EXPECT_TRUE(std::ranges::equal(reader->read("n")->values<float>(), values));
+    EXPECT_TRUE(std::ranges::equal(reader->read("w")->values<float>(), other));
+  }
 }
 
 TEST(NarrowTest, roundsToNearest) {

@@ -1,5 +1,6 @@
 // Weights packed as integers with scales.
 #include "runtime/session/PackedWeights.h"
+#include "runtime/session/DeviceState.h"
 
 #include <gtest/gtest.h>
 
@@ -55,6 +56,21 @@ TEST(PackedWeightsTest, numbersAreTheNearest) {
                     scale * (packing.bits == 8 ? 0.5 : 1) + 1e-6);
       }
   }
+}
+
+// A weight in f16 keeps every number or is refused; other variables, and bf16, hold large numbers as infinity or rounded.
+TEST(PackedWeightsTest, numbersBeyondF16AreRefused) {
+  VariableInfo weight{.name = "w", .shape = {1, 2}, .narrow = NarrowType::F16}, wide = weight, state = weight;
+  wide.narrow = NarrowType::BF16;
+  state.kind = VariableKind::OptimizerState;
+  std::vector<float> within = {65504, -65504}, beyond = {1, -70000},
+                     infinite = {1, std::numeric_limits<float>::infinity()};
+  EXPECT_TRUE(narrowed(weight, within).ok());
+  EXPECT_TRUE(narrowed(weight, infinite).ok());
+  EXPECT_NE(narrowed(weight, beyond).message().find("'w' has -70000, which 16-bit floats (f16) cannot hold"),
+            std::string::npos);
+  EXPECT_TRUE(narrowed(wide, beyond).ok());
+  EXPECT_TRUE(narrowed(state, beyond).ok());
 }
 
 TEST(PackedWeightsTest, zerosStayZeros) {

@@ -77,6 +77,16 @@ schema::VariableT &narrow(schema::ModuleT &module) {
   variable.sharded = false;
   return variable;
 }
+/// Adds a matrix of 64 numbers of 16 bits.
+schema::VariableT &halfWeight(schema::ModuleT &module) {
+  schema::VariableT &variable = narrow(module);
+  variable.name = "half";
+  variable.kind = schema::VariableKind::Frozen;
+  variable.role = schema::VariableRole::None;
+  variable.type->element = schema::ElementType::F16;
+  variable.type->dims = {schema::Dim(-1, 2), schema::Dim(-1, 32)};
+  return variable;
+}
 /// Shares out the first launch, whose second axis has one workgroup, by the rows of a sharded variable.
 schema::ShardT &shard(schema::ModuleT &module) {
   auto shard = std::make_unique<schema::ShardT>();
@@ -444,6 +454,11 @@ const Rule rules[] = {
     {"T1_narrow_average", [](auto &m) { narrow(m).role = schema::VariableRole::Average; }, "'narrow' has an element type of 16 bits"},
     {"T1_narrow_version", [](auto &m) { narrow(m), m.schema_version = 4; }, "'narrow' has an element type of 16 bits"},
     {"T1_narrow_half", [](auto &m) { narrow(m).type->element = schema::ElementType::F16; }, "'narrow' has an element type of 16 bits"},
+    {"T1_half_weight_version", [](auto &m) { halfWeight(m), m.schema_version = 7; }, "'half' has an element type of 16 bits"},
+    {"T1_half_weight_vector", [](auto &m) { halfWeight(m).type->dims = {schema::Dim(-1, 64)}; }, "'half' has an element type of 16 bits"},
+    {"T1_half_weight_role", [](auto &m) { halfWeight(m).role = schema::VariableRole::Average; }, "'half' has an element type of 16 bits"},
+    {"T1_half_weight_kind", [](auto &m) { halfWeight(m).kind = schema::VariableKind::Counter; }, "'half' has an element type of 16 bits"},
+    {"V1_half_weight_bytes", [](auto &m) { halfWeight(m).bytes = 256; }, "'half' has 256 bytes, and its shape needs 128"},
     {"V1_narrow_bytes", [](auto &m) { narrow(m).bytes = 256; }, "'narrow' has 256 bytes, and its shape needs 128"},
     {"V4_narrow_bytes", [](auto &m) { narrow(m).sharded = true; }, "'narrow' is sharded, and no"},
     {"G4_narrow", // as many bytes, but twice as many numbers
@@ -649,6 +664,8 @@ TEST(VerifyTest, acceptsTheUnchangedArtifact) {
 
 TEST(VerifyTest, acceptsAnArenaInBlocks) {
   EXPECT_EQ(verdictAfter([](auto &m) { inBlocks(m); }), "accepted");
+  EXPECT_EQ(verdictAfter([](auto &m) { halfWeight(m); }), "accepted");
+  EXPECT_EQ(verdictAfter([](auto &m) { halfWeight(m).type->element = schema::ElementType::BF16; }), "accepted");
   EXPECT_EQ(verdictAfter([](auto &m) { inBlocks(m), m.schema_version = 1; }), "accepted"); // older builds run it, too
   EXPECT_EQ(verdictAfter([](auto &m) { inBlocks(m), collective(m).from[0] = arena(4096, 32); }), "accepted");
 }

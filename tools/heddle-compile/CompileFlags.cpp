@@ -116,9 +116,10 @@ struct Flags {
       "weights",
       cl::desc(
           "What the weights of linear transformations and tables are kept as: file (default), packed if the GGUF file "
-          "has them so, else f32; f32; int8 (whole numbers with a scale for each output), int4 (with one for each 32 "
-          "inputs of an output), or either with a number of inputs, int4:128. Packed weights are not trained, but "
-          "adapters beside them are"),
+          "has them so, in 16 bits if it has them so and they are not trained, else f32; f32; f16; bf16; int8 (whole "
+          "numbers with a scale for each output), int4 (with one for each 32 "
+          "inputs of an output), or either with a number of inputs, int4:128. Packed and 16-bit weights are not "
+          "trained, but adapters beside them are"),
       cl::value_desc("format"), cl::init("file"), cl::cat(category)};
   cl::opt<std::string> shard{"shard",
                              cl::desc("Add entries with which several devices train together (heddle-run train): with "

@@ -35,9 +35,10 @@ public:
                                     << "'";
       return signalPassFailure();
     }
-    // Packed weights are not trained.
+    // Packed weights and weights of 16 bits are not trained.
     bool isPacked = llvm::any_of(module.getOps<VariableOp>(), [](VariableOp variable) {
-      return variable.getRole() == VariableRole::Scales && variable.getKind() == VariableKind::Weight;
+      bool isHalf = variable.getTensorType().getElementTypeBitWidth() == 16;
+      return variable.getKind() == VariableKind::Weight && (variable.getRole() == VariableRole::Scales || isHalf);
     });
     bool isTrained = steps && !isPacked;
     SmallVector<StringRef> entries{"eval"};

@@ -74,15 +74,17 @@ def DeriveTrainingPass : Pass<"heddle-derive-training", "::mlir::ModuleOp"> {
 }
 
 def QuantizeWeightsPass : Pass<"heddle-quantize-weights", "::mlir::ModuleOp"> {
-  let summary = "Store weights as packed integers with scales";
+  let summary = "Store weights as packed integers with scales, or in 16 bits";
   let description = [{
     Turns each matrix `w` that is the right operand of matmuls, or whose rows are taken, into a variable of packed words
     with the same name, and adds `w.scales`. With `file` it does so only for matrices whose variables have
-    `heddle.stored`, in the format of that GGUF type. Adapters stay as they are. Entries that train the packed weights
-    cannot be derived afterwards.
+    `heddle.stored`, in the format of that GGUF type. Weights of 16 bits keep their name and shape; with `file` and
+    `trains` only frozen ones do. Adapters stay as they are. Entries that train the packed or 16-bit weights cannot be
+    derived afterwards.
   }];
   let options = [
-    Option<"text", "weights", "std::string", /*default=*/"std::string()", "file (default), int8, int4, int8:GROUP or int4:GROUP">
+    Option<"text", "weights", "std::string", /*default=*/"std::string()", "file (default), f16, bf16, int8, int4, int8:GROUP or int4:GROUP">,
+    Option<"trains", "trains", "bool", /*default=*/"false", "Entries that train the weights are to be derived">
   ];
   let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::arith::ArithDialect"];
 }

@@ -7,6 +7,10 @@
 //
 // Other GGUF types have more parts: the upper bits of the numbers in @w.high, and offsets in @w.offsets. If scales and
 // offsets are integers themselves, their factors are in @w.scales.scales and @w.offsets.scales.
+//
+// A weight of 16 bits is widened where it is read, and kernels do so as they load it:
+//
+//   w = arith.extf (read @w : K x N xbf16) : K x N xf32
 #include "compiler/Graph/Derive/QuantizeWeights.h"
 #include "compiler/Graph/Derive/Passes.h"
 
@@ -33,13 +37,16 @@ static constexpr int64_t kFewestRows = 8;    // smaller matrices are not worth p
 llvm::Expected<WeightFormat> mlir::heddle::parseWeightFormat(StringRef text) {
   if (text == "f32" || text == "file")
     return WeightFormat{text == "f32" ? WeightFormat::Rule::Float : WeightFormat::Rule::AsStored};
+  if (text == "f16" || text == "bf16")
+    return WeightFormat{text == "f16" ? WeightFormat::Rule::F16 : WeightFormat::Rule::BF16};
   auto [name, number] = text.split(':');
   WeightFormat format{WeightFormat::Rule::Packed};
   int64_t &bits = format.packed.bits, &group = format.packed.group;
   bits = name == "int8" ? 8 : name == "int4" ? 4 : 0;
   if (bits == 0)
-    return llvm::createStringError("there is no format '" + name +
-                                   "' of weights; there are int8, int4, file (as a GGUF file has them) and f32");
+    return llvm::createStringError(
+        "there is no format '" + name +
+        "' of weights; there are f16, bf16, int8, int4, file (as a GGUF file has them) and f32");
   group = bits == 4 ? kDefaultGroup : 0;
   if (text.contains(':') && (number.getAsInteger(10, group) || group < 8 || group % 8 != 0))
     return llvm::createStringError("a group of weights has a multiple of 8 of them, as in " + name + ":32, got '" +
@@ -53,7 +60,7 @@ class QuantizeWeightsPass : public mlir::heddle::impl::QuantizeWeightsPassBase<Q
 public:
   using Base::Base;
   QuantizeWeightsPass() = default;
-  explicit QuantizeWeightsPass(WeightFormat format) : format(format) {}
+  QuantizeWeightsPass(WeightFormat format, bool trains) : format(format) { this->trains = trains; }
 
   LogicalResult initialize(MLIRContext *context) override {
     if (text.empty())
@@ -69,8 +76,8 @@ public:
     if (format.rule == WeightFormat::Rule::Float)
       return;
     SymbolTable symbols(getOperation());
-    bool hasFrozen = llvm::any_of(getOperation().getOps<VariableOp>(),
-                                  [](VariableOp variable) { return variable.getKind() == VariableKind::Frozen; });
+    hasFrozen = llvm::any_of(getOperation().getOps<VariableOp>(),
+                             [](VariableOp variable) { return variable.getKind() == VariableKind::Frozen; });
     llvm::MapVector<VariableOp, SmallVector<ReadOp>> reads;
     DenseSet<StringRef> others; // written, or the owner or storage of other variables: they stay as they are
     getOperation().walk([&](Operation *op) {
@@ -81,12 +88,18 @@ public:
       else if (auto variable = dyn_cast<VariableOp>(op))
         others.insert_range(ArrayRef{variable.getOwner().value_or(""), variable.getStorage().value_or("")});
     });
-    for (auto &[variable, ofVariable] : reads)
-      if (variable.getKind() == (hasFrozen ? VariableKind::Frozen : VariableKind::Weight) && !variable.getStorage() &&
-          !others.contains(variable.getSymName()))
-        if (std::optional<int64_t> contracted = findContracted(variable, ofVariable))
-          if (std::optional<PackedFormat> packed = formatOf(variable, *contracted))
-            quantize(variable, *packed, *contracted, ofVariable, symbols);
+    for (auto &[variable, ofVariable] : reads) {
+      if (variable.getKind() != (hasFrozen ? VariableKind::Frozen : VariableKind::Weight) || variable.getStorage() ||
+          others.contains(variable.getSymName()))
+        continue;
+      std::optional<int64_t> contracted = findContracted(variable, ofVariable);
+      if (!contracted)
+        continue;
+      if (FloatType half = halfOf(variable))
+        narrow(variable, half, ofVariable);
+      else if (std::optional<PackedFormat> packed = formatOf(variable, *contracted))
+        quantize(variable, *packed, *contracted, ofVariable, symbols);
+    }
   }
 
 private:
@@ -109,6 +122,34 @@ private:
           contracted = product.getTransposeRhs() ? 1 : 0;
       }
     return contracted.value_or(1);
+  }
+
+  /// Returns the 16-bit type in which the weight is kept, or null if it is kept in another type. Training needs f32.
+  FloatType halfOf(VariableOp variable) {
+    if (variable.getTensorType().getShape().back() % 2 != 0) // rows begin at a 32-bit word
+      return {};
+    auto stored = variable->getAttrOfType<StringAttr>(kStoredAttrName);
+    bool asStored = format.rule == WeightFormat::Rule::AsStored && stored && (hasFrozen || !trains);
+    if (format.rule == WeightFormat::Rule::F16 || (asStored && stored.getValue() == "F16"))
+      return Float16Type::get(&getContext());
+    if (format.rule == WeightFormat::Rule::BF16 || (asStored && stored.getValue() == "BF16"))
+      return BFloat16Type::get(&getContext());
+    return {};
+  }
+
+  /// Keeps a weight in 16 bits. Ops take it widened, and kernels widen it as they read it.
+  static void narrow(VariableOp variable, FloatType element, ArrayRef<ReadOp> reads) {
+    RankedTensorType wide = variable.getTensorType(), type = wide.clone(element);
+    variable.setType(type);
+    Builder attributes(variable);
+    variable.setStartAttr(StartAttr::get(attributes.getContext(), StartKind::Constant, attributes.getF64FloatAttr(0)));
+    for (ReadOp read : reads) {
+      OpBuilder b(read->getContext());
+      b.setInsertionPointAfter(read);
+      read.getResult().setType(type);
+      auto widened = arith::ExtFOp::create(b, read.getLoc(), wide, read.getResult());
+      read.getResult().replaceAllUsesExcept(widened, widened);
+    }
   }
 
   /// Returns nothing if the weight stays as it is.
@@ -211,10 +252,11 @@ private:
   SymbolTable *symbols = nullptr;
   Operation *last = nullptr; // the variable after which the next one is declared
   WeightFormat format;
+  bool hasFrozen = false;
 };
 
 } // namespace
 
-std::unique_ptr<Pass> mlir::heddle::createQuantizeWeightsPass(WeightFormat format) {
-  return std::make_unique<QuantizeWeightsPass>(format);
+std::unique_ptr<Pass> mlir::heddle::createQuantizeWeightsPass(WeightFormat format, bool trains) {
+  return std::make_unique<QuantizeWeightsPass>(format, trains);
 }

@@ -31,7 +31,7 @@ struct SetPrecisionPass : mlir::heddle::impl::SetPrecisionPassBase<SetPrecisionP
     OpBuilder builder(&getContext());
     if (*precision == Precision::TF32) {
       getOperation().walk([&](ProductOpInterface product) {
-        SmallVector<OpOperand *> operands = getProductOperands(product);
+        SmallVector<OpOperand *> operands = getProductOperands(product, /*element=*/Type());
         if (!operands.empty() && getElementTypeOrSelf(operands.front()->get()).isF32())
           product->setAttr(kTensorFloatAttrName, builder.getUnitAttr());
       });
@@ -40,8 +40,12 @@ struct SetPrecisionPass : mlir::heddle::impl::SetPrecisionPassBase<SetPrecisionP
     Type element = *precision == Precision::BF16 ? Type(builder.getBF16Type()) : Type(builder.getF16Type());
     DenseMap<Value, Value> rounded;
     getOperation().walk([&](ProductOpInterface product) {
-      for (OpOperand *operand : getProductOperands(product)) {
+      for (OpOperand *operand : getProductOperands(product, element)) {
         Value value = operand->get();
+        if (Value stored = getStored(value)) {
+          operand->set(stored);
+          continue;
+        }
         auto type = cast<RankedTensorType>(value.getType());
         if (!type.getElementType().isF32())
           continue;
@@ -56,11 +60,19 @@ struct SetPrecisionPass : mlir::heddle::impl::SetPrecisionPassBase<SetPrecisionP
   }
 
 private:
-  /// Returns the operands of a product that may be rounded.
-  SmallVector<OpOperand *> getProductOperands(ProductOpInterface product) {
-    // Packed weights are unpacked and multiplied in f32 as they are read.
-    if (llvm::any_of(product.getProductOperands(),
-                     [](OpOperand *operand) { return operand->get().getDefiningOp<DequantizeOp>(); }))
+  /// Returns the 16-bit weight that an op widens to `value`, or null.
+  static Value getStored(Value value) {
+    auto widened = value.getDefiningOp<arith::ExtFOp>();
+    return widened && widened.getIn().getDefiningOp<ReadOp>() ? widened.getIn() : Value();
+  }
+
+  /// Returns the operands of a product that may be rounded to `element`, or multiplied as tf32 if it is null.
+  SmallVector<OpOperand *> getProductOperands(ProductOpInterface product, Type element) {
+    // Packed weights, and weights in another 16-bit type, are unpacked and multiplied in f32 as they are read.
+    if (llvm::any_of(product.getProductOperands(), [&](OpOperand *operand) {
+          Value stored = getStored(operand->get());
+          return operand->get().getDefiningOp<DequantizeOp>() || (stored && getElementTypeOrSelf(stored) != element);
+        }))
       return {};
     std::optional<int64_t> width = product.getHeadWidth();
     return width && !heads.has(*width) ? SmallVector<OpOperand *>() : product.getProductOperands();

@@ -33,7 +33,8 @@ bool isUnpacked(OpOperand &operand) {
     return isa_and_nonnull<DequantizeOp, arith::ExtFOp>(operand.get().getDefiningOp());
   auto product = dyn_cast<MatmulOp>(op);
   auto rows = dyn_cast<EmbeddingOp>(op);
-  return operand.get().getDefiningOp<DequantizeOp>() &&
+  auto widened = operand.get().getDefiningOp<arith::ExtFOp>();
+  return (operand.get().getDefiningOp<DequantizeOp>() || (widened && widened.getIn().getDefiningOp<ReadOp>())) &&
          (product ? operand.get() == product.getRhs() : rows && operand.get() == rows.getTable());
 }
 

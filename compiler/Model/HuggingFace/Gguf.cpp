@@ -376,7 +376,7 @@ LogicalResult Reader::finish(const Description &description) {
 
 void Reader::nameStoredTypes(ModuleOp module) const {
   for (auto variable : module.getOps<VariableOp>())
-    if (const GgufEntry *entry = tensorOf.lookup(variable.getSymName()); entry && entry->readType()->format)
+    if (const GgufEntry *entry = tensorOf.lookup(variable.getSymName()); entry && entry->type != ::heddle::kGgufF32)
       variable->setAttr(kStoredAttrName, StringAttr::get(context, entry->readType()->name));
 }
 

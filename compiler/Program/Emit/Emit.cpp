@@ -74,7 +74,7 @@ private:
   ModuleOp module; // the first target's; all targets have the same variables
   flatbuffers::FlatBufferBuilder builder;
   bool hasRepeats = false, hasCollectives = false, hasShards = false, hasRoundedMoments = false, hasBounds = false,
-       hasNarrowTexels = false;
+       hasNarrowTexels = false, hasHalfWeights = false;
   llvm::StringMap<uint32_t> sizeIndices, variableIndices;
   std::vector<Offset<schema::Size>> sizes;
   std::vector<Offset<schema::Variable>> variables;
@@ -225,12 +225,18 @@ LogicalResult Writer::verifySameVariables() {
   return success();
 }
 
-/// Returns true for bf16 moments, and for the f16 parts of packed weights. Callers see them as f32.
+/// Returns true for weights of 16 bits. Callers see them as f32.
+static bool isHalfWeight(VariableOp variable) {
+  Type element = variable.getTensorType().getElementType();
+  return !variable.getRole() && variable.isWeight() && (element.isF16() || element.isBF16());
+}
+
+/// Returns true for weights of 16 bits, bf16 moments, and f16 parts of packed weights. Callers see them as f32.
 static bool isNarrow(VariableOp variable) {
   bool isMoment = variable.getRole() == VariableRole::FirstMoment || variable.getRole() == VariableRole::SecondMoment;
   Type element = variable.getTensorType().getElementType();
   bool isPart = variable.getRole() && isPartOfPacked(*variable.getRole());
-  return (isMoment && element.isBF16()) || (isPart && element.isF16());
+  return (isMoment && element.isBF16()) || (isPart && element.isF16()) || isHalfWeight(variable);
 }
 
 /// The type in the artifact. Narrow variables keep their type. Other 16-bit variables are caches that only the program
@@ -279,6 +285,7 @@ LogicalResult Writer::writeVariables() {
                                                variable.getSharded()));
     hasShards |= variable.getSharded();
     hasRoundedMoments |= isNarrow(variable);
+    hasHalfWeights |= isHalfWeight(variable);
   }
   return success();
 }
@@ -632,7 +639,8 @@ LogicalResult Writer::write(Artifact &artifact) {
   auto costTable = builder.CreateVector(costs);
   auto pairTable = builder.CreateVector(pairs);
   auto vocabularyTable = writeVocabulary();
-  uint32_t version = hasNarrowTexels     ? schema::kSchemaVersion
+  uint32_t version = hasHalfWeights      ? schema::kSchemaVersion
+                     : hasNarrowTexels   ? schema::kSchemaVersionOfTexels
                      : hasBounds         ? schema::kSchemaVersionOfBounds
                      : hasRoundedMoments ? schema::kSchemaVersionOfRoundedMoments
                      : hasShards         ? schema::kSchemaVersionOfShards

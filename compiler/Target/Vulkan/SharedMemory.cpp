@@ -72,7 +72,7 @@ template <typename Op> struct LowerSharedLoad : OpConversionPattern<Op> {
     if (!isShared(op.getMemRefType()))
       return failure();
     Place place(rewriter, op.getLoc(), op.getMemRefType(), adaptor.getOperands().front(), op.getIndices());
-    Type type = op.getResult().getType();
+    Type type = this->getTypeConverter()->convertType(op.getResult().getType());
     auto load = [&](Value pointer) -> Value {
       return spirv::LoadOp::create(rewriter, op.getLoc(), pointer, sharedAccess(op.getContext()));
     };
@@ -177,7 +177,8 @@ struct LowerSubgroupId : OpConversionPattern<gpu::SubgroupIdOp> {
 bool heddle::isShared(MemRefType matrix) { return gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(matrix); }
 
 spirv::PointerType heddle::getSharedPointer(MemRefType matrix) {
-  auto element = VectorType::get({kVector}, matrix.getElementType());
+  Type number = matrix.getElementType(); // bf16 is held as f32, as in registers
+  auto element = VectorType::get({kVector}, number.isBF16() ? Float32Type::get(number.getContext()) : number);
   int64_t count = llvm::divideCeil(matrix.getDimSize(0) * tile::getRowStride(matrix), kVector);
   return spirv::PointerType::get(spirv::ArrayType::get(element, static_cast<unsigned>(count)),
                                  spirv::StorageClass::Workgroup);

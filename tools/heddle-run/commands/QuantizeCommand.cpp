@@ -10,12 +10,13 @@ namespace {
 namespace fs = std::filesystem;
 
 Status checkPacked(const Engine &engine) {
-  bool isPacked = std::ranges::any_of(
-      engine.variables(), [](const VariableInfo &variable) { return variable.role == VariableRole::Scales; });
+  bool isPacked = std::ranges::any_of(engine.variables(), [](const VariableInfo &variable) {
+    return variable.role == VariableRole::Scales || (variable.isWeight() && variable.isNarrow());
+  });
   if (!isPacked)
-    return makeError(ErrorKind::InvalidArgument,
-                     "the artifact keeps its weights as f32; compile the model with --weights=int8 or "
-                     "--weights=int4.");
+    return makeError(
+        ErrorKind::InvalidArgument,
+        "the artifact keeps its weights as f32; compile the model with --weights=int8, int4, f16 or bf16.");
   if (isFrozen(engine))
     return makeError(ErrorKind::InvalidArgument,
                      "the artifact has adapters; quantize takes the model without --lora, and what it "

@@ -100,9 +100,13 @@ struct EmbeddingTile : TileOpInterface::ExternalModel<EmbeddingTile, EmbeddingOp
         emitter.evaluate(embedding.getIndices(), placeOfVector(emitter, typeOf(embedding.getIndices()), place));
     if (embedding.getTable().getDefiningOp<DequantizeOp>())
       return {packedValues(emitter, embedding.getTable(), {place, rows})};
-    RankedTensorType type = emitter.tileType(place.rows, place.columns, typeOf(embedding.getTable()).getElementType());
-    return {tile::GatherOp::create(emitter.builder(), type, emitter.memoryOf(embedding.getTable()), rows, place.column,
-                                   place.columnLimit)};
+    auto widened =
+        embedding.getTable().getDefiningOp<arith::ExtFOp>(); // the rows' numbers are widened, not the table's
+    Value table = widened ? widened.getIn() : embedding.getTable();
+    RankedTensorType type = emitter.tileType(place.rows, place.columns, typeOf(table).getElementType());
+    Value found =
+        tile::GatherOp::create(emitter.builder(), type, emitter.memoryOf(table), rows, place.column, place.columnLimit);
+    return {widened ? emitter.widen(found) : found};
   }
 };
 

@@ -1,6 +1,8 @@
 // Weights that a GGUF file has packed are kept in its types; others stay as they are.
 // RUN: heddle-opt %s --heddle-quantize-weights | FileCheck %s
 // RUN: heddle-opt %s --heddle-quantize-weights=weights=f32 | FileCheck %s --check-prefix=F32
+// RUN: heddle-opt %s --heddle-quantize-weights=trains=true | FileCheck %s --check-prefix=TRAINS
+// TRAINS: heddle.variable @plain weight : tensor<16x16xf32>
 // F32-NOT: xi32>
 
 // Scales of 6 bits in bytes, and a factor of each 256 inputs; of offsets, too.
@@ -13,9 +15,9 @@
 // CHECK-NEXT: heddle.variable @down weight : tensor<2x512xi32>
 // CHECK-NEXT: heddle.variable @down.high weight of @down as high_bits : tensor<1x512xi32>
 // CHECK-NEXT: heddle.variable @down.scales weight of @down as scales : tensor<16x16xf16>
-// A number of inputs that blocks do not fill, and a type that is not packed.
+// A number of inputs that blocks do not fill, and a type of 16 bits.
 // CHECK-NEXT: heddle.variable @odd weight : tensor<16x16xf32>
-// CHECK-NEXT: heddle.variable @plain weight : tensor<16x16xf32>
+// CHECK-NEXT: heddle.variable @plain weight : tensor<16x16xf16>
 module {
   heddle.variable @up weight : tensor<512x16xf32> {heddle.stored = "Q4_K"}
   heddle.variable @down weight : tensor<16x512xf32> {heddle.stored = "Q5_0"}
@@ -39,6 +41,9 @@ module {
     %odd = heddle.read @odd : tensor<16x16xf32>
     %o = heddle.matmul %h, %odd : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
     %plain = heddle.read @plain : tensor<16x16xf32>
+    // CHECK: %[[HALF:.*]] = heddle.read @plain : tensor<16x16xf16>
+    // CHECK-NEXT: %[[WIDE:.*]] = arith.extf %[[HALF]] : tensor<16x16xf16> to tensor<16x16xf32>
+    // CHECK-NEXT: heddle.matmul %{{.*}}, %[[WIDE]]
     %p = heddle.matmul %o, %plain : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
     %sum = arith.addf %y, %p : tensor<8x16xf32>
     return %sum : tensor<8x16xf32>

@@ -2,11 +2,14 @@
 // RUN: heddle-opt %s --heddle-quantize-weights=weights=int8 | FileCheck %s --check-prefixes=CHECK,INT8
 // RUN: heddle-opt %s --heddle-quantize-weights=weights=int4:16 | FileCheck %s --check-prefixes=CHECK,INT4
 // RUN: heddle-opt %s --heddle-quantize-weights=weights=int8 --heddle-derive-training | FileCheck %s --check-prefix=EVAL
+// RUN: heddle-opt %s --heddle-quantize-weights=weights=bf16 --heddle-derive-training | FileCheck %s --check-prefixes=HALF,EVAL
+// HALF: heddle.variable @table weight : tensor<10x24xbf16>
+// HALF: heddle.variable @small.weight weight : tensor<4x24xf32>
 // RUN: heddle-opt %s --heddle-add-adapters='lora=rank=2,targets=up' --heddle-quantize-weights=weights=int8 --heddle-derive-training \
 // RUN:   | FileCheck %s --check-prefix=LORA
 // RUN: not heddle-opt %s --heddle-quantize-weights=weights=int5 2>&1 | FileCheck %s --check-prefix=FORMAT
 // RUN: not heddle-opt %s --heddle-quantize-weights=weights=int4:12 2>&1 | FileCheck %s --check-prefix=GROUP
-// FORMAT: error: heddle-quantize-weights: there is no format 'int5' of weights; there are int8, int4, file (as a GGUF file has them) and f32
+// FORMAT: error: heddle-quantize-weights: there is no format 'int5' of weights; there are f16, bf16, int8, int4, file (as a GGUF file has them) and f32
 // GROUP: error: heddle-quantize-weights: a group of weights has a multiple of 8 of them, as in int4:32, got '12'
 
 // A table is contracted by its columns, a weight by its rows; ten rows of the table do not fill the last words.

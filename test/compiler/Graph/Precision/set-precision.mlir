@@ -75,3 +75,20 @@ func.func @decode(%q: tensor<?x32xf32, #heddle.dims<"n">>, %starts: tensor<2xi32
       -> (tensor<?x32xf32, #heddle.dims<"n">>, tensor<?x2xf32, #heddle.dims<"n">>)
   return %y : tensor<?x32xf32, #heddle.dims<"n">>
 }
+
+// A weight of the same 16 bits is an operand as it is; a matmul of other weights stays f32, and no tf32.
+// CHECK-LABEL: func.func @stored
+// CHECK-DAG: %[[W:.*]] = heddle.read @half : tensor<8x8xbf16>
+// CHECK-DAG: %[[X:.*]] = arith.truncf %{{.*}} to tensor<?x8xbf16
+// CHECK: heddle.matmul %[[X]], %[[W]] : tensor<?x8xbf16, {{.*}}>, tensor<8x8xbf16>
+// F16-LABEL: func.func @stored
+// F16: heddle.matmul %{{.*}} : tensor<?x8xf32, {{.*}}>, tensor<8x8xf32>
+// TF32-LABEL: func.func @stored
+// TF32-NOT: heddle.tf32
+heddle.variable @half frozen : tensor<8x8xbf16>
+func.func @stored(%x: tensor<?x8xf32, #heddle.dims<"n">>) -> tensor<?x8xf32, #heddle.dims<"n">> {
+  %half = heddle.read @half : tensor<8x8xbf16>
+  %w = arith.extf %half : tensor<8x8xbf16> to tensor<8x8xf32>
+  %y = heddle.matmul %x, %w : tensor<?x8xf32, #heddle.dims<"n">>, tensor<8x8xf32> -> tensor<?x8xf32, #heddle.dims<"n">>
+  return %y : tensor<?x8xf32, #heddle.dims<"n">>
+}
