@@ -4,8 +4,8 @@
 #   tools/fuzz.sh [--seconds N] [TARGET...]
 #
 #   --seconds N   time for each target (default 60); one target runs per processor at a time
-#   TARGET        of test/fuzz/CMakeLists.txt (default: all): artifact, safetensors, npy, json, gguf, tokenizer_json, tokenizer,
-#                 manifest, request, chat_template, description, text, module
+#   TARGET        of test/fuzz/CMakeLists.txt (default: all): artifact, safetensors, npy, json, gguf, gguf_parts,
+#                 adapter_config, tokenizer_json, tokenizer, manifest, request, chat_template, description, text, module
 #
 # Inputs that reach new code stay in build-fuzz/corpus/TARGET, and the next run begins with them. An input that crashes,
 # hangs or takes too much memory is written to build-fuzz/found, and the exit code is 1;

@@ -16,6 +16,7 @@ import numpy as np
 TEST = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TEST / "conformance"))
 import gguf_files
+import packed_types
 import piece_models
 import subwords
 from tokenize_lines import CORPUS
@@ -101,6 +102,22 @@ loss(source) { cross_entropy(logits, source.label) }
         run(sys.executable, TEST / "tools/heddle-run/Inputs/write_gguf.py", work / "model.gguf", "--kind", kind, "--config", "hidden_size=32",
             "--config", "num_attention_heads=4", "--config", "num_key_value_heads=2", "--config", "intermediate_size=32")
         seed("gguf", kind, (work / "model.gguf").read_bytes())
+
+    # A block of each packed type; the same model in two files; an adapter's configuration.
+    random = np.random.default_rng(3)
+    blocks = {f"{name}.weight": ((2, values), kind, packed_types.draw_blocks(random, (2, values), name))
+              for name, (kind, values, _, _) in packed_types.BLOCKS.items()}
+    keys = {"general.architecture": ("text", "llama")}
+    seed("gguf", "types", gguf_files.assemble(keys, blocks))
+    names = sorted(blocks)
+    parts = [gguf_files.assemble({**(keys if number == 0 else {}), "split.no": ("u16", number), "split.count": ("u16", 2),
+                                  "split.tensors.count": ("i32", len(names))}, {name: blocks[name] for name in names[number::2]})
+             for number in range(2)]
+    seed("gguf_parts", "two", len(parts[0]).to_bytes(4, "little") + parts[0] + parts[1])
+    seed("adapter_config", "adapter_config.json", json.dumps({
+        "peft_type": "LORA", "r": 4, "lora_alpha": 6, "lora_dropout": 0.05, "use_rslora": True, "use_dora": False, "bias": "none",
+        "target_modules": ["q_proj", "v_proj"], "modules_to_save": ["lm_head"], "rank_pattern": {"layers.0.self_attn.q_proj": 2},
+        "alpha_pattern": {"layers.0.self_attn.q_proj": 3}, "init_lora_weights": True}))
 
     # Vocabularies.
     byte_pairs = subwords.BytePairs.learn(CORPUS, 40)

@@ -2,6 +2,7 @@
 
 #include "tools/heddle-compile/NativeTargets.h"
 
+#include "compiler/Model/Import/Nesting.h"
 #include "compiler/Target/CUDA/Assemble.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
@@ -411,6 +412,8 @@ std::optional<CommandLine> check(Flags &flags) {
     auto file = llvm::MemoryBuffer::getFile(config, /*IsText=*/true);
     if (llvm::sys::fs::is_directory(flags.lora) && !file)
       return wrong("--lora: cannot read '" + config + "': " + file.getError().message());
+    if (file && nestsTooDeepJSON((*file)->getBuffer()))
+      return wrong("--lora: '" + config + "' nests values deeper than any configuration of an adapter does");
     llvm::Expected<AdapterOptions> adapters =
         file ? parseAdapterConfig((*file)->getBuffer()) : parseAdapters(flags.lora);
     if (!adapters)
