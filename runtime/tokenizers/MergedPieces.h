@@ -21,7 +21,9 @@ public:
   void append(std::string_view word, std::vector<int32_t> &ids) const override;
 
 private:
+  static constexpr int32_t kNone = -1;
   PieceTable pieces;
+  std::vector<int32_t> ofPoints; // the piece of each code point, or kNone; later code points have none
   Merges merges;
   Options options;
   ByteFallback bytes;

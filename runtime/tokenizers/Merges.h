@@ -7,7 +7,6 @@
 
 #include <span>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace heddle {
@@ -25,13 +24,21 @@ public:
   void apply(std::span<const int32_t> word, std::vector<int32_t> &ids) const;
 
 private:
+  static constexpr uint64_t kFree = ~uint64_t(0); // no pair, as pieces have numbers from 0 on
   struct Merge {
-    int32_t rank, product;
+    uint64_t pair = kFree;
+    int32_t rank = 0, product = 0;
   };
   static uint64_t pairOf(int32_t left, int32_t right) { return uint64_t(uint32_t(left)) << 32 | uint32_t(right); }
   const Merge *find(int32_t left, int32_t right) const;
+  // Returns the slot of the pair, or the free one where it would be.
+  size_t slotOf(uint64_t pair) const;
+  void grow();
 
-  std::unordered_map<uint64_t, Merge> merges;
+  // A hash table with open addressing, whose size is a power of 2: a look-up is one cache miss. At most half of the slots
+  // are taken.
+  std::vector<Merge> slots;
+  size_t taken = 0;
   int32_t count = 0;
 };
 
