@@ -154,8 +154,8 @@ private:
       std::string_view line = *merge.text();
       size_t space = line.find(' ', 1); // a piece is never empty, so the space is not the first character
       std::string_view right = space == std::string_view::npos ? std::string_view() : line.substr(space + 1);
-      HEDDLE_CHECK(merges.add(parts.table, line.substr(0, space), right,
-                              str("'", file.path().string(), "', merge ", merges.size(), ",")));
+      HEDDLE_CHECK(
+          merges.add(parts.table, line.substr(0, space), right, {file.path().string(), "merge", merges.size()}));
     }
     HEDDLE_ASSIGN(BytePairs pairs,
                   BytePairs::create(parts.table, std::move(merges), {.wholeWordsFirst = cutting->wholeWordsFirst},

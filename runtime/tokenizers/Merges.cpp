@@ -8,11 +8,13 @@
 
 namespace heddle {
 
-Status Merges::add(const PieceTable &table, std::string_view left, std::string_view right, const std::string &where) {
-  std::optional<int32_t> first = table.find(left), second = table.find(right), product = table.find(str(left, right));
+Status Merges::add(const PieceTable &table, std::string_view left, std::string_view right, const Origin &from) {
+  std::string both(left);
+  both += right;
+  std::optional<int32_t> first = table.find(left), second = table.find(right), product = table.find(both);
   if (!first || !second || !product)
-    return makeError(ErrorKind::Malformed, where, " is \"", left, right.empty() ? "" : " ", right,
-                     "\", and not two pieces of the vocabulary that make a third.");
+    return makeError(ErrorKind::Malformed, "'", from.file, "', ", from.unit, " ", from.number, ", is \"", left,
+                     right.empty() ? "" : " ", right, "\", and not two pieces of the vocabulary that make a third.");
   // If a pair is listed twice, its last position counts.
   if (2 * (taken + 1) > slots.size())
     grow();

@@ -13,9 +13,14 @@ namespace heddle {
 
 class Merges {
 public:
-  // Appends a merge. `where` begins the error message: the file and the merge's place in it. Fails if one of the three
-  // pieces is not in `table`.
-  Status add(const PieceTable &table, std::string_view left, std::string_view right, const std::string &where);
+  // Where a merge is, for messages: "line" 7, or "merge" 7, of a file.
+  struct Origin {
+    std::string_view file, unit;
+    size_t number;
+  };
+
+  // Appends a merge. Fails if one of the three pieces is not in `table`.
+  Status add(const PieceTable &table, std::string_view left, std::string_view right, const Origin &from);
   size_t size() const { return count; }
 
   // Applies merges to a word's pieces until none applies, and appends the result to `ids`. Each step takes the pair

@@ -53,14 +53,20 @@ Status requireVocabularyFiles(const std::filesystem::path &folder, std::initiali
 }
 
 Result<PieceTable> PieceTable::fromJson(std::string_view text, const std::string &name) {
+  HEDDLE_ASSIGN(nlohmann::json json, parseJson(text, str("'", name, "'")));
+  return fromObject(json, name);
+}
+
+Result<PieceTable> PieceTable::fromObject(const nlohmann::json &json, const std::string &name) {
   auto malformed = [&](const auto &...why) {
     return makeError(ErrorKind::Malformed, "'", name, "' is not a vocabulary: ", why...,
                      ". A vocabulary is an object of pieces with their numbers.");
   };
-  HEDDLE_ASSIGN(nlohmann::json json, parseJson(text, str("'", name, "'")));
   if (!json.is_object())
     return malformed("it holds no JSON object");
   PieceTable table;
+  table.texts.reserve(json.size());
+  table.ids.reserve(json.size());
   for (const auto &[piece, id] : json.items()) {
     if (!id.is_number_unsigned() || id.get<uint64_t>() >= kMostPieces)
       return malformed("the number of \"", piece, "\" is ", id.dump());

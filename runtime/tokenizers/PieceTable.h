@@ -4,6 +4,8 @@
 #include "runtime/core/Status.h"
 #include "runtime/tokenizers/TextCodec.h"
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <cstdint>
 #include <filesystem>
 #include <initializer_list>
@@ -21,6 +23,7 @@ public:
   // Parses a JSON object whose keys are pieces and whose values are their numbers. `name` is the file's name for
   // messages.
   static Result<PieceTable> fromJson(std::string_view text, const std::string &name);
+  static Result<PieceTable> fromObject(const nlohmann::json &json, const std::string &name);
   // Reads a file with one piece per line.
   static Result<PieceTable> readLines(const std::filesystem::path &path);
 

@@ -22,7 +22,7 @@ Result<Merges> readMerges(const std::filesystem::path &path, const PieceTable &t
     size_t space = line.find(' ');
     std::string_view left = std::string_view(line).substr(0, space);
     std::string_view right = space == std::string::npos ? "" : std::string_view(line).substr(space + 1);
-    HEDDLE_CHECK(merges.add(table, left, right, str("'", path.string(), "', line ", reader.lineNumber(), ",")));
+    HEDDLE_CHECK(merges.add(table, left, right, {path.string(), "line", reader.lineNumber()}));
   }
   HEDDLE_CHECK(reader.status());
   return merges;

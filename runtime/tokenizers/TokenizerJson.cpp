@@ -54,7 +54,7 @@ private:
     for (const char *key : {"continuing_subword_prefix", "end_of_word_suffix"})
       if (const json &value = at(model(), key); !value.is_null() && value != "")
         return steps.unreadable("'", key, "' ", value.dump());
-    HEDDLE_ASSIGN(parts.table, PieceTable::fromJson(at(model(), "vocab").dump(), path));
+    HEDDLE_ASSIGN(parts.table, PieceTable::fromObject(at(model(), "vocab"), path));
     Merges merges;
     for (const json &merge : at(model(), "merges")) {
       std::string left, right;
@@ -69,7 +69,7 @@ private:
       } else {
         return steps.malformed("merge ", merges.size(), " is ", merge.dump().substr(0, 100), ", and not two pieces");
       }
-      HEDDLE_CHECK(merges.add(parts.table, left, right, str("'", path, "', merge ", merges.size(), ",")));
+      HEDDLE_CHECK(merges.add(parts.table, left, right, {path, "merge", merges.size()}));
     }
     return merges;
   }

@@ -99,7 +99,7 @@ Result<WordPieces> WordPieces::loadJson(const std::filesystem::path &folder) {
   pieces.options.seesWords = false;
   if (longest.is_number_unsigned())
     pieces.longestWord = std::min<size_t>(longest.get<size_t>(), kMostCharacters);
-  HEDDLE_ASSIGN(pieces.table, PieceTable::fromJson(at(model, "vocab").dump(), path));
+  HEDDLE_ASSIGN(pieces.table, PieceTable::fromObject(at(model, "vocab"), path));
   for (const nlohmann::json &token : at(whole, "added_tokens")) {
     const nlohmann::json &id = at(token, "id");
     bool isNumber = id.is_number_unsigned() && id.get<uint64_t>() < (1 << 24);
