@@ -215,26 +215,13 @@ struct LowerReduce : LanePattern<tile::ReduceOp> {
       SmallVector<Value> rows;
       for (int64_t i = 0; i < from.shape.rows; ++i)
         rows.push_back(combineAll(b, op, from.values.slice(i * from.shape.runs, from.shape.runs)));
-      auto elementsOf = [](Value row) {
-        auto vector = dyn_cast<VectorType>(row.getType());
-        return vector ? vector.getNumElements() : 1;
-      };
-      auto takeTogether = [&](ArrayRef<Value> some) {
-        Value together = combineHalves(b, op, combineRows(b, op, some), static_cast<int64_t>(some.size()));
-        for (size_t i = 0; i < some.size(); ++i)
-          results.push_back(b.extract(together, static_cast<int64_t>(i)));
-      };
-      ArrayRef<Value> left = rows;
-      for (size_t count : {kRowsTogether, kRowsTogether / 2})
-        while (lanes.count() == 1 && left.size() >= count && elementsOf(left.front()) % kRowsTogether == 0) {
-          takeTogether(left.take_front(count));
-          left = left.drop_front(count);
-        }
-      for (Value row : left) {
+      auto vector = dyn_cast<VectorType>(rows.front().getType());
+      int64_t count = vector ? vector.getNumElements() : 1;
+      if (lanes.count() == 1 && count % kRowsTogether == 0)
+        return rewriter.replaceOpWithMultiple(op, {combineRows(b, op, rows)}), success();
+      for (Value row : rows) {
         SmallVector<Value> elements;
-        if (lanes.count() == 1)
-          row = combineHalves(b, op, row, 2);
-        for (int64_t element = 0; element < elementsOf(row); ++element)
+        for (int64_t element = 0; element < count; ++element)
           elements.push_back(b.extract(row, element));
         results.push_back(acrossLanes(b, op, combineAll(b, op, elements), distribution));
       }
@@ -260,31 +247,30 @@ struct LowerReduce : LanePattern<tile::ReduceOp> {
 
   /// Rows whose reductions share shuffles: as many as 128 bits have elements, because shuffles within 128 bits are the
   /// cheapest.
-  static constexpr size_t kRowsTogether = 4;
+  static constexpr int64_t kRowsTogether = 4;
 
-  /// Combines pairs of a row's elements, for two or four rows at once: element i of the result is a part of row
-  /// i % rows.size().
-  static Value combineRows(LaneBuilder &b, tile::ReduceOp op, ArrayRef<Value> rows) {
+  /// Combines each row's elements, for four rows at once. The last rows are repeated if there are fewer, so that a row's
+  /// result does not depend on the rows beside it.
+  static SmallVector<Value> combineRows(LaneBuilder &b, tile::ReduceOp op, ArrayRef<Value> rows) {
+    // From here on element i of a vector is a part of row i % 4.
     auto pair = [&](Value x, Value y) {
       return combine(b, op, shuffleGroups(b, x, y, {0, 4, 1, 5}), shuffleGroups(b, x, y, {2, 6, 3, 7}));
     };
-    Value first = pair(rows[0], rows[1]);
-    if (rows.size() == 2)
-      return first;
-    Value second = pair(rows[2], rows[3]);
-    return combine(b, op, shuffleGroups(b, first, second, {0, 1, 4, 5}), shuffleGroups(b, first, second, {2, 3, 6, 7}));
-  }
-
-  /// Combines a vector's halves until at most `count` elements are left.
-  static Value combineHalves(LaneBuilder &b, tile::ReduceOp op, Value vector, int64_t count) {
-    auto type = dyn_cast<VectorType>(vector.getType());
-    for (int64_t half = type ? type.getNumElements() / 2 : 0; half >= count; half /= 2) {
-      SmallVector<int64_t> low = llvm::to_vector(llvm::seq<int64_t>(0, half)),
-                           high = llvm::to_vector(llvm::seq<int64_t>(half, 2 * half));
-      vector = combine(b, op, vector::ShuffleOp::create(b, vector, vector, low),
-                       vector::ShuffleOp::create(b, vector, vector, high));
+    SmallVector<Value> results;
+    for (size_t first = 0; first < rows.size(); first += kRowsTogether) {
+      auto row = [&](size_t i) { return rows[std::min(first + i, rows.size() - 1)]; };
+      Value low = pair(row(0), row(1)), high = pair(row(2), row(3));
+      Value all = combine(b, op, shuffleGroups(b, low, high, {0, 1, 4, 5}), shuffleGroups(b, low, high, {2, 3, 6, 7}));
+      for (int64_t half = cast<VectorType>(all.getType()).getNumElements() / 2; half >= kRowsTogether; half /= 2) {
+        SmallVector<int64_t> left = llvm::to_vector(llvm::seq<int64_t>(0, half)),
+                             right = llvm::to_vector(llvm::seq<int64_t>(half, 2 * half));
+        all =
+            combine(b, op, vector::ShuffleOp::create(b, all, all, left), vector::ShuffleOp::create(b, all, all, right));
+      }
+      for (size_t i = 0; i < std::min<size_t>(kRowsTogether, rows.size() - first); ++i)
+        results.push_back(b.extract(all, static_cast<int64_t>(i)));
     }
-    return vector;
+    return results;
   }
 
   static Value combine(LaneBuilder &b, tile::ReduceOp op, Value x, Value y) {

@@ -21,18 +21,19 @@ tile.func @inPlace(%words: memref<8x4xi32>, %out: memref<64x4xi32>)
   tile.return
 }
 
-// A row's vectors are combined, and then the halves of a vector.
+// A row's vectors are combined, and then its elements, as if it were four rows.
 // CHECK-LABEL: tile.func @reduce
 // CHECK: %[[X:.*]] = vector.load %arg0
 // CHECK: %[[Y:.*]] = vector.load %arg0
 // CHECK: %[[ROW:.*]] = arith.addf %[[X]], %[[Y]] : vector<8xf32>
-// CHECK: %[[LOW:.*]] = vector.shuffle %[[ROW]], %[[ROW]] [0, 1, 2, 3]
-// CHECK: %[[HIGH:.*]] = vector.shuffle %[[ROW]], %[[ROW]] [4, 5, 6, 7]
-// CHECK: %[[FOUR:.*]] = arith.addf %[[LOW]], %[[HIGH]] : vector<4xf32>
-// CHECK: vector.shuffle %[[FOUR]], %[[FOUR]] [0, 1]
-// CHECK: vector.shuffle %[[FOUR]], %[[FOUR]] [2, 3]
-// CHECK: arith.addf {{.*}} : vector<2xf32>
-// CHECK: arith.addf {{.*}} : f32
+// CHECK: vector.shuffle %[[ROW]], %[[ROW]] [0, 8, 1, 9, 4, 12, 5, 13]
+// CHECK: vector.shuffle %[[ROW]], %[[ROW]] [2, 10, 3, 11, 6, 14, 7, 15]
+// CHECK: arith.addf {{.*}} : vector<8xf32>
+// CHECK: %[[PARTS:.*]] = arith.addf {{.*}} : vector<8xf32>
+// CHECK: vector.shuffle %[[PARTS]], %[[PARTS]] [0, 1, 2, 3]
+// CHECK: vector.shuffle %[[PARTS]], %[[PARTS]] [4, 5, 6, 7]
+// CHECK: %[[ALL:.*]] = arith.addf {{.*}} : vector<4xf32>
+// CHECK: vector.extract %[[ALL]][0]
 // CHECK-NOT: arith.addf
 // CHECK: tile.return
 tile.func @reduce(%a: memref<1x16xf32>, %b: memref<1x1xf32>) attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
@@ -43,7 +44,7 @@ tile.func @reduce(%a: memref<1x16xf32>, %b: memref<1x1xf32>) attributes {workgro
   tile.return
 }
 
-// Four rows share shuffles within 128 bits, then two do, and the last row is combined alone.
+// Four rows share shuffles within 128 bits. The last of seven rows stands for an eighth.
 // CHECK-LABEL: tile.func @reduceRows
 // CHECK: %[[ROW0:.*]] = vector.load %arg0
 // CHECK: %[[ROW1:.*]] = vector.load %arg0
@@ -59,12 +60,10 @@ tile.func @reduce(%a: memref<1x16xf32>, %b: memref<1x1xf32>) attributes {workgro
 // CHECK: vector.extract %[[FOUR]][0]
 // CHECK: vector.extract %[[FOUR]][3]
 // CHECK: arith.maxnumf {{.*}} : vector<8xf32>
-// CHECK: arith.maxnumf {{.*}} : vector<4xf32>
-// CHECK: %[[TWO:.*]] = arith.maxnumf {{.*}} : vector<2xf32>
-// CHECK: vector.extract %[[TWO]][1]
-// CHECK: arith.maxnumf {{.*}} : vector<4xf32>
-// CHECK: arith.maxnumf {{.*}} : vector<2xf32>
-// CHECK: arith.maxnumf {{.*}} : f32
+// CHECK: vector.shuffle %[[LAST:.*]], %[[LAST]] [0, 8, 1, 9, 4, 12, 5, 13]
+// CHECK: %[[THREE:.*]] = arith.maxnumf {{.*}} : vector<4xf32>
+// CHECK: vector.extract %[[THREE]][2]
+// CHECK-NOT: vector.extract
 // CHECK: tile.return
 tile.func @reduceRows(%a: memref<7x8xf32>, %b: memref<7x1xf32>) attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
   %c0 = arith.constant 0 : index
