@@ -24,6 +24,7 @@ public:
     lines.try_emplace(next);
     return next++;
   }
+  uint64_t nextNumber() const { return next; }
   // The next line gets this number, which must be above all earlier ones: the lines in between belong to other workers.
   void skipTo(uint64_t number) { next = number; }
   void finish(uint64_t number, Answer answer) { lines.find(number)->second = std::move(answer); }

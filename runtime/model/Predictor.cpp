@@ -10,12 +10,10 @@
 
 namespace heddle {
 
-Status Predictor::add(std::string_view line, bool isRecord) {
-  uint64_t number = lines.add();
-  if (isBlank(line)) {
-    lines.finish(number, {});
-    return Success();
-  }
+Result<PredictableLine> readPredictable(std::string_view line, bool isRecord, uint64_t number,
+                                        const ModelDescription &model, const TextCodec &vocabulary) {
+  if (isBlank(line))
+    return PredictableLine();
   Labelling kind = model.labelling();
   std::string origin = str("line ", number);
   HEDDLE_ASSIGN(Record record, isRecord ? Record::parse(line, origin, kind, /*wantsLabels=*/false)
@@ -27,7 +25,20 @@ Status Predictor::add(std::string_view line, bool isRecord) {
   if (text.right.size() > longest)
     warnOfCut(number, "a right text of ", text.right.size(), longest);
   text.cut(longest, model.marks);
-  waiting.push_back({number, std::move(text)});
+  return PredictableLine(std::move(text));
+}
+
+void Predictor::add(PredictableLine line) {
+  uint64_t number = lines.add();
+  if (line)
+    waiting.push_back({number, std::move(*line)});
+  else
+    lines.finish(number, {});
+}
+
+Status Predictor::add(std::string_view line, bool isRecord) {
+  HEDDLE_ASSIGN(PredictableLine read, readPredictable(line, isRecord, lines.nextNumber(), model, vocabulary));
+  add(std::move(read));
   return Success();
 }
 

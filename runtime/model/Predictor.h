@@ -19,6 +19,14 @@ struct PredictedLabel {
   double probability = 0; // among the labels that the training data had
 };
 
+// A line's tokens; nullopt for a blank line.
+using PredictableLine = std::optional<EncodedRecord>;
+
+// Reads the line with this number as a text, or as a record. Fails if it is none that the model takes. A text that is
+// too long for the model is cut, with a warning.
+Result<PredictableLine> readPredictable(std::string_view line, bool isRecord, uint64_t number,
+                                        const ModelDescription &model, const TextCodec &vocabulary);
+
 struct PredictedLine {
   std::vector<PredictedLabel> labels; // one, or one for each word; empty for a blank line
   std::optional<float> grade;         // instead of labels, if the model gives grades or has a single label: its logit
@@ -30,8 +38,9 @@ public:
   Predictor(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary)
       : engine(engine), model(model), vocabulary(vocabulary) {}
 
-  // Adds the next line. A text that is too long for the model is cut, with a warning; words after the cut get the label
-  // "?". Fails if `isRecord` and the line is no record.
+  // Adds the next line. Words after a cut get the label "?".
+  void add(PredictableLine line);
+  // Reads the next line, as readPredictable() does, and adds it.
   Status add(std::string_view line, bool isRecord);
   // Runs one call, for as many lines as fit.
   Status step();

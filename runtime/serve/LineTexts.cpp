@@ -4,6 +4,11 @@
 
 namespace heddle::serve {
 
+std::string lineOf(std::string text, bool isOfPair) {
+  std::ranges::replace_if(text, [&](char c) { return c == '\n' || c == '\r' || (isOfPair && c == '\t'); }, ' ');
+  return text;
+}
+
 std::vector<std::string> readTexts(Fields &fields, bool takesPairs) {
   const Fields::Json *field = fields.find("text");
   std::vector<std::string> texts;
@@ -12,22 +17,16 @@ std::vector<std::string> readTexts(Fields &fields, bool takesPairs) {
                             takesPairs ? " or pairs of texts." : "."));
     return std::vector<std::string>();
   };
-  // Replaces line breaks, and tabs if they separate pairs, by spaces.
-  auto lineOf = [&](const Fields::Json &text) {
-    std::string line = text.get<std::string>();
-    std::ranges::replace_if(line, [&](char c) { return c == '\n' || c == '\r' || (takesPairs && c == '\t'); }, ' ');
-    return line;
-  };
   if (field && field->is_string())
-    return {lineOf(*field)};
+    return {lineOf(field->get<std::string>(), takesPairs)};
   if (!field || !field->is_array() || field->empty() || field->size() > kMostTexts)
     return fail();
   for (const Fields::Json &each : *field) {
     bool isPair = takesPairs && each.is_array() && each.size() == 2 && each[0].is_string() && each[1].is_string();
     if (isPair)
-      texts.push_back(lineOf(each[0]) + "\t" + lineOf(each[1]));
+      texts.push_back(lineOf(each[0].get<std::string>(), true) + "\t" + lineOf(each[1].get<std::string>(), true));
     else if (each.is_string())
-      texts.push_back(lineOf(each));
+      texts.push_back(lineOf(each.get<std::string>(), takesPairs));
     else
       return fail();
   }

@@ -65,7 +65,8 @@ const purposes = {
   chat: 'Ask, and the model answers. Enter sends, Shift and Enter begin a line.',
   text: 'Begin a text, and the model goes on with it. Enter sends, Shift and Enter begin a line.',
   translate: 'Each line is translated. Enter sends, Shift and Enter begin a line.',
-  predict: 'Each line gets a label. Enter sends, Shift and Enter begin a line.'
+  predict: 'Each line gets a label. Enter sends, Shift and Enter begin a line.',
+  embed: 'The other lines are ordered by their likeness to the first one. Enter sends, Shift and Enter begin a line.'
 };
 document.title = model.name;
 by('title').textContent = model.name;
@@ -211,6 +212,15 @@ async function predict(given) {
     : table([[lines[i], each.label || '', shown(each)]]));
 }
 
+async function rank(given) {
+  const [query, ...documents] = given.split('\n').filter(line => line.trim());
+  if (!documents.length) throw new Error('Give a line, and below it the lines to compare it with.');
+  const answer = await (await post('/v1/rerank', {query, documents})).json();
+  table(answer.results.map(each => [each.relevance_score.toFixed(4), documents[each.index]]));
+}
+
+const answers = {chat: generate, text: generate, translate, predict, embed: rank};
+
 by('form').addEventListener('submit', async event => {
   event.preventDefault();
   const given = text.value;
@@ -221,7 +231,7 @@ by('form').addEventListener('submit', async event => {
   stop.hidden = false;
   add('user', given);
   try {
-    await (model.kind === 'translate' ? translate : model.kind === 'predict' ? predict : generate)(given);
+    await answers[model.kind](given);
   } catch (error) {
     if (error.name !== 'AbortError') {
       add('error', error.message);

@@ -1,89 +1,130 @@
-// /predict: {"text": ["..."]} returns {"predictions": [{"label", "score"}]}.
-#include "runtime/core/Log.h"
+// /predict: {"text": ["..."]} returns {"predictions": [{"label", "score"}]}; and /v1/rerank of models that grade pairs.
 #include "runtime/model/Predictor.h"
+#include "runtime/serve/BatchEngine.h"
 #include "runtime/serve/LineTexts.h"
-#include "runtime/serve/ModelThread.h"
-#include "runtime/serve/Routes.h"
+#include "runtime/serve/Rerank.h"
 #include "runtime/serve/TextRequest.h"
 #include "runtime/text/Utf8.h"
-
-#include <algorithm>
 
 namespace heddle::serve {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 class PredictRoutes final : public Routes {
 public:
   PredictRoutes(const ServedModel &model, const ServeOptions &options, Metrics &metrics)
-      : model(model), options(options), metrics(metrics), thread([this] { return step(); }) {}
+      : model(model), metrics(metrics),
+        engine([&model] { return std::make_unique<Predictor>(model.engine, model.description, model.vocabulary); },
+               model, options, metrics) {}
 
-  std::vector<std::string> paths() const override { return {"/predict"}; }
-  const char *kind() const override { return "predict"; }
-  std::string failure() const override { return {}; }
-  void whenIdle(std::function<Status()> function, std::function<void(Status)> done) override {
-    thread.post([this, call = [function = std::move(function), done = std::move(done)] { done(function()); }] {
-      auto batch = std::make_shared<Batch>();
-      batch->whenIdle = call;
-      batches.push_back(std::move(batch));
-    });
+  std::vector<std::string> paths() const override {
+    return kindOfLabels() == Labelling::Grades ? std::vector<std::string>{kPredict, kRerank}
+                                               : std::vector<std::string>{kPredict};
   }
-
-  void handle(std::shared_ptr<Exchange> exchange) override {
-    if (std::optional<ApiError> error = answer(exchange))
-      exchange->refuse(*error);
+  const char *kind() const override { return "predict"; }
+  std::string failure() const override { return engine.failure(); }
+  void whenIdle(std::function<Status()> function, std::function<void(Status)> done) override {
+    engine.whenIdle(std::move(function), std::move(done));
   }
 
 private:
-  using Clock = std::chrono::steady_clock;
-
-  // A request, or a function that is called between the requests before and after it.
-  struct Batch {
-    std::function<void()> whenIdle;
-    std::shared_ptr<Exchange> exchange;
-    std::vector<std::string> texts;
-    size_t read = 0; // number of texts passed to the predictor
-    std::vector<PredictedLine> lines;
-    Clock::time_point start = Clock::now();
-  };
+  static constexpr const char *kPredict = "/predict", *kRerank = "/v1/rerank";
 
   Labelling kindOfLabels() const { return model.description.labelling(); }
 
-  std::optional<ApiError> answer(const std::shared_ptr<Exchange> &exchange) {
-    Parsed<nlohmann::ordered_json> body = parseBody(exchange->request.body);
-    if (body.error)
-      return body.error;
-    Fields fields(*body.value);
+  std::optional<ApiError> answer(const std::shared_ptr<Exchange> &exchange, const Json &body) override {
+    return exchange->request.path == kRerank ? rerank(exchange, body) : predict(exchange, body);
+  }
+
+  std::optional<ApiError> predict(const std::shared_ptr<Exchange> &exchange, const Json &body) {
+    Fields fields(body);
     bool takesPairs = isOfPairs(kindOfLabels());
-    auto batch = std::make_shared<Batch>();
-    batch->exchange = exchange;
-    batch->texts = readTexts(fields, takesPairs);
-    for (const std::string &text : batch->texts)
-      if (takesPairs && !isBlank(text) && text.find('\t') == std::string::npos)
-        fields.fail("text", "this model takes pairs: an element of 'text' must be a list of two texts.");
+    std::vector<std::string> texts = readTexts(fields, takesPairs);
+    for (const std::string &text : texts) {
+      size_t tab = std::min(text.find('\t'), text.size());
+      if (takesPairs && !isBlank(text) && (isBlank(text.substr(0, tab)) || isBlank(text.substr(tab))))
+        fields.fail("text", "this model takes pairs: an element of 'text' must be a list of two texts, neither blank.");
+    }
     std::string name = fields.text("model");
     if (fields.error)
       return fields.error;
     if (Parsed<size_t> found = findModel(model, name); found.error)
       return found.error;
-    if (unfinished >= options.queue + model.description.maximumSequences)
-      return queueIsFull();
-    unfinished += int64_t(batch->texts.size());
-    thread.post([this, batch] { batches.push_back(batch); });
-    return std::nullopt;
+    Parsed<std::vector<PredictableLine>> lines = read(texts);
+    if (lines.error)
+      return lines.error;
+    return submit(exchange, std::move(*lines.value),
+                  [this, texts = std::move(texts)](std::span<const PredictedLine> predicted, int64_t) {
+                    Json all = Json::array();
+                    for (size_t i = 0; i < predicted.size(); ++i)
+                      all.push_back(describe(texts[i], predicted[i]));
+                    return Json{{"model", model.name}, {"predictions", std::move(all)}};
+                  });
   }
 
-  nlohmann::ordered_json describe(const std::string &text, const PredictedLine &line) const {
+  std::optional<ApiError> rerank(const std::shared_ptr<Exchange> &exchange, const Json &body) {
+    Parsed<RerankRequest> parsed = parseRerank(body);
+    if (parsed.error)
+      return parsed.error;
+    RerankRequest &request = *parsed.value;
+    if (Parsed<size_t> found = findModel(model, request.model); found.error)
+      return found.error;
+    std::vector<std::string> pairs;
+    for (const std::string &document : request.documents)
+      pairs.push_back(lineOf(request.query, true) + "\t" + lineOf(document, true));
+    Parsed<std::vector<PredictableLine>> lines = read(pairs);
+    if (lines.error)
+      return lines.error;
+    return submit(exchange, std::move(*lines.value),
+                  [this, request = std::move(request)](std::span<const PredictedLine> predicted, int64_t tokens) {
+                    std::vector<double> scores;
+                    for (const PredictedLine &line : predicted)
+                      scores.push_back(line.grade.value_or(0));
+                    return rerankAnswer(request, scores, tokens, model.name);
+                  });
+  }
+
+  Parsed<std::vector<PredictableLine>> read(std::span<const std::string> texts) const {
+    std::vector<PredictableLine> lines;
+    for (const std::string &text : texts) {
+      Result<PredictableLine> line =
+          readPredictable(text, /*isRecord=*/false, lines.size() + 1, model.description, model.vocabulary);
+      if (!line.ok())
+        return ApiError{400, line.message(), "text", "invalid_value"};
+      lines.push_back(std::move(*line));
+    }
+    return lines;
+  }
+
+  // Answers with the JSON that `write` makes of the predictions and the number of tokens.
+  std::optional<ApiError> submit(const std::shared_ptr<Exchange> &exchange, std::vector<PredictableLine> lines,
+                                 std::function<Json(std::span<const PredictedLine>, int64_t)> write) {
+    int64_t tokens = 0;
+    for (const PredictableLine &line : lines)
+      tokens += line ? int64_t(line->tokens.size() + line->right.size()) : 0;
+    std::optional<ApiError> error =
+        engine.submit(exchange, std::move(lines),
+                      [write = std::move(write), tokens](Exchange &to, const std::vector<PredictedLine> &predicted) {
+                        to.answer(write(predicted, tokens));
+                      });
+    if (!error)
+      metrics.promptTokens += uint64_t(tokens);
+    return error;
+  }
+
+  Json describe(const std::string &text, const PredictedLine &line) const {
     if (line.grade)
       return {{"score", *line.grade}};
-    auto labelOf = [](const PredictedLabel &label) -> nlohmann::ordered_json {
+    auto labelOf = [](const PredictedLabel &label) -> Json {
       return {{"label", label.name}, {"score", label.probability}};
     };
     if (kindOfLabels() != Labelling::Words)
-      return line.labels.empty() ? nlohmann::ordered_json() : labelOf(line.labels.front());
-    nlohmann::ordered_json labels = nlohmann::ordered_json::array();
+      return line.labels.empty() ? Json() : labelOf(line.labels.front());
+    Json labels = Json::array();
     std::vector<std::string> words = splitWords(text);
     for (size_t i = 0; i < line.labels.size(); ++i) {
-      nlohmann::ordered_json label = labelOf(line.labels[i]);
+      Json label = labelOf(line.labels[i]);
       if (i < words.size())
         label["word"] = words[i];
       labels.push_back(std::move(label));
@@ -91,70 +132,9 @@ private:
     return labels;
   }
 
-  void finish(const Batch &batch) {
-    nlohmann::ordered_json all = nlohmann::ordered_json::array();
-    for (size_t i = 0; i < batch.lines.size(); ++i)
-      all.push_back(describe(batch.texts[i], batch.lines[i]));
-    metrics.whole.add(std::chrono::duration<double>(Clock::now() - batch.start).count());
-    batch.exchange->answer({{"model", model.name}, {"predictions", std::move(all)}});
-  }
-
-  // Lines are answered in order. An error fails all requests in work.
-  bool step() {
-    for (; !batches.empty() && batches.front()->whenIdle; batches.pop_front())
-      batches.front()->whenIdle();
-    if (batches.empty())
-      return false;
-    if (!predictor)
-      predictor.emplace(model.engine, model.description, model.vocabulary);
-    for (std::shared_ptr<Batch> &batch : batches) {
-      if (batch->whenIdle)
-        break;
-      for (; batch->read < batch->texts.size() && held < 2 * uint64_t(model.description.maximumSequences);
-           ++batch->read, ++held)
-        if (Status added = predictor->add(batch->texts[batch->read], /*isRecord=*/false); !added.ok())
-          return fail({400, added.message(), "text"});
-    }
-    if (Status stepped = predictor->step(); !stepped.ok()) {
-      log(LogLevel::Error, stepped.message());
-      return fail({500, stepped.message(), "", "model_error"});
-    }
-    ++metrics.steps;
-    for (PredictedLine &line : predictor->take()) {
-      Batch &first = *batches.front();
-      first.lines.push_back(std::move(line));
-      --held;
-      --unfinished;
-      if (first.lines.size() == first.texts.size()) {
-        finish(first);
-        batches.pop_front();
-      }
-    }
-    return !batches.empty();
-  }
-
-  bool fail(const ApiError &error) {
-    std::erase_if(batches, [&](const std::shared_ptr<Batch> &batch) {
-      if (batch->whenIdle)
-        return false;
-      unfinished -= int64_t(batch->texts.size() - batch->lines.size());
-      batch->exchange->refuse(error);
-      return true;
-    });
-    held = 0;
-    predictor.reset(); // it still holds their lines
-    return !batches.empty();
-  }
-
   const ServedModel &model;
-  const ServeOptions &options;
   Metrics &metrics;
-  std::atomic<int64_t> unfinished = 0;
-  // Used by the model's thread.
-  std::optional<Predictor> predictor;
-  std::deque<std::shared_ptr<Batch>> batches; // in the order of their lines
-  uint64_t held = 0;                          // lines that the predictor holds
-  ModelThread thread;                         // must be the last member: it uses the others
+  BatchEngine<Predictor, PredictableLine, PredictedLine> engine;
 };
 
 } // namespace

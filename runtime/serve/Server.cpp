@@ -1,14 +1,21 @@
 #include "runtime/serve/Server.h"
 
-#include "runtime/core/Log.h"
+#include "runtime/model/Embedder.h"
 #include "runtime/serve/Page.h"
 #include "runtime/serve/Routes.h"
+#include "runtime/serve/TextRequest.h"
 #include "runtime/serve/WorkerPool.h"
 
 #include <algorithm>
 #include <ctime>
 
 namespace heddle::serve {
+
+void Routes::handle(const std::shared_ptr<Exchange> &exchange) {
+  Parsed<nlohmann::ordered_json> body = parseBody(std::exchange(exchange->request.body, {}));
+  if (std::optional<ApiError> error = body.error ? body.error : answer(exchange, *body.value))
+    exchange->refuse(*error);
+}
 
 Parsed<size_t> findModel(const ServedModel &model, const std::string &name) {
   if (name.empty() || name == model.name)
@@ -22,6 +29,10 @@ Parsed<size_t> findModel(const ServedModel &model, const std::string &name) {
 
 ApiError queueIsFull() {
   return {429, "the queue is full: too many requests wait for the model; try again later.", "", "queue_full"};
+}
+
+ApiError lateError(std::chrono::seconds limit) {
+  return {503, str("the request took more than ", limit.count(), " seconds."), "", "timeout"};
 }
 
 namespace {
@@ -54,9 +65,11 @@ public:
       routes = makeTranslateRoutes(model, options, metrics);
     else if (model.description.givesLabels())
       routes = makePredictRoutes(model, options, metrics);
+    else if (architecture == kEncoderAlone && checkEmbeds(model.engine).ok())
+      routes = makeEmbedRoutes(model, options, metrics);
     else
       return makeError(ErrorKind::Unsupported, "serve has no route for this model: it serves models that continue "
-                                               "texts, translate them or give them labels.");
+                                               "texts, translate them, give them labels or compute their vectors.");
     for (std::string &path : routes->paths())
       taskPaths.push_back(std::move(path));
     HEDDLE_ASSIGN(http, HttpServer::start(
@@ -83,10 +96,15 @@ public:
   }
 
 private:
-  // Paths of tasks that other models may have.
-  static constexpr std::string_view kOtherPaths[] = {"/v1/completions", "/v1/chat/completions", "/v1/responses",
-                                                     "/v1/embeddings",  "/v1/rerank",           "/translate",
-                                                     "/predict"};
+  // The paths of all tasks, and the models that answer them.
+  static constexpr std::pair<std::string_view, const char *> kTasks[] = {
+      {"/v1/completions", "models that continue texts"},
+      {"/v1/chat/completions", "models that continue texts"},
+      {"/v1/responses", "models that continue texts"},
+      {"/v1/embeddings", "encoders, such as a BertModel"},
+      {"/v1/rerank", "encoders, such as a BertModel, and models that grade pairs"},
+      {"/translate", "translators"},
+      {"/predict", "models that give labels or grades"}};
 
   void handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
     std::string path = request.path;
@@ -178,16 +196,8 @@ private:
   }
 
   void handleOwn(Exchange &exchange, const std::string &path, bool isOwn) {
-    if (!isOwn) {
-      bool isKnown = std::ranges::find(kOtherPaths, path) != std::end(kOtherPaths);
-      std::string list;
-      for (const std::string &each : taskPaths)
-        list += (list.empty() ? "" : ", ") + each;
-      return exchange.refuse({404,
-                              isKnown ? str("this model does not answer ", path, "; it answers ", list, ".")
-                                      : "there is nothing at this path.",
-                              "", isKnown ? "unsupported_task" : "not_found"});
-    }
+    if (!isOwn)
+      return exchange.refuse(notAnswered(path));
     if (!check(exchange, false))
       return;
     if (path == "/")
@@ -210,6 +220,17 @@ private:
     if (path == "/metrics")
       return exchange.send(200, "text/plain; version=0.0.4; charset=utf-8", metrics.print(http->connections()));
     handleModels(exchange, path);
+  }
+
+  ApiError notAnswered(const std::string &path) const {
+    const auto *task = std::ranges::find(kTasks, path, [](const auto &each) { return each.first; });
+    if (task == std::end(kTasks))
+      return {404, "there is nothing at this path.", "", "not_found"};
+    std::string list;
+    for (const std::string &each : taskPaths)
+      list += (list.empty() ? "" : ", ") + each;
+    return {400, str(path, " is for ", task->second, "; this model is another one, and answers ", list, "."), "",
+            "unsupported_task"};
   }
 
   void handleModels(Exchange &exchange, const std::string &path) {

@@ -10,11 +10,13 @@
 //   all models             /health, /ready, /metrics, /v1/models
 //   decoder-only models    /v1/completions; with a chat template also /v1/chat/completions and /v1/responses
 //   translators            /translate
-//   models with labels     /predict
+//   models with labels     /predict; with grades of pairs also /v1/rerank
+//   encoders               /v1/embeddings, /v1/rerank
 #pragma once
 
 #include "runtime/chat/TemplateSource.h"
 #include "runtime/model/Description.h"
+#include "runtime/model/EmbeddingRule.h"
 #include "runtime/model/Engine.h"
 #include "runtime/serve/HttpServer.h"
 #include "runtime/tokenizers/TextCodec.h"
@@ -41,6 +43,7 @@ struct ServedModel {
   // adapter, numbered from 1, or removes them with 0. It is called in the model's thread.
   std::vector<std::string> adapters = {};
   std::function<Status(size_t adapter)> switchAdapter = {};
+  EmbeddingRule embedding = {}; // of an encoder
 };
 
 struct ServeOptions {

@@ -63,11 +63,6 @@ void TextEngine::whenIdle(std::function<Status()> function, std::function<void(S
   });
 }
 
-std::string TextEngine::failure() const {
-  std::lock_guard lock(failureMutex);
-  return failed;
-}
-
 // Admits jobs in order of arrival. A job with another adapter, or a function, waits until no sequence is in work, and
 // everything behind it waits too. The generator gets only a little more than fits, so that the order is kept here.
 void TextEngine::admit() {
@@ -170,10 +165,7 @@ void TextEngine::endLate() {
 
 void TextEngine::fail(const Error &error) {
   log(LogLevel::Error, error.message);
-  if (error.kind == ErrorKind::DeviceLost) {
-    std::lock_guard lock(failureMutex);
-    failed = error.message;
-  }
+  lost.note(error);
   while (!active.empty())
     end({active.begin()->first, {}, Ending::Error, {}, {}, error});
 }

@@ -3,6 +3,7 @@
 
 #include "runtime/model/AnswerText.h"
 #include "runtime/model/Generator.h"
+#include "runtime/serve/DeviceFailure.h"
 #include "runtime/serve/Metrics.h"
 #include "runtime/serve/ModelThread.h"
 #include "runtime/tokenizers/TextCodec.h"
@@ -64,7 +65,7 @@ public:
   // Calls the function in the engine's thread when all jobs submitted before have ended, then `done`.
   void whenIdle(std::function<Status()> function, std::function<void(Status)> done);
   // Why the device no longer works; empty if it does.
-  std::string failure() const;
+  std::string failure() const { return lost.get(); }
 
 private:
   using Clock = std::chrono::steady_clock;
@@ -95,8 +96,7 @@ private:
   int64_t longest;
   std::atomic<uint64_t> nextNumber = 1;
   std::atomic<int64_t> unfinished = 0;
-  mutable std::mutex failureMutex;
-  std::string failed;
+  DeviceFailure lost;
   // Used by the engine's thread.
   Generator generator;
   std::deque<Queued> queue;

@@ -140,24 +140,10 @@ bool isIds(const Json &list) {
 }
 
 void readPrompts(Fields &fields, TextRequest &request) {
-  const Json *prompt = fields.find("prompt");
-  auto add = [&](const Json &each) {
-    if (each.is_string())
-      request.prompts.emplace_back(each.get<std::string>());
-    else if (isIds(each))
-      request.prompts.emplace_back(each.get<std::vector<int32_t>>());
-    else
-      fields.fail("prompt", "'prompt' must be a text, a list of texts, a list of token ids or a list of such lists.");
-  };
-  if (!prompt)
-    request.prompts.emplace_back(std::string());
-  else if (!prompt->is_array() || isIds(*prompt))
-    add(*prompt);
-  else if (prompt->empty() || prompt->size() > kMostPrompts)
-    fields.fail("prompt", str("'prompt' must have 1 to ", kMostPrompts, " prompts."));
+  if (fields.find("prompt"))
+    request.prompts = readTextsOrIds(fields, "prompt", kMostPrompts);
   else
-    for (const Json &each : *prompt)
-      add(each);
+    request.prompts.emplace_back(std::string());
 }
 
 void readTemplateArguments(Fields &fields, Conversation &conversation) {
@@ -174,6 +160,36 @@ void readTemplateArguments(Fields &fields, Conversation &conversation) {
 }
 
 } // namespace
+
+std::vector<TextOrIds> readTextsOrIds(Fields &fields, std::string_view name, size_t most) {
+  std::vector<TextOrIds> all;
+  auto add = [&](const Json &each) {
+    if (each.is_string())
+      all.emplace_back(each.get<std::string>());
+    else if (isIds(each))
+      all.emplace_back(each.get<std::vector<int32_t>>());
+    else
+      fields.fail(name,
+                  str("'", name, "' must be a text, a list of texts, a list of token ids or a list of such lists."));
+  };
+  const Json *field = fields.find(name);
+  if (!field || !field->is_array() || isIds(*field))
+    add(field ? *field : Json());
+  else if (field->empty() || field->size() > most)
+    fields.fail(name, str("'", name, "' must have 1 to ", most, " elements."));
+  else
+    for (const Json &each : *field)
+      add(each);
+  return all;
+}
+
+std::optional<ApiError> checkIds(std::span<const int32_t> ids, int32_t pieces, std::string_view name) {
+  auto unknown = std::ranges::find_if(ids, [&](int32_t id) { return id >= pieces; });
+  if (unknown == ids.end())
+    return std::nullopt;
+  return ApiError{400, str("the token ", *unknown, " does not exist: the model has tokens from 0 to ", pieces - 1, "."),
+                  std::string(name), "invalid_value"};
+}
 
 Parsed<Json> parseBody(std::string_view body) {
   Result<Json> json = parseOrderedJson(body, "the request's body", kMostKeys);

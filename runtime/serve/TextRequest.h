@@ -4,11 +4,13 @@
 #include "runtime/chat/ChatTemplate.h"
 #include "runtime/model/Generator.h"
 #include "runtime/serve/ApiError.h"
+#include "runtime/serve/Fields.h"
 
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -20,10 +22,11 @@ namespace heddle::serve {
 inline constexpr int64_t kMostChoices = 64, kMostAlternatives = 20;
 inline constexpr size_t kMostPrompts = 512, kMostStops = 16;
 
+using TextOrIds = std::variant<std::string, std::vector<int32_t>>;
+
 struct TextRequest {
   std::string model; // empty if missing
-  // Texts or token ids.
-  std::vector<std::variant<std::string, std::vector<int32_t>>> prompts;
+  std::vector<TextOrIds> prompts;
   std::optional<Conversation> conversation; // replaces `prompts`
   GenerationOptions options;                // without a seed; `tokens` is negative if the request does not set it
   std::optional<uint64_t> seed;
@@ -34,6 +37,11 @@ struct TextRequest {
 
 // Parses the JSON object of a body. Fails if it is not JSON, not UTF-8 or not an object.
 Parsed<nlohmann::ordered_json> parseBody(std::string_view body);
+
+// Reads a field that is a text, a list of texts, a list of token ids or a list of such lists: 1 to `most` of them.
+std::vector<TextOrIds> readTextsOrIds(Fields &fields, std::string_view name, size_t most);
+// Returns an error for the field if an id is not below `pieces`.
+std::optional<ApiError> checkIds(std::span<const int32_t> ids, int32_t pieces, std::string_view name);
 
 // Unknown fields are ignored; unsupported fields that would change the answer are errors.
 Parsed<TextRequest> parseCompletion(const nlohmann::ordered_json &body);

@@ -25,24 +25,16 @@ public:
     engine.whenIdle(std::move(function), std::move(done));
   }
 
-  void handle(std::shared_ptr<Exchange> exchange) override {
-    if (std::optional<ApiError> error = answer(exchange))
-      exchange->refuse(*error);
-  }
-
 private:
   static constexpr const char *kCompletions = "/v1/completions", *kChat = "/v1/chat/completions",
                               *kResponses = "/v1/responses";
 
-  std::optional<ApiError> answer(std::shared_ptr<Exchange> &exchange) {
+  std::optional<ApiError> answer(const std::shared_ptr<Exchange> &exchange,
+                                 const nlohmann::ordered_json &body) override {
     const std::string &path = exchange->request.path;
-    Parsed<nlohmann::ordered_json> body = parseBody(exchange->request.body);
-    if (body.error)
-      return body.error;
-    exchange->request.body = {};
-    Parsed<TextRequest> parsed = path == kCompletions ? parseCompletion(*body.value)
-                                 : path == kChat      ? parseChat(*body.value)
-                                                      : parseResponse(*body.value);
+    Parsed<TextRequest> parsed = path == kCompletions ? parseCompletion(body)
+                                 : path == kChat      ? parseChat(body)
+                                                      : parseResponse(body);
     if (parsed.error)
       return parsed.error;
     TextRequest &request = *parsed.value;
@@ -112,12 +104,8 @@ private:
     for (auto &given : request.prompts) {
       TextReply::Prompt prompt;
       if (auto *ids = std::get_if<std::vector<int32_t>>(&given)) {
-        for (int32_t id : *ids)
-          if (id >= model.vocabulary.pieces())
-            return ApiError{400,
-                            str("the token ", id, " does not exist: the model has tokens from 0 to ",
-                                model.vocabulary.pieces() - 1, "."),
-                            "prompt", "invalid_value"};
+        if (std::optional<ApiError> unknown = checkIds(*ids, model.vocabulary.pieces(), "prompt"))
+          return std::move(*unknown);
         prompt.tokens = std::move(*ids);
         if (request.echo)
           prompt.text = model.vocabulary.continuation({}, prompt.tokens);

@@ -2,6 +2,7 @@
 #include "runtime/core/Log.h"
 #include "runtime/model/Explanation.h"
 #include "runtime/model/Translator.h"
+#include "runtime/serve/DeviceFailure.h"
 #include "runtime/serve/LineTexts.h"
 #include "runtime/serve/ModelThread.h"
 #include "runtime/serve/Routes.h"
@@ -22,17 +23,12 @@ public:
 
   std::vector<std::string> paths() const override { return {"/translate"}; }
   const char *kind() const override { return "translate"; }
-  std::string failure() const override { return {}; }
+  std::string failure() const override { return lost.get(); }
   bool aligns() const override { return checkExplains(model.engine, model.description).ok(); }
   void whenIdle(std::function<Status()> function, std::function<void(Status)> done) override {
     thread.post([this, function = std::move(function), done = std::move(done)] {
       waiting.push_back([function, done] { done(function()); });
     });
-  }
-
-  void handle(std::shared_ptr<Exchange> exchange) override {
-    if (std::optional<ApiError> error = answer(exchange))
-      exchange->refuse(*error);
   }
 
 private:
@@ -51,11 +47,9 @@ private:
     bool isOver = false;
   };
 
-  std::optional<ApiError> answer(const std::shared_ptr<Exchange> &exchange) {
-    Parsed<nlohmann::ordered_json> body = parseBody(exchange->request.body);
-    if (body.error)
-      return body.error;
-    Fields fields(*body.value);
+  std::optional<ApiError> answer(const std::shared_ptr<Exchange> &exchange,
+                                 const nlohmann::ordered_json &body) override {
+    Fields fields(body);
     std::vector<std::string> texts = readTexts(fields, /*takesPairs=*/false);
     int64_t beam = fields.integer("beam", 1, model.description.widestBeam).value_or(1);
     int64_t choices = fields.integer("n", 1, beam).value_or(1);
@@ -213,6 +207,7 @@ private:
     metrics.running = int64_t(translator.pending());
     if (!finished.ok()) {
       log(LogLevel::Error, finished.message());
+      lost.note(finished.error());
       while (!batches.empty())
         fail(*std::shared_ptr(batches.begin()->second), {500, finished.message(), "", "model_error"});
       return !waiting.empty();
@@ -240,7 +235,7 @@ private:
       std::shared_ptr<Batch> batch = each->second;
       if (batch->start + options.time > Clock::now())
         continue;
-      fail(*batch, {503, str("the request took more than ", options.time.count(), " seconds."), "", "timeout"});
+      fail(*batch, lateError(options.time));
       return;
     }
   }
@@ -249,6 +244,7 @@ private:
   const ServeOptions &options;
   Metrics &metrics;
   std::atomic<int64_t> unfinished = 0;
+  DeviceFailure lost;
   Translator translator;
   std::deque<std::variant<std::shared_ptr<Batch>, std::function<void()>>> waiting;
   std::map<uint64_t, std::shared_ptr<Batch>> batches; // key: number of a sentence in work

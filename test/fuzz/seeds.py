@@ -142,6 +142,8 @@ loss(source) { cross_entropy(logits, source.label) }
                      "logprobs": True, "top_logprobs": 2, "response_format": {"type": "text"}, "tools": []},
             "response": {"input": [{"type": "message", **message}], "instructions": "be brief",
                          "max_output_tokens": 9, "text": {"format": {"type": "text"}}},
+            "vectors": {"input": [[1, 2], [3]], "encoding_format": "base64", "dimensions": 8},
+            "ranking": {"query": "one", "documents": ["two", {"text": "three"}], "top_n": 1, "return_documents": True},
             "lines": {"text": ["one", ["left", "right"]], "beam": 4}}.items():
         seed("request", name, json.dumps(body))
     shutil.rmtree(work)

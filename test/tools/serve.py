@@ -5,6 +5,7 @@ serve.py BIN MODELS
 HEDDLE_LONG means more requests. The openai client is in build/openai beside BIN (python3 -m venv build/openai &&
 build/openai/bin/pip install openai); without it that part is skipped, with a message."""
 import atexit
+import base64
 import http.client
 import json
 import os
@@ -13,6 +14,7 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -212,7 +214,7 @@ def check_translator():
     server.ask("POST", "/translate", {"text": lines, "beam": 99}, status=400)
     server.ask("POST", "/translate", {"text": "one " * 50}, status=400)
     server.ask("POST", "/translate", {"text": []}, status=400)
-    server.ask("POST", "/v1/completions", {"prompt": "one"}, status=404)
+    server.ask("POST", "/v1/completions", {"prompt": "one"}, status=400)
     server.end()
 
 
@@ -236,14 +238,80 @@ def check_labels():
     if said != expected.splitlines() or answer["predictions"][-1] is not None:
         fail(f"/predict differs: {list(zip(said, expected.splitlines()))[:5]}")
     server.ask("POST", "/predict", {"text": [["one", "two"]]}, status=400)
+    run("heddle-run", "train", "labels.heddle", "--data", "train.jsonl", "--checkpoint", "labels", "--steps", "60", "--seed", "1")
+    before, expected = expected, run("heddle-run", "predict", "labels.heddle", "--checkpoint", "labels", text="".join(line + "\n" for line in lines))
+    server.process.send_signal(signal.SIGHUP)
+    server.wait_for("(the checkpoint is loaded again)")
+    said = [f"{each['label']}\t{each['score']:.6f}" for each in server.ask("POST", "/predict", {"text": lines})["predictions"]]
+    if said != expected.splitlines() or expected == before:
+        fail(f"/predict has not loaded the new checkpoint: {list(zip(said, expected.splitlines()))[:5]}")
+    server.end()
+
+
+def reference(name):
+    """The folder of a published model's reference; None, with a message, without it."""
+    folder = os.path.join(os.environ.get("HEDDLE_REFERENCES") or os.path.join(MODELS, "../../shared/references"), name)
+    return folder if os.path.isdir(folder) else print(f"skipped: {name} ({folder})")
+
+
+def save_ids(path, ids):
+    header = f"{{'descr': '<i4', 'fortran_order': False, 'shape': ({len(ids)},), }}".ljust(117) + "\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(ids)}i", *ids))
+
+
+def check_vectors():
+    """Vectors of texts are the means of what `call` gives for their tokens, at length 1 as modules.json says."""
+    if not (published := reference("bert-mlm")):
+        return
+    folder = shutil.copytree(published, "bert")
+    os.mkdir("bert/1_Pooling")
+    for name, json_of in (("modules.json", [{"path": path, "type": "sentence_transformers.models." + kind}
+                                            for path, kind in (("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize"))]),
+                          ("1_Pooling/config.json", {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False})):
+        with open(os.path.join(folder, name), "w", encoding="ascii") as file:
+            json.dump(json_of, file)
+    run("heddle-compile", folder, "--set", "max_tokens=256", "--set", "max_sequences=8", "-o", "bert.heddle")
+    texts = ["the weaver sat at her loom", "a loom", "words and words"]
+    lines = run("heddle-run", "tokenize", folder, text="".join(text + "\n" for text in texts)).splitlines()
+    tokens, expected = [[int(each) for each in line.split("\t")[0].split()] for line in lines], []
+    for ids in tokens:
+        for name, values in (("source", ids), ("source_positions", range(len(ids))), ("source_types", [0] * len(ids)), ("source_starts", [0]),
+                             ("source_lengths", [len(ids)])):
+            save_ids(f"{name}.npy", list(values))
+        run("heddle-run", "call", "bert.heddle", "--entry", "encode", "--variables", folder, "--output", "hidden=@hidden.npy",
+            *(f"--input={name}=@{name}.npy" for name in ("source", "source_positions", "source_types", "source_starts", "source_lengths")))
+        with open("hidden.npy", "rb") as file:
+            numbers = struct.unpack(f"<{len(ids) * 48}f", file.read()[-len(ids) * 48 * 4:])
+        whole = [sum(numbers[column::48]) for column in range(48)]
+        length = sum(number * number for number in whole)**0.5
+        expected.append([number / length for number in whole])
+    server = Server("bert.heddle", "--checkpoint", folder)
+    for given in (texts, tokens):
+        answer = server.ask("POST", "/v1/embeddings", {"input": given * 5, "model": "bert"})
+        if answer["usage"]["prompt_tokens"] != 5 * sum(map(len, tokens)):
+            fail(f"/v1/embeddings counts {answer['usage']}")
+        for each in answer["data"]:
+            if any(abs(got - wanted) > 1e-5 for got, wanted in zip(each["embedding"], expected[each["index"] % 3], strict=True)):
+                fail(f"/v1/embeddings gives {each}, not {expected[each['index'] % 3]}")
+    coded = server.ask("POST", "/v1/embeddings", {"input": texts, "encoding_format": "base64"})["data"]
+    if struct.unpack("<48f", base64.b64decode(coded[0]["embedding"])) != \
+            struct.unpack("<48f", struct.pack("<48f", *server.ask("POST", "/v1/embeddings", {"input": texts})["data"][0]["embedding"])):
+        fail("/v1/embeddings gives other numbers in base64")
+    ranked = server.ask("POST", "/v1/rerank", {"query": texts[0], "documents": texts, "top_n": 2})["results"]
+    if [each["index"] for each in ranked][:1] != [0] or len(ranked) != 2 or abs(ranked[0]["relevance_score"] - 1) > 1e-6:
+        fail(f"/v1/rerank gives {ranked}")
+    check_openai(server.port, "embeddings")
+    server.process.send_signal(signal.SIGHUP)
+    server.wait_for("(the checkpoint is loaded again)")
+    server.ask("POST", "/v1/embeddings", {"input": texts})
     server.end()
 
 
 def check_adapters():
     """Adapters of one base, chosen by name in turns: each answers as it does alone."""
-    folder = os.path.join(os.environ.get("HEDDLE_REFERENCES") or os.path.join(MODELS, "../../shared/references"), "llama")
-    if not os.path.isdir(folder):
-        return print(f"skipped: adapters ({folder})")
+    if not (folder := reference("llama")):
+        return
     run("heddle-compile", folder, "--lora=rank=4,alpha=64,targets=query,value", "--set", "max_tokens=512", "--set", "max_sequences=8", "-o", "lora.heddle")
     for name, words in (("a", WORDS), ("b", WORDS[::-1])):
         with open(f"{name}.txt", "w", encoding="ascii") as file:
@@ -272,7 +340,7 @@ def check_adapters():
         thread.join()
     if wrong:
         fail(f"adapters side by side answer otherwise: {wrong}")
-    return server.end()
+    server.end()
 
 
 def check_page(server):
@@ -290,11 +358,11 @@ def check_page(server):
     return None
 
 
-def check_openai(port):
+def check_openai(port, what):
     python = os.path.join(os.path.dirname(BIN), "openai", "bin", "python")
     if not os.path.exists(python):
         return print("skipped: the openai client (build/openai)")
-    done = subprocess.run([python, os.path.join(os.path.dirname(os.path.abspath(__file__)), "serve_openai.py"), str(port)],
+    done = subprocess.run([python, os.path.join(os.path.dirname(os.path.abspath(__file__)), "serve_openai.py"), str(port), what],
                           capture_output=True, text=True)
     if done.returncode != 0:
         fail(f"the openai client: {done.stdout}{done.stderr}")
@@ -323,10 +391,11 @@ def main():
     said = server.ask("POST", "/v1/chat/completions", chat, key)["choices"][0]["message"]["content"]
     if said.split() != ["ten", "one"]:
         fail(f"the chat says {said!r}")
-    check_openai(server.port)
+    check_openai(server.port, "texts")
     server.end(signal.SIGINT)
     check_translator()
     check_labels()
+    check_vectors()
     check_adapters()
 
 

@@ -1,9 +1,20 @@
-"""Typical code of users of the openai package, run against a server of serve.py: serve_openai.py PORT"""
+"""Typical code of users of the openai package, run against a server of serve.py: serve_openai.py PORT texts|embeddings"""
 import sys
 
 import openai
 
 client = openai.OpenAI(base_url=f"http://127.0.0.1:{sys.argv[1]}/v1", api_key="secret", max_retries=0)
+if sys.argv[2] == "embeddings":
+    # The client asks for base64 unless told otherwise.
+    vectors = [client.embeddings.create(model="bert", input=["a loom", "words"], **more).data for more in ({}, {"encoding_format": "float"})]
+    assert [each.index for each in vectors[0]] == [0, 1] and len(vectors[0][0].embedding) == 48
+    assert all(abs(one - other) < 1e-6 for one, other in zip(vectors[0][1].embedding, vectors[1][1].embedding))
+    try:
+        client.embeddings.create(model="bert", input="a", dimensions=8)
+    except openai.BadRequestError:
+        sys.exit(print(f"openai {openai.__version__} gets vectors"))
+    sys.exit("dimensions are ignored")
+
 assert [model.id for model in client.models.list()] == ["counting"]
 
 answer = client.completions.create(model="counting", prompt="seven eight nine", max_tokens=2, temperature=0, logprobs=2, echo=True)
@@ -38,7 +49,7 @@ for kind, call in ((openai.NotFoundError, lambda: client.completions.create(mode
                    (openai.BadRequestError, lambda: client.chat.completions.create(
                        model="counting", messages=messages, response_format={"type": "json_object"})),
                    (openai.BadRequestError, lambda: client.responses.create(model="counting", input="a", previous_response_id="b")),
-                   (openai.NotFoundError, lambda: client.embeddings.create(model="counting", input="a")),
+                   (openai.BadRequestError, lambda: client.embeddings.create(model="counting", input="a")),
                    (openai.AuthenticationError, lambda: openai.OpenAI(base_url=client.base_url, api_key="wrong").models.list())):
     try:
         call()

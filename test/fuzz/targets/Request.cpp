@@ -1,5 +1,6 @@
 // The body of a request to a server: parseBody, and the parser of each route.
 #include "runtime/serve/LineTexts.h"
+#include "runtime/serve/Rerank.h"
 #include "runtime/serve/TextRequest.h"
 #include "runtime/text/Utf8.h"
 #include "test/fuzz/Fuzz.h"
@@ -38,6 +39,12 @@ void fuzz(std::span<const std::byte> bytes) {
   check(parseCompletion(*body.value));
   check(parseChat(*body.value));
   check(parseResponse(*body.value));
+  Parsed<RerankRequest> ranking = parseRerank(*body.value);
+  require(ranking.error || (!ranking.value->query.empty() && !ranking.value->documents.empty()),
+          "there is a query with documents, or an error");
+  Fields input(*body.value);
+  std::vector<TextOrIds> given = readTextsOrIds(input, "input", kMostTexts);
+  require(input.error || (!given.empty() && given.size() <= kMostTexts), "there are texts or there is an error");
   for (bool takesPairs : {false, true}) {
     Fields fields(*body.value);
     std::vector<std::string> texts = readTexts(fields, takesPairs);

@@ -1,5 +1,6 @@
 #include "runtime/model/Generator.h"
 #include "test/runtime/model/FakeEngine.h"
+#include "test/runtime/model/WeightlessEngine.h"
 
 #include <gtest/gtest.h>
 
@@ -12,23 +13,12 @@ namespace {
 constexpr size_t kVocabulary = 64;
 
 // Gives every row the same logits. Its device chooses the largest penalized logit.
-class FixedLogits final : public Engine {
+class FixedLogits final : public test::WeightlessEngine {
 public:
   FixedLogits(std::set<std::string, std::less<>> entries, std::vector<float> logits)
       : entries(std::move(entries)), logits(std::move(logits)) {}
 
-  std::string_view description() const override { return "{}"; }
-  uint64_t artifactSeal() const override { return 0; }
-  std::span<const VariableInfo> variables() const override { return {}; }
   bool hasEntry(std::string_view entry) const override { return entries.contains(entry); }
-  Status prepare(std::span<const std::string_view>, const KernelProgress &) override { return Success(); }
-  Status init(uint64_t) override { return Success(); }
-  Result<HostTensor> readVariable(std::string_view) override { return HostTensor(); }
-  Status writeVariable(std::string_view, const TensorView &) override { return Success(); }
-  Status save(const std::filesystem::path &, const VariableKinds &) override { return Success(); }
-  Status load(const std::filesystem::path &, const VariableKinds &) override { return Success(); }
-  Result<PendingTensor> outputLater(std::string_view) override { return notHere(); }
-  Result<PendingTensor> variableLater(std::string_view) override { return notHere(); }
 
   Status run(std::string_view entry, std::span<const Input> inputs) override {
     calls.emplace_back(entry);
@@ -65,8 +55,6 @@ public:
   std::vector<size_t> rowsOfCalls;
 
 private:
-  static Error notHere() { return makeError(ErrorKind::Unsupported, "not here."); }
-
   std::set<std::string, std::less<>> entries;
   std::vector<float> logits;
   std::vector<int32_t> next;

@@ -1,8 +1,8 @@
 // An engine of a decoder-only model, without a device.
 #pragma once
 
-#include "runtime/model/Engine.h"
 #include "runtime/model/Sampling.h"
+#include "test/runtime/model/WeightlessEngine.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,24 +16,13 @@ namespace heddle::test {
 
 // Its caches hold tokens. The logits after a token are a hash of all tokens up to it, as read from the caches, so a
 // wrong or missing row shows. After the token kPoison all logits are NaN.
-class HashEngine final : public Engine {
+class HashEngine final : public WeightlessEngine {
 public:
   static constexpr int32_t kVocabulary = 64, kEnd = 2, kPoison = 63;
 
   explicit HashEngine(int64_t rows) : cache(size_t(rows), -1) {}
 
-  std::string_view description() const override { return "{}"; }
-  uint64_t artifactSeal() const override { return 0; }
-  std::span<const VariableInfo> variables() const override { return {}; }
   bool hasEntry(std::string_view entry) const override { return entries.contains(entry); }
-  Status prepare(std::span<const std::string_view>, const KernelProgress &) override { return Success(); }
-  Status init(uint64_t) override { return Success(); }
-  Result<HostTensor> readVariable(std::string_view) override { return HostTensor(); }
-  Status writeVariable(std::string_view, const TensorView &) override { return Success(); }
-  Status save(const std::filesystem::path &, const VariableKinds &) override { return Success(); }
-  Status load(const std::filesystem::path &, const VariableKinds &) override { return Success(); }
-  Result<PendingTensor> outputLater(std::string_view) override { return notHere(); }
-  Result<PendingTensor> variableLater(std::string_view) override { return notHere(); }
 
   Status run(std::string_view entry, std::span<const Input> inputs) override {
     auto find = [&](std::string_view name) {
@@ -80,8 +69,6 @@ public:
   std::vector<int32_t> cache;
 
 private:
-  static Error notHere() { return makeError(ErrorKind::Unsupported, "not here."); }
-
   std::vector<int32_t> next;
   std::vector<float> logits;
 };

@@ -8,8 +8,11 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 namespace heddle::test {
@@ -111,6 +114,23 @@ inline Answer ask(uint16_t port, std::string_view method, std::string_view path,
   Client client(port);
   client.send(requestOf(method, path, body, fields));
   return client.readAnswer();
+}
+
+// Waits up to five seconds. Returns false if the condition still does not hold.
+inline bool waitFor(const std::function<bool()> &holds) {
+  for (int i = 0; i < 500; ++i) {
+    if (holds())
+      return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+// The metric of this name; -1 if there is none.
+inline double metricOf(uint16_t port, const std::string &name) {
+  std::string text = ask(port, "GET", "/metrics").body;
+  size_t place = text.find("\n" + name + " ");
+  return place == std::string::npos ? -1 : std::stod(text.substr(place + name.size() + 2));
 }
 
 } // namespace heddle::test

@@ -14,6 +14,7 @@ using namespace heddle::serve;
 using test::Answer;
 using test::Client;
 using test::requestOf;
+using test::waitFor;
 
 namespace {
 
@@ -50,15 +51,6 @@ protected:
       held.clear();
     }
     server.reset();
-  }
-
-  static bool waitFor(const std::function<bool()> &holds) {
-    for (int i = 0; i < 500; ++i) {
-      if (holds())
-        return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return false;
   }
 
   std::mutex mutex;

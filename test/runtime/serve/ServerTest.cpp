@@ -21,6 +21,7 @@ using test::ask;
 using test::Client;
 using test::HashEngine;
 using test::requestOf;
+using test::waitFor;
 using Json = nlohmann::json;
 
 namespace {
@@ -96,21 +97,7 @@ protected:
     return events;
   }
 
-  double metric(const std::string &name) const {
-    std::string text = ask(port, "GET", "/metrics").body;
-    size_t place = text.find("\n" + name + " ");
-    return place == std::string::npos ? -1 : std::stod(text.substr(place + name.size() + 2));
-  }
-
-  static bool waitFor(const std::function<bool()> &holds) {
-    for (int i = 0; i < 500; ++i) {
-      if (holds())
-        return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return false;
-  }
-
+  double metric(const std::string &name) const { return test::metricOf(port, name); }
   HashEngine engine{kRows};
   ModelDescription description = [] {
     auto parsed = ModelDescription::parse(test::FakeEngine(kRows, kSequences, kLength).description());
@@ -232,8 +219,8 @@ TEST_F(ServerTest, SaysWhatIsWrong) {
   EXPECT_EQ(codeOf({{"prompt", {1, 64}}}, 400), "invalid_value");
   EXPECT_EQ(codeOf({{"messages", {{{"role", "user"}, {"content", "A"}}}}}, 400, "/v1/chat/completions"),
             "no_chat_template");
-  EXPECT_EQ(codeOf({{"text", "A"}}, 404, "/translate"), "unsupported_task");
-  EXPECT_EQ(codeOf({{"input", "A"}}, 404, "/v1/embeddings"), "unsupported_task");
+  EXPECT_EQ(codeOf({{"text", "A"}}, 400, "/translate"), "unsupported_task");
+  EXPECT_EQ(codeOf({{"input", "A"}}, 400, "/v1/embeddings"), "unsupported_task");
   EXPECT_EQ(codeOf({}, 404, "/nothing"), "not_found");
   EXPECT_EQ(ask(port, "GET", "/v1/completions").status, 405);
   EXPECT_EQ(ask(port, "POST", "/health", "{}").status, 405);

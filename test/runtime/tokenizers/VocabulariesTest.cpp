@@ -1,6 +1,7 @@
 #include "runtime/text/Escapes.h"
 #include "runtime/text/Unicode.h"
 #include "runtime/text/Utf8.h"
+#include "runtime/tokenizers/Base64.h"
 #include "runtime/tokenizers/PublishedVocabulary.h"
 #include "runtime/tokenizers/WordPieces.h"
 #include "test/runtime/TemporaryFolder.h"
@@ -25,6 +26,17 @@ std::vector<std::string> firstWords(std::string_view text) {
 }
 
 using Words = std::vector<std::string>;
+
+// The examples of RFC 4648, section 10.
+TEST(Base64, IsWhatTheStandardSays) {
+  std::string bytes = "foobar";
+  const char *texts[] = {"", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"};
+  for (size_t length = 0; length <= bytes.size(); ++length) {
+    EXPECT_EQ(toBase64(bytes.substr(0, length)), texts[length]);
+    EXPECT_EQ(fromBase64(texts[length]), bytes.substr(0, length));
+  }
+  EXPECT_EQ(toBase64("\xff\xfe"), "//4=");
+}
 
 TEST(BytePairs, Words) {
   EXPECT_EQ(firstWords("They're here, aren't 12 of'em?"),

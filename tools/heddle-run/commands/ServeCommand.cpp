@@ -1,5 +1,6 @@
 #include "runtime/core/File.h"
 #include "runtime/core/Log.h"
+#include "runtime/model/Embedder.h"
 #include "runtime/model/Generator.h"
 #include "runtime/model/Translator.h"
 #include "runtime/published/PublishedWeights.h"
@@ -67,6 +68,8 @@ Result<TrainedModel> open(const ServeCommand &command) {
     HEDDLE_CHECK(requireEntries(*opened.engine, {Generator::entryOf(*opened.engine, {})}, "continuing text"));
   } else if (description.givesLabels()) {
     HEDDLE_CHECK(requireEntries(*opened.engine, {"logits"}, "a prediction"));
+  } else if (description.architecture == kEncoderAlone) {
+    HEDDLE_CHECK(checkEmbeds(*opened.engine));
   }
   HEDDLE_ASSIGN(TrainedModel model, withWeights(std::move(opened), command.common.base, command.checkpoint));
   if (model.description.givesLabels() && kind != Labelling::Grades)
@@ -166,6 +169,9 @@ Status runServe(const ServeCommand &command) {
   HEDDLE_ASSIGN(std::optional<ChatTemplates> templates, templatesOf(command, model.description));
   serve::ServedModel served{*model.engine, model.description, *model.vocabulary, templates ? &*templates : nullptr,
                             name};
+  if (model.description.architecture == kEncoderAlone) {
+    HEDDLE_ASSIGN(served.embedding, readEmbeddingRule(command.checkpoint));
+  }
   for (const NamedAdapter &adapter : adapters)
     served.adapters.push_back(adapter.name);
   Serving serving(command, model, std::move(adapters));
