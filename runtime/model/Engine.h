@@ -38,6 +38,9 @@ public:
   // The name of the variable with this role that has no owner.
   virtual std::string variableOf(VariableRole role) const { return variableName(role); }
 
+  // See Session::copyCacheRows.
+  virtual Status copyCacheRows(int64_t rows, int64_t from, int64_t to, int64_t count) = 0;
+
   virtual Status init(uint64_t seed) = 0;
   virtual Result<HostTensor> readVariable(std::string_view name) = 0;
   virtual Status writeVariable(std::string_view name, const TensorView &value) = 0;
@@ -76,6 +79,9 @@ public:
   std::string variableOf(VariableRole role) const override {
     const VariableInfo *found = session->findVariable(role);
     return found ? found->name : variableName(role);
+  }
+  Status copyCacheRows(int64_t rows, int64_t from, int64_t to, int64_t count) override {
+    return session->copyCacheRows(rows, from, to, count);
   }
   Status init(uint64_t seed) override { return session->init(seed); }
   Result<HostTensor> readVariable(std::string_view name) override { return session->readVariable(name); }

@@ -70,23 +70,34 @@ bool Generator::admit(Waiting &next) {
   int64_t end = longest(size_t(length) - next.continued, prompt.options);
   int64_t share = std::max<int64_t>(model.maximumTokens / model.maximumSequences, 16);
   int64_t count = end - length <= 2 * share ? end : length + share;
-  int64_t read = 0;
-  std::optional<SequenceRange> rows;
-  if (limits.keepsTexts && !prompt.options.scoresPrompt)
-    if (std::optional<SequenceRows::Reused> reused = cacheRows.reuse(prompt.tokens, count)) {
-      rows = reused->range;
-      read = std::min(reused->tokens, length - 1);
-    }
-  if (!rows)
-    rows = cacheRows.take(count, count < end);
+  bool reuses = limits.keepsTexts && !prompt.options.scoresPrompt;
+  std::optional<SequenceRows::Reused> rows = rowsFor(prompt.tokens, count, count < end, reuses);
   if (!rows)
     return false;
   bool drawsOnDevice = entryOf(engine, prompt.options) == kSampleStep;
   size_t prompted = prompt.tokens.size() - next.continued;
-  jobs.push_back({prompt.number, std::move(prompt.tokens), prompted, std::move(prompt.options), prompt.draws, *rows,
-                  drawsOnDevice, size_t(read), next.continued != 0 ? next.reused : read, std::move(next.scores),
-                  std::move(next.promptScores)});
+  int64_t read = std::min(rows->tokens, length - 1);
+  jobs.push_back({prompt.number, std::move(prompt.tokens), prompted, std::move(prompt.options), prompt.draws,
+                  rows->range, drawsOnDevice, size_t(read), next.continued != 0 ? next.reused : read,
+                  std::move(next.scores), std::move(next.promptScores)});
   return true;
+}
+
+// A kept text whose rows are of little use to others gives them away: the text of a conversation to its next turn.
+// Other texts stay, and the shared rows are copied later. If there is no room for both, the kept text gives way.
+std::optional<SequenceRows::Reused> Generator::rowsFor(std::span<const int32_t> tokens, int64_t count, bool mayGrow,
+                                                       bool reuses) {
+  constexpr double mostOfIt = 0.75, halfOfIt = 0.5;
+  if (reuses)
+    if (std::optional<SequenceRows::Reused> reused = cacheRows.reuse(tokens, count, mostOfIt))
+      return reused;
+  std::optional<SequenceRange> rows = cacheRows.take(count, mayGrow, reuses ? tokens : std::span<const int32_t>());
+  if (!rows && reuses) {
+    if (std::optional<SequenceRows::Reused> reused = cacheRows.reuse(tokens, count, halfOfIt))
+      return reused;
+    rows = cacheRows.take(count, mayGrow);
+  }
+  return rows ? std::optional(SequenceRows::Reused{*rows}) : std::nullopt;
 }
 
 // A sequence that has filled its rows gets twice as many, in place or elsewhere; if elsewhere, its tokens are read
@@ -188,6 +199,52 @@ void Generator::NewTokens::addTo(CallInputs &inputs) const {
       .add("cache_lengths", pastLengths);
 }
 
+Status Generator::copyPrefixes() {
+  for (Job &job : jobs)
+    if (limits.keepsTexts && !job.end && !job.isLast(job.read) && !job.options.scoresPrompt)
+      HEDDLE_CHECK(copyPrefix(job));
+  return Success();
+}
+
+// Copies the rows of the longest prefix that a kept text or another sequence has in the caches, if the sequence itself
+// has not read as much.
+Status Generator::copyPrefix(Job &job) {
+  int64_t first = 0, shared = 0;
+  if (std::optional<SequenceRows::Reused> found = cacheRows.find(job.tokens)) {
+    first = found->range.first;
+    shared = found->tokens;
+  }
+  for (const Job &other : jobs)
+    if (&other != &job)
+      if (int64_t both = sharedTokens(std::span(other.tokens).first(other.read), job.tokens); both > shared) {
+        first = other.rows.first;
+        shared = both;
+      }
+  auto read = int64_t(job.read);
+  shared = std::min(shared, int64_t(job.tokens.size()) - 1);
+  if (shared - read < kLeastShared)
+    return Success();
+  HEDDLE_CHECK(engine.copyCacheRows(model.maximumTokens, first + read, job.rows.first + read, shared - read));
+  job.read = size_t(shared);
+  if (job.continuation().empty()) // otherwise the prompt has been read before
+    job.reused = shared;
+  return Success();
+}
+
+// Returns true if an older sequence is about to read a prefix that this one can copy then.
+bool Generator::followsAnother(const Job &job) const {
+  if (!limits.keepsTexts || job.options.scoresPrompt)
+    return false;
+  for (const Job &older : jobs) {
+    if (&older == &job)
+      return false;
+    bool isReading = !older.end && !older.isLast(older.read) && older.unscored() == 0 && older.read >= job.read;
+    if (isReading && sharedTokens(older.tokens, job.tokens) - int64_t(job.read) >= kLeastShared + 1)
+      return true;
+  }
+  return false;
+}
+
 // Reads all but the last token of each sequence, within the limit of tokens before a step. Sequences share the limit
 // evenly, so that a short prompt does not wait for a long one. Each layer writes the keys and values of all tokens of a
 // call to the caches before any token attends, so a token also attends to earlier tokens of the same call.
@@ -198,7 +255,7 @@ Status Generator::readPrompts() {
   while (left > 0) {
     std::vector<Job *> unread;
     for (Job &job : jobs)
-      if (!job.end && !job.isLast(job.read) && job.unscored() == 0)
+      if (!job.end && !job.isLast(job.read) && job.unscored() == 0 && !followsAnother(job))
         unread.push_back(&job);
     std::ranges::stable_sort(unread, {}, [](const Job *job) { return job->tokens.size() - job->read; });
     NewTokens tokens;
@@ -215,6 +272,7 @@ Status Generator::readPrompts() {
     CallInputs inputs;
     tokens.addTo(inputs);
     HEDDLE_CHECK(engine.run(kPrefill, inputs));
+    HEDDLE_CHECK(copyPrefixes());
   }
   return Success();
 }
@@ -410,6 +468,7 @@ Result<std::vector<Continuation>> Generator::decode() {
         finish(job, Ending::Length);
   };
   finishRead();
+  HEDDLE_CHECK(copyPrefixes());
   HEDDLE_CHECK(readPrompts());
   std::vector<Row> forHost;
   HEDDLE_CHECK(drawOnDevice(forHost));

@@ -78,7 +78,8 @@ struct GeneratorLimits {
   // The most prompt tokens that are read before a step, so that long prompts do not stall other sequences; 0: as many
   // as a call holds.
   int64_t promptTokens = 0;
-  // A prompt that shares its beginning with a finished text reuses that text's cache rows.
+  // Keeps the cache rows of finished texts until others need them. A prompt that begins like a kept text or like a
+  // running sequence takes over or copies these rows. The engine must be able to copy rows.
   bool keepsTexts = false;
 };
 
@@ -124,6 +125,8 @@ private:
   static constexpr std::string_view kSampleStep = "sample_step", kDecodeStep = "decode_step", kPrefill = "prefill";
   // The number of prompts that may overtake a prompt that does not fit.
   static constexpr int64_t kMostOvertakes = 64;
+  // Rows of a shared prefix are copied, or waited for, if they are at least this many.
+  static constexpr int64_t kLeastShared = 16;
 
   struct Waiting {
     Prompt prompt;
@@ -183,6 +186,11 @@ private:
   void growRows();
   void putBack(std::list<Job>::iterator job);
   void release(Job &job);
+  std::optional<SequenceRows::Reused> rowsFor(std::span<const int32_t> tokens, int64_t count, bool mayGrow,
+                                              bool reuses);
+  Status copyPrefixes();
+  Status copyPrefix(Job &job);
+  bool followsAnother(const Job &job) const;
   Status readPrompts();
   Status runStep(std::string_view entry, std::span<const Row> rows);
   Status drawOnDevice(std::vector<Row> &forHost);

@@ -4,14 +4,18 @@
 
 namespace heddle {
 
-std::optional<SequenceRange> SequenceRows::take(int64_t count, bool mayGrow) {
+std::optional<SequenceRange> SequenceRows::take(int64_t count, bool mayGrow, std::span<const int32_t> spared) {
+  auto source = longest(spared);
   while (true) {
     if (std::optional<int64_t> first = mayGrow ? free.takeApart(count) : free.take(count))
       return SequenceRange{*first, count};
-    if (kept.empty())
+    auto oldest = kept.begin();
+    if (oldest == source && oldest != kept.end())
+      ++oldest;
+    if (oldest == kept.end())
       return std::nullopt;
-    giveBack(kept.front().range);
-    kept.pop_front();
+    giveBack(oldest->range);
+    kept.erase(oldest);
   }
 }
 
@@ -45,23 +49,40 @@ void SequenceRows::keep(SequenceRange range, std::vector<int32_t> tokens) {
     kept.push_back({{range.first, used}, std::move(tokens)});
 }
 
-std::optional<SequenceRows::Reused> SequenceRows::reuse(std::span<const int32_t> tokens, int64_t count) {
-  auto common = [&](const Kept &each) { return std::ranges::mismatch(each.tokens, tokens).in1 - each.tokens.begin(); };
-  auto best = std::ranges::max_element(kept, {}, common);
+std::list<SequenceRows::Kept>::iterator SequenceRows::longest(std::span<const int32_t> tokens) {
+  auto best = kept.end();
+  int64_t most = 0;
+  for (auto each = kept.begin(); each != kept.end(); ++each)
+    if (int64_t shared = sharedTokens(each->tokens, tokens); shared > most) {
+      most = shared;
+      best = each;
+    }
+  return best;
+}
+
+std::optional<SequenceRows::Reused> SequenceRows::find(std::span<const int32_t> tokens) {
+  auto best = longest(tokens);
   if (best == kept.end())
     return std::nullopt;
-  int64_t shared = common(*best);
-  if (2 * shared < best->range.count)
+  kept.splice(kept.end(), kept, best);
+  return Reused{best->range, sharedTokens(best->tokens, tokens)};
+}
+
+std::optional<SequenceRows::Reused> SequenceRows::reuse(std::span<const int32_t> tokens, int64_t count, double least) {
+  auto best = longest(tokens);
+  if (best == kept.end())
     return std::nullopt;
-  Reused reused{best->range, shared};
-  kept.erase(best);
+  Reused reused{best->range, sharedTokens(best->tokens, tokens)};
+  if (double(reused.tokens) < least * double(reused.range.count))
+    return std::nullopt;
+  if (reused.range.count < count && !grow(reused.range, count))
+    return std::nullopt;
   if (reused.range.count > count) {
     giveBack({reused.range.first + count, reused.range.count - count});
     reused.range.count = count;
-  } else if (reused.range.count < count && !grow(reused.range, count)) {
-    giveBack(reused.range);
-    return std::nullopt;
   }
+  reused.tokens = std::min(reused.tokens, count);
+  kept.erase(best);
   return reused;
 }
 

@@ -472,6 +472,28 @@ Status Session::writeVariable(std::string_view name, const TensorView &value) {
   return state->onDevice->write(index, 0, narrow);
 }
 
+Status Session::copyCacheRows(int64_t rows, int64_t from, int64_t to, int64_t count) {
+  if (count < 0 || std::min(from, to) < 0 || std::max(from, to) > rows - count || std::abs(from - to) < count)
+    return makeError(ErrorKind::InvalidArgument, "rows ", from, " and on cannot be copied to rows ", to,
+                     " and on: ", count, " of ", rows, " rows.");
+  Span span("copy cache rows");
+  span.with("rows", count);
+  std::vector<std::byte> held;
+  for (uint32_t i = 0; i < state->variables.size(); ++i) {
+    const VariableInfo &info = state->variables[i];
+    bool hasRows = info.kind == VariableKind::Cache && info.type == ElementType::F32 && !info.shape.empty() &&
+                   info.shape[0] == rows;
+    if (!hasRows || !state->onDevice->allocatedVariable(i))
+      continue;
+    HEDDLE_ASSIGN(hal::Buffer * buffer, state->onDevice->variable(i));
+    uint64_t row = info.bytes / uint64_t(rows), begin = state->onDevice->variableOffset(i);
+    held.resize(row * uint64_t(count));
+    HEDDLE_CHECK(state->device->read(*buffer, begin + uint64_t(from) * row, held));
+    HEDDLE_CHECK(state->device->write(*buffer, begin + uint64_t(to) * row, held));
+  }
+  return Success();
+}
+
 MemoryReport Session::memory() const {
   MemoryReport report;
   for (uint32_t i = 0; i < state->variables.size(); ++i) {

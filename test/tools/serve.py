@@ -75,6 +75,9 @@ class Server:
         if (code := self.process.wait(timeout=60)) != 0:
             fail(f"the server ends with {code}: {self.said()}")
 
+    def metric(self, name):
+        return float(re.search(rf"^{name} (\S+)$", self.ask("GET", "/metrics"), re.MULTILINE)[1])
+
 
 def memory_of(process):
     with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
@@ -87,7 +90,7 @@ def make_model():
         for _ in range(4000):
             first, count = source.randrange(10), source.randint(4, 9)
             file.write(" ".join(WORDS[(first + i) % 10] for i in range(count)) + "\n")
-    sizes = ["d_model=32", "d_ff=64", "decoder_layers=1", "vocab_size=60", "max_length=40", "max_tokens=512", "max_sequences=16",
+    sizes = ["d_model=32", "d_ff=64", "decoder_layers=1", "vocab_size=60", "max_length=400", "max_tokens=512", "max_sequences=16",
              "warmup=50", "learning_rate=3e-3", "dropout=0.0", "attention_dropout=0.0"]
     run("heddle-compile", f"{MODELS}/text.toml", *(flag for size in sizes for flag in ("--set", size)), "-o", "lm.heddle")
     run("heddle-run", "train", "lm.heddle", "--text", "train.txt", "--checkpoint", "ck", "--steps", "120", "--seed", "1")
@@ -122,6 +125,48 @@ def check_many_clients(server):
         thread.join()
     if wrong:
         fail(f"{len(wrong)} of {count} answers differ from generate's: {wrong[0]}")
+
+
+def alone(prompt, tokens):
+    said = run("heddle-run", "generate", "lm.heddle", "--checkpoint", "ck", "--json", "--tokens", str(tokens), text=prompt + "\n")
+    return json.loads(said)["completion"]
+
+
+def check_prefixes():
+    """A conversation's turns compute only new tokens, requests side by side compute a common beginning once, and neither changes an answer."""
+    server = Server("lm.heddle", "--checkpoint", "ck", "--prompt-tokens", "16")
+    text, computed, times = "one two three", [], []
+    for turn in range(20):
+        begin = time.monotonic()
+        answer = server.ask("POST", "/v1/completions", {"prompt": text, "max_tokens": 4, "temperature": 0})
+        times.append(time.monotonic() - begin)
+        usage = answer["usage"]
+        computed.append(usage["prompt_tokens"] - usage["prompt_tokens_details"]["cached_tokens"])
+        if turn in (1, 10, 19) and answer["choices"][0]["text"] != alone(text, 4):
+            fail(f"turn {turn} is answered by {answer}, and alone by {alone(text, 4)}")
+        text += answer["choices"][0]["text"] + " " + " ".join(WORDS[(turn + i) % 10] for i in range(5))
+    if usage["prompt_tokens"] < 100 or max(computed[1:]) > 12:
+        fail(f"20 turns compute {computed} tokens of prompts")
+    if sorted(times[15:])[2] > 3 * sorted(times[1:6])[2] + 0.02:
+        fail(f"later turns take longer: {times}")
+    server.process.send_signal(signal.SIGHUP) # forgets the texts
+    server.wait_for("(the checkpoint is loaded again)")
+    common = " ".join(WORDS[i * i % 10] for i in range(80))
+    prompts = [common + " " + " ".join(WORDS[: 1 + i]) for i in range(8)]
+    names = ("heddle_prompt_tokens_total", "heddle_reused_prompt_tokens_total")
+    before, answers = [server.metric(name) for name in names], {}
+    threads = [threading.Thread(target=lambda prompt=prompt: answers.update({prompt: server.complete(prompt, 6)["text"]})) for prompt in prompts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    asked, reused = (server.metric(name) - old for name, old in zip(names, before))
+    if asked < 640 or asked - reused > 180:
+        fail(f"8 prompts with the same 80 words have {asked} tokens, and {asked - reused} of them are computed")
+    for prompt in (prompts[0], prompts[5]):
+        if answers[prompt] != alone(prompt, 6):
+            fail(f"side by side '{prompt}' is continued by {answers[prompt]!r}, and alone by {alone(prompt, 6)!r}")
+    server.end()
 
 
 def check_bad_clients(server):
@@ -393,6 +438,7 @@ def main():
         fail(f"the chat says {said!r}")
     check_openai(server.port, "texts")
     server.end(signal.SIGINT)
+    check_prefixes()
     check_translator()
     check_labels()
     check_vectors()

@@ -213,6 +213,80 @@ TEST_F(GeneratorSchedulingTest, TextsThatAreOverBeginTheNextOnes) {
   EXPECT_EQ(finish(generator).at(1).reused, 0);
 }
 
+// Sequences side by side compute a common prefix once, and later ones do not compute it at all.
+TEST_F(GeneratorSchedulingTest, ACommonPrefixIsComputedOnce) {
+  for (int64_t promptTokens : {0, 11}) {
+    engine.calls.clear();
+    Generator generator(engine, model, {}, {.promptTokens = promptTokens, .keepsTexts = true});
+    auto promptWith = [](int32_t number) {
+      Ids prompt = promptOf(11, 20);
+      prompt.insert(prompt.end(), {7, 8, 9 + number});
+      return prompt;
+    };
+    auto computed = [&] {
+      size_t sum = 0;
+      for (auto &[entry, rows] : std::exchange(engine.calls, {}))
+        sum += rows;
+      return sum;
+    };
+    for (int32_t number = 0; number < 4; ++number)
+      ASSERT_TRUE(generator.add({uint64_t(number), promptWith(number), {.tokens = 5}}).ok());
+    auto all = finish(generator);
+    for (auto &[number, answer] : all) {
+      EXPECT_EQ(answer.tokens, greedy(promptWith(int32_t(number)), 5)) << number;
+      EXPECT_EQ(answer.reused, number == 0 ? 0 : 22) << number;
+    }
+    EXPECT_EQ(computed(), 22u + 4 + 4 * 4); // the prefix, a last token each, the answers
+    // A text that differs earlier takes the common part, and leaves the kept text to its next turn.
+    Ids other = promptOf(11, 18), next = promptWith(0);
+    other.insert(other.end(), {30, 31});
+    next.insert(next.end(), all.at(0).tokens.begin(), all.at(0).tokens.end());
+    next.push_back(12);
+    ASSERT_TRUE(generator.add({5, other, {.tokens = 5}}).ok());
+    ASSERT_TRUE(generator.add({6, next, {.tokens = 5}}).ok());
+    all = finish(generator);
+    EXPECT_EQ(all.at(5).tokens, greedy(other, 5));
+    EXPECT_EQ(all.at(5).reused, 18);
+    EXPECT_EQ(all.at(6).tokens, greedy(next, 5));
+    EXPECT_EQ(all.at(6).reused, int64_t(next.size()) - 2);
+    EXPECT_EQ(computed(), 2u + 2 + 2 * 4);
+  }
+}
+
+// Texts that branch from each other, come in any order, are cancelled and outgrow the caches: reuse changes no text.
+TEST_F(GeneratorSchedulingTest, SharedPrefixesChangeNoText) {
+  for (uint64_t round = 0; round < 20; ++round) {
+    Generator generator(engine, model, {}, {.promptTokens = int64_t(round % 3) * 9, .keepsTexts = true});
+    std::map<uint64_t, Ids> prompts;
+    auto draw = [&, count = uint64_t(0)](size_t below) mutable {
+      return size_t(uniform(round, 3, count++) * double(below));
+    };
+    std::map<uint64_t, Continuation> all;
+    auto step = [&] {
+      Result<std::vector<Continuation>> finished = generator.step();
+      ASSERT_TRUE(finished.ok()) << finished.message();
+      for (Continuation &each : *finished)
+        all.emplace(each.number, std::move(each));
+    };
+    for (uint64_t number = 0; number < 40; ++number) {
+      Ids prompt = promptOf(draw(3), 17 + draw(30)); // prefixes of three texts
+      Ids rest = promptOf(100 + draw(4), draw(12));
+      prompt.insert(prompt.end(), rest.begin(), rest.end());
+      prompts[number] = prompt;
+      ASSERT_TRUE(generator.add({number, prompt, {.tokens = 1 + int64_t(draw(40))}}).ok());
+      for (size_t steps = draw(6); steps > 0; --steps)
+        step();
+      if (draw(8) == 0)
+        generator.cancel(draw(number + 1));
+    }
+    while (generator.pending() != 0)
+      step();
+    for (auto &[number, answer] : all)
+      EXPECT_EQ(answer.tokens, greedy(prompts[number], int64_t(answer.tokens.size()))) << round << " " << number;
+  }
+  EXPECT_GT(engine.copied, 1000);
+}
+
 // A prompt without room lets smaller prompts pass, and is not forgotten.
 TEST_F(GeneratorSchedulingTest, SmallPromptsPassALargeOne) {
   std::vector<uint64_t> order;

@@ -4,6 +4,8 @@
 #include "runtime/model/Sampling.h"
 #include "test/runtime/model/WeightlessEngine.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -48,6 +50,13 @@ public:
     }
     return Success();
   }
+  Status copyCacheRows(int64_t rows, int64_t from, int64_t to, int64_t count) override {
+    EXPECT_EQ(rows, int64_t(cache.size()));
+    EXPECT_LE(std::max(from, to) + count, rows);
+    std::copy_n(cache.begin() + from, count, cache.begin() + to);
+    copied += count;
+    return Success();
+  }
   Result<HostTensor> output(std::string_view name) override {
     return name == "next_token" ? HostTensor::vector(next) : HostTensor::vector(logits);
   }
@@ -67,6 +76,7 @@ public:
   std::vector<std::pair<std::string, size_t>> calls; // entry and number of rows
   std::function<void()> beforeCall;
   std::vector<int32_t> cache;
+  int64_t copied = 0; // rows
 
 private:
   std::vector<int32_t> next;

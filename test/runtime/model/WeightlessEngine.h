@@ -12,6 +12,7 @@ public:
   std::span<const VariableInfo> variables() const override { return {}; }
   Status prepare(std::span<const std::string_view>, const KernelProgress &) override { return Success(); }
   Status init(uint64_t) override { return Success(); }
+  Status copyCacheRows(int64_t, int64_t, int64_t, int64_t) override { return notHere(); }
   Result<HostTensor> readVariable(std::string_view) override { return HostTensor(); }
   Status writeVariable(std::string_view, const TensorView &) override { return Success(); }
   Status save(const std::filesystem::path &, const VariableKinds &) override { return Success(); }

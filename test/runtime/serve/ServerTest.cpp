@@ -206,6 +206,30 @@ TEST_F(ServerTest, ChatsByATemplate) {
   EXPECT_NE(all.find("event: response.incomplete"), std::string::npos);
 }
 
+// The time to an answer's first token does not grow with the turns before.
+TEST_F(ServerTest, ATurnComputesOnlyItsNewTokens) {
+  start();
+  std::vector<int32_t> text = {1};
+  for (int32_t turn = 0; turn < 20; ++turn) {
+    text.push_back(40 + turn % 10);
+    size_t calls = engine.calls.size();
+    Json answer = complete({{"prompt", text}, {"temperature", 0}, {"max_tokens", 2}});
+    Json usage = answer["usage"];
+    int64_t reused = usage["prompt_tokens_details"]["cached_tokens"];
+    EXPECT_EQ(usage["prompt_tokens"].get<int64_t>() - reused, 2); // the last answer's last token, and the new one
+    size_t computed = 0;
+    for (size_t i = calls; i < engine.calls.size(); ++i)
+      computed += engine.calls[i].second;
+    EXPECT_EQ(computed, 3u);
+    for (int i = 0; i < 2; ++i) {
+      std::vector<float> logits = HashEngine::logitsAfter(text);
+      text.push_back(int32_t(std::ranges::max_element(logits) - logits.begin()));
+    }
+    EXPECT_EQ(answer["choices"][0]["text"], vocabulary.decode(std::span(text).last(2)));
+  }
+  EXPECT_EQ(metric("heddle_prompt_tokens_total") - metric("heddle_reused_prompt_tokens_total"), 40);
+}
+
 TEST_F(ServerTest, SaysWhatIsWrong) {
   start();
   auto codeOf = [&](const Json &body, int status, const char *path = "/v1/completions") {
