@@ -11,9 +11,11 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -171,13 +173,18 @@ def check_prefixes():
 
 def check_bad_clients(server):
     """Idle and slow connections, half requests, endless bodies, and clients that leave: /health still answers."""
-    idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(1000 if LONG else 200)]
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, 4096), hard), hard))
+    idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(1100)]
     for i, connection in enumerate(idle[:100]):
         connection.sendall([b"POST /v1/completions HTTP/1.1\r\nContent-Length: 50\r\n\r\n{", b"GET / HT", b"\x16\x03\x01\x02"][i % 3])
-    begin = time.monotonic()
-    server.ask("GET", "/health")
-    if (took := time.monotonic() - begin) > 0.5:
-        fail(f"/health takes {took} seconds beside idle connections")
+    times = []
+    for _ in range(11):
+        begin = time.monotonic()
+        server.ask("GET", "/health")
+        times.append(time.monotonic() - begin)
+    if (took := sorted(times)[5]) > 0.1:
+        fail(f"/health takes {took} seconds beside 1,000 idle and 100 slow connections")
     body = {"prompt": "one", "max_tokens": 30, "stream": True}
     for _ in range(300 if LONG else 30):
         connection = socket.create_connection(("127.0.0.1", server.port))
@@ -403,6 +410,57 @@ def check_page(server):
     return None
 
 
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return probe.getsockname()[1]
+
+
+def check_proxy(server):
+    """The example for nginx in docs/serve.md: TLS in front of the server, for answers and events."""
+    nginx = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
+    if not nginx or not shutil.which("openssl"):
+        return print("skipped: the proxy (nginx and openssl; tools/setup.sh --tests installs them)")
+    with open(os.path.join(MODELS, "../docs/serve.md"), encoding="utf-8") as file:
+        example = re.search(r"```nginx\n(.*?)```", file.read(), re.DOTALL)[1]
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "tls.key",
+                    "-out", "tls.pem", "-days", "2", "-subj", "/CN=localhost"], check=True, capture_output=True)
+    port, folder = free_port(), os.getcwd()
+    for written, ours in (("listen 443", f"listen 127.0.0.1:{port}"), ("http://127.0.0.1:8080", f"http://127.0.0.1:{server.port}"),
+                          ("/etc/ssl/certs/models.pem", f"{folder}/tls.pem"), ("/etc/ssl/private/models.key", f"{folder}/tls.key")):
+        if written not in example:
+            fail(f"the example for nginx has no '{written}'")
+        example = example.replace(written, ours)
+    places = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+    with open("nginx.conf", "w", encoding="utf-8") as file:
+        file.write(f"pid {folder}/nginx.pid; events {{}} http {{ access_log off; {places} {example} }}")
+    proxy = subprocess.Popen([nginx, "-p", folder, "-e", f"{folder}/nginx.log", "-c", f"{folder}/nginx.conf", "-g", "daemon off;"])
+    atexit.register(proxy.kill)
+    context = ssl.create_default_context(cafile="tls.pem")
+    context.check_hostname = False
+    end = time.monotonic() + 20
+    while True:
+        try:
+            connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=60, context=context)
+            connection.connect()
+            break
+        except ConnectionRefusedError:
+            if time.monotonic() > end or proxy.poll() is not None:
+                with open("nginx.log", encoding="utf-8") as file:
+                    fail(f"nginx does not listen: {file.read()}")
+            time.sleep(0.02)
+    connection.request("POST", "/v1/completions", json.dumps({"prompt": "seven eight nine", "max_tokens": 2, "temperature": 0, "stream": True}))
+    answer = connection.getresponse()
+    events = [json.loads(line[6:]) for line in answer.read().decode().split("\n\n") if line.startswith("data: {")]
+    if answer.status != 200 or "".join(event["choices"][0]["text"] for event in events) != " ten one":
+        fail(f"through the proxy come {answer.status} and {events}")
+    # The page's own requests have an origin, which is the proxy's.
+    connection.request("GET", "/v1/models", headers={"Origin": f"https://127.0.0.1:{port}"})
+    if (status := connection.getresponse().status) != 200:
+        fail(f"a page behind the proxy gets {status}")
+    proxy.terminate()
+    return proxy.wait()
+
+
 def check_openai(port, what):
     python = os.path.join(os.path.dirname(BIN), "openai", "bin", "python")
     if not os.path.exists(python):
@@ -422,6 +480,7 @@ def main():
     server = Server("lm.heddle", "--checkpoint", "ck")
     check_many_clients(server)
     check_page(server)
+    check_proxy(server)
     check_bad_clients(server)
     check_signals(server)
     with open("keys", "w", encoding="ascii") as file:
