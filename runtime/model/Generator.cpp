@@ -83,17 +83,16 @@ bool Generator::admit(Waiting &next) {
   return true;
 }
 
-// A kept text whose rows are of little use to others gives them away: the text of a conversation to its next turn.
-// Other texts stay, and the shared rows are copied later. If there is no room for both, the kept text gives way.
+// A kept text gives its rows away if little of it is lost: the text of a conversation to its next turn. Other texts
+// stay, and the shared rows are copied later. If there is no room for both, the kept text gives way.
 std::optional<SequenceRows::Reused> Generator::rowsFor(std::span<const int32_t> tokens, int64_t count, bool mayGrow,
                                                        bool reuses) {
-  constexpr double mostOfIt = 0.75, halfOfIt = 0.5;
   if (reuses)
-    if (std::optional<SequenceRows::Reused> reused = cacheRows.reuse(tokens, count, mostOfIt))
+    if (std::optional<SequenceRows::Reused> reused = cacheRows.reuse(tokens, count, kLeastShared))
       return reused;
   std::optional<SequenceRange> rows = cacheRows.take(count, mayGrow, reuses ? tokens : std::span<const int32_t>());
   if (!rows && reuses) {
-    if (std::optional<SequenceRows::Reused> reused = cacheRows.reuse(tokens, count, halfOfIt))
+    if (std::optional<SequenceRows::Reused> reused = cacheRows.reuse(tokens, count, int64_t(tokens.size())))
       return reused;
     rows = cacheRows.take(count, mayGrow);
   }

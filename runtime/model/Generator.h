@@ -126,7 +126,7 @@ private:
   // The number of prompts that may overtake a prompt that does not fit.
   static constexpr int64_t kMostOvertakes = 64;
   // Rows of a shared prefix are copied, or waited for, if they are at least this many.
-  static constexpr int64_t kLeastShared = 16;
+  static constexpr int64_t kLeastShared = 8;
 
   struct Waiting {
     Prompt prompt;

@@ -68,12 +68,13 @@ std::optional<SequenceRows::Reused> SequenceRows::find(std::span<const int32_t> 
   return Reused{best->range, sharedTokens(best->tokens, tokens)};
 }
 
-std::optional<SequenceRows::Reused> SequenceRows::reuse(std::span<const int32_t> tokens, int64_t count, double least) {
+std::optional<SequenceRows::Reused> SequenceRows::reuse(std::span<const int32_t> tokens, int64_t count,
+                                                        int64_t mostLost) {
   auto best = longest(tokens);
   if (best == kept.end())
     return std::nullopt;
   Reused reused{best->range, sharedTokens(best->tokens, tokens)};
-  if (double(reused.tokens) < least * double(reused.range.count))
+  if (reused.range.count - reused.tokens > mostLost)
     return std::nullopt;
   if (reused.range.count < count && !grow(reused.range, count))
     return std::nullopt;

@@ -46,8 +46,8 @@ public:
   // shares a token.
   std::optional<Reused> find(std::span<const int32_t> tokens);
   // Takes the rows of that text, resized to `count` rows. The text is then no longer kept. nullopt, and the text stays,
-  // if less than `least` of it (0 to 1) is usable, or if its rows cannot grow.
-  std::optional<Reused> reuse(std::span<const int32_t> tokens, int64_t count, double least);
+  // if more than `mostLost` of its tokens are others, or if its rows cannot grow.
+  std::optional<Reused> reuse(std::span<const int32_t> tokens, int64_t count, int64_t mostLost);
   void forgetKept();
 
 private:

@@ -361,6 +361,30 @@ TEST_P(SessionTest, variablesAreReadAndWritten) {
                                  std::vector<int32_t>{0x55667788, 0x11223344}));
 }
 
+// Only caches with that many rows are copied; variables without memory are left out.
+TEST_P(SessionTest, rowsOfCachesAreCopied) {
+  auto session = openChanged([](schema::ModuleT &module) {
+    for (auto &variable : module.variables)
+      if (variable->name == "total")
+        variable->kind = schema::VariableKind::Cache;
+  });
+  ASSERT_TRUE(session);
+  ASSERT_TRUE(session->writeVariable("total", ramp(1000, 7)).ok());
+  ASSERT_TRUE(session->writeVariable("weight", ramp(1000, 7)).ok());
+  ASSERT_TRUE(session->run("accumulate", {{"a", ramp(3, 1)}}).ok()); // a run before the copy
+  ASSERT_TRUE(session->copyCacheRows(1000, 0, 990, 10).ok());
+  std::vector<float> expected(1000);
+  std::iota(expected.begin(), expected.end(), 7.0F);
+  for (size_t i = 0; i < 3; ++i)
+    expected[i] += float(i + 1);
+  std::copy_n(expected.begin(), 10, expected.begin() + 990);
+  EXPECT_TRUE(std::ranges::equal(session->readVariable("total")->values<float>(), expected));
+  EXPECT_TRUE(std::ranges::equal(session->readVariable("weight")->values<float>(), ramp(1000, 7).values<float>()));
+  ASSERT_TRUE(session->copyCacheRows(7, 0, 1, 1).ok()); // `unused`, which has no memory yet
+  EXPECT_FALSE(session->copyCacheRows(1000, 0, 991, 10).ok());
+  EXPECT_FALSE(session->copyCacheRows(1000, 5, 6, 2).ok());
+}
+
 TEST_P(SessionTest, sizesComeFromInputValues) {
   auto session = openAdder();
   ASSERT_TRUE(session);

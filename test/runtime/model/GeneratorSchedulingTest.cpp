@@ -269,7 +269,7 @@ TEST_F(GeneratorSchedulingTest, SharedPrefixesChangeNoText) {
         all.emplace(each.number, std::move(each));
     };
     for (uint64_t number = 0; number < 40; ++number) {
-      Ids prompt = promptOf(draw(3), 17 + draw(30)); // prefixes of three texts
+      Ids prompt = promptOf(draw(3), 4 + draw(40)); // prefixes of three texts
       Ids rest = promptOf(100 + draw(4), draw(12));
       prompt.insert(prompt.end(), rest.begin(), rest.end());
       prompts[number] = prompt;

@@ -322,16 +322,16 @@ TEST(SequenceRows, KeptTextsGiveWay) {
   rows.keep(*second, {1, 2, 3});
   EXPECT_TRUE(rows.grow(*first, 8));
   rows.keep(*first, {1, 2, 3, 4, 5, 6, 7, 8});
-  EXPECT_FALSE(rows.reuse(Ids{1, 2, 3, 9}, 10, 0.5)); // less than half of it matches
+  EXPECT_FALSE(rows.reuse(Ids{1, 2, 3, 9}, 10, 4)); // five of its tokens would be lost
   EXPECT_EQ(rows.find(Ids{1, 2, 3, 9})->tokens, 3);
   EXPECT_FALSE(rows.find(Ids{9, 1}));
   EXPECT_FALSE(rows.take(13, false, Ids{1, 9})); // the text stays if it is spared
-  std::optional<SequenceRows::Reused> reused = rows.reuse(Ids{1, 2, 3, 4, 5, 9}, 10, 0.5);
+  std::optional<SequenceRows::Reused> reused = rows.reuse(Ids{1, 2, 3, 4, 5, 9}, 10, 4);
   ASSERT_TRUE(reused);
   EXPECT_EQ(reused->tokens, 5);
   EXPECT_EQ(reused->range.first, 0);
   EXPECT_EQ(reused->range.count, 10);
-  EXPECT_FALSE(rows.reuse(Ids{1, 2, 3, 4, 5, 9}, 10, 0.5)); // its rows are in use
+  EXPECT_FALSE(rows.reuse(Ids{1, 2, 3, 4, 5, 9}, 10, 4)); // its rows are in use
   rows.keep(reused->range, {1, 2});
   EXPECT_TRUE(rows.take(20, false));
 }
