@@ -187,6 +187,8 @@ LogicalResult MinimizeOp::verify() { return verifyRate(*this, getRate()); }
 LogicalResult TaskOp::verify() {
   if (static_cast<int64_t>(getBeam()) < 1)
     return emitOpError() << "expects a beam of at least 1, got " << getBeam();
+  if (std::optional<uint64_t> rows = getCacheRows(); rows && static_cast<int64_t>(*rows) < 1)
+    return emitOpError() << "expects at least 1 of cache_rows, got " << static_cast<int64_t>(*rows);
   return success();
 }
 

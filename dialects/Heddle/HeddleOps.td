@@ -142,14 +142,15 @@ def TaskOp : Heddle_Op<"task"> {
     for `encode`: `hidden`, and `pooled` and `logits` if the model has them; for `classify` and `tag`: `logits`, and
     `loss` against labels; for `pretrain`: `hidden`, `logits` of hidden tokens, `next` of sentence pairs, and `loss` of
     both. `logits_entry` and `explain` add entries that return all logits and the weights of every attention. `beam` is
-    the widest beam of a search, and `padding` is the token that is never an answer.
+    the widest beam of a search, `padding` is the token that is never an answer, and `cache_rows` is the number of tokens
+    whose keys and values are cached while decoding; as many as `target_tokens` by default.
 
     ```mlir
     heddle.task "translate" {beam = 4 : i64, explain}
     ```
   }];
   let arguments = (ins StrAttr:$name, I64Attr:$beam, OptionalAttr<I64Attr>:$padding, UnitAttr:$logits_entry,
-                       UnitAttr:$explain);
+                       UnitAttr:$explain, OptionalAttr<I64Attr>:$cache_rows);
   let assemblyFormat = "$name attr-dict";
   let hasVerifier = 1;
 }

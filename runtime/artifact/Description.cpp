@@ -229,6 +229,13 @@ Status checkSizes(const Description &description, const schema::Module &module) 
       return wrong("has ", bound.key, " = ", *bound.value, ", and the size '", *bound.sizes.begin(), "' is ", *maximum,
                    " at most.");
   }
+  int64_t rows = description.cacheRows.value_or(0);
+  for (const schema::Entry *entry : *module.entries())
+    for (const schema::Port *port : *entry->inputs())
+      if (std::string_view name = view(port->name()); name == "cache_rows" || name == "cache_row")
+        if (port->value_limit() < rows)
+          return wrong("has cache_rows = ", rows, ", and the caches of entry '", view(entry->name()), "' have ",
+                       port->value_limit(), " rows.");
   return Success();
 }
 
@@ -343,6 +350,8 @@ Result<Description> Description::parse(std::string_view text) {
     if (result.image->height == 0 || result.image->width == 0 || result.image->height > most / result.image->width)
       return wrong("has images of ", result.image->height, " x ", result.image->width, " pixels.");
   }
+  if (int64_t rows = json.value("cache_rows", int64_t(0)); rows != 0)
+    result.cacheRows = rows;
   result.architecture = json.value("architecture", result.architecture);
   result.widestBeam = json.value("beam", result.widestBeam);
   result.endsSources = json.value("source_end", result.endsSources);

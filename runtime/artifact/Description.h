@@ -83,6 +83,7 @@ struct Description {
   // A Transformer has all of these, other models have none.
   std::optional<int64_t> vocabularySize;
   std::optional<int64_t> maximumTokens, maximumSequences, maximumLength;
+  std::optional<int64_t> cacheRows;                                  // as many as maximumTokens if not given
   std::optional<int64_t> width, heads, encoderLayers, decoderLayers; // width: d_model
 
   std::optional<int64_t> neighbours; // the most neighbours of a token, if tokens are the nodes of a graph

@@ -34,6 +34,7 @@ Result<ModelDescription> ModelDescription::parse(std::string_view text) {
       return lacking(key);
     *value = *given;
   }
+  description.cacheRows = read->cacheRows.value_or(description.maximumTokens);
   description.architecture = read->architecture;
   description.marks.begin = int32_t(read->beginId.value_or(description.marks.begin));
   description.marks.end = int32_t(read->endId.value_or(description.marks.end));

@@ -20,7 +20,8 @@ namespace heddle {
 struct ModelDescription {
   std::string architecture;
   int64_t vocabularySize = 0;
-  int64_t maximumTokens = 0;    // per side and call; also the number of rows of the self-attention caches
+  int64_t maximumTokens = 0;    // per side and call
+  int64_t cacheRows = 0;        // of the self-attention caches: tokens of all sequences together
   int64_t maximumSequences = 0; // per call
   int64_t maximumLength = 0;    // of one sequence, including its mark
   Marks marks;

@@ -68,7 +68,7 @@ bool Generator::admit(Waiting &next) {
   Prompt &prompt = next.prompt;
   auto length = int64_t(prompt.tokens.size());
   int64_t end = longest(size_t(length) - next.continued, prompt.options);
-  int64_t share = std::max<int64_t>(model.maximumTokens / model.maximumSequences, 16);
+  int64_t share = std::max<int64_t>(model.cacheRows / model.maximumSequences, 16);
   int64_t count = end - length <= 2 * share ? end : length + share;
   bool reuses = limits.keepsTexts && !prompt.options.scoresPrompt;
   std::optional<SequenceRows::Reused> rows = rowsFor(prompt.tokens, count, count < end, reuses);
@@ -223,7 +223,7 @@ Status Generator::copyPrefix(Job &job) {
   shared = std::min(shared, int64_t(job.tokens.size()) - 1);
   if (shared - read < kLeastShared)
     return Success();
-  HEDDLE_CHECK(engine.copyCacheRows(model.maximumTokens, first + read, job.rows.first + read, shared - read));
+  HEDDLE_CHECK(engine.copyCacheRows(model.cacheRows, first + read, job.rows.first + read, shared - read));
   job.read = size_t(shared);
   if (job.continuation().empty()) // otherwise the prompt has been read before
     job.reused = shared;

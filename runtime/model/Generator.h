@@ -87,7 +87,7 @@ class Generator {
 public:
   Generator(Engine &engine, const ModelDescription &model, Watch watch = {}, GeneratorLimits limits = {})
       : engine(engine), model(model), watch(std::move(watch)), limits(limits), readsAhead(engine.hasEntry(kPrefill)),
-        cacheRows(model.maximumTokens) {}
+        cacheRows(model.cacheRows) {}
 
   // The entry that continues text with these options. The host draws if the device does not support the rules.
   static std::string_view entryOf(const Engine &engine, const GenerationOptions &options) {
@@ -97,7 +97,7 @@ public:
   }
 
   // The most tokens of a prompt and its continuation together.
-  int64_t maximumLength() const { return std::min(model.maximumLength, model.maximumTokens); }
+  int64_t maximumLength() const { return std::min(model.maximumLength, model.cacheRows); }
 
   // Refuses empty prompts, prompts with unknown tokens or without room for another token, and options that need an
   // entry which the artifact lacks.

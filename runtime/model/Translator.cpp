@@ -15,7 +15,7 @@ constexpr int64_t kExtraTokens = 50;
 Translator::Translator(Engine &engine, const ModelDescription &model, TranslationOptions options)
     : model(model), options(options), steps(options.cache ? DecodingSteps::cached(engine, model)
                                                           : DecodingSteps::uncached(engine, model, options.beam)),
-      sourceRows(model.maximumTokens), freeRows(size_t(model.maximumTokens)) {
+      sourceRows(model.maximumTokens), freeRows(size_t(model.cacheRows)) {
   std::iota(freeRows.rbegin(), freeRows.rend(), 0); // the first rows are taken first
 }
 
@@ -33,17 +33,17 @@ Status Translator::check(const Engine &engine, const ModelDescription &model, co
     return makeError(ErrorKind::InvalidArgument, "a beam of ", options.beam, " is wider than the ", model.widestBeam,
                      " that the model was compiled for; compile it with --set beam=", options.beam, ".");
   int64_t hypotheses = BeamSearch::mostHypotheses(options.beam);
-  if (hypotheses > std::min(model.maximumSequences, model.maximumTokens))
+  if (hypotheses > std::min(model.maximumSequences, model.cacheRows))
     return makeError(ErrorKind::InvalidArgument, "a beam of ", options.beam, " takes ", hypotheses,
                      " sequences a sentence, and the model was compiled for max_sequences = ", model.maximumSequences,
-                     " and max_tokens = ", model.maximumTokens, "; compile it with more.");
+                     " and ", model.cacheRows, " rows of caches; compile it with more.");
   return Success();
 }
 
 // Limits a translation so that a single sentence always fits into the caches.
 int64_t Translator::maximumLength(int64_t sourceLength, int64_t beam) const {
   int64_t tokens = options.maximumLength != 0 ? options.maximumLength : sourceLength + kExtraTokens;
-  return std::min({tokens, model.maximumLength, model.maximumTokens / BeamSearch::mostHypotheses(beam)});
+  return std::min({tokens, model.maximumLength, model.cacheRows / BeamSearch::mostHypotheses(beam)});
 }
 
 // Translations are about as long as their sources; room for the maximum length is rarely needed.

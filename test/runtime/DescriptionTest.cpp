@@ -22,7 +22,7 @@ Json goodDescription() {
     "adam_beta1": 0.9, "adam_beta2": 0.98, "adam_epsilon": 1e-9, "clip_norm": 0.5, "ema_decay": 0.5, "loss_scale": 65536.0,
     "weight_decay": 0.1, "token_weights": true, "adapter": {"rank": 8, "alpha": 16.0, "targets": ["query"]},
     "loss_scale_interval": 2000, "accumulate": false, "logits_entry": false, "explain_entry": false, "beam": 4,
-    "max_tokens": 512, "max_sequences": 32, "max_length": 64, "unk_id": 0, "bos_id": 1, "eos_id": 2, "pad_id": 3,
+    "max_tokens": 512, "max_sequences": 32, "max_length": 64, "cache_rows": 512, "unk_id": 0, "bos_id": 1, "eos_id": 2, "pad_id": 3,
     "tensors": {"weight": {"from": ["model.weight"], "shape": [1000], "part": [1, 3]}}
   })");
 }
@@ -211,6 +211,15 @@ TEST(DescriptionTest, promisesNoMoreThanTheArtifactHas) {
   auto logits = [](schema::ModuleT &module) { module.entries[0]->outputs[0]->name = "logits"; };
   expectRefused(with("vocab_size", 999), "the logits of entry 'add' are f32[1000]", logits);
   EXPECT_EQ(verdict(with("vocab_size", 1000), logits), "accepted");
+  auto caches = [](schema::ModuleT &module) {
+    for (auto &entry : module.entries)
+      if (entry->name == "lookup") {
+        entry->inputs[0]->name = "cache_row";
+        entry->inputs[0]->value_limit = 700;
+      }
+  };
+  EXPECT_EQ(verdict(with("cache_rows", 700), caches), "accepted");
+  expectRefused(with("cache_rows", 701), "the caches of entry 'lookup' have 700 rows", caches);
 }
 
 TEST(DescriptionTest, mayNotNestDeeply) {

@@ -92,7 +92,7 @@ def make_model():
         for _ in range(4000):
             first, count = source.randrange(10), source.randint(4, 9)
             file.write(" ".join(WORDS[(first + i) % 10] for i in range(count)) + "\n")
-    sizes = ["d_model=32", "d_ff=64", "decoder_layers=1", "vocab_size=60", "max_length=400", "max_tokens=512", "max_sequences=16",
+    sizes = ["d_model=32", "d_ff=64", "decoder_layers=1", "vocab_size=60", "max_length=400", "max_tokens=512", "cache_rows=1500", "max_sequences=16",
              "warmup=50", "learning_rate=3e-3", "dropout=0.0", "attention_dropout=0.0"]
     run("heddle-compile", f"{MODELS}/text.toml", *(flag for size in sizes for flag in ("--set", size)), "-o", "lm.heddle")
     run("heddle-run", "train", "lm.heddle", "--text", "train.txt", "--checkpoint", "ck", "--steps", "120", "--seed", "1")
@@ -243,7 +243,7 @@ def check_translator():
     with open("train.txt", encoding="ascii") as file, open("backwards.txt", "w", encoding="ascii") as backwards:
         backwards.writelines(" ".join(reversed(line.split())) + "\n" for line in file)
     sizes = ["d_model=32", "d_ff=64", "encoder_layers=1", "decoder_layers=1", "vocab_size=60", "max_length=24", "max_tokens=512",
-             "max_sequences=32", "warmup=30", "learning_rate=5e-3", "explain_entry=true"]
+             "cache_rows=700", "max_sequences=32", "warmup=30", "learning_rate=5e-3", "explain_entry=true"]
     run("heddle-compile", f"{MODELS}/numbers.toml", *(flag for size in sizes for flag in ("--set", size)), "-o", "mt.heddle")
     run("heddle-run", "train", "mt.heddle", "--src", "train.txt", "--tgt", "backwards.txt", "--checkpoint", "mt", "--steps", "60", "--seed", "1")
     with open("train.txt", encoding="ascii") as file:

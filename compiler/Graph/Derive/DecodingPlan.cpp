@@ -34,6 +34,7 @@ FailureOr<DecodingPlan> DecodingPlan::make(const ModelFunctions &functions) {
   plan.maxTokens = getMaximum(module, plan.targetTokens);
   plan.maxSequences = getMaximum(module, kSequences);
   plan.maxLength = getMaximum(module, "target_length");
+  plan.cacheRows = plan.functions.task.getCacheRows().value_or(plan.maxTokens);
   if (plan.maxTokens == 0 || plan.maxSequences == 0 || plan.maxLength == 0)
     return logits.emitError() << "decoding needs the sizes target_tokens, sequences and target_length";
 
@@ -200,7 +201,8 @@ void DecodingPlan::addCache(Value value, bool ofMemory) {
   for (int i = 2; isTaken(name); ++i)
     name = ("cache." + path + "_" + Twine(i)).str();
   caches.push_back(
-      {value, name, RankedTensorType::get({maxTokens, type.getDimSize(1)}, type.getElementType()), ofMemory});
+      {value, name,
+       RankedTensorType::get({ofMemory ? maxTokens : cacheRows, type.getDimSize(1)}, type.getElementType()), ofMemory});
 }
 
 const DecodingPlan::Cache *DecodingPlan::findCache(Value value) const {

@@ -113,7 +113,7 @@ void DeriveDecodingPass::declareState() {
   addSize("groups", plan->maxSequences, "");
   addSize("beam", static_cast<int64_t>(task.getBeam()), "group_lengths");
   if (!plan->functions.memory) {
-    addSize(kSeen, plan->maxTokens, ""); // each has a row in the caches, or is about to get one
+    addSize(kSeen, plan->cacheRows, ""); // each has a row in the caches, or is about to get one
     addSize(kPromptTokens, plan->maxTokens, "");
   }
   // Caches come before the weights, as callers list them.
@@ -184,9 +184,9 @@ FailureOr<Value> DeriveDecodingPass::buildNextLogits(EntryBuilder &entry, String
   inputs.position = port(entry, "position", size, plan->maxLength);
   inputs.starts = port(entry, "query", "starts", size, size == kSequences ? plan->maxSequences : plan->maxTokens);
   inputs.lengths = port(entry, "query", "lengths", size, 2);
-  inputs.rows = port(entry, "cache_rows", size, plan->maxTokens);
+  inputs.rows = port(entry, "cache_rows", size, plan->cacheRows);
   // A sequence without tokens may start behind the last token.
-  inputs.pastStarts = port(entry, "cache", "starts", size, plan->maxTokens + 1);
+  inputs.pastStarts = port(entry, "cache", "starts", size, plan->cacheRows + 1);
   inputs.pastLengths = port(entry, "cache", "lengths", size, plan->maxLength + 1);
   addSourcePorts(entry);
   for (int64_t distance = 1; distance <= plan->getReach(); ++distance) { // tokens of a sequence are neighbours
@@ -275,7 +275,7 @@ LogicalResult DeriveDecodingPass::buildBeamStep() {
   inputs.token = port(entry, "token", kSequences, vocabulary());
   inputs.position = port(entry, "position", kSequences, plan->maxLength);
   Value parent = port(entry, "parent", kSequences, plan->maxSequences);
-  inputs.rows = port(entry, "cache_row", kSequences, plan->maxTokens);
+  inputs.rows = port(entry, "cache_row", kSequences, plan->cacheRows);
   inputs.pastLengths = port(entry, "cache", "lengths", kSequences, plan->maxLength + 1);
   addSourcePorts(entry);
   Value score = entry.port("score", columnOf(&getContext(), kSequences, b.getF32Type()));

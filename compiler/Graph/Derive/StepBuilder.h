@@ -39,6 +39,7 @@ struct DecodingPlan {
   Value logits; // the result of `functions.logits`
   StringRef sourceTokens, targetTokens;
   int64_t maxTokens = 0, maxSequences = 0, maxLength = 0;
+  int64_t cacheRows = 0;                       // of the caches with a row for each token that is decoded
   std::vector<Operation *> memoryOps, stepOps; // of `logits`, in their order
   std::vector<Cache> caches;
 

@@ -366,6 +366,10 @@ void Reader::check() {
     failAtKey("max_length") << "'max_length' is " << d.maxLength
                             << ", but a call holds at most 'max_tokens' = " << d.maxTokens
                             << " tokens; lower 'max_length' or raise 'max_tokens'";
+  if (d.cacheRows != 0 && d.cacheRows < d.maxLength)
+    failAtKey("cache_rows") << "'cache_rows' is " << d.cacheRows
+                            << ", but a sequence has up to 'max_length' = " << d.maxLength
+                            << " tokens; raise 'cache_rows' or lower 'max_length'";
   if (description.learningRate == 0)
     description.learningRate =
         d.dModel > 0 ? 1 / std::sqrt(static_cast<double>(d.dModel) * static_cast<double>(d.warmup)) : kLearningRate;

@@ -59,7 +59,7 @@ static void addTask(ModuleOp module, StringRef task, const Description &d) {
     return NameLoc::get(b.getStringAttr(part), d.whereIs(key));
   };
   TaskOp::create(b, place("beam", task), task, d.beam, d.paddingId ? b.getI64IntegerAttr(*d.paddingId) : IntegerAttr(),
-                 d.logitsEntry, d.explainEntry);
+                 d.logitsEntry, d.explainEntry, d.cacheRows != 0 ? b.getI64IntegerAttr(d.cacheRows) : IntegerAttr());
   if (!module.lookupSymbol("loss"))
     return;
   auto number = [&](double value) { return b.getF32FloatAttr(static_cast<float>(value)); };

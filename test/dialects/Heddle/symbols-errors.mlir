@@ -262,6 +262,11 @@ heddle.task "translate" {beam = 0 : i64}
 
 // -----
 
+// expected-error @+1 {{expects at least 1 of cache_rows, got 0}}
+heddle.task "translate" {beam = 4 : i64, cache_rows = 0 : i64}
+
+// -----
+
 // expected-error @+1 {{expects loss_scale and scale_interval together or not at all}}
 heddle.training {beta1 = 0.9 : f32, beta2 = 0.98 : f32, clip_norm = 0.0 : f32, epsilon = 1.0e-9 : f32,
                  loss_scale = 8.0 : f32}

@@ -287,6 +287,19 @@ TEST_F(GeneratorSchedulingTest, SharedPrefixesChangeNoText) {
   EXPECT_GT(engine.copied, 1000);
 }
 
+// The caches hold more tokens than a call.
+TEST_F(GeneratorSchedulingTest, CachesMayHaveMoreRowsThanACallHasTokens) {
+  model.maximumTokens = 16;
+  model.cacheRows = kRows;
+  Generator generator(engine, model);
+  for (uint64_t number = 0; number < 4; ++number)
+    ASSERT_TRUE(generator.add({number, promptOf(number, 20 + 10 * number), {.tokens = 12}}).ok());
+  for (auto &[number, answer] : finish(generator))
+    EXPECT_EQ(answer.tokens, greedy(promptOf(number, 20 + 10 * number), 12)) << number;
+  for (auto &[entry, rows] : engine.calls)
+    EXPECT_LE(rows, 16u);
+}
+
 // A prompt without room lets smaller prompts pass, and is not forgotten.
 TEST_F(GeneratorSchedulingTest, SmallPromptsPassALargeOne) {
   std::vector<uint64_t> order;
