@@ -99,9 +99,10 @@ std::optional<SequenceRows::Reused> Generator::rowsFor(std::span<const int32_t> 
   return rows ? std::optional(SequenceRows::Reused{*rows}) : std::nullopt;
 }
 
-// A sequence that has filled its rows gets twice as many, in place or elsewhere; if elsewhere, its tokens are read
-// again. If there is no room, the newest sequence waits until there is. A sequence that is alone always finds room.
-void Generator::growRows() {
+// A sequence that has filled its rows gets twice as many, in place or elsewhere. If elsewhere, its rows are copied, or
+// its tokens are read again. If there is no room, the newest sequence waits until there is. A sequence that is alone
+// always finds room.
+Status Generator::growRows() {
   for (auto job = jobs.begin(); job != jobs.end();) {
     auto length = int64_t(job->tokens.size());
     if (length <= job->rows.count) {
@@ -109,20 +110,28 @@ void Generator::growRows() {
       continue;
     }
     int64_t count = std::min(longest(job->prompt, job->options), 2 * length);
-    if (job->rows.count != 0) {
-      if (cacheRows.grow(job->rows, count) || cacheRows.grow(job->rows, length)) {
-        ++job;
-        continue;
-      }
-      cacheRows.giveBack(job->rows);
-      job->rows = {};
-      job->read = 0;
+    SequenceRange old = job->rows;
+    if (old.count != 0 && (cacheRows.grow(job->rows, count) || cacheRows.grow(job->rows, length))) {
+      ++job;
+      continue;
     }
-    std::optional<SequenceRange> rows = cacheRows.take(count, true);
+    auto take = [&] {
+      std::optional<SequenceRange> rows = cacheRows.take(count, true);
+      return rows ? rows : cacheRows.take(length, true);
+    };
+    std::optional<SequenceRange> rows;
+    if (old.count != 0 && limits.keepsTexts)
+      rows = take();
+    if (rows) // beside the old rows
+      HEDDLE_CHECK(engine.copyCacheRows(model.cacheRows, old.first, rows->first, int64_t(job->read)));
+    else
+      job->read = 0;
+    if (old.count != 0)
+      cacheRows.giveBack(old);
     if (!rows)
-      rows = cacheRows.take(length, true);
+      rows = take();
+    job->rows = rows.value_or(SequenceRange());
     if (rows) {
-      job->rows = *rows;
       ++job;
       continue;
     }
@@ -130,12 +139,17 @@ void Generator::growRows() {
     bool isLast = last == job;
     putBack(last);
     if (isLast)
-      return;
+      break;
   }
+  return Success();
 }
 
+// Its rows stay until they are needed, as those of a finished text.
 void Generator::putBack(std::list<Job>::iterator job) {
-  if (job->rows.count != 0)
+  std::span<const int32_t> read = std::span(job->tokens).first(job->read);
+  if (job->rows.count != 0 && limits.keepsTexts)
+    cacheRows.keep(job->rows, {read.begin(), read.end()});
+  else if (job->rows.count != 0)
     cacheRows.giveBack(job->rows);
   size_t continued = job->tokens.size() - job->prompt;
   waiting.push_front({{job->number, std::move(job->tokens), std::move(job->options), job->draws},
@@ -454,7 +468,7 @@ Result<std::vector<Continuation>> Generator::step() {
 }
 
 Result<std::vector<Continuation>> Generator::decode() {
-  growRows();
+  HEDDLE_CHECK(growRows());
   admit();
   std::vector<Continuation> finished;
   if (jobs.empty())

@@ -183,7 +183,7 @@ private:
   Result<std::vector<Continuation>> decode(); // step() without the clean-up after an error
   void admit();
   bool admit(Waiting &next);
-  void growRows();
+  Status growRows();
   void putBack(std::list<Job>::iterator job);
   void release(Job &job);
   std::optional<SequenceRows::Reused> rowsFor(std::span<const int32_t> tokens, int64_t count, bool mayGrow,

@@ -39,6 +39,7 @@ button:focus-visible, textarea:focus-visible, input:focus-visible, select:focus-
 .settings label.wide { flex-basis: 100%; }
 .map { overflow-x: auto; font-size: .85rem; } .map td { padding: .1rem .4rem; white-space: nowrap; overflow-wrap: normal; }
 table { border-collapse: collapse; } td { padding: .15rem .8rem .15rem 0; vertical-align: top; overflow-wrap: anywhere; }
+td.number { white-space: nowrap; overflow-wrap: normal; font-variant-numeric: tabular-nums; }
 </style>
 </head>
 <body>
@@ -167,7 +168,11 @@ function table(rows) {
   const made = document.createElement('table');
   for (const row of rows) {
     const line = made.insertRow();
-    for (const cell of row) line.insertCell().textContent = cell;
+    for (const content of row) {
+      const cell = line.insertCell();
+      cell.textContent = content;
+      if (/^-?[0-9.]+$/.test(content)) cell.className = 'number';
+    }
   }
   add('answer').append(made);
 }

@@ -68,6 +68,24 @@ TEST_F(GeneratorSchedulingTest, SequencesGrowAndStayTheSame) {
     EXPECT_EQ(answer.tokens, greedy(promptOf(number, 1 + number), 80)) << number;
 }
 
+// A sequence that another one keeps from growing moves by a copy: no token is computed twice.
+TEST_F(GeneratorSchedulingTest, MovedRowsAreCopied) {
+  HashEngine large(1300);
+  model.cacheRows = model.maximumLength = 1300;
+  model.maximumSequences = 8;
+  Generator generator(large, model, {}, {.keepsTexts = true});
+  ASSERT_TRUE(generator.add({1, promptOf(1, 5), {.tokens = 400}}).ok());
+  ASSERT_TRUE(generator.add({2, promptOf(2, 5), {.tokens = 300}}).ok()); // gets the rows behind the first
+  auto all = finish(generator);
+  EXPECT_EQ(all.at(1).tokens, greedy(promptOf(1, 5), 400));
+  EXPECT_EQ(all.at(2).tokens, greedy(promptOf(2, 5), 300));
+  size_t computed = 0;
+  for (auto &[entry, rows] : large.calls)
+    computed += rows;
+  EXPECT_EQ(computed, 4u + 400 + 4 + 300);
+  EXPECT_EQ(large.copied, 167);
+}
+
 TEST_F(GeneratorSchedulingTest, EachPromptHasItsOwnOptions) {
   Generator generator(engine, model);
   SamplingOptions drawn{.temperature = 1, .seed = 9};
