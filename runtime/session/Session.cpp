@@ -481,9 +481,9 @@ Status Session::copyCacheRows(int64_t rows, int64_t from, int64_t to, int64_t co
   std::vector<std::byte> held;
   for (uint32_t i = 0; i < state->variables.size(); ++i) {
     const VariableInfo &info = state->variables[i];
-    bool hasRows = info.kind == VariableKind::Cache && info.type == ElementType::F32 && !info.shape.empty() &&
-                   info.shape[0] == rows;
-    if (!hasRows || !state->onDevice->allocatedVariable(i))
+    bool isMeant = info.kind == VariableKind::Cache && !info.shape.empty() && info.shape[0] == rows;
+    bool holdsIndices = state->module().variables()->Get(i)->value_limit() != 0;
+    if (!isMeant || holdsIndices || !state->onDevice->allocatedVariable(i))
       continue;
     HEDDLE_ASSIGN(hal::Buffer * buffer, state->onDevice->variable(i));
     uint64_t row = info.bytes / uint64_t(rows), begin = state->onDevice->variableOffset(i);

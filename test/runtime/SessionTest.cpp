@@ -361,7 +361,7 @@ TEST_P(SessionTest, variablesAreReadAndWritten) {
                                  std::vector<int32_t>{0x55667788, 0x11223344}));
 }
 
-// Only caches with that many rows are copied; variables without memory are left out.
+// Only caches with that many rows are copied; variables without memory, and indices, are left out.
 TEST_P(SessionTest, rowsOfCachesAreCopied) {
   auto session = openChanged([](schema::ModuleT &module) {
     for (auto &variable : module.variables)
@@ -381,6 +381,18 @@ TEST_P(SessionTest, rowsOfCachesAreCopied) {
   EXPECT_TRUE(std::ranges::equal(session->readVariable("total")->values<float>(), expected));
   EXPECT_TRUE(std::ranges::equal(session->readVariable("weight")->values<float>(), ramp(1000, 7).values<float>()));
   ASSERT_TRUE(session->copyCacheRows(7, 0, 1, 1).ok()); // `unused`, which has no memory yet
+  for (bool areIndices : {true, false}) {
+    auto other = openChanged([&](schema::ModuleT &module) {
+      for (auto &variable : module.variables)
+        if (variable->name == "seed") {
+          variable->kind = schema::VariableKind::Cache;
+          variable->value_limit = areIndices ? 7 : 0;
+        }
+    });
+    ASSERT_TRUE(other->writeVariable("seed", HostTensor::vector<int32_t>({6, 5})).ok());
+    ASSERT_TRUE(other->copyCacheRows(2, 0, 1, 1).ok());
+    EXPECT_EQ(other->readVariable("seed")->values<int32_t>()[1], areIndices ? 5 : 6);
+  }
   EXPECT_FALSE(session->copyCacheRows(1000, 0, 991, 10).ok());
   EXPECT_FALSE(session->copyCacheRows(1000, 5, 6, 2).ok());
 }

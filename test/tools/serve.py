@@ -26,6 +26,9 @@ import time
 BIN, MODELS = (os.path.abspath(path) for path in sys.argv[1:3])
 LONG = bool(os.environ.get("HEDDLE_LONG"))
 WORDS = "one two three four five six seven eight nine ten".split()
+LM = [flag for size in ("d_model=32", "d_ff=64", "decoder_layers=1", "vocab_size=60", "max_length=400", "max_tokens=512", "cache_rows=1500",
+                        "max_sequences=16", "warmup=50", "learning_rate=3e-3", "dropout=0.0", "attention_dropout=0.0")
+      for flag in ("--set", size)]
 TEMPLATE = "{% for m in messages %}{{ m.content }} {% endfor %}"
 
 
@@ -92,9 +95,7 @@ def make_model():
         for _ in range(4000):
             first, count = source.randrange(10), source.randint(4, 9)
             file.write(" ".join(WORDS[(first + i) % 10] for i in range(count)) + "\n")
-    sizes = ["d_model=32", "d_ff=64", "decoder_layers=1", "vocab_size=60", "max_length=400", "max_tokens=512", "cache_rows=1500", "max_sequences=16",
-             "warmup=50", "learning_rate=3e-3", "dropout=0.0", "attention_dropout=0.0"]
-    run("heddle-compile", f"{MODELS}/text.toml", *(flag for size in sizes for flag in ("--set", size)), "-o", "lm.heddle")
+    run("heddle-compile", f"{MODELS}/text.toml", *LM, "-o", "lm.heddle")
     run("heddle-run", "train", "lm.heddle", "--text", "train.txt", "--checkpoint", "ck", "--steps", "120", "--seed", "1")
 
 
@@ -129,8 +130,8 @@ def check_many_clients(server):
         fail(f"{len(wrong)} of {count} answers differ from generate's: {wrong[0]}")
 
 
-def alone(prompt, tokens):
-    said = run("heddle-run", "generate", "lm.heddle", "--checkpoint", "ck", "--json", "--tokens", str(tokens), text=prompt + "\n")
+def alone(prompt, tokens, artifact="lm.heddle"):
+    said = run("heddle-run", "generate", artifact, "--checkpoint", "ck", "--json", "--tokens", str(tokens), text=prompt + "\n")
     return json.loads(said)["completion"]
 
 
@@ -153,6 +154,16 @@ def check_prefixes():
         fail(f"later turns take longer: {times}")
     server.process.send_signal(signal.SIGHUP) # forgets the texts
     server.wait_for("(the checkpoint is loaded again)")
+    check_common_prefix(server, "lm.heddle")
+    server.end()
+    # Caches of 16 bits hold two numbers in an element.
+    run("heddle-compile", f"{MODELS}/text.toml", *LM, "--caches=f16", "-o", "half.heddle")
+    server = Server("half.heddle", "--checkpoint", "ck")
+    check_common_prefix(server, "half.heddle")
+    server.end()
+
+
+def check_common_prefix(server, artifact):
     common = " ".join(WORDS[i * i % 10] for i in range(80))
     prompts = [common + " " + " ".join(WORDS[: 1 + i]) for i in range(8)]
     names = ("heddle_prompt_tokens_total", "heddle_reused_prompt_tokens_total")
@@ -165,10 +176,9 @@ def check_prefixes():
     asked, reused = (server.metric(name) - old for name, old in zip(names, before))
     if asked < 640 or asked - reused > 180:
         fail(f"8 prompts with the same 80 words have {asked} tokens, and {asked - reused} of them are computed")
-    for prompt in (prompts[0], prompts[5]):
-        if answers[prompt] != alone(prompt, 6):
-            fail(f"side by side '{prompt}' is continued by {answers[prompt]!r}, and alone by {alone(prompt, 6)!r}")
-    server.end()
+    for prompt in (prompts[0], prompts[5], prompts[7]):
+        if answers[prompt] != (expected := alone(prompt, 6, artifact)):
+            fail(f"side by side '{prompt}' is continued by {answers[prompt]!r}, and alone by {expected!r}")
 
 
 def check_bad_clients(server):
