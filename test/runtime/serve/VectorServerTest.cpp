@@ -56,6 +56,7 @@ std::vector<float> vectorOf(int32_t token) { return {token == kPoison ? NAN : fl
 class SourceEngine final : public test::WeightlessEngine {
 public:
   explicit SourceEngine(Labelling kind) : kind(kind) {
+    entry.outputs.push_back({.name = kind == Labelling::None ? "hidden" : "logits"});
     std::vector<std::string> sides = {"source"};
     if (kind == Labelling::Grades)
       sides = {"left", "right"};
