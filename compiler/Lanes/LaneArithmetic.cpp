@@ -259,7 +259,7 @@ struct LowerReduce : LanePattern<tile::ReduceOp> {
     SmallVector<Value> results;
     for (size_t first = 0; first < rows.size(); first += kRowsTogether) {
       auto row = [&](size_t i) { return rows[std::min(first + i, rows.size() - 1)]; };
-      Value low = pair(row(0), row(1)), high = pair(row(2), row(3));
+      Value low = pair(row(0), row(1)), high = first + 2 < rows.size() ? pair(row(2), row(3)) : low;
       Value all = combine(b, op, shuffleGroups(b, low, high, {0, 1, 4, 5}), shuffleGroups(b, low, high, {2, 3, 6, 7}));
       for (int64_t half = cast<VectorType>(all.getType()).getNumElements() / 2; half >= kRowsTogether; half /= 2) {
         SmallVector<int64_t> left = llvm::to_vector(llvm::seq<int64_t>(0, half)),

@@ -91,8 +91,8 @@ struct LaneBuilder : ImplicitLocOpBuilder {
 /// within 128 bits and then exchanges the groups. Each step takes one x86-64 or AArch64 instruction per register.
 SmallVector<Value> transposeSquare(LaneBuilder &b, ArrayRef<Value> rows);
 
-/// Takes as many elements as there are `places` from each group of as many elements of two vectors: those of x are 0, 1,
-/// ..., and those of y follow.
+/// Splits x and y into groups of n = places.size() elements. Each group of the result comes from the groups of x and y at
+/// the same position: place i < n is element i of x's group, and place n + i is element i of y's.
 Value shuffleGroups(LaneBuilder &b, Value x, Value y, ArrayRef<int64_t> places);
 
 /// The type of one register of a tile: a scalar, a vector of neighbouring columns, or a cooperative matrix.

@@ -85,26 +85,32 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
 private:
   static constexpr size_t kStates = 3;
 
-  /// The largest excess of a score over the subtracted one for which sums stay as they are. e^8 times 2^31 keys is a
-  /// small part of the range of f32.
+  /// The largest excess of a score over its row's reference for which sums stay as they are. 2^8 or e^8, by the unit of
+  /// scores, times 2^31 keys is a small part of the range of f32.
   static constexpr float kMostExcess = 8;
 
-  /// Returns the score that is subtracted from a step's scores, and the sum of powers so far. They are those of `state`
-  /// unless a row's largest score exceeds its subtracted one by more than kMostExcess. Then the largest scores are
-  /// subtracted from now on, and all sums so far are multiplied by 2^`difference`, those in memory too. Few steps need
-  /// that.
+  /// Returns the reference of each row, which is subtracted from its scores, and the sum of powers so far. Both stay as
+  /// in `state` in rows whose largest score exceeds their reference by at most kMostExcess. In others the largest score
+  /// becomes the reference, and all sums so far are multiplied by a power of `difference`, those in memory too. Few steps
+  /// have such rows. A row's sums do not depend on other rows.
   static std::pair<Value, Value> scaleIfMuchLarger(AttentionOp attention, AttentionFrame &frame, KernelEmitter &emitter,
                                                    ValueRange state, Value largest, Value difference) {
     auto &b = emitter.builder();
-    Value least = emitter.onlyElement(emitter.reduce(tile::Combine::Min, difference, 0));
-    Value most = arith::ConstantOp::create(b, b.getF32FloatAttr(-kMostExcess));
-    Value isMuch = arith::CmpFOp::create(b, arith::CmpFPredicate::ULT, least, most); // also if it is NaN
-    auto branch = scf::IfOp::create(b, TypeRange{largest.getType(), state[1].getType()}, isMuch, /*withElse=*/true);
+    int64_t rows = frame.getRows();
+    Value zero = emitter.constant(rows, 1, 0), one = emitter.constant(rows, 1, 1);
+    Value isMuch = arith::CmpFOp::create(b, arith::CmpFPredicate::ULT, difference,
+                                         emitter.constant(rows, 1, -kMostExcess)); // also if it is NaN
+    Value number = arith::SelectOp::create(b, isMuch, one, zero);
+    Value any = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
+                                      emitter.onlyElement(emitter.reduce(tile::Combine::Max, number, 0)),
+                                      arith::ConstantOp::create(b, b.getF32FloatAttr(0)));
+    auto branch = scf::IfOp::create(b, TypeRange{largest.getType(), state[1].getType()}, any, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
-    Value factors = frame.power(frame.inLogs(difference));
+    Value reference = arith::SelectOp::create(b, isMuch, largest, state[0]);
+    Value factors = arith::SelectOp::create(b, isMuch, frame.power(frame.inLogs(difference)), one);
     frame.scaleSums(attention.getValue(), factors);
-    scf::YieldOp::create(b, ValueRange{largest, frame.mul(state[1], factors)});
+    scf::YieldOp::create(b, ValueRange{reference, frame.mul(state[1], factors)});
     b.setInsertionPointToStart(branch.elseBlock());
     scf::YieldOp::create(b, state.take_front(2));
     return {branch.getResult(0), branch.getResult(1)};

@@ -105,7 +105,8 @@ public:
     });
   }
 
-  Value accumulate(Value weights, Value value, const AttentionStep &at, Value accumulator, Value) override {
+  Value accumulate(Value weights, Value value, const AttentionStep &at, Value accumulator, Value rescale) override {
+    assert(!rescale && "sums in memory are scaled by scaleSums");
     Value zero = emitter.index(0), panel = panelOf(value, /*turned=*/false), first = firstOfStep(at);
     Value sums = sumsOf.at(value);
     if (!weightMemory)

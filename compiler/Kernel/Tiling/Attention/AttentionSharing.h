@@ -100,8 +100,9 @@ public:
   /// `value`.
   virtual Value beginSums(Value value) { return emitter.constant(rows, width, 0); }
   virtual Value endSums(Value value, Value accumulator) { return accumulator; }
-  /// Multiplies the sums in scratch memory by one number per row.
+  /// Returns true if sums are in scratch memory. `accumulate` then takes no `rescale`: use `scaleSums`.
   virtual bool hasSumsInMemory() const { return false; }
+  /// Multiplies the sums in scratch memory by one number per row.
   virtual void scaleSums(Value value, Value factors) { llvm_unreachable("sums are in registers"); }
   /// Multiplies each row of an accumulator by its number in `factors`.
   virtual Value scaleRows(Value sums, Value factors);

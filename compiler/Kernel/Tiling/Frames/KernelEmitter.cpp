@@ -115,6 +115,8 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
   for (Operation &op : body) {
     if (auto project = dyn_cast<ProjectOp>(op)) // its bias is cut into the results' columns
       cuts.push_back(cast<RankedTensorType>(project.getResultTypes().front()).getDimSize(1));
+    if (auto grad = dyn_cast<ProjectGradWeightsOp>(op)) // its biases' gradients are joined
+      cuts.push_back(cast<RankedTensorType>(grad.getGradients().front().getType()).getDimSize(1));
     if (auto unpacked = dyn_cast<DequantizeOp>(op); unpacked && !isUnpacked(unpacked))
       cuts.push_back(unpacked.getResult().getType().getDimSize(1));
     if (auto fold = dyn_cast<FoldOp>(op)) // it reads parts of its input's columns

@@ -8,8 +8,7 @@
 //       shared[block, row] = the sum over all lanes
 //   for (row of x)  epilogue of y[row, tile] = shared[.., row]
 //
-// If there are several rows of x, a thread unpacks packed numbers of W before: the rows that share words, into scratch
-// memory.
+// For several rows of x, a thread first unpacks the rows of W that share words into scratch memory.
 #include "compiler/Kernel/Tiling/Matmul/FewRows.h"
 
 #include "compiler/Kernel/Tiling/Frames/Dequantize.h"

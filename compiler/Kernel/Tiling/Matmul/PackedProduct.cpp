@@ -17,8 +17,10 @@ static constexpr int64_t kStep = 8;
 static constexpr int64_t kDepth = 256;
 /// Rows and columns of a block: enough for packing to take a small part of the time. Processors with vectors of
 /// kWideVector elements have L2 caches that hold twice as many of both. If there would be fewer blocks than kFewestBlocks,
-/// they are narrower, so that many threads have work.
-static constexpr int64_t kRowsOfBlock = 96, kColumnsOfBlock = 128, kWideVector = 16, kFewestBlocks = 16;
+/// they are narrower, so that many threads have work. A call may have far fewer rows than a dynamic result's maximum, so
+/// such a result has large blocks only if there are kManyBlocks of them.
+static constexpr int64_t kRowsOfBlock = 96, kColumnsOfBlock = 128, kWideVector = 16, kFewestBlocks = 16,
+                         kManyBlocks = 64;
 static constexpr int64_t kFewestRows = 24;
 
 bool PackedProduct::isWorthIt(const TargetProfile &profile, int64_t rows) {
@@ -30,11 +32,14 @@ PackedProduct::PackedProduct(KernelEmitter &emitter, const Matrix &result, bool 
   emitter.setWholeVector();
   packStep = std::max(kStep, emitter.getVector());
   int64_t maximumRows = emitter.maximumRows(result), vector = emitter.getVector();
-  int64_t wide = vector >= kWideVector ? 2 : 1;
   MatrixTile part = emitter.chooseTile({maximumRows, result.columns, depth, vector, transposeLhs, false});
   rows = part.whole, columns = part.distributed;
   int64_t down = llvm::divideCeil(maximumRows, rows), across = llvm::divideCeil(result.columns, columns);
-  int64_t blocksDown = llvm::divideCeil(maximumRows, std::max(wide * kRowsOfBlock, rows));
+  auto blocksOf = [](int64_t extent, int64_t block) { return static_cast<int64_t>(llvm::divideCeil(extent, block)); };
+  bool hasMany = !result.isDynamic() ||
+                 blocksOf(maximumRows, 2 * kRowsOfBlock) * blocksOf(result.columns, 2 * kColumnsOfBlock) >= kManyBlocks;
+  int64_t wide = emitter.getProfile().vector >= kWideVector && hasMany ? 2 : 1;
+  int64_t blocksDown = blocksOf(maximumRows, std::max(wide * kRowsOfBlock, rows));
   int64_t unit = vector / std::gcd(vector, rows); // blocks begin at whole vectors
   int64_t tilesAcross = std::clamp<int64_t>(wide * kColumnsOfBlock / columns, 1, across);
   while (tilesAcross > 1 && blocksDown * int64_t(llvm::divideCeil(across, tilesAcross)) < kFewestBlocks)
@@ -138,22 +143,27 @@ void PackedProduct::accumulate(const Operands &operands) {
   addPart();
   bool isStatic = getConstantIntValue(operands.depth).has_value();
   bool isWhole = isStatic && operands.maximumDepth % packStep == 0;
+  // Rows of narrower elements or of windows are read in place only if whole vectors lie side by side.
+  auto type = cast<RankedTensorType>(operands.lhs.getType());
+  bool isUnfolded = isa_and_nonnull<UnfoldOp>(operands.lhs.getDefiningOp());
   bool readsLhs = !operands.transposeLhs &&
-                  (isa_and_nonnull<UnfoldOp>(operands.lhs.getDefiningOp()) || emitter.isInMemory(operands.lhs));
+                  (isWhole ? isUnfolded || emitter.isInMemory(operands.lhs)
+                           : !isUnfolded && emitter.isInMemory(operands.lhs) && type.getElementTypeBitWidth() == 32);
   auto pack = [&](Value first, Value length, Value depthLimit) {
     part = {operands, first, length, depthLimit, depthLimit || !readsLhs};
     packRhs();
     if (part->packsLhs)
       packLhs();
   };
-  // The depth of the parts in a loop. One part needs no loop, and behind whole parts one with zeros at its end is apart.
-  int64_t inLoop = operands.maximumDepth;
-  if (inLoop <= kDepth && result.columns % emitter.getVector() == 0)
-    inLoop = 0;
-  else if (isStatic && !isWhole)
-    inLoop = inLoop / kDepth * kDepth;
-  if (inLoop > 0) {
+  // Rows of the result that begin at no multiple of a vector are written from memory, in long runs.
+  bool isInMemory = operands.maximumDepth > kDepth || result.columns % emitter.getVector() != 0;
+  if (isInMemory)
     needSums();
+  // The depth that the loop covers. A single part needs no loop. If the last part needs zeros appended, it follows it.
+  int64_t inLoop = isInMemory ? operands.maximumDepth : 0;
+  if (isStatic && !isWhole)
+    inLoop = operands.maximumDepth / kDepth * kDepth;
+  if (inLoop > 0) {
     Value end = inLoop < operands.maximumDepth ? emitter.index(inLoop) : operands.depth;
     emitter.loop(emitter.index(0), end, kDepth, inLoop, {}, [&](Value first, ValueRange) -> SmallVector<Value> {
       Value length = emitter.index(kDepth);
@@ -164,8 +174,6 @@ void PackedProduct::accumulate(const Operands &operands) {
       return {};
     });
   }
-  if (result.columns % emitter.getVector() != 0)
-    needSums();
   if (inLoop < operands.maximumDepth)
     pack(emitter.index(inLoop), b.createOrFold<arith::SubIOp>(operands.depth, emitter.index(inLoop)),
          isWhole ? Value() : operands.depth);
@@ -287,8 +295,10 @@ Place PackedProduct::beginTiles() {
   }
   // Row by row, so that the result is written in long runs, wherever its rows begin.
   addPart();
-  Value limit = result.columns % block.columns ? emitter.index(result.columns) : Value();
-  return tile = {begin(block.row, rowEnd, 1), block.column, 1, block.columns, {}, limit};
+  Value row = begin(block.row, rowEnd, 1), column = begin(block.column, columnEnd, columns);
+  tile = tileAt(row, column);
+  tile.rows = 1, tile.rowLimit = {};
+  return tile;
 }
 
 SmallVector<Value> PackedProduct::sums() {

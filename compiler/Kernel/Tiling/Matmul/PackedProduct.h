@@ -10,7 +10,7 @@ namespace mlir::heddle {
 
 /// The workgroup computes a block of the result, one register tile after another. It splits the K dimension into
 /// stretches. For each stretch it packs both operands' part into scratch memory, and adds the products to the sums of
-/// all tiles. The sums are in scratch memory, too.
+/// all tiles, which are in scratch memory unless the depth is one stretch.
 class PackedProduct {
 public:
   /// Returns true if a result of `rows` rows makes packing the right side worthwhile.
@@ -36,7 +36,7 @@ public:
   /// Adds the product of the operands to the sums.
   void accumulate(const Operands &operands);
 
-  /// Begins the loops over the block's tiles. Everything emitted later is inside them. Returns the tile's place.
+  /// Begins the loops over the block's tiles, of one row each if the sums are in memory. Everything emitted later is inside them. Returns the tile's place.
   Place beginTiles();
   /// Returns the tile's sums, and the sums of the right side's rows if `clear` was asked for them.
   SmallVector<Value> sums();
@@ -55,8 +55,8 @@ private:
   void addPart();
   Value multiply(const Place &tile, Value sums);
 
-  /// A part of the depth whose operands are packed, and whose product is not in the sums yet. If there is only one, its
-  /// product is computed in the loops of `beginTiles`, so that no sums are in memory.
+  /// A part of the depth whose operands are packed, and whose product is not in the sums yet. If no sums are in memory,
+  /// its product is computed in the loops of `beginTiles`.
   struct Part {
     Operands operands;
     Value first, length;
@@ -71,7 +71,7 @@ private:
   Place block = {}, tile = {};
   Value rowEnd, columnEnd; // ends of the block
   Value tileSums, rowSums, rhsPanels, lhsPanels;
-  bool hasSums = false; // whether `tileSums` counts
+  bool hasSums = false; // whether `tileSums` holds the sums
   std::optional<Part> part;
 };
 

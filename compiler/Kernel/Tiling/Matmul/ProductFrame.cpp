@@ -253,7 +253,7 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
     // A block's left side is transposed on its way to shared memory. A lane then reads vectors of its rows from there.
     bool turns = blocks && transposeLhs && emitter.isInMemory(lhs);
     auto multiply = [&](Value left, const Place &rhsPlace, ValueRange state) -> SmallVector<Value> {
-      bool scalesStep = unpacked && !scalesAll && isWithinGroup(unpacked, rhsPlace);
+      bool scalesStep = unpacked && !scalesAll && isWithinGroup(unpacked, rhsPlace.rows);
       Value right = scalesAll || scalesStep ? packedNumbers(emitter, unpacked, {rhsPlace})
                                             : emitter.widen(emitter.evaluate(rhs, rhsPlace, padding));
       if (scalesStep) {
@@ -281,7 +281,7 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
                                          : emitter.evaluate(lhs, lhsPlace, padding));
       if (!streamed)
         return multiply(left, rhsPlace, state);
-      if (unpacked && !shift && (scalesAll || isWithinGroup(unpacked, rhsPlace))) {
+      if (unpacked && !shift && (scalesAll || isWithinGroup(unpacked, rhsPlace.rows))) {
         addStreamed(left, unpacked, rhsPlace, scalesAll);
         return {};
       }
@@ -296,7 +296,7 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
     });
   };
   bool hasLongGroups = unpacked && !shift && getConstantIntValue(end) && depth % kPackedStepOfRows == 0 &&
-                       (scalesAll || isWithinGroup(unpacked, {begin, tile.column, kPackedStepOfRows, tile.columns}));
+                       (scalesAll || isWithinGroup(unpacked, kPackedStepOfRows));
   if (streamed && streamed->rowsOfTile() > 1 && hasLongGroups) {
     steps(begin, end, kPackedStepOfRows, {});
   } else if (isOfThread() && depthLimit && !unpacked && !moved) {
@@ -353,12 +353,12 @@ Value ProductFrame::scaleColumns(Value total, DequantizeOp unpacked) const {
   return arith::MulFOp::create(emitter.builder(), total, emitter.broadcast(scales, tile.rows, tile.columns));
 }
 
-/// Returns true if each column of the rows at `place` has one scale. An offset multiplies the sum of the left side's
+/// Returns true if each column of a step of `length` rows has one scale. An offset multiplies the sum of the left side's
 /// numbers. Only a thread has that sum at hand, and only in whole vectors.
-bool ProductFrame::isWithinGroup(DequantizeOp unpacked, const Place &place) const {
+bool ProductFrame::isWithinGroup(DequantizeOp unpacked, int64_t length) const {
   auto [rows, columns] = unpacked.getGroup();
-  return unpacked.getScales() && !transposeLhs && !transposeRhs && columns == 1 && rows % place.rows == 0 &&
-         (!unpacked.getOffsets() || (isOfThread() && place.rows % emitter.getVector() == 0));
+  return unpacked.getScales() && !transposeLhs && !transposeRhs && columns == 1 && rows % length == 0 &&
+         (!unpacked.getOffsets() || (isOfThread() && length % emitter.getVector() == 0));
 }
 
 Value ProductFrame::dot(Value left, Value right, Value start) const {
@@ -402,7 +402,9 @@ void ProductFrame::addStreamed(Value left, DequantizeOp unpacked, const Place &s
       bias = emitter.reduce(tile::Combine::Sum, times(inPlace->biases), 1);
     left = times(inPlace->dividing);
   }
-  int64_t part = length == kPackedStepOfRows ? (inPlace ? 32 / int64_t(unpacked.getBits()) : kPackedStep) : length;
+  int64_t part = length;
+  if (rows > 1 && length > kPackedStep)
+    part = inPlace ? 32 / static_cast<int64_t>(unpacked.getBits()) : kPackedStep;
   if (part < length) {
     kept = emitter.sharedTile(cast<RankedTensorType>(left.getType()));
     tile::StoreOp::create(b, left, kept, emitter.index(0), emitter.index(0));

@@ -54,7 +54,7 @@ private:
   Value sumOfRows(Value rows) const;
   bool hasScalesOfColumns(DequantizeOp unpacked) const;
   Value scaleColumns(Value total, DequantizeOp unpacked) const;
-  bool isWithinGroup(DequantizeOp unpacked, const Place &place) const;
+  bool isWithinGroup(DequantizeOp unpacked, int64_t length) const;
   Value dot(Value left, Value right, Value start) const;
   Value totalOf(Value left, DequantizeOp unpacked) const;
   Value addGroup(Value sum, Value product, Value total, DequantizeOp unpacked, const Place &place) const;

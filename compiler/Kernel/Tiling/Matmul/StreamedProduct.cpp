@@ -9,9 +9,9 @@ using namespace mlir::heddle;
 /// How many vectors of columns a tile with one row has. A multiply-add waits for the previous one in the same register,
 /// so one vector is too few.
 static constexpr int64_t kVectors[] = {4, 2};
-/// Minimum bytes of a contiguous run of the right side, for one row and for several, unless there would be fewer than
-/// kFewestBlocks blocks. The number of blocks is even, so that two threads have equal work.
-static constexpr int64_t kRunBytesOfRow = 1536, kRunBytesOfRows = 3072, kFewestBlocks = 2;
+/// Minimum bytes of a contiguous run of the right side, unless there would be fewer than kFewestBlocks blocks. The number
+/// of blocks is even, so that two threads have equal work.
+static constexpr int64_t kRunBytes = 1536, kFewestBlocks = 2;
 static constexpr int64_t kMostRows = 8;
 
 bool StreamedProduct::isWorthIt(const KernelEmitter &emitter, int64_t rows, int64_t columns) {
@@ -21,8 +21,7 @@ bool StreamedProduct::isWorthIt(const KernelEmitter &emitter, int64_t rows, int6
 
 StreamedProduct::StreamedProduct(KernelEmitter &emitter, const Matrix &result, int64_t bytes)
     : emitter(emitter), result(result), rows(emitter.maximumRows(result)) {
-  int64_t ofRun = rows > 1 ? kRunBytesOfRows : kRunBytesOfRow;
-  int64_t blocks = std::max(kFewestBlocks, result.columns * bytes / ofRun / 2 * 2);
+  int64_t blocks = std::max(kFewestBlocks, result.columns * bytes / kRunBytes / 2 * 2);
   // Half of the registers hold the sums of several rows, the others a step's right side.
   int64_t most = std::max<int64_t>(1, emitter.getProfile().registers / (2 * rows));
   for (int64_t vectors : kVectors) {

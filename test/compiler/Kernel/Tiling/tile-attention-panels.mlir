@@ -37,19 +37,23 @@ heddle.size @length max 256 longest "lengths"
 // CHECK: %[[LEFT:.*]] = tile.load %[[QUERY]]{{.*}} -> tensor<6x8xf32>
 // CHECK: %[[RIGHT:.*]] = tile.load %[[KEYS]]{{.*}} -> tensor<8x16xf32>
 // CHECK: tile.dot %[[LEFT]], %[[RIGHT]]
-// Sums are multiplied only if a score exceeds the subtracted one by much.
+// Sums are multiplied only if a score exceeds its row's reference by much, and only in such rows.
 // CHECK: %[[LARGEST:.*]] = arith.maximumf
 // CHECK: %[[DIFFERENCE:.*]] = arith.subf %{{.*}}, %[[LARGEST]]
-// CHECK: tile.reduce min %[[DIFFERENCE]] dim 0
-// CHECK: %[[MUCH:.*]] = arith.cmpf ult, %{{.*}}, %cst
-// CHECK: %[[STATE:.*]]:2 = scf.if %[[MUCH]]
-// CHECK: %[[FACTORS:.*]] = math.exp2
+// CHECK: %[[MUCH:.*]] = arith.cmpf ult, %[[DIFFERENCE]], %cst
+// CHECK: %[[NUMBER:.*]] = arith.select %[[MUCH]]
+// CHECK: tile.reduce max %[[NUMBER]] dim 0
+// CHECK: %[[ANY:.*]] = arith.cmpf ogt
+// CHECK: %[[STATE:.*]]:2 = scf.if %[[ANY]]
+// CHECK: %[[REFERENCE:.*]] = arith.select %[[MUCH]], %[[LARGEST]]
+// CHECK: %[[POWERS:.*]] = math.exp2
+// CHECK: %[[FACTORS:.*]] = arith.select %[[MUCH]], %[[POWERS]]
 // CHECK: scf.for %{{.*}} = %c0 to %c64 step %c16 {
 // CHECK: %[[BEFORE:.*]] = tile.load %[[SUMS]]
 // CHECK: %[[SCALED:.*]] = arith.mulf %[[BEFORE]]
 // CHECK: tile.store %[[SCALED]], %[[SUMS]]
 // CHECK: %[[SUM:.*]] = arith.mulf %{{.*}}, %[[FACTORS]]
-// CHECK: scf.yield %[[LARGEST]], %[[SUM]]
+// CHECK: scf.yield %[[REFERENCE]], %[[SUM]]
 // CHECK: else
 // CHECK: math.exp2
 // CHECK: tile.store %{{.*}}, %[[WEIGHTS]][

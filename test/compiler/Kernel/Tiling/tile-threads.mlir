@@ -1,7 +1,7 @@
 // Products of a thread. The sums, a row of the right side and an element of the left side fill the processor's registers, 16
 // of 8 floats with AVX2 and 32 of 16 floats with AVX-512. Operands are packed 256 places of the contracted dimension at a time.
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v3})' | FileCheck %s -DR=6 -DC=16 -DROWS=96 -DWIDTH=144 -DB=128 -DS=8
-// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v4})' | FileCheck %s -DR=14 -DC=32 -DROWS=224 -DWIDTH=272 -DB=256 -DS=16
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v3})' | FileCheck %s -DR=6 -DC=16 -DROWS=96 -DWIDTH=144 -DS=8
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v4})' | FileCheck %s -DR=14 -DC=32 -DROWS=112 -DWIDTH=144 -DS=16
 
 heddle.size @tokens max 2016
 !x = tensor<?x512xf32, #heddle.dims<"tokens">>
@@ -62,8 +62,9 @@ func.func @few(%x: tensor<8x512xf32>, %w: tensor<512x48xf32>) -> tensor<8x48xf32
 // CHECK: tile.store %[[AFTER]], %[[SUMS]]
 // The result is written row by row.
 // CHECK: scf.for %[[ROW:.*]] = %{{.*}} step %c1 {
-// CHECK: %[[SUM:.*]] = tile.load %[[SUMS]]{{.*}} -> tensor<1x[[B]]xf32>
-// CHECK: tile.store %[[SUM]], %arg2[%[[ROW]]
+// CHECK: scf.for %[[COLUMN:.*]] = %{{.*}} step %c[[C]] {
+// CHECK: %[[SUM:.*]] = tile.load %[[SUMS]]{{.*}} -> tensor<1x[[C]]xf32>
+// CHECK: tile.store %[[SUM]], %arg2[%[[ROW]], %[[COLUMN]]]
 
 // A transposed right side is turned while it is packed, column by column.
 // CHECK: tile.func @matmul_Tx512_2(
