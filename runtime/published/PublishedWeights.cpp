@@ -320,6 +320,9 @@ std::optional<PlacesInTensor> placesIn(const HostTensor &tensor, const WeightOri
     std::swap(places.rows, places.columns);
     places.width = 1;
   }
+  // A vector has no rows to skip, whatever the origin says.
+  if (places.of(places.rows - 1, places.columns - 1) >= tensor.values<float>().size())
+    return std::nullopt;
   return places;
 }
 

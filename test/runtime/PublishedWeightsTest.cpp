@@ -33,6 +33,17 @@ TEST(PublishedWeightsTest, aVectorMayHaveAnyShapeInTheFile) {
   EXPECT_TRUE(weight.ok() && !*weight);
 }
 
+TEST(PublishedWeightsTest, aVectorHasNoRowsToSkip) {
+  WeightOrigin origin{.names = {"positions"}, .shape = {4}, .leadingRows = true, .skippedRows = 2};
+  EXPECT_EQ(numbers(take(counting({3, 4}), origin)), numbers(counting({4}, 8)));
+  for (const Shape &stored : {Shape{4}, Shape{1, 4}, Shape{2, 2}}) {
+    HostTensor tensor = counting(stored);
+    Result<std::optional<HostTensor>> weight = takeWeight(tensor, origin);
+    EXPECT_TRUE(weight.ok() && !*weight);
+    EXPECT_FALSE(putWeight(counting({4}), origin, tensor));
+  }
+}
+
 TEST(PublishedWeightsTest, firstDimensionsOfAMatrixAreRows) {
   WeightOrigin origin{.names = {"w"}, .shape = {4, 6}, .transpose = true};
   HostTensor weight = take(counting({2, 3, 4}), origin);
