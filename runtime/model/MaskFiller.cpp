@@ -60,6 +60,13 @@ std::string MaskFiller::wordOf(std::span<const int32_t> before, std::span<const 
 Result<FilledLine> MaskFiller::fill(const Job &job, std::span<const float> logits) const {
   FilledLine line{job.number, job.text, {}};
   size_t place = 0;
+  // Some normalizers make masks of other spellings, which the line does not tell from other text.
+  size_t spelled = 0, tokens = size_t(std::ranges::count(job.tokens, *vocabulary.maskId()));
+  for (size_t at = line.text.find(mask); at != std::string::npos; at = line.text.find(mask, at + mask.size()))
+    ++spelled;
+  if (spelled < tokens)
+    log(LogLevel::Warning,
+        str("line ", line.number, " has a mask that is not written ", mask, "; its text stays as it is"));
   for (size_t i = 0; i < job.tokens.size(); ++i) {
     if (job.tokens[i] != *vocabulary.maskId())
       continue;
@@ -70,6 +77,8 @@ Result<FilledLine> MaskFiller::fill(const Job &job, std::span<const float> logit
     for (int32_t token : mostProbable(row, size_t(choices)))
       best.push_back({vocabulary.piece(token), std::exp(logProbability(row, token))});
 
+    if (spelled < tokens)
+      continue;
     place = line.text.find(mask, place);
     size_t length = mask.size();
     std::string word = wordOf(std::span(job.tokens).first(i), row);

@@ -1,4 +1,5 @@
-// Predicts the words at a line's mask places, written [MASK] or <mask> as the vocabulary has it, with an encoder whose head was trained for it.
+// Predicts the words at a line's mask places, written [MASK] or <mask> as the vocabulary has it, with an encoder whose
+// head was trained for it.
 #pragma once
 
 #include "runtime/data/Batches.h"
@@ -21,7 +22,8 @@ struct FilledLine {
     double probability;
   };
   uint64_t number = 0;
-  std::string text;                       // the line with each mask replaced by its best piece
+  // The line with each mask replaced by its best piece. As it was if the vocabulary makes a mask of another spelling.
+  std::string text;
   std::vector<std::vector<Choice>> masks; // in the line's order; each best first
 };
 

@@ -188,7 +188,9 @@ class Encoder(Case):
         tokenizer = json.loads((self.family / "tokenizer.json").read_text())
         ids = tokenizer["model"]["vocab"]
         marks = {"<s>": ids["<s>"], "</s>": ids["</s>"], "<mask>": len(ids)}
-        tokenizer["added_tokens"] = [{"id": id, "content": text, "special": True, "lstrip": text == "<mask>"} for text, id in marks.items()]
+        tokenizer["added_tokens"] = [{"id": id, "content": text, "special": True, "lstrip": text == "<mask>", "normalized": text == "<mask>"}
+                                     for text, id in marks.items()]
+        tokenizer["normalizer"] = {"type": "NFKC"}
         tokenizer["post_processor"] = {"type": "RobertaProcessing", "cls": ["<s>", marks["<s>"]], "sep": ["</s>", marks["</s>"]],
                                        "trim_offsets": True, "add_prefix_space": False}
         (whole / "tokenizer.json").write_text(json.dumps(tokenizer))
@@ -197,14 +199,18 @@ class Encoder(Case):
         sequence = {"source": tokens, "source_positions": range(len(tokens)), "source_starts": [0], "source_lengths": [len(tokens)]}
         with self.compile("filling", whole, TEXT) as model:
             (logits,) = model.call("logits", {name: np.asarray(value, np.int32) for name, value in sequence.items()}, ["logits"], variables="weights")
-            fill = lambda *flags: subprocess.run([f"{self.arguments.bin}/heddle-run", "fill", model.artifact, "--checkpoint", whole, *flags],
-                                                 input="a <mask> b\n", capture_output=True, text=True, check=True).stdout.splitlines()
-            choices, filled = [line.split("\t") for line in fill("--top-k=3")], fill()
+            run = lambda text, *flags: subprocess.run([f"{self.arguments.bin}/heddle-run", "fill", model.artifact, "--checkpoint", whole, *flags],
+                                                      input=text + "\n", capture_output=True, text=True, check=True)
+            choices, filled = [[line.split("\t") for line in run("a <mask> b", *flags).stdout.splitlines()] for flags in (["--top-k=3"], [])]
+            wide = "a \uff1cmask\uff1e <mask>"  # NFKC makes the mask of fullwidth brackets
+            unspelled = run(wide)
         best = np.argsort(-logits[2])[:3]
         names = {id: piece for piece, id in ids.items()} | {marks["<mask>"]: "<mask>"}
         self.report.check("choices that differ", sum(line[3] != names.get(id, f"#{id}") for line, id in zip(choices, best.tolist(), strict=True)), 0)
         text = "a" + names.get(int(best[0]), "").replace(space, " ") + " b"  # the mask takes the space before it
-        self.report.check("filled lines that differ", int(filled != [text]), 0)
+        self.report.check("filled lines that differ", int(filled != [[text]]), 0)
+        self.report.check("masks of another spelling that are replaced",
+                          int("is not written <mask>" not in unspelled.stderr or unspelled.stdout != wide + "\n"), 0)
 
     def check_fresh_head(self):
         """A training begins with an encoder that has another head, with labels of its own."""
