@@ -3,8 +3,10 @@
 #include "compiler/Model/Import/Nesting.h"
 #include "compiler/Model/Language/Published.h"
 #include "runtime/core/Safetensors.h"
+#include "runtime/core/TorchFile.h"
 #include "runtime/schema/Tasks.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -228,11 +230,18 @@ Item FamilyReader::activation(BuiltinCall &call) {
   return ours.empty() ? Item() : Item(ours);
 }
 
-/// Returns true if the weights beside a config.json have the tensor.
-static bool isInFolder(StringRef configPath, StringRef tensor) {
+/// Returns true if the weights beside a config.json have the tensor. Looks in the files that are loaded later (runtime's
+/// TensorFiles). Fails if there are none.
+static ::heddle::Result<bool> isInFolder(StringRef configPath, StringRef tensor) {
+  if (tensor.starts_with("blk.")) // a name of GGUF files only
+    return false;
   std::filesystem::path folder = std::filesystem::path(configPath.str()).parent_path();
-  auto index = llvm::MemoryBuffer::getFile((folder / "model.safetensors.index.json").string());
-  if (index) {
+  auto has = [&](const char *name) { return llvm::sys::fs::exists((folder / name).string()); };
+  bool hasSafetensors = has("model.safetensors");
+  for (const char *name : {"model.safetensors.index.json", "pytorch_model.bin.index.json"}) {
+    auto index = llvm::MemoryBuffer::getFile((folder / name).string());
+    if (!index || (hasSafetensors && StringRef(name).starts_with("pytorch")))
+      continue;
     llvm::Expected<llvm::json::Value> parsed = parseShallowJSON((*index)->getBuffer());
     if (!parsed)
       return llvm::consumeError(parsed.takeError()), false; // loading the weights reports it
@@ -240,9 +249,19 @@ static bool isInFolder(StringRef configPath, StringRef tensor) {
     const llvm::json::Object *files = whole ? whole->getObject("weight_map") : nullptr;
     return files && files->get(tensor);
   }
-  ::heddle::Result<::heddle::SafetensorsReader> reader =
-      ::heddle::SafetensorsReader::open(folder / "model.safetensors", ::heddle::OtherTypes::PassOver);
-  return reader.ok() && reader->find(tensor.str());
+  if (hasSafetensors) {
+    HEDDLE_ASSIGN(auto reader,
+                  ::heddle::SafetensorsReader::open(folder / "model.safetensors", ::heddle::OtherTypes::PassOver));
+    return reader.find(tensor.str()) != nullptr;
+  }
+  if (has("pytorch_model.bin")) {
+    HEDDLE_ASSIGN(auto reader, ::heddle::TorchReader::open(folder / "pytorch_model.bin"));
+    return reader.find(tensor.str()) != nullptr;
+  }
+  return ::heddle::makeError(::heddle::ErrorKind::NotFound,
+                             "what this model computes depends on whether its weights have '", tensor.str(), "', and '",
+                             folder.string(),
+                             "' has neither model.safetensors nor pytorch_model.bin. Download the model's weights.");
 }
 
 OuterFunctions FamilyReader::functions() {
@@ -273,7 +292,12 @@ OuterFunctions FamilyReader::functions() {
   });
   add("stored", {"tensor"}, 1, [this](BuiltinCall &call) -> Item {
     std::string tensor = textOf(call, 0);
-    return gguf ? gguf->hasTensor(tensor) : isInFolder(config.getPath(), tensor);
+    if (gguf)
+      return gguf->hasTensor(tensor);
+    ::heddle::Result<bool> found = isInFolder(config.getPath(), tensor);
+    if (!found.ok())
+      config.fail("architectures") << found.error().message;
+    return found.ok() && *found;
   });
   add("ignore", {"a", "b", "c", "d", "e", "f", "g", "h", "of"}, 1, [this](BuiltinCall &call) -> Item {
     HuggingFaceConfig *object = objectAt(textOf(call, kMostIgnored));
