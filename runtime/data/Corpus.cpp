@@ -95,7 +95,7 @@ Status TextPairs::read(size_t block, Draw, Examples &examples, CorpusReport &rep
     std::vector<int32_t> target = vocabulary.encodeTarget(lines.target[i]), source;
     std::vector<float> pixels;
     if (marks.image.pixels() == 0)
-      source = vocabulary.encode(lines.source[i]);
+      source = marks.beginSource(vocabulary.encode(lines.source[i]));
     else if (!isBlank(lines.source[i])) {
       HEDDLE_ASSIGN(pixels, readImageLine(lines.source[i], marks.image, lines.folder, text.placeOf(block, i)));
     }

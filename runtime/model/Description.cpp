@@ -124,6 +124,9 @@ Status adoptVocabulary(TextCodec &vocabulary, ModelDescription &description) {
     if (!inputs->after.empty())
       description.marks.end = inputs->after.back();
   }
+  if (const InputMarks *inputs = vocabulary.inputMarks();
+      description.isPublished && description.architecture == kEncoderAndDecoder && inputs)
+    description.marks.sourceBegin = inputs->before;
   bool hasOwnRule = dynamic_cast<const PublishedVocabulary *>(&vocabulary); // a trained vocabulary has none
   if (!description.isPublished || description.architecture != kDecoderAlone || !hasOwnRule)
     return checkVocabulary(vocabulary, description);

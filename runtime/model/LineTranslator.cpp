@@ -2,6 +2,7 @@
 
 #include "runtime/data/Images.h"
 #include "runtime/text/Utf8.h"
+#include "runtime/tokenizers/PublishedVocabulary.h"
 
 #include <algorithm>
 
@@ -25,17 +26,29 @@ Result<std::vector<int32_t>> LineTranslator::readSource(std::string_view line, u
   return tokens;
 }
 
-// The mark of a language: a token that is the code itself, or the code between underscores, as M2M-100 has it.
+// The mark of a language: the code between underscores, as M2M-100 has it, or an added token that is the code itself.
+// Other pieces that are spelled like a code, such as "en", are parts of words.
 Result<int32_t> LineTranslator::findLanguage(const std::string &code) {
   auto [known, isNew] = languages.try_emplace(code, -1);
-  for (int32_t id = 0; isNew && id < vocabulary.pieces(); ++id)
-    if (std::string piece = vocabulary.piece(id); piece == code || piece == "__" + code + "__")
+  for (int32_t id = 0; isNew && known->second < 0 && id < vocabulary.pieces(); ++id)
+    if (vocabulary.piece(id) == "__" + code + "__")
       known->second = id;
+  if (const auto *published = dynamic_cast<const PublishedVocabulary *>(&vocabulary); published && known->second < 0)
+    known->second = published->addedToken(code).value_or(-1);
   if (known->second < 0)
     return makeError(ErrorKind::InvalidArgument, "the vocabulary has no token '", code,
                      "' for a language; give codes as the model has them, such as eng_Latn (NLLB), en_XX (mBART) or en "
                      "(M2M-100).");
   return known->second;
+}
+
+// The marks before a source: its language, or else the model's. A line of ids has the latter itself.
+Result<std::vector<int32_t>> LineTranslator::beginOfSource(const std::string &from) {
+  if (!from.empty()) {
+    HEDDLE_ASSIGN(int32_t mark, findLanguage(from));
+    return std::vector<int32_t>{mark};
+  }
+  return options.ids ? std::vector<int32_t>() : model.marks.sourceBegin;
 }
 
 Status LineTranslator::add(std::string_view line, std::string_view prefix) {
@@ -53,11 +66,11 @@ Status LineTranslator::add(std::string_view line, std::string_view prefix) {
     }
   if (image.pixels() == 0) {
     HEDDLE_ASSIGN(std::vector<int32_t> source, readSource(line, number));
-    request.source = cut(std::move(source), number, size_t(translator.maximumSourceLength()) - !from.empty(), "");
-    if (!from.empty() && !request.source.empty()) {
-      HEDDLE_ASSIGN(int32_t mark, findLanguage(from));
-      request.source.insert(request.source.begin(), mark);
-    }
+    HEDDLE_ASSIGN(std::vector<int32_t> begin, beginOfSource(from));
+    int64_t longest = translator.maximumSourceLength() - int64_t(begin.size());
+    request.source = cut(std::move(source), number, size_t(std::max<int64_t>(longest, 0)), "");
+    if (!request.source.empty())
+      request.source.insert(request.source.begin(), begin.begin(), begin.end());
   } else if (!isBlank(line)) {
     HEDDLE_ASSIGN(request.pixels, readImageLine(line, image, folder, str("line ", number)));
   }
@@ -65,11 +78,13 @@ Status LineTranslator::add(std::string_view line, std::string_view prefix) {
     lines.finish(number, {number, {{"", 0}}});
     return Success();
   }
-  if (!prefix.empty())
-    request.prefix = cut(
-        vocabulary.encodeTarget(replaceInvalidBytes(prefix, number)), number,
-        size_t(translator.maximumPrefixLength(image.pixels() > 0 ? image.pixels() : int64_t(request.source.size()))),
-        "a prefix of ");
+  if (!prefix.empty()) {
+    int64_t longest =
+        translator.maximumPrefixLength(image.pixels() > 0 ? image.pixels() : int64_t(request.source.size())) -
+        (to.empty() ? 0 : 1);
+    request.prefix = cut(vocabulary.encodeTarget(replaceInvalidBytes(prefix, number)), number,
+                         size_t(std::max<int64_t>(longest, 0)), "a prefix of ");
+  }
   if (!to.empty()) {
     HEDDLE_ASSIGN(int32_t mark, findLanguage(to));
     request.prefix.insert(request.prefix.begin(), mark);

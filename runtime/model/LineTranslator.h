@@ -33,8 +33,9 @@ public:
         image(model.marks.image), folder(std::move(folder)) {}
 
   // Adds the next line, and a prefix that its translation starts with. With the option `ids` a line is the source's
-  // tokens, with the end mark or without, and a translation the target's tokens, with the end mark if it has ended. Text that is too long is cut and invalid UTF-8
-  // is replaced, with a warning for each line. Fails if the model takes images and the line names none.
+  // tokens, with the end mark or without, and a translation the target's tokens, with the end mark if it has ended.
+  // Text that is too long is cut and invalid UTF-8 is replaced, with a warning for each line. Fails if the model takes
+  // images and the line names none, and if the vocabulary lacks a language's code.
   Status add(std::string_view line, std::string_view prefix = {});
   // Decodes one token of each line in work.
   Status step();
@@ -53,6 +54,7 @@ private:
   static std::vector<int32_t> cut(std::vector<int32_t> tokens, uint64_t number, size_t longest, const char *what);
 
   Result<std::vector<int32_t>> readSource(std::string_view line, uint64_t number) const;
+  Result<std::vector<int32_t>> beginOfSource(const std::string &from);
   Result<int32_t> findLanguage(const std::string &code);
 
   Translator translator;

@@ -69,7 +69,7 @@ private:
       TranslationRequest request;
       request.number = i;
       request.beam = beam;
-      request.source = model.vocabulary.encode(texts[i]);
+      request.source = model.description.marks.beginSource(model.vocabulary.encode(texts[i]));
       if (auto length = int64_t(request.source.size()); length > translator.maximumSourceLength())
         return ApiError{400,
                         str("text ", i + 1, " has ", length, " tokens; the model translates ",

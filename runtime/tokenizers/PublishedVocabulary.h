@@ -43,6 +43,11 @@ public:
   const InputMarks *inputMarks() const override { return parts.inputs ? &*parts.inputs : nullptr; }
   std::string piece(int32_t id) const override { return parts.table.shown(id); }
   int32_t pieces() const override { return std::min(parts.table.size(), rows); }
+  // The added token with this text, such as a language's code.
+  std::optional<int32_t> addedToken(std::string_view text) const {
+    std::optional<int32_t> token = parts.wholes.find(text);
+    return token ? token : parts.normalizedWholes.find(text);
+  }
   void limitTo(int32_t limit) override;
   std::optional<int32_t> beginId() const override { return parts.begin; }
   std::optional<int32_t> endId() const override { return parts.end; }

@@ -31,6 +31,12 @@ public:
   // Removes the tokens with ids from `id` on.
   void removeFrom(int32_t id);
 
+  // The token with exactly this text.
+  std::optional<int32_t> find(std::string_view text) const {
+    auto found = tokens.find(text);
+    return found == tokens.end() ? std::nullopt : std::optional(found->second.id);
+  }
+
   // Cuts a text at these tokens. Of several tokens that begin at the same position, the longest counts.
   std::vector<TextPart> cut(std::string_view text) const;
 

@@ -39,6 +39,10 @@ def published(origin, tied, tensors):
     return value
 
 
+def roberta_marks(begin, end):
+    return {"type": "RobertaProcessing", "cls": ["<s>", begin], "sep": ["</s>", end], "trim_offsets": True, "add_prefix_space": False}
+
+
 class Case:
     def __init__(self, arguments, folder):
         self.arguments, self.folder, self.report = arguments, folder, Report()
@@ -55,6 +59,16 @@ class Case:
         (folder / "weights").symlink_to(model)
         return Model(SimpleNamespace(bin=self.arguments.bin, model=model), keys, folder, self.arguments.target,
                      flags=[*flags, *(self.arguments.flag or [])])
+
+    def with_tokenizer(self, name, **changes):
+        """Returns a folder of the same model, with other entries in its tokenizer.json."""
+        folder = Path(self.folder, name)
+        folder.mkdir()
+        for file in ("config.json", "model.safetensors"):
+            (folder / file).symlink_to(self.family / file)
+        tokenizer = json.loads((self.family / "tokenizer.json").read_text())
+        (folder / "tokenizer.json").write_text(json.dumps({**tokenizer, **changes}))
+        return folder
 
     def texts(self):
         return without_labels(pack_targets([([], ids, ids) for ids in self.ids], token_scale=False))
@@ -181,19 +195,12 @@ class Encoder(Case):
 
     def check_filling(self):
         """Fills in a mask of RoBERTa's vocabulary of bytes, which the folder lacks and gets here."""
-        whole = Path(self.folder, "masks")
-        whole.mkdir()
-        for name in ("config.json", "model.safetensors"):
-            (whole / name).symlink_to(self.family / name)
-        tokenizer = json.loads((self.family / "tokenizer.json").read_text())
-        ids = tokenizer["model"]["vocab"]
+        ids = json.loads((self.family / "tokenizer.json").read_text())["model"]["vocab"]
         marks = {"<s>": ids["<s>"], "</s>": ids["</s>"], "<mask>": len(ids)}
-        tokenizer["added_tokens"] = [{"id": id, "content": text, "special": True, "lstrip": text == "<mask>", "normalized": text == "<mask>"}
-                                     for text, id in marks.items()]
-        tokenizer["normalizer"] = {"type": "NFKC"}
-        tokenizer["post_processor"] = {"type": "RobertaProcessing", "cls": ["<s>", marks["<s>"]], "sep": ["</s>", marks["</s>"]],
-                                       "trim_offsets": True, "add_prefix_space": False}
-        (whole / "tokenizer.json").write_text(json.dumps(tokenizer))
+        added = [{"id": id, "content": text, "special": True, "lstrip": text == "<mask>", "normalized": text == "<mask>"}
+                 for text, id in marks.items()]
+        whole = self.with_tokenizer("masks", added_tokens=added, normalizer={"type": "NFKC"},
+                                    post_processor=roberta_marks(marks["<s>"], marks["</s>"]))
         space = "\u0120"
         tokens = [marks["<s>"], ids["a"], marks["<mask>"], ids[space], ids["b"], marks["</s>"]]
         sequence = {"source": tokens, "source_positions": range(len(tokens)), "source_starts": [0], "source_lengths": [len(tokens)]}
@@ -284,22 +291,34 @@ class Translator(Case):
         self.report.check("hypotheses that differ", wrong, 0)
         self.report.check("scores", error, 1e-4)
 
-    def translate(self, model, lines, *flags):
-        done = subprocess.run([f"{self.arguments.bin}/heddle-run", "translate", model.artifact, "--checkpoint", self.family, "--beam=4", "--n-best=4",
+    def translate(self, model, lines, *flags, folder=None, check=True):
+        done = subprocess.run([f"{self.arguments.bin}/heddle-run", "translate", model.artifact, "--checkpoint", folder or self.family, "--beam=4", "--n-best=4",
                                "--max-length=12", "--beam-rule=hugging-face", *flags], input="".join(line + "\n" for line in lines),
-                              capture_output=True, text=True, check=True)
-        return [line.split("\t") for line in done.stdout.splitlines()]
+                              capture_output=True, text=True, check=check)
+        return [line.split("\t") for line in done.stdout.splitlines()] if check else done
+
+    def check_begin(self, model):
+        """A text's source begins with the tokenizer's begin mark; ids are taken as they are."""
+        end = json.loads((self.family / "config.json").read_text())["eos_token_id"]
+        pieces = json.loads((self.family / "tokenizer.json").read_text())["model"]["vocab"]
+        folder = self.with_tokenizer("begin", post_processor=roberta_marks(pieces["<s>"], end))
+        ids = self.translate(model, [f"{pieces['<s>']} {pieces['a']}"], "--ids")
+        said = self.translate(model, ["a"], folder=folder)
+        self.report.check("scores without the begin mark", sum(a[1] != b[1] for a, b in zip(said, ids, strict=True)), 0)
 
     def check_languages(self, model):
-        """The tokens of two codes begin source and translation. Any pieces serve as codes."""
+        """The tokens of two codes begin source and translation. Only added tokens serve as codes."""
         pieces = [piece for piece, _ in json.loads((self.family / "tokenizer.json").read_text())["model"]["vocab"]]
         code, other, source = pieces.index("A"), pieces.index("B"), self.read("beams.json")["source"]
         ids = " ".join(map(str, source))
-        said = self.translate(model, [ids], "--ids", "--from=A", "--to=B")
+        added = [{"id": pieces.index(code), "content": code, "special": True} for code in "AB"]
+        folder = self.with_tokenizer("languages", added_tokens=added)
+        translate = lambda lines, *flags: self.translate(model, lines, *flags, folder=folder)
+        said = translate([ids], "--ids", "--from=A", "--to=B")
         self.report.check("first tokens that are no language", sum(int(line[2].split()[0]) != other for line in said), 0)
         self.report.check("rows that differ from ids with the language",
-                          int(said != self.translate(model, [f"{code} {ids}"], "--ids", "--to=B")), 0)
-        self.report.check("rows that differ from columns", int(said != self.translate(model, [f"A\tB\t{ids}"], "--ids", "--language-columns")), 0)
+                          int(said != translate([f"{code} {ids}"], "--ids", "--to=B")), 0)
+        self.report.check("rows that differ from columns", int(said != translate([f"A\tB\t{ids}"], "--ids", "--language-columns")), 0)
         tokens = [int(token) for token in said[0][2].split()]
         ends = tokens[-1] == source[-1]
         start = np.asarray([self.start, *tokens[:-1]], np.int32)
@@ -309,8 +328,14 @@ class Translator(Case):
         chosen = (rows - np.log(np.exp(rows).sum(1, keepdims=True)))[np.arange(len(tokens)), tokens]
         free = chosen[1:-1] if ends and len(tokens) == 12 else chosen[1:]  # the forced end costs nothing
         self.report.check("score of what is not forced", abs(free.sum() / len(tokens) ** 0.6 - float(said[0][1])), 1e-4)
-        texts = self.translate(model, ["abc"], "--from=A", "--to=B")
+        texts = translate(["abc"], "--from=A", "--to=B")
         self.report.check("texts that begin with the language", sum(line[2].startswith("B") for line in texts), 0)
+        piece = self.translate(model, ["abc"], "--to=C", folder=folder, check=False)
+        self.report.check("pieces that serve as codes", int(piece.returncode != 1 or "has no token 'C'" not in piece.stderr), 0)
+        prefix = Path(self.folder, "prefix")
+        prefix.write_text("a b c d e f g h i j k l m n o\n")
+        cut = self.translate(model, ["abc"], "--to=B", f"--prefix={prefix}", folder=folder, check=False)
+        self.report.check("prefixes with a language that are not cut", int(cut.returncode != 0 or "a prefix of" not in cut.stderr), 0)
 
     def check_caches(self, model):
         steps = 21
@@ -333,6 +358,8 @@ def check(arguments):
             if kind is Translator:
                 case.check_caches(model)
                 case.check_beams(model)
+            if arguments.family == "bart":
+                case.check_begin(model)
             if arguments.family == "mbart":
                 case.check_languages(model)
             if arguments.family in ("bert-sequence", "bert-tokens"):

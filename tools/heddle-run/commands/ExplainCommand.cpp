@@ -54,7 +54,7 @@ Status explain(const ExplainCommand &command, Profile *profile) {
   if (image.pixels() > 0) {
     HEDDLE_ASSIGN(source.pixels, readImageLine(command.source, image, {}, "--src"));
   } else {
-    source.source = model.vocabulary->encode(command.source);
+    source.source = model.description.marks.beginSource(model.vocabulary->encode(command.source));
     HEDDLE_CHECK(checkLength("--src", source.source, model.description, model.description.marks.sourceMarks()));
   }
   if (command.target) {

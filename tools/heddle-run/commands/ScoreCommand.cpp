@@ -114,7 +114,7 @@ Status printLines(const ParallelText &text, TrainedModel &model) {
     std::vector<int32_t> target = model.vocabulary->encodeTarget(replaceInvalidUtf8(text.target[i])), source;
     std::vector<float> pixels;
     if (const ImageShape &image = limits.marks.image; image.pixels() == 0)
-      source = model.vocabulary->encode(replaceInvalidUtf8(text.source[i]));
+      source = limits.marks.beginSource(model.vocabulary->encode(replaceInvalidUtf8(text.source[i])));
     else if (!isBlank(text.source[i])) {
       HEDDLE_ASSIGN(pixels, readImageLine(text.source[i], image, text.folder, str("line ", i + 1)));
     }
