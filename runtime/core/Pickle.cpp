@@ -11,7 +11,8 @@ using Kind = Pickle::Value::Kind;
 
 namespace {
 
-constexpr size_t kMostArguments = 8; // so that copies of tuples take no more than their pickle
+constexpr size_t kMostArguments = 8;      // so that copies of tuples take no more than their pickle
+constexpr size_t kMostValues = 1'000'000; // each takes some 70 bytes; a tensor takes about 20 values
 constexpr std::string_view kTable = "collections OrderedDict", kTensor = "torch._utils _rebuild_tensor_v2",
                            kParameter = "torch._utils _rebuild_parameter";
 constexpr std::string_view kStorages[] = {"Float", "Half", "BFloat16", "Double", "Long",        "Int",
@@ -27,14 +28,20 @@ bool isStorage(std::string_view global) {
 } // namespace
 
 // Interprets the operations (Python's pickletools.py describes them). Each one takes at least a byte and makes at most
-// three values, so the work and the memory are linear in the pickle's length.
+// three values, so the work is linear in the pickle's length. The number of values is limited, and with it the memory.
 class PickleReader {
 public:
   PickleReader(std::span<const std::byte> bytes, std::string_view origin) : bytes(bytes), origin(origin) {}
 
   Result<Pickle> read() {
-    while (!ended)
+    while (!ended) {
       HEDDLE_CHECK(step());
+      // Each operation pushes or remembers one value at most.
+      if (std::max({result.values.size(), stack.size(), marks.size(), memo.size()}) > kMostValues)
+        return makeError(ErrorKind::Unsupported, origin, " has a table of more than ", kMostValues,
+                         " values, and Heddle reads no larger ones; save the model in several files, or as "
+                         "safetensors.");
+    }
     return std::move(result);
   }
 
@@ -151,7 +158,7 @@ private:
     HEDDLE_ASSIGN(Id arguments, pop());
     HEDDLE_ASSIGN(Id function, pop());
     if (result.values[function].kind != Kind::Global || result.values[arguments].kind != Kind::Tuple)
-      return malformed("a call is of no function, or its arguments are no tuple");
+      return malformed("something that is no function is called, or with arguments that are no tuple");
     const std::string &name = result.values[function].text;
     const std::vector<Id> &all = result.values[arguments].items;
     std::vector<Id> items(all.begin(), all.begin() + ptrdiff_t(std::min(all.size(), kMostArguments + 1)));
@@ -179,7 +186,7 @@ private:
   Status recall(uint64_t index) {
     auto found = memo.find(index);
     if (found == memo.end())
-      return malformed("it recalls a value that it does not remember");
+      return malformed("it recalls a value that it has not stored");
     stack.push_back(found->second);
     return Success();
   }

@@ -7,10 +7,12 @@
 #include <array>
 #include <cstring>
 #include <optional>
+#include <unordered_set>
 
 namespace heddle {
 namespace {
 
+constexpr size_t kLongestName = 1024; // of a tensor, in bytes
 constexpr uint64_t kPickleLimit = 64 << 20, kDirectoryLimit = 256 << 20;
 constexpr std::string_view kZip("PK\x03\x04"), kMember("PK\x01\x02"), kEnd("PK\x05\x06"), kEnd64("PK\x06\x06"),
     kLocator64("PK\x06\x07");
@@ -191,10 +193,8 @@ public:
     if (!bytes || !count)
       return wrong();
     int64_t stride = 1;
-    for (size_t i = shape->size(); i-- > 0; stride *= (*shape)[i])
-      if ((*shape)[i] > 1 && (*strides)[i] != stride)
-        return makeError(ErrorKind::Unsupported, "'", name,
-                         "' of the file is not in row-major order; save the model as safetensors.");
+    for (size_t i = shape->size(); *count > 0 && i-- > 0; stride *= (*shape)[i])
+      entry.isInRowOrder &= (*shape)[i] == 1 || (*strides)[i] == stride;
     std::string memberName = prefix + "data/" + key.text;
     const Member *member = archive.find(memberName);
     if (!member)
@@ -260,12 +260,22 @@ Result<TorchReader> TorchReader::open(const std::filesystem::path &path) {
     return makeError(ErrorKind::Unsupported, "'", path.string(),
                      "' holds no table of tensors; save the model's state_dict.");
   Tensors tensors(archive, pickle, prefix);
+  std::unordered_set<std::string_view> names;
+  for (size_t i = 0; i + 1 < items.size(); i += 2) {
+    const Pickle::Value &key = pickle.at(items[i]);
+    if (key.kind == Kind::Text && key.text.size() > kLongestName)
+      return makeError(ErrorKind::Unsupported, "'", path.string(), "' has a name of ", key.text.size(),
+                       " bytes in its table of tensors, and Heddle reads names of at most ", kLongestName,
+                       "; save the model with shorter names.");
+    if (key.kind == Kind::Text && !names.insert(key.text).second)
+      return archive.malformed("has two entries '", key.text, "' in its table of tensors");
+  }
   for (size_t i = 0; i + 1 < items.size(); i += 2) {
     const Pickle::Value &key = pickle.at(items[i]), &value = pickle.at(items[i + 1]);
     if (key.kind != Kind::Text || value.kind != Kind::Tensor)
       continue; // versions and other notes
     HEDDLE_ASSIGN(TorchEntry entry, tensors.read(key.text, value));
-    reader.tensors.insert_or_assign(key.text, std::move(entry));
+    reader.tensors.emplace(key.text, std::move(entry));
   }
   if (reader.tensors.empty())
     return makeError(ErrorKind::Unsupported, "'", path.string(),
@@ -279,6 +289,9 @@ Result<HostTensor> TorchReader::read(const TorchEntry &entry) const {
     return makeError(ErrorKind::Unsupported, "'", path().string(), "' has '", entry.name, "' as numbers of type ",
                      entry.type,
                      ", and Heddle reads weights of Float, Half and BFloat16; save the model in one of these types.");
+  if (!entry.isInRowOrder)
+    return makeError(ErrorKind::Unsupported, "'", path().string(), "' has '", entry.name,
+                     "' in another order than row by row; save the model as safetensors.");
   HEDDLE_ASSIGN(HostTensor tensor, HostTensor::uninitialized(ElementType::F32, entry.shape));
   if (!isNarrow) {
     HEDDLE_CHECK(file.read(entry.offset, tensor.bytes()));

@@ -22,12 +22,13 @@ struct TorchEntry {
   std::string type; // of the storage: "Float", "Half", "BFloat16", "Long", ...
   Shape shape;
   uint64_t offset = 0; // of the tensor's first number, in the file
+  bool isInRowOrder = true;
 };
 
 class TorchReader {
 public:
   // Reads the archive's directory and the pickle, and checks that each tensor lies within its storage. Fails if the
-  // pickle is no table of tensors in row-major order.
+  // pickle is no table of tensors, has more than a million values, or has names twice or of more than 1024 bytes.
   static Result<TorchReader> open(const std::filesystem::path &path);
 
   const std::filesystem::path &path() const { return file.path(); }
@@ -37,7 +38,7 @@ public:
     auto found = tensors.find(name);
     return found == tensors.end() ? nullptr : &found->second;
   }
-  // Returns f32 numbers, widened from 16 bits if needed. Fails if the tensor has another type.
+  // Returns f32 numbers, widened from 16 bits if needed. Fails if the tensor has another type, or is not stored row by row.
   Result<HostTensor> read(const TorchEntry &entry) const;
 
 private:

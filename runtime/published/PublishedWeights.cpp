@@ -53,7 +53,7 @@ Result<TensorFiles> TensorFiles::open(const fs::path &folder, const Description 
 }
 
 Status TensorFiles::add(const fs::path &file) {
-  if (isTorchFile(file)) {
+  if (isTorchFile(file) || file.extension() == ".bin") {
     HEDDLE_ASSIGN(TorchReader reader, TorchReader::open(file));
     torchFiles.emplace(file.filename().string(), std::move(reader));
     return Success();

@@ -21,6 +21,8 @@ if kind == "truncated":
     file = folder / "model.safetensors"
     file.write_bytes(file.read_bytes()[:-100])
 elif kind == "none":
+    (folder / "model.safetensors").unlink()
+elif kind == "old":  # before PyTorch 1.6 a .bin file was no zip archive
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
 elif kind == "shard":
     (folder / "model-00002-of-00002.safetensors").unlink()
