@@ -42,6 +42,11 @@ public:
       activation("activation_function");
       Json scales = at(config, "scale_embedding");
       set("scale_embeddings", scales.is_boolean() && scales.get<bool>());
+    } else if (architecture == "T5ForConditionalGeneration" || architecture == "MT5ForConditionalGeneration") {
+      readT5(architecture == "T5ForConditionalGeneration");
+    } else if (architecture == "BartForConditionalGeneration" || architecture == "MBartForConditionalGeneration" ||
+               architecture == "M2M100ForConditionalGeneration") {
+      readBart(architecture);
     } else {
       readLlama(architecture);
     }
@@ -58,11 +63,11 @@ private:
     else if (otherwise && value.is_null())
       set(ours, *otherwise);
   }
-  void activation(const char *theirs) {
+  void activation(const char *theirs, const char *otherwise = "") {
     Json value = at(config, theirs);
-    if (!value.is_string())
+    std::string name = value.is_string() ? value.get<std::string>() : otherwise;
+    if (name.empty())
       return;
-    std::string name = value.get<std::string>();
     bool isTanh = name == "gelu_new" || name == "gelu_fast" || name == "gelu_pytorch_tanh";
     set("activation", isTanh ? "gelu-tanh" : name == "silu" ? "swish" : name);
   }
@@ -92,6 +97,27 @@ private:
       number("attention_window", "local_attention", 128);
       number("global_every", "global_attn_every_n_layers", 3);
     }
+  }
+
+  void readT5(bool isT5) {
+    set("architecture", isT5 ? "t5" : "mt5");
+    number("heads", "num_heads", {});
+    number("norm_epsilon", "layer_norm_epsilon", 1e-6);
+    number("buckets", "relative_attention_num_buckets", 32);
+    number("furthest", "relative_attention_max_distance", 128);
+    activation("feed_forward_proj", isT5 ? "relu" : "gated-gelu");
+    Json scales = at(config, "scale_decoder_outputs"), ties = at(config, "tie_word_embeddings");
+    bool isTied = !ties.is_boolean() || ties.get<bool>();
+    set("scale_outputs", isT5 && (scales.is_boolean() ? scales.get<bool>() : isTied));
+  }
+
+  void readBart(const std::string &architecture) {
+    bool hasWaves = architecture.starts_with("M2M100");
+    set("architecture", hasWaves ? "m2m100" : architecture.starts_with("MBart") ? "mbart" : "bart");
+    number("heads", "encoder_attention_heads", {});
+    activation("activation_function", hasWaves ? "relu" : "gelu");
+    Json scales = at(config, "scale_embedding");
+    set("scale_embeddings", scales.is_boolean() ? scales.get<bool>() : hasWaves);
   }
 
   void readLlama(const std::string &architecture) {

@@ -1,5 +1,6 @@
 // Where a weight's numbers are in the tensors of published models.
 #include "runtime/published/PublishedWeights.h"
+#include "runtime/core/PublishedMeaning.h"
 
 #include <gtest/gtest.h>
 
@@ -31,6 +32,31 @@ TEST(PublishedWeightsTest, aVectorMayHaveAnyShapeInTheFile) {
     EXPECT_EQ(numbers(take(counting(stored), origin)), numbers(counting({12})));
   Result<std::optional<HostTensor>> weight = takeWeight(counting({3, 3}), origin);
   EXPECT_TRUE(weight.ok() && !*weight);
+}
+
+TEST(PublishedWeightsTest, meaningOfEncodersWithDecoders) {
+  using Json = nlohmann::json;
+  auto meaningOf = [](const char *architecture, Json config) {
+    config["architectures"] = Json::array({architecture});
+    return publishedMeaning(config);
+  };
+  Json t5 = meaningOf("T5ForConditionalGeneration", {{"num_heads", 4}});
+  EXPECT_EQ(t5, Json({{"architecture", "t5"},
+                      {"heads", 4.0f},
+                      {"norm_epsilon", 1e-6f},
+                      {"buckets", 32.0f},
+                      {"furthest", 128.0f},
+                      {"activation", "relu"},
+                      {"scale_outputs", true}}));
+  Json untied = meaningOf("T5ForConditionalGeneration", {{"num_heads", 4}, {"tie_word_embeddings", false}});
+  EXPECT_EQ(untied["scale_outputs"], false);
+  Json mt5 = meaningOf("MT5ForConditionalGeneration", {{"num_heads", 2}, {"feed_forward_proj", "gated-silu"}});
+  EXPECT_EQ(mt5["activation"], "gated-silu");
+  EXPECT_EQ(mt5["scale_outputs"], false);
+  EXPECT_EQ(meaningOf("BartForConditionalGeneration", {{"encoder_attention_heads", 2}}),
+            Json({{"architecture", "bart"}, {"heads", 2.0f}, {"activation", "gelu"}, {"scale_embeddings", false}}));
+  EXPECT_EQ(meaningOf("M2M100ForConditionalGeneration", {{"encoder_attention_heads", 2}}),
+            Json({{"architecture", "m2m100"}, {"heads", 2.0f}, {"activation", "relu"}, {"scale_embeddings", true}}));
 }
 
 TEST(PublishedWeightsTest, aVectorHasNoRowsToSkip) {
