@@ -294,8 +294,15 @@ Result<EncodedRecord> encodeRecord(const Record &record, Labelling kind, const T
                      " sentences, and the model was compiled for ", marks.sentences,
                      "; compile it with `--set sentences=", record.sentences.size(), "`.");
   if (const InputMarks *own = vocabulary.inputMarks();
-      own && !own->after.empty() && marks.neighbours == 0 && marks.sentences == 0)
+      own && !own->after.empty() && marks.neighbours == 0 && marks.sentences == 0) {
+    if (kind == Labelling::Texts && !own->between && record.text.find('\t') != std::string::npos)
+      return makeError(
+          ErrorKind::InvalidArgument, origin,
+          " has a tab, which separates two texts, and the vocabulary has no form for pairs: the "
+          "post-processor of its tokenizer.json has no template `pair`, or one with other marks around the "
+          "texts than `single`. Add the template, or give single texts.");
     return encodeMarked(record, kind, vocabulary);
+  }
   EncodedRecord result;
   result.tokens.push_back(marks.begin);
   auto append = [&](std::string_view text) {

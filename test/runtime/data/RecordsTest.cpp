@@ -54,6 +54,35 @@ TEST_F(RecordsTest, ATextHasMarksAndALabel) {
   EXPECT_EQ(batch.sequences(), 2);
 }
 
+// Has marks around a text, and no form for pairs.
+class WithoutPairs final : public TextCodec {
+public:
+  std::vector<int32_t> encode(std::string_view text) const override {
+    return std::vector<int32_t>(text.size(), int32_t(3));
+  }
+  std::string decode(std::span<const int32_t>) const override { return {}; }
+  std::string piece(int32_t) const override { return "x"; }
+  int32_t pieces() const override { return 4; }
+  const InputMarks *inputMarks() const override { return &marks; }
+  const std::vector<TokenizerFile> &files() const override { return none; }
+
+private:
+  InputMarks marks{{1}, {2}, std::nullopt};
+  std::vector<TokenizerFile> none;
+};
+
+TEST_F(RecordsTest, APairNeedsATemplate) {
+  auto encode = [](std::string text) {
+    return encodeRecord({.text = std::move(text)}, Labelling::Texts, WithoutPairs(), {}, "line 7", {});
+  };
+  ASSERT_TRUE(encode("a b").ok());
+  EXPECT_EQ(encode("ab")->tokens, (std::vector<int32_t>{1, 3, 3, 2}));
+  Result<EncodedRecord> pair = encode("a\tb");
+  ASSERT_FALSE(pair.ok());
+  expectPart(pair.message(), "line 7 has a tab, which separates two texts");
+  expectPart(pair.message(), "no template `pair`");
+}
+
 TEST_F(RecordsTest, WordsHaveLabelsAtTheirFirstTokens) {
   // "ab" is no piece: letters that the vocabulary does not know become one token.
   auto corpus = read(
