@@ -2,8 +2,6 @@
 
 #include "runtime/core/Span.h"
 #include "runtime/model/CallInputs.h"
-#include "runtime/text/Unicode.h"
-#include "runtime/text/Utf8.h"
 #include "runtime/tokenizers/EncoderInput.h"
 
 #include <algorithm>
@@ -17,10 +15,7 @@ Embedder::Embedder(Engine &engine, const ModelDescription &model, const TextCode
 
 void Embedder::add(std::string_view line) {
   uint64_t number = lines.add();
-  std::string text = replaceInvalidBytes(line, number);
-  text = rule.prompt + std::string(withoutTrailingSpace(withoutLeadingSpace(text)));
-  if (rule.lowersCase)
-    text = toUtf8(lowerCase(codePoints(text)));
+  std::string text = rule.prepare(replaceInvalidBytes(line, number));
   EncoderInput input = encodeInput(vocabulary, marks, text);
   if (input.tokens.size() > longest)
     warnOfCut(number, "", input.tokens.size(), longest);

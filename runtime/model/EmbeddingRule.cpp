@@ -2,6 +2,8 @@
 
 #include "runtime/core/File.h"
 #include "runtime/core/Json.h"
+#include "runtime/text/Unicode.h"
+#include "runtime/text/Utf8.h"
 
 #include <algorithm>
 #include <cmath>
@@ -76,9 +78,13 @@ private:
     return Success();
   }
 
-  // The length at which texts are cut. The file has the name of the kind of model in old folders.
+  // The length at which texts are cut. Old folders have the kind of model in the file's name; the first file counts.
   Status readTransformer(const fs::path &below) {
-    HEDDLE_ASSIGN(Json settings, readOptional(folder / below / "sentence_bert_config.json"));
+    Json settings;
+    for (const char *kind : {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"})
+      if (settings.is_null()) {
+        HEDDLE_ASSIGN(settings, readOptional(folder / below / str("sentence_", kind, "_config.json")));
+      }
     if (auto longest = valueAt<int64_t>(settings, "max_seq_length"); longest && *longest > 0)
       rule.longest = *longest;
     rule.lowersCase = valueAt<bool>(settings, "do_lower_case").value_or(false);
@@ -166,6 +172,12 @@ std::vector<float> pool(Pooling pooling, std::span<const float> rows, size_t wid
 }
 
 } // namespace
+
+std::string EmbeddingRule::prepare(std::string_view text) const {
+  std::string whole = prompt + std::string(text);
+  whole = std::string(withoutTrailingSpace(withoutLeadingSpace(whole)));
+  return lowersCase ? toUtf8(lowerCase(codePoints(whole))) : whole;
+}
 
 std::vector<float> EmbeddingRule::apply(std::span<const float> rows, size_t width) const {
   std::vector<float> vector;

@@ -8,6 +8,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace heddle {
@@ -22,6 +23,9 @@ struct EmbeddingRule {
   int64_t longest = std::numeric_limits<int64_t>::max(); // tokens of a text, marks included
   bool lowersCase = false;
   std::string prompt; // precedes each text
+
+  // Returns the text that the model reads for a given text. Spaces of the given text behind a prompt stay.
+  std::string prepare(std::string_view text) const;
 
   // Makes the vector of a text. `rows` has at least one row of `width` hidden states for each token, in order.
   std::vector<float> apply(std::span<const float> rows, size_t width) const;

@@ -4,8 +4,6 @@
 #include "runtime/serve/LineTexts.h"
 #include "runtime/serve/Rerank.h"
 #include "runtime/serve/TextRequest.h"
-#include "runtime/text/Unicode.h"
-#include "runtime/text/Utf8.h"
 #include "runtime/tokenizers/Base64.h"
 #include "runtime/tokenizers/EncoderInput.h"
 
@@ -121,10 +119,7 @@ private:
     int64_t longest = std::min({model.description.maximumLength, model.description.maximumTokens, rule.longest});
     InputMarks marks = model.description.inputMarks(model.vocabulary);
     auto encode = [&](const std::string &given) {
-      std::string text = rule.prompt + given;
-      if (rule.lowersCase)
-        text = toUtf8(lowerCase(codePoints(text)));
-      return encodeInput(model.vocabulary, marks, text).tokens;
+      return encodeInput(model.vocabulary, marks, rule.prepare(given)).tokens;
     };
     Read read;
     for (TextOrIds &each : texts) {

@@ -78,11 +78,21 @@ TEST(EmbeddingRule, ReadsModules) {
   EXPECT_TRUE(rule->lowersCase);
   EXPECT_EQ(rule->prompt, "query: ");
 
+  std::filesystem::remove(folder / "sentence_bert_config.json");
+  folder.write("sentence_xlm-roberta_config.json", R"({"max_seq_length": 9})");
   write(folder, R"({"pooling_mode": "lasttoken"})", /*normalizes=*/false);
   rule = readEmbeddingRule(folder.path());
   ASSERT_TRUE(rule.ok()) << rule.error().message;
   EXPECT_EQ(rule->poolings, std::vector{Pooling::Last});
   EXPECT_FALSE(rule->normalizes);
+  EXPECT_EQ(rule->longest, 9);
+}
+
+TEST(EmbeddingRule, PreparesTexts) {
+  EXPECT_EQ(EmbeddingRule{}.prepare(" A\tb \n"), "A\tb");
+  EmbeddingRule rule{.lowersCase = true, .prompt = " Query: "};
+  EXPECT_EQ(rule.prepare("  A "), "query:   a");
+  EXPECT_EQ(rule.prepare(""), "query:");
 }
 
 TEST(EmbeddingRule, RefusesWhatItDoesNotCompute) {
