@@ -158,7 +158,7 @@ private:
     HEDDLE_ASSIGN(Id arguments, pop());
     HEDDLE_ASSIGN(Id function, pop());
     if (result.values[function].kind != Kind::Global || result.values[arguments].kind != Kind::Tuple)
-      return malformed("something that is no function is called, or with arguments that are no tuple");
+      return malformed("it calls something that is not a function, or with arguments that are not a tuple");
     const std::string &name = result.values[function].text;
     const std::vector<Id> &all = result.values[arguments].items;
     std::vector<Id> items(all.begin(), all.begin() + ptrdiff_t(std::min(all.size(), kMostArguments + 1)));
@@ -213,7 +213,7 @@ private:
       HEDDLE_ASSIGN(Id name, pop());
       HEDDLE_ASSIGN(Id module, pop());
       if (result.values[name].kind != Kind::Text || result.values[module].kind != Kind::Text)
-        return malformed("a function's name is no text");
+        return malformed("the name of a function is not a text");
       return pushGlobal(result.values[module].text + " " + result.values[name].text);
     }
     case 'N': // NONE
@@ -290,7 +290,7 @@ private:
     case 'Q': { // BINPERSID
       HEDDLE_ASSIGN(Id id, pop());
       if (result.values[id].kind != Kind::Tuple || result.values[id].items.size() > kMostArguments)
-        return malformed("a storage's name is no tuple");
+        return malformed("the name of a storage is not a tuple");
       push({Kind::Storage, 0, {}, result.values[id].items});
       return Success();
     }

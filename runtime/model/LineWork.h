@@ -49,7 +49,7 @@ std::string replaceInvalidBytes(std::string_view line, uint64_t number);
 // Warns that a line's tokens are cut. `what` is "", or names a part: "a prefix of ".
 void warnOfCut(uint64_t number, const char *what, size_t tokens, size_t longest);
 
-// Reads a line of token ids below `pieces`, with spaces between them. Fails at a word that is none.
+// Reads a line of token ids below `pieces`, with spaces between them. Fails at a word that is no such id.
 Result<std::vector<int32_t>> readIds(std::string_view line, uint64_t number, int64_t pieces);
 // Returns such a line.
 std::string showIds(std::span<const int32_t> ids);

@@ -50,8 +50,8 @@ Status MaskFiller::step() {
   return Success();
 }
 
-// The best piece at a mask as it continues a text: with "##" in front in a vocabulary of BERT if it continues a word, and
-// with a space in front in other vocabularies if it begins one.
+// The best piece at a mask as it continues a text: with "##" in front in a vocabulary of BERT if it continues a word,
+// and with a space in front in other vocabularies if it begins one.
 std::string MaskFiller::wordOf(std::span<const int32_t> before, std::span<const float> logits) const {
   const std::vector<int32_t> best = mostProbable(logits, 1);
   return hasWords ? vocabulary.piece(best.front()) : vocabulary.continuation(before, best);

@@ -85,7 +85,8 @@ struct WeightSink {
 // Passes each weight of the artifact to the sink, in the shape of the artifact's variable: transposed weights are
 // transposed back, and narrower numbers are widened. Reads model.safetensors, the files named in
 // model.safetensors.index.json, the same of pytorch_model.bin if the folder has no safetensors, a GGUF file, or a single
-// file, optionally with config.json in the same folder. `description` is the artifact's; it says where each weight comes from.
+// file, optionally with config.json in the same folder. `description` is the artifact's; it says where each weight comes
+// from.
 Status loadPublishedWeights(const std::filesystem::path &path, std::string_view description, const WeightSink &sink,
                             OtherMeaning others = OtherMeaning::Refuse);
 
