@@ -64,8 +64,9 @@ class Case:
         """Returns a folder of the same model, with other entries in its tokenizer.json."""
         folder = Path(self.folder, name)
         folder.mkdir()
-        for file in ("config.json", "model.safetensors"):
-            (folder / file).symlink_to(self.family / file)
+        for file in self.family.iterdir():
+            if file.is_file() and file.name != "tokenizer.json":
+                (folder / file.name).symlink_to(file)
         tokenizer = json.loads((self.family / "tokenizer.json").read_text())
         (folder / "tokenizer.json").write_text(json.dumps({**tokenizer, **changes}))
         return folder
@@ -294,7 +295,7 @@ class Translator(Case):
     def translate(self, model, lines, *flags, folder=None, check=True):
         done = subprocess.run([f"{self.arguments.bin}/heddle-run", "translate", model.artifact, "--checkpoint", folder or self.family, "--beam=4", "--n-best=4",
                                "--max-length=12", "--beam-rule=hugging-face", *flags], input="".join(line + "\n" for line in lines),
-                              capture_output=True, text=True, check=check)
+                              capture_output=True, text=True, errors="replace", check=check)
         return [line.split("\t") for line in done.stdout.splitlines()] if check else done
 
     def check_begin(self, model):
