@@ -364,6 +364,7 @@ static Result<HostTensor> takeCovered(const fs::path &folder, const std::string 
     return makeError(ErrorKind::InvalidArgument, "'", folder.string(), "' has ",
                      describe(tensor.type(), tensor.shape()), " for the weight '", name, "', which is ",
                      describe(ElementType::F32, origin.shape), origin.transpose ? " transposed" : "",
+                     origin.skippedRows > 0 ? str(", after ", origin.skippedRows, " rows") : "",
                      origin.parts > 1 ? str(", part ", origin.part + 1, " of ", origin.parts, " of the columns") : "",
                      ". The artifact was compiled from another model; compile this model.");
   if (origin.rows)
