@@ -267,7 +267,7 @@ TEST_F(VectorServerTest, ALateRequestEndsAndTheOthersStay) {
   EXPECT_EQ(late.status, 503);
   EXPECT_NE(late.body.find("timeout"), std::string::npos);
   EXPECT_LT(engine->calls, 40); // the rest of the late request is not computed
-  EXPECT_EQ(metric("heddle_queue_length"), 0);
+  EXPECT_TRUE(waitFor([&] { return metric("heddle_queue_length") == 0; }));
   EXPECT_TRUE(waitFor([&] { return metric("heddle_batch_size") == 0; }));
 }
 
