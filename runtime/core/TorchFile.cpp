@@ -128,7 +128,7 @@ private:
     Member member{fields.at<uint32_t>(42), fields.at<uint32_t>(24), fields.at<uint16_t>(10) == 0};
     member.isStored &= (fields.at<uint16_t>(8) & 1) == 0;
     uint64_t stored = fields.at<uint32_t>(20);
-    // Numbers of 64 bits are in an extra field, in this order, for those that do not fit into 32 bits.
+    // An extra field holds, in this order, the numbers that need 64 bits.
     std::span<const std::byte> extras = rest.subspan(fixed + name, extra);
     while (extras.size() >= 4) {
       Fields field(extras);

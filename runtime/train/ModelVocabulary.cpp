@@ -44,8 +44,8 @@ Result<std::vector<std::string>> publishedLabels(const std::filesystem::path &fo
   return labels;
 }
 
-// Loads a published model's vocabulary: like GPT-2's or LLaMA's for a decoder alone, Marian's for an encoder with a
-// decoder that has no tokenizer.json, and for other models what the folder has.
+// Loads a published model's vocabulary. A decoder has one of GPT-2's or LLaMA's kind, and an encoder with a decoder but
+// without a tokenizer.json has Marian's. Other models have the one that is in the folder.
 Result<std::unique_ptr<TextCodec>> publishedVocabulary(const std::filesystem::path &folder,
                                                        const ModelDescription &description) {
   if (description.architecture == kDecoderAlone) {
