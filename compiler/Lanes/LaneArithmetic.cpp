@@ -212,19 +212,21 @@ struct LowerReduce : LanePattern<tile::ReduceOp> {
         results.push_back(acrossLanes(b, op, combineAll(b, op, column), distribution));
       }
     } else {
+      bool areTogether = lanes.count() == 1 && from.shape.vector % kRowsTogether == 0;
       SmallVector<Value> rows;
-      for (int64_t i = 0; i < from.shape.rows; ++i)
-        rows.push_back(combineAll(b, op, from.values.slice(i * from.shape.runs, from.shape.runs)));
-      auto vector = dyn_cast<VectorType>(rows.front().getType());
-      int64_t count = vector ? vector.getNumElements() : 1;
-      if (lanes.count() == 1 && count % kRowsTogether == 0)
-        return rewriter.replaceOpWithMultiple(op, {combineRows(b, op, rows)}), success();
-      for (Value row : rows) {
+      for (int64_t i = 0; i < from.shape.rows; ++i) {
+        Value row = combineAll(b, op, from.values.slice(i * from.shape.runs, from.shape.runs));
+        if (areTogether) {
+          rows.push_back(row);
+          continue;
+        }
         SmallVector<Value> elements;
-        for (int64_t element = 0; element < count; ++element)
+        for (int64_t element = 0; element < from.shape.vector; ++element)
           elements.push_back(b.extract(row, element));
         results.push_back(acrossLanes(b, op, combineAll(b, op, elements), distribution));
       }
+      if (areTogether)
+        results = combineRows(b, op, rows);
     }
     rewriter.replaceOpWithMultiple(op, {results});
     return success();

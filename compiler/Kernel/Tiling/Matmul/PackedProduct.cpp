@@ -159,7 +159,7 @@ void PackedProduct::accumulate(const Operands &operands) {
   bool isInMemory = operands.maximumDepth > kDepth || result.columns % emitter.getVector() != 0;
   if (isInMemory)
     needSums();
-  // The depth that the loop covers. A single part needs no loop. If the last part needs zeros appended, it follows it.
+  // The depth that the loop covers. A single part needs no loop. A last part that needs zeros follows the loop.
   int64_t inLoop = isInMemory ? operands.maximumDepth : 0;
   if (isStatic && !isWhole)
     inLoop = operands.maximumDepth / kDepth * kDepth;

@@ -36,7 +36,8 @@ public:
   /// Adds the product of the operands to the sums.
   void accumulate(const Operands &operands);
 
-  /// Begins the loops over the block's tiles, of one row each if the sums are in memory. Everything emitted later is inside them. Returns the tile's place.
+  /// Begins the loops over the block's tiles, of one row each if the sums are in memory. Everything emitted later is
+  /// inside them. Returns the tile's place.
   Place beginTiles();
   /// Returns the tile's sums, and the sums of the right side's rows if `clear` was asked for them.
   SmallVector<Value> sums();
