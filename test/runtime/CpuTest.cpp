@@ -7,10 +7,12 @@
 #include "test/runtime/Backends.h"
 #include "test/runtime/TemporaryFolder.h"
 
+#include <algorithm>
 #include <cfenv>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <limits>
+#include <set>
 #include <sstream>
 #include <unistd.h>
 
@@ -93,10 +95,36 @@ TEST_F(CpuTest, gridsBeyond32BitsAreRefused) {
 }
 
 TEST_F(CpuTest, largeBuffersLieAtHugePages) {
-  for (uint64_t bytes : {uint64_t(1), uint64_t(100'000), uint64_t(2) << 20, (uint64_t(5) << 20) + 1}) {
+  for (uint64_t bytes : {uint64_t(1), uint64_t(100'000), uint64_t(8) << 20, (uint64_t(9) << 20) + 1}) {
     auto buffer = device->allocate("a buffer", bytes);
     ASSERT_TRUE(buffer.ok()) << buffer.message();
-    EXPECT_EQ((*buffer)->address() % (bytes < 2 << 20 ? 64 : 2 << 20), 0u) << bytes;
+    EXPECT_EQ((*buffer)->address() % (bytes < 8 << 20 ? 64 : 2 << 20), 0u) << bytes;
+  }
+}
+
+TEST_F(CpuTest, mediumBuffersShareHugePages) {
+  constexpr uint64_t bytes = 900'000, huge = uint64_t(2) << 20;
+  std::vector<std::unique_ptr<hal::Buffer>> buffers;
+  std::set<uint64_t> pages;
+  for (int i = 0; i < 40; ++i) {
+    auto buffer = device->allocate("a weight", bytes);
+    ASSERT_TRUE(buffer.ok()) << buffer.message();
+    pages.insert((*buffer)->address() / huge);
+    pages.insert(((*buffer)->address() + bytes - 1) / huge);
+    std::vector<std::byte> content(bytes, std::byte(1));
+    ASSERT_TRUE(device->read(**buffer, 0, content).ok());
+    EXPECT_EQ(std::ranges::count(content, std::byte(0)), int64_t(bytes)) << "buffer " << i << " is not zero";
+    std::ranges::fill(content, std::byte(i));
+    ASSERT_TRUE(device->write(**buffer, 0, content).ok());
+    buffers.push_back(std::move(*buffer));
+    if (i % 4 == 3) // the memory of these goes back to the system, that of their neighbours does not
+      buffers.erase(buffers.end() - 3, buffers.end() - 1);
+  }
+  EXPECT_LE(pages.size(), 40 * bytes / huge + 3);
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    std::vector<std::byte> content(bytes);
+    ASSERT_TRUE(device->read(*buffers[i], 0, content).ok());
+    EXPECT_EQ(std::ranges::count(content, std::byte(i / 2 * 4 + i % 2 * 3)), int64_t(bytes)) << i;
   }
 }
 

@@ -14,6 +14,8 @@ namespace {
 
 constexpr uint64_t kAlignment = 64; // of a small buffer
 constexpr uint64_t kHugePage = uint64_t(2) << 20;
+// The smallest buffer in a slab, the smallest with a mapping of its own, and the size of a slab.
+constexpr uint64_t kMedium = uint64_t(64) << 10, kLarge = uint64_t(8) << 20, kSlab = uint64_t(32) << 20;
 
 uint64_t pageBytes() { return static_cast<uint64_t>(sysconf(_SC_PAGESIZE)); }
 
@@ -42,6 +44,13 @@ Mapping Mapping::allocate(uint64_t bytes, uint64_t alignment) {
   return mapping;
 }
 
+Mapping Mapping::allocateHuge(uint64_t bytes) {
+  Mapping mapping = allocate(roundUp(bytes, kHugePage), kHugePage);
+  if (mapping.begin)
+    madvise(mapping.begin, mapping.size, MADV_HUGEPAGE); // failure is harmless: small pages work too
+  return mapping;
+}
+
 Mapping &Mapping::operator=(Mapping &&other) noexcept {
   std::swap(begin, other.begin);
   std::swap(size, other.size);
@@ -66,8 +75,23 @@ uint64_t freeMemory() {
   return known ? kibibytes << 10 : UINT64_MAX;
 }
 
-Result<std::unique_ptr<Buffer>> CpuBuffer::allocate(const DeviceInfo &device, uint64_t inUse, std::string_view name,
-                                                    uint64_t bytes) {
+std::byte *Slab::take(uint64_t bytes) {
+  bytes = roundUp(bytes, kAlignment);
+  if (!memory || memory->bytes() - used < bytes) {
+    memory = std::make_shared<Mapping>(Mapping::allocateHuge(kSlab));
+    used = 0;
+    if (!memory->data()) {
+      memory = nullptr;
+      return nullptr;
+    }
+  }
+  std::byte *begin = memory->data() + used;
+  used += bytes;
+  return begin;
+}
+
+Result<std::unique_ptr<Buffer>> CpuBuffer::allocate(const DeviceInfo &device, Slab &slab, uint64_t inUse,
+                                                    std::string_view name, uint64_t bytes) {
   auto tooLittle = [&] {
     return makeError(ErrorKind::OutOfMemory, "there is no device memory for ", name, ": it needs ",
                      describeBytes(bytes), ", and ", describeBytes(freeMemory()), " of ",
@@ -81,11 +105,12 @@ Result<std::unique_ptr<Buffer>> CpuBuffer::allocate(const DeviceInfo &device, ui
     return tooLittle();
   std::unique_ptr<CpuBuffer> buffer(new CpuBuffer);
   buffer->size = std::max<uint64_t>(roundUp(bytes, 16), 16); // the same size as on other devices
-  if (buffer->size >= kHugePage) {
-    buffer->mapping = Mapping::allocate(buffer->size, kHugePage);
-    buffer->begin = buffer->mapping.data();
-    if (buffer->begin)
-      madvise(buffer->begin, buffer->mapping.bytes(), MADV_HUGEPAGE); // failure is harmless: small pages work too
+  if (buffer->size >= kLarge) {
+    buffer->mapping = std::make_shared<Mapping>(Mapping::allocateHuge(buffer->size));
+    buffer->begin = buffer->mapping->data();
+  } else if (buffer->size >= kMedium) {
+    buffer->begin = slab.take(buffer->size);
+    buffer->mapping = slab.memory;
   } else {
     buffer->begin = static_cast<std::byte *>(std::aligned_alloc(kAlignment, roundUp(buffer->size, kAlignment)));
     if (buffer->begin)
@@ -98,8 +123,17 @@ Result<std::unique_ptr<Buffer>> CpuBuffer::allocate(const DeviceInfo &device, ui
 }
 
 CpuBuffer::~CpuBuffer() {
-  if (!mapping.data())
+  if (!mapping) {
     std::free(begin);
+    return;
+  }
+  if (mapping.use_count() == 1)
+    return; // the mapping goes, too
+  // The other buffers of the slab may stay for long, so the whole pages of this one go back to the system.
+  auto first = roundUp(reinterpret_cast<uintptr_t>(begin), pageBytes());
+  auto end = (reinterpret_cast<uintptr_t>(begin) + size) / pageBytes() * pageBytes();
+  if (begin && first < end)
+    madvise(reinterpret_cast<void *>(first), end - first, MADV_DONTNEED);
 }
 
 Status Scratch::reserve(unsigned wantedThreads, uint64_t bytes) {
@@ -108,7 +142,7 @@ Status Scratch::reserve(unsigned wantedThreads, uint64_t bytes) {
     return Success();
   wantedThreads = std::max(wantedThreads, threads);
   bytes = std::max(bytes, stride);
-  Mapping larger = Mapping::allocate(std::max<uint64_t>(wantedThreads * bytes, 1));
+  Mapping larger = Mapping::allocateHuge(std::max<uint64_t>(wantedThreads * bytes, 1));
   if (!larger.data())
     return makeError(ErrorKind::OutOfMemory, "there is no memory for the kernels of ", wantedThreads,
                      " threads: each needs ", describeBytes(bytes),

@@ -24,7 +24,7 @@ std::span<std::byte> part(const Buffer &buffer, uint64_t offset, uint64_t bytes)
 } // namespace
 
 Result<std::unique_ptr<Buffer>> CpuDevice::newBuffer(std::string_view name, uint64_t bytes) {
-  return CpuBuffer::allocate(description, memory().bytes, name, bytes);
+  return CpuBuffer::allocate(description, slab, memory().bytes, name, bytes);
 }
 
 Result<std::unique_ptr<Program>> CpuDevice::record(std::span<const Launch> launches, uint32_t counts, bool timed) {

@@ -15,6 +15,8 @@ public:
   // Returns an empty mapping if there is too little memory. `alignment` is a multiple of the page size, in bytes; 0:
   // the page size.
   static Mapping allocate(uint64_t bytes, uint64_t alignment = 0);
+  // The same, in huge pages if the system has them. The mapping is a multiple of 2 MiB long.
+  static Mapping allocateHuge(uint64_t bytes);
   Mapping() = default;
   Mapping(Mapping &&other) noexcept { *this = std::move(other); }
   Mapping &operator=(Mapping &&other) noexcept;
@@ -28,18 +30,28 @@ private:
   uint64_t size = 0;
 };
 
-// Host memory, aligned to 64 bytes. Buffers from 2 MiB on are aligned to 2 MiB, in huge pages if the system has them.
+// A mapping in huge pages that buffers of medium size share, as most of a model's weights and caches are smaller than a
+// huge page. Each buffer gets bytes that none had before, so they are zero.
+struct Slab {
+  std::shared_ptr<Mapping> memory; // its buffers have it, too
+  uint64_t used = 0;
+
+  // Returns null if there is too little memory. The bytes belong to `memory`, and are aligned to 64.
+  std::byte *take(uint64_t bytes);
+};
+
+// Host memory, aligned to 64 bytes. Buffers from 64 KiB on are in huge pages if the system has them.
 class CpuBuffer : public Buffer {
 public:
-  static Result<std::unique_ptr<Buffer>> allocate(const DeviceInfo &device, uint64_t inUse, std::string_view name,
-                                                  uint64_t bytes);
+  static Result<std::unique_ptr<Buffer>> allocate(const DeviceInfo &device, Slab &slab, uint64_t inUse,
+                                                  std::string_view name, uint64_t bytes);
   ~CpuBuffer() override;
   std::byte *data() const { return begin; }
 
 private:
   CpuBuffer() = default;
   std::byte *begin = nullptr;
-  Mapping mapping; // of a large buffer; empty for a small one
+  std::shared_ptr<Mapping> mapping; // that the bytes are part of; null for a small buffer
 };
 
 class CpuKernel : public Executable {
@@ -107,6 +119,7 @@ private:
 
   const DeviceInfo description;
   Scratch scratch;
+  Slab slab;
 };
 
 // Returns the memory that a program can still get, in bytes, swap included. UINT64_MAX if the system does not say.
