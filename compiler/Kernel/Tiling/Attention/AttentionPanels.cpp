@@ -2,6 +2,9 @@
 // they visit into scratch memory once. A panel has as many rows as a tile of scores has columns. Panels are transposed
 // for matmuls with the owned rows, and plain for weighted sums. A tile of scores fills the processor's registers;
 // operands and sums are in scratch memory.
+//
+// A workgroup with a single tile, as in decoding, uses each visited row only once. It packs the transposed panel of one
+// step after the other into the same scratch memory, and reads the rows of weighted sums in place.
 #include "compiler/Kernel/Tiling/Attention/AttentionSharing.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -25,8 +28,9 @@ public:
     if (profile.registers == 0 || attention.width() % profile.vector != 0 || attention.pairKeys != 0 ||
         attention.keyRows)
       return false;
-    int64_t panels = work.products * visitedHeads(work) * PanelSharing(work, false).panelRows();
-    return panels * attention.width() * int64_t(sizeof(float)) <= kMostPanelBytes;
+    PanelSharing sharing(work, false);
+    int64_t panels = work.products * visitedHeads(work) * sharing.panelRows();
+    return sharing.packsSteps() || panels * attention.width() * int64_t(sizeof(float)) <= kMostPanelBytes;
   }
 
   explicit PanelSharing(const Work &work, bool isChosen = true)
@@ -53,6 +57,8 @@ public:
     turnedPanels.clear();
   }
 
+  void beginStep() override { packedOfStep.clear(); }
+
   OwnedOperand ownedOperand(Value value, double scale) override {
     Value memory = emitter.sharedTile(emitter.tileType(rows, width)), zero = emitter.index(0);
     forChunks([&](Value column) {
@@ -67,11 +73,21 @@ public:
   /// Returns the panel. The step's part of it is an operand of `products`.
   Value loadVisited(Value value, const AttentionStep &at) override {
     now = &at;
-    return panelOf(value, /*turned=*/true);
+    if (!packsSteps())
+      return panelOf(value, /*turned=*/true);
+    Value &panel = turnedPanels[value];
+    if (!panel) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(tileLoop);
+      panel = emitter.sharedTile(emitter.tileType(width, step));
+    }
+    if (packedOfStep.insert(value).second)
+      pack(value, /*turned=*/true, at.visited, panel, emitter.index(0));
+    return panel;
   }
 
   Value products(Value ownedRows, Value panel, Value sums) override {
-    Value zero = emitter.index(0), first = turnedRow(firstOfStep(*now));
+    Value zero = emitter.index(0), first = packsSteps() ? zero : turnedRow(firstOfStep(*now));
     return emitter.loop(zero, emitter.index(width), depth, width, sums ? sums : zeros(),
                         [&](Value k, ValueRange state) -> SmallVector<Value> {
                           Value left = emitter.load(ownedRows, {zero, k, rows, depth, {}, {}}, Padding::Any);
@@ -107,8 +123,17 @@ public:
 
   Value accumulate(Value weights, Value value, const AttentionStep &at, Value accumulator, Value rescale) override {
     assert(!rescale && "sums in memory are scaled by scaleSums");
-    Value zero = emitter.index(0), panel = panelOf(value, /*turned=*/false), first = firstOfStep(at);
-    Value sums = sumsOf.at(value);
+    Value zero = emitter.index(0), sums = sumsOf.at(value), panel, first;
+    if (!packsSteps())
+      panel = panelOf(value, /*turned=*/false), first = firstOfStep(at);
+    auto visitedRows = [&](Value key, int64_t keys, Value column) {
+      if (panel)
+        return emitter.load(panel, {emitter.add(first, key), column, keys, chunk, {}, {}}, Padding::Any);
+      Place place = at.visited;
+      place.row = emitter.add(place.row, key), place.column = emitter.add(place.column, column);
+      place.rows = keys, place.columns = chunk;
+      return load(value, place);
+    };
     if (!weightMemory)
       weightMemory = emitter.sharedTile(emitter.tileType(rows, step));
     tile::StoreOp::create(b, weights, weightMemory, zero, zero);
@@ -118,7 +143,7 @@ public:
       Value after = emitter.loop(
           zero, emitter.index(step), keys, step, before, [&](Value key, ValueRange state) -> SmallVector<Value> {
             Value left = emitter.load(weightMemory, {zero, key, rows, keys, {}, {}}, Padding::Any);
-            Value right = emitter.load(panel, {emitter.add(first, key), column, keys, chunk, {}, {}}, Padding::Any);
+            Value right = visitedRows(key, keys, column);
             return {tile::DotOp::create(b, state[0].getType(), left, right, state[0], false, false)};
           })[0];
       tile::StoreOp::create(b, after, sums, zero, column);
@@ -129,6 +154,8 @@ public:
 private:
   /// The number of heads that a workgroup visits: all query heads of the group if it owns keys.
   static int64_t visitedHeads(const Work &work) { return work.ownsQueries ? 1 : work.attention.group(); }
+  /// Returns true if panels hold a step's rows, not all that the workgroup visits.
+  bool packsSteps() const { return tiles == 1; }
   /// The number of rows of a head's panels.
   int64_t panelRows() const {
     int64_t most = bounds.maximumVisited(rows * tiles, step);
@@ -167,20 +194,28 @@ private:
       Value firstColumn = emitter.add(visited.column, emitter.mul(member, width));
       emitter.loop(visited.begin, visited.end, step, panelRows(), {}, [&](Value at, ValueRange) -> SmallVector<Value> {
         Value row = emitter.add(firstRow, b.createOrFold<arith::SubIOp>(at, visited.begin));
-        emitter.loop(zero, emitter.index(width), depth, width, {}, [&](Value k, ValueRange) -> SmallVector<Value> {
-          Place place{emitter.add(visited.start, at), emitter.add(firstColumn, k), step, depth, visited.rowLimit, {}};
-          if (turned)
-            tile::StoreOp::create(b, emitter.widen(emitter.evaluateTransposed(value, place, Padding::Any)), packed,
-                                  emitter.add(turnedRow(row), k), zero);
-          else
-            tile::StoreOp::create(b, load(value, place), packed, row, k);
-          return {};
-        });
+        Place place{emitter.add(visited.start, at), firstColumn, step, width, visited.rowLimit, {}};
+        pack(value, turned, place, packed, turned ? turnedRow(row) : row);
         return {};
       });
       return {};
     });
     return packed;
+  }
+
+  /// Packs the rows at a place into a panel, which begins at a row of `panel`.
+  void pack(Value value, bool turned, const Place &rows, Value panel, Value row) {
+    Value zero = emitter.index(0);
+    emitter.loop(zero, emitter.index(width), depth, width, {}, [&](Value k, ValueRange) -> SmallVector<Value> {
+      Place place = rows;
+      place.column = emitter.add(place.column, k), place.columns = depth;
+      if (turned)
+        tile::StoreOp::create(b, emitter.widen(emitter.evaluateTransposed(value, place, Padding::Any)), panel,
+                              emitter.add(row, k), zero);
+      else
+        tile::StoreOp::create(b, load(value, place), panel, row, k);
+      return {};
+    });
   }
 
   const AttentionBounds &bounds;
@@ -189,6 +224,7 @@ private:
   Operation *tileLoop = nullptr;
   const AttentionStep *now = nullptr;
   DenseMap<Value, Value> panels, turnedPanels;
+  DenseSet<Value> packedOfStep; // the values whose rows of this step are packed
   DenseMap<Value, Value> sumsOf;
   Value weightMemory;
 };

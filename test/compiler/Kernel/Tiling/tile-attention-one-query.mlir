@@ -30,10 +30,15 @@ func.func @step(%q: !q, %k: !k, %v: !k, %qs: !s, %ql: !s, %ks: !s, %kl: !s {hedd
 // CHECK: scf.yield %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} :
 // CHECK-COUNT-3: tile.store
 
-// On a processor the three heads are rows of one tile of scores, and the keys are packed.
+// On a processor the three heads are rows of one tile of scores. Each step packs its 16 keys, and reads its values in place.
 // THREAD-LABEL: tile.func @attention_Tx576(
-// THREAD: %[[KEYS:.*]] = tile.shared : memref<2112x16xf32
-// THREAD: tile.load %arg1{{.*}} {any_padding, transposed}
+// THREAD: %[[KEYS:.*]] = tile.shared : memref<64x16xf32
 // THREAD: tile.load %arg0{{.*}} {any_padding, apart = 64 : i64, members = 3 : i64} : memref<?x576xf32> -> tensor<3x16xf32>
+// The loop over keys.
+// THREAD: scf.for %{{.*}} step %c16 iter_args(
+// THREAD: %[[TURNED:.*]] = tile.load %arg1{{.*}} {any_padding, transposed}
+// THREAD: tile.store %[[TURNED]], %[[KEYS]]
 // THREAD: %[[KEY:.*]] = tile.load %[[KEYS]]
 // THREAD: tile.dot %{{.*}}, %[[KEY]], %{{.*}} -> tensor<3x16xf32>
+// THREAD: %[[VALUE:.*]] = tile.load %arg2{{.*}} -> tensor<8x16xf32>
+// THREAD-NEXT: tile.dot %{{.*}}, %[[VALUE]], %{{.*}} -> tensor<3x16xf32>
