@@ -9,15 +9,17 @@ const std::vector<int32_t> none;
 
 } // namespace
 
-// The sequences that the entry's inputs call `of`; empty if the batch has none.
+// The sequences that the entry's inputs call `of`; empty if the batch has none. A decoder alone calls the texts that it
+// reads its target, so a batch without targets has its sources there.
 Result<const PackedSequences *> CallInputs::sequencesOf(const EntryInfo &entry, std::string_view of,
                                                         const Batch &batch) {
-  const std::pair<std::string_view, const PackedSequences &> known[] = {{"source", batch.source.layout},
-                                                                        {"left", batch.source.layout},
-                                                                        {"right", batch.right.layout},
-                                                                        {"target", batch.target},
-                                                                        {"source_sentences", batch.source.sentences},
-                                                                        {"source_words", batch.source.words}};
+  const std::pair<std::string_view, const PackedSequences &> known[] = {
+      {"source", batch.source.layout},
+      {"left", batch.source.layout},
+      {"right", batch.right.layout},
+      {"target", batch.hasTarget() ? batch.target : batch.source.layout},
+      {"source_sentences", batch.source.sentences},
+      {"source_words", batch.source.words}};
   for (const auto &[name, sequences] : known)
     if (name == of)
       return &sequences;
@@ -51,9 +53,9 @@ Status CallInputs::addBatch(const EntryInfo *entry, const Batch &batch) {
     // Other sequences, such as the rows of a cache, have no tokens in the batch.
     bool isTarget = port.of == "target", isSource = port.of == "source" || port.of == "left" || port.of == "right";
     const std::pair<std::string_view, const std::vector<int32_t> &> roles[] = {
-        {"tokens", isTarget   ? batch.targetIn
-                   : isSource ? texts.tokens
-                              : none},
+        {"tokens", isTarget && batch.hasTarget() ? batch.targetIn
+                   : isTarget || isSource        ? texts.tokens
+                                                 : none},
         {"types", isSource ? texts.types : none},
         {"next", isTarget ? batch.targetOut : none},
         {"positions", sequences.positions},

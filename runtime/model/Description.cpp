@@ -112,6 +112,9 @@ Status checkVocabulary(const TextCodec &vocabulary, const ModelDescription &desc
 
 InputMarks ModelDescription::inputMarks(const TextCodec &vocabulary) const {
   const InputMarks *own = vocabulary.inputMarks();
+  if (architecture == kDecoderAlone) // reads a text as the beginning of one that it continues
+    return {.before = marks.beginsTexts ? std::vector<int32_t>{marks.begin} : std::vector<int32_t>(),
+            .after = own ? own->after : std::vector<int32_t>()};
   bool hasMarks = own && !(own->before.empty() && own->after.empty()); // an empty text needs a token
   return hasMarks ? *own : InputMarks{{marks.begin}, {marks.end}, std::vector<int32_t>{marks.end}};
 }

@@ -2,7 +2,6 @@
 
 #include "runtime/core/Span.h"
 #include "runtime/model/CallInputs.h"
-#include "runtime/tokenizers/EncoderInput.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,10 +12,16 @@ Embedder::Embedder(Engine &engine, const ModelDescription &model, const TextCode
     : engine(engine), model(model), vocabulary(vocabulary), rule(std::move(rule)), marks(model.inputMarks(vocabulary)),
       longest(size_t(std::min({model.maximumLength, model.maximumTokens, this->rule.longest}))) {}
 
+EncoderInput Embedder::encode(std::string_view text) const {
+  EncoderInput input = encodeInput(vocabulary, marks, rule.prepare(text));
+  if (input.tokens.empty())
+    input.tokens.push_back(model.marks.begin);
+  return input;
+}
+
 void Embedder::add(std::string_view line) {
   uint64_t number = lines.add();
-  std::string text = rule.prepare(replaceInvalidBytes(line, number));
-  EncoderInput input = encodeInput(vocabulary, marks, text);
+  EncoderInput input = encode(replaceInvalidBytes(line, number));
   if (input.tokens.size() > longest)
     warnOfCut(number, "", input.tokens.size(), longest);
   input.cut(longest);
@@ -53,7 +58,7 @@ Status checkEmbeds(const Engine &engine) {
     return Success();
   return makeError(ErrorKind::Unsupported,
                    "the artifact has no entry 'encode' that computes hidden states, of which texts' vectors are made; "
-                   "compile an encoder, such as a BertModel.");
+                   "compile an encoder, such as a BertModel, or compile a decoder anew.");
 }
 
 } // namespace heddle

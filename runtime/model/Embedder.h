@@ -1,10 +1,11 @@
-// Computes a vector for each line, with an encoder.
+// Computes a vector for each line, with an encoder or a decoder alone.
 #pragma once
 
 #include "runtime/model/Description.h"
 #include "runtime/model/EmbeddingRule.h"
 #include "runtime/model/Engine.h"
 #include "runtime/model/LineWork.h"
+#include "runtime/tokenizers/EncoderInput.h"
 
 #include <deque>
 #include <string_view>
@@ -22,6 +23,8 @@ public:
   // The vocabulary must outlive this object. checkEmbeds() has passed.
   Embedder(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary, EmbeddingRule rule);
 
+  // The tokens of a text, marks included. A text without tokens gets a begin mark.
+  EncoderInput encode(std::string_view text) const;
   // Adds the next line, which may be empty. A text that is too long for the model or the rule is cut, with a warning.
   void add(std::string_view line);
   // Adds the next text as its tokens, marks included: 1 to longestText() of them.

@@ -43,8 +43,9 @@ class Reader {
 public:
   explicit Reader(fs::path folder) : folder(std::move(folder)) {}
 
-  Result<EmbeddingRule> read() {
+  Result<EmbeddingRule> read(bool normalizes) {
     HEDDLE_ASSIGN(Json modules, readOptional(folder / kModules));
+    rule.normalizes = modules.is_null() && normalizes;
     if (modules.is_null())
       return rule;
     if (!modules.is_array())
@@ -196,6 +197,8 @@ std::vector<float> EmbeddingRule::apply(std::span<const float> rows, size_t widt
   return vector;
 }
 
-Result<EmbeddingRule> readEmbeddingRule(const fs::path &folder) { return Reader(folder).read(); }
+Result<EmbeddingRule> readEmbeddingRule(const fs::path &folder, bool normalizes) {
+  return Reader(folder).read(normalizes);
+}
 
 } // namespace heddle

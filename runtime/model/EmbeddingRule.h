@@ -1,4 +1,4 @@
-// How an encoder's hidden states become the vector of a text, as sentence-transformers stores it in a model's folder.
+// How a model's hidden states become the vector of a text, as sentence-transformers stores it in a model's folder.
 #pragma once
 
 #include "runtime/core/Status.h"
@@ -31,8 +31,9 @@ struct EmbeddingRule {
   std::vector<float> apply(std::span<const float> rows, size_t width) const;
 };
 
-// Reads modules.json and the files that it names. Without modules.json the rule is the mean, not normalised. Fails if
-// a module is neither a Transformer, nor Pooling, nor Normalize, or if a file is malformed.
-Result<EmbeddingRule> readEmbeddingRule(const std::filesystem::path &folder);
+// Reads modules.json and the files that it names. Without modules.json the rule is the mean; `normalizes` says whether
+// it is divided by its length then. Fails if a module is neither a Transformer, nor Pooling, nor Normalize, or if a file
+// is malformed.
+Result<EmbeddingRule> readEmbeddingRule(const std::filesystem::path &folder, bool normalizes = false);
 
 } // namespace heddle

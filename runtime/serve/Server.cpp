@@ -101,8 +101,8 @@ private:
       {"/v1/completions", "models that continue texts"},
       {"/v1/chat/completions", "models that continue texts"},
       {"/v1/responses", "models that continue texts"},
-      {"/v1/embeddings", "encoders, such as a BertModel"},
-      {"/v1/rerank", "encoders, such as a BertModel, and models that grade pairs"},
+      {"/v1/embeddings", "encoders, such as a BertModel, and decoders compiled with an entry for hidden states"},
+      {"/v1/rerank", "models that grade pairs or texts, and models with vectors of texts"},
       {"/translate", "translators"},
       {"/predict", "models that give labels or grades"}};
 

@@ -8,9 +8,10 @@
 //
 // Routes:
 //   all models             /health, /ready, /metrics, /v1/models
-//   decoder-only models    /v1/completions; with a chat template also /v1/chat/completions and /v1/responses
+//   decoder-only models    /v1/completions, /v1/embeddings, /v1/rerank; with a chat template also
+//                          /v1/chat/completions and /v1/responses
 //   translators            /translate
-//   models with labels     /predict; with grades of pairs also /v1/rerank
+//   models with labels     /predict; with grades of pairs, or a single label of texts, also /v1/rerank
 //   encoders               /v1/embeddings, /v1/rerank
 #pragma once
 
@@ -43,7 +44,7 @@ struct ServedModel {
   // adapter, numbered from 1, or removes them with 0. It is called in the model's thread.
   std::vector<std::string> adapters = {};
   std::function<Status(size_t adapter)> switchAdapter = {};
-  EmbeddingRule embedding = {}; // of an encoder
+  EmbeddingRule embedding = {}; // of an encoder or a decoder
 };
 
 struct ServeOptions {

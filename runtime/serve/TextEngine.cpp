@@ -29,7 +29,7 @@ std::optional<uint64_t> TextEngine::submit(std::vector<TextJob> jobs) {
     for (TextJob &job : *jobs) {
       std::vector<int32_t> tokens = job.prompt.tokens;
       std::vector<std::string> stops = job.stops;
-      queue.push_back({Active{std::move(job), AnswerText(vocabulary, std::move(tokens), std::move(stops)), start}, {}});
+      queue.push_back({Active{std::move(job), AnswerText(vocabulary, std::move(tokens), std::move(stops)), start}});
     }
   });
   return first;
@@ -53,48 +53,81 @@ void TextEngine::cancel(uint64_t first, size_t count) {
 
 void TextEngine::whenIdle(std::function<Status()> function, std::function<void(Status)> done) {
   thread.post([this, function = std::move(function), done = std::move(done)] {
-    queue.push_back({std::nullopt, [this, function, done] {
-                       Status status = function();
-                       generator.forgetKept();
-                       if (options.switchAdapter)
-                         adapter = SIZE_MAX; // so that the next job loads its adapter
-                       done(std::move(status));
-                     }});
+    queue.push_back({.whenIdle = [this, function, done] {
+      Status status = function();
+      generator.forgetKept();
+      if (options.switchAdapter)
+        adapter = SIZE_MAX; // so that the next job loads its adapter
+      done(std::move(status));
+    }});
   });
 }
 
-// Admits jobs in order of arrival. A job with another adapter, or a function, waits until no sequence is in work, and
-// everything behind it waits too. The generator gets only a little more than fits, so that the order is kept here.
+void TextEngine::takeTurns(Turns turns) {
+  thread.post([this, turns = std::move(turns)] { queue.push_back({.turns = turns}); });
+}
+
+// Admits in order of arrival. If the first one in the queue waits until no job is in work, everything behind it waits
+// too. The generator gets only a little more than fits, so that the order is kept here.
 void TextEngine::admit() {
-  while (!queue.empty() && int64_t(generator.pending()) < 2 * model.maximumSequences) {
+  for (bool hadTurn = false; !queue.empty();) {
     Queued &next = queue.front();
-    bool isOther = next.whenIdle || next.active->job.adapter != adapter;
-    if (isOther && generator.pending() != 0)
+    bool isFull = next.active && int64_t(generator.pending()) >= 2 * model.maximumSequences;
+    if (isFull || (next.waitsFor(adapter) && generator.pending() != 0) || (next.turns && hadTurn))
       return;
     if (next.whenIdle) {
       std::exchange(next.whenIdle, {})();
       queue.pop_front();
-      continue;
+    } else if (next.turns) {
+      hadTurn = true;
+      takeFirstTurn();
+    } else {
+      admitFirst();
     }
-    Active job = std::move(*next.active);
-    queue.pop_front();
-    --metrics.queued;
-    uint64_t number = job.job.prompt.number;
-    Prompt prompt = std::move(job.job.prompt);
-    prompt.number = number;
-    Status status = Success();
-    if (job.job.adapter != adapter) {
-      generator.forgetKept();
-      status = options.switchAdapter(job.job.adapter);
-      if (status.ok())
-        adapter = job.job.adapter;
-    }
-    if (status.ok())
-      status = generator.add(std::move(prompt));
-    active.emplace(number, std::move(job));
-    if (!status.ok())
-      end({number, {}, Ending::Error, {}, {}, status.error()});
   }
+}
+
+// Loads the weights of the adapter, unless they are loaded.
+Status TextEngine::load(size_t wanted) {
+  if (wanted == adapter)
+    return Success();
+  generator.forgetKept();
+  HEDDLE_CHECK(options.switchAdapter(wanted));
+  adapter = wanted;
+  return Success();
+}
+
+Result<bool> TextEngine::takeTurn(const Turns &turns) {
+  HEDDLE_CHECK(load(turns.adapter));
+  return turns.turn();
+}
+
+// Takes the turn at the front of the queue. Before its next one come all others that need the same weights.
+void TextEngine::takeFirstTurn() {
+  const Turns &turns = *queue.front().turns;
+  Result<bool> isBusy = takeTurn(turns);
+  if (!isBusy.ok()) {
+    note(isBusy.error());
+    turns.failed(isBusy.error());
+  }
+  if (!isBusy.ok() || !*isBusy)
+    return queue.pop_front();
+  auto end = std::ranges::find_if(queue, [&](const Queued &each) { return each.waitsFor(adapter); });
+  std::rotate(queue.begin(), queue.begin() + 1, end);
+}
+
+void TextEngine::admitFirst() {
+  Active job = std::move(*queue.front().active);
+  queue.pop_front();
+  --metrics.queued;
+  uint64_t number = job.job.prompt.number;
+  Prompt prompt = std::move(job.job.prompt);
+  Status status = load(job.job.adapter);
+  if (status.ok())
+    status = generator.add(std::move(prompt));
+  active.emplace(number, std::move(job));
+  if (!status.ok())
+    end({number, {}, Ending::Error, {}, {}, status.error()});
 }
 
 bool TextEngine::step() {
@@ -163,9 +196,13 @@ void TextEngine::endLate() {
   }
 }
 
-void TextEngine::fail(const Error &error) {
+void TextEngine::note(const Error &error) {
   log(LogLevel::Error, error.message);
   lost.note(error);
+}
+
+void TextEngine::fail(const Error &error) {
+  note(error);
   while (!active.empty())
     end({active.begin()->first, {}, Ending::Error, {}, {}, error});
 }

@@ -1,4 +1,4 @@
-// Continues the prompts of many clients with one model, in its own thread.
+// Continues the prompts of many clients with one model, in its own thread, in which other calls of the model have turns.
 #pragma once
 
 #include "runtime/model/AnswerText.h"
@@ -62,7 +62,18 @@ public:
   std::optional<uint64_t> submit(std::vector<TextJob> jobs);
   void cancel(uint64_t first, size_t count);
 
-  // Calls the function in the engine's thread when all jobs submitted before have ended, then `done`.
+  // Calls of the model beside the texts. All functions are called in the engine's thread.
+  struct Turns {
+    size_t adapter = 0;                        // whose weights the calls need
+    std::function<Result<bool>()> turn;        // makes a call; returns true if another one must follow
+    std::function<void(const Error &)> failed; // called if a turn fails, or the weights cannot be loaded
+  };
+  // The first turn has its place among the jobs in their order of arrival. Turns alternate with the model's steps and
+  // with other turns.
+  void takeTurns(Turns turns);
+
+  // Calls the function in the engine's thread when all jobs submitted before and turns begun before have ended, then
+  // `done`.
   void whenIdle(std::function<Status()> function, std::function<void(Status)> done);
   // Why the device no longer works; empty if it does.
   std::string failure() const { return lost.get(); }
@@ -76,17 +87,28 @@ private:
     Clock::time_point start;
     size_t reported = 0; // number of tokens passed to onPiece
   };
-  // A waiting job, or a function that runs when no job is in work.
+  // A waiting job, turns, or a function that runs when no job is in work.
   struct Queued {
     std::optional<Active> active;
+    std::optional<Turns> turns;
     std::function<void()> whenIdle;
+
+    // Returns true if it waits until no job with another adapter is in work.
+    bool waitsFor(size_t adapter) const {
+      return whenIdle || (turns ? turns->adapter : active->job.adapter) != adapter;
+    }
   };
 
   bool step();
   void admit();
+  void admitFirst();
+  Result<bool> takeTurn(const Turns &turns);
+  void takeFirstTurn();
+  Status load(size_t adapter);
   bool watch(const Progress &progress);
   void end(Continuation continuation, bool isLate = false);
   void endLate();
+  void note(const Error &error);
   void fail(const Error &error);
 
   const ModelDescription &model;

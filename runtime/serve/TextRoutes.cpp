@@ -1,6 +1,7 @@
-// /v1/completions, /v1/chat/completions and /v1/responses.
+// /v1/completions, /v1/chat/completions and /v1/responses, and the vectors of a decoder's hidden states.
 #include "runtime/serve/Routes.h"
 #include "runtime/serve/TextReply.h"
+#include "runtime/serve/VectorTurns.h"
 
 #include <random>
 
@@ -10,14 +11,20 @@ namespace {
 class TextRoutes final : public Routes {
 public:
   TextRoutes(const ServedModel &model, const ServeOptions &options, Metrics &metrics)
-      : model(model), metrics(metrics),
+      : model(model), metrics(metrics), turns(model, options, metrics, engine),
         engine(model.engine, model.description, model.vocabulary, metrics,
                {options.queue, options.promptTokens, options.time, model.switchAdapter}),
         thinks(model.templates && model.templates->mentions("</think>")),
-        knowsDevelopers(model.templates && model.templates->mentions("developer")) {}
+        knowsDevelopers(model.templates && model.templates->mentions("developer")) {
+    if (checkEmbeds(model.engine).ok())
+      vectors.emplace(model, metrics, std::bind_front(&VectorTurns::submit, &turns));
+  }
 
   std::vector<std::string> paths() const override {
-    return {kCompletions, kChat, kResponses}; // without a chat template, the last two return an error
+    std::vector<std::string> all = {kCompletions, kChat, kResponses}; // without a chat template, the last two fail
+    if (vectors)
+      all.insert(all.end(), VectorAnswers::kPaths.begin(), VectorAnswers::kPaths.end());
+    return all;
   }
   std::string failure() const override { return engine.failure(); }
   const char *kind() const override { return model.templates ? "chat" : "text"; }
@@ -32,6 +39,8 @@ private:
   std::optional<ApiError> answer(const std::shared_ptr<Exchange> &exchange,
                                  const nlohmann::ordered_json &body) override {
     const std::string &path = exchange->request.path;
+    if (vectors && std::ranges::find(VectorAnswers::kPaths, path) != VectorAnswers::kPaths.end())
+      return vectors->answer(exchange, body);
     Parsed<TextRequest> parsed = path == kCompletions ? parseCompletion(body)
                                  : path == kChat      ? parseChat(body)
                                                       : parseResponse(body);
@@ -154,7 +163,9 @@ private:
 
   const ServedModel &model;
   Metrics &metrics;
+  VectorTurns turns;
   TextEngine engine;
+  std::optional<VectorAnswers> vectors; // if the artifact has an entry for hidden states
   bool thinks, knowsDevelopers;
 };
 

@@ -79,6 +79,15 @@ class Case:
         expected = np.concatenate([np.atleast_2d((expected or self.logits)[str(i)]) for i in range(len(self.ids))])
         self.report.check(what, relative(logits, expected), BOUND)
 
+    def check_hidden(self, model):
+        """The hidden states times the projection are the reference's logits."""
+        (hidden,) = model.call("encode", self.texts(), ["hidden"])
+        config, tensors = json.loads((self.family / "config.json").read_text()), load_safetensors(self.family / "model.safetensors")
+        logits = hidden @ tensors.get("lm_head.weight", tensors.get("model.embed_tokens.weight")).T / config.get("logits_scaling", 1)
+        if cap := config.get("final_logit_softcapping"):
+            logits = np.tanh(logits / cap) * cap
+        self.report.check("hidden states, by their logits", relative(logits, np.concatenate([self.logits[str(i)] for i in range(len(self.ids))])), BOUND)
+
     def batch(self):
         return pack_targets([([], ids[:-1], ids[1:]) for ids in self.ids if len(ids) > 1])
 
@@ -353,6 +362,8 @@ def check(arguments):
         case = kind(arguments, folder)
         with case.compile("sums", case.family, {**TRAINING, "accumulate": True}) as model:
             case.check_logits("logits", model)
+            if kind is Case:
+                case.check_hidden(model)
             case.check_gradients(model)
             if (case.family / "adapter").exists():
                 case.check_adapter(model)

@@ -515,12 +515,14 @@ class Llama(Published):
     def embed(self, ids):
         return self.tensors[self.base + "embed_tokens.weight"][ids]
 
-    def logits(self, ids):
+    def hidden(self, ids):
         x = self.embed(ids)
         for i in range(self.config["num_hidden_layers"]):
             x = self.block(x, i)
-        x = self.norm(x, self.base + "norm")
-        x = x @ self.tensors.get("lm_head.weight", self.tensors[self.base + "embed_tokens.weight"]).t()
+        return self.norm(x, self.base + "norm")
+
+    def logits(self, ids):
+        x = self.hidden(ids) @ self.tensors.get("lm_head.weight", self.tensors[self.base + "embed_tokens.weight"]).t()
         return self.soft_cap(x, "final_logit_softcapping")
 
 

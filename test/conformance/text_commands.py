@@ -68,13 +68,13 @@ class LanguageModel(Text):
     """A GPT-2 whose caches have room for three of the longest sequences, and whose calls take seven tokens: prompts
     wait, and are read in several calls."""
 
-    positions = 60
+    positions, command = 60, "generate"
 
     def __init__(self, arguments, folder):
         self.vocabulary = subwords.BytePairs.learn(CORPUS, 90)
         self.end = self.vocabulary.vocabulary[subwords.END]
         self.write(folder / self.name, {"vocab_size": self.end + 1, "bos_token_id": self.end, "eos_token_id": self.end})
-        super().__init__(arguments, folder, "generate", {"max_tokens": 200, "max_sequences": 7})
+        super().__init__(arguments, folder, self.command, {"max_tokens": 200, "max_sequences": 7})
         self.gaps = []
 
     def write(self, folder, marks):
@@ -389,6 +389,15 @@ def fill(arguments, folder):
     return report
 
 
+def write_modules(folder, pooling):
+    """Makes the folder one of sentence-transformers, with these settings of the pooling, and vectors of length 1."""
+    names = ("Transformer", "Pooling", "Normalize")
+    (folder / "modules.json").write_text(json.dumps(
+        [{"idx": i, "path": "1_Pooling" if i == 1 else "", "type": f"sentence_transformers.models.{name}"} for i, name in enumerate(names)]))
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text(pooling)
+
+
 def embed(arguments, folder):
     report, vocabulary = Report(), subwords.WordPieces.learn(CORPUS, 350)
     published_folder = folder / "published"
@@ -417,19 +426,39 @@ def embed(arguments, folder):
     report.check("printed lines beside a file", len(model.lines(lines, f"--output={folder}/rows.npy")), 0)
     report.check("numbers in a file that differ", int((np.load(folder / "rows.npy") != rows).sum()), 0)
 
-    names = ("Transformer", "Pooling", "Normalize")
-    (published_folder / "modules.json").write_text(json.dumps(
-        [{"idx": i, "path": "1_Pooling" if i == 1 else "", "type": f"sentence_transformers.models.{name}"} for i, name in enumerate(names)]))
     (published_folder / "sentence_bert_config.json").write_text('{"max_seq_length": 9}')
-    (published_folder / "1_Pooling").mkdir()
-    (published_folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true, "pooling_mode_max_tokens": true}')
+    write_modules(published_folder, '{"pooling_mode_cls_token": true, "pooling_mode_max_tokens": true}')
     check("by modules.json", 9, lambda hidden: torch.nn.functional.normalize(torch.cat([hidden[0], hidden.max(0).values]), dim=0))
+    return report
+
+
+def embed_decoder(arguments, folder):
+    """Vectors of a decoder's hidden states. Texts begin with the begin mark."""
+
+    class Vectors(LlamaOfPieces):
+        command = "embed"
+
+    report, model = Report(), Vectors(arguments, folder)
+    lines = [text.strip() for text in prompts() if "\n" not in text] + ["weft " * 100]
+
+    def check(what, pool):
+        unit = lambda text: torch.nn.functional.normalize(pool(model.oracle.hidden(torch.tensor(model.tokens(text)[:model.positions]))), dim=0)
+        wanted = torch.stack([unit(text).detach() for text in lines]).numpy()
+        rows = np.asarray([json.loads(line) for line in model.lines(lines)], np.float32)
+        report.check(what, np.abs(rows - wanted).max(), 1e-4)
+
+    check("means", lambda hidden: hidden.mean(0))
+    report.check("line that is cut", int(f"line {len(lines)} has" not in model.said), 0)
+    report.check("numbers of two devices that differ", differ(model.lines(lines, model.two_devices), model.lines(lines)), 0)
+    write_modules(folder / "published", '{"pooling_mode_lasttoken": true}')
+    check("last tokens, by modules.json", lambda hidden: hidden[-1])
     return report
 
 
 CASES = {"generate": generate, "generate-llama": lambda *a: generate(*a, Llama),
          "generate-pieces": lambda *a: generate(*a, LlamaOfPieces), "generate-gguf": generate_gguf,
-         "generate-gguf-pieces": lambda *a: generate(*a, GemmaOfGguf), "sample": sample, "answers": answers, "fill": fill, "embed": embed}
+         "generate-gguf-pieces": lambda *a: generate(*a, GemmaOfGguf), "sample": sample, "answers": answers, "fill": fill, "embed": embed,
+         "embed-decoder": embed_decoder}
 
 
 def main():

@@ -503,8 +503,8 @@ private:
   }
 
   void addEmbed() {
-    CLI::App *command = add("embed", "Answer each line of standard input with a vector of numbers, with an encoder",
-                            [this] { return runEmbed(embed); });
+    CLI::App *command =
+        add("embed", "Answer each line of standard input with a vector of numbers", [this] { return runEmbed(embed); });
     addArtifact(command, embed.common);
     addBase(command, embed.common);
     addProfile(command, embed.common);

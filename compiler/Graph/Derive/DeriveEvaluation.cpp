@@ -1,4 +1,4 @@
-// Entries that compute whole sequences: the logits of all tokens, and the vectors of an encoder.
+// Entries that compute whole sequences: the logits of all tokens, and the hidden states of an encoder or a decoder.
 #include "compiler/Graph/Derive/Passes.h"
 
 #include "compiler/Graph/Derive/EntryBuilder.h"
@@ -22,9 +22,13 @@ public:
       return;
     // The hidden states of a model that labels texts or tokens are no result of their own.
     bool encodes = model.hidden && !isOfLabels(model.task.getName());
+    if (failed(model.verify()))
+      return signalPassFailure();
+    bool continues = model.task.getName() == "language" && model.logits && model.logits.getNumResults() == 1;
+    Value lastStates = continues ? findLastStates(model.logits) : Value();
     bool hasLogits = model.logits && (model.hidden || model.task.getLogitsEntry() || !model.isDecoded());
     SmallVector<StringRef> entries;
-    if (encodes)
+    if (encodes || lastStates)
       entries.push_back("encode");
     if (hasLogits)
       entries.push_back("logits");
@@ -32,6 +36,8 @@ public:
       return signalPassFailure();
     if (encodes)
       build("encode", {model.hidden, model.pooled}, {"hidden", "pooled"});
+    if (lastStates)
+      buildEncode(model.logits, lastStates);
     if (hasLogits)
       build("logits", {model.hidden ? model.hidden : model.memory, model.logits}, {"logits"});
   }
@@ -40,6 +46,32 @@ private:
   static bool isOfLabels(StringRef task) {
     ::heddle::Labelling kind = ::heddle::schema::findTask(std::string_view(task))->labelling;
     return kind == ::heddle::Labelling::Texts || kind == ::heddle::Labelling::Words;
+  }
+
+  /// Returns the hidden states of which a decoder makes its logits: the rows that the last matmul multiplies. Only
+  /// elementwise ops follow it, such as scales, a soft cap, a bias, and the sum with an adapter's matmul, its second
+  /// operand. Returns null if the logits are made in another way.
+  static Value findLastStates(func::FuncOp logits) {
+    Value value = logits.getBody().front().getTerminator()->getOperand(0);
+    while (Operation *op = value.getDefiningOp()) {
+      if (auto product = dyn_cast<MatmulOp>(op))
+        return product.getTransposeLhs() ? Value() : product.getLhs();
+      auto operand = llvm::find_if(
+          op->getOperands(), [](Value each) { return !isa_and_nonnull<FillOp, BroadcastOp>(each.getDefiningOp()); });
+      if (!op->hasTrait<OpTrait::Elementwise>() || operand == op->getOperands().end())
+        return {};
+      value = *operand;
+    }
+    return {};
+  }
+
+  /// Builds the entry for a decoder's hidden states. It computes no logits, and reads the sequences' tokens as the
+  /// target, of which the logits would predict the next tokens.
+  void buildEncode(func::FuncOp logits, Value states) {
+    EntryBuilder entry(getOperation(), "encode", getOperation().getLoc());
+    entry.inlineFunction(logits);
+    entry.output("hidden", entry.mapping.lookup(states));
+    entry.finish();
   }
 
   void build(StringRef name, ArrayRef<func::FuncOp> functions, ArrayRef<StringRef> outputs) {

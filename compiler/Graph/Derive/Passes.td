@@ -37,7 +37,7 @@ def DeriveDecodingPass : Pass<"heddle-derive-decoding", "::mlir::ModuleOp"> {
 def DeriveEvaluationPass : Pass<"heddle-derive-evaluation", "::mlir::ModuleOp"> {
   let summary = "Make entries that compute a model's functions without training";
   let description = [{
-    `logits`, and for an encoder `encode`.
+    `logits`, and for an encoder or a decoder alone `encode`.
   }];
   let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::func::FuncDialect"];
 }

@@ -44,6 +44,18 @@ TEST(CallInputs, TheEntrySaysWhichRolesItTakes) {
   EXPECT_EQ(show(inputs), (std::vector<std::string>{"target/tokens 1 7 8", "source/tokens 5 2", "target/next 7 8 2"}));
 }
 
+TEST(CallInputs, SourcesWithoutTargetsAreADecodersTarget) {
+  Batch batch;
+  const Ids text{5, 6};
+  batch.add({.source = text});
+  batch.add({.source = text});
+  EntryInfo entry = entryOf({{"target", "tokens"}, {"target", "positions"}, {"target", "starts"}, {"target", "next"}});
+  CallInputs inputs;
+  ASSERT_TRUE(inputs.addBatch(&entry, batch).ok());
+  EXPECT_EQ(show(inputs),
+            (std::vector<std::string>{"target/tokens 5 6 5 6", "target/positions 0 1 0 1", "target/starts 0 2"}));
+}
+
 TEST(CallInputs, OtherSequencesHaveNoTokens) {
   Batch batch;
   batch.add(MarkedPair(Ids{5}, Ids{7, 8}, {}, {}).example());

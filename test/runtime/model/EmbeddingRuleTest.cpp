@@ -62,6 +62,9 @@ TEST(EmbeddingRule, IsTheMeanWithoutModules) {
   ASSERT_TRUE(rule.ok());
   EXPECT_EQ(rule->poolings, std::vector{Pooling::Mean});
   EXPECT_FALSE(rule->normalizes);
+  EXPECT_TRUE(readEmbeddingRule(folder.path(), /*normalizes=*/true)->normalizes);
+  write(folder, R"({"pooling_mode_mean_tokens": true})", /*normalizes=*/false);
+  EXPECT_FALSE(readEmbeddingRule(folder.path(), /*normalizes=*/true)->normalizes);
 }
 
 TEST(EmbeddingRule, ReadsModules) {

@@ -17,7 +17,8 @@
 namespace heddle::test {
 
 // Its caches hold tokens. The logits after a token are a hash of all tokens up to it, as read from the caches, so a
-// wrong or missing row shows. After the token kPoison all logits are NaN.
+// wrong or missing row shows. After the token kPoison all logits are NaN. The entry `encode`, which it has if the test
+// adds it to the entries, gives each token the hidden state (token * factor, 1).
 class HashEngine final : public WeightlessEngine {
 public:
   static constexpr int32_t kVocabulary = 64, kEnd = 2, kPoison = 63;
@@ -25,11 +26,23 @@ public:
   explicit HashEngine(int64_t rows) : cache(size_t(rows), -1) {}
 
   bool hasEntry(std::string_view entry) const override { return entries.contains(entry); }
+  const EntryInfo *findEntry(std::string_view name) const override {
+    return name == "encode" && hasEntry(name) ? &encode : nullptr;
+  }
 
   Status run(std::string_view entry, std::span<const Input> inputs) override {
     auto find = [&](std::string_view name) {
       return std::ranges::find(inputs, name, [](const Input &input) { return input.name; })->tensor;
     };
+    if (entry == "encode") {
+      hidden.clear();
+      for (int32_t id : find("target_in").values<int32_t>())
+        hidden.insert(hidden.end(), {float(id) * factor, 1});
+      calls.emplace_back(entry, hidden.size() / 2);
+      if (beforeCall)
+        beforeCall();
+      return Success();
+    }
     auto token = find("token").values<int32_t>(), rows = find("cache_rows").values<int32_t>(),
          starts = find("cache_starts").values<int32_t>(), lengths = find("cache_lengths").values<int32_t>();
     for (size_t i = 0; i < token.size(); ++i)
@@ -58,6 +71,8 @@ public:
     return Success();
   }
   Result<HostTensor> output(std::string_view name) override {
+    if (name == "hidden")
+      return HostTensor::create({int64_t(hidden.size()) / 2, 2}, std::span<const float>(hidden));
     return name == "next_token" ? HostTensor::vector(next) : HostTensor::vector(logits);
   }
 
@@ -77,8 +92,14 @@ public:
   std::function<void()> beforeCall;
   std::vector<int32_t> cache;
   int64_t copied = 0; // rows
+  float factor = 1;   // stands for the weights
 
 private:
+  EntryInfo encode{.name = "encode",
+                   .inputs = {{.name = "target_in", .of = "target", .role = "tokens"},
+                              {.name = "target_starts", .of = "target", .role = "starts"}},
+                   .outputs = {{.name = "hidden"}}};
+  std::vector<float> hidden;
   std::vector<int32_t> next;
   std::vector<float> logits;
 };

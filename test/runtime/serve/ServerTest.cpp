@@ -57,6 +57,13 @@ protected:
   void start(ServeOptions options = {}) {
     options.port = 0;
     ServedModel model{engine, description, vocabulary, templates ? &*templates : nullptr, "letters"};
+    if (engine.hasEntry("encode")) {
+      model.adapters = {"tenfold"};
+      model.switchAdapter = [this](size_t adapter) {
+        engine.factor = adapter == 0 ? 1 : 10;
+        return Status(Success());
+      };
+    }
     auto started = Server::start(model, options);
     ASSERT_TRUE(started.ok()) << started.message();
     server = std::move(*started);
@@ -369,6 +376,87 @@ TEST_F(ServerTest, ReloadsBetweenRequestsAndDrains) {
   server->drain();
   EXPECT_EQ(client.readAnswer().status, 200);
   EXPECT_TRUE(waitFor([&] { return server->pending() == 0; }));
+}
+
+// The vectors of `count` texts "A", as the model with this factor computes them: the mean of the begin mark's and of
+// the token's hidden states.
+void expectVectors(const Json &answer, size_t count, float factor) {
+  ASSERT_EQ(answer["data"].size(), count) << answer;
+  for (const Json &each : answer["data"])
+    ASSERT_EQ(each["embedding"].get<std::vector<float>>(), (std::vector{(1 + 33) * factor / 2, 1.0F}));
+}
+
+TEST_F(ServerTest, EmbedsTextsBetweenStepsOfOthers) {
+  engine.entries.insert("encode");
+  description.width = 2;
+  engine.beforeCall = [] { std::this_thread::sleep_for(std::chrono::milliseconds(4)); };
+  ServeOptions options;
+  options.queue = 500;
+  start(options);
+  expectVectors(complete({{"input", "A"}}, 200, "/v1/embeddings"), 1, 1);
+  Json adapted = complete({{"input", "A"}, {"model", "tenfold"}}, 200, "/v1/embeddings");
+  expectVectors(adapted, 1, 10);
+  EXPECT_EQ(adapted["model"], "tenfold");
+  EXPECT_EQ(complete({{"query", "A"}, {"documents", {"Z", "A"}}}, 200, "/v1/rerank")["results"][0]["index"], 1);
+
+  const std::vector<std::string> many(400, "A"); // four in a call
+  engine.calls.clear();
+  std::thread vectors([&] { expectVectors(complete({{"input", many}}, 200, "/v1/embeddings"), many.size(), 1); });
+  EXPECT_TRUE(waitFor([&] { return metric("heddle_queue_length") == 400; }));
+  EXPECT_EQ(complete({{"prompt", "ABC"}, {"temperature", 0}, {"max_tokens", 8}})["choices"][0]["text"],
+            greedy("ABC", 8));
+  expectVectors(complete({{"input", "A"}}, 200, "/v1/embeddings"), 1, 1); // does not wait for the long request
+  EXPECT_GT(metric("heddle_queue_length"), 0);
+  vectors.join();
+  EXPECT_TRUE(waitFor([&] { return metric("heddle_queue_length") == 0; }));
+  size_t longest = 0, run = 0; // calls for texts in a row
+  for (const auto &[entry, rows] : engine.calls) {
+    run = entry == "encode" ? 0 : run + 1;
+    longest = std::max(longest, run);
+  }
+  EXPECT_LE(longest, 2u); // the prompt's tokens and the first step
+}
+
+TEST_F(ServerTest, VectorsAreOfOneModel) {
+  engine.entries.insert("encode");
+  description.width = 2;
+  std::atomic<bool> isHeld = true;
+  engine.beforeCall = [&] {
+    while (isHeld)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  ServeOptions options;
+  options.queue = 500;
+  start(options);
+  const std::vector<std::string> many(100, "A");
+  std::vector<std::thread> threads;
+  for (auto [name, factor] : {std::pair("letters", 1.0F), {"tenfold", 10.0F}, {"letters", 1.0F}}) {
+    threads.emplace_back([&, name, factor] {
+      expectVectors(complete({{"input", many}, {"model", name}}, 200, "/v1/embeddings"), many.size(), factor);
+    });
+    EXPECT_TRUE(waitFor([&] { return metric("heddle_queue_length") == 100 * double(threads.size()); }));
+  }
+  std::atomic<bool> isLoaded = false;
+  server->reload(
+      [&] {
+        isLoaded = metric("heddle_queue_length") == 0; // after the requests before
+        return Status(Success());
+      },
+      [](const Status &) {});
+  isHeld = false;
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_TRUE(waitFor([&] { return isLoaded.load(); }));
+  // A client that has left takes no more turns.
+  isHeld = true;
+  Client client(port);
+  client.send(requestOf("POST", "/v1/embeddings", Json{{"input", many}}.dump()));
+  EXPECT_TRUE(waitFor([&] { return metric("heddle_queue_length") == 100; }));
+  client.leave();
+  EXPECT_TRUE(waitFor([&] { return server->pending() == 0; }));
+  isHeld = false;
+  EXPECT_TRUE(waitFor([&] { return metric("heddle_queue_length") == 0; }));
+  EXPECT_EQ(metric("heddle_cancelled_total"), 100);
 }
 
 TEST_F(ServerTest, ModelsWithoutARouteAreRefused) {

@@ -39,9 +39,7 @@ private:
 Status embed(const EmbedCommand &command, Profile *profile) {
   HEDDLE_ASSIGN(OpenModel opened, openModel(command.common, profile));
   HEDDLE_CHECK(checkEmbeds(*opened.engine));
-  // The base's folder has the rule if the checkpoint is an adapter.
-  const std::string &folder = command.common.base.empty() ? command.checkpoint : command.common.base;
-  HEDDLE_ASSIGN(EmbeddingRule rule, readEmbeddingRule(folder));
+  HEDDLE_ASSIGN(EmbeddingRule rule, embeddingRule(command.common, command.checkpoint, opened.description));
   HEDDLE_ASSIGN(TrainedModel model, withWeights(std::move(opened), command.common.base, command.checkpoint));
   auto lineOf = [](std::string &line) -> Result<LinePool<Embedder>::Line> {
     return [line = std::move(line)](Embedder &embedder) {

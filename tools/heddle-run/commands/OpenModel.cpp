@@ -181,4 +181,9 @@ Result<TrainedModel> openTrained(const ArtifactOptions &options, const std::stri
   return withWeights(std::move(model), options.base, checkpoint, needsVocabulary);
 }
 
+Result<EmbeddingRule> embeddingRule(const ArtifactOptions &options, const std::string &checkpoint,
+                                    const ModelDescription &model) {
+  return readEmbeddingRule(options.base.empty() ? checkpoint : options.base, model.architecture == kDecoderAlone);
+}
+
 } // namespace heddle::run

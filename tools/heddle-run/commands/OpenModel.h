@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/model/Description.h"
+#include "runtime/model/EmbeddingRule.h"
 #include "runtime/model/Engine.h"
 #include "runtime/model/Translator.h"
 #include "runtime/tokenizers/TextCodec.h"
@@ -83,6 +84,11 @@ std::vector<std::unique_ptr<Worker>> workersFor(const OpenModel &model, const Ar
     workers.push_back(std::make_unique<Worker>(*engine, model.description, arguments...));
   return workers;
 }
+
+// How the model's hidden states become a text's vector. The base's folder says so if the checkpoint is an adapter.
+// Without modules.json a decoder's vectors have length 1, as llama.cpp's, and an encoder's are not normalised.
+Result<EmbeddingRule> embeddingRule(const ArtifactOptions &options, const std::string &checkpoint,
+                                    const ModelDescription &model);
 
 TranslationOptions translationOptions(const DecodingOptions &options);
 

@@ -169,8 +169,8 @@ Status runServe(const ServeCommand &command) {
   HEDDLE_ASSIGN(std::optional<ChatTemplates> templates, templatesOf(command, model.description));
   serve::ServedModel served{*model.engine, model.description, *model.vocabulary, templates ? &*templates : nullptr,
                             name};
-  if (model.description.architecture == kEncoderAlone) {
-    HEDDLE_ASSIGN(served.embedding, readEmbeddingRule(command.checkpoint));
+  if (checkEmbeds(*model.engine).ok()) {
+    HEDDLE_ASSIGN(served.embedding, embeddingRule(command.common, command.checkpoint, model.description));
   }
   for (const NamedAdapter &adapter : adapters)
     served.adapters.push_back(adapter.name);
