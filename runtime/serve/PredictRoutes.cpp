@@ -1,4 +1,5 @@
-// /predict: {"text": ["..."]} returns {"predictions": [{"label", "score"}]}; and /v1/rerank of models that grade pairs.
+// /predict: {"text": ["..."]} returns {"predictions": [{"label", "score"}]}; and /v1/rerank of models that grade pairs,
+// or give two texts with a mark between them a number.
 #include "runtime/model/Predictor.h"
 #include "runtime/serve/BatchEngine.h"
 #include "runtime/serve/LineTexts.h"
@@ -19,8 +20,7 @@ public:
                model, options, metrics) {}
 
   std::vector<std::string> paths() const override {
-    return kindOfLabels() == Labelling::Grades ? std::vector<std::string>{kPredict, kRerank}
-                                               : std::vector<std::string>{kPredict};
+    return ranks() ? std::vector<std::string>{kPredict, kRerank} : std::vector<std::string>{kPredict};
   }
   const char *kind() const override { return "predict"; }
   std::string failure() const override { return engine.failure(); }
@@ -32,6 +32,12 @@ private:
   static constexpr const char *kPredict = "/predict", *kRerank = "/v1/rerank";
 
   Labelling kindOfLabels() const { return model.description.labelling(); }
+  bool ranks() const {
+    const InputMarks *marks = model.vocabulary.inputMarks();
+    bool gradesTwoTexts = kindOfLabels() == Labelling::Texts && model.description.classes == 1 && marks &&
+                          !marks->after.empty() && marks->between;
+    return kindOfLabels() == Labelling::Grades || gradesTwoTexts;
+  }
 
   std::optional<ApiError> answer(const std::shared_ptr<Exchange> &exchange, const Json &body) override {
     return exchange->request.path == kRerank ? rerank(exchange, body) : predict(exchange, body);

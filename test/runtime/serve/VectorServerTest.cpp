@@ -41,8 +41,11 @@ public:
   std::string decode(std::span<const int32_t>) const override { return {}; }
   std::string piece(int32_t id) const override { return std::to_string(id); }
   int32_t pieces() const override { return test::FakeEngine::kVocabulary; }
+  const InputMarks *inputMarks() const override { return marks ? &*marks : nullptr; }
   const std::vector<std::string> &labels() const override { return names; }
   const std::vector<TokenizerFile> &files() const override { return none; }
+
+  std::optional<InputMarks> marks;
 
 private:
   std::vector<TokenizerFile> none;
@@ -52,10 +55,11 @@ private:
 std::vector<float> vectorOf(int32_t token) { return {token == kPoison ? NAN : float(token), float(token % 7) - 3, 1}; }
 
 // The entry `encode` gives a vector for each token. The entry `logits` tells long texts (more than four tokens, marks
-// included) from short ones, or grades pairs by the difference of their lengths.
+// included) from short ones, grades pairs by the difference of their lengths, or gives a text the token before its last one
+// as a number.
 class SourceEngine final : public test::WeightlessEngine {
 public:
-  explicit SourceEngine(Labelling kind) : kind(kind) {
+  SourceEngine(Labelling kind, int64_t classes) : kind(kind), classes(classes) {
     entry.outputs.push_back({.name = kind == Labelling::None ? "hidden" : "logits"});
     std::vector<std::string> sides = {"source"};
     if (kind == Labelling::Grades)
@@ -91,6 +95,11 @@ public:
       for (size_t i = 0; i < left.size(); ++i)
         result.push_back(-std::abs(float(left[i] - right[i])));
       shape = {int64_t(result.size())};
+    } else if (classes == 1) {
+      auto tokens = find("source_tokens"), starts = find("source_starts"), lengths = find("source_lengths");
+      for (size_t i = 0; i < starts.size(); ++i)
+        result.push_back(float(tokens[size_t(starts[i] + lengths[i] - 2)]));
+      shape = {int64_t(result.size()), 1};
     } else {
       for (int32_t length : find("source_lengths"))
         result.insert(result.end(), {0.0F, length > 4 ? 1.0F : -1.0F});
@@ -108,6 +117,7 @@ public:
 
 private:
   Labelling kind;
+  int64_t classes;
   EntryInfo entry{.name = "entry"};
   std::vector<float> result;
   Shape shape;
@@ -115,13 +125,13 @@ private:
 
 class VectorServerTest : public testing::Test {
 protected:
-  void start(Labelling kind, ServeOptions options = {}) {
-    engine = std::make_unique<SourceEngine>(kind);
+  void start(Labelling kind, ServeOptions options = {}, int64_t classes = 2) {
+    engine = std::make_unique<SourceEngine>(kind, classes);
     engine->beforeCall = beforeCall;
     auto parsed = ModelDescription::parse(test::FakeEngine(kTokens, kSequences, kLength).description());
     description = std::move(*parsed);
     description.architecture = kind == Labelling::None ? "encoder" : kind == Labelling::Grades ? "pair" : "classifier";
-    description.classes = kind == Labelling::Texts ? 2 : 0;
+    description.classes = kind == Labelling::Texts ? classes : 0;
     description.width = kWidth;
     description.knownTokens = vocabulary.pieces();
     options.port = 0;
@@ -241,6 +251,23 @@ TEST_F(VectorServerTest, RanksDocumentsByAModelOfPairs) {
   // A pair without a second text is refused, and the requests beside it are not.
   post("/predict", {{"text", Json::array({Json::array({"A", " "})})}}, 400);
   EXPECT_EQ(post("/v1/embeddings", {{"input", "A"}}, 400)["error"]["code"], "unsupported_task");
+}
+
+TEST_F(VectorServerTest, RanksDocumentsByTheNumberOfTwoTexts) {
+  vocabulary.marks = InputMarks{{61}, {62}, std::vector<int32_t>{62}};
+  start(Labelling::Texts, {}, 1);
+  Json answer = post("/v1/rerank", {{"query", "A\tA"}, {"documents", {"B", "C\tE", {{"text", "D"}}}}, {"top_n", 2}});
+  ASSERT_EQ(answer["results"].size(), 2u);
+  EXPECT_EQ(answer["results"][0], (Json{{"index", 1}, {"relevance_score", 5}})); // 'E' is 5
+  EXPECT_EQ(answer["results"][1], (Json{{"index", 2}, {"relevance_score", 4}}));
+  EXPECT_EQ(answer["usage"]["prompt_tokens"], 3 * (3 + 3) + 1 + 3 + 1);
+  EXPECT_EQ(post("/predict", {{"text", "A\tC"}})["predictions"][0]["score"], 3);
+  // A vocabulary without a form for pairs cannot rank.
+  server.reset();
+  vocabulary.marks->between.reset();
+  start(Labelling::Texts, {}, 1);
+  post("/v1/rerank", {{"query", "A"}, {"documents", {"B"}}}, 400);
+  EXPECT_EQ(post("/predict", {{"text", "AC"}})["predictions"][0]["score"], 3);
 }
 
 TEST_F(VectorServerTest, LabelsTexts) {

@@ -120,6 +120,10 @@ public:
 
   // Loads each adapter once before requests arrive, so that errors show now.
   Status checkAdapters() {
+    if (!adapters.empty() && model.description.architecture != kDecoderAlone)
+      return makeError(ErrorKind::Unsupported,
+                       "--adapter is for models that continue texts; `heddle-run merge` puts an "
+                       "adapter into the weights of another one.");
     if (!adapters.empty() && !isFrozen(*model.engine))
       return makeError(ErrorKind::InvalidArgument, "--adapter is for artifacts that were compiled with --lora.");
     for (const NamedAdapter &adapter : adapters) {
