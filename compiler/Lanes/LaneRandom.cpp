@@ -12,15 +12,22 @@ constexpr int kRounds = 10;
 constexpr uint32_t kMultipliers[] = {0xD2511F53, 0xCD9E8D57};
 constexpr uint32_t kKeySteps[] = {0x9E3779B9, 0xBB67AE85};
 
-using Words = std::array<Value, 4>;
+/// The number of words of a counter.
+constexpr int64_t kWords = 4;
+/// The shortest vectors whose counters are drawn together, and the most registers that share such a draw. They then have
+/// as many counters as a vector has elements.
+constexpr int64_t kWideVector = 8, kRegistersTogether = 4;
 
+using Words = std::array<Value, kWords>;
+
+/// Counters and keys are numbers, or vectors of equal length.
 Words philox(LaneBuilder &b, Words counter, std::array<Value, 2> key) {
-  Type i32 = b.getI32Type();
+  Type type = counter[0].getType();
   auto exclusiveOr = [&](Value x, Value y) { return b.createOrFold<arith::XOrIOp>(x, y); };
   Value multipliers[2], steps[2];
   for (int i : {0, 1}) {
-    multipliers[i] = b.constant(i32, static_cast<int32_t>(kMultipliers[i]));
-    steps[i] = b.constant(i32, static_cast<int32_t>(kKeySteps[i]));
+    multipliers[i] = b.constant(type, static_cast<int32_t>(kMultipliers[i]));
+    steps[i] = b.constant(type, static_cast<int32_t>(kKeySteps[i]));
   }
   for (int round = 0; round < kRounds; ++round) {
     auto first = arith::MulUIExtendedOp::create(b, multipliers[0], counter[0]);
@@ -31,6 +38,33 @@ Words philox(LaneBuilder &b, Words counter, std::array<Value, 2> key) {
       key[i] = b.createOrFold<arith::AddIOp>(key[i], steps[i]);
   }
   return counter;
+}
+
+/// Returns the shuffle of two vectors. `mask` gives the element for each of `count` indices.
+Value shuffle(LaneBuilder &b, Value x, Value y, int64_t count, function_ref<int64_t(int64_t)> mask) {
+  return vector::ShuffleOp::create(b, x, y, llvm::map_to_vector(llvm::seq(count), mask));
+}
+
+/// Returns a vector of every fourth element of one, two or four vectors: an element for each counter.
+Value ofCounters(LaneBuilder &b, ValueRange registers) {
+  int64_t length = cast<VectorType>(registers[0].getType()).getDimSize(0), each = length / kWords;
+  if (registers.size() == 1)
+    return shuffle(b, registers[0], registers[0], each, [](int64_t i) { return kWords * i; });
+  auto pair = [&](Value x, Value y) { return shuffle(b, x, y, 2 * each, [&](int64_t i) { return kWords * i; }); };
+  Value first = pair(registers[0], registers[1]);
+  if (registers.size() == 2)
+    return first;
+  return shuffle(b, first, pair(registers[2], registers[3]), 4 * each, [](int64_t i) { return i; });
+}
+
+/// Returns the words of a register of `length` columns. Its counters begin with element `first` of the words.
+Value ofRegister(LaneBuilder &b, const Words &words, int64_t first, int64_t length) {
+  int64_t counters = cast<VectorType>(words[0].getType()).getDimSize(0), half = length / 2;
+  auto interleaved = [&](Value x, Value y) {
+    return shuffle(b, x, y, half, [&](int64_t i) { return first + i / 2 + i % 2 * counters; });
+  };
+  return shuffle(b, interleaved(words[0], words[1]), interleaved(words[2], words[3]), length,
+                 [&](int64_t i) { return i / 4 * 2 + i % 2 + (i % 4 >= 2 ? half : 0); });
 }
 
 /// Returns true if all columns of a row of the tile hold the same value.
@@ -69,6 +103,12 @@ struct LowerRandom : LanePattern<tile::RandomOp> {
     int64_t vector = tile::getLaneShape(op.getType()).vector;
     bool together = wholeCounters.contains(op);
     SmallVector<Value> registers;
+    if (together && vector >= kWideVector) {
+      for (Value words : drawWide(b, op, adaptor, vector))
+        registers.push_back(toUnit(b, type, words));
+      rewriter.replaceOpWithMultiple(op, {registers});
+      return success();
+    }
     for (auto [rows, columns] : llvm::zip(adaptor.getRows(), adaptor.getColumns())) {
       Value streams = op.getStreams() ? adaptor.getStreams()[registers.size()] : Value();
       auto draw = [&, rows = rows](int64_t element, Value column) {
@@ -99,6 +139,27 @@ struct LowerRandom : LanePattern<tile::RandomOp> {
     }
     rewriter.replaceOpWithMultiple(op, {registers});
     return success();
+  }
+
+  /// Returns the words of all registers. Adjacent registers share a draw of vectors of counters.
+  static SmallVector<Value> drawWide(LaneBuilder &b, tile::RandomOp op, OneToNOpAdaptor adaptor, int64_t vector) {
+    SmallVector<Value> registers;
+    while (registers.size() < adaptor.getRows().size()) {
+      size_t done = registers.size(), left = adaptor.getRows().size() - done;
+      size_t count = std::min<size_t>(kRegistersTogether, llvm::bit_floor(left));
+      auto part = [&](ValueRange all) { return ofCounters(b, all.slice(done, count)); };
+      Value columns = part(adaptor.getColumns());
+      auto all = [&](Value number) { return vector::BroadcastOp::create(b, columns.getType(), number).getResult(); };
+      Value stream = all(op.getStream());
+      if (op.getStreams())
+        stream = arith::AddIOp::create(b, stream, part(adaptor.getStreams()));
+      Value group = arith::ShRUIOp::create(b, columns, b.constant(columns.getType(), 2));
+      Words words = philox(b, {group, part(adaptor.getRows()), stream, all(op.getStep())},
+                           {all(op.getSeedLow()), all(op.getSeedHigh())});
+      for (size_t i = 0; i < count; ++i)
+        registers.push_back(ofRegister(b, words, static_cast<int64_t>(i) * vector / kWords, vector));
+    }
+    return registers;
   }
 
   /// The word that belongs to a column.
