@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
-"""Measures tokens per second over HTTP (`heddle-run serve`), beside `heddle-run generate` on the same lines, and of
-several clients beside one.
+"""Measures tokens per second over HTTP (`heddle-run serve`): beside `heddle-run generate` on the same lines, of several
+clients beside one, and beside llama.cpp's server; and the time to a first token while other clients are answered.
 
     python3 bench/serve.py FILE.gguf|FOLDER [--weights int8|int4] [--tokens N] [--lines N] [--clients N] [--rounds N] [--threads N]
+                           [--target NAME] [--llama]
 
 Each round times, in turns: `generate` on all lines, as many clients as the model's batch holds on the same lines, one
-client, and N clients. `generate` is timed from its first answer to its last, so that loading does not count; clients
-from their first request. The clients run in a second process of this script."""
+client on its share of an N-th of them, N clients, and with --llama one client and N clients of llama.cpp's server (run this with a Python that has the
+package xllamacpp). `generate` is timed by the difference between a run with all lines and one with a single token, so that
+loading does not count; clients from their first request. The clients run in a second process of this script.
+
+A first token is timed with N - 1 clients at work and without; the difference is given in steps of N sequences."""
 
 import argparse
 import http.client
 import json
-import os
 import re
 import statistics
 import subprocess
@@ -22,34 +25,100 @@ import time
 
 PROMPTS = ["Once upon a time", "One day a girl", "The big red ball", "There was a dog", "Lily went to", "Tom liked to play", "In the park", "Mom said"]
 
+LLAMA = """
+import sys, time, xllamacpp
+p = xllamacpp.CommonParams()
+p.model.path, p.n_parallel, p.port = sys.argv[1], int(sys.argv[2]), 0
+p.n_ctx = 512 * p.n_parallel
+p.cpuparams.n_threads = p.cpuparams_batch.n_threads = int(sys.argv[3])
+server = xllamacpp.Server(p)
+print(server.listening_address, file=sys.stderr, flush=True)
+while True:
+    time.sleep(1000)"""
 
-def clients(port, lines, tokens, count):
-    """Prints tokens per second, and the median and longest time to a first token, for `count` clients that share the
-    lines."""
-    answered, first, lock = [0], [], threading.Lock()
-    left = list(enumerate(lines))
 
-    def work():
-        connection = http.client.HTTPConnection("127.0.0.1", port)
+class Load:
+    """Clients that share the lines, each with a connection."""
+
+    def __init__(self, port, lines, tokens, count):
+        self.port, self.tokens, self.left, self.answered, self.lock = port, tokens, list(lines), 0, threading.Lock()
+        self.threads = [threading.Thread(target=self.work) for _ in range(count)]
+        self.begin = time.monotonic()
+        for thread in self.threads:
+            thread.start()
+
+    def work(self):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port)
         while True:
-            with lock:
-                if not left:
+            with self.lock:
+                if not self.left:
                     return
-                _, line = left.pop()
-            begin = time.monotonic()
-            connection.request("POST", "/v1/completions", json.dumps({"prompt": line, "max_tokens": tokens, "temperature": 0}))
-            answer = json.loads(connection.getresponse().read())
-            with lock:
-                answered[0] += answer["usage"]["completion_tokens"]
-                first.append(time.monotonic() - begin)
+                line = self.left.pop()
+            answer = ask(connection, line, self.tokens)
+            with self.lock:
+                self.answered += json.loads(answer.read())["usage"]["completion_tokens"]
 
-    threads = [threading.Thread(target=work) for _ in range(count)]
-    begin = time.monotonic()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    print(json.dumps({"rate": answered[0] / (time.monotonic() - begin), "seconds": statistics.median(first)}))
+    def rate(self):
+        for thread in self.threads:
+            thread.join()
+        return self.answered / (time.monotonic() - self.begin)
+
+
+def ask(connection, line, tokens, **more):
+    connection.request("POST", "/v1/completions", json.dumps({"prompt": line, "max_tokens": tokens, "temperature": 0, **more}))
+    return connection.getresponse()
+
+
+def first_token(port, probes):
+    """Returns the median time to a first token, in seconds, of different prompts."""
+    times = []
+    for i in range(probes):
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        begin = time.monotonic()
+        answer = ask(connection, f"{i} sheep and {i} dogs", 4, stream=True)
+        answer.readline()
+        times.append(time.monotonic() - begin)
+        answer.read()
+        connection.close()
+    return statistics.median(times)
+
+
+def as_clients(port, lines, tokens, count):
+    """Prints tokens per second."""
+    print(json.dumps({"rate": Load(port, lines, tokens, count).rate()}))
+
+
+def as_probe(port, lines, tokens, count):
+    """Prints the times to a first token without and with `count` - 1 clients at work."""
+    alone = first_token(port, 20)
+    load = Load(port, lines * 100, tokens, count - 1)
+    time.sleep(0.3)
+    beside = first_token(port, 20)
+    load.left.clear()
+    load.rate()
+    print(json.dumps({"alone": alone, "beside": beside}))
+
+
+class Server:
+    def __init__(self, command, log, address=r"http://127\.0\.0\.1:(\d+)"):
+        said = open(log, "w", encoding="utf-8")
+        self.process = subprocess.Popen(command, stderr=said, stdout=subprocess.DEVNULL)
+        while not (found := re.search(address, open(log, encoding="utf-8", errors="replace").read())):
+            if self.process.poll() is not None:
+                sys.exit(open(log, encoding="utf-8", errors="replace").read())
+            time.sleep(0.1)
+        self.port = found[1]
+
+    def measure(self, what, count):
+        said = subprocess.run([sys.executable, __file__, *sys.argv[1:], f"--as={what},{self.port},{count}"], capture_output=True, text=True, check=True)
+        return json.loads(said.stdout)
+
+    def rate(self, count):
+        return self.measure("clients", count)["rate"]
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait()
 
 
 def main():
@@ -57,60 +126,64 @@ def main():
     parser.add_argument("file")
     parser.add_argument("--bin", default="build/bin")
     parser.add_argument("--weights")
+    parser.add_argument("--target", default="native")
     parser.add_argument("--tokens", type=int, default=100)
     parser.add_argument("--lines", type=int, default=64)
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--sequences", type=int, default=16)
-    parser.add_argument("--as-clients", help=argparse.SUPPRESS)
+    parser.add_argument("--llama", action="store_true")
+    parser.add_argument("--as", dest="role", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     lines = [f"{PROMPTS[i % len(PROMPTS)]}{' and' * (i // len(PROMPTS) % 4)}" for i in range(arguments.lines)]
-    if arguments.as_clients:
-        port, count = map(int, arguments.as_clients.split(","))
-        return clients(port, lines, arguments.tokens, count)
+    if arguments.role:
+        role, port, count = arguments.role.split(",")
+        lines = lines[:-(-len(lines) // arguments.clients)] if count == "1" else lines
+        return (as_clients if role == "clients" else as_probe)(int(port), lines, arguments.tokens, int(count))
     folder = tempfile.mkdtemp()
-    artifact, prompts = f"{folder}/model.heddle", f"{folder}/prompts.txt"
-    with open(prompts, "w", encoding="utf-8") as file:
-        file.write("".join(line + "\n" for line in lines))
-    subprocess.run([f"{arguments.bin}/heddle-compile", arguments.file, "--entries=inference", "--set", "max_tokens=4096", "--set",
+    artifact = f"{folder}/model.heddle"
+    subprocess.run([f"{arguments.bin}/heddle-compile", arguments.file, f"--target={arguments.target}", "--entries=inference", "--set", "max_tokens=4096", "--set",
                     f"max_sequences={arguments.sequences}", *([f"--weights={arguments.weights}"] if arguments.weights else []), "-o", artifact],
                    check=True, stderr=subprocess.DEVNULL)
     flags = [artifact, "--checkpoint", arguments.file, "--threads", str(arguments.threads)]
-    log = open(f"{folder}/log", "w+", encoding="utf-8")
-    server = subprocess.Popen([f"{arguments.bin}/heddle-run", "serve", *flags, "--port=0"], stderr=log)
+
+    def seconds(lines, tokens):
+        begin = time.monotonic()
+        said = subprocess.run([f"{arguments.bin}/heddle-run", "generate", *flags, "--json", "--tokens", str(tokens)], input="".join(line + "\n" for line in lines),
+                              capture_output=True, text=True, check=True)
+        return time.monotonic() - begin, sum(json.loads(line)["tokens"] for line in said.stdout.splitlines())
+
+    def by_generate():
+        (loading, _), (whole, count) = seconds(lines[:1], 1), seconds(lines, arguments.tokens)
+        return count / (whole - loading)
+
+    servers = [Server([f"{arguments.bin}/heddle-run", "serve", *flags, "--port=0"], f"{folder}/log")]
     try:
-        while not (found := re.search(r"http://127\.0\.0\.1:(\d+)", open(f"{folder}/log", encoding="utf-8").read())):
-            if server.poll() is not None:
-                sys.exit(open(f"{folder}/log", encoding="utf-8").read())
-            time.sleep(0.1)
-
-        def over_http(count):
-            said = subprocess.run([sys.executable, __file__, *sys.argv[1:], f"--as-clients={found[1]},{count}"], capture_output=True, text=True, check=True)
-            return json.loads(said.stdout)["rate"]
-
-        def by_generate():
-            """Times a run with all tokens and a run with one token per line, which is mostly loading: the difference
-            counts."""
-            def seconds(tokens):
-                begin = time.monotonic()
-                with open(prompts, encoding="utf-8") as file:
-                    said = subprocess.run([f"{arguments.bin}/heddle-run", "generate", *flags, "--json", "--tokens", str(tokens)], stdin=file,
-                                          capture_output=True, text=True, check=True)
-                return time.monotonic() - begin, sum(json.loads(line)["tokens"] for line in said.stdout.splitlines())
-            (none, few), (all_, many) = seconds(1), seconds(arguments.tokens)
-            return (many - few) / (all_ - none)
-
-        rounds = []
+        heddle, several = servers[0], f"{arguments.clients} clients"
+        measures = {"generate": by_generate, "http": lambda: heddle.rate(arguments.sequences), "1 client": lambda: heddle.rate(1),
+                    several: lambda: heddle.rate(arguments.clients)}
+        if arguments.llama:
+            servers.append(Server([sys.executable, "-c", LLAMA, arguments.file, str(arguments.clients), str(arguments.threads)], f"{folder}/llama"))
+            measures.update({f"llama.cpp {name}": lambda count=count: servers[1].rate(count) for name, count in (("1", 1), (several, arguments.clients))})
+        rates, probes = {name: [] for name in measures}, []
         for _ in range(arguments.rounds):
-            rounds.append((by_generate(), over_http(arguments.sequences), over_http(1), over_http(arguments.clients)))
-            print("  ".join(f"{name} {rate:8.0f}" for name, rate in zip(("generate", "http", "1 client", f"{arguments.clients} clients"), rounds[-1])), flush=True)
-        middle = [statistics.median(column) for column in zip(*rounds)]
-        print(f"tokens/s, medians: generate {middle[0]:.0f}, http {middle[1]:.0f} ({middle[1] / middle[0]:.2f}), "
-              f"1 client {middle[2]:.0f}, {arguments.clients} clients {middle[3]:.0f} ({middle[3] / middle[2]:.1f} times)")
+            for name, measure in measures.items():
+                rates[name].append(measure())
+            probes.append(heddle.measure("probe", arguments.clients))
+            print("  ".join(f"{name} {all[-1]:.0f}" for name, all in rates.items()), flush=True)
+        middle = {name: statistics.median(all) for name, all in rates.items()}
+        ratio = lambda one, other: f"{middle[one] / middle[other]:.2f} ({min(a / b for a, b in zip(rates[one], rates[other])):.2f} to {max(a / b for a, b in zip(rates[one], rates[other])):.2f})"
+        print("tokens/s, medians: " + ", ".join(f"{name} {rate:.0f}" for name, rate in middle.items()))
+        print(f"http beside generate {ratio('http', 'generate')}, {several} beside 1 {ratio(several, '1 client')}")
+        if arguments.llama:
+            print(f"beside llama.cpp: 1 client {ratio('1 client', 'llama.cpp 1')}, {several} {ratio(several, f'llama.cpp {several}')}")
+        alone, beside = (statistics.median(probe[key] for probe in probes) for key in ("alone", "beside"))
+        step = arguments.clients / middle[several]
+        print(f"first token: {alone * 1000:.1f} ms alone, {beside * 1000:.1f} ms beside {arguments.clients - 1} clients: {(beside - alone) / step:.1f} steps more")
     finally:
-        server.terminate()
-        server.wait()
+        for server in servers:
+            server.end()
 
 
 main()
