@@ -44,9 +44,9 @@ def run(*command, code=0, text=None):
 
 
 class Server:
-    def __init__(self, *flags):
+    def __init__(self, *flags, port=0):
         self.log = open("serve.log", "w+", encoding="utf-8")
-        self.process = subprocess.Popen([os.path.join(BIN, "heddle-run"), "serve", "--port=0", *flags], stderr=self.log)
+        self.process = subprocess.Popen([os.path.join(BIN, "heddle-run"), "serve", f"--port={port}", *flags], stderr=self.log)
         atexit.register(self.process.kill) # a failing test leaves no server behind
         self.port = int(self.wait_for(r"http://127\.0\.0\.1:(\d+)"))
 
@@ -220,10 +220,22 @@ def check_bad_clients(server):
     while "heddle_batch_size 0" not in server.ask("GET", "/metrics") and time.monotonic() < end:
         time.sleep(0.1)
     memory = memory_of(server.process)
-    for i in range(2000 if LONG else 200):
-        server.complete("one two", 1)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    for i in range(20000 if LONG else 200):
+        connection.request("POST", "/v1/completions", '{"prompt": "one two", "max_tokens": 1, "temperature": 0}')
+        if json.loads(connection.getresponse().read())["usage"]["completion_tokens"] != 1:
+            fail("a request of many has another answer")
     if (more := memory_of(server.process) - memory) > 20_000:
         fail(f"memory grows by {more} KiB")
+
+
+def check_states(server):
+    """The vectors of a decoder's hidden states equal those of `embed`."""
+    texts = ["one two", "three", ""]
+    expected = run("heddle-run", "embed", "lm.heddle", "--checkpoint", "ck", text="".join(text + "\n" for text in texts)).splitlines()
+    for each, line in zip(server.ask("POST", "/v1/embeddings", {"input": texts})["data"], expected, strict=True):
+        if any(abs(got - wanted) > 1e-6 for got, wanted in zip(each["embedding"], json.loads(line), strict=True)):
+            fail(f"/v1/embeddings gives {each}, and embed {line}")
 
 
 def check_signals(server):
@@ -246,6 +258,47 @@ def check_signals(server):
     server.end()
     for thread in threads:
         thread.join()
+
+
+def check_kills():
+    """Kills a server under load 50 times. The next one takes its port, and answers as before."""
+    prompts = [" ".join(WORDS[i : i + 3]) for i in range(7)]
+    expected, port, over, wrong, answered = {prompt: alone(prompt, 6) for prompt in prompts}, free_port(), threading.Event(), [], []
+
+    def work(number):
+        while not over.is_set():
+            prompt = prompts[(number + len(answered)) % 7]
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            try:
+                connection.request("POST", "/v1/completions", json.dumps({"prompt": prompt, "max_tokens": 6, "temperature": 0}))
+                answer = json.loads(connection.getresponse().read())["choices"][0]["text"]
+            except (OSError, http.client.HTTPException):
+                time.sleep(0.01) # the server is killed
+                continue
+            finally:
+                connection.close()
+            answered.append(answer)
+            if answer != expected[prompt]:
+                wrong.append((prompt, answer))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    source = random.Random(7)
+    for _ in range(50):
+        server, before, end = Server("lm.heddle", "--checkpoint", "ck", port=port), len(answered), time.monotonic() + 60
+        while len(answered) == before and time.monotonic() < end:
+            time.sleep(source.uniform(0, 0.02))
+        server.process.kill()
+        server.process.wait()
+        if len(answered) == before:
+            over.set()
+            fail(f"a server does not answer after one before it was killed: {server.said()}")
+    over.set()
+    for thread in threads:
+        thread.join()
+    if wrong:
+        fail(f"{len(wrong)} of {len(answered)} answers beside kills are wrong: {wrong[0]}")
 
 
 def check_translator():
@@ -294,6 +347,8 @@ def check_labels():
     run("heddle-run", "train", "labels.heddle", "--data", "train.jsonl", "--checkpoint", "labels", "--steps", "30", "--seed", "1")
     lines = [" ".join(source.choice(WORDS) for _ in range(source.randint(1, 8))) for _ in range(60)]
     expected = run("heddle-run", "predict", "labels.heddle", "--checkpoint", "labels", text="".join(line + "\n" for line in lines))
+    if "continue texts" not in run("heddle-run", "serve", "labels.heddle", "--checkpoint", "labels", "--adapter", "a=labels", code=1):
+        fail("an adapter of a model that continues no text is not refused")
     server = Server("labels.heddle", "--checkpoint", "labels")
     answer = server.ask("POST", "/predict", {"text": lines + [""]})
     said = [f"{each['label']}\t{each['score']:.6f}" for each in answer["predictions"][:-1]]
@@ -492,6 +547,7 @@ def main():
     check_page(server)
     check_proxy(server)
     check_bad_clients(server)
+    check_states(server)
     check_signals(server)
     with open("keys", "w", encoding="ascii") as file:
         file.write("# mine\nsecret\n\n")
@@ -508,6 +564,8 @@ def main():
     check_openai(server.port, "texts")
     server.end(signal.SIGINT)
     check_prefixes()
+    if LONG:
+        check_kills()
     check_translator()
     check_labels()
     check_vectors()
