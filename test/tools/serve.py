@@ -476,8 +476,14 @@ def check_page(server):
 
 
 def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]
+    """A port below those that the system gives to clients, so that no client, not even of this port, takes it."""
+    while True:
+        port = random.randrange(20000, 32000)
+        try:
+            with socket.create_server(("127.0.0.1", port)):
+                return port
+        except OSError:
+            continue
 
 
 def check_proxy(server):
