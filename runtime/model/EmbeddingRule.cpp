@@ -1,6 +1,7 @@
 #include "runtime/model/EmbeddingRule.h"
 
 #include "runtime/core/File.h"
+#include "runtime/core/Gguf.h"
 #include "runtime/core/Json.h"
 #include "runtime/text/Unicode.h"
 #include "runtime/text/Utf8.h"
@@ -172,6 +173,24 @@ std::vector<float> pool(Pooling pooling, std::span<const float> rows, size_t wid
   return {};
 }
 
+// llama.cpp's key for how hidden states are pooled.
+Result<EmbeddingRule> readGgufRule(const fs::path &path, bool normalizes) {
+  HEDDLE_ASSIGN(GgufReader file, GgufReader::open(path));
+  EmbeddingRule rule{.normalizes = normalizes};
+  const GgufValue *architecture = file.value("general.architecture");
+  std::string key = str(architecture && architecture->text() ? *architecture->text() : "", ".pooling_type");
+  const GgufValue *kind = file.value(key);
+  if (!kind || kind->whole() == 0)
+    return rule;
+  constexpr Pooling kKinds[] = {Pooling::Mean, Pooling::First, Pooling::Last}; // from 1 on
+  std::optional<uint64_t> number = kind->whole();
+  if (!number || *number > std::size(kKinds))
+    return makeError(ErrorKind::Unsupported, "'", path.string(), "' has a '", key,
+                     "' that Heddle does not know; it pools by the mean (1), the first token (2) or the last one (3).");
+  rule.poolings = {kKinds[*number - 1]};
+  return rule;
+}
+
 } // namespace
 
 std::string EmbeddingRule::prepare(std::string_view text) const {
@@ -197,8 +216,8 @@ std::vector<float> EmbeddingRule::apply(std::span<const float> rows, size_t widt
   return vector;
 }
 
-Result<EmbeddingRule> readEmbeddingRule(const fs::path &folder, bool normalizes) {
-  return Reader(folder).read(normalizes);
+Result<EmbeddingRule> readEmbeddingRule(const fs::path &place, bool normalizes) {
+  return isGgufFile(place) ? readGgufRule(place, normalizes) : Reader(place).read(normalizes);
 }
 
 } // namespace heddle

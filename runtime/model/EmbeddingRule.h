@@ -31,9 +31,9 @@ struct EmbeddingRule {
   std::vector<float> apply(std::span<const float> rows, size_t width) const;
 };
 
-// Reads modules.json and the files that it names. Without modules.json the rule is the mean; `normalizes` says whether
-// it is divided by its length then. Fails if a module is neither a Transformer, nor Pooling, nor Normalize, or if a file
-// is malformed.
-Result<EmbeddingRule> readEmbeddingRule(const std::filesystem::path &folder, bool normalizes = false);
+// Reads modules.json and the files that it names. Without modules.json the rule is the mean, or what the key
+// `pooling_type` of a GGUF file says; `normalizes` says whether it is divided by its length then. Fails if a module is
+// neither a Transformer, nor Pooling, nor Normalize, or if a file is malformed.
+Result<EmbeddingRule> readEmbeddingRule(const std::filesystem::path &place, bool normalizes = false);
 
 } // namespace heddle

@@ -221,6 +221,9 @@ private:
       parts.begin = first;
       parts.marks.push_back(*first);
     }
+    HEDDLE_ASSIGN(bool ends, flag("add_eos_token", false)); // behind texts that are read as a whole
+    if (ends && parts.end)
+      parts.inputs = InputMarks{begins && first ? std::vector{*first} : std::vector<int32_t>(), {*parts.end}, {}};
     return Success();
   }
 

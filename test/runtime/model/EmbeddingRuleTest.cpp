@@ -1,4 +1,5 @@
 #include "runtime/model/EmbeddingRule.h"
+#include "test/runtime/GgufBytes.h"
 #include "test/runtime/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
@@ -65,6 +66,24 @@ TEST(EmbeddingRule, IsTheMeanWithoutModules) {
   EXPECT_TRUE(readEmbeddingRule(folder.path(), /*normalizes=*/true)->normalizes);
   write(folder, R"({"pooling_mode_mean_tokens": true})", /*normalizes=*/false);
   EXPECT_FALSE(readEmbeddingRule(folder.path(), /*normalizes=*/true)->normalizes);
+}
+
+TEST(EmbeddingRule, ReadsTheKeyOfAGgufFile) {
+  TemporaryFolder folder;
+  auto ruleOf = [&](std::optional<uint32_t> kind) {
+    test::GgufBytes keys;
+    keys.text("general.architecture", "qwen3");
+    if (kind)
+      keys.whole("qwen3.pooling_type", *kind);
+    folder.write("model.gguf", keys.file());
+    return readEmbeddingRule(folder / "model.gguf", /*normalizes=*/true);
+  };
+  EXPECT_EQ(ruleOf(std::nullopt)->poolings, std::vector{Pooling::Mean});
+  EXPECT_EQ(ruleOf(0)->poolings, std::vector{Pooling::Mean});
+  EXPECT_EQ(ruleOf(2)->poolings, std::vector{Pooling::First});
+  EXPECT_EQ(ruleOf(3)->poolings, std::vector{Pooling::Last});
+  EXPECT_TRUE(ruleOf(3)->normalizes);
+  EXPECT_NE(ruleOf(4).message().find("'qwen3.pooling_type'"), std::string::npos); // ranks pairs
 }
 
 TEST(EmbeddingRule, ReadsModules) {

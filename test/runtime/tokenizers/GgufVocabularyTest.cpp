@@ -86,6 +86,10 @@ TEST_F(GgufVocabulary, BytePairs) {
   EXPECT_EQ(pairs->endId(), 258);
   EXPECT_EQ(pairs->beginId(), std::nullopt);
   EXPECT_EQ(load(ofBytes().flag("tokenizer.ggml.add_bos_token", true))->beginId(), 258);
+  EXPECT_EQ(load(ofBytes())->inputMarks(), nullptr);
+  auto ending = load(ofBytes().flag("tokenizer.ggml.add_eos_token", true));
+  ASSERT_NE(ending->inputMarks(), nullptr);
+  EXPECT_EQ(ending->inputMarks()->after, std::vector{*ending->endId()});
   auto llama = load(ofBytes("llama-bpe", {"ab c", "a b"}));
   EXPECT_EQ(llama->beginId(), 258) << "without a word of it";
   EXPECT_EQ(llama->encode("abc"), (Ids{257})) << "a word that is a piece is no matter of merges";
