@@ -81,13 +81,16 @@ Status LineTranslator::add(std::string_view line, std::string_view prefix) {
   if (!prefix.empty()) {
     int64_t longest =
         translator.maximumPrefixLength(image.pixels() > 0 ? image.pixels() : int64_t(request.source.size())) -
-        (to.empty() ? 0 : 1);
+        (to.empty() && !options.begin ? 0 : 1);
     request.prefix = cut(vocabulary.encodeTarget(replaceInvalidBytes(prefix, number)), number,
                          size_t(std::max<int64_t>(longest, 0)), "a prefix of ");
   }
+  std::optional<int32_t> mark = options.begin;
   if (!to.empty()) {
-    HEDDLE_ASSIGN(int32_t mark, findLanguage(to));
-    request.prefix.insert(request.prefix.begin(), mark);
+    HEDDLE_ASSIGN(mark, findLanguage(to));
+  }
+  if (mark) {
+    request.prefix.insert(request.prefix.begin(), *mark);
     leadingMarks[number] = 1;
   }
   return translator.add(std::move(request));

@@ -35,6 +35,7 @@ struct TranslationOptions {
   // For LineTranslator: lines and translations are token ids; the languages' codes; lines begin with both codes.
   bool ids = false;
   std::string from, to;
+  std::optional<int32_t> begin; // the first token of each translation that has no language
   bool hasLanguageColumns = false;
 };
 

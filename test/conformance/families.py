@@ -337,7 +337,7 @@ class Translator(Case):
         rows = logits - logits.max(1, keepdims=True)
         chosen = (rows - np.log(np.exp(rows).sum(1, keepdims=True)))[np.arange(len(tokens)), tokens]
         free = chosen[1:-1] if ends and len(tokens) == 12 else chosen[1:]  # the forced end costs nothing
-        self.report.check("score of what is not forced", abs(free.sum() / len(tokens) ** 0.6 - float(said[0][1])), 1e-4)
+        self.report.check("score of what is not forced", abs(free.sum() / len(tokens) - float(said[0][1])), 1e-4)
         texts = translate(["abc"], "--from=A", "--to=B")
         self.report.check("texts that begin with the language", sum(line[2].startswith("B") for line in texts), 0)
         piece = self.translate(model, ["abc"], "--to=C", folder=folder, check=False)
@@ -346,6 +346,31 @@ class Translator(Case):
         prefix.write_text("a b c d e f g h i j k l m n o\n")
         cut = self.translate(model, ["abc"], "--to=B", f"--prefix={prefix}", folder=folder, check=False)
         self.report.check("prefixes with a language that are not cut", int(cut.returncode != 0 or "a prefix of" not in cut.stderr), 0)
+
+    def check_generation_config(self, model):
+        """A translation begins with the folder's forced token, and scores have its length penalty, unless flags say otherwise."""
+        source = self.read("beams.json")["source"]
+        other = source[0]
+        ids = [" ".join(map(str, source))]
+        def translate(name, *flags, check=True, **keys):
+            folder = Path(self.folder, name)
+            folder.mkdir()
+            for file in self.family.iterdir():
+                if file.is_file() and file.name != "generation_config.json":
+                    (folder / file.name).symlink_to(file)
+            config = json.loads((self.family / "generation_config.json").read_text())
+            (folder / "generation_config.json").write_text(json.dumps({**config, **keys}))
+            return self.translate(model, ids, "--ids", *flags, folder=folder, check=check)
+        forced = translate("forced", forced_bos_token_id=other)
+        self.report.check("translations without the forced token", sum(int(line[2].split()[0]) != other for line in forced), 0)
+        for name, flags, keys, same in (("default", [], {}, ["--length-penalty=1"]), ("folder", [], {"length_penalty": 0.6}, ["--length-penalty=0.6"]),
+                                        ("flag", ["--length-penalty=0.6"], {"length_penalty": 2}, ["--length-penalty=0.6"])):
+            self.report.check(f"scores that lack the penalty: {name}", int(translate(name, *flags, **keys) != self.translate(model, ids, "--ids", *same)), 0)
+        for key, value in (("forced_bos_token_id", 1 << 40), ("forced_bos_token_id", "a"), ("length_penalty", -1), ("length_penalty", [])):
+            done = translate(f"wrong-{key}-{value}", check=False, **{key: value})
+            self.report.check(f"{key} {value} accepted", int(done.returncode not in (1, 2) or key not in done.stderr), 0)
+        warned = translate("others", check=False, no_repeat_ngram_size=3, min_length=0, suppress_tokens=[])
+        self.report.check("keys that are not named", int("sets no_repeat_ngram_size, which" not in warned.stderr), 0)
 
     def check_caches(self, model):
         steps = 21
@@ -374,6 +399,7 @@ def check(arguments):
                 case.check_begin(model)
             if arguments.family == "mbart":
                 case.check_languages(model)
+                case.check_generation_config(model)
             if arguments.family in ("bert-sequence", "bert-tokens"):
                 case.check_predictions(model)
         if arguments.family == "roberta-mlm":

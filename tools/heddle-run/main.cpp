@@ -303,9 +303,11 @@ private:
         ->required();
     addDecoding(command, translate.decoding);
     command
-        ->add_option("--beam-rule", translate.decoding.rule,
-                     "How a beam search scores and ends: as the paper, or as transformers with early stopping, whose\n"
-                     "scores are log-probabilities divided by the length to the power of --length-penalty")
+        ->add_option(
+            "--beam-rule", translate.decoding.rule,
+            "How a beam search scores and ends: as the paper, or as transformers with early stopping, whose\n"
+            "scores are log-probabilities divided by the length to the power of --length-penalty (default: the\n"
+            "folder's, or 1)")
         ->transform(CLI::CheckedTransformer(
             std::map<std::string, BeamRule>{{"paper", BeamRule::Paper}, {"hugging-face", BeamRule::HuggingFace}}));
     command->add_option("--n-best", translate.nBest, "Print this many translations of each line: number, score, text")

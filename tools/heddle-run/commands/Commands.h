@@ -66,7 +66,7 @@ struct QuantizeCommand {
 struct DecodingOptions {
   int64_t maximumLength = 0;
   int64_t beam = 1;
-  double lengthPenalty = 0.6;
+  std::optional<double> lengthPenalty; // none: as the beam rule has it
   BeamRule rule = BeamRule::Paper;
   bool noCache = false;
 };

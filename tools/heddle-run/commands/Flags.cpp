@@ -130,9 +130,8 @@ void addDecoding(CLI::App *command, DecodingOptions &options) {
       ->capture_default_str();
   command
       ->add_option("--length-penalty", options.lengthPenalty,
-                   "Scores are log-probabilities divided by ((5 + length) / 6) to this power")
-      ->check(kNotNegative)
-      ->capture_default_str();
+                   "Scores are log-probabilities divided by ((5 + length) / 6) to this power (default: 0.6)")
+      ->check(kNotNegative);
 }
 
 CLI::Option *addText(CLI::App *command, TextFiles &files, const char *targetPurpose) {

@@ -98,7 +98,7 @@ TranslationOptions translationOptions(const DecodingOptions &options) {
   result.maximumLength = options.maximumLength;
   result.cache = !options.noCache;
   result.beam = options.beam;
-  result.lengthPenalty = options.lengthPenalty;
+  result.lengthPenalty = options.lengthPenalty.value_or(result.lengthPenalty);
   result.rule = options.rule;
   return result;
 }

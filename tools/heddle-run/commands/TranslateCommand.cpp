@@ -89,19 +89,62 @@ void print(const TranslatedLine &line, int64_t nBest) {
   }
 }
 
-// Returns true if a published model's files say that a translation of the maximum length is closed by the end mark.
-Result<bool> forcesEnd(const std::filesystem::path &folder, int32_t end) {
+// Says which of the keys that change what transformers generates are set in `json`, and not supported.
+void warnOfOtherRules(const nlohmann::json &json, const std::string &path) {
+  std::string others;
+  for (const auto &[key, harmless] :
+       std::initializer_list<std::pair<const char *, double>>{{"min_length", 0},
+                                                              {"min_new_tokens", 0},
+                                                              {"no_repeat_ngram_size", 0},
+                                                              {"encoder_no_repeat_ngram_size", 0},
+                                                              {"repetition_penalty", 1},
+                                                              {"encoder_repetition_penalty", 1},
+                                                              {"num_beam_groups", 1},
+                                                              {"bad_words_ids", 0},
+                                                              {"suppress_tokens", 0},
+                                                              {"begin_suppress_tokens", 0}}) {
+    auto found = json.find(key);
+    if (found != json.end() && !found->is_null() && *found != harmless && !(found->is_array() && found->empty()))
+      others += str(others.empty() ? "" : ", ", key);
+  }
+  if (!others.empty())
+    log(LogLevel::Warning, str(path, " sets ", others, ", which translate does not apply"));
+}
+
+// Takes what a published model's files say of generating: the length penalty, unless it is given, the first token of each
+// translation, and whether a translation of the maximum length is closed by the end mark.
+Status readGenerationConfig(const std::filesystem::path &folder, std::optional<double> lengthPenalty,
+                            const ModelDescription &model, TranslationOptions &options) {
   constexpr uint64_t limit = 16 << 20;
+  options.lengthPenalty = lengthPenalty.value_or(1);
   std::error_code error;
   for (const char *name : {"generation_config.json", "config.json"}) { // older folders have only the latter
     if (!std::filesystem::exists(folder / name, error))
       continue;
+    std::string path = str("'", (folder / name).string(), "'");
     HEDDLE_ASSIGN(std::vector<std::byte> bytes, readFile(folder / name, limit));
-    HEDDLE_ASSIGN(nlohmann::json json, parseJson({reinterpret_cast<const char *>(bytes.data()), bytes.size()},
-                                                 str("'", (folder / name).string(), "'")));
-    return json.is_object() && json.contains("forced_eos_token_id") && json["forced_eos_token_id"] == end;
+    HEDDLE_ASSIGN(nlohmann::json json, parseJson({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, path));
+    if (!json.is_object())
+      return makeError(ErrorKind::Malformed, path, " is not a JSON object.");
+    auto invalid = [&](const char *key, std::string_view wanted) {
+      return makeError(ErrorKind::Malformed, path, " has ", key, " ", json[key].dump(-1, ' ', true), "; expected ",
+                       wanted, ".");
+    };
+    options.forcesEnd = json.contains("forced_eos_token_id") && json["forced_eos_token_id"] == model.marks.end;
+    if (nlohmann::json &begin = json["forced_bos_token_id"]; !begin.is_null()) {
+      if (!begin.is_number_integer() || begin < 0 || begin >= model.vocabularySize)
+        return invalid("forced_bos_token_id", str("a token from 0 to ", model.vocabularySize - 1));
+      options.begin = begin.get<int32_t>();
+    }
+    if (nlohmann::json &penalty = json["length_penalty"]; !penalty.is_null() && !lengthPenalty) {
+      if (!penalty.is_number() || penalty < 0)
+        return invalid("length_penalty", "a number of at least 0, or give --length-penalty");
+      options.lengthPenalty = penalty.get<double>();
+    }
+    warnOfOtherRules(json, path);
+    break;
   }
-  return false;
+  return Success();
 }
 
 Status translate(const TranslateCommand &command, Profile *profile) {
@@ -116,7 +159,7 @@ Status translate(const TranslateCommand &command, Profile *profile) {
                 openTrained(command.common, command.checkpoint, kEncoderAndDecoder, "translate", profile,
                             /*needsVocabulary=*/!command.ids));
   if (options.rule == BeamRule::HuggingFace) {
-    HEDDLE_ASSIGN(options.forcesEnd, forcesEnd(command.checkpoint, model.description.marks.end));
+    HEDDLE_CHECK(readGenerationConfig(command.checkpoint, command.decoding.lengthPenalty, model.description, options));
   }
   HEDDLE_CHECK(Translator::check(*model.engine, model.description, options));
 
