@@ -14,7 +14,7 @@ say() { printf '\n== %s\n' "$*"; }
 say "Preparing and building"
 tools/setup.sh
 cmake --preset release
-cmake --build --preset release --target heddle-compile heddle-run heddle-data
+cmake --build --preset release --target heddle-compile heddle-run
 
 say "Writing the data"
 rm -rf "$work"

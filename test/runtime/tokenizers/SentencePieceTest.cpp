@@ -3,7 +3,7 @@
 #include "runtime/tokenizers/Tokenizer.h"
 #include "test/runtime/GgufBytes.h"
 #include "test/runtime/TemporaryFolder.h"
-#include "tools/heddle-data/NumberWords.h"
+#include "test/runtime/tokenizers/NumberText.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -30,7 +30,7 @@ std::vector<std::string> corpus() {
     uint32_t number = uint32_t(random() % 1'000'000);
     std::string plain =
         "The weaver's shuttle no. " + std::to_string(number) + " flies to and fro; it's 1/2 an ell wide!";
-    lines.push_back(i % 3 == 0 ? demo::spellEnglish(number) : i % 3 == 1 ? demo::spellGerman(number) : plain);
+    lines.push_back(i % 3 == 0 ? test::englishOf(number) : i % 3 == 1 ? test::germanOf(number) : plain);
   }
   return lines;
 }

@@ -1,7 +1,6 @@
 #include "runtime/tokenizers/Tokenizer.h"
 #include "test/runtime/TemporaryFolder.h"
-#include "tools/heddle-data/NumberWords.h"
-#include "tools/heddle-data/Numbers.h"
+#include "test/runtime/tokenizers/NumberText.h"
 
 #include <gtest/gtest.h>
 
@@ -13,9 +12,13 @@ namespace {
 class TokenizerTest : public testing::Test {
 protected:
   void SetUp() override {
-    demo::DataFiles files = demo::numberFiles({.train = 2'000, .valid = 1, .test = 1}).value();
-    for (const auto &[name, text] : files)
-      folder.write(name, text);
+    std::string english, german;
+    for (uint32_t number = 0; number < 1'000'000; number += number < 100 ? 1 : 499) {
+      english += test::englishOf(number) + "\n";
+      german += test::germanOf(number) + "\n";
+    }
+    folder.write("train.en", english);
+    folder.write("train.de", german);
   }
 
   Result<Tokenizer> train(int32_t pieces, VocabularyType type = VocabularyType::Bpe) {
@@ -30,7 +33,7 @@ TEST_F(TokenizerTest, RoundTrip) {
     Tokenizer tokenizer = std::move(train(120, type)).value();
     EXPECT_EQ(tokenizer.pieces(), 120);
     for (uint32_t number : {0u, 16u, 121u, 30'017u, 999'999u})
-      for (const std::string &words : {demo::spellEnglish(number), demo::spellGerman(number)}) {
+      for (const std::string &words : {test::englishOf(number), test::germanOf(number)}) {
         std::vector<int32_t> ids = tokenizer.encode(words);
         for (int32_t id : ids) {
           EXPECT_GT(id, kEndId);

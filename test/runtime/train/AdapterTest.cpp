@@ -1,9 +1,10 @@
 #include "runtime/train/Adapter.h"
 #include "runtime/core/Safetensors.h"
 #include "test/runtime/TemporaryFolder.h"
-#include "tools/heddle-data/Random.h"
 
 #include <gtest/gtest.h>
+
+#include <random>
 
 using namespace heddle;
 using heddle::test::TemporaryFolder;
@@ -160,23 +161,24 @@ TEST(AdapterTest, DamagedFilesAreErrors) {
   writeTensors(folder);
   std::string whole = folder.read("adapter_model.safetensors");
   std::vector<VariableInfo> variables = weights();
-  SplitMix64 random(1);
+  std::mt19937_64 random(1);
+  auto below = [&](uint64_t bound) { return random() % bound; };
   int refused = 0;
   constexpr int count = 20000;
   for (int i = 0; i < count; ++i) {
     bool damagesConfig = i % 2 == 0;
     std::string text(damagesConfig ? kConfig : std::string_view(whole));
-    for (uint64_t changes = 1 + random.below(3); changes > 0 && !text.empty(); --changes) {
-      size_t at = size_t(random.below(text.size()));
-      switch (random.below(3)) {
+    for (uint64_t changes = 1 + below(3); changes > 0 && !text.empty(); --changes) {
+      size_t at = size_t(below(text.size()));
+      switch (below(3)) {
       case 0:
-        text[at] = char(random.below(256));
+        text[at] = char(below(256));
         break;
       case 1:
-        text.erase(at, size_t(1 + random.below(8)));
+        text.erase(at, size_t(1 + below(8)));
         break;
       default:
-        text.insert(at, 1, char(random.below(256)));
+        text.insert(at, 1, char(below(256)));
       }
     }
     folder.write(damagesConfig ? "adapter_config.json" : "adapter_model.safetensors", text);
