@@ -68,18 +68,11 @@ std::vector<std::string_view> wordsFromRight(std::string_view text, uint64_t mos
   return parts;
 }
 
-Result<Value> splitBy(Environment &environment, const Text &self, Arguments &arguments, bool fromRight) {
+template <bool fromRight> Result<Value> splitMethod(Environment &environment, const Text &self, Arguments &arguments) {
   HEDDLE_ASSIGN(Parameters given, Parameters::bind(fromRight ? "rsplit" : "split", arguments, {"sep", "maxsplit"}));
   HEDDLE_ASSIGN(int64_t most, given.whole(1, -1));
   HEDDLE_ASSIGN(Values parts, split(self, given.valueOr(0, Value()), most, fromRight, environment));
   return makeList(std::move(parts));
-}
-
-Result<Value> splitMethod(Environment &environment, const Text &self, Arguments &arguments) {
-  return splitBy(environment, self, arguments, false);
-}
-Result<Value> rsplitMethod(Environment &environment, const Text &self, Arguments &arguments) {
-  return splitBy(environment, self, arguments, true);
 }
 
 Result<Value> splitlinesMethod(Environment &environment, const Text &self, Arguments &arguments) {
@@ -88,7 +81,7 @@ Result<Value> splitlinesMethod(Environment &environment, const Text &self, Argum
   return makeList(std::move(lines));
 }
 
-Result<Value> partitionBy(const Text &self, Arguments &arguments, bool fromRight) {
+template <bool fromRight> Result<Value> partitionMethod(Environment &, const Text &self, Arguments &arguments) {
   HEDDLE_ASSIGN(Parameters given, Parameters::bind("partition", arguments, {"sep"}, 1));
   HEDDLE_ASSIGN(std::string separator, given.text(0, ""));
   if (separator.empty())
@@ -98,13 +91,6 @@ Result<Value> partitionBy(const Text &self, Arguments &arguments, bool fromRight
   if (found == std::string::npos)
     return makeTuple(fromRight ? pieces({"", "", text}) : pieces({text, "", ""}));
   return makeTuple(pieces({text.substr(0, found), separator, text.substr(found + separator.size())}));
-}
-
-Result<Value> partitionMethod(Environment &, const Text &self, Arguments &arguments) {
-  return partitionBy(self, arguments, false);
-}
-Result<Value> rpartitionMethod(Environment &, const Text &self, Arguments &arguments) {
-  return partitionBy(self, arguments, true);
 }
 
 Result<Value> joinMethod(Environment &environment, const Text &self, Arguments &arguments) {
@@ -147,33 +133,22 @@ Result<std::optional<Range>> searchedRange(const Text &self, const Parameters &g
   return std::optional(Range{first, first + characters(self, size_t(begin), size_t(end)).size()});
 }
 
-Result<int64_t> find(const Text &self, Arguments &arguments, bool fromRight, const char *name) {
+// find(), rfind(), index() and rindex(). The latter two fail if there is no such part.
+template <bool fromRight, bool mayFail>
+Result<Value> findMethod(Environment &, const Text &self, Arguments &arguments) {
+  constexpr const char *name = fromRight ? (mayFail ? "rindex" : "rfind") : mayFail ? "index" : "find";
   HEDDLE_ASSIGN(Parameters given, Parameters::bind(name, arguments, {"sub", "start", "end"}, 1));
   HEDDLE_CHECK(requireText(*given[0], "must be str"));
   const std::string &part = given[0]->text()->bytes;
   HEDDLE_ASSIGN(std::optional<Range> range, searchedRange(self, given));
-  if (!range)
-    return int64_t(-1);
-  std::string_view searched = std::string_view(self.bytes).substr(range->begin, range->end - range->begin);
-  size_t found = fromRight ? findLastText(searched, part) : findText(searched, part, 0);
-  return found == std::string::npos ? int64_t(-1) : int64_t(charactersBefore(self, range->begin + found));
-}
-
-Result<Value> findMethod(Environment &, const Text &self, Arguments &arguments) {
-  HEDDLE_ASSIGN(int64_t found, find(self, arguments, false, "find"));
-  return Value(found);
-}
-Result<Value> rfindMethod(Environment &, const Text &self, Arguments &arguments) {
-  HEDDLE_ASSIGN(int64_t found, find(self, arguments, true, "rfind"));
-  return Value(found);
-}
-Result<Value> indexMethod(Environment &, const Text &self, Arguments &arguments) {
-  HEDDLE_ASSIGN(int64_t found, find(self, arguments, false, "index"));
-  return found < 0 ? Result<Value>(valueError("substring not found")) : Value(found);
-}
-Result<Value> rindexMethod(Environment &, const Text &self, Arguments &arguments) {
-  HEDDLE_ASSIGN(int64_t found, find(self, arguments, true, "rindex"));
-  return found < 0 ? Result<Value>(valueError("substring not found")) : Value(found);
+  size_t found = std::string::npos;
+  if (range) {
+    std::string_view searched = std::string_view(self.bytes).substr(range->begin, range->end - range->begin);
+    found = fromRight ? findLastText(searched, part) : findText(searched, part, 0);
+  }
+  if (found != std::string::npos)
+    return Value(int64_t(charactersBefore(self, range->begin + found)));
+  return mayFail ? Result<Value>(valueError("substring not found")) : Value(int64_t(-1));
 }
 
 Result<Value> countMethod(Environment &, const Text &self, Arguments &arguments) {
@@ -193,7 +168,7 @@ Result<Value> countMethod(Environment &, const Text &self, Arguments &arguments)
 }
 
 // startswith() and endswith(). The argument is a text or a tuple of texts.
-Result<Value> meets(const Text &self, Arguments &arguments, bool atEnd) {
+template <bool atEnd> Result<Value> meets(Environment &, const Text &self, Arguments &arguments) {
   const char *name = atEnd ? "endswith" : "startswith";
   HEDDLE_ASSIGN(Parameters given, Parameters::bind(name, arguments, {"prefix", "start", "end"}, 1));
   HEDDLE_ASSIGN(std::optional<Range> range, searchedRange(self, given));
@@ -214,13 +189,6 @@ Result<Value> meets(const Text &self, Arguments &arguments, bool atEnd) {
   return Value(found);
 }
 
-Result<Value> startswithMethod(Environment &, const Text &self, Arguments &arguments) {
-  return meets(self, arguments, false);
-}
-Result<Value> endswithMethod(Environment &, const Text &self, Arguments &arguments) {
-  return meets(self, arguments, true);
-}
-
 Result<Value> replaceMethod(Environment &environment, const Text &self, Arguments &arguments) {
   HEDDLE_ASSIGN(Parameters given, Parameters::bind("replace", arguments, {"old", "new", "count"}, 2));
   HEDDLE_ASSIGN(std::string old, given.text(0, ""));
@@ -230,7 +198,7 @@ Result<Value> replaceMethod(Environment &environment, const Text &self, Argument
   return makeText(std::move(whole));
 }
 
-Result<Value> without(const Text &self, Arguments &arguments, bool atEnd) {
+template <bool atEnd> Result<Value> without(Environment &, const Text &self, Arguments &arguments) {
   HEDDLE_ASSIGN(Parameters given, Parameters::bind(atEnd ? "removesuffix" : "removeprefix", arguments, {"part"}, 1));
   HEDDLE_ASSIGN(std::string part, given.text(0, ""));
   std::string_view text = self.bytes;
@@ -241,41 +209,26 @@ Result<Value> without(const Text &self, Arguments &arguments, bool atEnd) {
   return makeText(std::string(text));
 }
 
-Result<Value> removeprefixMethod(Environment &, const Text &self, Arguments &arguments) {
-  return without(self, arguments, false);
-}
-Result<Value> removesuffixMethod(Environment &, const Text &self, Arguments &arguments) {
-  return without(self, arguments, true);
-}
-
-struct NamedMethod {
-  std::string_view name;
-  TextMethod method;
-};
 constexpr NamedMethod kMethods[] = {{"count", countMethod},
-                                    {"endswith", endswithMethod},
-                                    {"find", findMethod},
-                                    {"index", indexMethod},
+                                    {"endswith", meets<true>},
+                                    {"find", findMethod<false, false>},
+                                    {"index", findMethod<false, true>},
                                     {"join", joinMethod},
-                                    {"partition", partitionMethod},
-                                    {"removeprefix", removeprefixMethod},
-                                    {"removesuffix", removesuffixMethod},
+                                    {"partition", partitionMethod<false>},
+                                    {"removeprefix", without<false>},
+                                    {"removesuffix", without<true>},
                                     {"replace", replaceMethod},
-                                    {"rfind", rfindMethod},
-                                    {"rindex", rindexMethod},
-                                    {"rpartition", rpartitionMethod},
-                                    {"rsplit", rsplitMethod},
-                                    {"split", splitMethod},
+                                    {"rfind", findMethod<true, false>},
+                                    {"rindex", findMethod<true, true>},
+                                    {"rpartition", partitionMethod<true>},
+                                    {"rsplit", splitMethod<true>},
+                                    {"split", splitMethod<false>},
                                     {"splitlines", splitlinesMethod},
-                                    {"startswith", startswithMethod}};
+                                    {"startswith", meets<false>}};
 
 } // namespace
 
-TextMethod findCuttingMethod(std::string_view name) {
-  auto found =
-      std::find_if(std::begin(kMethods), std::end(kMethods), [&](const auto &each) { return each.name == name; });
-  return found == std::end(kMethods) ? nullptr : found->method;
-}
+std::span<const NamedMethod> cuttingMethods() { return kMethods; }
 
 // The parts. With `fromRight`, the text is read backwards in one pass, and the last part comes first.
 static std::vector<std::string_view> cutAt(std::string_view text, std::string_view mark, uint64_t cuts,

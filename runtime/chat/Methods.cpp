@@ -40,17 +40,20 @@ Value asMarkup(Value value) {
   return value;
 }
 
+Result<Value> callTextMethod(TextMethod method, const Value &self, Environment &environment, Arguments &arguments) {
+  environment.budget.spend(self.text()->bytes.size() / 64);
+  HEDDLE_ASSIGN(Value result, method(environment, *self.text(), arguments));
+  return self.text()->isMarkup ? asMarkup(std::move(result)) : result;
+}
+
 std::optional<Value> textMethod(const Value &value, std::string_view name) {
-  TextMethod method = findCuttingMethod(name);
-  if (!method)
-    method = findTextMethod(name);
-  if (!method)
-    return std::nullopt;
-  return function(name, value, [value, method](Environment &environment, Arguments &arguments) -> Result<Value> {
-    environment.budget.spend(value.text()->bytes.size() / 64);
-    HEDDLE_ASSIGN(Value result, method(environment, *value.text(), arguments));
-    return value.text()->isMarkup ? asMarkup(std::move(result)) : result;
-  });
+  for (std::span<const NamedMethod> methods : {cuttingMethods(), otherMethods()})
+    for (const NamedMethod &each : methods)
+      if (each.name == name)
+        return function(name, value, [value, method = each.method](Environment &environment, Arguments &arguments) {
+          return callTextMethod(method, value, environment, arguments);
+        });
+  return std::nullopt;
 }
 
 // index() and count() of a list or a tuple.

@@ -3,6 +3,8 @@
 
 #include "runtime/chat/Object.h"
 
+#include <span>
+
 namespace heddle::chat {
 
 // The bound method. Returns nothing if the type has no such method. The result is undefined if templates may not call
@@ -10,9 +12,13 @@ namespace heddle::chat {
 std::optional<Value> methodOf(const Value &value, std::string_view name);
 
 using TextMethod = Result<Value> (*)(Environment &environment, const Text &self, Arguments &arguments);
-// Null if there is none. The first finds methods that cut, join, search or replace, the second all others.
-TextMethod findCuttingMethod(std::string_view name);
-TextMethod findTextMethod(std::string_view name);
+struct NamedMethod {
+  std::string_view name;
+  TextMethod method;
+};
+// The methods of texts that cut, join, search or replace, and all others.
+std::span<const NamedMethod> cuttingMethods();
+std::span<const NamedMethod> otherMethods();
 
 // Splits a text at white space, or at a separator. Makes at most `most` cuts, or all if `most` is negative; with
 // `fromRight` it starts at the right end.

@@ -11,34 +11,10 @@
 namespace heddle::chat {
 namespace {
 
-const char *signOf(Operator op) {
-  switch (op) {
-  case Operator::Add:
-    return "+";
-  case Operator::Subtract:
-    return "-";
-  case Operator::Multiply:
-    return "*";
-  case Operator::Divide:
-    return "/";
-  case Operator::FloorDivide:
-    return "//";
-  case Operator::Modulo:
-    return "%";
-  case Operator::Power:
-    return "** or pow()";
-  case Operator::Less:
-    return "<";
-  case Operator::LessEqual:
-    return "<=";
-  case Operator::Greater:
-    return ">";
-  case Operator::GreaterEqual:
-    return ">=";
-  default:
-    return "==";
-  }
-}
+// In the order of Operator.
+constexpr const char *kSigns[] = {"+", "-", "*", "/", "//", "%", "** or pow()", "==", "!=", "<", "<=", ">", ">="};
+
+const char *signOf(Operator op) { return kSigns[size_t(op)]; }
 
 Error divisionByZero(const char *what) { return makeError(ErrorKind::InvalidArgument, "ZeroDivisionError: ", what); }
 

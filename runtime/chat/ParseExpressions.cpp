@@ -11,22 +11,19 @@ using Kind = Expression::Kind;
 // Walking a tree of this depth takes a few hundred KiB of stack.
 constexpr unsigned kDeepestTree = 400;
 
-struct SignedOperator {
-  std::string_view sign;
-  Operator op;
-};
 constexpr SignedOperator kComparisons[] = {{"==", Operator::Equal},  {"!=", Operator::NotEqual},
                                            {"<", Operator::Less},    {"<=", Operator::LessEqual},
                                            {">", Operator::Greater}, {">=", Operator::GreaterEqual}};
 constexpr SignedOperator kSums[] = {{"+", Operator::Add}, {"-", Operator::Subtract}};
 constexpr SignedOperator kProducts[] = {
     {"*", Operator::Multiply}, {"/", Operator::Divide}, {"//", Operator::FloorDivide}, {"%", Operator::Modulo}};
+constexpr SignedOperator kPowers[] = {{"**", Operator::Power}};
 
-template <size_t N> const SignedOperator *operatorAt(const SignedOperator (&operators)[N], const Token &token) {
-  auto found = std::find_if(std::begin(operators), std::end(operators), [&](const SignedOperator &each) {
-    return token.kind == Token::Kind::Sign && token.text == each.sign;
-  });
-  return found == std::end(operators) ? nullptr : &*found;
+const SignedOperator *operatorAt(std::span<const SignedOperator> operators, const Token &token) {
+  for (const SignedOperator &each : operators)
+    if (token.kind == Token::Kind::Sign && token.text == each.sign)
+      return &each;
+  return nullptr;
 }
 
 template <typename... Parts> std::vector<ExpressionPtr> listOf(Parts... parts) {
@@ -56,11 +53,44 @@ Result<ExpressionPtr> Parser::node(Kind kind, int line, std::vector<ExpressionPt
   return checkedDepth(std::move(node));
 }
 
-Result<ExpressionPtr> Parser::binary(ExpressionPtr left, Operator op, ExpressionPtr right) {
-  int line = left->line;
-  HEDDLE_ASSIGN(ExpressionPtr result, node(Kind::Binary, line, listOf(std::move(left), std::move(right))));
-  result->operators = {op};
-  return result;
+Result<ExpressionPtr> Parser::parseWords(std::string_view word, Kind kind, Parse parseOperand) {
+  HEDDLE_ASSIGN(ExpressionPtr left, (this->*parseOperand)());
+  while (skipName(word)) {
+    HEDDLE_ASSIGN(ExpressionPtr right, (this->*parseOperand)());
+    int line = left->line;
+    HEDDLE_ASSIGN(left, node(kind, line, listOf(std::move(left), std::move(right))));
+  }
+  return left;
+}
+
+Result<ExpressionPtr> Parser::parseSigns(std::span<const SignedOperator> operators, Parse parseOperand) {
+  HEDDLE_ASSIGN(ExpressionPtr left, (this->*parseOperand)());
+  while (const SignedOperator *found = operatorAt(operators, current())) {
+    next();
+    HEDDLE_ASSIGN(ExpressionPtr right, (this->*parseOperand)());
+    int line = left->line;
+    HEDDLE_ASSIGN(left, node(Kind::Binary, line, listOf(std::move(left), std::move(right))));
+    left->operators = {found->op};
+  }
+  return left;
+}
+
+Result<std::vector<ExpressionPtr>> Parser::parseListed(std::string_view end, bool hasKeys) {
+  std::vector<ExpressionPtr> items;
+  while (!atSign(end)) {
+    if (!items.empty()) {
+      HEDDLE_CHECK(expectSign(","));
+      if (atSign(end))
+        break;
+    }
+    HEDDLE_ASSIGN(items.emplace_back(), parseExpression());
+    if (hasKeys) {
+      HEDDLE_CHECK(expectSign(":"));
+      HEDDLE_ASSIGN(items.emplace_back(), parseExpression());
+    }
+  }
+  next();
+  return items;
 }
 
 // An expression, or several separated by commas.
@@ -103,25 +133,8 @@ Result<ExpressionPtr> Parser::parseExpression() {
   return value;
 }
 
-Result<ExpressionPtr> Parser::parseOr() {
-  HEDDLE_ASSIGN(ExpressionPtr left, parseAnd());
-  while (skipName("or")) {
-    HEDDLE_ASSIGN(ExpressionPtr right, parseAnd());
-    int line = left->line;
-    HEDDLE_ASSIGN(left, node(Kind::Or, line, listOf(std::move(left), std::move(right))));
-  }
-  return left;
-}
-
-Result<ExpressionPtr> Parser::parseAnd() {
-  HEDDLE_ASSIGN(ExpressionPtr left, parseNot());
-  while (skipName("and")) {
-    HEDDLE_ASSIGN(ExpressionPtr right, parseNot());
-    int line = left->line;
-    HEDDLE_ASSIGN(left, node(Kind::And, line, listOf(std::move(left), std::move(right))));
-  }
-  return left;
-}
+Result<ExpressionPtr> Parser::parseOr() { return parseWords("or", Kind::Or, &Parser::parseAnd); }
+Result<ExpressionPtr> Parser::parseAnd() { return parseWords("and", Kind::And, &Parser::parseNot); }
 
 Result<ExpressionPtr> Parser::parseNot() {
   int line = current().line;
@@ -161,15 +174,7 @@ Result<ExpressionPtr> Parser::parseComparison() {
   return chain;
 }
 
-Result<ExpressionPtr> Parser::parseSum() {
-  HEDDLE_ASSIGN(ExpressionPtr left, parseConcatenation());
-  while (const SignedOperator *found = operatorAt(kSums, current())) {
-    next();
-    HEDDLE_ASSIGN(ExpressionPtr right, parseConcatenation());
-    HEDDLE_ASSIGN(left, binary(std::move(left), found->op, std::move(right)));
-  }
-  return left;
-}
+Result<ExpressionPtr> Parser::parseSum() { return parseSigns(kSums, &Parser::parseConcatenation); }
 
 Result<ExpressionPtr> Parser::parseConcatenation() {
   int line = current().line;
@@ -183,42 +188,31 @@ Result<ExpressionPtr> Parser::parseConcatenation() {
   return node(Kind::Concatenate, line, std::move(parts));
 }
 
-Result<ExpressionPtr> Parser::parseProduct() {
-  HEDDLE_ASSIGN(ExpressionPtr left, parsePower());
-  while (const SignedOperator *found = operatorAt(kProducts, current())) {
-    next();
-    HEDDLE_ASSIGN(ExpressionPtr right, parsePower());
-    HEDDLE_ASSIGN(left, binary(std::move(left), found->op, std::move(right)));
-  }
-  return left;
-}
+Result<ExpressionPtr> Parser::parseProduct() { return parseSigns(kProducts, &Parser::parsePower); }
 
 // Unlike in Python, powers in jinja2 are left-associative, and a sign binds more tightly than a power.
-Result<ExpressionPtr> Parser::parsePower() {
-  HEDDLE_ASSIGN(ExpressionPtr left, parseUnary());
-  while (skipSign("**")) {
-    HEDDLE_ASSIGN(ExpressionPtr right, parseUnary());
-    HEDDLE_ASSIGN(left, binary(std::move(left), Operator::Power, std::move(right)));
-  }
-  return left;
-}
+Result<ExpressionPtr> Parser::parsePower() { return parseSigns(kPowers, &Parser::parseFiltered); }
 
-Result<ExpressionPtr> Parser::parseUnary(bool withFilters) {
+Result<ExpressionPtr> Parser::parseFiltered() {
   Nesting nesting(depth);
   HEDDLE_CHECK(checkNesting());
+  HEDDLE_ASSIGN(ExpressionPtr value, parseUnary());
+  return parseFilters(std::move(value));
+}
+
+Result<ExpressionPtr> Parser::parseUnary() {
   int line = current().line;
   ExpressionPtr value;
   if (atSign("-") || atSign("+")) {
+    Nesting nesting(depth);
+    HEDDLE_CHECK(checkNesting());
     Kind kind = next().text == "-" ? Kind::Negate : Kind::Plus;
-    HEDDLE_ASSIGN(ExpressionPtr operand, parseUnary(false));
+    HEDDLE_ASSIGN(ExpressionPtr operand, parseUnary());
     HEDDLE_ASSIGN(value, node(kind, line, listOf(std::move(operand))));
   } else {
     HEDDLE_ASSIGN(value, parsePrimary());
   }
-  HEDDLE_ASSIGN(value, parsePostfix(std::move(value)));
-  if (!withFilters)
-    return value;
-  return parseFilters(std::move(value));
+  return parsePostfix(std::move(value));
 }
 
 Result<ExpressionPtr> Parser::parsePrimary() {
@@ -255,46 +249,12 @@ Result<ExpressionPtr> Parser::parsePrimary() {
     HEDDLE_CHECK(expectSign(")"));
     return inner;
   }
-  if (atSign("["))
-    return parseList();
-  if (atSign("{"))
-    return parseDict();
+  if (atSign("[") || atSign("{")) {
+    bool isDict = next().text == "{";
+    HEDDLE_ASSIGN(std::vector<ExpressionPtr> items, parseListed(isDict ? "}" : "]", isDict));
+    return node(isDict ? Kind::Dict : Kind::List, token.line, std::move(items));
+  }
   return unexpected("an expression");
-}
-
-Result<ExpressionPtr> Parser::parseList() {
-  int line = next().line;
-  std::vector<ExpressionPtr> items;
-  while (!atSign("]")) {
-    if (!items.empty()) {
-      HEDDLE_CHECK(expectSign(","));
-      if (atSign("]"))
-        break;
-    }
-    HEDDLE_ASSIGN(ExpressionPtr item, parseExpression());
-    items.push_back(std::move(item));
-  }
-  next();
-  return node(Kind::List, line, std::move(items));
-}
-
-Result<ExpressionPtr> Parser::parseDict() {
-  int line = next().line;
-  std::vector<ExpressionPtr> items;
-  while (!atSign("}")) {
-    if (!items.empty()) {
-      HEDDLE_CHECK(expectSign(","));
-      if (atSign("}"))
-        break;
-    }
-    HEDDLE_ASSIGN(ExpressionPtr key, parseExpression());
-    HEDDLE_CHECK(expectSign(":"));
-    HEDDLE_ASSIGN(ExpressionPtr value, parseExpression());
-    items.push_back(std::move(key));
-    items.push_back(std::move(value));
-  }
-  next();
-  return node(Kind::Dict, line, std::move(items));
 }
 
 Result<ExpressionPtr> Parser::parsePostfix(ExpressionPtr value) {

@@ -5,11 +5,17 @@
 #include "runtime/chat/Syntax.h"
 
 #include <initializer_list>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 namespace heddle::chat {
+
+struct SignedOperator {
+  std::string_view sign;
+  Operator op;
+};
 
 class Parser {
 public:
@@ -47,10 +53,9 @@ private:
   Result<ExpressionPtr> parseConcatenation();
   Result<ExpressionPtr> parseProduct();
   Result<ExpressionPtr> parsePower();
-  Result<ExpressionPtr> parseUnary(bool withFilters = true);
+  Result<ExpressionPtr> parseFiltered();
+  Result<ExpressionPtr> parseUnary();
   Result<ExpressionPtr> parsePrimary();
-  Result<ExpressionPtr> parseList();
-  Result<ExpressionPtr> parseDict();
   Result<ExpressionPtr> parsePostfix(ExpressionPtr value);
   Result<ExpressionPtr> parseFilters(ExpressionPtr value);
   Result<ExpressionPtr> parseFilter(ExpressionPtr value);
@@ -61,9 +66,15 @@ private:
   Status parseArguments(Expression &owner);
   Result<std::string> parseDottedName();
 
+  // Left-associative operators between operands: a word, or signs.
+  using Parse = Result<ExpressionPtr> (Parser::*)();
+  Result<ExpressionPtr> parseWords(std::string_view word, Expression::Kind kind, Parse parseOperand);
+  Result<ExpressionPtr> parseSigns(std::span<const SignedOperator> operators, Parse parseOperand);
+  // The items of a list, or the keys and values of a dictionary, and the sign `end`.
+  Result<std::vector<ExpressionPtr>> parseListed(std::string_view end, bool hasKeys);
+
   // A node with these operands. Fails if the tree gets too deep for the recursive functions that walk it.
   Result<ExpressionPtr> node(Expression::Kind kind, int line, std::vector<ExpressionPtr> operands);
-  Result<ExpressionPtr> binary(ExpressionPtr left, Operator op, ExpressionPtr right);
   Result<ExpressionPtr> checkedDepth(ExpressionPtr node) const;
 
   // Tokens.

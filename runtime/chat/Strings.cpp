@@ -23,21 +23,26 @@ constexpr Capitals kCapitals[] = {{U'\u00df', "SS"},           {U'\u0149', "\u02
 
 void append(std::string &out, char32_t point) { out += toUtf8(std::u32string_view(&point, 1)); }
 
+// Null if the upper case of the character is a single character.
+const char *severalCapitals(char32_t point) {
+  for (const Capitals &each : kCapitals)
+    if (each.point == point)
+      return each.capitals;
+  return nullptr;
+}
+
 void appendUpper(std::string &out, char32_t point) {
-  auto special = std::find_if(std::begin(kCapitals), std::end(kCapitals),
-                              [&](const Capitals &each) { return each.point == point; });
-  if (special != std::end(kCapitals))
-    out += special->capitals;
+  if (const char *several = severalCapitals(point))
+    out += several;
   else
     append(out, char32_t(utf8proc_toupper(utf8proc_int32_t(point))));
 }
 
 void appendTitle(std::string &out, char32_t point) {
-  auto special = std::find_if(std::begin(kCapitals), std::end(kCapitals),
-                              [&](const Capitals &each) { return each.point == point; });
-  if (special == std::end(kCapitals))
+  const char *several = severalCapitals(point);
+  if (!several)
     return append(out, char32_t(utf8proc_totitle(utf8proc_int32_t(point))));
-  std::u32string capitals = codePoints(special->capitals);
+  std::u32string capitals = codePoints(several);
   append(out, capitals[0]);
   out += toUtf8(lowerCase(std::u32string_view(capitals).substr(1)));
 }
@@ -217,25 +222,19 @@ std::string_view stripped(std::string_view text, const std::string *set, Ends en
   return text;
 }
 
-bool isUpper(std::string_view text) {
-  bool hasUpper = false;
+// Returns true if a letter has the case, and none has another.
+static bool hasOnly(bool (*isWanted)(char32_t), std::string_view text) {
+  bool hasWanted = false;
   for (char32_t point : codePoints(text)) {
-    if (isLowerLetter(point) || isTitleLetter(point))
+    if (isCased(point) && !isWanted(point))
       return false;
-    hasUpper |= isUpperLetter(point);
+    hasWanted |= isWanted(point);
   }
-  return hasUpper;
+  return hasWanted;
 }
 
-bool isLower(std::string_view text) {
-  bool hasLower = false;
-  for (char32_t point : codePoints(text)) {
-    if (isUpperLetter(point) || isTitleLetter(point))
-      return false;
-    hasLower |= isLowerLetter(point);
-  }
-  return hasLower;
-}
+bool isUpper(std::string_view text) { return hasOnly(isUpperLetter, text); }
+bool isLower(std::string_view text) { return hasOnly(isLowerLetter, text); }
 
 bool isTitle(std::string_view text) {
   bool inWord = false, hasWord = false;

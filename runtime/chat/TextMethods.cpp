@@ -101,10 +101,6 @@ Result<Value> formatMethod(Environment &environment, const Text &self, Arguments
   return braceFormat(self, arguments, environment);
 }
 
-struct NamedMethod {
-  std::string_view name;
-  TextMethod method;
-};
 constexpr NamedMethod kMethods[] = {{"capitalize", changed<capitalized>},
                                     {"casefold", changed<lowerCaseOf>},
                                     {"center", padMethod<Side::Middle>},
@@ -134,11 +130,7 @@ constexpr NamedMethod kMethods[] = {{"capitalize", changed<capitalized>},
 
 } // namespace
 
-TextMethod findTextMethod(std::string_view name) {
-  auto found =
-      std::find_if(std::begin(kMethods), std::end(kMethods), [&](const auto &each) { return each.name == name; });
-  return found == std::end(kMethods) ? nullptr : found->method;
-}
+std::span<const NamedMethod> otherMethods() { return kMethods; }
 
 Result<std::string> padded(const Text &text, int64_t width, std::string_view fill, Side side,
                            Environment &environment) {

@@ -152,28 +152,14 @@ std::string realText(double value) {
 }
 
 std::string escapedForHtml(std::string_view text) {
+  constexpr std::string_view kSpecial = "&<>\"'";
+  constexpr const char *kEscapes[] = {"&amp;", "&lt;", "&gt;", "&#34;", "&#39;"};
   std::string out;
-  for (char each : text) {
-    switch (each) {
-    case '&':
-      out += "&amp;";
-      break;
-    case '<':
-      out += "&lt;";
-      break;
-    case '>':
-      out += "&gt;";
-      break;
-    case '"':
-      out += "&#34;";
-      break;
-    case '\'':
-      out += "&#39;";
-      break;
-    default:
+  for (char each : text)
+    if (size_t special = kSpecial.find(each); special != std::string_view::npos)
+      out += kEscapes[special];
+    else
       out += each;
-    }
-  }
   return out;
 }
 
