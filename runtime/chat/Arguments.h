@@ -20,6 +20,10 @@ public:
 
   // Returns `otherwise` if the argument is omitted. Values of other types are errors.
   Result<int64_t> whole(size_t index, int64_t otherwise) const;
+  // The same, also for None.
+  Result<int64_t> wholeOrNone(size_t index, int64_t otherwise) const {
+    return values[index] && values[index]->isNone() ? otherwise : whole(index, otherwise);
+  }
   Result<std::string> text(size_t index, std::string_view otherwise) const;
   // Converts any value to true or false.
   bool flag(size_t index, bool otherwise) const;

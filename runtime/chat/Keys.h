@@ -10,6 +10,13 @@ class KeyPath {
 public:
   // Parses a text with dots, or a whole number.
   static Result<KeyPath> parse(const Value &path);
+  // Nothing if the argument is omitted or None.
+  static Result<std::optional<KeyPath>> parse(const Value *path) {
+    if (!path || path->isNone())
+      return std::optional<KeyPath>();
+    HEDDLE_ASSIGN(KeyPath parsed, parse(*path));
+    return std::optional(std::move(parsed));
+  }
 
   // The key of an item. If a step of the path does not exist, it is `otherwise`, or undefined without `otherwise`.
   Result<Value> of(const Value &item, Environment &environment, const Value *otherwise = nullptr) const;

@@ -57,14 +57,6 @@ Result<Value> items(Environment &, const Value &value, Arguments &) {
   return makeObject<Iterator>(View(View::Kind::Items, value.sharedDict()).items());
 }
 
-// The path in the argument `attribute`; nothing if it is omitted.
-Result<std::optional<KeyPath>> pathOf(const Value *attribute) {
-  if (!attribute || attribute->isNone())
-    return std::optional<KeyPath>();
-  HEDDLE_ASSIGN(KeyPath path, KeyPath::parse(*attribute));
-  return std::optional(std::move(path));
-}
-
 Result<Value> keyOf(const Value &item, const std::optional<KeyPath> &path, bool withCase, Environment &environment) {
   Value key = item;
   if (path) {
@@ -119,7 +111,7 @@ Result<Value> sort(Environment &environment, const Value &value, Arguments &argu
 
 Result<Value> unique(Environment &environment, const Value &value, Arguments &arguments) {
   HEDDLE_ASSIGN(Parameters given, Parameters::bind("unique", arguments, {"case_sensitive", "attribute"}));
-  HEDDLE_ASSIGN(std::optional<KeyPath> path, pathOf(given[1]));
+  HEDDLE_ASSIGN(std::optional<KeyPath> path, KeyPath::parse(given[1]));
   HEDDLE_ASSIGN(Values items, itemsOf(value, environment));
   std::unordered_map<size_t, Values> seen;
   Values kept;
@@ -138,9 +130,9 @@ Result<Value> unique(Environment &environment, const Value &value, Arguments &ar
   return makeObject<Iterator>(std::move(kept));
 }
 
-Result<Value> extreme(Environment &environment, const Value &value, Arguments &arguments, bool isMost) {
+template <bool isMost> Result<Value> extreme(Environment &environment, const Value &value, Arguments &arguments) {
   HEDDLE_ASSIGN(Parameters given, Parameters::bind(isMost ? "max" : "min", arguments, {"case_sensitive", "attribute"}));
-  HEDDLE_ASSIGN(std::optional<KeyPath> path, pathOf(given[1]));
+  HEDDLE_ASSIGN(std::optional<KeyPath> path, KeyPath::parse(given[1]));
   HEDDLE_ASSIGN(Values items, itemsOf(value, environment));
   if (items.empty())
     return undefinedBecause("No aggregated item, sequence was empty.");
@@ -158,16 +150,9 @@ Result<Value> extreme(Environment &environment, const Value &value, Arguments &a
   return best;
 }
 
-Result<Value> min(Environment &environment, const Value &value, Arguments &arguments) {
-  return extreme(environment, value, arguments, false);
-}
-Result<Value> max(Environment &environment, const Value &value, Arguments &arguments) {
-  return extreme(environment, value, arguments, true);
-}
-
 Result<Value> sum(Environment &environment, const Value &value, Arguments &arguments) {
   HEDDLE_ASSIGN(Parameters given, Parameters::bind("sum", arguments, {"attribute", "start"}));
-  HEDDLE_ASSIGN(std::optional<KeyPath> path, pathOf(given[0]));
+  HEDDLE_ASSIGN(std::optional<KeyPath> path, KeyPath::parse(given[0]));
   HEDDLE_ASSIGN(Values items, itemsOf(value, environment));
   Value total = given.valueOr(1, Value(int64_t(0)));
   if (total.text())
@@ -299,10 +284,10 @@ Result<Value> slice(Environment &environment, const Value &value, Arguments &arg
 }
 
 constexpr NamedFilter kFilters[] = {
-    {"batch", batch},     {"count", length}, {"dictsort", dictsort}, {"first", first},
-    {"groupby", groupby}, {"items", items},  {"last", last},         {"length", length},
-    {"list", list},       {"max", max},      {"min", min},           {"reverse", reverse},
-    {"slice", slice},     {"sort", sort},    {"sum", sum},           {"unique", unique}};
+    {"batch", batch},        {"count", length},    {"dictsort", dictsort}, {"first", first}, {"groupby", groupby},
+    {"items", items},        {"last", last},       {"length", length},     {"list", list},   {"max", extreme<true>},
+    {"min", extreme<false>}, {"reverse", reverse}, {"slice", slice},       {"sort", sort},   {"sum", sum},
+    {"unique", unique}};
 
 } // namespace
 

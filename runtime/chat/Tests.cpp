@@ -19,18 +19,6 @@ template <Ask ask> Result<bool> simple(Environment &, const Value &value, Argume
   return ask(value);
 }
 
-bool isDefined(const Value &value) { return !value.missing(); }
-bool isUndefined(const Value &value) { return value.missing() != nullptr; }
-bool isNone(const Value &value) { return value.isNone(); }
-bool isBoolean(const Value &value) { return value.boolean() != nullptr; }
-bool isFalse(const Value &value) { return value.boolean() && !*value.boolean(); }
-bool isTrueItself(const Value &value) { return value.boolean() && *value.boolean(); }
-bool isInteger(const Value &value) { return value.whole() != nullptr; }
-bool isFloat(const Value &value) { return value.real() != nullptr; }
-bool isNumber(const Value &value) { return value.number().has_value(); }
-bool isString(const Value &value) { return value.text() != nullptr; }
-bool isMapping(const Value &value) { return value.dict() != nullptr; }
-bool isEscaped(const Value &value) { return value.text() && value.text()->isMarkup; }
 bool canBeCalled(const Value &value) { return value.missing() || (value.object() && value.object()->isCallable()); }
 bool isSequence(const Value &value) {
   const Object *object = value.object();
@@ -79,45 +67,46 @@ Result<bool> isTest(Environment &, const Value &value, Arguments &) {
   return value.text() && findTest(value.text()->bytes);
 }
 
-constexpr NamedTest kTests[] = {{"!=", compared<Operator::NotEqual>},
-                                {"<", compared<Operator::Less>},
-                                {"<=", compared<Operator::LessEqual>},
-                                {"==", compared<Operator::Equal>},
-                                {">", compared<Operator::Greater>},
-                                {">=", compared<Operator::GreaterEqual>},
-                                {"boolean", simple<isBoolean>},
-                                {"callable", simple<canBeCalled>},
-                                {"defined", simple<isDefined>},
-                                {"divisibleby", isDivisibleBy},
-                                {"eq", compared<Operator::Equal>},
-                                {"equalto", compared<Operator::Equal>},
-                                {"escaped", simple<isEscaped>},
-                                {"even", isEven},
-                                {"false", simple<isFalse>},
-                                {"filter", isFilter},
-                                {"float", simple<isFloat>},
-                                {"ge", compared<Operator::GreaterEqual>},
-                                {"greaterthan", compared<Operator::Greater>},
-                                {"gt", compared<Operator::Greater>},
-                                {"in", compared<Operator::In>},
-                                {"integer", simple<isInteger>},
-                                {"iterable", simple<isIterable>},
-                                {"le", compared<Operator::LessEqual>},
-                                {"lessthan", compared<Operator::Less>},
-                                {"lower", isLowerCase},
-                                {"lt", compared<Operator::Less>},
-                                {"mapping", simple<isMapping>},
-                                {"ne", compared<Operator::NotEqual>},
-                                {"none", simple<isNone>},
-                                {"number", simple<isNumber>},
-                                {"odd", isOdd},
-                                {"sameas", isSameAs},
-                                {"sequence", simple<isSequence>},
-                                {"string", simple<isString>},
-                                {"test", isTest},
-                                {"true", simple<isTrueItself>},
-                                {"undefined", simple<isUndefined>},
-                                {"upper", isUpperCase}};
+constexpr NamedTest kTests[] = {
+    {"!=", compared<Operator::NotEqual>},
+    {"<", compared<Operator::Less>},
+    {"<=", compared<Operator::LessEqual>},
+    {"==", compared<Operator::Equal>},
+    {">", compared<Operator::Greater>},
+    {">=", compared<Operator::GreaterEqual>},
+    {"boolean", simple<[](const Value &value) { return value.boolean() != nullptr; }>},
+    {"callable", simple<canBeCalled>},
+    {"defined", simple<[](const Value &value) { return !value.missing(); }>},
+    {"divisibleby", isDivisibleBy},
+    {"eq", compared<Operator::Equal>},
+    {"equalto", compared<Operator::Equal>},
+    {"escaped", simple<[](const Value &value) { return value.text() && value.text()->isMarkup; }>},
+    {"even", isEven},
+    {"false", simple<[](const Value &value) { return value.boolean() && !*value.boolean(); }>},
+    {"filter", isFilter},
+    {"float", simple<[](const Value &value) { return value.real() != nullptr; }>},
+    {"ge", compared<Operator::GreaterEqual>},
+    {"greaterthan", compared<Operator::Greater>},
+    {"gt", compared<Operator::Greater>},
+    {"in", compared<Operator::In>},
+    {"integer", simple<[](const Value &value) { return value.whole() != nullptr; }>},
+    {"iterable", simple<isIterable>},
+    {"le", compared<Operator::LessEqual>},
+    {"lessthan", compared<Operator::Less>},
+    {"lower", isLowerCase},
+    {"lt", compared<Operator::Less>},
+    {"mapping", simple<[](const Value &value) { return value.dict() != nullptr; }>},
+    {"ne", compared<Operator::NotEqual>},
+    {"none", simple<[](const Value &value) { return value.isNone(); }>},
+    {"number", simple<[](const Value &value) { return value.number().has_value(); }>},
+    {"odd", isOdd},
+    {"sameas", isSameAs},
+    {"sequence", simple<isSequence>},
+    {"string", simple<[](const Value &value) { return value.text() != nullptr; }>},
+    {"test", isTest},
+    {"true", simple<[](const Value &value) { return value.boolean() && *value.boolean(); }>},
+    {"undefined", simple<[](const Value &value) { return value.missing() != nullptr; }>},
+    {"upper", isUpperCase}};
 
 } // namespace
 

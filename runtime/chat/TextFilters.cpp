@@ -62,10 +62,7 @@ Result<Value> trim(Environment &environment, const Value &value, Arguments &argu
 
 Result<Value> replace(Environment &environment, const Value &value, Arguments &arguments) {
   HEDDLE_ASSIGN(Parameters given, Parameters::bind("replace", arguments, {"old", "new", "count"}, 2));
-  int64_t count = -1;
-  if (given[2] && !given[2]->isNone()) {
-    HEDDLE_ASSIGN(count, given.whole(2, -1));
-  }
+  HEDDLE_ASSIGN(int64_t count, given.wholeOrNone(2, -1));
   Budget &budget = environment.budget;
   HEDDLE_ASSIGN(std::string whole,
                 replaced(textOf(value, budget), textOf(*given[0], budget), textOf(*given[1], budget), count, budget));
@@ -76,10 +73,7 @@ Result<Value> join(Environment &environment, const Value &value, Arguments &argu
   HEDDLE_ASSIGN(Parameters given, Parameters::bind("join", arguments, {"d", "attribute"}));
   HEDDLE_ASSIGN(Values items, itemsOf(value, environment));
   std::string separator = given[0] ? textOf(*given[0], environment.budget) : "", whole;
-  std::optional<KeyPath> path;
-  if (given[1] && !given[1]->isNone()) {
-    HEDDLE_ASSIGN(path, KeyPath::parse(*given[1]));
-  }
+  HEDDLE_ASSIGN(std::optional<KeyPath> path, KeyPath::parse(given[1]));
   for (size_t i = 0; i < items.size(); ++i) {
     Value item = items[i];
     if (path) {
@@ -110,16 +104,19 @@ std::string titled(std::string_view text) {
   return out;
 }
 
+// An indentation given as a text, or as a number of spaces.
+Result<std::string> indentationOf(const Parameters &given, size_t index, int64_t otherwise, Environment &environment) {
+  if (given[index] && given[index]->text())
+    return given[index]->text()->bytes;
+  HEDDLE_ASSIGN(int64_t width, given.whole(index, otherwise));
+  width = std::max(width, int64_t(0));
+  HEDDLE_CHECK(environment.budget.room(uint64_t(width)));
+  return std::string(size_t(width), ' ');
+}
+
 Result<Value> indent(Environment &environment, const Value &value, Arguments &arguments) {
   HEDDLE_ASSIGN(Parameters given, Parameters::bind("indent", arguments, {"width", "first", "blank"}));
-  std::string indentation;
-  if (given[0] && given[0]->text()) {
-    indentation = given[0]->text()->bytes;
-  } else {
-    HEDDLE_ASSIGN(int64_t width, given.whole(0, 4));
-    HEDDLE_CHECK(environment.budget.room(uint64_t(std::max(width, int64_t(0)))));
-    indentation.assign(size_t(std::max(width, int64_t(0))), ' ');
-  }
+  HEDDLE_ASSIGN(std::string indentation, indentationOf(given, 0, 4, environment));
   bool first = given.flag(1, false), blank = given.flag(2, false);
   if (!value.text())
     return value.missing() ? Result<Value>(value.missing()->error())
@@ -143,10 +140,7 @@ Result<Value> truncate(Environment &environment, const Value &value, Arguments &
   HEDDLE_ASSIGN(int64_t length, given.whole(0, 255));
   length = std::max(length, int64_t(-1)); // too short for any text
   HEDDLE_ASSIGN(std::string end, given.text(2, "..."));
-  int64_t leeway = 5;
-  if (given[3] && !given[3]->isNone()) {
-    HEDDLE_ASSIGN(leeway, given.whole(3, 5));
-  }
+  HEDDLE_ASSIGN(int64_t leeway, given.wholeOrNone(3, 5));
   int64_t kept = length - int64_t(Text(end, false).length);
   if (kept < 0 || leeway < 0)
     return makeError(ErrorKind::InvalidArgument, "AssertionError: expected length >= ", end.size(), ", got ", length);
@@ -186,15 +180,10 @@ Result<Value> tojson(Environment &environment, const Value &value, Arguments &ar
   JsonStyle style;
   style.asciiOnly = given.flag(0, false);
   style.sortsKeys = given.flag(3, false);
-  if (given[1] && given[1]->text()) {
-    style.indent = given[1]->text()->bytes;
-  } else if (given[1] && !given[1]->isNone()) {
-    HEDDLE_ASSIGN(int64_t width, given.whole(1, 0));
-    HEDDLE_CHECK(environment.budget.room(uint64_t(std::max(width, int64_t(0)))));
-    style.indent = std::string(size_t(std::max(width, int64_t(0))), ' ');
-  }
-  if (style.indent)
+  if (given[1] && !given[1]->isNone()) {
+    HEDDLE_ASSIGN(style.indent, indentationOf(given, 1, 0, environment));
     style.itemSeparator = ",";
+  }
   if (given[2] && !given[2]->isNone()) {
     HEDDLE_ASSIGN(Values separators, itemsOf(*given[2], environment));
     if (separators.size() != 2 || !separators[0].text() || !separators[1].text())
