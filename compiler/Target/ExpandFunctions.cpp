@@ -62,116 +62,97 @@ using Is = arith::CmpFPredicate;
 
 /// Compares the magnitude with infinity. SPIR-V has OpIsFinite only for OpenCL, and LLVM has no such op for NVIDIA
 /// GPUs.
-template <typename Op, Is predicate> struct CompareWithInfinity : OpRewritePattern<Op> {
-  using OpRewritePattern<Op>::OpRewritePattern;
-  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
-    Floats f(op, rewriter);
-    rewriter.replaceOp(op, f.is(f.abs(op.getOperand()), predicate, f.infinity()));
-    return success();
-  }
-};
+template <typename Op, Is predicate> LogicalResult compareWithInfinity(Op op, PatternRewriter &rewriter) {
+  Floats f(op, rewriter);
+  rewriter.replaceOp(op, f.is(f.abs(op.getOperand()), predicate, f.infinity()));
+  return success();
+}
 
-struct ExpandIsNormal : OpRewritePattern<math::IsNormalOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(math::IsNormalOp op, PatternRewriter &rewriter) const override {
-    Floats f(op, rewriter);
-    Value size = f.abs(op.getOperand()), least = f.constant(APFloat::getSmallestNormalized(f.semantics()));
-    rewriter.replaceOp(op, f.both(f.is(size, Is::OGE, least), f.is(size, Is::OLT, f.infinity())));
-    return success();
-  }
-};
+LogicalResult expandIsNormal(math::IsNormalOp op, PatternRewriter &rewriter) {
+  Floats f(op, rewriter);
+  Value size = f.abs(op.getOperand()), least = f.constant(APFloat::getSmallestNormalized(f.semantics()));
+  rewriter.replaceOp(op, f.both(f.is(size, Is::OGE, least), f.is(size, Is::OLT, f.infinity())));
+  return success();
+}
 
 /// C's pow. GLSL's pow is undefined for negative bases, and for base 0 unless the exponent is positive. LLVM has no pow
 /// for NVIDIA GPUs.
-struct ExpandPow : OpRewritePattern<math::PowFOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(math::PowFOp op, PatternRewriter &rewriter) const override {
-    Floats f(op, rewriter);
-    Value x = op.getLhs(), y = op.getRhs(), size = f.abs(x);
-    Value zero = f.constant(0.0), one = f.constant(1.0), infinity = f.infinity();
-    Value nan = f.constant(APFloat::getNaN(f.semantics()));
+LogicalResult expandPow(math::PowFOp op, PatternRewriter &rewriter) {
+  Floats f(op, rewriter);
+  Value x = op.getLhs(), y = op.getRhs(), size = f.abs(x);
+  Value zero = f.constant(0.0), one = f.constant(1.0), infinity = f.infinity();
+  Value nan = f.constant(APFloat::getNaN(f.semantics()));
 
-    Value power = math::Exp2Op::create(f, f.mul(y, math::Log2Op::create(f, size)));
-    // log2 of these bases is infinite, but not all devices guarantee that.
-    Value isZero = f.is(size, Is::OEQ, zero), isInfinite = f.is(size, Is::OEQ, infinity);
-    Value isFalling = f.is(y, Is::OLT, zero);
-    power = f.select(f.either(isZero, isInfinite), f.select(f.unlike(isZero, isFalling), zero, infinity), power);
-    power = f.select(f.is(size, Is::OEQ, one), one, power); // for infinite exponents too
+  Value power = math::Exp2Op::create(f, f.mul(y, math::Log2Op::create(f, size)));
+  // log2 of these bases is infinite, but not all devices guarantee that.
+  Value isZero = f.is(size, Is::OEQ, zero), isInfinite = f.is(size, Is::OEQ, infinity);
+  Value isFalling = f.is(y, Is::OLT, zero);
+  power = f.select(f.either(isZero, isInfinite), f.select(f.unlike(isZero, isFalling), zero, infinity), power);
+  power = f.select(f.is(size, Is::OEQ, one), one, power); // for infinite exponents too
 
-    Value half = f.mul(y, f.constant(0.5));
-    Value isWhole = f.is(f.floor(y), Is::OEQ, y);
-    Value isOdd = f.both(isWhole, f.is(f.floor(half), Is::ONE, half));
-    power = f.select(isOdd, f.withSign(power, x), power);
-    Value isRoot = f.both(f.is(f.floor(y), Is::UNE, y), f.both(f.is(x, Is::OLT, zero), f.is(size, Is::OLT, infinity)));
-    power = f.select(f.either(isRoot, f.is(x, Is::UNO, y)), nan, power);
-    rewriter.replaceOp(op, f.select(f.either(f.is(y, Is::OEQ, zero), f.is(x, Is::OEQ, one)), one, power));
-    return success();
-  }
-};
+  Value half = f.mul(y, f.constant(0.5));
+  Value isWhole = f.is(f.floor(y), Is::OEQ, y);
+  Value isOdd = f.both(isWhole, f.is(f.floor(half), Is::ONE, half));
+  power = f.select(isOdd, f.withSign(power, x), power);
+  Value isRoot = f.both(f.is(f.floor(y), Is::UNE, y), f.both(f.is(x, Is::OLT, zero), f.is(size, Is::OLT, infinity)));
+  power = f.select(f.either(isRoot, f.is(x, Is::UNO, y)), nan, power);
+  rewriter.replaceOp(op, f.select(f.either(f.is(y, Is::OEQ, zero), f.is(x, Is::OEQ, one)), one, power));
+  return success();
+}
 
-struct ExpandCbrt : OpRewritePattern<math::CbrtOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(math::CbrtOp op, PatternRewriter &rewriter) const override {
-    Floats f(op, rewriter);
-    Value x = op.getOperand(), size = f.abs(x), third = f.constant(1.0 / 3);
-    Value root = math::Exp2Op::create(f, f.mul(math::Log2Op::create(f, size), third));
-    // One Newton step corrects the error of the power.
-    Value error = arith::SubFOp::create(f, root, arith::DivFOp::create(f, size, f.mul(root, root)));
-    root = arith::SubFOp::create(f, root, f.mul(error, third));
-    Value isItself = f.either(f.is(size, Is::OEQ, f.constant(0.0)), f.is(size, Is::OEQ, f.infinity()));
-    rewriter.replaceOp(op, f.withSign(f.select(isItself, size, root), x));
-    return success();
-  }
-};
+LogicalResult expandCbrt(math::CbrtOp op, PatternRewriter &rewriter) {
+  Floats f(op, rewriter);
+  Value x = op.getOperand(), size = f.abs(x), third = f.constant(1.0 / 3);
+  Value root = math::Exp2Op::create(f, f.mul(math::Log2Op::create(f, size), third));
+  // One Newton step corrects the error of the power.
+  Value error = arith::SubFOp::create(f, root, arith::DivFOp::create(f, size, f.mul(root, root)));
+  root = arith::SubFOp::create(f, root, f.mul(error, third));
+  Value isItself = f.either(f.is(size, Is::OEQ, f.constant(0.0)), f.is(size, Is::OEQ, f.infinity()));
+  rewriter.replaceOp(op, f.withSign(f.select(isItself, size, root), x));
+  return success();
+}
 
 /// C's fmod; the result has the dividend's sign. It is exact if the quotient is below 2^22, since devices may divide
 /// with an error of 2.5 units in the last place. SPIR-V's OpFRem and LLVM's code lose the rounding error of quotient
 /// times divisor. Here both are split into halves of 12 bits, whose products are exact.
-struct ExpandRem : OpRewritePattern<arith::RemFOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(arith::RemFOp op, PatternRewriter &rewriter) const override {
-    Floats f(op, rewriter);
-    Value dividend = f.abs(op.getLhs()), divisor = f.abs(op.getRhs());
-    Value times = f.floor(arith::DivFOp::create(f, dividend, divisor));
-    Value upperTimes = f.mul(f.floor(f.mul(times, f.constant(1.0 / 4096))), f.constant(4096));
-    Value lowerTimes = arith::SubFOp::create(f, times, upperTimes);
-    Type integers = withElement(f.type, f.getI32Type());
-    TypedAttr mask = f.getI32IntegerAttr(static_cast<int32_t>(0xFFFFF000));
-    if (auto vector = dyn_cast<VectorType>(integers))
-      mask = DenseElementsAttr::get(vector, ArrayRef<Attribute>(mask));
-    Value bits = arith::BitcastOp::create(f, integers, divisor);
-    Value upper =
-        arith::BitcastOp::create(f, f.type, arith::AndIOp::create(f, bits, arith::ConstantOp::create(f, mask)));
-    Value lower = arith::SubFOp::create(f, divisor, upper);
-    Value rest = dividend;
-    for (auto [left, right] : {std::pair(upperTimes, upper), std::pair(upperTimes, lower), std::pair(lowerTimes, upper),
-                               std::pair(lowerTimes, lower)})
-      rest = arith::SubFOp::create(f, rest, f.mul(left, right));
-    // The quotient may have been rounded to a neighbouring integer.
-    rest = f.select(f.is(rest, Is::OLT, f.constant(0.0)), arith::AddFOp::create(f, rest, divisor), rest);
-    rest = f.select(f.is(rest, Is::OGE, divisor), arith::SubFOp::create(f, rest, divisor), rest);
-    rewriter.replaceOp(op, f.withSign(f.select(f.is(dividend, Is::OLT, divisor), dividend, rest), op.getLhs()));
-    return success();
-  }
-};
+LogicalResult expandRem(arith::RemFOp op, PatternRewriter &rewriter) {
+  Floats f(op, rewriter);
+  Value dividend = f.abs(op.getLhs()), divisor = f.abs(op.getRhs());
+  Value times = f.floor(arith::DivFOp::create(f, dividend, divisor));
+  Value upperTimes = f.mul(f.floor(f.mul(times, f.constant(1.0 / 4096))), f.constant(4096));
+  Value lowerTimes = arith::SubFOp::create(f, times, upperTimes);
+  Type integers = withElement(f.type, f.getI32Type());
+  TypedAttr mask = f.getI32IntegerAttr(static_cast<int32_t>(0xFFFFF000));
+  if (auto vector = dyn_cast<VectorType>(integers))
+    mask = DenseElementsAttr::get(vector, ArrayRef<Attribute>(mask));
+  Value bits = arith::BitcastOp::create(f, integers, divisor);
+  Value upper = arith::BitcastOp::create(f, f.type, arith::AndIOp::create(f, bits, arith::ConstantOp::create(f, mask)));
+  Value lower = arith::SubFOp::create(f, divisor, upper);
+  Value rest = dividend;
+  for (auto [left, right] : {std::pair(upperTimes, upper), std::pair(upperTimes, lower), std::pair(lowerTimes, upper),
+                             std::pair(lowerTimes, lower)})
+    rest = arith::SubFOp::create(f, rest, f.mul(left, right));
+  // The quotient may have been rounded to a neighbouring integer.
+  rest = f.select(f.is(rest, Is::OLT, f.constant(0.0)), arith::AddFOp::create(f, rest, divisor), rest);
+  rest = f.select(f.is(rest, Is::OGE, divisor), arith::SubFOp::create(f, rest, divisor), rest);
+  rewriter.replaceOp(op, f.withSign(f.select(f.is(dividend, Is::OLT, divisor), dividend, rest), op.getLhs()));
+  return success();
+}
 
 /// GLSL's atan2 is undefined if both operands are 0.
-struct ExpandAtan2 : OpRewritePattern<math::Atan2Op> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(math::Atan2Op op, PatternRewriter &rewriter) const override {
-    Floats f(op, rewriter);
-    Value y = op.getLhs(), x = op.getRhs(), height = f.abs(y), width = f.abs(x);
-    Value zero = f.constant(0.0), pi = f.constant(std::numbers::pi);
-    Value angle = math::AtanOp::create(f, arith::DivFOp::create(f, height, width));
-    angle = f.select(f.is(width, Is::OEQ, zero), f.constant(std::numbers::pi / 2), angle);
-    angle = f.select(f.is(height, Is::OEQ, width), f.constant(std::numbers::pi / 4), angle); // infinities as well
-    angle = f.select(f.is(height, Is::OEQ, zero), zero, angle);
-    Value isLeft = f.is(f.withSign(f.constant(1.0), x), Is::OLT, zero); // -0 as well
-    angle = f.withSign(f.select(isLeft, arith::SubFOp::create(f, pi, angle), angle), y);
-    rewriter.replaceOp(op, f.select(f.is(x, Is::UNO, y), f.constant(APFloat::getNaN(f.semantics())), angle));
-    return success();
-  }
-};
+LogicalResult expandAtan2(math::Atan2Op op, PatternRewriter &rewriter) {
+  Floats f(op, rewriter);
+  Value y = op.getLhs(), x = op.getRhs(), height = f.abs(y), width = f.abs(x);
+  Value zero = f.constant(0.0), pi = f.constant(std::numbers::pi);
+  Value angle = math::AtanOp::create(f, arith::DivFOp::create(f, height, width));
+  angle = f.select(f.is(width, Is::OEQ, zero), f.constant(std::numbers::pi / 2), angle);
+  angle = f.select(f.is(height, Is::OEQ, width), f.constant(std::numbers::pi / 4), angle); // infinities as well
+  angle = f.select(f.is(height, Is::OEQ, zero), zero, angle);
+  Value isLeft = f.is(f.withSign(f.constant(1.0), x), Is::OLT, zero); // -0 as well
+  angle = f.withSign(f.select(isLeft, arith::SubFOp::create(f, pi, angle), angle), y);
+  rewriter.replaceOp(op, f.select(f.is(x, Is::UNO, y), f.constant(APFloat::getNaN(f.semantics())), angle));
+  return success();
+}
 
 struct InF32 : RewritePattern {
   InF32(MLIRContext *context, function_ref<bool(Operation *, FloatType)> needsF32)
@@ -206,8 +187,13 @@ void heddle::computeInF32(Operation *kernel, function_ref<bool(Operation *, Floa
 
 void heddle::expandFunctions(Operation *kernel) {
   RewritePatternSet patterns(kernel->getContext());
-  patterns.add<CompareWithInfinity<math::IsFiniteOp, Is::OLT>, CompareWithInfinity<math::IsInfOp, Is::OEQ>,
-               ExpandIsNormal, ExpandPow, ExpandCbrt, ExpandRem, ExpandAtan2>(kernel->getContext());
+  patterns.add(compareWithInfinity<math::IsFiniteOp, Is::OLT>)
+      .add(compareWithInfinity<math::IsInfOp, Is::OEQ>)
+      .add(expandIsNormal)
+      .add(expandPow)
+      .add(expandCbrt)
+      .add(expandRem)
+      .add(expandAtan2);
   math::populateExpansionPatterns(patterns, {"clampf"});
   populatePolynomialApproximateErfPattern(patterns);
   populatePolynomialApproximateErfcPattern(patterns);

@@ -56,77 +56,62 @@ Value clamp(Arithmetic &a, Value x, double limit) {
   return arith::MinimumFOp::create(a, arith::MaximumFOp::create(a, x, a.constant(-limit)), a.constant(limit));
 }
 
-struct ExpandExp2 : OpRewritePattern<math::Exp2Op> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(math::Exp2Op op, PatternRewriter &rewriter) const override {
-    Arithmetic a(op, rewriter);
-    Value x = clamp(a, op.getOperand(), 200), n = math::RoundEvenOp::create(a, x);
-    Value r = a.mul(arith::SubFOp::create(a, x, n), a.constant(std::numbers::ln2));
-    rewriter.replaceOp(op, scaledExponential(a, n, r));
-    return success();
-  }
-};
+LogicalResult expandExp2(math::Exp2Op op, PatternRewriter &rewriter) {
+  Arithmetic a(op, rewriter);
+  Value x = clamp(a, op.getOperand(), 200), n = math::RoundEvenOp::create(a, x);
+  Value r = a.mul(arith::SubFOp::create(a, x, n), a.constant(std::numbers::ln2));
+  rewriter.replaceOp(op, scaledExponential(a, n, r));
+  return success();
+}
 
-struct ExpandExp : OpRewritePattern<math::ExpOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(math::ExpOp op, PatternRewriter &rewriter) const override {
-    Arithmetic a(op, rewriter);
-    Value x = clamp(a, op.getOperand(), 140);
-    Value n = math::RoundEvenOp::create(a, a.mul(x, a.constant(std::numbers::log2e)));
-    // ln(2) in two parts: n times the first part, which has 9 bits, is exact.
-    Value r = a.fma(n, a.constant(-0.693359375), x);
-    r = a.fma(n, a.constant(2.12194440e-4), r);
-    rewriter.replaceOp(op, scaledExponential(a, n, r));
-    return success();
-  }
-};
+LogicalResult expandExp(math::ExpOp op, PatternRewriter &rewriter) {
+  Arithmetic a(op, rewriter);
+  Value x = clamp(a, op.getOperand(), 140);
+  Value n = math::RoundEvenOp::create(a, a.mul(x, a.constant(std::numbers::log2e)));
+  // ln(2) in two parts: n times the first part, which has 9 bits, is exact.
+  Value r = a.fma(n, a.constant(-0.693359375), x);
+  r = a.fma(n, a.constant(2.12194440e-4), r);
+  rewriter.replaceOp(op, scaledExponential(a, n, r));
+  return success();
+}
 
-struct ExpandRsqrt : OpRewritePattern<math::RsqrtOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(math::RsqrtOp op, PatternRewriter &rewriter) const override {
-    Arithmetic a(op, rewriter);
-    rewriter.replaceOpWithNewOp<arith::DivFOp>(op, a.constant(1), math::SqrtOp::create(a, op.getOperand()));
-    return success();
-  }
-};
+LogicalResult expandRsqrt(math::RsqrtOp op, PatternRewriter &rewriter) {
+  Arithmetic a(op, rewriter);
+  rewriter.replaceOpWithNewOp<arith::DivFOp>(op, a.constant(1), math::SqrtOp::create(a, op.getOperand()));
+  return success();
+}
 
 /// Widens 16-bit float operands to f32, for ops whose result does not depend on the width: conversions to integers,
 /// comparisons and classifications. The exception is isnormal of f16: f16 denormals are normal numbers in f32.
-template <typename Op> struct OperandsInF32 : OpRewritePattern<Op> {
-  using OpRewritePattern<Op>::OpRewritePattern;
-  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
-    Type type = op->getOperand(0).getType();
-    if (getElementTypeOrSelf(type).getIntOrFloatBitWidth() != 16)
-      return failure();
-    if (std::is_same_v<Op, math::IsNormalOp> && getElementTypeOrSelf(type).isF16())
-      return failure();
-    auto vector = dyn_cast<VectorType>(type);
-    Type wide = vector ? Type(vector.clone(rewriter.getF32Type())) : rewriter.getF32Type();
-    SmallVector<Value> operands;
-    for (Value operand : op->getOperands())
-      operands.push_back(arith::ExtFOp::create(rewriter, op.getLoc(), wide, operand));
-    rewriter.modifyOpInPlace(op, [&] { op->setOperands(operands); });
-    return success();
-  }
-};
+template <typename Op> LogicalResult widenOperandsToF32(Op op, PatternRewriter &rewriter) {
+  Type type = op->getOperand(0).getType();
+  if (getElementTypeOrSelf(type).getIntOrFloatBitWidth() != 16)
+    return failure();
+  if (std::is_same_v<Op, math::IsNormalOp> && getElementTypeOrSelf(type).isF16())
+    return failure();
+  auto vector = dyn_cast<VectorType>(type);
+  Type wide = vector ? Type(vector.clone(rewriter.getF32Type())) : rewriter.getF32Type();
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(arith::ExtFOp::create(rewriter, op.getLoc(), wide, operand));
+  rewriter.modifyOpInPlace(op, [&] { op->setOperands(operands); });
+  return success();
+}
 
 /// Replaces a bf16 constant by a bitcast of an i16 constant, because registers hold bf16 as i16.
-struct ConstantAsBits : OpRewritePattern<arith::ConstantOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(arith::ConstantOp op, PatternRewriter &rewriter) const override {
-    if (!getElementTypeOrSelf(op.getType()).isBF16())
-      return failure();
-    Type i16 = rewriter.getI16Type();
-    TypedAttr bits;
-    if (auto elements = dyn_cast<DenseElementsAttr>(op.getValue()))
-      bits = elements.bitcast(i16);
-    else
-      bits = rewriter.getIntegerAttr(i16, cast<FloatAttr>(op.getValue()).getValue().bitcastToAPInt());
-    Value constant = arith::ConstantOp::create(rewriter, op.getLoc(), bits);
-    rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, op.getType(), constant);
-    return success();
-  }
-};
+LogicalResult rewriteConstantAsBits(arith::ConstantOp op, PatternRewriter &rewriter) {
+  if (!getElementTypeOrSelf(op.getType()).isBF16())
+    return failure();
+  Type i16 = rewriter.getI16Type();
+  TypedAttr bits;
+  if (auto elements = dyn_cast<DenseElementsAttr>(op.getValue()))
+    bits = elements.bitcast(i16);
+  else
+    bits = rewriter.getIntegerAttr(i16, cast<FloatAttr>(op.getValue()).getValue().bitcastToAPInt());
+  Value constant = arith::ConstantOp::create(rewriter, op.getLoc(), bits);
+  rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, op.getType(), constant);
+  return success();
+}
 
 /// Processors convert 16-bit floats but do not compute with them.
 bool needsF32(Operation *op, FloatType) {
@@ -142,21 +127,25 @@ struct ExpandCpuMathPass : mlir::heddle::impl::ExpandCpuMathPassBase<ExpandCpuMa
     if (failed(verifyNoTiles(kernel)))
       return signalPassFailure();
     RewritePatternSet operands(&getContext());
-    operands.add<OperandsInF32<arith::CmpFOp>, OperandsInF32<arith::FPToSIOp>, OperandsInF32<arith::FPToUIOp>,
-                 OperandsInF32<math::IsNaNOp>, OperandsInF32<math::IsInfOp>, OperandsInF32<math::IsFiniteOp>,
-                 OperandsInF32<math::IsNormalOp>>(&getContext());
+    operands.add(widenOperandsToF32<arith::CmpFOp>)
+        .add(widenOperandsToF32<arith::FPToSIOp>)
+        .add(widenOperandsToF32<arith::FPToUIOp>)
+        .add(widenOperandsToF32<math::IsNaNOp>)
+        .add(widenOperandsToF32<math::IsInfOp>)
+        .add(widenOperandsToF32<math::IsFiniteOp>)
+        .add(widenOperandsToF32<math::IsNormalOp>);
     walkAndApplyPatterns(kernel, std::move(operands));
     computeInF32(kernel, needsF32);
     expandFunctions(kernel);
     expandMath(kernel);
     RewritePatternSet patterns(&getContext());
     // The expansion of math.isnormal of f16 made new comparisons.
-    patterns.add<ExpandExp, ExpandExp2, ExpandRsqrt, OperandsInF32<arith::CmpFOp>>(&getContext());
+    patterns.add(expandExp).add(expandExp2).add(expandRsqrt).add(widenOperandsToF32<arith::CmpFOp>);
     walkAndApplyPatterns(kernel, std::move(patterns));
     // LLVM would call a compiler-rt function to round to bf16.
     RewritePatternSet conversions(&getContext());
     arith::populateExpandBFloat16Patterns(conversions);
-    conversions.add<ConstantAsBits>(&getContext());
+    conversions.add(rewriteConstantAsBits);
     walkAndApplyPatterns(kernel, std::move(conversions));
   }
 };

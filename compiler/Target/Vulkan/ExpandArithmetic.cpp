@@ -11,63 +11,51 @@ using namespace mlir::heddle;
 
 namespace {
 
-struct ExpandTrunc : OpRewritePattern<math::TruncOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(math::TruncOp op, PatternRewriter &rewriter) const override {
-    Value x = op.getOperand();
-    Value size = math::FloorOp::create(rewriter, op.getLoc(), math::AbsFOp::create(rewriter, op.getLoc(), x));
-    rewriter.replaceOpWithNewOp<math::CopySignOp>(op, size, x);
-    return success();
-  }
-};
+LogicalResult expandTrunc(math::TruncOp op, PatternRewriter &rewriter) {
+  Value x = op.getOperand();
+  Value size = math::FloorOp::create(rewriter, op.getLoc(), math::AbsFOp::create(rewriter, op.getLoc(), x));
+  rewriter.replaceOpWithNewOp<math::CopySignOp>(op, size, x);
+  return success();
+}
 
 /// i1 as a signed number: true is -1.
-struct ExpandSignedBoolean : OpRewritePattern<arith::SIToFPOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(arith::SIToFPOp op, PatternRewriter &rewriter) const override {
-    if (!getElementTypeOrSelf(op.getIn()).isInteger(1))
-      return failure();
-    auto constant = [&](double number) -> Value {
-      TypedAttr attribute = rewriter.getFloatAttr(getElementTypeOrSelf(op.getType()), number);
-      if (auto vector = dyn_cast<VectorType>(op.getType()))
-        attribute = DenseElementsAttr::get(vector, ArrayRef<Attribute>(attribute));
-      return arith::ConstantOp::create(rewriter, op.getLoc(), attribute);
-    };
-    rewriter.replaceOpWithNewOp<arith::SelectOp>(op, op.getIn(), constant(-1), constant(0));
-    return success();
-  }
-};
+LogicalResult expandSignedBoolean(arith::SIToFPOp op, PatternRewriter &rewriter) {
+  if (!getElementTypeOrSelf(op.getIn()).isInteger(1))
+    return failure();
+  auto constant = [&](double number) -> Value {
+    TypedAttr attribute = rewriter.getFloatAttr(getElementTypeOrSelf(op.getType()), number);
+    if (auto vector = dyn_cast<VectorType>(op.getType()))
+      attribute = DenseElementsAttr::get(vector, ArrayRef<Attribute>(attribute));
+    return arith::ConstantOp::create(rewriter, op.getLoc(), attribute);
+  };
+  rewriter.replaceOpWithNewOp<arith::SelectOp>(op, op.getIn(), constant(-1), constant(0));
+  return success();
+}
 
 /// C's remainder, which has the dividend's sign. Vulkan leaves OpSRem undefined for negative operands, so this divides
 /// magnitudes as unsigned numbers. Negating -2^31 gives the same bits, which are its magnitude if read as unsigned.
-struct ExpandSignedRemainder : OpRewritePattern<arith::RemSIOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(arith::RemSIOp op, PatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Value lhs = op.getLhs(), zero = arith::ConstantOp::create(rewriter, loc, rewriter.getZeroAttr(lhs.getType()));
-    auto negative = [&](Value x) -> Value { return arith::SubIOp::create(rewriter, loc, zero, x); };
-    auto isNegative = [&](Value x) -> Value {
-      return arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::slt, x, zero);
-    };
-    auto magnitude = [&](Value x) -> Value {
-      return arith::SelectOp::create(rewriter, loc, isNegative(x), negative(x), x);
-    };
-    Value rest = arith::RemUIOp::create(rewriter, loc, magnitude(lhs), magnitude(op.getRhs()));
-    rewriter.replaceOpWithNewOp<arith::SelectOp>(op, isNegative(lhs), negative(rest), rest);
-    return success();
-  }
-};
+LogicalResult expandSignedRemainder(arith::RemSIOp op, PatternRewriter &rewriter) {
+  Location loc = op.getLoc();
+  Value lhs = op.getLhs(), zero = arith::ConstantOp::create(rewriter, loc, rewriter.getZeroAttr(lhs.getType()));
+  auto negative = [&](Value x) -> Value { return arith::SubIOp::create(rewriter, loc, zero, x); };
+  auto isNegative = [&](Value x) -> Value {
+    return arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::slt, x, zero);
+  };
+  auto magnitude = [&](Value x) -> Value {
+    return arith::SelectOp::create(rewriter, loc, isNegative(x), negative(x), x);
+  };
+  Value rest = arith::RemUIOp::create(rewriter, loc, magnitude(lhs), magnitude(op.getRhs()));
+  rewriter.replaceOpWithNewOp<arith::SelectOp>(op, isNegative(lhs), negative(rest), rest);
+  return success();
+}
 
 /// SPIR-V has no arithmetic on i1, so it becomes logic.
-template <typename Op, typename Logic> struct ExpandBoolean : OpRewritePattern<Op> {
-  using OpRewritePattern<Op>::OpRewritePattern;
-  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
-    if (!getElementTypeOrSelf(op.getType()).isInteger(1))
-      return failure();
-    rewriter.replaceOpWithNewOp<Logic>(op, op.getLhs(), op.getRhs());
-    return success();
-  }
-};
+template <typename Op, typename Logic> LogicalResult expandBoolean(Op op, PatternRewriter &rewriter) {
+  if (!getElementTypeOrSelf(op.getType()).isInteger(1))
+    return failure();
+  rewriter.replaceOpWithNewOp<Logic>(op, op.getLhs(), op.getRhs());
+  return success();
+}
 
 bool needsF32(Operation *op, FloatType type) {
   // These functions manipulate bits, or need more precision in intermediate results.
@@ -88,11 +76,14 @@ void heddle::expandArithmetic(Operation *kernel) {
 
   MLIRContext *context = kernel->getContext();
   RewritePatternSet patterns(context);
-  patterns.add<ExpandTrunc, ExpandSignedBoolean, ExpandSignedRemainder>(context);
-  patterns.add<ExpandBoolean<arith::AddIOp, arith::XOrIOp>, ExpandBoolean<arith::SubIOp, arith::XOrIOp>,
-               ExpandBoolean<arith::MulIOp, arith::AndIOp>, ExpandBoolean<arith::MinUIOp, arith::AndIOp>,
-               ExpandBoolean<arith::MaxSIOp, arith::AndIOp>, ExpandBoolean<arith::MaxUIOp, arith::OrIOp>,
-               ExpandBoolean<arith::MinSIOp, arith::OrIOp>>(context);
+  patterns.add(expandTrunc).add(expandSignedBoolean).add(expandSignedRemainder);
+  patterns.add(expandBoolean<arith::AddIOp, arith::XOrIOp>)
+      .add(expandBoolean<arith::SubIOp, arith::XOrIOp>)
+      .add(expandBoolean<arith::MulIOp, arith::AndIOp>)
+      .add(expandBoolean<arith::MinUIOp, arith::AndIOp>)
+      .add(expandBoolean<arith::MaxSIOp, arith::AndIOp>)
+      .add(expandBoolean<arith::MaxUIOp, arith::OrIOp>)
+      .add(expandBoolean<arith::MinSIOp, arith::OrIOp>);
   arith::populateCeilFloorDivExpandOpsPatterns(patterns);
   walkAndApplyPatterns(kernel, std::move(patterns));
 }
