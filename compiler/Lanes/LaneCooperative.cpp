@@ -38,139 +38,97 @@ struct Pieces {
 
 IntegerAttr leadDimension(LaneBuilder &b, MemRefType memory) { return b.getIndexAttr(tile::getRowStride(memory)); }
 
-/// Lowers an op that has a tile of cooperative matrices among its operands or results.
-template <typename Op> struct CooperativePattern : LanePattern<Op> {
-  CooperativePattern(const TypeConverter &converter, MLIRContext *context, const Lanes &lanes)
-      : LanePattern<Op>(converter, context, lanes, /*benefit=*/3) {}
-};
+Lowered lowerPieceConstant(LaneBuilder &b, const Lanes &, arith::ConstantOp op, RegistersOf<arith::ConstantOp>) {
+  if (!tile::getCooperativeLayout(op.getType()))
+    return failure();
+  auto tile = cast<RankedTensorType>(op.getType());
+  auto value = cast<DenseElementsAttr>(op.getValue()).getSplatValue<TypedAttr>();
+  Value piece = gpu::SubgroupMmaConstantMatrixOp::create(b, getRegisterType(tile), arith::ConstantOp::create(b, value));
+  return SmallVector<Value>(tile::getLaneShape(tile).count(), piece);
+}
 
-struct LowerPieceConstant : CooperativePattern<arith::ConstantOp> {
-  using CooperativePattern::CooperativePattern;
-  LogicalResult matchAndRewrite(arith::ConstantOp op, OneToNOpAdaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    if (!tile::getCooperativeLayout(op.getType()))
-      return failure();
-    LaneBuilder b(op.getLoc(), rewriter);
-    auto tile = cast<RankedTensorType>(op.getType());
-    auto value = cast<DenseElementsAttr>(op.getValue()).getSplatValue<TypedAttr>();
-    Value piece =
-        gpu::SubgroupMmaConstantMatrixOp::create(b, getRegisterType(tile), arith::ConstantOp::create(b, value));
-    rewriter.replaceOpWithMultiple(op, {SmallVector<Value>(tile::getLaneShape(tile).count(), piece)});
-    return success();
-  }
-};
+Lowered lowerPieceLoad(LaneBuilder &b, const Lanes &, tile::LoadOp op, RegistersOf<tile::LoadOp>) {
+  if (!tile::getCooperativeLayout(op.getType()))
+    return failure();
+  Pieces pieces(b, op.getType(), op.getRow(), op.getColumn());
+  // The right operand's tile has the matrix's columns as its rows.
+  bool isRight = pieces.layout.getUse() == tile::MatrixUse::Right;
+  UnitAttr transpose = op.getTransposed() != isRight ? b.getUnitAttr() : UnitAttr();
+  SmallVector<Value> registers;
+  for (int64_t i = 0; i < pieces.shape.rows; ++i)
+    for (int64_t j = 0; j < pieces.shape.runs; ++j)
+      registers.push_back(gpu::SubgroupMmaLoadMatrixOp::create(b, getRegisterType(op.getType()), op.getMemory(),
+                                                               pieces.place(b, i, j, op.getTransposed()),
+                                                               leadDimension(b, op.getMemory().getType()), transpose));
+  return registers;
+}
 
-struct LowerPieceLoad : CooperativePattern<tile::LoadOp> {
-  using CooperativePattern::CooperativePattern;
-  LogicalResult matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
-    if (!tile::getCooperativeLayout(op.getType()))
-      return failure();
-    LaneBuilder b(op.getLoc(), rewriter);
-    Pieces pieces(b, op.getType(), op.getRow(), op.getColumn());
-    // The right operand's tile has the matrix's columns as its rows.
-    bool isRight = pieces.layout.getUse() == tile::MatrixUse::Right;
-    UnitAttr transpose = op.getTransposed() != isRight ? b.getUnitAttr() : UnitAttr();
-    SmallVector<Value> registers;
-    for (int64_t i = 0; i < pieces.shape.rows; ++i)
-      for (int64_t j = 0; j < pieces.shape.runs; ++j)
-        registers.push_back(gpu::SubgroupMmaLoadMatrixOp::create(
-            b, getRegisterType(op.getType()), op.getMemory(), pieces.place(b, i, j, op.getTransposed()),
-            leadDimension(b, op.getMemory().getType()), transpose));
-    rewriter.replaceOpWithMultiple(op, {registers});
-    return success();
-  }
-};
+Lowered lowerPieceStore(LaneBuilder &b, const Lanes &, tile::StoreOp op, RegistersOf<tile::StoreOp> adaptor) {
+  if (!tile::getCooperativeLayout(op.getValue().getType()))
+    return failure();
+  Registers registers(typeOf(op.getValue()), adaptor.getValue());
+  Pieces pieces(b, typeOf(op.getValue()), op.getRow(), op.getColumn());
+  for (int64_t i = 0; i < pieces.shape.rows; ++i)
+    for (int64_t j = 0; j < pieces.shape.runs; ++j)
+      gpu::SubgroupMmaStoreMatrixOp::create(b, registers.at(i, j), op.getMemory(),
+                                            pieces.place(b, i, j, /*transposed=*/false),
+                                            leadDimension(b, op.getMemory().getType()), UnitAttr());
+  return SmallVector<Value>();
+}
 
-struct LowerPieceStore : CooperativePattern<tile::StoreOp> {
-  using CooperativePattern::CooperativePattern;
-  LogicalResult matchAndRewrite(tile::StoreOp op, OneToNOpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    if (!tile::getCooperativeLayout(op.getValue().getType()))
-      return failure();
-    LaneBuilder b(op.getLoc(), rewriter);
-    Registers registers(typeOf(op.getValue()), adaptor.getValue());
-    Pieces pieces(b, typeOf(op.getValue()), op.getRow(), op.getColumn());
-    for (int64_t i = 0; i < pieces.shape.rows; ++i)
-      for (int64_t j = 0; j < pieces.shape.runs; ++j)
-        gpu::SubgroupMmaStoreMatrixOp::create(b, registers.at(i, j), op.getMemory(),
-                                              pieces.place(b, i, j, /*transposed=*/false),
-                                              leadDimension(b, op.getMemory().getType()), UnitAttr());
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
+Lowered lowerPieceDot(LaneBuilder &b, const Lanes &, tile::DotOp op, RegistersOf<tile::DotOp> adaptor) {
+  if (!tile::getCooperativeLayout(op.getType()))
+    return failure();
+  Registers lhs(typeOf(op.getLhs()), adaptor.getLhs()), rhs(typeOf(op.getRhs()), adaptor.getRhs());
+  tile::LaneShape shape = tile::getLaneShape(op.getType());
+  SmallVector<Value> sums(adaptor.getAccumulator());
+  for (int64_t k = 0; k < lhs.shape.runs; ++k)
+    for (int64_t i = 0; i < shape.rows; ++i)
+      for (int64_t j = 0; j < shape.runs; ++j) {
+        Value &sum = sums[i * shape.runs + j];
+        sum = gpu::SubgroupMmaComputeOp::create(b, sum.getType(), lhs.at(i, k), rhs.at(j, k), sum, UnitAttr(),
+                                                UnitAttr());
+      }
+  return sums;
+}
 
-struct LowerPieceDot : CooperativePattern<tile::DotOp> {
-  using CooperativePattern::CooperativePattern;
-  LogicalResult matchAndRewrite(tile::DotOp op, OneToNOpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    if (!tile::getCooperativeLayout(op.getType()))
-      return failure();
-    LaneBuilder b(op.getLoc(), rewriter);
-    Registers lhs(typeOf(op.getLhs()), adaptor.getLhs()), rhs(typeOf(op.getRhs()), adaptor.getRhs());
-    tile::LaneShape shape = tile::getLaneShape(op.getType());
-    SmallVector<Value> sums(adaptor.getAccumulator());
-    for (int64_t k = 0; k < lhs.shape.runs; ++k)
-      for (int64_t i = 0; i < shape.rows; ++i)
-        for (int64_t j = 0; j < shape.runs; ++j) {
-          Value &sum = sums[i * shape.runs + j];
-          sum = gpu::SubgroupMmaComputeOp::create(b, sum.getType(), lhs.at(i, k), rhs.at(j, k), sum, UnitAttr(),
-                                                  UnitAttr());
-        }
-    rewriter.replaceOpWithMultiple(op, {sums});
-    return success();
-  }
-};
-
-struct LowerPieceTimes : CooperativePattern<arith::MulFOp> {
-  using CooperativePattern::CooperativePattern;
-  LogicalResult matchAndRewrite(arith::MulFOp op, OneToNOpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    if (!tile::getCooperativeLayout(op.getType()))
-      return failure();
-    LaneBuilder b(op.getLoc(), rewriter);
-    SmallVector<Value> products;
-    for (auto [x, y] : llvm::zip(adaptor.getLhs(), adaptor.getRhs()))
-      products.push_back(
-          gpu::SubgroupMmaElementwiseOp::create(b, x.getType(), ValueRange{x, y}, gpu::MMAElementwiseOp::MULF));
-    rewriter.replaceOpWithMultiple(op, {products});
-    return success();
-  }
-};
+Lowered lowerPieceTimes(LaneBuilder &b, const Lanes &, arith::MulFOp op, RegistersOf<arith::MulFOp> adaptor) {
+  if (!tile::getCooperativeLayout(op.getType()))
+    return failure();
+  SmallVector<Value> products;
+  for (auto [x, y] : llvm::zip(adaptor.getLhs(), adaptor.getRhs()))
+    products.push_back(
+        gpu::SubgroupMmaElementwiseOp::create(b, x.getType(), ValueRange{x, y}, gpu::MMAElementwiseOp::MULF));
+  return products;
+}
 
 /// Repeats whole pieces.
-struct LowerPieceBroadcast : CooperativePattern<tile::BroadcastOp> {
-  using CooperativePattern::CooperativePattern;
-  LogicalResult matchAndRewrite(tile::BroadcastOp op, OneToNOpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    if (!tile::getCooperativeLayout(op.getType()))
-      return failure();
-    Registers from(typeOf(op.getInput()), adaptor.getInput());
-    tile::LaneShape shape = tile::getLaneShape(op.getType());
-    SmallVector<Value> registers;
-    for (int64_t i = 0; i < shape.rows; ++i)
-      for (int64_t j = 0; j < shape.runs; ++j)
-        registers.push_back(from.at(i, j % from.shape.runs));
-    rewriter.replaceOpWithMultiple(op, {registers});
-    return success();
-  }
-};
+Lowered lowerPieceBroadcast(LaneBuilder &b, const Lanes &, tile::BroadcastOp op,
+                            RegistersOf<tile::BroadcastOp> adaptor) {
+  if (!tile::getCooperativeLayout(op.getType()))
+    return failure();
+  Registers from(typeOf(op.getInput()), adaptor.getInput());
+  tile::LaneShape shape = tile::getLaneShape(op.getType());
+  SmallVector<Value> registers;
+  for (int64_t i = 0; i < shape.rows; ++i)
+    for (int64_t j = 0; j < shape.runs; ++j)
+      registers.push_back(from.at(i, j % from.shape.runs));
+  return registers;
+}
 
 /// Without asynchronous copies, a wait only has to wait for the other lanes.
-struct LowerBarrier : CooperativePattern<tile::WaitOp> {
-  using CooperativePattern::CooperativePattern;
-  LogicalResult matchAndRewrite(tile::WaitOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
-    if (lanes.hasCopies())
-      return failure();
-    rewriter.replaceOpWithNewOp<gpu::BarrierOp>(op);
-    return success();
-  }
-};
+Lowered lowerBarrier(LaneBuilder &b, const Lanes &lanes, tile::WaitOp op, RegistersOf<tile::WaitOp>) {
+  if (lanes.hasCopies())
+    return failure();
+  gpu::BarrierOp::create(b);
+  return SmallVector<Value>();
+}
 
 } // namespace
 
 void heddle::populateLaneCooperativePatterns(const TypeConverter &converter, const Lanes &lanes,
                                              RewritePatternSet &patterns) {
-  patterns.add<LowerPieceConstant, LowerPieceLoad, LowerPieceStore, LowerPieceDot, LowerPieceTimes, LowerPieceBroadcast,
-               LowerBarrier>(converter, patterns.getContext(), lanes);
+  // Lowers ops that have a tile of cooperative matrices among their operands or results.
+  addLowerings(patterns, converter, lanes, /*benefit=*/3, lowerPieceConstant, lowerPieceLoad, lowerPieceStore,
+               lowerPieceDot, lowerPieceTimes, lowerPieceBroadcast, lowerBarrier);
 }

@@ -40,42 +40,36 @@ Value join(LaneBuilder &b, ArrayRef<Value> registers) {
   return joined;
 }
 
-struct LowerFragmentDot : LanePattern<tile::DotOp> {
-  using LanePattern::LanePattern;
-  LogicalResult matchAndRewrite(tile::DotOp op, OneToNOpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    tile::SimtAttr layout = tile::getLayout(op.getLhs().getType());
-    if (!layout || !layout.isFragment())
-      return failure();
-    LaneBuilder b(op.getLoc(), rewriter);
-    Registers lhs(typeOf(op.getLhs()), adaptor.getLhs()), rhs(typeOf(op.getRhs()), adaptor.getRhs());
-    tile::LaneShape shape = tile::getLaneShape(op.getType());
-    SmallVector<Value> sums(adaptor.getAccumulator());
-    bool halves = isTensorOperand(op.getLhs().getType()); // 16-bit operands, not tf32
-    const int64_t extents[] = {2 * kPiece, kPiece, halves ? 2 * kPiece : kPiece};
-    auto operand = [&](const Registers &from, ArrayRef<int64_t> rows, int64_t k) {
-      SmallVector<Value> parts;
-      for (int64_t part : {0, 1})
-        for (int64_t row : rows)
-          parts.push_back(halves ? from.at(row, k + part) : b.extract(from.at(row, k), part));
-      return join(b, parts);
-    };
-    for (int64_t k = 0; k < lhs.shape.runs; k += halves ? 2 : 1)
-      for (int64_t i = 0; i < shape.rows; i += 2) {
-        Value left = operand(lhs, {i, i + 1}, k);
-        for (int64_t j = 0; j < shape.runs; ++j) {
-          Value right = operand(rhs, {j}, k);
-          Value &upper = sums[i * shape.runs + j], &lower = sums[(i + 1) * shape.runs + j];
-          Value sum = nvgpu::MmaSyncOp::create(b, left, right, join(b, {upper, lower}), ArrayRef(extents),
-                                               /*tf32Enabled=*/!halves);
-          upper = vector::ExtractOp::create(b, sum, 0);
-          lower = vector::ExtractOp::create(b, sum, 1);
-        }
+Lowered lowerFragmentDot(LaneBuilder &b, const Lanes &, tile::DotOp op, RegistersOf<tile::DotOp> adaptor) {
+  tile::SimtAttr layout = tile::getLayout(op.getLhs().getType());
+  if (!layout || !layout.isFragment())
+    return failure();
+  Registers lhs(typeOf(op.getLhs()), adaptor.getLhs()), rhs(typeOf(op.getRhs()), adaptor.getRhs());
+  tile::LaneShape shape = tile::getLaneShape(op.getType());
+  SmallVector<Value> sums(adaptor.getAccumulator());
+  bool halves = isTensorOperand(op.getLhs().getType()); // 16-bit operands, not tf32
+  const int64_t extents[] = {2 * kPiece, kPiece, halves ? 2 * kPiece : kPiece};
+  auto operand = [&](const Registers &from, ArrayRef<int64_t> rows, int64_t k) {
+    SmallVector<Value> parts;
+    for (int64_t part : {0, 1})
+      for (int64_t row : rows)
+        parts.push_back(halves ? from.at(row, k + part) : b.extract(from.at(row, k), part));
+    return join(b, parts);
+  };
+  for (int64_t k = 0; k < lhs.shape.runs; k += halves ? 2 : 1)
+    for (int64_t i = 0; i < shape.rows; i += 2) {
+      Value left = operand(lhs, {i, i + 1}, k);
+      for (int64_t j = 0; j < shape.runs; ++j) {
+        Value right = operand(rhs, {j}, k);
+        Value &upper = sums[i * shape.runs + j], &lower = sums[(i + 1) * shape.runs + j];
+        Value sum = nvgpu::MmaSyncOp::create(b, left, right, join(b, {upper, lower}), ArrayRef(extents),
+                                             /*tf32Enabled=*/!halves);
+        upper = vector::ExtractOp::create(b, sum, 0);
+        lower = vector::ExtractOp::create(b, sum, 1);
       }
-    rewriter.replaceOpWithMultiple(op, {sums});
-    return success();
-  }
-};
+    }
+  return sums;
+}
 
 //===-- Shared memory -------------------------------------------------------------------------------------------===//
 
@@ -110,141 +104,122 @@ struct Swizzle {
 
 /// Lowers to ldmatrix: each lane gives the address of a row of eight elements of one of four pieces, and gets its part
 /// of all four.
-struct LowerSharedLoad : LanePattern<tile::LoadOp> {
-  using LanePattern::LanePattern;
-  LogicalResult matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
-    // Memory with a strided layout is not swizzled, and no copy has filled it.
-    bool isSwizzled = isShared(op.getMemory()) && op.getMemory().getType().getLayout().isIdentity();
-    if (!isSwizzled || !isTensorOperand(op.getType()) || !tile::getLayout(op.getType()).isFragment())
-      return failure();
-    LaneBuilder b(op.getLoc(), rewriter);
-    RankedTensorType tile = op.getType();
-    tile::LaneShape shape = tile::getLaneShape(tile);
-    Swizzle swizzle(op.getMemory().getType());
-    int64_t rowLanes = tile::getLayout(tile).getRowLanes();
-    Value lane = lanes.number(),
-          piece = arith::DivUIOp::create(b, b.remainder(lane, lanes.subgroup()), b.index(kPiece));
-    Value inPiece = b.remainder(lane, kPiece);
-    // The four pieces are two of the lane's rows by two of its runs. An instruction takes registers side by side: both
-    // rows of a run for the left operand, both runs of a row for the right one.
-    int64_t rowPieces = shape.rows % 2 == 0 ? 2 : 1;
-    bool isRight = rowLanes == kPiece; // each subgroup has the whole tile
-    int64_t rowStep = isRight ? 2 : 1, runStep = isRight ? 1 : rowPieces;
-    auto bitOf = [&](int64_t step, int64_t count) {
-      return b.remainder(b.createOrFold<arith::DivUIOp>(piece, b.index(step)), count);
-    };
-    Value ofRow = bitOf(rowStep, rowPieces), ofRun = bitOf(runStep, 2);
-    // Further subgroups have further rows.
-    Value subgroup =
-        rowLanes == kPiece ? b.index(0) : arith::DivUIOp::create(b, lane, b.index(lanes.subgroup())).getResult();
-    bool paired = tile::getLayout(tile).getPaired();
-    Value firstRow = b.scaled(ofRow, paired ? kPiece : rowLanes);
-    firstRow = arith::AddIOp::create(b, firstRow, b.scaled(subgroup, paired ? 2 * kPiece : kPiece));
+Lowered lowerSharedLoad(LaneBuilder &b, const Lanes &lanes, tile::LoadOp op, RegistersOf<tile::LoadOp>) {
+  // Memory with a strided layout is not swizzled, and no copy has filled it.
+  bool isSwizzled = isShared(op.getMemory()) && op.getMemory().getType().getLayout().isIdentity();
+  if (!isSwizzled || !isTensorOperand(op.getType()) || !tile::getLayout(op.getType()).isFragment())
+    return failure();
+  RankedTensorType tile = op.getType();
+  tile::LaneShape shape = tile::getLaneShape(tile);
+  Swizzle swizzle(op.getMemory().getType());
+  int64_t rowLanes = tile::getLayout(tile).getRowLanes();
+  Value lane = lanes.number(), piece = arith::DivUIOp::create(b, b.remainder(lane, lanes.subgroup()), b.index(kPiece));
+  Value inPiece = b.remainder(lane, kPiece);
+  // The four pieces are two of the lane's rows by two of its runs. An instruction takes registers side by side: both
+  // rows of a run for the left operand, both runs of a row for the right one.
+  int64_t rowPieces = shape.rows % 2 == 0 ? 2 : 1;
+  bool isRight = rowLanes == kPiece; // each subgroup has the whole tile
+  int64_t rowStep = isRight ? 2 : 1, runStep = isRight ? 1 : rowPieces;
+  auto bitOf = [&](int64_t step, int64_t count) {
+    return b.remainder(b.createOrFold<arith::DivUIOp>(piece, b.index(step)), count);
+  };
+  Value ofRow = bitOf(rowStep, rowPieces), ofRun = bitOf(runStep, 2);
+  // Further subgroups have further rows.
+  Value subgroup =
+      rowLanes == kPiece ? b.index(0) : arith::DivUIOp::create(b, lane, b.index(lanes.subgroup())).getResult();
+  bool paired = tile::getLayout(tile).getPaired();
+  Value firstRow = b.scaled(ofRow, paired ? kPiece : rowLanes);
+  firstRow = arith::AddIOp::create(b, firstRow, b.scaled(subgroup, paired ? 2 * kPiece : kPiece));
 
-    // Terms that differ between registers are added last, so that the addresses share the rest.
-    Value base = arith::AddIOp::create(b, op.getTransposed() ? b.scaled(ofRun, kPiece) : firstRow, inPiece);
-    base = arith::AddIOp::create(b, op.getRow(), base);
+  // Terms that differ between registers are added last, so that the addresses share the rest.
+  Value base = arith::AddIOp::create(b, op.getTransposed() ? b.scaled(ofRun, kPiece) : firstRow, inPiece);
+  base = arith::AddIOp::create(b, op.getRow(), base);
 
-    // The lane's part of a group's number, and the offset of that group.
-    Value group = op.getTransposed() ? arith::DivUIOp::create(b, firstRow, b.index(kPiece)).getResult() : ofRun;
-    Value place = swizzle.place(b, group, inPiece);
+  // The lane's part of a group's number, and the offset of that group.
+  Value group = op.getTransposed() ? arith::DivUIOp::create(b, firstRow, b.index(kPiece)).getResult() : ofRun;
+  Value place = swizzle.place(b, group, inPiece);
 
-    SmallVector<Value> registers(shape.count());
-    auto type = VectorType::get({2 * rowPieces, 2}, tile.getElementType());
-    for (int64_t run = 0; run < shape.runs; run += 2)
-      for (int64_t i = 0; i < shape.rows; i += rowPieces) {
-        // The piece for the lane's row i starts at row rowLanes * i of the tile, the piece for run r at column 8 * r.
-        Value row = b.add(base, op.getTransposed() ? run * kPiece : i * rowLanes);
-        Value column = swizzle.further(b, place, op.getTransposed() ? i * rowLanes / kPiece : run);
-        Value pieces =
-            nvgpu::LdMatrixOp::create(b, type, op.getMemory(), ValueRange{row, column},
-                                      static_cast<bool>(op.getTransposed()), static_cast<uint32_t>(2 * rowPieces));
-        for (int64_t part = 0; part < 2 * rowPieces; ++part)
-          registers[(i + part / rowStep % rowPieces) * shape.runs + run + part / runStep % 2] =
-              vector::ExtractOp::create(b, pieces, part);
-      }
-    rewriter.replaceOpWithMultiple(op, {registers});
-    return success();
+  SmallVector<Value> registers(shape.count());
+  auto type = VectorType::get({2 * rowPieces, 2}, tile.getElementType());
+  for (int64_t run = 0; run < shape.runs; run += 2)
+    for (int64_t i = 0; i < shape.rows; i += rowPieces) {
+      // The piece for the lane's row i starts at row rowLanes * i of the tile, the piece for run r at column 8 * r.
+      Value row = b.add(base, op.getTransposed() ? run * kPiece : i * rowLanes);
+      Value column = swizzle.further(b, place, op.getTransposed() ? i * rowLanes / kPiece : run);
+      Value pieces =
+          nvgpu::LdMatrixOp::create(b, type, op.getMemory(), ValueRange{row, column},
+                                    static_cast<bool>(op.getTransposed()), static_cast<uint32_t>(2 * rowPieces));
+      for (int64_t part = 0; part < 2 * rowPieces; ++part)
+        registers[(i + part / rowStep % rowPieces) * shape.runs + run + part / runStep % 2] =
+            vector::ExtractOp::create(b, pieces, part);
+    }
+  return registers;
+}
+
+/// Copies group `group` of row `first` + `done` of the tile.
+void copy(LaneBuilder &b, tile::CopyOp op, const Swizzle &swizzle, Value first, int64_t done, Value group) {
+  int64_t elements = std::min(kCopyElements, op.getShared().getType().getDimSize(1));
+  Value fromRow = b.add(arith::AddIOp::create(b, op.getRow(), first), done);
+  Value fromColumn = arith::AddIOp::create(b, op.getColumn(), b.scaled(group, kCopyElements));
+  // A copy of zero elements reads nothing, so addresses need not be clamped: each row's address is the first row's
+  // plus a constant.
+  Value count;
+  if (Value limit = op.getColumnLimit()) {
+    Value left = arith::SubIOp::create(b, limit, fromColumn);
+    count = arith::MinSIOp::create(b, arith::MaxSIOp::create(b, left, b.index(0)), b.index(elements));
   }
-};
+  if (Value limit = op.getRowLimit())
+    count = arith::SelectOp::create(b, b.less(fromRow, limit), count ? count : b.index(elements), b.index(0));
+  Value row = b.add(first, done), toRow = op.getTo(), toColumn;
+  if (isWarpgroupOperand(op.getShared())) {
+    toColumn = placeInPanels(b, op, row, group);
+  } else {
+    toRow = b.add(arith::AddIOp::create(b, toRow, first), done);
+    toColumn = swizzle.place(b, group, row);
+  }
+  MemberPlace member = MemberPlace::of(b, op, fromRow);
+  nvgpu::DeviceAsyncCopyOp::create(b, op.getShared(), ValueRange{toRow, toColumn}, op.getMemory(),
+                                   ValueRange{member.row, member.column(b, fromColumn)}, b.getIndexAttr(elements),
+                                   count, elements == kCopyElements ? b.getUnitAttr() : UnitAttr());
+}
 
 /// Each lane copies every n-th group of eight elements, or every n-th element of a single column, where n is the number
 /// of lanes.
-struct LowerCopy : LanePattern<tile::CopyOp> {
-  using LanePattern::LanePattern;
-  LogicalResult matchAndRewrite(tile::CopyOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
-    LaneBuilder b(op.getLoc(), rewriter);
-    Swizzle swizzle(op.getShared().getType());
-    int64_t rows = op.getRows(), count = lanes.count(), rowsAtOnce = std::max<int64_t>(1, count / swizzle.groups);
-    Value group = b.remainder(lanes.number(), swizzle.groups);
-    Value firstRow = arith::DivUIOp::create(b, lanes.number(), b.index(swizzle.groups));
-    for (int64_t done = 0; done < rows; done += rowsAtOnce) {
-      if (done + rowsAtOnce <= rows) {
-        copy(b, op, swizzle, firstRow, done, group);
-        continue;
-      }
-      auto branch = scf::IfOp::create(b, b.less(b.add(firstRow, done), b.index(rows)), /*withElseRegion=*/false);
-      LaneBuilder inner(op.getLoc(), b);
-      inner.setInsertionPointToStart(branch.thenBlock());
-      copy(inner, op, swizzle, firstRow, done, group);
+Lowered lowerCopy(LaneBuilder &b, const Lanes &lanes, tile::CopyOp op, RegistersOf<tile::CopyOp>) {
+  Swizzle swizzle(op.getShared().getType());
+  int64_t rows = op.getRows(), count = lanes.count(), rowsAtOnce = std::max<int64_t>(1, count / swizzle.groups);
+  Value group = b.remainder(lanes.number(), swizzle.groups);
+  Value firstRow = arith::DivUIOp::create(b, lanes.number(), b.index(swizzle.groups));
+  for (int64_t done = 0; done < rows; done += rowsAtOnce) {
+    if (done + rowsAtOnce <= rows) {
+      copy(b, op, swizzle, firstRow, done, group);
+      continue;
     }
-    rewriter.eraseOp(op);
-    return success();
+    auto branch = scf::IfOp::create(b, b.less(b.add(firstRow, done), b.index(rows)), /*withElseRegion=*/false);
+    LaneBuilder inner(op.getLoc(), b);
+    inner.setInsertionPointToStart(branch.thenBlock());
+    copy(inner, op, swizzle, firstRow, done, group);
   }
+  return SmallVector<Value>();
+}
 
-  /// Copies group `group` of row `first` + `done` of the tile.
-  static void copy(LaneBuilder &b, tile::CopyOp op, const Swizzle &swizzle, Value first, int64_t done, Value group) {
-    int64_t elements = std::min(kCopyElements, op.getShared().getType().getDimSize(1));
-    Value fromRow = b.add(arith::AddIOp::create(b, op.getRow(), first), done);
-    Value fromColumn = arith::AddIOp::create(b, op.getColumn(), b.scaled(group, kCopyElements));
-    // A copy of zero elements reads nothing, so addresses need not be clamped: each row's address is the first row's
-    // plus a constant.
-    Value count;
-    if (Value limit = op.getColumnLimit()) {
-      Value left = arith::SubIOp::create(b, limit, fromColumn);
-      count = arith::MinSIOp::create(b, arith::MaxSIOp::create(b, left, b.index(0)), b.index(elements));
-    }
-    if (Value limit = op.getRowLimit())
-      count = arith::SelectOp::create(b, b.less(fromRow, limit), count ? count : b.index(elements), b.index(0));
-    Value row = b.add(first, done), toRow = op.getTo(), toColumn;
-    if (isWarpgroupOperand(op.getShared())) {
-      toColumn = placeInPanels(b, op, row, group);
-    } else {
-      toRow = b.add(arith::AddIOp::create(b, toRow, first), done);
-      toColumn = swizzle.place(b, group, row);
-    }
-    MemberPlace member = MemberPlace::of(b, op, fromRow);
-    nvgpu::DeviceAsyncCopyOp::create(b, op.getShared(), ValueRange{toRow, toColumn}, op.getMemory(),
-                                     ValueRange{member.row, member.column(b, fromColumn)}, b.getIndexAttr(elements),
-                                     count, elements == kCopyElements ? b.getUnitAttr() : UnitAttr());
-  }
-};
+Lowered lowerCommit(LaneBuilder &b, const Lanes &, tile::CommitOp op, RegistersOf<tile::CommitOp>) {
+  NVVM::CpAsyncCommitGroupOp::create(b);
+  return SmallVector<Value>();
+}
 
-struct LowerCommit : LanePattern<tile::CommitOp> {
-  using LanePattern::LanePattern;
-  LogicalResult matchAndRewrite(tile::CommitOp op, OneToNOpAdaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<NVVM::CpAsyncCommitGroupOp>(op);
-    return success();
-  }
-};
-
-struct LowerWait : LanePattern<tile::WaitOp> {
-  using LanePattern::LanePattern;
-  LogicalResult matchAndRewrite(tile::WaitOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
-    NVVM::CpAsyncWaitGroupOp::create(rewriter, op.getLoc(), static_cast<uint32_t>(op.getPending()));
-    if (lanes.hasWarpgroups())
-      fenceOperands(rewriter, op.getLoc());
-    rewriter.replaceOpWithNewOp<gpu::BarrierOp>(op);
-    return success();
-  }
-};
+Lowered lowerWait(LaneBuilder &b, const Lanes &lanes, tile::WaitOp op, RegistersOf<tile::WaitOp>) {
+  NVVM::CpAsyncWaitGroupOp::create(b, static_cast<uint32_t>(op.getPending()));
+  if (lanes.hasWarpgroups())
+    fenceOperands(b, op.getLoc());
+  gpu::BarrierOp::create(b);
+  return SmallVector<Value>();
+}
 
 } // namespace
 
 void heddle::populateLaneFragmentPatterns(const TypeConverter &converter, const Lanes &lanes,
                                           RewritePatternSet &patterns) {
-  MLIRContext *context = patterns.getContext();
-  patterns.add<LowerFragmentDot, LowerSharedLoad>(converter, context, lanes, /*benefit=*/2);
-  patterns.add<LowerCopy, LowerCommit, LowerWait>(converter, context, lanes);
+  addLowerings(patterns, converter, lanes, /*benefit=*/2, lowerFragmentDot, lowerSharedLoad);
+  addLowerings(patterns, converter, lanes, /*benefit=*/1, lowerCopy, lowerCommit, lowerWait);
 }

@@ -201,283 +201,258 @@ SmallVector<Value> readRows(LaneBuilder &b, const Lanes &lanes, RankedTensorType
   return registers;
 }
 
-struct LowerLoad : LanePattern<tile::LoadOp> {
-  using LanePattern::LanePattern;
-  LogicalResult matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor, ConversionPatternRewriter &rewriter) const override {
-    LaneBuilder b(op.getLoc(), rewriter);
-    RankedTensorType tile = op.getType();
-    bool whole = DimDistribution::of(tile, 0).lanes == 1 && DimDistribution::of(tile, 1).lanes == 1;
-    bool exchange = lanes.count() > 1 && lanes.count() <= lanes.subgroup(); // lanes of several subgroups cannot
-    if (whole && exchange && tile::getLaneShape(tile).count() > 1) {
-      rewriter.replaceOpWithMultiple(op, {readShared(b, op)});
-      return success();
-    }
-    if (op.getTransposed()) {
-      rewriter.replaceOpWithMultiple(op, {readTransposed(b, op, tile, op.getRow(), op.getColumn())});
-      return success();
-    }
-    rewriter.replaceOpWithMultiple(op, {readPlain(b, op, tile, op.getRow(), op.getColumn())});
-    return success();
+SmallVector<Value> readPlain(LaneBuilder &b, const Lanes &lanes, tile::LoadOp op, RankedTensorType tile, Value firstRow,
+                             Value firstColumn) {
+  LanePlace place(b, lanes, tile, firstRow, firstColumn);
+  Value limit = op.getRowLimit(), last = limit ? lastIndex(b, limit, 1) : Value();
+  SmallVector<Bounded> rows;
+  for (int64_t i = 0; i < tile::getLaneShape(tile).rows; ++i) {
+    rows.push_back(bound(b, place.row(b, i), limit, last));
+    MemberPlace member = MemberPlace::of(b, op, rows.back().index);
+    rows.back().index = member.row, rows.back().shift = member.shift;
+    if (op.getClamped())
+      rows.back().index = b.createOrFold<arith::MaxSIOp>(rows.back().index, b.index(0));
   }
+  Source source = Source::of(op);
+  if (DimDistribution::of(tile, 0).lanes == 1)
+    source.together = std::gcd(source.ofWord(), tile.getDimSize(0));
+  source.inPlace = op.getInPlace();
+  return readRows(b, lanes, tile, source, rows, place, op.getColumnLimit(), op.getAnyPadding());
+}
 
-  SmallVector<Value> readPlain(LaneBuilder &b, tile::LoadOp op, RankedTensorType tile, Value firstRow,
-                               Value firstColumn) const {
-    LanePlace place(b, lanes, tile, firstRow, firstColumn);
-    Value limit = op.getRowLimit(), last = limit ? lastIndex(b, limit, 1) : Value();
-    SmallVector<Bounded> rows;
-    for (int64_t i = 0; i < tile::getLaneShape(tile).rows; ++i) {
-      rows.push_back(bound(b, place.row(b, i), limit, last));
-      MemberPlace member = MemberPlace::of(b, op, rows.back().index);
-      rows.back().index = member.row, rows.back().shift = member.shift;
-      if (op.getClamped())
-        rows.back().index = b.createOrFold<arith::MaxSIOp>(rows.back().index, b.index(0));
-    }
-    Source source = Source::of(op);
-    if (DimDistribution::of(tile, 0).lanes == 1)
-      source.together = std::gcd(source.ofWord(), tile.getDimSize(0));
-    source.inPlace = op.getInPlace();
-    return readRows(b, lanes, tile, source, rows, place, op.getColumnLimit(), op.getAnyPadding());
-  }
+/// Returns true if a CPU thread can read squares of the matrix: vectors from as many rows as a vector has elements.
+bool movesSquares(const Lanes &lanes, Value memory, const tile::LaneShape &shape) {
+  return lanes.count() == 1 && shape.vector >= 4 && shape.rows % shape.vector == 0 &&
+         (movesRuns(memory, shape.vector) || masksRuns(lanes, memory, shape.vector));
+}
 
-  /// Every lane needs the whole tile. Lane l reads registers l, l + lanes, ... and shuffles hand them to the others. A
-  /// kernel's control flow is the same in all lanes, so all of them take part.
-  SmallVector<Value> readShared(LaneBuilder &b, tile::LoadOp op) const {
-    RankedTensorType tile = op.getType();
-    int64_t count = tile::getLaneShape(tile).count();
-    SmallVector<Value> registers;
-    while (static_cast<int64_t>(registers.size()) < count) {
-      int64_t first = registers.size(), share = std::min(lanes.count(), count - first);
-      Value mine = b.createOrFold<arith::MinUIOp>(lanes.number(), b.index(share - 1));
-      Value value = readRegister(b, op, b.add(mine, first));
-      for (int64_t lane = 0; lane < share; ++lane)
-        registers.push_back(gpu::ShuffleOp::create(b, value, static_cast<int32_t>(lane),
-                                                   static_cast<int32_t>(lanes.count()), gpu::ShuffleMode::IDX)
-                                .getShuffleResult());
-    }
-    return registers;
-  }
-
-  /// Reads register `number` of a tile that every lane holds whole.
-  Value readRegister(LaneBuilder &b, tile::LoadOp op, Value number) const {
-    RankedTensorType tile = op.getType();
-    tile::LaneShape shape = tile::getLaneShape(tile);
-    Value runs = b.index(shape.runs);
-    Value i = b.createOrFold<arith::DivUIOp>(number, runs), run = b.createOrFold<arith::RemUIOp>(number, runs);
-    Value j = b.createOrFold<arith::MulIOp>(run, b.index(shape.vector));
-    if (op.getTransposed())
-      std::swap(i, j);
-    Value row = b.createOrFold<arith::AddIOp>(op.getRow(), i),
-          column = b.createOrFold<arith::AddIOp>(op.getColumn(), j);
-    // The register is read as a tile of its own.
-    auto part = RankedTensorType::get({1, shape.vector}, tile.getElementType(), tile.getEncoding());
-    if (op.getTransposed())
-      return readTransposed(b, op, part, row, column).front();
-    return readPlain(b, op, part, row, column).front();
-  }
-
-  /// Returns true if a CPU thread can read squares of the matrix: vectors from as many rows as a vector has elements.
-  bool movesSquares(Value memory, const tile::LaneShape &shape) const {
-    return lanes.count() == 1 && shape.vector >= 4 && shape.rows % shape.vector == 0 &&
-           (movesRuns(memory, shape.vector) || masksRuns(lanes, memory, shape.vector));
-  }
-
-  /// Reads squares of the matrix and transposes them in registers. `zero` is null if elements past the limits may have
-  /// any value.
-  static SmallVector<Value> readSquares(LaneBuilder &b, tile::LoadOp op, RankedTensorType tile,
-                                        ArrayRef<Bounded> memoryRows, const LanePlace &place, Value zero) {
-    tile::LaneShape shape = tile::getLaneShape(tile);
-    auto type = cast<VectorType>(getRegisterType(tile));
-    SmallVector<Value> registers(shape.count());
-    for (int64_t run = 0; run < shape.runs; ++run)
-      for (int64_t first = 0; first < shape.rows; first += shape.vector) {
-        SmallVector<Value> rows;
-        Value column = place.row(b, first), mask;
-        if (Value limit = op.getColumnLimit())
-          mask = maskOf(b, type, column, limit);
-        for (const Bounded &row : memoryRows.slice(run * shape.vector, shape.vector)) {
-          Value part = readElements(b, type, op.getMemory(), row.index, column, mask);
-          Value inside = zero ? row.inside : Value();
-          rows.push_back(inside ? arith::SelectOp::create(b, inside, part, b.splat(type, zero)).getResult() : part);
-        }
-        for (auto [i, column] : llvm::enumerate(transposeSquare(b, rows)))
-          registers[(first + static_cast<int64_t>(i)) * shape.runs + run] = column;
+/// Reads squares of the matrix and transposes them in registers. `zero` is null if elements past the limits may have
+/// any value.
+SmallVector<Value> readSquares(LaneBuilder &b, tile::LoadOp op, RankedTensorType tile, ArrayRef<Bounded> memoryRows,
+                               const LanePlace &place, Value zero) {
+  tile::LaneShape shape = tile::getLaneShape(tile);
+  auto type = cast<VectorType>(getRegisterType(tile));
+  SmallVector<Value> registers(shape.count());
+  for (int64_t run = 0; run < shape.runs; ++run)
+    for (int64_t first = 0; first < shape.rows; first += shape.vector) {
+      SmallVector<Value> rows;
+      Value column = place.row(b, first), mask;
+      if (Value limit = op.getColumnLimit())
+        mask = maskOf(b, type, column, limit);
+      for (const Bounded &row : memoryRows.slice(run * shape.vector, shape.vector)) {
+        Value part = readElements(b, type, op.getMemory(), row.index, column, mask);
+        Value inside = zero ? row.inside : Value();
+        rows.push_back(inside ? arith::SelectOp::create(b, inside, part, b.splat(type, zero)).getResult() : part);
       }
-    return registers;
-  }
-
-  /// Rows of the tile are columns of the matrix: neighbours in a register lie a row apart in memory.
-  SmallVector<Value> readTransposed(LaneBuilder &b, tile::LoadOp op, RankedTensorType tile, Value firstRow,
-                                    Value firstColumn) const {
-    tile::LaneShape shape = tile::getLaneShape(tile);
-    LanePlace place(b, lanes, tile, firstColumn, firstRow);
-    Value rowLimit = op.getRowLimit(), columnLimit = op.getColumnLimit();
-    Value lastRow = rowLimit ? lastIndex(b, rowLimit, 1) : Value();
-    Value lastColumn = columnLimit ? lastIndex(b, columnLimit, 1) : Value();
-    SmallVector<Bounded> memoryRows;
-    for (int64_t run = 0; run < shape.runs; ++run)
-      for (int64_t element = 0; element < shape.vector; ++element)
-        memoryRows.push_back(bound(b, place.column(b, run, element), rowLimit, lastRow));
-
-    Value zero = op.getAnyPadding() ? Value() : b.constant(tile.getElementType(), 0);
-    bool masks = !columnLimit || tile.getElementTypeBitWidth() == 32;
-    if (masks && movesSquares(op.getMemory(), shape))
-      return readSquares(b, op, tile, memoryRows, place, zero);
-    SmallVector<Value> registers, parts;
-    for (int64_t i = 0; i < shape.rows; ++i) {
-      Bounded column = bound(b, place.row(b, i), columnLimit, lastColumn);
-      for (const Bounded &row : memoryRows) {
-        Value part = memref::LoadOp::create(b, op.getMemory(), ValueRange{row.index, column.index});
-        Value inside = zero ? b.both(row.inside, column.inside) : Value();
-        parts.push_back(inside ? arith::SelectOp::create(b, inside, part, zero).getResult() : part);
-        if (static_cast<int64_t>(parts.size()) == shape.vector) {
-          registers.push_back(b.assemble(getRegisterType(tile), parts));
-          parts.clear();
-        }
-      }
+      for (auto [i, column] : llvm::enumerate(transposeSquare(b, rows)))
+        registers[(first + static_cast<int64_t>(i)) * shape.runs + run] = column;
     }
-    return registers;
-  }
-};
+  return registers;
+}
 
-struct LowerGather : LanePattern<tile::GatherOp> {
-  using LanePattern::LanePattern;
-  LogicalResult matchAndRewrite(tile::GatherOp op, OneToNOpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    LaneBuilder b(op.getLoc(), rewriter);
-    if (op.getTransposed()) {
-      rewriter.replaceOpWithMultiple(op, {readTransposed(b, op, adaptor.getRows())});
-      return success();
-    }
-    LanePlace place(b, lanes, op.getType(), b.index(0), op.getColumn());
-    SmallVector<Bounded> rows;
-    for (Value row : adaptor.getRows())
-      rows.push_back({arith::IndexCastOp::create(b, b.getIndexType(), row), {}});
-    rewriter.replaceOpWithMultiple(op,
-                                   {readRows(b, lanes, op.getType(), Source::of(op), rows, place, op.getColumnLimit(),
-                                             /*anyPadding=*/false)});
-    return success();
-  }
+/// Rows of the tile are columns of the matrix: neighbours in a register lie a row apart in memory.
+SmallVector<Value> readTransposed(LaneBuilder &b, const Lanes &lanes, tile::LoadOp op, RankedTensorType tile,
+                                  Value firstRow, Value firstColumn) {
+  tile::LaneShape shape = tile::getLaneShape(tile);
+  LanePlace place(b, lanes, tile, firstColumn, firstRow);
+  Value rowLimit = op.getRowLimit(), columnLimit = op.getColumnLimit();
+  Value lastRow = rowLimit ? lastIndex(b, rowLimit, 1) : Value();
+  Value lastColumn = columnLimit ? lastIndex(b, columnLimit, 1) : Value();
+  SmallVector<Bounded> memoryRows;
+  for (int64_t run = 0; run < shape.runs; ++run)
+    for (int64_t element = 0; element < shape.vector; ++element)
+      memoryRows.push_back(bound(b, place.column(b, run, element), rowLimit, lastRow));
 
-  /// The tile's columns are rows of the matrix; `rows` are registers with the numbers of those rows.
-  SmallVector<Value> readTransposed(LaneBuilder &b, tile::GatherOp op, ValueRange rows) const {
-    RankedTensorType tile = op.getType();
-    tile::LaneShape shape = tile::getLaneShape(tile);
-    LanePlace place(b, lanes, tile, op.getColumn(), b.index(0));
-    Value limit = op.getColumnLimit(), last = limit ? lastIndex(b, limit, 1) : Value();
-    Value zero = b.constant(tile.getElementType(), 0);
-    SmallVector<Value> registers;
-    for (int64_t i = 0; i < shape.rows; ++i) {
-      Bounded column = bound(b, place.row(b, i), limit, last);
-      for (Value run : rows) {
-        SmallVector<Value> parts;
-        for (int64_t element = 0; element < shape.vector; ++element) {
-          Value row = arith::IndexCastOp::create(b, b.getIndexType(), b.extract(run, element));
-          Value part = memref::LoadOp::create(b, op.getMemory(), ValueRange{row, column.index});
-          parts.push_back(column.inside ? arith::SelectOp::create(b, column.inside, part, zero).getResult() : part);
-        }
+  Value zero = op.getAnyPadding() ? Value() : b.constant(tile.getElementType(), 0);
+  bool masks = !columnLimit || tile.getElementTypeBitWidth() == 32;
+  if (masks && movesSquares(lanes, op.getMemory(), shape))
+    return readSquares(b, op, tile, memoryRows, place, zero);
+  SmallVector<Value> registers, parts;
+  for (int64_t i = 0; i < shape.rows; ++i) {
+    Bounded column = bound(b, place.row(b, i), columnLimit, lastColumn);
+    for (const Bounded &row : memoryRows) {
+      Value part = memref::LoadOp::create(b, op.getMemory(), ValueRange{row.index, column.index});
+      Value inside = zero ? b.both(row.inside, column.inside) : Value();
+      parts.push_back(inside ? arith::SelectOp::create(b, inside, part, zero).getResult() : part);
+      if (static_cast<int64_t>(parts.size()) == shape.vector) {
         registers.push_back(b.assemble(getRegisterType(tile), parts));
+        parts.clear();
       }
     }
-    return registers;
   }
-};
+  return registers;
+}
 
-struct LowerStore : LanePattern<tile::StoreOp> {
-  using LanePattern::LanePattern;
-  LogicalResult matchAndRewrite(tile::StoreOp op, OneToNOpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    LaneBuilder b(op.getLoc(), rewriter);
-    RankedTensorType tile = typeOf(op.getValue());
-    Registers registers(tile, adaptor.getValue());
-    LanePlace place(b, lanes, tile, op.getRow(), op.getColumn());
-    guard(b, isOwner(b, tile), [&](LaneBuilder &b) { writeRuns(b, op, registers, place, adaptor.getTo()); });
-    rewriter.eraseOp(op);
-    return success();
+/// Reads register `number` of a tile that every lane holds whole.
+Value readRegister(LaneBuilder &b, const Lanes &lanes, tile::LoadOp op, Value number) {
+  RankedTensorType tile = op.getType();
+  tile::LaneShape shape = tile::getLaneShape(tile);
+  Value runs = b.index(shape.runs);
+  Value i = b.createOrFold<arith::DivUIOp>(number, runs), run = b.createOrFold<arith::RemUIOp>(number, runs);
+  Value j = b.createOrFold<arith::MulIOp>(run, b.index(shape.vector));
+  if (op.getTransposed())
+    std::swap(i, j);
+  Value row = b.createOrFold<arith::AddIOp>(op.getRow(), i), column = b.createOrFold<arith::AddIOp>(op.getColumn(), j);
+  // The register is read as a tile of its own.
+  auto part = RankedTensorType::get({1, shape.vector}, tile.getElementType(), tile.getEncoding());
+  if (op.getTransposed())
+    return readTransposed(b, lanes, op, part, row, column).front();
+  return readPlain(b, lanes, op, part, row, column).front();
+}
+
+/// Every lane needs the whole tile. Lane l reads registers l, l + lanes, ... and shuffles hand them to the others. A
+/// kernel's control flow is the same in all lanes, so all of them take part.
+SmallVector<Value> readShared(LaneBuilder &b, const Lanes &lanes, tile::LoadOp op) {
+  RankedTensorType tile = op.getType();
+  int64_t count = tile::getLaneShape(tile).count();
+  SmallVector<Value> registers;
+  while (static_cast<int64_t>(registers.size()) < count) {
+    int64_t first = registers.size(), share = std::min(lanes.count(), count - first);
+    Value mine = b.createOrFold<arith::MinUIOp>(lanes.number(), b.index(share - 1));
+    Value value = readRegister(b, lanes, op, b.add(mine, first));
+    for (int64_t lane = 0; lane < share; ++lane)
+      registers.push_back(gpu::ShuffleOp::create(b, value, static_cast<int32_t>(lane),
+                                                 static_cast<int32_t>(lanes.count()), gpu::ShuffleMode::IDX)
+                              .getShuffleResult());
   }
+  return registers;
+}
 
-  /// Runs `body` under `condition`, or always if that is null.
-  static void guard(LaneBuilder &b, Value condition, function_ref<void(LaneBuilder &)> body) {
-    if (!condition)
-      return body(b);
-    auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
-    LaneBuilder inner(b.getLoc(), b);
-    inner.setInsertionPointToStart(branch.thenBlock());
-    body(inner);
-  }
+Lowered lowerLoad(LaneBuilder &b, const Lanes &lanes, tile::LoadOp op, RegistersOf<tile::LoadOp>) {
+  RankedTensorType tile = op.getType();
+  bool whole = DimDistribution::of(tile, 0).lanes == 1 && DimDistribution::of(tile, 1).lanes == 1;
+  bool exchange = lanes.count() > 1 && lanes.count() <= lanes.subgroup(); // lanes of several subgroups cannot
+  if (whole && exchange && tile::getLaneShape(tile).count() > 1)
+    return readShared(b, lanes, op);
+  if (op.getTransposed())
+    return readTransposed(b, lanes, op, tile, op.getRow(), op.getColumn());
+  return readPlain(b, lanes, op, tile, op.getRow(), op.getColumn());
+}
 
-  /// If several lanes hold the same elements, only one writes them: the lane whose number is the sum of its coordinates
-  /// times their strides. Returns the condition for it, or null if every lane writes.
-  Value isOwner(LaneBuilder &b, RankedTensorType tile) const {
-    DimDistribution rows = DimDistribution::of(tile, 0), columns = DimDistribution::of(tile, 1);
-    if (rows.lanes * columns.lanes == lanes.count())
-      return {};
-    Value owner = b.index(0);
-    for (const DimDistribution &distribution : {rows, columns})
-      if (Value coordinate = lanes.coordinate(distribution))
-        owner = b.createOrFold<arith::AddIOp>(owner,
-                                              b.createOrFold<arith::MulIOp>(coordinate, b.index(distribution.stride)));
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lanes.number(), owner);
-  }
-
-  /// Emits one branch per run if columns are limited, and one per row if rows are. `to` are the lane's rows of the
-  /// matrix; if empty, `place` gives them.
-  void writeRuns(LaneBuilder &b, tile::StoreOp op, const Registers &registers, const LanePlace &place,
-                 ValueRange to) const {
-    Value columnLimit = op.getColumnLimit();
-    int64_t vector = registers.shape.vector;
-    bool masks = masksRuns(lanes, op.getMemory(), vector);
-    bool whole = masks || (movesRuns(op.getMemory(), vector) && !(columnLimit && cutsRuns(columnLimit, vector)));
-    int64_t pieces = whole ? 1 : vector;
-    auto write = [&](LaneBuilder &b, int64_t i, int64_t piece, Value mask = {}) {
-      Value row = to.empty() ? place.row(b, i) : arith::IndexCastOp::create(b, b.getIndexType(), to[i]).getResult();
-      MemberPlace member = MemberPlace::of(b, op, row);
-      std::array<Value, 2> at{member.row, member.column(b, place.column(b, piece / pieces, piece % pieces))};
-      Value value = registers.at(i, piece / pieces);
-      if (mask)
-        vector::MaskedStoreOp::create(b, op.getMemory(), at, mask, value);
-      else if (whole)
-        vector::StoreOp::create(b, value, op.getMemory(), at);
-      else
-        memref::StoreOp::create(b, b.extract(value, piece % pieces), op.getMemory(), at);
-    };
-    int64_t rows = registers.shape.rows, columns = registers.shape.runs * pieces;
-    auto rowInside = [&](LaneBuilder &b, int64_t i) {
-      return op.getRowLimit() ? b.less(place.row(b, i), op.getRowLimit()) : Value();
-    };
-    if (!columnLimit) {
-      for (int64_t i = 0; i < rows; ++i)
-        guard(b, rowInside(b, i), [&](LaneBuilder &b) {
-          for (int64_t piece = 0; piece < columns; ++piece)
-            write(b, i, piece);
-        });
-      return;
-    }
-    auto writeColumn = [&](LaneBuilder &b, int64_t piece, Value mask = {}) {
-      for (int64_t i = 0; i < rows; ++i)
-        guard(b, rowInside(b, i), [&](LaneBuilder &b) { write(b, i, piece, mask); });
-    };
-    for (int64_t piece = 0; piece < columns; ++piece) {
-      Value column = place.column(b, piece / pieces, piece % pieces);
-      if (masks) { // a masked store takes longer than a plain one, and few runs are cut
-        Value isWhole = b.less(b.add(column, vector - 1), columnLimit);
-        auto branch = scf::IfOp::create(b, isWhole, /*withElseRegion=*/true);
-        LaneBuilder inner(b.getLoc(), b);
-        inner.setInsertionPointToStart(branch.thenBlock());
-        writeColumn(inner, piece);
-        inner.setInsertionPointToStart(branch.elseBlock());
-        auto type = cast<VectorType>(registers.at(0, piece).getType());
-        guard(inner, inner.less(column, columnLimit),
-              [&](LaneBuilder &b) { writeColumn(b, piece, maskOf(b, type, column, columnLimit)); });
-        continue;
+/// The tile's columns are rows of the matrix; `rows` are registers with the numbers of those rows.
+SmallVector<Value> readTransposed(LaneBuilder &b, const Lanes &lanes, tile::GatherOp op, ValueRange rows) {
+  RankedTensorType tile = op.getType();
+  tile::LaneShape shape = tile::getLaneShape(tile);
+  LanePlace place(b, lanes, tile, op.getColumn(), b.index(0));
+  Value limit = op.getColumnLimit(), last = limit ? lastIndex(b, limit, 1) : Value();
+  Value zero = b.constant(tile.getElementType(), 0);
+  SmallVector<Value> registers;
+  for (int64_t i = 0; i < shape.rows; ++i) {
+    Bounded column = bound(b, place.row(b, i), limit, last);
+    for (Value run : rows) {
+      SmallVector<Value> parts;
+      for (int64_t element = 0; element < shape.vector; ++element) {
+        Value row = arith::IndexCastOp::create(b, b.getIndexType(), b.extract(run, element));
+        Value part = memref::LoadOp::create(b, op.getMemory(), ValueRange{row, column.index});
+        parts.push_back(column.inside ? arith::SelectOp::create(b, column.inside, part, zero).getResult() : part);
       }
-      guard(b, b.less(column, columnLimit), [&](LaneBuilder &b) { writeColumn(b, piece); });
+      registers.push_back(b.assemble(getRegisterType(tile), parts));
     }
   }
-};
+  return registers;
+}
+
+Lowered lowerGather(LaneBuilder &b, const Lanes &lanes, tile::GatherOp op, RegistersOf<tile::GatherOp> adaptor) {
+  if (op.getTransposed())
+    return readTransposed(b, lanes, op, adaptor.getRows());
+  LanePlace place(b, lanes, op.getType(), b.index(0), op.getColumn());
+  SmallVector<Bounded> rows;
+  for (Value row : adaptor.getRows())
+    rows.push_back({arith::IndexCastOp::create(b, b.getIndexType(), row), {}});
+  return readRows(b, lanes, op.getType(), Source::of(op), rows, place, op.getColumnLimit(), /*anyPadding=*/false);
+}
+
+/// Runs `body` under `condition`, or always if that is null.
+void guard(LaneBuilder &b, Value condition, function_ref<void(LaneBuilder &)> body) {
+  if (!condition)
+    return body(b);
+  auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
+  LaneBuilder inner(b.getLoc(), b);
+  inner.setInsertionPointToStart(branch.thenBlock());
+  body(inner);
+}
+
+/// If several lanes hold the same elements, only one writes them: the lane whose number is the sum of its coordinates
+/// times their strides. Returns the condition for it, or null if every lane writes.
+Value isOwner(LaneBuilder &b, const Lanes &lanes, RankedTensorType tile) {
+  DimDistribution rows = DimDistribution::of(tile, 0), columns = DimDistribution::of(tile, 1);
+  if (rows.lanes * columns.lanes == lanes.count())
+    return {};
+  Value owner = b.index(0);
+  for (const DimDistribution &distribution : {rows, columns})
+    if (Value coordinate = lanes.coordinate(distribution))
+      owner =
+          b.createOrFold<arith::AddIOp>(owner, b.createOrFold<arith::MulIOp>(coordinate, b.index(distribution.stride)));
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lanes.number(), owner);
+}
+
+/// Emits one branch per run if columns are limited, and one per row if rows are. `to` are the lane's rows of the
+/// matrix; if empty, `place` gives them.
+void writeRuns(LaneBuilder &b, const Lanes &lanes, tile::StoreOp op, const Registers &registers, const LanePlace &place,
+               ValueRange to) {
+  Value columnLimit = op.getColumnLimit();
+  int64_t vector = registers.shape.vector;
+  bool masks = masksRuns(lanes, op.getMemory(), vector);
+  bool whole = masks || (movesRuns(op.getMemory(), vector) && !(columnLimit && cutsRuns(columnLimit, vector)));
+  int64_t pieces = whole ? 1 : vector;
+  auto write = [&](LaneBuilder &b, int64_t i, int64_t piece, Value mask = {}) {
+    Value row = to.empty() ? place.row(b, i) : arith::IndexCastOp::create(b, b.getIndexType(), to[i]).getResult();
+    MemberPlace member = MemberPlace::of(b, op, row);
+    std::array<Value, 2> at{member.row, member.column(b, place.column(b, piece / pieces, piece % pieces))};
+    Value value = registers.at(i, piece / pieces);
+    if (mask)
+      vector::MaskedStoreOp::create(b, op.getMemory(), at, mask, value);
+    else if (whole)
+      vector::StoreOp::create(b, value, op.getMemory(), at);
+    else
+      memref::StoreOp::create(b, b.extract(value, piece % pieces), op.getMemory(), at);
+  };
+  int64_t rows = registers.shape.rows, columns = registers.shape.runs * pieces;
+  auto rowInside = [&](LaneBuilder &b, int64_t i) {
+    return op.getRowLimit() ? b.less(place.row(b, i), op.getRowLimit()) : Value();
+  };
+  if (!columnLimit) {
+    for (int64_t i = 0; i < rows; ++i)
+      guard(b, rowInside(b, i), [&](LaneBuilder &b) {
+        for (int64_t piece = 0; piece < columns; ++piece)
+          write(b, i, piece);
+      });
+    return;
+  }
+  auto writeColumn = [&](LaneBuilder &b, int64_t piece, Value mask = {}) {
+    for (int64_t i = 0; i < rows; ++i)
+      guard(b, rowInside(b, i), [&](LaneBuilder &b) { write(b, i, piece, mask); });
+  };
+  for (int64_t piece = 0; piece < columns; ++piece) {
+    Value column = place.column(b, piece / pieces, piece % pieces);
+    if (masks) { // a masked store takes longer than a plain one, and few runs are cut
+      Value isWhole = b.less(b.add(column, vector - 1), columnLimit);
+      auto branch = scf::IfOp::create(b, isWhole, /*withElseRegion=*/true);
+      LaneBuilder inner(b.getLoc(), b);
+      inner.setInsertionPointToStart(branch.thenBlock());
+      writeColumn(inner, piece);
+      inner.setInsertionPointToStart(branch.elseBlock());
+      auto type = cast<VectorType>(registers.at(0, piece).getType());
+      guard(inner, inner.less(column, columnLimit),
+            [&](LaneBuilder &b) { writeColumn(b, piece, maskOf(b, type, column, columnLimit)); });
+      continue;
+    }
+    guard(b, b.less(column, columnLimit), [&](LaneBuilder &b) { writeColumn(b, piece); });
+  }
+}
+
+Lowered lowerStore(LaneBuilder &b, const Lanes &lanes, tile::StoreOp op, RegistersOf<tile::StoreOp> adaptor) {
+  RankedTensorType tile = typeOf(op.getValue());
+  Registers registers(tile, adaptor.getValue());
+  LanePlace place(b, lanes, tile, op.getRow(), op.getColumn());
+  guard(b, isOwner(b, lanes, tile),
+        [&](LaneBuilder &b) { writeRuns(b, lanes, op, registers, place, adaptor.getTo()); });
+  return SmallVector<Value>();
+}
 
 } // namespace
 
 void heddle::populateLaneMemoryPatterns(const TypeConverter &converter, const Lanes &lanes,
                                         RewritePatternSet &patterns) {
-  patterns.add<LowerLoad, LowerGather, LowerStore>(converter, patterns.getContext(), lanes);
+  addLowerings(patterns, converter, lanes, /*benefit=*/1, lowerLoad, lowerGather, lowerStore);
 }

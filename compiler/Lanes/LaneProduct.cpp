@@ -29,86 +29,78 @@ SmallVector<Value> transpose(LaneBuilder &b, const Registers &tile, int64_t vect
   return result;
 }
 
-struct LowerDot : LanePattern<tile::DotOp> {
-  using LanePattern::LanePattern;
-  LogicalResult matchAndRewrite(tile::DotOp op, OneToNOpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    LaneBuilder b(op.getLoc(), rewriter);
-    auto lhsType = cast<RankedTensorType>(op.getLhs().getType());
-    auto rhsType = cast<RankedTensorType>(op.getRhs().getType());
-    Registers lhs(lhsType, adaptor.getLhs()), rhs(rhsType, adaptor.getRhs());
-    tile::LaneShape shape = tile::getLaneShape(op.getType());
-    Type type = getRegisterType(op.getType());
-    int64_t depth = lhsType.getDimSize(op.getTransposeLhs() ? 0 : 1);
-    bool transposeLhs = op.getTransposeLhs(), transposeRhs = op.getTransposeRhs();
+Lowered lowerDot(LaneBuilder &b, const Lanes &lanes, tile::DotOp op, RegistersOf<tile::DotOp> adaptor) {
+  auto lhsType = cast<RankedTensorType>(op.getLhs().getType());
+  auto rhsType = cast<RankedTensorType>(op.getRhs().getType());
+  Registers lhs(lhsType, adaptor.getLhs()), rhs(rhsType, adaptor.getRhs());
+  tile::LaneShape shape = tile::getLaneShape(op.getType());
+  Type type = getRegisterType(op.getType());
+  int64_t depth = lhsType.getDimSize(op.getTransposeLhs() ? 0 : 1);
+  bool transposeLhs = op.getTransposeLhs(), transposeRhs = op.getTransposeRhs();
 
-    SmallVector<Value> sums(adaptor.getAccumulator());
-    if (lanes.count() == 1) {
-      SmallVector<Value> columns = transposeRhs ? transpose(b, rhs, shape.vector) : SmallVector<Value>(rhs.values);
-      if (!columns.empty()) {
-        // Iterates over the contracted dimension first, so that a row of the right side and an element of the left one
-        // are soon free.
-        for (int64_t k = 0; k < depth; ++k)
-          for (int64_t i = 0; i < shape.rows; ++i) {
-            Value left = b.splat(type, transposeLhs ? lhs.element(b, k, i) : lhs.element(b, i, k));
-            for (int64_t run = 0; run < shape.runs; ++run) {
-              Value &sum = sums[i * shape.runs + run];
-              sum = math::FmaOp::create(b, left, columns[k * shape.runs + run], sum);
-            }
-          }
-        rewriter.replaceOpWithMultiple(op, {sums});
-        return success();
-      }
-    }
-    if (DimDistribution::of(op.getType(), 0).lanes > 1 && DimDistribution::of(op.getType(), 1).lanes > 1) {
-      // Both sides are distributed, so a lane has only what it needs at each place of the contracted dimension.
-      // Iterates over that dimension first, so that the operands' registers are soon free.
+  SmallVector<Value> sums(adaptor.getAccumulator());
+  if (lanes.count() == 1) {
+    SmallVector<Value> columns = transposeRhs ? transpose(b, rhs, shape.vector) : SmallVector<Value>(rhs.values);
+    if (!columns.empty()) {
+      // Iterates over the contracted dimension first, so that a row of the right side and an element of the left one
+      // are soon free.
       for (int64_t k = 0; k < depth; ++k)
         for (int64_t i = 0; i < shape.rows; ++i) {
-          Value left = transposeLhs ? lhs.element(b, k, i) : lhs.element(b, i, k);
+          Value left = b.splat(type, transposeLhs ? lhs.element(b, k, i) : lhs.element(b, i, k));
           for (int64_t run = 0; run < shape.runs; ++run) {
-            Value right = transposeRhs ? rhs.element(b, run, k) : rhs.at(k, run);
             Value &sum = sums[i * shape.runs + run];
-            sum = math::FmaOp::create(b, b.splat(type, left), right, sum);
+            sum = math::FmaOp::create(b, left, columns[k * shape.runs + run], sum);
           }
         }
-      rewriter.replaceOpWithMultiple(op, {sums});
-      return success();
+      return sums;
     }
-    // Row by row: a row's sums stay in registers along the contracted dimension, and no other row needs its elements of
-    // the left side.
-    for (int64_t i = 0; i < shape.rows; ++i) {
-      auto row = MutableArrayRef(sums).slice(i * shape.runs, shape.runs);
-      auto left = [&](int64_t k) { return transposeLhs ? lhs.element(b, k, i) : lhs.element(b, i, k); };
-      if (!transposeRhs) {
-        for (int64_t k = 0; k < depth; ++k) {
-          Value repeated = b.splat(type, left(k));
-          for (int64_t run = 0; run < shape.runs; ++run)
-            row[run] = math::FmaOp::create(b, repeated, rhs.at(k, run), row[run]);
-        }
-        continue;
-      }
-      // A row of a transposed right side belongs to one column of the result, so these are dot products: as many at a
-      // time as a CPU's registers hold.
-      SmallVector<Value> elements;
-      for (int64_t j = 0; j < shape.runs * shape.vector; ++j)
-        elements.push_back(b.extract(row[j / shape.vector], j % shape.vector));
-      auto count = static_cast<int64_t>(elements.size());
-      for (int64_t first = 0; first < count; first += kSumsAtOnce)
-        for (int64_t k = 0; k < depth; ++k)
-          for (int64_t j = first; j < std::min(first + kSumsAtOnce, count); ++j)
-            elements[j] = math::FmaOp::create(b, left(k), rhs.element(b, j, k), elements[j]);
-      for (int64_t run = 0; run < shape.runs; ++run)
-        row[run] = b.assemble(type, ArrayRef(elements).slice(run * shape.vector, shape.vector));
-    }
-    rewriter.replaceOpWithMultiple(op, {sums});
-    return success();
   }
-};
+  if (DimDistribution::of(op.getType(), 0).lanes > 1 && DimDistribution::of(op.getType(), 1).lanes > 1) {
+    // Both sides are distributed, so a lane has only what it needs at each place of the contracted dimension.
+    // Iterates over that dimension first, so that the operands' registers are soon free.
+    for (int64_t k = 0; k < depth; ++k)
+      for (int64_t i = 0; i < shape.rows; ++i) {
+        Value left = transposeLhs ? lhs.element(b, k, i) : lhs.element(b, i, k);
+        for (int64_t run = 0; run < shape.runs; ++run) {
+          Value right = transposeRhs ? rhs.element(b, run, k) : rhs.at(k, run);
+          Value &sum = sums[i * shape.runs + run];
+          sum = math::FmaOp::create(b, b.splat(type, left), right, sum);
+        }
+      }
+    return sums;
+  }
+  // Row by row: a row's sums stay in registers along the contracted dimension, and no other row needs its elements of
+  // the left side.
+  for (int64_t i = 0; i < shape.rows; ++i) {
+    auto row = MutableArrayRef(sums).slice(i * shape.runs, shape.runs);
+    auto left = [&](int64_t k) { return transposeLhs ? lhs.element(b, k, i) : lhs.element(b, i, k); };
+    if (!transposeRhs) {
+      for (int64_t k = 0; k < depth; ++k) {
+        Value repeated = b.splat(type, left(k));
+        for (int64_t run = 0; run < shape.runs; ++run)
+          row[run] = math::FmaOp::create(b, repeated, rhs.at(k, run), row[run]);
+      }
+      continue;
+    }
+    // A row of a transposed right side belongs to one column of the result, so these are dot products: as many at a
+    // time as a CPU's registers hold.
+    SmallVector<Value> elements;
+    for (int64_t j = 0; j < shape.runs * shape.vector; ++j)
+      elements.push_back(b.extract(row[j / shape.vector], j % shape.vector));
+    auto count = static_cast<int64_t>(elements.size());
+    for (int64_t first = 0; first < count; first += kSumsAtOnce)
+      for (int64_t k = 0; k < depth; ++k)
+        for (int64_t j = first; j < std::min(first + kSumsAtOnce, count); ++j)
+          elements[j] = math::FmaOp::create(b, left(k), rhs.element(b, j, k), elements[j]);
+    for (int64_t run = 0; run < shape.runs; ++run)
+      row[run] = b.assemble(type, ArrayRef(elements).slice(run * shape.vector, shape.vector));
+  }
+  return sums;
+}
 
 } // namespace
 
 void heddle::populateLaneProductPatterns(const TypeConverter &converter, const Lanes &lanes,
                                          RewritePatternSet &patterns) {
-  patterns.add<LowerDot>(converter, patterns.getContext(), lanes);
+  addLowerings(patterns, converter, lanes, /*benefit=*/1, lowerDot);
 }

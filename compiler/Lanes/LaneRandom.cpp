@@ -90,10 +90,9 @@ bool numbersColumns(Value tile) {
   return index && index.getDim() == 1;
 }
 
-struct LowerRandom : LanePattern<tile::RandomOp> {
-  LowerRandom(const TypeConverter &converter, MLIRContext *context, const Lanes &lanes,
-              const DenseSet<Operation *> &wholeCounters)
-      : LanePattern(converter, context, lanes), wholeCounters(wholeCounters) {}
+struct LowerRandom : OpConversionPattern<tile::RandomOp> {
+  LowerRandom(const TypeConverter &converter, MLIRContext *context, const DenseSet<Operation *> &wholeCounters)
+      : OpConversionPattern(converter, context), wholeCounters(wholeCounters) {}
 
   LogicalResult matchAndRewrite(tile::RandomOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
@@ -200,7 +199,7 @@ DenseSet<Operation *> heddle::findWholeCounters(tile::FuncOp kernel) {
   return found;
 }
 
-void heddle::populateLaneRandomPatterns(const TypeConverter &converter, const Lanes &lanes,
-                                        const DenseSet<Operation *> &wholeCounters, RewritePatternSet &patterns) {
-  patterns.add<LowerRandom>(converter, patterns.getContext(), lanes, wholeCounters);
+void heddle::populateLaneRandomPatterns(const TypeConverter &converter, const DenseSet<Operation *> &wholeCounters,
+                                        RewritePatternSet &patterns) {
+  patterns.add<LowerRandom>(converter, patterns.getContext(), wholeCounters);
 }

@@ -64,175 +64,157 @@ void changeByAssembly(LaneBuilder &b, MutableArrayRef<Value> sums, bool overwrit
   }
 }
 
-struct LowerWarpgroupDot : LanePattern<tile::WarpgroupDotOp> {
-  using LanePattern::LanePattern;
-  LogicalResult matchAndRewrite(tile::WarpgroupDotOp op, OneToNOpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    LaneBuilder b(op.getLoc(), rewriter);
-    auto type = cast<RankedTensorType>(op.getType());
-    tile::LaneShape shape = tile::getLaneShape(type);
-    int64_t rows = type.getDimSize(0), columns = type.getDimSize(1), depth = op.getDepth();
-    SmallVector<Value> sums(adaptor.getAccumulator());
-    std::optional<Operand> left;
-    if (auto memory = dyn_cast<TypedValue<MemRefType>>(op.getLhs()))
-      left.emplace(b, memory, op.getLhsRow(), op.getTransposeLhs(), rows, depth);
-    Operand right(b, op.getRhs(), op.getRhsRow(), !op.getTransposeRhs(), columns, depth);
-    constexpr int64_t lanesOfOne = 4 * kSubgroup;
-    int64_t warpgroups = lanes.count() / lanesOfOne;
-    SmallVector<SmallVector<Operands>> blocks(shape.rows / 2);
-    for (auto [m, operands] : llvm::enumerate(blocks)) {
-      Value block = b.add(lanes.warpgroup(), m * warpgroups);
-      for (int64_t k = 0; k < depth; k += kDepth)
-        operands.push_back({left ? SmallVector<Value, 4>{left->describe(b, block, k)}
-                                 : piecesOf(b, typeOf(op.getLhs()), adaptor.getLhs(), m, k),
-                            right.describe(b, b.index(0), k)});
-    }
-    multiply(b, op, sums, blocks, columns);
-    NVVM::WgmmaGroupSyncAlignedOp::create(b);
-    rewriter.replaceOpWithMultiple(op, {sums});
-    return success();
+/// An operand's tile in shared memory.
+class Operand {
+public:
+  Operand(LaneBuilder &b, TypedValue<MemRefType> memory, Value row, bool isTurned, int64_t extent, int64_t depth)
+      : isTurned(isTurned), rows(isTurned ? depth : extent) {
+    // A descriptor has 14 bits for the address. In a cluster the upper bits of an address say whose shared memory it
+    // is.
+    Value start =
+        arith::AndIOp::create(b, memref::ExtractAlignedPointerAsIndexOp::create(b, memory), b.index((1 << 18) - 1));
+    first = arith::AddIOp::create(b, start, b.scaled(row, 2 * memory.getType().getDimSize(1)));
+    // Strides in units of 16 bytes, from eight rows to the next and from one panel of a turned operand to the next,
+    // and a 128-byte swizzle. A row of a turned operand is one place of the contracted dimension. Other operands are
+    // read along their rows, one panel at a time.
+    constexpr int64_t swizzle = int64_t(1) << 62, pieceBytes = kPiece * kRowBytes;
+    int64_t panelBytes = isTurned ? rows * kRowBytes : 16;
+    shape = swizzle | (pieceBytes / 16) << 32 | (panelBytes / 16) << 16;
+  }
+
+  /// The descriptor of 64 rows (columns, if turned) from 64 * block on, beginning at place `k` of the contracted
+  /// dimension. Block 0 of a right operand is all of it.
+  Value describe(LaneBuilder &b, Value block, int64_t k) const {
+    int64_t blockBytes = isTurned ? rows * kRowBytes : kRows * kRowBytes;
+    int64_t offset =
+        isTurned ? k * kRowBytes : k / tile::kOperandColumns * rows * kRowBytes + k % tile::kOperandColumns * 2;
+    Value address = b.add(arith::AddIOp::create(b, first, b.scaled(block, blockBytes)), offset);
+    Value units = arith::DivUIOp::create(b, address, b.index(16));
+    Value wide = arith::IndexCastUIOp::create(b, b.getI64Type(), units);
+    return arith::OrIOp::create(b, wide, arith::ConstantIntOp::create(b, b.getI64Type(), shape));
   }
 
 private:
-  /// An operand's tile in shared memory.
-  class Operand {
-  public:
-    Operand(LaneBuilder &b, TypedValue<MemRefType> memory, Value row, bool isTurned, int64_t extent, int64_t depth)
-        : isTurned(isTurned), rows(isTurned ? depth : extent) {
-      // A descriptor has 14 bits for the address. In a cluster the upper bits of an address say whose shared memory it
-      // is.
-      Value start =
-          arith::AndIOp::create(b, memref::ExtractAlignedPointerAsIndexOp::create(b, memory), b.index((1 << 18) - 1));
-      first = arith::AddIOp::create(b, start, b.scaled(row, 2 * memory.getType().getDimSize(1)));
-      // Strides in units of 16 bytes, from eight rows to the next and from one panel of a turned operand to the next,
-      // and a 128-byte swizzle. A row of a turned operand is one place of the contracted dimension. Other operands are
-      // read along their rows, one panel at a time.
-      constexpr int64_t swizzle = int64_t(1) << 62, pieceBytes = kPiece * kRowBytes;
-      int64_t panelBytes = isTurned ? rows * kRowBytes : 16;
-      shape = swizzle | (pieceBytes / 16) << 32 | (panelBytes / 16) << 16;
-    }
+  bool isTurned;
+  int64_t rows; // of the tile in memory
+  Value first;
+  int64_t shape;
+};
 
-    /// The descriptor of 64 rows (columns, if turned) from 64 * block on, beginning at place `k` of the contracted
-    /// dimension. Block 0 of a right operand is all of it.
-    Value describe(LaneBuilder &b, Value block, int64_t k) const {
-      int64_t blockBytes = isTurned ? rows * kRowBytes : kRows * kRowBytes;
-      int64_t offset =
-          isTurned ? k * kRowBytes : k / tile::kOperandColumns * rows * kRowBytes + k % tile::kOperandColumns * 2;
-      Value address = b.add(arith::AddIOp::create(b, first, b.scaled(block, blockBytes)), offset);
-      Value units = arith::DivUIOp::create(b, address, b.index(16));
-      Value wide = arith::IndexCastUIOp::create(b, b.getI64Type(), units);
-      return arith::OrIOp::create(b, wide, arith::ConstantIntOp::create(b, b.getI64Type(), shape));
-    }
+/// The operands of an instruction: on the left a descriptor or four registers, on the right a descriptor.
+struct Operands {
+  SmallVector<Value, 4> left;
+  Value right;
+};
 
-  private:
-    bool isTurned;
-    int64_t rows; // of the tile in memory
-    Value first;
-    int64_t shape;
+/// The lane's pieces of block m, 64 rows of a tile in registers, beginning at place `k` of the contracted dimension.
+SmallVector<Value, 4> piecesOf(LaneBuilder &b, RankedTensorType tile, ValueRange values, int64_t m, int64_t k) {
+  Registers registers(tile, values);
+  SmallVector<Value, 4> pieces;
+  for (int64_t run : {0, 1})
+    for (int64_t row : {0, 1}) {
+      Value pair = registers.at(2 * m + row, k / kPiece + run);
+      Value number = vector::BitCastOp::create(b, VectorType::get(1, b.getI32Type()), pair);
+      pieces.push_back(b.extract(number, 0));
+    }
+  return pieces;
+}
+
+/// Starts `sums` += the products of each block of 64 rows. The fence is in the same assembly, so that no write to
+/// these registers can come between it and the products.
+void multiply(LaneBuilder &b, tile::WarpgroupDotOp op, MutableArrayRef<Value> sums,
+              ArrayRef<SmallVector<Operands>> blocks, int64_t columns) {
+  // The instruction takes a lane's elements by groups of eight columns, both rows of a group together; `sums` has
+  // them row by row.
+  int64_t runs = columns / kPiece;
+  auto sumsOf = [&](size_t block) {
+    SmallVector<Value *> places;
+    for (int64_t run = 0; run < runs; ++run)
+      for (int64_t half : {0, 1})
+        places.push_back(&sums[(2 * block + half) * runs + run]);
+    return places;
   };
-
-  /// The operands of an instruction: on the left a descriptor or four registers, on the right a descriptor.
-  struct Operands {
-    SmallVector<Value, 4> left;
-    Value right;
+  SmallVector<Value> ordered;
+  for (size_t block = 0; block < blocks.size(); ++block)
+    for (Value *sum : sumsOf(block))
+      ordered.push_back(*sum);
+  size_t count = 2 * ordered.size();
+  // If the accumulator is zero, the first instruction overwrites the sums, and no register has to hold zeros.
+  bool overwrites = llvm::all_of(sums, [](Value sum) { return matchPattern(sum, m_AnyZeroFloat()); });
+  std::string code = "{\n.reg .pred adds;\nwgmma.fence.sync.aligned;\n";
+  StringRef element = op.getRhs().getType().getElementType().isBF16() ? "bf16" : "f16";
+  SmallVector<Value> more;
+  auto name = [&](Value value) {
+    more.push_back(value);
+    return llvm::formatv("${0}", (overwrites ? 1 : 2) * count + more.size() - 1).str();
   };
-
-  /// The lane's pieces of block m, 64 rows of a tile in registers, beginning at place `k` of the contracted dimension.
-  static SmallVector<Value, 4> piecesOf(LaneBuilder &b, RankedTensorType tile, ValueRange values, int64_t m,
-                                        int64_t k) {
-    Registers registers(tile, values);
-    SmallVector<Value, 4> pieces;
-    for (int64_t run : {0, 1})
-      for (int64_t row : {0, 1}) {
-        Value pair = registers.at(2 * m + row, k / kPiece + run);
-        Value number = vector::BitCastOp::create(b, VectorType::get(1, b.getI32Type()), pair);
-        pieces.push_back(b.extract(number, 0));
-      }
-    return pieces;
-  }
-
-  /// Starts `sums` += the products of each block of 64 rows. The fence is in the same assembly, so that no write to
-  /// these registers can come between it and the products.
-  static void multiply(LaneBuilder &b, tile::WarpgroupDotOp op, MutableArrayRef<Value> sums,
-                       ArrayRef<SmallVector<Operands>> blocks, int64_t columns) {
-    // The instruction takes a lane's elements by groups of eight columns, both rows of a group together; `sums` has
-    // them row by row.
-    int64_t runs = columns / kPiece;
-    auto sumsOf = [&](size_t block) {
-      SmallVector<Value *> places;
-      for (int64_t run = 0; run < runs; ++run)
-        for (int64_t half : {0, 1})
-          places.push_back(&sums[(2 * block + half) * runs + run]);
-      return places;
-    };
-    SmallVector<Value> ordered;
-    for (size_t block = 0; block < blocks.size(); ++block)
-      for (Value *sum : sumsOf(block))
-        ordered.push_back(*sum);
-    size_t count = 2 * ordered.size();
-    // If the accumulator is zero, the first instruction overwrites the sums, and no register has to hold zeros.
-    bool overwrites = llvm::all_of(sums, [](Value sum) { return matchPattern(sum, m_AnyZeroFloat()); });
-    std::string code = "{\n.reg .pred adds;\nwgmma.fence.sync.aligned;\n";
-    StringRef element = op.getRhs().getType().getElementType().isBF16() ? "bf16" : "f16";
-    SmallVector<Value> more;
-    auto name = [&](Value value) {
-      more.push_back(value);
-      return llvm::formatv("${0}", (overwrites ? 1 : 2) * count + more.size() - 1).str();
-    };
-    for (auto [block, operands] : llvm::enumerate(blocks)) {
-      std::string registers;
-      for (size_t i = 0; i < count / blocks.size(); ++i)
-        registers += llvm::formatv("{0}${1}", i ? ", " : "", block * (count / blocks.size()) + i);
-      for (auto [i, pair] : llvm::enumerate(operands)) {
-        if (i == 0 || (i == 1 && overwrites))
-          code += llvm::formatv("setp.ne.b32 adds, {0}, 0;\n", i == 0 && overwrites ? 0 : 1);
-        SmallVector<std::string> left = llvm::map_to_vector(pair.left, name);
-        std::string right = name(pair.right);
-        bool isMemory = left.size() == 1;
-        code += llvm::formatv(
-            "wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} {{{2}}, {3}, {4}, adds, 1, 1, {5}{6};\n", columns,
-            element, registers, isMemory ? left[0] : "{" + llvm::join(left, ", ") + "}", right,
-            isMemory ? (op.getTransposeLhs() ? "1, " : "0, ") : "", static_cast<int>(!op.getTransposeRhs()));
-      }
+  for (auto [block, operands] : llvm::enumerate(blocks)) {
+    std::string registers;
+    for (size_t i = 0; i < count / blocks.size(); ++i)
+      registers += llvm::formatv("{0}${1}", i ? ", " : "", block * (count / blocks.size()) + i);
+    for (auto [i, pair] : llvm::enumerate(operands)) {
+      if (i == 0 || (i == 1 && overwrites))
+        code += llvm::formatv("setp.ne.b32 adds, {0}, 0;\n", i == 0 && overwrites ? 0 : 1);
+      SmallVector<std::string> left = llvm::map_to_vector(pair.left, name);
+      std::string right = name(pair.right);
+      bool isMemory = left.size() == 1;
+      code += llvm::formatv(
+          "wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} {{{2}}, {3}, {4}, adds, 1, 1, {5}{6};\n", columns,
+          element, registers, isMemory ? left[0] : "{" + llvm::join(left, ", ") + "}", right,
+          isMemory ? (op.getTransposeLhs() ? "1, " : "0, ") : "", static_cast<int>(!op.getTransposeRhs()));
     }
-    changeByAssembly(b, ordered, overwrites, code + "}", more);
-    auto changed = ordered.begin();
-    for (size_t block = 0; block < blocks.size(); ++block)
-      for (Value *sum : sumsOf(block))
-        *sum = *changed++;
   }
-};
+  changeByAssembly(b, ordered, overwrites, code + "}", more);
+  auto changed = ordered.begin();
+  for (size_t block = 0; block < blocks.size(); ++block)
+    for (Value *sum : sumsOf(block))
+      *sum = *changed++;
+}
 
-struct LowerWarpgroupFence : LanePattern<tile::WarpgroupFenceOp> {
-  using LanePattern::LanePattern;
-  LogicalResult matchAndRewrite(tile::WarpgroupFenceOp op, OneToNOpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    LaneBuilder b(op.getLoc(), rewriter);
-    SmallVector<Value> sums(adaptor.getSum());
-    changeByAssembly(b, sums, /*overwrites=*/false, "wgmma.fence.sync.aligned;", {});
-    rewriter.replaceOpWithMultiple(op, {sums});
-    return success();
+Lowered lowerWarpgroupDot(LaneBuilder &b, const Lanes &lanes, tile::WarpgroupDotOp op,
+                          RegistersOf<tile::WarpgroupDotOp> adaptor) {
+  auto type = cast<RankedTensorType>(op.getType());
+  tile::LaneShape shape = tile::getLaneShape(type);
+  int64_t rows = type.getDimSize(0), columns = type.getDimSize(1), depth = op.getDepth();
+  SmallVector<Value> sums(adaptor.getAccumulator());
+  std::optional<Operand> left;
+  if (auto memory = dyn_cast<TypedValue<MemRefType>>(op.getLhs()))
+    left.emplace(b, memory, op.getLhsRow(), op.getTransposeLhs(), rows, depth);
+  Operand right(b, op.getRhs(), op.getRhsRow(), !op.getTransposeRhs(), columns, depth);
+  constexpr int64_t lanesOfOne = 4 * kSubgroup;
+  int64_t warpgroups = lanes.count() / lanesOfOne;
+  SmallVector<SmallVector<Operands>> blocks(shape.rows / 2);
+  for (auto [m, operands] : llvm::enumerate(blocks)) {
+    Value block = b.add(lanes.warpgroup(), m * warpgroups);
+    for (int64_t k = 0; k < depth; k += kDepth)
+      operands.push_back({left ? SmallVector<Value, 4>{left->describe(b, block, k)}
+                               : piecesOf(b, typeOf(op.getLhs()), adaptor.getLhs(), m, k),
+                          right.describe(b, b.index(0), k)});
   }
-};
+  multiply(b, op, sums, blocks, columns);
+  NVVM::WgmmaGroupSyncAlignedOp::create(b);
+  return sums;
+}
 
-struct LowerWarpgroupWait : LanePattern<tile::WarpgroupWaitOp> {
-  using LanePattern::LanePattern;
-  LogicalResult matchAndRewrite(tile::WarpgroupWaitOp op, OneToNOpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    LaneBuilder b(op.getLoc(), rewriter);
-    if (!op.getSum()) {
-      NVVM::WgmmaWaitGroupSyncOp::create(b, op.getPending());
-      rewriter.eraseOp(op);
-      return success();
-    }
-    // The waiting instruction takes the sums and returns them, so that nothing can read them before.
-    SmallVector<Value> sums(adaptor.getSum());
-    changeByAssembly(b, sums, /*overwrites=*/false,
-                     llvm::formatv("wgmma.wait_group.sync.aligned {0};", op.getPending()).str(), {});
-    rewriter.replaceOpWithMultiple(op, {sums});
-    return success();
+Lowered lowerWarpgroupFence(LaneBuilder &b, const Lanes &, tile::WarpgroupFenceOp op,
+                            RegistersOf<tile::WarpgroupFenceOp> adaptor) {
+  SmallVector<Value> sums(adaptor.getSum());
+  changeByAssembly(b, sums, /*overwrites=*/false, "wgmma.fence.sync.aligned;", {});
+  return sums;
+}
+
+Lowered lowerWarpgroupWait(LaneBuilder &b, const Lanes &, tile::WarpgroupWaitOp op,
+                           RegistersOf<tile::WarpgroupWaitOp> adaptor) {
+  if (!op.getSum()) {
+    NVVM::WgmmaWaitGroupSyncOp::create(b, op.getPending());
+    return SmallVector<Value>();
   }
-};
+  // The waiting instruction takes the sums and returns them, so that nothing can read them before.
+  SmallVector<Value> sums(adaptor.getSum());
+  changeByAssembly(b, sums, /*overwrites=*/false,
+                   llvm::formatv("wgmma.wait_group.sync.aligned {0};", op.getPending()).str(), {});
+  return sums;
+}
 
 } // namespace
 
@@ -250,6 +232,5 @@ void heddle::fenceOperands(OpBuilder &builder, Location loc) {
 
 void heddle::populateLaneWarpgroupPatterns(const TypeConverter &converter, const Lanes &lanes,
                                            RewritePatternSet &patterns) {
-  MLIRContext *context = patterns.getContext();
-  patterns.add<LowerWarpgroupDot, LowerWarpgroupFence, LowerWarpgroupWait>(converter, context, lanes);
+  addLowerings(patterns, converter, lanes, /*benefit=*/1, lowerWarpgroupDot, lowerWarpgroupFence, lowerWarpgroupWait);
 }

@@ -147,11 +147,42 @@ struct MemberPlace {
   }
 };
 
+/// The registers that replace a lowered op's results, none if it has no results; failure if another lowering takes it.
+using Lowered = FailureOr<SmallVector<Value>>;
+
+/// An op's operands as the registers that hold them.
+template <typename Op> using RegistersOf = typename OpConversionPattern<Op>::OneToNOpAdaptor;
+
+/// Lowers one kind of op to one lane by a function.
 template <typename Op> struct LanePattern : OpConversionPattern<Op> {
-  LanePattern(const TypeConverter &converter, MLIRContext *context, const Lanes &lanes, PatternBenefit benefit = 1)
-      : OpConversionPattern<Op>(converter, context, benefit), lanes(lanes) {}
+  using Lower = Lowered (*)(LaneBuilder &, const Lanes &, Op, RegistersOf<Op>);
+
+  LanePattern(const TypeConverter &converter, MLIRContext *context, const Lanes &lanes, Lower lower,
+              PatternBenefit benefit)
+      : OpConversionPattern<Op>(converter, context, benefit), lanes(lanes), lower(lower) {}
+
+  LogicalResult matchAndRewrite(Op op, RegistersOf<Op> operands, ConversionPatternRewriter &rewriter) const override {
+    LaneBuilder b(op.getLoc(), rewriter);
+    Lowered registers = lower(b, lanes, op, operands);
+    if (failed(registers))
+      return failure();
+    if (op->getNumResults() == 0)
+      rewriter.eraseOp(op);
+    else
+      rewriter.replaceOpWithMultiple(op, {*registers});
+    return success();
+  }
+
   const Lanes &lanes;
+  Lower lower;
 };
+
+/// Adds a pattern for each of the functions. Of two for the same op, the one with the larger benefit is asked first.
+template <typename... Ops>
+void addLowerings(RewritePatternSet &patterns, const TypeConverter &converter, const Lanes &lanes,
+                  PatternBenefit benefit, Lowered (*...lower)(LaneBuilder &, const Lanes &, Ops, RegistersOf<Ops>)) {
+  (patterns.add<LanePattern<Ops>>(converter, patterns.getContext(), lanes, lower, benefit), ...);
+}
 
 void populateLaneMemoryPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneArithmeticPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
@@ -163,8 +194,8 @@ void populateLaneProductPatterns(const TypeConverter &converter, const Lanes &la
 /// Finds the tile.random ops whose registers hold neighbouring words of a counter. This must run before the conversion,
 /// which erases the ops that show how a tile was computed.
 DenseSet<Operation *> findWholeCounters(tile::FuncOp kernel);
-void populateLaneRandomPatterns(const TypeConverter &converter, const Lanes &lanes,
-                                const DenseSet<Operation *> &wholeCounters, RewritePatternSet &patterns);
+void populateLaneRandomPatterns(const TypeConverter &converter, const DenseSet<Operation *> &wholeCounters,
+                                RewritePatternSet &patterns);
 
 } // namespace mlir::heddle
 

@@ -50,7 +50,7 @@ struct LowerToLanesPass : mlir::heddle::impl::LowerToLanesPassBase<LowerToLanesP
     populateLaneWarpgroupPatterns(converter, lanes, patterns);
     populateLaneCooperativePatterns(converter, lanes, patterns);
     populateLaneProductPatterns(converter, lanes, patterns);
-    populateLaneRandomPatterns(converter, lanes, wholeCounters, patterns);
+    populateLaneRandomPatterns(converter, wholeCounters, patterns);
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns, target);
     target.markUnknownOpDynamicallyLegal([&](Operation *op) {
       if (isa<tile::TileDialect>(op->getDialect()))
