@@ -1,5 +1,6 @@
 #include "compiler/Target/LlvmPatterns.h"
 
+#include "compiler/Target/ConversionFunctions.h"
 #include "compiler/Target/MatrixIndex.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
@@ -137,34 +138,24 @@ struct LowerMaskedStore : MatrixPattern<vector::MaskedStoreOp> {
   }
 };
 
-struct LowerPrefetch : OpConversionPattern<memref::PrefetchOp> {
-  using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(memref::PrefetchOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    Value address = addressOf(rewriter, op.getLoc(), op.getMemRefType(), adaptor.getMemref(), op.getIndices());
-    rewriter.replaceOpWithNewOp<LLVM::Prefetch>(op, address, op.getIsWrite(), op.getLocalityHint(),
-                                                op.getIsDataCache());
-    return success();
-  }
-};
+LogicalResult lowerPrefetch(memref::PrefetchOp op, memref::PrefetchOp::Adaptor adaptor,
+                            ConversionPatternRewriter &rewriter) {
+  Value address = addressOf(rewriter, op.getLoc(), op.getMemRefType(), adaptor.getMemref(), op.getIndices());
+  rewriter.replaceOpWithNewOp<LLVM::Prefetch>(op, address, op.getIsWrite(), op.getLocalityHint(), op.getIsDataCache());
+  return success();
+}
 
 /// Lowers the casts at the beginning of a kernel: from addresses to matrices, and from loaded sizes to indices.
-struct LowerCast : OpConversionPattern<UnrealizedConversionCastOp> {
-  using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(UnrealizedConversionCastOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOp(op, adaptor.getInputs());
-    return success();
-  }
-};
+LogicalResult lowerCast(UnrealizedConversionCastOp op, UnrealizedConversionCastOp::Adaptor adaptor,
+                        ConversionPatternRewriter &rewriter) {
+  rewriter.replaceOp(op, adaptor.getInputs());
+  return success();
+}
 
-struct LowerReturn : OpConversionPattern<tile::ReturnOp> {
-  using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(tile::ReturnOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<LLVM::ReturnOp>(op, ValueRange());
-    return success();
-  }
-};
+LogicalResult lowerReturn(tile::ReturnOp op, tile::ReturnOp::Adaptor, ConversionPatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<LLVM::ReturnOp>(op, ValueRange());
+  return success();
+}
 
 } // namespace
 
@@ -174,5 +165,5 @@ void heddle::populateMatrixPatterns(const LLVMTypeConverter &converter, RewriteP
   patterns.add<LowerLoad<memref::LoadOp>, LowerLoad<vector::LoadOp>, LowerStore<memref::StoreOp>,
                LowerStore<vector::StoreOp>>(converter, context, alignment);
   patterns.add<LowerMaskedLoad, LowerMaskedStore>(converter, context, alignment);
-  patterns.add<LowerPrefetch, LowerCast, LowerReturn>(converter, context, /*benefit=*/2);
+  addConversions(patterns, converter, /*benefit=*/2, lowerPrefetch, lowerCast, lowerReturn);
 }

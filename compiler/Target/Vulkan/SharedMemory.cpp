@@ -1,5 +1,6 @@
 #include "compiler/Target/Vulkan/SharedMemory.h"
 
+#include "compiler/Target/ConversionFunctions.h"
 #include "compiler/Target/Vulkan/SpirvPatterns.h"
 #include "mlir/Conversion/GPUToSPIRV/GPUToSPIRV.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -91,30 +92,27 @@ template <typename Op> struct LowerSharedLoad : OpConversionPattern<Op> {
   }
 };
 
-template <typename Op> struct LowerSharedStore : OpConversionPattern<Op> {
-  using OpConversionPattern<Op>::OpConversionPattern;
-  LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    if (!isShared(op.getMemRefType()))
-      return failure();
-    Value value = adaptor.getOperands()[0];
-    Type type = value.getType();
-    Place place(rewriter, op.getLoc(), op.getMemRefType(), adaptor.getOperands()[1], op.getIndices());
-    auto store = [&](Value pointer, Value part) {
-      spirv::StoreOp::create(rewriter, op.getLoc(), pointer, part, sharedAccess(op.getContext()), IntegerAttr());
-    };
-    if (isWhole(type))
-      store(place.vectorPointer(), value);
-    else
-      for (int64_t i = 0; i < countOf(type); ++i)
-        store(place.pointer(i),
-              isa<VectorType>(type)
-                  ? spirv::CompositeExtractOp::create(rewriter, op.getLoc(), value, static_cast<int32_t>(i)).getResult()
-                  : value);
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
+template <typename Op>
+LogicalResult lowerSharedStore(Op op, typename Op::Adaptor adaptor, ConversionPatternRewriter &rewriter) {
+  if (!isShared(op.getMemRefType()))
+    return failure();
+  Value value = adaptor.getOperands()[0];
+  Type type = value.getType();
+  Place place(rewriter, op.getLoc(), op.getMemRefType(), adaptor.getOperands()[1], op.getIndices());
+  auto store = [&](Value pointer, Value part) {
+    spirv::StoreOp::create(rewriter, op.getLoc(), pointer, part, sharedAccess(op.getContext()), IntegerAttr());
+  };
+  if (isWhole(type))
+    store(place.vectorPointer(), value);
+  else
+    for (int64_t i = 0; i < countOf(type); ++i)
+      store(place.pointer(i),
+            isa<VectorType>(type)
+                ? spirv::CompositeExtractOp::create(rewriter, op.getLoc(), value, static_cast<int32_t>(i)).getResult()
+                : value);
+  rewriter.eraseOp(op);
+  return success();
+}
 
 /// The row stride of a buffer, in vectors.
 Value strideOf(ConversionPatternRewriter &rewriter, Location loc, MemRefType memory) {
@@ -137,40 +135,32 @@ struct LowerMatrixLoad : OpConversionPattern<gpu::SubgroupMmaLoadMatrixOp> {
   }
 };
 
-struct LowerMatrixStore : OpConversionPattern<gpu::SubgroupMmaStoreMatrixOp> {
-  using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(gpu::SubgroupMmaStoreMatrixOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    auto memory = cast<MemRefType>(op.getDstMemref().getType());
-    Place place(rewriter, op.getLoc(), memory, adaptor.getDstMemref(), op.getIndices());
-    auto layout = spirv::CooperativeMatrixLayoutKHRAttr::get(getContext(), spirv::CooperativeMatrixLayoutKHR::RowMajor);
-    rewriter.replaceOpWithNewOp<spirv::KHRCooperativeMatrixStoreOp>(op, place.vectorPointer(), adaptor.getSrc(), layout,
-                                                                    strideOf(rewriter, op.getLoc(), memory),
-                                                                    sharedAccess(getContext()), IntegerAttr());
-    return success();
-  }
-};
+LogicalResult lowerMatrixStore(gpu::SubgroupMmaStoreMatrixOp op, gpu::SubgroupMmaStoreMatrixOp::Adaptor adaptor,
+                               ConversionPatternRewriter &rewriter) {
+  auto memory = cast<MemRefType>(op.getDstMemref().getType());
+  Place place(rewriter, op.getLoc(), memory, adaptor.getDstMemref(), op.getIndices());
+  auto layout =
+      spirv::CooperativeMatrixLayoutKHRAttr::get(op.getContext(), spirv::CooperativeMatrixLayoutKHR::RowMajor);
+  rewriter.replaceOpWithNewOp<spirv::KHRCooperativeMatrixStoreOp>(op, place.vectorPointer(), adaptor.getSrc(), layout,
+                                                                  strideOf(rewriter, op.getLoc(), memory),
+                                                                  sharedAccess(op.getContext()), IntegerAttr());
+  return success();
+}
 
 /// After the barrier, all lanes of the workgroup see what any of them wrote to shared memory before it.
-struct LowerBarrier : OpConversionPattern<gpu::BarrierOp> {
-  using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(gpu::BarrierOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
-    using Semantics = spirv::MemorySemantics;
-    rewriter.replaceOpWithNewOp<spirv::ControlBarrierOp>(op, spirv::Scope::Workgroup, spirv::Scope::Workgroup,
-                                                         Semantics::AcquireRelease | Semantics::WorkgroupMemory |
-                                                             Semantics::MakeAvailable | Semantics::MakeVisible);
-    return success();
-  }
-};
+LogicalResult lowerBarrier(gpu::BarrierOp op, gpu::BarrierOp::Adaptor, ConversionPatternRewriter &rewriter) {
+  using Semantics = spirv::MemorySemantics;
+  rewriter.replaceOpWithNewOp<spirv::ControlBarrierOp>(op, spirv::Scope::Workgroup, spirv::Scope::Workgroup,
+                                                       Semantics::AcquireRelease | Semantics::WorkgroupMemory |
+                                                           Semantics::MakeAvailable | Semantics::MakeVisible);
+  return success();
+}
 
-struct LowerSubgroupId : OpConversionPattern<gpu::SubgroupIdOp> {
-  using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(gpu::SubgroupIdOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOp(op,
-                       spirv::getBuiltinVariableValue(op, spirv::BuiltIn::SubgroupId, rewriter.getI32Type(), rewriter));
-    return success();
-  }
-};
+LogicalResult lowerSubgroupId(gpu::SubgroupIdOp op, gpu::SubgroupIdOp::Adaptor, ConversionPatternRewriter &rewriter) {
+  rewriter.replaceOp(op,
+                     spirv::getBuiltinVariableValue(op, spirv::BuiltIn::SubgroupId, rewriter.getI32Type(), rewriter));
+  return success();
+}
 
 } // namespace
 
@@ -203,8 +193,10 @@ void heddle::populateSharedPatterns(SPIRVTypeConverter &converter, RewritePatter
   // These replace MLIR's patterns for loads and stores of cooperative matrices, which expect storage buffers.
   populateMMAToSPIRVCoopMatrixTypeConversion(converter);
   populateGpuWMMAToSPIRVCoopMatrixKHRConversionPatterns(converter, patterns);
-  patterns.add<LowerMatrixLoad, LowerMatrixStore>(converter, context, /*benefit=*/2);
-  patterns.add<LowerSharedLoad<memref::LoadOp>, LowerSharedLoad<vector::LoadOp>, LowerSharedStore<memref::StoreOp>,
-               LowerSharedStore<vector::StoreOp>>(converter, context, /*benefit=*/3);
-  patterns.add<LowerBarrier, LowerSubgroupId>(converter, context);
+  patterns.add<LowerMatrixLoad>(converter, context, /*benefit=*/2);
+  addConversions(patterns, converter, /*benefit=*/2, lowerMatrixStore);
+  patterns.add<LowerSharedLoad<memref::LoadOp>, LowerSharedLoad<vector::LoadOp>>(converter, context, /*benefit=*/3);
+  addConversions(patterns, converter, /*benefit=*/3, lowerSharedStore<memref::StoreOp>,
+                 lowerSharedStore<vector::StoreOp>);
+  addConversions(patterns, converter, /*benefit=*/1, lowerBarrier, lowerSubgroupId);
 }

@@ -1,5 +1,6 @@
 #include "compiler/Target/Vulkan/SpirvPatterns.h"
 
+#include "compiler/Target/ConversionFunctions.h"
 #include "compiler/Target/Vulkan/SharedMemory.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -176,37 +177,31 @@ Value toMemory(OpBuilder &builder, Location loc, Value floats, Type stored) {
                            : spirv::CompositeConstructOp::create(builder, loc, stored, pairs).getResult();
 }
 
-template <typename Op> struct LowerLoad : OpConversionPattern<Op> {
-  using OpConversionPattern<Op>::OpConversionPattern;
-  LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    Type type = inMemory(op.getResult().getType());
-    Value place =
-        placeOf(rewriter, op.getLoc(), op.getMemRefType(), type, adaptor.getOperands().front(), op.getIndices());
-    Value loaded = spirv::LoadOp::create(rewriter, op.getLoc(), place, aligned(rewriter), alignmentOf(rewriter, type));
-    bool isNarrow = getElementTypeOrSelf(op.getResult().getType()).isBF16();
-    rewriter.replaceOp(op, isNarrow ? fromMemory(rewriter, op.getLoc(), loaded,
-                                                 withElement(op.getResult().getType(), rewriter.getF32Type()))
-                                    : loaded);
-    return success();
-  }
-};
+template <typename Op>
+LogicalResult lowerLoad(Op op, typename Op::Adaptor adaptor, ConversionPatternRewriter &rewriter) {
+  Type type = inMemory(op.getResult().getType());
+  Value place =
+      placeOf(rewriter, op.getLoc(), op.getMemRefType(), type, adaptor.getOperands().front(), op.getIndices());
+  Value loaded = spirv::LoadOp::create(rewriter, op.getLoc(), place, aligned(rewriter), alignmentOf(rewriter, type));
+  bool isNarrow = getElementTypeOrSelf(op.getResult().getType()).isBF16();
+  rewriter.replaceOp(op, isNarrow ? fromMemory(rewriter, op.getLoc(), loaded,
+                                               withElement(op.getResult().getType(), rewriter.getF32Type()))
+                                  : loaded);
+  return success();
+}
 
-template <typename Op> struct LowerStore : OpConversionPattern<Op> {
-  using OpConversionPattern<Op>::OpConversionPattern;
-  LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    Value value = adaptor.getOperands()[0];
-    Location loc = op.getLoc();
-    if (Type narrow = op->getOperand(0).getType(); getElementTypeOrSelf(narrow).isBF16())
-      value = toMemory(rewriter, loc, value, inMemory(narrow));
-    Type type = value.getType();
-    Value place = placeOf(rewriter, loc, op.getMemRefType(), type, adaptor.getOperands()[1], op.getIndices());
-    spirv::StoreOp::create(rewriter, loc, place, value, aligned(rewriter), alignmentOf(rewriter, type));
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
+template <typename Op>
+LogicalResult lowerStore(Op op, typename Op::Adaptor adaptor, ConversionPatternRewriter &rewriter) {
+  Value value = adaptor.getOperands()[0];
+  Location loc = op.getLoc();
+  if (Type narrow = op->getOperand(0).getType(); getElementTypeOrSelf(narrow).isBF16())
+    value = toMemory(rewriter, loc, value, inMemory(narrow));
+  Type type = value.getType();
+  Value place = placeOf(rewriter, loc, op.getMemRefType(), type, adaptor.getOperands()[1], op.getIndices());
+  spirv::StoreOp::create(rewriter, loc, place, value, aligned(rewriter), alignmentOf(rewriter, type));
+  rewriter.eraseOp(op);
+  return success();
+}
 
 template <typename Op> struct LowerId : OpConversionPattern<Op> {
   LowerId(const TypeConverter &converter, MLIRContext *context, spirv::BuiltIn builtin)
@@ -227,38 +222,31 @@ template <typename Op> struct LowerId : OpConversionPattern<Op> {
 
 /// Numbers lanes across subgroups. All subgroups are full. They may be wider than the group of lanes that exchange
 /// values.
-struct NumberAcrossSubgroups : OpConversionPattern<gpu::ThreadIdOp> {
-  using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(gpu::ThreadIdOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
-    auto builtin = [&](spirv::BuiltIn which) {
-      return spirv::getBuiltinVariableValue(op, which, rewriter.getI32Type(), rewriter);
-    };
-    Value subgroup = builtin(spirv::BuiltIn::SubgroupId), width = builtin(spirv::BuiltIn::SubgroupSize);
-    Value before = spirv::IMulOp::create(rewriter, op.getLoc(), subgroup, width);
-    rewriter.replaceOpWithNewOp<spirv::IAddOp>(op, before, builtin(spirv::BuiltIn::SubgroupLocalInvocationId));
-    return success();
-  }
-};
+LogicalResult numberAcrossSubgroups(gpu::ThreadIdOp op, gpu::ThreadIdOp::Adaptor, ConversionPatternRewriter &rewriter) {
+  auto builtin = [&](spirv::BuiltIn which) {
+    return spirv::getBuiltinVariableValue(op, which, rewriter.getI32Type(), rewriter);
+  };
+  Value subgroup = builtin(spirv::BuiltIn::SubgroupId), width = builtin(spirv::BuiltIn::SubgroupSize);
+  Value before = spirv::IMulOp::create(rewriter, op.getLoc(), subgroup, width);
+  rewriter.replaceOpWithNewOp<spirv::IAddOp>(op, before, builtin(spirv::BuiltIn::SubgroupLocalInvocationId));
+  return success();
+}
 
-struct LowerShuffle : OpConversionPattern<gpu::ShuffleOp> {
-  using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(gpu::ShuffleOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    spirv::Scope scope = spirv::Scope::Subgroup;
-    Value value = adaptor.getValue(), result;
-    // For a constant lane a broadcast would be more specific. But lavapipe then looks for the first active lane in a
-    // loop, which takes 17 ns. A shuffle takes 0.4 ns: one permutation of a vector register.
-    if (op.getMode() == gpu::ShuffleMode::XOR)
-      result = spirv::GroupNonUniformShuffleXorOp::create(rewriter, loc, scope, value, adaptor.getOffset());
-    else if (op.getMode() == gpu::ShuffleMode::IDX)
-      result = spirv::GroupNonUniformShuffleOp::create(rewriter, loc, scope, value, adaptor.getOffset());
-    else
-      return rewriter.notifyMatchFailure(op, "only exchanges across a distance and from a lane are lowered");
-    rewriter.replaceOp(op, {result, spirv::ConstantOp::getOne(rewriter.getI1Type(), loc, rewriter)});
-    return success();
-  }
-};
+LogicalResult lowerShuffle(gpu::ShuffleOp op, gpu::ShuffleOp::Adaptor adaptor, ConversionPatternRewriter &rewriter) {
+  Location loc = op.getLoc();
+  spirv::Scope scope = spirv::Scope::Subgroup;
+  Value value = adaptor.getValue(), result;
+  // For a constant lane a broadcast would be more specific. But lavapipe then looks for the first active lane in a
+  // loop, which takes 17 ns. A shuffle takes 0.4 ns: one permutation of a vector register.
+  if (op.getMode() == gpu::ShuffleMode::XOR)
+    result = spirv::GroupNonUniformShuffleXorOp::create(rewriter, loc, scope, value, adaptor.getOffset());
+  else if (op.getMode() == gpu::ShuffleMode::IDX)
+    result = spirv::GroupNonUniformShuffleOp::create(rewriter, loc, scope, value, adaptor.getOffset());
+  else
+    return rewriter.notifyMatchFailure(op, "only exchanges across a distance and from a lane are lowered");
+  rewriter.replaceOp(op, {result, spirv::ConstantOp::getOne(rewriter.getI1Type(), loc, rewriter)});
+  return success();
+}
 
 /// Returns true for loops with more than 8 iterations. Without a hint drivers unroll them and run out of registers.
 bool isLong(scf::ForOp op) {
@@ -302,7 +290,7 @@ struct LowerFor : OpConversionPattern<scf::ForOp> {
     Operation *yield = body->getTerminator();
     rewriter.setInsertionPoint(yield);
     Value next = spirv::IAddOp::create(rewriter, loc, counter, adaptor.getStep());
-    rewriter.modifyOpInPlace(yield, [&] { yield->insertOperands(0, next); }); // see LowerYield
+    rewriter.modifyOpInPlace(yield, [&] { yield->insertOperands(0, next); }); // see lowerYield
     Operation *result = merge->getTerminator();
     rewriter.modifyOpInPlace(result, [&] { result->setOperands(header->getArguments().drop_front()); });
     rewriter.replaceOp(op, loop.getResults());
@@ -311,64 +299,52 @@ struct LowerFor : OpConversionPattern<scf::ForOp> {
 };
 
 /// Lowers the end of a loop's body. LowerFor has inserted the next induction variable as its first operand.
-struct LowerYield : OpConversionPattern<scf::YieldOp> {
-  using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(scf::YieldOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    auto loop = dyn_cast<spirv::LoopOp>(op->getParentOp());
-    if (!loop)
-      return failure();
-    // MLIR's serializer does not find the result of an inner loop when it completes the header's phis. As a workaround
-    // the result goes through a select between itself and itself, or a cooperative matrix through a multiplication by
-    // 1.
-    SmallVector<Value> next(adaptor.getOperands());
-    for (auto [value, original] : llvm::zip(next, op.getOperands()))
-      if (original.getDefiningOp<scf::ForOp>() || original.getDefiningOp<spirv::LoopOp>()) {
-        auto matrix = dyn_cast<spirv::CooperativeMatrixType>(value.getType());
-        Value one =
-            spirv::ConstantOp::getOne(matrix ? matrix.getElementType() : rewriter.getI1Type(), op.getLoc(), rewriter);
-        value = matrix ? spirv::MatrixTimesScalarOp::create(rewriter, op.getLoc(), matrix, value, one).getResult()
-                       : spirv::SelectOp::create(rewriter, op.getLoc(), one, value, value).getResult();
-      }
-    rewriter.replaceOpWithNewOp<spirv::BranchOp>(op, loop.getHeaderBlock(), next);
-    return success();
-  }
-};
+LogicalResult lowerYield(scf::YieldOp op, scf::YieldOp::Adaptor adaptor, ConversionPatternRewriter &rewriter) {
+  auto loop = dyn_cast<spirv::LoopOp>(op->getParentOp());
+  if (!loop)
+    return failure();
+  // MLIR's serializer does not find the result of an inner loop when it completes the header's phis. As a workaround
+  // the result goes through a select between itself and itself, or a cooperative matrix through a multiplication by
+  // 1.
+  SmallVector<Value> next(adaptor.getOperands());
+  for (auto [value, original] : llvm::zip(next, op.getOperands()))
+    if (original.getDefiningOp<scf::ForOp>() || original.getDefiningOp<spirv::LoopOp>()) {
+      auto matrix = dyn_cast<spirv::CooperativeMatrixType>(value.getType());
+      Value one =
+          spirv::ConstantOp::getOne(matrix ? matrix.getElementType() : rewriter.getI1Type(), op.getLoc(), rewriter);
+      value = matrix ? spirv::MatrixTimesScalarOp::create(rewriter, op.getLoc(), matrix, value, one).getResult()
+                     : spirv::SelectOp::create(rewriter, op.getLoc(), one, value, value).getResult();
+    }
+  rewriter.replaceOpWithNewOp<spirv::BranchOp>(op, loop.getHeaderBlock(), next);
+  return success();
+}
 
 /// Rounds to bf16, to nearest even, and keeps the result as f32.
-struct LowerRounding : OpConversionPattern<arith::TruncFOp> {
-  using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(arith::TruncFOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    if (!getElementTypeOrSelf(op.getType()).isBF16())
-      return failure();
-    Location loc = op.getLoc();
-    Type floats = adaptor.getIn().getType(), words = withElement(floats, rewriter.getI32Type());
-    auto number = [&](uint32_t value) { return wholes(rewriter, loc, words, value); };
-    Value bits = spirv::BitcastOp::create(rewriter, loc, words, adaptor.getIn());
-    Value last = spirv::BitwiseAndOp::create(
-        rewriter, loc, spirv::ShiftRightLogicalOp::create(rewriter, loc, words, bits, number(16)), number(1));
-    Value sum = spirv::IAddOp::create(rewriter, loc, spirv::IAddOp::create(rewriter, loc, bits, number(0x7FFF)), last);
-    Value rounded = spirv::BitwiseAndOp::create(rewriter, loc, sum, number(0xFFFF0000));
-    Value size = spirv::BitwiseAndOp::create(rewriter, loc, bits, number(0x7FFFFFFF));
-    Value isNumber = spirv::ULessThanEqualOp::create(rewriter, loc, size, number(0x7F800000));
-    Value none = spirv::BitwiseOrOp::create(rewriter, loc, bits, number(0x00400000)); // NaN even without its lower half
-    Value result = spirv::SelectOp::create(rewriter, loc, isNumber, rounded, none);
-    rewriter.replaceOpWithNewOp<spirv::BitcastOp>(op, floats, result);
-    return success();
-  }
-};
+LogicalResult lowerRounding(arith::TruncFOp op, arith::TruncFOp::Adaptor adaptor, ConversionPatternRewriter &rewriter) {
+  if (!getElementTypeOrSelf(op.getType()).isBF16())
+    return failure();
+  Location loc = op.getLoc();
+  Type floats = adaptor.getIn().getType(), words = withElement(floats, rewriter.getI32Type());
+  auto number = [&](uint32_t value) { return wholes(rewriter, loc, words, value); };
+  Value bits = spirv::BitcastOp::create(rewriter, loc, words, adaptor.getIn());
+  Value last = spirv::BitwiseAndOp::create(
+      rewriter, loc, spirv::ShiftRightLogicalOp::create(rewriter, loc, words, bits, number(16)), number(1));
+  Value sum = spirv::IAddOp::create(rewriter, loc, spirv::IAddOp::create(rewriter, loc, bits, number(0x7FFF)), last);
+  Value rounded = spirv::BitwiseAndOp::create(rewriter, loc, sum, number(0xFFFF0000));
+  Value size = spirv::BitwiseAndOp::create(rewriter, loc, bits, number(0x7FFFFFFF));
+  Value isNumber = spirv::ULessThanEqualOp::create(rewriter, loc, size, number(0x7F800000));
+  Value none = spirv::BitwiseOrOp::create(rewriter, loc, bits, number(0x00400000)); // NaN even without its lower half
+  Value result = spirv::SelectOp::create(rewriter, loc, isNumber, rounded, none);
+  rewriter.replaceOpWithNewOp<spirv::BitcastOp>(op, floats, result);
+  return success();
+}
 
-struct LowerWidening : OpConversionPattern<arith::ExtFOp> {
-  using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(arith::ExtFOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    if (!getElementTypeOrSelf(op.getIn().getType()).isBF16())
-      return failure();
-    rewriter.replaceOp(op, adaptor.getIn());
-    return success();
-  }
-};
+LogicalResult lowerWidening(arith::ExtFOp op, arith::ExtFOp::Adaptor adaptor, ConversionPatternRewriter &rewriter) {
+  if (!getElementTypeOrSelf(op.getIn().getType()).isBF16())
+    return failure();
+  rewriter.replaceOp(op, adaptor.getIn());
+  return success();
+}
 
 struct LowerConstantBF16 : OpConversionPattern<arith::ConstantOp> {
   using OpConversionPattern::OpConversionPattern;
@@ -387,32 +363,22 @@ struct LowerConstantBF16 : OpConversionPattern<arith::ConstantOp> {
 };
 
 /// MLIR lowers only exp.
-struct LowerExp2 : OpConversionPattern<math::Exp2Op> {
-  using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(math::Exp2Op op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<spirv::GLExp2Op>(op, adaptor.getOperand());
-    return success();
-  }
-};
+LogicalResult lowerExp2(math::Exp2Op op, math::Exp2Op::Adaptor adaptor, ConversionPatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<spirv::GLExp2Op>(op, adaptor.getOperand());
+  return success();
+}
 
 /// Lowers the casts at the beginning of a kernel: from pointers to matrices, and from loaded sizes to indices.
-struct LowerCast : OpConversionPattern<UnrealizedConversionCastOp> {
-  using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(UnrealizedConversionCastOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOp(op, adaptor.getInputs());
-    return success();
-  }
-};
+LogicalResult lowerCast(UnrealizedConversionCastOp op, UnrealizedConversionCastOp::Adaptor adaptor,
+                        ConversionPatternRewriter &rewriter) {
+  rewriter.replaceOp(op, adaptor.getInputs());
+  return success();
+}
 
-struct LowerReturn : OpConversionPattern<tile::ReturnOp> {
-  using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(tile::ReturnOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<spirv::ReturnOp>(op);
-    return success();
-  }
-};
+LogicalResult lowerReturn(tile::ReturnOp op, tile::ReturnOp::Adaptor, ConversionPatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<spirv::ReturnOp>(op);
+  return success();
+}
 
 } // namespace
 
@@ -467,15 +433,14 @@ void heddle::populateKernelPatterns(const SPIRVTypeConverter &converter, LaneNum
                                     RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
   // These replace MLIR's own patterns, which expect storage buffers.
-  patterns.add<LowerLoad<memref::LoadOp>, LowerLoad<vector::LoadOp>, LowerStore<memref::StoreOp>,
-               LowerStore<vector::StoreOp>>(converter, context, /*benefit=*/2);
+  addConversions(patterns, converter, /*benefit=*/2, lowerLoad<memref::LoadOp>, lowerLoad<vector::LoadOp>,
+                 lowerStore<memref::StoreOp>, lowerStore<vector::StoreOp>, lowerYield, lowerRounding, lowerWidening);
   patterns.add<LowerTexelLoad<memref::LoadOp>, LowerTexelLoad<vector::LoadOp>>(converter, context, texelFloats);
-  patterns.add<LowerFor, LowerYield>(converter, context, /*benefit=*/2);
-  patterns.add<LowerRounding, LowerWidening, LowerConstantBF16>(converter, context, /*benefit=*/2);
-  patterns.add<LowerShuffle, LowerExp2, LowerCast, LowerReturn>(converter, context);
+  patterns.add<LowerFor, LowerConstantBF16>(converter, context, /*benefit=*/2);
+  addConversions(patterns, converter, /*benefit=*/1, lowerShuffle, lowerExp2, lowerCast, lowerReturn);
   patterns.add<LowerId<gpu::BlockIdOp>>(converter, context, spirv::BuiltIn::WorkgroupId);
   if (number == LaneNumber::OfAllSubgroups)
-    patterns.add<NumberAcrossSubgroups>(converter, context);
+    addConversions(patterns, converter, /*benefit=*/1, numberAcrossSubgroups);
   else
     patterns.add<LowerId<gpu::ThreadIdOp>>(converter, context,
                                            number == LaneNumber::OfSubgroup ? spirv::BuiltIn::SubgroupLocalInvocationId
