@@ -10,13 +10,13 @@
 #   tools/setup.sh --list          print the packages and stop; with --tests or --aarch64, those as well
 set -euo pipefail
 
-build=(cmake ninja-build g++ ccache)
+build=(cmake ninja-build g++ ccache python3)
 runtime=(libflatbuffers-dev flatbuffers-compiler libvulkan-dev libvulkan-volk-dev libsentencepiece-dev nlohmann-json3-dev
          libcli11-dev libspdlog-dev libboost-dev zlib1g-dev libzstd-dev libxxhash-dev libutf8proc-dev libvulkan1)
 compiler=(clang-22 llvm-22-dev libmlir-22-dev mlir-22-tools libtomlplusplus-dev)
 # PyTorch uses the installed BLAS for matmuls: without OpenBLAS it runs at a thirtieth of the speed.
 tests=(mesa-vulkan-drivers llvm-22-tools clang-format-22 clang-tidy-22 mkdocs git zstd libgtest-dev libbenchmark-dev librapidcheck-dev vulkan-validationlayers spirv-tools
-       python3 python3-numpy python3-torch libopenblas0-pthread python3-pip python3-setuptools python3-wheel pkgconf openmpi-bin
+       python3-numpy python3-torch libopenblas0-pthread python3-pip python3-setuptools python3-wheel pkgconf openmpi-bin
        dpkg-dev file curl nginx-light openssl)
 # Tests open pages in a browser, and run kernels on the Vulkan driver that comes with it (SwiftShader). Any Chromium
 # will do; its headless shell is the smallest (300 MB).
