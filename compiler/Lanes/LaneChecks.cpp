@@ -128,6 +128,13 @@ LogicalResult checkRandom(tile::RandomOp op) {
                           << op.getRows().getType();
 }
 
+LogicalResult checkLookup(tile::LookupOp op) {
+  if (tile::getLayout(op.getType()) == tile::getLayout(op.getNumbers().getType()))
+    return success();
+  return op.emitOpError() << "cannot distribute " << op.getType() << " otherwise than its numbers, "
+                          << op.getNumbers().getType();
+}
+
 LogicalResult checkConstant(arith::ConstantOp op) {
   auto tile = dyn_cast<RankedTensorType>(op.getType());
   auto isWhole = [&](int dim) { return DimDistribution::of(tile, dim).lanes == 1; };
@@ -204,6 +211,7 @@ LogicalResult heddle::checkLayouts(tile::FuncOp kernel) {
         .Case([](tile::StoreOp op) { return op.getTo() ? checkRows(op, op.getValue(), op.getTo()) : success(); })
         .Case([](arith::ConstantOp op) { return checkConstant(op); })
         .Case([](tile::RandomOp op) { return checkRandom(op); })
+        .Case([](tile::LookupOp op) { return checkLookup(op); })
         .Default([](Operation *) { return success(); });
   });
   return failure(result.wasInterrupted());

@@ -441,6 +441,49 @@ void writeRuns(LaneBuilder &b, const Lanes &lanes, tile::StoreOp op, const Regis
   }
 }
 
+SmallVector<Value> asIndices(LaneBuilder &b, Value numbers, int64_t count) {
+  return llvm::map_to_vector(llvm::seq(count), [&](int64_t element) -> Value {
+    return arith::IndexCastOp::create(b, b.getIndexType(), b.extract(numbers, element));
+  });
+}
+
+/// Chooses a register's elements from another register: LLVM makes one permutation (vpermps) of them. A longer row is read
+/// in several registers.
+Value permuteRow(LaneBuilder &b, tile::LookupOp op, VectorType type, Value numbers) {
+  int64_t length = type.getNumElements();
+  Value inPart = arith::AndIOp::create(b, numbers, b.constant(numbers.getType(), length - 1)), result;
+  for (int64_t first = 0; first < op.getMemory().getType().getDimSize(1); first += length) {
+    Value part = vector::LoadOp::create(b, type, op.getMemory(), ValueRange{b.index(0), b.index(first)});
+    SmallVector<Value> elements;
+    for (Value index : asIndices(b, inPart, length))
+      elements.push_back(vector::ExtractOp::create(b, part, index));
+    Value found = b.assemble(type, elements);
+    Value isBefore = result ? b.less(numbers, b.constant(numbers.getType(), first)) : Value();
+    result = result ? arith::SelectOp::create(b, isBefore, result, found).getResult() : found;
+  }
+  return result;
+}
+
+Lowered lowerLookup(LaneBuilder &b, const Lanes &lanes, tile::LookupOp op, RegistersOf<tile::LookupOp> adaptor) {
+  constexpr int64_t shortest = 8; // AVX2 permutes the elements of whole vectors
+  Type type = getRegisterType(op.getType());
+  auto vector = dyn_cast<VectorType>(type);
+  bool permutes = lanes.count() == 1 && vector && vector.getNumElements() >= shortest &&
+                  op.getMemory().getType().getDimSize(1) >= vector.getNumElements();
+  SmallVector<Value> registers;
+  for (Value numbers : adaptor.getNumbers()) {
+    if (permutes) {
+      registers.push_back(permuteRow(b, op, vector, numbers));
+      continue;
+    }
+    SmallVector<Value> elements;
+    for (Value index : asIndices(b, numbers, tile::getLaneShape(op.getType()).vector))
+      elements.push_back(memref::LoadOp::create(b, op.getMemory(), ValueRange{b.index(0), index}));
+    registers.push_back(b.assemble(type, elements));
+  }
+  return registers;
+}
+
 Lowered lowerStore(LaneBuilder &b, const Lanes &lanes, tile::StoreOp op, RegistersOf<tile::StoreOp> adaptor) {
   RankedTensorType tile = typeOf(op.getValue());
   Registers registers(tile, adaptor.getValue());
@@ -454,5 +497,5 @@ Lowered lowerStore(LaneBuilder &b, const Lanes &lanes, tile::StoreOp op, Registe
 
 void heddle::populateLaneMemoryPatterns(const TypeConverter &converter, const Lanes &lanes,
                                         RewritePatternSet &patterns) {
-  addLowerings(patterns, converter, lanes, /*benefit=*/1, lowerLoad, lowerGather, lowerStore);
+  addLowerings(patterns, converter, lanes, /*benefit=*/1, lowerLoad, lowerGather, lowerLookup, lowerStore);
 }

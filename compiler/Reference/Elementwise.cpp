@@ -76,6 +76,7 @@ static int64_t bitsAt(const Array &words, int64_t bits, int64_t row, int64_t col
 static void dequantize(DequantizeOp op, Frame &frame) {
   const Array &words = frame.get(op.getWords());
   const Array *high = op.getHigh() ? &frame.get(op.getHigh()) : nullptr;
+  const Array *table = op.getTable() ? &frame.get(op.getTable()) : nullptr;
   Array &result = frame.make(op.getResult());
   auto bits = static_cast<int64_t>(op.getBits()), highBits = static_cast<int64_t>(op.getHighBits());
   int64_t sign = op.getIsUnsigned() ? 0 : int64_t(1) << (bits + highBits - 1);
@@ -88,7 +89,7 @@ static void dequantize(DequantizeOp op, Frame &frame) {
       int64_t number = bitsAt(words, bits, row, column);
       if (high)
         number |= bitsAt(*high, highBits, row, column) << bits;
-      double value = static_cast<double>((number ^ sign) - sign);
+      double value = table ? (*table)(number) : static_cast<double>((number ^ sign) - sign);
       if (op.getScales())
         value *= ofGroup(op.getScales(), row, column);
       if (op.getOffsets())

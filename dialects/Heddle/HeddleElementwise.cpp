@@ -121,6 +121,9 @@ LogicalResult DequantizeOp::verify() {
   if (!isKnown)
     return emitOpError() << "has one or two upper bits of numbers of 2 or 4 bits in words of their own, got "
                          << highBits << (getHigh() ? " with" : " without") << " such words";
+  if (getTable() &&
+      (bits != 4 || getHigh() || !getIsUnsigned() || typeOf(getTable()).getShape() != ArrayRef<int64_t>{1, 16}))
+    return emitOpError() << "expects a table of 1x16 values for unsigned numbers of 4 bits, got " << typeOf(getTable());
   auto verifyWords = [&](RankedTensorType words, int64_t bits) -> LogicalResult {
     if (words.hasStaticShape() && result.hasStaticShape() && words.getDimSize(1) == result.getDimSize(1) &&
         words.getDimSize(0) == static_cast<int64_t>(llvm::divideCeil(result.getDimSize(0), 32 / bits)))

@@ -59,7 +59,8 @@ def DequantizeOp : Heddle_Op<"dequantize", [Pure, AttrSizedOperandSegments, Hedd
   let description = [{
     A word holds 32 / `bits` numbers from neighbouring rows of a column, the first in its lowest bits. `high` holds the
     upper bits of the numbers in words of its own, packed the same way with `high_bits` bits per number. Numbers are
-    signed (two's complement of all their bits), or unsigned with `is_unsigned`.
+    signed (two's complement of all their bits), or unsigned with `is_unsigned`. With `table`, a row of 16 values, each
+    unsigned 4-bit number selects one of the values.
 
     A scale belongs to a group of rows and columns: the rows of the matrix divided by the rows of the scales, and the
     same for columns. Without scales, the numbers are the elements. Offsets have the scales' shape. Scales and offsets
@@ -73,18 +74,21 @@ def DequantizeOp : Heddle_Op<"dequantize", [Pure, AttrSizedOperandSegments, Hedd
     %1 = heddle.dequantize %packed scales(%factors) {bits = 8} : (tensor<24x576xi32>, tensor<6x576xf32>) -> tensor<96x576xf32>
     %2 = heddle.dequantize %low high(%high) scales(%1) {bits = 4, high_bits = 2}
         : (tensor<192x576xi32>, tensor<96x576xi32>, tensor<96x576xf32>) -> tensor<1536x576xf32>
+    // One of 16 values for each number.
+    %3 = heddle.dequantize %words table(%values) scales(%scales) {bits = 4, is_unsigned}
+        : (tensor<72x1536xi32>, tensor<1x16xf32>, tensor<18x1536xf32>) -> tensor<576x1536xf32>
     ```
   }];
-  let arguments = (ins Heddle_I32Matrix:$words, Optional<Heddle_I32Matrix>:$high, Optional<Heddle_F32Matrix>:$scales,
-                       Optional<Heddle_F32Matrix>:$offsets, I64Attr:$bits,
+  let arguments = (ins Heddle_I32Matrix:$words, Optional<Heddle_I32Matrix>:$high, Optional<Heddle_F32Matrix>:$table,
+                       Optional<Heddle_F32Matrix>:$scales, Optional<Heddle_F32Matrix>:$offsets, I64Attr:$bits,
                        DefaultValuedAttr<I64Attr, "0">:$high_bits, UnitAttr:$is_unsigned);
   let results = (outs Heddle_F32Matrix:$result);
   let assemblyFormat = [{
-    $words (`high` `(` $high^ `)`)? (`scales` `(` $scales^ `)`)? (`offsets` `(` $offsets^ `)`)? attr-dict
-    `:` functional-type(operands, results)
+    $words (`high` `(` $high^ `)`)? (`table` `(` $table^ `)`)? (`scales` `(` $scales^ `)`)?
+    (`offsets` `(` $offsets^ `)`)? attr-dict `:` functional-type(operands, results)
   }];
   let builders = [OpBuilder<(ins "Type":$result, "Value":$words, "Value":$scales, "int64_t":$bits), [{
-    build($_builder, $_state, result, words, Value(), scales, Value(), bits);
+    build($_builder, $_state, result, words, Value(), Value(), scales, Value(), bits);
   }]>];
   let extraClassDeclaration = [{
     /// The numbers of rows and of columns that share a scale; both are 1 without scales.

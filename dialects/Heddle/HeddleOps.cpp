@@ -77,7 +77,7 @@ LogicalResult VariableOp::verify() {
                          << name << "`";
   if (!hasOwner(*role) && getOwnerAttr())
     return emitOpError() << "is the model's " << name << " and belongs to no weight, got `of " << getOwnerAttr() << "`";
-  bool isFrozen = *role == VariableRole::Scales && getKind() == VariableKind::Frozen; // like its weight
+  bool isFrozen = isPartOfPacked(*role) && getKind() == VariableKind::Frozen; // like its weight
   if (getKind() != heddle::getKind(*role) && !isFrozen)
     return emitOpError() << "is " << stringifyVariableKind(getKind()) << ", but its role " << name << " is of kind "
                          << stringifyVariableKind(heddle::getKind(*role));
@@ -110,12 +110,12 @@ static LogicalResult verifyOwner(VariableOp variable, SymbolTableCollection &sym
   if (isPartOfPacked(*variable.getRole())) {
     bool isHigh = variable.getRole() == VariableRole::HighBits;
     Type element = type.getElementType();
-    bool isKnown = element.isInteger(32) || (!isHigh && (element.isF32() || element.isF16()));
+    bool isKnown = element.isInteger(32) || (!isHigh && isa<Float32Type, Float16Type, BFloat16Type>(element));
     if (whole.getElementType().isInteger(32) && whole.getRank() == 2 && isKnown && type.getRank() == 2)
       return success();
     return variable.emitOpError() << "is a " << type << " of " << stringifyVariableRole(*variable.getRole()) << ", and "
                                   << variable.getOwnerAttr() << " a " << whole << "; expects a matrix of "
-                                  << (isHigh ? "words" : "f32, f16 or words") << " for a matrix of packed words";
+                                  << (isHigh ? "words" : "f32, f16, bf16 or words") << " for a matrix of packed words";
   }
   VariableRole role = *variable.getRole();
   bool isMoment = role == VariableRole::FirstMoment || role == VariableRole::SecondMoment;

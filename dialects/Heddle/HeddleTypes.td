@@ -44,7 +44,8 @@ def Heddle_VariableRole : I32EnumAttr<"VariableRole", "what a variable is to ano
     I32EnumAttrCase<"Seed", 11, "seed">,
     I32EnumAttrCase<"Scales", 12, "scales">,
     I32EnumAttrCase<"Offsets", 13, "offsets">,
-    I32EnumAttrCase<"HighBits", 14, "high_bits">]> {
+    I32EnumAttrCase<"HighBits", 14, "high_bits">,
+    I32EnumAttrCase<"Table", 15, "table">]> {
   let cppNamespace = "::mlir::heddle";
   let genSpecializedAttr = 0;
 }

@@ -7,9 +7,7 @@ using namespace mlir::heddle;
 
 static_assert(::heddle::schema::kRoleNames.size() == getMaxEnumValForVariableRole() + 1);
 
-bool mlir::heddle::isPartOfPacked(VariableRole role) {
-  return role == VariableRole::Scales || role == VariableRole::Offsets || role == VariableRole::HighBits;
-}
+bool mlir::heddle::isPartOfPacked(VariableRole role) { return role >= VariableRole::Scales; }
 
 bool mlir::heddle::hasOwner(VariableRole role) { return role <= VariableRole::Rounded || isPartOfPacked(role); }
 
@@ -33,6 +31,7 @@ VariableKind mlir::heddle::getKind(VariableRole role) {
   case VariableRole::Scales:
   case VariableRole::Offsets:
   case VariableRole::HighBits:
+  case VariableRole::Table:
     return VariableKind::Weight;
   case VariableRole::Steps:
   case VariableRole::MicroSteps:

@@ -10,7 +10,7 @@ namespace mlir::heddle {
 /// An attribute of a variable whose weight is packed in a GGUF file: the name of the file's type, such as "Q4_K".
 inline constexpr llvm::StringLiteral kStoredAttrName = "heddle.stored";
 
-/// Returns true if a variable of this role is part of a packed weight: its scales, offsets or upper bits.
+/// Returns true if a variable of this role is part of a packed weight: its scales, offsets, upper bits or table.
 bool isPartOfPacked(VariableRole role);
 
 /// Returns true if a variable of this role belongs to a weight.

@@ -238,6 +238,17 @@ LogicalResult StoreOp::verify() {
   return getTo() ? verifyRows(*this, getTo(), getValue()) : success();
 }
 
+LogicalResult LookupOp::verify() {
+  if (failed(verifyElement(*this, getMemory(), getResult())))
+    return failure();
+  MemRefType row = getMemory().getType();
+  if (row.hasStaticShape() && row.getDimSize(0) == 1 && llvm::isPowerOf2_64(row.getDimSize(1)) &&
+      typeOf(getNumbers()).getShape() == typeOf(getResult()).getShape())
+    return success();
+  return emitOpError() << "looks up numbers in a row of 2, 4, 8, ... elements, got " << getNumbers().getType()
+                       << " and " << row << " for " << getType();
+}
+
 LogicalResult GatherOp::verify() {
   if (failed(verifyElement(*this, getMemory(), getResult())) || failed(verifyColumns(*this)))
     return failure();

@@ -138,6 +138,21 @@ def GatherOp : Tile_Op<"gather", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 
+def LookupOp : Tile_Op<"lookup", [MemoryEffects<[MemRead]>]> {
+  let summary = "Reads, for each element of a tile, the element of a matrix's only row that it numbers";
+  let description = [{
+    Numbers are below the length of the row, which is a power of two.
+
+    ```mlir
+    %values = tile.lookup %table[%numbers] : memref<1x16xf32>, tensor<8x64xi32> -> tensor<8x64xf32>
+    ```
+  }];
+  let arguments = (ins Tile_Memory:$memory, Tile_I32:$numbers);
+  let results = (outs Tile_Any:$result);
+  let assemblyFormat = "$memory `[` $numbers `]` attr-dict `:` type($memory) `,` type($numbers) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 //===-- Shared memory -------------------------------------------------------------------------------------------===//
 // A kernel with matmuls of large tiles prefetches the next tiles: copies run during the arithmetic.
 

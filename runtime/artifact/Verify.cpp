@@ -125,11 +125,8 @@ Status verifyView(const schema::Module &module, const schema::Variable &variable
   return Success();
 }
 
-// Returns true for scales, offsets and upper bits, which a packed weight has besides its words.
-bool isPartOfPacked(const schema::Variable &variable) {
-  return variable.role() == schema::VariableRole::Scales || variable.role() == schema::VariableRole::Offsets ||
-         variable.role() == schema::VariableRole::HighBits;
-}
+// Returns true for what a packed weight has besides its words.
+bool isPartOfPacked(const schema::Variable &variable) { return variable.role() >= schema::VariableRole::Scales; }
 
 // Checks that a variable with an owner has a role that belongs to a weight, and that its owner is a weight. A part of a
 // packed weight must be a matrix, and so must its owner.
@@ -147,13 +144,12 @@ Status verifyRole(const schema::Module &module, const schema::Variable &variable
       (owner.kind() != schema::VariableKind::Weight && owner.kind() != schema::VariableKind::Frozen))
     return broken(str(what, " belongs to '", owner.name()->c_str(), "', which is no weight or has no such variable."));
   auto isMatrix = [](const schema::Variable &other, bool isWords) {
-    schema::ElementType element = other.type() ? other.type()->element() : schema::ElementType::BF16;
-    return element != schema::ElementType::BF16 && other.type()->dims()->size() == 2 &&
-           (!isWords || element == schema::ElementType::I32);
+    return other.type() && other.type()->dims()->size() == 2 &&
+           (!isWords || other.type()->element() == schema::ElementType::I32);
   };
   if (isPart && (!isMatrix(variable, isHigh) || !isMatrix(owner, /*isWords=*/true)))
     return broken(str(what, " is a part of '", owner.name()->c_str(),
-                      "', and the two are no matrices of f32, f16 or i32 and of packed i32."));
+                      "', and one of them is no matrix, or the latter has no words of i32."));
   return Success();
 }
 
@@ -176,7 +172,9 @@ Status verifyVariables(const schema::Module &module) {
         variable->role() == schema::VariableRole::FirstMoment || variable->role() == schema::VariableRole::SecondMoment;
     bool isNarrow = variable->type()->element() == schema::ElementType::BF16 && isMoment &&
                     module.schema_version() >= schema::kSchemaVersionOfRoundedMoments;
-    bool isHalf = variable->type()->element() == schema::ElementType::F16 && isPartOfPacked(*variable);
+    bool isHalf = (variable->type()->element() == schema::ElementType::F16 ||
+                   variable->type()->element() == schema::ElementType::BF16) &&
+                  isPartOfPacked(*variable);
     isHalf |= isHalfWeight(module, *variable);
     HEDDLE_ASSIGN(uint64_t bytes, (isNarrow || isHalf ? tensorBytes : callersBytes)(module, variable->type(), what));
     for (const schema::Dim *dim : *variable->type()->dims())

@@ -9,11 +9,6 @@
 namespace heddle {
 namespace {
 
-// The table of IQ4_NL and IQ4_XS, whose numbers are denser around 0.
-constexpr int kUneven[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
-// The sixteen values of E2M1 (a sign bit, two exponent bits, a mantissa bit), doubled.
-constexpr int kTwiceE2M1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-
 int byteAt(const std::byte *place) { return std::to_integer<int>(*place); }
 
 uint16_t bitsAt(const std::byte *place) {
@@ -155,7 +150,7 @@ void unpackQ6_K(const std::byte *block, BlockParts &parts) {
 void unpackIQ4_NL(const std::byte *block, BlockParts &parts) {
   parts.factor = halfAt(block);
   for (int i = 0; i < 32; ++i)
-    parts.numbers[i] = int8_t(kUneven[nibbleOf(block + 2, i)]);
+    parts.numbers[i] = int8_t(nibbleOf(block + 2, i));
 }
 
 // Layout: the factor; the upper 2 bits of the scales, one scale for each 32 numbers; their lower 4 bits; the indices.
@@ -167,14 +162,14 @@ void unpackIQ4_XS(const std::byte *block, BlockParts &parts) {
     int low = byteAt(block + 4 + group / 2) >> (group % 2 * 4) & 15;
     parts.scales[group] = int8_t((low | (upper >> (2 * group) & 3) << 4) - 32);
     for (int i = 0; i < 32; ++i)
-      parts.numbers[32 * group + i] = int8_t(kUneven[nibbleOf(block + 8 + 16 * group, i)]);
+      parts.numbers[32 * group + i] = int8_t(nibbleOf(block + 8 + 16 * group, i));
   }
 }
 
 void unpackMXFP4(const std::byte *block, BlockParts &parts) {
   parts.factor = std::ldexp(1.0f, byteAt(block) - 128);
   for (int i = 0; i < 32; ++i)
-    parts.numbers[i] = int8_t(kTwiceE2M1[nibbleOf(block + 1, i)]);
+    parts.numbers[i] = int8_t(nibbleOf(block + 1, i));
 }
 
 } // namespace heddle

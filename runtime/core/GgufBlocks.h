@@ -11,7 +11,7 @@ using WidenNumber = void(const std::byte *number, float *value);
 WidenNumber widenF32Number, widenF16Number, widenBF16Number;
 
 // The parts of an unpacked block of up to 256 numbers. A value is its number times the scale of its group, plus the
-// group's offset. A scale is `factor` times an entry of `scales`, and an offset is `offsetFactor` times an entry of
+// group's offset. If the type has a table, the number is the table's at the index in `numbers`. A scale is `factor` times an entry of `scales`, and an offset is `offsetFactor` times an entry of
 // `offsets`. In types without integer scales, the factors themselves are the scale and the offset.
 struct BlockParts {
   int8_t numbers[256];
@@ -28,8 +28,8 @@ UnpackBlock unpackQ4_0, unpackQ4_1, unpackQ5_0, unpackQ5_1, unpackQ8_0;
 UnpackBlock unpackQ2_K, unpackQ3_K, unpackQ4_K, unpackQ5_K, unpackQ6_K;
 // 4-bit indices into a table of 16 numbers, with scales like Q4_0 (IQ4_NL) or Q3_K (IQ4_XS).
 UnpackBlock unpackIQ4_NL, unpackIQ4_XS;
-// 32 numbers of 4 bits (E2M1) with an 8-bit exponent: OCP Microscaling Formats 1.0, section 5.2. The numbers are
-// doubled, which makes them integers, and the scale is halved.
+// 32 numbers of 4 bits (E2M1) with an 8-bit exponent: OCP Microscaling Formats 1.0, section 5.2. The table has the
+// doubled numbers, which are integers, and the scale is halved.
 UnpackBlock unpackMXFP4;
 
 // Packs values, rounded to nearest, for the types that Heddle writes.

@@ -15,7 +15,7 @@ constexpr PackedFormat inBlocksOf32(int64_t bits, int64_t highBits = 0, bool has
           .isUnsigned = hasOffsets,
           .hasOffsets = hasOffsets,
           .group = 32,
-          .isHalf = true};
+          .narrow = NarrowType::F16};
 }
 constexpr PackedFormat withFactors(int64_t bits, int64_t highBits, bool hasOffsets, int64_t group,
                                    int64_t scaleBits = 8) {
@@ -24,12 +24,24 @@ constexpr PackedFormat withFactors(int64_t bits, int64_t highBits, bool hasOffse
   return format;
 }
 
+constexpr PackedFormat withTable(PackedFormat format, const int8_t *table) {
+  format.isUnsigned = true, format.table = table;
+  return format;
+}
+
+// The table of IQ4_NL and IQ4_XS, whose values are denser around 0.
+constexpr int8_t kUneven[] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+// The sixteen values of E2M1 (a sign bit, two exponent bits, a mantissa bit), doubled.
+constexpr int8_t kTwiceE2M1[] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
 constexpr PackedFormat kQ8_0 = inBlocksOf32(8), kQ4_0 = inBlocksOf32(4), kQ4_1 = inBlocksOf32(4, 0, true),
                        kQ5_0 = inBlocksOf32(4, 1), kQ5_1 = inBlocksOf32(4, 1, true),
                        kQ2_K = withFactors(2, 0, true, 16, 4), kQ3_K = withFactors(2, 1, false, 16),
                        kQ4_K = withFactors(4, 0, true, 32), kQ5_K = withFactors(4, 1, true, 32),
-                       kQ6_K = withFactors(4, 2, false, 16), kIQ4_XS = withFactors(8, 0, false, 32),
-                       kMXFP4 = {.bits = 8, .group = 32}; // f32 scales: f16 cannot hold 8-bit exponents
+                       kQ6_K = withFactors(4, 2, false, 16), kIQ4_NL = withTable(kQ4_0, kUneven),
+                       kIQ4_XS = withTable(withFactors(4, 0, false, 32), kUneven),
+                       // bf16 scales: f16 cannot hold 8-bit exponents
+    kMXFP4 = withTable({.bits = 4, .group = 32, .narrow = NarrowType::BF16}, kTwiceE2M1);
 
 constexpr GgufType kTypes[] = {{kGgufF32, "F32", 1, 4, widenF32Number, nullptr, nullptr, narrowF32Block},
                                {1, "F16", 1, 2, widenF16Number, nullptr, nullptr, narrowF16Block},
@@ -44,7 +56,7 @@ constexpr GgufType kTypes[] = {{kGgufF32, "F32", 1, 4, widenF32Number, nullptr, 
                                {12, "Q4_K", 256, 144, nullptr, unpackQ4_K, &kQ4_K, narrowQ4_K},
                                {13, "Q5_K", 256, 176, nullptr, unpackQ5_K, &kQ5_K},
                                {14, "Q6_K", 256, 210, nullptr, unpackQ6_K, &kQ6_K},
-                               {20, "IQ4_NL", 32, 18, nullptr, unpackIQ4_NL, &kQ8_0},
+                               {20, "IQ4_NL", 32, 18, nullptr, unpackIQ4_NL, &kIQ4_NL},
                                {23, "IQ4_XS", 256, 136, nullptr, unpackIQ4_XS, &kIQ4_XS},
                                {39, "MXFP4", 32, 17, nullptr, unpackMXFP4, &kMXFP4},
                                {9, "Q8_1"},
@@ -142,8 +154,10 @@ void widenBlocks(const GgufType &type, std::span<const std::byte> blocks, std::s
     for (uint32_t first = 0; first < type.values; first += group) {
       float scale = hasFactors ? parts.factor * float(parts.scales[first / group]) : parts.factor;
       float offset = hasFactors ? parts.offsetFactor * float(parts.offsets[first / group]) : parts.offsetFactor;
-      for (uint32_t i = first; i < first + group; ++i)
-        to[i] = scale * float(parts.numbers[i]) + offset;
+      for (uint32_t i = first; i < first + group; ++i) {
+        int8_t number = parts.numbers[i];
+        to[i] = scale * float(type.format->table ? type.format->table[number] : number) + offset;
+      }
     }
   }
 }

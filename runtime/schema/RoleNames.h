@@ -9,8 +9,8 @@ namespace heddle::schema {
 
 // Indexed by the role's number in artifact.fbs. The owner's name follows a name that ends in a dot. A role without a
 // name is not in checkpoints.
-inline constexpr std::array<std::string_view, 15> kRoleNames = {
-    "",           "adam.m.",       "adam.v.", "ema.", "grad.", "", "loss_scale", "step", "micro_step",
-    "good_steps", "skipped_steps", "seed",    "",     "",      ""};
+inline constexpr std::array<std::string_view, 16> kRoleNames = {
+    "",           "adam.m.",    "adam.v.",       "ema.", "grad.", "", "loss_scale", "step",
+    "micro_step", "good_steps", "skipped_steps", "seed", "",      "", "",           ""};
 
 } // namespace heddle::schema

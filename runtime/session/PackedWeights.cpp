@@ -7,6 +7,8 @@
 namespace heddle {
 namespace {
 
+constexpr int64_t kTableSize = 16;
+
 bool isMatrix(const Shape &shape) { return shape.size() == 2 && shape[0] > 0 && shape[1] > 0; }
 
 const VariableInfo *findPart(Variables all, const VariableInfo *owner, VariableRole role) {
@@ -17,15 +19,16 @@ const VariableInfo *findPart(Variables all, const VariableInfo *owner, VariableR
 
 // The variables of a weight; null if it does not have the part.
 struct PartsOf {
-  const VariableInfo *words, *high, *scales, *scaleFactors, *offsets, *offsetFactors;
+  const VariableInfo *words, *high, *table, *scales, *scaleFactors, *offsets, *offsetFactors;
 
   PartsOf(Variables all, const VariableInfo &weight)
       : words(&weight), high(findPart(all, &weight, VariableRole::HighBits)),
-        scales(findPart(all, &weight, VariableRole::Scales)), scaleFactors(findPart(all, scales, VariableRole::Scales)),
+        table(findPart(all, &weight, VariableRole::Table)), scales(findPart(all, &weight, VariableRole::Scales)),
+        scaleFactors(findPart(all, scales, VariableRole::Scales)),
         offsets(findPart(all, &weight, VariableRole::Offsets)),
         offsetFactors(findPart(all, offsets, VariableRole::Scales)) {}
   // Returns true if f32 values can be rounded to it: it has only words and f32 scales.
-  bool isPlain() const { return !high && !offsets && !scaleFactors && scales && !scales->isNarrow(); }
+  bool isPlain() const { return !high && !table && !offsets && !scaleFactors && scales && !scales->isNarrow(); }
 };
 
 Shape wordsOf(Shape numbers, int64_t bits) {
@@ -85,7 +88,8 @@ bool keepsAs(Variables all, const VariableInfo &weight, const PackedFormat &form
   return weight.shape == wordsOf(whole, format.bits) &&
          has(variables.high, format.highBits > 0, ElementType::I32,
              format.highBits > 0 ? wordsOf(whole, format.highBits) : Shape()) &&
-         half && half->isNarrow() == format.isHalf && (areGroupsAlong(0) || areGroupsAlong(1));
+         has(variables.table, format.table != nullptr, ElementType::F32, {1, kTableSize}) && half &&
+         half->narrow == format.narrow && (areGroupsAlong(0) || areGroupsAlong(1));
 }
 
 Result<PackedParts> packParts(Variables all, const VariableInfo &weight, PackedTensor tensor) {
@@ -109,6 +113,11 @@ Result<PackedParts> packParts(Variables all, const VariableInfo &weight, PackedT
   HEDDLE_CHECK(addBits(variables.words, tensor.numbers, format.bits));
   if (variables.high)
     HEDDLE_CHECK(addBits(variables.high, tensor.numbers, format.highBits, format.bits));
+  if (variables.table) {
+    HEDDLE_ASSIGN(HostTensor table, HostTensor::uninitialized(ElementType::F32, {1, kTableSize}));
+    std::copy_n(format.table, kTableSize, table.values<float>().begin());
+    parts.emplace_back(variables.table->name, std::move(table));
+  }
   HEDDLE_CHECK(addGroups(variables.scales, variables.scaleFactors, tensor.scales, tensor.scaleFactors));
   if (variables.offsets)
     HEDDLE_CHECK(addGroups(variables.offsets, variables.offsetFactors, tensor.offsets, tensor.offsetFactors));

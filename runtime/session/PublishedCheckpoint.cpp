@@ -40,11 +40,10 @@ WeightSink weightSink(Variables all, std::function<Status(std::string_view, cons
   return sink;
 }
 
-// The weight that a packed part (scales, offsets, high bits) belongs to; other variables own themselves.
+// The weight that a part of a packed weight belongs to; other variables own themselves.
 static const VariableInfo &ownerOf(const Session &session, const VariableInfo &variable) {
   const VariableInfo *owner = &variable;
-  while (owner->role == VariableRole::Scales || owner->role == VariableRole::Offsets ||
-         owner->role == VariableRole::HighBits)
+  while (isPartOfPacked(owner->role))
     owner = session.findVariable(owner->owner);
   return *owner;
 }

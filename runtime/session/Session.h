@@ -115,7 +115,7 @@ enum class VariableKind : uint8_t { Weight, OptimizerState, Gradient, Counter, C
 
 const char *toString(VariableKind kind);
 
-// The purpose of a variable, for the weight that owns it (FirstMoment to Rounded, Scales to HighBits) or for training
+// The purpose of a variable, for the weight that owns it (FirstMoment to Rounded, Scales to Table) or for training
 // as a whole (LossScale to Seed).
 enum class VariableRole : uint8_t {
   None,
@@ -132,8 +132,12 @@ enum class VariableRole : uint8_t {
   Seed,
   Scales,
   Offsets,
-  HighBits
+  HighBits,
+  Table
 };
+
+// Returns true if a variable of this role is part of a packed weight.
+inline bool isPartOfPacked(VariableRole role) { return role >= VariableRole::Scales; }
 
 // The name that checkpoints give to the variable with this role. `owner` is its weight, if the role belongs to a
 // weight.

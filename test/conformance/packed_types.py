@@ -25,8 +25,6 @@ BLOCKS = {"Q8_0": (8, 32, 34, [0]), "Q4_0": (2, 32, 18, [0]), "Q4_1": (3, 32, 20
           "Q5_K": (13, 256, 176, [0, 2]), "Q6_K": (14, 256, 210, [208]), "IQ4_NL": (20, 32, 18, [0]), "IQ4_XS": (23, 256, 136, [0]),
           "MXFP4": (39, 32, 17, None), "F16": (1, 1, 2, None), "BF16": (30, 1, 2, None)}
 NAMES = list(BLOCKS)
-# Bits per number as stored; these types have no kernel for their 4 bits.
-BITS = {"IQ4_NL": 8.5, "IQ4_XS": 8.3125, "MXFP4": 9}
 CONFIG = {**published.LLAMA, "hidden_size": 256, "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2,
           "intermediate_size": 512, "vocab_size": 103}
 SIZES = {"max_tokens": 16, "max_sequences": 4, "logits_entry": True}
@@ -56,19 +54,17 @@ def draw_blocks(random, shape, kind):
 
 
 def write(path, number, random):
-    kinds, stored = {}, {}
-    for place, (name, tensor) in enumerate(published.draw_llama(CONFIG).items()):
+    matrices, stored = 0, {}
+    for name, tensor in published.draw_llama(CONFIG).items():
         ours, kind = gguf_files.name_of(CONFIG, name), "F32"
         if tensor.ndim == 2:
-            kind = NAMES[(number + len(kinds)) % len(NAMES)]
-            kinds[ours] = kind
+            kind = NAMES[(number + matrices) % len(NAMES)]
+            matrices += 1
         blob = draw_blocks(random, tensor.shape, kind) if tensor.ndim == 2 else np.ascontiguousarray(tensor, np.float32).tobytes()
         stored[ours] = (tensor.shape, BLOCKS[kind][0] if tensor.ndim == 2 else gguf_files.TYPES["F32"], blob)
     with open(path, "wb") as file:
         file.write(gguf_files.assemble(gguf_files.keys_of(CONFIG), stored))
-    wide = sum(stored[name][0][0] * stored[name][0][1] * BITS[kind] / 8 - len(stored[name][2]) for name, kind in kinds.items()
-               if kind in BITS)
-    return sum(len(blob) for _, _, blob in stored.values()) + wide
+    return sum(len(blob) for _, _, blob in stored.values())
 
 
 def write_every(folder):
@@ -98,6 +94,9 @@ def main():
         # Targets with other vector widths than the target that runs.
         run([f"{arguments.bin}/heddle-compile", write_every(folder), "-o", f"{folder}/every.heddle", "--entries=inference",
              "--target=cpu:x86-64-v4,cpu:aarch64,vulkan:amd,cuda:sm_90a", "--set", "max_tokens=48", "--set", "max_sequences=4"])
+        # Beside them, adapters are trained.
+        run([f"{arguments.bin}/heddle-compile", write_every(folder), "-o", f"{folder}/every.heddle", f"--target={arguments.target}",
+             "--lora=rank=2,alpha=2,targets=query,outer", "--set", "max_tokens=48"])
         bytes_of = {name: write(f"{folder}/{name}.gguf", NAMES.index(name), random) for name in arguments.types}
         batches = [batch(lengths, random) for lengths in ([1], [3], [1, 8, 7])]
         logits = lambda model, name: [model.call("logits", inputs, ["logits"], variables=f"{name}.gguf")[0] for inputs in batches]

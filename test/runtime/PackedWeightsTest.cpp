@@ -1,5 +1,6 @@
 // Weights packed as integers with scales.
 #include "runtime/session/PackedWeights.h"
+#include "runtime/core/GgufTypes.h"
 #include "runtime/session/DeviceState.h"
 
 #include <gtest/gtest.h>
@@ -56,6 +57,32 @@ TEST(PackedWeightsTest, numbersAreTheNearest) {
                     scale * (packing.bits == 8 ? 0.5 : 1) + 1e-6);
       }
   }
+}
+
+// Numbers that select values of a table are no plain numbers, although their words and scales look the same.
+TEST(PackedWeightsTest, tablesAreParts) {
+  const PackedFormat &plain = *findGgufType("Q4_0")->format, &selecting = *findGgufType("IQ4_NL")->format;
+  VariableInfo words{.name = "w", .type = ElementType::I32, .shape = {4, 2}},
+      scales{
+          .name = "w.scales", .shape = {1, 2}, .narrow = NarrowType::F16, .role = VariableRole::Scales, .owner = "w"},
+      table{.name = "w.table", .shape = {1, 16}, .role = VariableRole::Table, .owner = "w"};
+  const VariableInfo without[] = {words, scales}, with[] = {words, scales, table};
+  EXPECT_TRUE(keepsAs(without, words, plain, {32, 2}));
+  EXPECT_FALSE(keepsAs(without, words, selecting, {32, 2}));
+  EXPECT_FALSE(keepsAs(with, words, plain, {32, 2}));
+  EXPECT_TRUE(keepsAs(with, words, selecting, {32, 2}));
+  EXPECT_FALSE(keepsAs(with, words, *findGgufType("MXFP4")->format, {32, 2}));
+
+  PackedTensor tensor{.format = selecting, .numbers = draw({32, 2}), .scales = draw({1, 2})};
+  for (float &number : tensor.numbers.values<float>())
+    number = 15;
+  auto parts = packParts(with, words, std::move(tensor));
+  ASSERT_TRUE(parts.ok());
+  ASSERT_EQ(parts->size(), 3u);
+  EXPECT_EQ(uint32_t((*parts)[0].second.values<int32_t>()[0]), 0xffffffffu);
+  EXPECT_EQ((*parts)[1].first, "w.table");
+  EXPECT_EQ((*parts)[1].second.values<float>()[0], -127);
+  EXPECT_EQ((*parts)[1].second.values<float>()[15], 113);
 }
 
 // A weight in f16 keeps every number or is refused; other variables, and bf16, hold large numbers as infinity or rounded.

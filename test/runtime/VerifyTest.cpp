@@ -234,7 +234,7 @@ const Rule rules[] = {
     {"V1_role", [](auto &m) { m.variables[0]->role = schema::VariableRole(99); }, "unknown role 99"},
     {"V1_no_such_owner", [](auto &m) { m.variables[1]->owner = 9; }, "belongs to variable 9"},
     {"V1_scales_of_no_words", [](auto &m) { m.variables[1]->owner = 0, m.variables[1]->role = schema::VariableRole::Scales; },
-     "are no matrices of f32, f16 or i32 and of packed i32"},
+     "one of them is no matrix, or the latter has no words of i32"},
     {"V1_owner_without_role", [](auto &m) { m.variables[1]->owner = 0; }, "no weight or has no such variable"},
     {"V1_counter_of_weight",
      [](auto &m) { m.variables[1]->owner = 0, m.variables[1]->role = schema::VariableRole::Steps; },

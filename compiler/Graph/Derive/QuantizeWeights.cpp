@@ -5,7 +5,8 @@
 //   w = dequantize(read @w) scales(read @w.scales) : the packed K / 4 x N words of @w, K / G x N scales -> K x N
 //   y = matmul x, w
 //
-// Other GGUF types have more parts: the upper bits of the numbers in @w.high, and offsets in @w.offsets. If scales and
+// Other GGUF types have more parts: the upper bits of the numbers in @w.high, the values that numbers select in @w.table,
+// and offsets in @w.offsets. If scales and
 // offsets are integers themselves, their factors are in @w.scales.scales and @w.offsets.scales.
 //
 // A weight of 16 bits is widened where it is read, and kernels do so as they load it:
@@ -197,7 +198,10 @@ private:
   Groups addGroups(VariableOp variable, StringRef name, VariableRole role, const PackedFormat &packed,
                    RankedTensorType numbers, int64_t contracted, double start) {
     RankedTensorType groups = groupsOf(numbers, contracted, packed.group);
-    Type element = packed.isHalf ? Type(Float16Type::get(&getContext())) : numbers.getElementType();
+    Type element = numbers.getElementType();
+    if (packed.narrow != ::heddle::NarrowType::None)
+      element = packed.narrow == ::heddle::NarrowType::F16 ? Type(Float16Type::get(&getContext()))
+                                                           : Type(BFloat16Type::get(&getContext()));
     if (packed.scaleBits == 0)
       return {addPart(variable, name, role, groups.clone(element), start), {}, groups};
     RankedTensorType factors = groupsOf(numbers, contracted, packed.factorGroup).clone(element);
@@ -208,7 +212,7 @@ private:
   static Value readGroups(OpBuilder &b, Location loc, const Groups &groups, const PackedFormat &packed) {
     auto read = [&](VariableOp variable) -> Value {
       Value value = ReadOp::create(b, loc, variable.getTensorType(), FlatSymbolRefAttr::get(variable));
-      if (!variable.getTensorType().getElementType().isF16())
+      if (variable.getTensorType().getElementTypeBitWidth() != 16)
         return value;
       return arith::ExtFOp::create(b, loc, variable.getTensorType().clone(b.getF32Type()), value);
     };
@@ -216,8 +220,9 @@ private:
     if (!factors)
       return read(values);
     Value words = read(values);
-    return DequantizeOp::create(b, loc, groups.type, words, /*high=*/Value(), read(factors), /*offsets=*/Value(),
-                                packed.scaleBits, /*high_bits=*/0, /*is_unsigned=*/packed.scaleBits == 4);
+    return DequantizeOp::create(b, loc, groups.type, words, /*high=*/Value(), /*table=*/Value(), read(factors),
+                                /*offsets=*/Value(), packed.scaleBits, /*high_bits=*/0,
+                                /*is_unsigned=*/packed.scaleBits == 4);
   }
 
   void quantize(VariableOp variable, const PackedFormat &packed, int64_t contracted, ArrayRef<ReadOp> reads,
@@ -227,9 +232,11 @@ private:
     variable.setType(words);
     OpBuilder b(variable);
     variable.setStartAttr(StartAttr::get(b.getContext(), StartKind::Constant, b.getF64FloatAttr(0)));
-    VariableOp high;
+    VariableOp high, values;
     if (packed.highBits > 0)
       high = addPart(variable, "high", VariableRole::HighBits, wordsOf(type, packed.highBits), 0);
+    if (packed.table)
+      values = addPart(variable, "table", VariableRole::Table, RankedTensorType::get({1, 16}, b.getF32Type()), 0);
     Groups scales = addGroups(variable, "scales", VariableRole::Scales, packed, type, contracted, 1), offsets;
     if (packed.hasOffsets)
       offsets = addGroups(variable, "offsets", VariableRole::Offsets, packed, type, contracted, 0);
@@ -237,14 +244,16 @@ private:
       Location loc = read.getLoc();
       b.setInsertionPointAfter(read);
       read.getResult().setType(words);
-      Value upper, factors, added;
+      Value upper, selected, factors, added;
       if (high)
         upper = ReadOp::create(b, loc, high.getTensorType(), FlatSymbolRefAttr::get(high));
+      if (values)
+        selected = ReadOp::create(b, loc, values.getTensorType(), FlatSymbolRefAttr::get(values));
       factors = readGroups(b, loc, scales, packed);
       if (packed.hasOffsets)
         added = readGroups(b, loc, offsets, packed);
-      auto unpacked = DequantizeOp::create(b, loc, type, read, upper, factors, added, packed.bits, packed.highBits,
-                                           packed.isUnsigned);
+      auto unpacked = DequantizeOp::create(b, loc, type, read, upper, selected, factors, added, packed.bits,
+                                           packed.highBits, packed.isUnsigned);
       read.getResult().replaceAllUsesExcept(unpacked, unpacked);
     }
   }

@@ -38,7 +38,7 @@ static_assert(hasNumberOf(schema::VariableRole::MAX, getMaxEnumValForVariableRol
                   SAME_ROLE(SecondMoment) && SAME_ROLE(Average) && SAME_ROLE(Gradient) && SAME_ROLE(Rounded) &&
                   SAME_ROLE(LossScale) && SAME_ROLE(Steps) && SAME_ROLE(MicroSteps) && SAME_ROLE(GoodSteps) &&
                   SAME_ROLE(SkippedSteps) && SAME_ROLE(Seed) && SAME_ROLE(Scales) && SAME_ROLE(Offsets) &&
-                  SAME_ROLE(HighBits),
+                  SAME_ROLE(HighBits) && SAME_ROLE(Table),
               "the artifact has the dialect's numbers of roles");
 static_assert(hasNumberOf(schema::VariableKind::MAX, getMaxEnumValForVariableKind()) && SAME_KIND(Weight) &&
                   SAME_KIND(OptimizerState) && SAME_KIND(Gradient) && SAME_KIND(Counter) && SAME_KIND(Cache) &&
@@ -150,12 +150,12 @@ static bool isHalfWeight(VariableOp variable) {
   return !variable.getRole() && variable.isWeight() && (element.isF16() || element.isBF16());
 }
 
-/// Returns true for weights of 16 bits, bf16 moments, and f16 parts of packed weights. Callers see them as f32.
+/// Returns true for weights of 16 bits, bf16 moments, and 16-bit parts of packed weights. Callers see them as f32.
 static bool isNarrow(VariableOp variable) {
   bool isMoment = variable.getRole() == VariableRole::FirstMoment || variable.getRole() == VariableRole::SecondMoment;
   Type element = variable.getTensorType().getElementType();
   bool isPart = variable.getRole() && isPartOfPacked(*variable.getRole());
-  return (isMoment && element.isBF16()) || (isPart && element.isF16()) || isHalfWeight(variable);
+  return (isMoment && element.isBF16()) || (isPart && (element.isF16() || element.isBF16())) || isHalfWeight(variable);
 }
 
 /// The type in the artifact. Narrow variables keep their type. Other 16-bit variables are caches that only the program

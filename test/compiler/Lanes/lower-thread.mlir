@@ -21,6 +21,35 @@ tile.func @inPlace(%words: memref<8x4xi32>, %out: memref<64x4xi32>)
   tile.return
 }
 
+// A table of two vectors: each element is found in both halves, and the number decides.
+// CHECK-LABEL: tile.func @lookup
+// CHECK: %[[NUMBERS:.*]] = vector.load %arg0
+// CHECK: %[[IN_HALF:.*]] = arith.andi %[[NUMBERS]], %{{.*}} : vector<8xi32>
+// CHECK: %[[LOW:.*]] = vector.load %arg1[%c0, %c0] : memref<1x16xf32>, vector<8xf32>
+// CHECK: %[[NUMBER:.*]] = vector.extract %[[IN_HALF]][0]
+// CHECK: %[[INDEX:.*]] = arith.index_cast %[[NUMBER]] : i32 to index
+// CHECK: vector.extract %[[LOW]][%[[INDEX]]] : f32 from vector<8xf32>
+// CHECK: %[[OF_LOW:.*]] = vector.from_elements
+// CHECK: %[[HIGH:.*]] = vector.load %arg1[%c0, %c8] : memref<1x16xf32>, vector<8xf32>
+// CHECK: %[[OF_HIGH:.*]] = vector.from_elements
+// CHECK: %[[IS_LOW:.*]] = arith.cmpi slt, %[[NUMBERS]], %{{.*}} : vector<8xi32>
+// CHECK: arith.select %[[IS_LOW]], %[[OF_LOW]], %[[OF_HIGH]]
+// Vectors of 4 are too short.
+// CHECK: vector.load %arg0[{{.*}} : memref<64x8xi32>, vector<4xi32>
+// CHECK-COUNT-4: memref.load %arg1
+// CHECK: tile.return
+tile.func @lookup(%numbers: memref<64x8xi32>, %table: memref<1x16xf32>, %out: memref<64x8xf32>)
+    attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
+  %c0 = arith.constant 0 : index
+  %n = tile.load %numbers[%c0, %c0] : memref<64x8xi32> -> tensor<1x8xi32, #eight>
+  %x = tile.lookup %table[%n] : memref<1x16xf32>, tensor<1x8xi32, #eight> -> tensor<1x8xf32, #eight>
+  tile.store %x, %out[%c0, %c0] : tensor<1x8xf32, #eight>, memref<64x8xf32>
+  %few = tile.load %numbers[%c0, %c0] : memref<64x8xi32> -> tensor<1x4xi32, #four>
+  %y = tile.lookup %table[%few] : memref<1x16xf32>, tensor<1x4xi32, #four> -> tensor<1x4xf32, #four>
+  tile.store %y, %out[%c0, %c0] : tensor<1x4xf32, #four>, memref<64x8xf32>
+  tile.return
+}
+
 // A row's vectors are combined, and then its elements, as if it were four rows.
 // CHECK-LABEL: tile.func @reduce
 // CHECK: %[[X:.*]] = vector.load %arg0

@@ -183,6 +183,18 @@ tile.func @constant() attributes {workgroup = 8 : i64, mapping = #tile.mapping<r
 // -----
 
 #rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
+#columns = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
+tile.func @lookup(%numbers: memref<8x32xi32>, %table: memref<1x16xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %n = tile.load %numbers[%c0, %c0] : memref<8x32xi32> -> tensor<8x32xi32, #rows>
+  // expected-error @+1 {{otherwise than its numbers}}
+  %x = tile.lookup %table[%n] : memref<1x16xf32>, tensor<8x32xi32, #rows> -> tensor<8x32xf32, #columns>
+  tile.return
+}
+
+// -----
+
+#rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
 tile.func @place(%words: memref<8x32xi32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   // expected-error @+1 {{keeps packed integers in their place only in workgroups of one lane}}

@@ -179,6 +179,23 @@ tile.func @halves(%words: memref<8x32xi32>, %out: memref<64x32xi32>)
   tile.return
 }
 
+// Each lane reads what its numbers select.
+// CHECK-LABEL: tile.func @lookup
+// CHECK: %[[NUMBERS:.*]] = vector.load %arg0
+// CHECK: %[[NUMBER:.*]] = vector.extract %[[NUMBERS]][0]
+// CHECK: %[[INDEX:.*]] = arith.index_cast %[[NUMBER]] : i32 to index
+// CHECK: memref.load %arg1[%c0, %[[INDEX]]] : memref<1x16xf32>
+// CHECK-COUNT-3: memref.load %arg1
+// CHECK: tile.return
+tile.func @lookup(%numbers: memref<8x32xi32>, %table: memref<1x16xf32>, %out: memref<8x32xf32>)
+    attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %n = tile.load %numbers[%c0, %c0] : memref<8x32xi32> -> tensor<1x32xi32, #distributed>
+  %x = tile.lookup %table[%n] : memref<1x16xf32>, tensor<1x32xi32, #distributed> -> tensor<1x32xf32, #distributed>
+  tile.store %x, %out[%c0, %c0] : tensor<1x32xf32, #distributed>, memref<8x32xf32>
+  tile.return
+}
+
 // Unsigned numbers come down without a sign, and what is above them is cut off.
 // CHECK-LABEL: tile.func @unsigned
 // CHECK: %[[WORD:.*]] = vector.load

@@ -65,6 +65,27 @@ TEST_F(InterpreterTest, KnowsEveryOpOfTheGraph) {
   EXPECT_GT(known, 50u);
 }
 
+TEST_F(InterpreterTest, UnpacksValuesThatNumbersSelect) {
+  const char *text = R"(
+    func.func @f(%words: tensor<1x1xi32>, %values: tensor<1x16xf32>, %scales: tensor<2x1xf32>) -> tensor<8x1xf32> {
+      %0 = heddle.dequantize %words table(%values) scales(%scales) {bits = 4, is_unsigned}
+          : (tensor<1x1xi32>, tensor<1x16xf32>, tensor<2x1xf32>) -> tensor<8x1xf32>
+      return %0 : tensor<8x1xf32>
+    })";
+  auto matrix = [](ArrayRef<int64_t> shape, ArrayRef<double> numbers) {
+    Array array(shape);
+    llvm::copy(numbers, array.numbers.begin());
+    return array;
+  };
+  std::vector<double> squares;
+  for (int i = 0; i < 16; ++i)
+    squares.push_back(i * i);
+  FailureOr<SmallVector<Array>> found =
+      call(text, {matrix({1, 1}, {0x0F654321}), matrix({1, 16}, squares), matrix({2, 1}, {1, 0.5})});
+  ASSERT_TRUE(succeeded(found)) << problems;
+  EXPECT_EQ(found->front().numbers, (std::vector<double>{1, 4, 9, 16, 12.5, 18, 112.5, 0}));
+}
+
 TEST_F(InterpreterTest, KeepsVariablesFromCallToCallAndViewsInTheirStorage) {
   const char *text = R"(
     heddle.variable @whole weight : tensor<4xf32>

@@ -275,6 +275,22 @@ func.func @dequantize(%words: tensor<2x8xi32>) {
 
 // -----
 
+func.func @dequantize(%words: tensor<2x8xi32>, %values: tensor<1x16xf32>) {
+  // expected-error @+1 {{expects a table of 1x16 values for unsigned numbers of 4 bits, got 'tensor<1x16xf32>'}}
+  %0 = heddle.dequantize %words table(%values) {bits = 4} : (tensor<2x8xi32>, tensor<1x16xf32>) -> tensor<16x8xf32>
+  return
+}
+
+// -----
+
+func.func @dequantize(%words: tensor<2x8xi32>, %values: tensor<1x8xf32>) {
+  // expected-error @+1 {{expects a table of 1x16 values for unsigned numbers of 4 bits, got 'tensor<1x8xf32>'}}
+  %0 = heddle.dequantize %words table(%values) {bits = 4, is_unsigned} : (tensor<2x8xi32>, tensor<1x8xf32>) -> tensor<16x8xf32>
+  return
+}
+
+// -----
+
 func.func @dequantize(%words: tensor<2x8xi32>, %scales: tensor<3x8xf32>) {
   // expected-error @+1 {{expects scales of equal groups of rows and columns, got 'tensor<3x8xf32>' for 'tensor<8x8xf32>'}}
   %0 = heddle.dequantize %words scales(%scales) {bits = 8} : (tensor<2x8xi32>, tensor<3x8xf32>) -> tensor<8x8xf32>

@@ -96,7 +96,7 @@ func.func @adam_rounding(%w: tensor<2x8xf32>, %m: tensor<2x8xbf16>, %s: tensor<1
 
 // CHECK-LABEL: func.func @dequantize
 func.func @dequantize(%words: tensor<2x8xi32>, %odd: tensor<2x8xi32>, %scales: tensor<4x8xf32>, %columns: tensor<9x2xf32>,
-    %high: tensor<1x8xi32>) {
+    %high: tensor<1x8xi32>, %values: tensor<1x16xf32>) {
   // CHECK: heddle.dequantize %{{.*}} {bits = 4 : i64} : (tensor<2x8xi32>) -> tensor<16x8xf32>
   %0 = heddle.dequantize %words {bits = 4} : (tensor<2x8xi32>) -> tensor<16x8xf32>
   // CHECK: heddle.dequantize %{{.*}} scales(%{{.*}}) {bits = 4 : i64} : (tensor<2x8xi32>, tensor<4x8xf32>) -> tensor<16x8xf32>
@@ -108,5 +108,9 @@ func.func @dequantize(%words: tensor<2x8xi32>, %odd: tensor<2x8xi32>, %scales: t
   // CHECK-SAME: : (tensor<2x8xi32>, tensor<1x8xi32>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<16x8xf32>
   %3 = heddle.dequantize %words high(%high) scales(%scales) offsets(%scales) {bits = 4, high_bits = 2, is_unsigned}
       : (tensor<2x8xi32>, tensor<1x8xi32>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<16x8xf32>
+  // CHECK: heddle.dequantize %{{.*}} table(%{{.*}}) scales(%{{.*}}) {bits = 4 : i64, is_unsigned}
+  // CHECK-SAME: : (tensor<2x8xi32>, tensor<1x16xf32>, tensor<4x8xf32>) -> tensor<16x8xf32>
+  %4 = heddle.dequantize %words table(%values) scales(%scales) {bits = 4, is_unsigned}
+      : (tensor<2x8xi32>, tensor<1x16xf32>, tensor<4x8xf32>) -> tensor<16x8xf32>
   return
 }

@@ -355,7 +355,7 @@ func.func @apply() {
 // -----
 
 heddle.variable @w weight : tensor<2x8xi32>
-// expected-error @+1 {{is a 'tensor<8xf32>' of scales, and @w a 'tensor<2x8xi32>'; expects a matrix of f32, f16 or words for a matrix of packed words}}
+// expected-error @+1 {{is a 'tensor<8xf32>' of scales, and @w a 'tensor<2x8xi32>'; expects a matrix of f32, f16, bf16 or words for a matrix of packed words}}
 heddle.variable @w.scales weight of @w as scales : tensor<8xf32>
 
 // -----

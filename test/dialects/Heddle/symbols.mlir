@@ -27,6 +27,17 @@ heddle.variable @gain weight : tensor<8xf32> {start = #heddle.start<constant 1.0
 // CHECK: heddle.variable @drawn weight : tensor<8xf32> {start = #heddle.start<uniform 2.500000e-01 : f64>}
 heddle.variable @drawn weight : tensor<8xf32> {start = #heddle.start<uniform 0.25>}
 
+// The parts of a frozen weight are frozen.
+heddle.variable @packed frozen : tensor<4x8xi32>
+// CHECK: heddle.variable @packed.high frozen of @packed as high_bits : tensor<1x8xi32>
+heddle.variable @packed.high frozen of @packed as high_bits : tensor<1x8xi32>
+// CHECK: heddle.variable @packed.table frozen of @packed as table : tensor<1x16xf32>
+heddle.variable @packed.table frozen of @packed as table : tensor<1x16xf32>
+// CHECK: heddle.variable @packed.scales frozen of @packed as scales : tensor<1x8xbf16>
+heddle.variable @packed.scales frozen of @packed as scales : tensor<1x8xbf16>
+// CHECK: heddle.variable @packed.offsets frozen of @packed as offsets : tensor<1x8xbf16>
+heddle.variable @packed.offsets frozen of @packed as offsets : tensor<1x8xbf16>
+
 // CHECK: heddle.task "translate" {beam = 4 : i64, explain, logits_entry, padding = 3 : i64}
 heddle.task "translate" {beam = 4 : i64, explain, logits_entry, padding = 3 : i64}
 // CHECK: heddle.training {accumulate, {{.*}}loss_scale = 8.000000e+00 : f32, {{.*}}scale_interval = 5 : i64

@@ -222,6 +222,22 @@ func.func @gather(%m: memref<?x64xf32>, %i: index, %rows: tensor<1x4xi32>) {
 
 // -----
 
+func.func @lookupOddRow(%m: memref<1x12xf32>, %numbers: tensor<4x8xi32>) {
+  // expected-error @+1 {{looks up numbers in a row of 2, 4, 8, ... elements, got 'tensor<4x8xi32>' and 'memref<1x12xf32>' for 'tensor<4x8xf32>'}}
+  %0 = tile.lookup %m[%numbers] : memref<1x12xf32>, tensor<4x8xi32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @lookupElements(%m: memref<1x16xf32>, %numbers: tensor<4x8xi32>) {
+  // expected-error @+1 {{moves 'f32' elements, but the tile is 'tensor<4x8xi32>'}}
+  %0 = tile.lookup %m[%numbers] : memref<1x16xf32>, tensor<4x8xi32> -> tensor<4x8xi32>
+  return
+}
+
+// -----
+
 func.func @gatherTransposed(%m: memref<?x64xf32>, %i: index, %rows: tensor<4x1xi32>) {
   // expected-error @+1 {{expects a row index for each column, got 'tensor<4x1xi32>' for 'tensor<64x4xf32>'}}
   %0 = tile.gather %m[%rows, %i] {transposed} : memref<?x64xf32>, tensor<4x1xi32> -> tensor<64x4xf32>

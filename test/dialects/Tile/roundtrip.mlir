@@ -34,6 +34,9 @@ tile.func @memory(%a: memref<?x64xf32>, %ids: memref<?x1xi32>, %n: index)
   // CHECK: tile.gather %{{.*}}[%{{.*}}, %{{.*}}] {transposed} : memref<?x64xf32>, tensor<1x4xi32> -> tensor<64x4xf32>
   %numbers = arith.constant dense<1> : tensor<1x4xi32>
   %gathered = tile.gather %a[%numbers, %c0] {transposed} : memref<?x64xf32>, tensor<1x4xi32> -> tensor<64x4xf32>
+  // CHECK: tile.lookup %{{.*}}[%{{.*}}] : memref<1x16xf32>, tensor<8x1xi32> -> tensor<8x1xf32>
+  %table = memref.alloca() : memref<1x16xf32>
+  %found = tile.lookup %table[%4] : memref<1x16xf32>, tensor<8x1xi32> -> tensor<8x1xf32>
   // CHECK: tile.gather %{{.*}}[%{{.*}}, %{{.*}}] {packed = 8 : i64} : memref<?x1xi32>, tensor<4x1xi32> -> tensor<4x1xi32>
   %6 = tile.gather %ids[%rows, %c0] {packed = 8} : memref<?x1xi32>, tensor<4x1xi32> -> tensor<4x1xi32>
   // CHECK: tile.return

@@ -31,13 +31,16 @@ Value heddle::packedNumbers(KernelEmitter &emitter, DequantizeOp unpacked, const
     high = arith::ShLIOp::create(b, high, emitter.constantInt(place.rows, place.columns, bits));
     numbers = arith::OrIOp::create(b, high, numbers);
   }
+  if (unpacked.getTable())
+    return tile::LookupOp::create(b, emitter.tileType(place.rows, place.columns), emitter.memoryOf(unpacked.getTable()),
+                                  numbers);
   return arith::SIToFPOp::create(b, emitter.tileType(place.rows, place.columns), numbers);
 }
 
 std::optional<NumbersInPlace> NumbersInPlace::of(KernelEmitter &emitter, DequantizeOp unpacked, int64_t rows) {
   auto bits = static_cast<int64_t>(unpacked.getBits());
   int64_t ofWord = 32 / bits;
-  if (unpacked.getHigh() || rows % ofWord != 0)
+  if (unpacked.getHigh() || unpacked.getTable() || rows % ofWord != 0)
     return std::nullopt;
   SmallVector<float> dividing, biases;
   for (int64_t row = 0; row < rows; ++row) {

@@ -18,11 +18,16 @@
 // A number of inputs that blocks do not fill, and a type of 16 bits.
 // CHECK-NEXT: heddle.variable @odd weight : tensor<16x16xf32>
 // CHECK-NEXT: heddle.variable @plain weight : tensor<16x16xf16>
+// Indices into a table, and scales that are powers of two.
+// CHECK-NEXT: heddle.variable @table weight : tensor<64x16xi32>
+// CHECK-NEXT: heddle.variable @table.table weight of @table as table : tensor<1x16xf32>
+// CHECK-NEXT: heddle.variable @table.scales weight of @table as scales : tensor<16x16xbf16>
 module {
   heddle.variable @up weight : tensor<512x16xf32> {heddle.stored = "Q4_K"}
   heddle.variable @down weight : tensor<16x512xf32> {heddle.stored = "Q5_0"}
   heddle.variable @odd weight : tensor<16x16xf32> {heddle.stored = "Q8_0"}
   heddle.variable @plain weight : tensor<16x16xf32> {heddle.stored = "F16"}
+  heddle.variable @table weight : tensor<512x16xf32> {heddle.stored = "MXFP4"}
   // CHECK-LABEL: func.func @f
   func.func @f(%x: tensor<8x512xf32>) -> tensor<8x16xf32> {
     // CHECK: %[[WORDS:.*]] = heddle.read @up
@@ -45,7 +50,13 @@ module {
     // CHECK-NEXT: %[[WIDE:.*]] = arith.extf %[[HALF]] : tensor<16x16xf16> to tensor<16x16xf32>
     // CHECK-NEXT: heddle.matmul %{{.*}}, %[[WIDE]]
     %p = heddle.matmul %o, %plain : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
-    %sum = arith.addf %y, %p : tensor<8x16xf32>
+    // CHECK: %[[VALUES:.*]] = heddle.read @table.table : tensor<1x16xf32>
+    // CHECK: heddle.dequantize %{{.*}} table(%[[VALUES]]) scales(%{{.*}}) {bits = 4 : i64, is_unsigned}
+    %table = heddle.read @table : tensor<512x16xf32>
+    %t = heddle.matmul %x, %table : tensor<8x512xf32>, tensor<512x16xf32> -> tensor<8x16xf32>
+    // CHECK: arith.addf
+    %q = arith.addf %p, %t : tensor<8x16xf32>
+    %sum = arith.addf %y, %q : tensor<8x16xf32>
     return %sum : tensor<8x16xf32>
   }
 }

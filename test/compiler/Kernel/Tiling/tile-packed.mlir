@@ -45,8 +45,23 @@ func.func @stored(%x: !x, %words: tensor<8x96xi32>, %high: tensor<2x96xi32>, %of
   return %y : !y
 }
 
-// A thread that has few rows multiplies the sum of the left side's numbers by an offset of each 32.
+// Numbers select values of a table. A thread does not keep them in place.
+// CHECK-LABEL: tile.func @matmul_Tx96_3(%arg0: memref<?x64xf32>, %arg1: memref<8x96xi32>, %arg2: memref<1x16xf32>, %arg3: memref<2x96xbf16>
+// CHECK: %[[SELECTING:.*]] = tile.load %arg1{{.*}} {is_unsigned, packed = 4 : i64}
+// CHECK: %[[SELECTED:.*]] = tile.lookup %arg2[%[[SELECTING]]]
+// CHECK: tile.dot %{{.*}}, %[[SELECTED]]
 // THREADS-LABEL: tile.func @matmul_Tx96_3
+// THREADS: tile.lookup %arg2
+func.func @table(%x: !x, %words: tensor<8x96xi32>, %values: tensor<1x16xf32>, %half: tensor<2x96xbf16>) -> !y {
+  %scales = arith.extf %half : tensor<2x96xbf16> to tensor<2x96xf32>
+  %w = heddle.dequantize %words table(%values) scales(%scales) {bits = 4, is_unsigned}
+      : (tensor<8x96xi32>, tensor<1x16xf32>, tensor<2x96xf32>) -> tensor<64x96xf32>
+  %y = heddle.matmul %x, %w : !x, tensor<64x96xf32> -> !y
+  return %y : !y
+}
+
+// A thread that has few rows multiplies the sum of the left side's numbers by an offset of each 32.
+// THREADS-LABEL: tile.func @matmul_Tx96_4
 // THREADS: %[[KEPT:.*]] = tile.shared : memref<4x32xf32
 // THREADS: %[[LEFT:.*]] = tile.load %arg0
 // THREADS: %[[TOTAL:.*]] = tile.reduce sum %[[LEFT]] dim 1
