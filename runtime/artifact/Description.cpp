@@ -79,6 +79,8 @@ std::optional<GgufPlace> readGgufPlace(const Json &json) {
         return std::nullopt;
     } else if (std::optional<int64_t> heads = key == "paired" ? readExtent(value, 1) : std::nullopt) {
       place.pairedHeads = *heads;
+    } else if (key == "transpose" && value.is_boolean()) {
+      place.transpose = value.get<bool>();
     } else if (key == "plus" && value.is_number()) {
       place.added = value.get<double>();
     } else {
@@ -137,15 +139,17 @@ std::optional<WeightOrigin> readOrigin(const Json &json) {
     }
   }
   bool isMatrix = origin.shape.size() == 2;
-  if (origin.names.empty() || origin.shape.empty() || origin.shape.size() > 2 || (origin.transpose && !isMatrix) ||
+  if (origin.names.empty() || origin.shape.empty() || origin.shape.size() > 2 ||
       (origin.skippedRows > 0 && !origin.leadingRows) ||
       (origin.isFlat && (isMatrix || origin.leadingRows || origin.rows || origin.parts > 1)))
     return std::nullopt;
-  // The rows of the stored tensor: the columns of a transposed weight, the elements of a vector.
-  int64_t rows = isMatrix && !origin.transpose ? origin.shape.front() : origin.shape.back();
-  for (const std::optional<ChosenRows> &chosen : {origin.rows, origin.gguf ? origin.gguf->rows : std::nullopt})
-    if (chosen && (origin.leadingRows || origin.parts > 1 || rows % chosen->groups != 0))
+  for (const WeightOrigin &stored : {origin, origin.inGguf()}) {
+    // The rows of the stored tensor: the columns of a transposed weight, the elements of a vector.
+    int64_t rows = isMatrix && !stored.transpose ? origin.shape.front() : origin.shape.back();
+    if ((stored.transpose && !isMatrix) ||
+        (stored.rows && (stored.leadingRows || stored.parts > 1 || rows % stored.rows->groups != 0)))
       return std::nullopt;
+  }
   auto isNumbered = [](const std::string &name) { return std::ranges::count(name, kNumber) == 1; };
   if (origin.stacked > 0 && (origin.stacked > kMostStacked || !std::ranges::all_of(origin.names, isNumbered)))
     return std::nullopt;
@@ -308,6 +312,7 @@ WeightOrigin WeightOrigin::inGguf() const {
     return *this;
   WeightOrigin origin = *this;
   origin.rows = gguf->rows;
+  origin.transpose |= gguf->transpose;
   origin.names = {gguf->name};
   origin.part = 0;
   origin.parts = 1;

@@ -34,7 +34,8 @@ struct GgufPlace {
   // The number of heads whose rows are stored in pairs: the two rows that rotary positions rotate together are adjacent
   // in the GGUF file, and half a head apart in the folder. 0: the rows are in the folder's order.
   int64_t pairedHeads = 0;
-  double added = 0; // the GGUF file's numbers are larger by this constant
+  double added = 0;       // the GGUF file's numbers are larger by this constant
+  bool transpose = false; // the tensor is stored transposed, even if the folder's is not
 };
 
 // The place of a weight's value in the files of a Hugging Face folder or in a GGUF file.
@@ -55,7 +56,8 @@ struct WeightOrigin {
 
   // Returns the names of tensor number `index` of a stack.
   std::vector<std::string> namesInStack(int64_t index) const;
-  // Returns the origin of the weight in a GGUF file, if there are such files. It is transposed there as in the folder.
+  // Returns the origin of the weight in a GGUF file, if there are such files. It is transposed there if it is in the
+  // folder.
   WeightOrigin inGguf() const;
 };
 

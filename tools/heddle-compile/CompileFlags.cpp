@@ -198,12 +198,10 @@ struct Flags {
 std::string describe() {
   std::string text;
   llvm::raw_string_ostream stream(text);
-  stream << "\nMODEL is a model description (.toml), a model text (.weft), a module of the heddle dialect (.mlir), a "
-            "GGUF file "
-            "(.gguf)\nof the architecture llama, qwen2, qwen3 or gemma2, or a Hugging Face\n"
-            "folder (config.json of a MarianMTModel, BertModel, BertForMaskedLM, GPT2LMHeadModel, LlamaForCausalLM, "
-            "MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM or Gemma2ForCausalLM; `heddle-run` reads its "
-            "weights).\n\nPhases:\n\n";
+  stream
+      << "\nMODEL is a model description (.toml), a model text (.weft), a module of the heddle dialect (.mlir), a "
+         "GGUF file (.gguf)\nor a Hugging Face folder of a published model (docs/published-models.md), whose weights "
+         "`heddle-run` reads.\n\nPhases:\n\n";
   for (const PhaseInfo &phase : getPhases())
     stream << llvm::formatv("  {0,-18} {1}\n", phase.name, phase.description);
   stream << "\nTargets:\n\n";

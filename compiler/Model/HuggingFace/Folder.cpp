@@ -17,7 +17,7 @@ using namespace mlir::heddle;
 
 namespace {
 
-constexpr StringLiteral kOwnArchitectures = "MarianMTModel, GPT2LMHeadModel";
+constexpr StringLiteral kOwnArchitecture = "MarianMTModel";
 constexpr int64_t kMostWidth = 65536, kMostLayers = 512, kMostTokens = 1 << 20, kMostVocabulary = 1 << 24;
 
 /// Keys of any configuration that do not change a model's results: the program that wrote it, settings of generation
@@ -117,7 +117,6 @@ public:
   Reader(HuggingFaceConfig &config, ArrayRef<std::string> ignoredKeys) : config(config), ignoredKeys(ignoredKeys) {}
 
   void readMarian();
-  void readGPT2();
 
   Description d;
 
@@ -135,8 +134,6 @@ private:
   void readDropout(StringRef theirs, StringRef ours, double &rate);
   void readLongest(StringRef theirs);
   void requireEqual(StringRef theirs, int64_t value, StringRef other);
-  /// Reads the tokens that end a text: training writes the first, and generation stops at any of them.
-  void readEnds(int64_t last);
 
   HuggingFaceConfig &config;
   ArrayRef<std::string> ignoredKeys;
@@ -173,12 +170,6 @@ void Reader::requireEqual(StringRef theirs, int64_t value, StringRef other) {
   if (int64_t own = config.whole(theirs, 1, kMostVocabulary, value); own != value)
     config.fail(theirs) << "'" << theirs << "' is " << own << " and '" << other << "' " << value
                         << "; Heddle takes models in which both are the same";
-}
-
-void Reader::readEnds(int64_t last) {
-  SmallVector<int64_t> ends = config.wholes("eos_token_id", 0, last);
-  d.endId = ends.empty() ? last : ends.front();
-  d.otherEnds.assign(ends.begin() + !ends.empty(), ends.end());
 }
 
 /// The paper's encoder and decoder, with sines and cosines in separate halves.
@@ -231,41 +222,8 @@ void Reader::readMarian() {
                  "bos_token_id", "force_bos_token_to_be_generated", "normalize_logits"});
 }
 
-/// A model with only a decoder.
-void Reader::readGPT2() {
-  d.architecture = "decoder";
-  d.norm = "pre";
-  d.dModel = width("n_embd", "d_model");
-  d.heads = width("n_head", "heads");
-  d.dFF = config.whole(from("n_inner", "d_ff"), 1, kMostWidth, 4 * d.dModel);
-  d.decoderLayers = layers("n_layer", "decoder_layers");
-  readVocabulary();
-  readActivation("activation_function");
-  readLongest("n_positions");
-  readDropout("resid_pdrop", "dropout", d.dropout);
-  readDropout("attn_pdrop", "attention_dropout", d.attentionDropout);
-  d.layerNormEpsilon = config.number(from("layer_norm_epsilon", "layer_norm_epsilon"), 1e-5);
-  d.labelSmoothing = 0;
-  d.tokenWeights = true; // only parts of records with prompts count
-  d.positions = "learned";
-  d.scaleEmbeddings = false;
-  d.shareEmbeddings = config.flag(from("tie_word_embeddings", "share_embeddings"), true);
-
-  int64_t last = d.vocabSize - 1;
-  d.beginId = config.whole("bos_token_id", 0, last, last);
-  readEnds(last);
-  d.unknownId.reset(); // no byte is unknown
-
-  config.require("scale_attn_weights", true, "Heddle divides scores by the root of a head's width always");
-  config.require("scale_attn_by_inverse_layer_idx", false, "Heddle scales the scores of all layers alike");
-  config.notInTraining("embd_pdrop", d.dropout);
-  config.ignore({"n_ctx", "pad_token_id", "reorder_and_upcast_attn", "decoder_start_token_id", "summary_type",
-                 "summary_use_proj", "summary_activation", "summary_first_dropout", "summary_proj_to_labels",
-                 "cross_attention_hidden_size"});
-}
-
 static std::string listAllArchitectures() {
-  return kOwnArchitectures.str() + ", " + llvm::join(language::listArchitectures(/*isGguf=*/false), ", ");
+  return kOwnArchitecture.str() + ", " + llvm::join(language::listArchitectures(/*isGguf=*/false), ", ");
 }
 
 /// Returns the text that says how models of the architecture are published: the given text, or one of Heddle's own.
@@ -339,10 +297,8 @@ FailureOr<Description> mlir::heddle::describeModel(HuggingFaceConfig &config, co
     if (failed(described))
       return failure(); // keys that the text has not reached are not unknown
     reader.d = std::move(*described);
-  } else if (name == "MarianMTModel") {
+  } else if (name == kOwnArchitecture) {
     reader.readMarian();
-  } else if (name == "GPT2LMHeadModel") {
-    reader.readGPT2();
   } else {
     return config.fail("architectures") << "'" << name
                                         << "' is an architecture that Heddle cannot import; Heddle takes "
@@ -369,10 +325,8 @@ FailureOr<Description> mlir::heddle::describeModel(HuggingFaceConfig &config, co
            << "--set max_length=" << description->maxLength << " is more than " << description->longestPublished
            << " tokens, beyond which this model's rotary positions "
            << "(\"dynamic\") change with the length of each sequence; Heddle has them up to there";
-  if (name == "MarianMTModel")
+  if (!description->family)
     description->tensors = nameMarianTensors(*description);
-  else if (!description->family)
-    description->tensors = nameGPT2Tensors(*description);
   return description;
 }
 

@@ -41,9 +41,6 @@ public:
     add(ours + ".beta", bothWays(name, ".bias", ".beta"));
   }
 
-  /// An embedding of positions. A model compiled for shorter sequences takes its first rows.
-  void addPositions(const Twine &name) { addInBase("positions", name)["rows"] = "leading"; }
-
 private:
   SmallVector<std::string> bothWays(const Twine &name, StringRef now, StringRef once) const {
     std::string plain = name.str(), based = (base + plain).str();
@@ -91,34 +88,5 @@ llvm::json::Object mlir::heddle::nameMarianTensors(const Description &d) {
   };
   addLayers("encoder", d.encoderLayers, /*cross=*/false);
   addLayers("decoder", d.decoderLayers, /*cross=*/true);
-  return names.take();
-}
-
-llvm::json::Object mlir::heddle::nameGPT2Tensors(const Description &d) {
-  Names names("transformer.");
-  names.addInBase(d.shareEmbeddings ? "embedding" : "target_embedding", "wte.weight");
-  if (!d.shareEmbeddings)
-    names.add("projection", {"lm_head.weight"});
-  names.addPositions("wpe.weight");
-  // GPT-2's linear transformations are stored as inputs x outputs, and query, key and value of an attention side by
-  // side.
-  constexpr StringLiteral kParts[] = {"query", "key", "value"};
-  auto addLinear = [&](const Twine &ours, const Twine &name) {
-    names.addInBase(ours + ".weight", name + ".weight");
-    names.addInBase(ours + ".bias", name + ".bias");
-  };
-  for (int64_t i = 0; i < d.decoderLayers; ++i) {
-    std::string ours = ("decoder." + Twine(i)).str(), layer = ("h." + Twine(i)).str();
-    names.addNorm(ours + ".norm1", layer + ".ln_1");
-    for (auto [index, part] : llvm::enumerate(kParts))
-      for (StringRef tensor : {".weight", ".bias"})
-        names.addInBase(ours + ".self." + part + tensor, layer + ".attn.c_attn" + tensor)["part"] =
-            llvm::json::Array{static_cast<int64_t>(index), 3};
-    addLinear(ours + ".self.output", layer + ".attn.c_proj");
-    names.addNorm(ours + ".norm2", layer + ".ln_2");
-    addLinear(ours + ".feed_forward.inner", layer + ".mlp.c_fc");
-    addLinear(ours + ".feed_forward.outer", layer + ".mlp.c_proj");
-  }
-  names.addNorm("decoder.norm", "ln_f");
   return names.take();
 }

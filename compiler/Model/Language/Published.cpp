@@ -265,7 +265,7 @@ std::optional<llvm::json::Object> PublishedFamily::readTensor(const Expression &
     return std::nullopt;
   }
   bool isOfGguf = function == "paired" || function == "plus",
-       isOfFolder = !isOfGguf && function != "rows" && function != "pick";
+       isOfFolder = !isOfGguf && function != "rows" && function != "pick" && function != "transpose";
   if (weight.isGguf ? isOfFolder : isOfGguf) {
     elaborator.fail(expression.where) << "'" << function << "' is for tensors of "
                                       << (weight.isGguf
