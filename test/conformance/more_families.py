@@ -12,7 +12,11 @@ import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
+
+import gguf_files
 from compiled import default_target
+from tensor_files import load_safetensors
 
 SKIPPED, LENGTHS, STEPS = 77, (1, 7, 33), 20
 SIZES = {"vocab_size": 96, "hidden_size": 48, "intermediate_size": 72, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -29,6 +33,58 @@ FAMILIES = {
              {"use_parallel_residual": False, "attention_bias": False, "tie_word_embeddings": True, "vocab_size": 93,
               "hidden_act": "gelu_new", "rotary_pct": 1.0}),
 }
+
+
+# llama.cpp's names of architectures, of keys with the configuration's (its converter writes no base of rotary positions for the
+# last two), and of tensors.
+ARCHITECTURES = {"Cohere": "command-r", "StableLm": "stablelm", "GPTNeoX": "gptneox"}
+KEYS = {"context_length": "max_position_embeddings", "embedding_length": "hidden_size", "block_count": "num_hidden_layers",
+        "feed_forward_length": "intermediate_size", "attention.head_count": "num_attention_heads",
+        "attention.head_count_kv": "num_key_value_heads"}
+TENSORS = {"embed_tokens": "token_embd", "embed_in": "token_embd", "model.norm": "output_norm", "final_layer_norm": "output_norm",
+           "lm_head": "output", "embed_out": "output", "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
+           "q_proj": "attn_q", "k_proj": "attn_k", "v_proj": "attn_v", "o_proj": "attn_output", "q_norm": "attn_q_norm",
+           "k_norm": "attn_k_norm", "q_layernorm": "attn_q_norm", "k_layernorm": "attn_k_norm", "gate_proj": "ffn_gate",
+           "up_proj": "ffn_up", "down_proj": "ffn_down", "query_key_value": "attn_qkv", "dense": "attn_output",
+           "dense_h_to_4h": "ffn_up", "dense_4h_to_h": "ffn_down"}
+
+
+def gguf_name(name):
+    stem, ending = name.rsplit(".", 1)
+    layer = next((part for part in stem.split(".") if part.isdigit()), None)
+    ours = TENSORS.get(stem) or TENSORS[stem.rsplit(".", 1)[-1]]
+    return f"blk.{layer}.{ours}.{ending}" if layer else f"{ours}.{ending}"
+
+
+def write_gguf(folder, name, config):
+    """Writes the folder's model as llama.cpp's converter does."""
+    architecture, tensors = ARCHITECTURES[name], {}
+    for theirs, value in load_safetensors(folder / "model.safetensors").items():
+        if ".norms." in theirs:  # the norms of all heads are one tensor
+            stem, head = theirs.removesuffix(".weight").split(".norms.")
+            tensors.setdefault(f"{stem}.weight", {})[int(head)] = value
+        elif "query_key_value" in theirs:  # all queries, then all keys, then all values
+            each = value.reshape(config.num_attention_heads, 3, -1, *value.shape[1:])
+            tensors[theirs] = np.concatenate([each[:, part].reshape(-1, *value.shape[1:]) for part in range(3)])
+        else:
+            tensors[theirs] = value
+    tensors = {theirs: np.stack([value[i] for i in range(len(value))]) if isinstance(value, dict) else value
+               for theirs, value in tensors.items()}
+    keys = {"general.architecture": ("text", architecture), "tokenizer.ggml.bos_token_id": ("u32", config.bos_token_id),
+            "tokenizer.ggml.eos_token_id": ("u32", config.eos_token_id),
+            f"{architecture}.attention.layer_norm_epsilon": ("f32", config.layer_norm_eps)}
+    keys.update({f"{architecture}.{key}": ("u32", getattr(config, theirs)) for key, theirs in KEYS.items() if hasattr(config, theirs)})
+    rotary = config.rope_parameters
+    if name == "Cohere":
+        keys.update({f"{architecture}.rope.freq_base": ("f32", rotary["rope_theta"]), f"{architecture}.rope.scaling.type": ("text", "none"),
+                     f"{architecture}.logit_scale": ("f32", config.logit_scale)})
+    else:
+        turned = int(rotary.get("partial_rotary_factor", 1) * (config.hidden_size // config.num_attention_heads))
+        keys.update({f"{architecture}.rope.dimension_count": ("u32", turned),
+                     f"{architecture}.use_parallel_residual": ("bool", config.use_parallel_residual)})
+    stored = {gguf_name(theirs): (value.shape, gguf_files.TYPES["F32"], np.ascontiguousarray(value, np.float32).tobytes())
+              for theirs, value in tensors.items()}
+    (folder / "model.gguf").write_bytes(gguf_files.assemble(keys, stored))
 
 
 def draw(name, options):
@@ -55,6 +111,10 @@ def write(folder, name, options):
     from safetensors.torch import save_file
     model = draw(name, options)
     model.save_pretrained(folder)
+    # The format has no key for the activation.
+    usual = "gelu" if name == "GPTNeoX" else "silu"
+    if options.get("hidden_act", usual) == usual:
+        write_gguf(folder, name, model.config)
     reference = folder / "reference"
     reference.mkdir()
     draws = torch.Generator().manual_seed(7)
@@ -107,7 +167,7 @@ def main():
             print(f"{name}, {options}:", flush=True)
             with tempfile.TemporaryDirectory() as folder:
                 write(Path(folder, family), name, options)
-                failed += families.check(SimpleNamespace(**{**vars(arguments), "references": folder, "family": family, "folder_only": True}))
+                failed += families.check(SimpleNamespace(**{**vars(arguments), "references": folder, "family": family, "folder_only": False}))
     sys.exit(failed != 0)
 
 

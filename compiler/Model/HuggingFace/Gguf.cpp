@@ -186,8 +186,12 @@ void Reader::readGemma(int64_t width, int64_t heads, int64_t headWidth, int64_t 
 void Reader::readRotary(int64_t headWidth) {
   double base = number("rope.freq_base", 10000);
   config["rope_theta"] = base;
-  if (int64_t turned = whole("rope.dimension_count", headWidth); turned != headWidth)
-    config["partial_rotary_factor"] = static_cast<double>(turned) / static_cast<double>(headWidth);
+  if (int64_t turned = whole("rope.dimension_count", headWidth); turned != headWidth) {
+    auto width = static_cast<double>(headWidth), factor = static_cast<double>(turned) / width;
+    if (factor * width < static_cast<double>(turned)) // the product is rounded down to a whole number
+      factor = std::nextafter(factor, 1.0);
+    config["partial_rotary_factor"] = factor;
+  }
 
   std::string key = named("rope.scaling.type");
   double once = number("rope.scale_linear", 1); // in files from before the scaling keys
