@@ -49,6 +49,7 @@ public:
   Result<Adapter> read() {
     for (const auto &[linear, shape] : adapters)
       HEDDLE_CHECK(readPair(linear, shape));
+    HEDDLE_CHECK(checkShared());
     for (const std::string &name : file.names())
       if (!used.contains(name))
         HEDDLE_CHECK(readWhole(name));
@@ -73,18 +74,30 @@ private:
                        " at most; compile it with --lora rank=", rank, ".");
     HEDDLE_ASSIGN(HostTensor down, file.read(halves->down));
     HEDDLE_CHECK(checkShape(halves->down, down, {rank, shape[0]}));
-    HEDDLE_ASSIGN(HostTensor up, file.readUp(linear, halves->up));
+    HEDDLE_ASSIGN(HostTensor up, file.readOutputs(linear, halves->up));
     HEDDLE_CHECK(checkShape(halves->up, up, {shape[2], rank}));
     auto scale = float(file.scaleOf(linear, rank) / model.adapter.scale());
     LowRank pair;
     HEDDLE_ASSIGN(pair.down, transposePadded(down, shape[0], shape[1]));
     HEDDLE_ASSIGN(pair.up, transposePadded(up, shape[1], shape[2], scale));
     if (!halves->magnitude.empty()) {
-      HEDDLE_ASSIGN(pair.magnitude, file.read(halves->magnitude));
+      HEDDLE_ASSIGN(pair.magnitude, file.readOutputs(linear, halves->magnitude));
       HEDDLE_CHECK(checkShape(halves->magnitude, *pair.magnitude, {shape[2]}));
     }
     adapter.pairs.emplace(linear, std::move(pair));
     used.insert({halves->down, halves->up, halves->magnitude});
+    return Success();
+  }
+
+  // An adapter of a tensor with several linear transformations is read if the artifact has adapters for all of them.
+  Status checkShared() const {
+    for (const auto &[weight, origin] : model.tensors) {
+      std::string linear = weight.substr(0, weight.rfind('.'));
+      std::optional<AdapterFile::Halves> halves =
+          weight.ends_with(kWeight) && !adapters.contains(linear) ? file.halvesOf(linear) : std::nullopt;
+      if (halves && used.contains(halves->up))
+        return unknown(halves->up);
+    }
     return Success();
   }
 
@@ -225,9 +238,35 @@ std::optional<std::string> nameOfWhole(const std::string &weight, const Descript
   auto origin = model.tensors.find(weight);
   if (origin == model.tensors.end())
     return model.tensors.empty() ? std::optional(weight) : std::nullopt;
-  if (origin->second.parts != 1 || origin->second.rows || origin->second.leadingRows)
+  if (origin->second.parts != 1 || origin->second.rows || origin->second.leadingRows || origin->second.stacked > 0)
     return std::nullopt;
   return origin->second.names.front();
+}
+
+std::optional<std::string> nameOfHolder(const std::string &linear, const Description &model) {
+  std::string weight = linear + std::string(kWeight);
+  auto found = model.tensors.find(weight);
+  if (found == model.tensors.end())
+    return nameOfWhole(weight, model);
+  const WeightOrigin &origin = found->second;
+  bool dividesInputs = origin.transpose ? origin.parts > 1 : origin.rows.has_value();
+  if (dividesInputs || origin.leadingRows || origin.stacked > 0)
+    return std::nullopt;
+  return origin.names.front();
+}
+
+Result<HostTensor> takeOutputs(HostTensor all, const WeightOrigin &origin) {
+  WeightOrigin outputs;
+  outputs.rows = origin.parts > 1 ? ChosenRows{1, origin.parts, origin.part} : origin.rows;
+  int64_t count = origin.shape.back();
+  outputs.transpose = all.shape().size() == 2;
+  outputs.shape = outputs.transpose ? Shape{all.shape()[1], count} : Shape{count};
+  if (!outputs.rows)
+    return all;
+  HEDDLE_ASSIGN(std::optional<HostTensor> own, takeWeight(all, outputs));
+  if (!own || !outputs.transpose)
+    return own ? std::move(*own) : std::move(all);
+  return transposePadded(*own, count, all.shape()[1]);
 }
 
 std::string findSharedEmbedding(const Description &model) {

@@ -32,9 +32,11 @@ public:
     std::string down, up, magnitude; // `magnitude` is empty except for DoRA
   };
   virtual std::optional<Halves> halvesOf(const std::string &linear) const = 0;
-  // Reads A, rank x inputs, or B, outputs x rank, in the published model's order.
+  // Reads A, rank x inputs, in the published model's order.
   virtual Result<HostTensor> read(const std::string &name) const = 0;
-  virtual Result<HostTensor> readUp(const std::string &linear, const std::string &name) const = 0;
+  // Reads B, outputs x rank, or DoRA's magnitudes, one per output. If the published tensor contains several linear
+  // transformations, takes the outputs of this one.
+  virtual Result<HostTensor> readOutputs(const std::string &linear, const std::string &name) const = 0;
   virtual Result<int64_t> rankOf(const std::string &linear) const = 0;
   virtual double scaleOf(const std::string &linear, int64_t rank) const = 0;
 
@@ -60,6 +62,14 @@ Result<HostTensor> transposePadded(const HostTensor &from, int64_t rows, int64_t
 // The published tensor that consists of exactly this weight; the weight's own name if the model was not published.
 // nullopt if the tensor holds more than the weight.
 std::optional<std::string> nameOfWhole(const std::string &weight, const Description &model);
+
+// The published tensor that holds all outputs of a linear transformation, and perhaps those of others; its own name with
+// ".weight" if the model was not published. nullopt if there is no such tensor.
+std::optional<std::string> nameOfHolder(const std::string &linear, const Description &model);
+
+// Takes the outputs of a linear transformation from B or magnitudes of all outputs of its tensor. Returns `all` if the
+// shapes do not fit.
+Result<HostTensor> takeOutputs(HostTensor all, const WeightOrigin &origin);
 
 // The embedding that is also the head's matrix, if the model has one matrix for both; empty otherwise. The published
 // name of the head is kSharedHead.

@@ -14,24 +14,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The weights file of the checkpoint, after checks that it has an adapter and that `output` may be written.
-Result<fs::path> findAdapterWeights(const fs::path &base, const fs::path &checkpoint, const fs::path &output,
-                                    const Description &model) {
+// The same after checks that the checkpoint is ours, and that `output` may be written.
+Result<fs::path> findExported(const fs::path &base, const fs::path &checkpoint, const fs::path &output,
+                              const Description &model) {
   HEDDLE_CHECK(checkPublishedCopy(base, output));
   if (isAdapter(checkpoint))
     return makeError(ErrorKind::InvalidArgument, "'", checkpoint.string(),
                      "' is an adapter of another program already; export takes a checkpoint of a training run.");
-  HEDDLE_ASSIGN(fs::path folder, findCheckpoint(checkpoint));
-  HEDDLE_ASSIGN(Manifest manifest, Manifest::read(folder));
-  std::vector<std::string> different = differences(manifest.description, model.json, /*functionOnly=*/true);
-  if (different.empty() && !manifest.description.contains("adapter"))
-    different = {"it has no adapter"};
-  if (!different.empty())
-    return makeError(ErrorKind::InvalidArgument, "the checkpoint '", folder.string(),
-                     "' was trained with another model than the artifact, which has adapters: ", different.front(),
-                     ". Use the artifact that it was trained with.");
-  HEDDLE_CHECK(checkFile(folder, kWeightsFile, manifest));
-  return folder / kWeightsFile;
+  return findAdapterWeights(checkpoint, model);
 }
 
 // llama.cpp's name of the model's architecture.
@@ -50,9 +40,23 @@ Result<std::string> architectureOf(const fs::path &base, const Description &mode
 
 } // namespace
 
+Result<fs::path> findAdapterWeights(const fs::path &checkpoint, const Description &model) {
+  HEDDLE_ASSIGN(fs::path folder, findCheckpoint(checkpoint));
+  HEDDLE_ASSIGN(Manifest manifest, Manifest::read(folder));
+  std::vector<std::string> different = differences(manifest.description, model.json, /*functionOnly=*/true);
+  if (different.empty() && !manifest.description.contains("adapter"))
+    different = {"it has no adapter"};
+  if (!different.empty())
+    return makeError(ErrorKind::InvalidArgument, "the checkpoint '", folder.string(),
+                     "' was trained with another model than the artifact, which has adapters: ", different.front(),
+                     ". Use the artifact that it was trained with.");
+  HEDDLE_CHECK(checkFile(folder, kWeightsFile, manifest));
+  return folder / kWeightsFile;
+}
+
 Status exportPeftAdapter(const fs::path &base, const fs::path &checkpoint, const fs::path &output,
                          const Description &model) {
-  HEDDLE_ASSIGN(fs::path weights, findAdapterWeights(base, checkpoint, output, model));
+  HEDDLE_ASSIGN(fs::path weights, findExported(base, checkpoint, output, model));
   return writeFolderAside(output, [&](const fs::path &folder) -> Status {
     HEDDLE_ASSIGN(bool isWritten, writePeftAdapter(weights, folder, model, base.string()));
     if (!isWritten)
@@ -66,7 +70,7 @@ Status exportPeftAdapter(const fs::path &base, const fs::path &checkpoint, const
 
 Status exportGgufAdapter(const fs::path &base, const fs::path &checkpoint, const fs::path &output,
                          const Description &model) {
-  HEDDLE_ASSIGN(fs::path weights, findAdapterWeights(base, checkpoint, output, model));
+  HEDDLE_ASSIGN(fs::path weights, findExported(base, checkpoint, output, model));
   HEDDLE_ASSIGN(std::string architecture, architectureOf(base, model));
   return writeGgufAdapter(weights, output, model, architecture);
 }

@@ -14,6 +14,10 @@ namespace heddle {
 Status exportWeights(const std::filesystem::path &base, const std::filesystem::path &checkpoint,
                      const std::filesystem::path &output, const Description &model, const GgufType &kind);
 
+// Returns the weights file of a checkpoint or a training run's folder. Fails if the artifact that `model` describes has
+// other adapters than the checkpoint.
+Result<std::filesystem::path> findAdapterWeights(const std::filesystem::path &checkpoint, const Description &model);
+
 // Writes the adapter of `checkpoint` for the model `base` into the new folder `output` in PEFT's format, or as a GGUF
 // file for llama.cpp. `model` describes the artifact, which was compiled from `base` with --lora.
 Status exportPeftAdapter(const std::filesystem::path &base, const std::filesystem::path &checkpoint,

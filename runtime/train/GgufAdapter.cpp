@@ -15,13 +15,11 @@ namespace fs = std::filesystem;
 
 constexpr const char *kTypeKey = "adapter.type", *kAlphaKey = "adapter.lora.alpha";
 
-// The tensor that holds the matrix of a linear transformation in a GGUF file; null if there is none, or if the tensor
-// holds several matrices.
-const GgufPlace *placeOf(const std::string &linear, const Description &model) {
-  std::string weight = linear + ".weight";
-  auto origin = model.tensors.find(weight);
-  return origin != model.tensors.end() && origin->second.gguf && nameOfWhole(weight, model) ? &*origin->second.gguf
-                                                                                            : nullptr;
+// The weight of a linear transformation, with its place in GGUF files; null if it has none.
+const WeightOrigin *originOf(const std::string &linear, const Description &model) {
+  auto origin = model.tensors.find(linear + ".weight");
+  return origin != model.tensors.end() && origin->second.gguf && origin->second.inGguf().transpose ? &origin->second
+                                                                                                   : nullptr;
 }
 
 class GgufAdapter : public AdapterFile {
@@ -38,10 +36,10 @@ public:
   bool has(const std::string &name) const override { return reader.find(name) != nullptr; }
 
   std::optional<Halves> halvesOf(const std::string &linear) const override {
-    const GgufPlace *stored = placeOf(linear, model);
-    if (!stored)
+    const WeightOrigin *origin = originOf(linear, model);
+    if (!origin)
       return std::nullopt;
-    return Halves{stored->name + std::string(kLoraDown), stored->name + std::string(kLoraUp), ""};
+    return Halves{origin->gguf->name + std::string(kLoraDown), origin->gguf->name + std::string(kLoraUp), ""};
   }
 
   Result<HostTensor> read(const std::string &name) const override {
@@ -55,17 +53,17 @@ public:
     return reader.read(entry);
   }
 
-  Result<HostTensor> readUp(const std::string &linear, const std::string &name) const override {
+  Result<HostTensor> readOutputs(const std::string &linear, const std::string &name) const override {
     HEDDLE_ASSIGN(HostTensor up, read(name));
-    int64_t heads = placeOf(linear, model)->pairedHeads;
-    if (heads == 0 || up.values<float>().empty())
-      return up;
-    if (up.shape()[0] % (2 * heads) != 0)
+    const WeightOrigin &origin = *originOf(linear, model);
+    int64_t heads = origin.gguf->pairedHeads;
+    if (heads > 0 && up.shape()[0] % (2 * heads) != 0)
       return makeError(ErrorKind::InvalidArgument, "'", path().string(), "' has '", name, "' as ",
                        describe(up.type(), up.shape()), ", which is not made of ", heads,
                        " heads of pairs. The adapter belongs to another model.");
-    splitPairs(up.values<float>(), up.shape()[1], heads);
-    return up;
+    if (heads > 0 && !up.values<float>().empty())
+      splitPairs(up.values<float>(), up.shape()[1], heads);
+    return takeOutputs(std::move(up), origin.inGguf());
   }
 
   Result<int64_t> rankOf(const std::string &linear) const override {
@@ -119,16 +117,16 @@ Status writeGgufAdapter(const fs::path &weights, const fs::path &path, const Des
   };
   std::vector<Half> halves;
   for (const auto &[linear, shape] : findLoraShapes(shapes)) {
-    const GgufPlace *stored = placeOf(linear, model);
-    if (!stored)
+    const WeightOrigin *origin = originOf(linear, model);
+    if (!origin || origin->gguf->rows)
       return makeError(
           ErrorKind::Unsupported, "'", weights.string(), "' has an adapter for '", linear,
           "', which is no matrix of its own in a GGUF file; merge the adapter, or export it as PEFT's folder.");
-    for (auto [ending, rows, columns, heads] :
-         {std::tuple(kLoraDown, shape[1], shape[0], int64_t(0)), {kLoraUp, shape[2], shape[1], stored->pairedHeads}}) {
+    for (auto [ending, rows, columns, heads] : {std::tuple(kLoraDown, shape[1], shape[0], int64_t(0)),
+                                                {kLoraUp, shape[2], shape[1], origin->gguf->pairedHeads}}) {
       std::string weight = linear + std::string(ending);
       shapes.erase(weight);
-      halves.push_back({stored->name + std::string(ending), weight, rows, columns, heads});
+      halves.push_back({origin->gguf->name + std::string(ending), weight, rows, columns, heads});
     }
   }
   if (!shapes.empty())

@@ -19,9 +19,9 @@ constexpr std::string_view kWeight = ".weight";
 constexpr std::string_view kPrefix = "base_model.model.", kTheirDown = ".lora_A.weight", kTheirUp = ".lora_B.weight",
                            kMagnitude = ".lora_magnitude_vector";
 
-// The published name of a linear transformation, without ".weight". nullopt if it is only a part of a tensor.
+// The published name of a linear transformation, or of several that share a tensor, without ".weight".
 std::optional<std::string> moduleOf(const std::string &linear, const Description &model) {
-  std::optional<std::string> name = nameOfWhole(linear + std::string(kWeight), model);
+  std::optional<std::string> name = nameOfHolder(linear, model);
   if (!name || !name->ends_with(kWeight))
     return std::nullopt;
   return name->substr(0, name->size() - kWeight.size());
@@ -48,7 +48,11 @@ public:
                   settings.hasMagnitudes ? str(kPrefix, *module, kMagnitude) : ""};
   }
   Result<HostTensor> read(const std::string &name) const override { return reader.read(name); }
-  Result<HostTensor> readUp(const std::string &, const std::string &name) const override { return reader.read(name); }
+  Result<HostTensor> readOutputs(const std::string &linear, const std::string &name) const override {
+    HEDDLE_ASSIGN(HostTensor outputs, reader.read(name));
+    auto origin = model.tensors.find(linear + std::string(kWeight));
+    return origin == model.tensors.end() ? std::move(outputs) : takeOutputs(std::move(outputs), origin->second);
+  }
   Result<int64_t> rankOf(const std::string &linear) const override { return settings.rankOf(*moduleOf(linear, model)); }
   double scaleOf(const std::string &linear, int64_t) const override {
     return settings.scaleOf(*moduleOf(linear, model));
@@ -126,7 +130,7 @@ Result<bool> writePeftAdapter(const fs::path &weights, const fs::path &folder, c
   };
   for (const auto &[linear, shape] : findLoraShapes(shapes)) {
     std::optional<std::string> module = moduleOf(linear, model);
-    if (!module)
+    if (!module || !nameOfWhole(linear + std::string(kWeight), model))
       return false;
     for (auto [ours, theirs, rows, columns] :
          {std::tuple(kLoraDown, kTheirDown, shape[1], shape[0]), {kLoraUp, kTheirUp, shape[2], shape[1]}}) {

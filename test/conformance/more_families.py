@@ -5,6 +5,7 @@ transformers.
     more_families.py --bin build/bin [--family NAME] [--target=NAME]"""
 
 import argparse
+import copy
 import importlib.util
 import json
 import sys
@@ -133,6 +134,7 @@ def write(folder, name, options):
             best = logits(ids)[-1].topk(2)
             ids.append(best.indices[0].item())
             margins.append((best.values[0] - best.values[1]).item())
+    write_adapter(folder, model, sequences)
     loss().backward()
     named = {id(value): name for name, value in reversed([*model.named_parameters(remove_duplicate=False)])}
     save_file({named[id(value)]: value.grad.contiguous() for value in model.parameters()}, reference / "gradients.safetensors")
@@ -147,6 +149,23 @@ def write(folder, name, options):
     for file, value in {"ids": sequences, "greedy": {"prompt": ids[:length], "tokens": ids[length:], "margins": margins},
                         "adam": losses}.items():
         (reference / f"{file}.json").write_text(json.dumps(value))
+
+
+def write_adapter(folder, model, sequences):
+    """Writes an adapter of all linear transformations, and the logits with it, if there is the package peft."""
+    import torch
+    from safetensors.torch import save_file
+    if importlib.util.find_spec("peft") is None:
+        return
+    import peft
+    adapted = peft.get_peft_model(copy.deepcopy(model), peft.LoraConfig(r=3, lora_alpha=6, target_modules="all-linear")).eval()
+    with torch.no_grad():
+        for name, value in adapted.named_parameters():
+            if "lora_B" in name:
+                value.copy_(torch.randn_like(value) * 0.1)
+        adapted.save_pretrained(folder / "adapter")
+        save_file({str(i): adapted(torch.tensor([ids]), use_cache=False).logits[0].contiguous() for i, ids in enumerate(sequences)},
+                  folder / "reference" / "adapter.safetensors")
 
 
 def main():

@@ -125,7 +125,7 @@ private:
     std::string published; // "model.layers.0.self_attn.q_proj"; empty if there is no such module
   };
   std::vector<Linear> findLinears(SymbolTable &symbols);
-  std::string publishedName(VariableOp weight) const;
+  std::string publishedName(VariableOp weight, bool isPart) const;
   std::string publishedModule(VariableOp weight) const;
   bool isNamed(const Linear &linear, StringRef target) const;
   LogicalResult checkTargets(ArrayRef<Linear> linears);
@@ -168,20 +168,21 @@ std::vector<AddAdaptersPass::Linear> AddAdaptersPass::findLinears(SymbolTable &s
   return linears;
 }
 
-/// Returns the tensor of the published model that this weight is, or empty if the weight is a part of a tensor.
-std::string AddAdaptersPass::publishedName(VariableOp weight) const {
+/// Returns the tensor of the published model that this weight is or, with `isPart`, that contains it. Empty if there is
+/// none.
+std::string AddAdaptersPass::publishedName(VariableOp weight, bool isPart) const {
   const llvm::json::Object *tensors = description.getObject("tensors");
   const llvm::json::Object *tensor = tensors ? tensors->getObject(weight.getSymName()) : nullptr;
   const llvm::json::Array *names = tensor ? tensor->getArray("from") : nullptr;
-  if (!names || names->empty() || tensor->get("part") || tensor->get("pick") || tensor->get("rows") ||
-      tensor->get("stack"))
+  bool isWhole = tensor && !tensor->get("part") && !tensor->get("pick") && !tensor->get("rows");
+  if (!names || names->empty() || tensor->get("stack") || !(isWhole || isPart))
     return {};
   return names->front().getAsString().value_or("").str();
 }
 
-/// Returns the module of the published model whose weight this is, or empty if the weight is a part of another weight.
+/// Returns the module of the published model whose weight this is, or a part of it.
 std::string AddAdaptersPass::publishedModule(VariableOp weight) const {
-  std::string published = publishedName(weight);
+  std::string published = publishedName(weight, /*isPart=*/true);
   StringRef name = published;
   return name.consume_back(kWeightSuffix) ? name.str() : std::string();
 }
@@ -200,7 +201,7 @@ FailureOr<SetVector<VariableOp>> AddAdaptersPass::findSaved() {
     auto isPublishedOf = [&](StringRef name) { return name.substr(0, name.rfind('.')).ends_with(wanted); };
     bool isFound = false;
     for (auto variable : module.getOps<VariableOp>()) {
-      std::string published = publishedName(variable);
+      std::string published = publishedName(variable, /*isPart=*/false);
       if (variable.getKind() != VariableKind::Weight || (!isOf(variable.getSymName()) && !isPublishedOf(published)))
         continue;
       if (isPublished && published.empty())
