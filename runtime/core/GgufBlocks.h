@@ -11,8 +11,9 @@ using WidenNumber = void(const std::byte *number, float *value);
 WidenNumber widenF32Number, widenF16Number, widenBF16Number;
 
 // The parts of an unpacked block of up to 256 numbers. A value is its number times the scale of its group, plus the
-// group's offset. If the type has a table, the number is the table's at the index in `numbers`. A scale is `factor` times an entry of `scales`, and an offset is `offsetFactor` times an entry of
-// `offsets`. In types without integer scales, the factors themselves are the scale and the offset.
+// group's offset. If the type has a table, `numbers` has indices into it. A scale is `factor` times an entry of `scales`,
+// and an offset is `offsetFactor` times an entry of `offsets`. In types without integer scales, the factors themselves are
+// the scale and the offset.
 struct BlockParts {
   int8_t numbers[256];
   int8_t scales[16], offsets[16];

@@ -39,9 +39,9 @@ constexpr PackedFormat kQ8_0 = inBlocksOf32(8), kQ4_0 = inBlocksOf32(4), kQ4_1 =
                        kQ2_K = withFactors(2, 0, true, 16, 4), kQ3_K = withFactors(2, 1, false, 16),
                        kQ4_K = withFactors(4, 0, true, 32), kQ5_K = withFactors(4, 1, true, 32),
                        kQ6_K = withFactors(4, 2, false, 16), kIQ4_NL = withTable(kQ4_0, kUneven),
-                       kIQ4_XS = withTable(withFactors(4, 0, false, 32), kUneven),
-                       // bf16 scales: f16 cannot hold 8-bit exponents
-    kMXFP4 = withTable({.bits = 4, .group = 32, .narrow = NarrowType::BF16}, kTwiceE2M1);
+                       kIQ4_XS = withTable(withFactors(4, 0, false, 32), kUneven);
+// f16 cannot hold 8-bit exponents.
+constexpr PackedFormat kMXFP4 = withTable({.bits = 4, .group = 32, .narrow = NarrowType::BF16}, kTwiceE2M1);
 
 constexpr GgufType kTypes[] = {{kGgufF32, "F32", 1, 4, widenF32Number, nullptr, nullptr, narrowF32Block},
                                {1, "F16", 1, 2, widenF16Number, nullptr, nullptr, narrowF16Block},

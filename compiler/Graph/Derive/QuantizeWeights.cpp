@@ -6,8 +6,8 @@
 //   y = matmul x, w
 //
 // Other GGUF types have more parts: the upper bits of the numbers in @w.high, the values that numbers select in @w.table,
-// and offsets in @w.offsets. If scales and
-// offsets are integers themselves, their factors are in @w.scales.scales and @w.offsets.scales.
+// and offsets in @w.offsets. If scales and offsets are integers themselves, their factors are in @w.scales.scales and
+// @w.offsets.scales.
 //
 // A weight of 16 bits is widened where it is read, and kernels do so as they load it:
 //
