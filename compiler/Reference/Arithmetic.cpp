@@ -284,11 +284,7 @@ void reference::addArithmetic(Registry &registry) {
   addDivision<arith::DivUIOp>(registry, /*isSigned=*/false, /*isRemainder=*/false);
   addDivision<arith::RemUIOp>(registry, /*isSigned=*/false, /*isRemainder=*/true);
 
-  registry.add<compareFloats>();
-  registry.add<compareWholes>();
-  registry.add<choose>();
-  registry.add<constant>();
-  registry.add<bitcast>();
+  registry.add<compareFloats, compareWholes, choose, constant, bitcast>();
   addConversion<arith::ExtFOp>(registry, [](double x, Type, Type) { return x; });
   addConversion<arith::TruncFOp>(registry, [](double x, Type, Type to) { return round(x, to); });
   addConversion<arith::SIToFPOp>(

@@ -214,8 +214,5 @@ static LogicalResult attentionGradKeyValue(AttentionGradKeyValueOp op, Frame &fr
 }
 
 void reference::addAttention(Registry &registry) {
-  registry.add<attention>();
-  registry.add<attentionDelta>();
-  registry.add<attentionGradQuery>();
-  registry.add<attentionGradKeyValue>();
+  registry.add<attention, attentionDelta, attentionGradQuery, attentionGradKeyValue>();
 }

@@ -87,8 +87,4 @@ static LogicalResult penalise(PenaliseOp op, Frame &frame) {
   return success();
 }
 
-void reference::addDrawing(Registry &registry) {
-  registry.add<gumbel>();
-  registry.add<draw>();
-  registry.add<penalise>();
-}
+void reference::addDrawing(Registry &registry) { registry.add<gumbel, draw, penalise>(); }

@@ -243,18 +243,6 @@ static void adam(AdamOp op, Frame &frame) {
 }
 
 void reference::addElementwise(Registry &registry) {
-  registry.add<fill>();
-  registry.add<iota>();
-  registry.add<broadcast>();
-  registry.add<stopGradient>();
-  registry.add<embedding>();
-  registry.add<dequantize>();
-  registry.add<sumParts>();
-  registry.add<densify>();
-  registry.add<sinusoid>();
-  registry.add<numbers>();
-  registry.add<rotary>();
-  registry.add<dropout>();
-  registry.add<randomNumbers>();
-  registry.add<adam>();
+  registry.add<fill, iota, broadcast, stopGradient, embedding, dequantize, sumParts, densify, sinusoid, numbers, rotary,
+               dropout, randomNumbers, adam>();
 }

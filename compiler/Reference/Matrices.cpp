@@ -221,18 +221,6 @@ static LogicalResult sumEqual(SumEqualOp op, Frame &frame) {
 void reference::addMatrices(Registry &registry) {
   registry.add<product<MatmulOp>>();
   registry.add<product<PartialProductsOp>>();
-  registry.add<project>();
-  registry.add<projectGradInput>();
-  registry.add<projectGradWeights>();
-  registry.add<sum>();
-  registry.add<partialSums>();
-  registry.add<layerNorm>();
-  registry.add<layerNormGrad>();
-  registry.add<crossEntropy>();
-  registry.add<crossEntropyGrad>();
-  registry.add<argmax>();
-  registry.add<scatterAdd>();
-  registry.add<scatterRows>();
-  registry.add<findFirst>();
-  registry.add<sumEqual>();
+  registry.add<project, projectGradInput, projectGradWeights, sum, partialSums, layerNorm, layerNormGrad, crossEntropy,
+               crossEntropyGrad, argmax, scatterAdd, scatterRows, findFirst, sumEqual>();
 }

@@ -138,11 +138,4 @@ static LogicalResult topK(TopKOp op, Frame &frame) {
   return success();
 }
 
-void reference::addPooling(Registry &registry) {
-  registry.add<segment>();
-  registry.add<unfold>();
-  registry.add<fold>();
-  registry.add<subsample>();
-  registry.add<upsample>();
-  registry.add<topK>();
-}
+void reference::addPooling(Registry &registry) { registry.add<segment, unfold, fold, subsample, upsample, topK>(); }

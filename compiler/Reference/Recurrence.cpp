@@ -209,14 +209,5 @@ static void join(JoinOp op, Frame &frame) {
 }
 
 void reference::addRecurrence(Registry &registry) {
-  registry.add<scan>();
-  registry.add<repeat>();
-  registry.add<stepRows>();
-  registry.add<insertRows>();
-  registry.add<replaceFirst>();
-  registry.add<rank>();
-  registry.add<stepSizes>();
-  registry.add<stepOrder>();
-  registry.add<columns>();
-  registry.add<join>();
+  registry.add<scan, repeat, stepRows, insertRows, replaceFirst, rank, stepSizes, stepOrder, columns, join>();
 }

@@ -19,8 +19,8 @@ public:
     return found == table.end() ? nullptr : &found->second;
   }
 
-  /// Adds a function of an op and a frame that makes each result of the op. It returns nothing, or a LogicalResult.
-  template <auto evaluate> void add() { addOf<evaluate>(evaluate); }
+  /// Adds functions of an op and a frame that make each result of the op. They return nothing, or a LogicalResult.
+  template <auto... evaluates> void add() { (addOf<evaluates>(evaluates), ...); }
   template <typename Op> void add(Evaluate evaluate) {
     bool isNew = table.try_emplace(Op::getOperationName(), std::move(evaluate)).second;
     assert(isNew && "an op has one meaning");

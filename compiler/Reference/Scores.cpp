@@ -196,13 +196,6 @@ static void softmaxGrad(SoftmaxGradOp op, Frame &frame) {
 }
 
 void reference::addScores(Registry &registry) {
-  registry.add<locate>();
-  registry.add<scores>();
-  registry.add<scoresGradQuery>();
-  registry.add<scoresGradKey>();
-  registry.add<context>();
-  registry.add<transposedContext>();
-  registry.add<mask>();
-  registry.add<softmax>();
-  registry.add<softmaxGrad>();
+  registry
+      .add<locate, scores, scoresGradQuery, scoresGradKey, context, transposedContext, mask, softmax, softmaxGrad>();
 }

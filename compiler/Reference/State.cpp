@@ -59,13 +59,7 @@ template <typename Collective> static void collective(Collective op, Frame &fram
 }
 
 void reference::addState(Registry &registry) {
-  registry.add<readVariable>();
-  registry.add<writeVariable>();
-  registry.add<slice>();
-  registry.add<reshape>();
-  registry.add<concat>();
-  registry.add<empty>();
-  registry.add<kernel>();
+  registry.add<readVariable, writeVariable, slice, reshape, concat, empty, kernel>();
   registry.add<collective<AllReduceOp>>();
   registry.add<collective<ReduceScatterOp>>();
   registry.add<collective<AllGatherOp>>();
