@@ -67,7 +67,7 @@ static void buildDifferentiate(OpPassManager &passes, const PipelineOptions &) {
   passes.addPass(createCSEPass());
 }
 
-static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
+static void buildPrepare(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createDeriveContractPass()); // before ops that index disappear into kernels
   passes.addPass(createLowerScansPass());
   if (options.fusion.has(kFuseCrossEntropy))
@@ -83,6 +83,9 @@ static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
       createRoundVariablesPass({.caches = toString(options.caches).str(), .moments = toString(options.moments).str()}));
   passes.addNestedPass<func::FuncOp>(
       createLowerWindowsPass({.products = options.fusion.has(kFuseKernels)})); // after precisions are set
+}
+
+static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
   if (options.recompute != Recomputation::None)
     passes.addPass(createRecomputePass({.name = toString(options.recompute).str()}));
   passes.addNestedPass<func::FuncOp>(createFuseKernelsPass({.fuse = options.fusion.has(kFuseKernels)}));
@@ -123,6 +126,7 @@ static constexpr PhaseInfo kPhases[] = {
     {Phase::Derive, "derive", "the entries that train, evaluate and decode the model", buildDerive},
     {Phase::FuseAttention, "fuse-attention", "attention recognised and fused", buildFuseAttention},
     {Phase::Differentiate, "differentiate", "backward pass and optimizer as ordinary ops", buildDifferentiate},
+    {Phase::Prepare, "prepare", "scans lowered, updates and losses fused, ranks and precisions set", buildPrepare},
     {Phase::Fuse, "fuse", "the graph cut into kernels", buildFuse},
     {Phase::Tile, "tile", "each kernel as one workgroup's program on tiles", buildTile},
     {Phase::Layout, "layout", "each tile's elements distributed over the target's lanes", buildLayout},

@@ -29,7 +29,7 @@ enum class Sharding { None, Optimizer };
 /// The purpose of an artifact's entries. Every artifact has `init` and `eval`.
 enum class Purpose { All, Training, Inference };
 
-enum class Phase { Import, Derive, FuseAttention, Differentiate, Fuse, Tile, Layout, Lower, Plan, Emit };
+enum class Phase { Import, Derive, FuseAttention, Differentiate, Prepare, Fuse, Tile, Layout, Lower, Plan, Emit };
 
 /// A fusion pass that a command-line flag of the same name can switch off.
 struct FusionFlag {
@@ -64,14 +64,14 @@ using PhaseWatch = std::function<void(Phase, ModuleOp)>;
 struct PipelineOptions {
   /// The target, for phases from `tile` on.
   const TargetProfile *profile = nullptr;
-  /// The head widths for which all targets support rounded operands, for phase `fuse`, which all targets share.
+  /// The head widths for which all targets support rounded operands, for phase `prepare`, which all targets share.
   HeadWidths heads;
   FusionOptions fusion;
-  /// Precision of matmul operands, from phase `fuse` on.
+  /// Precision of matmul operands, from phase `prepare` on.
   Precision precision = Precision::F32;
-  /// Precision of the keys and values in decoding caches: f32, f16 or bf16, from phase `fuse` on.
+  /// Precision of the keys and values in decoding caches: f32, f16 or bf16, from phase `prepare` on.
   Precision caches = Precision::F32;
-  /// Precision of Adam's moments of matrices between steps: f32 or bf16, from phase `fuse` on.
+  /// Precision of Adam's moments of matrices between steps: f32 or bf16, from phase `prepare` on.
   Precision moments = Precision::F32;
   Recomputation recompute = Recomputation::None;
   /// The adapters to train if the model's weights are frozen, for phase `derive`.

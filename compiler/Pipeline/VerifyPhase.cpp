@@ -85,6 +85,7 @@ Rule getRule(Phase phase) {
   case Phase::FuseAttention:
     return isGraphOfEntries;
   case Phase::Differentiate:
+  case Phase::Prepare:
     return isDifferentiatedGraph;
   case Phase::Fuse:
     return isFused;

@@ -106,7 +106,7 @@ def compile_models():
         if plain.read() != profiled.read():
             fail("--profile changes what is compiled")
     trace = Trace("compile.json")
-    phases = ["read model", "import", "derive", "fuse-attention", "differentiate", "fuse", "tile", "layout", "lower", "plan", "emit"]
+    phases = ["read model", "import", "derive", "fuse-attention", "differentiate", "prepare", "fuse", "tile", "layout", "lower", "plan", "emit"]
     found = [event["name"] for event in trace.tracks["heddle-compile", "main"] if event["parent"] is None]
     if found != phases:
         fail(f"the phases are {found}")

@@ -16,7 +16,7 @@ using namespace mlir::heddle;
 /// The phases up to this one do not depend on the target.
 static constexpr Phase kLastSharedPhase = Phase::Fuse;
 
-/// Returns the head widths that all targets support for rounded operands. Phase `fuse` rounds operands, and is shared
+/// Returns the head widths that all targets support for rounded operands. Phase `prepare` rounds operands, and is shared
 /// by all targets.
 static HeadWidths headsOf(ArrayRef<const TargetProfile *> targets) {
   HeadWidths heads = targets.front()->heads;

@@ -17,7 +17,7 @@ std::unique_ptr<Session> mlir::heddle::compileForDevice(ModuleOp module, const R
     return nullptr;
   };
   PassManager passes(module.getContext());
-  buildPhasePipeline(passes, Phase::Fuse, Phase::Plan, command.pipeline);
+  buildPhasePipeline(passes, Phase::Prepare, Phase::Plan, command.pipeline);
   if (failed(passes.run(module)))
     return nullptr;
   PlannedTarget planned{command.pipeline.profile, module};

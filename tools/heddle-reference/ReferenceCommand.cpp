@@ -106,7 +106,8 @@ std::optional<ReferenceCommand> check(Flags &flags) {
     return wrong("--set changes a description (.toml) or a text (.weft); '" + command.model + "' is a module");
   std::optional<Phase> phase = parsePhase(flags.phase);
   if (!phase || *phase < Phase::Derive || *phase > Phase::Fuse)
-    return wrong("--phase: the phases are derive, fuse-attention, differentiate and fuse, not '" + flags.phase + "'");
+    return wrong("--phase: the phases are derive, fuse-attention, differentiate, prepare and fuse, not '" +
+                 flags.phase + "'");
   command.phase = *phase;
   for (auto [flag, value] : llvm::zip(getFusionFlags(), flags.fusion))
     if (!*value)

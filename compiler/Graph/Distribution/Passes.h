@@ -1,4 +1,4 @@
-// The pass of phase `fuse` that lets several ranks train together. Passes.td describes it.
+// The pass of phase `prepare` that lets several ranks train together. Passes.td describes it.
 #ifndef HEDDLE_COMPILER_GRAPH_DISTRIBUTION_PASSES_H
 #define HEDDLE_COMPILER_GRAPH_DISTRIBUTION_PASSES_H
 

@@ -1,4 +1,4 @@
-// The passes of phase `fuse` that round values to fewer bits. Passes.td describes them. A pass whose options cannot be
+// The passes of phase `prepare` that round values to fewer bits. Passes.td describes them. A pass whose options cannot be
 // given as text has its own header.
 #ifndef HEDDLE_COMPILER_GRAPH_PRECISION_PASSES_H
 #define HEDDLE_COMPILER_GRAPH_PRECISION_PASSES_H

@@ -1,4 +1,4 @@
-// The passes on recurrences, in phases `derive` and `fuse`, described in Passes.td.
+// The passes on recurrences, in phases `derive`, `prepare` and `fuse`, described in Passes.td.
 #ifndef HEDDLE_COMPILER_GRAPH_RECURRENCE_PASSES_H
 #define HEDDLE_COMPILER_GRAPH_RECURRENCE_PASSES_H
 

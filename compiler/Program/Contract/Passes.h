@@ -1,4 +1,4 @@
-// The pass that derives contracts, in phase `fuse`, described in Passes.td.
+// The pass that derives contracts, in phase `prepare`, described in Passes.td.
 #ifndef HEDDLE_COMPILER_PROGRAM_CONTRACT_PASSES_H
 #define HEDDLE_COMPILER_PROGRAM_CONTRACT_PASSES_H
 
