@@ -80,18 +80,15 @@ Item Elaborator::computeNumbers(StringRef symbol, const NumberItem &a, const Num
   else if (symbol == "^")
     value = std::pow(a.value, b.value), whole &= b.value >= 0;
   else if (b.value == 0) {
-    fail(where) << show(a.value) << " is divided by zero";
-    return mistake();
+    return fail(where) << show(a.value) << " is divided by zero";
   } else if (symbol == "/") {
     value = a.value / b.value;
     whole &= value == std::floor(value);
   } else if (symbol == "%") {
     value = a.value - b.value * std::floor(a.value / b.value);
   }
-  if (!std::isfinite(value)) {
-    fail(where) << show(a.value) << " " << symbol << " " << show(b.value) << " is no number";
-    return mistake();
-  }
+  if (!std::isfinite(value))
+    return fail(where) << show(a.value) << " " << symbol << " " << show(b.value) << " is no number";
   return NumberItem{value, whole};
 }
 
@@ -104,18 +101,14 @@ Item Elaborator::compareConstants(StringRef symbol, const Item &a, const Item &b
       same = *x == *y;
     else if (const auto *x = a.as<NumberItem>(), *y = b.as<NumberItem>(); x && y)
       same = x->value == y->value;
-    else {
-      fail(where) << describe(a) << " and " << describe(b) << " are of different kinds; '" << symbol
-                  << "' compares two numbers, two strings or two flags";
-      return mistake();
-    }
+    else
+      return fail(where) << describe(a) << " and " << describe(b) << " are of different kinds; '" << symbol
+                         << "' compares two numbers, two strings or two flags";
     return same == (symbol == "==");
   }
   const auto *x = a.as<NumberItem>(), *y = b.as<NumberItem>();
-  if (!x || !y) {
-    fail(where) << "'" << symbol << "' compares two numbers, not " << describe(a) << " and " << describe(b);
-    return mistake();
-  }
+  if (!x || !y)
+    return fail(where) << "'" << symbol << "' compares two numbers, not " << describe(a) << " and " << describe(b);
   return llvm::StringSwitch<bool>(symbol)
       .Case("<", x->value < y->value)
       .Case("<=", x->value <= y->value)
@@ -154,8 +147,7 @@ Item Elaborator::binary(const Expression &expression, const Item &a, Scope &scop
   const auto *x = a.as<NumberItem>(), *y = b.as<NumberItem>();
   if (x && y && symbol != "@")
     return computeNumbers(symbol, *x, *y, expression.where);
-  fail(expression.where) << "'" << symbol << "' has no meaning for " << describe(a) << " and " << describe(b);
-  return mistake();
+  return fail(expression.where) << "'" << symbol << "' has no meaning for " << describe(a) << " and " << describe(b);
 }
 
 //===-- Tensors -------------------------------------------------------------------------------------------------===//
@@ -213,8 +205,7 @@ static std::optional<arith::CmpIPredicate> wholePredicate(StringRef symbol) {
 
 Item Elaborator::computeTensors(StringRef symbol, const Item &a, const Item &b, LocationAttr where) {
   auto refuse = [&](const Twine &advice) {
-    fail(where) << "'" << symbol << "' has no meaning for " << describe(a) << " and " << describe(b) << advice;
-    return mistake();
+    return fail(where) << "'" << symbol << "' has no meaning for " << describe(a) << " and " << describe(b) << advice;
   };
   for (const Item *item : {&a, &b})
     if (const auto *tensor = item->as<TensorItem>(); tensor && tensor->isTransposed)
@@ -321,17 +312,15 @@ Item Elaborator::computeScalars(StringRef symbol, Value a, Value b, LocationAttr
     if (std::optional<arith::CmpIPredicate> predicate = wholePredicate(symbol))
       return make(arith::CmpIOp::create(builder, at, *predicate, a, b));
   }
-  fail(where) << "'" << symbol << "' has no meaning for " << describe(make(a)) << " and " << describe(make(b));
-  return mistake();
+  return fail(where) << "'" << symbol << "' has no meaning for " << describe(make(a)) << " and " << describe(make(b));
 }
 
 /// rows @ matrix, or attention's weights @ values.
 Item Elaborator::product(const Item &a, const Item &b, LocationAttr where) {
   Value left = tensorOrNull(a, where), right = tensorOrNull(b, where);
   auto refuse = [&](const Twine &advice) {
-    fail(where) << "'@' multiplies rows by a matrix, or weights of pairs by a row for each key, but here are "
-                << describe(a) << " and " << describe(b) << advice;
-    return mistake();
+    return fail(where) << "'@' multiplies rows by a matrix, or weights of pairs by a row for each key, but here are "
+                       << describe(a) << " and " << describe(b) << advice;
   };
   const auto *leftItem = a.as<TensorItem>(), *rightItem = b.as<TensorItem>();
   if (!left || !right || !isa<RankedTensorType>(left.getType()) || !isa<RankedTensorType>(right.getType()))

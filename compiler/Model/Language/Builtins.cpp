@@ -102,10 +102,8 @@ Item Elaborator::callBuiltin(const Expression &expression, Scope &scope) {
       error << "; the nearest is '" << nearest << "'";
     return mistake();
   }
-  if (expression.block && !builtin->takesBlock) {
-    fail(expression.block->where) << "'" << expression.text << "' takes no block";
-    return mistake();
-  }
+  if (expression.block && !builtin->takesBlock)
+    return fail(expression.block->where) << "'" << expression.text << "' takes no block";
   auto isRequired = [&](size_t i) { return i < builtin->required; };
   std::optional<SmallVector<Given>> given = arrange(expression, builtin->parameters, isRequired, scope);
   if (!given)
@@ -122,8 +120,7 @@ Item Elaborator::callBuiltin(const Expression &expression, Scope &scope) {
 Item Elaborator::countOf(BuiltinCall &call) {
   if (const auto *list = call.given[0].item.as<ListItem>())
     return wholeNumber(static_cast<int64_t>(list->size()));
-  fail(call.given[0].where) << "count() is of a list, not of " << describe(call.given[0].item);
-  return mistake();
+  return fail(call.given[0].where) << "count() is of a list, not of " << describe(call.given[0].item);
 }
 
 //===-- Constants and elements ----------------------------------------------------------------------------------===//
@@ -144,8 +141,7 @@ Item Elaborator::mathOf(BuiltinCall &call) {
                        .Default(std::floor(a));
     if (std::isfinite(value))
       return NumberItem{value, name == "floor"};
-    fail(call.where()) << name << " of " << describe(x.item) << " is no number";
-    return mistake();
+    return fail(call.where()) << name << " of " << describe(x.item) << " is no number";
   }
   Value value = tensor(x.item, x.where, "what '" + name + "' is of");
   if (!value)
@@ -153,10 +149,8 @@ Item Elaborator::mathOf(BuiltinCall &call) {
   const auto *from = x.item.as<TensorItem>();
   const Side *keys = from ? from->keys : nullptr;
   Location at = place(call.where());
-  if (!typeOf(value).getElementType().isF32() || name == "floor") {
-    fail(x.where) << "there is no '" << name << "' of " << describe(x.item);
-    return mistake();
-  }
+  if (!typeOf(value).getElementType().isF32() || name == "floor")
+    return fail(x.where) << "there is no '" << name << "' of " << describe(x.item);
   if (name == "cos")
     return make(math::CosOp::create(builder, at, value), keys);
   if (name == "exp")
@@ -186,11 +180,9 @@ Item Elaborator::largerOrSmaller(BuiltinCall &call) {
   const auto *from = a.as<TensorItem>();
   const Side *keys = from ? from->keys : nullptr;
   Value right = widen(b, typeOf(left), call.where(), /*areScores=*/keys);
-  if (!right || !typeOf(left).getElementType().isF32()) {
-    fail(call.where()) << "'" << call.expression.text << "' has no meaning for " << describe(a) << " and "
-                       << describe(b);
-    return mistake();
-  }
+  if (!right || !typeOf(left).getElementType().isF32())
+    return fail(call.where()) << "'" << call.expression.text << "' has no meaning for " << describe(a) << " and "
+                              << describe(b);
   Location at = place(call.where());
   if (larger)
     return make(arith::MaximumFOp::create(builder, at, left, right), keys);
@@ -205,10 +197,8 @@ Item Elaborator::columnsOf(BuiltinCall &call) {
     return wholeNumber((*weight)->shape.back());
   const auto *item = x.as<TensorItem>();
   auto type = item ? dyn_cast<RankedTensorType>(item->value.getType()) : RankedTensorType();
-  if (!type || type.getRank() < 2 || item->keys) {
-    fail(call.where()) << describe(x) << " has no columns";
-    return mistake();
-  }
+  if (!type || type.getRank() < 2 || item->keys)
+    return fail(call.where()) << describe(x) << " has no columns";
   return wholeNumber(type.getShape().back());
 }
 
@@ -234,10 +224,8 @@ Item Elaborator::transpose(BuiltinCall &call) {
   Value matrix = tensor(call.given[0].item, call.given[0].where, "what is transposed");
   if (!matrix)
     return mistake();
-  if (typeOf(matrix).getRank() != 2 || !typeOf(matrix).hasStaticShape()) {
-    fail(call.where()) << "a matrix of weights can be transposed, not " << describe(call.given[0].item);
-    return mistake();
-  }
+  if (typeOf(matrix).getRank() != 2 || !typeOf(matrix).hasStaticShape())
+    return fail(call.where()) << "a matrix of weights can be transposed, not " << describe(call.given[0].item);
   return TensorItem{matrix, nullptr, /*isTransposed=*/true};
 }
 
@@ -255,12 +243,10 @@ Item Elaborator::gather(const Item &table, const Item &indices, LocationAttr whe
   bool isLabelled =
       side && side->labelled && getSizeName(placesType, 0) == side->labels && import(side->labelled) == places;
   if (rowsType.getRank() != 2 || (!rowsType.hasStaticShape() && !isLabelled) || placesType.getRank() != 1 ||
-      !placesType.getElementType().isInteger(32)) {
-    fail(where)
-        << "table[indices] takes rows of a matrix of weights by whole numbers, such as the tokens of an input, but "
-        << "here are " << describe(table) << " and " << describe(indices);
-    return mistake();
-  }
+      !placesType.getElementType().isInteger(32))
+    return fail(where)
+           << "table[indices] takes rows of a matrix of weights by whole numbers, such as the tokens of an input, but "
+           << "here are " << describe(table) << " and " << describe(indices);
   RankedTensorType type = getTypeOfDims({{placesType, 0}, {rowsType, 1}}, builder.getF32Type());
   return make(EmbeddingOp::create(builder, place(where), type, places, rows));
 }
@@ -272,11 +258,9 @@ Item Elaborator::endRows(BuiltinCall &call) {
   if (!x)
     return mistake();
   Side *side = findSide(typeOf(x));
-  if (!side || typeOf(x).getRank() != 2) {
-    fail(call.where()) << name << "() takes rows of tokens, whose sequences it knows, not "
-                       << describe(call.given[0].item);
-    return mistake();
-  }
+  if (!side || typeOf(x).getRank() != 2)
+    return fail(call.where()) << name << "() takes rows of tokens, whose sequences it knows, not "
+                              << describe(call.given[0].item);
   Location at = place(call.where());
   Value rows = import(side->starts);
   if (name == "last") {
@@ -294,11 +278,9 @@ Item Elaborator::averageRows(BuiltinCall &call) {
   if (!x)
     return mistake();
   const Side *side = findSide(typeOf(x));
-  if (!side || typeOf(x).getRank() != 2) {
-    fail(call.where()) << "average() takes rows of tokens, whose sequences it knows, not "
-                       << describe(call.given[0].item);
-    return mistake();
-  }
+  if (!side || typeOf(x).getRank() != 2)
+    return fail(call.where()) << "average() takes rows of tokens, whose sequences it knows, not "
+                              << describe(call.given[0].item);
   if (call.has(1)) {
     Value sentences = tensor(call.given[1].item, call.given[1].where, "what the average is within");
     const Side *words = sentences ? wordsOf(typeOf(sentences)) : nullptr;
@@ -355,11 +337,9 @@ Item Elaborator::poolRows(BuiltinCall &call) {
   if (!x)
     return mistake();
   Side *side = findSide(typeOf(x));
-  if (!side || typeOf(x).getRank() > 2 || !typeOf(x).getElementType().isF32()) {
-    fail(call.where()) << name << "() takes rows or numbers of tokens, whose sequences it knows, not "
-                       << describe(call.given[0].item);
-    return mistake();
-  }
+  if (!side || typeOf(x).getRank() > 2 || !typeOf(x).getElementType().isF32())
+    return fail(call.where()) << name << "() takes rows or numbers of tokens, whose sequences it knows, not "
+                              << describe(call.given[0].item);
   Pool kind = llvm::StringSwitch<Pool>(name).Case("largest", Pool::Max).Case("smallest", Pool::Min).Default(Pool::Sum);
   return make(pool(kind, x, *side, call.where()));
 }
@@ -369,10 +349,9 @@ Item Elaborator::numberOf(BuiltinCall &call) {
   Value x = tensor(call.given[0].item, call.given[0].where, "what number() is of");
   if (!x)
     return mistake();
-  if (!typeOf(x).getElementType().isInteger(32)) {
-    fail(call.where()) << "number() takes whole numbers, such as source.lengths, not " << describe(call.given[0].item);
-    return mistake();
-  }
+  if (!typeOf(x).getElementType().isInteger(32))
+    return fail(call.where()) << "number() takes whole numbers, such as source.lengths, not "
+                              << describe(call.given[0].item);
   auto type = RankedTensorType::get(typeOf(x).getShape(), builder.getF32Type(), typeOf(x).getEncoding());
   return make(arith::SIToFPOp::create(builder, place(call.where()), type, x));
 }
@@ -385,13 +364,11 @@ Item Elaborator::spread(BuiltinCall &call) {
     return mistake();
   Side *side = findSide(typeOf(tokens));
   bool isOfSequences = typeOf(x).getRank() > 0 && getSizeName(typeOf(x), 0) == kSequences;
-  if (!side || !isOfSequences || scanState) {
-    fail(call.where()) << "spread(x, tokens) gives each token its sequence's row, "
-                       << (scanState ? "and within a scan each sequence has it already"
-                                     : "but here are " + describe(call.given[0].item) + " and " +
-                                           describe(call.given[1].item));
-    return mistake();
-  }
+  if (!side || !isOfSequences || scanState)
+    return fail(call.where()) << "spread(x, tokens) gives each token its sequence's row, "
+                              << (scanState ? "and within a scan each sequence has it already"
+                                            : "but here are " + describe(call.given[0].item) + " and " +
+                                                  describe(call.given[1].item));
   return make(repeatForTokens(x, typeOf(tokens), *side, place(call.where())));
 }
 
@@ -412,11 +389,9 @@ Item Elaborator::lengthOf(BuiltinCall &call) {
   if (!x)
     return mistake();
   Side *side = findSide(typeOf(x));
-  if (!side || scanState) {
-    fail(call.where()) << "length() is of rows, numbers or positions of tokens, "
-                       << (scanState ? "outside of scans" : "not of " + describe(call.given[0].item));
-    return mistake();
-  }
+  if (!side || scanState)
+    return fail(call.where()) << "length() is of rows, numbers or positions of tokens, "
+                              << (scanState ? "outside of scans" : "not of " + describe(call.given[0].item));
   Value lengths = import(side->lengths);
   auto type = RankedTensorType::get(typeOf(lengths).getShape(), builder.getF32Type(), typeOf(lengths).getEncoding());
   Location at = place(call.where());
@@ -432,10 +407,9 @@ Item Elaborator::sumOf(BuiltinCall &call) {
     const auto *over = call.given[1].item.as<std::string>();
     if (scores && over && *over == "queries")
       return sumOverQueries(*scores, call.where());
-    fail(call.where())
-        << "sum(scores, over = \"queries\") takes scores of pairs(query, key); without 'over' sum() is of keys, or of "
-        << "the columns of rows";
-    return mistake();
+    return fail(call.where()) << "sum(scores, over = \"queries\") takes scores of pairs(query, key); without 'over' "
+                                 "sum() is of keys, or of "
+                              << "the columns of rows";
   }
   if (scores)
     return sumOfScores(*scores, call.where());
@@ -444,11 +418,9 @@ Item Elaborator::sumOf(BuiltinCall &call) {
     return mistake();
   const auto *from = call.given[0].item.as<TensorItem>();
   bool hasHeads = typeOf(x).getRank() == 3 && from && !from->keys;
-  if ((typeOf(x).getRank() != 2 && !hasHeads) || !typeOf(x).getElementType().isF32()) {
-    fail(call.where()) << "sum() adds up the numbers of each row, and " << describe(call.given[0].item)
-                       << " has no rows";
-    return mistake();
-  }
+  if ((typeOf(x).getRank() != 2 && !hasHeads) || !typeOf(x).getElementType().isF32())
+    return fail(call.where()) << "sum() adds up the numbers of each row, and " << describe(call.given[0].item)
+                              << " has no rows";
   if (!hasHeads && typeOf(x).getDimSize(1) == 1 && typeOf(x).isDynamicDim(0))
     return make(asNumbers(x, call.where()));
   SmallVector<DimOf> dims{{typeOf(x), 0}};
@@ -464,17 +436,13 @@ Item Elaborator::sinusoid(BuiltinCall &call) {
   std::optional<bool> halves = call.has(2) ? flag(call.given[2], "'halves'") : std::optional(false);
   if (!positions || !width || !halves)
     return mistake();
-  if (*width % 2 != 0) {
-    fail(call.given[1].where) << "sinusoidal positions come in pairs of a sine and a cosine, but the width is "
-                              << *width;
-    return mistake();
-  }
+  if (*width % 2 != 0)
+    return fail(call.given[1].where) << "sinusoidal positions come in pairs of a sine and a cosine, but the width is "
+                                     << *width;
   RankedTensorType perToken = typeOf(positions);
-  if (perToken.getRank() != 1 || !perToken.getElementType().isInteger(32)) {
-    fail(call.given[0].where) << "sinusoid() takes positions, such as source.positions, not "
-                              << describe(call.given[0].item);
-    return mistake();
-  }
+  if (perToken.getRank() != 1 || !perToken.getElementType().isInteger(32))
+    return fail(call.given[0].where) << "sinusoid() takes positions, such as source.positions, not "
+                                     << describe(call.given[0].item);
   auto type = RankedTensorType::get({perToken.getDimSize(0), *width}, builder.getF32Type(), perToken.getEncoding());
   return make(SinusoidOp::create(builder, place(call.where()), type, positions, *halves));
 }
@@ -485,10 +453,8 @@ Item Elaborator::rowOf(BuiltinCall &call) {
   std::optional<int64_t> count = whole(call.given[0], "the count of row()");
   if (!count)
     return mistake();
-  if (*count < 1 || *count > most || !call.expression.block) {
-    fail(call.where()) << "row(count) { |i| ... } makes a row of 1 to " << most << " numbers, each by the block";
-    return mistake();
-  }
+  if (*count < 1 || *count > most || !call.expression.block)
+    return fail(call.where()) << "row(count) { |i| ... } makes a row of 1 to " << most << " numbers, each by the block";
   BlockItem block{call.expression.block.get(), &call.scope, path};
   SmallVector<float> values;
   for (int64_t i = 0; i < *count; ++i) {
@@ -496,12 +462,10 @@ Item Elaborator::rowOf(BuiltinCall &call) {
     if (value.isMistake())
       return mistake();
     const auto *number = value.as<NumberItem>();
-    if (!number) {
-      fail(block.block->where)
-          << "the block of row() makes a number of each place, known when the model is compiled; here is "
-          << describe(value);
-      return mistake();
-    }
+    if (!number)
+      return fail(block.block->where)
+             << "the block of row() makes a number of each place, known when the model is compiled; here is "
+             << describe(value);
     values.push_back(static_cast<float>(number->value));
   }
   return std::make_shared<RowItem>(RowItem{std::move(values), call.where()});
@@ -513,18 +477,16 @@ Item Elaborator::dropout(BuiltinCall &call) {
   Value x = tensor(call.given[0].item, call.given[0].where, "what dropout() is of");
   if (!rate || !x)
     return mistake();
-  if (*rate < 0 || *rate >= 1) {
-    fail(call.given[1].where) << "the rate of dropout is from 0 to below 1, not " << describe(call.given[1].item);
-    return mistake();
-  }
+  if (*rate < 0 || *rate >= 1)
+    return fail(call.given[1].where) << "the rate of dropout is from 0 to below 1, not "
+                                     << describe(call.given[1].item);
   const auto *from = call.given[0].item.as<TensorItem>();
   const Side *keys = from ? from->keys : nullptr;
   if (*rate == 0)
     return make(x, keys);
-  if (isInScan(x.getParentBlock())) {
-    fail(call.where()) << "dropout has no place within a scan: drop out what the scan goes through, or what it gives";
-    return mistake();
-  }
+  if (isInScan(x.getParentBlock()))
+    return fail(call.where())
+           << "dropout has no place within a scan: drop out what the scan goes through, or what it gives";
   Location at = place(call.where());
   Value seed = ReadOp::create(builder, at, RankedTensorType::get({2}, builder.getI32Type()),
                               getVariableName(VariableRole::Seed));
@@ -546,12 +508,10 @@ Item Elaborator::normalise(BuiltinCall &call) {
     return typeOf(value).getRank() == 1 && typeOf(value).hasStaticShape() && typeOf(x).getRank() == 2 &&
            typeOf(value).getDimSize(0) == typeOf(x).getDimSize(1);
   };
-  if (!isRow(gain) || !isRow(bias)) {
-    fail(call.where()) << "normalise() takes rows, and a gain and a bias of their width, but here are "
-                       << describe(call.given[0].item) << ", " << describe(call.given[1].item) << " and "
-                       << describe(call.given[2].item);
-    return mistake();
-  }
+  if (!isRow(gain) || !isRow(bias))
+    return fail(call.where()) << "normalise() takes rows, and a gain and a bias of their width, but here are "
+                              << describe(call.given[0].item) << ", " << describe(call.given[1].item) << " and "
+                              << describe(call.given[2].item);
   RankedTensorType perRow = getDimType(typeOf(x), 0, builder.getF32Type());
   auto op = LayerNormOp::create(builder, place(call.where()), TypeRange{x.getType(), perRow, perRow}, x, gain, bias,
                                 builder.getF32FloatAttr(*epsilon));
@@ -564,10 +524,9 @@ Item Elaborator::crossEntropy(BuiltinCall &call) {
   std::optional<double> smoothing = call.has(2) ? real(call.given[2], "the smoothing of labels") : std::optional(0.0);
   if (!targets || !smoothing)
     return mistake();
-  if (*smoothing < 0 || *smoothing >= 1) {
-    fail(call.given[2].where) << "the smoothing of labels is from 0 to below 1, not " << describe(call.given[2].item);
-    return mistake();
-  }
+  if (*smoothing < 0 || *smoothing >= 1)
+    return fail(call.given[2].where) << "the smoothing of labels is from 0 to below 1, not "
+                                     << describe(call.given[2].item);
   // If there are logits for all tokens but targets only for labelled tokens, take the logits of labelled tokens.
   if (Side *side = findSide(typeOf(logits));
       side && side->labelled && typeOf(logits).getRank() == 2 && getSizeName(typeOf(targets), 0) == side->labels) {
@@ -575,12 +534,10 @@ Item Elaborator::crossEntropy(BuiltinCall &call) {
     RankedTensorType type = getTypeOfDims({{typeOf(labelled), 0}, {typeOf(logits), 1}}, builder.getF32Type());
     logits = EmbeddingOp::create(builder, place(call.where()), type, labelled, logits);
   }
-  if (typeOf(logits).getRank() != 2 || typeOf(targets) != getDimType(typeOf(logits), 0, builder.getI32Type())) {
-    fail(call.where())
-        << "cross_entropy(logits, targets) takes a row and a whole number for each of the same tokens, but "
-        << "here are " << describe(call.given[0].item) << " and " << describe(call.given[1].item);
-    return mistake();
-  }
+  if (typeOf(logits).getRank() != 2 || typeOf(targets) != getDimType(typeOf(logits), 0, builder.getI32Type()))
+    return fail(call.where())
+           << "cross_entropy(logits, targets) takes a row and a whole number for each of the same tokens, but "
+           << "here are " << describe(call.given[0].item) << " and " << describe(call.given[1].item);
   Type perToken = getDimType(typeOf(logits), 0, builder.getF32Type());
   auto op = CrossEntropyOp::create(builder, place(call.where()), perToken, perToken, logits, targets,
                                    builder.getF32FloatAttr(*smoothing));

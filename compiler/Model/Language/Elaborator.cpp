@@ -185,9 +185,8 @@ Item Elaborator::elementOf(const Item &item, const Given &index) {
     return mistake();
   if (*place < static_cast<int64_t>(list.size()))
     return list[static_cast<size_t>(*place)];
-  fail(index.where) << "the list has " << list.size() << " values, and its last index is "
-                    << static_cast<int64_t>(list.size()) - 1 << ", not " << *place;
-  return mistake();
+  return fail(index.where) << "the list has " << list.size() << " values, and its last index is "
+                           << static_cast<int64_t>(list.size()) - 1 << ", not " << *place;
 }
 
 Item Elaborator::choose(const Expression &expression, Scope &scope) {
@@ -208,11 +207,9 @@ Item Elaborator::repeat(const Expression &expression, Scope &scope) {
   std::optional<int64_t> count = whole({countItem, expression.operands[0]->where}, "the number of repetitions", 0);
   if (!count)
     return mistake();
-  if (*count > kMostRepetitions) {
-    fail(expression.operands[0]->where) << "the block is repeated " << *count << " times; at most " << kMostRepetitions
-                                        << " are possible";
-    return mistake();
-  }
+  if (*count > kMostRepetitions)
+    return fail(expression.operands[0]->where)
+           << "the block is repeated " << *count << " times; at most " << kMostRepetitions << " are possible";
   SmallVector<Item> states;
   for (const State &state : expression.states)
     states.push_back(evaluate(*state.start, scope));
@@ -231,11 +228,9 @@ Item Elaborator::repeat(const Expression &expression, Scope &scope) {
       states.front() = result;
     } else if (list && list->size() == states.size()) {
       states.assign(list->begin(), list->end());
-    } else {
-      fail(expression.block->where) << "the repetition carries on " << states.size()
-                                    << " values, but the last line of its block is " << describe(result);
-      return mistake();
-    }
+    } else
+      return fail(expression.block->where) << "the repetition carries on " << states.size()
+                                           << " values, but the last line of its block is " << describe(result);
   }
   return states.size() == 1 ? states.front() : Item(ListItem(states.begin(), states.end()));
 }
@@ -270,10 +265,9 @@ Item Elaborator::declareWeight(const Expression &expression, Scope &scope) {
     ok &= extent.has_value();
     weight->shape.push_back(extent.value_or(1));
   }
-  if (weight->shape.size() > 2) {
-    fail(expression.where) << "a weight is a row or a matrix, but this one has " << weight->shape.size() << " extents";
-    return mistake();
-  }
+  if (weight->shape.size() > 2)
+    return fail(expression.where) << "a weight is a row or a matrix, but this one has " << weight->shape.size()
+                                  << " extents";
   if (expression.start) {
     Item start = evaluate(*expression.start, scope);
     if (const auto *constant = start.as<NumberItem>()) {
@@ -296,12 +290,10 @@ Item Elaborator::declareWeight(const Expression &expression, Scope &scope) {
   weight->name = path;
   for (int64_t &last = weightNumbers.try_emplace(path, 1).first->second; !weightNames.insert(weight->name).second;)
     weight->name = path + "_" + std::to_string(++last);
-  if (weight->name == "__metadata__" || llvm::is_contained(::heddle::schema::kRoleNames, weight->name)) {
-    fail(expression.where) << "a weight cannot be called '" << weight->name << "': checkpoints have "
-                           << (weight->name == "__metadata__" ? "their metadata" : "a number of the training's")
-                           << " by that name; choose another";
-    return mistake();
-  }
+  if (weight->name == "__metadata__" || llvm::is_contained(::heddle::schema::kRoleNames, weight->name))
+    return fail(expression.where) << "a weight cannot be called '" << weight->name << "': checkpoints have "
+                                  << (weight->name == "__metadata__" ? "their metadata" : "a number of the training's")
+                                  << " by that name; choose another";
   return weight;
 }
 
@@ -323,11 +315,9 @@ Item Elaborator::call(const Expression &expression, Scope &scope) {
       break; // values and functions have separate namespaces
     SmallVector<Item> arguments;
     for (const Argument &argument : expression.arguments) {
-      if (!argument.name.empty()) {
-        fail(argument.where) << "a block's parameters have no names outside of it; leave out '" << argument.name
-                             << " ='";
-        return mistake();
-      }
+      if (!argument.name.empty())
+        return fail(argument.where) << "a block's parameters have no names outside of it; leave out '" << argument.name
+                                    << " ='";
       arguments.push_back(evaluate(*argument.value, scope));
     }
     return callBlock(*block, arguments, expression.where);
@@ -399,10 +389,8 @@ Item Elaborator::callDefinition(const Definition &definition, const Expression &
   for (const Parameter &parameter : parameters)
     names.push_back(parameter.name.text);
   auto isRequired = [&](size_t i) { return !parameters[i].value && !(takesBlock && i + 1 == parameters.size()); };
-  if (takesBlock && parameters.empty()) {
-    fail(expression.where) << "'" << expression.text << "' has no parameter that could be a block";
-    return mistake();
-  }
+  if (takesBlock && parameters.empty())
+    return fail(expression.where) << "'" << expression.text << "' has no parameter that could be a block";
   std::optional<SmallVector<Given>> given = arrange(expression, names, isRequired, scope);
   if (!given)
     return mistake();
@@ -420,19 +408,17 @@ Item Elaborator::callDefinition(const Definition &definition, const Expression &
   Item result = evaluateBlock(*definition.body, inner);
   --depth;
   if (holdsBlock(result)) { // the block's scope may be the callee's, which has ended
-    fail(expression.where) << "'" << expression.text
-                           << "' gives a block, which cannot leave the call that it came into";
-    return mistake();
+    return fail(expression.where) << "'" << expression.text
+                                  << "' gives a block, which cannot leave the call that it came into";
   }
   return result;
 }
 
 /// Evaluates a block with the scope and path at which it was written, so its weights are named from there.
 Item Elaborator::callBlock(const BlockItem &block, ArrayRef<Item> arguments, LocationAttr where) {
-  if (arguments.size() != block.block->parameters.size()) {
-    fail(where) << "the block takes " << block.block->parameters.size() << " values and gets " << arguments.size();
-    return mistake();
-  }
+  if (arguments.size() != block.block->parameters.size())
+    return fail(where) << "the block takes " << block.block->parameters.size() << " values and gets "
+                       << arguments.size();
   if (depth >= kDeepestCall) {
     fail(where) << "calls nest more than " << kDeepestCall << " deep";
     return giveUp();

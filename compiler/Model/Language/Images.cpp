@@ -121,27 +121,20 @@ Item Elaborator::subsample(BuiltinCall &call) {
   if (!side || !stride || !row || !column)
     return mistake();
   Value x = tensor(call.given[0].item, call.given[0].where, "what subsample() is of");
-  if (typeOf(x).getRank() != 2 || !typeOf(x).getElementType().isF32()) {
-    fail(call.where()) << "subsample() takes rows of pixels, not " << describe(call.given[0].item);
-    return mistake();
-  }
-  if (side->image.height % *stride || side->image.width % *stride) {
-    fail(call.where()) << "a stride of " << *stride << " does not divide images of " << side->image.height << " x "
-                       << side->image.width << " pixels; images of another size, or another stride, fit";
-    return mistake();
-  }
-  if (*row >= *stride || *column >= *stride) {
-    fail(call.where()) << "of a stride of " << *stride << " the first row and column are 0 to " << *stride - 1
-                       << ", not " << *row << " and " << *column;
-    return mistake();
-  }
+  if (typeOf(x).getRank() != 2 || !typeOf(x).getElementType().isF32())
+    return fail(call.where()) << "subsample() takes rows of pixels, not " << describe(call.given[0].item);
+  if (side->image.height % *stride || side->image.width % *stride)
+    return fail(call.where()) << "a stride of " << *stride << " does not divide images of " << side->image.height
+                              << " x " << side->image.width
+                              << " pixels; images of another size, or another stride, fit";
+  if (*row >= *stride || *column >= *stride)
+    return fail(call.where()) << "of a stride of " << *stride << " the first row and column are 0 to " << *stride - 1
+                              << ", not " << *row << " and " << *column;
   if (*stride == 1)
     return call.given[0].item;
-  if (model.task == "translate") {
-    fail(call.where())
-        << "a caption's decoder reads the rows of whole images, so the task 'translate' has no smaller images yet";
-    return mistake();
-  }
+  if (model.task == "translate")
+    return fail(call.where())
+           << "a caption's decoder reads the rows of whole images, so the task 'translate' has no smaller images yet";
   const Side &images = *strided(*side, *stride, call.where());
   auto type = RankedTensorType::get(typeOf(x).getShape(), builder.getF32Type(), columnOf(images.tokens).getEncoding());
   return make(SubsampleOp::create(builder, place(call.where()), type, x, side->image.width, *stride, *row, *column));

@@ -6,6 +6,7 @@
 #include "compiler/Model/Language/Syntax.h"
 #include "dialects/Heddle/VariableRoles.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Value.h"
 
 #include <map>
@@ -92,6 +93,7 @@ struct NumberItem {
 struct Item : std::variant<std::monostate, NumberItem, bool, std::string, WeightStart, std::shared_ptr<WeightItem>,
                            std::shared_ptr<RowItem>, TensorItem, BlockItem, ListItem> {
   using variant::variant;
+  Item(InFlightDiagnostic &&) {} // a mistake: `return fail(where) << ...`
   bool isMistake() const { return std::holds_alternative<std::monostate>(*this); }
   template <typename T> const T *as() const { return std::get_if<T>(this); }
 };

@@ -95,9 +95,8 @@ void Elaborator::locateQueries(RankedTensorType type, const Queries &queries, Lo
 
 /// Rejects scores whose queries do not belong to the step of the scan.
 Item Elaborator::refuseQueries(const TensorItem &scores, LocationAttr where) {
-  fail(where) << "within a scan each sequence has a query at a step, but here is " << describe(scores)
-              << "; attend with these outside of the scan";
-  return mistake();
+  return fail(where) << "within a scan each sequence has a query at a step, but here is " << describe(scores)
+                     << "; attend with these outside of the scan";
 }
 
 /// pairs(query, key, heads, among): for each query, the scores of all keys of its sequence, for each head. A score is
@@ -114,34 +113,25 @@ Item Elaborator::pairs(BuiltinCall &call) {
   const Side *ofKey = findSide(keyType), *own = *neighbours; // own: keys that each query has for itself
   if (const Side *words = scanState ? nullptr : wordsOf(queryType); words && words->tokensOf == ofKey)
     own = words;
-  if (*neighbours && (ofKey != (*neighbours)->tokensOf || findSide(queryType) != ofKey || scanState)) {
-    fail(call.where()) << "among neighbours queries and keys are rows for each token of '"
-                       << (*neighbours)->tokensOf->name << "', outside of scans, but here are "
-                       << describe(call.given[0].item) << " and " << describe(call.given[1].item);
-    return mistake();
-  }
-  if (scanState && areRows && isOfStep(keyType)) {
-    fail(call.where())
-        << "within a scan attention looks at the tokens of another input, and these are the scan's own; attend "
-        << "with the states that the scan gives";
-    return mistake();
-  }
-  if (scanState && areRows && ofKey && !isOfStep(queryType)) {
-    fail(call.where()) << "within a scan a query is each sequence's row at the step, such as a state, but here is "
-                       << describe(call.given[0].item);
-    return mistake();
-  }
+  if (*neighbours && (ofKey != (*neighbours)->tokensOf || findSide(queryType) != ofKey || scanState))
+    return fail(call.where()) << "among neighbours queries and keys are rows for each token of '"
+                              << (*neighbours)->tokensOf->name << "', outside of scans, but here are "
+                              << describe(call.given[0].item) << " and " << describe(call.given[1].item);
+  if (scanState && areRows && isOfStep(keyType))
+    return fail(call.where())
+           << "within a scan attention looks at the tokens of another input, and these are the scan's own; attend "
+           << "with the states that the scan gives";
+  if (scanState && areRows && ofKey && !isOfStep(queryType))
+    return fail(call.where())
+           << "within a scan a query is each sequence's row at the step, such as a state, but here is "
+           << describe(call.given[0].item);
   std::optional<Queries> queries = areRows && ofKey ? queriesOf(queryType, call.where()) : std::nullopt;
-  if (!queries) {
-    fail(call.where()) << "pairs(query, key) takes rows of the same width for tokens, but here are "
-                       << describe(call.given[0].item) << " and " << describe(call.given[1].item);
-    return mistake();
-  }
-  if (queryType.getDimSize(1) % *heads != 0) {
-    fail(call.where()) << "heads share the columns alike, but " << *heads << " heads do not divide "
-                       << queryType.getDimSize(1) << " columns";
-    return mistake();
-  }
+  if (!queries)
+    return fail(call.where()) << "pairs(query, key) takes rows of the same width for tokens, but here are "
+                              << describe(call.given[0].item) << " and " << describe(call.given[1].item);
+  if (queryType.getDimSize(1) % *heads != 0)
+    return fail(call.where()) << "heads share the columns alike, but " << *heads << " heads do not divide "
+                              << queryType.getDimSize(1) << " columns";
   int64_t width = queryType.getDimSize(1) / *heads, ofKeys = keyType.getDimSize(1) / width;
   bool sharesKeys = keyType.getDimSize(1) % width == 0 && ofKeys > 0 && *heads % ofKeys == 0;
   if (call.expression.block ? queryType.getDimSize(1) != keyType.getDimSize(1) : !sharesKeys) {
@@ -259,20 +249,16 @@ std::optional<SmallVector<Value>> Elaborator::combinePairs(BuiltinCall &call, in
 /// mask(scores) { |query, key| ... }: masks keys beyond the sequence, and pairs for which the block is false.
 Item Elaborator::mask(BuiltinCall &call) {
   const TensorItem *scores = scoresOrNull(call.given[0].item);
-  if (!scores) {
-    fail(call.where()) << "mask() takes scores of pairs(query, key), not " << describe(call.given[0].item);
-    return mistake();
-  }
+  if (!scores)
+    return fail(call.where()) << "mask() takes scores of pairs(query, key), not " << describe(call.given[0].item);
   Location at = place(call.where());
   Value value = import(scores->value);
   RankedTensorType type = typeOf(value);
   if (scores->keys->tokensOf) {
-    if (call.expression.block) {
-      fail(call.expression.block->where) << (scores->keys->rows
-                                                 ? "neighbours have no places by which a mask could tell them apart"
-                                                 : "a sentence sees all of its words, without a mask's block");
-      return mistake();
-    }
+    if (call.expression.block)
+      return fail(call.expression.block->where)
+             << (scores->keys->rows ? "neighbours have no places by which a mask could tell them apart"
+                                    : "a sentence sees all of its words, without a mask's block");
     RankedTensorType column = getDimType(type, 0, builder.getI32Type());
     Value first = FillOp::create(builder, at, column, builder.getI32IntegerAttr(0));
     Value sequence = IotaOp::create(builder, at, column, 0);
@@ -338,22 +324,18 @@ Item Elaborator::softmax(BuiltinCall &call) {
     Value sums = spread(pool(Pool::Sum, shares, *side, call.where()));
     return make(asNumbers(arith::DivFOp::create(builder, at, shares, sums), call.where()));
   }
-  if (!scores) {
-    fail(call.where())
-        << "softmax() takes scores of pairs(query, key), or outside of scans a number for each token, not "
-        << describe(call.given[0].item);
-    return mistake();
-  }
+  if (!scores)
+    return fail(call.where())
+           << "softmax() takes scores of pairs(query, key), or outside of scans a number for each token, not "
+           << describe(call.given[0].item);
   return make(SoftmaxOp::create(builder, place(call.where()), import(scores->value)), scores->keys);
 }
 
 /// places(scores): for each pair, the key's position in its sequence.
 Item Elaborator::placesOf(BuiltinCall &call) {
   const TensorItem *scores = scoresOrNull(call.given[0].item);
-  if (!scores || scores->keys->rows) {
-    fail(call.where()) << "places() takes scores of pairs(query, key), not " << describe(call.given[0].item);
-    return mistake();
-  }
+  if (!scores || scores->keys->rows)
+    return fail(call.where()) << "places() takes scores of pairs(query, key), not " << describe(call.given[0].item);
   RankedTensorType type = typeOf(import(scores->value));
   auto whole = RankedTensorType::get(type.getShape(), builder.getI32Type(), type.getEncoding());
   Location at = place(call.where());
@@ -381,11 +363,9 @@ Item Elaborator::contextOf(const TensorItem &weights, const Item &values, Locati
   const Side *ofKey = weights.keys;
   int64_t heads = headsOfKeys(weight);
   if (findSide(valueType) != (ofKey->tokensOf ? ofKey->tokensOf : ofKey) || valueType.getRank() != 2 ||
-      valueType.getDimSize(1) % heads != 0) {
-    fail(where) << "the weights of pairs are " << describe(weights) << ", but the values are " << describe(values)
-                << "; there is a value for each key, and heads share its columns";
-    return mistake();
-  }
+      valueType.getDimSize(1) % heads != 0)
+    return fail(where) << "the weights of pairs are " << describe(weights) << ", but the values are "
+                       << describe(values) << "; there is a value for each key, and heads share its columns";
   int64_t columns = valueType.getDimSize(1) / heads * type.getDimSize(1);
   auto result = RankedTensorType::get({type.getDimSize(0), columns}, builder.getF32Type(), type.getEncoding());
   std::optional<Queries> queries = ofKey->tokensOf ? loneQueries(type, where) : queriesOf(type, where);
@@ -398,10 +378,8 @@ Item Elaborator::contextOf(const TensorItem &weights, const Item &values, Locati
 
 /// The sum of each query's scores, for each head: a multiplication by values of one.
 Item Elaborator::sumOfScores(const TensorItem &scores, LocationAttr where) {
-  if (scanState) {
-    fail(where) << "within a scan scores are not summed; attend with the states that the scan gives";
-    return mistake();
-  }
+  if (scanState)
+    return fail(where) << "within a scan scores are not summed; attend with the states that the scan gives";
   const Side &ofKeys = scores.keys->tokensOf ? *scores.keys->tokensOf : *scores.keys;
   RankedTensorType column = columnOf(ofKeys.tokens);
   auto ones = RankedTensorType::get({column.getDimSize(0), headsOfKeys(import(scores.value))}, builder.getF32Type(),
@@ -418,12 +396,11 @@ Item Elaborator::sumOverQueries(const TensorItem &scores, LocationAttr where) {
   Value value = import(scores.value);
   RankedTensorType type = typeOf(value);
   std::optional<Queries> queries = scanState || scores.keys->tokensOf ? std::nullopt : queriesOf(type, where);
-  if (!queries) {
-    fail(where) << "sum(scores, over = \"queries\") is of a whole sequence's queries, outside of scans, and of keys "
-                   "that all of these "
-                << "have; here is " << describe(scores);
-    return mistake();
-  }
+  if (!queries)
+    return fail(where)
+           << "sum(scores, over = \"queries\") is of a whole sequence's queries, outside of scans, and of keys "
+              "that all of these "
+           << "have; here is " << describe(scores);
   Keys keys = keysOf(*scores.keys, type, where);
   auto ones = RankedTensorType::get({type.getDimSize(0), type.getDimSize(1)}, builder.getF32Type(), type.getEncoding());
   RankedTensorType column = columnOf(scores.keys->tokens);

@@ -21,12 +21,10 @@ static constexpr float kLeastWeight = 1.17549435e-38f;
 Item Elaborator::sample(BuiltinCall &call) {
   const TensorItem *weights = scoresOrNull(call.given[0].item);
   Value value = weights ? import(weights->value) : Value();
-  if (!weights || typeOf(value).getDimSize(1) != 1) {
-    fail(call.where())
-        << "sample() draws a key for each query by weights of one head, such as softmax(mask(pairs(query, key))), not "
-        << "by " << describe(call.given[0].item);
-    return mistake();
-  }
+  if (!weights || typeOf(value).getDimSize(1) != 1)
+    return fail(call.where()) << "sample() draws a key for each query by weights of one head, such as "
+                                 "softmax(mask(pairs(query, key))), not "
+                              << "by " << describe(call.given[0].item);
   RankedTensorType type = typeOf(value);
   if (scanState && !isOfStep(type))
     return refuseQueries(*weights, call.where());
@@ -68,10 +66,8 @@ Item Elaborator::stopGradient(BuiltinCall &call) {
   Value x = tensor(call.given[0].item, call.given[0].where, "what stop_gradient() is of");
   if (!x)
     return mistake();
-  if (!isa<RankedTensorType>(x.getType()) || !typeOf(x).getElementType().isF32()) {
-    fail(call.where()) << "stop_gradient() takes numbers of the model, not " << describe(call.given[0].item);
-    return mistake();
-  }
+  if (!isa<RankedTensorType>(x.getType()) || !typeOf(x).getElementType().isF32())
+    return fail(call.where()) << "stop_gradient() takes numbers of the model, not " << describe(call.given[0].item);
   const auto *from = call.given[0].item.as<TensorItem>();
   return make(StopGradientOp::create(builder, place(call.where()), x), from ? from->keys : nullptr);
 }
@@ -83,19 +79,15 @@ Item Elaborator::movingAverage(BuiltinCall &call) {
   std::optional<double> keep = x ? real(call.given[1], "what a moving average keeps") : std::nullopt;
   if (!keep)
     return mistake();
-  if (*keep < 0 || *keep >= 1) {
-    fail(call.given[1].where) << "a moving average keeps from 0 to below 1 of itself, not "
-                              << describe(call.given[1].item);
-    return mistake();
-  }
+  if (*keep < 0 || *keep >= 1)
+    return fail(call.given[1].where) << "a moving average keeps from 0 to below 1 of itself, not "
+                                     << describe(call.given[1].item);
   RankedTensorType type = typeOf(x);
-  if (!isColumn(type) || !type.getElementType().isF32() || part->syntax->name.text != "loss" || scanState) {
-    fail(call.where())
-        << "moving_average() takes a number for each token or sequence, in the part 'loss' and outside of scans, as "
-        << "training alone moves it; here is " << describe(call.given[0].item) << " in '" << part->syntax->name.text
-        << "'";
-    return mistake();
-  }
+  if (!isColumn(type) || !type.getElementType().isF32() || part->syntax->name.text != "loss" || scanState)
+    return fail(call.where())
+           << "moving_average() takes a number for each token or sequence, in the part 'loss' and outside of scans, as "
+           << "training alone moves it; here is " << describe(call.given[0].item) << " in '" << part->syntax->name.text
+           << "'";
   Location at = place(call.where());
   auto scalar = RankedTensorType::get({1}, builder.getF32Type());
   std::string base = path.empty() ? "moving_average" : path, name = base;

@@ -83,10 +83,8 @@ bool Elaborator::addOperands(ScanState &scan, const std::vector<State> &named, b
 
 /// Evaluates a scan. Its values are the states after each token, then the other values of the block's last line.
 Item Elaborator::scan(const Expression &expression, Scope &scope) {
-  if (scanState) {
-    fail(expression.where) << "a scan cannot be within another one";
-    return mistake();
-  }
+  if (scanState)
+    return fail(expression.where) << "a scan cannot be within another one";
   ScanState state;
   if (!isWithinPart(expression.where) || !addOperands(state, expression.rows, /*areRows=*/true, scope) ||
       !addOperands(state, expression.states, /*areRows=*/false, scope))
@@ -128,12 +126,10 @@ Item Elaborator::scan(const Expression &expression, Scope &scope) {
       const TensorItem *scores = scoresOrNull(items[i]);
       keysOfNext.push_back(scores ? scores->keys : nullptr);
     }
-    if (!fits && next.size() > state.states.size()) {
-      fail(expression.block->where)
-          << "behind the states the last line of a scan's block has rows of numbers, or scores, for each "
-          << "sequence, but here is " << describe(items[next.size() - 1]);
-      return mistake();
-    }
+    if (!fits && next.size() > state.states.size())
+      return fail(expression.block->where)
+             << "behind the states the last line of a scan's block has rows of numbers, or scores, for each "
+             << "sequence, but here is " << describe(items[next.size() - 1]);
     if (!fits) {
       InFlightDiagnostic error = fail(expression.block->where) << "the scan carries on ";
       for (auto [i, operand] : llvm::enumerate(state.states))
@@ -196,11 +192,9 @@ Item Elaborator::slice(BuiltinCall &call) {
   if (!x || !from || !width)
     return mistake();
   RankedTensorType type = typeOf(x);
-  if (type.getRank() != 2 || !type.getElementType().isF32() || *from + *width > type.getDimSize(1)) {
-    fail(call.where()) << "slice() takes columns " << *from << " to " << *from + *width
-                       << " of rows, and here are only " << describe(call.given[0].item);
-    return mistake();
-  }
+  if (type.getRank() != 2 || !type.getElementType().isF32() || *from + *width > type.getDimSize(1))
+    return fail(call.where()) << "slice() takes columns " << *from << " to " << *from + *width
+                              << " of rows, and here are only " << describe(call.given[0].item);
   auto result = RankedTensorType::get({type.getDimSize(0), *width}, type.getElementType(), type.getEncoding());
   return make(heddle::ColumnsOp::create(builder, place(call.where()), result, x, *from));
 }
@@ -220,11 +214,10 @@ Item Elaborator::join(BuiltinCall &call) {
       part = asRows(part, given.where);
     bool isMatrix = typeOf(part).getRank() == 2 && typeOf(part).getElementType().isF32();
     if (!isMatrix || (!parts.empty() && getDimType(typeOf(part), 0, builder.getF32Type()) !=
-                                            getDimType(typeOf(parts.front()), 0, builder.getF32Type()))) {
-      fail(given.where) << "join() puts rows of the same tokens or sequences side by side, but here is "
-                        << describe(given.item) << (parts.empty() ? "" : " beside " + describe(call.given[0].item));
-      return mistake();
-    }
+                                            getDimType(typeOf(parts.front()), 0, builder.getF32Type())))
+      return fail(given.where) << "join() puts rows of the same tokens or sequences side by side, but here is "
+                               << describe(given.item)
+                               << (parts.empty() ? "" : " beside " + describe(call.given[0].item));
     parts.push_back(part);
     columns += typeOf(part).getDimSize(1);
   }

@@ -18,17 +18,13 @@ Item Elaborator::window(BuiltinCall &call) {
   if (!x || !from || !to)
     return mistake();
   Side *side = scanState ? nullptr : findSide(typeOf(x));
-  if (!side || typeOf(x).getRank() != 2 || !typeOf(x).getElementType().isF32()) {
-    fail(call.where()) << "window() takes rows of tokens, whose sequences it knows, not "
-                       << describe(call.given[0].item)
-                       << (scanState ? "; within a scan there is one row at a time" : "");
-    return mistake();
-  }
-  if (*from > *to || *from < -furthest || *to > furthest) {
-    fail(call.where()) << "a window reaches from a row to the same or a later one, at most " << furthest
-                       << " rows away, not from " << *from << " to " << *to;
-    return mistake();
-  }
+  if (!side || typeOf(x).getRank() != 2 || !typeOf(x).getElementType().isF32())
+    return fail(call.where()) << "window() takes rows of tokens, whose sequences it knows, not "
+                              << describe(call.given[0].item)
+                              << (scanState ? "; within a scan there is one row at a time" : "");
+  if (*from > *to || *from < -furthest || *to > furthest)
+    return fail(call.where()) << "a window reaches from a row to the same or a later one, at most " << furthest
+                              << " rows away, not from " << *from << " to " << *to;
   if (*from == 0 && *to == 0)
     return call.given[0].item;
   auto type = RankedTensorType::get({typeOf(x).getDimSize(0), typeOf(x).getDimSize(1) * (*to - *from + 1)},
