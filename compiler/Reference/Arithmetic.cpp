@@ -122,79 +122,17 @@ static double maximum(double a, double b) { return std::isnan(a) || std::isnan(b
 static double minimum(double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : std::fmin(a, b); }
 
 static void compareFloats(arith::CmpFOp op, Frame &frame) {
-  using P = arith::CmpFPredicate;
-  P predicate = op.getPredicate();
   forEach(op, frame, [&](ArrayRef<double> x) -> double {
-    double a = x[0], b = x[1];
-    bool isUnordered = std::isnan(a) || std::isnan(b);
-    switch (predicate) {
-    case P::AlwaysFalse:
-      return false;
-    case P::OEQ:
-      return a == b;
-    case P::OGT:
-      return a > b;
-    case P::OGE:
-      return a >= b;
-    case P::OLT:
-      return a < b;
-    case P::OLE:
-      return a <= b;
-    case P::ONE:
-      return !isUnordered && a != b;
-    case P::ORD:
-      return !isUnordered;
-    case P::UEQ:
-      return isUnordered || a == b;
-    case P::UGT:
-      return isUnordered || a > b;
-    case P::UGE:
-      return isUnordered || a >= b;
-    case P::ULT:
-      return isUnordered || a < b;
-    case P::ULE:
-      return isUnordered || a <= b;
-    case P::UNE:
-      return a != b;
-    case P::UNO:
-      return isUnordered;
-    case P::AlwaysTrue:
-      return true;
-    }
-    llvm_unreachable("unknown predicate");
+    return arith::applyCmpPredicate(op.getPredicate(), APFloat(x[0]), APFloat(x[1]));
   });
 }
 
 static void compareWholes(arith::CmpIOp op, Frame &frame) {
-  using P = arith::CmpIPredicate;
-  P predicate = op.getPredicate();
   Type type = elementOf(op.getLhs());
+  // Extended by their signs, numbers keep their order as signed and as unsigned numbers.
+  auto extended = [&](double x) { return APInt(64, static_cast<uint64_t>(signedOf(x, type)), /*isSigned=*/true); };
   forEach(op, frame, [&](ArrayRef<double> x) -> double {
-    int64_t a = signedOf(x[0], type), b = signedOf(x[1], type);
-    uint64_t ua = unsignedOf(x[0], type), ub = unsignedOf(x[1], type);
-    switch (predicate) {
-    case P::eq:
-      return a == b;
-    case P::ne:
-      return a != b;
-    case P::slt:
-      return a < b;
-    case P::sle:
-      return a <= b;
-    case P::sgt:
-      return a > b;
-    case P::sge:
-      return a >= b;
-    case P::ult:
-      return ua < ub;
-    case P::ule:
-      return ua <= ub;
-    case P::ugt:
-      return ua > ub;
-    case P::uge:
-      return ua >= ub;
-    }
-    llvm_unreachable("unknown predicate");
+    return arith::applyCmpPredicate(op.getPredicate(), extended(x[0]), extended(x[1]));
   });
 }
 

@@ -11,19 +11,8 @@
 namespace heddle::hal {
 
 const char *toString(DeviceType type) {
-  switch (type) {
-  case DeviceType::Cpu:
-    return "cpu";
-  case DeviceType::IntegratedGpu:
-    return "integrated gpu";
-  case DeviceType::DiscreteGpu:
-    return "discrete gpu";
-  case DeviceType::VirtualGpu:
-    return "virtual gpu";
-  case DeviceType::Other:
-    return "other";
-  }
-  return "other";
+  constexpr const char *names[] = {"cpu", "integrated gpu", "discrete gpu", "virtual gpu", "other"};
+  return names[size_t(type)];
 }
 
 Result<std::unique_ptr<Buffer>> Device::allocate(std::string_view name, uint64_t bytes) {

@@ -48,45 +48,30 @@ DeviceFeatures::DeviceFeatures(VkPhysicalDevice device) {
   vkGetPhysicalDeviceFeatures2(device, &core);
 }
 
+// Turns off all features but those at `members`.
+template <typename Features, typename... Members> static void keepOnly(Features &features, Members... members) {
+  Features has = features;
+  features = {};
+  if constexpr (requires { features.pNext; })
+    features.sType = has.sType, features.pNext = has.pNext;
+  ((features.*members = has.*members), ...);
+}
+
 void DeviceFeatures::keepUseful(bool codeReports) {
   // Enables only what kernels may declare. Robust access, for example, would slow a matmul down by a tenth.
-  VkPhysicalDeviceFeatures has = core.features;
-  core.features = {};
-  core.features.shaderInt64 = has.shaderInt64; // for artifacts older than 2026-11
-  core.features.shaderInt16 = has.shaderInt16;
-
-  VkPhysicalDeviceVulkan11Features has11 = v11;
-  v11 = {has11.sType, has11.pNext};
-  v11.storageBuffer16BitAccess = has11.storageBuffer16BitAccess;
-  v11.variablePointersStorageBuffer = has11.variablePointersStorageBuffer;
-  v11.variablePointers = has11.variablePointers;
-
-  VkPhysicalDeviceVulkan12Features has12 = v12;
-  v12 = {has12.sType, has12.pNext};
-  v12.bufferDeviceAddress = has12.bufferDeviceAddress;
-  v12.timelineSemaphore = has12.timelineSemaphore;
-  v12.vulkanMemoryModel = has12.vulkanMemoryModel;
-  v12.vulkanMemoryModelDeviceScope = has12.vulkanMemoryModelDeviceScope;
-  v12.scalarBlockLayout = has12.scalarBlockLayout;
-  v12.shaderFloat16 = has12.shaderFloat16;
-  v12.shaderInt8 = has12.shaderInt8;
-  v12.storageBuffer8BitAccess = has12.storageBuffer8BitAccess;
-  v12.shaderSubgroupExtendedTypes = has12.shaderSubgroupExtendedTypes;
-
-  VkPhysicalDeviceVulkan13Features has13 = v13;
-  v13 = {has13.sType, has13.pNext};
-  v13.synchronization2 = has13.synchronization2;
-  v13.maintenance4 = has13.maintenance4;
-  v13.subgroupSizeControl = has13.subgroupSizeControl;
-  v13.computeFullSubgroups = has13.computeFullSubgroups;
-  v13.shaderZeroInitializeWorkgroupMemory = has13.shaderZeroInitializeWorkgroupMemory;
-  v13.shaderIntegerDotProduct = has13.shaderIntegerDotProduct;
-
-  VkPhysicalDeviceShaderAtomicFloatFeaturesEXT hasAtomics = atomicFloat;
-  atomicFloat = {hasAtomics.sType, hasAtomics.pNext};
-  atomicFloat.shaderBufferFloat32Atomics = hasAtomics.shaderBufferFloat32Atomics;
-  atomicFloat.shaderBufferFloat32AtomicAdd = hasAtomics.shaderBufferFloat32AtomicAdd;
-
+  using Core = VkPhysicalDeviceFeatures;
+  keepOnly(core.features, &Core::shaderInt64, &Core::shaderInt16); // shaderInt64: for artifacts older than 2026-11
+  using V11 = VkPhysicalDeviceVulkan11Features;
+  keepOnly(v11, &V11::storageBuffer16BitAccess, &V11::variablePointersStorageBuffer, &V11::variablePointers);
+  using V12 = VkPhysicalDeviceVulkan12Features;
+  keepOnly(v12, &V12::bufferDeviceAddress, &V12::timelineSemaphore, &V12::vulkanMemoryModel,
+           &V12::vulkanMemoryModelDeviceScope, &V12::scalarBlockLayout, &V12::shaderFloat16, &V12::shaderInt8,
+           &V12::storageBuffer8BitAccess, &V12::shaderSubgroupExtendedTypes);
+  using V13 = VkPhysicalDeviceVulkan13Features;
+  keepOnly(v13, &V13::synchronization2, &V13::maintenance4, &V13::subgroupSizeControl, &V13::computeFullSubgroups,
+           &V13::shaderZeroInitializeWorkgroupMemory, &V13::shaderIntegerDotProduct);
+  using Atomic = VkPhysicalDeviceShaderAtomicFloatFeaturesEXT;
+  keepOnly(atomicFloat, &Atomic::shaderBufferFloat32Atomics, &Atomic::shaderBufferFloat32AtomicAdd);
   cooperative.robustBufferAccess = VK_FALSE;
   if (!codeReports)
     executables.pipelineExecutableInfo = VK_FALSE;
@@ -145,23 +130,14 @@ DeviceInfo describeDevice(VkInstance instance, VkPhysicalDevice device, uint32_t
   info.id = str("vulkan:", index);
   info.name = basic.deviceName;
   info.vendorId = basic.vendorID;
-  switch (basic.deviceType) {
-  case VK_PHYSICAL_DEVICE_TYPE_CPU:
-    info.type = DeviceType::Cpu;
-    info.emulated = true;
-    break;
-  case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
-    info.type = DeviceType::IntegratedGpu;
-    break;
-  case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
-    info.type = DeviceType::DiscreteGpu;
-    break;
-  case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU:
-    info.type = DeviceType::VirtualGpu;
-    break;
-  default:
-    info.type = DeviceType::Other;
-  }
+  constexpr std::pair<VkPhysicalDeviceType, DeviceType> types[] = {
+      {VK_PHYSICAL_DEVICE_TYPE_CPU, DeviceType::Cpu},
+      {VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU, DeviceType::IntegratedGpu},
+      {VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, DeviceType::DiscreteGpu},
+      {VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU, DeviceType::VirtualGpu}};
+  auto type = std::ranges::find(types, basic.deviceType, &std::pair<VkPhysicalDeviceType, DeviceType>::first);
+  info.type = type == std::end(types) ? DeviceType::Other : type->second;
+  info.emulated = info.type == DeviceType::Cpu;
   info.maxLanes = basic.limits.maxComputeWorkGroupInvocations;
   info.maxSharedBytes = basic.limits.maxComputeSharedMemorySize;
   std::copy_n(basic.limits.maxComputeWorkGroupCount, 3, info.maxWorkgroups.begin());
