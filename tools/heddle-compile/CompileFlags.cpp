@@ -1,5 +1,6 @@
 #include "tools/heddle-compile/CompileFlags.h"
 
+#include "tools/heddle-compile/LlvmFlags.h"
 #include "tools/heddle-compile/NativeTargets.h"
 
 #include "compiler/Model/Import/Nesting.h"
@@ -44,137 +45,107 @@ namespace {
 struct Flags {
   cl::OptionCategory category{"Compiling a model"};
   cl::opt<std::string> model{cl::Positional, cl::desc("MODEL"), cl::cat(category)};
-  cl::opt<std::string> output{"o",
-                              cl::desc("The artifact to write; with --compile-to, the .mlir (- is standard output)"),
-                              cl::value_desc("OUT.heddle"), cl::cat(category)};
+  TextFlag output{category, "o", "OUT.heddle",
+                  "The artifact to write; with --compile-to, the .mlir (- is standard output)"};
   cl::list<std::string> targets{
       "target",
       cl::desc("Targets to compile for (default: those that HEDDLE_TARGET names, else native); native: those of this "
                "machine's processor and GPUs"),
       cl::value_desc("name,..."), cl::CommaSeparated, cl::cat(category)};
-  cl::opt<std::string> compileTo{"compile-to", cl::desc("Stop after a phase and write the module that it leaves"),
-                                 cl::value_desc("phase"), cl::init("emit"), cl::cat(category)};
-  cl::opt<std::string> compileFrom{"compile-from", cl::desc("Go on after a phase with the module (.mlir) that it left"),
-                                   cl::value_desc("phase"), cl::cat(category)};
-  cl::opt<std::string> dumpPhases{"dump-phases", cl::desc("Write DIR/NN-phase.mlir after each phase"),
-                                  cl::value_desc("dir"), cl::cat(category)};
-  cl::list<std::string> plugins{"load-pass-plugin",
-                                cl::desc("Load a shared library with passes for --pass-after; may be repeated"),
-                                cl::value_desc("plugin.so"), cl::cat(category)};
-  cl::list<std::string> passAfter{
-      "pass-after",
-      cl::desc("Run passes at the end of a phase, before what it leaves is verified; they are written as in mlir-opt's "
-               "--pass-pipeline on a module: derive:canonicalize,func.func(cse); may be repeated"),
-      cl::value_desc("phase:passes"), cl::cat(category)};
-  cl::opt<std::string> report{"report",
-                              cl::desc("Write each entry's launches, FLOPs and bytes, at the sizes' maxima, as JSON; "
-                                       "or, where the name ends in .html, a page about the compilation: phases, "
-                                       "kernels, the arena, and what was fused or not and why"),
-                              cl::value_desc("out.json|out.html"), cl::cat(category)};
-  cl::opt<std::string> remarks{
-      "remarks-filter",
-      cl::desc(
-          "Print the remarks of the passes that this regular expression matches, as in heddle-opt: what they fused, "
-          "and what they did not and which condition failed; fuse matches all of them"),
-      cl::value_desc("regex"), cl::cat(category)};
-  cl::opt<std::string> remarksPassed{"remarks-filter-passed", cl::desc("The same, of what was fused alone"),
-                                     cl::value_desc("regex"), cl::cat(category)};
-  cl::opt<std::string> remarksMissed{"remarks-filter-missed", cl::desc("The same, of what was not fused alone"),
-                                     cl::value_desc("regex"), cl::cat(category)};
-  cl::opt<std::string> profile{"profile",
-                               cl::desc("Write a Chrome trace of phases, passes and kernels, for ui.perfetto.dev"),
-                               cl::value_desc("trace.json"), cl::cat(category)};
-  cl::opt<std::string> precision{
-      "precision",
-      cl::desc("The format that operands of matrix products are rounded to: f32 (default), or tf32, bf16 or f16 "
-               "where the target has them; with f16 the loss is scaled (loss_scale)"),
-      cl::value_desc("name"), cl::init("f32"), cl::cat(category)};
-  cl::opt<std::string> caches{
-      "caches",
-      cl::desc(
-          "The format of the keys and values that decoding keeps: f32 (default), f16, or bf16 where the target has it"),
-      cl::value_desc("format"), cl::init("f32"), cl::cat(category)};
-  cl::opt<std::string> moments{"moments",
-                               cl::desc("The format of Adam's two moments of each matrix between steps: f32 (default), "
-                                        "or bf16, rounded at random, which "
-                                        "takes half the memory; arithmetic is of f32"),
-                               cl::value_desc("format"), cl::init("f32"), cl::cat(category)};
-  cl::opt<std::string> recompute{
-      "recompute",
-      cl::desc("Rematerialisation in the backward pass, to need less memory: none; cheap, such as norms (default); "
-               "products, also values that take a matrix product"),
-      cl::value_desc("policy"), cl::init("cheap"), cl::cat(category)};
-  cl::opt<std::string> lora{
-      "lora",
-      cl::desc(
-          "Train adapters of low rank (LoRA) beside the weights of these linear transformations, and leave all other "
-          "weights as they are but those of modules_to_save, which are trained whole; dropout acts on what an adapter "
-          "reads, in training; defaults: rank=8, alpha=16, dropout=0, targets=query,value. Or as the adapter in a "
-          "folder "
-          "of PEFT's has them"),
-      cl::value_desc("rank=R,alpha=A,dropout=P,targets=name,...,modules_to_save=name,...|folder"), cl::cat(category)};
-  cl::opt<std::string> weights{
-      "weights",
-      cl::desc(
-          "What the weights of linear transformations and tables are kept as: file (default), packed if the GGUF file "
-          "has them so, in 16 bits if it has them so and they are not trained, else f32; f32; f16; bf16; int8 (whole "
-          "numbers with a scale for each output), int4 (with one for each 32 "
-          "inputs of an output), or either with a number of inputs, int4:128. Packed and 16-bit weights are not "
-          "trained, but adapters beside them are"),
-      cl::value_desc("format"), cl::init("file"), cl::cat(category)};
-  cl::opt<std::string> shard{"shard",
-                             cl::desc("Add entries with which several devices train together (heddle-run train): with "
-                                      "none, every device keeps all of the "
-                                      "optimizer's state; with optimizer, each keeps a part of it"),
-                             cl::value_desc("none|optimizer"), cl::cat(category)};
-  cl::opt<std::string> entries{"entries",
-                               cl::desc("What the artifact is for: all (default), training, or inference, which needs "
-                                        "no optimizer's state; each has `eval` and `init`"),
-                               cl::value_desc("purpose"), cl::init("all"), cl::cat(category)};
-  cl::opt<std::string> fit{"fit",
-                           cl::desc("Choose the largest batch, of max_tokens tokens or fewer, whose memory is at most "
-                                    "this, 12GiB or 800MiB, and the "
-                                    "recomputation that it takes"),
-                           cl::value_desc("size"), cl::cat(category)};
-  cl::opt<std::string> maxAllocation{
-      "max-allocation",
-      cl::desc("Most bytes of device memory in one allocation, 2GiB or 64MiB; the arena becomes blocks of at most this "
-               "size (default: the target's number, 4094MiB for Vulkan's GPUs, 2GiB for software Vulkan, no limit for "
-               "CUDA and processors; heddle-run devices prints a device's)"),
-      cl::value_desc("size"), cl::cat(category)};
-  cl::opt<std::string> maxTokens{"max-tokens", cl::desc("Most tokens of a batch, on each side; --set max_tokens=N"),
-                                 cl::value_desc("N"), cl::cat(category)};
-  cl::opt<std::string> maxSequences{"max-sequences", cl::desc("Most sequences of a batch; --set max_sequences=N"),
-                                    cl::value_desc("N"), cl::cat(category)};
-  cl::list<std::string> overrides{
-      "set",
-      cl::desc("Give a key of the description another value; may be repeated (--help-description lists the keys)"),
-      cl::value_desc("key=value"), cl::cat(category)};
-  cl::list<std::string> ignoredKeys{
-      "ignore-key",
-      cl::desc("Pass over this key of config.json, or of a GGUF file, that Heddle does not know; may be repeated"),
-      cl::value_desc("name"), cl::cat(category)};
-  cl::opt<std::string> architecture{
-      "architecture",
-      cl::desc("Read a published model's folder as this architecture, such as BertForSequenceClassification for a BERT "
-               "without a head, instead of the one that its config.json names"),
-      cl::value_desc("NAME"), cl::cat(category)};
-  cl::opt<std::string> family{
-      "family", cl::desc("Read a published model by this text's section `published`, in place of Heddle's own texts"),
-      cl::value_desc("text.weft"), cl::cat(category)};
-  cl::opt<std::string> vocabulary{"vocabulary",
-                                  cl::desc("Put this SentencePiece model into the artifact, for heddle-run to use"),
-                                  cl::value_desc("file"), cl::cat(category)};
-  cl::opt<std::string> tune{
-      "tune",
-      cl::desc("Compile with the fastest tiles of products by measurement: FILE keeps the figures, "
-               "and this machine's device measures products that FILE lacks"),
-      cl::value_desc("FILE"), cl::cat(category)};
-  cl::opt<std::string> ptxas{
-      "ptxas",
-      cl::desc("NVIDIA's assembler, which makes binaries for CUDA targets beside PTX (default: the assembler in "
-               "CUDA_HOME or PATH, if it is installed there); none: PTX alone"),
-      cl::value_desc("path"), cl::init("auto"), cl::cat(category)};
+  TextFlag compileTo{category, "compile-to", "phase", "Stop after a phase and write the module that it leaves", "emit"};
+  TextFlag compileFrom{category, "compile-from", "phase", "Go on after a phase with the module (.mlir) that it left"};
+  TextFlag dumpPhases{category, "dump-phases", "dir", "Write DIR/NN-phase.mlir after each phase"};
+  ListFlag plugins{category, "load-pass-plugin", "plugin.so",
+                   "Load a shared library with passes for --pass-after; may be repeated"};
+  ListFlag passAfter{
+      category, "pass-after", "phase:passes",
+      "Run passes at the end of a phase, before what it leaves is verified; they are written as in mlir-opt's "
+      "--pass-pipeline on a module: derive:canonicalize,func.func(cse); may be repeated"};
+  TextFlag report{category, "report", "out.json|out.html",
+                  "Write each entry's launches, FLOPs and bytes, at the sizes' maxima, as JSON; "
+                  "or, where the name ends in .html, a page about the compilation: phases, "
+                  "kernels, the arena, and what was fused or not and why"};
+  TextFlag remarks{
+      category, "remarks-filter", "regex",
+      "Print the remarks of the passes that this regular expression matches, as in heddle-opt: what they fused, "
+      "and what they did not and which condition failed; fuse matches all of them"};
+  TextFlag remarksPassed{category, "remarks-filter-passed", "regex", "The same, of what was fused alone"};
+  TextFlag remarksMissed{category, "remarks-filter-missed", "regex", "The same, of what was not fused alone"};
+  TextFlag profile{category, "profile", "trace.json",
+                   "Write a Chrome trace of phases, passes and kernels, for ui.perfetto.dev"};
+  TextFlag precision{category, "precision", "name",
+                     "The format that operands of matrix products are rounded to: f32 (default), or tf32, bf16 or f16 "
+                     "where the target has them; with f16 the loss is scaled (loss_scale)",
+                     "f32"};
+  TextFlag caches{
+      category, "caches", "format",
+      "The format of the keys and values that decoding keeps: f32 (default), f16, or bf16 where the target has it",
+      "f32"};
+  TextFlag moments{category, "moments", "format",
+                   "The format of Adam's two moments of each matrix between steps: f32 (default), "
+                   "or bf16, rounded at random, which "
+                   "takes half the memory; arithmetic is of f32",
+                   "f32"};
+  TextFlag recompute{
+      category, "recompute", "policy",
+      "Rematerialisation in the backward pass, to need less memory: none; cheap, such as norms (default); "
+      "products, also values that take a matrix product",
+      "cheap"};
+  TextFlag lora{
+      category, "lora", "rank=R,alpha=A,dropout=P,targets=name,...,modules_to_save=name,...|folder",
+      "Train adapters of low rank (LoRA) beside the weights of these linear transformations, and leave all other "
+      "weights as they are but those of modules_to_save, which are trained whole; dropout acts on what an adapter "
+      "reads, in training; defaults: rank=8, alpha=16, dropout=0, targets=query,value. Or as the adapter in a "
+      "folder "
+      "of PEFT's has them"};
+  TextFlag weights{
+      category, "weights", "format",
+      "What the weights of linear transformations and tables are kept as: file (default), packed if the GGUF file "
+      "has them so, in 16 bits if it has them so and they are not trained, else f32; f32; f16; bf16; int8 (whole "
+      "numbers with a scale for each output), int4 (with one for each 32 "
+      "inputs of an output), or either with a number of inputs, int4:128. Packed and 16-bit weights are not "
+      "trained, but adapters beside them are",
+      "file"};
+  TextFlag shard{category, "shard", "none|optimizer",
+                 "Add entries with which several devices train together (heddle-run train): with "
+                 "none, every device keeps all of the "
+                 "optimizer's state; with optimizer, each keeps a part of it"};
+  TextFlag entries{category, "entries", "purpose",
+                   "What the artifact is for: all (default), training, or inference, which needs "
+                   "no optimizer's state; each has `eval` and `init`",
+                   "all"};
+  TextFlag fit{category, "fit", "size",
+               "Choose the largest batch, of max_tokens tokens or fewer, whose memory is at most "
+               "this, 12GiB or 800MiB, and the "
+               "recomputation that it takes"};
+  TextFlag maxAllocation{
+      category, "max-allocation", "size",
+      "Most bytes of device memory in one allocation, 2GiB or 64MiB; the arena becomes blocks of at most this "
+      "size (default: the target's number, 4094MiB for Vulkan's GPUs, 2GiB for software Vulkan, no limit for "
+      "CUDA and processors; heddle-run devices prints a device's)"};
+  TextFlag maxTokens{category, "max-tokens", "N", "Most tokens of a batch, on each side; --set max_tokens=N"};
+  TextFlag maxSequences{category, "max-sequences", "N", "Most sequences of a batch; --set max_sequences=N"};
+  ListFlag overrides{
+      category, "set", "key=value",
+      "Give a key of the description another value; may be repeated (--help-description lists the keys)"};
+  ListFlag ignoredKeys{
+      category, "ignore-key", "name",
+      "Pass over this key of config.json, or of a GGUF file, that Heddle does not know; may be repeated"};
+  TextFlag architecture{
+      category, "architecture", "NAME",
+      "Read a published model's folder as this architecture, such as BertForSequenceClassification for a BERT "
+      "without a head, instead of the one that its config.json names"};
+  TextFlag family{category, "family", "text.weft",
+                  "Read a published model by this text's section `published`, in place of Heddle's own texts"};
+  TextFlag vocabulary{category, "vocabulary", "file",
+                      "Put this SentencePiece model into the artifact, for heddle-run to use"};
+  TextFlag tune{category, "tune", "FILE",
+                "Compile with the fastest tiles of products by measurement: FILE keeps the figures, "
+                "and this machine's device measures products that FILE lacks"};
+  TextFlag ptxas{category, "ptxas", "path",
+                 "NVIDIA's assembler, which makes binaries for CUDA targets beside PTX (default: the assembler in "
+                 "CUDA_HOME or PATH, if it is installed there); none: PTX alone",
+                 "auto"};
   cl::opt<int64_t> processors{
       "processors",
       cl::desc(
@@ -186,13 +157,7 @@ struct Flags {
   // For tests that run a GPU's kernels on a device with narrower subgroups.
   cl::opt<int64_t> lanes{"lanes", cl::desc("Lanes of a subgroup, instead of the target's own number"), cl::Hidden,
                          cl::init(0), cl::cat(category)};
-  std::vector<std::unique_ptr<cl::opt<bool>>> fusion; // in the order of getFusionFlags()
-
-  Flags() {
-    for (const FusionFlag &flag : getFusionFlags())
-      fusion.push_back(std::make_unique<cl::opt<bool>>(StringRef(flag.name), cl::desc(StringRef(flag.description)),
-                                                       cl::init(true), cl::cat(category)));
-  }
+  FusionFlags fusion{category};
 };
 
 std::string describe() {
@@ -467,9 +432,7 @@ std::optional<CommandLine> check(Flags &flags) {
   if (!line.ptxas.empty() && !llvm::sys::fs::can_execute(line.ptxas))
     return wrong("--ptxas: '" + line.ptxas +
                  "' is not a program; name ptxas of the CUDA toolkit, or give none for PTX alone");
-  for (auto [flag, value] : llvm::zip(getFusionFlags(), flags.fusion))
-    if (!*value)
-      line.pipeline.fusion.switchOff(flag.name);
+  flags.fusion.apply(line.pipeline.fusion);
   // Fusing projections stores their weights as one. The fused kernels do not use tensor cores yet.
   if (line.pipeline.precision != Precision::F32)
     line.pipeline.fusion.switchOff("fuse-projections");

@@ -1,6 +1,7 @@
 #include "tools/heddle-reference/ReferenceCommand.h"
 
 #include "tools/cli/Program.h"
+#include "tools/heddle-compile/LlvmFlags.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Path.h"
@@ -16,33 +17,27 @@ namespace {
 struct Flags {
   cl::OptionCategory category{"Running an entry in the reference interpreter"};
   cl::opt<std::string> model{cl::Positional, cl::desc("MODEL"), cl::cat(category)};
-  cl::opt<std::string> entry{"entry", cl::desc("The entry's name"), cl::value_desc("name"), cl::cat(category)};
-  cl::list<std::string> inputs{"input", cl::desc("An input"), cl::value_desc("NAME=@FILE.npy"), cl::cat(category)};
-  cl::list<std::string> outputs{"output", cl::desc("Where to write an output"), cl::value_desc("NAME=@FILE.npy"),
-                                cl::cat(category)};
-  cl::list<std::string> expectations{"expect", cl::desc("The expected values of an output"),
-                                     cl::value_desc("NAME=@FILE.npy"), cl::cat(category)};
+  TextFlag entry{category, "entry", "name", "The entry's name"};
+  ListFlag inputs{category, "input", "NAME=@FILE.npy", "An input"};
+  ListFlag outputs{category, "output", "NAME=@FILE.npy", "Where to write an output"};
+  ListFlag expectations{category, "expect", "NAME=@FILE.npy", "The expected values of an output"};
   cl::opt<double> tolerance{
       "tolerance",
       cl::desc("Allowed |error| / (1 + |expected value|) (default 1e-5); with --diff the norm of a "
                "tensor's error over its norm (default 1e-4)"),
       cl::init(1e-5), cl::cat(category)};
-  cl::opt<std::string> variables{"variables", cl::desc("Variables to load first, a .safetensors file"),
-                                 cl::value_desc("file"), cl::cat(category)};
-  cl::opt<std::string> savedVariables{"save-variables", cl::desc("Where to save all variables afterwards"),
-                                      cl::value_desc("file"), cl::cat(category)};
+  TextFlag variables{category, "variables", "file", "Variables to load first, a .safetensors file"};
+  TextFlag savedVariables{category, "save-variables", "file", "Where to save all variables afterwards"};
   cl::opt<uint64_t> seed{"seed", cl::desc("Run `init` with this seed first"), cl::cat(category)};
   cl::opt<int64_t> repeat{"repeat", cl::desc("Calls to make; the outputs of the last call count"), cl::init(1),
                           cl::cat(category)};
-  cl::opt<std::string> phase{"phase",
-                             cl::desc("Interpret the module that this phase leaves: derive, fuse-attention, "
-                                      "differentiate (default) or fuse"),
-                             cl::value_desc("name"), cl::init("differentiate"), cl::cat(category)};
-  cl::list<std::string> overrides{"set", cl::desc("Give a key of the description another value"),
-                                  cl::value_desc("key=value"), cl::cat(category)};
-  cl::list<std::string> ignoredKeys{
-      "ignore-key", cl::desc("Pass over this key of config.json, or of a GGUF file, that Heddle does not know"),
-      cl::value_desc("name"), cl::cat(category)};
+  TextFlag phase{category, "phase", "name",
+                 "Interpret the module that this phase leaves: derive, fuse-attention, "
+                 "differentiate (default), prepare or fuse",
+                 "differentiate"};
+  ListFlag overrides{category, "set", "key=value", "Give a key of the description another value"};
+  ListFlag ignoredKeys{category, "ignore-key", "name",
+                       "Pass over this key of config.json, or of a GGUF file, that Heddle does not know"};
   cl::opt<bool> diff{
       "diff",
       cl::desc("Compile the model, call the entry on a device too, and compare; inputs without a file, and "
@@ -55,16 +50,9 @@ struct Flags {
       cl::init(0), cl::cat(category)};
   cl::opt<std::string> target{"target", cl::desc("With --diff: the target to compile for"),
                               cl::init(kDefaultTarget.str()), cl::cat(category)};
-  cl::opt<std::string> device{"device",
-                              cl::desc("With --diff: the device to call the entry on (heddle-run devices lists them)"),
-                              cl::value_desc("id"), cl::cat(category)};
-  std::vector<std::unique_ptr<cl::opt<bool>>> fusion; // in the order of getFusionFlags()
-
-  Flags() {
-    for (const FusionFlag &flag : getFusionFlags())
-      fusion.push_back(std::make_unique<cl::opt<bool>>(StringRef(flag.name), cl::desc(StringRef(flag.description)),
-                                                       cl::init(true), cl::cat(category)));
-  }
+  TextFlag device{category, "device", "id",
+                  "With --diff: the device to call the entry on (heddle-run devices lists them)"};
+  FusionFlags fusion{category};
 };
 
 constexpr StringLiteral kMore = R"(
@@ -109,9 +97,7 @@ std::optional<ReferenceCommand> check(Flags &flags) {
     return wrong("--phase: the phases are derive, fuse-attention, differentiate, prepare and fuse, not '" +
                  flags.phase + "'");
   command.phase = *phase;
-  for (auto [flag, value] : llvm::zip(getFusionFlags(), flags.fusion))
-    if (!*value)
-      command.pipeline.fusion.switchOff(flag.name);
+  flags.fusion.apply(command.pipeline.fusion);
   if (!parseFiles("--input", flags.inputs, command.inputs) || !parseFiles("--output", flags.outputs, command.outputs) ||
       !parseFiles("--expect", flags.expectations, command.expectations))
     return std::nullopt;
