@@ -1,0 +1,36 @@
+// The parts that a task defines.
+#ifndef HEDDLE_COMPILER_MODEL_LANGUAGE_TASKS_H
+#define HEDDLE_COMPILER_MODEL_LANGUAGE_TASKS_H
+
+#include "mlir/Support/LLVM.h"
+#include "runtime/schema/Tasks.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <vector>
+
+namespace mlir::heddle::language {
+
+struct PartInfo {
+  StringLiteral name;
+  StringLiteral result;         // the name of its value in the module
+  std::vector<StringRef> sides; // the names of its inputs
+  bool required;
+};
+
+/// The input of the part `rate`, the learning rate: the number of the optimizer's step, counted from 1.
+inline constexpr StringLiteral kStep = "step";
+
+inline constexpr StringLiteral kEncode = "encode";
+
+struct TaskInfo {
+  StringLiteral name;          // of schema::kTasks
+  std::vector<PartInfo> parts; // in order of elaboration
+  ::heddle::Labelling labels = ::heddle::schema::findTask(std::string_view(name))->labelling;
+};
+
+/// Returns the parts of a task of schema::kTasks.
+const TaskInfo *findTask(StringRef name);
+
+} // namespace mlir::heddle::language
+
+#endif
