@@ -1,140 +1,19 @@
 #include "compiler/Model/Language/Parser.h"
 
-#include "compiler/Model/Language/Lexer.h"
-#include "mlir/IR/Diagnostics.h"
-#include "llvm/ADT/StringSwitch.h"
+#include "compiler/Model/Language/TextParser.h"
 
 using namespace mlir;
 using namespace mlir::heddle::language;
 
-/// Maximum nesting of expressions and blocks: far more than a person writes, and safe for the stack.
-static constexpr int kDeepest = 100;
-
-namespace {
-
-/// A recursive-descent parser. A method that fails has reported an error and returns null or false; its callers return
-/// at once.
-class Parser {
-public:
-  Parser(std::vector<Token> tokens) : tokens(std::move(tokens)) {}
-
-  FailureOr<Text> parse();
-
-private:
-  //===-- Tokens ------------------------------------------------------------------------------------------------===//
-
-  const Token &peek(size_t ahead = 0) { return tokens[std::min(next + ahead, tokens.size() - 1)]; }
-  const Token &take() {
-    const Token &token = peek();
-    next = std::min(next + 1, tokens.size() - 1);
-    return token;
-  }
-  bool takeIf(StringRef mark) {
-    bool matches = peek().is(mark);
-    if (matches)
-      take();
-    return matches;
-  }
-  bool takeIfName(StringRef name) {
-    bool matches = peek().isName(name);
-    if (matches)
-      take();
-    return matches;
-  }
-  void skipLines() {
-    while (peek().kind == Token::NewLine)
-      take();
-  }
-  std::nullptr_t fail(const Twine &expected) {
-    emitError(Location(peek().where)) << "expected " << expected << ", got " << peek().describe();
-    return nullptr;
-  }
-  bool expect(StringRef mark, const Twine &place) { return takeIf(mark) || (fail("'" + mark + "' " + place), false); }
-  /// Expects the mark that closes a list. New lines may precede it.
-  bool expectEnd(StringRef mark, const Twine &place) {
-    skipLines();
-    return expect(mark, place);
-  }
-  bool parseName(Name &name, const Twine &what);
-  bool endLine();
-
-  //===-- Declarations ------------------------------------------------------------------------------------------===//
-
-  bool parseDeclaration(Text &text);
-  bool parseParameter(Parameter &parameter, bool ofText);
-  bool parseDefinition(Text &text);
-  bool isPart();
-  bool parsePart(Text &text);
-  bool parsePublished(Text &text);
-
-  //===-- Statements and expressions ----------------------------------------------------------------------------===//
-
-  bool parseStatement(Statement &statement);
-  bool parseStatements(Body &block);
-  std::unique_ptr<Body> parseBlock(const Twine &owner);
-  std::unique_ptr<Body> parseBlockWithParameters();
-  ExpressionPtr parseList();
-  ExpressionPtr parseExpression(int precedence = 0);
-  ExpressionPtr parseUnary();
-  ExpressionPtr parsePostfix();
-  ExpressionPtr parsePrimary();
-  ExpressionPtr parseNumber();
-  ExpressionPtr parseBrackets();
-  ExpressionPtr parseCall();
-  bool parseArguments(Expression &call);
-  ExpressionPtr parseWeight();
-  ExpressionPtr parseIf();
-  ExpressionPtr parseRepeat();
-  ExpressionPtr parseScan();
-  bool parseStates(Expression &expression);
-
-  /// Counts the nesting of the parser, and reports an error beyond kDeepest.
-  struct Depth {
-    explicit Depth(Parser &parser) : parser(parser) { ++parser.depth; }
-    ~Depth() { --parser.depth; }
-    bool tooDeep() {
-      if (parser.depth <= kDeepest)
-        return false;
-      emitError(Location(parser.peek().where))
-          << "expressions and blocks nest more than " << kDeepest << " deep; give parts of them names of their own";
-      return true;
-    }
-    Parser &parser;
-  };
-
-  std::vector<Token> tokens;
-  size_t next = 0;
-  int depth = 0;
-};
-
-bool isKeyword(StringRef name) {
+bool mlir::heddle::language::isKeyword(StringRef name) {
   return llvm::is_contained({"task", "use", "param", "def", "if", "else", "repeat", "scan", "with", "and", "or", "not",
                              "true", "false", "in"},
                             name);
 }
 
-/// The precedence of a binary operator; 0 for other tokens.
-int precedenceOf(const Token &token) {
-  if (token.kind == Token::Name)
-    return llvm::StringSwitch<int>(token.text).Case("or", 1).Case("and", 2).Default(0);
-  if (token.kind != Token::Mark)
-    return 0;
-  return llvm::StringSwitch<int>(token.text)
-      .Cases({"==", "!=", "<", ">", "<=", ">="}, 4)
-      .Cases({"+", "-"}, 5)
-      .Cases({"*", "/", "%", "@"}, 6)
-      .Case("^", 8)
-      .Default(0);
-}
-constexpr int kNot = 3, kNegate = 7, kPower = 8;
-
-ExpressionPtr make(Expression::Kind kind, LocationAttr where) { return std::make_unique<Expression>(kind, where); }
-
-} // namespace
-
 //===-- Declarations --------------------------------------------------------------------------------------------===//
 
-FailureOr<Text> Parser::parse() {
+FailureOr<Text> TextParser::parse() {
   Text text;
   for (skipLines(); peek().kind != Token::End; skipLines())
     if (!parseDeclaration(text))
@@ -142,7 +21,7 @@ FailureOr<Text> Parser::parse() {
   return text;
 }
 
-bool Parser::parseName(Name &name, const Twine &what) {
+bool TextParser::parseName(Name &name, const Twine &what) {
   if (peek().kind != Token::Name || isKeyword(peek().text))
     return fail(what), false;
   name = {peek().text.str(), peek().where};
@@ -150,13 +29,13 @@ bool Parser::parseName(Name &name, const Twine &what) {
   return true;
 }
 
-bool Parser::endLine() {
+bool TextParser::endLine() {
   if (peek().kind == Token::NewLine || peek().kind == Token::End || peek().is("}"))
     return true;
   return fail("the end of the line"), false;
 }
 
-bool Parser::parseDeclaration(Text &text) {
+bool TextParser::parseDeclaration(Text &text) {
   LocationAttr where = peek().where;
   if (takeIfName("task")) {
     Name name;
@@ -187,7 +66,7 @@ bool Parser::parseDeclaration(Text &text) {
   return parseStatement(text.statements.emplace_back());
 }
 
-bool Parser::parseParameter(Parameter &parameter, bool ofText) {
+bool TextParser::parseParameter(Parameter &parameter, bool ofText) {
   if (!parseName(parameter.name, "a parameter's name"))
     return false;
   if (!takeIf("="))
@@ -205,7 +84,7 @@ bool Parser::parseParameter(Parameter &parameter, bool ofText) {
   return true;
 }
 
-bool Parser::parseDefinition(Text &text) {
+bool TextParser::parseDefinition(Text &text) {
   Definition definition;
   if (!parseName(definition.name, "a definition's name") || !expect("(", "behind a definition's name"))
     return false;
@@ -226,7 +105,7 @@ bool Parser::parseDefinition(Text &text) {
 }
 
 /// Returns true at `name(names) {`. At the top level of a file only parts have this form.
-bool Parser::isPart() {
+bool TextParser::isPart() {
   if (peek().kind != Token::Name || isKeyword(peek().text) || !peek(1).is("("))
     return false;
   size_t i = 2;
@@ -235,7 +114,7 @@ bool Parser::isPart() {
   return peek(i).is(")") && peek(i + 1).is("{");
 }
 
-bool Parser::parsePart(Text &text) {
+bool TextParser::parsePart(Text &text) {
   Part part;
   if (!parseName(part.name, "a part's name") || !expect("(", "behind a part's name"))
     return false;
@@ -255,7 +134,7 @@ bool Parser::parsePart(Text &text) {
 }
 
 /// published "LlamaForCausalLM", ... [gguf "llama"] { statements and lines `"weight" = tensor` }
-bool Parser::parsePublished(Text &text) {
+bool TextParser::parsePublished(Text &text) {
   LocationAttr where = take().where;
   if (text.published)
     return emitError(Location(where)) << "the text has a section 'published' already; name further architectures there",
@@ -299,7 +178,7 @@ bool Parser::parsePublished(Text &text) {
 
 //===-- Statements ----------------------------------------------------------------------------------------------===//
 
-bool Parser::parseStatement(Statement &statement) {
+bool TextParser::parseStatement(Statement &statement) {
   // names = value
   size_t i = 0;
   while (peek(i).kind == Token::Name && !isKeyword(peek(i).text) && peek(i + 1).is(","))
@@ -322,7 +201,7 @@ bool Parser::parseStatement(Statement &statement) {
   return endLine();
 }
 
-bool Parser::parseStatements(Body &block) {
+bool TextParser::parseStatements(Body &block) {
   for (skipLines(); !takeIf("}"); skipLines()) {
     if (peek().kind == Token::End) {
       emitError(Location(block.where)) << "the block that begins here has no end; close it with '}'";
@@ -338,7 +217,7 @@ bool Parser::parseStatements(Body &block) {
   return true;
 }
 
-std::unique_ptr<Body> Parser::parseBlock(const Twine &owner) {
+std::unique_ptr<Body> TextParser::parseBlock(const Twine &owner) {
   Depth depth(*this);
   if (depth.tooDeep())
     return nullptr;
@@ -350,7 +229,7 @@ std::unique_ptr<Body> Parser::parseBlock(const Twine &owner) {
 }
 
 /// Parses the block after a call: `{ |a, b| ... }`
-std::unique_ptr<Body> Parser::parseBlockWithParameters() {
+std::unique_ptr<Body> TextParser::parseBlockWithParameters() {
   Depth depth(*this);
   if (depth.tooDeep())
     return nullptr;
@@ -366,262 +245,9 @@ std::unique_ptr<Body> Parser::parseBlockWithParameters() {
   return parseStatements(*block) ? std::move(block) : nullptr;
 }
 
-//===-- Expressions ---------------------------------------------------------------------------------------------===//
-
-ExpressionPtr Parser::parseList() {
-  LocationAttr where = peek().where;
-  ExpressionPtr first = parseExpression();
-  if (!first || !peek().is(","))
-    return first;
-  ExpressionPtr list = make(Expression::List, where);
-  list->operands.push_back(std::move(first));
-  while (takeIf(",")) {
-    skipLines();
-    if (!list->operands.emplace_back(parseExpression()))
-      return nullptr;
-  }
-  return list;
-}
-
-ExpressionPtr Parser::parseExpression(int precedence) {
-  Depth depth(*this);
-  if (depth.tooDeep())
-    return nullptr;
-  ExpressionPtr left = parseUnary();
-  while (left) {
-    const Token &token = peek();
-    int its = precedenceOf(token);
-    if (its <= precedence)
-      break;
-    ExpressionPtr binary = make(Expression::Binary, token.where);
-    binary->text = token.text.str();
-    take();
-    skipLines();
-    ExpressionPtr right = parseExpression(its == kPower ? its - 1 : its); // a ^ b ^ c is a ^ (b ^ c)
-    if (!right)
-      return nullptr;
-    binary->operands.push_back(std::move(left));
-    binary->operands.push_back(std::move(right));
-    left = std::move(binary);
-  }
-  return left;
-}
-
-ExpressionPtr Parser::parseUnary() {
-  LocationAttr where = peek().where;
-  bool negates = peek().is("-"), inverts = peek().isName("not");
-  if (!negates && !inverts)
-    return parsePostfix();
-  take();
-  ExpressionPtr operand = parseExpression(negates ? kNegate : kNot);
-  if (!operand)
-    return nullptr;
-  ExpressionPtr unary = make(negates ? Expression::Negate : Expression::Not, where);
-  unary->operands.push_back(std::move(operand));
-  return unary;
-}
-
-ExpressionPtr Parser::parsePostfix() {
-  ExpressionPtr value = parsePrimary();
-  while (value && peek().is("[")) {
-    ExpressionPtr index = make(Expression::Index, take().where);
-    ExpressionPtr at = parseExpression();
-    if (!at || !expect("]", "behind an index"))
-      return nullptr;
-    index->operands.push_back(std::move(value));
-    index->operands.push_back(std::move(at));
-    value = std::move(index);
-  }
-  return value;
-}
-
-ExpressionPtr Parser::parsePrimary() {
-  const Token &token = peek();
-  if (token.kind == Token::Number)
-    return parseNumber();
-  if (token.kind == Token::String) {
-    ExpressionPtr string = make(Expression::String, token.where);
-    string->text = take().text.str();
-    return string;
-  }
-  if (token.is("(")) {
-    take();
-    skipLines();
-    ExpressionPtr inner = parseExpression();
-    return inner && expectEnd(")", "behind an expression in parentheses") ? std::move(inner) : nullptr;
-  }
-  if (token.is("["))
-    return parseBrackets();
-  if (token.isName("true") || token.isName("false")) {
-    ExpressionPtr flag = make(Expression::Flag, token.where);
-    flag->number = take().text == "true";
-    return flag;
-  }
-  if (token.isName("weight") && peek(1).kind == Token::Name && peek(2).is("[")) // otherwise a plain name
-    return parseWeight();
-  if (token.isName("if"))
-    return parseIf();
-  if (token.isName("repeat"))
-    return parseRepeat();
-  if (token.isName("scan"))
-    return parseScan();
-  if (token.kind != Token::Name || isKeyword(token.text))
-    return fail("a value");
-  if (peek(1).is("("))
-    return parseCall();
-  ExpressionPtr variable = make(Expression::Variable, token.where);
-  variable->text = take().text.str();
-  return variable;
-}
-
-/// [value, value, ...]
-ExpressionPtr Parser::parseBrackets() {
-  ExpressionPtr list = make(Expression::List, take().where);
-  for (skipLines(); !peek().is("]"); skipLines()) {
-    if (!list->operands.emplace_back(parseExpression()))
-      return nullptr;
-    skipLines();
-    if (!takeIf(","))
-      break;
-  }
-  return expectEnd("]", "or ',' behind an element of a list") ? std::move(list) : nullptr;
-}
-
-ExpressionPtr Parser::parseNumber() {
-  const Token &token = take();
-  ExpressionPtr number = make(Expression::Number, token.where);
-  number->isWhole = token.text.find_first_of(".eE") == StringRef::npos;
-  if (token.text.getAsDouble(number->number, /*AllowInexact=*/true) || (number->isWhole && number->number > 1e15)) {
-    emitError(Location(token.where)) << "the number is out of range; whole numbers go to 10^15, others to 10^308";
-    return nullptr;
-  }
-  return number;
-}
-
-ExpressionPtr Parser::parseCall() {
-  ExpressionPtr call = make(Expression::Call, peek().where);
-  call->text = take().text.str();
-  if (!parseArguments(*call))
-    return nullptr;
-  if (peek().is("{") && peek(1).is("|"))
-    if (!(call->block = parseBlockWithParameters()))
-      return nullptr;
-  return call;
-}
-
-bool Parser::parseArguments(Expression &call) {
-  take();
-  for (skipLines(); !peek().is(")"); skipLines()) {
-    Argument &argument = call.arguments.emplace_back();
-    argument.where = peek().where;
-    if (peek().kind == Token::Name && !isKeyword(peek().text) && peek(1).is("=")) {
-      argument.name = take().text.str();
-      take();
-      skipLines();
-    }
-    if (!(argument.value = parseExpression()))
-      return false;
-    skipLines();
-    if (!takeIf(","))
-      break;
-  }
-  return expectEnd(")", "or ',' behind an argument of '" + call.text + "'");
-}
-
-/// weight name[rows, columns] ~ start
-ExpressionPtr Parser::parseWeight() {
-  take();
-  ExpressionPtr weight = make(Expression::Weight, peek().where);
-  weight->text = take().text.str();
-  take();
-  do
-    if (!weight->operands.emplace_back(parseExpression()))
-      return nullptr;
-  while (takeIf(","));
-  if (!expect("]", "behind a weight's shape"))
-    return nullptr;
-  if (takeIf("~") && !(weight->start = parsePostfix()))
-    return nullptr;
-  return weight;
-}
-
-ExpressionPtr Parser::parseIf() {
-  ExpressionPtr choice = make(Expression::If, take().where);
-  ExpressionPtr condition = parseExpression();
-  if (!condition || !(choice->block = parseBlock("'if'")))
-    return nullptr;
-  choice->operands.push_back(std::move(condition));
-  size_t ahead = 0;
-  while (peek(ahead).kind == Token::NewLine)
-    ++ahead;
-  if (!peek(ahead).isName("else"))
-    return choice;
-  skipLines();
-  take();
-  if (peek().isName("if")) {
-    Depth depth(*this);
-    if (depth.tooDeep() || !(choice->otherwise = parseIf()))
-      return nullptr;
-  } else if (!(choice->otherBlock = parseBlock("'else'"))) {
-    return nullptr;
-  }
-  return choice;
-}
-
-/// repeat count [as number] with state = start, ... { ... }
-ExpressionPtr Parser::parseRepeat() {
-  ExpressionPtr repeat = make(Expression::Repeat, take().where);
-  ExpressionPtr count = parseExpression();
-  if (!count)
-    return nullptr;
-  repeat->operands.push_back(std::move(count));
-  if (takeIfName("as") && !parseName(repeat->rows.emplace_back().name, "a name for the number of the repetition"))
-    return nullptr;
-  if (!takeIfName("with"))
-    return fail("'with' and what the repetition carries on, as in `repeat 6 with x = start { layer(x) }`");
-  if (!parseStates(*repeat))
-    return nullptr;
-  repeat->block = parseBlock("'repeat'");
-  return repeat->block ? std::move(repeat) : nullptr;
-}
-
-/// state = start, ...
-bool Parser::parseStates(Expression &expression) {
-  do {
-    State &state = expression.states.emplace_back();
-    if (!parseName(state.name, "a state's name") || !expect("=", "and what the state starts as"))
-      return false;
-    if (!(state.start = parseExpression()))
-      return false;
-  } while (takeIf(","));
-  return true;
-}
-
-/// scan [reversed] rows as name, ... with state = start, ... { ... }
-ExpressionPtr Parser::parseScan() {
-  ExpressionPtr scan = make(Expression::Scan, take().where);
-  if (takeIfName("reversed"))
-    scan->text = "reversed";
-  do {
-    State &rows = scan->rows.emplace_back();
-    if (!(rows.start = parseExpression()))
-      return nullptr;
-    if (!takeIfName("as"))
-      return fail("'as' and a name for the row of each token, as in `scan e as x with h = zeros(width) { rnn(x, h) }`");
-    if (!parseName(rows.name, "the row's name"))
-      return nullptr;
-  } while (takeIf(","));
-  if (!takeIfName("with"))
-    return fail("'with' and the states, as in `scan e as x with h = zeros(width) { rnn(x, h) }`");
-  if (!parseStates(*scan))
-    return nullptr;
-  scan->block = parseBlock("'scan'");
-  return scan->block ? std::move(scan) : nullptr;
-}
-
 FailureOr<Text> mlir::heddle::language::parse(MLIRContext *context, StringRef path, StringRef text) {
   FailureOr<std::vector<Token>> tokens = tokenize(context, path, text);
   if (failed(tokens))
     return failure();
-  return Parser(std::move(*tokens)).parse();
+  return TextParser(std::move(*tokens)).parse();
 }
