@@ -34,7 +34,6 @@ public:
   // Returns true if the folder has a tokenizer.json with such a model.
   static bool isIn(const std::filesystem::path &folder);
 
-  int32_t separatorId() const { return separator; }
   std::optional<int32_t> maskId() const override { return mask; }
 
 private:

@@ -50,8 +50,6 @@ public:
   const llvm::json::Value *value(StringRef key) { return find(key); }
   /// Emits the error that a required key is missing. `what` says what it should be.
   void failLacking(StringRef key, StringRef what);
-  /// Returns true if the key's value is null, which a default would hide.
-  bool isNull(StringRef key) { return !find(key) && object.get(key); }
   /// Returns true if the key is there, even as null.
   bool isGiven(StringRef key) const { return object.get(key); }
   /// Returns an inner object, or nothing if the key is missing. Its keys are read and rejected like those of the whole.

@@ -65,14 +65,8 @@ struct Description {
 
   /// Which of the two stacks (3.1, Figure 1) the model has. A model with only an encoder is not trained: it has no
   /// task.
-  bool hasEncoder() const { return encoderLayers > 0; }
   bool hasDecoder() const { return decoderLayers > 0; }
   bool scalesLoss() const { return hasDecoder() && lossScale > 0; }
-  bool preNorm() const { return norm == "pre"; }
-  /// Returns how far self-attention sees from a token, to either side, or nothing if it sees the whole sequence.
-  std::optional<int64_t> attentionRadius() const {
-    return attentionWindow > 0 ? std::optional<int64_t>(attentionWindow / 2) : std::nullopt;
-  }
   bool learnedPositions() const { return positions == "learned"; }
 
   /// Returns where the key was given: its line in the file, or `--set`. A key with its default is at the file's start.
