@@ -4,7 +4,6 @@
 #include "runtime/data/Batches.h"
 #include "runtime/session/Session.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -47,18 +46,5 @@ private:
   std::map<std::string_view, PackedSequences> smallerImages;
   std::vector<Input> inputs;
 };
-
-// Removes jobs from the front of `waiting` as long as their `tokens` fit into a call, and adds these to the batch as
-// sources whose tokens are all of the first sentence. Returns the jobs.
-template <typename Job>
-std::vector<Job> takeSources(std::deque<Job> &waiting, const BatchLimits &limits, Batch &batch) {
-  std::vector<Job> jobs;
-  for (; !waiting.empty() && batch.hasRoomFor({.source = waiting.front().tokens}, limits); waiting.pop_front()) {
-    batch.add({.source = waiting.front().tokens});
-    jobs.push_back(std::move(waiting.front()));
-  }
-  std::ranges::fill(batch.source.types, 0);
-  return jobs;
-}
 
 } // namespace heddle

@@ -25,7 +25,8 @@ struct AnswerOptions {
   std::function<void(std::string_view)> stream{};
 };
 
-class LineGenerator {
+// The answers are escaped or JSON; for streamed answers, the rest.
+class LineGenerator : public LineWork<std::string> {
 public:
   LineGenerator(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary, GenerationOptions options,
                 AnswerOptions answers = {})
@@ -36,12 +37,6 @@ public:
   // begin mark. A prompt without room for another token is its own answer; a warning says so.
   Status add(std::string_view line);
   Status step();
-  // The answers, escaped or as JSON, in the prompts' order; for streamed answers, the rest.
-  std::vector<std::string> take() { return lines.take(); }
-  // See InOrder::skipTo.
-  void skipTo(uint64_t number) { lines.skipTo(number); }
-  // The lines added but not yet taken; busy() if any still need steps.
-  uint64_t held() const { return lines.held(); }
   bool busy() const { return generator.pending() != 0; }
 
 private:
@@ -61,7 +56,6 @@ private:
   Marks marks;
   const TextCodec &vocabulary;
   AnswerOptions answers;
-  InOrder<std::string> lines;
   std::map<uint64_t, Text> prompts; // in work, by number
 };
 

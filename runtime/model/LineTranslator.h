@@ -24,7 +24,7 @@ struct TranslatedLine {
   std::vector<Choice> choices; // best first; a blank line has one empty choice with score 0
 };
 
-class LineTranslator {
+class LineTranslator : public LineWork<TranslatedLine> {
 public:
   // `folder` contains the files that lines name, for a model that takes images.
   LineTranslator(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary, TranslationOptions options,
@@ -39,12 +39,6 @@ public:
   Status add(std::string_view line, std::string_view prefix = {});
   // Decodes one token of each line in work.
   Status step();
-  // The translated lines whose predecessors are also translated.
-  std::vector<TranslatedLine> take() { return lines.take(); }
-  // See InOrder::skipTo.
-  void skipTo(uint64_t number) { lines.skipTo(number); }
-  // The lines added but not yet taken; busy() if any still need steps.
-  uint64_t held() const { return lines.held(); }
   bool busy() const { return translator.pending() != 0; }
 
   // Translates these lines; `firstNumber` is the first line's number in messages.
@@ -65,7 +59,6 @@ private:
   std::map<uint64_t, size_t> leadingMarks;  // by line: tokens of a translation that stand for its language
   ImageShape image;
   std::filesystem::path folder;
-  InOrder<TranslatedLine> lines;
 };
 
 } // namespace heddle

@@ -43,6 +43,20 @@ private:
   std::map<uint64_t, std::optional<Answer>> lines; // by number; nullopt while in work
 };
 
+// Base of everything that answers lines. add() takes the next line, step() works on lines, and take() returns answers.
+template <typename Answer> class LineWork {
+public:
+  // The answers whose predecessors were taken, in the lines' order.
+  std::vector<Answer> take() { return lines.take(); }
+  // See InOrder::skipTo.
+  void skipTo(uint64_t number) { lines.skipTo(number); }
+  // Lines added but not yet taken. busy() tells whether any of them still need steps.
+  uint64_t held() const { return lines.held(); }
+
+protected:
+  InOrder<Answer> lines;
+};
+
 // Replaces invalid UTF-8 in the line, with a warning.
 std::string replaceInvalidBytes(std::string_view line, uint64_t number);
 

@@ -1,8 +1,6 @@
 #include "runtime/model/MaskFiller.h"
 
 #include "runtime/core/Log.h"
-#include "runtime/core/Span.h"
-#include "runtime/model/CallInputs.h"
 #include "runtime/model/Sampling.h"
 #include "runtime/text/Utf8.h"
 #include "runtime/tokenizers/EncoderInput.h"
@@ -12,41 +10,21 @@
 
 namespace heddle {
 
-void MaskFiller::add(std::string_view line) {
+Status MaskFiller::add(std::string_view line) {
   uint64_t number = lines.add();
-  Job job{number, replaceInvalidBytes(line, number), {}};
+  LineToFill job{number, replaceInvalidBytes(line, number), {}};
   EncoderInput input = encodeInput(vocabulary, marks, job.text);
-  auto longest = size_t(std::min(model.maximumLength, model.maximumTokens));
-  if (input.tokens.size() > longest)
-    warnOfCut(number, "", input.tokens.size(), longest);
-  input.cut(longest);
+  if (input.tokens.size() > longestText())
+    warnOfCut(number, "", input.tokens.size(), longestText());
+  input.cut(longestText());
   job.tokens = std::move(input.tokens);
   if (std::ranges::find(job.tokens, *vocabulary.maskId()) != job.tokens.end()) {
     waiting.push_back(std::move(job));
-    return;
+    return Success();
   }
   if (!isBlank(line))
     log(LogLevel::Warning, str("line ", number, " has no ", mask, " to fill"));
   lines.finish(number, {number, std::move(job.text), {}});
-}
-
-Status MaskFiller::step() {
-  Batch batch(model.marks);
-  std::vector<Job> jobs = takeSources(waiting, model.limits(), batch);
-  if (jobs.empty())
-    return Success();
-  Span span("fill masks");
-  span.with("lines", int64_t(jobs.size()));
-  CallInputs inputs;
-  HEDDLE_CHECK(inputs.addBatch(engine.findEntry("logits"), batch));
-  HEDDLE_CHECK(engine.run("logits", inputs));
-  HEDDLE_ASSIGN(HostTensor logits, engine.output("logits"));
-  auto pieces = size_t(model.vocabularySize);
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    std::span<const float> rows = logits.values<float>().subspan(size_t(batch.source.layout.starts[i]) * pieces);
-    HEDDLE_ASSIGN(FilledLine line, fill(jobs[i], rows));
-    lines.finish(jobs[i].number, std::move(line));
-  }
   return Success();
 }
 
@@ -57,7 +35,8 @@ std::string MaskFiller::wordOf(std::span<const int32_t> before, std::span<const 
   return hasWords ? vocabulary.piece(best.front()) : vocabulary.continuation(before, best);
 }
 
-Result<FilledLine> MaskFiller::fill(const Job &job, std::span<const float> logits) const {
+Result<FilledLine> MaskFiller::answer(const LineToFill &job, size_t index, const PackedSequences &texts,
+                                      const HostTensor &logits) const {
   FilledLine line{job.number, job.text, {}};
   size_t place = 0;
   // Some normalizers make masks of other spellings, which the line does not tell from other text.
@@ -71,7 +50,7 @@ Result<FilledLine> MaskFiller::fill(const Job &job, std::span<const float> logit
     if (job.tokens[i] != *vocabulary.maskId())
       continue;
     auto pieces = size_t(model.vocabularySize);
-    std::span<const float> row = logits.subspan(i * pieces, pieces);
+    std::span<const float> row = logits.values<float>().subspan((size_t(texts.starts[index]) + i) * pieces, pieces);
     HEDDLE_CHECK(checkLogits(row));
     std::vector<FilledLine::Choice> &best = line.masks.emplace_back();
     for (int32_t token : mostProbable(row, size_t(choices)))

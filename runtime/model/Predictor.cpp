@@ -1,7 +1,5 @@
 #include "runtime/model/Predictor.h"
 
-#include "runtime/core/Span.h"
-#include "runtime/model/CallInputs.h"
 #include "runtime/model/Sampling.h"
 #include "runtime/text/Utf8.h"
 
@@ -49,41 +47,26 @@ Result<PredictedLabel> Predictor::choose(std::span<const float> logits) const {
   return PredictedLabel{vocabulary.labels()[size_t(best)], std::exp(logProbability(known, int32_t(best)))};
 }
 
-Status Predictor::step() {
-  std::vector<Job> jobs;
-  Batch batch(model.marks);
-  for (; !waiting.empty() && batch.hasRoomFor(waiting.front().text.example(), model.limits()); waiting.pop_front()) {
-    batch.add(waiting.front().text.example());
-    jobs.push_back(std::move(waiting.front()));
-  }
-  if (jobs.empty())
-    return Success();
-  Span span("predict labels");
-  span.with("lines", int64_t(jobs.size()));
-  CallInputs inputs;
-  HEDDLE_CHECK(inputs.addBatch(engine.findEntry("logits"), batch));
-  HEDDLE_CHECK(engine.run("logits", inputs));
-  HEDDLE_ASSIGN(HostTensor logits, engine.output("logits"));
+Result<PredictedLine> Predictor::answer(const LineToPredict &line, size_t index, const PackedSequences &texts,
+                                        const HostTensor &output) const {
+  std::span<const float> logits = output.values<float>();
   auto classes = size_t(model.classes);
-  auto row = [&](size_t place) { return logits.values<float>().subspan(place * classes, classes); };
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    PredictedLine line;
-    if (model.labelling() == Labelling::Grades || (model.labelling() == Labelling::Texts && classes == 1)) {
-      HEDDLE_CHECK(checkLogits(logits.values<float>().subspan(i, 1)));
-      line.grade = logits.values<float>()[i];
-    } else if (model.labelling() == Labelling::Texts || model.labelling() == Labelling::Pairs) {
-      HEDDLE_ASSIGN(line.labels.emplace_back(), choose(row(i)));
-    }
-    for (int32_t start : jobs[i].text.wordStarts) {
-      PredictedLabel label{"?"};
-      if (size_t(start) + 1 < jobs[i].text.tokens.size()) { // before the end mark
-        HEDDLE_ASSIGN(label, choose(row(size_t(batch.source.layout.starts[i] + start))));
-      }
-      line.labels.push_back(std::move(label));
-    }
-    lines.finish(jobs[i].number, std::move(line));
+  auto row = [&](size_t place) { return logits.subspan(place * classes, classes); };
+  PredictedLine predicted;
+  if (model.labelling() == Labelling::Grades || (model.labelling() == Labelling::Texts && classes == 1)) {
+    HEDDLE_CHECK(checkLogits(logits.subspan(index, 1)));
+    predicted.grade = logits[index];
+  } else if (model.labelling() == Labelling::Texts || model.labelling() == Labelling::Pairs) {
+    HEDDLE_ASSIGN(predicted.labels.emplace_back(), choose(row(index)));
   }
-  return Success();
+  for (int32_t start : line.text.wordStarts) {
+    PredictedLabel label{"?"};
+    if (size_t(start) + 1 < line.text.tokens.size()) { // before the end mark
+      HEDDLE_ASSIGN(label, choose(row(size_t(texts.starts[index] + start))));
+    }
+    predicted.labels.push_back(std::move(label));
+  }
+  return predicted;
 }
 
 } // namespace heddle

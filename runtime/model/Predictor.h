@@ -2,11 +2,8 @@
 #pragma once
 
 #include "runtime/data/Records.h"
-#include "runtime/model/Description.h"
-#include "runtime/model/Engine.h"
-#include "runtime/model/LineWork.h"
+#include "runtime/model/EncoderWork.h"
 
-#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,39 +29,28 @@ struct PredictedLine {
   std::optional<float> grade;         // instead of labels, if the model gives grades or has a single label: its logit
 };
 
-class Predictor {
+struct LineToPredict {
+  uint64_t number;
+  EncodedRecord text;
+
+  Example example() const { return text.example(); }
+};
+
+class Predictor final : public EncoderWork<LineToPredict, PredictedLine> {
 public:
-  // The vocabulary knows the labels and must outlive this object.
+  // The vocabulary knows the labels.
   Predictor(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary)
-      : engine(engine), model(model), vocabulary(vocabulary) {}
+      : EncoderWork(engine, model, vocabulary, {"predict labels", "logits", "logits", /*isOneText=*/false}) {}
 
   // Adds the next line. Words after a cut get the label "?".
   void add(PredictableLine line);
   // Reads the next line, as readPredictable() does, and adds it.
   Status add(std::string_view line, bool isRecord);
-  // Runs one call, for as many lines as fit.
-  Status step();
-  std::vector<PredictedLine> take() { return lines.take(); }
-  // See InOrder::skipTo.
-  void skipTo(uint64_t number) { lines.skipTo(number); }
-  // Lines added but not yet taken.
-  uint64_t held() const { return lines.held(); }
-  // Returns true if any lines still need steps.
-  bool busy() const { return !waiting.empty(); }
 
 private:
-  struct Job {
-    uint64_t number;
-    EncodedRecord text;
-  };
-
+  Result<PredictedLine> answer(const LineToPredict &line, size_t index, const PackedSequences &texts,
+                               const HostTensor &output) const override;
   Result<PredictedLabel> choose(std::span<const float> logits) const;
-
-  Engine &engine;
-  const ModelDescription &model;
-  const TextCodec &vocabulary;
-  std::deque<Job> waiting;
-  InOrder<PredictedLine> lines;
 };
 
 } // namespace heddle

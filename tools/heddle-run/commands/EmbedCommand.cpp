@@ -41,16 +41,10 @@ Status embed(const EmbedCommand &command, Profile *profile) {
   HEDDLE_CHECK(checkEmbeds(*opened.engine));
   HEDDLE_ASSIGN(EmbeddingRule rule, embeddingRule(command.common, command.checkpoint, opened.description));
   HEDDLE_ASSIGN(TrainedModel model, withWeights(std::move(opened), command.common.base, command.checkpoint));
-  auto lineOf = [](std::string &line) -> Result<LinePool<Embedder>::Line> {
-    return [line = std::move(line)](Embedder &embedder) {
-      embedder.add(line);
-      return Status(Success());
-    };
-  };
   VectorFile file;
   auto take = [&](const EmbeddedLine &line) { command.output.empty() ? printVector(line) : file.add(line); };
   HEDDLE_CHECK(shareLines(workersFor<Embedder>(model, *model.vocabulary, rule),
-                          kCallsAhead * uint64_t(model.description.maximumSequences), lineOf, take));
+                          kCallsAhead * uint64_t(model.description.maximumSequences), take));
   return command.output.empty() ? Status(Success()) : file.write(command.output);
 }
 

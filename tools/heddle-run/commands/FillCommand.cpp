@@ -32,15 +32,9 @@ Status fill(const FillCommand &command, Profile *profile) {
     return makeError(ErrorKind::Unsupported, "'", command.checkpoint,
                      "' has a vocabulary without the piece [MASK] or <mask>, so it has no mask to fill in.");
 
-  auto lineOf = [](std::string &line) -> Result<LinePool<MaskFiller>::Line> {
-    return [line = std::move(line)](MaskFiller &filler) {
-      filler.add(line);
-      return Status(Success());
-    };
-  };
   auto print = [&](const FilledLine &line) { command.choices == 0 ? printLine(line.text) : printChoices(line); };
   return shareLines(workersFor<MaskFiller>(model, *model.vocabulary, std::max<int64_t>(command.choices, 1)),
-                    kCallsAhead * uint64_t(model.description.maximumSequences), lineOf, print);
+                    kCallsAhead * uint64_t(model.description.maximumSequences), print);
 }
 
 } // namespace

@@ -73,12 +73,9 @@ Status generate(const GenerateCommand &command, Profile *profile) {
                                            command.common.base.empty() ? command.checkpoint : command.common.base));
     answers.prompt = [&templates](std::string_view line) { return promptOf(*templates, line); };
   }
-  auto lineOf = [](std::string &line) -> Result<LinePool<LineGenerator>::Line> {
-    return [line = std::move(line)](LineGenerator &generator) { return generator.add(line); };
-  };
   // Streamed answers are printed prompt by prompt.
   uint64_t window = command.stream ? 1 : kCallsAhead * uint64_t(model.description.maximumSequences);
-  return shareLines(workersFor<LineGenerator>(model, *model.vocabulary, options, answers), window, lineOf, printLine);
+  return shareLines(workersFor<LineGenerator>(model, *model.vocabulary, options, answers), window, printLine);
 }
 
 } // namespace

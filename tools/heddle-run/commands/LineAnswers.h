@@ -61,7 +61,7 @@ Status answerLines(Worker &worker, uint64_t window, Add add, Print print,
 // Does the same with several workers, one per device, and `window` lines in work for each. `lineOf` is called with the
 // lines in order and returns a Result of a LinePool's Line, which gives the line to a worker.
 template <typename Worker, typename LineOf, typename Print>
-Status shareLines(std::vector<std::unique_ptr<Worker>> workers, uint64_t window, LineOf lineOf, Print print) {
+Status distributeLines(std::vector<std::unique_ptr<Worker>> workers, uint64_t window, LineOf lineOf, Print print) {
   using Line = typename LinePool<Worker>::Line;
   if (workers.size() == 1) { // no extra thread
     Worker &worker = *workers.front();
@@ -80,5 +80,24 @@ Status shareLines(std::vector<std::unique_ptr<Worker>> workers, uint64_t window,
   };
   return answerLines(pool, window, add, print);
 }
+
+// Does the same with lines that are passed to a worker's add(line, arguments...).
+template <typename Worker, typename Print, typename... Arguments>
+Status shareLines(std::vector<std::unique_ptr<Worker>> workers, uint64_t window, Print print, Arguments... arguments) {
+  auto lineOf = [=](std::string &line) -> Result<typename LinePool<Worker>::Line> {
+    return [=, line = std::move(line)](Worker &worker) { return worker.add(line, arguments...); };
+  };
+  return distributeLines(std::move(workers), window, lineOf, print);
+}
+
+// A worker for answerLines() that answers at once.
+struct ImmediateAnswers {
+  std::vector<std::string> answers;
+
+  uint64_t held() const { return answers.size(); }
+  bool busy() const { return false; }
+  Status step() { return Success(); }
+  std::vector<std::string> take() { return std::exchange(answers, {}); }
+};
 
 } // namespace heddle::run

@@ -35,14 +35,9 @@ Status predict(const PredictCommand &command, Profile *profile) {
   HEDDLE_ASSIGN(TrainedModel model, withWeights(std::move(opened), command.common.base, command.checkpoint));
   if (kind != Labelling::Grades)
     HEDDLE_CHECK(checkLabels(*model.vocabulary, model.description, command.checkpoint));
-  auto lineOf = [&](std::string &line) -> Result<LinePool<Predictor>::Line> {
-    return [line = std::move(line), records = command.records](Predictor &predictor) {
-      return predictor.add(line, records);
-    };
-  };
   auto print = [&](const PredictedLine &line) { printPrediction(line, kind); };
   return shareLines(workersFor<Predictor>(model, *model.vocabulary),
-                    kCallsAhead * uint64_t(model.description.maximumSequences), lineOf, print);
+                    kCallsAhead * uint64_t(model.description.maximumSequences), print, command.records);
 }
 
 } // namespace

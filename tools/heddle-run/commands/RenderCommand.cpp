@@ -4,8 +4,6 @@
 #include "tools/heddle-run/commands/Commands.h"
 #include "tools/heddle-run/commands/LineAnswers.h"
 
-#include <utility>
-
 namespace heddle::run {
 namespace {
 
@@ -16,21 +14,11 @@ constexpr uint64_t kLinesAhead = 16;
 
 std::string asJson(const Json &json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-// A worker for answerLines() that answers at once.
-struct LineRenderer {
-  std::vector<std::string> answers;
-
-  uint64_t held() const { return answers.size(); }
-  bool busy() const { return false; }
-  Status step() { return Success(); }
-  std::vector<std::string> take() { return std::exchange(answers, {}); }
-};
-
 } // namespace
 
 Status runRender(const RenderCommand &command) {
   HEDDLE_ASSIGN(ChatTemplates templates, ChatTemplates::load(command.model));
-  LineRenderer worker;
+  ImmediateAnswers worker;
   uint64_t number = 0;
   auto add = [&](const std::string &line) -> Status {
     HEDDLE_ASSIGN(Conversation conversation, readConversation(line, str("line ", ++number, " of the standard input")));

@@ -5,7 +5,6 @@
 #include "tools/heddle-run/commands/OpenModel.h"
 
 #include <charconv>
-#include <utility>
 
 namespace heddle::run {
 namespace {
@@ -40,21 +39,11 @@ Result<std::string> decode(const TextCodec &codec, std::string_view line, uint64
   return escaped(replaceInvalidUtf8(codec.decode(ids)));
 }
 
-// A worker for answerLines() that answers at once.
-struct LineTokenizer {
-  std::vector<std::string> answers;
-
-  uint64_t held() const { return answers.size(); }
-  bool busy() const { return false; }
-  Status step() { return Success(); }
-  std::vector<std::string> take() { return std::exchange(answers, {}); }
-};
-
 } // namespace
 
 Status runTokenize(const TokenizeCommand &command) {
   HEDDLE_ASSIGN(std::unique_ptr<TextCodec> codec, openVocabulary(command.folder));
-  LineTokenizer worker;
+  ImmediateAnswers worker;
   uint64_t number = 0;
   auto add = [&](const std::string &line) -> Status {
     ++number;

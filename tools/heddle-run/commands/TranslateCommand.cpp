@@ -172,9 +172,9 @@ Status translate(const TranslateCommand &command, Profile *profile) {
       return translator.add(line, prefix);
     };
   };
-  return shareLines(workersFor<LineTranslator>(model, *model.vocabulary, options),
-                    kCallsAhead * uint64_t(model.description.maximumSequences), lineOf,
-                    [&](const TranslatedLine &line) { print(line, command.nBest); });
+  return distributeLines(workersFor<LineTranslator>(model, *model.vocabulary, options),
+                         kCallsAhead * uint64_t(model.description.maximumSequences), lineOf,
+                         [&](const TranslatedLine &line) { print(line, command.nBest); });
 }
 
 } // namespace
