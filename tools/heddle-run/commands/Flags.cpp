@@ -78,6 +78,13 @@ CLI::Option *addProfile(CLI::App *command, ArtifactOptions &options) {
       "its FLOP/s and bytes/s; launches are then timed and run in sequence");
 }
 
+void addTrained(CLI::App *command, ArtifactOptions &options, std::string &checkpoint, const char *whatCheckpoint) {
+  addArtifact(command, options);
+  addBase(command, options);
+  addProfile(command, options);
+  command->add_option("--checkpoint", checkpoint, whatCheckpoint)->required();
+}
+
 CLI::Option *addSharing(CLI::App *command, ArtifactOptions &options) {
   auto take = [&options](const std::string &text) {
     options.devices = CLI::detail::split(text, ',');
@@ -234,6 +241,12 @@ void addSampling(CLI::App *command, SamplingFlags &flags) {
       ->check(kSeed)
       ->needs(sample)
       ->capture_default_str();
+}
+
+CLI::Option *addChatTemplate(CLI::App *command, std::string &path) {
+  return command->add_option("--chat-template", path,
+                             "A folder, GGUF file or .jinja file with the chat template (default: the "
+                             "model's)");
 }
 
 void addServing(CLI::App *command, ServeCommand &serve) {

@@ -20,6 +20,8 @@ extern const CLI::Validator kCount, kCountOrNone, kSeed;
 
 void addArtifact(CLI::App *command, ArtifactOptions &options);
 CLI::Option *addProfile(CLI::App *command, ArtifactOptions &options);
+// Adds the artifact, its weights with --base, and --profile, which all commands that run a trained model have.
+void addTrained(CLI::App *command, ArtifactOptions &options, std::string &checkpoint, const char *whatCheckpoint);
 // Call it after addArtifact and addProfile.
 CLI::Option *addSharing(CLI::App *command, ArtifactOptions &options);
 // Adds --force. addBase adds it, too.
@@ -33,6 +35,10 @@ CLI::Option *addText(CLI::App *command, TextFiles &files, const char *targetPurp
 // Call it after the command line is parsed. `instead` names an alternative for the error message: ", or --hyp,".
 void requireText(const TextFiles &files, const std::string &instead);
 void addSampling(CLI::App *command, SamplingFlags &flags);
+
+// Adds all flags of train.
+void addTraining(CLI::App *command, TrainCommand &train);
+CLI::Option *addChatTemplate(CLI::App *command, std::string &path);
 
 // Adds the flags of serve, except for the model's.
 void addServing(CLI::App *command, ServeCommand &serve);
