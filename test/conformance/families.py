@@ -86,8 +86,9 @@ class Case:
         """The hidden states times the projection are the reference's logits."""
         (hidden,) = model.call("encode", self.texts(), ["hidden"])
         config, tensors = json.loads((self.family / "config.json").read_text()), load_safetensors(self.family / "model.safetensors")
-        head = next(tensors[name] for name in ("lm_head.weight", "model.embed_tokens.weight", "transformer.wte.weight") if name in tensors)
-        logits = hidden @ head.T / config.get("logits_scaling", 1)
+        names = ("lm_head.weight", "embed_out.weight", "model.embed_tokens.weight", "transformer.wte.weight", "gpt_neox.embed_in.weight")
+        head = next(tensors[name] for name in names if name in tensors)
+        logits = hidden @ head.T / config.get("logits_scaling", 1) * config.get("logit_scale", 1)
         if cap := config.get("final_logit_softcapping"):
             logits = np.tanh(logits / cap) * cap
         self.report.check("hidden states, by their logits", relative(logits, np.concatenate([self.logits[str(i)] for i in range(len(self.ids))])), BOUND)
