@@ -177,7 +177,8 @@ template <typename Op> struct LanePattern : OpConversionPattern<Op> {
   Lower lower;
 };
 
-/// Adds a pattern for each of the functions. Of two for the same op, the one with the larger benefit is asked first.
+/// Adds a pattern for each of the functions. If two are for the same op, the one with the larger benefit is asked
+/// first.
 template <typename... Ops>
 void addLowerings(RewritePatternSet &patterns, const TypeConverter &converter, const Lanes &lanes,
                   PatternBenefit benefit, Lowered (*...lower)(LaneBuilder &, const Lanes &, Ops, RegistersOf<Ops>)) {

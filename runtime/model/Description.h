@@ -54,8 +54,8 @@ struct ModelDescription {
   bool endsText(int32_t token) const {
     return token == marks.end || std::ranges::find(otherEnds, token) != otherEnds.end();
   }
-  // The marks in the input of an encoder: the vocabulary's, or else a begin and an end mark. Of a decoder alone: the
-  // begin mark, if texts begin with one, and the marks that the vocabulary puts behind a text.
+  // The marks in the input of an encoder: the vocabulary's, or else a begin and an end mark. The input of a model with
+  // only a decoder has the begin mark, if texts begin with one, and the marks that the vocabulary puts behind a text.
   InputMarks inputMarks(const TextCodec &vocabulary) const;
   BatchLimits limits() const { return {maximumTokens, maximumSequences, maximumLength, marks}; }
 };

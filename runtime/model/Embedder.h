@@ -1,4 +1,4 @@
-// Computes a vector for each line, with an encoder or a decoder alone.
+// Computes a vector for each line, with an encoder or a model that has only a decoder.
 #pragma once
 
 #include "runtime/model/EmbeddingRule.h"

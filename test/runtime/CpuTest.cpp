@@ -117,7 +117,7 @@ TEST_F(CpuTest, mediumBuffersShareHugePages) {
     std::ranges::fill(content, std::byte(i));
     ASSERT_TRUE(device->write(**buffer, 0, content).ok());
     buffers.push_back(std::move(*buffer));
-    if (i % 4 == 3) // the memory of these goes back to the system, that of their neighbours does not
+    if (i % 4 == 3) // frees these buffers' pages, and keeps their neighbours'
       buffers.erase(buffers.end() - 3, buffers.end() - 1);
   }
   EXPECT_LE(pages.size(), 40 * bytes / huge + 3);

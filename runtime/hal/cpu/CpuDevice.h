@@ -30,8 +30,8 @@ private:
   uint64_t size = 0;
 };
 
-// A mapping in huge pages that buffers of medium size share, as most of a model's weights and caches are smaller than a
-// huge page. Each buffer gets bytes that none had before, so they are zero.
+// A mapping in huge pages that buffers of medium size share. Most weights and caches of a small model are smaller than a
+// huge page. A buffer gets bytes that no other had before, so they are zero.
 struct Slab {
   std::shared_ptr<Mapping> memory; // its buffers have it, too
   uint64_t used = 0;
@@ -51,7 +51,7 @@ public:
 private:
   CpuBuffer() = default;
   std::byte *begin = nullptr;
-  std::shared_ptr<Mapping> mapping; // that the bytes are part of; null for a small buffer
+  std::shared_ptr<Mapping> mapping; // holds the bytes; null for a small buffer
 };
 
 class CpuKernel : public Executable {

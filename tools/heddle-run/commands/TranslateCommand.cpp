@@ -89,7 +89,7 @@ void print(const TranslatedLine &line, int64_t nBest) {
   }
 }
 
-// Says which of the keys that change what transformers generates are set in `json`, and not supported.
+// Names the keys of `json` that would change what transformers generates, and that `translate` does not support.
 void warnOfOtherRules(const nlohmann::json &json, const std::string &path) {
   std::string others;
   for (const auto &[key, harmless] :
@@ -111,8 +111,8 @@ void warnOfOtherRules(const nlohmann::json &json, const std::string &path) {
     log(LogLevel::Warning, str(path, " sets ", others, ", which translate does not apply"));
 }
 
-// Takes what a published model's files say of generating: the length penalty, unless it is given, the first token of each
-// translation, and whether a translation of the maximum length is closed by the end mark.
+// Reads three rules of generation from a published model's files: the length penalty, unless a flag gives it; the first
+// token of each translation; and whether the end mark closes a translation of the maximum length.
 Status readGenerationConfig(const std::filesystem::path &folder, std::optional<double> lengthPenalty,
                             const ModelDescription &model, TranslationOptions &options) {
   constexpr uint64_t limit = 16 << 20;
