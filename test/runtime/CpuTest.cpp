@@ -20,7 +20,6 @@ namespace heddle {
 namespace {
 
 using hal::cpu::FloatMode;
-using hal::cpu::ImageHeader;
 
 // Binding 0: two f32 elements per workgroup; the second becomes half of the first. Binding 1: the floating-point mode
 // in the kernel.
