@@ -29,8 +29,10 @@ std::optional<ModelText> language::findFamily(MLIRContext *context, StringRef ar
   for (StringRef name : getLibraryTexts())
     if (llvm::is_contained(architecturesOf(findLibraryText(name), isGguf), architecture))
       if (FailureOr<ModelText> text = ModelText::read(context, (name + ".weft").str(), findLibraryText(name));
-          succeeded(text))
-        return std::move(*text);
+          succeeded(text)) {
+        ModelText found = std::move(*text);
+        return found;
+      }
   return std::nullopt;
 }
 
