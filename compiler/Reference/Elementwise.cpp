@@ -65,11 +65,18 @@ static LogicalResult embedding(EmbeddingOp op, Frame &frame) {
   return success();
 }
 
+/// Returns an element of a matrix of `columns` columns that may be stored in panels of them.
+static double elementAt(const Array &stored, int64_t columns, int64_t row, int64_t column) {
+  int64_t ofPanel = stored.shape[1], panels = columns / ofPanel;
+  return panels < 2 ? stored(row, column)
+                    : stored(column / ofPanel * (stored.shape[0] / panels) + row, column % ofPanel);
+}
+
 /// Returns the bits of one number. Word r of a column holds the rows from r * 32 / bits on, the first in its lowest
 /// bits.
-static int64_t bitsAt(const Array &words, int64_t bits, int64_t row, int64_t column) {
+static int64_t bitsAt(const Array &words, int64_t bits, int64_t columns, int64_t row, int64_t column) {
   int64_t numbers = 32 / bits;
-  auto word = static_cast<uint32_t>(static_cast<int32_t>(words(row / numbers, column)));
+  auto word = static_cast<uint32_t>(static_cast<int32_t>(elementAt(words, columns, row / numbers, column)));
   return (word >> (row % numbers * bits)) & ((1u << bits) - 1);
 }
 
@@ -82,13 +89,14 @@ static void dequantize(DequantizeOp op, Frame &frame) {
   int64_t sign = op.getIsUnsigned() ? 0 : int64_t(1) << (bits + highBits - 1);
   auto ofGroup = [&](Value values, int64_t row, int64_t column) {
     const Array &groups = frame.get(values);
-    return groups(row / (result.shape[0] / groups.shape[0]), column / (result.shape[1] / groups.shape[1]));
+    auto [rows, columns] = op.getGroup();
+    return elementAt(groups, result.shape[1] / columns, row / rows, column / columns);
   };
   for (int64_t row = 0; row < result.shape[0]; ++row)
     for (int64_t column = 0; column < result.shape[1]; ++column) {
-      int64_t number = bitsAt(words, bits, row, column);
+      int64_t number = bitsAt(words, bits, result.shape[1], row, column);
       if (high)
-        number |= bitsAt(*high, highBits, row, column) << bits;
+        number |= bitsAt(*high, highBits, result.shape[1], row, column) << bits;
       double value = table ? (*table)(number) : static_cast<double>((number ^ sign) - sign);
       if (op.getScales())
         value *= ofGroup(op.getScales(), row, column);

@@ -112,6 +112,14 @@ Gradients EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGradie
   return SmallVector<Value>{Value(), ofTable};
 }
 
+/// Returns the type of a matrix's scales as if they were not in panels.
+static RankedTensorType withoutPanels(RankedTensorType scales, RankedTensorType whole, int64_t panels) {
+  if (panels < 2 || !scales.hasStaticShape() || scales.getDimSize(1) * panels != whole.getDimSize(1) ||
+      scales.getDimSize(0) % panels != 0)
+    return scales;
+  return scales.clone({scales.getDimSize(0) / panels, whole.getDimSize(1)});
+}
+
 LogicalResult DequantizeOp::verify() {
   RankedTensorType words = typeOf(getWords()), result = typeOf(getResult());
   auto bits = static_cast<int64_t>(getBits()), highBits = static_cast<int64_t>(getHighBits());
@@ -124,9 +132,11 @@ LogicalResult DequantizeOp::verify() {
   if (getTable() &&
       (bits != 4 || getHigh() || !getIsUnsigned() || typeOf(getTable()).getShape() != ArrayRef<int64_t>{1, 16}))
     return emitOpError() << "expects a table of 1x16 values for unsigned numbers of 4 bits, got " << typeOf(getTable());
+  bool isStatic = words.hasStaticShape() && result.hasStaticShape();
+  int64_t panels = isStatic && getPanel() > 0 ? result.getDimSize(1) / getPanel() : 0;
   auto verifyWords = [&](RankedTensorType words, int64_t bits) -> LogicalResult {
-    if (words.hasStaticShape() && result.hasStaticShape() && words.getDimSize(1) == result.getDimSize(1) &&
-        words.getDimSize(0) == static_cast<int64_t>(llvm::divideCeil(result.getDimSize(0), 32 / bits)))
+    if (isStatic && words.hasStaticShape() && words.getDimSize(1) * panels == result.getDimSize(1) &&
+        words.getDimSize(0) == panels * static_cast<int64_t>(llvm::divideCeil(result.getDimSize(0), 32 / bits)))
       return success();
     return emitOpError() << "expects a word for " << 32 / bits << " rows of a column, got " << words << " and "
                          << result;
@@ -137,20 +147,24 @@ LogicalResult DequantizeOp::verify() {
     return emitOpError() << "expects an offset for each scale, got " << typeOf(getOffsets());
   if (!getScales())
     return success();
-  RankedTensorType scales = typeOf(getScales());
+  RankedTensorType scales = withoutPanels(typeOf(getScales()), result, panels);
   auto divides = [&](int64_t dim) {
     return !scales.isDynamicDim(dim) && scales.getDimSize(dim) > 0 &&
            result.getDimSize(dim) % scales.getDimSize(dim) == 0;
   };
   if (divides(0) && divides(1))
     return success();
-  return emitOpError() << "expects scales of equal groups of rows and columns, got " << scales << " for " << result;
+  return emitOpError() << "expects scales of equal groups of rows and columns, got " << typeOf(getScales()) << " for "
+                       << result;
 }
+
+int64_t DequantizeOp::getPanel() { return typeOf(getWords()).getDimSize(1); }
 
 std::pair<int64_t, int64_t> DequantizeOp::getGroup() {
   if (!getScales())
     return {1, 1};
-  RankedTensorType whole = getResult().getType(), scales = typeOf(getScales());
+  RankedTensorType whole = getResult().getType();
+  RankedTensorType scales = withoutPanels(typeOf(getScales()), whole, whole.getDimSize(1) / getPanel());
   return {whole.getDimSize(0) / scales.getDimSize(0), whole.getDimSize(1) / scales.getDimSize(1)};
 }
 

@@ -67,6 +67,10 @@ def DequantizeOp : Heddle_Op<"dequantize", [Pure, AttrSizedOperandSegments, Hedd
     may also be packed, or 16-bit: then another `dequantize` or an `arith.extf` produces them. Kernels unpack words
     where they read them, so that neither the matrix nor such scales are ever in memory.
 
+    The matrix may be stored in panels of columns, one after another, each contiguous: if `words` has P columns, fewer
+    than the matrix, its rows are those of the first P columns, then those of the next P. `high` has the same panels, and
+    so do scales and offsets with P columns.
+
     ```mlir
     // Groups of 32 rows.
     %0 = heddle.dequantize %words scales(%scales) {bits = 4} : (tensor<72x1536xi32>, tensor<18x1536xf32>) -> tensor<576x1536xf32>
@@ -77,6 +81,8 @@ def DequantizeOp : Heddle_Op<"dequantize", [Pure, AttrSizedOperandSegments, Hedd
     // One of 16 values for each number.
     %3 = heddle.dequantize %words table(%values) scales(%scales) {bits = 4, is_unsigned}
         : (tensor<72x1536xi32>, tensor<1x16xf32>, tensor<18x1536xf32>) -> tensor<576x1536xf32>
+    // 24 panels of 64 columns.
+    %4 = heddle.dequantize %words scales(%scales) {bits = 4} : (tensor<1728x64xi32>, tensor<432x64xf32>) -> tensor<576x1536xf32>
     ```
   }];
   let arguments = (ins Heddle_I32Matrix:$words, Optional<Heddle_I32Matrix>:$high, Optional<Heddle_F32Matrix>:$table,
@@ -93,6 +99,8 @@ def DequantizeOp : Heddle_Op<"dequantize", [Pure, AttrSizedOperandSegments, Hedd
   let extraClassDeclaration = [{
     /// The numbers of rows and of columns that share a scale; both are 1 without scales.
     std::pair<int64_t, int64_t> getGroup();
+    /// The columns of a panel: all columns if there are no panels.
+    int64_t getPanel();
   }];
   let hasVerifier = 1;
 }

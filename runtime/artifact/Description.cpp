@@ -286,10 +286,14 @@ Status checkTensors(const Description &description, const schema::Module &module
       return wrong("says where the weight '", name, "' comes from, and the artifact has no such variable.");
     const schema::TensorType &type = *found->second->type();
     Shape shape = maximumShape(module, type);
-    // A word of a packed weight holds 4, 8 or 16 numbers, or the lower bits of as many.
-    auto wordsOf = [&](int64_t rows) { return (origin.shape[0] + rows - 1) / rows; };
-    if (elementType(type) == ElementType::I32 && shape.size() == 2 && origin.shape.size() == 2 &&
-        shape[1] == origin.shape[1] && (shape[0] == wordsOf(4) || shape[0] == wordsOf(8) || shape[0] == wordsOf(16)))
+    // A word of a packed weight holds 4, 8 or 16 numbers, or the lower bits of as many. Words may be in panels of columns.
+    auto hasWords = [&](int64_t numbers) {
+      int64_t panels = origin.shape[1] / shape[1];
+      return shape[1] * panels == origin.shape[1] && shape[0] % panels == 0 &&
+             shape[0] / panels == (origin.shape[0] + numbers - 1) / numbers;
+    };
+    if (elementType(type) == ElementType::I32 && shape.size() == 2 && origin.shape.size() == 2 && shape[1] > 0 &&
+        shape[1] <= origin.shape[1] && (hasWords(4) || hasWords(8) || hasWords(16)))
       continue;
     if (elementType(type) != ElementType::F32 || shape != origin.shape)
       return wrong("says that the weight '", name, "' is ", describe(ElementType::F32, origin.shape), ", and it is ",

@@ -108,6 +108,14 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
     return variable && variable->isWeight();
   });
 
+  // Checkpoints of artifacts for other targets, and of earlier versions, have packed weights without panels.
+  auto gainsPanels = [&](const SafetensorsEntry &entry, const VariableInfo &variable) {
+    bool isPart = isPackedWeight(state->variables, variable) || isPartOfPacked(variable.role);
+    return isPart && entry.type == variable.type && entry.shape.size() == 2 && variable.shape.size() == 2 &&
+           variable.shape[1] > 0 && entry.shape[1] > variable.shape[1] &&
+           inPanels(entry.shape, variable.shape[1]) == variable.shape;
+  };
+
   // All tensors are compared before any is written: a refused checkpoint leaves the model unchanged.
   std::vector<std::pair<uint32_t, const SafetensorsEntry *>> loads;
   for (uint32_t i = 0; i < state->variables.size(); ++i) {
@@ -125,7 +133,7 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
                        toString(variable.kind), " '", variable.name, "' was asked for as well; load the weights only.");
     if (!entry)
       return another("it lacks ", toString(variable.kind), " '", variable.name, "'");
-    if (entry->type != variable.type || entry->shape != variable.shape)
+    if (entry->type != variable.type || (entry->shape != variable.shape && !gainsPanels(*entry, variable)))
       return another("'", variable.name, "' is ", describe(entry->type, entry->shape), " in the checkpoint and ",
                      describe(variable.type, variable.shape), " in the artifact");
     loads.emplace_back(i, entry);
@@ -158,6 +166,12 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
   for (auto [index, entry] : loads) {
     state->weightsWritten |= state->variables[index].isWeight();
     state->noteValue(index);
+    if (const VariableInfo &variable = state->variables[index]; entry->shape != variable.shape) {
+      HEDDLE_ASSIGN(HostTensor part, reader.read(variable.name));
+      HEDDLE_ASSIGN(HostTensor stored, toPanels(std::move(part), variable.shape));
+      HEDDLE_CHECK(writeVariable(variable.name, stored));
+      continue;
+    }
     for (uint64_t offset = 0; offset < entry->bytes; offset += chunk.size()) {
       chunk.resize(std::min(entry->bytes - offset, chunkBytes));
       HEDDLE_CHECK(reader.read(*entry, offset, chunk));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 
 namespace heddle {
@@ -37,6 +38,12 @@ Shape wordsOf(Shape numbers, int64_t bits) {
   return numbers;
 }
 
+// The inverse of inPanels() for a part of a matrix of `columns` columns.
+Shape withoutPanels(const Shape &stored, int64_t columns) {
+  int64_t panels = columns > stored[1] && columns % stored[1] == 0 ? columns / stored[1] : 1;
+  return stored[0] % panels == 0 ? Shape{stored[0] / panels, stored[1] * panels} : stored;
+}
+
 bool has(const VariableInfo *variable, bool isWanted, ElementType type, const Shape &shape) {
   return isWanted ? variable && variable->type == type && variable->shape == shape : !variable;
 }
@@ -59,6 +66,23 @@ Result<HostTensor> packBits(const HostTensor &numbers, int64_t bits, int64_t shi
 
 } // namespace
 
+Shape inPanels(const Shape &part, int64_t panel) {
+  return part[0] > 1 && part[1] % panel == 0 ? Shape{part[0] * (part[1] / panel), panel} : part;
+}
+
+Result<HostTensor> toPanels(HostTensor part, const Shape &shape) {
+  if (part.shape() == shape)
+    return part;
+  HEDDLE_ASSIGN(HostTensor stored, HostTensor::uninitialized(part.type(), shape));
+  const int64_t rows = part.shape()[0], columns = part.shape()[1], panel = shape[1];
+  const size_t run = size_t(panel) * sizeof(float);
+  std::byte *to = stored.bytes().data();
+  for (int64_t first = 0; first < columns; first += panel)
+    for (int64_t row = 0; row < rows; ++row, to += run)
+      std::memcpy(to, part.bytes().data() + size_t(row * columns + first) * sizeof(float), run);
+  return stored;
+}
+
 bool isPackedWeight(Variables all, const VariableInfo &variable) {
   return variable.isWeight() && variable.type == ElementType::I32 && variable.role == VariableRole::None &&
          findPart(all, &variable, VariableRole::Scales);
@@ -66,8 +90,9 @@ bool isPackedWeight(Variables all, const VariableInfo &variable) {
 
 bool keepsAs(Variables all, const VariableInfo &weight, const PackedFormat &format, const Shape &whole) {
   PartsOf variables(all, weight);
-  if (!isMatrix(whole) || !variables.scales || variables.scales->shape.size() != 2)
+  if (!isMatrix(whole) || !isMatrix(weight.shape) || !variables.scales || variables.scales->shape.size() != 2)
     return false;
+  int64_t panel = weight.shape[1];
   auto areGroupsAlong = [&](size_t contracted) {
     auto groupsOf = [&](int64_t group) {
       Shape groups = whole;
@@ -77,17 +102,17 @@ bool keepsAs(Variables all, const VariableInfo &weight, const PackedFormat &form
     auto hasGroups = [&](const VariableInfo *values, const VariableInfo *factors, bool isWanted) {
       Shape groups = groupsOf(format.group);
       if (format.scaleBits == 0)
-        return has(values, isWanted, ElementType::F32, groups) && !factors;
-      return has(values, isWanted, ElementType::I32, wordsOf(groups, format.scaleBits)) &&
-             has(factors, isWanted, ElementType::F32, groupsOf(format.factorGroup));
+        return has(values, isWanted, ElementType::F32, inPanels(groups, panel)) && !factors;
+      return has(values, isWanted, ElementType::I32, inPanels(wordsOf(groups, format.scaleBits), panel)) &&
+             has(factors, isWanted, ElementType::F32, inPanels(groupsOf(format.factorGroup), panel));
     };
     return hasGroups(variables.scales, variables.scaleFactors, true) &&
            hasGroups(variables.offsets, variables.offsetFactors, format.hasOffsets);
   };
   const VariableInfo *half = format.scaleBits == 0 ? variables.scales : variables.scaleFactors;
-  return weight.shape == wordsOf(whole, format.bits) &&
+  return weight.shape == inPanels(wordsOf(whole, format.bits), panel) &&
          has(variables.high, format.highBits > 0, ElementType::I32,
-             format.highBits > 0 ? wordsOf(whole, format.highBits) : Shape()) &&
+             format.highBits > 0 ? inPanels(wordsOf(whole, format.highBits), panel) : Shape()) &&
          has(variables.table, format.table != nullptr, ElementType::F32, {1, kTableSize}) && half &&
          half->narrow == format.narrow && (areGroupsAlong(0) || areGroupsAlong(1));
 }
@@ -96,18 +121,20 @@ Result<PackedParts> packParts(Variables all, const VariableInfo &weight, PackedT
   PartsOf variables(all, weight);
   const PackedFormat &format = tensor.format;
   PackedParts parts;
+  auto add = [&](const VariableInfo *to, HostTensor part) -> Status {
+    HEDDLE_ASSIGN(HostTensor stored, toPanels(std::move(part), to->shape));
+    parts.emplace_back(to->name, std::move(stored));
+    return Success();
+  };
   auto addBits = [&](const VariableInfo *to, const HostTensor &numbers, int64_t bits, int64_t shift = 0) -> Status {
     HEDDLE_ASSIGN(HostTensor words, packBits(numbers, bits, shift));
-    parts.emplace_back(to->name, std::move(words));
-    return Success();
+    return add(to, std::move(words));
   };
   auto addGroups = [&](const VariableInfo *values, const VariableInfo *factors, HostTensor &ofGroups,
                        HostTensor &ofFactors) -> Status {
-    if (!factors) {
-      parts.emplace_back(values->name, std::move(ofGroups));
-      return Success();
-    }
-    parts.emplace_back(factors->name, std::move(ofFactors));
+    if (!factors)
+      return add(values, std::move(ofGroups));
+    HEDDLE_CHECK(add(factors, std::move(ofFactors)));
     return addBits(values, ofGroups, format.scaleBits);
   };
   HEDDLE_CHECK(addBits(variables.words, tensor.numbers, format.bits));
@@ -177,10 +204,19 @@ Result<PackedParts> packWeight(Variables all, const VariableInfo &weight, const 
     return makeError(ErrorKind::InvalidArgument,
                      "the artifact keeps this weight packed as the GGUF file has it that it was compiled from, and "
                      "nothing is rounded to that. Load that file, or compile with --weights=f32, int8 or int4.");
-  HEDDLE_ASSIGN(PackedWeight packed, packWeight(values, weight.shape, variables.scales->shape));
+  int64_t columns = values.shape.size() == 2 ? values.shape[1] : 0;
+  const Shape &ofScales = variables.scales->shape;
+  bool splits = columns > weight.shape[1]; // then scales have groups of rows: a row of them, or panels
+  HEDDLE_ASSIGN(PackedWeight packed, packWeight(values, withoutPanels(weight.shape, columns),
+                                                splits ? withoutPanels(ofScales, columns) : ofScales));
   PackedParts parts;
-  parts.emplace_back(weight.name, std::move(packed.words));
-  parts.emplace_back(variables.scales->name, std::move(packed.scales));
+  auto add = [&](const VariableInfo &to, HostTensor part) -> Status {
+    HEDDLE_ASSIGN(HostTensor stored, toPanels(std::move(part), to.shape));
+    parts.emplace_back(to.name, std::move(stored));
+    return Success();
+  };
+  HEDDLE_CHECK(add(weight, std::move(packed.words)));
+  HEDDLE_CHECK(add(*variables.scales, std::move(packed.scales)));
   return parts;
 }
 

@@ -29,6 +29,14 @@ struct PackedWeight {
   HostTensor scales; // f32: one for each group of rows and columns
 };
 
+// The columns of words and of groups may be split into panels, stored one after another: a part of a matrix of N columns
+// then has N / P * rows rows and P columns. Returns the shape with panels of `panel` columns of a part of shape `part`. A
+// single row is the same with panels and without.
+Shape inPanels(const Shape &part, int64_t panel);
+
+// Stores a part of a packed weight in panels if `shape`, which is its own or inPanels(), has them.
+Result<HostTensor> toPanels(HostTensor part, const Shape &shape);
+
 // Rounds `values`, an f32 matrix, to 8-bit or 4-bit integers with a scale for each group. `words` and `scales` are the
 // shapes of the results: `words` implies the bit width, and a group has values.rows / scales.rows rows and
 // values.columns / scales.columns columns. 8-bit integers lie in [-127, 127]. With 4 bits, the value of the largest

@@ -204,6 +204,52 @@ TEST_P(CheckpointTest, refusedOnesChangeNothing) {
   EXPECT_NE(loadMessage(*session).find("No such file"), std::string::npos);
 }
 
+// Packed words and scales of artifacts for other targets, as in tensors of two rows and four columns.
+TEST_P(CheckpointTest, packedPartsGainPanels) {
+  test::AdderOptions options;
+  options.targets = GetParam().targets;
+  auto changed = test::changed(test::buildAdder(options), [](schema::ModuleT &module) {
+    for (auto [name, element] :
+         {std::pair("packed", schema::ElementType::I32), {"packed.scales", schema::ElementType::F32}}) {
+      auto part = std::make_unique<schema::VariableT>(*module.variables[0]);
+      part->name = name, part->bytes = 8 * kElementBytes;
+      part->type->element = element, part->type->dims = {schema::Dim(-1, 4), schema::Dim(-1, 2)};
+      module.variables.push_back(std::move(part));
+    }
+    module.variables.back()->role = schema::VariableRole::Scales;
+    module.variables.back()->owner = int32_t(module.variables.size()) - 2;
+  });
+  auto artifact = Artifact::fromBytes(changed, "packed.heddle");
+  ASSERT_TRUE(artifact.ok()) << artifact.message();
+  auto session = Session::open(*artifact, {.device = GetParam().name});
+  ASSERT_TRUE(session.ok()) << session.message();
+
+  std::vector<int32_t> words(8);
+  std::iota(words.begin(), words.end(), 0);
+  std::vector<float> scales(words.begin(), words.end());
+  auto writeParts = [&](Shape shape) {
+    auto writer = SafetensorsWriter::create(
+        folder / "c", {weight, {"packed", ElementType::I32, shape}, {"packed.scales", ElementType::F32, shape}});
+    ASSERT_TRUE(writer.ok());
+    ASSERT_TRUE(writer->write(std::vector<std::byte>(4000)).ok());
+    ASSERT_TRUE(writer->write(std::as_bytes(std::span(words))).ok());
+    ASSERT_TRUE(writer->write(std::as_bytes(std::span(scales))).ok());
+    ASSERT_TRUE(writer->commit().ok());
+  };
+  writeParts({2, 4});
+  EXPECT_EQ(loadMessage(**session, {VariableKind::Weight}), "accepted");
+  HostTensor packed = std::move(*(*session)->readVariable("packed"));
+  EXPECT_TRUE(std::ranges::equal(packed.values<int32_t>(), std::vector{0, 1, 4, 5, 2, 3, 6, 7}));
+  packed = std::move(*(*session)->readVariable("packed.scales"));
+  EXPECT_TRUE(std::ranges::equal(packed.values<float>(), std::vector<float>{0, 1, 4, 5, 2, 3, 6, 7}));
+  writeParts({4, 2});
+  EXPECT_EQ(loadMessage(**session, {VariableKind::Weight}), "accepted");
+  EXPECT_EQ((*session)->readVariable("packed")->values<int32_t>()[2], 2);
+  writeParts({1, 8});
+  EXPECT_NE(loadMessage(**session, {VariableKind::Weight}).find("'packed' is i32[1,8] in the checkpoint"),
+            std::string::npos);
+}
+
 TEST_P(CheckpointTest, failedSavesLeaveTheOldFile) {
   auto session = openAdder();
   test::spit(folder / "c", "old");

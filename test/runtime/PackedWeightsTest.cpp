@@ -85,6 +85,37 @@ TEST(PackedWeightsTest, tablesAreParts) {
   EXPECT_EQ((*parts)[1].second.values<float>()[15], 113);
 }
 
+// Two panels of two columns: the rows of the first come first. A row of scales is the same without panels.
+TEST(PackedWeightsTest, columnsMayBeInPanels) {
+  VariableInfo words{.name = "w", .type = ElementType::I32, .shape = {4, 2}},
+      scales{.name = "w.scales", .shape = {4, 2}, .role = VariableRole::Scales, .owner = "w"}, row = scales;
+  row.shape = {1, 4};
+  const VariableInfo groups[] = {words, scales}, whole[] = {words, row};
+  PackedFormat format{.bits = 8, .group = 4};
+  EXPECT_TRUE(keepsAs(groups, words, format, {8, 4}));
+  EXPECT_FALSE(keepsAs(groups, words, format, {8, 3}));
+  EXPECT_FALSE(keepsAs(groups, words, format, {8, 6}));
+  EXPECT_FALSE(keepsAs(whole, words, format, {8, 4}));
+
+  HostTensor values = draw({8, 4});
+  for (Variables all : {Variables(groups), Variables(whole)}) {
+    const Shape &ofScales = all[1].shape;
+    int64_t count = ofScales[1] == 4 ? 1 : 2;
+    PackedWeight plain = std::move(packWeight(values, {2, 4}, {count, 4})).value();
+    auto parts = packWeight(all, words, values);
+    ASSERT_TRUE(parts.ok());
+    std::span<const int32_t> from = plain.words.values<int32_t>(), to = (*parts)[0].second.values<int32_t>();
+    std::span<const float> factors = plain.scales.values<float>(), stored = (*parts)[1].second.values<float>();
+    for (size_t row = 0; row < 2; ++row)
+      for (size_t column = 0; column < 4; ++column)
+        EXPECT_EQ(to[column / 2 * 4 + row * 2 + column % 2], from[row * 4 + column]);
+    for (size_t row = 0; row < size_t(count); ++row)
+      for (size_t column = 0; column < 4; ++column)
+        EXPECT_EQ(stored[count == 1 ? column : column / 2 * 4 + row * 2 + column % 2], factors[row * 4 + column]);
+  }
+  EXPECT_FALSE(packWeight(groups, words, draw({8, 6})).ok());
+}
+
 // A weight in f16 keeps every number or is refused; other variables, and bf16, hold large numbers as infinity or rounded.
 TEST(PackedWeightsTest, numbersBeyondF16AreRefused) {
   VariableInfo weight{.name = "w", .shape = {1, 2}, .narrow = NarrowType::F16}, wide = weight, state = weight;

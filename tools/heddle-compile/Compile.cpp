@@ -25,6 +25,12 @@ static HeadWidths headsOf(ArrayRef<const TargetProfile *> targets) {
   return heads;
 }
 
+/// Returns the columns of panels that all targets want for packed weights; 0: they do not agree.
+static int64_t panelOf(ArrayRef<const TargetProfile *> targets) {
+  int64_t panel = targets.front()->weightPanel;
+  return llvm::all_of(targets, [&](const TargetProfile *profile) { return profile->weightPanel == panel; }) ? panel : 0;
+}
+
 static LogicalResult runPhases(ModuleOp module, Phase first, Phase last, const CommandLine &line,
                                const PipelineOptions &options, TimingScope &timing) {
   if (first > last)
@@ -63,6 +69,7 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
   }
   PipelineOptions options = line.pipeline;
   options.heads = headsOf(line.targets);
+  options.weights.panel = panelOf(line.targets);
   if (watch)
     options.watch = [&](Phase phase, ModuleOp module) { watch(phase, options.profile, module); };
   auto after = [](Phase phase) { return static_cast<Phase>(static_cast<int>(phase) + 1); };

@@ -61,6 +61,9 @@ struct TargetProfile {
   /// True if the first elements of an f32 or i32 vector can be loaded and stored without touching the others. Matmuls
   /// then use whole vectors for all matrix widths.
   bool masksTails = false;
+  /// Columns of a panel of packed weights (heddle.dequantize): a panel is contiguous, so that processors prefetch it.
+  /// 0: rows are contiguous. An artifact has panels if all of its targets do.
+  int64_t weightPanel = 0;
 
   /// SIMT matmuls whose operands go through shared memory: the lanes of a workgroup (0: the target has no such matmuls,
   /// and each lane loads its own operands), the lanes along each row of a tile (they exchange values), the maximum rows

@@ -9,6 +9,10 @@
 // and offsets in @w.offsets. If scales and offsets are integers themselves, their factors are in @w.scales.scales and
 // @w.offsets.scales.
 //
+// Targets may want the columns of packed numbers and of their groups in panels (`panel`):
+//
+//   w = dequantize(read @w) scales(read @w.scales) : N / P * K / 4 x P words of @w, N / P * K / G x P scales -> K x N
+//
 // A weight of 16 bits is widened where it is read, and kernels do so as they load it:
 //
 //   w = arith.extf (read @w : K x N xbf16) : K x N xf32
@@ -61,7 +65,9 @@ class QuantizeWeightsPass : public mlir::heddle::impl::QuantizeWeightsPassBase<Q
 public:
   using Base::Base;
   QuantizeWeightsPass() = default;
-  QuantizeWeightsPass(WeightFormat format, bool trains) : format(format) { this->trains = trains; }
+  QuantizeWeightsPass(WeightFormat format, bool trains) : format(format) {
+    this->trains = trains, this->panel = format.panel;
+  }
 
   LogicalResult initialize(MLIRContext *context) override {
     if (text.empty())
@@ -182,6 +188,23 @@ private:
     return RankedTensorType::get(shape, IntegerType::get(numbers.getContext(), 32));
   }
 
+  /// Panels are for matmuls with whole steps of rows, whose groups they do not cross. Of a frozen weight adapters are
+  /// trained, whose gradients read its rows.
+  bool hasPanels(RankedTensorType numbers, int64_t contracted, const PackedFormat &packed,
+                 ArrayRef<ReadOp> reads) const {
+    constexpr int64_t rows = 32, ofGroup = 16;
+    return panel > 0 && contracted == 0 && !(hasFrozen && trains) && numbers.getDimSize(0) % rows == 0 &&
+           numbers.getDimSize(1) % panel == 0 && packed.group % ofGroup == 0 && llvm::all_of(reads, [](ReadOp read) {
+             return llvm::all_of(read->getUsers(), [](Operation *user) { return isa<MatmulOp>(user); });
+           });
+  }
+
+  /// Returns the type of a matrix's part in memory. A single row is the same with panels and without.
+  RankedTensorType inPanels(RankedTensorType part) const {
+    int64_t rows = part.getDimSize(0), columns = part.getDimSize(1);
+    return splits && rows > 1 ? part.clone({rows * (columns / panel), panel}) : part;
+  }
+
   static RankedTensorType groupsOf(RankedTensorType numbers, int64_t contracted, int64_t group) {
     SmallVector<int64_t> shape(numbers.getShape());
     // If groups of this size do not divide the dimension, take the greatest common divisor as their size.
@@ -203,10 +226,10 @@ private:
       element = packed.narrow == ::heddle::NarrowType::F16 ? Type(Float16Type::get(&getContext()))
                                                            : Type(BFloat16Type::get(&getContext()));
     if (packed.scaleBits == 0)
-      return {addPart(variable, name, role, groups.clone(element), start), {}, groups};
+      return {addPart(variable, name, role, inPanels(groups.clone(element)), start), {}, groups};
     RankedTensorType factors = groupsOf(numbers, contracted, packed.factorGroup).clone(element);
-    VariableOp values = addPart(variable, name, role, wordsOf(groups, packed.scaleBits), 0);
-    return {values, addPart(values, "scales", VariableRole::Scales, factors, start), groups};
+    VariableOp values = addPart(variable, name, role, inPanels(wordsOf(groups, packed.scaleBits)), 0);
+    return {values, addPart(values, "scales", VariableRole::Scales, inPanels(factors), start), groups};
   }
 
   static Value readGroups(OpBuilder &b, Location loc, const Groups &groups, const PackedFormat &packed) {
@@ -228,13 +251,15 @@ private:
   void quantize(VariableOp variable, const PackedFormat &packed, int64_t contracted, ArrayRef<ReadOp> reads,
                 SymbolTable &table) {
     symbols = &table, last = variable;
-    RankedTensorType type = variable.getTensorType(), words = wordsOf(type, packed.bits);
+    RankedTensorType type = variable.getTensorType();
+    splits = hasPanels(type, contracted, packed, reads);
+    RankedTensorType words = inPanels(wordsOf(type, packed.bits));
     variable.setType(words);
     OpBuilder b(variable);
     variable.setStartAttr(StartAttr::get(b.getContext(), StartKind::Constant, b.getF64FloatAttr(0)));
     VariableOp high, values;
     if (packed.highBits > 0)
-      high = addPart(variable, "high", VariableRole::HighBits, wordsOf(type, packed.highBits), 0);
+      high = addPart(variable, "high", VariableRole::HighBits, inPanels(wordsOf(type, packed.highBits)), 0);
     if (packed.table)
       values = addPart(variable, "table", VariableRole::Table, RankedTensorType::get({1, 16}, b.getF32Type()), 0);
     Groups scales = addGroups(variable, "scales", VariableRole::Scales, packed, type, contracted, 1), offsets;
@@ -261,7 +286,7 @@ private:
   SymbolTable *symbols = nullptr;
   Operation *last = nullptr; // the variable after which the next one is declared
   WeightFormat format;
-  bool hasFrozen = false;
+  bool hasFrozen = false, splits = false; // `splits`: the weight at hand has panels
 };
 
 } // namespace

@@ -1,6 +1,6 @@
-// Weights as 16-bit floats, or as packed integers with scales: 8-bit, 4-bit, or as a GGUF file has them. They are for models that are no
-// longer trained, or of which only adapters are trained (Dettmers et al. 2023). They take a quarter or an eighth of the
-// memory, and of the bytes that a decoding step reads.
+// Weights as 16-bit floats, or as packed integers with scales: 8-bit, 4-bit, or as a GGUF file has them. They are for
+// models that are no longer trained, or of which only adapters are trained (Dettmers et al. 2023). They take a quarter or
+// an eighth of the memory, and of the bytes that a decoding step reads.
 #ifndef HEDDLE_COMPILER_GRAPH_DERIVE_QUANTIZEWEIGHTS_H
 #define HEDDLE_COMPILER_GRAPH_DERIVE_QUANTIZEWEIGHTS_H
 
@@ -16,6 +16,7 @@ using ::heddle::PackedFormat;
 struct WeightFormat {
   enum class Rule { Float, AsStored, F16, BF16, Packed } rule = Rule::AsStored;
   PackedFormat packed = {}; // of all weights, if the rule is Packed
+  int64_t panel = 0;        // columns of a panel of packed weights; 0: rows are contiguous
 };
 
 /// Parses "f32", "f16", "bf16", "file", "int8", "int4" (groups of 32), "int8:32" or "int4:128". The error says what is wrong.

@@ -8,6 +8,8 @@ using namespace mlir::heddle;
 namespace {
 
 constexpr int64_t kFewRows[] = {1, 8};
+/// Columns of a panel of packed weights: a row of words is four cache lines.
+constexpr int64_t kWeightPanel = 64;
 constexpr Precision kPrecisions[] = {Precision::F32, Precision::BF16, Precision::F16};
 
 /// A lane is a thread. It has the processor's registers: `registers` vectors of `vector` f32.
@@ -28,6 +30,7 @@ constexpr TargetProfile makeProcessor(StringLiteral name, StringLiteral summary,
       .parallelGroups = 4,
       .registers = registers,
       .masksTails = masksTails,
+      .weightPanel = kWeightPanel,
       .attentionRows = 4,
       .attentionKeys = std::max<int64_t>(8, vector),
       .attentionWork = 4096,

@@ -86,6 +86,20 @@ TEST_F(InterpreterTest, UnpacksValuesThatNumbersSelect) {
   EXPECT_EQ(found->front().numbers, (std::vector<double>{1, 4, 9, 16, 12.5, 18, 112.5, 0}));
 }
 
+TEST_F(InterpreterTest, UnpacksPanelsOfColumns) {
+  const char *text = R"(
+    func.func @f(%words: tensor<2x1xi32>, %scales: tensor<4x1xf32>) -> tensor<4x2xf32> {
+      %0 = heddle.dequantize %words scales(%scales) {bits = 8} : (tensor<2x1xi32>, tensor<4x1xf32>) -> tensor<4x2xf32>
+      return %0 : tensor<4x2xf32>
+    })";
+  Array words(ArrayRef<int64_t>{2, 1}), scales(ArrayRef<int64_t>{4, 1});
+  words.numbers = {0x04030201, 0x08070605};
+  scales.numbers = {1, 2, 10, 20};
+  FailureOr<SmallVector<Array>> found = call(text, {words, scales});
+  ASSERT_TRUE(succeeded(found)) << problems;
+  EXPECT_EQ(found->front().numbers, (std::vector<double>{1, 50, 2, 60, 6, 140, 8, 160}));
+}
+
 TEST_F(InterpreterTest, KeepsVariablesFromCallToCallAndViewsInTheirStorage) {
   const char *text = R"(
     heddle.variable @whole weight : tensor<4xf32>

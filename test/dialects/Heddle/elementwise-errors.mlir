@@ -275,6 +275,23 @@ func.func @dequantize(%words: tensor<2x8xi32>) {
 
 // -----
 
+// Panels of 8 columns do not divide 20.
+func.func @dequantize(%words: tensor<4x8xi32>) {
+  // expected-error @+1 {{expects a word for 4 rows of a column, got 'tensor<4x8xi32>' and 'tensor<8x20xf32>'}}
+  %0 = heddle.dequantize %words {bits = 8} : (tensor<4x8xi32>) -> tensor<8x20xf32>
+  return
+}
+
+// -----
+
+func.func @dequantize(%words: tensor<4x8xi32>, %scales: tensor<6x8xf32>) {
+  // expected-error @+1 {{expects scales of equal groups of rows and columns, got 'tensor<6x8xf32>' for 'tensor<8x16xf32>'}}
+  %0 = heddle.dequantize %words scales(%scales) {bits = 8} : (tensor<4x8xi32>, tensor<6x8xf32>) -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
 func.func @dequantize(%words: tensor<2x8xi32>, %values: tensor<1x16xf32>) {
   // expected-error @+1 {{expects a table of 1x16 values for unsigned numbers of 4 bits, got 'tensor<1x16xf32>'}}
   %0 = heddle.dequantize %words table(%values) {bits = 4} : (tensor<2x8xi32>, tensor<1x16xf32>) -> tensor<16x8xf32>

@@ -112,5 +112,8 @@ func.func @dequantize(%words: tensor<2x8xi32>, %odd: tensor<2x8xi32>, %scales: t
   // CHECK-SAME: : (tensor<2x8xi32>, tensor<1x16xf32>, tensor<4x8xf32>) -> tensor<16x8xf32>
   %4 = heddle.dequantize %words table(%values) scales(%scales) {bits = 4, is_unsigned}
       : (tensor<2x8xi32>, tensor<1x16xf32>, tensor<4x8xf32>) -> tensor<16x8xf32>
+  // Two panels of 8 columns.
+  // CHECK: heddle.dequantize %{{.*}} scales(%{{.*}}) {bits = 4 : i64} : (tensor<2x8xi32>, tensor<4x8xf32>) -> tensor<8x16xf32>
+  %5 = heddle.dequantize %words scales(%scales) {bits = 4} : (tensor<2x8xi32>, tensor<4x8xf32>) -> tensor<8x16xf32>
   return
 }

@@ -1,5 +1,7 @@
 #include "compiler/Kernel/Tiling/Frames/Dequantize.h"
 
+#include "llvm/ADT/bit.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -7,10 +9,30 @@ using namespace mlir::heddle;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
+/// Returns where the place of a matrix lies in its memory: in a panel of columns, if the memory has fewer columns than the
+/// matrix. A panel is a whole number of tiles. `ofWord`: the rows of the matrix in an element of the memory.
+static PackedPlace inPanel(KernelEmitter &emitter, RankedTensorType memory, PackedPlace at, int64_t ofWord) {
+  int64_t columns = memory.getDimSize(1);
+  if (at.columns <= columns)
+    return at;
+  auto &b = emitter.builder();
+  Place &place = at.place;
+  Value width = emitter.index(columns), panel = b.createOrFold<arith::DivUIOp>(place.column, width);
+  Value first = emitter.mul(panel, memory.getDimSize(0) / (at.columns / columns) * ofWord);
+  assert(columns % place.columns == 0 && at.repeats == 1 && !at.rows && "a tile crosses panels");
+  place.row = emitter.add(first, place.row);
+  if (place.rowLimit)
+    place.rowLimit = emitter.add(first, place.rowLimit);
+  place.column = b.createOrFold<arith::RemUIOp>(place.column, width);
+  place.columnLimit = {};
+  return at;
+}
+
 /// Loads a tile from memory whose words hold numbers of `bits` bits. If `bits` is 0, elements are loaded as they are.
-static Value read(KernelEmitter &emitter, Value matrix, const PackedPlace &at, int64_t bits = 0,
+static Value read(KernelEmitter &emitter, Value matrix, const PackedPlace &whole, int64_t bits = 0,
                   bool isUnsigned = false) {
   auto &b = emitter.builder();
+  PackedPlace at = inPanel(emitter, typeOf(matrix), whole, bits ? 32 / bits : 1);
   const Place &place = at.place;
   Value memory = emitter.memoryOf(matrix);
   RankedTensorType type = emitter.tileType(place.rows, place.columns, typeOf(matrix).getElementType());
@@ -21,8 +43,18 @@ static Value read(KernelEmitter &emitter, Value matrix, const PackedPlace &at, i
                               /*any_padding=*/bits == 0, /*transposed=*/false, bits, isUnsigned, at.repeats);
 }
 
-Value heddle::packedNumbers(KernelEmitter &emitter, DequantizeOp unpacked, const PackedPlace &at) {
+int64_t heddle::columnsInPanel(int64_t columns, int64_t panel) {
+  return panel == 0 || panel % columns == 0 ? columns : int64_t(llvm::bit_floor(uint64_t(columns)));
+}
+
+static PackedPlace placeIn(DequantizeOp unpacked, PackedPlace at) {
+  at.columns = typeOf(unpacked.getResult()).getDimSize(1);
+  return at;
+}
+
+Value heddle::packedNumbers(KernelEmitter &emitter, DequantizeOp unpacked, const PackedPlace &ofResult) {
   auto &b = emitter.builder();
+  PackedPlace at = placeIn(unpacked, ofResult);
   auto bits = static_cast<int64_t>(unpacked.getBits()), highBits = static_cast<int64_t>(unpacked.getHighBits());
   const Place &place = at.place;
   Value numbers = read(emitter, unpacked.getWords(), at, bits, unpacked.getIsUnsigned() || unpacked.getHigh());
@@ -55,8 +87,11 @@ std::optional<NumbersInPlace> NumbersInPlace::of(KernelEmitter &emitter, Dequant
   return NumbersInPlace{constant(dividing), unpacked.getIsUnsigned() ? Value() : constant(biases)};
 }
 
-Value NumbersInPlace::numbers(KernelEmitter &emitter, DequantizeOp unpacked, const Place &place) const {
+Value NumbersInPlace::numbers(KernelEmitter &emitter, DequantizeOp unpacked, const Place &ofResult) const {
   auto &b = emitter.builder();
+  Place place = inPanel(emitter, typeOf(unpacked.getWords()), placeIn(unpacked, {ofResult}),
+                        32 / static_cast<int64_t>(unpacked.getBits()))
+                    .place;
   Value words = tile::LoadOp::create(
       b, emitter.tileType(place.rows, place.columns, b.getI32Type()), emitter.memoryOf(unpacked.getWords()), place.row,
       place.column, place.rowLimit, place.columnLimit, /*any_padding=*/false, /*transposed=*/false,
@@ -65,10 +100,11 @@ Value NumbersInPlace::numbers(KernelEmitter &emitter, DequantizeOp unpacked, con
   return arith::SIToFPOp::create(b, emitter.tileType(place.rows, place.columns), words);
 }
 
-void heddle::prefetchWords(KernelEmitter &emitter, DequantizeOp unpacked, const Place &place) {
+void heddle::prefetchWords(KernelEmitter &emitter, DequantizeOp unpacked, const Place &ofResult) {
   auto &b = emitter.builder();
   auto prefetch = [&](Value words, int64_t bits) {
     int64_t ofWord = 32 / bits; // rows
+    Place place = inPanel(emitter, typeOf(words), placeIn(unpacked, {ofResult}), ofWord).place;
     Value first = b.createOrFold<arith::DivUIOp>(place.row, emitter.index(ofWord));
     for (int64_t row = 0; row * ofWord < place.rows; ++row)
       emitter.prefetch(emitter.memoryOf(words), emitter.add(first, emitter.index(row)), place.column, place.columns);
@@ -81,8 +117,9 @@ void heddle::prefetchWords(KernelEmitter &emitter, DequantizeOp unpacked, const 
 PackedPlace heddle::placeOfGroups(KernelEmitter &emitter, DequantizeOp unpacked, const PackedPlace &at) {
   auto &b = emitter.builder();
   auto [rows, columns] = unpacked.getGroup();
-  PackedPlace groups = at;
+  PackedPlace groups = placeIn(unpacked, at);
   groups.repeats *= columns;
+  groups.columns /= columns;
   if (rows == 1)
     return groups;
   if (at.rows) {
@@ -92,7 +129,7 @@ PackedPlace heddle::placeOfGroups(KernelEmitter &emitter, DequantizeOp unpacked,
     groups.place.rows = 1;
     groups.place.rowLimit = {};
   } else {
-    int64_t last = typeOf(unpacked.getScales()).getDimSize(0) - 1;
+    int64_t last = typeOf(unpacked.getResult()).getDimSize(0) / rows - 1;
     Value group = arith::DivUIOp::create(b, emitter.indices(at.place, 0), emitter.constantInt(at.place.rows, 1, rows));
     groups.rows = arith::MinUIOp::create(b, group, emitter.constantInt(at.place.rows, 1, last));
   }

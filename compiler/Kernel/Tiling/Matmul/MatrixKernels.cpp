@@ -41,8 +41,8 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
 
     // The K dimension: the rows of a transposed left side, which may be tokens, or else the columns.
     ProductFrame frame(emitter, transposeLhs, transposeRhs, transposeLhs ? lhs : columnsOf(lhs), result, /*loops=*/1,
-                       fragments ? typeOf(matmul.getLhs()).getElementTypeBitWidth() : 0, /*parts=*/1, groupOf(matmul),
-                       hasMovedRows(matmul), bytesOf(matmul.getRhs()));
+                       fragments ? typeOf(matmul.getLhs()).getElementTypeBitWidth() : 0, /*parts=*/1,
+                       rightSideOf(matmul), hasMovedRows(matmul));
     SmallVector<Value> totals =
         frame.finish(frame.accumulate(matmul.getLhs(), matmul.getRhs(), frame.zeros(bool(sum))));
     if (sum)
@@ -51,16 +51,13 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     return emitter.finish(result, frame.place());
   }
 
-  /// The number of rows of a packed right side that share a scale. Nothing if it is not packed.
-  static std::optional<int64_t> groupOf(MatmulOp product) {
+  static RightSide rightSideOf(MatmulOp product) {
+    RankedTensorType type = typeOf(product.getRhs());
     auto unpacked = product.getRhs().getDefiningOp<DequantizeOp>();
-    return unpacked ? std::optional(unpacked.getGroup().first) : std::nullopt;
-  }
-
-  /// The bytes of an element of a matmul's right side, or of a word of its packed numbers.
-  static int64_t bytesOf(Value rhs) {
-    Operation *unpacked = rhs.getDefiningOp<DequantizeOp>();
-    return unpacked ? sizeof(int32_t) : typeOf(rhs).getElementTypeBitWidth() / 8;
+    if (!unpacked)
+      return {.bytes = type.getElementTypeBitWidth() / 8};
+    int64_t panel = unpacked.getPanel();
+    return {.group = unpacked.getGroup().first, .panel = panel < type.getDimSize(1) ? panel : 0};
   }
 
   /// One loop after another adds to the same sums. The deepest matmul decides the tile.
@@ -70,16 +67,19 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     bool fragments =
         llvm::all_of(products, [&](MatmulOp product) { return emitter.usesTensorCores(product, product.getLhs()); });
     // Scales of columns multiply separate sums, which cost registers unless their matmul comes first.
-    llvm::stable_sort(products, [](MatmulOp a, MatmulOp b) { return groupOf(a) && !groupOf(b); });
-    std::optional<int64_t> group;
-    for (MatmulOp product : products)
-      if (std::optional<int64_t> own = groupOf(product))
-        group = std::gcd(group.value_or(0), *own);
+    llvm::stable_sort(products, [](MatmulOp a, MatmulOp b) { return rightSideOf(a).group && !rightSideOf(b).group; });
+    RightSide rhs = rightSideOf(products.front());
+    for (MatmulOp product : products) {
+      RightSide own = rightSideOf(product);
+      rhs.panel = std::max(rhs.panel, own.panel);
+      if (own.group)
+        rhs.group = std::gcd(rhs.group.value_or(0), *own.group);
+    }
     ProductFrame frame(emitter, /*transposeLhs=*/false, products.front().getTransposeRhs(),
                        contracted(*llvm::max_element(products, isShallower)), result,
                        static_cast<int64_t>(products.size()),
-                       fragments ? typeOf(products.front().getLhs()).getElementTypeBitWidth() : 0, /*parts=*/1, group,
-                       llvm::any_of(products, hasMovedRows), bytesOf(products.front().getRhs()));
+                       fragments ? typeOf(products.front().getLhs()).getElementTypeBitWidth() : 0, /*parts=*/1, rhs,
+                       llvm::any_of(products, hasMovedRows));
     SmallVector<Value> totals = frame.zeros(false);
     for (MatmulOp product : products) {
       frame.contract(contracted(product));

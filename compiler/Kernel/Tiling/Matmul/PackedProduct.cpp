@@ -1,5 +1,6 @@
 #include "compiler/Kernel/Tiling/Matmul/PackedProduct.h"
 
+#include "compiler/Kernel/Tiling/Frames/Dequantize.h"
 #include "compiler/Kernel/Tiling/Frames/Windows.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -27,13 +28,14 @@ bool PackedProduct::isWorthIt(const TargetProfile &profile, int64_t rows) {
   return profile.registers > 0 && rows >= kFewestRows;
 }
 
-PackedProduct::PackedProduct(KernelEmitter &emitter, const Matrix &result, bool transposeLhs, int64_t depth)
+PackedProduct::PackedProduct(KernelEmitter &emitter, const Matrix &result, bool transposeLhs, int64_t depth,
+                             int64_t panel)
     : emitter(emitter), result(result) {
   emitter.setWholeVector();
   packStep = std::max(kStep, emitter.getVector());
   int64_t maximumRows = emitter.maximumRows(result), vector = emitter.getVector();
   MatrixTile part = emitter.chooseTile({maximumRows, result.columns, depth, vector, transposeLhs, false});
-  rows = part.whole, columns = part.distributed;
+  rows = part.whole, columns = columnsInPanel(part.distributed, panel);
   int64_t down = llvm::divideCeil(maximumRows, rows), across = llvm::divideCeil(result.columns, columns);
   auto blocksOf = [](int64_t extent, int64_t block) { return static_cast<int64_t>(llvm::divideCeil(extent, block)); };
   bool hasMany = !result.isDynamic() ||

@@ -17,7 +17,8 @@ public:
   static bool isWorthIt(const TargetProfile &profile, int64_t rows);
 
   /// The matmul computes `result`. Its depth is at most `depth`.
-  PackedProduct(KernelEmitter &emitter, const Matrix &result, bool transposeLhs, int64_t depth);
+  /// `panel`: the columns of a panel of the right side; 0: its rows are contiguous.
+  PackedProduct(KernelEmitter &emitter, const Matrix &result, bool transposeLhs, int64_t depth, int64_t panel);
   /// The rows and columns of the workgroup's block.
   int64_t blockRows() const { return block.rows; }
   int64_t blockColumns() const { return block.columns; }

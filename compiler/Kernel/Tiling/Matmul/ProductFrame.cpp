@@ -40,13 +40,13 @@ static constexpr int64_t kPackedVectorsOfThread = 4;
 static constexpr int64_t kStepsAhead = 2;
 
 ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
-                           const Matrix &result, int64_t loops, int64_t tensorBits, int64_t parts,
-                           std::optional<int64_t> group, bool moved, int64_t rhsBytes)
+                           const Matrix &result, int64_t loops, int64_t tensorBits, int64_t parts, const RightSide &rhs,
+                           bool moved)
     : emitter(emitter), transposeLhs(transposeLhs), transposeRhs(transposeRhs), fragments(tensorBits > 0),
       depth(emitter.maximumRows(contracted)) {
   if (PackedProduct::isWorthIt(emitter.getProfile(), emitter.maximumRows(result))) {
     emitter.setMapping(tile::LaneMapping::Columns);
-    packed.emplace(emitter, result, transposeLhs, depth);
+    packed.emplace(emitter, result, transposeLhs, depth, rhs.panel);
     auto [row, column] = placeInStrips(result, packed->blockRows(), packed->blockColumns());
     packed->place(row, column);
     contract(contracted);
@@ -57,15 +57,15 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
   if (streams)
     emitter.setWholeVector();
   std::optional<std::pair<int64_t, int64_t>> block;
-  if (!fragments && !group) // packed operands are unpacked in registers, not through shared memory
+  if (!fragments && !rhs.group) // packed operands are unpacked in registers, not through shared memory
     block = chooseBlocks(result, loops, moved);
   blocks = block.has_value();
   auto [rows, columns] = fragments ? chooseFragments(result, tensorBits, parts)
                          : blocks  ? *block
-                                   : chooseRegisters(contracted, result, loops, group);
+                                   : chooseRegisters(contracted, result, loops, rhs);
 
   if (streams) {
-    streamed.emplace(emitter, result, rhsBytes);
+    streamed.emplace(emitter, result, rhs);
     auto [row, column] = placeInStrips(result, streamed->rowsOfTile(), streamed->blockColumns());
     streamed->place(row, column);
     contract(contracted);
@@ -146,7 +146,8 @@ std::pair<Value, Value> ProductFrame::placeInGroups(const Matrix &result, int64_
 }
 
 std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contracted, const Matrix &result, int64_t loops,
-                                                          std::optional<int64_t> group) {
+                                                          const RightSide &rhs) {
+  const std::optional<int64_t> &group = rhs.group;
   int64_t vector = emitter.getVector(), lanes = emitter.getLanes();
   // The vectors of a transposed right side lie along the K dimension. Lanes cannot share its rows and load vectors as
   // well, so they are laid out along the rows of the result.
@@ -164,7 +165,7 @@ std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contract
   } else {
     bool loadsVectors = transposeLhs && emitter.getProfile().registers == 0; // vectors of its rows
     rows = loadsVectors ? llvm::alignTo(part.whole, vector) : part.whole;
-    columns = lanes * part.distributed;
+    columns = columnsInPanel(lanes * part.distributed, rhs.panel);
   }
   int64_t plain = group ? kPackedStep : kStep;
   step = emitter.stepFor(depth, transposeRhs ? kStep * emitter.getProfile().transposedVectors : plain, loops);
@@ -297,7 +298,7 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
   };
   bool hasLongGroups = unpacked && !shift && getConstantIntValue(end) && depth % kPackedStepOfRows == 0 &&
                        (scalesAll || isWithinGroup(unpacked, kPackedStepOfRows));
-  if (streamed && streamed->rowsOfTile() > 1 && hasLongGroups) {
+  if (streamed && (streamed->rowsOfTile() > 1 || streamed->isPanel()) && hasLongGroups) {
     steps(begin, end, kPackedStepOfRows, {});
   } else if (isOfThread() && depthLimit && !unpacked && !moved) {
     // Whole steps without limits, and then the rest of the depth one by one.
@@ -403,7 +404,7 @@ void ProductFrame::addStreamed(Value left, DequantizeOp unpacked, const Place &s
     left = times(inPlace->dividing);
   }
   int64_t part = length;
-  if (rows > 1 && length > kPackedStep)
+  if ((rows > 1 || streamed->isPanel()) && length > kPackedStep)
     part = inPlace ? 32 / static_cast<int64_t>(unpacked.getBits()) : kPackedStep;
   if (part < length) {
     kept = emitter.sharedTile(cast<RankedTensorType>(left.getType()));
@@ -412,14 +413,17 @@ void ProductFrame::addStreamed(Value left, DequantizeOp unpacked, const Place &s
   auto placeAt = [&](Value row, int64_t count) {
     return Place{row, tile.column, count, tile.columns, step.rowLimit, tile.columnLimit};
   };
+  auto ahead = [&](const Place &place, int64_t rows) {
+    return Place{emitter.add(place.row, emitter.index(rows)), place.column, place.rows, place.columns, {}, {}};
+  };
   auto add = [&](Value start, Value left, const Place &place) {
     return dot(left, inPlace ? inPlace->numbers(emitter, unpacked, place) : packedNumbers(emitter, unpacked, {place}),
                start);
   };
   streamed->forTiles([&](const Place &place) -> Value {
     tile = place;
-    Value ahead = emitter.add(step.row, emitter.index((kept ? 1 : kStepsAhead) * length));
-    prefetchWords(emitter, unpacked, {ahead, tile.column, length, tile.columns, {}, {}});
+    if (!streamed->isPanel())
+      prefetchWords(emitter, unpacked, ahead(placeAt(step.row, length), (kept ? 1 : kStepsAhead) * length));
     Value all = bias ? emitter.broadcast(bias, rows, tile.columns) : emitter.constant(rows, tile.columns, 0);
     if (!kept)
       all = add(all, left, placeAt(step.row, length));
@@ -428,7 +432,10 @@ void ProductFrame::addStreamed(Value left, DequantizeOp unpacked, const Place &s
                          [&](Value row, ValueRange state) -> SmallVector<Value> {
                            Place ofPart{emitter.index(0), row, rows, part, {}, {}};
                            Value left = emitter.load(kept, ofPart, Padding::Any);
-                           return {add(state[0], left, placeAt(emitter.add(step.row, row), part))};
+                           Place words = placeAt(emitter.add(step.row, row), part);
+                           if (streamed->isPanel() && rows > 1)
+                             prefetchWords(emitter, unpacked, ahead(words, kStepsAhead * length));
+                           return {add(state[0], left, words)};
                          })[0];
     Value sums = streamed->sums();
     return scalesAll ? arith::AddFOp::create(b, sums, all).getResult()

@@ -13,12 +13,11 @@ public:
   /// A matmul that contracts the rows of `contracted` and computes `result`. Sets the kernel's mapping and the first
   /// two axes of its grid. `loops` loops over the K dimension share the target's limit on iterations.
   /// If `tensorBits` is not 0, tensor cores multiply operands of that many bits. Each of `parts` parts of the K
-  /// dimension has workgroups of its own, along the third axis. `group`: how many rows of a packed right side share
-  /// scales; a step does not cross such groups if that is possible. `moved`: rows of the left side are read at an
-  /// offset. `rhsBytes`: the size of an element of the right side, or of a word of its packed numbers.
+  /// dimension has workgroups of its own, along the third axis. A step does not cross the groups of `rhs` if that is
+  /// possible. `moved`: rows of the left side are read at an offset.
   ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
                const Matrix &result, int64_t loops = 1, int64_t tensorBits = 0, int64_t parts = 1,
-               std::optional<int64_t> group = {}, bool moved = false, int64_t rhsBytes = 4);
+               const RightSide &rhs = {}, bool moved = false);
 
   /// The workgroup's tile of the result. Valid after `finish`.
   const Place &place() const { return tile; }
@@ -43,7 +42,7 @@ private:
   /// nothing if the matmul is not computed in blocks.
   std::optional<std::pair<int64_t, int64_t>> chooseBlocks(const Matrix &result, int64_t loops, bool moved);
   std::pair<int64_t, int64_t> chooseRegisters(const Matrix &contracted, const Matrix &result, int64_t loops,
-                                              std::optional<int64_t> group);
+                                              const RightSide &rhs);
   /// These set the grid, and return the first row and column of a workgroup's tile.
   std::pair<Value, Value> placeInStrips(const Matrix &result, int64_t rows, int64_t columns);
   std::pair<Value, Value> placeInGroups(const Matrix &result, int64_t rows, int64_t columns);

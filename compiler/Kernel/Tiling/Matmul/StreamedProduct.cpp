@@ -19,14 +19,16 @@ bool StreamedProduct::isWorthIt(const KernelEmitter &emitter, int64_t rows, int6
          columns >= kFewestBlocks * kVectors[0] * emitter.getVector();
 }
 
-StreamedProduct::StreamedProduct(KernelEmitter &emitter, const Matrix &result, int64_t bytes)
-    : emitter(emitter), result(result), rows(emitter.maximumRows(result)) {
-  int64_t blocks = std::max(kFewestBlocks, result.columns * bytes / kRunBytes / 2 * 2);
+StreamedProduct::StreamedProduct(KernelEmitter &emitter, const Matrix &result, const RightSide &rhs)
+    : emitter(emitter), result(result), rows(emitter.maximumRows(result)), panel(rhs.panel) {
+  int64_t blocks = std::max(kFewestBlocks, result.columns * rhs.bytes / kRunBytes / 2 * 2);
+  if (panel > 0)
+    blocks = result.columns / panel;
   // Half of the registers hold the sums of several rows, the others a step's right side.
   int64_t most = std::max<int64_t>(1, emitter.getProfile().registers / (2 * rows));
   for (int64_t vectors : kVectors) {
     int64_t ofTile = std::min(vectors, most) * emitter.getVector();
-    int64_t ofBlock = llvm::alignTo(llvm::divideCeil(result.columns, blocks), ofTile);
+    int64_t ofBlock = llvm::alignTo(llvm::divideCeil(result.columns, blocks), std::max(ofTile, panel));
     if (!block || ofBlock < block)
       block = ofBlock, columns = ofTile;
   }

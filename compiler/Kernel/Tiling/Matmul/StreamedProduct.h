@@ -6,18 +6,27 @@
 
 namespace mlir::heddle {
 
+/// How a matmul's right side lies in memory.
+struct RightSide {
+  int64_t bytes = 4;            // of an element, or of a word of packed numbers
+  std::optional<int64_t> group; // the rows of packed numbers that share scales; nothing: the numbers are not packed
+  int64_t panel = 0;            // the columns of a panel of packed numbers; 0: rows are contiguous
+};
+
 /// A product with few rows reads the right side once, so memory bounds it. The workgroup computes a block of the result's
 /// columns. It walks down the right side a few rows at a time, and in each step along the block. So memory is read in
-/// long runs, which processors prefetch. The block's sums are in scratch memory, which stays in the L1 cache.
+/// long runs, which processors prefetch. The block's sums are in scratch memory, which stays in the L1 cache. If the right
+/// side is in panels, the block of a single row is a panel.
 class StreamedProduct {
 public:
   /// Returns true if this is worthwhile for a result of at most `rows` rows and of `columns` columns.
   static bool isWorthIt(const KernelEmitter &emitter, int64_t rows, int64_t columns);
 
-  /// `bytes`: the size of an element of the right side, or of a word of its packed numbers.
-  StreamedProduct(KernelEmitter &emitter, const Matrix &result, int64_t bytes);
+  StreamedProduct(KernelEmitter &emitter, const Matrix &result, const RightSide &rhs);
   int64_t rowsOfTile() const { return rows; }
   int64_t blockColumns() const { return block; }
+  /// Returns true if the block is a panel of the right side. It is contiguous, and processors prefetch it.
+  bool isPanel() const { return block == panel; }
   /// Sets where the block begins.
   void place(Value row, Value column);
 
@@ -39,7 +48,7 @@ private:
   KernelEmitter &emitter;
   Matrix result;
   int64_t rows, columns = 0; // the shape of a tile
-  int64_t block = 0;         // columns of a block
+  int64_t block = 0, panel;  // columns of a block, and of a panel of the right side
   Value row, begin, end;     // the block's row, and its first column and the one behind its last
   Value tileSums;            // scratch memory
   Place tile = {};

@@ -1,6 +1,9 @@
 // Weights that products multiply by, and tables whose rows are taken, become packed numbers with scales.
 // RUN: heddle-opt %s --heddle-quantize-weights=weights=int8 | FileCheck %s --check-prefixes=CHECK,INT8
 // RUN: heddle-opt %s --heddle-quantize-weights=weights=int4:16 | FileCheck %s --check-prefixes=CHECK,INT4
+// RUN: heddle-opt %s --heddle-quantize-weights='weights=int4:16 panel=8' | FileCheck %s --check-prefix=PANELS
+// RUN: heddle-opt %s --heddle-quantize-weights='weights=int4:8 panel=8' | FileCheck %s --check-prefix=SHORT
+// RUN: heddle-opt %s --heddle-quantize-weights='weights=int4:16 panel=16' | FileCheck %s --check-prefix=INT4
 // RUN: heddle-opt %s --heddle-quantize-weights=weights=int8 --heddle-derive-training | FileCheck %s --check-prefix=EVAL
 // RUN: heddle-opt %s --heddle-quantize-weights=weights=bf16 --heddle-derive-training | FileCheck %s --check-prefixes=HALF,EVAL
 // HALF: heddle.variable @table weight : tensor<10x24xbf16>
@@ -24,6 +27,14 @@
 // INT4-NEXT: heddle.variable @up.weight.scales weight of @up.weight as scales : tensor<3x32xf32>
 // INT4-NEXT: heddle.variable @down.weight weight : tensor<4x24xi32>
 // INT4-NEXT: heddle.variable @down.weight.scales weight of @down.weight as scales : tensor<2x24xf32>
+// Three panels of 8 columns, of 32 rows. 24 rows are no whole steps, and rows are taken from the table.
+// PANELS: heddle.variable @table weight : tensor<2x24xi32>
+// PANELS: heddle.variable @up.weight weight : tensor<3x32xi32>
+// PANELS: heddle.variable @down.weight weight : tensor<12x8xi32>
+// PANELS-NEXT: heddle.variable @down.weight.scales weight of @down.weight as scales : tensor<6x8xf32>
+// PANELS: heddle.dequantize %{{.*}} : (tensor<12x8xi32>, tensor<6x8xf32>) -> tensor<32x24xf32>
+// A step crosses groups of 8 rows.
+// SHORT: heddle.variable @down.weight weight : tensor<4x24xi32>
 // What is small, and what is added, stays.
 // CHECK: heddle.variable @small.weight weight : tensor<4x24xf32>
 // CHECK: heddle.variable @bias weight : tensor<24xf32>

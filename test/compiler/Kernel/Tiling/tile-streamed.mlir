@@ -103,3 +103,44 @@ func.func @few(%x: !few, %w: tensor<576x576xf32>) -> !few {
 // CHECK: tile.shared : memref<8x288xf32
 // CHECK: tile.load %arg0[%{{.*}}] rows(%{{.*}}) {{.*}} -> tensor<8x8xf32>
 // CHECK: tile.dot {{.*}} -> tensor<8x8xf32>
+
+// A workgroup takes a panel of 64 columns. Row k of panel p is row 512 p + k of the memory. Processors prefetch a panel.
+!panels = tensor<576x64xi32>
+func.func @panels(%x: tensor<1x512xf32>, %w: !panels, %s: tensor<144x64xf32>) -> tensor<1x576xf32> {
+  %d = heddle.dequantize %w scales(%s) {bits = 4 : i64} : (!panels, tensor<144x64xf32>) -> tensor<512x576xf32>
+  %p = heddle.matmul %x, %d : tensor<1x512xf32>, tensor<512x576xf32> -> tensor<1x576xf32>
+  return %p : tensor<1x576xf32>
+}
+// CHECK: tile.func @matmul_1x576_2(
+// CHECK: %[[LEFT:.*]] = tile.shared : memref<1x32xf32
+// CHECK: %[[SUMS:.*]] = tile.shared : memref<1x64xf32
+// CHECK: scf.for %[[K:.*]] = %c0 to %c512 step %c32 {
+// CHECK: tile.store %{{.*}}, %[[LEFT]]
+// CHECK: scf.for %[[COLUMN:.*]] = %{{.*}} step %c32 {
+// CHECK-NOT: memref.prefetch
+// CHECK: scf.for %[[IN_STEP:.*]] = %c0 to %c32 step %c8 iter_args
+// CHECK: %[[PART:.*]] = tile.load %[[LEFT]][%c0, %[[IN_STEP]]]
+// CHECK: %[[ROW:.*]] = arith.addi %[[K]], %[[IN_STEP]]
+// CHECK: %[[PANEL:.*]] = arith.divui %[[COLUMN]], %c64
+// CHECK: %[[FIRST:.*]] = arith.muli %[[PANEL]], %c512
+// CHECK: %[[IN_MEMORY:.*]] = arith.addi %[[FIRST]], %[[ROW]]
+// CHECK: %[[IN_PANEL:.*]] = arith.remui %[[COLUMN]], %c64
+// CHECK: %[[WORDS:.*]] = tile.load %arg1[%[[IN_MEMORY]], %[[IN_PANEL]]] {in_place, packed = 4 : i64} : memref<576x64xi32>
+// CHECK: tile.dot %[[PART]], %{{.*}}
+// CHECK: tile.load %arg2[%{{.*}}] {any_padding} : memref<144x64xf32> -> tensor<1x32xf32>
+// CHECK: tile.store %{{.*}}, %[[SUMS]]
+
+// Several rows prefetch the words of two steps ahead.
+!result = tensor<?x576xf32, #heddle.dims<"tokens">>
+func.func @rows(%x: !rows, %w: !panels, %s: tensor<144x64xf32>) -> !result {
+  %d = heddle.dequantize %w scales(%s) {bits = 4 : i64} : (!panels, tensor<144x64xf32>) -> tensor<512x576xf32>
+  %p = heddle.matmul %x, %d : !rows, tensor<512x576xf32> -> !result
+  return %p : !result
+}
+// CHECK: tile.func @matmul_Tx576_3(
+// CHECK: tile.shared : memref<8x32xf32
+// CHECK: tile.shared : memref<8x64xf32
+// CHECK: scf.for %{{.*}} = %c0 to %c32 step %c8 iter_args
+// CHECK: %[[ROW:.*]] = arith.addi
+// CHECK: %[[AHEAD:.*]] = arith.addi %[[ROW]], %c64
+// CHECK: memref.prefetch %arg1
