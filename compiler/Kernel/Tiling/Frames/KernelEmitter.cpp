@@ -258,12 +258,25 @@ void KernelEmitter::narrowVector(int64_t width, int64_t fewest) {
 Value KernelEmitter::setGrid(int axis, int64_t extent, StringRef size, int64_t tile, int64_t repeat) {
   int64_t maximum = size.empty() ? extent : maximumOf(size);
   int64_t groups = llvm::divideCeil(maximum, tile) * repeat;
+  constexpr int lastAxis = 2;
+  gpu::Dimension dimensions[] = {gpu::Dimension::x, gpu::Dimension::y, gpu::Dimension::z};
+  auto countAlong = [&](int64_t count) { return tile::GridAttr::get(b.getContext(), "", 1, count); };
+  bool hasLast = grid[lastAxis] == countAlong(1);
+  if (axis == lastAxis && !hasLast)
+    fail() << "its workgroups need more than three axes on " << profile.name;
+  if (int64_t parts = llvm::divideCeil(groups, profile.maxWorkgroups); parts > 1 && size.empty() && axis != lastAxis) {
+    while (parts <= profile.maxWorkgroups && groups % parts != 0)
+      ++parts;
+    if (parts <= profile.maxWorkgroups && hasLast) {
+      grid[axis] = countAlong(groups / parts), grid[lastAxis] = countAlong(parts);
+      Value part = gpu::BlockIdOp::create(b, dimensions[lastAxis]), own = gpu::BlockIdOp::create(b, dimensions[axis]);
+      return add(mul(part, groups / parts), own);
+    }
+  }
   if (groups > profile.maxWorkgroups)
     fail() << "up to " << groups << " workgroups along axis " << axis << ", but " << profile.name << " starts at most "
            << profile.maxWorkgroups << (size.empty() ? "" : "; lower the maximum of size ") << size;
-  grid[axis] = size.empty() ? tile::GridAttr::get(b.getContext(), "", 1, groups)
-                            : tile::GridAttr::get(b.getContext(), size, tile, repeat);
-  gpu::Dimension dimensions[] = {gpu::Dimension::x, gpu::Dimension::y, gpu::Dimension::z};
+  grid[axis] = size.empty() ? countAlong(groups) : tile::GridAttr::get(b.getContext(), size, tile, repeat);
   return gpu::BlockIdOp::create(b, dimensions[axis]);
 }
 

@@ -106,7 +106,8 @@ public:
   MatrixTile chooseTile(const Product &product) const { return heddle::chooseTile(profile, product, choices); }
 
   /// Sets the workgroups along `axis`: one for each `tile` of `size` (or of `extent`, if `size` is empty), times
-  /// `repeat`. Returns this workgroup's number.
+  /// `repeat`. Returns this workgroup's number. If a target starts too few along an axis, a constant number of workgroups
+  /// is shared with the last axis.
   Value setGrid(int axis, int64_t extent, StringRef size, int64_t tile, int64_t repeat = 1);
 
   //===-- Values ----------------------------------------------------------------------------------------------===//
