@@ -10,6 +10,7 @@
 #include "compiler/Lanes/AssignLayouts.h"
 #include "compiler/Lanes/Passes.h"
 #include "compiler/Lanes/StageOperands.h"
+#include "compiler/Model/Language/Passes.h"
 #include "compiler/Pipeline/DumpPhase.h"
 #include "compiler/Pipeline/Passes.h"
 #include "compiler/Pipeline/Pipeline.h"
@@ -42,6 +43,7 @@ static void buildDerive(OpPassManager &passes, const PipelineOptions &options) {
   if (options.adapters)
     passes.addPass(createAddAdaptersPass(*options.adapters));
   passes.addPass(createQuantizeWeightsPass(options.weights, options.purpose != Purpose::Inference));
+  passes.addPass(createElaborateUpdatesPass({.steps = options.purpose != Purpose::Inference})); // of trained weights
   passes.addNestedPass<func::FuncOp>(
       createHoistScansPass()); // before the entries, so that all of them get the hoisted scans
   passes.addPass(createDeriveTrainingPass(
@@ -75,6 +77,7 @@ static void buildPrepare(OpPassManager &passes, const PipelineOptions &options) 
   if (options.fusion.has(kFuseUpdates))
     passes.addPass(createFuseUpdatesPass());
   passes.addPass(createDistributePass({.shards = options.sharding == Sharding::Optimizer}));
+  passes.addNestedPass<func::FuncOp>(createInlineUpdatesPass());
   if (options.precision != Precision::F32) {
     passes.addNestedPass<func::FuncOp>(createSetPrecisionPass(options.precision, options.heads));
     passes.addPass(createShareRoundedPass());

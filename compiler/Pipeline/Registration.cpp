@@ -11,6 +11,7 @@
 #include "compiler/Kernel/Tiling/Passes.h"
 #include "compiler/Kernel/Tiling/Tiling.h"
 #include "compiler/Lanes/Passes.h"
+#include "compiler/Model/Language/Passes.h"
 #include "compiler/Pipeline/Passes.h"
 #include "compiler/Program/Contract/Passes.h"
 #include "compiler/Program/Planning/Passes.h"
@@ -60,6 +61,7 @@ void mlir::heddle::registerAllDialects(DialectRegistry &registry) {
 void mlir::heddle::registerAllPasses() {
   registerPipelinePasses();
   registerCostPasses();
+  registerLanguagePasses();
   registerDerivePasses();
   registerAutodiffPasses();
   registerRecurrencePasses();

@@ -40,14 +40,15 @@ static void concat(ConcatOp op, Frame &frame) {
 
 static void empty(EmptyOp op, Frame &frame) { frame.make(op.getResult()); }
 
-static LogicalResult kernel(KernelOp op, Frame &frame) {
+/// Runs an op that computes its results in a region, from its operands.
+template <typename OpTy> static LogicalResult runRegion(OpTy op, Frame &frame) {
   SmallVector<Array> inputs;
-  for (Value input : op.getInputs())
+  for (Value input : op->getOperands())
     inputs.push_back(frame.get(input));
   FailureOr<SmallVector<Array>> results = Frame(frame.getInterpreter(), nullptr).run(op.getBody().front(), inputs);
   if (failed(results))
     return failure();
-  for (auto [result, array] : llvm::zip_equal(op.getResults(), *results))
+  for (auto [result, array] : llvm::zip_equal(op->getResults(), *results))
     frame.set(result, std::move(array));
   return success();
 }
@@ -59,7 +60,9 @@ template <typename Collective> static void collective(Collective op, Frame &fram
 }
 
 void reference::addState(Registry &registry) {
-  registry.add<readVariable, writeVariable, slice, reshape, concat, empty, kernel>();
+  registry.add<readVariable, writeVariable, slice, reshape, concat, empty>();
+  registry.add<runRegion<KernelOp>>();
+  registry.add<runRegion<UpdateOp>>();
   registry.add<collective<AllReduceOp>>();
   registry.add<collective<ReduceScatterOp>>();
   registry.add<collective<AllGatherOp>>();

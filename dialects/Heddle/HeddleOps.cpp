@@ -195,10 +195,33 @@ LogicalResult TaskOp::verify() {
 LogicalResult TrainingOp::verify() {
   if (getLossScale().has_value() != getScaleInterval().has_value())
     return emitOpError() << "expects loss_scale and scale_interval together or not at all";
+  bool hasPreference = getPreference().has_value();
+  if (hasPreference != getPreferenceBeta().has_value() || hasPreference != getPreferenceSmoothing().has_value())
+    return emitOpError() << "expects preference, preference_beta and preference_smoothing together or not at all";
+  if (hasPreference && *getPreference() != "dpo" && *getPreference() != "ipo")
+    return emitOpError() << "expects the preference \"dpo\" or \"ipo\", got \"" << *getPreference() << "\"";
+  if (hasPreference && !getTokenWeights())
+    return emitOpError() << "expects token_weights with a preference: they select the tokens of the answers";
   return success();
 }
 
 LogicalResult ApplyOp::verify() { return verifyRate(*this, getRate()); }
+
+LogicalResult UpdateOp::verify() {
+  Block &block = getBody().front();
+  if (block.getArgumentTypes() != getOperandTypes())
+    return emitOpError("expects its region's arguments to have the operands' types");
+  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (!yield || yield.getOperandTypes() != getResultTypes())
+    return emitOpError("expects its region to yield the results' types");
+  if (getInputs().size() < getNewStates().size() ||
+      TypeRange(getInputs().getTypes()).take_front(getNewStates().size()) != getNewStates().getTypes())
+    return emitOpError("expects its first inputs to be the states, of the new states' types");
+  for (Operation &op : block.without_terminator())
+    if (!isPure(&op))
+      return emitOpError() << "expects a region that only computes, not '" << op.getName() << "'";
+  return success();
+}
 
 LogicalResult KernelOp::verify() {
   Block &block = getBody().front();

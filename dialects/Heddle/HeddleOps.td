@@ -162,11 +162,32 @@ def TrainingOp : Heddle_Op<"training"> {
     summed over several calls before a step. With `loss_scale` and `scale_interval` the loss is scaled while it is
     differentiated, at first by `loss_scale`. With `token_weights` the training entries have an input of that name, a
     factor for the loss of each token.
+    `preference` ("dpo" or "ipo") trains on pairs of sequences, the preferred one and another. The training entries then
+    have the inputs `partner`, the other sequence of each sequence's pair, `preferred`, 1 or 0, and `reference`, the log
+    probability that the reference model gives the sequence's weighted tokens. `preference_beta` is the loss's beta, and
+    `preference_smoothing` the probability that a label is wrong.
   }];
   let arguments = !con(Heddle_OptimizerArguments, (ins OptionalAttr<F32Attr>:$loss_scale, UnitAttr:$accumulate,
-                                                                  UnitAttr:$token_weights));
+                                                                  UnitAttr:$token_weights,
+                                                                  OptionalAttr<StrAttr>:$preference,
+                                                                  OptionalAttr<F32Attr>:$preference_beta,
+                                                                  OptionalAttr<F32Attr>:$preference_smoothing));
   let assemblyFormat = "attr-dict";
   let hasVerifier = 1;
+}
+
+def OptimizerOp : Heddle_Op<"optimizer"> {
+  let summary = "The text of the optimizer, if it is another than the fused Adam";
+  let description = [{
+    `text` is a text of the model language with a part `update`, and `file` names it in messages. `parameters` has the
+    values of the text's parameters. `heddle-elaborate-updates` evaluates the part for each weight that is trained.
+
+    ```mlir
+    heddle.optimizer "mine.weft" {parameters = {}, text = "update(w, g) { w - rate * g }"}
+    ```
+  }];
+  let arguments = (ins StrAttr:$file, StrAttr:$text, DictionaryAttr:$parameters);
+  let assemblyFormat = "$file attr-dict";
 }
 
 def AccumulateOp : Heddle_Op<"accumulate"> {
@@ -181,6 +202,34 @@ def ApplyOp : Heddle_Op<"apply"> {
   let results = (outs Heddle_Scalar:$learning_rate);
   let regions = (region SizedRegion<1>:$rate);
   let assemblyFormat = "attr-dict `rate` $rate";
+  let hasVerifier = 1;
+}
+
+def UpdateOp : Heddle_Op<"update", [Pure, IsolatedFromAbove, SingleBlock,
+    AllTypesMatch<["weight", "gradient", "new_weight"]>]> {
+  let summary = "A step of an optimizer that is a text, on a weight";
+  let description = [{
+    The region computes the new weight and the new states. Its arguments are the weight, the gradient of this rank, and
+    the inputs: first the states, then numbers such as the learning rate. `differentiate` creates the op, so that ranks
+    find the gradients to be summed. `heddle-inline-updates` replaces it by the region's ops.
+
+    ```mlir
+    %w2, %m2 = heddle.update %w, %g with %m, %rate : tensor<8x4xf32>, tensor<1xf32> : tensor<8x4xf32>, tensor<8x4xf32> {
+    ^bb0(%weight: tensor<8x4xf32>, %gradient: tensor<8x4xf32>, %state: tensor<8x4xf32>, %number: tensor<1xf32>):
+      %sum = arith.addf %state, %gradient : tensor<8x4xf32>
+      %rates = heddle.broadcast %number : tensor<1xf32> to tensor<8x4xf32>
+      %step = arith.mulf %sum, %rates : tensor<8x4xf32>
+      %next = arith.subf %weight, %step : tensor<8x4xf32>
+      heddle.yield %next, %sum : tensor<8x4xf32>, tensor<8x4xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Heddle_F32:$weight, Heddle_F32:$gradient, Variadic<Heddle_F32>:$inputs);
+  let results = (outs Heddle_F32:$new_weight, Variadic<Heddle_F32>:$new_states);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $weight `,` $gradient (`with` $inputs^ `:` type($inputs))? `:` type($weight) (`,` type($new_states)^)? $body attr-dict
+  }];
   let hasVerifier = 1;
 }
 

@@ -7,6 +7,10 @@ using namespace mlir::heddle;
 
 static_assert(::heddle::schema::kRoleNames.size() == getMaxEnumValForVariableRole() + 1);
 
+std::string mlir::heddle::getStateName(StringRef state, StringRef weight) {
+  return ("optimizer." + state + "." + weight).str();
+}
+
 bool mlir::heddle::isPartOfPacked(VariableRole role) { return role >= VariableRole::Scales; }
 
 bool mlir::heddle::hasOwner(VariableRole role) { return role <= VariableRole::Rounded || isPartOfPacked(role); }

@@ -10,6 +10,15 @@ namespace mlir::heddle {
 /// An attribute of a variable whose weight is packed in a GGUF file: the name of the file's type, such as "Q4_K".
 inline constexpr llvm::StringLiteral kStoredAttrName = "heddle.stored";
 
+/// An attribute of a weight matrix that weight decay spares, like biases and gains.
+inline constexpr llvm::StringLiteral kNoDecayAttrName = "heddle.no_decay";
+
+/// An attribute of a weight that a text updates: the function of the module that computes the step.
+inline constexpr llvm::StringLiteral kUpdateAttrName = "heddle.update";
+
+/// Returns the name of a weight's state that an optimizer's text calls `state`.
+std::string getStateName(StringRef state, StringRef weight);
+
 /// Returns true if a variable of this role is part of a packed weight: its scales, offsets, upper bits or table.
 bool isPartOfPacked(VariableRole role);
 

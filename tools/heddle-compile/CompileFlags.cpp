@@ -137,6 +137,10 @@ struct Flags {
       "without a head, instead of the one that its config.json names"};
   TextFlag family{category, "family", "text.weft",
                   "Read a published model by this text's section `published`, in place of Heddle's own texts"};
+  TextFlag optimizer{
+      category, "optimizer", "name|text.weft",
+      "Train with this optimizer: one of Heddle's, as --set optimizer=NAME, or the part `update` of a text "
+      "of your own (docs/optimizers.md)"};
   TextFlag vocabulary{category, "vocabulary", "file",
                       "Put this SentencePiece model into the artifact, for heddle-run to use"};
   TextFlag tune{category, "tune", "FILE",
@@ -257,7 +261,7 @@ std::optional<CommandLine> check(Flags &flags) {
                  "(.gguf) or a Hugging Face folder");
   for (const cl::opt<std::string> *flag :
        {&flags.output, &flags.compileFrom, &flags.dumpPhases, &flags.report, &flags.profile, &flags.maxTokens,
-        &flags.maxSequences, &flags.vocabulary, &flags.tune})
+        &flags.maxSequences, &flags.vocabulary, &flags.tune, &flags.optimizer})
     if (flag->getNumOccurrences() && flag->empty())
       return wrong((flag->ArgStr.size() == 1 ? "-" : "--") + flag->ArgStr + " has no value; it takes " +
                    flag->ValueStr);
@@ -440,6 +444,7 @@ std::optional<CommandLine> check(Flags &flags) {
   line.changes.ignoredKeys.assign(flags.ignoredKeys.begin(), flags.ignoredKeys.end());
   line.changes.architecture = flags.architecture;
   line.changes.family = flags.family;
+  line.changes.optimizer = flags.optimizer;
   if (!flags.maxTokens.empty())
     line.changes.overrides.push_back("max_tokens=" + flags.maxTokens);
   if (!flags.maxSequences.empty())

@@ -137,6 +137,11 @@ void DifferentiatePass::runOnOperation() {
       return signalPassFailure();
     eraseDeadCode(function.getBody().front(), last);
   }
+  for (VariableOp variable : variables)
+    variable->removeAttr(kUpdateAttrName);
+  for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+    if (function->hasAttr(kUpdateAttrName))
+      function.erase();
   module.walk([](StopGradientOp stop) { // all gradients are built by now
     stop.replaceAllUsesWith(stop.getInput());
     stop.erase();

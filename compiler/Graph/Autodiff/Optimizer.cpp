@@ -1,6 +1,7 @@
 #include "compiler/Graph/Autodiff/Optimizer.h"
 
 #include "compiler/Analysis/Locations/Locations.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 
 #include <cmath>
@@ -17,6 +18,16 @@ namespace {
 
 /// The upper bound of the loss scale: its inverse is still a normal number.
 constexpr double kLargestScale = 0x1p120;
+
+/// The numbers that Adam's updates share. `decay` is null without weight decay.
+struct AdamNumbers {
+  Value rate, first, second, scale, decay;
+};
+
+/// The numbers that the updates of a text share.
+struct TextNumbers {
+  Value rate, step, scale;
+};
 
 /// Builds one optimizer step, with formulas on tensor<1xf32>.
 class OptimizerStep {
@@ -45,6 +56,8 @@ private:
   FailureOr<Value> buildLossScale(Value sumOfSquares);
   FailureOr<Value> buildStepsTaken(Value step);
   Value buildDecay(Value rate, Value gradientScale);
+  LogicalResult buildAdam(const WeightGradient &weight, const AdamNumbers &adam);
+  LogicalResult buildUpdate(const WeightGradient &weight, FlatSymbolRefAttr rule, const TextNumbers &numbers);
 
   const OptimizerOptions &options;
   const VariableRoles &variables;
@@ -191,6 +204,121 @@ Value OptimizerStep::buildDecay(Value rate, Value gradientScale) {
   return arith::SelectOp::create(builder, loc, isTaken, kept, one);
 }
 
+LogicalResult OptimizerStep::buildAdam(const WeightGradient &weight, const AdamNumbers &numbers) {
+  VariableOp variable = weight.weight;
+  StringRef name = variable.getSymName();
+  Type type = variable.getType();
+  VariableOp first = variables.find(root, VariableRole::FirstMoment, name, type);
+  VariableOp second = variables.find(root, VariableRole::SecondMoment, name, type);
+  if (!first || !second)
+    return failure();
+  Value firstMoment = buildRead(builder, loc, first), secondMoment = buildRead(builder, loc, second), average;
+  VariableOp averageVariable;
+  if (options.averageDecay) {
+    averageVariable = variables.find(root, VariableRole::Average, name, type);
+    if (!averageVariable)
+      return failure();
+    average = buildRead(builder, loc, averageVariable);
+  }
+  Location place = NameLoc::get(builder.getStringAttr("update of " + name), loc);
+  Value value = weight.value;
+  if (numbers.decay && cast<RankedTensorType>(type).getRank() == 2 && !variable->hasAttr(kNoDecayAttrName))
+    value = arith::MulFOp::create(builder, place, value, BroadcastOp::create(builder, place, type, numbers.decay));
+  auto adam = AdamOp::create(builder, place, type, type, type, average ? type : Type(), value, weight.gradient,
+                             firstMoment, secondMoment, numbers.rate, numbers.first, numbers.second, numbers.scale,
+                             average, /*step=*/Value(), options.beta1, options.beta2, options.epsilon,
+                             options.averageDecay, options.scaleInterval ? builder.getUnitAttr() : UnitAttr());
+  write(variable, adam.getNewWeight());
+  write(first, adam.getNewFirstMoment());
+  write(second, adam.getNewSecondMoment());
+  if (average)
+    write(averageVariable, adam.getNewAverage());
+  return success();
+}
+
+/// Builds the update of a weight by its text's function, in a region of its own. Gradient clipping, skipped steps and
+/// the average of the weights are the same for all texts, so they are added here.
+LogicalResult OptimizerStep::buildUpdate(const WeightGradient &weight, FlatSymbolRefAttr rule,
+                                         const TextNumbers &numbers) {
+  VariableOp variable = weight.weight;
+  auto type = cast<RankedTensorType>(variable.getType());
+  auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(root, rule);
+  if (!function || function.getNumArguments() < 4 || function.getArgumentTypes().front() != type ||
+      function.getNumResults() + 3 != function.getNumArguments())
+    return variable.emitOpError() << "@" << variable.getSymName() << " has no function " << rule << " that updates a "
+                                  << type;
+  SmallVector<VariableOp> states;
+  SmallVector<Value> inputs;
+  auto addState = [&](VariableOp state) {
+    states.push_back(state);
+    inputs.push_back(buildRead(builder, loc, state));
+  };
+  for (unsigned i = 2; i + 2 < function.getNumArguments(); ++i) {
+    auto name = function.getArgAttrOfType<StringAttr>(i, "heddle.name");
+    std::string symbol = getStateName(name ? name.getValue() : "", variable.getSymName());
+    auto state = SymbolTable::lookupNearestSymbolFrom<VariableOp>(root, builder.getStringAttr(symbol));
+    if (!state || state.getType() != function.getArgumentTypes()[i])
+      return variable.emitOpError() << "@" << variable.getSymName() << " lacks its optimizer state @\"" << symbol
+                                    << "\", of type " << function.getArgumentTypes()[i];
+    addState(state);
+  }
+  if (options.averageDecay) {
+    VariableOp average = variables.find(root, VariableRole::Average, variable.getSymName(), type);
+    if (!average)
+      return failure();
+    addState(average);
+  }
+  auto types = llvm::map_to_vector(states, [](VariableOp state) { return Type(state.getType()); });
+  bool scales = options.clipNorm > 0 || options.scaleInterval;
+  inputs.append({numbers.rate, numbers.step});
+  if (scales)
+    inputs.push_back(numbers.scale);
+
+  NameLoc place = NameLoc::get(builder.getStringAttr("update of " + variable.getSymName()), loc);
+  auto update = UpdateOp::create(builder, place, type, types, weight.value, weight.gradient, inputs);
+  OpBuilder::InsertionGuard guard(builder);
+  SmallVector<Location> places(update->getNumOperands(), place);
+  Block *block = builder.createBlock(&update.getBody(), {}, update->getOperandTypes(), places);
+  auto widen = [&](Value number, Type to) -> Value { return BroadcastOp::create(builder, place, to, number); };
+  Value gradient = block->getArgument(1);
+  if (scales)
+    gradient = arith::MulFOp::create(builder, place, gradient, widen(block->getArguments().back(), type));
+  IRMapping mapping;
+  unsigned rate = static_cast<unsigned>(states.size()) + 2;
+  for (BlockArgument argument : function.getArguments())
+    mapping.map(argument, block->getArgument(argument.getArgNumber()));
+  mapping.map(function.getArgument(1), gradient);
+  for (unsigned i : {0U, 1U})
+    mapping.map(function.getArgument(function.getNumArguments() - 2 + i), block->getArgument(rate + i));
+  for (Operation &op : function.getBody().front().without_terminator())
+    builder.clone(op, mapping)->setLoc(NameLoc::get(place.getName(), op.getLoc()));
+  SmallVector<Value> results;
+  for (Value value : function.getBody().front().getTerminator()->getOperands())
+    results.push_back(mapping.lookup(value));
+  if (options.averageDecay) {
+    double decay = options.averageDecay.getValueAsDouble();
+    auto times = [&](Value value, double by) -> Value {
+      return arith::MulFOp::create(
+          builder, place, value, FillOp::create(builder, place, type, builder.getF32FloatAttr(static_cast<float>(by))));
+    };
+    Value before = block->getArgument(static_cast<unsigned>(states.size()) + 1);
+    results.push_back(arith::AddFOp::create(builder, place, times(before, decay), times(results.front(), 1 - decay)));
+  }
+  if (options.scaleInterval) // a gradient scale of 0 skips the step
+    for (auto [i, result] : llvm::enumerate(results)) {
+      Value before = block->getArgument(i == 0 ? 0 : static_cast<unsigned>(i) + 1);
+      Value zero = FillOp::create(builder, place, result.getType(), builder.getF32FloatAttr(0));
+      Value taken = arith::CmpFOp::create(builder, place, arith::CmpFPredicate::OGT,
+                                          widen(block->getArguments().back(), result.getType()), zero);
+      results[i] = arith::SelectOp::create(builder, place, taken, result, before);
+    }
+  YieldOp::create(builder, place, results);
+  write(variable, update.getNewWeight());
+  for (auto [state, value] : llvm::zip_equal(states, update.getNewStates()))
+    write(state, value);
+  return success();
+}
+
 FailureOr<Value> OptimizerStep::build(ArrayRef<WeightGradient> weights) {
   VariableOp counter = find(VariableRole::Steps, RankedTensorType::get({1}, builder.getI32Type()));
   if (!counter)
@@ -201,41 +329,19 @@ FailureOr<Value> OptimizerStep::build(ArrayRef<WeightGradient> weights) {
   if (failed(taken))
     return failure();
   // The first moment's correction is part of the rate: a kernel has few arguments, and a constant needs none.
-  Value correctedRate = arith::MulFOp::create(builder, loc, rate, buildCorrection(options.beta1, *taken));
-  Value firstCorrection = fill(1), secondCorrection = buildCorrection(options.beta2, *taken);
+  AdamNumbers adam;
+  adam.rate = arith::MulFOp::create(builder, loc, rate, buildCorrection(options.beta1, *taken));
+  adam.first = fill(1), adam.second = buildCorrection(options.beta2, *taken);
   FailureOr<Value> scale = buildGradientScale(weights);
   if (failed(scale))
     return failure();
 
-  Value decay = buildDecay(rate, *scale);
-  for (WeightGradient weight : weights) {
-    StringRef name = weight.weight.getSymName();
-    Type type = weight.weight.getType();
-    VariableOp first = variables.find(root, VariableRole::FirstMoment, name, type);
-    VariableOp second = variables.find(root, VariableRole::SecondMoment, name, type);
-    if (!first || !second)
+  adam.scale = *scale;
+  adam.decay = buildDecay(rate, *scale);
+  for (const WeightGradient &weight : weights) {
+    auto rule = weight.weight->getAttrOfType<FlatSymbolRefAttr>(kUpdateAttrName);
+    if (failed(rule ? buildUpdate(weight, rule, {rate, *taken, *scale}) : buildAdam(weight, adam)))
       return failure();
-    Value firstMoment = buildRead(builder, loc, first), secondMoment = buildRead(builder, loc, second), average;
-    VariableOp averageVariable;
-    if (options.averageDecay) {
-      averageVariable = variables.find(root, VariableRole::Average, name, type);
-      if (!averageVariable)
-        return failure();
-      average = buildRead(builder, loc, averageVariable);
-    }
-    Location place = NameLoc::get(builder.getStringAttr("update of " + name), loc);
-    Value value = weight.value;
-    if (decay && cast<RankedTensorType>(type).getRank() == 2)
-      value = arith::MulFOp::create(builder, place, value, BroadcastOp::create(builder, place, type, decay));
-    auto adam = AdamOp::create(builder, place, type, type, type, average ? type : Type(), value, weight.gradient,
-                               firstMoment, secondMoment, correctedRate, firstCorrection, secondCorrection, *scale,
-                               average, /*step=*/Value(), options.beta1, options.beta2, options.epsilon,
-                               options.averageDecay, options.scaleInterval ? builder.getUnitAttr() : UnitAttr());
-    write(weight.weight, adam.getNewWeight());
-    write(first, adam.getNewFirstMoment());
-    write(second, adam.getNewSecondMoment());
-    if (average)
-      write(averageVariable, adam.getNewAverage());
   }
   return rate;
 }

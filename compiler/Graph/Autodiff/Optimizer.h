@@ -1,4 +1,4 @@
-// One step of Adam (5.3 of "Attention Is All You Need") on a set of weights, as ops.
+// One step of the optimizer on a set of weights, as ops: of Adam (5.3 of "Attention Is All You Need"), or of a text.
 #ifndef HEDDLE_COMPILER_GRAPH_AUTODIFF_OPTIMIZER_H
 #define HEDDLE_COMPILER_GRAPH_AUTODIFF_OPTIMIZER_H
 

@@ -3,6 +3,7 @@
 #ifndef HEDDLE_COMPILER_GRAPH_AUTODIFF_PASSES_H
 #define HEDDLE_COMPILER_GRAPH_AUTODIFF_PASSES_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 
 namespace mlir::heddle {

@@ -10,3 +10,11 @@ def DifferentiatePass : Pass<"heddle-differentiate", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
+
+def InlineUpdatesPass : Pass<"heddle-inline-updates", "::mlir::func::FuncOp"> {
+  let summary = "Replace heddle.update by the ops of its region";
+  let description = [{
+    The optimizer's text then becomes kernels like all other ops. Runs after `heddle-distribute`, which finds the gradients by
+    `heddle.update`. Equal ops of several updates, such as powers of a decay, become one.
+  }];
+}

@@ -123,7 +123,8 @@ void heddle::addVariable(ModuleOp module, Location where, VariableRole role, Ran
 
 void heddle::addStateOfWeights(ModuleOp module, WeightState state) {
   VariableRoles roles(module);
-  llvm::StringSet<> storage; // variables that have views: the views have the state
+  bool hasText = !module.getOps<OptimizerOp>().empty(); // the states of a text's weights are the text's
+  llvm::StringSet<> storage;                            // variables that have views: the views have the state
   for (auto variable : module.getOps<VariableOp>())
     if (FlatSymbolRefAttr whole = variable.getStorageAttr())
       storage.insert(whole.getValue());
@@ -135,8 +136,10 @@ void heddle::addStateOfWeights(ModuleOp module, WeightState state) {
       if (!roles.find(role, weight.getSymName()))
         addVariable(module, weight.getLoc(), role, weight.getTensorType(), 0, behind, weight.getSymName());
     };
-    add(VariableRole::FirstMoment);
-    add(VariableRole::SecondMoment);
+    if (!hasText && !weight->hasAttr(kUpdateAttrName)) {
+      add(VariableRole::FirstMoment);
+      add(VariableRole::SecondMoment);
+    }
     if (state.averages)
       add(VariableRole::Average);
     if (state.accumulates)

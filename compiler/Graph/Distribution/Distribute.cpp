@@ -80,8 +80,11 @@ public:
   /// `canShard` returns true if ranks may do a part of an update each.
   LogicalResult distribute(function_ref<bool(AdamOp)> canShard) {
     SetVector<Value> found;
-    for (auto adam : block.getOps<AdamOp>())
-      found.insert(adam.getGradient());
+    for (Operation &op : block)
+      if (auto adam = dyn_cast<AdamOp>(op))
+        found.insert(adam.getGradient());
+      else if (auto update = dyn_cast<UpdateOp>(op))
+        found.insert(update.getGradient());
     gradients = found.takeVector();
     for (Value gradient : gradients)
       moveForward(gradient);

@@ -19,9 +19,9 @@ def LowerScansPass : Pass<"heddle-lower-scans", "::mlir::ModuleOp"> {
 }
 
 def SeparateStatesPass : Pass<"heddle-separate-states"> {
-  let summary = "Copy states that a kernel cannot write in place, and parts of a tensor that are stored elsewhere";
+  let summary = "Copy states and new values that a kernel cannot write in place, and parts of a tensor that are stored elsewhere";
   let description = [{
     Runs after `heddle-fuse-kernels`. If a kernel cannot write a new state over the old one, adds a kernel that copies
-    the state at the end of the step.
+    the state at the end of the step. The same goes for a variable whose old value another kernel needs together with the new one.
   }];
 }

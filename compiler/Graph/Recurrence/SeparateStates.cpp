@@ -22,11 +22,55 @@ public:
       separate(repeat);
     DenseSet<Value> placed;
     getOperation()->walk([&](ConcatOp concat) { separate(concat, placed); });
+    for (Block &block : getOperation()->getRegion(0))
+      separateVariables(block);
   }
 
 private:
   static void separate(ConcatOp concat, DenseSet<Value> &placed);
   static void separate(RepeatOp repeat);
+  static void separateVariables(Block &block);
+};
+
+/// Follows views to the op that computes the value; null for a block's argument.
+Operation *makerOf(Value value) {
+  Operation *op = value.getDefiningOp();
+  while (isa_and_nonnull<SliceOp, ReshapeOp>(op))
+    op = op->getOperand(0).getDefiningOp();
+  return op;
+}
+
+/// Adds the ops that read the value or a view of it, other than `except`.
+void collectReaders(Value value, Operation *except, SmallVectorImpl<Operation *> &readers) {
+  for (Operation *user : value.getUsers())
+    if (isa<SliceOp, ReshapeOp>(user))
+      collectReaders(user->getResult(0), except, readers);
+    else if (user != except && !isa<WriteOp>(user))
+      readers.push_back(user);
+}
+
+/// The order of a block's ops: each after those that make its operands, and after further ops that read what it
+/// overwrites.
+struct Order {
+  llvm::DenseMap<Operation *, SmallVector<Operation *>> further; // op -> ops that must follow it
+
+  bool reaches(Operation *from, const llvm::SmallPtrSetImpl<Operation *> &targets) const {
+    SmallVector<Operation *> open{from};
+    llvm::SmallPtrSet<Operation *, 32> seen;
+    while (!open.empty()) {
+      Operation *op = open.pop_back_val();
+      if (!seen.insert(op).second)
+        continue;
+      if (op != from && targets.contains(op))
+        return true;
+      for (Operation *user : op->getUsers())
+        if (Operation *top = from->getBlock()->findAncestorOpInBlock(*user))
+          open.push_back(top);
+      if (auto found = further.find(op); found != further.end())
+        llvm::append_range(open, found->second);
+    }
+    return false;
+  }
 };
 
 /// Creates a kernel that copies a value.
@@ -67,6 +111,36 @@ void SeparateStatesPass::separate(ConcatOp concat, DenseSet<Value> &placed) {
   for (OpOperand &part : concat->getOpOperands())
     if (!part.get().getDefiningOp<KernelOp>() || !placed.insert(part.get()).second)
       part.set(copy(builder, part.get()));
+}
+
+/// A kernel writes a variable's new value over the old one. If another kernel needs both, such as an optimizer whose
+/// state is the last gradient, the new value is computed elsewhere and copied in the end.
+void SeparateStatesPass::separateVariables(Block &block) {
+  llvm::StringMap<SmallVector<ReadOp>> reads;
+  for (auto read : block.getOps<ReadOp>())
+    reads[read.getVariable()].push_back(read);
+  Order order;
+  for (auto write : llvm::to_vector(block.getOps<WriteOp>())) {
+    Operation *maker = makerOf(write.getValue());
+    if (!maker || maker->getBlock() != &block)
+      continue;
+    SmallVector<Operation *> readers;
+    for (ReadOp read : reads.lookup(write.getVariable()))
+      collectReaders(read, maker, readers);
+    llvm::SmallPtrSet<Operation *, 8> targets;
+    for (Operation *reader : readers)
+      if (Operation *top = block.findAncestorOpInBlock(*reader))
+        targets.insert(top);
+    if (targets.empty() || maker == write)
+      continue;
+    if (!order.reaches(maker, targets)) {
+      for (Operation *reader : targets)
+        order.further[reader].push_back(maker);
+      continue;
+    }
+    OpBuilder builder(write);
+    write.getValueMutable().assign(copy(builder, write.getValue()));
+  }
 }
 
 void SeparateStatesPass::separate(RepeatOp repeat) {

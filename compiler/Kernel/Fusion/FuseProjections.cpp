@@ -165,6 +165,12 @@ private:
   static StringRef findObstacle(ArrayRef<Group> alike, const DenseSet<StringAttr> &taken,
                                 const llvm::DenseMap<StringAttr, SmallVector<Operation *>> &trained,
                                 SymbolTable &symbols) {
+    auto isUpdated = [&](StringAttr name) {
+      auto variable = symbols.lookup<VariableOp>(name);
+      return variable && (variable->hasAttr(kUpdateAttrName) || variable->hasAttr(kNoDecayAttrName));
+    };
+    if (llvm::any_of(alike.front().names, isUpdated))
+      return "the optimizer's text updates each parameter by itself, or weight decay spares one";
     if (!mayPack(alike.front(), taken, symbols))
       return "a parameter is stored with others already, is used twice, or is not trained";
     if (!isReadNowhereElse(alike, trained))

@@ -27,7 +27,8 @@ namespace {
 
 using Member = DescriptionKey::Member;
 
-constexpr StringLiteral kModel = "model";      // the key that names a text
+constexpr StringLiteral kModel = "model"; // the key that names a text
+constexpr StringLiteral kOptimizer = "optimizer";
 constexpr StringLiteral kTextEnding = ".weft"; // of a text's file
 constexpr double kLearningRate = 1e-3;         // at the end of warm-up, for a text without d_model
 constexpr uint64_t kLargestText = 16 << 20;    // in bytes
@@ -60,6 +61,8 @@ public:
   void readModel(const toml::node &value, LocationAttr where);
   void readText(StringRef textPath, LocationAttr where);
   void setText(FailureOr<language::ModelText> text);
+  void readOptimizer(StringRef name, LocationAttr where);
+  void applyOptimizer();
   void readOverride(StringRef text);
   FailureOr<Description> change(const DescriptionChanges &changes);
   void check();
@@ -134,6 +137,9 @@ void Reader::readFile() {
   for (auto [name, value] : entries)
     if (StringRef(name->str()) == kModel)
       readModel(*value, locate(value->source()));
+  llvm::stable_sort(entries, [](auto a, auto b) { // the optimizer's parameters are keys
+    return StringRef(a.first->str()) == kOptimizer && StringRef(b.first->str()) != kOptimizer;
+  });
   for (auto [name, value] : entries)
     if (StringRef(name->str()) != kModel)
       readKey(StringRef(name->str()), *value, locate(name->source()), locate(value->source()));
@@ -171,8 +177,8 @@ void Reader::readModel(const toml::node &value, LocationAttr where) {
 
 void Reader::readText(StringRef textPath, LocationAttr where) { setText(readModelText(context, textPath, where)); }
 
-FailureOr<language::ModelText> mlir::heddle::readModelText(MLIRContext *context, StringRef textPath,
-                                                           LocationAttr where) {
+/// Reads the file of a text. Returns null after an error at `where`, or without a place if that is null.
+static std::unique_ptr<llvm::MemoryBuffer> readTextFile(MLIRContext *context, StringRef textPath, LocationAttr where) {
   auto fail = [&](LocationAttr place) {
     auto flag = dyn_cast_if_present<NameLoc>(place); // no line to point at, so the message names it instead
     InFlightDiagnostic error = emitError(flag || !place ? UnknownLoc::get(context) : Location(place));
@@ -183,15 +189,26 @@ FailureOr<language::ModelText> mlir::heddle::readModelText(MLIRContext *context,
   llvm::sys::fs::file_status status;
   if (!llvm::sys::fs::status(textPath, status) && !llvm::sys::fs::is_directory(status) &&
       (!llvm::sys::fs::is_regular_file(status) || status.getSize() > kLargestText)) {
-    return fail(where) << "'" << textPath << "' is no model text: it is "
-                       << (llvm::sys::fs::is_regular_file(status) ? "larger than 16 MiB" : "a device or a pipe")
-                       << "; name a " << kTextEnding << " file";
+    fail(where) << "'" << textPath << "' is no model text: it is "
+                << (llvm::sys::fs::is_regular_file(status) ? "larger than 16 MiB" : "a device or a pipe") << "; name a "
+                << kTextEnding << " file";
+    return nullptr;
   }
   auto file = llvm::MemoryBuffer::getFile(textPath, /*IsText=*/true);
+  if (!file) {
+    fail(where) << "cannot read the model text '" << textPath << "': " << file.getError().message() << "; name a "
+                << kTextEnding << " file that exists";
+    return nullptr;
+  }
+  return std::move(*file);
+}
+
+FailureOr<language::ModelText> mlir::heddle::readModelText(MLIRContext *context, StringRef textPath,
+                                                           LocationAttr where) {
+  std::unique_ptr<llvm::MemoryBuffer> file = readTextFile(context, textPath, where);
   if (!file)
-    return fail(where) << "cannot read the model text '" << textPath << "': " << file.getError().message()
-                       << "; name a " << kTextEnding << " file that exists";
-  return language::ModelText::read(context, textPath, (*file)->getBuffer());
+    return failure();
+  return language::ModelText::read(context, textPath, file->getBuffer());
 }
 
 void Reader::setText(FailureOr<language::ModelText> text) {
@@ -220,7 +237,10 @@ void Reader::readOverride(StringRef text) {
   toml::table table;
   // A shell strips quotes, so a string is valid without them.
   bool isWord = llvm::isAlpha(value.front()) && value != "true" && value != "false" && !value.contains('"');
-  bool isOwn = description.text && description.text->hasParameter(name);
+  auto hasParameter = [&](const std::shared_ptr<language::ModelText> &text) {
+    return text && text->hasParameter(name);
+  };
+  bool isOwn = hasParameter(description.text) || hasParameter(description.optimizerText);
   if (isOwn ? isWord : key && holds<std::string>(key->member)) {
     table.insert("value", value.trim('"').str());
   } else if (nestsTooDeepTOML(value)) {
@@ -237,6 +257,12 @@ void Reader::readOverride(StringRef text) {
 
 void Reader::readKey(StringRef name, const toml::node &value, LocationAttr keyWhere, LocationAttr valueWhere) {
   const DescriptionKey *key = findDescriptionKey(name);
+  bool isOfOptimizer = description.optimizerText && description.optimizerText->hasParameter(name);
+  if (isOfOptimizer) {
+    readParameter(name, value, valueWhere);
+    if (!key && !(description.text && description.text->hasParameter(name)))
+      return;
+  }
   if (description.text) {
     if (description.text->hasParameter(name)) {
       readParameter(name, value, valueWhere);
@@ -258,8 +284,47 @@ void Reader::readKey(StringRef name, const toml::node &value, LocationAttr keyWh
                                : "heddle-compile --help-description lists the keys");
     return;
   }
-  if (assign(*key, value, valueWhere) && checkValue(*key, valueWhere))
-    description.given[name] = keyWhere;
+  if (!assign(*key, value, valueWhere) || !checkValue(*key, valueWhere))
+    return;
+  description.given[name] = keyWhere;
+  if (name == kOptimizer)
+    readOptimizer(description.optimizer, valueWhere);
+}
+
+/// Reads the text of the optimizer called `name`, or of the file NAME.weft. The parameters of the text are keys from
+/// then on.
+void Reader::readOptimizer(StringRef name, LocationAttr where) {
+  description.optimizerText = nullptr;
+  if (name == "adam" || name.empty())
+    return;
+  FailureOr<language::ModelText> text = mlir::failure();
+  if (name.ends_with(kTextEnding)) {
+    SmallString<128> file; // beside the description that names it, or as the command line says
+    if (!isa<NameLoc>(where))
+      llvm::sys::path::append(file, llvm::sys::path::parent_path(path));
+    llvm::sys::path::append(file, name);
+    if (std::unique_ptr<llvm::MemoryBuffer> buffer = readTextFile(context, file, where))
+      text = language::ModelText::readOptimizer(context, file, buffer->getBuffer());
+  } else if (llvm::is_contained(language::getOptimizers(), name)) {
+    text = language::ModelText::readOptimizer(context, (name + kTextEnding).str(), language::findLibraryText(name));
+  } else {
+    SmallVector<StringRef> known{"adam"};
+    llvm::append_range(known, language::getOptimizers());
+    StringRef nearest = language::findNearest(name, known);
+    fail(where) << "there is no optimizer '" << name << "'; "
+                << (nearest.empty() ? "Heddle brings along " + llvm::join(known, ", ")
+                                    : "the nearest is '" + nearest.str() + "'")
+                << "; a text of your own is --optimizer FILE" << kTextEnding;
+    return;
+  }
+  failed |= mlir::failed(text);
+  if (succeeded(text))
+    description.optimizerText = std::make_shared<language::ModelText>(std::move(*text));
+}
+
+void Reader::applyOptimizer() {
+  if (description.optimizerText)
+    failed |= mlir::failed(description.optimizerText->setParameters(description.settings));
 }
 
 void Reader::readParameter(StringRef name, const toml::node &value, LocationAttr where) {
@@ -318,7 +383,7 @@ bool Reader::isInRange(const DescriptionKey &key) const {
   if (const auto *number = std::get_if<double Description::*>(&key.member))
     return isNumberInRange(description.**number);
   const auto *string = std::get_if<std::string Description::*>(&key.member);
-  return !string || llvm::is_contained(key.choices, StringRef(description.**string));
+  return !string || key.choices.empty() || llvm::is_contained(key.choices, StringRef(description.**string));
 }
 
 bool Reader::checkValue(const DescriptionKey &key, LocationAttr where) {
@@ -350,6 +415,9 @@ void Reader::check() {
   if (failed)
     return;
   const Description &d = description;
+  applyOptimizer();
+  if (failed)
+    return;
   if (d.text) {
     applyText();
     if (failed)
@@ -360,6 +428,13 @@ void Reader::check() {
   if (!d.sourceEnd && (d.architecture != "transformer" || d.image.height))
     failAtKey("source_end") << "'source_end' is for an encoder with a decoder that reads sentences, and the model is "
                             << (d.image.height ? "of images" : "\"" + d.architecture + "\"") << "; leave the key out";
+  if (d.objective != "likelihood" && d.architecture != "decoder")
+    failAtKey("objective") << "objective = \"" << d.objective
+                           << "\" prefers one text to another, which a decoder alone "
+                           << "learns, and the model is \"" << d.architecture << "\"; leave the key out";
+  if (d.objective != "likelihood" && d.dpoBeta == 0)
+    failAtKey("dpo_beta") << "'dpo_beta' is 0, which leaves nothing to learn; give a number above 0, such as 0.1";
+  description.tokenWeights |= d.objective != "likelihood"; // only the answers count
   if (!d.given.contains("max_length"))
     description.maxLength = std::min(d.maxLength, d.maxTokens);
   if (d.maxLength > d.maxTokens)
@@ -439,8 +514,18 @@ void Reader::checkStacks() {
 }
 
 FailureOr<Description> Reader::change(const DescriptionChanges &changes) {
-  for (const std::string &text : changes.overrides)
-    readOverride(text);
+  // The optimizer comes first: its parameters are keys.
+  if (!changes.optimizer.empty()) {
+    LocationAttr where = NameLoc::get(StringAttr::get(context, "--optimizer " + changes.optimizer));
+    description.optimizer = changes.optimizer;
+    description.given[kOptimizer] = where;
+    readOptimizer(changes.optimizer, where);
+  }
+  auto isOfOptimizer = [](StringRef text) { return text.split('=').first.trim() == kOptimizer; };
+  for (bool first : {true, false})
+    for (const std::string &text : changes.overrides)
+      if (isOfOptimizer(text) == first)
+        readOverride(text);
   if (!description.given.contains("loss_scale"))
     description.lossScale = changes.lossScale;
   check();

@@ -62,6 +62,8 @@ struct Description {
   std::shared_ptr<language::ModelText> text;
   /// Values of the text's parameters that come from outside the text.
   language::Settings settings;
+  /// The optimizer's own text. Null if `update` is a part of the model's text, or if the optimizer is the fused Adam.
+  std::shared_ptr<language::ModelText> optimizerText;
 
   /// Which of the two stacks (3.1, Figure 1) the model has. A model with only an encoder is not trained: it has no
   /// task.
@@ -132,6 +134,7 @@ struct DescriptionChanges {
   std::vector<std::string> ignoredKeys; // unknown keys of a published configuration that pass
   std::string architecture;             // replaces a published configuration's; empty: does not
   std::string family;                   // the text (.weft) of a published model's family; empty: Heddle's own
+  std::string optimizer;                // an optimizer's text (.weft), or an optimizer's name; empty: the description's
 };
 
 /// Reads the description at `path` and applies `changes`. Every mistake found is reported as an error of `context`.

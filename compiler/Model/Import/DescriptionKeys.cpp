@@ -14,6 +14,7 @@ const StringLiteral kNorms[] = {"post", "pre"};
 const StringLiteral kPositions[] = {"sinusoidal", "sinusoidal-halves", "learned"};
 const StringLiteral kActivations[] = {"relu", "gelu", "gelu-tanh", "swish"};
 const StringLiteral kSchedules[] = {"paper", "constant", "linear", "cosine"};
+const StringLiteral kObjectives[] = {"likelihood", "dpo", "ipo"};
 const StringLiteral kHeads[] = {"linear", "transform", "none"};
 
 } // namespace
@@ -46,8 +47,15 @@ const DescriptionKey *mlir::heddle::findNearestKey(StringRef name) {
   return distance(*nearest) <= std::max<size_t>(2, name.size() / 2) ? nearest : nullptr;
 }
 
+/// Artifacts leave out these keys while they have their defaults, as artifacts did that are older than the keys.
+static bool isLeftOutByDefault(const DescriptionKey &key) {
+  return llvm::is_contained({"optimizer", "no_decay", "objective", "dpo_beta", "dpo_label_smoothing"}, key.name);
+}
+
 std::string DescriptionKey::describeValues() const {
   auto quote = [](StringRef choice) { return "\"" + choice.str() + "\""; };
+  if (choices.empty() && std::holds_alternative<std::string Description::*>(member))
+    return "a string";
   if (!choices.empty())
     return llvm::join(llvm::map_range(choices, quote), " or ");
   if (std::holds_alternative<bool Description::*>(member))
@@ -91,10 +99,17 @@ language::Settings Description::getStructure() const {
 }
 
 llvm::json::Object Description::toJSON() const {
+  static const Description defaults;
   llvm::json::Object object;
-  for (const DescriptionKey &key : getDescriptionKeys())
-    if (!text || !key.isStructure() || given.contains(key.name) || key.name == "architecture") // others are unused
-      std::visit([&](auto member) { object[key.name] = this->*member; }, key.member);
+  for (const DescriptionKey &key : getDescriptionKeys()) {
+    bool isUnused = text && key.isStructure() && !given.contains(key.name) && key.name != "architecture";
+    std::visit(
+        [&](auto member) {
+          if (!isUnused && !(isLeftOutByDefault(key) && this->*member == defaults.*member))
+            object[key.name] = this->*member;
+        },
+        key.member);
+  }
   auto put = [&](StringRef name, std::optional<int64_t> value) {
     if (value)
       object[name] = *value;

@@ -30,7 +30,7 @@ llvm::json::Object Description::describeMeaning() const {
   if (text) {
     meaning["text"] = text->getFingerprint();
     for (const auto &parameter : text->getParameters())
-      if (!isOfTraining(parameter.getKey()))
+      if (!isOfTraining(parameter.getKey()) && !text->isOfOptimizer(parameter.getKey()))
         keys[parameter.getKey().str()] = asStored(parameter.getValue().value);
   } else {
     StringRef library = language::findLibraryText(architecture);

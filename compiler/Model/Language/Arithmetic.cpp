@@ -177,13 +177,14 @@ Value Elaborator::widen(const Item &item, RankedTensorType like, LocationAttr wh
   if (type == like)
     return value;
   bool hasHeads = like.getRank() == 3 && !areScores;
+  bool isNumber = updated && type.getShape() == ArrayRef<int64_t>{1};
   bool isRow = type.getRank() == 1 && type.hasStaticShape() && (like.getRank() == 2 || hasHeads) &&
                type.getDimSize(0) == like.getShape().back();
   bool isOfHeads =
       type.getRank() == 2 && hasHeads && type == getTypeOfDims({{like, 0}, {like, 1}}, type.getElementType());
   bool isColumn = type.getRank() == 1 && !type.hasStaticShape() && like.getRank() > 1 &&
                   type == getDimType(like, 0, type.getElementType());
-  if ((!isRow && !isColumn && !isOfHeads) || type.getElementType() != like.getElementType())
+  if ((!isNumber && !isRow && !isColumn && !isOfHeads) || type.getElementType() != like.getElementType())
     return {};
   return BroadcastOp::create(builder, place(where), like, value);
 }
@@ -238,7 +239,8 @@ Item Elaborator::computeTensors(StringRef symbol, const Item &a, const Item &b, 
   RankedTensorType leftType = left ? typeOf(left) : RankedTensorType(), rightType = right ? typeOf(right) : leftType;
   if (!leftType)
     leftType = rightType;
-  bool leftIsLarger = leftType.getRank() >= rightType.getRank();
+  bool leftIsNumber = updated && leftType.getShape() == ArrayRef<int64_t>{1};
+  bool leftIsLarger = leftType.getRank() >= rightType.getRank() && !leftIsNumber;
   RankedTensorType type = leftIsLarger ? leftType : rightType;
   if (symbol == "^") {
     const NumberItem *exponent = constant(b);
@@ -327,16 +329,17 @@ Item Elaborator::product(const Item &a, const Item &b, LocationAttr where) {
     return refuse("");
   RankedTensorType leftType = typeOf(left), rightType = typeOf(right);
   bool isTransposed = rightItem && rightItem->isTransposed;
-  if (leftItem && leftItem->isTransposed)
+  bool leftIsTransposed = leftItem && leftItem->isTransposed;
+  if (leftIsTransposed && !updated)
     return refuse("; transpose() is for the right side");
   if (scoresOrNull(a))
     return isTransposed ? refuse("") : contextOf(*leftItem, b, where);
   if (leftType.getRank() != 2 || rightType.getRank() != 2 || !rightType.hasStaticShape())
     return refuse("");
-  int64_t inner = rightType.getDimSize(isTransposed ? 1 : 0);
-  if (leftType.getDimSize(1) != inner)
-    return refuse("; " + std::to_string(leftType.getDimSize(1)) + " columns do not meet " + std::to_string(inner) +
-                  " rows");
-  RankedTensorType type = getTypeOfDims({{leftType, 0}, {rightType, isTransposed ? 0 : 1}}, builder.getF32Type());
-  return make(MatmulOp::create(builder, place(where), type, left, right, /*transpose_lhs=*/false, isTransposed));
+  int64_t inner = rightType.getDimSize(isTransposed ? 1 : 0), columns = leftType.getDimSize(leftIsTransposed ? 0 : 1);
+  if (columns != inner)
+    return refuse("; " + std::to_string(columns) + " columns do not meet " + std::to_string(inner) + " rows");
+  RankedTensorType type =
+      getTypeOfDims({{leftType, leftIsTransposed ? 1 : 0}, {rightType, isTransposed ? 0 : 1}}, builder.getF32Type());
+  return make(MatmulOp::create(builder, place(where), type, left, right, leftIsTransposed, isTransposed));
 }

@@ -25,6 +25,8 @@ ArrayRef<Elaborator::Builtin> Elaborator::getBuiltins() {
       {"tanh", {"x"}, 1, &E::mathOf},
       {"erf", {"x"}, 1, &E::mathOf},
       {"floor", {"x"}, 1, &E::mathOf},
+      {"sign", {"x"}, 1, &E::signOf},
+      {"outer", {"a", "b"}, 2, &E::outerProduct},
       {"max", {"a", "b"}, 2, &E::largerOrSmaller},
       {"min", {"a", "b"}, 2, &E::largerOrSmaller},
       {"columns", {"x"}, 1, &E::columnsOf},
@@ -402,6 +404,8 @@ Item Elaborator::lengthOf(BuiltinCall &call) {
 
 /// sum(x): the sum of each row's elements, or of each head's. For scores, the sum over the keys or over the queries.
 Item Elaborator::sumOf(BuiltinCall &call) {
+  if (updated)
+    return sumOfWeight(call);
   const TensorItem *scores = scoresOrNull(call.given[0].item);
   if (call.has(1)) {
     const auto *over = call.given[1].item.as<std::string>();

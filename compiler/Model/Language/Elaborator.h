@@ -44,6 +44,8 @@ public:
   ~Elaborator();
 
   LogicalResult run();
+  /// Adds a function for the optimizer's step on a weight (ModelText::elaborateUpdate).
+  LogicalResult runUpdate(StringRef function, const UpdatedWeight &weight, const Settings &values);
 
   Item evaluate(const Expression &expression, Scope &scope);
   bool hasFailed() const { return failed; }
@@ -209,6 +211,15 @@ private:
 
   Item window(BuiltinCall &call);
 
+  //===-- Optimizers (Updates.cpp) ------------------------------------------------------------------------------===//
+
+  Item signOf(BuiltinCall &call);
+  Item outerProduct(BuiltinCall &call);
+  Item zerosOfState(BuiltinCall &call);
+  Item sumOfWeight(BuiltinCall &call);
+  bool addStates(const Part &syntax, std::vector<Name> &names);
+  void addNewStates(const Part &syntax, ArrayRef<Name> names, const Item &item);
+
   //===-- Tasks, parts and their functions (Parts.cpp) ----------------------------------------------------------===//
 
   struct PartState;
@@ -289,14 +300,12 @@ private:
 
   std::vector<std::unique_ptr<Side>> sides;
   std::vector<std::unique_ptr<PartState>> parts;
-  PartState *part = nullptr;      // the part under construction
-  ScanState *scanState = nullptr; // the scan under construction; null outside of scans
+  PartState *part = nullptr;              // the part under construction
+  ScanState *scanState = nullptr;         // the scan under construction; null outside of scans
+  const UpdatedWeight *updated = nullptr; // the weight of the update under construction; null outside of updates
 
   friend class ModelText;
 };
-
-/// The most similar of `names` to an unknown name; empty if none is similar.
-StringRef findNearest(StringRef name, ArrayRef<StringRef> names);
 
 } // namespace mlir::heddle::language
 

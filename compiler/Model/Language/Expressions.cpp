@@ -238,16 +238,17 @@ ExpressionPtr TextParser::parseRepeat() {
     return nullptr;
   if (!takeIfName("with"))
     return fail("'with' and what the repetition carries on, as in `repeat 6 with x = start { layer(x) }`");
-  if (!parseStates(*repeat))
+  if (!parseStates(repeat->states))
     return nullptr;
   repeat->block = parseBlock("'repeat'");
   return repeat->block ? std::move(repeat) : nullptr;
 }
 
 /// state = start, ...
-bool TextParser::parseStates(Expression &expression) {
+bool TextParser::parseStates(std::vector<State> &states) {
   do {
-    State &state = expression.states.emplace_back();
+    skipLines();
+    State &state = states.emplace_back();
     if (!parseName(state.name, "a state's name") || !expect("=", "and what the state starts as"))
       return false;
     if (!(state.start = parseExpression()))
@@ -272,7 +273,7 @@ ExpressionPtr TextParser::parseScan() {
   } while (takeIf(","));
   if (!takeIfName("with"))
     return fail("'with' and the states, as in `scan e as x with h = zeros(width) { rnn(x, h) }`");
-  if (!parseStates(*scan))
+  if (!parseStates(scan->states))
     return nullptr;
   scan->block = parseBlock("'scan'");
   return scan->block ? std::move(scan) : nullptr;

@@ -4,6 +4,7 @@
 #include "compiler/Model/Language/Lexer.h"
 #include "compiler/Model/Language/Parser.h"
 #include "compiler/Model/Language/Parts.h"
+#include "compiler/Model/Language/Tasks.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "runtime/schema/Tasks.h"
@@ -48,6 +49,11 @@ ArrayRef<StringRef> language::getLibraryTexts() {
   return names;
 }
 
+ArrayRef<StringRef> language::getOptimizers() {
+  static const StringRef names[] = {"adamw", "sgd", "lion", "adafactor", "muon"};
+  return names;
+}
+
 std::string language::getLibraryFingerprint(StringRef name) {
   constexpr StringLiteral kRevision = "\n# revision ";
   StringRef text = findLibraryText(name), revision = "1";
@@ -67,8 +73,9 @@ SmallVector<std::reference_wrapper<const PublishedSection>> ModelText::getPublis
 std::string language::ModelText::getFingerprint() const {
   std::string all;
   for (const std::shared_ptr<Text> &text : texts) {
-    bool isSilent = text->parameters.empty() && text->definitions.empty() && text->parts.empty() &&
-                    text->statements.empty(); // declares nothing of the model's computation
+    bool declaresNothing =
+        text->parameters.empty() && text->definitions.empty() && text->parts.empty() && text->statements.empty();
+    bool isSilent = declaresNothing || text->isOptimizer; // says nothing of the model's computation
     if (!isSilent)
       all += (all.empty() ? "" : ", ") + text->fingerprint;
   }
@@ -107,6 +114,7 @@ public:
     if (failed(checkNames(parsed->parameters)) || failed(checkNames(parsed->definitions)) ||
         failed(checkNames(parsed->parts)))
       return failure();
+    parsed->isOptimizer = !parsed->task && parsed->parts.size() == 1 && parsed->parts.front().name.text == kUpdate;
     for (const Name &used : parsed->uses)
       if (failed(readLibrary(used.text, used.where)))
         return failure();
@@ -152,7 +160,7 @@ private:
 
 } // namespace
 
-FailureOr<ModelText> ModelText::read(MLIRContext *context, StringRef path, StringRef text) {
+FailureOr<ModelText> ModelText::readTexts(MLIRContext *context, StringRef path, StringRef text) {
   context->loadDialect<HeddleDialect, arith::ArithDialect, func::FuncDialect, math::MathDialect>();
   ModelText model;
   model.context = context;
@@ -161,6 +169,33 @@ FailureOr<ModelText> ModelText::read(MLIRContext *context, StringRef path, Strin
   if (failed(reader.readLibrary("layers", model.start)) || failed(reader.read(path.str(), text)))
     return failure();
   model.texts = std::move(reader.texts);
+  model.source = text.str();
+  return model;
+}
+
+FailureOr<ModelText> ModelText::readOptimizer(MLIRContext *context, StringRef path, StringRef text) {
+  FailureOr<ModelText> model = readTexts(context, path, text);
+  if (succeeded(model) && !model->findUpdate())
+    return emitError(Location(model->start))
+           << "the text has no part 'update', the optimizer's step; write `update(weight, gradient) { ... }`";
+  return model;
+}
+
+const Part *ModelText::findUpdate() const {
+  for (const std::shared_ptr<Text> &text : llvm::reverse(texts))
+    for (const Part &part : text->parts)
+      if (part.name.text == kUpdate)
+        return &part;
+  return nullptr;
+}
+
+StringRef ModelText::getPath() const { return cast<FileLineColLoc>(start).getFilename().getValue(); }
+
+FailureOr<ModelText> ModelText::read(MLIRContext *context, StringRef path, StringRef text) {
+  FailureOr<ModelText> texts = readTexts(context, path, text);
+  if (failed(texts))
+    return failure();
+  ModelText &model = *texts;
   LocationAttr where = model.start;
   for (const std::shared_ptr<Text> &part : model.texts)
     if (part->task) {
@@ -265,6 +300,14 @@ struct Allowed {
 };
 
 } // namespace
+
+bool ModelText::isOfOptimizer(StringRef parameter) const {
+  auto declares = [&](const std::shared_ptr<Text> &text) {
+    return llvm::any_of(text->parameters, [&](const Parameter &one) { return one.name.text == parameter; });
+  };
+  return llvm::any_of(texts, declares) &&
+         llvm::all_of(texts, [&](const std::shared_ptr<Text> &text) { return text->isOptimizer || !declares(text); });
+}
 
 bool ModelText::hasParameter(StringRef name) const {
   return llvm::any_of(texts, [&](const std::shared_ptr<Text> &text) {

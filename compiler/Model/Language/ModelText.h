@@ -27,11 +27,28 @@ struct Limits {
   int64_t maxLength = 0;    // max_length: tokens of a sequence
 };
 
+/// A weight that an optimizer updates.
+struct UpdatedWeight {
+  std::string name; // for messages
+  SmallVector<int64_t> shape;
+  StringRef role;           // "embedding", "head", "matrix" or "vector"
+  double weightDecay = 0.0; // 0 for weights that weight decay spares
+};
+
 class ModelText {
 public:
   /// Reads `text` and the texts that it uses. Errors and locations call it `path`. If the text has mistakes, reports
   /// them to the context and fails.
   static FailureOr<ModelText> read(MLIRContext *context, StringRef path, StringRef text);
+
+  /// Reads the text of an optimizer, which has a part `update` and no task.
+  static FailureOr<ModelText> readOptimizer(MLIRContext *context, StringRef path, StringRef text);
+
+  /// The part `update` of the text, or of the texts that it uses; null if there is none.
+  const Part *findUpdate() const;
+  /// The name of the text's file, and the text without those that it uses.
+  StringRef getPath() const;
+  StringRef getSource() const { return source; }
 
   /// The name of the model's task, one of schema::kTasks.
   StringRef getTask() const { return task; }
@@ -57,6 +74,8 @@ public:
   /// Sets each parameter to its value in `given`, or else to its default. `given` may have other names too. Fails if a
   /// parameter has neither, or if the text does not allow the value.
   LogicalResult setParameters(const Settings &given);
+  /// Returns true if a text that is an optimizer's alone declares the parameter: it decides nothing of the model.
+  bool isOfOptimizer(StringRef parameter) const;
   /// All parameters of the text with their values; valid after setParameters().
   const Settings &getParameters() const { return parameters; }
   /// The value of a parameter that is a count; 0 if there is no parameter called `name`.
@@ -64,14 +83,22 @@ public:
   /// The shape of the source's images, from the parameters `image_height`, `image_width` and `channels`.
   ImageShape getImageShape() const;
 
+  /// Adds a function called `name`, which computes the step of `update` on a weight, to `module`. `values` are the names
+  /// that the text reads, with their values. Fails after an error.
+  LogicalResult elaborateUpdate(ModuleOp module, StringRef name, const UpdatedWeight &weight,
+                                const Settings &values) const;
+
   /// Adds the sizes, weights and model functions to `module`, which must be empty.
   LogicalResult elaborate(ModuleOp module, const Limits &limits) const;
 
 private:
   friend class Elaborator;
 
+  static FailureOr<ModelText> readTexts(MLIRContext *context, StringRef path, StringRef text);
+
   MLIRContext *context = nullptr;
   LocationAttr start;
+  std::string source;
   std::string task;
   bool isOwnTask = true;                    // whether `task` is the text's
   std::vector<std::shared_ptr<Text>> texts; // each text comes after the texts that it uses
@@ -83,11 +110,15 @@ Item toItem(const Setting &setting);
 /// Converts an item to a parameter's value; nothing unless it is a number, string, flag or list of numbers.
 std::optional<Setting> toSetting(const Item &item, LocationAttr where);
 
+/// The most similar of `names` to an unknown name; empty if none is similar.
+StringRef findNearest(StringRef name, ArrayRef<StringRef> names);
 /// The library text called `name`; empty if there is none.
 StringRef findLibraryText(StringRef name);
 /// The fingerprint of a library text: its name and revision. A line such as `# revision 2` sets the revision; without
 /// it the revision is 1. Raise it whenever the text's arithmetic changes.
 std::string getLibraryFingerprint(StringRef name);
+/// The names of the library texts that are optimizers.
+ArrayRef<StringRef> getOptimizers();
 /// The names of all library texts.
 ArrayRef<StringRef> getLibraryTexts();
 

@@ -1,5 +1,6 @@
 #include "compiler/Model/Language/Parser.h"
 
+#include "compiler/Model/Language/Tasks.h"
 #include "compiler/Model/Language/TextParser.h"
 
 using namespace mlir;
@@ -104,14 +105,14 @@ bool TextParser::parseDefinition(Text &text) {
   return endLine();
 }
 
-/// Returns true at `name(names) {`. At the top level of a file only parts have this form.
+/// Returns true at `name(names) {` or `name(names) with`. At the top level of a file only parts have this form.
 bool TextParser::isPart() {
   if (peek().kind != Token::Name || isKeyword(peek().text) || !peek(1).is("("))
     return false;
   size_t i = 2;
   while (peek(i).kind == Token::Name || peek(i).is(","))
     ++i;
-  return peek(i).is(")") && peek(i + 1).is("{");
+  return peek(i).is(")") && (peek(i + 1).is("{") || peek(i + 1).isName("with"));
 }
 
 bool TextParser::parsePart(Text &text) {
@@ -126,6 +127,16 @@ bool TextParser::parsePart(Text &text) {
   }
   if (!expect(")", "behind a part's inputs"))
     return false;
+  LocationAttr with = peek().where;
+  if (takeIfName("with")) {
+    if (!parseStates(part.states))
+      return false;
+    if (part.name.text != kUpdate)
+      return emitError(Location(with)) << "the part '" << part.name.text
+                                       << "' keeps no states from call to call; only '" << kUpdate
+                                       << "', the optimizer's step, does",
+             false;
+  }
   part.body = parseBlock("a part");
   if (!part.body)
     return false;

@@ -53,6 +53,8 @@ LogicalResult Elaborator::chooseParts(SmallVectorImpl<const Part *> &chosen) {
   llvm::StringMap<const Part *> byName;
   for (const std::shared_ptr<Text> &text : model.texts)
     for (const Part &syntax : text->parts) {
+      if (syntax.name.text == kUpdate)
+        continue; // heddle-elaborate-updates evaluates it, when the weights are known
       auto info = llvm::find_if(task->parts, [&](const PartInfo &info) { return info.name == syntax.name.text; });
       if (info == task->parts.end()) {
         if (!model.isOwnTask)
@@ -60,6 +62,7 @@ LogicalResult Elaborator::chooseParts(SmallVectorImpl<const Part *> &chosen) {
         SmallVector<StringRef> names;
         for (const PartInfo &known : task->parts)
           names.push_back(known.name);
+        names.push_back(kUpdate);
         fail(syntax.name.where) << "the task '" << task->name << "' has no part '" << syntax.name.text
                                 << "'; its parts are " << llvm::join(names, ", ") << " (a function begins with 'def')";
         continue;

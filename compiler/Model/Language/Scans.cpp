@@ -178,6 +178,8 @@ Item Elaborator::scan(const Expression &expression, Scope &scope) {
 
 /// zeros(width): a row of zeros for each sequence.
 Item Elaborator::zerosOf(BuiltinCall &call) {
+  if (updated)
+    return zerosOfState(call);
   std::optional<int64_t> width = whole(call.given[0], "the width of zeros()");
   if (!width || !isWithinPart(call.where()))
     return mistake();

@@ -102,10 +102,12 @@ struct Definition {
   std::unique_ptr<Body> body;
 };
 
-/// A part of the model that its task defines, such as `memory(source) { ... }`.
+/// A part of the model that its task defines, such as `memory(source) { ... }`, or an optimizer's
+/// `update(weight, gradient) with m = zeros(weight) { ... }`.
 struct Part {
   Name name;
   std::vector<Name> inputs;
+  std::vector<State> states; // of `update`
   std::unique_ptr<Body> body;
 };
 
@@ -132,7 +134,8 @@ struct Text {
   std::vector<Part> parts;
   std::vector<Statement> statements;
   std::optional<PublishedSection> published;
-  std::string fingerprint; // ModelText::getFingerprint
+  bool isOptimizer = false; // the text has no task and no part but `update`
+  std::string fingerprint;  // ModelText::getFingerprint
 };
 
 } // namespace mlir::heddle::language

@@ -20,6 +20,9 @@ struct PartInfo {
 /// The input of the part `rate`, the learning rate: the number of the optimizer's step, counted from 1.
 inline constexpr StringLiteral kStep = "step";
 
+/// The part of an optimizer: the step on one weight.
+inline constexpr StringLiteral kUpdate = "update";
+
 inline constexpr StringLiteral kEncode = "encode";
 
 struct TaskInfo {

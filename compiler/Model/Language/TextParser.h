@@ -87,7 +87,7 @@ private:
   ExpressionPtr parseIf();
   ExpressionPtr parseRepeat();
   ExpressionPtr parseScan();
-  bool parseStates(Expression &expression);
+  bool parseStates(std::vector<State> &states);
 
   /// Counts the nesting of the parser, and reports an error beyond kDeepest.
   struct Depth {

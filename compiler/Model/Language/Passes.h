@@ -1,0 +1,15 @@
+// The pass of this room, which evaluates an optimizer's text; Passes.td describes it.
+#ifndef HEDDLE_COMPILER_MODEL_LANGUAGE_PASSES_H
+#define HEDDLE_COMPILER_MODEL_LANGUAGE_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::heddle {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "compiler/Model/Language/Passes.h.inc"
+
+} // namespace mlir::heddle
+
+#endif

@@ -1,0 +1,30 @@
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-inline-updates))' | FileCheck %s
+
+// The regions' ops stand where the updates were, and equal ones are one.
+// CHECK-LABEL: @step
+// CHECK-NOT: heddle.update
+// CHECK: %[[RATE:.*]] = heddle.broadcast %arg4 : tensor<1xf32> to tensor<4xf32>
+// CHECK-NOT: heddle.broadcast
+// CHECK: %[[A:.*]] = arith.mulf %arg1, %[[RATE]]
+// CHECK: %[[W:.*]] = arith.subf %arg0, %[[A]]
+// CHECK: %[[B:.*]] = arith.mulf %arg3, %[[RATE]]
+// CHECK: %[[V:.*]] = arith.subf %arg2, %[[B]]
+// CHECK: return %[[W]], %[[V]]
+func.func @step(%w: tensor<4xf32>, %g: tensor<4xf32>, %v: tensor<4xf32>, %h: tensor<4xf32>, %rate: tensor<1xf32>)
+    -> (tensor<4xf32>, tensor<4xf32>) {
+  %w2 = heddle.update %w, %g with %rate : tensor<1xf32> : tensor<4xf32> {
+  ^bb0(%weight: tensor<4xf32>, %gradient: tensor<4xf32>, %number: tensor<1xf32>):
+    %rates = heddle.broadcast %number : tensor<1xf32> to tensor<4xf32>
+    %step = arith.mulf %gradient, %rates : tensor<4xf32>
+    %next = arith.subf %weight, %step : tensor<4xf32>
+    heddle.yield %next : tensor<4xf32>
+  }
+  %v2 = heddle.update %v, %h with %rate : tensor<1xf32> : tensor<4xf32> {
+  ^bb0(%weight: tensor<4xf32>, %gradient: tensor<4xf32>, %number: tensor<1xf32>):
+    %rates = heddle.broadcast %number : tensor<1xf32> to tensor<4xf32>
+    %step = arith.mulf %gradient, %rates : tensor<4xf32>
+    %next = arith.subf %weight, %step : tensor<4xf32>
+    heddle.yield %next : tensor<4xf32>
+  }
+  return %w2, %v2 : tensor<4xf32>, tensor<4xf32>
+}

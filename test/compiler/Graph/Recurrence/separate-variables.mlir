@@ -1,0 +1,55 @@
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-separate-states))' | FileCheck %s
+
+heddle.variable @w weight : tensor<4xf32>
+heddle.variable @last optimizer_state : tensor<4xf32>
+
+// The kernel that makes the new value of @last must not overwrite the old one, which a later kernel needs beside it. The new value of
+// @w may: the kernel that makes it comes last.
+// CHECK-LABEL: @change
+// CHECK: %[[G:.*]] = heddle.kernel "gradient"
+// CHECK: %[[W:.*]] = heddle.kernel "change"
+// CHECK-DAG: %[[COPY:.*]] = heddle.kernel "copy"(%[[G]] :
+// CHECK-DAG: heddle.write @last, %[[COPY]]
+// CHECK-DAG: heddle.write @w, %[[W]]
+// CHECK-NOT: "copy"
+// CHECK-LABEL: @momentum
+func.func @change(%x: tensor<4xf32>) {
+  %w = heddle.read @w : tensor<4xf32>
+  %last = heddle.read @last : tensor<4xf32>
+  %g = heddle.kernel "gradient"(%x : tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    %0 = arith.mulf %a, %a : tensor<4xf32>
+    heddle.yield %0 : tensor<4xf32>
+  }
+  %w2 = heddle.kernel "change"(%w, %g, %last : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>, %c: tensor<4xf32>):
+    %0 = arith.subf %b, %c : tensor<4xf32>
+    %1 = arith.subf %a, %0 : tensor<4xf32>
+    heddle.yield %1 : tensor<4xf32>
+  }
+  heddle.write @last, %g : tensor<4xf32>
+  heddle.write @w, %w2 : tensor<4xf32>
+  return
+}
+
+// A kernel that reads the old value itself writes over it, and so may one that only follows other readers.
+// CHECK-NOT: "copy"
+// CHECK: return
+func.func @momentum(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %w = heddle.read @w : tensor<4xf32>
+  %last = heddle.read @last : tensor<4xf32>
+  %y = heddle.kernel "forward"(%x, %w : tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+    %0 = arith.mulf %a, %b : tensor<4xf32>
+    heddle.yield %0 : tensor<4xf32>
+  }
+  %new:2 = heddle.kernel "momentum"(%w, %last, %x : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>, tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>, %c: tensor<4xf32>):
+    %0 = arith.addf %b, %c : tensor<4xf32>
+    %1 = arith.subf %a, %0 : tensor<4xf32>
+    heddle.yield %1, %0 : tensor<4xf32>, tensor<4xf32>
+  }
+  heddle.write @w, %new#0 : tensor<4xf32>
+  heddle.write @last, %new#1 : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
