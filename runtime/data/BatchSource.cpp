@@ -35,14 +35,16 @@ void planBatches(const Examples &examples, const BatchOptions &options, uint64_t
 
   // The same limits as Batch::hasRoomFor, without building the batches.
   std::vector<std::pair<size_t, size_t>> batches;
-  int64_t sourceTokens = 0, targetTokens = 0;
+  int64_t sourceTokens = 0, targetTokens = 0, sequences = 0;
   for (size_t i = 0; i < sorted.size(); ++i) {
-    int64_t source = examples[sorted[i]].sourceRows(marks), target = examples[sorted[i]].targetRows();
-    if (batches.empty() || int64_t(i - batches.back().first) == options.limits.maximumSequences ||
+    Example example = examples[sorted[i]];
+    int64_t source = example.sourceRows(marks), target = example.targetRows();
+    if (batches.empty() || sequences + example.sequences() > options.limits.maximumSequences ||
         sourceTokens + source > options.limits.maximumTokens || targetTokens + target > options.limits.maximumTokens) {
       batches.emplace_back(i, i);
-      sourceTokens = targetTokens = 0;
+      sourceTokens = targetTokens = sequences = 0;
     }
+    sequences += example.sequences();
     sourceTokens += source;
     targetTokens += target;
     batches.back().second = i + 1;

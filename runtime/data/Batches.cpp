@@ -63,10 +63,18 @@ void Batch::add(const Example &example) {
   append(labels, example.labels);
   append(grades, example.grade);
   append(follows, example.follows);
-  std::span<const int32_t> sequence = example.target;
-  if (sequence.empty())
+  if (example.target.empty())
     return;
-  std::span<const TokenRange> learnt = example.learnt;
+  addTarget(example.target, example.learnt);
+  if (example.other.empty())
+    return;
+  auto chosen = int32_t(target.sequences()) - 1;
+  addTarget(example.other, example.otherLearnt);
+  partner.insert(partner.end(), {chosen + 1, chosen});
+  preferred.insert(preferred.end(), {1, -1});
+}
+
+void Batch::addTarget(std::span<const int32_t> sequence, std::span<const TokenRange> learnt) {
   bool countsAll = learnt.empty() || (learnt.size() == 1 && learnt[0].begin <= 1 && learnt[0].end == sequence.size());
   if (!countsAll || !weights.empty()) {
     size_t first = size_t(target.tokens()); // the sequence's first prediction; its prediction i is token i + 1
@@ -84,12 +92,14 @@ void Batch::add(const Example &example) {
 int64_t Batch::predictions() const {
   if (!hasTarget())
     return int64_t(labels.size() + grades.size());
+  if (!partner.empty())
+    return preferences();
   return weights.empty() ? target.tokens() : std::ranges::count(weights, 1.0f);
 }
 
 bool Batch::hasRoomFor(const Example &example, const BatchLimits &limits) const {
   int64_t rows = hasTarget() ? target.tokens() : isOfPairs() ? right.layout.tokens() : predictions();
-  return sequences() < limits.maximumSequences &&
+  return sequences() + example.sequences() <= limits.maximumSequences &&
          source.layout.tokens() + example.sourceRows(source.marks) <= limits.maximumTokens &&
          rows + example.targetRows() <= limits.maximumTokens;
 }

@@ -67,6 +67,10 @@ struct Batch {
   // For each token to predict: 1, or 0 if it does not count. Empty if all count.
   std::vector<float> weights;
 
+  // Of pairs of targets, for each sequence: the other sequence of its pair, and 1 if it is the preferred one, else -1.
+  std::vector<int32_t> partner;
+  std::vector<float> preferred;
+
   std::vector<int32_t> labels, labelled; // the labels, and the tokens that they belong to unless they are of texts
   std::vector<float> grades;
   std::vector<int32_t> follows;
@@ -75,9 +79,11 @@ struct Batch {
   bool isOfPairs() const { return right.layout.sequences() != 0; }
   bool hasTarget() const { return target.sequences() != 0; }
   int64_t sequences() const { return hasTarget() ? target.sequences() : source.layout.sequences(); }
-  // The number of predictions in the loss: target tokens that count, or labels and grades.
+  // The number of predictions in the loss: target tokens that count, pairs of targets, or labels and grades.
   int64_t predictions() const;
+  int64_t preferences() const { return int64_t(partner.size()) / 2; } // pairs of targets
   bool hasRoomFor(const Example &example, const BatchLimits &limits) const;
+  void addTarget(std::span<const int32_t> sequence, std::span<const TokenRange> learnt);
   int64_t tokens() const { return source.layout.tokens() + right.layout.tokens() + target.tokens(); }
 };
 

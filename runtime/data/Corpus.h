@@ -45,13 +45,20 @@ struct Example {
   std::span<const Edge> edges = {};
   std::span<const int32_t> sentences = {};
   std::span<const float> pixels = {}; // of an image in place of the source; all images of a model have one shape
+  // A second target, to which the model prefers the first, and the tokens of it that count.
+  std::span<const int32_t> other = {};
+  std::span<const TokenRange> otherLearnt = {};
 
+  // The sequences of each side.
+  int64_t sequences() const { return other.empty() ? 1 : 2; }
   // The rows that the example takes in a call: of the source, and of the target, the right text or the labels.
   int64_t sourceRows(const Marks &marks) const {
     return int64_t(source.size() + pixels.size() / size_t(marks.image.channels));
   }
   int64_t targetRows() const {
-    return !target.empty() ? int64_t(target.size()) - 1 : int64_t(right.empty() ? labels.size() : right.size());
+    int64_t others = other.empty() ? 0 : int64_t(other.size()) - 1;
+    return !target.empty() ? int64_t(target.size()) - 1 + others
+                           : int64_t(right.empty() ? labels.size() : right.size());
   }
 };
 
@@ -98,8 +105,8 @@ public:
 
 private:
   size_t count = 0;
-  Lists<int32_t> source, right, target, labels, labelled, follows, sentences;
-  Lists<TokenRange> learnt;
+  Lists<int32_t> source, right, target, labels, labelled, follows, sentences, other;
+  Lists<TokenRange> learnt, otherLearnt;
   Lists<Edge> edges;
   Lists<float> grade, pixels;
 };

@@ -20,6 +20,7 @@ struct Marks {
   bool hasTypes = false;            // whether the model is told to which of two sentences each token belongs
   int64_t neighbours = 0;           // the most edges to a token and from a token; 0: the model gets no edges
   int64_t sentences = 0;            // the most sentences per text; 0: the model gets no sentences
+  bool prefers = false;             // whether records are pairs of answers, of which the model learns to prefer one
   ImageShape image;                 // shape of the images, if the model takes images instead of texts
 
   // The number of marks that a call adds to a translation's source.

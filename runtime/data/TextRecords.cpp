@@ -85,34 +85,41 @@ TextRecordTokens TextRecordTokens::of(const TextRecord &record, const TextCodec 
   return result;
 }
 
+MarkedRecord MarkedRecord::of(const TextRecord &record, const TextCodec &vocabulary, const Marks &marks) {
+  TextRecordTokens encoded = TextRecordTokens::of(record, vocabulary);
+  MarkedRecord result{std::move(encoded.tokens), std::move(encoded.learnt), encoded.isRecut};
+  if (record.hasMarks)
+    return result;
+  auto &[tokens, learnt, isRecut] = result;
+  if (marks.beginsTexts) {
+    tokens.insert(tokens.begin(), marks.begin);
+    for (TokenRange &range : learnt)
+      ++range.begin, ++range.end;
+  }
+  // The model also learns the end mark, even after an empty completion.
+  auto end = uint32_t(tokens.size());
+  if (learnt.empty())
+    learnt.push_back({end, end});
+  learnt.back().end = end + 1;
+  tokens.push_back(marks.end);
+  return result;
+}
+
+bool MarkedRecord::isPredicted() const {
+  return tokens.size() >= 2 && std::ranges::any_of(learnt, [](const TokenRange &range) { return range.end > 1; });
+}
+
 Status TextRecords::addRecord(std::string_view line, const std::string &origin, Examples &examples,
                               CorpusReport &report) const {
   HEDDLE_ASSIGN(TextRecord record, TextRecord::parse(line, origin, chat));
-  TextRecordTokens encoded = TextRecordTokens::of(record, vocabulary);
-  report.recut += encoded.isRecut;
-  std::vector<int32_t> tokens = std::move(encoded.tokens);
-  std::vector<TokenRange> learnt = std::move(encoded.learnt);
-  if (!record.hasMarks) {
-    if (marks.beginsTexts) {
-      tokens.insert(tokens.begin(), marks.begin);
-      for (TokenRange &range : learnt)
-        ++range.begin, ++range.end;
-    }
-    // The model also learns the end mark, even after an empty completion.
-    auto end = uint32_t(tokens.size());
-    if (learnt.empty())
-      learnt.push_back({end, end});
-    learnt.back().end = end + 1;
-    tokens.push_back(marks.end);
-  }
-  // The first token is never predicted.
-  bool isPredicted = std::ranges::any_of(learnt, [](const TokenRange &range) { return range.end > 1; });
-  if (tokens.size() < 2 || !isPredicted)
+  MarkedRecord marked = MarkedRecord::of(record, vocabulary, marks);
+  report.recut += marked.isRecut;
+  if (!marked.isPredicted())
     ++report.blank;
-  else if (int64_t(tokens.size()) - 1 > maximumLength)
+  else if (marked.predictedTokens() > maximumLength)
     ++report.overLong;
   else
-    examples.add({.target = tokens, .learnt = learnt});
+    examples.add({.target = marked.tokens, .learnt = marked.learnt});
   return Success();
 }
 

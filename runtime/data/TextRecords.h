@@ -43,6 +43,18 @@ struct TextRecordTokens {
   static TextRecordTokens of(const TextRecord &record, const TextCodec &vocabulary);
 };
 
+// The tokens of a record with the marks that the model sees, and those that it learns to write.
+struct MarkedRecord {
+  std::vector<int32_t> tokens;
+  std::vector<TokenRange> learnt;
+  bool isRecut = false;
+
+  static MarkedRecord of(const TextRecord &record, const TextCodec &vocabulary, const Marks &marks);
+  // Whether the model predicts a token that counts. The first token is never predicted.
+  bool isPredicted() const;
+  int64_t predictedTokens() const { return int64_t(tokens.size()) - 1; }
+};
+
 // Fails at the first line that is no record.
 Status checkTextRecords(const LineBlocks &file, const ConversationReader &chat);
 

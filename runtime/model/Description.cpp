@@ -54,6 +54,7 @@ Result<ModelDescription> ModelDescription::parse(std::string_view text) {
   description.marks.sentences = read->sentences.value_or(0);
   description.marks.image = read->image.value_or(ImageShape());
   description.scalesLoss = read->lossScale > 0;
+  description.prefers = read->json.value("objective", "likelihood") != "likelihood";
   description.weighsTokens = read->json.value("token_weights", false);
   description.json = std::move(read->json);
   return description;

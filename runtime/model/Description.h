@@ -35,6 +35,7 @@ struct ModelDescription {
   int64_t width = 0, heads = 0, encoderLayers = 0, decoderLayers = 0; // 0 if the description does not say
   int64_t classes = 0;                                                // number of labels; 0: the model predicts none
   bool scalesLoss = false, weighsTokens = false;
+  bool prefers = false;     // trained on pairs of answers
   bool isPublished = false; // compiled from a published model, whose tokenizer has its own rule for marks
   nlohmann::json json;      // all keys, for comparisons and checkpoints
 

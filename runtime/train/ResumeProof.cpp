@@ -25,12 +25,18 @@ Result<ResumeProof> proveResume(const std::function<Result<std::unique_ptr<Engin
   proof.steps = options.steps;
   proof.interruptedAfter = options.steps / 2;
 
+  std::optional<ReferenceScores> reference; // of pairs of answers: the model that the first run begins with
   auto train = [&](const char *name, bool resume, uint64_t steps) -> Status {
     HEDDLE_ASSIGN(std::unique_ptr<Engine> engine, open());
     options.checkpoint = folder / name;
     uint64_t left = steps;
     Trainer trainer(*engine, inputs, options, [&] { return left-- == 0; });
     HEDDLE_CHECK(resume ? trainer.resume() : trainer.begin());
+    if (inputs.model.prefers && !reference) {
+      HEDDLE_ASSIGN(reference, ReferenceScores::compute(*engine, inputs.corpus, options.limits, inputs.validation));
+    }
+    if (reference)
+      trainer.setReference(*reference);
     HEDDLE_CHECK(trainer.run(observer));
     return Success();
   };

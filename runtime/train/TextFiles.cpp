@@ -1,6 +1,7 @@
 #include "runtime/train/TextFiles.h"
 
 #include "runtime/data/HiddenWords.h"
+#include "runtime/data/PreferenceRecords.h"
 #include "runtime/data/Records.h"
 
 namespace heddle {
@@ -29,6 +30,8 @@ Result<LineBlocks> TextFiles::open(const std::filesystem::path &spool) const {
 std::unique_ptr<ExampleBlocks> TextFiles::examples(const LineBlocks &opened, const TextCodec &vocabulary,
                                                    const BatchLimits &limits, Labelling labelling,
                                                    const ConversationReader &chat) const {
+  if (isRecords() && limits.marks.prefers)
+    return std::make_unique<PreferenceRecords>(opened, vocabulary, limits.maximumLength, limits.marks, chat);
   if (isRecords() && labelling == Labelling::None)
     return std::make_unique<TextRecords>(opened, vocabulary, limits.maximumLength, limits.marks, chat);
   if (isRecords())
@@ -42,6 +45,10 @@ std::unique_ptr<ExampleBlocks> TextFiles::examples(const LineBlocks &opened, con
 
 Status TextFiles::check(const ModelDescription &model, std::string_view command) const {
   HEDDLE_CHECK(checkTask(model, textKind(), command));
+  if (command == "train" && model.prefers && !isRecords())
+    return makeError(ErrorKind::InvalidArgument,
+                     "the artifact's model learns to prefer one answer to another (objective): "
+                     "give pairs of answers by --data, and by --valid-data.");
   if (documents != "lines" && documents != "blank-lines" && documents != "file")
     return makeError(ErrorKind::InvalidArgument, "--documents is '", documents,
                      "', and is lines, blank-lines or file.");

@@ -34,7 +34,7 @@ static bool hasPackedWeights(const Engine &engine) {
 
 Trainer::Trainer(Engine &engine, TrainingInputs inputs, TrainerOptions options, std::function<bool()> stopRequested)
     : engine(engine), inputs(inputs), options(std::move(options)), stopRequested(std::move(stopRequested)),
-      checkpoints(this->options.checkpoint, this->options.keepLast) {}
+      preference(PreferenceLoss::of(inputs.model)), checkpoints(this->options.checkpoint, this->options.keepLast) {}
 
 Status Trainer::prepare(bool fresh) {
   std::vector<std::string_view> entries = entriesOfStep();
@@ -157,7 +157,7 @@ Status Trainer::checkLoss(double loss, std::string_view entry, uint64_t step) co
   // A uniform guess over all tokens or labels has a loss of log(their number). A model that learns stays below ten
   // times that.
   double limit = 10 * std::log(double(std::max<int64_t>(inputs.model.choices(), 3)));
-  bool isBounded = inputs.model.labelling() != Labelling::Grades; // the loss of grades has no bound
+  bool isBounded = inputs.model.labelling() != Labelling::Grades && !preference; // these losses have no bound
   if (std::isfinite(loss) && (loss <= limit || !isBounded))
     return Success();
   return makeError(ErrorKind::InvalidArgument, "the loss is ", loss, " at step ", step, ", in the entry '", entry,
@@ -212,6 +212,13 @@ Result<Trainer::StartedStep> Trainer::startStep() {
     if (inputs.model.weighsTokens) {
       ones.assign(part.weights.empty() ? size_t(part.target.tokens()) : 0, 1.0f);
       values.add("token_weights", std::span<const float>(ones.empty() ? part.weights : ones));
+    }
+    std::vector<float> before;
+    if (preference) {
+      HEDDLE_ASSIGN(before, reference->of(part));
+      values.add("partner", std::span<const int32_t>(part.partner))
+          .add("preferred", std::span<const float>(part.preferred))
+          .add("reference", std::span<const float>(before));
     }
     HEDDLE_CHECK(values.addBatch(engine.findEntry(started.lastEntry), part));
     values.add("token_scale", std::span<const float>(&tokenScale, 1));
@@ -270,7 +277,8 @@ Result<bool> Trainer::validate(TrainingObserver &observer) {
   EvaluationResult result;
   if (isFirst()) {
     busy("validating");
-    HEDDLE_ASSIGN(result, evaluate(engine, inputs.validation));
+    HEDDLE_ASSIGN(result, preference ? evaluatePreferences(engine, inputs.validation, *preference, *reference)
+                                     : evaluate(engine, inputs.validation));
     HEDDLE_CHECK(checkLoss(result.loss, "eval", taken));
     if (!inputs.validationText.source.empty()) {
       HEDDLE_ASSIGN(result.bleu, translationBleu(engine, inputs.model, inputs.vocabulary, inputs.validationText));
@@ -308,6 +316,9 @@ Status Trainer::save(TrainingObserver &observer) {
 Result<TrainingEnd> Trainer::run(TrainingObserver &observer) {
   if (!batches)
     return makeError(ErrorKind::InvalidArgument, "the training run has not begun: begin() or resume() comes first.");
+  if (preference && !reference)
+    return makeError(ErrorKind::InvalidArgument, "the model is trained on pairs of answers, which a reference has not "
+                                                 "scored: setReference() comes first.");
   if (isFirst() && !hasFolder)
     HEDDLE_CHECK(checkpoints.open(/*isFresh=*/!resumed));
   hasFolder = true;

@@ -6,6 +6,7 @@
 #include "runtime/tokenizers/TextCodec.h"
 #include "runtime/train/CheckpointFolder.h"
 #include "runtime/train/Evaluator.h"
+#include "runtime/train/Preferences.h"
 #include "runtime/train/RankShare.h"
 #include "runtime/train/TrainingObserver.h"
 
@@ -68,6 +69,8 @@ public:
   // Copies rank 0's state to all ranks, except sharded optimizer state. Call it after begin() or resume(), and after
   // loading weights.
   Status share();
+  // For a model that is trained on pairs of answers: call it before run(). The scores must outlive the trainer.
+  void setReference(const ReferenceScores &scores) { reference = &scores; }
   uint64_t step() const { return taken; }
   uint64_t seed() const { return options.seed.value_or(1); } // after resume(), the checkpoint's seed
   const ValidationRecord &validations() const { return validated; }
@@ -110,6 +113,8 @@ private:
   TrainingInputs inputs;
   TrainerOptions options;
   std::function<bool()> stopRequested;
+  std::optional<PreferenceLoss> preference; // of a model that is trained on pairs of answers
+  const ReferenceScores *reference = nullptr;
   CheckpointFolder checkpoints;
   std::unique_ptr<BatchSource> batches; // set by begin() or resume()
   ValidationRecord validated;

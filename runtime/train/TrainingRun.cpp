@@ -1,6 +1,7 @@
 #include "runtime/train/TrainingRun.h"
 
 #include "runtime/core/Log.h"
+#include "runtime/data/PreferenceRecords.h"
 #include "runtime/data/Records.h"
 #include "runtime/model/Translator.h"
 #include "runtime/text/Hash.h"
@@ -78,9 +79,11 @@ Status checkOptions(const TrainingOptions &options) {
 
 // Returns the labels of the records. Also finds mistakes in records now, instead of in the middle of an epoch or as a
 // text from which no vocabulary can be learnt.
-Result<std::vector<std::string>> readLabels(const LineBlocks &records, Labelling kind, const ConversationReader &chat) {
+Result<std::vector<std::string>> readLabels(const LineBlocks &records, const ModelDescription &model,
+                                            const ConversationReader &chat) {
+  Labelling kind = model.labelling();
   if (kind == Labelling::None) {
-    HEDDLE_CHECK(checkTextRecords(records, chat));
+    HEDDLE_CHECK(model.prefers ? checkPreferenceRecords(records, chat) : checkTextRecords(records, chat));
     return std::vector<std::string>();
   }
   HEDDLE_ASSIGN(std::vector<std::string> labels, collectLabels(records, kind));
@@ -115,7 +118,10 @@ Status TrainingRun::setLimits() {
   };
   HEDDLE_CHECK(lower("--batch-sequences", options.batchSequences, limits.maximumSequences, "max_sequences"));
   HEDDLE_CHECK(lower("--batch-tokens", options.batchTokens, limits.maximumTokens, "max_tokens"));
-  limits.maximumLength = std::min(limits.maximumLength, limits.maximumTokens);
+  if (model.prefers && limits.maximumSequences < 2)
+    return makeError(ErrorKind::InvalidArgument, "a batch holds ", limits.maximumSequences,
+                     " sequence, and a pair of answers has two: raise max_sequences or --batch-sequences.");
+  limits.maximumLength = std::min(limits.maximumLength, limits.maximumTokens / (model.prefers ? 2 : 1));
   options.limits = limits;
   return Success();
 }
@@ -142,9 +148,10 @@ Result<std::unique_ptr<TextCodec>> TrainingRun::learnVocabulary() const {
   how.mask = model.labelling() == Labelling::Hidden;
   how.lineEnds = options.text.isPlain() && options.text.kind() != DocumentKind::Line && !how.mask;
   if (options.text.isRecords())
-    how.textOfLine = model.labelling() == Labelling::None ? textOfTextRecord
-                     : isOfPairs(model.labelling())       ? textOfPair
-                                                          : textOfRecord;
+    how.textOfLine = model.prefers                          ? textOfPreferenceRecord
+                     : model.labelling() == Labelling::None ? textOfTextRecord
+                     : isOfPairs(model.labelling())         ? textOfPair
+                                                            : textOfRecord;
   std::vector<std::filesystem::path> files = text->files();
   if (model.marks.image.pixels() > 0) // the vocabulary is for captions; the sources are images
     files = {files.back()};
@@ -225,12 +232,13 @@ Status TrainingRun::readText(SessionEngine &opened) {
                                                                      : !options.base.empty() ? options.base
                                                                                              : options.weights);
   if (options.text.isRecords()) {
-    HEDDLE_ASSIGN(labels, readLabels(*text, model.labelling(), chat));
+    HEDDLE_ASSIGN(labels, readLabels(*text, model, chat));
   }
   HEDDLE_ASSIGN(vocabulary, makeVocabulary());
   HEDDLE_CHECK(adoptVocabulary(*vocabulary, model));
   BatchLimits &limits = options.limits;
   limits.marks = model.marks;
+  limits.marks.prefers = model.prefers;
   if (model.labelling() == Labelling::Hidden && (!vocabulary->maskId() || limits.maximumLength < 5))
     return makeError(ErrorKind::InvalidArgument,
                      !vocabulary->maskId() ? str("the vocabulary has no piece '", kMaskPiece,
@@ -338,7 +346,20 @@ Status TrainingRun::begin() {
   }
   HEDDLE_CHECK(taking->share());
   describeState();
-  return setEarlierAside();
+  if (model.prefers && !options.resume) {
+    HEDDLE_ASSIGN(reference, ReferenceScores::compute(*engine, *corpus, options.limits, validation));
+    log(LogLevel::Info, str("the reference has scored ", reference->size(), " answers"));
+  }
+  HEDDLE_CHECK(setEarlierAside());
+  if (!model.prefers)
+    return Success();
+  if (options.resume) {
+    HEDDLE_ASSIGN(reference, ReferenceScores::load(options.checkpoint));
+  } else if (isFirst()) {
+    HEDDLE_CHECK(reference->save(options.checkpoint));
+  }
+  taking->setReference(*reference);
+  return Success();
 }
 
 } // namespace heddle

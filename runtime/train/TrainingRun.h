@@ -81,6 +81,7 @@ private:
   std::unique_ptr<ExampleBlocks> corpus;
   std::vector<Batch> validation;
   ParallelText validationText;
+  std::optional<ReferenceScores> reference; // of pairs of answers
   std::optional<Trainer> taking;
 };
 

@@ -3,6 +3,7 @@
 
 #include "compiler/Graph/Derive/EntryBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 namespace mlir::heddle {
 #define GEN_PASS_DEF_DERIVETRAININGPASS
@@ -44,7 +45,7 @@ public:
     SmallVector<StringRef> entries{"eval"};
     if (isTrained)
       entries.append({"train_step", "parallel_train_step", "accumulate_step", "apply_step", "parallel_apply_step"});
-    if (failed(model->verify(entries)) || failed(checkLoss()) || failed(checkRate()))
+    if (failed(model->verify(entries)) || failed(checkLoss()) || failed(checkRate()) || failed(checkPreference()))
       return signalPassFailure();
     if (isTrained) {
       addState();
@@ -66,9 +67,14 @@ public:
 private:
   LogicalResult checkLoss();
   LogicalResult checkRate();
+  LogicalResult checkPreference();
   void addState();
   void inlineLoss(EntryBuilder &entry);
   Value scaledLoss(EntryBuilder &entry);
+  Value preferenceLoss(EntryBuilder &entry);
+  Value lossOf(EntryBuilder &entry) {
+    return model->training.getPreference() ? preferenceLoss(entry) : scaledLoss(entry);
+  }
   template <typename OpTy, typename... Inputs> Value optimize(EntryBuilder &entry, Inputs... inputs);
   func::FuncOp buildTrainStep(StringRef name);
   void buildAccumulateStep();
@@ -108,6 +114,18 @@ LogicalResult DeriveTrainingPass::checkRate() {
               "the step's number; its type is "
            << rate.getFunctionType();
   return success();
+}
+
+/// Preferences are between target sequences, whose bounds the model's logits take.
+LogicalResult DeriveTrainingPass::checkPreference() {
+  if (!model->training.getPreference())
+    return success();
+  int found = 0;
+  for (unsigned i = 0; i < model->logits.getNumArguments(); ++i)
+    found += llvm::is_contained({"target_starts", "target_lengths"}, getPortName(model->logits.getArgAttrDict(i)));
+  if (found == 2 && model->task.getName() == "language")
+    return success();
+  return model->training.emitOpError("has a preference between answers, which only models of the task 'language' give");
 }
 
 void DeriveTrainingPass::addState() {
@@ -166,6 +184,86 @@ Value DeriveTrainingPass::scaledLoss(EntryBuilder &entry) {
   return loss;
 }
 
+/// Returns a value whose gradient is that of the loss of pairs, and gives the loss itself as an output. With d the
+/// weighted tokens' log probability less the reference's, a pair's loss is a function f of z = d - d of the other. So
+/// the gradient is the sum over all sequences of f'(z) times that of their d, where those that are not preferred count
+/// negative, and f' is a constant of the backward pass. `token_scale` is one over the number of pairs.
+Value DeriveTrainingPass::preferenceLoss(EntryBuilder &entry) {
+  inlineLoss(entry);
+  Value losses = entry.result("token_loss");
+  for (Operation &op : *losses.getParentBlock())
+    if (auto entropy = dyn_cast<CrossEntropyOp>(op))
+      entropy.setSmoothing(APFloat(0.0f));
+  TrainingOp training = model->training;
+  OpBuilder &b = entry.builder;
+  Location where = lossPlace();
+  Type f32 = b.getF32Type();
+  auto scalar = RankedTensorType::get({1}, f32);
+  auto ofTarget = [&](StringRef name) {
+    for (unsigned i = 0; i < model->logits.getNumArguments(); ++i)
+      if (getPortName(model->logits.getArgAttrDict(i)) == name)
+        return entry.port(model->logits, i);
+    return Value();
+  };
+  Value starts = ofTarget("target_starts"), lengths = ofTarget("target_lengths");
+  RankedTensorType each = getDimType(cast<RankedTensorType>(starts.getType()), 0, f32);
+  auto fill = [&](double value) -> Value {
+    return FillOp::create(b, where, each, b.getF32FloatAttr(static_cast<float>(value)));
+  };
+  auto add = [&](Value x, Value y) -> Value { return arith::AddFOp::create(b, where, x, y); };
+  auto sub = [&](Value x, Value y) -> Value { return arith::SubFOp::create(b, where, x, y); };
+  auto mul = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, where, x, y); };
+  auto sumOfTokens = [&](Value tokens) -> Value {
+    auto type = cast<RankedTensorType>(tokens.getType());
+    auto rows = RankedTensorType::get({type.getDimSize(0), 1}, f32, type.getEncoding());
+    auto sums = RankedTensorType::get({each.getDimSize(0), 1}, f32, each.getEncoding());
+    Value column = ReshapeOp::create(b, where, rows, tokens);
+    Value pooled =
+        SegmentOp::create(b, where, sums, Type(), Pool::Sum, column, starts, lengths, "target_length").getResult();
+    return ReshapeOp::create(b, where, each, pooled);
+  };
+  Value weights = entry.port("token_weights", cast<RankedTensorType>(losses.getType()));
+  RankedTensorType whole = getDimType(cast<RankedTensorType>(starts.getType()), 0, b.getI32Type());
+  auto sequences = module.lookupSymbol<SizeOp>("sequences");
+  std::optional<int64_t> most = sequences ? std::optional(static_cast<int64_t>(sequences.getMaximum())) : std::nullopt;
+  Value partner = entry.port("partner", whole, most), preferred = entry.port("preferred", each);
+  Value reference = entry.port("reference", each);
+  Value scale = BroadcastOp::create(b, where, each, entry.port("token_scale", scalar));
+  // The log probability less the reference's; of a token on average for ipo.
+  Value beyond = sub(fill(0), add(sumOfTokens(mul(losses, weights)), reference));
+  bool isMean = training.getPreference() == "ipo";
+  if (isMean)
+    beyond =
+        arith::DivFOp::create(b, where, beyond, arith::MaximumFOp::create(b, where, sumOfTokens(weights), fill(1)));
+  Value known = StopGradientOp::create(b, where, beyond);
+  Value margin = mul(preferred, sub(known, EmbeddingOp::create(b, where, each, partner, known)));
+  double beta = training.getPreferenceBeta()->convertToDouble();
+  double wrong = training.getPreferenceSmoothing()->convertToDouble();
+  Value loss, slope;
+  if (isMean) {
+    Value difference = sub(margin, fill(1 / (2 * beta)));
+    loss = mul(difference, difference);
+    slope = mul(difference, fill(2));
+  } else {
+    // -(1 - wrong) log sigmoid(x) - wrong log sigmoid(-x), where -log sigmoid(x) = max(-x, 0) + log(1 + exp(-|x|)) and
+    // sigmoid(x) = (1 + tanh(x / 2)) / 2.
+    Value x = mul(margin, fill(beta)), negative = mul(x, fill(-1));
+    Value power = math::ExpOp::create(b, where, arith::MinimumFOp::create(b, where, x, negative));
+    Value rest = math::LogOp::create(b, where, add(fill(1), power));
+    Value forRight = add(arith::MaximumFOp::create(b, where, negative, fill(0)), rest);
+    Value forWrong = add(arith::MaximumFOp::create(b, where, x, fill(0)), rest);
+    loss = add(mul(forRight, fill(1 - wrong)), mul(forWrong, fill(wrong)));
+    Value sigmoid = mul(add(math::TanhOp::create(b, where, mul(x, fill(0.5))), fill(1)), fill(0.5));
+    slope = mul(sub(sigmoid, fill(1 - wrong)), fill(beta));
+  }
+  // Both sequences of a pair have its loss. Those of no pair are preferred 0 times, and count nothing.
+  Value counts = mul(mul(preferred, preferred), fill(0.5));
+  auto sum = [&](Value value) -> Value { return SumOp::create(b, where, scalar, value, /*columns=*/false); };
+  entry.output("loss", sum(mul(mul(loss, counts), scale)));
+  Value factors = StopGradientOp::create(b, where, mul(mul(slope, preferred), scale));
+  return sum(mul(factors, beyond));
+}
+
 template <typename OpTy, typename... Inputs> Value DeriveTrainingPass::optimize(EntryBuilder &entry, Inputs... inputs) {
   TrainingOp t = model->training;
   auto op =
@@ -182,7 +280,7 @@ template <typename OpTy, typename... Inputs> Value DeriveTrainingPass::optimize(
 
 func::FuncOp DeriveTrainingPass::buildTrainStep(StringRef name) {
   EntryBuilder entry(module, name, lossPlace(), {/*trains=*/true});
-  Value loss = scaledLoss(entry);
+  Value loss = lossOf(entry);
   entry.output("learning_rate", optimize<MinimizeOp>(entry, loss));
   return entry.finish();
 }
@@ -191,7 +289,7 @@ void DeriveTrainingPass::buildAccumulateStep() {
   // `step` does not change between two optimizer steps, but dropout must.
   std::string microSteps = getVariableName(VariableRole::MicroSteps);
   EntryBuilder entry(module, "accumulate_step", lossPlace(), {/*trains=*/true, microSteps, getNextStream(module)});
-  Value loss = scaledLoss(entry);
+  Value loss = lossOf(entry);
   Location where = model->training.getLoc();
   AccumulateOp::create(entry.builder, where, loss, model->training.getLossScale().has_value());
   auto counter = RankedTensorType::get({1}, entry.builder.getI32Type());

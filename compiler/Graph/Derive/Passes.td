@@ -70,7 +70,8 @@ def DeriveTrainingPass : Pass<"heddle-derive-training", "::mlir::ModuleOp"> {
     Option<"ranks", "ranks", "bool", /*default=*/"false", "Make entries that several ranks run together, too">,
     Option<"steps", "steps", "bool", /*default=*/"true", "Make entries that change the weights">
   ];
-  let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::func::FuncDialect"];
+  let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::func::FuncDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect"];
 }
 
 def QuantizeWeightsPass : Pass<"heddle-quantize-weights", "::mlir::ModuleOp"> {

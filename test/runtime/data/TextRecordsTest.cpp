@@ -1,4 +1,6 @@
 #include "runtime/data/TextRecords.h"
+#include "runtime/data/BatchSource.h"
+#include "runtime/data/PreferenceRecords.h"
 #include "runtime/tokenizers/PublishedVocabulary.h"
 #include "runtime/tokenizers/Tokenizer.h"
 #include "test/runtime/TemporaryFolder.h"
@@ -142,6 +144,49 @@ TEST_F(TextRecordsTest, Conversations) {
   EXPECT_EQ(textOfTextRecord(R"({"messages": []})"), "");
   for (const char *wrong : {R"({"messages": [], "text": "a"})", R"({"prompt": "a"})", "[]"})
     EXPECT_FALSE(TextRecord::parse(wrong, "here", chat).ok()) << wrong;
+}
+
+// A pair is one example: both answers are in one batch, and only their tokens count.
+TEST_F(TextRecordsTest, Preferences) {
+  json spaces = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "▁"}};
+  PublishedVocabulary llama = load(spaces, nullptr);
+  auto chat = [](std::string_view line, const std::string &) -> Result<std::vector<RecordPart>> {
+    bool isChosen = json::parse(line)["messages"].back()["content"] == "yes";
+    return std::vector<RecordPart>{{"a", false}, {"b", true}, {"a", false}, {isChosen ? "ab" : "c", true}};
+  };
+  auto text = LineBlocks::open(folder.write("pairs", R"({"prompt": "a", "chosen": " b", "rejected": " b c"}
+{"messages": [{"role": "user", "content": "?"}], "chosen": "yes", "rejected": {"role": "assistant", "content": "no"}}
+{"prompt": "", "chosen": "", "rejected": ""}
+)"),
+                               folder.path(), BlockBegin::AnyLine);
+  ASSERT_TRUE(checkPreferenceRecords(*text, chat).ok());
+  Marks marks{1, 0};
+  PreferenceRecords records(*text, llama, 100, marks, chat);
+  Corpus corpus = std::move(readCorpus(records)).value();
+  ASSERT_EQ(corpus.examples.size(), 3u);
+  EXPECT_EQ(pieces(llama, corpus.examples[0].target), "<s> a ▁b <unk>");
+  Batch batch;
+  batch.add(corpus.examples[0]);
+  batch.add(corpus.examples[1]);
+  EXPECT_EQ(batch.partner, (std::vector<int32_t>{1, 0, 3, 2}));
+  EXPECT_EQ(batch.preferred, (std::vector<float>{1, -1, 1, -1}));
+  EXPECT_EQ(batch.predictions(), 2);
+  EXPECT_EQ(batch.sequences(), 4);
+  size_t second = size_t(batch.target.starts[2]);
+  EXPECT_EQ(std::vector(batch.weights.begin(), batch.weights.begin() + 3), (std::vector<float>{0, 1, 1}));
+  EXPECT_EQ(batch.weights[second], 0) << "an earlier answer of the assistant is a part of the prompt";
+  BatchLimits limits{.maximumTokens = 100, .maximumSequences = 3, .maximumLength = 100, .marks = marks};
+  EXPECT_FALSE(batch.hasRoomFor(corpus.examples[2], limits));
+  std::vector<uint32_t> order;
+  std::vector<size_t> ends;
+  planBatches(corpus.examples, {.limits = limits}, 0, 0, order, ends);
+  EXPECT_EQ(ends, (std::vector<size_t>{1, 2, 3})) << "three sequences have room for one pair";
+  EXPECT_EQ(textOfPreferenceRecord(R"({"prompt": "a", "chosen": "b", "rejected": "c"})"), "abc");
+  for (const char *wrong :
+       {R"({"prompt": "a", "chosen": "b"})", R"({"chosen": "a", "rejected": "b"})", R"([])",
+        R"({"prompt": "a", "messages": [], "chosen": "b", "rejected": "c"})",
+        R"({"prompt": "a", "chosen": 1, "rejected": "c"})", R"({"messages": [1], "chosen": "b", "rejected": "c"})"})
+    EXPECT_FALSE(PreferenceRecord::parse(wrong, "here", chat).ok()) << wrong;
 }
 
 TEST_F(TextRecordsTest, TheReportCountsThem) {
