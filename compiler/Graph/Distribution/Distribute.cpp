@@ -424,7 +424,23 @@ private:
   DenseSet<Operation *> shareable;
 };
 
+/// Warns if the entries of several ranks update weights by a text, whose states each rank keeps whole.
+static void warnOfTexts(ModuleOp module) {
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (!function->hasAttr(kRanksAttrName))
+      continue;
+    bool hasText = function.walk([](UpdateOp) { return WalkResult::interrupt(); }).wasInterrupted();
+    if (!hasText)
+      continue;
+    module.emitWarning("ranks share out the states of the fused Adam alone: each rank keeps all states of the "
+                       "optimizer's text");
+    return;
+  }
+}
+
 void DistributePass::runOnOperation() {
+  if (shards)
+    warnOfTexts(getOperation());
   SymbolTable symbols(getOperation());
   Shards sharding(getOperation(), symbols);
   for (auto function : getOperation().getOps<func::FuncOp>()) {

@@ -149,6 +149,12 @@ Item Elaborator::sumOfWeight(BuiltinCall &call) {
   RankedTensorType type = typeOf(x);
   Location at = place(call.where());
   const auto *over = call.has(1) ? call.given[1].item.as<std::string>() : nullptr;
+  if (type.getRank() == 3) { // several matrices, whose rows stand below each other
+    auto rows =
+        RankedTensorType::get({type.getDimSize(0) * type.getDimSize(1), type.getDimSize(2)}, builder.getF32Type());
+    x = ReshapeOp::create(builder, at, rows, x);
+    type = rows;
+  }
   if (type.getRank() > 2 || (call.has(1) && (!over || *over != "rows" || type.getRank() != 2)))
     return fail(call.where()) << "in an update sum(x) is of the numbers of a row or of each row of a matrix, and "
                               << "sum(x, over = \"rows\") of each column of a matrix, not of "
