@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Times translation on a processor: Heddle and CTranslate2, in turns, in float32.
+"""Times translation on a processor: Heddle and CTranslate2, in turns, in float32 or with int8 weights.
 
-  bench/beside_ctranslate2.py [--bin DIR] [--target NAME] [--threads N] [--rounds N] [--lines N] [--tokens N] [--length N]
+  bench/beside_ctranslate2.py [--shape marian|t5-base|nllb-600m] [--int8] [--rule hugging-face|paper] [--work greedy|beam|line|line-beam]... [--bin DIR]
+                              [--target NAME] [--threads N] [--rounds N] [--lines N] [--tokens N] [--length N]
 
-Run it with a Python that has torch, transformers and ctranslate2. The model has Marian-base's shape and random weights,
-the same on both sides, and never predicts its end mark: every translation has --length tokens. Translates --lines lines
-of --tokens tokens together, and one line, greedily and with a beam of 4. Both programs have loaded the model and answered
-a line before their time is taken. Prints a line per round, then medians with range and ratio, and how many translations
-are the same on both sides (weights of real models decide more clearly than random ones).
+Run it with a Python that has torch, transformers and ctranslate2. The model has the shape of Marian's base models, T5-base
+or NLLB-600M and random weights, the same on both sides, and never predicts its end mark: every translation has --length
+tokens. Translates --lines lines of --tokens tokens together, and one line, greedily and with a beam of 4. With --int8 both
+sides keep weights in 8 bits; CTranslate2 then multiplies integers, and Heddle f32. Both programs have loaded the model and
+answered a line before their time is taken. Prints a line per round, then medians with range and ratio, and how many
+translations are the same on both sides (weights of real models decide more clearly than random ones).
 """
 
 import argparse
@@ -23,41 +25,61 @@ from pathlib import Path
 import ctranslate2
 import torch
 import transformers
-from ctranslate2.converters.transformers import MarianMTLoader
+from ctranslate2.converters.transformers import M2M100Loader, MarianMTLoader, T5Loader
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "test/conformance"))
-import published
-
-SHAPE = {"d_model": 512, "encoder_layers": 6, "decoder_layers": 6, "encoder_attention_heads": 8, "decoder_attention_heads": 8,
-         "encoder_ffn_dim": 2048, "decoder_ffn_dim": 2048, "vocab_size": 58101, "max_position_embeddings": 512}
 
 
-def write_model(folder):
-    """Writes the model for both programs: folder/published and folder/ctranslate2. Returns the words of its vocabulary."""
+def stacks(width, layers, heads, inner, **others):
+    both = {"layers": layers, "attention_heads": heads, "ffn_dim": inner}
+    return {"d_model": width, "scale_embedding": True, **{f"{side}_{key}": value for side in ("encoder", "decoder") for key, value in both.items()},
+            **others}
+
+
+def marian():
+    vocabulary = 58101
+    return MarianMTLoader(), transformers.MarianMTModel(transformers.MarianConfig(
+        **stacks(512, 6, 8, 2048), vocab_size=vocabulary, max_position_embeddings=512, activation_function="swish", bos_token_id=None,
+        eos_token_id=0, forced_eos_token_id=0, pad_token_id=vocabulary - 1, decoder_start_token_id=vocabulary - 1))
+
+
+def t5_base():
+    return T5Loader(), transformers.T5ForConditionalGeneration(transformers.T5Config(
+        d_model=768, d_ff=3072, d_kv=64, num_layers=12, num_heads=12, vocab_size=32128, decoder_start_token_id=0))
+
+
+def nllb_600m():
+    return M2M100Loader(), transformers.M2M100ForConditionalGeneration(transformers.M2M100Config(
+        **stacks(1024, 12, 16, 4096), vocab_size=256206, max_position_embeddings=1024, activation_function="relu", decoder_start_token_id=2))
+
+
+SHAPES = {"marian": marian, "t5-base": t5_base, "nllb-600m": nllb_600m}
+WORKS = {"greedy": (1, None), "beam": (4, None), "line": (1, 1), "line-beam": (4, 1)} # the beam, and the number of lines
+
+
+def write_model(arguments, folder):
+    """Writes the model for both programs: folder/published and folder/ctranslate2. Returns the size of its vocabulary and
+    its end mark."""
     torch.manual_seed(1)
-    end, padding = 0, SHAPE["vocab_size"] - 1
-    model = transformers.MarianMTModel(transformers.MarianConfig(
-        **SHAPE, activation_function="swish", scale_embedding=True, bos_token_id=None, eos_token_id=end, forced_eos_token_id=end,
-        pad_token_id=padding, decoder_start_token_id=padding))
-    model.final_logits_bias[0, [end, padding]] = -100
+    loader, model = SHAPES[arguments.shape]()
+    size, end, first = model.config.vocab_size, model.config.eos_token_id, model.config.decoder_start_token_id
+    with torch.no_grad():
+        model.get_input_embeddings().weight[end] = 0 # far from the largest logit
     model.eval().save_pretrained(folder / "published")
-    words = [f"w{number}" for number in range(SHAPE["vocab_size"] - 3)]
-    tokens = ["</s>", "<unk>", *("\u2581" + word for word in words), "<pad>"]
-    for side in ("source", "target"):
-        published.write_sentencepiece(folder / "published" / f"{side}.spm", words)
-    (folder / "published/vocab.json").write_text(published.json.dumps({token: number for number, token in enumerate(tokens)}))
 
-    loader = MarianMTLoader()
+    tokens = [str(number) for number in range(size)]
     spec = loader.get_model_spec(model)
-    loader.set_vocabulary(spec, tokens[:-1])
-    spec.config.eos_token = spec.config.decoder_start_token = "</s>"
-    spec.config.unk_token = "<unk>"
+    embeddings = spec.encoder.embeddings
+    rows = (embeddings[0] if isinstance(embeddings, list) else embeddings).weight.shape[0] # Marian's lacks the padding
+    loader.set_vocabulary(spec, tokens[:rows])
+    spec.config.eos_token, spec.config.unk_token = str(end), "3"
+    spec.config.decoder_start_token = str(first if first < rows else end)
+    spec.config.add_source_eos = spec.config.add_source_bos = False
     spec.validate()
-    spec.optimize(quantization="float32")
+    spec.optimize(quantization="int8" if arguments.int8 else "float32")
     (folder / "ctranslate2").mkdir()
     spec.save(str(folder / "ctranslate2"))
-    return words
+    return size, end
 
 
 class Heddle:
@@ -65,8 +87,8 @@ class Heddle:
 
     def __init__(self, arguments, folder, beam):
         self.process = subprocess.Popen(
-            [arguments.bin / "heddle-run", "translate", folder / "model.heddle", "--checkpoint", folder / "published", "--beam", str(beam),
-             "--max-length", str(arguments.length), "--threads", str(arguments.threads)],
+            [arguments.bin / "heddle-run", "translate", folder / "model.heddle", "--checkpoint", folder / "published", "--ids", "--beam", str(beam),
+             "--max-length", str(arguments.length), "--threads", str(arguments.threads), f"--beam-rule={arguments.rule}"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
     def translate(self, lines):
@@ -84,15 +106,15 @@ class Heddle:
 
 class CTranslate2:
     def __init__(self, arguments, folder, beam):
-        self.translator = ctranslate2.Translator(str(folder / "ctranslate2"), device="cpu", compute_type="float32", inter_threads=1,
+        self.end = str(arguments.end)
+        self.translator = ctranslate2.Translator(str(folder / "ctranslate2"), device="cpu", compute_type="int8" if arguments.int8 else "float32", inter_threads=1,
                                                  intra_threads=arguments.threads)
         self.options = {"beam_size": beam, "max_decoding_length": arguments.length, "max_batch_size": arguments.lines,
-                        "length_penalty": 0.6, "return_scores": False}
+                        "min_decoding_length": arguments.length, "length_penalty": 0.6, "return_scores": False}
 
     def translate(self, lines):
-        sources = [["\u2581" + word for word in line] + ["</s>"] for line in lines]
-        answers = self.translator.translate_batch(sources, **self.options)
-        return [[token.removeprefix("\u2581") for token in answer.hypotheses[0]] for answer in answers]
+        answers = self.translator.translate_batch([[*line, self.end] for line in lines], **self.options)
+        return [answer.hypotheses[0] for answer in answers]
 
     def close(self):
         pass
@@ -100,6 +122,11 @@ class CTranslate2:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--shape", choices=SHAPES, default="marian")
+    parser.add_argument("--int8", action="store_true")
+    parser.add_argument("--rule", choices=("hugging-face", "paper"), default="hugging-face",
+                        help="Heddle's search; paper also follows the greedy hypothesis, a fifth one")
+    parser.add_argument("--work", choices=WORKS, nargs="+", default=list(WORKS))
     parser.add_argument("--bin", type=Path, default=ROOT / "build/bin", help="folder of heddle-compile and heddle-run")
     parser.add_argument("--target", default="native")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
@@ -110,17 +137,18 @@ def main():
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        words = write_model(folder)
+        size, arguments.end = write_model(arguments, folder)
         # Room for all lines at once: with a beam of 4 Heddle also follows the greedy hypothesis, and each position of each
         # hypothesis is a row of the caches, which have max_tokens rows.
         subprocess.run([arguments.bin / "heddle-compile", folder / "published", f"--target={arguments.target}", "--entries=inference",
                         f"--max-sequences={5 * arguments.lines}", f"--max-tokens={5 * arguments.lines * arguments.length}",
-                        f"--set=max_length={max(arguments.length, arguments.tokens + 1)}", "-o", folder / "model.heddle"],
+                        f"--set=max_length={max(arguments.length, arguments.tokens) + 1}", "-o", folder / "model.heddle",
+                        *(["--weights=int8"] if arguments.int8 else [])],
                        check=True, stdout=subprocess.DEVNULL)
         draw = random.Random(1)
-        lines = [draw.choices(words, k=arguments.tokens) for _ in range(arguments.lines)]
-        works = [("greedy", 1, lines), ("beam of 4", 4, lines), ("one line, greedy", 1, lines[:1]), ("one line, beam of 4", 4, lines[:1])]
-        sides = {(kind, beam): kind(arguments, folder, beam) for beam in (1, 4) for kind in (Heddle, CTranslate2)}
+        lines = [[str(draw.randrange(4, size - 1)) for _ in range(arguments.tokens)] for _ in range(arguments.lines)]
+        works = [(work, beam, lines[:count]) for work, (beam, count) in WORKS.items() if work in arguments.work]
+        sides = {(kind, beam): kind(arguments, folder, beam) for beam in {beam for _, beam, _ in works} for kind in (Heddle, CTranslate2)}
         for side in sides.values():
             side.translate(lines[:1])
         times = {(kind, work): [] for work, *_ in works for kind in (Heddle, CTranslate2)}
