@@ -119,7 +119,20 @@ void SeparateStatesPass::separateVariables(Block &block) {
   llvm::StringMap<SmallVector<ReadOp>> reads;
   for (auto read : block.getOps<ReadOp>())
     reads[read.getVariable()].push_back(read);
+  // A value that is the old one of another variable is taken before that is overwritten; the variable's own is there.
+  for (auto write : llvm::to_vector(block.getOps<WriteOp>())) {
+    auto read = write.getValue().getDefiningOp<ReadOp>();
+    if (!read || read->getBlock() != &block)
+      continue;
+    if (read.getVariable() == write.getVariable()) {
+      write.erase();
+      continue;
+    }
+    OpBuilder builder(&block, std::next(Block::iterator(read)));
+    write.getValueMutable().assign(copy(builder, read));
+  }
   Order order;
+  DenseSet<Value> written; // a value is in one variable's memory
   for (auto write : llvm::to_vector(block.getOps<WriteOp>())) {
     Operation *maker = makerOf(write.getValue());
     if (!maker || maker->getBlock() != &block)
@@ -131,9 +144,8 @@ void SeparateStatesPass::separateVariables(Block &block) {
     for (Operation *reader : readers)
       if (Operation *top = block.findAncestorOpInBlock(*reader))
         targets.insert(top);
-    if (targets.empty() || maker == write)
-      continue;
-    if (!order.reaches(maker, targets)) {
+    bool isFirst = !isa<KernelOp>(maker) || written.insert(write.getValue()).second;
+    if (isFirst && (targets.empty() || !order.reaches(maker, targets))) {
       for (Operation *reader : targets)
         order.further[reader].push_back(maker);
       continue;

@@ -486,6 +486,10 @@ void Reader::applyText() {
                            : assign(*key, *table.get("value"), setting.where) && checkValue(*key, setting.where))
       description.given[key->name] = setting.where;
   }
+  if (auto named = description.given.find(kOptimizer); named != description.given.end() && !description.optimizerText) {
+    readOptimizer(description.optimizer, named->second); // a parameter of the text names it
+    applyOptimizer();
+  }
   // A model that labels images has no tokens: the smallest vocabulary is enough.
   if (description.vocabSize == 0 && description.text->getTask() == "classify" &&
       description.text->getImageShape().height)

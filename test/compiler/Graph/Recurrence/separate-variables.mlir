@@ -35,6 +35,7 @@ func.func @change(%x: tensor<4xf32>) {
 // A kernel that reads the old value itself writes over it, and so may one that only follows other readers.
 // CHECK-NOT: "copy"
 // CHECK: return
+// CHECK-LABEL: @swap
 func.func @momentum(%x: tensor<4xf32>) -> tensor<4xf32> {
   %w = heddle.read @w : tensor<4xf32>
   %last = heddle.read @last : tensor<4xf32>
@@ -52,4 +53,29 @@ func.func @momentum(%x: tensor<4xf32>) -> tensor<4xf32> {
   heddle.write @w, %new#0 : tensor<4xf32>
   heddle.write @last, %new#1 : tensor<4xf32>
   return %y : tensor<4xf32>
+}
+
+// The old value of @last is taken before it is overwritten, and becomes @w's when @w has been read. A variable that keeps its value
+// needs no write.
+// CHECK: %[[LAST:.*]] = heddle.read @last
+// CHECK-NEXT: %[[OLD:.*]] = heddle.kernel "copy"(%[[LAST]] :
+// CHECK: %[[NEW:.*]] = heddle.kernel "add"
+// CHECK-NOT: heddle.write @same
+// CHECK-DAG: heddle.write @last, %[[NEW]]
+// CHECK-DAG: %[[COPY:.*]] = heddle.kernel "copy"(%[[OLD]] :
+// CHECK-DAG: heddle.write @w, %[[COPY]]
+heddle.variable @same optimizer_state : tensor<4xf32>
+func.func @swap() {
+  %w = heddle.read @w : tensor<4xf32>
+  %last = heddle.read @last : tensor<4xf32>
+  %same = heddle.read @same : tensor<4xf32>
+  %new = heddle.kernel "add"(%w, %same : tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+    %0 = arith.addf %a, %b : tensor<4xf32>
+    heddle.yield %0 : tensor<4xf32>
+  }
+  heddle.write @same, %same : tensor<4xf32>
+  heddle.write @last, %new : tensor<4xf32>
+  heddle.write @w, %last : tensor<4xf32>
+  return
 }
