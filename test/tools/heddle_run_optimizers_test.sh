@@ -26,6 +26,12 @@ update(weight, gradient) with m = zeros(weight), v = zeros(weight), n = zeros(we
   moved / (1 + rate * weight_decay), new_m, new_v, new_n, gradient
 }
 END
+# States that are kept, exchanged, given twice, and used a step later.
+cat > states.weft << 'END'
+update(w, g) with kept = zeros(w), a = zeros(w), b = zeros(w), c = zeros(w), d = zeros(w), count = zeros(1) {
+  w - rate * (g + 0.1 * a - 0.1 * b + 0.1 * c), kept, b + g, a, g, g, count + 1
+}
+END
 sizes=(--set architecture=decoder --set encoder_layers=0 --set decoder_layers=1 --set d_model=32 --set d_ff=64
        --set vocab_size=60 --set max_length=12 --set max_tokens=512 --set max_sequences=64 --set warmup=20
        --set learning_rate=3e-3 --set accumulate=true --set schedule=constant)
@@ -42,6 +48,10 @@ for optimizer in "--optimizer adan.weft" "--set optimizer=muon --set clip_norm=1
   loss=$(sed -n 's/.*"validation_loss":\([0-9.]*\).*/\1/p' log.jsonl | tail -n 1)
   awk -v loss="$loss" 'BEGIN { exit !(loss < 1.2) }' || fail "with $optimizer the loss is $loss"
 done
+
+quietly "$bin/heddle-compile" "$models/numbers.toml" "${sizes[@]}" --optimizer states.weft -o lm.heddle
+quietly "${train[@]}" --checkpoint proof --steps 9 --verify-resume
+quietly "${train[@]}" --checkpoint proof --steps 7 --accumulate 2 --batch-sequences 20 --verify-resume
 
 # Another optimizer cannot go on with these states.
 quietly "$bin/heddle-compile" "$models/numbers.toml" "${sizes[@]}" -o adam.heddle

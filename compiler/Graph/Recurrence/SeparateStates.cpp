@@ -40,6 +40,20 @@ Operation *makerOf(Value value) {
   return op;
 }
 
+/// Returns the first kernel of a chain of kernels that add rows in place: its result is in the memory of the last one's.
+Operation *rootOf(Operation *maker) {
+  while (auto kernel = dyn_cast<KernelOp>(maker)) {
+    Operation *before = nullptr;
+    for (auto scatter : kernel.getBody().getOps<ScatterAddOp>())
+      if (auto argument = dyn_cast<BlockArgument>(scatter.getDestination()))
+        before = kernel.getInputs()[argument.getArgNumber()].getDefiningOp();
+    if (!isa_and_nonnull<KernelOp>(before))
+      break;
+    maker = before;
+  }
+  return maker;
+}
+
 /// Adds the ops that read the value or a view of it, other than `except`.
 void collectReaders(Value value, Operation *except, SmallVectorImpl<Operation *> &readers) {
   for (Operation *user : value.getUsers())
@@ -144,8 +158,11 @@ void SeparateStatesPass::separateVariables(Block &block) {
     for (Operation *reader : readers)
       if (Operation *top = block.findAncestorOpInBlock(*reader))
         targets.insert(top);
+    Operation *root = rootOf(maker);
+    targets.erase(root);
+    bool isTooEarly = root != maker && !targets.empty();
     bool isFirst = !isa<KernelOp>(maker) || written.insert(write.getValue()).second;
-    if (isFirst && (targets.empty() || !order.reaches(maker, targets))) {
+    if (!isTooEarly && isFirst && (targets.empty() || !order.reaches(maker, targets))) {
       for (Operation *reader : targets)
         order.further[reader].push_back(maker);
       continue;

@@ -79,3 +79,30 @@ func.func @swap() {
   heddle.write @w, %last : tensor<4xf32>
   return
 }
+
+// Rows are added in place, so the memory of the sum is taken when the first kernel of the chain runs: before the old value is read.
+// CHECK-LABEL: @late
+// CHECK: %[[SUM:.*]] = heddle.kernel "scatter_add"
+// CHECK: %[[COPY:.*]] = heddle.kernel "copy"(%[[SUM]] :
+// CHECK: heddle.write @table, %[[COPY]]
+heddle.variable @table optimizer_state : tensor<4x2xf32>
+func.func @late(%x: tensor<4x2xf32>, %at: tensor<?xi32, #heddle.dims<"n">>, %rows: tensor<?x2xf32, #heddle.dims<"n">>) -> tensor<4x2xf32> {
+  %old = heddle.read @table : tensor<4x2xf32>
+  %first = heddle.kernel "first"(%x : tensor<4x2xf32>) -> tensor<4x2xf32> {
+  ^bb0(%a: tensor<4x2xf32>):
+    %0 = arith.mulf %a, %a : tensor<4x2xf32>
+    heddle.yield %0 : tensor<4x2xf32>
+  }
+  %sum = heddle.kernel "scatter_add"(%first, %at, %rows : tensor<4x2xf32>, tensor<?xi32, #heddle.dims<"n">>, tensor<?x2xf32, #heddle.dims<"n">>) -> tensor<4x2xf32> {
+  ^bb0(%a: tensor<4x2xf32>, %b: tensor<?xi32, #heddle.dims<"n">>, %c: tensor<?x2xf32, #heddle.dims<"n">>):
+    %0 = heddle.scatter_add %a, %b, %c : tensor<4x2xf32>, tensor<?xi32, #heddle.dims<"n">>, tensor<?x2xf32, #heddle.dims<"n">>
+    heddle.yield %0 : tensor<4x2xf32>
+  }
+  %use = heddle.kernel "use"(%old : tensor<4x2xf32>) -> tensor<4x2xf32> {
+  ^bb0(%a: tensor<4x2xf32>):
+    %0 = arith.mulf %a, %a : tensor<4x2xf32>
+    heddle.yield %0 : tensor<4x2xf32>
+  }
+  heddle.write @table, %sum : tensor<4x2xf32>
+  return %use : tensor<4x2xf32>
+}
