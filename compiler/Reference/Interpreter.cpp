@@ -16,6 +16,7 @@ const Registry &Registry::get() {
     addMatrices(made);
     addPooling(made);
     addRecurrence(made);
+    addRouting(made);
     addScores(made);
     addState(made);
     return made;
@@ -101,7 +102,8 @@ LogicalResult Interpreter::bindSizes(func::FuncOp entry, ArrayRef<Array> inputs)
   for (auto size : module.getOps<SizeOp>()) {
     if (!size.getOfAttr())
       continue;
-    int64_t whole = sizes[*size.getOf()], from = static_cast<int64_t>(size.getFrom());
+    int64_t whole = sizes[*size.getOf()] * static_cast<int64_t>(size.getTimes()),
+            from = static_cast<int64_t>(size.getFrom());
     auto maximum = static_cast<int64_t>(size.getMaximum());
     if (size.getWithin())
       sizes[size.getSymName()] = whole > from && whole <= maximum ? whole : 0;

@@ -112,13 +112,14 @@ static LogicalResult upsample(UpsampleOp op, Frame &frame) {
 /// Leaves out NaNs and elements of at most -FLT_MAX. If fewer than k elements remain, further values are -FLT_MAX at
 /// the place of the segment's first element.
 static LogicalResult topK(TopKOp op, Frame &frame) {
-  const Array &input = frame.get(op.getInput()), &starts = frame.get(op.getStarts()),
-              &lengths = frame.get(op.getLengths());
+  const Array &input = frame.get(op.getInput());
+  const Array *starts = op.getStarts() ? &frame.get(op.getStarts()) : nullptr;
+  const Array *lengths = op.getLengths() ? &frame.get(op.getLengths()) : nullptr;
   Array &values = frame.make(op.getValues()), &rows = frame.make(op.getRows()), &columns = frame.make(op.getColumns());
   constexpr double lowest = -static_cast<double>(std::numeric_limits<float>::max());
   int64_t width = input.shape[1];
-  for (int64_t s = 0; s < starts.size(); ++s) {
-    int64_t start = starts.whole(s), length = lengths.whole(s);
+  for (int64_t s = 0; s < values.shape[0]; ++s) {
+    int64_t start = starts ? starts->whole(s) : s, length = lengths ? lengths->whole(s) : 1;
     if (failed(expectRows(op, start, length, input.shape[0])))
       return failure();
     std::vector<int64_t> places;

@@ -49,6 +49,7 @@ void addElementwise(Registry &registry);
 void addMatrices(Registry &registry);
 void addPooling(Registry &registry);
 void addRecurrence(Registry &registry);
+void addRouting(Registry &registry);
 void addScores(Registry &registry);
 void addState(Registry &registry);
 

@@ -5,6 +5,7 @@
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpDefinition.h"
@@ -41,6 +42,17 @@ inline int64_t getShardElements(Type element) { return 2048 / element.getIntOrFl
 
 /// Returns the name of the run-time size behind dimension `dim`, or empty if the dimension is static.
 StringRef getSizeName(RankedTensorType type, int64_t dim);
+
+/// A size that is a multiple of another is called "SIZE*FACTOR". `getFactorOfSize` returns both; any other size is itself
+/// times 1. `getMultipleOfSize` returns the name.
+std::pair<StringRef, int64_t> getFactorOfSize(StringRef name);
+std::string getMultipleOfSize(StringRef size, int64_t factor);
+
+/// Declares the size that is a multiple of another one behind that one. Does nothing for other names, or if it is there.
+void declareMultiple(ModuleOp module, StringRef name);
+
+/// Returns true if both types have equally many elements, whatever the run-time sizes are.
+bool sameElements(RankedTensorType a, RankedTensorType b);
 
 /// Returns a rank-1 type with the extent and the size name of dimension `dim`.
 RankedTensorType getDimType(RankedTensorType type, int64_t dim, Type element);

@@ -45,6 +45,33 @@ static ParseResult parseFillValue(OpAsmParser &parser, TypedAttr &value) {
 
 static void printFillValue(OpAsmPrinter &printer, Operation *, TypedAttr value) { printer << value; }
 
+/// A type that is written only once.
+static ParseResult parseSameType(OpAsmParser &, Type written, Type &other) {
+  other = written;
+  return success();
+}
+
+static void printSameType(OpAsmPrinter &, Operation *, Type, Type) {}
+
+/// A factor of 1 and a start of 0 are not written, unless both are left out.
+static ParseResult parsePartOfSize(OpAsmParser &parser, IntegerAttr &times, IntegerAttr &from) {
+  Type type = parser.getBuilder().getI64Type();
+  bool hasTimes = succeeded(parser.parseOptionalKeyword("times"));
+  if (hasTimes && parser.parseAttribute(times, type))
+    return failure();
+  if (hasTimes ? succeeded(parser.parseOptionalKeyword("from")) : succeeded(parser.parseKeyword("from")))
+    return parser.parseAttribute(from, type);
+  return success(hasTimes);
+}
+
+static void printPartOfSize(OpAsmPrinter &printer, SizeOp size, IntegerAttr times, IntegerAttr from) {
+  bool hasTimes = times && times.getInt() != 1;
+  if (hasTimes)
+    printer << "times " << times.getInt();
+  if (int64_t start = from ? from.getInt() : 0; start != 0 || !hasTimes || size.getWithin())
+    printer << (hasTimes ? " " : "") << "from " << start;
+}
+
 #define GET_OP_CLASSES
 #include "dialects/Heddle/HeddleOps.cpp.inc"
 
@@ -85,6 +112,37 @@ StringRef heddle::getSizeName(RankedTensorType type, int64_t dim) {
   if (!dims)
     return {};
   return dims.getNames()[llvm::count(type.getShape().take_front(dim), ShapedType::kDynamic)].getValue();
+}
+
+std::pair<StringRef, int64_t> heddle::getFactorOfSize(StringRef name) {
+  auto [size, factor] = name.rsplit('*');
+  int64_t number = 0;
+  return factor.empty() || factor.getAsInteger(10, number) ? std::pair(name, int64_t(1)) : std::pair(size, number);
+}
+
+std::string heddle::getMultipleOfSize(StringRef size, int64_t factor) {
+  return factor == 1 ? size.str() : (size + "*" + Twine(factor)).str();
+}
+
+bool heddle::sameElements(RankedTensorType a, RankedTensorType b) {
+  auto count = [](RankedTensorType type) {
+    auto [size, factor] = getFactorOfSize(getSizeName(type, 0));
+    int64_t first = type.isDynamicDim(0) ? factor : type.getDimSize(0);
+    return std::pair(size, first * ShapedType::getNumElements(type.getShape().drop_front()));
+  };
+  auto isOfRows = [](RankedTensorType type) { return !ShapedType::isDynamicShape(type.getShape().drop_front()); };
+  return isOfRows(a) && isOfRows(b) && count(a) == count(b);
+}
+
+void heddle::declareMultiple(ModuleOp module, StringRef name) {
+  auto [of, factor] = getFactorOfSize(name);
+  auto whole = module.lookupSymbol<SizeOp>(of);
+  if (factor == 1 || !whole || module.lookupSymbol(name))
+    return;
+  OpBuilder after(module.getContext());
+  after.setInsertionPointAfter(whole);
+  SizeOp::create(after, whole.getLoc(), name, static_cast<int64_t>(whole.getMaximum()) * factor, StringAttr(),
+                 /*fixed=*/false, FlatSymbolRefAttr::get(whole), /*from=*/0, /*within=*/false, factor);
 }
 
 RankedTensorType heddle::getTypeOfDims(ArrayRef<DimOf> dims, Type element) {

@@ -231,8 +231,13 @@ LogicalResult ArgmaxOp::verify() {
 
 LogicalResult TopKOp::verify() {
   RankedTensorType input = typeOf(getInput()), values = typeOf(getValues()), rows = typeOf(getRows());
+  if (bool(getStarts()) != bool(getLengths()) || (!getStarts() && !getRowSize().empty()))
+    return emitOpError("expects starts and lengths of segments, and 'row_size', together or not at all");
+  RankedTensorType segments = getStarts() ? typeOf(getStarts()) : input;
   if (failed(expectStaticColumns(*this, input)) || failed(expectStaticColumns(*this, values)) ||
-      failed(expectSameDim(*this, "number of segments", {typeOf(getStarts()), 0}, {{values, 0}, {rows, 0}})) ||
+      (getLengths() &&
+       failed(expectSameDim(*this, "number of segments", {segments, 0}, {{typeOf(getLengths()), 0}}))) ||
+      failed(expectSameDim(*this, "number of segments", {segments, 0}, {{values, 0}, {rows, 0}})) ||
       failed(expectSameDim(*this, "number of results", {values, 1}, {{rows, 1}})))
     return failure();
   int64_t count = values.getDimSize(1);
@@ -240,6 +245,8 @@ LogicalResult TopKOp::verify() {
     return emitOpError() << "expects to take 1 to " << input.getDimSize(1) << " elements of a segment, got " << count;
   return success();
 }
+
+bool TopKOp::isRowwise(IsOfRows isOfRows) { return !getStarts(); }
 
 template <typename ScatterOp> static LogicalResult verifyScatter(ScatterOp op) {
   RankedTensorType destination = typeOf(op.getDestination()), rows = typeOf(op.getRows());

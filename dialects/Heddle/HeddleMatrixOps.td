@@ -149,10 +149,12 @@ def ArgmaxOp : Heddle_Op<"argmax", [Pure, RowwiseOpInterface]> {
   let hasVerifier = 1;
 }
 
-def TopKOp : Heddle_Op<"top_k", [Pure, AllTypesMatch<["starts", "lengths"]>, AllTypesMatch<["rows", "columns"]>]> {
-  let summary = "The k largest elements of each segment of rows, the largest first, with their rows and columns";
+def TopKOp : Heddle_Op<"top_k", [Pure, AttrSizedOperandSegments, AllTypesMatch<["rows", "columns"]>,
+                                 DeclareOpInterfaceMethods<RowwiseOpInterface, ["isRowwise"]>]> {
+  let summary = "The k largest elements of each row or segment of rows, the largest first, with their rows and columns";
   let description = [{
-    Segment s is the rows [starts[s], starts[s] + lengths[s]); k is the number of columns of the results. Equal elements
+    Segment s is the rows [starts[s], starts[s] + lengths[s]); without segments each row is one. k is the number of
+    columns of the results. Equal elements
     are ordered by row, and then by column. If a segment has fewer than k elements that are numbers, the rest of its
     results is -FLT_MAX. `row_size` names the run-time size that holds the longest segment. If each segment holds the
     hypotheses of a sentence, the op is the selection of a beam search.
@@ -160,13 +162,15 @@ def TopKOp : Heddle_Op<"top_k", [Pure, AllTypesMatch<["starts", "lengths"]>, All
     ```mlir
     %best, %parents, %tokens = heddle.top_k %scores segments(%starts, %lengths) {row_size = "beam"}
         : tensor<?x37000xf32, #hypotheses>, tensor<?xi32, #sentences> -> tensor<?x8xf32, #sentences>, tensor<?x8xi32, #sentences>
+    %largest, %same, %experts = heddle.top_k %scores : tensor<?x64xf32, #tokens> -> tensor<?x8xf32, #tokens>, tensor<?x8xi32, #tokens>
     ```
   }];
-  let arguments = (ins Heddle_F32Matrix:$input, Heddle_I32Vector:$starts, Heddle_I32Vector:$lengths, StrAttr:$row_size);
+  let arguments = (ins Heddle_F32Matrix:$input, Optional<Heddle_I32Vector>:$starts, Optional<Heddle_I32Vector>:$lengths,
+                       DefaultValuedStrAttr<StrAttr, "">:$row_size);
   let results = (outs Heddle_F32Matrix:$values, Heddle_I32Matrix:$rows, Heddle_I32Matrix:$columns);
   let assemblyFormat = [{
-    $input `segments` `(` $starts `,` $lengths `)` attr-dict `:` type($input) `,` type($starts) `->` type($values) `,`
-    type($rows)
+    $input (`segments` `(` $starts^ `,` $lengths `)`)? attr-dict `:` type($input)
+    (`,` type($starts)^ `` custom<SameType>(ref(type($starts)), type($lengths)))? `->` type($values) `,` type($rows)
   }];
   let hasVerifier = 1;
 }

@@ -24,10 +24,19 @@ LogicalResult SizeOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto whole = lookup<SizeOp>(*this, symbols, getOfAttr(), "size");
   if (!whole)
     return failure();
-  auto from = static_cast<int64_t>(getFrom()), most = static_cast<int64_t>(whole.getMaximum());
+  auto times = static_cast<int64_t>(getTimes()), from = static_cast<int64_t>(getFrom()),
+       maximum = static_cast<int64_t>(getMaximum());
   if (whole.getOfAttr() || whole.getFixed())
     return emitOpError() << "expects " << getOfAttr() << " to be bound by an input";
-  auto maximum = static_cast<int64_t>(getMaximum());
+  if (times < 1 || times > kLargestSize)
+    return emitOpError() << "is a multiple of " << getOfAttr() << " by a factor of 1 to " << kLargestSize << ", got "
+                         << times;
+  int64_t most = static_cast<int64_t>(whole.getMaximum()) * times;
+  bool isMultiple = times != 1 && from == 0 && !getWithin() && maximum == most;
+  if (auto [of, factor] = getFactorOfSize(getSymName());
+      factor != 1 ? !isMultiple || of != whole.getSymName() || factor != times : isMultiple)
+    return emitOpError() << "@" << getSymName() << " is not called like a multiple: " << getOfAttr()
+                         << " times N is @\"" << whole.getSymName() << "*N\"";
   if (getWithin() && (from < 0 || from >= maximum || maximum > most))
     return emitOpError() << "is " << getOfAttr() << " above " << from << " and at most " << maximum
                          << ", and that is at most " << most;
@@ -270,12 +279,7 @@ LogicalResult ReshapeOp::verify() {
   RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
   if (failed(expectSameElements(*this, input, result)))
     return failure();
-  auto elementsOfRow = [](RankedTensorType type) { return ShapedType::getNumElements(type.getShape().drop_front()); };
-  auto isOfRows = [](RankedTensorType type) { return !ShapedType::isDynamicShape(type.getShape().drop_front()); };
-  if (input.hasStaticShape() && result.hasStaticShape()
-          ? input.getNumElements() == result.getNumElements()
-          : isOfRows(input) && isOfRows(result) && sameDim({input, 0}, {result, 0}) &&
-                elementsOfRow(input) == elementsOfRow(result))
+  if (sameElements(input, result))
     return success();
   return emitOpError() << "cannot take " << input << " as " << result << ": expects as many elements in as many rows";
 }

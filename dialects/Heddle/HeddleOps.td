@@ -18,7 +18,8 @@ def SizeOp : Heddle_Op<"size", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpIn
     that i32 input. A `fixed` size is always the maximum: a number by which launches of one kernel differ. With `of` the
     size is the part of another size from a number on, at most the maximum: the rows of one chunk of a tensor. With
     `within` in addition, it is the other size itself if that is above the number and at most the maximum, and otherwise
-    0: a launch over it runs only in calls with that many rows.
+    0: a launch over it runs only in calls with that many rows. With `times` the other size is multiplied first; a whole
+    multiple is called after the size and the factor.
 
     ```mlir
     heddle.size @source_tokens max 2048
@@ -26,17 +27,18 @@ def SizeOp : Heddle_Op<"size", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpIn
     heddle.size @stream_17 max 17 fixed
     heddle.size @second_chunk max 512 of @source_tokens from 512   // min(max(source_tokens - 512, 0), 512)
     heddle.size @few_tokens max 16 of @source_tokens from 1 within      // source_tokens, if it is 2 to 16
+    heddle.size @"source_tokens*2" max 4096 of @source_tokens times 2   // 2 source_tokens: two rows for each token
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$maximum, OptionalAttr<StrAttr>:$longest,
                        UnitAttr:$fixed, OptionalAttr<FlatSymbolRefAttr>:$of, DefaultValuedAttr<I64Attr, "0">:$from,
-                       UnitAttr:$within);
+                       UnitAttr:$within, DefaultValuedAttr<I64Attr, "1">:$times);
   let builders = [OpBuilder<(ins "StringRef":$name, "int64_t":$maximum, "StringAttr":$longest,
                                  CArg<"bool", "false">:$fixed), [{
     build($_builder, $_state, name, maximum, longest, fixed, FlatSymbolRefAttr(), 0, false);
   }]>];
   let assemblyFormat = [{
-    $sym_name `max` $maximum (`longest` $longest^)? (`fixed` $fixed^)? (`of` $of^ `from` $from)? (`within` $within^)? attr-dict
+    $sym_name `max` $maximum (`longest` $longest^)? (`fixed` $fixed^)? (`of` $of^ custom<PartOfSize>($times, $from))? (`within` $within^)? attr-dict
   }];
   let hasVerifier = 1;
 }
@@ -283,10 +285,11 @@ def SliceOp : Heddle_Op<"slice", [Pure, DeclareOpInterfaceMethods<Differentiable
 def ReshapeOp : Heddle_Op<"reshape", [Pure, RowwiseOpInterface, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "The same elements in another shape, for example the columns of a row as heads side by side, and back";
   let description = [{
-    The number of rows does not change, unless all extents are static.
+    The number of rows does not change, unless all extents are static or a run-time size is a multiple of another.
 
     ```mlir
     %heads = heddle.reshape %x : tensor<?x96xf32, #heddle.dims<"tokens">> to tensor<?x6x16xf32, #heddle.dims<"tokens">>
+    %choices = heddle.reshape %y : tensor<?x2xf32, #heddle.dims<"tokens">> to tensor<?x1xf32, #heddle.dims<"tokens*2">>
     ```
   }];
   let arguments = (ins Heddle_Tensor:$input);
@@ -314,6 +317,7 @@ include "dialects/Heddle/HeddleDrawingOps.td"
 include "dialects/Heddle/HeddlePoolingOps.td"
 include "dialects/Heddle/HeddleAttentionOps.td"
 include "dialects/Heddle/HeddleRecurrenceOps.td"
+include "dialects/Heddle/HeddleRoutingOps.td"
 include "dialects/Heddle/HeddleWindowOps.td"
 include "dialects/Heddle/HeddleCollectiveOps.td"
 

@@ -74,8 +74,9 @@ Status checkNames(const flatbuffers::Vector<flatbuffers::Offset<Table>> &tables,
 // M3: a chunk, or a size within bounds, lies within a size that an input binds.
 Status verifyChunk(const schema::Module &module, const schema::Size &size) {
   if (size.of_size() == -1)
-    return size.within() ? Status(broken(str("size '", size.name()->c_str(), "' is within bounds of no size.")))
-                         : Success();
+    return size.within() || size.times() != 1
+               ? Status(broken(str("size '", size.name()->c_str(), "' is within bounds of no size.")))
+               : Success();
   std::string what = str("size '", size.name()->c_str(), "'");
   if (size.of_size() < 0 || size.of_size() >= static_cast<int64_t>(module.sizes()->size()))
     return broken(str(what, " is a chunk of size ", size.of_size(), ", and there are ", module.sizes()->size(), "."));
@@ -85,11 +86,15 @@ Status verifyChunk(const schema::Module &module, const schema::Size &size) {
   if (size.within() && module.schema_version() < schema::kSchemaVersionOfBounds)
     return broken(
         str(what, " is another size within bounds, which version ", module.schema_version(), " does not have."));
-  if (size.within()
-          ? size.from() < 0 || size.from() >= size.maximum() || size.maximum() > whole.maximum()
-          : size.from() < 0 || size.from() > whole.maximum() || size.maximum() > whole.maximum() - size.from())
-    return broken(str(what, " covers ", size.maximum(), " from ", size.from(), " on of a size that is ",
-                      whole.maximum(), " at most."));
+  constexpr int64_t largest = std::numeric_limits<int32_t>::max();
+  bool isOfVersion = size.times() == 1 || module.schema_version() >= schema::kSchemaVersion;
+  if (!isOfVersion || size.times() < 1 || whole.maximum() < 1 || size.times() > largest / whole.maximum())
+    return broken(str(what, " is ", size.times(), " times another size, in version ", module.schema_version(), "."));
+  int64_t most = whole.maximum() * size.times();
+  if (size.within() ? size.from() < 0 || size.from() >= size.maximum() || size.maximum() > most
+                    : size.from() < 0 || size.from() > most || size.maximum() > most - size.from())
+    return broken(
+        str(what, " covers ", size.maximum(), " from ", size.from(), " on of a size that is ", most, " at most."));
   return Success();
 }
 
@@ -159,7 +164,7 @@ bool isHalfWeight(const schema::Module &module, const schema::Variable &variable
   schema::ElementType element = variable.type()->element();
   return isWeight && variable.role() == schema::VariableRole::None && variable.type()->dims()->size() == 2 &&
          (element == schema::ElementType::F16 || element == schema::ElementType::BF16) &&
-         module.schema_version() >= schema::kSchemaVersion;
+         module.schema_version() >= schema::kSchemaVersionOfHalfWeights;
 }
 
 Status verifyVariables(const schema::Module &module) {

@@ -24,6 +24,7 @@ bool allBelow(std::span<const int32_t> values, int64_t limit) {
 }
 
 int64_t partOf(const schema::Size &size, int64_t whole) {
+  whole *= size.times();
   if (size.within())
     return whole > size.from() && whole <= size.maximum() ? whole : 0;
   return std::clamp<int64_t>(whole - size.from(), 0, size.maximum());

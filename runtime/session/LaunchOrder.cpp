@@ -14,7 +14,8 @@ bool excludeEachOther(const schema::Module &module, const schema::Launch &one, c
   };
   for (const schema::Grid *ofOne : *one.grid())
     for (const schema::Grid *ofOther : *other.grid())
-      if (const schema::Size *a = sizeOf(*ofOne), *b = sizeOf(*ofOther); a && b && a->of_size() == b->of_size())
+      if (const schema::Size *a = sizeOf(*ofOne), *b = sizeOf(*ofOther);
+          a && b && a->of_size() == b->of_size() && a->times() == b->times())
         if (a->from() >= b->maximum() || b->from() >= a->maximum())
           return true;
   return false;

@@ -204,6 +204,20 @@ const Rule rules[] = {
        m.sizes[1]->maximum = 1001;
      },
      "covers 1001 from 0 on"},
+    {"M3_multiple_of_nothing", [](auto &m) { m.sizes[1]->times = 2; }, "within bounds of no size"},
+    {"M3_multiple_too_large",
+     [](auto &m) {
+       m.sizes[1]->of_size = 0;
+       m.sizes[1]->times = int64_t(1) << 40;
+     },
+     "is 1099511627776 times another size"},
+    {"M3_multiple_of_old_version",
+     [](auto &m) {
+       m.sizes[1]->of_size = 0;
+       m.sizes[1]->times = 2;
+       m.schema_version = 8;
+     },
+     "2 times another size, in version 8"},
     {"M3_within_of_old_version",
      [](auto &m) {
        m.sizes[1]->of_size = 0;

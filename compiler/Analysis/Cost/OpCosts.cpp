@@ -25,6 +25,15 @@ template <typename ProductOp> struct ProductCost : CostOpInterface::ExternalMode
   Amount countModelFlops(Operation *op, CostCounter &counter) const { return countFlops(op, counter); }
 };
 
+/// Each row meets one group's matrix.
+struct GroupedMatmulCost : CostOpInterface::ExternalModel<GroupedMatmulCost, GroupedMatmulOp> {
+  Amount countFlops(Operation *op, CostCounter &) const {
+    auto product = cast<GroupedMatmulOp>(op);
+    return Amount::elements(product.getLhs().getType()) * product.getType().getDimSize(1) * 2;
+  }
+  Amount countModelFlops(Operation *op, CostCounter &counter) const { return countFlops(op, counter); }
+};
+
 /// Scaled gradient (1), moments (3 and 4), corrections (2), root, epsilon, rate, quotient, difference (5), average (3).
 struct AdamCost : CostOpInterface::ExternalModel<AdamCost, AdamOp> {
   Amount countFlops(Operation *op, CostCounter &) const {
@@ -169,6 +178,12 @@ template <typename PairsOp> struct PairsCost : CostOpInterface::ExternalModel<Pa
 void heddle::registerOpCosts(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, HeddleDialect *) {
     MatmulOp::attachInterface<ProductCost<MatmulOp>>(*context);
+    GroupedMatmulOp::attachInterface<GroupedMatmulCost>(*context);
+    GatherOp::attachInterface<PerElement<GatherOp, 1>>(*context);
+    PickOp::attachInterface<PerElement<PickOp, 0>>(*context);
+    PlaceOp::attachInterface<PerElement<PlaceOp, 1>>(*context);
+    CountChoicesOp::attachInterface<PerElement<CountChoicesOp, 0>>(*context);
+    DispatchOp::attachInterface<PerElement<DispatchOp, 0>>(*context);
     PartialProductsOp::attachInterface<ProductCost<PartialProductsOp>>(*context);
     SumPartsOp::attachInterface<PerElement<SumPartsOp, 1>>(*context);
     ProjectOp::attachInterface<ProjectCost<ProjectOp>>(*context);

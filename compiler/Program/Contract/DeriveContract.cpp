@@ -68,6 +68,8 @@ public:
         .Case([&](DensifyOp op) { places.push_back({op, op.getPlaces(), Extent::of(op.getRows(), 0)}); })
         .Case([&](MaskOp op) { index(op, op.getSequence(), op.getKeyLengths(), 0); })
         .Case<SegmentOp, TopKOp>([&](auto op) {
+          if (!op.getStarts())
+            return;
           rows(op, op.getStarts(), op.getLengths(), Extent::of(op.getInput(), 0));
           rows(op, {}, op.getLengths(), Extent::ofSize(op.getRowSizeAttr()));
         })

@@ -162,6 +162,10 @@ Bounds::Range Bounds::rangeOf(Value value, unsigned depth) const {
           [&](IotaOp op) { return upTo(maximumOf(Extent::of(op.getResult(), static_cast<int64_t>(op.getDim()))) - 1); })
       .Case([&](ArgmaxOp op) { return upTo(typeOf(op.getInput()).getDimSize(1) - 1); })
       .Case([&](TopKOp op) { return upTo(maximumOf(Extent::of(op.getInput(), value == op.getRows() ? 0 : 1)) - 1); })
+      .Case([&](DispatchOp op) {
+        return upTo(value == op.getExperts() ? typeOf(op.getCounts()).getDimSize(1) - 1
+                                             : maximumOf(Extent::of(op.getOrder(), 0)));
+      })
       .Case([&](LocateOp op) {
         return upTo(value == op.getPosition() ? maximumOf(Extent::ofSize(op.getRowSizeAttr())) - 1
                                               : maximumOf(Extent::of(op.getStarts(), 0)) - 1);

@@ -124,8 +124,9 @@ LogicalResult ArtifactWriter::writeSizes() {
     auto name = writeString(size.getSymName());
     auto longest = size.getLongest() ? writeString(*size.getLongest()) : 0;
     sizes.push_back(schema::CreateSize(builder, name, size.getMaximum(), longest, size.getFixed(), of, size.getFrom(),
-                                       size.getWithin()));
+                                       size.getWithin(), static_cast<int64_t>(size.getTimes())));
     hasBounds |= size.getWithin();
+    hasMultiples |= size.getTimes() != 1;
   }
   return success();
 }
@@ -286,7 +287,8 @@ LogicalResult ArtifactWriter::write(Artifact &artifact) {
   auto costTable = builder.CreateVector(costs);
   auto pairTable = builder.CreateVector(pairs);
   auto vocabularyTable = writeVocabulary();
-  uint32_t version = hasHalfWeights      ? schema::kSchemaVersion
+  uint32_t version = hasMultiples        ? schema::kSchemaVersion
+                     : hasHalfWeights    ? schema::kSchemaVersionOfHalfWeights
                      : hasNarrowTexels   ? schema::kSchemaVersionOfTexels
                      : hasBounds         ? schema::kSchemaVersionOfBounds
                      : hasRoundedMoments ? schema::kSchemaVersionOfRoundedMoments

@@ -15,6 +15,7 @@ using Checks = std::map<std::string, Check>; // by the op's name
 // One function per file.
 void addElementwiseChecks(Checks &checks);
 void addPairChecks(Checks &checks);
+void addRoutingChecks(Checks &checks);
 void addSequenceChecks(Checks &checks);
 void addSumChecks(Checks &checks);
 

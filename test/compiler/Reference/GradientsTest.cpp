@@ -39,6 +39,7 @@ const Checks &checks() {
     Checks made;
     addElementwiseChecks(made);
     addPairChecks(made);
+    addRoutingChecks(made);
     addSequenceChecks(made);
     addSumChecks(made);
     return made;
