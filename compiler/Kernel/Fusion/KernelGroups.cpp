@@ -32,10 +32,13 @@ bool isUnpacked(OpOperand &operand) {
   if (isa<DequantizeOp>(op))
     return isa_and_nonnull<DequantizeOp, arith::ExtFOp>(operand.get().getDefiningOp());
   auto product = dyn_cast<MatmulOp>(op);
+  auto grouped = dyn_cast<GroupedMatmulOp>(op);
   auto rows = dyn_cast<EmbeddingOp>(op);
   auto widened = operand.get().getDefiningOp<arith::ExtFOp>();
   return (operand.get().getDefiningOp<DequantizeOp>() || (widened && widened.getIn().getDefiningOp<ReadOp>())) &&
-         (product ? operand.get() == product.getRhs() : rows && operand.get() == rows.getTable());
+         (product   ? operand.get() == product.getRhs()
+          : grouped ? operand.get() == grouped.getRhs()
+                    : rows && operand.get() == rows.getTable());
 }
 
 /// Returns true if a matmul reads the operand, shifted rows, at its place in memory. Tensor cores cannot do that.

@@ -36,12 +36,15 @@ SizeOp heddle::findRowsOfProducts(KernelOp kernel) {
   for (Operation &op : kernel.getBody().front()) {
     if (auto product = dyn_cast<MatmulOp>(op))
       add(rowsOfProduct(product.getLhs().getType(), product.getRhs().getType(), product.getTransposeLhs()));
+    if (auto product = dyn_cast<GroupedMatmulOp>(op))
+      add(rowsOfProduct(product.getLhs().getType(), product.getRhs().getType(), product.getTransposeLhs()));
     if (auto project = dyn_cast<ProjectOp>(op))
       add(rowsOfProduct(project.getInput().getType(), project.getWeights().getType(), /*transposeLhs=*/false));
   }
   auto declared = isOne && !size.empty() ? kernel->getParentOfType<ModuleOp>().lookupSymbol<SizeOp>(size) : SizeOp();
   bool isOfRepeat = kernel->getParentOfType<RepeatOp>() != nullptr;
-  return declared && !isOfRepeat && !declared.getOfAttr() && !declared.getFixed() ? declared : SizeOp();
+  bool isPart = declared && declared.getOfAttr() && getFactorOfSize(size).second == 1;
+  return declared && !isOfRepeat && !isPart && !declared.getFixed() ? declared : SizeOp();
 }
 
 SizeOp heddle::getSizeWithin(SizeOp size, int64_t from, int64_t most) {
@@ -51,8 +54,9 @@ SizeOp heddle::getSizeWithin(SizeOp size, int64_t from, int64_t most) {
     return known;
   OpBuilder after(size.getContext());
   after.setInsertionPointAfter(size);
-  return SizeOp::create(after, size.getLoc(), name, most, /*longest=*/StringAttr(), /*fixed=*/false,
-                        FlatSymbolRefAttr::get(size), from, /*within=*/true);
+  auto of = size.getOfAttr() ? size.getOfAttr() : FlatSymbolRefAttr::get(size);
+  return SizeOp::create(after, size.getLoc(), name, most, /*longest=*/StringAttr(), /*fixed=*/false, of, from,
+                        /*within=*/true, static_cast<int64_t>(size.getTimes()));
 }
 
 ArrayAttr heddle::restrictGrid(ArrayAttr grid, SizeOp whole, SizeOp within) {

@@ -400,6 +400,7 @@ void heddle::registerTilingInterfaces(DialectRegistry &registry) {
   registerPoolingKernels(registry);
   registerRecurrenceKernels(registry);
   registerRowKernels(registry);
+  registerRoutingKernels(registry);
   registerScatterKernels(registry);
   registerSelectionKernels(registry);
 }

@@ -198,7 +198,10 @@ Value KernelEmitter::loadIndex(Value value, Value position) {
     return position;
   if (auto fill = value.getDefiningOp<FillOp>())
     return index(cast<IntegerAttr>(fill.getValue()).getInt());
-  Value scalar = memref::LoadOp::create(b, memoryOf(value), ValueRange{position, index(0)});
+  auto type = cast<RankedTensorType>(value.getType());
+  bool isRow = type.getRank() == 1 && type.hasStaticShape();
+  SmallVector<Value, 2> place{isRow ? index(0) : position, isRow ? position : index(0)};
+  Value scalar = memref::LoadOp::create(b, memoryOf(value), place);
   return arith::IndexCastUIOp::create(b, b.getIndexType(), scalar);
 }
 

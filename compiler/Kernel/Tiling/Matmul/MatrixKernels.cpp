@@ -20,6 +20,15 @@ Matrix columnsOf(const Matrix &matrix) { return {matrix.columns, 1, {}}; }
 
 bool hasMovedRows(MatmulOp product) { return isa_and_nonnull<UnfoldOp>(product.getLhs().getDefiningOp()); }
 
+RightSide rightSideOf(Value rhs) {
+  RankedTensorType type = typeOf(rhs);
+  auto unpacked = rhs.getDefiningOp<DequantizeOp>();
+  if (!unpacked)
+    return {.bytes = type.getElementTypeBitWidth() / 8};
+  int64_t panel = unpacked.getPanel();
+  return {.group = unpacked.getGroup().first, .panel = panel < type.getDimSize(1) ? panel : 0};
+}
+
 struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
   bool takesEpilogue(Operation *) const { return true; }
 
@@ -42,22 +51,13 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     // The K dimension: the rows of a transposed left side, which may be tokens, or else the columns.
     ProductFrame frame(emitter, transposeLhs, transposeRhs, transposeLhs ? lhs : columnsOf(lhs), result, /*loops=*/1,
                        fragments ? typeOf(matmul.getLhs()).getElementTypeBitWidth() : 0, /*parts=*/1,
-                       rightSideOf(matmul), hasMovedRows(matmul));
+                       rightSideOf(matmul.getRhs()), hasMovedRows(matmul));
     SmallVector<Value> totals =
         frame.finish(frame.accumulate(matmul.getLhs(), matmul.getRhs(), frame.zeros(bool(sum))));
     if (sum)
       frame.storeSums(sum.getResult(), totals[1]);
     emitter.define(matmul.getResult(), frame.place(), totals[0]);
     return emitter.finish(result, frame.place());
-  }
-
-  static RightSide rightSideOf(MatmulOp product) {
-    RankedTensorType type = typeOf(product.getRhs());
-    auto unpacked = product.getRhs().getDefiningOp<DequantizeOp>();
-    if (!unpacked)
-      return {.bytes = type.getElementTypeBitWidth() / 8};
-    int64_t panel = unpacked.getPanel();
-    return {.group = unpacked.getGroup().first, .panel = panel < type.getDimSize(1) ? panel : 0};
   }
 
   /// One loop after another adds to the same sums. The deepest matmul decides the tile.
@@ -67,10 +67,12 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     bool fragments =
         llvm::all_of(products, [&](MatmulOp product) { return emitter.usesTensorCores(product, product.getLhs()); });
     // Scales of columns multiply separate sums, which cost registers unless their matmul comes first.
-    llvm::stable_sort(products, [](MatmulOp a, MatmulOp b) { return rightSideOf(a).group && !rightSideOf(b).group; });
-    RightSide rhs = rightSideOf(products.front());
+    llvm::stable_sort(products, [](MatmulOp a, MatmulOp b) {
+      return rightSideOf(a.getRhs()).group && !rightSideOf(b.getRhs()).group;
+    });
+    RightSide rhs = rightSideOf(products.front().getRhs());
     for (MatmulOp product : products) {
-      RightSide own = rightSideOf(product);
+      RightSide own = rightSideOf(product.getRhs());
       rhs.panel = std::max(rhs.panel, own.panel);
       if (own.group)
         rhs.group = std::gcd(rhs.group.value_or(0), *own.group);
@@ -104,6 +106,34 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     return sum && !sum.getColumns() && sum.getInput() == matmul.getRhs() && matmul.getTransposeLhs() &&
            !matmul.getTransposeRhs() && typeOf(matmul.getResult()).getDimSize(0) > 1 &&
            !hasTensorOperands(op, matmul.getRhs());
+  }
+};
+
+/// A tile that has rows of several groups is computed for one group after the other.
+struct GroupedMatmulKernel : KernelOpInterface::ExternalModel<GroupedMatmulKernel, GroupedMatmulOp> {
+  bool takesEpilogue(Operation *) const { return true; }
+
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto matmul = cast<GroupedMatmulOp>(op);
+    bool transposeLhs = matmul.getTransposeLhs(), transposeRhs = matmul.getTransposeRhs();
+    Matrix lhs = *Matrix::of(typeOf(matmul.getLhs())), result = *Matrix::of(matmul.getType());
+    int64_t groups = matmul.getGroups(),
+            rowsOfGroup = (transposeLhs ? result.rows : typeOf(matmul.getRhs()).getDimSize(0)) / groups;
+    if (transposeLhs)
+      result.rows = rowsOfGroup;
+    int64_t bits = emitter.usesTensorCores(op, matmul.getLhs()) ? typeOf(matmul.getLhs()).getElementTypeBitWidth() : 0;
+    ProductFrame frame(emitter, transposeLhs, transposeRhs, transposeLhs ? lhs : columnsOf(lhs), result, /*loops=*/1,
+                       bits, /*parts=*/1, rightSideOf(matmul.getRhs()), /*moved=*/false, {matmul.getStarts(), groups});
+    Value shift = emitter.mul(frame.group(), rowsOfGroup);
+    Value total = frame.finish(
+        frame.accumulate(matmul.getLhs(), matmul.getRhs(), frame.zeros(false), transposeLhs ? Value() : shift))[0];
+    Place place = frame.place();
+    if (transposeLhs) {
+      place.row = emitter.add(place.row, shift);
+      place.rowLimit = place.rowLimit ? emitter.add(place.rowLimit, shift) : Value();
+    }
+    emitter.define(matmul.getResult(), place, total);
+    return emitter.finish(*Matrix::of(matmul.getType()), place);
   }
 };
 
@@ -220,6 +250,7 @@ struct ProjectGradWeightsKernel : KernelOpInterface::ExternalModel<ProjectGradWe
 void heddle::registerMatrixKernels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, HeddleDialect *) {
     MatmulOp::attachInterface<MatmulKernel>(*context);
+    GroupedMatmulOp::attachInterface<GroupedMatmulKernel>(*context);
     PartialProductsOp::attachInterface<PartialProductsKernel>(*context);
     ProjectOp::attachInterface<ProjectKernel>(*context);
     ProjectGradInputOp::attachInterface<ProjectGradInputKernel>(*context);

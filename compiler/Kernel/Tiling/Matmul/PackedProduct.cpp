@@ -50,10 +50,10 @@ PackedProduct::PackedProduct(KernelEmitter &emitter, const Matrix &result, bool 
   block.columns = tilesAcross * columns;
 }
 
-void PackedProduct::place(Value row, Value column) {
+void PackedProduct::place(Value row, Value column, Value rowLimit) {
   auto &b = emitter.builder();
-  block.row = row, block.column = column;
-  if (result.isDynamic() || result.rows % block.rows != 0)
+  block.row = row, block.column = column, block.rowLimit = rowLimit;
+  if (!rowLimit && (result.isDynamic() || result.rows % block.rows != 0))
     block.rowLimit = emitter.rowsOf(result);
   if (result.columns % block.columns != 0)
     block.columnLimit = emitter.index(result.columns);
@@ -94,7 +94,7 @@ void PackedProduct::forTiles(function_ref<void(const Place &)> body) {
 Place PackedProduct::tileAt(Value row, Value column) const {
   Place tile{row, column, rows, columns, {}, {}};
   if (result.isDynamic() || result.rows % rows != 0)
-    tile.rowLimit = emitter.rowsOf(result);
+    tile.rowLimit = block.rowLimit ? block.rowLimit : emitter.rowsOf(result);
   if (result.columns % columns != 0)
     tile.columnLimit = emitter.index(result.columns);
   return tile;
@@ -233,10 +233,11 @@ void PackedProduct::packLhs() {
     scratch(lhsPanels, kDepth, llvm::alignTo(block.rows, runs));
     bool isCut = result.isDynamic() || result.rows % runs != 0 || block.rows % runs != 0;
     Value limit = isCut ? emitter.rowsOf(result) : Value();
+    auto shifted = [&](Value k) { return k && operands.lhsShift ? emitter.add(k, operands.lhsShift) : k; };
     forDepth(length, [&](Value inBlock) {
-      Value k = emitter.add(first, inBlock);
+      Value k = shifted(emitter.add(first, inBlock));
       forRows(runs, [&](Value row) {
-        Value part = emitter.evaluate(operands.lhs, {k, row, packStep, runs, depthLimit, limit}, padding);
+        Value part = emitter.evaluate(operands.lhs, {k, row, packStep, runs, shifted(depthLimit), limit}, padding);
         tile::StoreOp::create(b, emitter.widen(part), lhsPanels, inBlock,
                               b.createOrFold<arith::SubIOp>(row, block.row));
       });

@@ -22,8 +22,8 @@ public:
   /// The rows and columns of the workgroup's block.
   int64_t blockRows() const { return block.rows; }
   int64_t blockColumns() const { return block.columns; }
-  /// Sets where the block begins.
-  void place(Value row, Value column);
+  /// Sets where the block begins, and the row at which it ends early; null: the end of the result.
+  void place(Value row, Value column, Value rowLimit = {});
 
   /// Sets all sums to zero. With `withSums` this includes the sums of the right side's rows.
   void clear(bool withSums);
@@ -32,7 +32,8 @@ public:
     Value lhs, rhs;
     bool transposeLhs, transposeRhs;
     int64_t maximumDepth;
-    Value depth, shift; // `shift`: row of its memory where the right matrix begins; null: 0
+    Value depth, shift;  // `shift`: row of its memory where the right matrix begins; null: 0
+    Value lhsShift = {}; // the same for a transposed left matrix
   };
   /// Adds the product of the operands to the sums.
   void accumulate(const Operands &operands);

@@ -41,19 +41,30 @@ static constexpr int64_t kStepsAhead = 2;
 
 ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
                            const Matrix &result, int64_t loops, int64_t tensorBits, int64_t parts, const RightSide &rhs,
-                           bool moved)
+                           bool moved, const RowGroups &groups)
     : emitter(emitter), transposeLhs(transposeLhs), transposeRhs(transposeRhs), fragments(tensorBits > 0),
       depth(emitter.maximumRows(contracted)) {
-  if (PackedProduct::isWorthIt(emitter.getProfile(), emitter.maximumRows(result))) {
+  // The rows that one right side multiplies, if all groups have as many.
+  bool contractsGroups = groups.starts && transposeLhs;
+  RowGroups ofRows = contractsGroups ? RowGroups() : groups;
+  int64_t rowsOfGroup = emitter.maximumRows(result);
+  if (ofRows.starts) {
+    rowsOfGroup = llvm::divideCeil(rowsOfGroup, ofRows.count);
+    loops *= std::min(ofRows.count, emitter.maximumRows(result)); // of the K dimension, one after the other
+  }
+  if (PackedProduct::isWorthIt(emitter.getProfile(), rowsOfGroup)) {
     emitter.setMapping(tile::LaneMapping::Columns);
     packed.emplace(emitter, result, transposeLhs, depth, rhs.panel);
-    auto [row, column] = placeInStrips(result, packed->blockRows(), packed->blockColumns());
-    packed->place(row, column);
+    auto [first, column] = placeInStrips(result, packed->blockRows(), packed->blockColumns());
+    auto [row, rowLimit] = enterGroup(ofRows, result, first, packed->blockRows());
+    packed->place(row, column, rowLimit);
     contract(contracted);
+    if (contractsGroups)
+      contractGroup(groups);
     return;
   }
-  bool streams = isOfThread() && !transposeLhs && !moved &&
-                 StreamedProduct::isWorthIt(emitter, emitter.maximumRows(result), result.columns);
+  bool streams =
+      isOfThread() && !transposeLhs && !moved && StreamedProduct::isWorthIt(emitter, rowsOfGroup, result.columns);
   if (streams)
     emitter.setWholeVector();
   std::optional<std::pair<int64_t, int64_t>> block;
@@ -65,21 +76,25 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
                                    : chooseRegisters(contracted, result, loops, rhs);
 
   if (streams) {
-    streamed.emplace(emitter, result, rhs);
-    auto [row, column] = placeInStrips(result, streamed->rowsOfTile(), streamed->blockColumns());
-    streamed->place(row, column);
+    streamed.emplace(emitter, result, rowsOfGroup, rhs);
+    auto [first, column] = placeInStrips(result, streamed->rowsOfTile(), streamed->blockColumns());
+    auto [row, rowLimit] = enterGroup(ofRows, result, first, streamed->rowsOfTile());
+    streamed->place(row, column, rowLimit);
     contract(contracted);
     return;
   }
-  auto [row, column] =
+  auto [first, column] =
       fragments || blocks ? placeInGroups(result, rows, columns) : placeInStrips(result, rows, columns);
-  tile = {row, column, rows, columns, {}, {}};
-  if (result.isDynamic() || result.rows % rows != 0)
+  auto [row, rowLimit] = enterGroup(ofRows, result, first, rows);
+  tile = {row, column, rows, columns, rowLimit, {}};
+  if (!rowLimit && (result.isDynamic() || result.rows % rows != 0))
     tile.rowLimit = emitter.rowsOf(result);
   if (result.columns % columns != 0)
     tile.columnLimit = emitter.index(result.columns);
   contract(contracted);
-  if (parts > 1)
+  if (contractsGroups)
+    contractGroup(groups);
+  else if (parts > 1)
     takePart(parts);
 }
 
@@ -109,6 +124,49 @@ void ProductFrame::takePart(int64_t parts) {
   Value length = emitter.mul(steps, step);
   begin = b.createOrFold<arith::MulIOp>(ownPart, length);
   end = b.createOrFold<arith::MinSIOp>(end, emitter.add(begin, length));
+}
+
+std::pair<Value, Value> ProductFrame::enterGroup(const RowGroups &groups, const Matrix &result, Value row,
+                                                 int64_t rows) {
+  if (!groups.starts)
+    return {row, Value()};
+  auto &b = emitter.builder();
+  auto startOf = [&](Value group) { return emitter.loadIndex(groups.starts, group); };
+  Value count = emitter.index(groups.count);
+  // The group of a row is the number of groups that end at it or before it, found by bisection.
+  auto groupOf = [&](Value row) {
+    Value group = emitter.index(0);
+    for (auto step = static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(groups.count))); step > 0; step /= 2) {
+      Value next = arith::MinUIOp::create(b, emitter.add(group, emitter.index(step)), count);
+      Value ends = arith::CmpIOp::create(b, arith::CmpIPredicate::ule, startOf(next), row);
+      group = arith::SelectOp::create(b, ends, next, group);
+    }
+    return group;
+  };
+  Value first = groupOf(row);
+  if (rows == 1) {
+    ownGroup = first;
+    return {row, emitter.add(row, emitter.index(1))};
+  }
+  Value one = emitter.index(1),
+        end = arith::MinUIOp::create(b, emitter.add(row, emitter.index(rows)), emitter.rowsOf(result));
+  Value last = groupOf(arith::SubIOp::create(b, end, one));
+  auto loop = scf::ForOp::create(b, first, emitter.add(last, one), one);
+  b.setInsertionPointToStart(loop.getBody());
+  ownGroup = loop.getInductionVar();
+  Value begin = arith::MaxUIOp::create(b, row, startOf(ownGroup));
+  Value limit = arith::MinUIOp::create(b, end, startOf(emitter.add(ownGroup, one)));
+  auto branch = scf::IfOp::create(b, arith::CmpIOp::create(b, arith::CmpIPredicate::ult, begin, limit),
+                                  /*withElseRegion=*/false);
+  b.setInsertionPointToStart(branch.thenBlock());
+  return {begin, limit};
+}
+
+void ProductFrame::contractGroup(const RowGroups &groups) {
+  ownGroup = emitter.setGrid(2, groups.count, {}, 1);
+  begin = emitter.loadIndex(groups.starts, ownGroup);
+  end = emitter.loadIndex(groups.starts, emitter.add(ownGroup, emitter.index(1)));
+  depthLimit = end;
 }
 
 // Consecutive workgroups differ along the tile's shorter side, and so share the larger part of the operands.
@@ -225,12 +283,18 @@ SmallVector<Value> ProductFrame::zeros(bool withSums) {
 
 SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange state, Value shift) {
   if (packed) {
-    packed->accumulate({lhs, rhs, transposeLhs, transposeRhs, depth, end, shift});
+    PackedProduct::Operands operands{lhs, rhs, transposeLhs, transposeRhs, depth, end, shift};
+    if (ownGroup && transposeLhs) {
+      operands.depth = emitter.builder().createOrFold<arith::SubIOp>(end, begin);
+      operands.shift = operands.lhsShift = begin;
+    }
+    packed->accumulate(operands);
     return {};
   }
   auto &b = emitter.builder();
   auto shifted = [&](Value row) { return row && shift ? emitter.add(row, shift) : row; };
   auto unpacked = rhs.getDefiningOp<DequantizeOp>();
+  bool isAligned = !shift || ownGroup; // rows that share a scale begin where the right side does
   // The sums of streamed products are in memory, where a scale would multiply those of earlier products too.
   bool scalesAll = unpacked && hasScalesOfColumns(unpacked) && !(streamed && hasAccumulated);
   hasAccumulated = true;
@@ -282,21 +346,22 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
                                          : emitter.evaluate(lhs, lhsPlace, padding));
       if (!streamed)
         return multiply(left, rhsPlace, state);
-      if (unpacked && !shift && (scalesAll || isWithinGroup(unpacked, rhsPlace.rows))) {
+      if (unpacked && isAligned && (scalesAll || isWithinGroup(unpacked, rhsPlace.rows))) {
         addStreamed(left, unpacked, rhsPlace, scalesAll);
         return {};
       }
       streamed->forTiles([&](const Place &place) -> Value {
         tile = place;
         if (unpacked)
-          prefetchWords(emitter, unpacked,
-                        {emitter.add(k, emitter.index(kStepsAhead * step)), tile.column, step, tile.columns, {}, {}});
+          prefetchWords(
+              emitter, unpacked,
+              {emitter.add(shifted(k), emitter.index(kStepsAhead * step)), tile.column, step, tile.columns, {}, {}});
         return multiply(left, rhsPlaceAt(k), streamed->sums())[0];
       });
       return {};
     });
   };
-  bool hasLongGroups = unpacked && !shift && getConstantIntValue(end) && depth % kPackedStepOfRows == 0 &&
+  bool hasLongGroups = unpacked && isAligned && getConstantIntValue(end) && depth % kPackedStepOfRows == 0 &&
                        (scalesAll || isWithinGroup(unpacked, kPackedStepOfRows));
   if (streamed && (streamed->rowsOfTile() > 1 || streamed->isPanel()) && hasLongGroups) {
     steps(begin, end, kPackedStepOfRows, {});

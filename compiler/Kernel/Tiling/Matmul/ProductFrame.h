@@ -8,21 +8,31 @@
 
 namespace mlir::heddle {
 
+/// The groups of rows of a grouped matmul: group g begins at row `starts`[g] of the left side. The default has none.
+struct RowGroups {
+  Value starts;
+  int64_t count = 0;
+};
+
 class ProductFrame {
 public:
   /// A matmul that contracts the rows of `contracted` and computes `result`. Sets the kernel's mapping and the first
   /// two axes of its grid. `loops` loops over the K dimension share the target's limit on iterations.
   /// If `tensorBits` is not 0, tensor cores multiply operands of that many bits. Each of `parts` parts of the K
   /// dimension has workgroups of its own, along the third axis. A step does not cross the groups of `rhs` if that is
-  /// possible. `moved`: rows of the left side are read at an offset.
+  /// possible. `moved`: rows of the left side are read at an offset. With `groups`, all that is emitted later is repeated
+  /// for each group with rows in the workgroup's tile; if the groups' rows are contracted, each group has workgroups of
+  /// its own, along the third axis.
   ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
                const Matrix &result, int64_t loops = 1, int64_t tensorBits = 0, int64_t parts = 1,
-               const RightSide &rhs = {}, bool moved = false);
+               const RightSide &rhs = {}, bool moved = false, const RowGroups &groups = {});
 
   /// The workgroup's tile of the result. Valid after `finish`.
   const Place &place() const { return tile; }
   /// The number of the workgroup's part of the K dimension. Null if there is only one.
   Value part() const { return ownPart; }
+  /// The number of the group whose rows are computed. Null if there are no groups.
+  Value group() const { return ownGroup; }
 
   /// Returns the initial state: a zero accumulator and, with `withSums`, zero sums of the right side's rows.
   SmallVector<Value> zeros(bool withSums);
@@ -49,6 +59,11 @@ private:
   std::pair<int64_t, int64_t> chooseFragments(const Matrix &result, int64_t operandBits, int64_t parts);
   /// Limits the loop over the K dimension to the workgroup's part.
   void takePart(int64_t parts);
+  /// Begins the loop over the groups with some of the `rows` rows from `row` on. Returns the first row of the group
+  /// there, and the one behind its last; without groups `row`, and null.
+  std::pair<Value, Value> enterGroup(const RowGroups &groups, const Matrix &result, Value row, int64_t rows);
+  /// Limits the loop over the K dimension to the rows of the workgroup's group.
+  void contractGroup(const RowGroups &groups);
   bool isOfThread() const { return emitter.getProfile().registers > 0 && !transposeRhs; }
   Value sumOfRows(Value rows) const;
   bool hasScalesOfColumns(DequantizeOp unpacked) const;
@@ -64,7 +79,7 @@ private:
   KernelEmitter &emitter;
   bool transposeLhs, transposeRhs, fragments, blocks = false;
   int64_t depth, step = 1;
-  Value begin, end, depthLimit, ownPart;
+  Value begin, end, depthLimit, ownPart, ownGroup;
   Value partBegin;                         // start of the part, if `begin` and `end` count from there
   mutable Value sharedRows;                // shared by all parts of a kernel, see sumOfRows
   std::optional<PackedProduct> packed;     // only for threads, as is the next

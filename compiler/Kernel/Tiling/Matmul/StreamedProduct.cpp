@@ -19,8 +19,8 @@ bool StreamedProduct::isWorthIt(const KernelEmitter &emitter, int64_t rows, int6
          columns >= kFewestBlocks * kVectors[0] * emitter.getVector();
 }
 
-StreamedProduct::StreamedProduct(KernelEmitter &emitter, const Matrix &result, const RightSide &rhs)
-    : emitter(emitter), result(result), rows(emitter.maximumRows(result)), panel(rhs.panel) {
+StreamedProduct::StreamedProduct(KernelEmitter &emitter, const Matrix &result, int64_t rows, const RightSide &rhs)
+    : emitter(emitter), result(result), rows(rows), panel(rhs.panel) {
   int64_t blocks = std::max(kFewestBlocks, result.columns * rhs.bytes / kRunBytes / 2 * 2);
   if (panel > 0)
     blocks = result.columns / panel;
@@ -34,9 +34,10 @@ StreamedProduct::StreamedProduct(KernelEmitter &emitter, const Matrix &result, c
   }
 }
 
-void StreamedProduct::place(Value row, Value column) {
+void StreamedProduct::place(Value row, Value column, Value rowLimit) {
   auto &b = emitter.builder();
   this->row = row, begin = column;
+  this->rowLimit = !rowLimit && result.isDynamic() ? emitter.rowsOf(result) : rowLimit;
   end = emitter.add(column, emitter.index(block));
   if (result.columns % block != 0)
     end = b.createOrFold<arith::MinSIOp>(end, emitter.index(result.columns));
@@ -44,12 +45,7 @@ void StreamedProduct::place(Value row, Value column) {
 }
 
 Place StreamedProduct::tileAt(Value column) const {
-  return {row,
-          column,
-          rows,
-          columns,
-          result.isDynamic() ? emitter.rowsOf(result) : Value(),
-          result.columns % columns ? emitter.index(result.columns) : Value()};
+  return {row, column, rows, columns, rowLimit, result.columns % columns ? emitter.index(result.columns) : Value()};
 }
 
 Place StreamedProduct::sumsAt(const Place &tile) const {

@@ -22,13 +22,14 @@ public:
   /// Returns true if this is worthwhile for a result of at most `rows` rows and of `columns` columns.
   static bool isWorthIt(const KernelEmitter &emitter, int64_t rows, int64_t columns);
 
-  StreamedProduct(KernelEmitter &emitter, const Matrix &result, const RightSide &rhs);
+  /// The workgroup computes `rows` rows.
+  StreamedProduct(KernelEmitter &emitter, const Matrix &result, int64_t rows, const RightSide &rhs);
   int64_t rowsOfTile() const { return rows; }
   int64_t blockColumns() const { return block; }
   /// Returns true if the block is a panel of the right side. It is contiguous, and processors prefetch it.
   bool isPanel() const { return block == panel; }
-  /// Sets where the block begins.
-  void place(Value row, Value column);
+  /// Sets where the block begins, and the row at which it ends; null: the end of the result.
+  void place(Value row, Value column, Value rowLimit = {});
 
   /// The block's first tile. All tiles have its rows.
   Place anyTile() const { return tileAt(begin); }
@@ -49,7 +50,8 @@ private:
   Matrix result;
   int64_t rows, columns = 0; // the shape of a tile
   int64_t block = 0, panel;  // columns of a block, and of a panel of the right side
-  Value row, begin, end;     // the block's row, and its first column and the one behind its last
+  Value row, rowLimit;       // the block's rows
+  Value begin, end;          // its first column and the one behind its last
   Value tileSums;            // scratch memory
   Place tile = {};
 };

@@ -11,6 +11,7 @@ void registerDrawKernels(DialectRegistry &registry);
 void registerElementwiseTiles(DialectRegistry &registry);
 void registerPoolingKernels(DialectRegistry &registry);
 void registerRecurrenceKernels(DialectRegistry &registry);
+void registerRoutingKernels(DialectRegistry &registry);
 void registerRowKernels(DialectRegistry &registry);
 void registerScatterKernels(DialectRegistry &registry);
 void registerSelectionKernels(DialectRegistry &registry);

@@ -27,7 +27,7 @@ struct TopKKernel : KernelOpInterface::ExternalModel<TopKKernel, TopKOp> {
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto topK = cast<TopKOp>(op);
     auto &b = emitter.builder();
-    RankedTensorType segments = typeOf(topK.getStarts());
+    RankedTensorType segments = typeOf(topK.getStarts() ? topK.getStarts() : topK.getInput());
     int64_t columns = typeOf(topK.getInput()).getDimSize(1), count = typeOf(topK.getValues()).getDimSize(1);
     int64_t longest = topK.getRowSize().empty() ? 1 : emitter.maximumOf(topK.getRowSize());
     if (columns * longest >= kNowhere)
@@ -43,8 +43,9 @@ struct TopKKernel : KernelOpInterface::ExternalModel<TopKKernel, TopKOp> {
     int64_t chunks = llvm::divideCeil(columns, chunk);
 
     Value segment = emitter.setGrid(0, segments.getDimSize(0), getSizeName(segments, 0), 1);
-    Value start = emitter.loadIndex(topK.getStarts(), segment);
-    Value end = emitter.add(start, emitter.loadIndex(topK.getLengths(), segment));
+    Value start = topK.getStarts() ? emitter.loadIndex(topK.getStarts(), segment) : segment;
+    Value end =
+        emitter.add(start, topK.getLengths() ? emitter.loadIndex(topK.getLengths(), segment) : emitter.index(1));
     Value limit = columns % chunk != 0 ? emitter.index(columns) : Value();
     auto compare = [&](arith::CmpFPredicate how, Value x, Value y) -> Value {
       return arith::CmpFOp::create(b, how, x, y);

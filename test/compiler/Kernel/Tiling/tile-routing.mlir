@@ -1,0 +1,95 @@
+// Kernels of mixtures of experts. A tile of a grouped matmul finds the groups of its first and its last row by
+// bisection, and computes the rows of one group after the other; with a single row it has one group and no loop.
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=vulkan:software})' | FileCheck %s
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v3})' | FileCheck %s --check-prefix=CPU
+
+heddle.size @tokens max 64
+heddle.size @few max 2
+heddle.size @"tokens*2" max 128 of @tokens times 2
+!scores = tensor<?x8xf32, #heddle.dims<"tokens">>
+!picked = tensor<?x2xf32, #heddle.dims<"tokens">>
+!chosen = tensor<?x2xi32, #heddle.dims<"tokens">>
+!order = tensor<?x1xi32, #heddle.dims<"tokens*2">>
+!of = tensor<?xi32, #heddle.dims<"tokens*2">>
+!x = tensor<?x48xf32, #heddle.dims<"tokens">>
+!rows = tensor<?x48xf32, #heddle.dims<"tokens*2">>
+!wide = tensor<?x64xf32, #heddle.dims<"tokens*2">>
+
+// A row of scores is a segment of its own.
+// CHECK-LABEL: tile.func @top_k_Tx2(
+// CHECK: %[[ROW:.*]] = gpu.block_id x
+// CHECK-NOT: memref.load
+// CHECK: tile.load %{{.*}}[%{{.*}}, %{{.*}}]
+func.func @choose(%x: !scores) -> (!picked, !chosen) {
+  %largest, %same, %chosen = heddle.top_k %x : !scores -> !picked, !chosen
+  %picked = heddle.pick %x, %chosen : !scores, !chosen -> !picked
+  return %picked, %chosen : !picked, !chosen
+}
+
+// CHECK-LABEL: tile.func @pick_Tx2(
+// CHECK: scf.for %[[E:[a-z0-9]+]] = %c0{{.*}} to %c8{{.*}} iter_args
+// CHECK: tile.load %{{.*}}[%{{.*}}, %[[E]]]
+// CHECK: arith.cmpi eq
+
+// Three workgroups count a third of the rows each, and give them places, in the same order.
+// CHECK-LABEL: tile.func @count_choices_3x8(
+// CHECK: scf.for
+// CHECK: arith.addi
+// CHECK-LABEL: tile.func @dispatch_Tx2(
+// CHECK: tile.reduce sum %{{.*}} dim 1 : tensor<1x32xi32> -> tensor<1x1xi32>
+// CHECK: scf.for
+// CHECK: %[[PLACE:.*]] = tile.reduce sum %{{.*}} dim 1
+// CHECK: tile.store %[[PLACE]], %{{.*}}[%{{.*}}, %c0{{.*}}] : tensor<1x1xi32>, memref<?x2xi32>
+// CHECK: tile.store %{{.*}}, %{{.*}} to %[[PLACE]] : tensor<1x1xi32>
+func.func @sort(%chosen: !chosen) -> (!chosen, !order, !of, tensor<9xi32>) {
+  %counts = heddle.count_choices %chosen : !chosen -> tensor<3x8xi32>
+  %places, %order, %of, %starts = heddle.dispatch %chosen, %counts : !chosen, tensor<3x8xi32> -> !order, !of, tensor<9xi32>
+  return %places, %order, %of, %starts : !chosen, !order, !of, tensor<9xi32>
+}
+
+// CHECK-LABEL: tile.func @gather_Tx48(
+// CHECK: tile.gather
+// CHECK: tile.gather
+// CHECK: arith.addf
+func.func @sums(%x: !rows, %places: !chosen, %order: !order) -> !x {
+  %sums = heddle.gather %x at %places inverse %order : !rows, !chosen, !order -> !x
+  return %sums : !x
+}
+
+// CHECK-LABEL: tile.func @grouped_matmul_Tx64(
+// CHECK-SAME: %[[X:.*]]: memref<?x48xf32>, %[[W:.*]]: memref<384x64xf32>, %[[STARTS:.*]]: memref<1x9xi32>,
+// CHECK: memref.load %[[STARTS]][%c0{{.*}}, %{{.*}}]
+// CHECK: scf.for %[[G:[a-z0-9]+]] = %{{.*}} to %{{.*}} step %c1
+// CHECK: %[[BEGIN:.*]] = arith.maxui
+// CHECK: %[[END:.*]] = arith.minui
+// CHECK: scf.if
+// CHECK: %[[FIRST:.*]] = arith.muli %[[G]], %c48
+// CHECK: scf.for %[[K:[a-z0-9]+]] =
+// CHECK: %[[ROW:.*]] = arith.addi %[[K]], %[[FIRST]]
+// CHECK: tile.load %[[X]][%[[BEGIN]], %[[K]]] rows(%[[END]])
+// CHECK: tile.load %[[W]][%[[ROW]], %{{.*}}]
+// CPU-LABEL: tile.func @grouped_matmul_Tx64(
+// CPU: scf.if
+func.func @forward(%x: !rows, %w: tensor<384x64xf32>, %s: tensor<9xi32>) -> !wide {
+  %y = heddle.grouped_matmul %x, %w groups(%s) : !rows, tensor<384x64xf32>, tensor<9xi32> -> !wide
+  return %y : !wide
+}
+
+// The gradient of a group's matrix contracts the group's rows.
+// CHECK-LABEL: tile.func @grouped_matmul_384x64(
+// CHECK: %[[G:.*]] = gpu.block_id z
+// CHECK: memref.load %{{.*}}[%c0{{.*}}, %[[G]]]
+// CHECK: scf.for
+// CHECK: tile.store
+func.func @gradient(%x: !rows, %g: !wide, %s: tensor<9xi32>) -> tensor<384x64xf32> {
+  %w = heddle.grouped_matmul %x, %g groups(%s) {transpose_lhs} : !rows, !wide, tensor<9xi32> -> tensor<384x64xf32>
+  return %w : tensor<384x64xf32>
+}
+
+// CPU-LABEL: tile.func @grouped_matmul_Tx512(
+// CPU-NOT: scf.if
+// CPU: tile.return
+func.func @lone(%x: tensor<?x48xf32, #heddle.dims<"few">>, %w: tensor<384x512xf32>, %s: tensor<9xi32>) -> tensor<?x512xf32, #heddle.dims<"few">> {
+  %y = heddle.grouped_matmul %x, %w groups(%s) : tensor<?x48xf32, #heddle.dims<"few">>, tensor<384x512xf32>, tensor<9xi32> -> tensor<?x512xf32, #heddle.dims<"few">>
+  return %y : tensor<?x512xf32, #heddle.dims<"few">>
+}
