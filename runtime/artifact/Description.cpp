@@ -125,6 +125,8 @@ std::optional<WeightOrigin> readOrigin(const Json &json) {
         return std::nullopt;
     } else if (std::optional<int64_t> count = key == "stack" ? readExtent(value, 1) : std::nullopt) {
       origin.stacked = *count;
+    } else if (std::optional<int64_t> count = key == "matrices" ? readExtent(value, 1) : std::nullopt) {
+      origin.matrices = *count;
     } else if (key == "gguf") {
       if (!(origin.gguf = readGgufPlace(value)))
         return std::nullopt;
@@ -142,6 +144,10 @@ std::optional<WeightOrigin> readOrigin(const Json &json) {
   if (origin.names.empty() || origin.shape.empty() || origin.shape.size() > 2 ||
       (origin.skippedRows > 0 && !origin.leadingRows) ||
       (origin.isFlat && (isMatrix || origin.leadingRows || origin.rows || origin.parts > 1)))
+    return std::nullopt;
+  if (origin.matrices > 1 &&
+      (!isMatrix || origin.shape.front() % origin.matrices != 0 || origin.leadingRows || origin.rows ||
+       origin.parts > 1 || (origin.gguf && (origin.gguf->rows || origin.gguf->pairedHeads > 0))))
     return std::nullopt;
   for (const WeightOrigin &stored : {origin, origin.inGguf()}) {
     // The rows of the stored tensor: the columns of a transposed weight, the elements of a vector.

@@ -52,6 +52,8 @@ struct WeightOrigin {
   // Above 0, the tensor is divided by rows among this many tensors of equal shapes. A `*` in `names` stands for their
   // numbers, which begin with 0.
   int64_t stacked = 0;
+  // The weight is this many matrices, one below the other. If it is transposed, each of them is transposed by itself.
+  int64_t matrices = 1;
   std::optional<GgufPlace> gguf; // absent if there are no GGUF files of such models
 
   // Returns the names of tensor number `index` of a stack.

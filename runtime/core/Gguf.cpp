@@ -426,7 +426,9 @@ Result<PackedTensor> GgufReader::readPacked(const GgufEntry &entry) const {
   PackedTensor packed;
   packed.format = *type.format;
   HEDDLE_CHECK(packed.forEach([&](HostTensor &part, int64_t group) -> Status {
-    HEDDLE_ASSIGN(part, HostTensor::uninitialized(ElementType::F32, {entry.shape[0], entry.shape[1] / group}));
+    Shape shape = entry.shape;
+    shape.back() /= group;
+    HEDDLE_ASSIGN(part, HostTensor::uninitialized(ElementType::F32, shape));
     return Success();
   }));
   bool hasFactors = packed.format.scaleBits > 0;

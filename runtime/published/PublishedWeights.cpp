@@ -273,9 +273,12 @@ struct PlacesInTensor {
   size_t width, first;  // length of the tensor's rows, and where the weight's part of a row begins
   bool transpose;
   size_t run, stride, firstRow; // every `stride` rows, `run` rows from `firstRow` on are the weight's
+  size_t matrixRows = 0;        // rows of each of several transposed matrices; 0: there is one
 
   size_t storedRow(size_t row) const { return firstRow + row / run * stride + row % run; }
   size_t of(size_t row, size_t column) const {
+    if (matrixRows > 0)
+      return (row / matrixRows * columns + column) * width + row % matrixRows;
     return transpose ? storedRow(column) * width + row : storedRow(row) * width + first + column;
   }
 };
@@ -295,7 +298,10 @@ std::optional<PlacesInTensor> placesIn(const HostTensor &tensor, const WeightOri
   else
     stored = flattened(stored, origin);
   Shape expected = origin.shape;
-  if (origin.transpose)
+  bool hasMatrices = origin.transpose && origin.matrices > 1;
+  if (hasMatrices)
+    expected = {expected[1] * origin.matrices, expected[0] / origin.matrices};
+  else if (origin.transpose)
     std::swap(expected[0], expected[1]);
   expected.back() *= origin.parts;
   ChosenRows chosen = origin.rows.value_or(ChosenRows());
@@ -315,7 +321,8 @@ std::optional<PlacesInTensor> placesIn(const HostTensor &tensor, const WeightOri
                         .transpose = origin.transpose,
                         .run = size_t(run),
                         .stride = size_t(run * chosen.of),
-                        .firstRow = size_t(before + chosen.index * run)};
+                        .firstRow = size_t(before + chosen.index * run),
+                        .matrixRows = hasMatrices ? size_t(stored.back()) : 0};
   if (origin.shape.size() == 1 && origin.rows) { // each element of a vector is a row
     std::swap(places.rows, places.columns);
     places.width = 1;

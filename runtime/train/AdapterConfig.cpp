@@ -78,6 +78,8 @@ Result<AdapterConfig> AdapterConfig::read(const std::filesystem::path &path) {
   for (const char *key : {"layer_replication", "alora_invocation_tokens", "use_qalora", "use_bdlora"})
     if (const Json given = value(key); !given.empty() && given != false)
       return unsupported(key, "of the layers that the base has, each as it is");
+  if (const Json given = value("target_parameters"); !given.empty())
+    return unsupported("target_parameters", "of linear transformations, but not yet of tensors of experts");
   if (const Json bias = value("bias"); !bias.is_null() && bias != "none")
     return unsupported("bias", "without biases (\"none\")");
   AdapterConfig config;

@@ -90,6 +90,9 @@ llvm::Expected<AdapterOptions> heddle::parseAdapterConfig(StringRef text) {
   };
   if (!readNames("target_modules", options.targets) || options.targets.empty())
     return wrong("'target_modules' is no list of names; write these out, as in rank=8,alpha=16,targets=q_proj,v_proj");
+  if (const llvm::json::Array *parameters = config->getArray("target_parameters"); parameters && !parameters->empty())
+    return wrong("'target_parameters' names tensors, such as those of experts, and there are adapters of linear "
+                 "transformations only");
   const llvm::json::Value *saved = config->get("modules_to_save");
   if (saved && saved->kind() != llvm::json::Value::Null && !readNames("modules_to_save", options.modulesToSave))
     return wrong("'modules_to_save' is no list of names; write these out, as in rank=8,modules_to_save=lm_head");

@@ -17,6 +17,21 @@ static bool areKeysOrValues(OpOperand &operand) {
   return isa<ScoresOp, ContextOp>(operand.getOwner()) && operand.getOperandNumber() == 1;
 }
 
+/// Returns the ops of the function on which a value depends. Terms of the loss may depend on others.
+static llvm::DenseSet<Operation *> opsBehind(Value value) {
+  llvm::DenseSet<Operation *> ops;
+  SmallVector<Operation *> next{value.getDefiningOp()};
+  while (!next.empty()) {
+    Operation *op = next.pop_back_val();
+    if (op && ops.insert(op).second)
+      op->walk([&](Operation *inner) {
+        for (Value operand : inner->getOperands())
+          next.push_back(operand.getDefiningOp());
+      });
+  }
+  return ops;
+}
+
 FailureOr<DecodingPlan> DecodingPlan::make(const ModelFunctions &functions) {
   DecodingPlan plan(functions);
   func::FuncOp logits = plan.functions.logits;
@@ -52,7 +67,10 @@ FailureOr<DecodingPlan> DecodingPlan::make(const ModelFunctions &functions) {
     if (name != "source_starts" && name != "source_lengths") // every entry has these
       (ofMemory.contains(name) ? plan.ofMemory : plan.ofTokens).insert(argument);
   }
+  llvm::DenseSet<Operation *> needed = opsBehind(plan.logits);
   for (Operation &op : logits.getBody().front().without_terminator()) {
+    if (!needed.contains(&op))
+      continue;
     bool needsTokens = false, needsMemory = false;
     op.walk([&](Operation *inner) {
       for (Value operand : inner->getOperands()) {
@@ -64,8 +82,9 @@ FailureOr<DecodingPlan> DecodingPlan::make(const ModelFunctions &functions) {
     for (Type type : op.getResultTypes())
       if (auto tensor = dyn_cast<RankedTensorType>(type);
           tensor && tensor.getRank() > 0 && tensor.getDimSize(0) == ShapedType::kDynamic) {
-        needsTokens |= getSizeName(tensor, 0) == plan.targetTokens;
-        needsMemory |= getSizeName(tensor, 0) == plan.sourceTokens;
+        StringRef size = getFactorOfSize(getSizeName(tensor, 0)).first;
+        needsTokens |= size == plan.targetTokens;
+        needsMemory |= size == plan.sourceTokens;
       }
     if (!needsTokens && !needsMemory)
       continue; // depends only on weights and constants: inlined wherever it is needed

@@ -99,6 +99,7 @@ public:
       if (variable.getKind() != (hasFrozen ? VariableKind::Frozen : VariableKind::Weight) || variable.getStorage() ||
           others.contains(variable.getSymName()))
         continue;
+      matrices = findMatrices(ofVariable);
       std::optional<int64_t> contracted = findContracted(variable, ofVariable);
       if (!contracted)
         continue;
@@ -110,6 +111,20 @@ public:
   }
 
 private:
+  /// Returns the number of matrices that stand one below the other in the weight, for a grouped matmul.
+  static int64_t findMatrices(ArrayRef<ReadOp> reads) {
+    for (ReadOp read : reads)
+      for (Operation *user : read->getUsers())
+        if (auto product = dyn_cast<GroupedMatmulOp>(user))
+          return product.getGroups();
+    return 1;
+  }
+
+  /// Returns the rows or columns of a matrix that a matmul contracts.
+  int64_t extentOf(RankedTensorType type, int64_t contracted) const {
+    return type.getDimSize(contracted) / (contracted == 0 ? matrices : 1);
+  }
+
   /// Returns the dimension along which groups lie: the contracted dimension of matmuls, or the columns of a table.
   /// Returns nothing if another op needs the matrix, or if it is small.
   std::optional<int64_t> findContracted(VariableOp variable, ArrayRef<ReadOp> reads) const {
@@ -120,15 +135,19 @@ private:
     for (ReadOp read : reads)
       for (OpOperand &use : read->getUses()) {
         auto product = dyn_cast<MatmulOp>(use.getOwner());
+        auto grouped = dyn_cast<GroupedMatmulOp>(use.getOwner());
         auto rows = dyn_cast<EmbeddingOp>(use.getOwner());
-        bool isUnpacked = product ? product.getLhs() != use.get() && !product.getTransposeLhs()
-                                  : rows && rows.getTable() == use.get();
+        bool isUnpacked = product   ? product.getLhs() != use.get() && !product.getTransposeLhs()
+                          : grouped ? grouped.getLhs() != use.get() && !grouped.getTransposeLhs()
+                                    : rows && rows.getTable() == use.get();
         if (!isUnpacked)
           return std::nullopt;
-        if (product && !contracted)
-          contracted = product.getTransposeRhs() ? 1 : 0;
+        if ((product || grouped) && !contracted)
+          contracted = (product ? product.getTransposeRhs() : grouped.getTransposeRhs()) ? 1 : 0;
       }
-    return contracted.value_or(1);
+    // A word holds rows of one matrix.
+    constexpr int64_t mostInWord = 16;
+    return matrices > 1 && extentOf(type, 0) % mostInWord != 0 ? std::nullopt : std::optional(contracted.value_or(1));
   }
 
   /// Returns the 16-bit type in which the weight is kept, or null if it is kept in another type. Training needs f32.
@@ -165,7 +184,7 @@ private:
       return format.packed;
     auto stored = variable->getAttrOfType<StringAttr>(kStoredAttrName);
     const ::heddle::GgufType *type = stored ? ::heddle::findGgufType(std::string_view(stored.getValue())) : nullptr;
-    bool isWhole = type && type->format && variable.getTensorType().getDimSize(contracted) % type->values == 0;
+    bool isWhole = type && type->format && extentOf(variable.getTensorType(), contracted) % type->values == 0;
     return isWhole ? std::optional(*type->format) : std::nullopt;
   }
 
@@ -205,10 +224,11 @@ private:
     return splits && rows > 1 ? part.clone({rows * (columns / panel), panel}) : part;
   }
 
-  static RankedTensorType groupsOf(RankedTensorType numbers, int64_t contracted, int64_t group) {
+  RankedTensorType groupsOf(RankedTensorType numbers, int64_t contracted, int64_t group) const {
     SmallVector<int64_t> shape(numbers.getShape());
     // If groups of this size do not divide the dimension, take the greatest common divisor as their size.
-    shape[contracted] = group == 0 ? 1 : shape[contracted] / std::gcd(group, shape[contracted]);
+    int64_t extent = extentOf(numbers, contracted);
+    shape[contracted] = shape[contracted] / (group == 0 ? extent : std::gcd(group, extent));
     return numbers.clone(shape);
   }
 
@@ -286,7 +306,10 @@ private:
   SymbolTable *symbols = nullptr;
   Operation *last = nullptr; // the variable after which the next one is declared
   WeightFormat format;
-  bool hasFrozen = false, splits = false; // `splits`: the weight at hand has panels
+  bool hasFrozen = false;
+  // Of the weight at hand: if it has panels, and the number of its matrices, one below the other.
+  bool splits = false;
+  int64_t matrices = 1;
 };
 
 } // namespace

@@ -23,8 +23,11 @@ Type StepBuilder::stepType(Type type, StringRef of) const {
     return type;
   SmallVector<StringAttr> names(dims.getNames());
   for (StringAttr &name : names)
-    if (name == of)
-      name = entry.builder.getStringAttr(inputs.size);
+    if (auto [size, factor] = getFactorOfSize(name); size == of) {
+      std::string multiple = getMultipleOfSize(inputs.size, factor);
+      declareMultiple(plan.functions.logits->getParentOfType<ModuleOp>(), multiple);
+      name = entry.builder.getStringAttr(multiple);
+    }
   return RankedTensorType::get(tensor.getShape(), tensor.getElementType(),
                                DimsAttr::get(entry.builder.getContext(), names));
 }

@@ -149,7 +149,8 @@ void Reader::readShape() {
   config["tie_word_embeddings"] = !has("output.weight");
   require("attention.value_length", double(headWidth), "Heddle's heads of values are as wide as those of keys");
 
-  config["architectures"] = llvm::json::Array{architecture};
+  bool hasExperts = architecture == "llama" && file.value(named("expert_count")); // Mixtral's files are called so
+  config["architectures"] = llvm::json::Array{hasExperts ? "mixtral" : architecture};
   if (llvm::is_contained({"llama", "qwen2", "qwen3"}, architecture)) // the families' texts name the others
     config["hidden_act"] = "silu";
   if (window > 0)
@@ -294,8 +295,6 @@ void Reader::readMarks() {
 
 /// Rejects keys that nobody has read, and that may change the model's results.
 void Reader::rejectOthers() {
-  require("expert_count", 0, "Heddle has no mixtures of experts in GGUF files");
-  require("expert_used_count", 0, "Heddle has no mixtures of experts in GGUF files");
   if (!known.contains(named("use_parallel_residual"))) // the family's text has not read it
     require("use_parallel_residual", 0, "this family's blocks have attention before the feed-forward");
   require("attention.causal", 1, "Heddle's decoders see the tokens before a token only");

@@ -319,6 +319,8 @@ Item Elaborator::computeScalars(StringRef symbol, Value a, Value b, LocationAttr
 
 /// rows @ matrix, or attention's weights @ values.
 Item Elaborator::product(const Item &a, const Item &b, LocationAttr where) {
+  if (const auto *weight = b.as<std::shared_ptr<WeightItem>>(); weight && (*weight)->shape.size() == 3)
+    return productOfExperts(a, **weight, where);
   Value left = tensorOrNull(a, where), right = tensorOrNull(b, where);
   auto refuse = [&](const Twine &advice) {
     return fail(where) << "'@' multiplies rows by a matrix, or weights of pairs by a row for each key, but here are "

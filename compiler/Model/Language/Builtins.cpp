@@ -66,6 +66,12 @@ ArrayRef<Elaborator::Builtin> Elaborator::getBuiltins() {
       {"grid_columns", {"x"}, 1, &E::gridColumns},
       {"grid_width", {"x"}, 1, &E::gridWidth},
       {"subsample", {"x", "stride", "row", "column"}, 4, &E::subsample},
+      {"top_k", {"x", "k"}, 2, &E::topOf},
+      {"select", {"x", "columns"}, 2, &E::selectColumns},
+      {"marks", {"columns", "width"}, 2, &E::marksOf},
+      {"overall", {"x"}, 1, &E::overallOf},
+      {"experts", {"x", "chosen", "weights", "count"}, 4, &E::expertsOf, /*takesBlock=*/true},
+      {"of_expert", {"table"}, 1, &E::ofExpert},
       {"cross_entropy", {"logits", "targets", "smoothing"}, 2, &E::crossEntropy},
   };
   return builtins;

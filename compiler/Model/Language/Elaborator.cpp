@@ -265,9 +265,9 @@ Item Elaborator::declareWeight(const Expression &expression, Scope &scope) {
     ok &= extent.has_value();
     weight->shape.push_back(extent.value_or(1));
   }
-  if (weight->shape.size() > 2)
-    return fail(expression.where) << "a weight is a row or a matrix, but this one has " << weight->shape.size()
-                                  << " extents";
+  if (weight->shape.size() > 3)
+    return fail(expression.where) << "a weight is a row, a matrix, or a matrix for each expert, but this one has "
+                                  << weight->shape.size() << " extents";
   if (expression.start) {
     Item start = evaluate(*expression.start, scope);
     if (const auto *constant = start.as<NumberItem>()) {
@@ -281,8 +281,9 @@ Item Elaborator::declareWeight(const Expression &expression, Scope &scope) {
         fail(expression.start->where) << "a weight starts as a number, normal(deviation) or uniform(bound), not as "
                                       << describe(start);
     }
-  } else if (weight->shape.size() == 2) { // Glorot and Bengio's bound
-    weight->start = {StartKind::Uniform, std::sqrt(6.0 / static_cast<double>(weight->shape[0] + weight->shape[1]))};
+  } else if (weight->shape.size() > 1) { // Glorot and Bengio's bound
+    ArrayRef<int64_t> matrix = ArrayRef(weight->shape).take_back(2);
+    weight->start = {StartKind::Uniform, std::sqrt(6.0 / static_cast<double>(matrix[0] + matrix[1]))};
   }
   if (!ok)
     return mistake();

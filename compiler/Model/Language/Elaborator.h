@@ -138,6 +138,18 @@ private:
   Item weightStart(BuiltinCall &call);
   Item gather(const Item &table, const Item &indices, LocationAttr where);
 
+  //===-- Mixtures of experts (Experts.cpp) ---------------------------------------------------------------------===//
+
+  struct Choices;
+  Item topOf(BuiltinCall &call);
+  Value columnsOfRows(const Given &given, StringRef function);
+  Item selectColumns(BuiltinCall &call);
+  Item marksOf(BuiltinCall &call);
+  Item overallOf(BuiltinCall &call);
+  Item expertsOf(BuiltinCall &call);
+  Item ofExpert(BuiltinCall &call);
+  Item productOfExperts(const Item &a, const WeightItem &weight, LocationAttr where);
+
   //===-- Heads (Heads.cpp) -------------------------------------------------------------------------------------===//
 
   Item split(BuiltinCall &call);
@@ -258,6 +270,8 @@ private:
   /// Returns `item` as a tensor, reading it if it is a weight. Returns null, after an error, if it is not a tensor.
   Value tensor(const Item &item, LocationAttr where, const Twine &what);
   Value tensorOrNull(const Item &item, LocationAttr where);
+  /// Reads the weight's variable, which has the matrices of three extents one below the other.
+  Value readWeight(const WeightItem &weight, LocationAttr where);
   bool isWithinPart(LocationAttr where);
   Item make(Value value, const Side *keys = nullptr) { return TensorItem{value, keys}; }
   RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
@@ -302,6 +316,7 @@ private:
   std::vector<std::unique_ptr<PartState>> parts;
   PartState *part = nullptr;              // the part under construction
   ScanState *scanState = nullptr;         // the scan under construction; null outside of scans
+  const Choices *choices = nullptr;       // of the block of experts() under construction; null outside of such blocks
   const UpdatedWeight *updated = nullptr; // the weight of the update under construction; null outside of updates
 
   friend class ModelText;

@@ -324,9 +324,16 @@ Item Elaborator::softmax(BuiltinCall &call) {
     Value sums = spread(pool(Pool::Sum, shares, *side, call.where()));
     return make(asNumbers(arith::DivFOp::create(builder, at, shares, sums), call.where()));
   }
+  if (type && !scores && type.getRank() == 2 && type.isDynamicDim(0) && type.getElementType().isF32()) {
+    Location at = place(call.where());
+    auto whole =
+        RankedTensorType::get({type.getDimSize(0), 1, type.getDimSize(1)}, type.getElementType(), type.getEncoding());
+    Value rows = ReshapeOp::create(builder, at, whole, import(numbers->value));
+    return make(ReshapeOp::create(builder, at, type, SoftmaxOp::create(builder, at, rows)));
+  }
   if (!scores)
     return fail(call.where())
-           << "softmax() takes scores of pairs(query, key), or outside of scans a number for each token, not "
+           << "softmax() takes scores of pairs(query, key), rows, or outside of scans a number for each token, not "
            << describe(call.given[0].item);
   return make(SoftmaxOp::create(builder, place(call.where()), import(scores->value)), scores->keys);
 }

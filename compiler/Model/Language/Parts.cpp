@@ -97,11 +97,22 @@ Value Elaborator::tensorOrNull(const Item &item, LocationAttr where) {
     return {};
   if (row)
     return rowOfPart(*row);
-  const WeightItem &w = **weight;
+  if ((*weight)->shape.size() < 3)
+    return readWeight(**weight, where);
+  fail(where) << "the weight '" << (*weight)->name
+              << "' has a matrix for each expert, and is there for the right side of "
+              << "'@' alone";
+  return {};
+}
+
+Value Elaborator::readWeight(const WeightItem &w, LocationAttr where) {
   Value &value = part->weights[w.name];
   if (value)
     return scanState ? capture(value) : value;
-  auto type = RankedTensorType::get(w.shape, builder.getF32Type());
+  SmallVector<int64_t> shape(w.shape);
+  if (shape.size() == 3)
+    shape = {w.shape[0] * w.shape[1], w.shape[2]};
+  auto type = RankedTensorType::get(shape, builder.getF32Type());
   if (symbols.insert(w.name).second) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(parts.front()->function);

@@ -330,5 +330,7 @@ std::optional<llvm::json::Object> PublishedFamily::readTensor(const Expression &
     (*tensor)["plus"] = values[0];
   else if (function == "stack")
     (*tensor)["stack"] = static_cast<int64_t>(values[0]);
+  if (function == "stack" && tensor->get("transpose")) // each tensor is transposed by itself
+    (*tensor)["matrices"] = static_cast<int64_t>(values[0]);
   return tensor;
 }
