@@ -30,11 +30,16 @@ FAMILIES = {
                  {"num_key_value_heads": 2, "use_qkv_bias": True, "qk_layernorm": True, "use_parallel_residual": True,
                   "partial_rotary_factor": 0.5, "tie_word_embeddings": True, "vocab_size": 93},
                  {"num_key_value_heads": 1, "qk_layernorm": True, "num_attention_heads": 3, "hidden_act": "gelu"}),
+    "glm4-moe": ("Glm4Moe", {"num_key_value_heads": 2, "moe_intermediate_size": 20, "n_routed_experts": 8, "num_experts_per_tok": 3, "num_hidden_layers": 3,
+                             "first_k_dense_replace": 1, "routed_scaling_factor": 1.5, "use_qk_norm": True, "head_dim": 16, "n_shared_experts": 2}),
     "neox": ("GPTNeoX", {"num_attention_heads": 3},
              {"use_parallel_residual": False, "attention_bias": False, "tie_word_embeddings": True, "vocab_size": 93,
               "hidden_act": "gelu_new", "rotary_pct": 1.0}),
 }
 
+
+# A family that a text of this folder teaches, and which has no GGUF files here.
+TEXTS = {"glm4-moe": Path(__file__).parent / "texts" / "glm4-moe.weft"}
 
 # llama.cpp's names of architectures, of keys with the configuration's (its converter writes no base of rotary positions for the
 # last two), and of tensors.
@@ -103,6 +108,9 @@ def draw(name, options):
                 value += 0.3 * torch.randn_like(value)
             else:
                 value.copy_(torch.randn_like(value) * 0.6 / value.shape[-1] ** 0.5)
+        for name, value in model.named_buffers():
+            if name.endswith("e_score_correction_bias"):
+                value.copy_(0.1 * torch.randn_like(value))
     return model.eval()
 
 
@@ -114,7 +122,7 @@ def write(folder, name, options):
     model.save_pretrained(folder)
     # The format has no key for the activation.
     usual = "gelu" if name == "GPTNeoX" else "silu"
-    if options.get("hidden_act", usual) == usual:
+    if name in ARCHITECTURES and options.get("hidden_act", usual) == usual:
         write_gguf(folder, name, model.config)
     reference = folder / "reference"
     reference.mkdir()
@@ -158,6 +166,8 @@ def write_adapter(folder, model, sequences):
     if importlib.util.find_spec("peft") is None:
         return
     import peft
+    if hasattr(model.config, "num_experts_per_tok"):  # such adapters are refused
+        return
     adapted = peft.get_peft_model(copy.deepcopy(model), peft.LoraConfig(r=3, lora_alpha=6, target_modules="all-linear")).eval()
     with torch.no_grad():
         for name, value in adapted.named_parameters():
@@ -186,7 +196,9 @@ def main():
             print(f"{name}, {options}:", flush=True)
             with tempfile.TemporaryDirectory() as folder:
                 write(Path(folder, family), name, options)
-                failed += families.check(SimpleNamespace(**{**vars(arguments), "references": folder, "family": family, "folder_only": False}))
+                flags = [*(arguments.flag or []), *([f"--family={TEXTS[family]}"] if family in TEXTS else [])]
+                failed += families.check(SimpleNamespace(**{**vars(arguments), "references": folder, "family": family, "folder_only": False,
+                                                            "flag": flags}))
     sys.exit(failed != 0)
 
 
