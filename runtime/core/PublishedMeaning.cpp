@@ -176,7 +176,8 @@ Json configOf(const GgufReader &file) {
     if (const GgufValue *value = file.value(str(architecture, ".", theirs)); value && value->number())
       into[ours] = *value->number();
   };
-  config["architectures"] = {architecture};
+  bool hasExperts = architecture == "llama" && file.value("llama.expert_count"); // Mixtral's files are called so
+  config["architectures"] = {hasExperts ? "mixtral" : architecture};
   // GGUF has no key for the activation: the architecture decides.
   if (architecture.starts_with("gemma"))
     config["hidden_activation"] = "gelu_pytorch_tanh";
