@@ -105,7 +105,7 @@ private:
       RankedTensorType type = variable.getTensorType();
       language::UpdatedWeight weight{variable.getSymName().str(), llvm::to_vector(type.getShape()),
                                      roles.lookup(variable.getSymName()), decay};
-      if (type.getRank() == 1 || variable->hasAttr(kNoDecayAttrName))
+      if (type.getRank() != 2 || variable->hasAttr(kNoDecayAttrName)) // as the fused Adam does
         weight.weightDecay = 0;
       // Weights of one shape and role share a function.
       func::FuncOp &function = functions[{type.getAsOpaquePointer(), weight.role.str(), weight.weightDecay}];
