@@ -3,9 +3,10 @@
 turns.
 
     python3 bench/beside_llama.py FILE.gguf [--weights int8|int4] [--target NAME] [--threads N] [--rounds N] [--tokens N]
-                                  [--sequences N...] [--prompt FILE]
+                                  [--sequences N...] [--prompt FILE] [--llama-bench PROGRAM]
 
-Run it with a Python that has xllamacpp. Prints milliseconds per token, or with --prompt milliseconds for the file's
+Run it with a Python that has xllamacpp, or name a llama-bench that was built for this processor, which is llama.cpp at
+its best; its prompts are random tokens, as many as the file has words. Prints milliseconds per token, or with --prompt milliseconds for the file's
 text as a prompt. llama.cpp's times come from its own clock. Heddle's come from the arrival of the pieces of `generate
 --stream`; a prompt's time ends with the first token of the answer. Prints a line per round, then medians with range and
 ratio."""
@@ -20,6 +21,14 @@ import tempfile
 import time
 
 PROMPT = "Once upon a time"
+
+
+def llama_bench(arguments):
+    """Returns milliseconds by llama.cpp's own benchmark."""
+    prompt, tokens = (len(arguments.text.split()), 0) if arguments.text else (0, arguments.tokens)
+    said = subprocess.run([arguments.llama_bench, "-m", arguments.file, "-t", str(arguments.threads), "-p", str(prompt), "-n", str(tokens), "-r", "1",
+                           "-o", "json"], capture_output=True, text=True, check=True).stdout
+    return 1000 / json.loads(said)[0]["avg_ts"] * (prompt or 1)
 
 
 def llama(arguments):
@@ -70,11 +79,12 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--tokens", type=int, default=72)
     parser.add_argument("--sequences", type=int, nargs="+", default=[1, 128], help="max_sequences of the artifacts")
+    parser.add_argument("--llama-bench", help="a program of llama.cpp's, instead of the package xllamacpp")
     parser.add_argument("--prompt", help="a text of at most 500 tokens, whose line ends become spaces")
     arguments = parser.parse_args()
     arguments.text = " ".join(open(arguments.prompt, encoding="utf-8").read().split()) if arguments.prompt else ""
     with tempfile.TemporaryDirectory() as folder:
-        measures = {"llama.cpp": lambda: llama(arguments)}
+        measures = {"llama.cpp": lambda: (llama_bench if arguments.llama_bench else llama)(arguments)}
         for count in arguments.sequences:
             artifact = f"{folder}/{count}.heddle"
             subprocess.run([f"{arguments.bin}/heddle-compile", arguments.file, f"--target={arguments.target}", "--entries=inference", f"--max-sequences={count}",

@@ -1,7 +1,5 @@
 #include "compiler/Kernel/Tiling/Frames/Dequantize.h"
 
-#include "llvm/ADT/bit.h"
-
 #include <cmath>
 
 using namespace mlir;
@@ -41,10 +39,6 @@ static Value read(KernelEmitter &emitter, Value matrix, const PackedPlace &whole
                                   at.repeats);
   return tile::LoadOp::create(b, type, memory, place.row, place.column, place.rowLimit, place.columnLimit,
                               /*any_padding=*/bits == 0, /*transposed=*/false, bits, isUnsigned, at.repeats);
-}
-
-int64_t heddle::columnsInPanel(int64_t columns, int64_t panel) {
-  return panel == 0 || panel % columns == 0 ? columns : int64_t(llvm::bit_floor(uint64_t(columns)));
 }
 
 static PackedPlace placeIn(DequantizeOp unpacked, PackedPlace at) {

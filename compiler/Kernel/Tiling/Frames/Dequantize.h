@@ -14,9 +14,6 @@ struct PackedPlace {
   int64_t columns = 0; // of the matrix, whose memory may be panels of columns; 0: of the memory
 };
 
-/// Returns the columns of a tile, at most `columns`, that never crosses panels of `panel` columns. 0: there are none.
-int64_t columnsInPanel(int64_t columns, int64_t panel);
-
 /// Returns the numbers in f32, without scales and offsets.
 Value packedNumbers(KernelEmitter &emitter, DequantizeOp unpacked, const PackedPlace &place);
 

@@ -47,7 +47,9 @@ bool isTile(const TargetProfile &profile, const Product &product, MatrixTile til
     // matmul with one row reads the right side in place: a wide tile reads more of each cache line and page at once.
     int64_t mostColumns = product.m == 1 ? 64 : 32;
     ThreadTile own(product, tile);
-    return own.columns % product.vector == 0 && own.columns <= mostColumns && own.registers() <= profile.registers;
+    bool crosses = product.panel > 0 && product.panel % own.columns != 0;
+    return own.columns % product.vector == 0 && own.columns <= mostColumns && own.registers() <= profile.registers &&
+           !crosses;
   }
   return tile.distributed % unitOf(product) == 0 &&
          (tile.whole <= product.vector || tile.whole % product.vector == 0) &&

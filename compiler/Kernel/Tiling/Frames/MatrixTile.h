@@ -18,6 +18,7 @@ struct Product {
   int64_t vector;
   bool transposeLhs, transposeRhs;
   bool widens = false; // 16-bit operands, whose f32 copies need registers too
+  int64_t panel = 0;   // columns of a panel of the right side, which a thread's tile does not cross; 0: no panels
 
   /// Returns the key of a measured tile, after the target's name: "nt 2048x512x512 by 4".
   std::string describe() const;

@@ -22,7 +22,7 @@ static constexpr int64_t kMostRows = 8;
 /// Rows of W whose sums a lane holds, for one row of x.
 static constexpr int64_t kBlock = 4;
 /// The same for a thread, which has sums for up to kRowsTogether rows of x. Half of the registers hold sums if there are
-/// several rows of x. One row takes 8 rows of W, because a word has eight 4-bit numbers.
+/// several rows of x. One row takes 8 rows of W, or those that share words: memory is then read in a single run.
 static constexpr int64_t kBlockOfThread = 8, kRowsTogether = 4;
 
 /// Rows of W that a workgroup of one thread takes.
@@ -57,6 +57,8 @@ LogicalResult heddle::emitFewRows(MatmulOp product, KernelEmitter &emitter) {
   int64_t tile = isThread ? kRowsOfThread : step, block = kBlock;  // columns of y
   if (isThread)
     block = together == 1 ? kBlockOfThread : emitter.getProfile().registers / (2 * kRowsTogether);
+  if (isThread && unpacked && together == 1)
+    block = 32 / static_cast<int64_t>(unpacked.getBits());
   bool unpacksBefore = unpacked && together > 1;
   int64_t ofPanel = unpacksBefore ? llvm::alignTo(block, 32 / int64_t(unpacked.getBits())) : block; // rows of W
   Value zero = emitter.index(0), rows = emitter.rowsOf(result);

@@ -1,6 +1,5 @@
 #include "compiler/Kernel/Tiling/Matmul/PackedProduct.h"
 
-#include "compiler/Kernel/Tiling/Frames/Dequantize.h"
 #include "compiler/Kernel/Tiling/Frames/Windows.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -23,6 +22,9 @@ static constexpr int64_t kDepth = 256;
 static constexpr int64_t kRowsOfBlock = 96, kColumnsOfBlock = 128, kWideVector = 16, kFewestBlocks = 16,
                          kManyBlocks = 64;
 static constexpr int64_t kFewestRows = 24;
+/// A dynamic result of at most kSequences rows has one for each sequence that is decoded: usually few, of which a tile
+/// should waste none.
+static constexpr int64_t kSequences = 512, kUsualSequences = 32;
 
 bool PackedProduct::isWorthIt(const TargetProfile &profile, int64_t rows) {
   return profile.registers > 0 && rows >= kFewestRows;
@@ -34,8 +36,15 @@ PackedProduct::PackedProduct(KernelEmitter &emitter, const Matrix &result, bool 
   emitter.setWholeVector();
   packStep = std::max(kStep, emitter.getVector());
   int64_t maximumRows = emitter.maximumRows(result), vector = emitter.getVector();
-  MatrixTile part = emitter.chooseTile({maximumRows, result.columns, depth, vector, transposeLhs, false});
-  rows = part.whole, columns = columnsInPanel(part.distributed, panel);
+  bool isUsuallySmall = result.isDynamic() && maximumRows <= kSequences;
+  MatrixTile part = emitter.chooseTile({.m = isUsuallySmall ? std::min(maximumRows, kUsualSequences) : maximumRows,
+                                        .n = result.columns,
+                                        .k = depth,
+                                        .vector = vector,
+                                        .transposeLhs = transposeLhs,
+                                        .transposeRhs = false,
+                                        .panel = panel});
+  rows = part.whole, columns = part.distributed;
   int64_t down = llvm::divideCeil(maximumRows, rows), across = llvm::divideCeil(result.columns, columns);
   auto blocksOf = [](int64_t extent, int64_t block) { return static_cast<int64_t>(llvm::divideCeil(extent, block)); };
   bool hasMany = !result.isDynamic() ||

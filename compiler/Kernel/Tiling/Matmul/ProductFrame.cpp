@@ -211,7 +211,13 @@ std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contract
   // well, so they are laid out along the rows of the result.
   int64_t rows = emitter.maximumRows(result), columns = result.columns;
   emitter.setMapping(transposeRhs ? tile::LaneMapping::Rows : tile::LaneMapping::Columns);
-  MatrixTile part = emitter.chooseTile({rows, columns, depth, vector, transposeLhs, transposeRhs});
+  MatrixTile part = emitter.chooseTile({.m = rows,
+                                        .n = columns,
+                                        .k = depth,
+                                        .vector = vector,
+                                        .transposeLhs = transposeLhs,
+                                        .transposeRhs = transposeRhs,
+                                        .panel = rhs.panel});
   if (group) {
     part.whole = std::min(part.whole, kPackedWhole);
     int64_t ofThread = (part.whole == 1 ? kPackedVectorsOfThread : 1) * vector;
@@ -223,7 +229,7 @@ std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contract
   } else {
     bool loadsVectors = transposeLhs && emitter.getProfile().registers == 0; // vectors of its rows
     rows = loadsVectors ? llvm::alignTo(part.whole, vector) : part.whole;
-    columns = columnsInPanel(lanes * part.distributed, rhs.panel);
+    columns = lanes * part.distributed;
   }
   int64_t plain = group ? kPackedStep : kStep;
   step = emitter.stepFor(depth, transposeRhs ? kStep * emitter.getProfile().transposedVectors : plain, loops);

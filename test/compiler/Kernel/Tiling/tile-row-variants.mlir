@@ -22,7 +22,7 @@ heddle.variable @cache.w.bf16 cache of @w as rounded : tensor<512x512xbf16>
 
 // The entry that fills a cache from one that is there is one of decoding.
 // CHECK-LABEL: func.func @step(
-// CHECK: tile.launch @matmul_Tx512(%{{.*}}) grid [#tile.grid<"", 1, {{[0-9]+}}>, #tile.grid<"rows_9_to_128", {{[0-9]+}}, 1>, #tile.grid<"", 1, 1>]
+// CHECK: tile.launch @matmul_Tx512(%{{.*}}) grid [#tile.grid<"rows_9_to_128", {{[0-9]+}}, 1>, #tile.grid<"", 1, {{[0-9]+}}>, #tile.grid<"", 1, 1>]
 // CHECK-SAME: variants [#tile.variant<@matmul_Tx512_upto1 grid [#tile.grid<"rows_1_to_1",
 // CHECK-SAME: #tile.variant<@matmul_Tx512_upto8 grid [#tile.grid<"rows_2_to_8",
 // ONE-LABEL: func.func @step(
