@@ -108,12 +108,14 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
     return variable && variable->isWeight();
   });
 
-  // Checkpoints of artifacts for other targets, and of earlier versions, have packed weights without panels.
-  auto gainsPanels = [&](const SafetensorsEntry &entry, const VariableInfo &variable) {
+  // Packed weights have panels in the artifact, or in that of the checkpoint, and none in the other.
+  auto differsInPanels = [&](const SafetensorsEntry &entry, const VariableInfo &variable) {
+    const Shape &stored = entry.shape, &shape = variable.shape;
     bool isPart = isPackedWeight(state->variables, variable) || isPartOfPacked(variable.role);
-    return isPart && entry.type == variable.type && entry.shape.size() == 2 && variable.shape.size() == 2 &&
-           variable.shape[1] > 0 && entry.shape[1] > variable.shape[1] &&
-           inPanels(entry.shape, variable.shape[1]) == variable.shape;
+    if (!isPart || entry.type != variable.type || stored.size() != 2 || shape.size() != 2 || stored[1] < 1 ||
+        shape[1] < 1)
+      return false;
+    return stored[1] > shape[1] ? inPanels(stored, shape[1]) == shape : inPanels(shape, stored[1]) == stored;
   };
 
   // All tensors are compared before any is written: a refused checkpoint leaves the model unchanged.
@@ -133,7 +135,7 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
                        toString(variable.kind), " '", variable.name, "' was asked for as well; load the weights only.");
     if (!entry)
       return another("it lacks ", toString(variable.kind), " '", variable.name, "'");
-    if (entry->type != variable.type || (entry->shape != variable.shape && !gainsPanels(*entry, variable)))
+    if (entry->type != variable.type || (entry->shape != variable.shape && !differsInPanels(*entry, variable)))
       return another("'", variable.name, "' is ", describe(entry->type, entry->shape), " in the checkpoint and ",
                      describe(variable.type, variable.shape), " in the artifact");
     loads.emplace_back(i, entry);
@@ -168,7 +170,7 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
     state->noteValue(index);
     if (const VariableInfo &variable = state->variables[index]; entry->shape != variable.shape) {
       HEDDLE_ASSIGN(HostTensor part, reader.read(variable.name));
-      HEDDLE_ASSIGN(HostTensor stored, toPanels(std::move(part), variable.shape));
+      HEDDLE_ASSIGN(HostTensor stored, rearranged(std::move(part), variable.shape));
       HEDDLE_CHECK(writeVariable(variable.name, stored));
       continue;
     }

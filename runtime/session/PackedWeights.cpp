@@ -70,16 +70,22 @@ Shape inPanels(const Shape &part, int64_t panel) {
   return part[0] > 1 && part[1] % panel == 0 ? Shape{part[0] * (part[1] / panel), panel} : part;
 }
 
-Result<HostTensor> toPanels(HostTensor part, const Shape &shape) {
+Result<HostTensor> rearranged(HostTensor part, const Shape &shape) {
   if (part.shape() == shape)
     return part;
   HEDDLE_ASSIGN(HostTensor stored, HostTensor::uninitialized(part.type(), shape));
-  const int64_t rows = part.shape()[0], columns = part.shape()[1], panel = shape[1];
-  const size_t run = size_t(panel) * sizeof(float);
+  bool splits = shape[1] < part.shape()[1];
+  const Shape &whole = splits ? part.shape() : shape;
+  const int64_t columns = whole[1], panel = splits ? shape[1] : part.shape()[1];
+  const size_t run = size_t(panel) * kElementBytes;
   std::byte *to = stored.bytes().data();
+  const std::byte *from = part.bytes().data();
+  size_t inPanel = 0;
   for (int64_t first = 0; first < columns; first += panel)
-    for (int64_t row = 0; row < rows; ++row, to += run)
-      std::memcpy(to, part.bytes().data() + size_t(row * columns + first) * sizeof(float), run);
+    for (int64_t row = 0; row < whole[0]; ++row, inPanel += run) {
+      size_t inRows = size_t(row * columns + first) * kElementBytes;
+      std::memcpy(to + (splits ? inPanel : inRows), from + (splits ? inRows : inPanel), run);
+    }
   return stored;
 }
 
@@ -122,7 +128,7 @@ Result<PackedParts> packParts(Variables all, const VariableInfo &weight, PackedT
   const PackedFormat &format = tensor.format;
   PackedParts parts;
   auto add = [&](const VariableInfo *to, HostTensor part) -> Status {
-    HEDDLE_ASSIGN(HostTensor stored, toPanels(std::move(part), to->shape));
+    HEDDLE_ASSIGN(HostTensor stored, rearranged(std::move(part), to->shape));
     parts.emplace_back(to->name, std::move(stored));
     return Success();
   };
@@ -211,7 +217,7 @@ Result<PackedParts> packWeight(Variables all, const VariableInfo &weight, const 
                                                 splits ? withoutPanels(ofScales, columns) : ofScales));
   PackedParts parts;
   auto add = [&](const VariableInfo &to, HostTensor part) -> Status {
-    HEDDLE_ASSIGN(HostTensor stored, toPanels(std::move(part), to.shape));
+    HEDDLE_ASSIGN(HostTensor stored, rearranged(std::move(part), to.shape));
     parts.emplace_back(to.name, std::move(stored));
     return Success();
   };

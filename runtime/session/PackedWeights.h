@@ -34,8 +34,9 @@ struct PackedWeight {
 // single row is the same with panels and without.
 Shape inPanels(const Shape &part, int64_t panel);
 
-// Stores a part of a packed weight in panels if `shape`, which is its own or inPanels(), has them.
-Result<HostTensor> toPanels(HostTensor part, const Shape &shape);
+// Stores a part of a packed weight with panels, or without, as in `shape`: one of the two shapes is inPanels() of the
+// other, or they are the same.
+Result<HostTensor> rearranged(HostTensor part, const Shape &shape);
 
 // Rounds `values`, an f32 matrix, to 8-bit or 4-bit integers with a scale for each group. `words` and `scales` are the
 // shapes of the results: `words` implies the bit width, and a group has values.rows / scales.rows rows and

@@ -245,6 +245,10 @@ TEST_P(CheckpointTest, packedPartsGainPanels) {
   writeParts({4, 2});
   EXPECT_EQ(loadMessage(**session, {VariableKind::Weight}), "accepted");
   EXPECT_EQ((*session)->readVariable("packed")->values<int32_t>()[2], 2);
+  writeParts({8, 1}); // panels of one column: the artifact has both columns of a row side by side
+  EXPECT_EQ(loadMessage(**session, {VariableKind::Weight}), "accepted");
+  packed = std::move(*(*session)->readVariable("packed"));
+  EXPECT_TRUE(std::ranges::equal(packed.values<int32_t>(), std::vector{0, 4, 1, 5, 2, 6, 3, 7}));
   writeParts({1, 8});
   EXPECT_NE(loadMessage(**session, {VariableKind::Weight}).find("'packed' is i32[1,8] in the checkpoint"),
             std::string::npos);
