@@ -41,7 +41,7 @@ constexpr std::string_view kSplitCount = "split.count", kSplitNumber = "split.no
 // Returns the end of a part's file name: "-00002-of-00003.gguf" for part 1.
 std::string partEnding(uint64_t part, uint64_t count) {
   char text[64];
-  std::snprintf(text, sizeof text, "-%05llu-of-%05llu.gguf", static_cast<unsigned long long>(part + 1),
+  std::snprintf(text, sizeof text, "-%05llu-of-%05llu.gguf", static_cast<unsigned long long>(part) + 1,
                 static_cast<unsigned long long>(count));
   return text;
 }

@@ -152,8 +152,9 @@ void widenBlocks(const GgufType &type, std::span<const std::byte> blocks, std::s
     auto group = uint32_t(type.format->group);
     bool hasFactors = type.format->scaleBits > 0;
     for (uint32_t first = 0; first < type.values; first += group) {
-      float scale = hasFactors ? parts.factor * float(parts.scales[first / group]) : parts.factor;
-      float offset = hasFactors ? parts.offsetFactor * float(parts.offsets[first / group]) : parts.offsetFactor;
+      uint32_t place = first / group;
+      float scale = hasFactors ? parts.factor * float(parts.scales[place]) : parts.factor;
+      float offset = hasFactors ? parts.offsetFactor * float(parts.offsets[place]) : parts.offsetFactor;
       for (uint32_t i = first; i < first + group; ++i) {
         int8_t number = parts.numbers[i];
         to[i] = scale * float(type.format->table ? type.format->table[number] : number) + offset;

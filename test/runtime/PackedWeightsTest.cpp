@@ -142,12 +142,12 @@ TEST(PackedWeightsTest, zerosStayZeros) {
 
 TEST(PackedWeightsTest, shapesThatDoNotFitAreRefused) {
   HostTensor values = draw({16, 6});
-  for (auto [words, scales] : {std::pair(Shape{5, 6}, Shape{1, 6}),
-                               {Shape{4, 5}, Shape{1, 6}},
-                               {Shape{4, 6}, Shape{3, 6}},
-                               {Shape{4, 6}, Shape{6}},
-                               {Shape{0, 6}, Shape{1, 6}},
-                               {Shape{4, 6}, Shape{0, 6}}})
+  for (const auto &[words, scales] : {std::pair(Shape{5, 6}, Shape{1, 6}),
+                                      {Shape{4, 5}, Shape{1, 6}},
+                                      {Shape{4, 6}, Shape{3, 6}},
+                                      {Shape{4, 6}, Shape{6}},
+                                      {Shape{0, 6}, Shape{1, 6}},
+                                      {Shape{4, 6}, Shape{0, 6}}})
     EXPECT_EQ(packWeight(values, words, scales).error().kind, ErrorKind::InvalidArgument);
   HostTensor numbers = std::move(HostTensor::create<int32_t>({8, 1}, std::vector<int32_t>(8))).value();
   EXPECT_FALSE(packWeight(numbers, {2, 1}, {1, 1}).ok());

@@ -825,11 +825,11 @@ TEST_P(UnsealedTest, randomWordsDoNoHarm) {
 
 TEST(DamageTest, foreignFilesGetAnErrorOfOneParagraph) {
   test::TemporaryFolder folder;
-  for (std::string content : {std::string(), std::string("HDL1"), std::string(4096, '\0'),
-                              std::string("\x7f"
-                                          "ELF",
-                                          4),
-                              std::string("[model]\nd_model = 512\n"), std::string(100000, 'x')}) {
+  for (const std::string &content : {std::string(), std::string("HDL1"), std::string(4096, '\0'),
+                                     std::string("\x7f"
+                                                 "ELF",
+                                                 4),
+                                     std::string("[model]\nd_model = 512\n"), std::string(100000, 'x')}) {
     test::spit(folder / "f.heddle", content);
     auto artifact = Artifact::load(folder / "f.heddle");
     ASSERT_FALSE(artifact.ok());

@@ -102,7 +102,7 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
   std::vector<PlannedTarget> planned;
   for (const TargetProfile *profile : line.targets) {
     bool isLast = profile == line.targets.back();
-    compiled.modules.push_back(isLast ? std::move(model) : OwningOpRef<ModuleOp>(model->clone()));
+    compiled.modules.emplace_back(isLast ? model.release() : model->clone());
     options.profile = profile;
     if (line.targets.size() > 1)
       options.dumpTag = StringRef(profile->name).split(':').second.str();

@@ -207,8 +207,8 @@ private:
     return RankedTensorType::get(shape, IntegerType::get(numbers.getContext(), 32));
   }
 
-  /// Panels are for matmuls with whole steps of rows, whose groups they do not cross. Of a frozen weight adapters are
-  /// trained, whose gradients read its rows.
+  /// Panels are for matmuls with whole steps of rows, whose groups they do not cross. Adapters of
+  /// a frozen weight are trained, and their gradients read its rows.
   bool hasPanels(RankedTensorType numbers, int64_t contracted, const PackedFormat &packed,
                  ArrayRef<ReadOp> reads) const {
     constexpr int64_t rows = 32, ofGroup = 16;

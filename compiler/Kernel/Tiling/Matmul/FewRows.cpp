@@ -22,7 +22,8 @@ static constexpr int64_t kMostRows = 8;
 /// Rows of W whose sums a lane holds, for one row of x.
 static constexpr int64_t kBlock = 4;
 /// The same for a thread, which has sums for up to kRowsTogether rows of x. Half of the registers hold sums if there are
-/// several rows of x. One row takes 8 rows of W, or those that share words: memory is then read in a single run.
+/// several rows of x. For one row of x a block is 8 rows of W. If W is packed, it is the rows that
+/// share words, so that memory is read in a single run.
 static constexpr int64_t kBlockOfThread = 8, kRowsTogether = 4;
 
 /// Rows of W that a workgroup of one thread takes.
