@@ -16,7 +16,7 @@ from pathlib import Path
 
 from mpi_ranks import ENVIRONMENT, fail, losses, need_mpirun, run, started_by_mpirun
 
-STEPS, KILLS = (260, 10) if os.environ.get("HEDDLE_LONG") else (80, 2)
+STEPS, KILLS = (400, 10) if os.environ.get("HEDDLE_LONG") else (120, 2)
 TIMEOUT = 20
 STOPPED_TIMEOUT = 8  # seconds; for a stopped rank. 4 were too few on a busy machine for a rank that runs
 
@@ -54,11 +54,16 @@ def main():
         def newest():
             return max((int(path.name.removeprefix("step-")) for path in killed.glob("step-*") if path.name[-1].isdigit()), default=0)
 
+        def last_logged():
+            return max(losses(log) if log.exists() else {}, default=0)
+
         def disturbed(victim, when, how, timeout):
             """Lets one rank fail. Returns everyone's output, and the seconds until the other rank had ended."""
             for rank in (0, 1):
                 (folder / f"pid.{rank}").unlink(missing_ok=True)
             before = newest()
+            # The log still has the steps after the newest checkpoint. Only a later step shows that this start takes steps.
+            logged = last_logged()
             command = [*train, "--checkpoint", "killed", "--log", "killed.jsonl", "--timeout", timeout, "--restart-from-checkpoint"]
             with open(folder / "said.txt", "w+") as said:
                 program = subprocess.Popen([str(part) for part in command], cwd=folder, stdout=said, stderr=said, env=ENVIRONMENT)
@@ -71,7 +76,7 @@ def main():
                     time.sleep(draw.uniform(0, 0.6))
                 else:  # some steps after the first one since this start
                     steps = draw.randrange(1, 14)
-                    while program.poll() is None and max(losses(log) if log.exists() else {}, default=0) < before + steps:
+                    while program.poll() is None and last_logged() < logged + steps:
                         if time.time() > deadline:
                             fail(f"no steps are taken: {(folder / 'said.txt').read_text()}")
                         time.sleep(0.002)
@@ -126,11 +131,11 @@ def main():
         # A signal to any rank ends all ranks after the same step, with a checkpoint.
         for rank in (0, 1):
             (folder / f"pid.{rank}").unlink(missing_ok=True)
-        begin = newest()
+        logged = last_logged()
         program = subprocess.Popen([str(part) for part in (*train, "--checkpoint", "killed", "--log", "killed.jsonl", "--resume")], cwd=folder,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT)
         deadline = time.time() + 60
-        while max(losses(log)) < begin + 5 and time.time() < deadline:
+        while last_logged() < logged + 5 and time.time() < deadline:
             time.sleep(0.01)
         os.kill(int((folder / "pid.1").read_text()), signal.SIGTERM)
         said, _ = program.communicate(timeout=60)
