@@ -24,7 +24,7 @@ MAY_SPILL = 64  # bytes per lane of any other kernel
 # Attention's heads: width, number of query heads, number of key heads.
 WIDTHS = [(8, 3, 3), (24, 1, 1), (64, 2, 2), (64, 4, 2), (96, 1, 1), (128, 2, 2), (128, 4, 1), (256, 1, 1)]
 NARROW_WIDTHS = [width for width in WIDTHS if width[0] != 96]  # in 16 bits, heads of width 96 spill (docs/status.md)
-SHARED_KIB = {"sm_80": 163, "sm_86": 99, "sm_90a": 227}  # per workgroup, by the CUDA programming guide
+SHARED_KIB = {"sm_80": 163, "sm_86": 99, "sm_89": 99, "sm_90a": 227, "sm_100": 227, "sm_120": 99}  # per workgroup, by the CUDA programming guide
 
 
 def find_tool(name, build):

@@ -12,7 +12,7 @@ namespace heddle {
 namespace {
 
 // Choosing a target needs no device, only its description.
-hal::DeviceInfo gpu(uint32_t computeCapability) {
+hal::DeviceInfo gpu(uint32_t computeCapability, uint32_t sharedKiB = 99) {
   hal::DeviceInfo info;
   info.id = "cuda:0";
   info.name = "a GPU";
@@ -20,7 +20,7 @@ hal::DeviceInfo gpu(uint32_t computeCapability) {
   info.type = hal::DeviceType::DiscreteGpu;
   info.subgroupSize = info.maxSubgroupSize = 32;
   info.maxLanes = 1024;
-  info.maxSharedBytes = 99 << 10;
+  info.maxSharedBytes = sharedKiB << 10;
   info.computeCapability = computeCapability;
   return info;
 }
@@ -49,16 +49,27 @@ TEST(CudaTargetTest, theNewestThatRunsIsChosen) {
   EXPECT_EQ(chosen({"cuda:sm_80", "cuda:sm_90a"}, gpu(120)), "cuda:sm_80");
 }
 
+TEST(CudaTargetTest, muchSharedMemoryIsNotLeftUnused) {
+  const std::vector<std::string> old = {"cuda:sm_80", "cuda:sm_86", "cuda:sm_89"};
+  EXPECT_EQ(chosen(old, gpu(90, 227)), "cuda:sm_80");
+  EXPECT_EQ(chosen(old, gpu(100, 227)), "cuda:sm_80");
+  EXPECT_EQ(chosen(old, gpu(86)), "cuda:sm_86");
+  EXPECT_EQ(chosen(old, gpu(120)), "cuda:sm_89");
+  EXPECT_EQ(chosen({"cuda:sm_86", "cuda:sm_89"}, gpu(90, 227)), "cuda:sm_89") << "better than nothing";
+  EXPECT_EQ(chosen({"cuda:sm_80", "cuda:sm_100", "cuda:sm_120"}, gpu(103, 227)), "cuda:sm_100");
+}
+
 TEST(CudaTargetTest, whatDoesNotRunIsRefused) {
   expectPart(chosen({"vulkan:portable", "cuda:sm_80", "cuda:sm_90a"}, gpu(75)),
              "has no code for 'cuda:0' (a GPU, compute capability 7.5): its targets are vulkan:portable, cuda:sm_80, "
              "cuda:sm_90a. Compile it with --target=vulkan:portable, or use another --device.");
   expectPart(chosen({"cuda:sm_90a"}, gpu(100)), "has no code for 'cuda:0'");
   expectPart(chosen({"vulkan:software"}, gpu(90)), "Compile it with --target=cuda:sm_90a");
-  hal::DeviceInfo a100 = gpu(80);
-  a100.maxSharedBytes = 163 << 10;
-  expectPart(chosen({"vulkan:software"}, a100), "Compile it with --target=cuda:sm_80");
-  expectPart(chosen({"vulkan:software"}, gpu(89)), "Compile it with --target=cuda:sm_86");
+  expectPart(chosen({"vulkan:software"}, gpu(80, 163)), "Compile it with --target=cuda:sm_80");
+  expectPart(chosen({"vulkan:software"}, gpu(86)), "Compile it with --target=cuda:sm_86");
+  expectPart(chosen({"vulkan:software"}, gpu(89)), "Compile it with --target=cuda:sm_89");
+  expectPart(chosen({"vulkan:software"}, gpu(100, 227)), "Compile it with --target=cuda:sm_100");
+  expectPart(chosen({"vulkan:software"}, gpu(120)), "Compile it with --target=cuda:sm_120");
   expectPart(chosen({"cuda:sm_80", "cuda:sm_90a"}, gpu(80), "cuda:sm_90a"), "no target 'cuda:sm_90a' that 'cuda:0'");
   expectPart(chosen({"cuda:sm_next"}, gpu(90)), "has no code for 'cuda:0'");
 }

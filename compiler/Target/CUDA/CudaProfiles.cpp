@@ -6,7 +6,8 @@ using namespace mlir::heddle;
 namespace {
 
 constexpr int64_t kFewRows[] = {1, 16}; // mma.sync multiplies 16 rows
-constexpr Precision kPrecisions[] = {Precision::F32, Precision::TF32, Precision::BF16, Precision::F16};
+constexpr Precision kPrecisions[] = {Precision::F32, Precision::TF32, Precision::BF16,
+                                     Precision::F16};
 
 /// `shared`: bytes of shared memory of one processor (SM), for all of its workgroups together.
 constexpr TargetProfile makeCuda(StringLiteral name, StringLiteral summary, StringLiteral chip, int64_t processors,
@@ -75,11 +76,22 @@ constexpr TargetProfile makeHopper(StringLiteral name, StringLiteral summary, St
   return profile;
 }
 
+/// ptxas (CUDA 13.0) needs more registers for the same PTX than on Ampere.
+constexpr TargetProfile makeBlackwell(StringLiteral name, StringLiteral summary, StringLiteral chip, int64_t processors,
+                                      int64_t shared) {
+  TargetProfile profile = makeCuda(name, summary, chip, processors, shared);
+  profile.tensorAttentionRegisters = 128;
+  return profile;
+}
+
 constexpr TargetProfile kProfiles[] = {
     makeCuda("cuda:sm_80", "NVIDIA GPUs from A100 on, by CUDA", "sm_80", 108, 164 * 1024),
     makeCuda("cuda:sm_86", "NVIDIA GPUs with less shared memory, such as GeForce RTX from 30 on", "sm_86", 84,
              100 * 1024),
+    makeCuda("cuda:sm_89", "NVIDIA Ada GPUs, such as GeForce RTX 40, L4 and L40", "sm_89", 128, 100 * 1024),
     makeHopper("cuda:sm_90a", "NVIDIA Hopper GPUs, by CUDA", "sm_90a", 132, 228 * 1024),
+    makeBlackwell("cuda:sm_100", "NVIDIA Blackwell GPUs of data centers, such as B200", "sm_100", 148, 228 * 1024),
+    makeBlackwell("cuda:sm_120", "NVIDIA Blackwell GPUs such as GeForce RTX 50", "sm_120", 170, 100 * 1024),
 };
 
 } // namespace

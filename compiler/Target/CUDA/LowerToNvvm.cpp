@@ -34,8 +34,8 @@ constexpr uint64_t kSharedAlignment = 128, kOperandAlignment = 1024;
 /// Converts one kernel. Touches only the kernel and its module, so that kernels can be converted in parallel.
 class KernelLowering {
 public:
-  KernelLowering(tile::FuncOp kernel, gpu::GPUModuleOp module)
-      : kernel(kernel), module(module), context(kernel.getContext()) {}
+  KernelLowering(tile::FuncOp kernel, gpu::GPUModuleOp module, bool isBlackwell)
+      : kernel(kernel), module(module), isBlackwell(isBlackwell), context(kernel.getContext()) {}
 
   LogicalResult run() {
     if (failed(verifyMatrices(kernel, kernel.getArgumentTypes())))
@@ -49,7 +49,7 @@ public:
                   builder.getDenseI32ArrayAttr({static_cast<int32_t>(kernel.getWorkgroup())}));
     // Without this ptxas aims for a higher occupancy and limits registers until the accumulators spill. Kernels that
     // are bound by memory are better off with ptxas's choice.
-    if (kernel.getMapping() == tile::LaneMapping::Blocks)
+    if (kernel.getMapping() == tile::LaneMapping::Blocks || isBlackwell)
       main->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(1));
     main.getBody().takeBody(kernel.getBody());
     bindArguments(main);
@@ -124,6 +124,7 @@ private:
 
   tile::FuncOp kernel;
   gpu::GPUModuleOp module;
+  bool isBlackwell; // or newer: ptxas limits the registers of matmuls on tensor cores, too
   MLIRContext *context;
 };
 
@@ -132,7 +133,6 @@ struct LowerToNvvmPass : mlir::heddle::impl::LowerToNvvmPassBase<LowerToNvvmPass
 
   LogicalResult initialize(MLIRContext *context) override {
     StringRef number = chip;
-    unsigned version;
     if (number.consume_front("sm_") && !number.consumeInteger(10, version) && version >= 20) // NVVM's oldest
       return success();
     return emitError(UnknownLoc::get(context))
@@ -143,13 +143,14 @@ struct LowerToNvvmPass : mlir::heddle::impl::LowerToNvvmPassBase<LowerToNvvmPass
     SmallVector<std::pair<tile::FuncOp, gpu::GPUModuleOp>> kernels;
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<tile::FuncOp>())) {
       OpBuilder builder(kernel);
-      auto target = NVVM::NVVMTargetAttr::get(&getContext(), /*optLevel=*/3, "nvptx64-nvidia-cuda", chip, kFeatures);
+      auto target = NVVM::NVVMTargetAttr::get(&getContext(), /*optLevel=*/3, "nvptx64-nvidia-cuda", chip,
+                                              version < 100 ? "+ptx80" : "+ptx87");
       kernels.emplace_back(kernel, gpu::GPUModuleOp::create(builder, kernel.getLoc(), kernel.getSymName(),
                                                             builder.getArrayAttr(target)));
     }
     LogicalResult lowered = failableParallelForEach(&getContext(), kernels, [&](auto &pair) {
       return runKernelAction(&getContext(), "lower to NVVM", pair.first.getSymName(),
-                             [&] { return KernelLowering(pair.first, pair.second).run(); });
+                             [&] { return KernelLowering(pair.first, pair.second, version >= 100).run(); });
     });
     for (auto [kernel, module] : kernels)
       kernel.erase();
@@ -157,8 +158,9 @@ struct LowerToNvvmPass : mlir::heddle::impl::LowerToNvvmPassBase<LowerToNvvmPass
       signalPassFailure();
   }
 
-  /// The PTX version of CUDA 12.0, the oldest with all features of sm_90a.
-  static constexpr StringLiteral kFeatures = "+ptx80";
+  /// Of the chip: 80 for sm_80. The PTX version is that of CUDA 12.0, the oldest with all features of sm_90a, or of CUDA
+  /// 12.8, the oldest with sm_120.
+  unsigned version = 0;
 };
 
 } // namespace

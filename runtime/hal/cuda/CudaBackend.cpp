@@ -72,6 +72,13 @@ std::optional<Architecture> parseArchitecture(std::string_view target) {
   return architecture;
 }
 
+// Data centers' GPUs (8.0, 9.0, 10.0 and 10.3) have the shared memory that kernels for sm_80 may need, others (8.6, 8.9,
+// 12.0) have not.
+bool hasMuchShared(const DeviceInfo &device) { return device.maxSharedBytes >= 163 * 1024; }
+bool hasMuchShared(uint32_t capability) { return capability < 120 && capability % 10 != 6 && capability % 10 != 9; }
+
+constexpr uint32_t kSameShared = 1000; // more than any architecture's number, twice
+
 class CudaBackend final : public Backend {
 public:
   std::string_view name() const override { return "cuda"; }
@@ -91,17 +98,23 @@ uint32_t CudaBackend::suitability(std::string_view target, const DeviceInfo &dev
     return 0;
   bool runs =
       wanted->exact ? device.computeCapability == wanted->capability : device.computeCapability >= wanted->capability;
-  return runs ? 2 * wanted->capability + wanted->exact : 0; // newer is better, and exact (sm_90a) better than sm_90
+  if (!runs)
+    return 0;
+  // Newer is better, and exact (sm_90a) better than sm_90. The small tiles of a target for little shared memory are the
+  // last choice of a device with much of it.
+  uint32_t newness = 2 * wanted->capability + wanted->exact;
+  return hasMuchShared(device) && !hasMuchShared(wanted->capability) ? newness : kSameShared + newness;
 }
 
 std::string CudaBackend::advice(const DeviceInfo &device) const {
-  constexpr uint32_t ampere = 80; // kernels use Ampere's instructions
-  if (device.computeCapability < ampere)
+  uint32_t capability = device.computeCapability;
+  if (capability < 80) // kernels use Ampere's instructions
     return "vulkan:portable";
-  if (device.computeCapability >= 90 && device.computeCapability < 100)
+  if (capability / 10 == 9)
     return "cuda:sm_90a";
-  constexpr uint32_t mostOf80 = 163 * 1024; // the most shared memory of kernels for sm_80
-  return device.maxSharedBytes >= mostOf80 ? "cuda:sm_80" : "cuda:sm_86";
+  if (hasMuchShared(device))
+    return capability >= 100 ? "cuda:sm_100" : "cuda:sm_80";
+  return capability >= 120 ? "cuda:sm_120" : capability >= 89 ? "cuda:sm_89" : "cuda:sm_86";
 }
 
 Result<std::vector<DeviceInfo>> CudaBackend::listDevices() const {

@@ -11,6 +11,12 @@
 // RUN: heddle-inspect %t.tf32.heddle --kernel=attention_Tx64 | FileCheck %s --check-prefix=TF32
 // RUN: heddle-compile %s -o %t.f32.heddle --target=cuda:sm_80
 // RUN: heddle-inspect %t.f32.heddle --kernel=matmul_Tx64 | FileCheck %s --check-prefix=F32
+// RUN: heddle-compile %s -o %t.120.heddle --target=cuda:sm_120 --precision=bf16 --ptxas=none
+// RUN: heddle-inspect %t.120.heddle --kernel=matmul_truncf_Tx64 | FileCheck %s --check-prefix=BLACKWELL
+
+// BLACKWELL: .version 8.7
+// BLACKWELL: .target sm_120
+// BLACKWELL: mma.sync.aligned.m16n8k16
 
 // PRODUCT: .target sm_80
 // PRODUCT: .visible .entry heddle_matmul_truncf_Tx64(
