@@ -44,6 +44,7 @@ BOUNDS = {"f32": {"logits": 1e-4, "loss": 1e-4, "gradient": 1e-3, "nothing": 1e-
           "f16": {"logits": 2e-3, "loss": 2e-3, "gradient": 3e-2, "nothing": 1e-4, "trained": 4e-3},
           "tf32": {"logits": 2e-3, "loss": 2e-3, "gradient": 3e-2, "nothing": 1e-4, "trained": 4e-3},
           "bf16": {"logits": 1e-2, "loss": 1e-2, "gradient": 5e-2, "nothing": 1e-4, "trained": 2e-2}}
+BOUNDS["bf16x3"] = BOUNDS["f32"]  # 16 bits of the fraction
 SMOOTH_GRADIENT = 5e-3  # for f16 and tf32 without ReLUs
 
 

@@ -75,7 +75,8 @@ struct Flags {
                    "Write a Chrome trace of phases, passes and kernels, for ui.perfetto.dev"};
   TextFlag precision{category, "precision", "name",
                      "The format that operands of matrix products are rounded to: f32 (default), or tf32, bf16 or f16 "
-                     "where the target has them; with f16 the loss is scaled (loss_scale)",
+                     "where the target has them; with f16 the loss is scaled (loss_scale). bf16x3: matmuls of almost "
+                     "f32's accuracy on tensor cores, as three of bf16; attention stays f32",
                      "f32"};
   TextFlag caches{
       category, "caches", "format",
@@ -346,7 +347,7 @@ std::optional<CommandLine> check(Flags &flags) {
   std::optional<Precision> precision = parsePrecision(flags.precision);
   if (!precision)
     return wrong("--precision: there is no precision '" + flags.precision +
-                 "'; this build has f32, tf32, bf16 and f16");
+                 "'; this build has f32, bf16x3, tf32, bf16 and f16");
   line.pipeline.precision = *precision;
   if (precision == Precision::F16)
     line.changes.lossScale = kLossScaleOfF16;
@@ -356,7 +357,7 @@ std::optional<CommandLine> check(Flags &flags) {
                    listOf(profile->precisions));
 
   std::optional<Precision> caches = parsePrecision(flags.caches);
-  if (!caches || *caches == Precision::TF32)
+  if (!caches || !isStorable(*caches))
     return wrong("--caches: keys and values are kept in f32, f16 or bf16, not in '" + flags.caches + "'");
   line.pipeline.caches = *caches;
   for (const TargetProfile *profile : line.targets)

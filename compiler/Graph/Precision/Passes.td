@@ -25,11 +25,13 @@ def SetPrecisionPass : Pass<"heddle-set-precision", "::mlir::func::FuncOp"> {
   let summary = "Round the operands of matmuls to fewer bits";
   let description = [{
     On func.func before it is cut into kernels: rounds each factor of a product once, where it
-    is made, so that it is written and read with 16 bits; or marks the product, whose kernel then rounds to tf32.
+    is made, so that it is written and read with 16 bits; or marks the product, whose kernel then rounds to tf32. With bf16x3
+    an operand x of `heddle.matmul` becomes the sum of high = bf16(x) and low = bf16(x - high), and the matmul the sum of
+    those of high and high, high and low, low and high; fusion makes one kernel of them. Other products stay in f32.
     Attention with heads of other widths than the targets' tensor cores take stays in f32.
   }];
   let options = [
-    Option<"name", "precision", "std::string", /*default=*/"\"bf16\"", "f32, bf16, f16 or tf32">
+    Option<"name", "precision", "std::string", /*default=*/"\"bf16\"", "f32, bf16, f16, tf32 or bf16x3">
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }

@@ -68,7 +68,7 @@ public:
     states.clear();
     storages.clear();
     std::optional<Precision> ofCaches = parsePrecision(caches), ofMoments = parsePrecision(moments);
-    if (!ofCaches || ofCaches == Precision::TF32) {
+    if (!ofCaches || !isStorable(*ofCaches)) {
       getOperation().emitError() << "caches are rounded to f16 or bf16, not to '" << caches << "'";
       return signalPassFailure();
     }

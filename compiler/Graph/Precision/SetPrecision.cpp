@@ -37,6 +37,8 @@ struct SetPrecisionPass : mlir::heddle::impl::SetPrecisionPassBase<SetPrecisionP
       });
       return;
     }
+    if (*precision == Precision::BF16X3)
+      return splitOperands();
     Type element = *precision == Precision::BF16 ? Type(builder.getBF16Type()) : Type(builder.getF16Type());
     DenseMap<Value, Value> rounded;
     getOperation().walk([&](ProductOpInterface product) {
@@ -60,6 +62,46 @@ struct SetPrecisionPass : mlir::heddle::impl::SetPrecisionPassBase<SetPrecisionP
   }
 
 private:
+  /// Replaces each matmul by three of bf16 operands.
+  void splitOperands() {
+    DenseMap<Value, std::pair<Value, Value>> known;
+    auto split = [&](Value value) {
+      auto [place, isNew] = known.try_emplace(value);
+      if (!isNew)
+        return place->second;
+      OpBuilder builder(&getContext());
+      builder.setInsertionPointAfterValue(value);
+      Location loc = value.getLoc();
+      Type type = value.getType(), rounded = cast<RankedTensorType>(type).clone(builder.getBF16Type());
+      Value high = arith::TruncFOp::create(builder, loc, rounded, value);
+      Value rest = arith::SubFOp::create(builder, loc, value, arith::ExtFOp::create(builder, loc, type, high));
+      return known[value] = {high, arith::TruncFOp::create(builder, loc, rounded, rest)};
+    };
+    SmallVector<MatmulOp> matmuls;
+    getOperation().walk([&](MatmulOp matmul) {
+      SmallVector<OpOperand *> operands = getProductOperands(matmul, Builder(&getContext()).getBF16Type());
+      if (!operands.empty() &&
+          llvm::all_of(operands, [](OpOperand *operand) { return getElementTypeOrSelf(operand->get()).isF32(); }))
+        matmuls.push_back(matmul);
+    });
+    for (MatmulOp matmul : matmuls) {
+      auto [leftHigh, leftLow] = split(matmul.getLhs());
+      auto [rightHigh, rightLow] = split(matmul.getRhs());
+      OpBuilder builder(matmul);
+      auto multiply = [&](Value left, Value right) {
+        auto product = cast<MatmulOp>(builder.clone(*matmul));
+        product.getLhsMutable().assign(left);
+        product.getRhsMutable().assign(right);
+        return product.getResult();
+      };
+      Value small =
+          arith::AddFOp::create(builder, matmul.getLoc(), multiply(leftHigh, rightLow), multiply(leftLow, rightHigh));
+      Value sum = arith::AddFOp::create(builder, matmul.getLoc(), multiply(leftHigh, rightHigh), small);
+      matmul.replaceAllUsesWith(sum);
+      matmul.erase();
+    }
+  }
+
   /// Returns the 16-bit weight that an op widens to `value`, or null.
   static Value getStored(Value value) {
     auto widened = value.getDefiningOp<arith::ExtFOp>();

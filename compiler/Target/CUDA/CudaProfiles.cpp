@@ -6,7 +6,7 @@ using namespace mlir::heddle;
 namespace {
 
 constexpr int64_t kFewRows[] = {1, 16}; // mma.sync multiplies 16 rows
-constexpr Precision kPrecisions[] = {Precision::F32, Precision::TF32, Precision::BF16,
+constexpr Precision kPrecisions[] = {Precision::F32, Precision::BF16X3, Precision::TF32, Precision::BF16,
                                      Precision::F16};
 
 /// `shared`: bytes of shared memory of one processor (SM), for all of its workgroups together.

@@ -1,6 +1,29 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-set-precision{precision=bf16}))' | FileCheck %s
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-set-precision{precision=f16}))' | FileCheck %s --check-prefix=F16
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-set-precision{precision=tf32}))' | FileCheck %s --check-prefix=TF32 --implicit-check-not=truncf
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-set-precision{precision=bf16x3}))' | FileCheck %s --check-prefix=THREE
+
+// An operand is the sum of two bf16 numbers, made once; of the products of their parts, low and low is left out.
+// THREE-LABEL: func.func @twice
+// THREE-SAME: (%[[X:.*]]: tensor<?x8xf32, {{.*}}>, %[[W:.*]]: tensor<8x8xf32>)
+// THREE: %[[HIGH_W:.*]] = arith.truncf %[[W]]
+// THREE: %[[WIDE_W:.*]] = arith.extf %[[HIGH_W]]
+// THREE: %[[REST_W:.*]] = arith.subf %[[W]], %[[WIDE_W]]
+// THREE: %[[LOW_W:.*]] = arith.truncf %[[REST_W]]
+// THREE: %[[HIGH_X:.*]] = arith.truncf %[[X]]
+// THREE: %[[REST_X:.*]] = arith.subf %[[X]]
+// THREE: %[[LOW_X:.*]] = arith.truncf %[[REST_X]]
+// THREE-DAG: %[[A:.*]] = heddle.matmul %[[HIGH_X]], %[[LOW_W]] :
+// THREE-DAG: %[[B:.*]] = heddle.matmul %[[LOW_X]], %[[HIGH_W]] :
+// THREE: %[[SMALL:.*]] = arith.addf %[[A]], %[[B]]
+// THREE: %[[LARGE:.*]] = heddle.matmul %[[HIGH_X]], %[[HIGH_W]] :
+// THREE: %[[Y:.*]] = arith.addf %[[LARGE]], %[[SMALL]]
+// THREE: arith.truncf %[[Y]]
+// THREE-COUNT-3: heddle.matmul {{.*}} {transpose_rhs}
+// Attention stays in f32.
+// THREE-LABEL: func.func @attention
+// THREE-NOT: truncf
+// THREE: heddle.attention {{.*}} : (tensor<?x32xf32
 
 // F16-LABEL: func.func @twice
 // F16: arith.truncf {{.*}} to tensor<{{.*}}xf16

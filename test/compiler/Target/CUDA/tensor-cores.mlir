@@ -11,9 +11,13 @@
 // RUN: heddle-inspect %t.tf32.heddle --kernel=attention_Tx64 | FileCheck %s --check-prefix=TF32
 // RUN: heddle-compile %s -o %t.f32.heddle --target=cuda:sm_80
 // RUN: heddle-inspect %t.f32.heddle --kernel=matmul_Tx64 | FileCheck %s --check-prefix=F32
+// RUN: heddle-compile %s -o %t.x3.heddle --target=cuda:sm_80 --precision=bf16x3
+// RUN: heddle-inspect %t.x3.heddle | FileCheck %s --check-prefix=THREE
 // RUN: heddle-compile %s -o %t.120.heddle --target=cuda:sm_120 --precision=bf16 --ptxas=none
 // RUN: heddle-inspect %t.120.heddle --kernel=matmul_truncf_Tx64 | FileCheck %s --check-prefix=BLACKWELL
 
+// Three matmuls are one kernel.
+// THREE: matmul_matmul_matmul
 // BLACKWELL: .version 8.7
 // BLACKWELL: .target sm_120
 // BLACKWELL: mma.sync.aligned.m16n8k16
