@@ -118,6 +118,9 @@ static LogicalResult attention(AttentionOp op, Frame &frame) {
   Array &result = frame.make(op.getResult()), &logSumExp = frame.make(op.getLogSumExp());
   Array largest(logSumExp.shape), sums(logSumExp.shape);
   llvm::fill(largest.numbers, -INFINITY);
+  if (op.getSink())
+    for (int64_t i = 0; i < largest.size(); ++i)
+      largest(i) = frame.get(op.getSink())(i % largest.shape[1]);
   scored->forEach([&](int64_t p, const Pair &pair, int64_t head) {
     largest(pair.queryRow, head) = std::max(largest(pair.queryRow, head), scored->score(p, head));
   });
@@ -127,8 +130,11 @@ static LogicalResult attention(AttentionOp op, Frame &frame) {
     weight(p, head) = exponential(scored->score(p, head), largest(pair.queryRow, head));
     sums(pair.queryRow, head) += weight(p, head);
   });
-  for (int64_t i = 0; i < sums.size(); ++i)
+  for (int64_t i = 0; i < sums.size(); ++i) {
+    if (op.getSink())
+      sums(i) += std::exp(frame.get(op.getSink())(i % sums.shape[1]) - largest(i));
     logSumExp(i) = largest(i) + std::log(sums(i));
+  }
   scored->forEach([&](int64_t p, const Pair &pair, int64_t head) {
     if (sums(pair.queryRow, head) == 0) // all scores are minus infinity
       return;

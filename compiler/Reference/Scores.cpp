@@ -170,11 +170,13 @@ static void softmax(SoftmaxOp op, Frame &frame) {
   Array &result = frame.make(op.getResult());
   int64_t columns = input.shape.back();
   for (int64_t begin = 0; begin < input.size(); begin += columns) {
-    double largest = -INFINITY, sum = 0;
+    double sink = op.getSink() ? frame.get(op.getSink())(begin / columns % input.shape[1]) : -INFINITY;
+    double largest = sink, sum = 0;
     for (int64_t i = begin; i < begin + columns; ++i)
       largest = std::max(largest, input(i));
     if (std::isinf(largest) && largest < 0)
       continue;
+    sum = std::exp(sink - largest);
     for (int64_t i = begin; i < begin + columns; ++i)
       sum += result(i) = std::exp(input(i) - largest);
     for (int64_t i = begin; i < begin + columns; ++i)

@@ -313,8 +313,24 @@ Gradients MaskOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) 
   return SmallVector<Value>{scores, Value(), Value(), Value()};
 }
 
+/// Fails unless `sink`, if there is one, has a number for each head.
+static LogicalResult verifySink(Operation *op, Value sink, int64_t heads) {
+  if (!sink || typeOf(sink).getShape() == ArrayRef<int64_t>{heads})
+    return success();
+  return op->emitOpError() << "expects a sink for each of " << heads << " heads, got " << sink.getType();
+}
+
+LogicalResult SoftmaxOp::verify() { return verifySink(*this, getSink(), typeOf(getInput()).getDimSize(1)); }
+
+// The gradients of a row's scores and of its sink add up to zero.
 Gradients SoftmaxOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
-  return SmallVector<Value>{SoftmaxGradOp::create(builder, getLoc(), getType(), getResult(), resultGradients[0])};
+  Value scores = SoftmaxGradOp::create(builder, getLoc(), getType(), getResult(), resultGradients[0]);
+  if (!getSink())
+    return SmallVector<Value>{scores};
+  auto perHead = RankedTensorType::get(getType().getShape().drop_back(), builder.getF32Type(), getType().getEncoding());
+  Value ofRows = SumOp::create(builder, getLoc(), perHead, scores, /*columns=*/true);
+  Value sum = SumOp::create(builder, getLoc(), getSink().getType(), ofRows, /*columns=*/false);
+  return SmallVector<Value>{scores, arith::NegFOp::create(builder, getLoc(), sum)};
 }
 
 /// The score region takes a score, two indices and the head, and yields a score. `score_gradient` takes the gradient of
@@ -379,6 +395,8 @@ LogicalResult AttentionOp::verify() {
   if (!sameButBits(getResult(), getQuery()))
     return emitOpError() << "expects a result of the query's type " << getQuery().getType() << ", got "
                          << getResult().getType();
+  if (failed(verifySink(*this, getSink(), static_cast<int64_t>(getHeads()))))
+    return failure();
   return expectPerHead(*this, "log_sum_exp", typeOf(getLogSumExp()), typeOf(getQuery()), getHeads());
 }
 
@@ -479,6 +497,17 @@ static LogicalResult buildScoreGradient(Region &score, Region &gradient) {
   return differentiateRegion(gradient, gradient.front().getArgument(0));
 }
 
+/// A sink is a score whose value is zero: the gradient of each query's is -P * delta, with its probability P.
+static Value buildSinkGradient(OpBuilder &builder, AttentionOp op, Value delta) {
+  Location loc = op.getLoc();
+  Type perHead = delta.getType();
+  Value sinks = BroadcastOp::create(builder, loc, perHead, op.getSink());
+  Value difference = arith::SubFOp::create(builder, loc, sinks, op.getLogSumExp());
+  Value product = arith::MulFOp::create(builder, loc, math::ExpOp::create(builder, loc, difference), delta);
+  Value sum = SumOp::create(builder, loc, op.getSink().getType(), product, /*columns=*/false);
+  return arith::NegFOp::create(builder, loc, sum);
+}
+
 Gradients AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
   if (failed(expectFirstOnly(*this, resultGradients)))
     return failure();
@@ -497,6 +526,8 @@ Gradients AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGradie
   gradients[0] = query.getResult();
   gradients[1] = keyValue.getKeyGradient();
   gradients[2] = keyValue.getValueGradient();
+  if (getSink())
+    gradients[getSinkMutable()[0].getOperandNumber()] = buildSinkGradient(builder, *this, delta);
   return gradients;
 }
 

@@ -159,12 +159,24 @@ def MaskOp : Heddle_Op<"mask", [Pure, Heddle_Elementwise, SingleBlock, AllTypesM
   let hasVerifier = 1;
 }
 
-def SoftmaxOp : Heddle_Op<"softmax", [Pure, SameOperandsAndResultType, RowwiseOpInterface,
-                                      DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+def SoftmaxOp : Heddle_Op<"softmax", [Pure, AllTypesMatch<["input", "result"]>,
+                                      RowwiseOpInterface, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "Softmax along the last dimension; a row of minus infinities becomes zeros";
-  let arguments = (ins Heddle_Scores:$input);
+  let description = [{
+    `sink` has a number for each head, one more score of each of its rows. The sum of powers counts it, but the result
+    has no element for it (attention sinks; Xiao et al. 2023, gpt-oss).
+
+    ```mlir
+    %weights = heddle.softmax %scores sink(%sink : tensor<4xf32>) : tensor<?x4x256xf32, #tokens>
+    ```
+  }];
+  let arguments = (ins Heddle_Scores:$input, Optional<Heddle_F32Vector>:$sink);
   let results = (outs Heddle_Scores:$result);
-  let assemblyFormat = "$input attr-dict `:` type($input)";
+  let assemblyFormat = "$input (`sink` `(` $sink^ `:` type($sink) `)`)? attr-dict `:` type($input)";
+  let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "Value":$input), [{
+    build($_builder, $_state, input.getType(), input, /*sink=*/Value());
+  }]>];
 }
 
 def SoftmaxGradOp : Heddle_Op<"softmax_grad", [Pure, SameOperandsAndResultType]> {
@@ -196,7 +208,8 @@ defvar Heddle_AttentionSequences = [{
 defvar Heddle_AttentionEnd = "(`mask` $mask^)? attr-dict `:` functional-type(operands, results)";
 
 def AttentionOp : Heddle_AttentionBase<"attention",
-    (ins Heddle_ProductOperand:$query, Heddle_ProductOperand:$key, Heddle_ProductOperand:$value, Optional<Heddle_I32Matrix>:$key_rows),
+    (ins Heddle_ProductOperand:$query, Heddle_ProductOperand:$key, Heddle_ProductOperand:$value, Optional<Heddle_I32Matrix>:$key_rows,
+         Optional<Heddle_F32Vector>:$sink),
     (region MaxSizedRegion<1>:$score), [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "Scaled dot-product attention of all heads and sequences (3.2); the scores never reach memory";
   let description = [{
@@ -225,11 +238,12 @@ def AttentionOp : Heddle_AttentionBase<"attention",
     } {heads = 8 : i64, ...} : ...
     ```
 
-    `key_rows` are lists, as in the ops on pairs. There is no gradient through them.
+    `key_rows` are lists, as in the ops on pairs. There is no gradient through them. `sink` is that of `heddle.softmax`:
+    `log_sum_exp` counts it, so the gradients of query, key and value need not know it.
   }];
   let results = (outs Heddle_F32Matrix:$result, Heddle_F32Matrix:$log_sum_exp);
-  let assemblyFormat = !strconcat("$query `,` $key `,` $value (`rows` `(` $key_rows^ `)`)?", Heddle_AttentionSequences,
-                                  "(`score` $score^)?", Heddle_AttentionEnd);
+  let assemblyFormat = !strconcat("$query `,` $key `,` $value (`rows` `(` $key_rows^ `)`)? (`sink` `(` $sink^ `)`)?",
+                                  Heddle_AttentionSequences, "(`score` $score^)?", Heddle_AttentionEnd);
   let hasCanonicalizer = 1;
 }
 

@@ -27,12 +27,13 @@ MASKS = {
     "causal": lambda i, j: j <= i,
     "window": lambda i, j: abs(i - j) <= RADIUS,
     "causal_window": lambda i, j: (j <= i) & (abs(i - j) <= RADIUS),
+    "sinks": lambda i, j: j <= i,
 }
 
 
-def attend(query, key, value, counts, heads):
+def attend(query, key, value, counts, heads, sinks=None):
     """Computes one sequence in PyTorch. A query without a key that counts gets zeros. A key head may serve several
-    query heads."""
+    query heads. With `sinks` each head has one more score, whose value is zero."""
     width = query.shape[1] // heads
 
     def split(x):
@@ -41,7 +42,10 @@ def attend(query, key, value, counts, heads):
 
     scores = split(query) @ split(key).transpose(1, 2) / (query.shape[1] // heads) ** 0.5
     some = counts.any(1)
-    weights = torch.softmax(scores[:, some].masked_fill(~counts[some], float("-inf")), -1)
+    scores = scores[:, some].masked_fill(~counts[some], float("-inf"))
+    if sinks is not None:
+        scores = torch.cat([scores, sinks[:, None, None].expand(*scores.shape[:2], 1)], -1)
+    weights = torch.softmax(scores, -1)[..., :len(key)]
     result = torch.zeros_like(split(query))
     result[:, some] = weights @ split(value)
     return result.transpose(0, 1).reshape(query.shape)
@@ -93,13 +97,16 @@ def main():
             inputs["query"] *= 2  # makes the weights less uniform
             for mask in masks_of(widths.index((width, heads, key_heads)), arguments.in_turn):
                 counts = MASKS[mask]
+                inputs.pop("sinks", None)
+                if mask == "sinks":
+                    inputs["sinks"] = (3 * random.standard_normal(heads)).astype(np.float32)
                 outputs = ["result", "grad_query", "grad_key", "grad_value"]
                 found = session.call(f"{mask}_{width}x{heads}x{key_heads}", inputs, outputs)
                 of_heads = inputs["value"][0].reshape(key_heads, width).repeat(heads // key_heads, 0).ravel()
                 nearest = of_heads.astype(np.float16).astype(np.float32)
                 # A single key has the weight 1, except for the last bit on CUDA, whose exponential is approximate.
                 inexact = 1e-6 if arguments.target.startswith("cuda") else 0
-                if width in rounded and not np.allclose(found[0][0], nearest, rtol=inexact, atol=0):
+                if width in rounded and mask != "sinks" and not np.allclose(found[0][0], nearest, rtol=inexact, atol=0):
                     failed += 1
                     print(f"FAIL {mask} {heads} x {width}: factors are not rounded to the nearest numbers of f16")
                 query, key, value = (torch.tensor(inputs[name].astype(np.float64), requires_grad=True)
@@ -107,7 +114,8 @@ def main():
                 parts = []
                 for (q, k), (nq, nk) in zip(starts, lengths):
                     places = counts(torch.arange(nq)[:, None], torch.arange(nk)[None, :])
-                    parts.append(attend(query[q:q + nq], key[k:k + nk], value[k:k + nk], places, heads))
+                    parts.append(attend(query[q:q + nq], key[k:k + nk], value[k:k + nk], places, heads,
+                                        torch.tensor(inputs["sinks"].astype(np.float64)) if mask == "sinks" else None))
                 result = torch.cat(parts)
                 result.backward(torch.tensor(inputs["gradient"].astype(np.float64)))
                 errors = []

@@ -1,7 +1,7 @@
 """Compares arithmetic between attention's scores and its softmax with PyTorch in float64: a soft cap, a bias by
-distance and head, and a Gaussian window, with masks and dropout. Attention is written op by op. It is compiled once
-with its scores in memory and once fused, with the arithmetic as the score region. Compares loss, result and the
-gradients of the three projections.
+distance and head, a Gaussian window, and a sink for each head, with masks and dropout. Attention is written op by op.
+It is compiled once with its scores in memory and once fused, with the arithmetic as the score region. Compares loss,
+result and the gradients of the three projections and the sinks.
 
     attention_score.py --bin build/bin [--target=NAME] [--precision=NAME]"""
 
@@ -62,6 +62,7 @@ CASES = {
     "all": (lambda text, x, heads: gaussian(text, by_head(text, soft_cap(text, x), heads)),
             lambda s, far, h, heads: CAP * torch.tanh(s / CAP) - abs(far) * 2 ** (-8 * h / heads) - far ** 2 / (2 * SIGMA ** 2),
             "window", True),
+    "sinks": (lambda text, x, heads: x, lambda s, far, h, heads: s, "causal_window", True),
 }
 
 
@@ -81,6 +82,7 @@ def write_module(width, heads, rows, sequences, longest):
     segment = lambda name, limit: f'%{name}: !segments {{heddle.name = "{name}", heddle.limit = {limit} : i64}}'
     pairs = 'queries(%query_starts, %query_lengths) keys(%key_starts, %key_lengths)\n    {query_size = "query_length", key_size = "key_length"}'
     segments = ", ".join(["!segments"] * 4)
+    module += f"heddle.variable @sink weight : tensor<{heads}xf32>\nheddle.variable @grad.sink gradient of @sink as gradient : tensor<{heads}xf32>\n"
     for name, (arithmetic, _, mask, dropout) in CASES.items():
         body = []
         score = arithmetic(body.append, "%scaled", heads)
@@ -112,7 +114,8 @@ func.func @{name}({port("tokens", "!queries")}, {port("memory", "!keys")}, {port
   {lines}
   %masked = heddle.mask {score} at(%position, %sequence) keys(%key_lengths) {region} {{value = 0xFF800000 : f32}}
     : !scores, !indices, !segments
-  %weights = heddle.softmax %masked : !scores
+  %sinks = heddle.read @sink : tensor<{heads}xf32>
+  %weights = heddle.softmax %masked {f"sink(%sinks : tensor<{heads}xf32>)" if name == "sinks" else ""} : !scores
   {kept}
   %y = heddle.context {"%kept" if dropout else "%weights"}, %v {pairs} : (!scores, !keys, {segments}) -> !queries
   %terms = arith.mulf %y, %gradient : !queries
@@ -145,7 +148,7 @@ def keep(rows, columns, head):
     return torch.tensor(((words >> np.uint64(8)).astype(np.float64) * 2.0 ** -24 >= RATE) / (1 - RATE))
 
 
-def attend(case, query, key, value, start, heads):
+def attend(case, query, key, value, sinks, start, heads):
     """Computes one sequence in PyTorch. Its first query is row `start` of the batch."""
     _, arithmetic, mask, dropout = CASES[case]
     split = lambda x: x.reshape(len(x), heads, x.shape[1] // heads).transpose(0, 1)
@@ -156,7 +159,10 @@ def attend(case, query, key, value, start, heads):
     for head in range(heads):
         scores = split(query)[head] @ split(key)[head].T / (query.shape[1] // heads) ** 0.5
         scores = arithmetic(scores, (i - j).double(), head, heads)
-        weights = torch.softmax(scores[some].masked_fill(~counts[some], float("-inf")), -1)
+        scores = scores[some].masked_fill(~counts[some], float("-inf"))
+        if case == "sinks":
+            scores = torch.cat([scores, sinks[head].expand(len(scores), 1)], -1)
+        weights = torch.softmax(scores, -1)[:, :len(key)]
         if dropout:
             weights = weights * keep(np.arange(start, start + len(query)), np.arange(len(key)), head)[some]
         result[head, some] = weights @ split(value)[head]
@@ -187,6 +193,7 @@ def main():
                 inputs[name] = random.standard_normal((lengths[:, side].sum(), columns)).astype(np.float32)
             weights = {name: (random.standard_normal((columns, columns)) * (2 / columns) ** 0.5).astype(np.float32)
                        for name in ("query", "key", "value")}
+            weights["sink"] = (3 * random.standard_normal(heads)).astype(np.float32)
             tensor_files.save_safetensors(f"{folder}/start.safetensors",
                                        {**weights, **{f"grad.{name}": 0 * value for name, value in weights.items()}})
             for fused in ("true", "false"):
@@ -204,10 +211,11 @@ def main():
                 exact = lambda name: torch.tensor(inputs[name].astype(np.float64))
                 projected = [exact(source) @ parameters[name]
                              for name, source in (("query", "tokens"), ("key", "memory"), ("value", "memory"))]
-                result = torch.cat([attend(case, projected[0][q:q + nq], projected[1][k:k + nk], projected[2][k:k + nk], q, heads)
+                result = torch.cat([attend(case, projected[0][q:q + nq], projected[1][k:k + nk], projected[2][k:k + nk],
+                                           parameters["sink"], q, heads)
                                     for (q, k), (nq, nk) in zip(starts, lengths)])
                 (result * exact("gradient")).sum().backward()
-                expected = {"result": result.detach(), **{f"grad.{name}": p.grad for name, p in parameters.items()}}
+                expected = {"result": result.detach(), **{f"grad.{name}": p.grad for name, p in parameters.items() if p.grad is not None}}
                 for fused, session in sessions.items():
                     (found,) = session.call(case, inputs, ["result"], ["--variables", f"{folder}/start.safetensors",
                                                                        "--save-variables", f"{folder}/found.safetensors"])

@@ -12,6 +12,7 @@ MASKS = {
     "causal": f"{CAUSAL}\n    heddle.yield %late : i1",
     "window": f"{NEAR}\n    heddle.yield %near : i1",
     "causal_window": f"{CAUSAL}\n    {NEAR}\n    %both = arith.andi %late, %near : i1\n    heddle.yield %both : i1",
+    "sinks": f"{CAUSAL}\n    heddle.yield %late : i1",  # each head has a sink, too
 }
 
 
@@ -27,6 +28,8 @@ heddle.size @key_length max {longest} longest "key_lengths"
 
 def write_entry(name, mask, width, heads, key_heads, rows, longest):
     """Returns an entry with the forward op and the three ops of its backward pass, as differentiation writes them."""
+    sinks = name.startswith("sinks")
+    sink = f"tensor<{heads}xf32>"
     matrix = lambda size, columns: f'tensor<?x{columns}xf32, #heddle.dims<"{size}">>'
     q, k, per_head = matrix("queries", width * heads), matrix("keys", width * key_heads), matrix("queries", heads)
     port = lambda name, kind: f'%{name}: {kind} {{heddle.name = "{name}"}}'
@@ -36,13 +39,15 @@ def write_entry(name, mask, width, heads, key_heads, rows, longest):
     rest = f"""queries(%query_starts, %query_lengths) keys(%key_starts, %key_lengths) {region}
     {{heads = {heads} : i64, scale = {width ** -0.5:.9e} : f32, query_size = "query_length", key_size = "key_length"}}"""
     segments = ", ".join(["!segments"] * 4)
+    operands = f"({q}, {k}, {k}, {sink + ', ' if sinks else ''}{segments})"
+    forward = f"%query, %key, %value {'sink(%sinks) ' if sinks else ''}{rest} : {operands} -> ({q}, {per_head})"
     backward = f"%query, %key, %value gradient %gradient, %lse, %delta {rest}"
     operands = f"({q}, {k}, {k}, {q}, {per_head}, {per_head}, {segments})"
     return f"""func.func @{name}({port("query", q)}, {port("key", k)}, {port("value", k)}, {port("gradient", q)},
     {segment("query_starts", rows + 1)}, {segment("query_lengths", longest + 1)},
-    {segment("key_starts", rows + 1)}, {segment("key_lengths", longest + 1)})
+    {segment("key_starts", rows + 1)}, {segment("key_lengths", longest + 1)}{", " + port("sinks", sink) if sinks else ""})
     -> ({result("result", q)}, {result("grad_query", q)}, {result("grad_key", k)}, {result("grad_value", k)}) {{
-  %y, %lse = heddle.attention %query, %key, %value {rest} : ({q}, {k}, {k}, {segments}) -> ({q}, {per_head})
+  %y, %lse = heddle.attention {forward}
   %delta = heddle.attention_delta %y, %gradient : {q} -> {per_head}
   %dq = heddle.attention_grad_query {backward} : {operands} -> {q}
   %dk, %dv = heddle.attention_grad_key_value {backward} : {operands} -> ({k}, {k})

@@ -39,7 +39,7 @@ MASK = f"""mask {{
   }}"""
 # For each kind: whether a list of rows locates the keys, and the regions between scores and softmax.
 KINDS = {"plain": (False, ""), "window": (False, MASK), "score": (False, SCORE), "rows": (True, ""),
-         "rows_score": (True, f"{SCORE} {MASK}")}
+         "rows_score": (True, f"{SCORE} {MASK}"), "window_sinks": (False, MASK), "rows_sinks": (True, "")}
 
 
 def write_entry(kind, width, heads, key_heads, cache):
@@ -53,9 +53,12 @@ def write_entry(kind, width, heads, key_heads, cache):
              segment("query_lengths", 2), segment("key_starts", cache + 1), segment("key_lengths", max(LENGTHS) + 1)]
     if by_rows:
         ports.append(port("key_rows", rows, f", heddle.limit = {cache} : i64"))
-    operands = [query, keys, keys] + ([rows] if by_rows else []) + ["!segments"] * 4
+    sinks = kind.endswith("sinks")
+    if sinks:
+        ports.append(port("sinks", f"tensor<{heads}xf32>"))
+    operands = [query, keys, keys] + ([rows] if by_rows else []) + ([f"tensor<{heads}xf32>"] if sinks else []) + ["!segments"] * 4
     return f"""func.func @{kind}_{width}x{heads}x{key_heads}({", ".join(ports)}) -> ({query} {{heddle.name = "result"}}) {{
-  %y, %lse = heddle.attention %query, %key, %value {"rows(%key_rows)" if by_rows else ""}
+  %y, %lse = heddle.attention %query, %key, %value {"rows(%key_rows)" if by_rows else ""} {"sink(%sinks)" if sinks else ""}
     queries(%query_starts, %query_lengths) keys(%key_starts, %key_lengths) {regions}
     {{heads = {heads} : i64, scale = {width ** -0.5:.9e} : f32, query_size = "", key_size = "key_length"}}
     : ({", ".join(operands)}) -> ({query}, {per_head})
@@ -64,8 +67,8 @@ def write_entry(kind, width, heads, key_heads, cache):
 """
 
 
-def attend(kind, query, key, value):
-    """Computes one query and head in float64. Without keys the result is zero."""
+def attend(kind, query, key, value, sinks):
+    """Computes one query and head in float64. Without keys the result is zero. `sinks` has a number for each head."""
     if "window" in kind or kind == "rows_score":
         key, value = key[:WINDOW], value[:WINDOW]
     if not len(key):
@@ -76,8 +79,10 @@ def attend(kind, query, key, value):
         s = scores
         if "score" in kind:
             s = 3 * np.tanh(s / 3) - (np.arange(len(key)) + head) / 32
+        if "sinks" in kind:
+            s = np.append(s, sinks[head])
         weights = np.exp(s - s.max())
-        return weights / weights.sum() @ value
+        return weights[:len(value)] / weights.sum() @ value
 
     return result
 
@@ -114,6 +119,10 @@ def main():
             for kind, (by_rows, _) in KINDS.items():
                 inputs["key_starts"] = np.zeros_like(starts) if by_rows else starts
                 inputs.pop("key_rows", None)
+                inputs.pop("sinks", None)
+                sinks = (3 * random.standard_normal(heads)).astype(np.float32)
+                if "sinks" in kind:
+                    inputs["sinks"] = sinks
                 if by_rows:
                     inputs["key_rows"] = rows
                 (result,) = session.call(f"{kind}_{width}x{heads}x{key_heads}", inputs, ["result"])
@@ -126,7 +135,7 @@ def main():
                         key_head = head * key_heads // heads
                         key_at = slice(key_head * width, (key_head + 1) * width)
                         expected[s, at] = attend(kind, wide["query"][s, at], wide["key"][own, key_at],
-                                                 wide["value"][own, key_at])(head)
+                                                 wide["value"][own, key_at], sinks.astype(np.float64))(head)
                 error = np.abs(result - expected).max() / np.abs(expected).max()
                 bad = not error <= BOUND  # NaN is bad, too
                 failed += bad

@@ -1,9 +1,9 @@
 // Recognises attention (3.2 of "Attention Is All You Need") written out as
 //
-//   context(dropout(softmax(mask(scale * scores(Q, K)))), V)
+//   context(dropout(softmax(mask(scale * scores(Q, K)), sink)), V)
 //
 // and replaces it by one `heddle.attention`, whose scores never reach memory. The scale may be missing, or be applied
-// to the queries, the keys, the scores or the masked scores. The dropout may be missing, but not the mask: without it
+// to the queries, the keys, the scores or the masked scores. Dropout and sink may be missing, but not the mask: without it
 // keys that do not exist would count. If another op uses the scores or the weights, they are needed in memory, and the
 // attention stays as it is.
 #include "compiler/Kernel/Fusion/Passes.h"
@@ -183,6 +183,7 @@ constexpr int64_t kWidestHead = 256;
 /// The ops of an attention that is written out op by op and ends with `context`.
 struct WrittenAttention {
   ContextOp context;
+  SoftmaxOp softmax;
   DropoutOp dropout; // or null
   MaskOp mask;
   ScoreArithmetic arithmetic;
@@ -202,11 +203,11 @@ FailureOr<WrittenAttention> WrittenAttention::match(ContextOp context, StringRef
   written.context = context;
   Value weights = context.getWeights();
   written.dropout = producedFor<DropoutOp>(weights);
-  auto softmax = producedFor<SoftmaxOp>(written.dropout ? written.dropout.getInput() : weights);
-  if (!softmax)
+  written.softmax = producedFor<SoftmaxOp>(written.dropout ? written.dropout.getInput() : weights);
+  if (!written.softmax)
     return fail("its weights are no softmax, dropped out or not, that it alone uses");
-  written.mask = producedFor<MaskOp>(takeScale(softmax.getInput(), written.outerScale, /*exclusive=*/true));
-  if (!written.mask || !softmax.getInput().hasOneUse())
+  written.mask = producedFor<MaskOp>(takeScale(written.softmax.getInput(), written.outerScale, /*exclusive=*/true));
+  if (!written.mask || !written.softmax.getInput().hasOneUse())
     return fail("the softmax is of no masked scores that it alone uses");
   // A masked score stays minus infinity only under a positive factor.
   if (written.outerScale <= 0)
@@ -242,7 +243,7 @@ struct FuseAttention : OpRewritePattern<ContextOp> {
     FailureOr<WrittenAttention> written = WrittenAttention::match(context, obstacle);
     if (failed(written))
       return rewriter.notifyMatchFailure(context, obstacle);
-    auto &[_, dropout, mask, arithmetic, outerScale, query, key] = *written;
+    auto &[_, softmax, dropout, mask, arithmetic, outerScale, query, key] = *written;
     ScoresOp scores = arithmetic.scores;
     Value value = context.getValue();
 
@@ -251,7 +252,7 @@ struct FuseAttention : OpRewritePattern<ContextOp> {
     auto perHead =
         RankedTensorType::get({queryType.getDimSize(0), heads}, rewriter.getF32Type(), queryType.getEncoding());
     auto fused = AttentionOp::create(
-        rewriter, context.getLoc(), query.getType(), perHead, query, key, value, scores.getKeyRows(),
+        rewriter, context.getLoc(), query.getType(), perHead, query, key, value, scores.getKeyRows(), softmax.getSink(),
         scores.getQueryStarts(), scores.getQueryLengths(), scores.getKeyStarts(), scores.getKeyLengths(),
         dropout ? dropout.getSeed() : Value(), dropout ? dropout.getStep() : Value(), static_cast<uint64_t>(heads),
         APFloat(1.0f), dropout ? dropout.getRate() : APFloat(0.0f), dropout ? dropout.getStream() : 0,

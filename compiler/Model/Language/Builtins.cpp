@@ -51,7 +51,7 @@ ArrayRef<Elaborator::Builtin> Elaborator::getBuiltins() {
       {"normalise", {"x", "gain", "bias", "epsilon"}, 3, &E::normalise},
       {"pairs", {"query", "key", "heads", "among"}, 2, &E::pairs, /*takesBlock=*/true},
       {"mask", {"scores"}, 1, &E::mask, /*takesBlock=*/true},
-      {"softmax", {"scores"}, 1, &E::softmax},
+      {"softmax", {"scores", "sink"}, 1, &E::softmax},
       {"places", {"scores"}, 1, &E::placesOf},
       {"number", {"x"}, 1, &E::numberOf},
       {"spread", {"x", "tokens"}, 2, &E::spread},

@@ -303,9 +303,17 @@ Item Elaborator::mask(BuiltinCall &call) {
   return make(op, scores->keys);
 }
 
-/// softmax(x): over the keys of each query; for a number for each token, over the tokens of each sequence.
+/// softmax(x, sink): over the keys of each query, with a sink's number as one more score of each head; for a number for
+/// each token, over the tokens of each sequence.
 Item Elaborator::softmax(BuiltinCall &call) {
   const TensorItem *scores = scoresOrNull(call.given[0].item);
+  Value sink = call.has(1) ? tensor(call.given[1].item, call.given[1].where, "a sink") : Value();
+  if (call.has(1) && !sink)
+    return mistake();
+  if (sink && (!scores || typeOf(sink).getShape() != typeOf(scores->value).getShape().slice(1, 1)))
+    return fail(call.where())
+           << "softmax(scores, sink) takes scores of pairs(query, key, heads) and a number for each head, not "
+           << describe(call.given[0].item) << " and " << describe(call.given[1].item);
   const auto *numbers = call.given[0].item.as<TensorItem>();
   auto type = numbers ? dyn_cast<RankedTensorType>(numbers->value.getType()) : RankedTensorType();
   if (const Side *side = type && !scanState ? findSide(type) : nullptr;
@@ -335,7 +343,8 @@ Item Elaborator::softmax(BuiltinCall &call) {
     return fail(call.where())
            << "softmax() takes scores of pairs(query, key), rows, or outside of scans a number for each token, not "
            << describe(call.given[0].item);
-  return make(SoftmaxOp::create(builder, place(call.where()), import(scores->value)), scores->keys);
+  Value value = import(scores->value);
+  return make(SoftmaxOp::create(builder, place(call.where()), value.getType(), value, sink), scores->keys);
 }
 
 /// places(scores): for each pair, the key's position in its sequence.

@@ -154,6 +154,10 @@ void softmax(Program &p) {
          ofType(types.scores) + ", " + position + ", " + sequences);
   p.line("%w = heddle.softmax %masked" + ofType(types.scores));
   p.addLoss("%w", types.scores);
+  Dims perHead{p.shape().heads};
+  p.line("%v = heddle.softmax %masked sink(" + p.weight("sink", perHead) + ofType(perHead) + ")" +
+         ofType(types.scores));
+  p.addLoss("%v", types.scores);
 }
 
 void attention(Program &p) {
@@ -167,15 +171,19 @@ void attention(Program &p) {
   const std::string causal =
       "mask {\n  ^bb0(%q: i32, %k: i32):\n    %c = arith.cmpi sle, %k, %q : i32\n    heddle.yield %c : i1\n  } ";
   int next = 0;
+  Dims perHead{p.shape().heads};
   for (auto [regions, drops] :
        {std::pair(std::string(), false), {causal, false}, {capped + causal, true}, {"", true}}) {
+    bool hasSink = next == 1 || next == 2;
     std::string id = std::to_string(next++), q = p.weight("q" + id, types.query);
     std::string k = p.weight("k" + id, types.key), v = p.weight("v" + id, types.key);
-    p.line("%y" + id + ", %lse" + id + " = heddle.attention " + q + ", " + k + ", " + v + " " + pairs.sequences + " " +
+    p.line("%y" + id + ", %lse" + id + " = heddle.attention " + q + ", " + k + ", " + v + " " +
+           (hasSink ? "sink(" + p.weight("sink" + id, perHead) + ") " : "") + pairs.sequences + " " +
            (drops ? "dropout(%seed, %drawn) " : "") + regions + "{heads = " + std::to_string(p.shape().heads) +
            " : i64, scale = 0.7 : f32, " + (drops ? "dropout = 0.3 : f32, stream = 2 : i32, " : "") +
            "query_size = \"length\", key_size = \"key_length\"} : (" + Program::type(types.query) + ", " +
-           Program::type(types.key) + ", " + Program::type(types.key) + ", " + pairs.sequenceTypes +
+           Program::type(types.key) + ", " + Program::type(types.key) + ", " +
+           (hasSink ? Program::type(perHead) + ", " : "") + pairs.sequenceTypes +
            (drops ? ", tensor<2xi32>, tensor<1xi32>" : "") + ") -> (" + Program::type(types.query) + ", " +
            Program::type({"tokens", p.shape().heads}) + ")");
     p.addLoss("%y" + id, types.query);

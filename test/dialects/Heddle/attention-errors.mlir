@@ -348,3 +348,19 @@ func.func @score_alone(%x: tensor<4x8xf32>, %p: tensor<4x2xf32>, %s: tensor<2xi3
   }) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x2xf32>, tensor<4x2xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<4x8xf32>
   return
 }
+
+// -----
+
+func.func @softmax(%x: tensor<4x2x16xf32>, %sink: tensor<3xf32>) {
+  // expected-error @+1 {{expects a sink for each of 2 heads, got 'tensor<3xf32>'}}
+  %0 = heddle.softmax %x sink(%sink : tensor<3xf32>) : tensor<4x2x16xf32>
+  return
+}
+
+// -----
+
+func.func @attention(%q: tensor<4x8xf32>, %s: tensor<2xi32>, %sink: tensor<8xf32>) {
+  // expected-error @+1 {{expects a sink for each of 2 heads, got 'tensor<8xf32>'}}
+  %0:2 = heddle.attention %q, %q, %q sink(%sink) queries(%s, %s) keys(%s, %s) {heads = 2 : i64, scale = 1.0 : f32, query_size = "q", key_size = "k"} : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<8xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> (tensor<4x8xf32>, tensor<4x2xf32>)
+  return
+}

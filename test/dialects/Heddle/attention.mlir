@@ -9,7 +9,7 @@
 
 // As imported: the ops of the paper's 3.2.1 one by one.
 // CHECK-LABEL: func.func @unfused
-func.func @unfused(%q: !tokens, %k: !tokens, %v: !tokens, %starts: !segments, %lengths: !segments) -> !tokens {
+func.func @unfused(%q: !tokens, %k: !tokens, %v: !tokens, %starts: !segments, %lengths: !segments, %sink: tensor<2xf32>) -> !tokens {
   // CHECK: %[[SCORES:.*]] = heddle.scores %{{.*}}, %{{.*}} queries(%[[STARTS:.*]], %[[LENGTHS:.*]]) keys(%[[STARTS]], %[[LENGTHS]]) {key_size = "source_length", query_size = "source_length"}
   // CHECK-SAME: -> tensor<?x2x16xf32, #heddle.dims<"source">>
   %s = heddle.scores %q, %k queries(%starts, %lengths) keys(%starts, %lengths)
@@ -30,6 +30,8 @@ func.func @unfused(%q: !tokens, %k: !tokens, %v: !tokens, %starts: !segments, %l
   %n = heddle.mask %m at(%position, %sequence) keys(%lengths) {value = 0.0 : f32} : !scores, !indices, !segments
   // CHECK: %[[WEIGHTS:.*]] = heddle.softmax %{{.*}} : tensor<?x2x16xf32, #heddle.dims<"source">>
   %p = heddle.softmax %n : !scores
+  // CHECK: heddle.softmax %{{.*}} sink(%{{.*}} : tensor<2xf32>) : tensor<?x2x16xf32, #heddle.dims<"source">>
+  %sunk = heddle.softmax %n sink(%sink : tensor<2xf32>) : !scores
   // CHECK: heddle.softmax_grad %[[WEIGHTS]], %[[SCORES]] : tensor<?x2x16xf32, #heddle.dims<"source">>
   %g = heddle.softmax_grad %p, %s : !scores
   // CHECK: heddle.context %[[WEIGHTS]], %{{.*}} queries(%[[STARTS]], %[[LENGTHS]]) keys(%[[STARTS]], %[[LENGTHS]]) {key_size = "source_length", query_size = "source_length"}
@@ -77,6 +79,17 @@ func.func @fused(%q: !tokens, %k: !tokens, %v: !tokens, %starts: !segments, %len
   %dk, %dv = heddle.attention_grad_key_value %q, %k, %v gradient %q, %lse, %delta queries(%starts, %lengths) keys(%starts, %lengths)
     {heads = 2 : i64, scale = 0.5 : f32, query_size = "source_length", key_size = "source_length"}
     : (!tokens, !tokens, !tokens, !tokens, !per_head, !per_head, !segments, !segments, !segments, !segments) -> (!tokens, !tokens)
+  return
+}
+
+// A sink: one more score of each head, whose value is zero.
+// CHECK-LABEL: func.func @sink
+func.func @sink(%q: !tokens, %sink: tensor<2xf32>, %starts: !segments, %lengths: !segments) {
+  // CHECK: heddle.attention %{{.*}}, %{{.*}}, %{{.*}} sink(%{{.*}}) queries(%{{.*}}, %{{.*}}) keys(%{{.*}}, %{{.*}}) {
+  // CHECK-SAME: (tensor<?x8xf32, #heddle.dims<"source">>, tensor<?x8xf32, #heddle.dims<"source">>, tensor<?x8xf32, #heddle.dims<"source">>, tensor<2xf32>,
+  %o:2 = heddle.attention %q, %q, %q sink(%sink) queries(%starts, %lengths) keys(%starts, %lengths)
+    {heads = 2 : i64, scale = 0.5 : f32, query_size = "source_length", key_size = "source_length"}
+    : (!tokens, !tokens, !tokens, tensor<2xf32>, !segments, !segments, !segments, !segments) -> (!tokens, !per_head)
   return
 }
 

@@ -221,6 +221,22 @@ Value AttentionFrame::loadPerQuery(Value value, const Place &place) {
   return emitter.load(emitter.memoryOf(value), at, Padding::Any, /*transposed=*/!ownsQueries);
 }
 
+Value AttentionFrame::numbersOfHeads(Value vector) {
+  int64_t rows = ownedPlace.rows;
+  auto ofMember = [&](int64_t member) -> Value {
+    Value number = emitter.loadScalar(vector, emitter.add(head, emitter.index(member)));
+    return tile::SplatOp::create(b, emitter.tileType(rows, 1), number);
+  };
+  Value numbers = ofMember(0);
+  for (int64_t member = 1; member < attention.members; ++member) {
+    Value isMember = arith::CmpIOp::create(
+        b, arith::CmpIPredicate::eq, overMembers<arith::RemUIOp>(emitter.indices({first, first, rows, 1, {}, {}}, 0)),
+        emitter.constantInt(rows, 1, member));
+    numbers = arith::SelectOp::create(b, isMember, ofMember(member), numbers);
+  }
+  return numbers;
+}
+
 Place AttentionFrame::perQuery(const Place &place) const {
   return {place.row, head, place.rows, 1, place.rowLimit, {}, {}, place.members, place.members > 1 ? 1 : 0};
 }

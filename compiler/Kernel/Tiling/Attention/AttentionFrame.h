@@ -73,6 +73,8 @@ public:
   Value scaledGradient(Value scaled, const Step &at, Value gradient);
   /// Loads one number per query of this head: a column, or a row if queries are visited.
   Value loadPerQuery(Value value, const Place &place);
+  /// Returns, for each owned row, its head's number in a vector.
+  Value numbersOfHeads(Value vector);
   /// Writes one number per query. If a head has one column, log-sum-exp has the result's shape, and `finish` writes
   /// both. `definePerQuery` prepares that.
   void storePerQuery(Value result, Value tile);

@@ -129,14 +129,22 @@ private:
       };
       last = {largest, total(last[1], 1), total(last[2], width)};
     }
+    Value largest = frame.inLogs(last[0]), rescale;
+    if (Value sink = attention.getSink()) { // one more score
+      Value score = frame.mul(frame.numbersOfHeads(sink), std::numbers::log2e);
+      Value all = arith::MaximumFOp::create(b, largest, score);
+      rescale = frame.power(frame.sub(largest, all));
+      last[1] = math::FmaOp::create(b, last[1], rescale, frame.power(frame.sub(score, all)));
+      largest = all;
+    }
     // A query without keys gets zeros instead of a division by zero.
     int64_t queries = frame.owned().rows;
     Value one = emitter.constant(queries, 1, 1);
     Value any = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, last[1], emitter.constant(queries, 1, 0));
     Value sum = arith::SelectOp::create(b, any, last[1], one);
-    Value inverse = arith::DivFOp::create(b, one, sum);
+    Value inverse = arith::DivFOp::create(b, rescale ? rescale : one, sum);
     auto logSumExp = [&]() -> Value {
-      return arith::AddFOp::create(b, frame.mul(frame.inLogs(last[0]), std::numbers::ln2), math::LogOp::create(b, sum));
+      return arith::AddFOp::create(b, frame.mul(largest, std::numbers::ln2), math::LogOp::create(b, sum));
     };
     // If a head has one column, log-sum-exp has the result's shape, and `finish` writes both.
     if (width == 1)

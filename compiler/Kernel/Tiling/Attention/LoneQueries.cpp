@@ -100,8 +100,9 @@ bool hidesMissingKeys(const Chain &chain) {
 
 SmallVector<Operation *> heddle::getLoneQueryChain(Operation *anchor, Value pairs) {
   Chain chain(pairs);
+  auto softmax = dyn_cast_or_null<SoftmaxOp>(chain.weights);
   if (!chain.scores || !chain.weights || !chain.isSingle || !hidesMissingKeys(chain) ||
-      cast<RankedTensorType>(pairs.getType()).getDimSize(2) > kMostKeys)
+      (softmax && softmax.getSink()) || cast<RankedTensorType>(pairs.getType()).getDimSize(2) > kMostKeys)
     return {};
   bool isAligned = isa<ContextOp>(anchor) ? areOfTheSameSequences(chain.scores, cast<ContextOp>(anchor))
                                           : areOfTheSameSequences(chain.scores, cast<ScoresGradQueryOp>(anchor));

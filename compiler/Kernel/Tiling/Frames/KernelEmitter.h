@@ -176,7 +176,9 @@ public:
   /// Returns `condition`, and also checks that the sequence exists if `starts` is computed inside the kernel. A step of
   /// a recurrence has fewer sequences than its launch has workgroups for.
   Value isSequence(Value starts, Value sequence, Value condition);
-  Value loadScalar(Value value, int64_t position);
+  /// Loads one element of a scalar or a row.
+  Value loadScalar(Value value, int64_t position) { return loadScalar(value, index(position)); }
+  Value loadScalar(Value value, Value position);
 
   /// Returns the tile of any value of the kernel at a place. It is loaded, or computed from the value's operands at
   /// that place.

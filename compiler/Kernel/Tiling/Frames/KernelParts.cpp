@@ -205,8 +205,8 @@ Value KernelEmitter::loadIndex(Value value, Value position) {
   return arith::IndexCastUIOp::create(b, b.getIndexType(), scalar);
 }
 
-Value KernelEmitter::loadScalar(Value value, int64_t position) {
-  return memref::LoadOp::create(b, memoryOf(value), ValueRange{index(0), index(position)});
+Value KernelEmitter::loadScalar(Value value, Value position) {
+  return memref::LoadOp::create(b, memoryOf(value), ValueRange{index(0), position});
 }
 
 //===-- Loops ---------------------------------------------------------------------------------------------------===//

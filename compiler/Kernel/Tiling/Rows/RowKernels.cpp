@@ -421,6 +421,13 @@ struct SoftmaxKernel : KernelOpInterface::ExternalModel<SoftmaxKernel, SoftmaxOp
           Value sum = emitter.reduce(tile::Combine::Sum, power(x, frame.wide(largest, place)), 1);
           return {largest, math::FmaOp::create(b, state[1], power(state[0], largest), sum)};
         });
+    if (softmax.getSink()) { // one more element
+      Value number = emitter.loadScalar(softmax.getSink(), frame.partNumber ? frame.partNumber : emitter.index(0));
+      Value sink = tile::SplatOp::create(b, emitter.tileType(frame.rows, 1), number);
+      Value largest = arith::MaximumFOp::create(b, totals[0], sink);
+      totals = {largest,
+                math::FmaOp::create(b, totals[1], power(totals[0], largest), power(sink, largest)).getResult()};
+    }
     // If all elements are lowest, all results are zero.
     Value any = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, totals[0], lowest);
     Value inverse = arith::DivFOp::create(b, emitter.constant(frame.rows, 1, 1), totals[1]);

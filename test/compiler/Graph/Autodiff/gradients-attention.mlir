@@ -86,3 +86,45 @@ func.func @score(%x: !target, %qs: !segments, %ql: !segments) {
   heddle.accumulate %loss
   return
 }
+
+heddle.variable @sinks weight : tensor<2xf32>
+heddle.variable @grad.sinks gradient of @sinks as gradient : tensor<2xf32>
+
+// A sink's probability is exp(sink - log-sum-exp), and its gradient minus the sum of that times delta.
+// CHECK-LABEL: func.func @sink
+func.func @sink(%x: !target, %qs: !segments, %ql: !segments) {
+  // CHECK: %[[SINK:.*]] = heddle.read @sinks
+  %sink = heddle.read @sinks : tensor<2xf32>
+  // CHECK: %{{.*}}, %[[LSE:.*]] = heddle.attention %{{.*}} sink(%[[SINK]])
+  %o, %lse = heddle.attention %x, %x, %x sink(%sink) queries(%qs, %ql) keys(%qs, %ql)
+    {heads = 2 : i64, scale = 0.5 : f32, query_size = "target_length", key_size = "target_length"}
+    : (!target, !target, !target, tensor<2xf32>, !segments, !segments, !segments, !segments) -> (!target, !per_head)
+  %r = heddle.sum rows %o : !target -> tensor<8xf32>
+  %loss = heddle.sum columns %r : tensor<8xf32> -> tensor<1xf32>
+  // CHECK: %[[DELTA:.*]] = heddle.attention_delta
+  // CHECK: %[[SINKS:.*]] = heddle.broadcast %[[SINK]] : tensor<2xf32> to tensor<?x2xf32, #heddle.dims<"target">>
+  // CHECK-NEXT: %[[DIFFERENCE:.*]] = arith.subf %[[SINKS]], %[[LSE]]
+  // CHECK-NEXT: %[[P:.*]] = math.exp %[[DIFFERENCE]]
+  // CHECK-NEXT: %[[PRODUCT:.*]] = arith.mulf %[[P]], %[[DELTA]]
+  // CHECK-NEXT: %[[SUM:.*]] = heddle.sum rows %[[PRODUCT]]
+  // CHECK-NEXT: arith.negf %[[SUM]] : tensor<2xf32>
+  heddle.accumulate %loss
+  return
+}
+
+// The gradients of a row's scores and of its sink add up to zero.
+// CHECK-LABEL: func.func @unfused
+func.func @unfused(%scores: tensor<?x2x16xf32, #heddle.dims<"target">>) {
+  // CHECK: %[[SINK:.*]] = heddle.read @sinks
+  %sink = heddle.read @sinks : tensor<2xf32>
+  %p = heddle.softmax %scores sink(%sink : tensor<2xf32>) : tensor<?x2x16xf32, #heddle.dims<"target">>
+  %square = arith.mulf %p, %p : tensor<?x2x16xf32, #heddle.dims<"target">>
+  %r = heddle.sum rows %square : tensor<?x2x16xf32, #heddle.dims<"target">> -> tensor<32xf32>
+  %loss = heddle.sum columns %r : tensor<32xf32> -> tensor<1xf32>
+  // CHECK: %[[DS:.*]] = heddle.softmax_grad
+  // CHECK-NEXT: %[[ROWS:.*]] = heddle.sum columns %[[DS]] : {{.*}} -> tensor<?x2xf32, #heddle.dims<"target">>
+  // CHECK-NEXT: %[[SUM:.*]] = heddle.sum rows %[[ROWS]]
+  // CHECK-NEXT: arith.negf %[[SUM]] : tensor<2xf32>
+  heddle.accumulate %loss
+  return
+}

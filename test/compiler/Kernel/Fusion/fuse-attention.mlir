@@ -38,6 +38,21 @@ func.func @self(%query: !tokens, %key: !tokens, %value: !tokens, %s: !segments, 
   return %result : !tokens
 }
 
+// A sink goes with the softmax.
+// CHECK-LABEL: func.func @sink
+func.func @sink(%x: !tokens, %sink: tensor<2xf32>, %s: !segments, %l: !segments) -> !tokens {
+  // CHECK-NEXT: %[[R:.*]], %{{.*}} = heddle.attention %arg0, %arg0, %arg0 sink(%arg1) queries(%arg2, %arg3) keys(%arg2, %arg3) {heads = 2
+  // CHECK-NEXT: return %[[R]]
+  %product = heddle.scores %x, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!tokens, !tokens, !segments, !segments, !segments, !segments) -> !scores
+  %position, %sequence = heddle.locate rows(%s, %l) {row_size = "target_length"} : !segments -> !indices
+  %masked = heddle.mask %product at(%position, %sequence) keys(%l) {value = 0xFF800000 : f32} : !scores, !indices, !segments
+  %weights = heddle.softmax %masked sink(%sink : tensor<2xf32>) : !scores
+  %result = heddle.context %weights, %x queries(%s, %l) keys(%s, %l)
+    {query_size = "target_length", key_size = "target_length"} : (!scores, !tokens, !segments, !segments, !segments, !segments) -> !tokens
+  return %result : !tokens
+}
+
 // Cross-attention without a scale.
 // CHECK-LABEL: func.func @cross
 // CHECK-SAME: %[[Q:.*]]: tensor<?x8xf32, #heddle.dims<"target_tokens">>, %[[M:.*]]: tensor<?x8xf32, #heddle.dims<"source_tokens">>
