@@ -81,6 +81,8 @@ std::optional<GgufPlace> readGgufPlace(const Json &json) {
       place.pairedHeads = *heads;
     } else if (key == "transpose" && value.is_boolean()) {
       place.transpose = value.get<bool>();
+    } else if (std::optional<int64_t> count = key == "matrices" ? readExtent(value, 1) : std::nullopt) {
+      place.matrices = *count;
     } else if (key == "plus" && value.is_number()) {
       place.added = value.get<double>();
     } else {
@@ -130,12 +132,13 @@ std::optional<WeightOrigin> readOrigin(const Json &json) {
     } else if (key == "gguf") {
       if (!(origin.gguf = readGgufPlace(value)))
         return std::nullopt;
-    } else if (key == "part" && value.is_array() && value.size() == 2) {
+    } else if ((key == "part" || key == "interleaved") && value.is_array() && value.size() == 2) {
       std::optional<int64_t> part = readExtent(value[0], 0), parts = readExtent(value[1], 1);
       if (!part || !parts || *parts > mostParts || *part >= *parts)
         return std::nullopt;
       origin.part = *part;
       origin.parts = *parts;
+      origin.isInterleaved = key == "interleaved";
     } else {
       return std::nullopt;
     }
@@ -145,11 +148,12 @@ std::optional<WeightOrigin> readOrigin(const Json &json) {
       (origin.skippedRows > 0 && !origin.leadingRows) ||
       (origin.isFlat && (isMatrix || origin.leadingRows || origin.rows || origin.parts > 1)))
     return std::nullopt;
-  if (origin.matrices > 1 &&
-      (!isMatrix || origin.shape.front() % origin.matrices != 0 || origin.leadingRows || origin.rows ||
-       origin.parts > 1 || (origin.gguf && (origin.gguf->rows || origin.gguf->pairedHeads > 0))))
-    return std::nullopt;
   for (const WeightOrigin &stored : {origin, origin.inGguf()}) {
+    if (stored.matrices > 1 && (!isMatrix || stored.shape.front() % stored.matrices != 0 || stored.leadingRows ||
+                                stored.rows || stored.parts > 1 || (stored.gguf && stored.gguf->pairedHeads > 0)))
+      return std::nullopt;
+    if (stored.isInterleaved && (stored.transpose || !isMatrix || stored.leadingRows || stored.rows))
+      return std::nullopt;
     // The rows of the stored tensor: the columns of a transposed weight, the elements of a vector.
     int64_t rows = isMatrix && !stored.transpose ? origin.shape.front() : origin.shape.back();
     if ((stored.transpose && !isMatrix) ||
@@ -323,9 +327,12 @@ WeightOrigin WeightOrigin::inGguf() const {
   WeightOrigin origin = *this;
   origin.rows = gguf->rows;
   origin.transpose |= gguf->transpose;
+  if (gguf->matrices > 1)
+    origin.matrices = gguf->matrices;
   origin.names = {gguf->name};
   origin.part = 0;
   origin.parts = 1;
+  origin.isInterleaved = false;
   origin.stacked = 0;
   origin.isFlat = false;
   return origin;

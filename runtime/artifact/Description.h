@@ -36,6 +36,7 @@ struct GgufPlace {
   int64_t pairedHeads = 0;
   double added = 0;       // the GGUF file's numbers are larger by this constant
   bool transpose = false; // the tensor is stored transposed, even if the folder's is not
+  int64_t matrices = 1;   // transposed, it is this many matrices, each of them transposed by itself
 };
 
 // The place of a weight's value in the files of a Hugging Face folder or in a GGUF file.
@@ -45,6 +46,7 @@ struct WeightOrigin {
   bool transpose = false;         // the tensor is stored transposed
   bool leadingRows = false;       // the weight is the tensor's first rows after `skippedRows`; a vector is one row
   int64_t part = 0, parts = 1;    // the weight is this part of the tensor's columns, which are cut into equal parts
+  bool isInterleaved = false;     // a part is every `parts`-th column
   std::optional<ChosenRows> rows; // the weight has these rows of the tensor
   int64_t skippedRows = 0;
   bool isOfHead = false; // files of a model without this head may lack the tensor

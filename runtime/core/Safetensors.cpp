@@ -140,7 +140,7 @@ Result<SafetensorsReader> SafetensorsReader::open(const std::filesystem::path &p
     if (storage->type)
       reader.tensors.push_back(std::move(entry));
     else if (others == OtherTypes::PassOver)
-      reader.others[name] = storage->name;
+      reader.others[name] = {std::string(storage->name), entry.shape, entry.offset, ranges.back().bytes};
     else
       return malformed("tensor '", name, "' is of type ", storage->name, ", and Heddle takes F32, F16, BF16 and I32");
   }
@@ -165,9 +165,14 @@ const SafetensorsEntry *SafetensorsReader::find(std::string_view name) const {
   return found == byName.end() ? nullptr : &tensors[found->second];
 }
 
-std::optional<std::string> SafetensorsReader::passedOver(std::string_view name) const {
+const OtherTensor *SafetensorsReader::passedOver(std::string_view name) const {
   auto found = others.find(name);
-  return found == others.end() ? std::nullopt : std::optional(found->second);
+  return found == others.end() ? nullptr : &found->second;
+}
+
+Status SafetensorsReader::read(const OtherTensor &tensor, uint64_t offset, std::span<std::byte> into) const {
+  assert(offset <= tensor.bytes && into.size() <= tensor.bytes - offset);
+  return file.read(tensor.offset + offset, into);
 }
 
 Status SafetensorsReader::read(const SafetensorsEntry &entry, uint64_t offset, std::span<std::byte> into) const {

@@ -26,6 +26,13 @@ struct SafetensorsEntry {
 
 using SafetensorsMetadata = std::map<std::string, std::string>;
 
+// A tensor of a type that Heddle does not read as numbers.
+struct OtherTensor {
+  std::string type; // as the file names it
+  Shape shape;
+  uint64_t offset = 0, bytes = 0; // in the file
+};
+
 // How to treat tensors of types that Heddle does not read, such as the int64 positions in other programs' files.
 enum class OtherTypes { Refuse, PassOver };
 
@@ -38,12 +45,14 @@ public:
   const std::vector<SafetensorsEntry> &entries() const { return tensors; } // by offset
   const SafetensorsMetadata &metadata() const { return strings; }
   const SafetensorsEntry *find(std::string_view name) const;
-  // Returns the type of a tensor that was passed over, as the file names it, or nothing if there is no such tensor.
-  std::optional<std::string> passedOver(std::string_view name) const;
+  // Returns a tensor that was passed over, or null if there is no such tensor.
+  const OtherTensor *passedOver(std::string_view name) const;
 
   // Reads `into.size()` bytes of a tensor, from its byte `offset` on. Both are multiples of an element's bytes.
   Status read(const SafetensorsEntry &entry, uint64_t offset, std::span<std::byte> into) const;
   Result<HostTensor> read(std::string_view name) const;
+  // Reads `into.size()` bytes of a tensor that was passed over, from its byte `offset` on, as they are in the file.
+  Status read(const OtherTensor &tensor, uint64_t offset, std::span<std::byte> into) const;
 
 private:
   explicit SafetensorsReader(InputFile file) : file(std::move(file)) {}
@@ -51,7 +60,7 @@ private:
   InputFile file;
   std::vector<SafetensorsEntry> tensors;
   std::map<std::string, size_t, std::less<>> byName;
-  std::map<std::string, std::string, std::less<>> others;
+  std::map<std::string, OtherTensor, std::less<>> others;
   SafetensorsMetadata strings;
 };
 

@@ -6,6 +6,7 @@
 #include "runtime/core/Log.h"
 #include "runtime/core/PublishedMeaning.h"
 #include "runtime/core/Safetensors.h"
+#include "runtime/published/Mxfp4Tensor.h"
 
 #include <algorithm>
 
@@ -92,7 +93,7 @@ bool TensorFiles::has(const WeightOrigin &origin) const {
     return std::ranges::any_of(readers, [&](const auto &each) { return each.second.find(name) != nullptr; });
   };
   return gguf || std::ranges::any_of(origin.names, [&](const std::string &name) {
-           return isIn(files, name) || isIn(torchFiles, name);
+           return isIn(files, name) || isIn(torchFiles, name) || Mxfp4Tensor::find(files, name);
          });
 }
 
@@ -126,10 +127,13 @@ Result<HostTensor> TensorFiles::readFirst(const std::string &weight, const std::
     for (const auto &[file, reader] : files) {
       if (reader.find(name))
         return reader.read(name);
-      if (std::optional<std::string> type = reader.passedOver(name))
-        return makeError(ErrorKind::Unsupported, "'", reader.path().string(), "' has '", name, "' as ", *type,
+      if (const OtherTensor *other = reader.passedOver(name))
+        return makeError(ErrorKind::Unsupported, "'", reader.path().string(), "' has '", name, "' as ", other->type,
                          ", and Heddle reads weights of F32, F16 and BF16; save the model in one of these types.");
     }
+  for (const std::string &name : names)
+    if (std::optional<Mxfp4Tensor> packed = Mxfp4Tensor::find(files, name))
+      return packed->read();
   for (const std::string &name : names)
     for (const auto &[file, reader] : torchFiles)
       if (const TorchEntry *entry = reader.find(name))
@@ -274,12 +278,13 @@ struct PlacesInTensor {
   bool transpose;
   size_t run, stride, firstRow; // every `stride` rows, `run` rows from `firstRow` on are the weight's
   size_t matrixRows = 0;        // rows of each of several transposed matrices; 0: there is one
+  size_t apart = 1;             // a row's elements are so far apart
 
   size_t storedRow(size_t row) const { return firstRow + row / run * stride + row % run; }
   size_t of(size_t row, size_t column) const {
     if (matrixRows > 0)
       return (row / matrixRows * columns + column) * width + row % matrixRows;
-    return transpose ? storedRow(column) * width + row : storedRow(row) * width + first + column;
+    return transpose ? storedRow(column) * width + row : storedRow(row) * width + first + column * apart;
   }
 };
 
@@ -317,12 +322,13 @@ std::optional<PlacesInTensor> placesIn(const HostTensor &tensor, const WeightOri
   PlacesInTensor places{.rows = rows,
                         .columns = columns,
                         .width = size_t(stored.back()),
-                        .first = size_t(origin.part) * columns,
+                        .first = size_t(origin.part) * (origin.isInterleaved ? 1 : columns),
                         .transpose = origin.transpose,
                         .run = size_t(run),
                         .stride = size_t(run * chosen.of),
                         .firstRow = size_t(before + chosen.index * run),
-                        .matrixRows = hasMatrices ? size_t(stored.back()) : 0};
+                        .matrixRows = hasMatrices ? size_t(stored.back()) : 0,
+                        .apart = origin.isInterleaved ? size_t(origin.parts) : 1};
   if (origin.shape.size() == 1 && origin.rows) { // each element of a vector is a row
     std::swap(places.rows, places.columns);
     places.width = 1;

@@ -41,7 +41,10 @@ def published(origin, tied, tensors):
     if "part" in origin:
         index, of = origin["part"]
         value = np.split(value, of, -1)[index]
-    return value
+    if "interleaved" in origin:
+        index, of = origin["interleaved"]
+        value = value[..., index::of]
+    return value if value is None or value.ndim < 3 else value.reshape(-1, value.shape[-1])
 
 
 def of_experts(name, tensors):

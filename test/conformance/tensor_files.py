@@ -11,7 +11,7 @@ def load_safetensors(path):
         (length,) = struct.unpack("<Q", file.read(8))
         header = json.loads(file.read(length))
         data = file.read()
-    kinds = {"F32": np.float32, "I32": np.int32}
+    kinds = {"F32": np.float32, "I32": np.int32, "U8": np.uint8}
     tensors = {}
     for name, entry in header.items():
         if name == "__metadata__":

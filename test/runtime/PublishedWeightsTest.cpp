@@ -94,6 +94,22 @@ TEST(PublishedWeightsTest, aStackIsWrittenTensorByTensor) {
   EXPECT_TRUE(isPut.ok() && !*isPut);
 }
 
+TEST(PublishedWeightsTest, interleavedColumnsAreTwoWeights) {
+  WeightOrigin gate{.names = {"gate_up"}, .shape = {4, 3}, .parts = 2, .isInterleaved = true};
+  gate.gguf = GgufPlace{.name = "gate", .transpose = true, .matrices = 2};
+  WeightOrigin up = gate;
+  up.part = 1;
+  HostTensor both = counting({2, 2, 6}), back = counting({2, 2, 6}, 100);
+  HostTensor ofGate = take(both, gate), ofUp = take(both, up);
+  EXPECT_EQ(numbers(ofGate), (std::vector<float>{0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22}));
+  EXPECT_EQ(numbers(ofUp), (std::vector<float>{1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23}));
+  ASSERT_TRUE(putWeight(ofGate, gate, back) && putWeight(ofUp, up, back));
+  EXPECT_EQ(numbers(back), numbers(both));
+  // A GGUF file has both apart, and each matrix transposed.
+  HostTensor inFile = take(counting({2, 3, 2}), gate.inGguf());
+  EXPECT_EQ(numbers(inFile), (std::vector<float>{0, 2, 4, 1, 3, 5, 6, 8, 10, 7, 9, 11}));
+}
+
 TEST(PublishedWeightsTest, aGgufFileHasRowsOfItsOwn) {
   WeightOrigin origin{.names = {"query_key_value"},
                       .shape = {2, 4},

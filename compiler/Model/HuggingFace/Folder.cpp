@@ -280,10 +280,11 @@ FailureOr<Description> mlir::heddle::describeModel(HuggingFaceConfig &config, co
 
   if (std::optional<HuggingFaceConfig> packed = config.nested("quantization_config")) {
     std::string method = packed->text("quant_method", "an unknown method");
-    return config.fail("quantization_config")
-           << "'quantization_config' says that the weights are packed by " << method
-           << ", which Heddle does not read; take the folder with the weights in 32 or 16 bits and compile it with "
-              "--weights=int4 or int8, or take a GGUF file of the model";
+    if (method != "mxfp4")
+      return config.fail("quantization_config")
+             << "'quantization_config' says that the weights are packed by " << method
+             << ", which Heddle does not read; take the folder with the weights in 32 or 16 bits and compile it with "
+                "--weights=int4 or int8, or take a GGUF file of the model";
   }
   Reader reader(config, changes.ignoredKeys);
   reader.d.start = config.whereIs("architectures");

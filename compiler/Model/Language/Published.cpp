@@ -250,20 +250,21 @@ std::optional<llvm::json::Object> PublishedFamily::readTensor(const Expression &
   StringRef function = expression.text;
   ArrayRef<Argument> arguments = expression.arguments;
   size_t expected = llvm::StringSwitch<size_t>(function)
-                        .Cases({"transpose", "flat", "head"}, 1)
+                        .Cases({"flat", "head"}, 1)
                         .Cases({"paired", "plus", "rows", "stack"}, 2)
-                        .Case("part", 3)
+                        .Cases({"part", "interleaved"}, 3)
                         .Case("pick", 4)
                         .Case("either", 2)
                         .Default(0);
-  if (function == "leading" && arguments.size() <= 2)
+  if ((function == "leading" || function == "transpose") && arguments.size() <= 2)
     expected = std::max<size_t>(arguments.size(), 1);
   if (expression.kind != Expression::Call || expected != arguments.size()) {
-    elaborator.fail(expression.where) << "a tensor is its name in quotation marks, or transpose(tensor), flat(tensor), "
-                                         "head(tensor), leading(tensor, skipped), "
-                                      << "rows(tensor, from), pick(tensor, groups, of, index), part(tensor, index, "
-                                         "of), stack(tensor, count), paired(tensor, heads), "
-                                      << "plus(tensor, number) or either(tensor, tensor)";
+    elaborator.fail(expression.where)
+        << "a tensor is its name in quotation marks, or transpose(tensor, matrices), flat(tensor), "
+           "head(tensor), leading(tensor, skipped), "
+        << "rows(tensor, from), pick(tensor, groups, of, index), part(tensor, index, "
+           "of), interleaved(tensor, index, of), stack(tensor, count), paired(tensor, heads), "
+        << "plus(tensor, number) or either(tensor, tensor)";
     return std::nullopt;
   }
   bool isOfGguf = function == "paired" || function == "plus",
@@ -310,8 +311,13 @@ std::optional<llvm::json::Object> PublishedFamily::readTensor(const Expression &
     if (!values.empty() && values[0] > 0)
       (*tensor)["skip"] = static_cast<int64_t>(values[0]);
   };
-  if (function == "transpose" && weight.rank == 2)
+  auto transpose = [&] {
     (*tensor)["transpose"] = true;
+    if (!values.empty())
+      (*tensor)["matrices"] = static_cast<int64_t>(values[0]);
+  };
+  if (function == "transpose" && weight.rank == 2)
+    transpose();
   else if (function == "head")
     (*tensor)["head"] = true;
   else if (function == "flat")
@@ -322,8 +328,8 @@ std::optional<llvm::json::Object> PublishedFamily::readTensor(const Expression &
     (*tensor)["rows"] = wholes();
   else if (function == "pick")
     (*tensor)["pick"] = wholes();
-  else if (function == "part")
-    (*tensor)["part"] = wholes();
+  else if (function == "part" || function == "interleaved")
+    (*tensor)[function] = wholes();
   else if (function == "paired")
     (*tensor)["paired"] = static_cast<int64_t>(values[0]);
   else if (function == "plus")
