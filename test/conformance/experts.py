@@ -52,11 +52,12 @@ def layer(x, logits) {
 }
 logits(target) {
   x = table[target]
-  routed = x @ router + skew
-  mixed = layer(x, routed)
+  mixed = layer(x, x @ router + skew)
   (x + mixed) @ transpose(table)
 }
 loss(target) {
+  x = table[target]
+  routed = x @ router + skew
   scores = softmax(routed)
   cross_entropy(logits, target.next) + 0.1 * balance_loss(scores, top_k(scores, k)) + 0.01 * z_loss(routed)
 }

@@ -33,6 +33,7 @@ public:
       : KernelGroups(block, fuse && wantsRemarks(block.getParentOp()->getContext())), fuse(fuse) {}
 
   LogicalResult cut() {
+    eraseDeadOps(); // or they would take companions
     hoistForFusion(*block);
     if (fuse)
       absorbChains();
@@ -47,13 +48,18 @@ public:
       absorbAddends();
     emitRemarks();
     outline();
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
-      if (isOpTriviallyDead(&op))
-        op.erase();
+    eraseDeadOps();
     return success();
   }
 
 private:
+  /// Erases what nothing uses: originals of recomputed ops, and at the end the ops that kernels compute.
+  void eraseDeadOps() {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
+      if (isOpTriviallyDead(&op))
+        op.erase();
+  }
+
   /// Each anchor absorbs the ops that it computes on the way to an operand (`getChain`).
   void absorbChains() {
     for (auto anchor : llvm::to_vector(block->getOps<KernelOpInterface>())) {

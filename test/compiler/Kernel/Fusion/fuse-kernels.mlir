@@ -511,3 +511,14 @@ func.func @replaced_rows(%x: !x, %c: !x, %at: tensor<?xi32, #heddle.dims<"tokens
   %z = arith.addf %c, %y : !x
   return %s, %z : !x, !x
 }
+
+// A matmul that nothing uses, as recomputation leaves one behind, gets no kernel and no companion.
+// CHECK-LABEL: func.func @dead_matmul
+// CHECK: heddle.kernel "sum"(
+// CHECK-NOT: heddle.matmul
+// CHECK: return
+func.func @dead_matmul(%x: !x, %y: !x) -> tensor<8xf32> {
+  %s = heddle.sum rows %y : !x -> tensor<8xf32>
+  %m = heddle.matmul %x, %y {transpose_lhs} : !x, !x -> tensor<8x8xf32>
+  return %s : tensor<8xf32>
+}
