@@ -34,7 +34,8 @@ struct GroupedMatmulCost : CostOpInterface::ExternalModel<GroupedMatmulCost, Gro
   Amount countModelFlops(Operation *op, CostCounter &counter) const { return countFlops(op, counter); }
 };
 
-/// Scaled gradient (1), moments (3 and 4), corrections (2), root, epsilon, rate, quotient, difference (5), average (3).
+/// 15 operations: scaled gradient (1), moments (3 + 4), corrections (2), root, epsilon, rate, quotient and difference
+/// (5). The average takes 3 more.
 struct AdamCost : CostOpInterface::ExternalModel<AdamCost, AdamOp> {
   Amount countFlops(Operation *op, CostCounter &) const {
     auto adam = cast<AdamOp>(op);
@@ -234,13 +235,14 @@ void heddle::registerOpCosts(DialectRegistry &registry) {
     ScoresGradKeyOp::attachInterface<PairsCost<ScoresGradKeyOp>>(*context);
     ContextOp::attachInterface<PairsCost<ContextOp>>(*context);
     TransposedContextOp::attachInterface<PairsCost<TransposedContextOp>>(*context);
-    // The largest element, difference, exponential and their sum, quotient.
+    // Maximum, difference, exponential, sum, quotient.
     SoftmaxOp::attachInterface<PerElement<SoftmaxOp, 5>>(*context);
-    // Product and its sum, difference, product.
+    // Product, sum of products, difference, product.
     SoftmaxGradOp::attachInterface<PerElement<SoftmaxGradOp, 4>>(*context);
     MaskOp::attachInterface<PerElement<MaskOp, 0>>(*context);
-    // Forward: Q K^T and P V. Backward: five matmuls, which are the repeated scores, dP, dQ, dK and dV. The repeated
-    // scores do not count for the model. Both gradient ops need the scores and dP, so each counts half of them.
+    // Forward: Q K^T and P V. Backward: five matmuls, which are the recomputed scores, dP, dQ, dK and dV. Model FLOPs
+    // do not contain the recomputed scores. Both gradient ops compute the scores and dP, so each counts half of these
+    // two.
     AttentionOp::attachInterface<AttentionCost<AttentionOp, 2, 2>>(*context);
     AttentionGradQueryOp::attachInterface<AttentionCost<AttentionGradQueryOp, 2, 2>>(*context);
     AttentionGradKeyValueOp::attachInterface<AttentionCost<AttentionGradKeyValueOp, 3, 2>>(*context);

@@ -1,4 +1,4 @@
-// What ops report about their kernels. Fusion, cost and tiling query these interfaces.
+// The interfaces by which fusion, cost and tiling ask an op about its kernel.
 #ifndef HEDDLE_COMPILER_ANALYSIS_KERNELS_KERNELINTERFACES_H
 #define HEDDLE_COMPILER_ANALYSIS_KERNELS_KERNELINTERFACES_H
 

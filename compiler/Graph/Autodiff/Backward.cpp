@@ -90,9 +90,9 @@ Value heddle::addGradients(OpBuilder &builder, Location loc, Value a, Value b) {
     std::swap(a, b);
   }
   if (sums.empty()) {
-    // Sums of rows go last: they are computed in place, in the memory of the value to which they are added. That value
-    // may be another term, too, once equal values are merged.
-    // A variable's value is the gradient of earlier calls, so this is the last sum.
+    // Moves scatters behind the sum. A scatter works in place, in the memory of its destination, and after CSE the
+    // destination may be another term, too. If one side is a variable, it holds the gradient of earlier calls: no other
+    // sum follows this one, and the scatters stay where they are.
     bool isOfVariable = a.getDefiningOp<ReadOp>() || b.getDefiningOp<ReadOp>();
     for (Value *side : {&a, &b})
       while (auto scatter = side->getDefiningOp<ScatterAddOp>()) {

@@ -112,8 +112,8 @@ Value OptimizerStep::buildSumOfSquares(ArrayRef<WeightGradient> weights) {
     count += cast<RankedTensorType>(squares.getType()).getNumElements();
     parts.push_back(squares);
   }
-  // A part is moved in units of the largest power of two that divides its size. In this order each part begins at a
-  // multiple of its unit.
+  // A kernel writes a part in vectors. Their length is at most the largest power of two that divides the part's size.
+  // In this order each part begins at a multiple of that power.
   llvm::stable_sort(parts, [](Value a, Value b) {
     auto power = [](Value part) {
       return llvm::countr_zero<uint64_t>(cast<RankedTensorType>(part.getType()).getNumElements());

@@ -40,12 +40,14 @@ public:
   FailureOr<SmallVector<Value>> build(ValueRange resultGradients);
 
 private:
-  /// An op with constants among its operands. Their gradients come from the same op on all tokens at once.
+  /// An op whose operands include constants of the scan. The constants get their gradients outside of the scan, from
+  /// the gradient rule of the same op on all tokens at once.
   struct Lifted {
     Operation *op;
     SmallVector<Value> resultGradients; // in the gradient's step
   };
-  /// An argument of the gradient's step with a row for each token, of a value outside or of a kept value.
+  /// An argument of the gradient's step with a row for each token. It stands for a value outside of the scan, or for a
+  /// value that the forward scan keeps.
   struct Row {
     BlockArgument argument;
     Value outside, kept;

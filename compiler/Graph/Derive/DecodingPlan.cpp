@@ -17,7 +17,7 @@ static bool areKeysOrValues(OpOperand &operand) {
   return isa<ScoresOp, ContextOp>(operand.getOwner()) && operand.getOperandNumber() == 1;
 }
 
-/// Returns the ops of the function on which a value depends. Terms of the loss may depend on others.
+/// Returns the ops of the function on which a value depends. The function may have other ops, for terms of the loss.
 static llvm::DenseSet<Operation *> opsBehind(Value value) {
   llvm::DenseSet<Operation *> ops;
   SmallVector<Operation *> next{value.getDefiningOp()};

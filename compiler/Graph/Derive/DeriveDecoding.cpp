@@ -129,8 +129,8 @@ void DeriveDecodingPass::declareState() {
     addVariable(module, where, nameOfLastRow(i), VariableKind::Cache, lastRows(), 0, before);
 }
 
-/// Runs the memory's function and writes the values that decoding reads of it into the caches, at `memory_rows`. They
-/// are the same for all tokens to come.
+/// Builds the entry that runs the memory's function and writes the values that decoding reads into the caches, at
+/// `memory_rows`. These values are the same for all later tokens.
 void DeriveDecodingPass::buildEncode() {
   EntryBuilder entry(module, "encode", plan->functions.memory.getLoc());
   entry.inlineFunction(plan->functions.memory);

@@ -48,9 +48,9 @@ private:
     return kind == ::heddle::Labelling::Texts || kind == ::heddle::Labelling::Words;
   }
 
-  /// Returns the hidden states of which a decoder makes its logits: the rows that the last matmul multiplies. Only
-  /// elementwise ops follow it, such as scales, a soft cap, a bias, and the sum with an adapter's matmul, its second
-  /// operand. Returns null if the logits are made in another way.
+  /// Returns the hidden states from which a decoder computes its logits: the left operand of the last matmul. Only
+  /// elementwise ops follow this matmul, such as scales, a soft cap, a bias, and the sum with an adapter's matmul,
+  /// which is the sum's second operand. Returns null if the logits are computed in another way.
   static Value findLastStates(func::FuncOp logits) {
     Value value = logits.getBody().front().getTerminator()->getOperand(0);
     while (Operation *op = value.getDefiningOp()) {
@@ -65,8 +65,8 @@ private:
     return {};
   }
 
-  /// Builds the entry for a decoder's hidden states. It computes no logits, and reads the sequences' tokens as the
-  /// target, of which the logits would predict the next tokens.
+  /// Builds the entry for a decoder's hidden states. It has the inputs of `logits`, the target's tokens, but computes
+  /// no logits.
   void buildEncode(func::FuncOp logits, Value states) {
     EntryBuilder entry(getOperation(), "encode", getOperation().getLoc());
     entry.inlineFunction(logits);

@@ -116,7 +116,7 @@ LogicalResult DeriveTrainingPass::checkRate() {
   return success();
 }
 
-/// Preferences are between target sequences, whose bounds the model's logits take.
+/// Two target sequences are compared, so `logits` must take the starts and lengths of target sequences.
 LogicalResult DeriveTrainingPass::checkPreference() {
   if (!model->training.getPreference())
     return success();
@@ -150,7 +150,7 @@ void DeriveTrainingPass::inlineLoss(EntryBuilder &entry) {
     entry.inlineFunction(model->memory);
   if (model->hidden)
     entry.inlineFunction(model->hidden);
-  else // callers list a model's inputs and the expected outputs side by side
+  else // declares the model's first input here, because an entry lists it before the labels
     entry.port(model->logits, 0);
   for (unsigned i = 0; i < model->loss.getNumArguments(); ++i)
     if (StringRef name = getPortName(model->loss.getArgAttrDict(i)); llvm::is_contained(kLabelPorts, name))
@@ -161,8 +161,8 @@ void DeriveTrainingPass::inlineLoss(EntryBuilder &entry) {
   entry.inlineFunction(model->loss);
 }
 
-/// Returns the sum of the tokens' losses times the input `token_scale`, and times their weights if there are any. The
-/// caller knows how many tokens a step has in all. `sentence_scale` scales the losses of pairs of sentences.
+/// Returns the sum of the tokens' losses, each times its weight (if any) and the input `token_scale`: only the caller
+/// knows how many tokens the whole step has. `sentence_scale` scales the losses of sentence pairs.
 Value DeriveTrainingPass::scaledLoss(EntryBuilder &entry) {
   inlineLoss(entry);
   auto scalar = RankedTensorType::get({1}, entry.builder.getF32Type());
@@ -184,10 +184,10 @@ Value DeriveTrainingPass::scaledLoss(EntryBuilder &entry) {
   return loss;
 }
 
-/// Returns a value whose gradient is that of the loss of pairs, and gives the loss itself as an output. With d the
-/// weighted tokens' log probability less the reference's, a pair's loss is a function f of z = d - d of the other. So
-/// the gradient is the sum over all sequences of f'(z) times that of their d, where those that are not preferred count
-/// negative, and f' is a constant of the backward pass. `token_scale` is one over the number of pairs.
+/// Returns a value with the gradient of the pairs' mean loss, and adds the loss itself as an output. Let d be a
+/// sequence's weighted log-probability minus the reference model's. A pair's loss is f(z), where z = d(preferred) -
+/// d(other). The returned value is the sum of f'(z) z over all pairs, times `token_scale`, with f'(z) as a constant of
+/// the backward pass. `token_scale` is 1 / (number of pairs).
 Value DeriveTrainingPass::preferenceLoss(EntryBuilder &entry) {
   inlineLoss(entry);
   Value losses = entry.result("token_loss");
@@ -229,7 +229,7 @@ Value DeriveTrainingPass::preferenceLoss(EntryBuilder &entry) {
   Value partner = entry.port("partner", whole, most), preferred = entry.port("preferred", each);
   Value reference = entry.port("reference", each);
   Value scale = BroadcastOp::create(b, where, each, entry.port("token_scale", scalar));
-  // The log probability less the reference's; of a token on average for ipo.
+  // The log-probability minus the reference model's. The loss ipo takes the mean per token.
   Value beyond = sub(fill(0), add(sumOfTokens(mul(losses, weights)), reference));
   bool isMean = training.getPreference() == "ipo";
   if (isMean)
@@ -256,7 +256,7 @@ Value DeriveTrainingPass::preferenceLoss(EntryBuilder &entry) {
     Value sigmoid = mul(add(math::TanhOp::create(b, where, mul(x, fill(0.5))), fill(1)), fill(0.5));
     slope = mul(sub(sigmoid, fill(1 - wrong)), fill(beta));
   }
-  // Both sequences of a pair have its loss. Those of no pair are preferred 0 times, and count nothing.
+  // Both sequences of a pair have the pair's loss, so each counts half. A sequence of no pair has `preferred` 0.
   Value counts = mul(mul(preferred, preferred), fill(0.5));
   auto sum = [&](Value value) -> Value { return SumOp::create(b, where, scalar, value, /*columns=*/false); };
   entry.output("loss", sum(mul(mul(loss, counts), scale)));
@@ -286,7 +286,7 @@ func::FuncOp DeriveTrainingPass::buildTrainStep(StringRef name) {
 }
 
 void DeriveTrainingPass::buildAccumulateStep() {
-  // `step` does not change between two optimizer steps, but dropout must.
+  // Dropout follows the counter of this entry's calls, because `step` stays the same between two optimizer steps.
   std::string microSteps = getVariableName(VariableRole::MicroSteps);
   EntryBuilder entry(module, "accumulate_step", lossPlace(), {/*trains=*/true, microSteps, getNextStream(module)});
   Value loss = lossOf(entry);

@@ -29,7 +29,7 @@ def CompleteModulePass : Pass<"heddle-complete-module", "::mlir::ModuleOp"> {
 def DeriveDecodingPass : Pass<"heddle-derive-decoding", "::mlir::ModuleOp"> {
   let summary = "Make the entries that generate one token at a time";
   let description = [{
-    `encode` (or, without `memory`, `sample_step` and `prefill`), `decode_step` and `beam_step`, with their caches.
+    Adds `encode` (without `memory`: `sample_step` and `prefill`), `decode_step` and `beam_step`, with their caches.
   }];
   let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::func::FuncDialect"];
 }
@@ -37,7 +37,7 @@ def DeriveDecodingPass : Pass<"heddle-derive-decoding", "::mlir::ModuleOp"> {
 def DeriveEvaluationPass : Pass<"heddle-derive-evaluation", "::mlir::ModuleOp"> {
   let summary = "Make entries that compute a model's functions without training";
   let description = [{
-    `logits`, and for an encoder or a decoder alone `encode`.
+    Adds `logits`, and adds `encode` if the model is only an encoder or only a decoder.
   }];
   let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::func::FuncDialect"];
 }
@@ -45,7 +45,7 @@ def DeriveEvaluationPass : Pass<"heddle-derive-evaluation", "::mlir::ModuleOp"> 
 def DeriveExplanationPass : Pass<"heddle-derive-explanation", "::mlir::ModuleOp"> {
   let summary = "Make the entry that gives the weights of every attention";
   let description = [{
-    `explain`: the weights of every attention.
+    Adds `explain`, which returns the weights of every attention.
   }];
   let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::func::FuncDialect"];
 }
@@ -53,8 +53,8 @@ def DeriveExplanationPass : Pass<"heddle-derive-explanation", "::mlir::ModuleOp"
 def DeriveInitPass : Pass<"heddle-derive-init", "::mlir::ModuleOp"> {
   let summary = "Make the entry that starts all variables, and erase model functions";
   let description = [{
-    `init`; the model's functions are erased. A module that is written by hand gets an `init` if it has none and its
-    weights say how they start.
+    Adds `init`, and erases the model's functions. A module that is written by hand gets an `init` if it has none and
+    all of its weights have a `start`.
   }];
   let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::func::FuncDialect"];
 }
@@ -62,8 +62,8 @@ def DeriveInitPass : Pass<"heddle-derive-init", "::mlir::ModuleOp"> {
 def DeriveTrainingPass : Pass<"heddle-derive-training", "::mlir::ModuleOp"> {
   let summary = "Make the training entries of a model's functions";
   let description = [{
-    `train_step`, `accumulate_step`, `apply_step` and `eval`, with the state that they need. With `ranks` there are also
-    `parallel_train_step` and `parallel_apply_step`, which several ranks run together. Without `steps` there is only
+    Adds `train_step`, `accumulate_step`, `apply_step` and `eval`, with the state that they need. With `ranks`, also adds
+    `parallel_train_step` and `parallel_apply_step`, which several ranks run together. Without `steps`, adds only
     `eval`.
   }];
   let options = [

@@ -207,8 +207,8 @@ private:
     return RankedTensorType::get(shape, IntegerType::get(numbers.getContext(), 32));
   }
 
-  /// Panels are for matmuls with whole steps of rows, whose groups they do not cross. Adapters of
-  /// a frozen weight are trained, and their gradients read its rows.
+  /// Returns true if the packed weight is stored in panels: only matmuls read it, and its rows and groups are whole
+  /// steps of these matmuls. Weights beside trained adapters have no panels, because gradients read their rows.
   bool hasPanels(RankedTensorType numbers, int64_t contracted, const PackedFormat &packed,
                  ArrayRef<ReadOp> reads) const {
     constexpr int64_t rows = 32, ofGroup = 16;
@@ -307,7 +307,7 @@ private:
   Operation *last = nullptr; // the variable after which the next one is declared
   WeightFormat format;
   bool hasFrozen = false;
-  // Of the weight at hand: if it has panels, and the number of its matrices, one below the other.
+  // The current weight: whether it has panels, and the number of its matrices, which are stacked.
   bool splits = false;
   int64_t matrices = 1;
 };

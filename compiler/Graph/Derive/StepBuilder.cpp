@@ -66,7 +66,8 @@ Value StepBuilder::sourceLengths() {
   return entry.port("source_lengths", cast<RankedTensorType>(inputs.starts.getType()), {}, "source.lengths");
 }
 
-/// Returns true if a step uses the operand. A step has its own starts and lengths of queries and keys, and no dropout.
+/// Returns true if a decoding step uses the operand. A step has no dropout, and computes the starts and lengths of
+/// queries and keys itself.
 static bool takes(Operation &op, Value operand) {
   if (auto dropout = dyn_cast<DropoutOp>(op))
     return operand == dropout.getInput();
@@ -250,8 +251,8 @@ LogicalResult StepBuilder::buildScores(ScoresOp op) {
   return success();
 }
 
-/// The cache holds only the tokens that the newest token sees. In attention to the memory, the mask decides by indices,
-/// and the query's index is its position.
+/// A mask of cached tokens loses its region, because the cache holds only the tokens that the newest token sees. In
+/// attention to the memory the mask keeps its region, and the query's index is its position.
 LogicalResult StepBuilder::buildMask(MaskOp op) {
   OpBuilder &b = entry.builder;
   Value scores = entry.mapping.lookup(op.getScores());
@@ -268,8 +269,8 @@ LogicalResult StepBuilder::buildMask(MaskOp op) {
   return success();
 }
 
-/// Returns the cached tokens over which a context sums, as the mask before the softmax says. Behind the softmax a
-/// weight of zero has to stay zero, because whole sequences have later tokens there.
+/// Returns the cached tokens over which a context sums, as the mask before the softmax says. Only scales and dropout
+/// may follow the softmax: in whole sequences, later tokens have the weight 0, which must stay 0.
 FailureOr<StepBuilder::Past> StepBuilder::pastOfWeights(ContextOp op) const {
   Operation *source = op.getWeights().getDefiningOp();
   while (true) {

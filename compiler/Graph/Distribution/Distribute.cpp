@@ -198,8 +198,8 @@ private:
     return llvm::to_vector_of<Value>(sums.getResults());
   }
 
-  /// Shards those updates by a bucket's sums that ranks may share out, and adds the exchange of the weights behind
-  /// them.
+  /// Marks the updates that use the bucket's `sums` as sharded, if `canShard` accepts them, and adds the exchange of
+  /// their weights behind them.
   void shard(ArrayRef<Value> sums, function_ref<bool(AdamOp)> canShard) {
     SmallVector<AdamOp> updates;
     for (Value sum : sums)
@@ -392,10 +392,10 @@ private:
     return number && number.getValue().isPosZero() && write->getParentOfType<func::FuncOp>().getSymName() == "init";
   }
   static bool isUpdate(WriteOp write) { return write.getValue().getDefiningOp<AdamOp>() != nullptr; }
-  /// Returns true if the entry also reads the variable: in an entry of one rank, the new value is made of the old one.
+  /// Returns true if the entry also reads the variable: an entry of one rank computes the new value from the old one.
   bool isReadBeside(WriteOp write) const { return reads.contains({write->getBlock(), write.getVariableAttr()}); }
 
-  /// Records a use of a variable. A null `use` stands for one that needs all rows.
+  /// Records a use of a variable. A null `use` stands for a use that needs all rows.
   void note(StringRef name, Operation *use) {
     auto variable = symbols.lookup<VariableOp>(name);
     uses[name].push_back(use);

@@ -24,11 +24,11 @@ def RoundVariablesPass : Pass<"heddle-round-variables", "::mlir::ModuleOp"> {
 def SetPrecisionPass : Pass<"heddle-set-precision", "::mlir::func::FuncOp"> {
   let summary = "Round the operands of matmuls to fewer bits";
   let description = [{
-    On func.func before it is cut into kernels: rounds each factor of a product once, where it
-    is made, so that it is written and read with 16 bits; or marks the product, whose kernel then rounds to tf32. With bf16x3
-    an operand x of `heddle.matmul` becomes the sum of high = bf16(x) and low = bf16(x - high), and the matmul the sum of
-    those of high and high, high and low, low and high; fusion makes one kernel of them. Other products stay in f32.
-    Attention with heads of other widths than the targets' tensor cores take stays in f32.
+    On func.func before it is cut into kernels. Rounds each operand of a matmul once, where it is computed, so that it is
+    written and read with 16 bits. With tf32, marks the matmul instead, and its kernel rounds. With bf16x3, an operand x of
+    `heddle.matmul` becomes the sum of high = bf16(x) and low = bf16(x - high), and the matmul becomes the sum of three
+    matmuls: high by high, high by low, low by high. Fusion makes one kernel of these. Other ops with matmuls stay in f32.
+    Attention stays in f32 if the targets' tensor cores do not support its head width.
   }];
   let options = [
     Option<"name", "precision", "std::string", /*default=*/"\"bf16\"", "f32, bf16, f16, tf32 or bf16x3">

@@ -40,7 +40,7 @@ Operation *makerOf(Value value) {
   return op;
 }
 
-/// Returns the first kernel of a chain of kernels that add rows in place: its result is in the memory of the last one's.
+/// Returns the first of a chain of kernels that add rows in place. All kernels of the chain write the same memory.
 Operation *rootOf(Operation *maker) {
   while (auto kernel = dyn_cast<KernelOp>(maker)) {
     Operation *before = nullptr;
@@ -63,8 +63,8 @@ void collectReaders(Value value, Operation *except, SmallVectorImpl<Operation *>
       readers.push_back(user);
 }
 
-/// The order of a block's ops: each after those that make its operands, and after further ops that read what it
-/// overwrites.
+/// The order of a block's ops. An op follows the ops that compute its operands. If it overwrites a value, it also
+/// follows the ops that read the old value: `further` has these edges.
 struct Order {
   llvm::DenseMap<Operation *, SmallVector<Operation *>> further; // op -> ops that must follow it
 
@@ -127,13 +127,14 @@ void SeparateStatesPass::separate(ConcatOp concat, DenseSet<Value> &placed) {
       part.set(copy(builder, part.get()));
 }
 
-/// A kernel writes a variable's new value over the old one. If another kernel needs both, such as an optimizer whose
-/// state is the last gradient, the new value is computed elsewhere and copied in the end.
+/// A kernel writes a variable's new value over the old value. If another kernel needs both values, such as an optimizer
+/// whose state is the last gradient, the new value is written to other memory and copied at the end.
 void SeparateStatesPass::separateVariables(Block &block) {
   llvm::StringMap<SmallVector<ReadOp>> reads;
   for (auto read : block.getOps<ReadOp>())
     reads[read.getVariable()].push_back(read);
-  // A value that is the old one of another variable is taken before that is overwritten; the variable's own is there.
+  // A new value that is another variable's old value is copied before that variable is overwritten. A write of the
+  // variable's own old value does nothing, and is erased.
   for (auto write : llvm::to_vector(block.getOps<WriteOp>())) {
     auto read = write.getValue().getDefiningOp<ReadOp>();
     if (!read || read->getBlock() != &block)
@@ -146,7 +147,7 @@ void SeparateStatesPass::separateVariables(Block &block) {
     write.getValueMutable().assign(copy(builder, read));
   }
   Order order;
-  DenseSet<Value> written; // a value is in one variable's memory
+  DenseSet<Value> written; // values that have a variable's memory; a second variable gets a copy
   for (auto write : llvm::to_vector(block.getOps<WriteOp>())) {
     Operation *maker = makerOf(write.getValue());
     if (!maker || maker->getBlock() != &block)
