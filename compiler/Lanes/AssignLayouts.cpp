@@ -85,8 +85,8 @@ public:
           layouts[classOf(op.getInput())] = layout;
       });
 
-    // Beside products in blocks and on cooperative matrices, tiles come from memory and go there, so neighbouring lanes
-    // get neighbouring columns.
+    // In kernels in blocks or on cooperative matrices, all other tiles are loaded from memory or stored there. So
+    // neighbouring lanes get neighbouring columns.
     DenseMap<const void *, Shape> shapes;
     auto note = [&](Value value) {
       if (auto type = dyn_cast<RankedTensorType>(value.getType()))

@@ -165,7 +165,7 @@ LogicalResult checkCooperativeBroadcast(tile::BroadcastOp op) {
 }
 
 /// The place of an element in a cooperative matrix is unknown. Only ops that do not depend on it are allowed, such as
-/// products, the elementwise product of two sums, and loads and stores of whole tiles in shared memory.
+/// matmuls, the elementwise product of two accumulators, and loads and stores of whole tiles in shared memory.
 LogicalResult checkCooperative(Operation *op) {
   auto isShared = [](Value memory) {
     return gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(cast<MemRefType>(memory.getType()));

@@ -1,5 +1,5 @@
-// Lowers products on cooperative matrices to one lane. A piece of a tile is an !gpu.mma_matrix, a value that the lanes
-// of a subgroup hold together. Few ops besides products work on it. It is loaded from shared memory and stored there.
+// Lowers matmuls on cooperative matrices to one lane. A piece of a tile is an !gpu.mma_matrix, a value that the lanes
+// of a subgroup hold together. Few ops besides matmuls work on it. It is loaded from shared memory and stored there.
 #include "compiler/Lanes/Lanes.h"
 
 using namespace mlir;

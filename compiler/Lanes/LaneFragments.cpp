@@ -1,4 +1,4 @@
-// Lowers products on tensor cores (mma.sync), and the shared memory that their operands come through, to one lane. An
+// Lowers matmuls on tensor cores (mma.sync), and the shared memory that their operands come through, to one lane. An
 // instruction works on pieces of 8 x 8 elements. Lane l has two neighbouring elements of row l / 4 of a piece, which is
 // exactly a register of #tile.simt. The instruction's 16 rows are two of a lane's rows, and its depth of 16 is two of a
 // lane's runs.

@@ -1,4 +1,4 @@
-// Lowers products of tiles to one lane. Each lane has the whole contracted dimension, so no lane needs another's
+// Lowers matmuls of tiles to one lane. Each lane has the whole contracted dimension, so no lane needs another's
 // elements.
 #include "compiler/Lanes/Lanes.h"
 
@@ -56,8 +56,8 @@ Lowered lowerDot(LaneBuilder &b, const Lanes &lanes, tile::DotOp op, RegistersOf
     }
   }
   if (DimDistribution::of(op.getType(), 0).lanes > 1 && DimDistribution::of(op.getType(), 1).lanes > 1) {
-    // Both sides are distributed, so a lane has only what it needs at each place of the contracted dimension.
-    // Iterates over that dimension first, so that the operands' registers are soon free.
+    // Both operands are distributed, so a lane holds only the elements that it needs at each k. The loop over k is the
+    // outermost, so that the operands' registers are soon free.
     for (int64_t k = 0; k < depth; ++k)
       for (int64_t i = 0; i < shape.rows; ++i) {
         Value left = transposeLhs ? lhs.element(b, k, i) : lhs.element(b, i, k);

@@ -14,8 +14,8 @@ constexpr uint32_t kKeySteps[] = {0x9E3779B9, 0xBB67AE85};
 
 /// The number of words of a counter.
 constexpr int64_t kWords = 4;
-/// The shortest vectors whose counters are drawn together, and the most registers that share such a draw. They then have
-/// as many counters as a vector has elements.
+/// Vectors of at least kWideVector elements draw a vector of counters at a time. Up to kRegistersTogether registers
+/// share it: they take as many counters as a vector has elements.
 constexpr int64_t kWideVector = 8, kRegistersTogether = 4;
 
 using Words = std::array<Value, kWords>;

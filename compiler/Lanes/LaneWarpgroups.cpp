@@ -1,4 +1,4 @@
-// Lowers products of warpgroups to one lane. A wgmma instruction multiplies 64 rows by up to 256 columns, 16 deep. It
+// Lowers matmuls of warpgroups to one lane. A wgmma instruction multiplies 64 rows by up to 256 columns, 16 deep. It
 // reads the right operand from shared memory, and the left one from there or from registers. A descriptor says where
 // and in which order an operand lies in shared memory.
 //
@@ -82,8 +82,8 @@ public:
     shape = swizzle | (pieceBytes / 16) << 32 | (panelBytes / 16) << 16;
   }
 
-  /// The descriptor of 64 rows (columns, if turned) from 64 * block on, beginning at place `k` of the contracted
-  /// dimension. Block 0 of a right operand is all of it.
+  /// The descriptor of block `block`, 64 rows (64 columns if the operand is turned), from index `k` of the contracted
+  /// dimension on. Block 0 of a right operand is the whole operand.
   Value describe(LaneBuilder &b, Value block, int64_t k) const {
     int64_t blockBytes = isTurned ? rows * kRowBytes : kRows * kRowBytes;
     int64_t offset =

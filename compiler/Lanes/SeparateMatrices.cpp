@@ -52,8 +52,8 @@ private:
     return isa<ColumnsOp>(op) || (isa<arith::MulFOp>(op) && contains(op->getResult(0)));
   }
 
-  /// Returns true if the columns are repeated as they are, and so whole pieces. A number that becomes a row, or a row
-  /// that becomes several, is no piece.
+  /// Returns true if the op repeats several columns, and so whole pieces. An op that repeats a single column along
+  /// rows, or a row along columns, repeats no pieces.
   static bool repeatsPieces(BroadcastOp repeat) {
     auto input = cast<RankedTensorType>(repeat.getInput().getType());
     return input.getDimSize(0) == cast<RankedTensorType>(repeat.getType()).getDimSize(0) && input.getDimSize(1) > 1;

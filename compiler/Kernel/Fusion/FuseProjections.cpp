@@ -201,8 +201,8 @@ private:
     return reads;
   }
 
-  /// Returns true if these groups have all reads of their parameters in entries that train. An optimizer updates the
-  /// packed weight, so all reads must be of that.
+  /// Returns true if these groups contain every read of their parameters in entries that train. An optimizer updates
+  /// the packed weight, so each of these reads must become a read of the packed weight.
   static bool isReadNowhereElse(ArrayRef<Group> groups,
                                 const llvm::DenseMap<StringAttr, SmallVector<Operation *>> &trained) {
     DenseSet<Operation *> known;

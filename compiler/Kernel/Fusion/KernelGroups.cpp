@@ -19,8 +19,8 @@ bool isNumberOfSequence(OpOperand &operand) {
          getElementTypeOrSelf(operand.get()).isInteger(32);
 }
 
-/// Returns true if the operand is the queries of a ScoresGradQueryOp. A kernel of lone queries has one of them, and
-/// reads it column by column.
+/// Returns true if the operand is the queries of a ScoresGradQueryOp. A workgroup of a kernel of lone queries has a
+/// single query, and reads it column by column.
 bool isOwnQuery(OpOperand &operand) {
   auto grad = dyn_cast<ScoresGradQueryOp>(operand.getOwner());
   return grad && operand.get() == grad.getQuery();
@@ -41,7 +41,7 @@ bool isUnpacked(OpOperand &operand) {
                     : rows && operand.get() == rows.getTable());
 }
 
-/// Returns true if a matmul reads the operand, shifted rows, at its place in memory. Tensor cores cannot do that.
+/// Returns true if the operand is shifted rows, which the matmul reads in place. Tensor cores cannot read shifted rows.
 bool isMovedOperand(OpOperand &operand) {
   auto product = dyn_cast<MatmulOp>(operand.getOwner());
   return product && operand.get() == product.getLhs() && operand.get() != product.getRhs() &&

@@ -97,8 +97,8 @@ protected:
 
 private:
   /// The type of the matrix that `op` computes on in the group's kernel or, if `group` is null, in a kernel of its own.
-  /// If another kernel makes the rows that an insert_rows op writes, they are one matrix, even if they consist of
-  /// joined columns.
+  /// For an insert_rows op whose rows another kernel computes, it is the type of all rows, even if they are joined
+  /// columns.
   RankedTensorType computedTypeIn(Operation *op, const KernelGroup *group);
 
   /// Returns true if the type has one number for each row, or each part of a row, that the kernel's workgroups own.
@@ -112,8 +112,8 @@ private:
   /// the same matrix will join the kernel, so only values that other ops need are counted.
   size_t countResults(const KernelGroup &group, Operation *next);
 
-  /// Returns true if the kernel has the elements of `operand` that an element of `op` needs. The kernel computes
-  /// `operand`.
+  /// Returns true if an element of `op` needs only elements of `operand` that the kernel, which computes `operand`, has
+  /// at hand.
   static bool isThere(Value operand, Operation *op, KernelGroup &group);
 
   /// Adds the copied ops that `op` needs and then `op` to `body`. Operands from elsewhere become inputs.

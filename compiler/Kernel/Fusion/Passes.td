@@ -54,8 +54,8 @@ def FuseUpdatesPass : Pass<"heddle-fuse-updates", "::mlir::ModuleOp"> {
 def LowerWindowsPass : Pass<"heddle-lower-windows", "::mlir::func::FuncOp"> {
   let summary = "Replace matmuls of windows by sums of matmuls of shifted rows";
   let description = [{
-    Takes `heddle.unfold` of several offsets apart, and products of windows, so that no window is in
-    memory; without `products` all windows are.
+    Replaces a matmul of windows (`heddle.unfold` of several offsets) by a sum of matmuls of shifted rows, so that no
+    window is in memory. Without `products`, all windows are written to memory.
   }];
   let options = [
     Option<"products", "products", "bool", /*default=*/"true", "Multiply rows where they stand; without, windows are made for products too">

@@ -7,8 +7,8 @@
 //   b = sum rows x : T x N -> N                  =>      p = partial_sums x : T x N -> G x N
 //                                                        b = sum rows p : G x N -> N
 //
-// A matmul on tensor cores gives a processor work for each tile of its result. A gradient of weights has few tiles, and
-// each of them contracts all tokens. The matmul becomes the first kernel, and its epilogue stays with the sum:
+// A matmul on tensor cores has a workgroup for each tile of its result. A weight's gradient has few tiles, and each
+// tile contracts all tokens. The matmul becomes the first kernel, and its epilogue stays with the sum:
 //
 //   y = matmul a, b : M x K, K x N -> M x N      =>      p = partial_products a, b : M x K, K x N -> M x G x N
 //   z = f(y)                                             y = sum_parts p : M x G x N -> M x N

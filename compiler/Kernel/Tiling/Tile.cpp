@@ -114,8 +114,8 @@ private:
     std::string name;
     std::unique_ptr<Region> body; // null until the kernel is erased
     Program program;
-    /// For a kernel of decoding: its programs for few rows, and the grid of its program for many. Null if there are
-    /// none.
+    /// For a kernel of decoding: its programs for few rows, and the grid of its program for many rows. Null if the
+    /// kernel has no programs for few rows.
     bool hasVariants = false;
     ArrayAttr variants, gridOfMany;
   };

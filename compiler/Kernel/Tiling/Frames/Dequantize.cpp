@@ -7,8 +7,9 @@ using namespace mlir::heddle;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// Returns where the place of a matrix lies in its memory: in a panel of columns, if the memory has fewer columns than the
-/// matrix. A panel is a whole number of tiles. `ofWord`: the rows of the matrix in an element of the memory.
+/// Converts a place in a matrix to the place in its memory. If the memory has fewer columns than the matrix, it
+/// consists of panels of columns, each a whole number of tiles wide. `ofWord`: the rows of the matrix in an element of
+/// the memory.
 static PackedPlace inPanel(KernelEmitter &emitter, RankedTensorType memory, PackedPlace at, int64_t ofWord) {
   int64_t columns = memory.getDimSize(1);
   if (at.columns <= columns)

@@ -17,9 +17,10 @@ struct PackedPlace {
 /// Returns the numbers in f32, without scales and offsets.
 Value packedNumbers(KernelEmitter &emitter, DequantizeOp unpacked, const PackedPlace &place);
 
-/// Packed numbers that keep their place in their words, for a thread's matmul with up to 8 rows. Number i of a word is
-/// `factor` times (number + `bias`). So the left side's elements are divided by the factors, which are powers of two, and
-/// their sum with the biases is subtracted. An infinite element gives NaN if numbers are signed.
+/// Packed numbers that are masked but not shifted within their words, for a thread's matmul with up to 8 rows. Number i
+/// of a word then reads as `factor` times (number + `bias`), where the factor is a power of two. The kernel divides the
+/// left operand's elements by the factors, and subtracts the sum of the elements times the biases. An infinite element
+/// gives NaN if numbers are signed.
 struct NumbersInPlace {
   /// Returns nothing if the numbers of `rows` rows cannot stay in place.
   static std::optional<NumbersInPlace> of(KernelEmitter &emitter, DequantizeOp unpacked, int64_t rows);

@@ -39,19 +39,21 @@ static RankedTensorType computedTypeOf(Value value) {
   return isMadeInMemory(op) ? getComputedType(op) : cast<RankedTensorType>(value.getType());
 }
 
-/// Seeds and steps are read one number at a time. Their width does not restrict the vector width of tiles.
+/// Returns true for seeds and steps, which are read one number at a time: their width does not restrict a tile's
+/// vectors.
 static bool isReadByNumber(Value value) {
   return cast<RankedTensorType>(value.getType()).getRank() == 1 && llvm::all_of(value.getUses(), isReadElsewhere);
 }
 
-/// For packed numbers, and for scales of groups of columns, the width of the unpacked matrix counts instead.
+/// Returns true for packed numbers and scales. Not their own width, but the unpacked matrix's restricts a tile's
+/// vectors.
 static bool isUnpacked(Value value) {
   return !value.use_empty() && llvm::all_of(value.getUsers(), [](Operation *user) {
     return isa<DequantizeOp>(user) || (isa<arith::ExtFOp>(user) && isUnpacked(user->getResult(0)));
   });
 }
 
-/// Numbers of the parts of rows are also read one at a time.
+/// Returns true for a tensor with a number for each part of a row. Its numbers, too, are read one at a time.
 static bool isReadByPart(Value value) {
   if (cast<RankedTensorType>(value.getType()).getRank() != 2)
     return false;

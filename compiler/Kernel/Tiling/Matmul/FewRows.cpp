@@ -21,9 +21,9 @@ static constexpr int64_t kMostRows = 8;
 
 /// Rows of W whose sums a lane holds, for one row of x.
 static constexpr int64_t kBlock = 4;
-/// The same for a thread, which has sums for up to kRowsTogether rows of x. Half of the registers hold sums if there are
-/// several rows of x. For one row of x a block is 8 rows of W. If W is packed, it is the rows that
-/// share words, so that memory is read in a single run.
+/// The same for a thread, which has sums for up to kRowsTogether rows of x. With several rows of x, half of the
+/// registers hold sums. With one row of x, a block is kBlockOfThread rows of W, or, if W is packed, the rows that share
+/// words: memory is then read in a single run.
 static constexpr int64_t kBlockOfThread = 8, kRowsTogether = 4;
 
 /// Rows of W that a workgroup of one thread takes.
@@ -71,8 +71,9 @@ LogicalResult heddle::emitFewRows(MatmulOp product, KernelEmitter &emitter) {
     panel = emitter.sharedTile(emitter.tileType(ofPanel, llvm::alignTo(depth, step)));
 
   using Body = function_ref<SmallVector<Value>(ValueRange, Value, Value)>;
-  /// Calls `body` with the state, the first column of W, and the limit of columns in the last step. `first`: the first
-  /// row of W whose words are read; those of the next rows are prefetched. Null if there are none.
+  /// Calls `body` for each step along the columns of W: with the state, the first column, and, in the last step, the
+  /// limit of columns. `first`: the first row of W that is read. The rows of the next block are prefetched, unless
+  /// `first` is null.
   auto forDepth = [&](SmallVector<Value> state, Value first, Body body) {
     int64_t done = 0;
     for (int64_t ofLoop : {unrolled, step}) {

@@ -22,8 +22,8 @@ static constexpr int64_t kDepth = 256;
 static constexpr int64_t kRowsOfBlock = 96, kColumnsOfBlock = 128, kWideVector = 16, kFewestBlocks = 16,
                          kManyBlocks = 64;
 static constexpr int64_t kFewestRows = 24;
-/// A dynamic result of at most kSequences rows has one for each sequence that is decoded: usually few, of which a tile
-/// should waste none.
+/// A dynamic result of at most kSequences rows usually has a row for each decoded sequence, and few rows. Its tiles are
+/// chosen for kUsualSequences rows, so that they waste none.
 static constexpr int64_t kSequences = 512, kUsualSequences = 32;
 
 bool PackedProduct::isWorthIt(const TargetProfile &profile, int64_t rows) {

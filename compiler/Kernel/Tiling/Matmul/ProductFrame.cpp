@@ -27,16 +27,16 @@ static int64_t stepOfThread(int64_t depth) {
 /// kPackedStep: the rows that a word of packed numbers may hold. kPackedWhole, kPackedDistributed: limits of a lane's
 /// tile, because a step's unpacked numbers are all in registers at once, beside the sums and the step's left side.
 static constexpr int64_t kPackedStep = 8, kPackedWhole = 4, kPackedDistributed = 8;
-/// The step of a thread for a single row of packed numbers.
+/// A thread's step if the right operand is packed and the result has a single row.
 static constexpr int64_t kPackedStepOfRow = 16;
-/// The same for several rows, in which one word of numbers after another is unpacked. Published formats have a scale for
-/// 32 numbers, so there is one multiplication by the scale in each step.
+/// The same for a result with several rows, where one word after another is unpacked. Published formats have a scale
+/// for 32 numbers, so a step multiplies by the scale only once.
 static constexpr int64_t kPackedStepOfRows = 32;
-/// Registers of sums that a thread has for one row of packed numbers. A multiply-add waits for the previous one in the
-/// same register, so a single register would leave the processor idle.
+/// A thread's registers of accumulators for a single row, if the right operand is packed. A multiply-add waits for the
+/// previous one in the same register, so a single register would leave the processor idle.
 static constexpr int64_t kPackedVectorsOfThread = 4;
-/// Steps between the words that are prefetched and those that are unpacked. In the words of a step a block has one run
-/// or two, so a processor would wait where each of them begins. (In f32 it has eight, which are loaded side by side.)
+/// Words are prefetched this many steps before they are unpacked. A step reads one or two runs of words, and the
+/// processor would wait at the beginning of each run. (In f32 a step reads eight runs, which are loaded side by side.)
 static constexpr int64_t kStepsAhead = 2;
 
 ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
@@ -425,8 +425,8 @@ Value ProductFrame::scaleColumns(Value total, DequantizeOp unpacked) const {
   return arith::MulFOp::create(emitter.builder(), total, emitter.broadcast(scales, tile.rows, tile.columns));
 }
 
-/// Returns true if each column of a step of `length` rows has one scale. An offset multiplies the sum of the left side's
-/// numbers. Only a thread has that sum at hand, and only in whole vectors.
+/// Returns true if each column of a step of `length` rows has one scale. Offsets also need the sum of the left side's
+/// elements, which only a thread has at hand, and only if a step is whole vectors.
 bool ProductFrame::isWithinGroup(DequantizeOp unpacked, int64_t length) const {
   auto [rows, columns] = unpacked.getGroup();
   return unpacked.getScales() && !transposeLhs && !transposeRhs && columns == 1 && rows % length == 0 &&
@@ -457,8 +457,9 @@ Value ProductFrame::addGroup(Value sum, Value product, Value total, DequantizeOp
   return arith::AddFOp::create(b, sum, arith::MulFOp::create(b, wide(total), wide(offsets)));
 }
 
-/// Adds the product of a step's left side and the packed numbers at its rows, which have one scale for each column, to
-/// the sums of all tiles. Several rows read the left side from scratch memory, and unpack a word at a time.
+/// Multiplies a step's left side by the packed numbers in the step's rows, and adds the result to the sums of all
+/// tiles. The numbers have one scale for each column. If there are several rows, the left side is read from scratch
+/// memory, and words are unpacked one at a time.
 void ProductFrame::addStreamed(Value left, DequantizeOp unpacked, const Place &step, bool scalesAll) {
   auto &b = emitter.builder();
   int64_t rows = tile.rows, length = step.rows;

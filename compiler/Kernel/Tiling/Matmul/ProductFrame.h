@@ -59,8 +59,8 @@ private:
   std::pair<int64_t, int64_t> chooseFragments(const Matrix &result, int64_t operandBits, int64_t parts);
   /// Limits the loop over the K dimension to the workgroup's part.
   void takePart(int64_t parts);
-  /// Begins the loop over the groups with some of the `rows` rows from `row` on. Returns the first row of the group
-  /// there, and the one behind its last; without groups `row`, and null.
+  /// Begins the loop over the groups that have some of the `rows` rows from `row` on. Returns the first of these rows
+  /// in the loop's group, and the row after the last. Without groups, returns `row` and null.
   std::pair<Value, Value> enterGroup(const RowGroups &groups, const Matrix &result, Value row, int64_t rows);
   /// Limits the loop over the K dimension to the rows of the workgroup's group.
   void contractGroup(const RowGroups &groups);

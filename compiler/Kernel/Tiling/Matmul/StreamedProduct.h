@@ -13,10 +13,10 @@ struct RightSide {
   int64_t panel = 0;            // the columns of a panel of packed numbers; 0: rows are contiguous
 };
 
-/// A product with few rows reads the right side once, so memory bounds it. The workgroup computes a block of the result's
-/// columns. It walks down the right side a few rows at a time, and in each step along the block. So memory is read in
-/// long runs, which processors prefetch. The block's sums are in scratch memory, which stays in the L1 cache. If the right
-/// side is in panels, the block of a single row is a panel.
+/// A matmul with few rows reads the right side once, so memory bounds it. The workgroup computes a block of the
+/// result's columns. It walks down the right side a few rows at a time, and in each step along the block. So memory is
+/// read in long runs, which processors prefetch. The block's sums are in scratch memory, which stays in the L1 cache.
+/// If the right side is in panels, the block of a single row is a panel.
 class StreamedProduct {
 public:
   /// Returns true if this is worthwhile for a result of at most `rows` rows and of `columns` columns.

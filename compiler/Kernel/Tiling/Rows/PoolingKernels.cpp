@@ -57,7 +57,7 @@ private:
   static Value isEmpty(KernelEmitter &emitter, Value length) {
     return arith::CmpIOp::create(emitter.builder(), arith::CmpIPredicate::eq, length, emitter.index(0));
   }
-  /// The value that no element is worse than, or the result of a segment without rows.
+  /// The initial value: -inf for a maximum, inf for a minimum, and 0 for a segment without rows, whose result it is.
   static Value worst(KernelEmitter &emitter, Pool pool, Value length, int64_t columns) {
     auto &b = emitter.builder();
     float infinity = std::numeric_limits<float>::infinity();
@@ -72,7 +72,7 @@ private:
     Value row = arith::SelectOp::create(b, isEmpty(emitter, length), emitter.index(-1), start);
     return splat(emitter, row, columns);
   }
-  /// NaN is better than all numbers, and nothing is better than NaN.
+  /// Returns where `element` replaces `known`. NaN replaces every number, and nothing replaces NaN.
   static Value better(KernelEmitter &emitter, Pool pool, Value element, Value known) {
     auto &b = emitter.builder();
     auto how = pool == Pool::Max ? arith::CmpFPredicate::UGT : arith::CmpFPredicate::ULT;

@@ -97,7 +97,7 @@ public:
     columns = emitter.indices(placeOf(emitter.index(0), width), 1);
   }
 
-  /// The numbers of all experts in row `row` of a matrix that has `limit` of them.
+  /// The place of all experts' numbers in row `row` of a matrix with `limit` numbers per row.
   Place placeOf(Value row, int64_t limit) const {
     return {row, emitter.index(0), 1, width, {}, limit < width ? emitter.index(limit) : Value()};
   }
@@ -109,8 +109,9 @@ public:
     return arith::SelectOp::create(emitter.builder(), condition, numbers, constant(0));
   }
 
-  /// Calls `body` for each choice of the block in their order. It gets the row, the number in the row, the expert as a
-  /// tile of one element, where that expert is among all experts, and the state. Returns the last state.
+  /// Calls `body` for each choice of the block, in order: with the row, the choice's number in the row, its expert (a
+  /// tile of one element), a mask of the experts that is true only for this one, and the state. The state is, for each
+  /// expert, `state` plus the number of earlier choices. Returns the last state.
   Value forChoices(Value state, function_ref<void(Value, int64_t, Value, Value, Value)> body) const {
     return emitter.loop(begin, end, 1, most, state, [&](Value row, ValueRange before) -> SmallVector<Value> {
       Value counts = before[0];

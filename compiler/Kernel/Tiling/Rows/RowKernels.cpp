@@ -86,7 +86,7 @@ struct RowFrame {
   }
 
   Place column() const { return {row, emitter.index(0), rows, 1, rowLimit, {}}; }
-  /// The place of each row's number for the workgroup's part.
+  /// The place of a column of numbers, one for each row's part that the workgroup owns.
   Place numberOfPart() const { return {row, partNumber, rows, 1, rowLimit, {}}; }
   Value zero() const { return emitter.constant(rows, 1, 0); }
   Value wide(Value tile, const Place &place) const { return emitter.broadcast(tile, rows, place.columns); }

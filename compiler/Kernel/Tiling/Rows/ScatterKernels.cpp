@@ -93,8 +93,8 @@ struct ScatterAddKernel : KernelOpInterface::ExternalModel<ScatterAddKernel, Sca
   bool worksInPlace(Operation *) const { return true; }
 };
 
-/// A sum is set to zero when the loop reaches the row at its place. No row is added to it before, because that row is
-/// the first one of the sum.
+/// A sum lies at the place of its first row. The loop sets the sum to zero when it reaches this row, so before any row
+/// is added to it.
 struct SumEqualKernel : KernelOpInterface::ExternalModel<SumEqualKernel, SumEqualOp> {
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto sum = cast<SumEqualOp>(op);
