@@ -43,12 +43,12 @@ inline int64_t getShardElements(Type element) { return 2048 / element.getIntOrFl
 /// Returns the name of the run-time size behind dimension `dim`, or empty if the dimension is static.
 StringRef getSizeName(RankedTensorType type, int64_t dim);
 
-/// A size that is a multiple of another is called "SIZE*FACTOR". `getFactorOfSize` returns both; any other size is itself
-/// times 1. `getMultipleOfSize` returns the name.
+/// A size that is a multiple of another size is called "SIZE*FACTOR". `getFactorOfSize` returns SIZE and FACTOR, and
+/// for any other name the name itself and 1. `getMultipleOfSize` returns the name of the multiple.
 std::pair<StringRef, int64_t> getFactorOfSize(StringRef name);
 std::string getMultipleOfSize(StringRef size, int64_t factor);
 
-/// Declares the size that is a multiple of another one behind that one. Does nothing for other names, or if it is there.
+/// Declares the size "SIZE*FACTOR" right after SIZE. Does nothing for other names, or if the size is already declared.
 void declareMultiple(ModuleOp module, StringRef name);
 
 /// Returns true if both types have equally many elements, whatever the run-time sizes are.

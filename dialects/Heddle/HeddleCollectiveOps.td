@@ -32,8 +32,8 @@ class Heddle_RowsOfRanksOp<string mnemonic>
 def ReduceScatterOp : Heddle_RowsOfRanksOp<"reduce_scatter"> {
   let summary = "The sums of tensors over all ranks; every rank gets its own rows of them";
   let description = [{
-    `as` names a sharded variable of the same type for each tensor: a rank gets the rows of the sums that it keeps of
-    the variable. The results' other rows are undefined and must not be read. With one rank the results are the
+    For each tensor, `as` names a sharded variable of the same type. A rank gets the sums of the rows that it keeps of this
+    variable. The results' other rows are undefined and must not be read. With one rank the results are the
     operands.
 
     ```mlir
@@ -45,8 +45,8 @@ def ReduceScatterOp : Heddle_RowsOfRanksOp<"reduce_scatter"> {
 def AllGatherOp : Heddle_RowsOfRanksOp<"all_gather"> {
   let summary = "Gathers the rows that each rank has computed; every rank gets all rows";
   let description = [{
-    `as` names a sharded variable of the same shape for each tensor: a rank has computed the rows of the tensor that it
-    keeps of the variable. The results have all rows. With one rank the results are the operands.
+    For each tensor, `as` names a sharded variable of the same shape. Each rank has computed the rows that it keeps of this
+    variable. The results have all rows. With one rank the results are the operands.
 
     ```mlir
     %0 = heddle.all_gather %a as [@adam.m.gain] : tensor<64xf32>

@@ -15,11 +15,11 @@ def SizeOp : Heddle_Op<"size", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpIn
   let summary = "A run-time size and its compile-time maximum";
   let description = [{
     A call binds the size to the extent of an input whose encoding names it or, with `longest`, to the largest value of
-    that i32 input. A `fixed` size is always the maximum: a number by which launches of one kernel differ. With `of` the
-    size is the part of another size from a number on, at most the maximum: the rows of one chunk of a tensor. With
-    `within` in addition, it is the other size itself if that is above the number and at most the maximum, and otherwise
-    0: a launch over it runs only in calls with that many rows. With `times` the other size is multiplied first; a whole
-    multiple is called after the size and the factor.
+    that i32 input. A `fixed` size always equals its maximum: it passes a number to a kernel that several launches share.
+    With `of @other from N`, the size is min(max(other - N, 0), maximum): the rows of one chunk of a tensor. With `within`
+    in addition, the size is `other` if N < other <= maximum, and 0 otherwise: a launch over the size runs only in calls
+    with that many rows. With `times T`, T * other takes the place of `other`. A size that is only a multiple is called
+    "OTHER*T".
 
     ```mlir
     heddle.size @source_tokens max 2048
@@ -46,8 +46,8 @@ def SizeOp : Heddle_Op<"size", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpIn
 def VariableOp : Heddle_Op<"variable", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "A tensor that lives on the device between calls";
   let description = [{
-    With `in` it is a view: the rows of another variable from a number on. A variable that has views only stores them:
-    callers and checkpoints know just the views. A `frozen` variable is a weight that training does not change. `start`
+    With `in` the variable is a view: rows of another variable, beginning with row `from`. A variable that has views only
+    stores them: callers and checkpoints see only the views. A `frozen` variable is a weight that training does not change. `start`
     says what the derived entry `init` writes.
     `as` is the variable's role, and `of` the weight that it belongs to. Passes and the runtime find the variables
     of training by role and weight; names are for checkpoints. A variable that belongs to a weight has the weight's

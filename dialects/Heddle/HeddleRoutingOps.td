@@ -68,8 +68,9 @@ def DispatchOp : Heddle_Op<"dispatch", [Pure, RowwiseOpInterface, AllTypesMatch<
 def GatherOp : Heddle_Op<"gather", [Pure, Heddle_Elementwise, DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "Sums of rows at the given indices, whose gradient is a gather too";
   let description = [{
-    Row r of the result is the sum of the rows at `indices`[r, 0], `indices`[r, 1], .... `inverse` says for each row of
-    the operand which rows of the result it is a part of. So the gradient only reads, and has the same bits in each run.
+    Row r of the result is the sum of the rows at `indices`[r, 0], `indices`[r, 1], .... For each row
+    of the operand, `inverse` lists the rows of the result whose sums contain it. So the gradient is a gather too: it adds
+    nothing in memory, and has the same bits in each run.
 
     ```mlir
     %rows = heddle.gather %x at %tokens inverse %places
@@ -92,7 +93,7 @@ def GroupedMatmulOp : Heddle_Op<"grouped_matmul", [Pure, RowwiseOpInterface,
   let description = [{
     Group g is the rows from `starts`[g] to `starts`[g + 1]; groups may be empty. The matrices of the groups stand one
     below the other: in the right operand, each as it is or transposed, or in the result if the left operand is
-    transposed. That is the gradient of the matrices, and contracts the rows of each group.
+    transposed. The second form is the gradient of the matrices; it contracts the rows of each group.
 
     ```mlir
     %y = heddle.grouped_matmul %x, %w groups(%starts)

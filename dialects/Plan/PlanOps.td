@@ -67,8 +67,8 @@ def EntryOp : Plan_Op<"entry", [Symbol, NoTerminator, SingleBlock]> {
   let description = [{
     The arena is one allocation, or a sequence of `blocks` that are allocated one by one. The bytes of the blocks are
     multiples of 256 and add up to `arena_bytes`. Offsets count from the beginning of the first block, and no port or
-    binding reaches from one block into the next. `kept_bytes` is the largest sum of tensors in the arena that a later launch
-    than the next still reads.
+    binding reaches from one block into the next. `kept_bytes` is the maximum, over all points between two launches, of the
+    bytes of the tensors in the arena that are read after the next launch.
 
     ```mlir
     plan.entry @eval arena 1024 blocks [768, 256] {}

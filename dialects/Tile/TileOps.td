@@ -246,7 +246,7 @@ def WarpgroupDotOp : Tile_Op<"warpgroup_dot", [AllTypesMatch<["accumulator", "re
 
 def WarpgroupWaitOp : Tile_Op<"warpgroup_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Waits until all but the last `pending` matmuls of the lane's warpgroup are done";
-  let description = [{ With a sum to which no matmul adds any more, the result is that sum, ready to be read. }];
+  let description = [{ With `sum`, an accumulator to which no later matmul adds, the result is the finished accumulator. }];
   let arguments = (ins I64Attr:$pending, Optional<Tile_F32>:$sum);
   let results = (outs Optional<Tile_F32>:$result);
   let assemblyFormat = "$pending (`,` $sum^ `:` type($sum) `->` type($result))? attr-dict";
@@ -255,7 +255,7 @@ def WarpgroupWaitOp : Tile_Op<"warpgroup_wait", [MemoryEffects<[MemRead, MemWrit
 
 def WarpgroupFenceOp : Tile_Op<"warpgroup_fence", [SameOperandsAndResultType, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Makes sure that a sum is set before the next matmul of the lane's warpgroup starts";
-  let description = [{ If the sum of another matmul were set while that matmul runs, ptxas would wait for the running matmul. }];
+  let description = [{ If an accumulator were set while another matmul runs, ptxas would wait for that matmul. }];
   let arguments = (ins Tile_F32:$sum);
   let results = (outs Tile_F32:$result);
   let assemblyFormat = "$sum attr-dict `:` type($sum)";

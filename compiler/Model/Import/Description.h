@@ -19,7 +19,7 @@ namespace language {
 class PublishedFamily;
 }
 
-/// The keys of a description, with their defaults, of the table in DescriptionKeys.def, and what the compiler adds.
+/// A description: the keys of the table in DescriptionKeys.def, with their defaults, and fields that the compiler adds.
 struct Description {
   using Text = std::string;
   using Flag = bool;

@@ -47,7 +47,7 @@ const DescriptionKey *mlir::heddle::findNearestKey(StringRef name) {
   return distance(*nearest) <= std::max<size_t>(2, name.size() / 2) ? nearest : nullptr;
 }
 
-/// Artifacts leave out these keys while they have their defaults, as artifacts did that are older than the keys.
+/// Returns true for keys that artifacts omit at their defaults, so that they equal artifacts older than the keys.
 static bool isLeftOutByDefault(const DescriptionKey &key) {
   return llvm::is_contained({"optimizer", "no_decay", "objective", "dpo_beta", "dpo_label_smoothing"}, key.name);
 }

@@ -28,8 +28,8 @@ static LogicalResult nameTensors(ModuleOp module, Description &d) {
   return success();
 }
 
-/// Adds the shapes of the weights to what the description says about another program's tensors. Fails if the model has
-/// a weight without a tensor.
+/// Adds the shape of each weight to its entry in `tensors`, which names the tensors of published files. Fails if a
+/// weight has no entry.
 static LogicalResult addShapes(ModuleOp module, llvm::json::Object &tensors) {
   for (auto variable : module.getOps<VariableOp>()) {
     if (variable.getKind() != VariableKind::Weight)

@@ -97,7 +97,7 @@ Item Elaborator::overallOf(BuiltinCall &call) {
   return make(BroadcastOp::create(builder, at, type, arith::DivFOp::create(builder, at, sum, counts)));
 }
 
-/// experts(x, chosen, weights, count) { |rows| ... }: the weighted sum of what each row's chosen experts make of it.
+/// experts(x, chosen, weights, count) { |rows| ... }: for each row, the weighted sum of its chosen experts' results.
 Item Elaborator::expertsOf(BuiltinCall &call) {
   Value x = tensor(call.given[0].item, call.given[0].where, "what experts() compute on");
   Value chosen = x ? columnsOfRows(call.given[1], "experts") : Value();

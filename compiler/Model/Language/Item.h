@@ -35,9 +35,10 @@ struct Side {
   ImageShape image;   // if the sequences are images, whose pixels are the tokens
   int64_t stride = 1; // every stride-th row and column of the model's images has tokens
 
-  // For keys that each query has for itself: the words of a sentence, or the neighbours of a token. They are tokens of
-  // another input, `tokensOf`, which owns their rows. Words have starts and lengths. Neighbours have `rows`, a list of
-  // row indices for each token, and `users`, lists of the tokens whose neighbour a token is.
+  // For a side of keys that belong to one query each: the words of a sentence, or the neighbours of a token. The keys
+  // are tokens of another input, `tokensOf`, which owns their rows. Words have starts and lengths. Neighbours have
+  // `rows`, a list of row indices for each token, and `users`, for each token the lists of the tokens that it is a
+  // neighbour of.
   const Side *tokensOf = nullptr;
   Value rows;
   SmallVector<Value, 3> users;

@@ -46,7 +46,7 @@ public:
 
   /// The part `update` of the text, or of the texts that it uses; null if there is none.
   const Part *findUpdate() const;
-  /// The name of the text's file, and the text without those that it uses.
+  /// The name of the text's file, and the file's contents, without the texts that it uses.
   StringRef getPath() const;
   StringRef getSource() const { return source; }
 
@@ -74,7 +74,7 @@ public:
   /// Sets each parameter to its value in `given`, or else to its default. `given` may have other names too. Fails if a
   /// parameter has neither, or if the text does not allow the value.
   LogicalResult setParameters(const Settings &given);
-  /// Returns true if a text that is an optimizer's alone declares the parameter: it decides nothing of the model.
+  /// Returns true if only optimizers' texts declare the parameter, so that it does not affect the model.
   bool isOfOptimizer(StringRef parameter) const;
   /// All parameters of the text with their values; valid after setParameters().
   const Settings &getParameters() const { return parameters; }
@@ -83,8 +83,8 @@ public:
   /// The shape of the source's images, from the parameters `image_height`, `image_width` and `channels`.
   ImageShape getImageShape() const;
 
-  /// Adds a function called `name`, which computes the step of `update` on a weight, to `module`. `values` are the names
-  /// that the text reads, with their values. Fails after an error.
+  /// Adds a function called `name`, which computes the step of `update` on a weight, to `module`. `values` has the
+  /// value of each name that the text reads. Fails after an error.
   LogicalResult elaborateUpdate(ModuleOp module, StringRef name, const UpdatedWeight &weight,
                                 const Settings &values) const;
 
@@ -100,7 +100,7 @@ private:
   LocationAttr start;
   std::string source;
   std::string task;
-  bool isOwnTask = true;                    // whether `task` is the text's
+  bool isOwnTask = true;                    // false if setTask() has chosen another task
   std::vector<std::shared_ptr<Text>> texts; // each text comes after the texts that it uses
   Settings parameters;
 };

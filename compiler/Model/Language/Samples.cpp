@@ -15,9 +15,8 @@ using namespace mlir::heddle::language;
 /// key that may be drawn.
 static constexpr float kLeastWeight = 1.17549435e-38f;
 
-/// sample(weights): draws one key for each query, with probabilities `weights`. The key gets the weight 1 and all
-/// others
-/// 0. Entries other than training take the key with the largest weight.
+/// sample(weights): draws one key for each query, with probabilities `weights`. The key gets the weight 1, and
+/// all other keys get 0. Entries other than training take the key with the largest weight.
 Item Elaborator::sample(BuiltinCall &call) {
   const TensorItem *weights = scoresOrNull(call.given[0].item);
   Value value = weights ? import(weights->value) : Value();

@@ -72,8 +72,8 @@ LogicalResult Elaborator::runUpdate(StringRef function, const UpdatedWeight &wei
   return success();
 }
 
-/// Adds the states that this weight has as arguments, and appends their names. A state that starts as nothing, such as
-/// `if rank == 2 { zeros(weight) }` of a vector, is none of this weight's.
+/// Adds the states of this weight as arguments, and appends their names. A state without an initial value, such as
+/// `if rank == 2 { zeros(weight) }` for a vector, is left out.
 bool Elaborator::addStates(const Part &syntax, std::vector<Name> &names) {
   for (const State &state : syntax.states) {
     Item start = evaluate(*state.start, part->scope);
@@ -130,7 +130,7 @@ void Elaborator::addNewStates(const Part &syntax, ArrayRef<Name> names, const It
   }
 }
 
-/// zeros(weight), or zeros(count) for a row of numbers: what a state of an update starts as.
+/// zeros(weight), or zeros(count) for a row of numbers: the initial value of a state of an update.
 Item Elaborator::zerosOfState(BuiltinCall &call) {
   const Item &like = call.given[0].item;
   if (const auto *tensor = like.as<TensorItem>())

@@ -1,4 +1,4 @@
-// What a weight is to its model. Optimizers and weight decay choose by it.
+// The roles of weights in a model, by which optimizers and weight decay choose their rules.
 #ifndef HEDDLE_COMPILER_MODEL_LANGUAGE_WEIGHTROLES_H
 #define HEDDLE_COMPILER_MODEL_LANGUAGE_WEIGHTROLES_H
 
@@ -8,9 +8,9 @@
 
 namespace mlir::heddle::language {
 
-/// The role of each weight of the module, by name: "vector" for biases and gains, "embedding" for tables of which tokens
-/// take rows, "head" for matrices whose product is the logits, and "matrix" for all others. A table that is also the
-/// head is an embedding.
+/// The role of each weight of the module, by name: "vector" for biases and gains, "embedding" for tables in which
+/// tokens look up rows, "head" for matrices whose matmul is the logits, and "matrix" for all others. A table that is
+/// also the head is an embedding.
 llvm::StringMap<StringRef> findWeightRoles(ModuleOp module);
 
 } // namespace mlir::heddle::language

@@ -76,7 +76,8 @@ constexpr TargetProfile makeHopper(StringLiteral name, StringLiteral summary, St
   return profile;
 }
 
-/// ptxas (CUDA 13.0) needs more registers for the same PTX than on Ampere.
+/// Attention keeps fewer values in registers, because ptxas (CUDA 13.0) needs more registers for the same PTX than on
+/// Ampere.
 constexpr TargetProfile makeBlackwell(StringLiteral name, StringLiteral summary, StringLiteral chip, int64_t processors,
                                       int64_t shared) {
   TargetProfile profile = makeCuda(name, summary, chip, processors, shared);

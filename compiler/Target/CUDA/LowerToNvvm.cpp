@@ -158,8 +158,8 @@ struct LowerToNvvmPass : mlir::heddle::impl::LowerToNvvmPassBase<LowerToNvvmPass
       signalPassFailure();
   }
 
-  /// Of the chip: 80 for sm_80. The PTX version is that of CUDA 12.0, the oldest with all features of sm_90a, or of CUDA
-  /// 12.8, the oldest with sm_120.
+  /// The chip's compute capability: 80 for sm_80. The PTX version is that of CUDA 12.0, the oldest with all features of
+  /// sm_90a, or of CUDA 12.8, the oldest with sm_120.
   unsigned version = 0;
 };
 
