@@ -37,8 +37,8 @@ BLOCK_LINES = 64   # lines of a block of the text
 RATE, WARMUP, BETAS, EPSILON, CLIP = 6e-4, 20, (0.9, 0.95), 1e-8, 1.0
 
 
-# ---- heddle-run's batches, computed from its documentation and sources
-# ------------------------------------------------
+# ---- heddle-run's batches, computed from its documentation and sources -----------------------------------------------
+
 
 class OrderRandom:
     """Python version of runtime/data/OrderRandom.h."""

@@ -85,8 +85,8 @@ rm -rf "$out"
 mkdir -p "$out"/{bin,lib/cxx,golden,bench,torch}
 out=$(cd "$out" && pwd)
 
-# The program and its libraries, without the C library. The C++ library is for machines with an older one; a machine's
-# own may be newer, and its drivers' libraries may need that.
+# The program and its libraries, without the C library. lib/cxx has the C++ library, for machines whose own is older. If a
+# machine's own is newer, the program must use it, because the libraries of its drivers may need it.
 cp "$bin/heddle-run" "$out/bin/"
 strip "$out/bin/heddle-run" 2> "$work/log" || cat "$work/log"
 ldd "$bin/heddle-run" | awk '$2 == "=>" && $3 ~ /^\// {print $3}' | while read -r library; do

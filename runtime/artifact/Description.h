@@ -60,8 +60,8 @@ struct WeightOrigin {
 
   // Returns the names of tensor number `index` of a stack.
   std::vector<std::string> namesInStack(int64_t index) const;
-  // Returns the origin of the weight in a GGUF file, if there are such files. It is transposed there if it is in the
-  // folder.
+  // Returns the origin of the weight in a GGUF file, if `gguf` is set. A tensor that is transposed in the folder is
+  // transposed in the file, too.
   WeightOrigin inGguf() const;
 };
 

@@ -1,4 +1,4 @@
-// What the functions of the C API have in common: the session, errors, and structures that may grow.
+// Shared by the functions of the C API: the session, errors, and structures that may grow.
 #pragma once
 
 #include "runtime/c/heddle.h"

@@ -27,8 +27,8 @@ inline std::atomic<unsigned> processesThatShare = 1;
 // The number of processes that divide the quota of this process's control group (ProcessorCount.h), itself included.
 inline std::atomic<unsigned> processesInQuota = 1;
 
-// Returns this process's part of that many processors. `quota` is the CPU time that its control group allows, in
-// processors (0: no limit); the part is no larger than this process's part of it. At least 1.
+// Divides `processors` among the processes that share them. `quota` is the CPU time that the control group allows, in
+// processors (0: no limit): the result is at most this process's part of the quota. Returns at least 1.
 inline unsigned shareOf(unsigned processors, unsigned quota = 0) {
   unsigned share = processors / std::max(1u, processesThatShare.load(std::memory_order_relaxed));
   if (quota)

@@ -1,4 +1,4 @@
-// What Embedder, MaskFiller and Predictor have in common: lines wait, and a call of an encoder answers as many as fit.
+// The base of Embedder, MaskFiller and Predictor: lines wait, and a call of an encoder answers as many lines as fit.
 #pragma once
 
 #include "runtime/core/Span.h"

@@ -8,7 +8,7 @@ namespace heddle::schema {
 
 enum class KeyType : uint8_t { Text, Flag, Whole, Number };
 
-// What a key decides. Weights fit a model only if its structure and its tokens are theirs.
+// The effect of a key. Weights fit a model only if both agree in the keys of structure and tokens.
 enum class KeyRole : uint8_t {
   Structure,   // what the model computes; a model text declares parameters instead
   Regularizer, // a part of the structure that acts only in training

@@ -1,5 +1,5 @@
-// /predict: {"text": ["..."]} returns {"predictions": [{"label", "score"}]}; and /v1/rerank of models that grade pairs,
-// or give two texts with a mark between them a number.
+// The route /predict: {"text": ["..."]} returns {"predictions": [{"label", "score"}]}. Also the route /v1/rerank for
+// models that grade pairs, and for models that give one number to two texts with a mark between them.
 #include "runtime/model/Predictor.h"
 #include "runtime/serve/BatchEngine.h"
 #include "runtime/serve/LineTexts.h"

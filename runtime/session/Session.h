@@ -85,7 +85,7 @@ struct PortInfo {
   int64_t valueLimit = 0;    // for i32 inputs: a call checks that values lie in [0, valueLimit); 0: no limit
   // The size that equals the largest value of this input, with its maximum. `extent` is 0 if there is no such size.
   DimInfo longest = {};
-  // What an input holds of which sequences (artifact.fbs): `role` "positions" `of` "source". Both are empty if unknown.
+  // The role of an input (artifact.fbs): "source.positions" is the `role` "positions" `of` "source". Empty if unknown.
   std::string of = {}, role = {};
 };
 

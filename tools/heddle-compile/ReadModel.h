@@ -9,7 +9,7 @@
 
 namespace mlir::heddle {
 
-/// What heddle-compile and heddle-reference are told of a model and its compilation.
+/// The options of a model and its compilation, which heddle-compile and heddle-reference share.
 struct ModelOptions {
   std::string model; // see readModel()
   DescriptionChanges changes;

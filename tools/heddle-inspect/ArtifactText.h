@@ -1,4 +1,4 @@
-// What the text and the JSON of heddle-inspect say of parts of an artifact.
+// Descriptions of parts of an artifact that both the text and the JSON of heddle-inspect print.
 #pragma once
 
 #include "runtime/artifact/Artifact.h"

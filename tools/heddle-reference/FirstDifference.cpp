@@ -22,7 +22,7 @@ static constexpr size_t kAtOnce = 8;
 
 namespace {
 
-/// A result to look at, and how to judge it: as the comparison of outputs and variables would.
+/// A result to check, and the tolerance: the same that the comparison of outputs and variables uses.
 struct Look {
   Value value;
   double floor;               // smaller numbers are compared as if they were this large
@@ -49,8 +49,8 @@ private:
   SmallVector<Value> valuesOf(VariableOp variable, Operation *before);
   /// Returns the values in this entry from which a result is computed.
   SmallVector<Value> sourcesOf(Value value);
-  /// Returns results on the way to a wrong one that have not been looked at, the nearest first, or a single result that
-  /// is known to be wrong.
+  /// Returns the results that `wrong` depends on and that have not been checked, the nearest first, or a single result
+  /// that is known to be wrong.
   SmallVector<Look> collect(Value wrong);
   /// Goes back from a wrong result and returns the earliest wrong one found.
   Value goBack(Value wrong);

@@ -139,8 +139,8 @@ void Block::takeStep(const Site &site, Thread *const lanes[32]) {
     group.steps.pop_front();
 }
 
-// Each warp has 16 of the 64 rows. Of the sums 4j to 4j + 3, the first two are in row lane / 4, columns 8j + 2 (lane %
-// 4) and the next; the other two are eight rows below. A's registers are laid out as for mma.m16n8k16.
+// Each warp has 16 of the 64 rows. Sums 4j and 4j + 1 are in row lane / 4, columns 8j + 2 (lane % 4) and the next. Sums
+// 4j + 2 and 4j + 3 are eight rows below these. A's registers are laid out as for mma.m16n8k16.
 void Block::multiplyWarpgroup(const Site &site, Thread *const lanes[32]) {
   Thread *first = lanes[0];
   Warp &warp = *first->warp;

@@ -23,8 +23,8 @@ struct StepWindow {
   static std::optional<StepWindow> parse(std::string_view text);
 };
 
-// Records from construction to finish(), or until it is full. Of a training run it records the beginning, a window of
-// steps with everything that goes on meanwhile, and then the first validation and the first checkpoint.
+// Records from construction to finish(), or until it is full. For a training run it records the beginning, a window of
+// steps with everything that happens meanwhile, and then the first validation and the first checkpoint.
 class Profile {
 public:
   // Returns null if `path` is empty. Fails now, not after hours, if the file cannot be written.

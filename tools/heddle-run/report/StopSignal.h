@@ -5,8 +5,8 @@
 
 namespace heddle::run {
 
-// Watches SIGPIPE. Called before the first message, because `2>&1
-// head -1` stops reading after it.
+// Watches SIGPIPE. Call it before the first message: the reader of `heddle-run train ... 2>&1 | head -1` stops reading
+// after that message.
 void watchLostReader();
 void watchStopSignals();
 
