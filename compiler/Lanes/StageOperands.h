@@ -1,4 +1,4 @@
-// The passes that copy the operands of products to shared memory ahead of their use, and read them there.
+// The passes that copy the operands of matmuls to shared memory ahead of their use.
 #ifndef HEDDLE_COMPILER_LANES_STAGEOPERANDS_H
 #define HEDDLE_COMPILER_LANES_STAGEOPERANDS_H
 

@@ -136,7 +136,7 @@ def MinimizeOp : Heddle_Op<"minimize"> {
   let hasVerifier = 1;
 }
 
-// Which entries are derived from a model's functions (`func.func` with the attribute `heddle.model`): compiler/Graph/Derive.
+// compiler/Graph/Derive derives the entries from a model's functions (`func.func` with the attribute `heddle.model`).
 def TaskOp : Heddle_Op<"task"> {
   let summary = "The purpose of the model's functions, and which entries are derived from them";
   let description = [{

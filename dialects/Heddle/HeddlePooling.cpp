@@ -24,7 +24,7 @@ LogicalResult SegmentOp::verify() {
   return expectSameDim(*this, "number of segments", {result, 0}, {{chosen, 0}});
 }
 
-// Each row gets its segment's gradient. For max and min, only the chosen row does.
+// Each row gets its segment's gradient. For max and min, only the chosen row gets it, and the other rows get 0.
 Gradients SegmentOp::buildGradient(OpBuilder &builder, ValueRange resultGradients) {
   Location loc = getLoc();
   RankedTensorType input = typeOf(getInput());

@@ -239,7 +239,7 @@ private:
   }
 
   static void replace(Group &group, VariableOp weights, VariableOp biases) {
-    // The first projection stands where the input has been computed; reading a variable needs nothing.
+    // The input has been computed before the first projection. The variables can be read anywhere.
     Operation *first = group.parts.front().product;
     for (const Linear &part : group.parts)
       if (part.product->isBeforeInBlock(first))

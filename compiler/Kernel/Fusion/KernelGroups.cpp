@@ -141,7 +141,7 @@ StringRef KernelGroups::findObstacle(Operation *op, KernelGroup &group) {
     return kTooManyOperands;
   if (group.anchor && !group.anchor.takesEpilogue())
     return "the anchor takes no epilogue";
-  // The kernel runs early: a value that is to be recomputed late would be kept from here on.
+  // The kernel runs early. It would keep in memory a value that is to be recomputed later.
   if (op->hasAttr(kRecomputedAttrName) && !placeOf(group)->hasAttr(kRecomputedAttrName))
     return "it is recomputed later than the kernel runs";
   SetVector<Value> outside;

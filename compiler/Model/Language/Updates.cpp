@@ -164,7 +164,7 @@ Item Elaborator::sumOfWeight(BuiltinCall &call) {
     return make(SumOp::create(builder, at, row(1), x, /*columns=*/true));
   if (over)
     return make(SumOp::create(builder, at, row(type.getDimSize(1)), x, /*columns=*/false));
-  // Kernels take a number for each of a static number of rows for a row, so a product with ones makes the sums as one.
+  // Kernels treat a vector of static extent as a row, so a matmul with a row of ones makes the sums as a row.
   Value ones = fill(RankedTensorType::get({1, type.getDimSize(1)}, builder.getF32Type()), 1, call.where());
   auto sums = RankedTensorType::get({1, type.getDimSize(0)}, builder.getF32Type());
   Value product = MatmulOp::create(builder, at, sums, ones, x, /*transpose_lhs=*/false, /*transpose_rhs=*/true);

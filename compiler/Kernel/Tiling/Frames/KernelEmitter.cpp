@@ -339,7 +339,7 @@ bool KernelEmitter::hasResultOn(RankedTensorType type) {
 }
 
 LogicalResult KernelEmitter::finish(const Matrix &matrix, const Place &place) {
-  // A lane that holds many sums has no registers for as many elements of everything that the epilogue reads.
+  // A lane that holds many sums has too few registers for as many elements of each operand of the epilogue.
   constexpr size_t longEpilogue = 8, manyResults = 2; // ops (their values live at once); results of an update
   Block &body = kernel.getBody().front();
   bool isLong = body.getOperations().size() > longEpilogue || body.getTerminator()->getNumOperands() > manyResults;
@@ -447,7 +447,7 @@ LogicalResult KernelEmitter::emitElementwise() {
     if (matrix.parts == 1 && setMaskedVector())
       narrowVector(matrix.columns);
     int64_t run = getLanes() * getVector();
-    // Long arithmetic keeps many values alive, and a lane has no registers for those of many elements.
+    // A long kernel keeps many values of each element alive, so a lane's registers suffice for fewer elements.
     constexpr int64_t mostOps = 24;
     int64_t ops = std::max(mostOps, static_cast<int64_t>(kernel.getBody().front().getOperations().size()));
     rows = std::max<int64_t>(1, profile.elementwiseRows * mostOps / ops);

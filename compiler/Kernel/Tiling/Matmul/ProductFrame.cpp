@@ -44,7 +44,7 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
                            bool moved, const RowGroups &groups)
     : emitter(emitter), transposeLhs(transposeLhs), transposeRhs(transposeRhs), fragments(tensorBits > 0),
       depth(emitter.maximumRows(contracted)) {
-  // The rows that one right side multiplies, if all groups have as many.
+  // The number of rows that each right side multiplies, if all groups have equally many rows.
   bool contractsGroups = groups.starts && transposeLhs;
   RowGroups ofRows = contractsGroups ? RowGroups() : groups;
   int64_t rowsOfGroup = emitter.maximumRows(result);
@@ -301,7 +301,7 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
   auto shifted = [&](Value row) { return row && shift ? emitter.add(row, shift) : row; };
   auto unpacked = rhs.getDefiningOp<DequantizeOp>();
   bool isAligned = !shift || ownGroup; // rows that share a scale begin where the right side does
-  // The sums of streamed products are in memory, where a scale would multiply those of earlier products too.
+  // Streamed matmuls add to sums in memory. Scaling these sums would scale the results of earlier matmuls too.
   bool scalesAll = unpacked && hasScalesOfColumns(unpacked) && !(streamed && hasAccumulated);
   hasAccumulated = true;
   std::optional<MovedRows> moved; // if the tile's rows are the same in all steps
