@@ -130,7 +130,7 @@ Status verifyView(const schema::Module &module, const schema::Variable &variable
   return Success();
 }
 
-// Returns true for what a packed weight has besides its words.
+// Returns true for the parts of a packed weight other than its words, such as its scales.
 bool isPartOfPacked(const schema::Variable &variable) { return variable.role() >= schema::VariableRole::Scales; }
 
 // Checks that a variable with an owner has a role that belongs to a weight, and that its owner is a weight. A part of a

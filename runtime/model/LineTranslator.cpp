@@ -42,7 +42,7 @@ Result<int32_t> LineTranslator::findLanguage(const std::string &code) {
   return known->second;
 }
 
-// The marks before a source: its language, or else the model's. A line of ids has the latter itself.
+// The marks before a source: the mark of its language, or else the model's marks, which a line of ids contains itself.
 Result<std::vector<int32_t>> LineTranslator::beginOfSource(const std::string &from) {
   if (!from.empty()) {
     HEDDLE_ASSIGN(int32_t mark, findLanguage(from));

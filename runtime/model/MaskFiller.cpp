@@ -39,7 +39,7 @@ Result<FilledLine> MaskFiller::answer(const LineToFill &job, size_t index, const
                                       const HostTensor &logits) const {
   FilledLine line{job.number, job.text, {}};
   size_t place = 0;
-  // Some normalizers make masks of other spellings, which the line does not tell from other text.
+  // Some normalizers turn other spellings into the mask. Such a spelling cannot be found in the line.
   size_t spelled = 0, tokens = size_t(std::ranges::count(job.tokens, *vocabulary.maskId()));
   for (size_t at = line.text.find(mask); at != std::string::npos; at = line.text.find(mask, at + mask.size()))
     ++spelled;

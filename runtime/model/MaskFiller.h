@@ -52,7 +52,7 @@ private:
   int64_t choices;
   InputMarks marks;
   std::string mask; // in a line
-  bool hasWords;    // pieces are words, or continue them, as BERT has it; elsewhere a word's piece begins with a space
+  bool hasWords;    // as in BERT's vocabulary; in other vocabularies a word's first piece begins with a space
 };
 
 } // namespace heddle

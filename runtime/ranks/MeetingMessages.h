@@ -30,7 +30,7 @@ enum Kind : uint8_t {
 
 inline constexpr auto kTurn = std::chrono::milliseconds(50);  // the longest pause between two checks
 inline constexpr auto kTell = std::chrono::milliseconds(250); // the interval between a rank's reports
-inline constexpr double kShare = 0.9; // part of the timeout after which ranks end, to be within it
+inline constexpr double kShare = 0.9; // ranks end after this part of the timeout, so that they end within it
 inline constexpr uint32_t kHelloVersion = 5;
 inline constexpr auto kPatience = std::chrono::seconds(10); // for a connection that has not proved its rank
 inline constexpr size_t kLargestHello = 1024, kSpareStrangers = 64;

@@ -102,7 +102,7 @@ Result<bool> TextEngine::takeTurn(const Turns &turns) {
   return turns.turn();
 }
 
-// Takes the turn at the front of the queue. Before its next one come all others that need the same weights.
+// Takes the turn at the front of the queue. Its next turn comes after all others that need the same weights.
 void TextEngine::takeFirstTurn() {
   const Turns &turns = *queue.front().turns;
   Result<bool> isBusy = takeTurn(turns);

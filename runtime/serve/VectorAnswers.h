@@ -1,4 +1,4 @@
-// The answers of /v1/embeddings and /v1/rerank, of which the latter compares the vectors of the query and the documents.
+// The answers of /v1/embeddings, and of /v1/rerank, which compares the vectors of the query and the documents.
 #pragma once
 
 #include "runtime/model/Embedder.h"
@@ -43,7 +43,7 @@ private:
     std::vector<std::vector<int32_t>> texts;
     int64_t tokens = 0;
   };
-  // Makes the JSON of the answer of the texts' vectors and the number of their tokens.
+  // Makes the JSON of the answer from the texts' vectors and the number of their tokens.
   using Write = std::function<nlohmann::ordered_json(std::span<const Vector>, int64_t)>;
 
   std::optional<ApiError> embed(const std::shared_ptr<Exchange> &exchange, const nlohmann::ordered_json &body) const;

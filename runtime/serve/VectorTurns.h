@@ -10,7 +10,7 @@ namespace heddle::serve {
 
 class VectorTurns {
 public:
-  // All referenced objects must outlive this, and this the engine's thread.
+  // All referenced objects must outlive this object, and this object must outlive the engine's thread.
   VectorTurns(const ServedModel &model, const ServeOptions &options, Metrics &metrics, TextEngine &engine)
       : model(model), options(options), metrics(metrics), engine(engine) {}
 

@@ -108,7 +108,7 @@ Status Session::load(const std::filesystem::path &path, const VariableKinds &kin
     return variable && variable->isWeight();
   });
 
-  // Packed weights have panels in the artifact, or in that of the checkpoint, and none in the other.
+  // The packed weights are in panels either in this artifact or in the artifact that wrote the checkpoint, not in both.
   auto differsInPanels = [&](const SafetensorsEntry &entry, const VariableInfo &variable) {
     const Shape &stored = entry.shape, &shape = variable.shape;
     bool isPart = isPackedWeight(state->variables, variable) || isPartOfPacked(variable.role);

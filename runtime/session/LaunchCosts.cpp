@@ -31,7 +31,7 @@ private:
     if (terms)
       for (const schema::CostTerm *term : *terms) {
         double product = double(term->coefficient());
-        bool isOfRows = false; // a step's rows: over all steps they are all tokens, counted once
+        bool isOfRows = false; // the term has a step's rows as a factor; the rows of all steps are the tokens
         for (int32_t size : {term->first_size(), term->second_size(), term->third_size()}) {
           bool isRows = repeat && !isOfRows && size == static_cast<int64_t>(repeat->rows());
           if (size >= 0)

@@ -28,7 +28,7 @@ struct PartsOf {
         scaleFactors(findPart(all, scales, VariableRole::Scales)),
         offsets(findPart(all, &weight, VariableRole::Offsets)),
         offsetFactors(findPart(all, offsets, VariableRole::Scales)) {}
-  // Returns true if f32 values can be rounded to it: it has only words and f32 scales.
+  // Returns true if f32 values can be rounded to the weight's format: it has only words and f32 scales.
   bool isPlain() const { return !high && !table && !offsets && !scaleFactors && scales && !scales->isNarrow(); }
 };
 

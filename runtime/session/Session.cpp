@@ -20,7 +20,7 @@ DimInfo describeDim(const schema::Module &module, const schema::Dim &dim) {
   return {std::string(view(size.name())), size.maximum()};
 }
 
-// Returns the role of a port without one: of an older artifact, or with a name that was given by hand.
+// Returns the role of a port that has none, because the artifact is older than roles or the module was written by hand.
 std::string roleOfPort(std::string name) {
   if (name == "source" || name == "left" || name == "right")
     return name + ".tokens";

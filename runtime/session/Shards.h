@@ -35,7 +35,7 @@ public:
   };
   Range ownRange(uint32_t variable, uint64_t bytes) const;
 
-  // Cuts such a tensor at the boundaries of the ranks' parts.
+  // A piece of a tensor that is cut at the boundaries of all ranks' parts.
   struct Segment {
     Range range;
     uint32_t rank; // the first rank that keeps this segment

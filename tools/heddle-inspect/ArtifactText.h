@@ -47,7 +47,7 @@ std::string codeText(const Artifact &artifact, const schema::Target &target, uin
 std::vector<uint64_t> arenaBlocks(const schema::Module &module, const schema::Target &target);
 // Returns "10.2 GiB" or "10.2 GiB in 3 blocks, the largest 4.0 GiB".
 std::string arenaText(const schema::Module &module, const schema::Target &target);
-// Returns the variables that callers see, without those that only store other variables.
+// Returns the variables that callers see: all but the storage of other variables.
 std::vector<const schema::Variable *> knownVariables(const schema::Module &module);
 // Returns true if each rank keeps only a part of the variable.
 bool isSharded(const schema::Module &module, const schema::Variable &variable);

@@ -26,7 +26,7 @@ namespace {
 struct Look {
   Value value;
   double floor;               // smaller numbers are compared as if they were this large
-  SmallVector<Value> besides; // an error that is negligible beside these values is right
+  SmallVector<Value> besides; // an error that is negligible compared with these values is no difference
 };
 
 class Search {
