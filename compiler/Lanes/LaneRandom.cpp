@@ -140,7 +140,7 @@ struct LowerRandom : OpConversionPattern<tile::RandomOp> {
     return success();
   }
 
-  /// Returns the words of all registers. Adjacent registers share a draw of vectors of counters.
+  /// Returns the random words of all registers. Several adjacent registers are drawn together, from wider vectors.
   static SmallVector<Value> drawWide(LaneBuilder &b, tile::RandomOp op, OneToNOpAdaptor adaptor, int64_t vector) {
     SmallVector<Value> registers;
     while (registers.size() < adaptor.getRows().size()) {

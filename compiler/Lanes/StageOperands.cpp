@@ -229,7 +229,7 @@ private:
   }
 
   /// Returns true if heddle-alternate-warpgroups may let two warpgroups take turns in the loop. The loop must have two
-  /// products, and a processor no room for a second workgroup, which would take turns with the first by itself.
+  /// matmuls, and a processor must lack room for a second workgroup, which would take turns with the first by itself.
   bool canAlternate(scf::ForOp loop, ArrayRef<Stage> staged) const {
     auto kernel = loop->getParentOfType<tile::FuncOp>();
     auto lanes = static_cast<int64_t>(kernel.getWorkgroup());

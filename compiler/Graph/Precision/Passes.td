@@ -12,7 +12,7 @@ def RoundVariablesPass : Pass<"heddle-round-variables", "::mlir::ModuleOp"> {
     vectors stay f32, and so do moments of matrices with an odd number of columns or a number of elements that is no multiple of
     128.
 
-    The pass fails if it can round no cache, or no moment, with the option for it.
+    With `caches`, the pass fails if it can round no cache. With `moments`, it fails if it can round no moment.
   }];
   let options = [
     Option<"caches", "caches", "std::string", /*default=*/"\"f32\"", "f32, f16 or bf16">,

@@ -177,7 +177,7 @@ bool masks(MaskOp mask, ScoresOp scores) {
 }
 
 /// An attention kernel holds whole rows of a head in registers. Wider heads spill so much that attention with scores in
-/// memory is faster. It also compiles in seconds, where thousands of registers take minutes.
+/// memory is faster. A kernel with thousands of registers also takes minutes to compile instead of seconds.
 constexpr int64_t kWidestHead = 256;
 
 /// The ops of an attention that is written out op by op and ends with `context`.

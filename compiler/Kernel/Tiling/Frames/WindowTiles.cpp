@@ -74,7 +74,7 @@ MovedRows heddle::movedRowsOf(UnfoldOp unfold, KernelEmitter &emitter, const Pla
 
 namespace {
 
-/// Handles a single offset. With several offsets the columns are blocks, which `heddle-lower-windows` has taken apart.
+/// Handles a single offset. `heddle-lower-windows` has replaced ops with several offsets, whose columns are blocks.
 struct UnfoldTile : TileOpInterface::ExternalModel<UnfoldTile, UnfoldOp> {
   bool readsElsewhere(Operation *, unsigned) const { return true; }
 
