@@ -285,7 +285,7 @@ public:
   Result<Outputs> outputs(); // all outputs of the last run
 
   // Like output() and readVariable(), but without waiting. Later runs do not change the returned values.
-  // variableLater() fails with Unsupported if ranks share out the variable.
+  // variableLater() fails with Unsupported if the variable is sharded over ranks.
   Result<PendingTensor> outputLater(std::string_view name);
   Result<PendingTensor> variableLater(std::string_view name);
 
