@@ -73,11 +73,11 @@ def UseWarpgroupsPass : Pass<"heddle-use-warpgroups", "::mlir::tile::FuncOp"> {
 def AlternateWarpgroupsPass : Pass<"heddle-alternate-warpgroups", "::mlir::tile::FuncOp"> {
   let summary = "Let one of two warpgroups multiply while the other computes softmax";
   let description = [{
-    On tile.func after heddle-use-warpgroups. Applies to kernels of two warpgroups with a loop of two products, the second of
-    which multiplies values computed from the first (attention's forward pass). The second product is computed a step later,
-    beside the next step's first, and the second warpgroup runs half a step behind the first, as in FlashAttention-3 (Shah et al.,
-    2024, sections 3.1 and 3.2). Otherwise both warpgroups would wait for the tensor cores at the same time, and leave them idle
-    at another. Rings of shared memory need a tile that a step neither reads nor fills, for the warpgroup that is behind.
+    On tile.func after heddle-use-warpgroups. Applies to kernels of two warpgroups with a loop of two matmuls. The second matmul
+    reads values computed from the first (attention's forward pass). The second matmul runs a step later, beside the first matmul
+    of the next step. The second warpgroup runs half a step behind the first, as in FlashAttention-3 (Shah et al., 2024, sections
+    3.1 and 3.2). Otherwise both warpgroups would use the tensor cores at the same time, and leave them idle during the softmax.
+    For the warpgroup that is behind, rings of shared memory need a tile that a step neither reads nor fills.
   }];
   let options = [
     Option<"warpgroup", "warpgroup", "int64_t", /*default=*/"4", "Subgroups of a warpgroup">
