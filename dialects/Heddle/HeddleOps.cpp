@@ -106,8 +106,8 @@ static LogicalResult expectSameRows(Operation *op, RankedTensorType a, RankedTen
   return op->emitOpError() << "expects rows of the same type in " << a << " and " << b;
 }
 
-/// The rounded copy of a weight and its bf16 moments have its shape. All else that belongs to it has its type, except
-/// the parts of packed weights.
+/// Fails unless the variable's type fits the weight that it belongs to: the same shape for a rounded copy or a bf16
+/// moment, a matrix for a part of a packed weight, and otherwise the same type.
 static LogicalResult verifyOwner(VariableOp variable, SymbolTableCollection &symbols) {
   auto owner = lookup<VariableOp>(variable, symbols, variable.getOwnerAttr(), "variable");
   if (!owner)

@@ -143,10 +143,10 @@ def CollectiveOp : Plan_Op<"collective", [HasParent<"EntryOp">]> {
 
 def Plan_ShardAttr : AttrDef<Plan_Dialect, "Shard"> {
   let mnemonic = "shard";
-  let summary = "That each rank does those rows of a launch that it keeps of a sharded variable";
+  let summary = "Marks a launch of which each rank runs only the rows that it keeps of a sharded variable";
   let description = [{
-    Workgroups share the rows along an axis of the grid, `tile` rows each. Tensors with more than one number have the
-    variable's rows.
+    Along the grid's `axis`, each workgroup computes `tile` rows. Each tensor of the launch has as many rows as the
+    variable, or is a single number.
   }];
   let parameters = (ins StringRefParameter<>:$variable, "int64_t":$axis, "int64_t":$tile);
   let assemblyFormat = "`<` $variable `,` `axis` $axis `tile` $tile `>`";

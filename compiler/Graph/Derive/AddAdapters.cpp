@@ -336,7 +336,7 @@ LogicalResult AddAdaptersPass::readDescription() {
   return success();
 }
 
-/// The runtime writes and reads adapter files with these numbers.
+/// Adds the options to the description, for the adapter files that the runtime writes and reads.
 void AddAdaptersPass::describe() {
   llvm::json::Array targets;
   for (const std::string &target : options.targets)

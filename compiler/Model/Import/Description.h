@@ -52,7 +52,7 @@ struct Description {
   std::shared_ptr<language::PublishedFamily> family;
   /// The longest sequence for which the published positions are right; 0: any.
   int64_t longestPublished = 0;
-  /// The number of positions that the published model has learned; 0 if it is not from elsewhere.
+  /// The number of positions that the published model has learned; 0 if the model is not published.
   int64_t learnedCount = 0;
 
   /// The published configuration's values that affect arithmetic, before any change. Empty for models of our own.

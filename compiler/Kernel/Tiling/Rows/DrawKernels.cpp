@@ -206,7 +206,7 @@ Value Drawing::search(Value isNeeded, Value target, function_ref<Value(Value key
                       })[0];
 }
 
-/// Draws a token: the column with the largest sum of exponent and Gumbel noise.
+/// Draws a token: the column with the largest sum of the scaled logit and Gumbel noise.
 Value Drawing::drawOne(Value isNeeded, Value cutoff) {
   Value low = scalar(draw.getKeyLow()), high = scalar(draw.getKeyHigh());
   Value zero = arith::ConstantIntOp::create(b, b.getI32Type(), 0);
