@@ -24,8 +24,8 @@ public:
   CallInputs &add(std::string_view name, std::span<const float> values) { return addMatrix(name, values, 0); }
 
   // Adds the inputs of an entry that the batch has values for, by their roles. Adds nothing if the entry is null. An
-  // entry's target is the batch's, or its sources if it has no target. Fails if a smaller image has more pixels than the
-  // entry has positions. The entry's limit on lengths gives its pixels.
+  // entry's target is the batch's, or its sources if it has no target. Fails if a smaller image has more pixels than
+  // the entry has positions. The entry's limit on lengths gives its pixels.
   Status addBatch(const EntryInfo *entry, const Batch &batch);
 
   operator std::span<const Input>() const { return inputs; }

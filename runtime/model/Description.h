@@ -68,7 +68,7 @@ Status checkVocabulary(const TextCodec &vocabulary, const ModelDescription &desc
 // Adapts the vocabulary and the model to each other. A published decoder-only model takes the vocabulary's marks: texts
 // start with the begin mark only if the vocabulary says so, and training ends them with the vocabulary's end mark.
 // Tokens that the model has no row for become unknown. A published encoder takes the vocabulary's marks of inputs. A
-// published model with encoder and decoder takes only their begin marks, for its sources. Fails as checkVocabulary() does.
+// published encoder with a decoder takes only their begin marks, for its sources. Fails as checkVocabulary() does.
 Status adoptVocabulary(TextCodec &vocabulary, ModelDescription &description);
 
 // Fails if a checkpoint's vocabulary has no labels, or more labels than the model.

@@ -303,8 +303,8 @@ public:
   // (PackedWeights.h). That is an error if the weight has offsets, upper bits or packed scales.
   Status writeVariable(std::string_view name, const TensorView &value);
 
-  // Copies rows [from, from + count) to the rows that begin at `to`, after all runs so far, in all caches that have `rows`
-  // rows, that a prepared entry uses, and that hold no indices. The two ranges must not overlap.
+  // Copies rows [from, from + count) to the rows that begin at `to`, after all runs so far, in all caches that have
+  // `rows` rows, that a prepared entry uses, and that hold no indices. The two ranges must not overlap.
   Status copyCacheRows(int64_t rows, int64_t from, int64_t to, int64_t count);
 
   // Writes the variables of these kinds, and the metadata, as a safetensors file. The file is written completely or not

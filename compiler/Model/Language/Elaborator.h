@@ -270,7 +270,7 @@ private:
   /// Returns `item` as a tensor, reading it if it is a weight. Returns null, after an error, if it is not a tensor.
   Value tensor(const Item &item, LocationAttr where, const Twine &what);
   Value tensorOrNull(const Item &item, LocationAttr where);
-  /// Reads the weight's variable. If the weight has three extents, its matrices are one below the other in the variable.
+  /// Reads the weight's variable. The matrices of a weight with three extents are one below the other in it.
   Value readWeight(const WeightItem &weight, LocationAttr where);
   bool isWithinPart(LocationAttr where);
   Item make(Value value, const Side *keys = nullptr) { return TensorItem{value, keys}; }
