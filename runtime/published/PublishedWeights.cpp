@@ -2,11 +2,11 @@
 
 #include "runtime/artifact/Description.h"
 #include "runtime/artifact/Meaning.h"
+#include "runtime/core/GgufTypes.h"
 #include "runtime/core/Json.h"
 #include "runtime/core/Log.h"
 #include "runtime/core/PublishedMeaning.h"
 #include "runtime/core/Safetensors.h"
-#include "runtime/published/Mxfp4Tensor.h"
 
 #include <algorithm>
 
@@ -150,8 +150,27 @@ Result<HostTensor> TensorFiles::readFirst(const std::string &weight, const std::
                    "': it has no tensor called ", tried, ". Its config.json belongs to another model's weights.");
 }
 
+std::optional<Mxfp4Tensor> TensorFiles::findMxfp4(const WeightOrigin &origin) const {
+  bool isOneMatrix = origin.shape.size() == 2 && !origin.transpose && !origin.rows && !origin.leadingRows;
+  return isOneMatrix && (origin.parts == 1 || origin.isInterleaved) && origin.stacked == 0
+             ? Mxfp4Tensor::find(files, origin.names.front())
+             : std::nullopt;
+}
+
 const PackedFormat *TensorFiles::packedFormat(const WeightOrigin &origin) const {
-  return gguf ? gguf->packedFormat(origin) : nullptr;
+  if (gguf)
+    return origin.parts == 1 ? gguf->packedFormat(origin) : nullptr;
+  return findMxfp4(origin) ? findGgufType("MXFP4")->format : nullptr;
+}
+
+Result<PackedTensor> TensorFiles::readPacked(WeightOrigin &origin) const {
+  if (gguf)
+    return gguf->readPacked(origin);
+  Mxfp4Tensor tensor = *findMxfp4(origin);
+  HEDDLE_ASSIGN(PackedTensor packed, tensor.readPacked());
+  origin.transpose = true;
+  origin.matrices = packed.numbers.shape().front();
+  return packed;
 }
 
 namespace {
@@ -283,7 +302,7 @@ struct PlacesInTensor {
   size_t storedRow(size_t row) const { return firstRow + row / run * stride + row % run; }
   size_t of(size_t row, size_t column) const {
     if (matrixRows > 0)
-      return (row / matrixRows * columns + column) * width + row % matrixRows;
+      return (row / matrixRows * columns * apart + first + column * apart) * width + row % matrixRows;
     return transpose ? storedRow(column) * width + row : storedRow(row) * width + first + column * apart;
   }
 };
@@ -303,12 +322,12 @@ std::optional<PlacesInTensor> placesIn(const HostTensor &tensor, const WeightOri
   else
     stored = flattened(stored, origin);
   Shape expected = origin.shape;
-  bool hasMatrices = origin.transpose && origin.matrices > 1;
+  bool hasMatrices = origin.transpose && (origin.matrices > 1 || origin.isInterleaved);
   if (hasMatrices)
     expected = {expected[1] * origin.matrices, expected[0] / origin.matrices};
   else if (origin.transpose)
     std::swap(expected[0], expected[1]);
-  expected.back() *= origin.parts;
+  (hasMatrices ? expected.front() : expected.back()) *= origin.parts;
   ChosenRows chosen = origin.rows.value_or(ChosenRows());
   int64_t run = expected[0] / chosen.groups, taken = expected[0];
   expected[0] *= chosen.of;
@@ -387,7 +406,7 @@ static Result<HostTensor> takeCovered(const fs::path &folder, const std::string 
 
 // Takes a packed weight. Each part has the layout of the weight, with rows shorter by a factor of `group`.
 static Result<PackedTensor> takePacked(const fs::path &folder, const TensorFiles &files, const std::string &name,
-                                       const WeightOrigin &origin, RowsTaken &taken) {
+                                       WeightOrigin origin, RowsTaken &taken) {
   HEDDLE_ASSIGN(PackedTensor packed, files.readPacked(origin));
   HEDDLE_CHECK(packed.forEach([&](HostTensor &part, int64_t group) -> Status {
     WeightOrigin ofPart = origin;
@@ -450,7 +469,7 @@ Status loadPublishedWeights(const fs::path &folder, std::string_view description
       continue;
     }
     if (const PackedFormat *format = files.packedFormat(origin);
-        format && sink.keeps && origin.parts == 1 && sink.keeps(name, *format, origin.shape)) {
+        format && sink.keeps && sink.keeps(name, *format, origin.shape)) {
       HEDDLE_ASSIGN(PackedTensor packed, takePacked(folder, files, name, origin, taken));
       HEDDLE_CHECK(sink.writePacked(name, std::move(packed)));
       continue;

@@ -8,6 +8,7 @@
 #include "runtime/core/Tensor.h"
 #include "runtime/core/TorchFile.h"
 #include "runtime/published/GgufModel.h"
+#include "runtime/published/Mxfp4Tensor.h"
 
 #include <filesystem>
 #include <functional>
@@ -31,9 +32,10 @@ public:
   // The tensor that contains the weight, in the layout of a folder: the first of the origin's names that exists.
   // Tensors of a stack are joined.
   Result<HostTensor> read(const std::string &weight, const WeightOrigin &origin) const;
-  // The packed format of the tensor in a GGUF file; null if it is not packed.
+  // The packed format of the tensor in a GGUF file, or of a folder's in MXFP4; null if it is not packed.
   const PackedFormat *packedFormat(const WeightOrigin &origin) const;
-  Result<PackedTensor> readPacked(const WeightOrigin &origin) const { return gguf->readPacked(origin); }
+  // Reads a tensor with a packed format. `origin` becomes that of the parts.
+  Result<PackedTensor> readPacked(WeightOrigin &origin) const;
 
   // Returns the origin of the weight in these files.
   WeightOrigin originOf(const WeightOrigin &origin) const { return gguf ? origin.inGguf() : origin; }
@@ -49,6 +51,7 @@ private:
   Status add(const std::filesystem::path &file);
   Result<HostTensor> readFirst(const std::string &weight, const std::vector<std::string> &names) const;
   Status addIndexed(const std::filesystem::path &index);
+  std::optional<Mxfp4Tensor> findMxfp4(const WeightOrigin &origin) const;
 
   std::filesystem::path folder; // or a single file
   std::map<std::string, SafetensorsReader> files;

@@ -17,6 +17,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+import gpt_oss_file
 from compiled import Model, Report, decode_with_cache, default_target, relative
 from tensor_files import load_safetensors, pack, pack_targets, save_safetensors, without_labels
 
@@ -192,6 +193,28 @@ class Case:
         beside, within = ask(lora.artifact, "--base", self.family, "--checkpoint", at("trained")), ask(lora.artifact, "--checkpoint", at("merged"))
         self.report.check("texts with a merged checkpoint that differ", int(beside != within), 0)
 
+
+    def check_gpt_oss_file(self):
+        """A GGUF file has the logits of the folder with YaRN's limits rounded, as llama.cpp rounds them. Packed experts have those of the
+        folder."""
+        rounded = Path(self.folder, "rounded")
+        rounded.mkdir()
+        config = json.loads((self.family / "config.json").read_text())
+        config["rope_parameters"]["truncate"] = True
+        (rounded / "config.json").write_text(json.dumps(config))
+        (rounded / "model.safetensors").symlink_to(self.family / "model.safetensors")
+        with self.compile("of-folder", rounded, TEXT) as model:
+            (expected,) = model.call("logits", self.texts(), ["logits"], variables="weights")
+        file = Path(self.folder, "model.gguf")
+        gpt_oss_file.write(file, self.family)
+        with self.compile("of-file", file, TEXT) as model:
+            (found,) = model.call("logits", self.texts(), ["logits"], variables="weights")
+        self.report.check("logits of a GGUF file, limits rounded", relative(found, expected), 1e-5)
+        with self.compile("inference", self.family, TEXT, "--entries=inference") as model:
+            self.check_logits("logits for inference", model)
+            said = subprocess.run([f"{self.arguments.bin}/heddle-inspect", "--json", model.artifact], capture_output=True, check=True).stdout
+        words = [v for v in json.loads(said)["variables"] if v["name"].endswith("feed_forward.gate") and v["type"] == "i32"]
+        self.report.check("experts that are not kept packed", len(words) - config["num_hidden_layers"] * ("quantization_config" in config), 0)
 
     def check_within(self, prefix):
         """Writes the model as the text part of a model that also sees images; its tensors' names begin with
@@ -458,6 +481,8 @@ def check(arguments):
             elif kind is Case:  # sequences choose the frequencies by their length; a sequence that is decoded has those of long ones
                 case.report.check("logits with caches", relative(case.decode(model, case.ids[-1]), case.logits[str(len(case.ids) - 1)]), BOUND)
             case.check_steps(model)
+        if arguments.family.startswith("gpt-oss"):
+            case.check_gpt_oss_file()
         if arguments.family == "gemma3":
             for prefix in ("language_model.model.", "model.language_model."):
                 case.check_within(prefix)

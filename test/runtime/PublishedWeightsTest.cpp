@@ -1,9 +1,11 @@
 // Where a weight's numbers are in the tensors of published models.
 #include "runtime/published/PublishedWeights.h"
 #include "runtime/core/PublishedMeaning.h"
+#include "test/runtime/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 
 namespace heddle {
@@ -108,6 +110,61 @@ TEST(PublishedWeightsTest, interleavedColumnsAreTwoWeights) {
   // A GGUF file has both apart, and each matrix transposed.
   HostTensor inFile = take(counting({2, 3, 2}), gate.inGguf());
   EXPECT_EQ(numbers(inFile), (std::vector<float>{0, 2, 4, 1, 3, 5, 6, 8, 10, 7, 9, 11}));
+}
+
+// A file with the MXFP4 tensor "w": 2 groups of 2 outputs with 32 inputs each.
+std::string mxfp4File(std::string_view scalesShape = "[2,2,1]") {
+  std::string header =
+      R"({"w_blocks":{"dtype":"U8","shape":[2,2,1,16],"data_offsets":[0,64]},"w_scales":{"dtype":"U8","shape":)";
+  header += std::string(scalesShape) + R"(,"data_offsets":[64,68]}})";
+  std::string file(8, '\0');
+  file[0] = char(header.size()), file[1] = char(header.size() >> 8);
+  file += header;
+  for (int i = 0; i < 64; ++i)
+    file += char(i * 37 + 11);
+  for (int exponent : {127, 0, 130, 90})
+    file += char(exponent);
+  return file;
+}
+
+TEST(PublishedWeightsTest, mxfp4IsReadAsNumbersAndAsParts) {
+  test::TemporaryFolder folder;
+  Result<TensorFiles> files = TensorFiles::open(folder.write("model.safetensors", mxfp4File()), Description());
+  ASSERT_TRUE(files.ok()) << files.message();
+  const float values[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+  const int exponents[] = {0, -127, 3, -37};
+  auto expected = [&](size_t output, size_t input) { // outputs of all groups
+    int byte = int(16 * output + input / 2) * 37 + 11, code = byte >> (input % 2 * 4) & 15;
+    return std::ldexp(values[code & 7], exponents[output]) * (code < 8 ? 1.0f : -1.0f);
+  };
+  Result<HostTensor> whole = files->read("w", {.names = {"w"}, .shape = {64, 2}});
+  ASSERT_TRUE(whole.ok()) << whole.message();
+  ASSERT_EQ(whole->shape(), (Shape{2, 32, 2}));
+  for (int64_t part : {0, 1}) {
+    WeightOrigin origin{.names = {"w"}, .shape = {64, 1}, .part = part, .parts = 2, .isInterleaved = true};
+    HostTensor weight = take(*whole, origin);
+    ASSERT_TRUE(files->packedFormat(origin));
+    Result<PackedTensor> packed = files->readPacked(origin);
+    ASSERT_TRUE(packed.ok()) << packed.message();
+    HostTensor codes = take(packed->numbers, origin);
+    origin.shape[0] /= 32;
+    HostTensor scales = take(packed->scales, origin);
+    for (size_t row = 0; row < 64; ++row) {
+      float number = weight.values<float>()[row];
+      EXPECT_EQ(number, expected(row / 32 * 2 + size_t(part), row % 32));
+      EXPECT_EQ(number,
+                float(packed->format.table[int(codes.values<float>()[row])]) * scales.values<float>()[row / 32]);
+    }
+  }
+}
+
+TEST(PublishedWeightsTest, mxfp4OfOtherShapesIsRefused) {
+  test::TemporaryFolder folder;
+  Result<TensorFiles> files = TensorFiles::open(folder.write("model.safetensors", mxfp4File("[4,1]")), Description());
+  ASSERT_TRUE(files.ok()) << files.message();
+  Result<HostTensor> whole = files->read("w", {.names = {"w"}, .shape = {64, 2}});
+  ASSERT_FALSE(whole.ok());
+  EXPECT_NE(whole.message().find("MXFP4"), std::string::npos) << whole.message();
 }
 
 TEST(PublishedWeightsTest, aGgufFileHasRowsOfItsOwn) {

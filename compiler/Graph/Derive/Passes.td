@@ -79,7 +79,7 @@ def QuantizeWeightsPass : Pass<"heddle-quantize-weights", "::mlir::ModuleOp"> {
   let description = [{
     Turns each matrix `w` that is the right operand of matmuls, or whose rows are taken, into a variable of packed words
     with the same name, and adds `w.scales`. With `file` it does so only for matrices whose variables have
-    `heddle.stored`, in the format of that GGUF type. Weights of 16 bits keep their name and shape; with `file` and
+    `heddle.stored`, in the format of that GGUF type, or without `trains` `heddle.stored_in_folder`. Weights of 16 bits keep their name and shape; with `file` and
     `trains` only frozen ones do. Adapters stay as they are. Entries that train the packed or 16-bit weights cannot be
     derived afterwards.
   }];

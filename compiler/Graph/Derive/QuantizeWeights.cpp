@@ -183,6 +183,8 @@ private:
     if (format.rule == WeightFormat::Rule::Packed)
       return format.packed;
     auto stored = variable->getAttrOfType<StringAttr>(kStoredAttrName);
+    if (!stored && (hasFrozen || !trains))
+      stored = variable->getAttrOfType<StringAttr>(kStoredInFolderAttrName);
     const ::heddle::GgufType *type = stored ? ::heddle::findGgufType(std::string_view(stored.getValue())) : nullptr;
     bool isWhole = type && type->format && extentOf(variable.getTensorType(), contracted) % type->values == 0;
     return isWhole ? std::optional(*type->format) : std::nullopt;

@@ -230,9 +230,7 @@ Item FamilyReader::activation(BuiltinCall &call) {
   return ours.empty() ? Item() : Item(ours);
 }
 
-/// Returns true if the weights beside a config.json have the tensor. Looks in the files that are loaded later (runtime's
-/// TensorFiles). Fails if there are none.
-static ::heddle::Result<bool> isInFolder(StringRef configPath, StringRef tensor) {
+::heddle::Result<bool> mlir::heddle::isInFolder(StringRef configPath, StringRef tensor) {
   if (tensor.starts_with("blk.")) // a name of GGUF files only
     return false;
   std::filesystem::path folder = std::filesystem::path(configPath.str()).parent_path();
@@ -252,7 +250,7 @@ static ::heddle::Result<bool> isInFolder(StringRef configPath, StringRef tensor)
   if (hasSafetensors) {
     HEDDLE_ASSIGN(auto reader,
                   ::heddle::SafetensorsReader::open(folder / "model.safetensors", ::heddle::OtherTypes::PassOver));
-    return reader.find(tensor.str()) != nullptr;
+    return reader.find(tensor.str()) || reader.passedOver(tensor.str());
   }
   if (has("pytorch_model.bin")) {
     HEDDLE_ASSIGN(auto reader, ::heddle::TorchReader::open(folder / "pytorch_model.bin"));

@@ -4,6 +4,7 @@
 
 #include "compiler/Model/HuggingFace/Config.h"
 #include "compiler/Model/Import/Description.h"
+#include "runtime/core/Status.h"
 
 namespace mlir::heddle {
 
@@ -19,6 +20,10 @@ struct GgufContents {
 /// failed if an inner object has such keys. Fails after any other error.
 FailureOr<Description> describeFamily(language::ModelText text, StringRef architecture, HuggingFaceConfig &config,
                                       const DescriptionChanges &changes, const GgufContents *gguf);
+
+/// Returns true if the weights beside a config.json have the tensor. Looks in the files that are loaded later (runtime's
+/// TensorFiles). Fails if there are none.
+::heddle::Result<bool> isInFolder(StringRef configPath, StringRef tensor);
 
 } // namespace mlir::heddle
 

@@ -4,6 +4,7 @@
 #include "compiler/Model/HuggingFace/Family.h"
 #include "compiler/Model/HuggingFace/Names.h"
 #include "compiler/Model/Language/Published.h"
+#include "dialects/Heddle/VariableRoles.h"
 #include "runtime/core/PublishedMeaning.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -358,6 +359,18 @@ static LogicalResult addGenerationEnds(MLIRContext *context, StringRef folder, D
   return failure(config->hasFailed());
 }
 
+/// Names the type of the weights that the folder has in MXFP4.
+static void nameStoredTypes(ModuleOp module, StringRef configPath, const llvm::StringMap<std::string> &tensorOf) {
+  for (auto variable : module.getOps<VariableOp>()) {
+    auto tensor = tensorOf.find(variable.getSymName());
+    if (tensor == tensorOf.end())
+      continue;
+    ::heddle::Result<bool> isPacked = isInFolder(configPath, tensor->second + "_blocks");
+    if (isPacked.ok() && *isPacked)
+      variable->setAttr(kStoredInFolderAttrName, StringAttr::get(module.getContext(), "MXFP4"));
+  }
+}
+
 OwningOpRef<ModuleOp> mlir::heddle::importHuggingFace(MLIRContext *context, StringRef folder,
                                                       const DescriptionChanges &changes) {
   FailureOr<HuggingFaceConfig> config = HuggingFaceConfig::read(context, (folder + "/config.json").str());
@@ -368,5 +381,15 @@ OwningOpRef<ModuleOp> mlir::heddle::importHuggingFace(MLIRContext *context, Stri
   if (description->architecture == "decoder" && failed(addGenerationEnds(context, folder, *description)))
     return nullptr;
   addPublishedMeaning(*config, *description);
-  return importModel(context, std::move(description));
+  if (!config->getObject().get("quantization_config"))
+    return importModel(context, std::move(description));
+  llvm::StringMap<std::string> tensorOf;
+  OwningOpRef<ModuleOp> module = importModel(context, std::move(description), [&](const Description &complete) {
+    for (const auto &[weight, origin] : complete.tensors)
+      tensorOf[weight] = origin.getAsObject()->getArray("from")->front().getAsString()->str();
+    return success();
+  });
+  if (module)
+    nameStoredTypes(*module, config->getPath(), tensorOf);
+  return module;
 }

@@ -3,6 +3,7 @@
 // RUN: heddle-opt %s --heddle-quantize-weights=weights=f32 | FileCheck %s --check-prefix=F32
 // RUN: heddle-opt %s --heddle-quantize-weights=trains=true | FileCheck %s --check-prefix=TRAINS
 // TRAINS: heddle.variable @plain weight : tensor<16x16xf32>
+// TRAINS: heddle.variable @folder weight : tensor<512x16xf32>
 // F32-NOT: xi32>
 
 // Scales of 6 bits in bytes, and a factor of each 256 inputs; of offsets, too.
@@ -22,12 +23,15 @@
 // CHECK-NEXT: heddle.variable @table weight : tensor<64x16xi32>
 // CHECK-NEXT: heddle.variable @table.table weight of @table as table : tensor<1x16xf32>
 // CHECK-NEXT: heddle.variable @table.scales weight of @table as scales : tensor<16x16xbf16>
+// What a folder has packed, unless it is trained.
+// CHECK-NEXT: heddle.variable @folder weight : tensor<64x16xi32>
 module {
   heddle.variable @up weight : tensor<512x16xf32> {heddle.stored = "Q4_K"}
   heddle.variable @down weight : tensor<16x512xf32> {heddle.stored = "Q5_0"}
   heddle.variable @odd weight : tensor<16x16xf32> {heddle.stored = "Q8_0"}
   heddle.variable @plain weight : tensor<16x16xf32> {heddle.stored = "F16"}
   heddle.variable @table weight : tensor<512x16xf32> {heddle.stored = "MXFP4"}
+  heddle.variable @folder weight : tensor<512x16xf32> {heddle.stored_in_folder = "MXFP4"}
   // CHECK-LABEL: func.func @f
   func.func @f(%x: tensor<8x512xf32>) -> tensor<8x16xf32> {
     // CHECK: %[[WORDS:.*]] = heddle.read @up
@@ -56,6 +60,8 @@ module {
     %t = heddle.matmul %x, %table : tensor<8x512xf32>, tensor<512x16xf32> -> tensor<8x16xf32>
     // CHECK: arith.addf
     %q = arith.addf %p, %t : tensor<8x16xf32>
+    %folder = heddle.read @folder : tensor<512x16xf32>
+    %z = heddle.matmul %x, %folder : tensor<8x512xf32>, tensor<512x16xf32> -> tensor<8x16xf32>
     %sum = arith.addf %y, %q : tensor<8x16xf32>
     return %sum : tensor<8x16xf32>
   }
