@@ -5,6 +5,7 @@
 
 heddle.size @tokens max 64
 heddle.size @few max 2
+heddle.size @one max 1
 heddle.size @"tokens*2" max 128 of @tokens times 2
 !scores = tensor<?x8xf32, #heddle.dims<"tokens">>
 !picked = tensor<?x2xf32, #heddle.dims<"tokens">>
@@ -92,4 +93,22 @@ func.func @gradient(%x: !rows, %g: !wide, %s: tensor<9xi32>) -> tensor<384x64xf3
 func.func @lone(%x: tensor<?x48xf32, #heddle.dims<"few">>, %w: tensor<384x512xf32>, %s: tensor<9xi32>) -> tensor<?x512xf32, #heddle.dims<"few">> {
   %y = heddle.grouped_matmul %x, %w groups(%s) : tensor<?x48xf32, #heddle.dims<"few">>, tensor<384x512xf32>, tensor<9xi32> -> tensor<?x512xf32, #heddle.dims<"few">>
   return %y : tensor<?x512xf32, #heddle.dims<"few">>
+}
+
+// Packed matrices of 64 rows: the one row of a step reads the words of its own group only.
+// CPU-LABEL: tile.func @grouped_matmul_Tx128(
+// CPU-SAME: %{{[a-z0-9]+}}: memref<?x64xf32>, %[[WORDS:[a-z0-9]+]]: memref<64x128xi32>, %{{[a-z0-9]+}}: memref<32x128xf32>, %[[STARTS:[a-z0-9]+]]: memref<1x9xi32>
+// CPU-COUNT-4: memref.load %[[STARTS]]
+// CPU: %[[GROUP:.*]] = arith.select
+// CPU: %[[FIRST:.*]] = arith.muli %[[GROUP]], %c64
+// CPU: scf.for %[[K:[a-z0-9]+]] = %c0 to %c64
+// CPU: %[[ROW:.*]] = arith.addi %[[K]], %[[FIRST]]
+// CPU: tile.load %[[WORDS]][%[[ROW]], %{{.*}}] {in_place, packed = 4 : i64}
+// CPU-NOT: tile.load %[[WORDS]]
+// CPU: tile.return
+func.func @packed(%x: tensor<?x64xf32, #heddle.dims<"one">>, %words: tensor<64x128xi32>, %scales: tensor<32x128xf32>, %s: tensor<9xi32>)
+    -> tensor<?x128xf32, #heddle.dims<"one">> {
+  %w = heddle.dequantize %words scales(%scales) {bits = 4} : (tensor<64x128xi32>, tensor<32x128xf32>) -> tensor<512x128xf32>
+  %y = heddle.grouped_matmul %x, %w groups(%s) : tensor<?x64xf32, #heddle.dims<"one">>, tensor<512x128xf32>, tensor<9xi32> -> tensor<?x128xf32, #heddle.dims<"one">>
+  return %y : tensor<?x128xf32, #heddle.dims<"one">>
 }
