@@ -38,6 +38,12 @@ bool isGraphOfEntries(Operation *op) { return isGraph(op) && !isa<TaskOp, Traini
 
 bool isDifferentiatedGraph(Operation *op) { return isGraphOfEntries(op) && !isDerivative(op); }
 
+/// The update of a sharded state is a kernel before the others are cut.
+bool isPreparedGraph(Operation *op) {
+  auto kernel = dyn_cast<KernelOp>(op);
+  return kernel ? kernel.getSharded() : isDifferentiatedGraph(op);
+}
+
 /// Ops on tensors are only legal in kernels.
 bool isFused(Operation *op) {
   if (isDerivative(op))
@@ -85,8 +91,9 @@ Rule getRule(Phase phase) {
   case Phase::FuseAttention:
     return isGraphOfEntries;
   case Phase::Differentiate:
-  case Phase::Prepare:
     return isDifferentiatedGraph;
+  case Phase::Prepare:
+    return isPreparedGraph;
   case Phase::Fuse:
     return isFused;
   case Phase::Tile:

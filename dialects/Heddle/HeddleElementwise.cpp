@@ -247,6 +247,14 @@ LogicalResult RandomOp::verify() {
 /// The numbers depend on the row's index in the batch.
 bool RandomOp::isRowwise(IsOfRows isOfRows) { return false; }
 
+SmallVector<std::pair<Value, Value>> AdamOp::getStates() {
+  SmallVector<std::pair<Value, Value>> pairs = {{getFirstMoment(), getNewFirstMoment()},
+                                                {getSecondMoment(), getNewSecondMoment()}};
+  if (getAverage())
+    pairs.push_back({getAverage(), getNewAverage()});
+  return pairs;
+}
+
 LogicalResult AdamOp::verify() {
   RankedTensorType weight = typeOf(getWeight()), moment = typeOf(getFirstMoment());
   if (!weight.hasStaticShape())

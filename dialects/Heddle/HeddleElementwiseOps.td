@@ -204,6 +204,7 @@ def RandomOp : Heddle_Op<"random", [Pure, Heddle_Elementwise,
 }
 
 def AdamOp : Heddle_Op<"adam", [Pure, Heddle_Elementwise, AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<StepOpInterface>,
     AllTypesMatch<["weight", "gradient", "new_weight"]>,
     AllTypesMatch<["first_moment", "second_moment", "new_first_moment", "new_second_moment"]>]> {
   let summary = "Adam's update (5.3)";

@@ -31,6 +31,27 @@ def ProductOpInterface : OpInterface<"ProductOpInterface"> {
     "::std::optional<int64_t>", "getHeadWidth", (ins), "", [{ return ::std::nullopt; }]>];
 }
 
+def StepOpInterface : OpInterface<"StepOpInterface"> {
+  let cppNamespace = "::mlir::heddle";
+  let description = [{
+    An optimizer's step on a weight. With `sharded`, the states are sharded variables, and a rank computes the rows that
+    it keeps of them. Ops have a unit attribute `sharded`.
+  }];
+  let methods = [
+    InterfaceMethod<"The weight before the step.", "::mlir::Value", "getWeight", (ins)>,
+    InterfaceMethod<"The weight's gradient.", "::mlir::OpOperand &", "getGradientMutable", (ins)>,
+    InterfaceMethod<"The weight after the step.", "::mlir::Value", "getNewWeight", (ins)>,
+    InterfaceMethod<[{
+      Returns each state before and after the step: moments and averages.
+    }],
+    "::llvm::SmallVector<::std::pair<::mlir::Value, ::mlir::Value>>", "getStates", (ins)>,
+    InterfaceMethod<[{
+      Returns true if each row of the results depends only on the same row of weight, gradient and states.
+    }],
+    "bool", "isRowwiseStep", (ins), "", [{ return true; }]>,
+    InterfaceMethod<"Sets or removes the attribute `sharded`.", "void", "setSharded", (ins "bool":$sharded)>];
+}
+
 def RowwiseOpInterface : OpInterface<"RowwiseOpInterface"> {
   let cppNamespace = "::mlir::heddle";
   let description = [{

@@ -216,6 +216,25 @@ LogicalResult TrainingOp::verify() {
 
 LogicalResult ApplyOp::verify() { return verifyRate(*this, getRate()); }
 
+SmallVector<std::pair<Value, Value>> UpdateOp::getStates() {
+  SmallVector<std::pair<Value, Value>> states;
+  for (auto [before, after] : llvm::zip(getInputs(), getNewStates()))
+    states.push_back({before, after});
+  return states;
+}
+
+/// True if all ops are elementwise, on tensors of the weight's shape or on single numbers.
+bool UpdateOp::isRowwiseStep() {
+  auto fits = [&](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && (tensor.getNumElements() == 1 ||
+                      tensor.getShape() == cast<RankedTensorType>(getWeight().getType()).getShape());
+  };
+  return llvm::all_of(getOperandTypes(), fits) &&
+         llvm::all_of(getBody().front().without_terminator(),
+                      [&](Operation &op) { return isElementwise(&op) && llvm::all_of(op.getResultTypes(), fits); });
+}
+
 LogicalResult UpdateOp::verify() {
   Block &block = getBody().front();
   if (block.getArgumentTypes() != getOperandTypes())

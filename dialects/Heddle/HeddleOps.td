@@ -208,12 +208,14 @@ def ApplyOp : Heddle_Op<"apply"> {
 }
 
 def UpdateOp : Heddle_Op<"update", [Pure, IsolatedFromAbove, SingleBlock,
+    DeclareOpInterfaceMethods<StepOpInterface, ["isRowwiseStep"]>,
     AllTypesMatch<["weight", "gradient", "new_weight"]>]> {
   let summary = "A step of an optimizer that is a text, on a weight";
   let description = [{
     The region computes the new weight and the new states. Its arguments are the weight, the gradient of this rank, and
     the inputs: first the states, then numbers such as the learning rate. `differentiate` creates the op, so that ranks
-    find the gradients to be summed. `heddle-inline-updates` replaces it by the region's ops.
+    find the gradients to be summed. `heddle-inline-updates` replaces it by the region's ops, or by a kernel if it is
+    `sharded`.
 
     ```mlir
     %w2, %m2 = heddle.update %w, %g with %m, %rate : tensor<8x4xf32>, tensor<1xf32> : tensor<8x4xf32>, tensor<8x4xf32> {
@@ -226,7 +228,8 @@ def UpdateOp : Heddle_Op<"update", [Pure, IsolatedFromAbove, SingleBlock,
     }
     ```
   }];
-  let arguments = (ins Heddle_F32:$weight, Heddle_F32:$gradient, Variadic<Heddle_F32>:$inputs);
+  let arguments = (ins Heddle_F32:$weight, Heddle_F32:$gradient, Variadic<Heddle_F32>:$inputs,
+                       UnitAttr:$sharded);
   let results = (outs Heddle_F32:$new_weight, Variadic<Heddle_F32>:$new_states);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
@@ -239,7 +242,8 @@ def KernelOp : Heddle_Op<"kernel", [IsolatedFromAbove, SingleBlock]> {
   let summary = "Ops that become one kernel: an anchor with its prologue and epilogue";
   let description = [{
     `fuse` creates it. The region's arguments stand for the inputs. Intermediate values of the region never reach device
-    memory.
+    memory. With `sharded`, each rank computes the rows that it keeps of the results, which are a weight and sharded
+    variables.
 
     ```mlir
     %y = heddle.kernel "matmul" (%x, %w : tensor<?x8xf32, #n>, tensor<8x8xf32>) -> tensor<?x8xf32, #n> {
@@ -249,7 +253,7 @@ def KernelOp : Heddle_Op<"kernel", [IsolatedFromAbove, SingleBlock]> {
     }
     ```
   }];
-  let arguments = (ins StrAttr:$name, Variadic<Heddle_Tensor>:$inputs);
+  let arguments = (ins StrAttr:$name, Variadic<Heddle_Tensor>:$inputs, UnitAttr:$sharded);
   let results = (outs Variadic<Heddle_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{

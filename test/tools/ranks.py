@@ -110,6 +110,16 @@ def main():
             train(3, "summed", "summed3", steps=6)
             if trained("scattered3") != trained("summed3") or state("scattered3", 6) != state("summed3", 6):
                 fail("3 ranks with a sharded optimizer and no clipping have other weights, moments or losses than with a whole one")
+        for optimizer in ("lion", "adamw") if LONG else ("lion",):  # texts: an update is a kernel of its own
+            sizes = ("--set", f"optimizer={optimizer}", "--set", "clip_norm=0.5", "--set", "ema_decay=0.9", "--set", "d_ff=180", "--set", "vocab_size=123")
+            compile(f"sharded-{optimizer}", "--shard=optimizer", *sizes)
+            compile(f"whole-{optimizer}", *sizes)
+            for kind in ("sharded", "whole"):
+                said = train(3, f"{kind}-{optimizer}", f"{kind}-{optimizer}3", steps=4)
+                if ("each rank keeps" in said) != (kind == "sharded"):
+                    fail(f"3 ranks with {optimizer}, {kind}: {said}")
+            if trained(f"sharded-{optimizer}3") != trained(f"whole-{optimizer}3") or state(f"sharded-{optimizer}3", 4) != state(f"whole-{optimizer}3", 4):
+                fail(f"3 ranks with the states of {optimizer} sharded have other weights, states or losses than with whole ones")
         last = 20 if LONG else 6
         for ranks in (3, 4) if LONG else (3,):
             train(ranks, "whole", f"whole{ranks}", steps=last)

@@ -12,6 +12,8 @@
 //   w1', m1', v1' = adam w1, s1, m1, v1 sharded
 //   w1 = all_gather w1' as [@m1]
 //
+// The same holds for an optimizer's text (`update`) that computes each element of a weight by itself.
+//
 // If only those updates use a bucket's gradients (no norm, no search for infinities), a rank gets only the sums of its
 // rows:
 //
@@ -78,13 +80,10 @@ public:
   Entry(func::FuncOp function, SymbolTable &symbols) : block(function.getBody().front()), symbols(symbols) {}
 
   /// `canShard` returns true if ranks may do a part of an update each.
-  LogicalResult distribute(function_ref<bool(AdamOp)> canShard) {
+  LogicalResult distribute(function_ref<bool(StepOpInterface)> canShard) {
     SetVector<Value> found;
-    for (Operation &op : block)
-      if (auto adam = dyn_cast<AdamOp>(op))
-        found.insert(adam.getGradient());
-      else if (auto update = dyn_cast<UpdateOp>(op))
-        found.insert(update.getGradient());
+    for (auto update : block.getOps<StepOpInterface>())
+      found.insert(update.getGradientMutable().get());
     gradients = found.takeVector();
     for (Value gradient : gradients)
       moveForward(gradient);
@@ -104,8 +103,8 @@ public:
       // With a sharded optimizer, a bucket is still one message: sums are added in the same order, so no bit changes.
       SmallVector<Attribute> like;
       for (Value gradient : bucket)
-        if (AdamOp update = onlyUpdate(gradient); update && canShard(update))
-          like.push_back(momentOf(update));
+        if (StepOpInterface update = onlyUpdate(gradient); update && canShard(update))
+          like.push_back(stateOf(update));
       bool isByRows = like.size() == bucket.size();
       shard(isByRows ? reduce<ReduceScatterOp>(bucket, ArrayAttr::get(block.getParentOp()->getContext(), like))
                      : reduce<AllReduceOp>(bucket),
@@ -155,18 +154,20 @@ private:
     return first && second ? first->isBeforeInBlock(second) : !first && second;
   }
 
-  static Attribute momentOf(AdamOp adam) { return adam.getFirstMoment().getDefiningOp<ReadOp>().getVariableAttr(); }
+  static Attribute stateOf(StepOpInterface update) {
+    return update.getStates().front().first.getDefiningOp<ReadOp>().getVariableAttr();
+  }
 
   /// Returns the update if it is the optimizer's only use of a gradient, otherwise null.
-  AdamOp onlyUpdate(Value gradient) {
-    AdamOp update;
+  StepOpInterface onlyUpdate(Value gradient) {
+    StepOpInterface update;
     for (OpOperand &use : gradient.getUses()) {
       if (!isOfOptimizer(use))
         continue;
-      auto adam = dyn_cast<AdamOp>(use.getOwner());
-      if (update || !adam || use.getOperandNumber() != adam.getGradientMutable().getOperandNumber())
+      auto user = dyn_cast<StepOpInterface>(use.getOwner());
+      if (update || !user || &use != &user.getGradientMutable())
         return {};
-      update = adam;
+      update = user;
     }
     for (auto [part, from] : partsOf(gradient))
       if (llvm::any_of(part.getUses(), [&](OpOperand &use) { return isOfOptimizer(use); }))
@@ -200,25 +201,25 @@ private:
 
   /// Marks the updates that use the bucket's `sums` as sharded, if `canShard` accepts them, and adds the exchange of
   /// their weights behind them.
-  void shard(ArrayRef<Value> sums, function_ref<bool(AdamOp)> canShard) {
-    SmallVector<AdamOp> updates;
+  void shard(ArrayRef<Value> sums, function_ref<bool(StepOpInterface)> canShard) {
+    SmallVector<StepOpInterface> updates;
     for (Value sum : sums)
       for (Operation *user : sum.getUsers())
-        if (auto adam = dyn_cast<AdamOp>(user); adam && canShard(adam))
-          updates.push_back(adam);
+        if (auto update = dyn_cast<StepOpInterface>(user); update && canShard(update))
+          updates.push_back(update);
     if (updates.empty())
       return;
-    llvm::sort(updates, [](AdamOp a, AdamOp b) { return a->isBeforeInBlock(b); });
+    llvm::sort(updates, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
     OpBuilder builder(block.getParent());
     builder.setInsertionPointAfter(updates.back());
     SmallVector<Location> places;
     SmallVector<Value> weights;
     SmallVector<Attribute> like;
-    for (AdamOp adam : updates) {
-      adam.setSharded(true);
-      weights.push_back(adam.getNewWeight());
-      places.push_back(adam.getLoc());
-      like.push_back(momentOf(adam));
+    for (StepOpInterface update : updates) {
+      update.setSharded(true);
+      weights.push_back(update.getNewWeight());
+      places.push_back(update.getLoc());
+      like.push_back(stateOf(update));
     }
     auto whole = AllGatherOp::create(builder, builder.getFusedLoc(places), weights, builder.getArrayAttr(like));
     Operation *last = whole;
@@ -312,36 +313,36 @@ public:
       function.walk([&](Operation *op) {
         bool isOfRanks = function->hasAttr(kRanksAttrName);
         if (auto read = dyn_cast<ReadOp>(op); read && isOfRanks)
-          note(read.getVariable(), llvm::all_of(read->getUsers(), llvm::IsaPred<AdamOp>) ? op : nullptr);
+          note(read.getVariable(), llvm::all_of(read->getUsers(), llvm::IsaPred<StepOpInterface>) ? op : nullptr);
         else if (auto write = dyn_cast<WriteOp>(op))
           note(write.getVariable(),
                isUpdate(write) || isBegin(write) || (!isOfRanks && isReadBeside(write)) ? op : nullptr);
       });
     // Ranks share out an update only if they can share out all updates of the same states in entries of several ranks.
     llvm::StringMap<bool> all;
-    SmallVector<AdamOp> updates;
+    SmallVector<StepOpInterface> updates;
     for (auto function : module.getOps<func::FuncOp>())
       if (function->hasAttr(kRanksAttrName))
-        function.walk([&](AdamOp adam) { updates.push_back(adam); });
-    auto forEachState = [&](AdamOp adam, function_ref<void(bool &)> visit) {
-      for (auto [old, updated] : states(adam))
+        function.walk([&](StepOpInterface update) { updates.push_back(update); });
+    auto forEachState = [&](StepOpInterface update, function_ref<void(bool &)> visit) {
+      for (auto [old, updated] : update.getStates())
         if (auto read = old.getDefiningOp<ReadOp>())
           visit(all.try_emplace(read.getVariable(), true).first->second);
     };
-    for (AdamOp adam : updates)
-      forEachState(adam, [can = fits(adam)](bool &state) { state &= can; });
-    for (AdamOp adam : updates) {
-      bool can = fits(adam);
-      forEachState(adam, [&](bool &state) { can &= state; });
+    for (StepOpInterface update : updates)
+      forEachState(update, [can = fits(update)](bool &state) { state &= can; });
+    for (StepOpInterface update : updates) {
+      bool can = fits(update);
+      forEachState(update, [&](bool &state) { can &= state; });
       if (can)
-        shareable.insert(adam);
+        shareable.insert(update);
     }
   }
 
-  bool canShard(AdamOp adam) const { return shareable.contains(adam); }
+  bool canShard(StepOpInterface update) const { return shareable.contains(update); }
 
-  void shard(AdamOp adam) {
-    for (auto [old, updated] : states(adam)) {
+  void shard(StepOpInterface update) {
+    for (auto [old, updated] : update.getStates()) {
       auto variable = symbols.lookup<VariableOp>(old.getDefiningOp<ReadOp>().getVariable());
       variable.setSharded(true);
       for (Operation *use : uses.lookup(variable.getSymName()))
@@ -361,28 +362,22 @@ public:
   }
 
 private:
-  bool fits(AdamOp adam) const {
-    auto type = cast<RankedTensorType>(adam.getWeight().getType());
+  bool fits(StepOpInterface update) const {
+    auto type = cast<RankedTensorType>(update.getWeight().getType());
+    auto states = update.getStates();
     if (type.getRank() > 2 || type.getDimSize(0) < 2 ||
-        type.getNumElements() % getShardElements(type.getElementType()) != 0)
+        type.getNumElements() % getShardElements(type.getElementType()) != 0 || states.empty() ||
+        !update.isRowwiseStep())
       return false;
-    for (auto [old, updated] : states(adam))
-      if (!isOwn(old, updated))
+    for (auto [old, updated] : states)
+      if (!isOwn(old, updated) || cast<RankedTensorType>(old.getType()).getShape() != type.getShape())
         return false;
     // The new weight may only be written to its variable, and after that variable's last read.
-    return llvm::all_of(adam.getNewWeight().getUsers(), [&](Operation *user) {
+    return llvm::all_of(update.getNewWeight().getUsers(), [&](Operation *user) {
       auto write = dyn_cast<WriteOp>(user);
-      return write && llvm::none_of(reads.lookup({adam->getBlock(), write.getVariableAttr()}),
+      return write && llvm::none_of(reads.lookup({update->getBlock(), write.getVariableAttr()}),
                                     [&](ReadOp read) { return write->isBeforeInBlock(read); });
     });
-  }
-
-  static SmallVector<std::pair<Value, Value>> states(AdamOp adam) {
-    SmallVector<std::pair<Value, Value>> pairs = {{adam.getFirstMoment(), adam.getNewFirstMoment()},
-                                                  {adam.getSecondMoment(), adam.getNewSecondMoment()}};
-    if (adam.getAverage())
-      pairs.push_back({adam.getAverage(), adam.getNewAverage()});
-    return pairs;
   }
 
   /// Returns true if the write stores the zeros of `init`.
@@ -391,7 +386,7 @@ private:
     auto number = fill ? dyn_cast<FloatAttr>(fill.getValue()) : FloatAttr();
     return number && number.getValue().isPosZero() && write->getParentOfType<func::FuncOp>().getSymName() == "init";
   }
-  static bool isUpdate(WriteOp write) { return write.getValue().getDefiningOp<AdamOp>() != nullptr; }
+  static bool isUpdate(WriteOp write) { return write.getValue().getDefiningOp<StepOpInterface>() != nullptr; }
   /// Returns true if the entry also reads the variable: an entry of one rank computes the new value from the old one.
   bool isReadBeside(WriteOp write) const { return reads.contains({write->getBlock(), write.getVariableAttr()}); }
 
@@ -424,23 +419,22 @@ private:
   DenseSet<Operation *> shareable;
 };
 
-/// Warns if the entries of several ranks update weights by a text, whose states each rank keeps whole.
-static void warnOfTexts(ModuleOp module) {
-  for (auto function : module.getOps<func::FuncOp>()) {
-    if (!function->hasAttr(kRanksAttrName))
-      continue;
-    bool hasText = function.walk([](UpdateOp) { return WalkResult::interrupt(); }).wasInterrupted();
-    if (!hasText)
-      continue;
-    module.emitWarning("ranks share out the states of the fused Adam alone: each rank keeps all states of the "
-                       "optimizer's text");
-    return;
-  }
+/// Warns if ranks keep the states of matrices whole, although the optimizer's state is sharded.
+static void warnOfWholeStates(ModuleOp module) {
+  int64_t whole = 0, all = 0;
+  module.walk([&](UpdateOp update) {
+    if (!update->getParentOp()->hasAttr(kRanksAttrName) || update.getNewStates().empty() ||
+        cast<RankedTensorType>(update.getWeight().getType()).getRank() < 2)
+      return;
+    ++all;
+    whole += !update.getSharded();
+  });
+  if (whole > 0)
+    module.emitWarning() << "each rank keeps all states of " << whole << " of the " << all
+                         << " matrices: the optimizer's text computes an element of theirs from several rows";
 }
 
 void DistributePass::runOnOperation() {
-  if (shards)
-    warnOfTexts(getOperation());
   SymbolTable symbols(getOperation());
   Shards sharding(getOperation(), symbols);
   for (auto function : getOperation().getOps<func::FuncOp>()) {
@@ -450,16 +444,18 @@ void DistributePass::runOnOperation() {
       function.emitError() << "several ranks run '" << function.getSymName() << "', which should be a single block";
       return signalPassFailure();
     }
-    auto canShard = [&](AdamOp adam) {
-      bool can = shards && sharding.canShard(adam);
+    auto canShard = [&](StepOpInterface update) {
+      bool can = shards && sharding.canShard(update);
       if (can)
-        sharding.shard(adam);
+        sharding.shard(update);
       return can;
     };
     if (failed(Entry(function, symbols).distribute(canShard)))
       return signalPassFailure();
   }
   sharding.eraseZeros();
+  if (shards)
+    warnOfWholeStates(getOperation());
 }
 
 } // namespace

@@ -199,24 +199,22 @@ private:
     return success();
   }
 
-  /// Checks that moments and average are sharded variables, that the kernel's operands are read from them, and that its
+  /// Checks that a step's states are sharded variables, that the kernel's operands are read from them, and that its
   /// results are written to them.
   LogicalResult verifyStates(KernelOp kernel, AdamOp adam) {
-    auto isUpdated = [&](Value old, Value updated) {
-      auto argument = dyn_cast<BlockArgument>(old);
+    auto isUpdated = [&](std::pair<Value, Value> state) {
+      auto argument = dyn_cast<BlockArgument>(state.first);
       auto read = argument ? kernel.getInputs()[argument.getArgNumber()].getDefiningOp<ReadOp>() : ReadOp();
       auto variable = read ? getOperation().lookupSymbol<VariableOp>(read.getVariable()) : VariableOp();
       auto yielded = kernel.getBody().front().getTerminator()->getOperands();
-      auto place = llvm::find(yielded, updated);
+      auto place = llvm::find(yielded, state.second);
       return variable && variable.getSharded() && place != yielded.end() &&
              llvm::any_of(kernel.getResult(place - yielded.begin()).getUsers(), [&](Operation *user) {
                auto write = dyn_cast<WriteOp>(user);
                return write && write.getVariable() == read.getVariable();
              });
     };
-    if (isUpdated(adam.getFirstMoment(), adam.getNewFirstMoment()) &&
-        isUpdated(adam.getSecondMoment(), adam.getNewSecondMoment()) &&
-        (!adam.getAverage() || isUpdated(adam.getAverage(), adam.getNewAverage())))
+    if (llvm::all_of(adam.getStates(), isUpdated))
       return success();
     return adam.emitOpError(
         "is sharded, and so should read its moments and average from sharded variables and write them there");
@@ -226,10 +224,9 @@ private:
   /// must have the same shape or be single numbers.
   LogicalResult shard(KernelOp kernel, tile::LaunchOp launch, const Tiled &tiled) {
     auto updates = kernel.getBody().getOps<AdamOp>();
-    auto sharded = llvm::find_if(updates, [](AdamOp adam) { return adam.getSharded(); });
-    if (sharded == updates.end())
+    if (!kernel.getSharded() && llvm::none_of(updates, [](AdamOp adam) { return adam.getSharded(); }))
       return success();
-    auto type = cast<RankedTensorType>((*sharded).getWeight().getType());
+    auto type = cast<RankedTensorType>(kernel.getResult(0).getType());
     bool fits =
         tiled.program.rowGrid &&
         llvm::all_of(llvm::concat<const Type>(launch.getInputs().getTypes(), launch.getResultTypes()), [&](Type other) {

@@ -28,3 +28,26 @@ func.func @step(%w: tensor<4xf32>, %g: tensor<4xf32>, %v: tensor<4xf32>, %h: ten
   }
   return %w2, %v2 : tensor<4xf32>, tensor<4xf32>
 }
+
+// An update that ranks share out is one kernel. Only the ops on single numbers stay outside.
+// CHECK-LABEL: @sharded
+// CHECK: %[[NUMBER:.*]] = arith.mulf %arg3, %arg3 : tensor<1xf32>
+// CHECK: %[[NEW:.*]]:2 = heddle.kernel "update"(%arg2, %arg1, %[[NUMBER]], %arg0 :
+// CHECK: ^bb0(%[[M:.*]]: tensor<8x16xf32>, %[[G:.*]]: tensor<8x16xf32>, %[[RATE:.*]]: tensor<1xf32>, %[[W:.*]]: tensor<8x16xf32>):
+// CHECK: %[[SUM:.*]] = arith.addf %[[M]], %[[G]]
+// CHECK: heddle.broadcast %[[RATE]]
+// CHECK: } {sharded}
+// CHECK: return %[[NEW]]#0, %[[NEW]]#1
+func.func @sharded(%w: tensor<8x16xf32>, %g: tensor<8x16xf32>, %m: tensor<8x16xf32>, %rate: tensor<1xf32>)
+    -> (tensor<8x16xf32>, tensor<8x16xf32>) {
+  %w2, %m2 = heddle.update %w, %g with %m, %rate : tensor<8x16xf32>, tensor<1xf32> : tensor<8x16xf32>, tensor<8x16xf32> {
+  ^bb0(%weight: tensor<8x16xf32>, %gradient: tensor<8x16xf32>, %state: tensor<8x16xf32>, %number: tensor<1xf32>):
+    %sum = arith.addf %state, %gradient : tensor<8x16xf32>
+    %square = arith.mulf %number, %number : tensor<1xf32>
+    %rates = heddle.broadcast %square : tensor<1xf32> to tensor<8x16xf32>
+    %step = arith.mulf %sum, %rates : tensor<8x16xf32>
+    %next = arith.subf %weight, %step : tensor<8x16xf32>
+    heddle.yield %next, %sum : tensor<8x16xf32>, tensor<8x16xf32>
+  } {sharded}
+  return %w2, %m2 : tensor<8x16xf32>, tensor<8x16xf32>
+}
