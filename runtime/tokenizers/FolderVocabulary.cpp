@@ -38,6 +38,7 @@ Result<std::unique_ptr<TextCodec>> loadFolderVocabulary(const std::filesystem::p
       ErrorKind::NotFound, "'", place.string(),
       "' has no vocabulary that heddle-run reads: neither vocab.txt, as BERT has it, nor "
       "tokenizer.json, tokenizer.model or vocab.json and merges.txt, as language models have them, nor "
+      "vocab.json and sentencepiece.bpe.model, as M2M-100 has them, nor "
       "source.spm, target.spm and vocab.json, as Marian has them, nor spm.model, as its own trainings have "
       "it; and it is no checkpoint of Heddle's.");
 }

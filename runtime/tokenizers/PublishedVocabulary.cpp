@@ -3,6 +3,7 @@
 #include "runtime/text/Lines.h"
 #include "runtime/tokenizers/BytePairs.h"
 #include "runtime/tokenizers/GgufVocabulary.h"
+#include "runtime/tokenizers/NumberedPieces.h"
 #include "runtime/tokenizers/SentencePieceVocabulary.h"
 #include "runtime/tokenizers/TokenizerJson.h"
 
@@ -41,6 +42,10 @@ Result<PublishedVocabulary> PublishedVocabulary::load(const std::filesystem::pat
   }
   if (!has(kTokenizerJson) && has(kTokenizerModel) && !(has("vocab.json") && has("merges.txt"))) {
     HEDDLE_ASSIGN(Parts parts, readTokenizerModel(folder));
+    return PublishedVocabulary(std::move(parts));
+  }
+  if (!has(kTokenizerJson) && has("vocab.json") && has(kNumberedModel) && !has("merges.txt")) {
+    HEDDLE_ASSIGN(Parts parts, readNumberedPieces(folder));
     return PublishedVocabulary(std::move(parts));
   }
   if (!has(kTokenizerJson))

@@ -20,7 +20,7 @@ namespace heddle {
 class PublishedVocabulary final : public TextCodec {
 public:
   // Loads the first of these that `path` has: vocabulary.gguf (or `path` is itself a GGUF file); tokenizer.json;
-  // vocab.json with merges.txt; SentencePiece's tokenizer.model. A tokenizer.json that adds nothing to vocab.json and
+  // vocab.json with merges.txt, or with sentencepiece.bpe.model (M2M-100); SentencePiece's tokenizer.model. A tokenizer.json that adds nothing to vocab.json and
   // merges.txt is skipped.
   //
   // tokenizer.json has pieces, added tokens, how a text is normalised before look-up, and how tokens become text. If it
@@ -56,6 +56,7 @@ public:
   static constexpr const char *kTokenizerJson = "tokenizer.json";
   static constexpr const char *kGgufVocabulary = "vocabulary.gguf";
   static constexpr const char *kTokenizerModel = "tokenizer.model";
+  static constexpr const char *kNumberedModel = "sentencepiece.bpe.model";
   const std::vector<TokenizerFile> &files() const override { return parts.files; }
 
   struct Parts {

@@ -27,10 +27,11 @@ constexpr std::string_view kFiles[] = {PublishedVocabulary::kTokenizerModel,
 
 class Reader {
 public:
-  Reader(const SentencePieceFile &file, std::filesystem::path folder)
-      : file(file), folder(std::move(folder)), path((this->folder / PublishedVocabulary::kTokenizerModel).string()) {}
+  Reader(const SentencePieceFile &file, std::filesystem::path folder, std::string path)
+      : file(file), folder(std::move(folder)), path(std::move(path)) {}
 
-  Result<Parts> read(std::vector<TokenizerFile> files) {
+  // What the model's file alone says.
+  Result<Parts> readModel() {
     Parts parts;
     if (file.model != SentencePieceFile::BytePairs && file.model != SentencePieceFile::Unigram)
       return unreadable("a model of whole words or of single characters");
@@ -38,13 +39,13 @@ public:
       return unreadable("spaces that are not at the beginning of pieces");
     HEDDLE_CHECK(readPieces(parts));
     HEDDLE_CHECK(readNormalizer(parts));
+    return parts;
+  }
+
+  Result<Parts> read(std::vector<TokenizerFile> files) {
+    HEDDLE_ASSIGN(Parts parts, readModel());
     HEDDLE_CHECK(readAdded(files, parts));
-    PieceRule rule{.replaced = {{std::string(kMark), " "}}, .hasBytes = true};
-    if (file.spaceFirst) {
-      rule.stripped = " ";
-      rule.strips = 1;
-    }
-    parts.texts = PieceTexts(parts.table, std::move(rule), added);
+    parts.texts = PieceTexts(parts.table, ruleOfModel(file), added);
     parts.files = std::move(files);
     return parts;
   }
@@ -169,11 +170,24 @@ private:
 
 } // namespace
 
+PieceRule ruleOfModel(const SentencePieceFile &file) {
+  PieceRule rule{.replaced = {{std::string(kMark), " "}}, .hasBytes = true};
+  if (file.spaceFirst) {
+    rule.stripped = " ";
+    rule.strips = 1;
+  }
+  return rule;
+}
+
+Result<Parts> partsOfModel(const SentencePieceFile &file, const std::string &path) {
+  return Reader(file, {}, path).readModel();
+}
+
 Result<Parts> readTokenizerModel(const std::filesystem::path &folder) {
   HEDDLE_ASSIGN(std::vector<TokenizerFile> files, readTokenizerFiles(folder, kFiles));
   std::string path = (folder / PublishedVocabulary::kTokenizerModel).string();
   HEDDLE_ASSIGN(SentencePieceFile file, SentencePieceFile::parse(files.front().bytes, path));
-  return Reader(file, folder).read(std::move(files));
+  return Reader(file, folder, std::move(path)).read(std::move(files));
 }
 
 } // namespace heddle

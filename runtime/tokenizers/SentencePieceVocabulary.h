@@ -2,11 +2,19 @@
 #pragma once
 
 #include "runtime/tokenizers/PublishedVocabulary.h"
+#include "runtime/tokenizers/SentencePieceFile.h"
 
 namespace heddle {
 
 // Reads tokenizer.model and, if present, added_tokens.json and tokenizer_config.json, which give the added tokens and
 // the begin and end marks. Fails if the model is neither byte pair encoding nor a unigram model.
 Result<PublishedVocabulary::Parts> readTokenizerModel(const std::filesystem::path &folder);
+
+// The parts of a model's file alone: pieces and the model's own marks, with the model's numbers, and how a text is normalised.
+// `path` names the file in messages.
+Result<PublishedVocabulary::Parts> partsOfModel(const SentencePieceFile &file, const std::string &path);
+
+// How the model's pieces become a text.
+PieceRule ruleOfModel(const SentencePieceFile &file);
 
 } // namespace heddle

@@ -343,4 +343,67 @@ TEST(SentencePiece, DamagedTablesOfCharactersAreRefused) {
   EXPECT_GT(refused, 5);
 }
 
+// M2M-100's folders: the pieces have the numbers of vocab.json, and the languages' tokens come behind them.
+TEST(SentencePiece, PiecesWithOtherNumbers) {
+  std::string model = train({{"model_type", "bpe"}, {"normalization_rule_name", "nmt_nfkc"}});
+  SentencePieceProcessor processor;
+  ASSERT_TRUE(processor.LoadFromSerializedProto(model).ok());
+  json vocab = {{"<s>", 0}, {"<pad>", 1}, {"</s>", 2}, {"<unk>", 3}};
+  std::string missing; // a piece of the model that vocab.json lacks
+  for (int id = processor.GetPieceSize(); --id > 2;)
+    if (const std::string &piece = processor.IdToPiece(id); missing.empty() && piece.size() > 5)
+      missing = piece;
+    else
+      vocab[piece] = vocab.size();
+  TemporaryFolder folder;
+  folder.write("sentencepiece.bpe.model", model);
+  folder.write("vocab.json", vocab.dump());
+  auto loaded = PublishedVocabulary::load(folder.path());
+  ASSERT_TRUE(loaded.ok()) << loaded.message();
+  PublishedVocabulary &vocabulary = *loaded;
+  auto wanted = [&](const std::string &text) {
+    std::vector<std::string> pieces;
+    EXPECT_TRUE(processor.Encode(text, &pieces).ok());
+    Ids ids;
+    for (const std::string &piece : pieces)
+      ids.push_back(vocab.value(piece, 3));
+    return ids;
+  };
+  for (const std::string &line : corpus())
+    ASSERT_EQ(vocabulary.encode(line), wanted(line)) << line;
+  for (const char *text : {"", "  two  spaces ", "\xf0\x9f\x99\x82 \xe4\xbd\xa0", "__en__ is text here"})
+    EXPECT_EQ(vocabulary.encode(text), wanted(text)) << text;
+  EXPECT_EQ(std::ranges::count(vocabulary.encode(missing.substr(3)), 3), 1);
+  EXPECT_EQ(vocabulary.encode("</s>"), Ids{2}) << "a mark is itself";
+  EXPECT_EQ(vocabulary.decode(wanted("The weaver's shuttle")), "The weaver's shuttle");
+  int32_t languages = int32_t(vocab.size());
+  EXPECT_EQ(vocabulary.pieces(), languages + 100);
+  EXPECT_EQ(vocabulary.piece(languages), "__af__");
+  EXPECT_EQ(vocabulary.piece(languages + 18), "__en__");
+  EXPECT_EQ(vocabulary.piece(languages + 99), "__zu__");
+  ASSERT_TRUE(vocabulary.inputMarks());
+  EXPECT_EQ(vocabulary.inputMarks()->before, Ids{languages + 18});
+  EXPECT_EQ(vocabulary.inputMarks()->after, Ids{2});
+  EXPECT_EQ(vocabulary.endId(), 2);
+
+  folder.write("tokenizer_config.json", R"({"language_codes": "wmt21", "src_lang": "zh"})");
+  auto wmt = PublishedVocabulary::load(folder.path());
+  ASSERT_TRUE(wmt.ok()) << wmt.message();
+  EXPECT_EQ(wmt->pieces(), languages + 8);
+  EXPECT_EQ(wmt->inputMarks()->before, Ids{languages + 6});
+  auto refuses = [&](const char *file, const std::string &text, const char *reason) {
+    folder.write(file, text);
+    std::string message(PublishedVocabulary::load(folder.path()).message());
+    EXPECT_NE(message.find(reason), std::string::npos) << message;
+  };
+  refuses("tokenizer_config.json", R"({"src_lang": "xx"})",
+          "has the src_lang 'xx', which is none of the model's languages");
+  refuses("tokenizer_config.json", R"({"language_codes": "all"})",
+          "has the language_codes 'all', and Heddle knows m2m100 and wmt21");
+  refuses("tokenizer_config.json", "{", "tokenizer_config.json'");
+  folder.write("tokenizer_config.json", "{}");
+  refuses("vocab.json", R"({"a": 0, "<unk>": 1})", "is not a vocabulary of M2M-100: it lacks </s>");
+  refuses("sentencepiece.bpe.model", "abc", "sentencepiece.bpe.model'");
+}
+
 } // namespace
