@@ -142,8 +142,9 @@ def TaskOp : Heddle_Op<"task"> {
   let description = [{
     The functions of each task are, for `translate`: `memory`, `logits` and `loss`; for `language`: `logits` and `loss`;
     for `encode`: `hidden`, and `pooled` and `logits` if the model has them; for `classify` and `tag`: `logits`, and
-    `loss` against labels; for `pretrain`: `hidden`, `logits` of hidden tokens, `next` of sentence pairs, and `loss` of
-    both. `logits_entry` and `explain` add entries that return all logits and the weights of every attention. `beam` is
+    `loss` against labels; for `embed`: `hidden`, `pooled`, `logits`, which compare pairs of texts, and `loss`; for
+    `pretrain`: `hidden`, `logits` of hidden tokens, `next` of sentence pairs, and `loss` of both. `logits_entry` and
+    `explain` add entries that return all logits and the weights of every attention. `beam` is
     the widest beam of a search, `padding` is the token that is never an answer, and `cache_rows` is the number of tokens
     whose keys and values are cached while decoding; as many as `target_tokens` by default.
 

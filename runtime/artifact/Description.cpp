@@ -263,8 +263,10 @@ Status checkLogits(const Description &description, const schema::Module &module)
       if (view(port->name()) != "logits")
         continue;
       Shape shape = maximumShape(module, *port->type());
-      if (description.architecture == "pair" && !description.classes && shape.size() == 1)
-        continue; // here the logits are a grade for each pair
+      bool areGrades = (description.architecture == "pair" || description.architecture == "embedder") &&
+                       !description.classes && shape.size() == 1;
+      if (areGrades) // for each pair
+        continue;
       if (shape.empty() || shape.back() != *columns)
         return wrong("has ", description.classes ? "classes = " : "vocab_size = ", *columns,
                      ", and the logits of entry '", view(entry->name()), "' are ",

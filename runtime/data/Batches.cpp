@@ -48,7 +48,7 @@ void SourceBatch::add(const Example &example) {
   int32_t type = 0;
   for (int32_t token : example.source) {
     types.push_back(type);
-    if (token == marks.end)
+    if (token == marks.end && !marks.joinsPairs)
       type = 1;
   }
 }
@@ -56,7 +56,9 @@ void SourceBatch::add(const Example &example) {
 void Batch::add(const Example &example) {
   for (int32_t token : example.labelled)
     labelled.push_back(int32_t(source.layout.tokens()) + token);
-  if (!example.source.empty() || !example.pixels.empty())
+  if (!example.partner.empty())
+    addPair(example);
+  else if (!example.source.empty() || !example.pixels.empty())
     source.add(example);
   if (!example.right.empty())
     right.add({.source = example.right});
@@ -72,6 +74,20 @@ void Batch::add(const Example &example) {
   addTarget(example.other, example.otherLearnt);
   partner.insert(partner.end(), {chosen + 1, chosen});
   preferred.insert(preferred.end(), {1, -1});
+}
+
+void Batch::addPair(const Example &example) {
+  auto pair = int32_t(pairs.tokens()), left = int32_t(source.layout.sequences());
+  for (std::span<const int32_t> text : {example.source, example.partner})
+    source.add({.source = text});
+  pairLeft.push_back(left);
+  pairRight.push_back(left + 1);
+  if (pair == 0)
+    pairs.add(0);
+  pairs.positions.push_back(pair);
+  ++pairs.lengths.front();
+  if (example.grade.empty())
+    labels.push_back(pair);
 }
 
 void Batch::addTarget(std::span<const int32_t> sequence, std::span<const TokenRange> learnt) {

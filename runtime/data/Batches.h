@@ -71,6 +71,11 @@ struct Batch {
   std::vector<int32_t> partner;
   std::vector<float> preferred;
 
+  // Pairs of texts that are all sequences of the source: the texts of each pair, and the pairs as a single group. Each
+  // pair's label is then its place in the group.
+  std::vector<int32_t> pairLeft, pairRight;
+  PackedSequences pairs;
+
   std::vector<int32_t> labels, labelled; // the labels, and the tokens that they belong to unless they are of texts
   std::vector<float> grades;
   std::vector<int32_t> follows;
@@ -83,6 +88,7 @@ struct Batch {
   int64_t predictions() const;
   int64_t preferences() const { return int64_t(partner.size()) / 2; } // pairs of targets
   bool hasRoomFor(const Example &example, const BatchLimits &limits) const;
+  void addPair(const Example &example);
   void addTarget(std::span<const int32_t> sequence, std::span<const TokenRange> learnt);
   int64_t tokens() const { return source.layout.tokens() + right.layout.tokens() + target.tokens(); }
 };

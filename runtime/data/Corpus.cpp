@@ -27,14 +27,16 @@ void Examples::add(const Example &example) {
   edges.set(count, example.edges);
   sentences.set(count, example.sentences);
   pixels.set(count, example.pixels);
+  partner.set(count, example.partner);
   other.set(count, example.other);
   otherLearnt.set(count, example.otherLearnt);
   ++count;
 }
 
 Example Examples::operator[](size_t index) const {
-  return {source[index],  right[index], target[index],    learnt[index], labels[index], labelled[index],   grade[index],
-          follows[index], edges[index], sentences[index], pixels[index], other[index],  otherLearnt[index]};
+  return {source[index],   right[index],   target[index],  learnt[index],     labels[index],
+          labelled[index], grade[index],   follows[index], edges[index],      sentences[index],
+          pixels[index],   partner[index], other[index],   otherLearnt[index]};
 }
 
 void CorpusReport::noteInvalid(uint64_t line, const std::string &file) {

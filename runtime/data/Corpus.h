@@ -45,15 +45,17 @@ struct Example {
   std::span<const Edge> edges = {};
   std::span<const int32_t> sentences = {};
   std::span<const float> pixels = {}; // of an image in place of the source; all images of a model have one shape
+  // The right text of a pair if both texts are sequences of the source.
+  std::span<const int32_t> partner = {};
   // A second target, to which the model prefers the first, and the tokens of it that count.
   std::span<const int32_t> other = {};
   std::span<const TokenRange> otherLearnt = {};
 
   // The sequences of each side.
-  int64_t sequences() const { return other.empty() ? 1 : 2; }
+  int64_t sequences() const { return other.empty() && partner.empty() ? 1 : 2; }
   // The rows that the example takes in a call: of the source, and of the target, the right text or the labels.
   int64_t sourceRows(const Marks &marks) const {
-    return int64_t(source.size() + pixels.size() / size_t(marks.image.channels));
+    return int64_t(source.size() + partner.size() + pixels.size() / size_t(marks.image.channels));
   }
   int64_t targetRows() const {
     int64_t others = other.empty() ? 0 : int64_t(other.size()) - 1;
@@ -105,7 +107,7 @@ public:
 
 private:
   size_t count = 0;
-  Lists<int32_t> source, right, target, labels, labelled, follows, sentences, other;
+  Lists<int32_t> source, right, target, labels, labelled, follows, sentences, partner, other;
   Lists<TokenRange> learnt, otherLearnt;
   Lists<Edge> edges;
   Lists<float> grade, pixels;

@@ -21,6 +21,7 @@ struct Marks {
   int64_t neighbours = 0;           // the most edges to a token and from a token; 0: the model gets no edges
   int64_t sentences = 0;            // the most sentences per text; 0: the model gets no sentences
   bool prefers = false;             // whether records are pairs of answers, of which the model learns to prefer one
+  bool joinsPairs = false;          // whether both texts of a pair are sequences of the source
   ImageShape image;                 // shape of the images, if the model takes images instead of texts
 
   // The number of marks that a call adds to a translation's source.

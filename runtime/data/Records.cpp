@@ -1,10 +1,12 @@
 #include "runtime/data/Records.h"
 
 #include "runtime/core/Json.h"
+#include "runtime/text/Unicode.h"
 #include "runtime/text/Utf8.h"
 
 #include <cmath>
 #include <set>
+#include <utility>
 
 namespace heddle {
 namespace {
@@ -16,7 +18,8 @@ Error badRecord(const std::string &origin, Labelling kind, std::string_view what
                    kind == Labelling::Words    ? R"({"tokens": ["a", "dog"], "labels": ["DET", "NOUN"]}.)"
                    : kind == Labelling::Pairs  ? R"({"left": "a dog barks", "right": "a dog is loud", "label": "yes"}.)"
                    : kind == Labelling::Grades ? R"({"left": "a dog barks", "right": "a dog is loud", "grade": 3.5}.)"
-                                               : R"({"text": "buy now", "label": "spam"}.)");
+                   : kind == Labelling::Partners ? R"({"left": "what does a dog do", "right": "a dog barks"}.)"
+                                                 : R"({"text": "buy now", "label": "spam"}.)");
 }
 
 // Shortens a value for error messages.
@@ -201,7 +204,7 @@ Result<Record> Record::parse(std::string_view line, const std::string &origin, L
     return bad("is not an object of JSON");
   Record record;
   HEDDLE_CHECK(isOfPairs(kind) ? readPair(json, origin, kind, record) : readText(json, origin, kind, record));
-  if (!wantsLabels)
+  if (!wantsLabels || kind == Labelling::Partners)
     return record;
 
   const char *key = kind == Labelling::Words ? "labels" : kind == Labelling::Grades ? "grade" : "label";
@@ -263,12 +266,15 @@ static EncodedRecord encodeMarked(const Record &record, Labelling kind, const Te
 Result<EncodedRecord> encodeRecord(const Record &record, Labelling kind, const TextCodec &vocabulary,
                                    const Marks &marks, const std::string &origin, const std::filesystem::path &folder) {
   if (isOfPairs(kind)) {
-    EncodedRecord pair{.tokens = vocabulary.encode(record.text), .right = vocabulary.encode(record.right)};
-    for (std::vector<int32_t> *text : {&pair.tokens, &pair.right}) {
-      text->insert(text->begin(), marks.begin);
-      text->push_back(marks.end);
-    }
-    return pair;
+    // The vector of a text is later made of the marks that the vocabulary gives a single text.
+    InputMarks fitting = marks.joinsPairs ? inputMarksOf(vocabulary, marks.begin, marks.end)
+                                          : InputMarks{{marks.begin}, {marks.end}, std::nullopt};
+    auto encode = [&](std::string_view text) {
+      if (marks.joinsPairs)
+        text = withoutTrailingSpace(withoutLeadingSpace(text));
+      return encodeInput(vocabulary, fitting, text).tokens;
+    };
+    return EncodedRecord{.tokens = encode(record.text), .right = encode(record.right)};
   }
   if (marks.image.pixels() > 0) {
     if (!record.image)
@@ -380,6 +386,8 @@ Status LabelledTexts::addRecord(std::string_view line, const std::string &origin
   example.labelled = encoded.wordStarts;
   if (kind == Labelling::Grades)
     example.grade = {&record.grade, 1};
+  if (marks.joinsPairs)
+    example.partner = std::exchange(example.right, {});
   examples.add(example);
   return Success();
 }

@@ -18,6 +18,7 @@ Result<const PackedSequences *> CallInputs::sequencesOf(const EntryInfo &entry, 
       {"left", batch.source.layout},
       {"right", batch.right.layout},
       {"target", batch.hasTarget() ? batch.target : batch.source.layout},
+      {"pair", batch.pairs},
       {"source_sentences", batch.source.sentences},
       {"source_words", batch.source.words}};
   for (const auto &[name, sequences] : known)
@@ -67,6 +68,8 @@ Status CallInputs::addBatch(const EntryInfo *entry, const Batch &batch) {
         {"slots", texts.lists.slots},
         {"uses", texts.lists.uses},
         {"labelled", batch.labelled},
+        {"left", batch.pairLeft},
+        {"right", batch.pairRight},
         {"label", batch.labels},
         {"follows", batch.follows}};
     int64_t columns = port.dims.size() > 1 ? port.dims[1].extent : 0;

@@ -2,6 +2,7 @@
 
 #include "runtime/artifact/Meaning.h"
 #include "runtime/schema/DescriptionKeys.h"
+#include "runtime/tokenizers/EncoderInput.h"
 #include "runtime/tokenizers/PublishedVocabulary.h"
 
 #include <algorithm>
@@ -55,6 +56,8 @@ Result<ModelDescription> ModelDescription::parse(std::string_view text) {
   description.marks.image = read->image.value_or(ImageShape());
   description.scalesLoss = read->lossScale > 0;
   description.prefers = read->json.value("objective", "likelihood") != "likelihood";
+  description.grades = read->json.value("grades", int64_t(0)) != 0;
+  description.marks.joinsPairs = description.architecture == kEmbedder;
   description.weighsTokens = read->json.value("token_weights", false);
   description.json = std::move(read->json);
   return description;
@@ -116,8 +119,7 @@ InputMarks ModelDescription::inputMarks(const TextCodec &vocabulary) const {
   if (architecture == kDecoderAlone) // reads a text as the beginning of one that it continues
     return {.before = marks.beginsTexts ? std::vector<int32_t>{marks.begin} : std::vector<int32_t>(),
             .after = own ? own->after : std::vector<int32_t>()};
-  bool hasMarks = own && !(own->before.empty() && own->after.empty()); // an empty text needs a token
-  return hasMarks ? *own : InputMarks{{marks.begin}, {marks.end}, std::vector<int32_t>{marks.end}};
+  return inputMarksOf(vocabulary, marks.begin, marks.end);
 }
 
 Status adoptVocabulary(TextCodec &vocabulary, ModelDescription &description) {

@@ -35,6 +35,7 @@ struct ModelDescription {
   int64_t width = 0, heads = 0, encoderLayers = 0, decoderLayers = 0; // 0 if the description does not say
   int64_t classes = 0;                                                // number of labels; 0: the model predicts none
   bool scalesLoss = false, weighsTokens = false;
+  bool grades = false;      // the vectors of pairs of texts are trained with grades
   bool prefers = false;     // trained on pairs of answers
   bool isPublished = false; // compiled from a published model, whose tokenizer has its own rule for marks
   nlohmann::json json;      // all keys, for comparisons and checkpoints
@@ -46,10 +47,13 @@ struct ModelDescription {
   const schema::Task *task() const { return schema::findTask(architecture, &schema::Task::architecture); }
   Labelling labelling() const {
     Labelling kind = task() ? task()->labelling : Labelling::None;
-    return kind == Labelling::Pairs && classes == 0 ? Labelling::Grades : kind;
+    bool areGraded = kind == Labelling::Pairs ? classes == 0 : kind == Labelling::Partners && grades;
+    return areGraded ? Labelling::Grades : kind;
   }
   // Returns true if the model predicts labels or grades of the texts that it is given.
-  bool givesLabels() const { return labelling() != Labelling::None && labelling() != Labelling::Hidden; }
+  bool givesLabels() const {
+    return labelling() != Labelling::None && labelling() != Labelling::Hidden && architecture != kEmbedder;
+  }
   // The number of logits per row.
   int64_t choices() const { return classes != 0 ? classes : vocabularySize; }
   bool endsText(int32_t token) const {

@@ -6,7 +6,8 @@
 namespace heddle {
 
 Embedder::Embedder(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary, EmbeddingRule rule)
-    : EncoderWork(engine, model, vocabulary, {"embed lines", "encode", "hidden", /*isOneText=*/true}),
+    : EncoderWork(engine, model, vocabulary,
+                  {"embed lines", "encode", model.architecture == kEmbedder ? "pooled" : "hidden", /*isOneText=*/true}),
       rule(std::move(rule)), marks(model.inputMarks(vocabulary)),
       longest(std::min(EncoderWork::longestText(), size_t(this->rule.longest))) {}
 
@@ -28,10 +29,17 @@ Status Embedder::add(std::string_view line) {
 }
 
 Result<EmbeddedLine> Embedder::answer(const TextToEmbed &text, size_t index, const PackedSequences &texts,
-                                      const HostTensor &hidden) const {
-  auto width = size_t(hidden.shape().back()), start = size_t(texts.starts[index]);
-  std::vector<float> vector =
-      rule.apply(hidden.values<float>().subspan(start * width, text.tokens.size() * width), width);
+                                      const HostTensor &output) const {
+  auto width = size_t(output.shape().back());
+  std::span<const float> numbers = output.values<float>();
+  std::vector<float> vector;
+  if (model.architecture == kEmbedder) {
+    std::span<const float> own = numbers.subspan(index * width, width);
+    vector.assign(own.begin(), own.end());
+  } else {
+    size_t start = size_t(texts.starts[index]);
+    vector = rule.apply(numbers.subspan(start * width, text.tokens.size() * width), width);
+  }
   if (!std::ranges::all_of(vector, [](float number) { return std::isfinite(number); }))
     return makeError(ErrorKind::InvalidArgument, "line ", text.number,
                      " has a vector with infinities or NaN; the weights are damaged, or their numbers overflow in 16 "

@@ -23,7 +23,8 @@ struct TextToEmbed {
   Example example() const { return {.source = tokens}; }
 };
 
-// A step fails if a hidden state is no number.
+// A model of the task `embed` makes the vector of a text itself; of other models' hidden states the rule makes it. A step
+// fails if a hidden state is no number.
 class Embedder final : public EncoderWork<TextToEmbed, EmbeddedLine> {
 public:
   // checkEmbeds() has passed.
@@ -39,7 +40,7 @@ public:
 
 private:
   Result<EmbeddedLine> answer(const TextToEmbed &text, size_t index, const PackedSequences &texts,
-                              const HostTensor &hidden) const override;
+                              const HostTensor &output) const override;
 
   EmbeddingRule rule;
   InputMarks marks;

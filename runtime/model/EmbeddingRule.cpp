@@ -18,7 +18,6 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 constexpr uint64_t kFileLimit = 16 << 20;
-constexpr const char *kModules = "modules.json";
 
 // Returns null if there is no such file.
 Result<Json> readOptional(const fs::path &path) {
@@ -45,12 +44,12 @@ public:
   explicit Reader(fs::path folder) : folder(std::move(folder)) {}
 
   Result<EmbeddingRule> read(bool normalizes) {
-    HEDDLE_ASSIGN(Json modules, readOptional(folder / kModules));
+    HEDDLE_ASSIGN(Json modules, readOptional(folder / kModulesFile));
     rule.normalizes = modules.is_null() && normalizes;
     if (modules.is_null())
       return rule;
     if (!modules.is_array())
-      return malformed(kModules, "is not a list of modules");
+      return malformed(kModulesFile, "is not a list of modules");
     for (const Json &module : modules)
       HEDDLE_CHECK(readModule(module));
     HEDDLE_CHECK(readPrompt());
@@ -67,13 +66,13 @@ private:
     std::string kind = type.substr(type.rfind('.') + 1), path = valueAt<std::string>(module, "path").value_or("");
     fs::path below(path);
     if (below.is_absolute() || std::ranges::find(below, fs::path("..")) != below.end())
-      return malformed(kModules, str("has a module in '", path, "', which leads out of the folder"));
+      return malformed(kModulesFile, str("has a module in '", path, "', which leads out of the folder"));
     if (kind == "Transformer")
       return readTransformer(below);
     if (kind == "Pooling")
       return readPooling((below / "config.json").string());
     if (kind != "Normalize")
-      return makeError(ErrorKind::Unsupported, "'", (folder / kModules).string(), "' has the module '", type,
+      return makeError(ErrorKind::Unsupported, "'", (folder / kModulesFile).string(), "' has the module '", type,
                        "', and Heddle computes Transformer, Pooling and Normalize; `heddle-run call` gives the hidden "
                        "states before it.");
     rule.normalizes = true;
@@ -192,6 +191,12 @@ Result<EmbeddingRule> readGgufRule(const fs::path &path, bool normalizes) {
 }
 
 } // namespace
+
+std::string_view nameOf(Pooling pooling) {
+  constexpr std::string_view kNames[] = {"first",         "largest", "average", "the sum over the root of the length",
+                                         "weighted mean", "last"};
+  return kNames[size_t(pooling)];
+}
 
 std::string EmbeddingRule::prepare(std::string_view text) const {
   std::string whole = prompt + std::string(text);

@@ -17,6 +17,12 @@ namespace heddle {
 // tokens. `WeightedMean` weights the tokens by 1, 2, 3, ...
 enum class Pooling { First, Largest, Mean, MeanByRoot, WeightedMean, Last };
 
+// The name of a pooling in model texts, such as "average" or "first".
+std::string_view nameOf(Pooling pooling);
+
+// The file that says how sentence-transformers makes vectors.
+inline constexpr const char *kModulesFile = "modules.json";
+
 struct EmbeddingRule {
   std::vector<Pooling> poolings = {Pooling::Mean};       // their vectors are joined
   bool normalizes = false;                               // the result has length 1

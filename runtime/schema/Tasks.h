@@ -8,17 +8,20 @@
 namespace heddle {
 
 // The units that labels belong to, if the model predicts labels: texts, words of texts, words hidden from the model, or
-// pairs of texts. Pairs may have grades instead of labels.
-enum class Labelling { None, Texts, Words, Hidden, Pairs, Grades };
+// pairs of texts. Pairs may have grades instead of labels. `Partners` are pairs without labels: each
+// left text has to find its right one among those of the call.
+enum class Labelling { None, Texts, Words, Hidden, Pairs, Grades, Partners };
 
-inline bool isOfPairs(Labelling kind) { return kind == Labelling::Pairs || kind == Labelling::Grades; }
+inline bool isOfPairs(Labelling kind) {
+  return kind == Labelling::Pairs || kind == Labelling::Grades || kind == Labelling::Partners;
+}
 
 // The kind of text that a model is trained with: two files of sentence pairs, plain text, or records.
 enum class TextKind { Pairs, Plain, Records, None };
 
 // The architectures that programs ask for.
 inline constexpr std::string_view kEncoderAndDecoder = "transformer", kEncoderAlone = "encoder",
-                                  kDecoderAlone = "decoder";
+                                  kDecoderAlone = "decoder", kEmbedder = "embedder";
 
 namespace schema {
 
@@ -43,6 +46,8 @@ inline constexpr Task kTasks[] = {
     {"tag", "tagger", Labelling::Words, TextKind::Records, "one that gives words labels", kUsePredict},
     {"pair", "pair", Labelling::Pairs, TextKind::Records, "one that gives pairs of texts labels or grades",
      kUsePredict},
+    {"embed", kEmbedder, Labelling::Partners, TextKind::Records, "one that learns vectors of texts",
+     "`heddle-run embed` computes vectors with it"},
     {"pretrain", "pretraining", Labelling::Hidden, TextKind::Plain, "one that guesses hidden words",
      "`heddle-run train --text` trains it"}};
 

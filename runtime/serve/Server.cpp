@@ -65,7 +65,7 @@ public:
       routes = makeTranslateRoutes(model, options, metrics);
     else if (model.description.givesLabels())
       routes = makePredictRoutes(model, options, metrics);
-    else if (architecture == kEncoderAlone && checkEmbeds(model.engine).ok())
+    else if ((architecture == kEncoderAlone || architecture == kEmbedder) && checkEmbeds(model.engine).ok())
       routes = makeEmbedRoutes(model, options, metrics);
     else
       return makeError(ErrorKind::Unsupported, "serve has no route for this model: it serves models that continue "

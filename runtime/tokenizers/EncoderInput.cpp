@@ -25,6 +25,12 @@ void InputTexts::cut(std::vector<int32_t> &tokens, size_t longest) {
   tokens.resize(std::min(tokens.size(), longest));
 }
 
+InputMarks inputMarksOf(const TextCodec &vocabulary, int32_t begin, int32_t end) {
+  const InputMarks *own = vocabulary.inputMarks();
+  bool hasMarks = own && !(own->before.empty() && own->after.empty());
+  return hasMarks ? *own : InputMarks{{begin}, {end}, std::vector<int32_t>{end}};
+}
+
 EncoderInput encodeInput(const TextCodec &vocabulary, const InputMarks &marks, std::string_view text,
                          std::optional<std::string_view> second) {
   EncoderInput input{marks.before, {}};

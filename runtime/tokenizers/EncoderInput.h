@@ -22,6 +22,9 @@ struct EncoderInput {
   void cut(size_t longest) { texts.cut(tokens, longest); }
 };
 
+// The vocabulary's marks in the input of an encoder; if it has none, `begin` and `end`, because an empty text needs a token.
+InputMarks inputMarksOf(const TextCodec &vocabulary, int32_t begin, int32_t end);
+
 // Encodes a text, or two, with `marks` around them. `marks.between` is present if there is a second text.
 EncoderInput encodeInput(const TextCodec &vocabulary, const InputMarks &marks, std::string_view text,
                          std::optional<std::string_view> second = std::nullopt);

@@ -157,7 +157,9 @@ Status Trainer::checkLoss(double loss, std::string_view entry, uint64_t step) co
   // A uniform guess over all tokens or labels has a loss of log(their number). A model that learns stays below ten
   // times that.
   double limit = 10 * std::log(double(std::max<int64_t>(inputs.model.choices(), 3)));
-  bool isBounded = inputs.model.labelling() != Labelling::Grades && !preference; // these losses have no bound
+  // The losses of grades, of vectors and of preferences have no such bound.
+  bool isBounded =
+      inputs.model.labelling() != Labelling::Grades && inputs.model.architecture != kEmbedder && !preference;
   if (std::isfinite(loss) && (loss <= limit || !isBounded))
     return Success();
   return makeError(ErrorKind::InvalidArgument, "the loss is ", loss, " at step ", step, ", in the entry '", entry,

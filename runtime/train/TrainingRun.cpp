@@ -3,6 +3,7 @@
 #include "runtime/core/Log.h"
 #include "runtime/data/PreferenceRecords.h"
 #include "runtime/data/Records.h"
+#include "runtime/model/EmbeddingRule.h"
 #include "runtime/model/Translator.h"
 #include "runtime/text/Hash.h"
 #include "runtime/tokenizers/LabelledVocabulary.h"
@@ -87,7 +88,8 @@ Result<std::vector<std::string>> readLabels(const LineBlocks &records, const Mod
     return std::vector<std::string>();
   }
   HEDDLE_ASSIGN(std::vector<std::string> labels, collectLabels(records, kind));
-  if (labels.empty() && kind != Labelling::Grades)
+  bool areNamed = kind != Labelling::Grades && kind != Labelling::Partners;
+  if (labels.empty() && areNamed)
     return makeError(ErrorKind::InvalidArgument, "'", records.source().string(), "' has no record.");
   return labels;
 }
@@ -118,11 +120,30 @@ Status TrainingRun::setLimits() {
   };
   HEDDLE_CHECK(lower("--batch-sequences", options.batchSequences, limits.maximumSequences, "max_sequences"));
   HEDDLE_CHECK(lower("--batch-tokens", options.batchTokens, limits.maximumTokens, "max_tokens"));
-  if (model.prefers && limits.maximumSequences < 2)
-    return makeError(ErrorKind::InvalidArgument, "a batch holds ", limits.maximumSequences,
-                     " sequence, and a pair of answers has two: raise max_sequences or --batch-sequences.");
-  limits.maximumLength = std::min(limits.maximumLength, limits.maximumTokens / (model.prefers ? 2 : 1));
+  bool joinsPairs = model.prefers || model.marks.joinsPairs;
+  if (joinsPairs && limits.maximumSequences < 2)
+    return makeError(ErrorKind::InvalidArgument, "a batch holds ", limits.maximumSequences, " sequence, and a pair of ",
+                     model.prefers ? "answers" : "texts", " has two: raise max_sequences or --batch-sequences.");
+  limits.maximumLength = std::min(limits.maximumLength, limits.maximumTokens / (joinsPairs ? 2 : 1));
   options.limits = limits;
+  return Success();
+}
+
+// Warns if the folder that the weights come from makes vectors of hidden states in another way than the model.
+Status TrainingRun::comparePooling() const {
+  std::error_code error;
+  if (model.architecture != kEmbedder ||
+      !std::filesystem::exists(std::filesystem::path(options.weights) / kModulesFile, error))
+    return Success();
+  HEDDLE_ASSIGN(EmbeddingRule rule, readEmbeddingRule(options.weights));
+  nlohmann::json parameters = model.json.value("parameters", nlohmann::json::object());
+  std::string own = parameters.value("pool", ""), theirs;
+  for (Pooling pooling : rule.poolings)
+    theirs += (theirs.empty() ? "" : " and ") + std::string(nameOf(pooling));
+  if (!own.empty() && own != theirs)
+    log(LogLevel::Warning,
+        str("'", options.weights, "' makes vectors by ", theirs, " (its modules.json), and the model by ", own,
+            "; compile it with --set pool=", theirs, " to train the vectors that the folder has"));
   return Success();
 }
 
@@ -182,7 +203,7 @@ Status TrainingRun::addLabels(std::vector<std::string> labels) {
   bool areNamed = std::ranges::any_of(vocabulary->labels(), [&](const std::string &label) {
     return !label.starts_with(kUnnamedLabel) || std::ranges::find(labels, label) != labels.end();
   });
-  if (areNamed || model.labelling() == Labelling::Grades)
+  if (areNamed || !model.givesLabels() || model.labelling() == Labelling::Grades)
     return Success();
   if (int64_t(labels.size()) > model.classes)
     return makeError(ErrorKind::InvalidArgument, "the records have ", labels.size(), " labels and the model room for ",
@@ -336,6 +357,7 @@ Status TrainingRun::begin() {
       std::string list;
       for (const std::string &name : fresh)
         list += (list.empty() ? "; these start fresh: " : ", ") + name;
+      HEDDLE_CHECK(comparePooling());
       log(LogLevel::Info, str("begins with the weights of ", options.weights, " ", describeWeights(step), list));
     }
   }

@@ -71,6 +71,7 @@ private:
   Status checkRanks() const;
   void describeState() const;
   Status setEarlierAside();
+  Status comparePooling() const;
 
   TrainingOptions options;
   std::optional<FolderLock> lock; // only on the first rank

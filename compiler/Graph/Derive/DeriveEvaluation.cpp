@@ -26,7 +26,8 @@ public:
       return signalPassFailure();
     bool continues = model.task.getName() == "language" && model.logits && model.logits.getNumResults() == 1;
     Value lastStates = continues ? findLastStates(model.logits) : Value();
-    bool hasLogits = model.logits && (model.hidden || model.task.getLogitsEntry() || !model.isDecoded());
+    bool hasLogits =
+        model.logits && !model.comparesVectors() && (model.hidden || model.task.getLogitsEntry() || !model.isDecoded());
     SmallVector<StringRef> entries;
     if (encodes || lastStates)
       entries.push_back("encode");

@@ -155,6 +155,8 @@ void DeriveTrainingPass::inlineLoss(EntryBuilder &entry) {
   for (unsigned i = 0; i < model->loss.getNumArguments(); ++i)
     if (StringRef name = getPortName(model->loss.getArgAttrDict(i)); llvm::is_contained(kLabelPorts, name))
       entry.port(model->loss, i);
+  if (model->comparesVectors())
+    entry.inlineFunction(model->pooled);
   entry.inlineFunction(model->logits);
   if (model->next)
     entry.inlineFunction(model->next);

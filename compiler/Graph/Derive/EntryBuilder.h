@@ -23,6 +23,8 @@ struct ModelFunctions {
   func::FuncOp memory, logits, loss, rate, hidden, pooled, next; // null if the model has none
   /// Returns true if answers are generated one token at a time.
   bool isDecoded() { return logits && (task.getName() == "translate" || task.getName() == "language"); }
+  /// Returns true if the logits compare the vectors of texts.
+  bool comparesVectors() { return pooled && task.getName() == "embed"; }
   /// Fails, after an error, unless each function is a block of ops whose arguments are tensors with names, and the
   /// module has none of `entries`, which are about to be derived.
   LogicalResult verify(ArrayRef<StringRef> entries = {}) const;

@@ -36,6 +36,8 @@ struct Description {
   std::vector<int64_t> otherEnds;
   /// The number of labels, if the model's logits are of labels.
   std::optional<int64_t> classes;
+  /// 1 if the vectors of pairs of texts are trained with grades.
+  std::optional<int64_t> grades;
   /// The largest number of neighbours of a token, if tokens are the nodes of a graph.
   std::optional<int64_t> neighbours;
   /// The largest number of sentences in a text, if the model distinguishes them.

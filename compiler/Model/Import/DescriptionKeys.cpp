@@ -118,6 +118,7 @@ llvm::json::Object Description::toJSON() const {
   put("bos_id", beginId);
   put("eos_id", endId);
   put("pad_id", paddingId);
+  put("grades", grades);
   if (!otherEnds.empty())
     object["other_end_ids"] = llvm::json::Array(otherEnds);
   addShapes(object);

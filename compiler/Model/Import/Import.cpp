@@ -172,6 +172,9 @@ OwningOpRef<ModuleOp> mlir::heddle::importModel(MLIRContext *context, FailureOr<
         if (int64_t most = text->getCount(name))
           *count = most;
   }
+  if (labels == Labelling::Partners &&
+      cast<RankedTensorType>(cast<func::FuncOp>(module->lookupSymbol("logits")).getResultTypes()[0]).getRank() == 1)
+    description->grades = 1;
   addTask(*module, *text, *description);
   if (failed(spareWeights(*module, *description)))
     return {};

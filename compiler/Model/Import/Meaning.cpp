@@ -8,10 +8,11 @@ using namespace mlir::heddle;
 /// Increased if a key changes what it stands for: meanings of different formats are not compared.
 static constexpr int64_t kFormat = 1;
 
-/// Returns true if the parameter affects only training, as a text's own dropouts do.
+/// Returns true if the parameter affects only training, as a text's own dropouts and the loss of its vectors do.
 static bool isOfTraining(StringRef name) {
   const DescriptionKey *key = findDescriptionKey(name);
-  return key ? key->role == ::heddle::schema::KeyRole::Regularizer : name.ends_with("dropout");
+  return key ? key->role == ::heddle::schema::KeyRole::Regularizer
+             : name.ends_with("dropout") || name.starts_with("similarity");
 }
 
 /// Rounds numbers to f32, so that different notations of a number are equal.

@@ -250,8 +250,11 @@ Item Elaborator::gather(const Item &table, const Item &indices, LocationAttr whe
   const Side *side = findSide(rowsType);
   bool isLabelled =
       side && side->labelled && getSizeName(placesType, 0) == side->labels && import(side->labelled) == places;
-  if (rowsType.getRank() != 2 || (!rowsType.hasStaticShape() && !isLabelled) || placesType.getRank() != 1 ||
-      !placesType.getElementType().isInteger(32))
+  const Side *pairs = sideNamed(kPair); // whose texts are sequences
+  bool isOfPairs = pairs && placesType.getRank() == 1 && getSizeName(placesType, 0) == pairs->tokens &&
+                   rowsType.isDynamicDim(0) && getSizeName(rowsType, 0) == kSequences;
+  if (rowsType.getRank() != 2 || (!rowsType.hasStaticShape() && !isLabelled && !isOfPairs) ||
+      placesType.getRank() != 1 || !placesType.getElementType().isInteger(32))
     return fail(where)
            << "table[indices] takes rows of a matrix of weights by whole numbers, such as the tokens of an input, but "
            << "here are " << describe(table) << " and " << describe(indices);
@@ -529,7 +532,9 @@ Item Elaborator::normalise(BuiltinCall &call) {
 }
 
 Item Elaborator::crossEntropy(BuiltinCall &call) {
-  Value logits = tensor(call.given[0].item, call.given[0].where, "what cross entropy is of");
+  const TensorItem *scores = scoresOrNull(call.given[0].item);
+  Value logits = scores ? rowsOfScores(*scores, call.where())
+                        : tensor(call.given[0].item, call.given[0].where, "what cross entropy is of");
   Value targets = logits ? tensor(call.given[1].item, call.given[1].where, "the targets of cross entropy") : Value();
   std::optional<double> smoothing = call.has(2) ? real(call.given[2], "the smoothing of labels") : std::optional(0.0);
   if (!targets || !smoothing)
@@ -537,6 +542,8 @@ Item Elaborator::crossEntropy(BuiltinCall &call) {
   if (*smoothing < 0 || *smoothing >= 1)
     return fail(call.given[2].where) << "the smoothing of labels is from 0 to below 1, not "
                                      << describe(call.given[2].item);
+  if (scores && *smoothing > 0)
+    return fail(call.given[2].where) << "a choice among the keys of each query has no smoothing of labels";
   // If there are logits for all tokens but targets only for labelled tokens, take the logits of labelled tokens.
   if (Side *side = findSide(typeOf(logits));
       side && side->labelled && typeOf(logits).getRank() == 2 && getSizeName(typeOf(targets), 0) == side->labels) {

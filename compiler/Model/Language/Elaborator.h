@@ -178,6 +178,8 @@ private:
   };
   void locateQueries(RankedTensorType type, const Queries &queries, LocationAttr where);
   Item refuseQueries(const TensorItem &scores, LocationAttr where);
+  MaskOp maskScores(const TensorItem &scores, float filler, LocationAttr where);
+  Value rowsOfScores(const TensorItem &scores, LocationAttr where);
   std::optional<SmallVector<Value>> combinePairs(BuiltinCall &call, int64_t width, Region &region);
   Item pairs(BuiltinCall &call);
   Item mask(BuiltinCall &call);
@@ -244,7 +246,8 @@ private:
   Value addPort(StringRef of, StringRef role, RankedTensorType type, int64_t limit, LocationAttr where);
   void addLabels(const Name &input);
   void addLabelled(const Name &input);
-  void addPairLabels(LocationAttr where);
+  void addPartners(LocationAttr where);
+  void addPairLabels(StringRef pairs, LocationAttr where);
   LogicalResult chooseLabels(LocationAttr where);
   RankedTensorType columnOf(StringRef size); // a column of i32
   void addNeighbours(Side &neighbours, const Name &input);

@@ -20,6 +20,9 @@ using namespace mlir::heddle::language;
 /// The key extent of unfused scores is rounded up to a multiple of this, so that rows divide into vectors and steps.
 static constexpr int64_t kKeyUnit = 16;
 
+/// The score of a key that a query does not have, among scores that cross entropy compares.
+static constexpr float kNoKey = -1e30f;
+
 /// The start and the number of query rows of each sequence. Nothing if `type` has no rows of queries.
 std::optional<Elaborator::Queries> Elaborator::queriesOf(RankedTensorType type, LocationAttr where) {
   if (Side *side = scanState ? nullptr : findSide(type))
@@ -246,36 +249,58 @@ std::optional<SmallVector<Value>> Elaborator::combinePairs(BuiltinCall &call, in
   return parameters;
 }
 
+/// Scores with `filler` in place of those that belong to no pair of a query and a key; null after an error.
+MaskOp Elaborator::maskScores(const TensorItem &scores, float filler, LocationAttr where) {
+  Location at = place(where);
+  Value value = import(scores.value);
+  RankedTensorType type = typeOf(value);
+  FloatAttr fillerAttr = builder.getF32FloatAttr(filler);
+  if (scores.keys->tokensOf) {
+    RankedTensorType column = getDimType(type, 0, builder.getI32Type());
+    Value first = FillOp::create(builder, at, column, builder.getI32IntegerAttr(0));
+    Value sequence = IotaOp::create(builder, at, column, 0);
+    return MaskOp::create(builder, at, type, value, first, sequence, import(scores.keys->lengths), fillerAttr);
+  }
+  // Queries of scores from another part, or from outside the scan, have no positions here yet.
+  if (!part->located.count(getSizeName(type, 0).str())) {
+    std::optional<Queries> queries = queriesOf(type, where);
+    if (!queries)
+      return refuseQueries(scores, where), MaskOp();
+    locateQueries(type, *queries, where);
+  }
+  const Located &located = part->located[getSizeName(type, 0).str()];
+  return MaskOp::create(builder, at, type, value, located.position, located.sequence, import(scores.keys->lengths),
+                        fillerAttr);
+}
+
+/// The scores of one head as rows: a column for each key. Columns beyond a query's keys have the score kNoKey, which is
+/// finite because cross entropy multiplies it by 0. Null after an error.
+Value Elaborator::rowsOfScores(const TensorItem &scores, LocationAttr where) {
+  RankedTensorType type = typeOf(scores.value);
+  if (type.getDimSize(1) != 1) {
+    fail(where) << "the choice of a key is made by scores of one head, not by " << describe(scores);
+    return {};
+  }
+  MaskOp masked = maskScores(scores, kNoKey, where);
+  if (!masked)
+    return {};
+  RankedTensorType rows = getTypeOfDims({{type, 0}, {type, 2}}, builder.getF32Type());
+  return ReshapeOp::create(builder, place(where), rows, masked);
+}
+
 /// mask(scores) { |query, key| ... }: masks keys beyond the sequence, and pairs for which the block is false.
 Item Elaborator::mask(BuiltinCall &call) {
   const TensorItem *scores = scoresOrNull(call.given[0].item);
   if (!scores)
     return fail(call.where()) << "mask() takes scores of pairs(query, key), not " << describe(call.given[0].item);
+  if (scores->keys->tokensOf && call.expression.block)
+    return fail(call.expression.block->where)
+           << (scores->keys->rows ? "neighbours have no places by which a mask could tell them apart"
+                                  : "a sentence sees all of its words, without a mask's block");
   Location at = place(call.where());
-  Value value = import(scores->value);
-  RankedTensorType type = typeOf(value);
-  if (scores->keys->tokensOf) {
-    if (call.expression.block)
-      return fail(call.expression.block->where)
-             << (scores->keys->rows ? "neighbours have no places by which a mask could tell them apart"
-                                    : "a sentence sees all of its words, without a mask's block");
-    RankedTensorType column = getDimType(type, 0, builder.getI32Type());
-    Value first = FillOp::create(builder, at, column, builder.getI32IntegerAttr(0));
-    Value sequence = IotaOp::create(builder, at, column, 0);
-    return make(MaskOp::create(builder, at, type, value, first, sequence, import(scores->keys->lengths),
-                               builder.getF32FloatAttr(-std::numeric_limits<float>::infinity())),
-                scores->keys);
-  }
-  // Queries of scores from another part, or from outside the scan, have no positions here yet.
-  if (!part->located.count(getSizeName(type, 0).str())) {
-    std::optional<Queries> queries = queriesOf(type, call.where());
-    if (!queries)
-      return refuseQueries(*scores, call.where());
-    locateQueries(type, *queries, call.where());
-  }
-  const Located &located = part->located[getSizeName(type, 0).str()];
-  auto op = MaskOp::create(builder, at, type, value, located.position, located.sequence, import(scores->keys->lengths),
-                           builder.getF32FloatAttr(-std::numeric_limits<float>::infinity()));
+  MaskOp op = maskScores(*scores, -std::numeric_limits<float>::infinity(), call.where());
+  if (!op)
+    return mistake();
   if (!call.expression.block)
     return make(op, scores->keys);
   OpBuilder::InsertionGuard guard(builder);

@@ -189,7 +189,7 @@ std::string Elaborator::describeRows(RankedTensorType type) {
   if (wordsOf(type))
     return " for each sentence of 'source'";
   if (const Side *side = findSide(type))
-    return " for each token of '" + side->name + "'";
+    return side->name == kPair ? " for each pair" : " for each token of '" + side->name + "'";
   for (const auto &side : sides)
     if (!side->labels.empty() && type.getRank() > 0 && type.isDynamicDim(0) && getSizeName(type, 0) == side->labels)
       return " for each labelled token of '" + side->name + "'";
@@ -219,15 +219,19 @@ void Elaborator::elaboratePart(const Part &syntax) {
     fail(syntax.name.where) << "a pair is of two texts; write `logits(left, right) { ... }`";
     return;
   }
+  bool isOfPairs = task->labels == Labelling::Pairs || task->labels == Labelling::Partners;
   for (const Name &input : syntax.inputs) {
     addPorts(input);
     if (info.name == "logits" && task->labels == Labelling::Hidden)
       addLabelled(input);
-    if (info.name == "loss" && task->labels != Labelling::Pairs)
+    if (info.name == "loss" && !isOfPairs)
       addLabels(input);
   }
-  if (info.name == "loss" && task->labels == Labelling::Pairs)
-    addPairLabels(syntax.name.where);
+  if (info.name == "logits" && task->labels == Labelling::Partners)
+    addPartners(syntax.name.where);
+  if (info.name == "loss" && isOfPairs)
+    addPairLabels(task->labels == Labelling::Pairs ? StringRef(kSequences) : sideNamed(kPair)->tokens,
+                  syntax.name.where);
   if (info.name == "rate" && syntax.inputs.empty())
     addPorts({kStep.str(), syntax.name.where});
   path.clear();
@@ -277,9 +281,14 @@ void Elaborator::elaboratePart(const Part &syntax) {
       part->results.push_back({info.result.str(), value});
     return;
   }
+  if (const TensorItem *scores = scoresOrNull(item); scores && task->labels == Labelling::Partners) {
+    value = rowsOfScores(*scores, syntax.name.where);
+    if (!value)
+      return;
+  }
   if (!checkValue(info.name, item, typeOf(value)))
     return;
-  if (info.name == "loss" && task->labels == Labelling::Pairs && llvm::failed(chooseLabels(syntax.name.where)))
+  if (info.name == "loss" && isOfPairs && llvm::failed(chooseLabels(syntax.name.where)))
     return;
   part->results.push_back({info.result.str(), value});
   part->scope.items[info.name.str()] = make(value);
@@ -293,12 +302,16 @@ bool Elaborator::checkValue(StringRef name, const Item &item, RankedTensorType t
   bool isLoss = name == "loss" || name == "sentence_loss";
   bool isOfClasses =
       name == "logits" && model.task != kEncode && (labels == Labelling::Texts || labels == Labelling::Words);
-  bool isOfPairs = labels == Labelling::Pairs && name == "logits";
+  bool isOfPartners = labels == Labelling::Partners && (isLoss || name == "logits");
+  bool isOfPairs = (labels == Labelling::Pairs || labels == Labelling::Partners) && name == "logits";
   bool isOfSequences = name == "pooled" || name == "next" || name == "sentence_loss" || isOfPairs ||
                        (labels == Labelling::Pairs && isLoss) ||
                        (labels == Labelling::Texts && (isOfClasses || isLoss));
   bool isOfHidden = labels == Labelling::Hidden && (name == "logits" || name == "loss");
-  std::string rows = isOfSequences ? " for each sequence" : isOfHidden ? " for each labelled token" : " for each token";
+  std::string rows = isOfPartners    ? " for each pair"
+                     : isOfSequences ? " for each sequence"
+                     : isOfHidden    ? " for each labelled token"
+                                     : " for each token";
   if (name == "memory")
     rows += " or sequence";
   bool takesAnyRows = name == "memory" || (name == "loss" && labels == Labelling::Words);
@@ -310,7 +323,8 @@ bool Elaborator::checkValue(StringRef name, const Item &item, RankedTensorType t
   if (isLoss) {
     numbers = "a number";
   } else if (isOfPairs) {
-    numbers = "a row of two or more numbers, one for each label, or a number, the grade,";
+    numbers = isOfPartners ? "scores, as pairs() makes them, or a number, the grade,"
+                           : "a row of two or more numbers, one for each label, or a number, the grade,";
     fits &= isNumber || columns > 1;
   } else if (isOfClasses) {
     // A single number says how well a text fits.

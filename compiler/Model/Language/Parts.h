@@ -11,6 +11,9 @@ namespace mlir::heddle::language {
 /// The run-time size that counts sequences.
 inline constexpr StringLiteral kSequences = "sequences";
 
+/// The side of pairs of texts whose texts are all sequences of the source, and the size that counts its groups.
+inline constexpr StringLiteral kPair = "pair", kPairGroups = "pair_groups";
+
 /// A part and its function. Values from other parts are arguments of the function, by name.
 struct Elaborator::PartState {
   const Part *syntax;

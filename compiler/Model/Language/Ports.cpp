@@ -62,6 +62,17 @@ void Elaborator::declareSides() {
       sides.push_back(std::move(sentences));
       sides.push_back(std::move(words));
     }
+  if (findTask(model.task)->labels == Labelling::Partners) {
+    auto pairs = std::make_unique<Side>();
+    pairs->name = kPair;
+    pairs->tokens = "pairs";
+    pairs->longest = "pair_length";
+    pairs->most = std::max<int64_t>(limits.maxSequences / 2, 1);
+    addSize(pairs->tokens, pairs->most);
+    addSize(kPairGroups, 1);
+    addSize(pairs->longest, pairs->most, "pair_lengths");
+    sides.push_back(std::move(pairs));
+  }
   declareCounter(VariableRole::Steps, 1);
   declareCounter(VariableRole::Seed, 2);
 }
@@ -194,6 +205,17 @@ void Elaborator::addLabelled(const Name &input) {
   part->scope.items[input.text + ".labelled"] = make(side.labelled);
 }
 
+/// `pair.left` and `pair.right`: for each pair, the sequences of the source that are its texts. All pairs of a call are
+/// one group, whose texts are compared with each other.
+void Elaborator::addPartners(LocationAttr where) {
+  Side &side = *sideNamed(kPair);
+  for (StringRef text : {"left", "right"})
+    part->scope.items[(kPair + "." + text).str()] =
+        make(addPort(kPair, text, columnOf(side.tokens), limits.maxSequences, where));
+  side.starts = addPort(kPair, "starts", columnOf(kPairGroups), side.most + 1, where);
+  side.lengths = addPort(kPair, "lengths", columnOf(kPairGroups), side.most + 1, where);
+}
+
 /// Adds the labels of the task: `input.next`, the token that follows each token; or `input.label`, a label for each
 /// sequence or each labelled token. For hidden tokens the label is the token itself, and `input.follows` is 1 if the
 /// second sentence follows the first.
@@ -216,11 +238,12 @@ void Elaborator::addLabels(const Name &input) {
                    /*limit=*/0, input.where));
 }
 
-/// Adds `pair.label` and `pair.grade`. chooseLabels() removes the one that the loss does not read.
-void Elaborator::addPairLabels(LocationAttr where) {
-  part->scope.items["pair.label"] = make(addPort("pair", "label", columnOf(kSequences), /*limit=*/0, where));
-  auto column = RankedTensorType::get({ShapedType::kDynamic}, builder.getF32Type(), columnOf(kSequences).getEncoding());
-  part->scope.items["pair.grade"] = make(addPort("pair", "grade", column, /*limit=*/0, where));
+/// Adds `pair.label` and `pair.grade`. chooseLabels() removes the one that the loss does not read. `pairs` is the size
+/// that counts the pairs.
+void Elaborator::addPairLabels(StringRef pairs, LocationAttr where) {
+  part->scope.items["pair.label"] = make(addPort(kPair, "label", columnOf(pairs), /*limit=*/0, where));
+  auto column = RankedTensorType::get({ShapedType::kDynamic}, builder.getF32Type(), columnOf(pairs).getEncoding());
+  part->scope.items["pair.grade"] = make(addPort(kPair, "grade", column, /*limit=*/0, where));
 }
 
 /// Removes the port of pairs that the loss does not read. Logits with several columns go with labels, and logits with
@@ -229,7 +252,7 @@ LogicalResult Elaborator::chooseLabels(LocationAttr where) {
   auto port = [&](StringRef name) {
     return cast<BlockArgument>(part->scope.items.find(name)->second.as<TensorItem>()->value);
   };
-  const PartState &logits = *parts.front();
+  const PartState &logits = *parts[parts.size() - 2];
   bool areGrades = typeOf(logits.results.front().second).getRank() == 1;
   BlockArgument wanted = port(areGrades ? "pair.grade" : "pair.label"),
                 other = port(areGrades ? "pair.label" : "pair.grade");

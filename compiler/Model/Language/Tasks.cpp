@@ -25,6 +25,11 @@ static const std::vector<TaskInfo> kTasks = [] {
       {"tag", {{"hidden", "hidden", {"source"}, false}, {"logits", "logits", {"source"}, true}}},
       // Predict a label or a grade for each pair of texts.
       {"pair", {{"logits", "logits", {"left", "right"}, true}}},
+      // Compute a vector for each text, such that the vectors of texts that belong together are near.
+      {"embed",
+       {{"hidden", "hidden", {"source"}, true},
+        {"pooled", "pooled", {"source"}, true},
+        {"logits", "logits", {"source"}, true}}},
       // Predict hidden words, and whether the second of two sentences follows the first (Devlin et al., 2018, 3.1).
       {"pretrain",
        {{"hidden", "hidden", {"source"}, true},

@@ -47,6 +47,36 @@ TEST(Batches, Packing) {
   EXPECT_EQ(marked.targetOut, (Ids{8, 0}));
 }
 
+// Both texts of a pair are sequences of the source, and a pair's label is its place.
+TEST(Batches, JoinedPairs) {
+  Batch batch(Marks{.hasTypes = true, .joinsPairs = true});
+  const Ids left{1, 5, 2, 2}, right{1, 6, 7, 2};
+  const float grade = 0.5f;
+  batch.add({.source = left, .partner = right});
+  batch.add({.source = right, .partner = left});
+  EXPECT_EQ(batch.source.tokens, (Ids{1, 5, 2, 2, 1, 6, 7, 2, 1, 6, 7, 2, 1, 5, 2, 2}));
+  EXPECT_EQ(batch.source.types, Ids(16, 0)) << "a mark within a text begins no second text";
+  EXPECT_EQ(batch.source.layout.lengths, (Ids{4, 4, 4, 4}));
+  EXPECT_EQ(batch.pairLeft, (Ids{0, 2}));
+  EXPECT_EQ(batch.pairRight, (Ids{1, 3}));
+  EXPECT_EQ(batch.pairs.starts, Ids{0});
+  EXPECT_EQ(batch.pairs.lengths, Ids{2});
+  EXPECT_EQ(batch.labels, (Ids{0, 1}));
+  EXPECT_EQ(batch.predictions(), 2);
+  EXPECT_FALSE(batch.hasRoomFor({.source = left, .partner = right},
+                                {.maximumTokens = 32, .maximumSequences = 5, .maximumLength = 8}));
+  EXPECT_FALSE(batch.hasRoomFor({.source = left, .partner = right},
+                                {.maximumTokens = 23, .maximumSequences = 6, .maximumLength = 8}));
+  EXPECT_TRUE(batch.hasRoomFor({.source = left, .partner = right},
+                               {.maximumTokens = 24, .maximumSequences = 6, .maximumLength = 8}));
+
+  Batch graded(Marks{.joinsPairs = true});
+  graded.add({.source = left, .grade = {&grade, 1}, .partner = right});
+  EXPECT_TRUE(graded.labels.empty());
+  EXPECT_EQ(graded.grades, std::vector<float>{0.5f});
+  EXPECT_EQ(graded.predictions(), 1);
+}
+
 TEST(Batches, InOrder) {
   Examples pairs = makePairs(20);
   Ids served;

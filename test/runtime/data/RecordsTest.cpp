@@ -54,6 +54,27 @@ TEST_F(RecordsTest, ATextHasMarksAndALabel) {
   EXPECT_EQ(batch.sequences(), 2);
 }
 
+// Texts that belong together need no label. The marks are those of single texts.
+TEST_F(RecordsTest, PairsOfTheSource) {
+  Marks marks{.joinsPairs = true};
+  constexpr const char *kPairs = R"({"left": " a b", "right": "c"}
+{"left": "a", "right": "b c d", "grade": 2})";
+  auto corpus = read(kPairs, Labelling::Partners, 4, marks);
+  ASSERT_TRUE(corpus.ok()) << corpus.message();
+  EXPECT_EQ(corpus->report.describe(4), "1 of 2 records; skipped 1 longer than 4 tokens");
+  ASSERT_EQ(corpus->examples.size(), 1u);
+  Example pair = corpus->examples[0];
+  EXPECT_EQ(pair.source.size(), 4u);
+  EXPECT_EQ(pair.partner.size(), 3u);
+  EXPECT_TRUE(pair.right.empty());
+  EXPECT_EQ(pair.sequences(), 2);
+  EXPECT_EQ(pair.sourceRows(marks), 7);
+
+  expectPart(read(kPairs, Labelling::Grades, 16, marks).message(), "line 1 has no \"grade\"");
+  expectPart(read(R"({"left": "a"})", Labelling::Partners, 16, marks).message(),
+             R"(has no "right", a string; each line is a record such as {"left": "what does a dog do", )");
+}
+
 // Has marks around a text, and no form for pairs.
 class WithoutPairs final : public TextCodec {
 public:

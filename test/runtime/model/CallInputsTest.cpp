@@ -80,6 +80,23 @@ TEST(CallInputs, PairsHaveTwoSidesAndALabelOrAGrade) {
   EXPECT_EQ(show(ofGrades), (std::vector<std::string>{"left/tokens 1 5 2", "right/lengths 2", "pair/grade 0.5"}));
 }
 
+TEST(CallInputs, PairsOfTheSourceAreOneGroup) {
+  Batch batch(Marks{.joinsPairs = true});
+  Ids left{1, 5, 2}, right{1, 2};
+  batch.add({.source = left, .partner = right});
+  batch.add({.source = right, .partner = left});
+  EntryInfo entry = entryOf({{"source", "starts"},
+                             {"pair", "left"},
+                             {"pair", "right"},
+                             {"pair", "starts"},
+                             {"pair", "lengths"},
+                             {"pair", "label"}});
+  CallInputs inputs;
+  ASSERT_TRUE(inputs.addBatch(&entry, batch).ok());
+  EXPECT_EQ(show(inputs), (std::vector<std::string>{"source/starts 0 3 5 7", "pair/left 0 2", "pair/right 1 3",
+                                                    "pair/starts 0", "pair/lengths 2", "pair/label 0 1"}));
+}
+
 // Two images of 2 x 2 pixels, and smaller ones of a single pixel.
 TEST(CallInputs, SmallerImagesHaveAsManyPixelsAsTheirLengthsAllow) {
   Batch batch({.image = {2, 2}});

@@ -95,7 +95,7 @@ Status scoreHypotheses(const ScoreCommand &command) {
 
 BatchLimits scoringLimits(const ModelDescription &model) {
   BatchLimits limits = model.limits();
-  limits.maximumLength = std::min(limits.maximumLength, limits.maximumTokens);
+  limits.maximumLength = std::min(limits.maximumLength, limits.maximumTokens / (limits.marks.joinsPairs ? 2 : 1));
   return limits;
 }
 

@@ -68,7 +68,7 @@ Result<TrainedModel> open(const ServeCommand &command) {
     HEDDLE_CHECK(requireEntries(*opened.engine, {Generator::entryOf(*opened.engine, {})}, "continuing text"));
   } else if (description.givesLabels()) {
     HEDDLE_CHECK(requireEntries(*opened.engine, {"logits"}, "a prediction"));
-  } else if (description.architecture == kEncoderAlone) {
+  } else if (description.architecture == kEncoderAlone || description.architecture == kEmbedder) {
     HEDDLE_CHECK(checkEmbeds(*opened.engine));
   }
   HEDDLE_ASSIGN(TrainedModel model, withWeights(std::move(opened), command.common.base, command.checkpoint));

@@ -1,6 +1,6 @@
 // RUN: heddle-opt %s --heddle-verify-model --split-input-file --verify-diagnostics
 
-// expected-error @+1 {{expects one of the tasks translate, language, encode, classify, tag, pair, pretrain, got 'classifies'}}
+// expected-error @+1 {{expects one of the tasks translate, language, encode, classify, tag, pair, embed, pretrain, got 'classifies'}}
 heddle.task "classifies" {beam = 4 : i64}
 
 // -----

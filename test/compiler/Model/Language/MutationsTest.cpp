@@ -226,7 +226,7 @@ TEST(Mutations, GiveAModelOrAMistakeAtAPlace) {
   std::string stacks = readLibrary("stacks"), layers = readLibrary("layers");
   // The texts in one piece, so that mutations reach all parts.
   std::vector<std::string> sources;
-  for (StringRef name : {"transformer", "decoder", "encoder", "classifier", "tagger", "pretraining"}) {
+  for (StringRef name : {"transformer", "decoder", "encoder", "classifier", "tagger", "pretraining", "embedder"}) {
     std::string whole = readLibrary(name) + stacks + layers;
     size_t use = whole.find("use stacks\n");
     ASSERT_NE(use, std::string::npos);
