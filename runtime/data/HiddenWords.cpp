@@ -2,6 +2,7 @@
 
 #include "runtime/core/Span.h"
 #include "runtime/text/Utf8.h"
+#include "runtime/tokenizers/EncoderInput.h"
 
 #include <algorithm>
 
@@ -40,8 +41,8 @@ HiddenTokens hideTokens(std::span<const int32_t> tokens, const TextCodec &vocabu
   return result;
 }
 
-std::vector<HiddenWords::Document> HiddenWords::readDocuments(size_t block, std::span<const std::string> lines,
-                                                              CorpusReport &report) const {
+std::vector<HiddenText::Document> HiddenText::readDocuments(size_t block, std::span<const std::string> lines,
+                                                            CorpusReport &report) const {
   std::vector<Document> documents;
   Document document;
   uint64_t invalidLine = 0; // first invalid line of the document; 0: all lines are valid
@@ -62,9 +63,11 @@ std::vector<HiddenWords::Document> HiddenWords::readDocuments(size_t block, std:
         finish();
     } else if (!isValidUtf8(lines[i])) {
       invalidLine = invalidLine == 0 ? text.firstLineOf(block) + i : invalidLine;
-    } else if (std::vector<int32_t> tokens = vocabulary.encode(lines[i]); !tokens.empty()) {
+    } else if (std::vector<int32_t> tokens = vocabulary.encodeUnmarked(lines[i]); !tokens.empty()) {
       document.push_back(std::move(tokens));
     }
+    if (kind == DocumentKind::Line)
+      finish();
   }
   finish();
   return documents;
@@ -79,6 +82,11 @@ void HiddenWords::addPair(std::vector<int32_t> first, std::vector<int32_t> secon
   tokens.push_back(marks.end);
   tokens.insert(tokens.end(), second.begin(), second.end());
   tokens.push_back(marks.end);
+  addHidden(tokens, {&follows, 1}, random, examples);
+}
+
+bool HiddenText::addHidden(std::span<const int32_t> tokens, std::span<const int32_t> follows, OrderRandom &random,
+                           Examples &examples) const {
   HiddenTokens hidden = hideTokens(tokens, vocabulary, marks, random);
   std::vector<int32_t> labels, labelled;
   for (size_t i = 0; i < hidden.labels.size(); ++i)
@@ -86,16 +94,26 @@ void HiddenWords::addPair(std::vector<int32_t> first, std::vector<int32_t> secon
       labels.push_back(hidden.labels[i]);
       labelled.push_back(int32_t(i));
     }
-  examples.add({.source = hidden.tokens, .labels = labels, .labelled = labelled, .follows = {&follows, 1}});
+  if (labels.empty())
+    return false;
+  examples.add({.source = hidden.tokens, .labels = labels, .labelled = labelled, .follows = follows});
+  return true;
 }
 
-Status HiddenWords::read(size_t block, Draw draw, Examples &examples, CorpusReport &report) const {
+Status HiddenText::read(size_t block, Draw draw, Examples &examples, CorpusReport &report) const {
   Span reading("read and tokenise block");
   HEDDLE_ASSIGN(std::vector<std::string> lines, text.readSource(block));
   reading.with("block", int64_t(block)).with("lines", int64_t(lines.size()));
   CorpusReport here{.unit = "document"};
   std::vector<Document> documents = readDocuments(block, lines, here);
   OrderRandom random(draw.seed, draw.epoch, kHiding + block);
+  here.sequences = addDocuments(documents, random, examples);
+  report.add(here);
+  return Success();
+}
+
+uint64_t HiddenWords::addDocuments(std::span<const Document> documents, OrderRandom &random, Examples &examples) const {
+  uint64_t pairs = 0;
   for (size_t d = 0; d < documents.size(); ++d) {
     const Document &own = documents[d];
     for (size_t i = 0; i + 1 < own.size(); ++i) {
@@ -108,11 +126,30 @@ Status HiddenWords::read(size_t block, Draw draw, Examples &examples, CorpusRepo
         second = &own[(i + 2 + random.below(own.size() - 1)) % own.size()];
       }
       addPair(own[i], *second, follows, random, examples);
-      ++here.sequences;
+      ++pairs;
     }
   }
-  report.add(here);
-  return Success();
+  return pairs;
+}
+
+uint64_t MaskedDocuments::addDocuments(std::span<const Document> documents, OrderRandom &random,
+                                       Examples &examples) const {
+  InputMarks around = inputMarksOf(vocabulary, marks.begin, marks.end);
+  size_t room = size_t(maximumLength) - around.before.size() - around.after.size();
+  uint64_t sequences = 0;
+  for (const Document &document : documents) {
+    std::vector<int32_t> whole;
+    for (const std::vector<int32_t> &line : document)
+      whole.insert(whole.end(), line.begin(), line.end());
+    for (size_t begin = 0; begin < whole.size(); begin += room) {
+      std::vector<int32_t> tokens = around.before;
+      tokens.insert(tokens.end(), whole.begin() + ptrdiff_t(begin),
+                    whole.begin() + ptrdiff_t(std::min(begin + room, whole.size())));
+      tokens.insert(tokens.end(), around.after.begin(), around.after.end());
+      sequences += addHidden(tokens, {}, random, examples);
+    }
+  }
+  return sequences;
 }
 
 } // namespace heddle

@@ -1,5 +1,6 @@
 // Masked training on plain text without labels (Devlin et al., "BERT", 2018, 3.1). Examples are pairs of sentences with
-// some words hidden. The second sentence follows the first or is a random other one. A sentence is a line.
+// some words hidden. The second sentence follows the first or is a random other one. A sentence is a line. Or they are
+// whole documents (Liu et al., "RoBERTa", 2019, 4.2), cut into sequences.
 #pragma once
 
 #include "runtime/data/Documents.h"
@@ -17,23 +18,49 @@ struct HiddenTokens {
 };
 HiddenTokens hideTokens(std::span<const int32_t> tokens, const TextCodec &vocabulary, Marks marks, OrderRandom &random);
 
-class HiddenWords final : public LineExamples {
+// Both kinds of examples. The text is opened with TextDocuments::blockBegin(kind), and the vocabulary has a mask.
+// `maximumLength` includes the marks.
+class HiddenText : public LineExamples {
 public:
-  // The text is opened with TextDocuments::blockBegin(kind), and the vocabulary has a mask. `maximumLength` includes the
-  // marks. In longer pairs the longer sentence is truncated.
-  HiddenWords(const LineBlocks &text, const TextCodec &vocabulary, DocumentKind kind, int64_t maximumLength,
-              const Marks &marks)
+  HiddenText(const LineBlocks &text, const TextCodec &vocabulary, DocumentKind kind, int64_t maximumLength,
+             const Marks &marks)
       : LineExamples(text, vocabulary, maximumLength, marks), kind(kind) {}
 
-  Status read(size_t block, Draw draw, Examples &examples, CorpusReport &report) const override;
+  Status read(size_t block, Draw draw, Examples &examples, CorpusReport &report) const final;
+
+protected:
+  using Document = std::vector<std::vector<int32_t>>; // its sentences
+  // Adds the examples of a block's documents. Returns how many there are.
+  virtual uint64_t addDocuments(std::span<const Document> documents, OrderRandom &random, Examples &examples) const = 0;
+  // Adds the tokens of an example, marks included, with some of them hidden. Returns false, and adds nothing, if none can
+  // be guessed.
+  bool addHidden(std::span<const int32_t> tokens, std::span<const int32_t> follows, OrderRandom &random,
+                 Examples &examples) const;
 
 private:
-  using Document = std::vector<std::vector<int32_t>>; // its sentences
   std::vector<Document> readDocuments(size_t block, std::span<const std::string> lines, CorpusReport &report) const;
-  void addPair(std::vector<int32_t> first, std::vector<int32_t> second, int32_t follows, OrderRandom &random,
-               Examples &examples) const;
 
   DocumentKind kind;
+};
+
+// Pairs of sentences. In pairs that are too long the longer sentence is truncated.
+class HiddenWords final : public HiddenText {
+public:
+  using HiddenText::HiddenText;
+
+private:
+  uint64_t addDocuments(std::span<const Document> documents, OrderRandom &random, Examples &examples) const override;
+  void addPair(std::vector<int32_t> first, std::vector<int32_t> second, int32_t follows, OrderRandom &random,
+               Examples &examples) const;
+};
+
+// Documents, cut into sequences, each with the marks of an encoder's input.
+class MaskedDocuments final : public HiddenText {
+public:
+  using HiddenText::HiddenText;
+
+private:
+  uint64_t addDocuments(std::span<const Document> documents, OrderRandom &random, Examples &examples) const override;
 };
 
 } // namespace heddle

@@ -56,6 +56,8 @@ Result<ModelDescription> ModelDescription::parse(std::string_view text) {
   description.marks.image = read->image.value_or(ImageShape());
   description.scalesLoss = read->lossScale > 0;
   description.prefers = read->json.value("objective", "likelihood") != "likelihood";
+  description.hidesWords =
+      description.architecture == kEncoderAlone && read->json.value("hidden_words", int64_t(0)) != 0;
   description.grades = read->json.value("grades", int64_t(0)) != 0;
   description.marks.joinsPairs = description.architecture == kEmbedder;
   description.weighsTokens = read->json.value("token_weights", false);
@@ -172,7 +174,8 @@ Status checkTask(const ModelDescription &description, TextKind kind, std::string
     return text == TextKind::Plain ? "--text" : text == TextKind::Records ? "--data" : "--src and --tgt";
   };
   const schema::Task *task = description.task();
-  if (!task || task->text == TextKind::None)
+  TextKind taken = description.hidesWords ? TextKind::Plain : task ? task->text : TextKind::None;
+  if (taken == TextKind::None)
     return checkArchitecture(description, std::ranges::find(schema::kTasks, kind, &schema::Task::text)->architecture,
                              command);
   if (kind == TextKind::Records && description.architecture == kDecoderAlone) {
@@ -182,10 +185,10 @@ Status checkTask(const ModelDescription &description, TextKind kind, std::string
                      "the artifact's training counts every token alike, and of prompts with completions "
                      "only the completions count: compile it with --set token_weights=true.");
   }
-  if (kind == task->text)
+  if (kind == taken)
     return Success();
   return makeError(ErrorKind::InvalidArgument, flagsOf(kind), kind == TextKind::Pairs ? " are" : " is",
-                   " not for the artifact's model, ", task->stacks, ": give ", flagsOf(task->text), " instead.");
+                   " not for the artifact's model, ", task->stacks, ": give ", flagsOf(taken), " instead.");
 }
 
 } // namespace heddle

@@ -35,6 +35,7 @@ struct ModelDescription {
   int64_t width = 0, heads = 0, encoderLayers = 0, decoderLayers = 0; // 0 if the description does not say
   int64_t classes = 0;                                                // number of labels; 0: the model predicts none
   bool scalesLoss = false, weighsTokens = false;
+  bool hidesWords = false;  // an encoder that is trained to guess hidden words
   bool grades = false;      // the vectors of pairs of texts are trained with grades
   bool prefers = false;     // trained on pairs of answers
   bool isPublished = false; // compiled from a published model, whose tokenizer has its own rule for marks
@@ -48,11 +49,11 @@ struct ModelDescription {
   Labelling labelling() const {
     Labelling kind = task() ? task()->labelling : Labelling::None;
     bool areGraded = kind == Labelling::Pairs ? classes == 0 : kind == Labelling::Partners && grades;
-    return areGraded ? Labelling::Grades : kind;
+    return areGraded ? Labelling::Grades : hidesWords ? Labelling::Masked : kind;
   }
   // Returns true if the model predicts labels or grades of the texts that it is given.
   bool givesLabels() const {
-    return labelling() != Labelling::None && labelling() != Labelling::Hidden && architecture != kEmbedder;
+    return labelling() != Labelling::None && !isOfHiddenWords(labelling()) && architecture != kEmbedder;
   }
   // The number of logits per row.
   int64_t choices() const { return classes != 0 ? classes : vocabularySize; }

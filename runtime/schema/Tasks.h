@@ -8,10 +8,12 @@
 namespace heddle {
 
 // The units that labels belong to, if the model predicts labels: texts, words of texts, words hidden from the model, or
-// pairs of texts. Pairs may have grades instead of labels. `Partners` are pairs without labels: each
+// pairs of texts. `Hidden` words are in pairs of sentences, and the model also predicts whether these follow each other;
+// `Masked` words are in single texts. Pairs may have grades instead of labels. `Partners` are pairs without labels: each
 // left text has to find its right one among those of the call.
-enum class Labelling { None, Texts, Words, Hidden, Pairs, Grades, Partners };
+enum class Labelling { None, Texts, Words, Hidden, Masked, Pairs, Grades, Partners };
 
+inline bool isOfHiddenWords(Labelling kind) { return kind == Labelling::Hidden || kind == Labelling::Masked; }
 inline bool isOfPairs(Labelling kind) {
   return kind == Labelling::Pairs || kind == Labelling::Grades || kind == Labelling::Partners;
 }

@@ -38,6 +38,8 @@ std::unique_ptr<ExampleBlocks> TextFiles::examples(const LineBlocks &opened, con
     return std::make_unique<LabelledTexts>(opened, vocabulary, labelling, limits.maximumLength, limits.marks);
   if (labelling == Labelling::Hidden)
     return std::make_unique<HiddenWords>(opened, vocabulary, kind(), limits.maximumLength, limits.marks);
+  if (labelling == Labelling::Masked)
+    return std::make_unique<MaskedDocuments>(opened, vocabulary, kind(), limits.maximumLength, limits.marks);
   if (isPlain())
     return std::make_unique<TextDocuments>(opened, vocabulary, kind(), limits.maximumLength, limits.marks);
   return std::make_unique<TextPairs>(opened, vocabulary, limits.maximumLength, limits.marks);
@@ -60,9 +62,21 @@ Status TextFiles::check(const ModelDescription &model, std::string_view command)
   return Success();
 }
 
+Status checkHides(const TextCodec &vocabulary, const BatchLimits &limits, Labelling labelling) {
+  if (!isOfHiddenWords(labelling) || (vocabulary.maskId() && limits.maximumLength >= 5))
+    return Success();
+  return makeError(ErrorKind::InvalidArgument,
+                   !vocabulary.maskId()
+                       ? str("the vocabulary has no piece '", kMaskPiece,
+                             "' to hide words behind; let it be learnt from the text, or take that of a model that was "
+                             "trained on hidden words.")
+                       : str("texts with their marks do not fit into a max_length of ", limits.maximumLength, "."));
+}
+
 Result<PackedText> packText(const TextFiles &files, const LineBlocks &opened, const TextCodec &vocabulary,
                             const BatchLimits &limits, Labelling labelling, const ConversationReader &chat,
                             const char *use) {
+  HEDDLE_CHECK(checkHides(vocabulary, limits, labelling));
   HEDDLE_ASSIGN(Corpus corpus, readCorpus(*files.examples(opened, vocabulary, limits, labelling, chat)));
   if (corpus.examples.empty())
     return makeError(ErrorKind::InvalidArgument, files.named(),

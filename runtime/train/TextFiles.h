@@ -47,6 +47,8 @@ struct PackedText {
   std::vector<Batch> batches;
   CorpusReport report;
 };
+// Fails if words of the text are to be hidden, and the vocabulary or the length does not allow it.
+Status checkHides(const TextCodec &vocabulary, const BatchLimits &limits, Labelling labelling);
 Result<PackedText> packText(const TextFiles &files, const LineBlocks &opened, const TextCodec &vocabulary,
                             const BatchLimits &limits, Labelling labelling, const ConversationReader &chat,
                             const char *use);

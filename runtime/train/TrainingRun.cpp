@@ -166,7 +166,7 @@ Result<std::unique_ptr<TextCodec>> TrainingRun::learnVocabulary() const {
   log(LogLevel::Info, str("learning a vocabulary of ", model.vocabularySize, " pieces"));
   VocabularyTraining how;
   how.type = kVocabularyTypes.at(options.vocabularyType);
-  how.mask = model.labelling() == Labelling::Hidden;
+  how.mask = isOfHiddenWords(model.labelling());
   how.lineEnds = options.text.isPlain() && options.text.kind() != DocumentKind::Line && !how.mask;
   if (options.text.isRecords())
     how.textOfLine = model.prefers                          ? textOfPreferenceRecord
@@ -260,12 +260,7 @@ Status TrainingRun::readText(SessionEngine &opened) {
   BatchLimits &limits = options.limits;
   limits.marks = model.marks;
   limits.marks.prefers = model.prefers;
-  if (model.labelling() == Labelling::Hidden && (!vocabulary->maskId() || limits.maximumLength < 5))
-    return makeError(ErrorKind::InvalidArgument,
-                     !vocabulary->maskId() ? str("the vocabulary has no piece '", kMaskPiece,
-                                                 "' to hide words behind; let it be learnt from the text.")
-                                           : str("two sentences with their marks do not fit into a max_length of ",
-                                                 limits.maximumLength, "."));
+  HEDDLE_CHECK(checkHides(*vocabulary, limits, model.labelling()));
   if (options.text.isRecords() && model.labelling() != Labelling::None)
     HEDDLE_CHECK(addLabels(std::move(labels)));
   corpus = options.text.examples(*text, *vocabulary, limits, model.labelling(), chat);

@@ -289,6 +289,7 @@ class Encoder(Case):
             choices, filled = [[line.split("\t") for line in run("a <mask> b", *flags).stdout.splitlines()] for flags in (["--top-k=3"], [])]
             wide = "a \uff1cmask\uff1e <mask>"  # NFKC makes the mask of fullwidth brackets
             unspelled = run(wide)
+            self.check_hidden_words(model.artifact, whole)
         best = np.argsort(-logits[2])[:3]
         names = {id: piece for piece, id in ids.items()} | {marks["<mask>"]: "<mask>"}
         self.report.check("choices that differ", sum(line[3] != names.get(id, f"#{id}") for line, id in zip(choices, best.tolist(), strict=True)), 0)
@@ -296,6 +297,21 @@ class Encoder(Case):
         self.report.check("filled lines that differ", int(filled != [[text]]), 0)
         self.report.check("masks of another spelling that are replaced",
                           int("is not written <mask>" not in unspelled.stderr or unspelled.stdout != wide + "\n"), 0)
+
+    def check_hidden_words(self, artifact, whole):
+        """Trains on hidden words of plain text, interrupted and not."""
+        text = Path(self.folder, "hidden.txt")
+        text.write_text("a b c d e f\nb c a\n\nf e d c b a a b c\n" * 20)
+        def train(name, steps, *flags):
+            subprocess.run([f"{self.arguments.bin}/heddle-run", "train", artifact, "--text", text, "--checkpoint", Path(self.folder, name),
+                            "--steps", str(steps), "--documents=blank-lines", *flags], capture_output=True, check=True)
+        train("whole", 4, "--weights", whole)
+        train("parts", 2, "--weights", whole)
+        train("parts", 4, "--resume")
+        weights = [load_safetensors(Path(self.folder, name, "step-00000004", "weights.safetensors")) for name in ("whole", "parts")]
+        self.report.check("weights of a resumed training that differ", sum(not np.array_equal(weights[0][name], weights[1][name]) for name in weights[0]), 0)
+        start = load_safetensors(self.family / "model.safetensors")
+        self.report.check("weights that training leaves", int(np.array_equal(weights[0]["embedding"], start["roberta.embeddings.word_embeddings.weight"])), 0)
 
     def check_fresh_head(self):
         """A training begins with an encoder that has another head, with labels of its own."""

@@ -78,4 +78,51 @@ refuses 1 "--data is not for the artifact's model, one that guesses hidden words
 refuses 1 "the artifact's model gives no labels, which predict takes" "$bin/heddle-run" predict model.heddle --checkpoint ck
 printf 'a b c\n\nd e f\n' > alone.txt # documents of a single sentence have no pair
 refuses 1 "leaves no document to score" "$bin/heddle-run" score model.heddle --checkpoint ck --text alone.txt --documents blank-lines
+
+# An encoder that only guesses hidden words reads lines, paragraphs or the whole file.
+cat > words.toml << 'END'
+model = "bert.weft"
+head = "words"
+vocab_size = 320
+d_model = 64
+heads = 4
+d_ff = 128
+encoder_layers = 1
+dropout = 0.0
+max_length = 24
+max_tokens = 1024
+max_sequences = 80
+learning_rate = 4e-3
+schedule = "constant"
+warmup = 10
+accumulate = true
+END
+quietly "$bin/heddle-compile" words.toml -o words.heddle
+for documents in lines blank-lines file; do
+  text=(--text train.txt --valid-text valid.txt --documents $documents --vocab-type word)
+  train=("$bin/heddle-run" train words.heddle "${text[@]}")
+  quietly "${train[@]}" --checkpoint words.$documents --log words.$documents.jsonl --steps $((steps / 2)) --seed 1 --validate-every $((steps / 2))
+  quietly "$bin/heddle-run" score words.heddle --checkpoint words.$documents --text valid.txt --documents $documents --log words.score
+  /usr/bin/python3 - words.$documents.jsonl $steps << 'END' || fail "$(cat words.score)"
+import json, sys
+score = json.loads(open("words.score").read().splitlines()[-1])
+logged = [json.loads(line) for line in open(sys.argv[1])]
+last = [record for record in logged if "validation_loss" in record][-1]
+assert abs(last["validation_loss"] - score["loss"]) < 1e-5 and abs(last["validation_accuracy"] - score["accuracy"]) < 1e-9
+assert score["labels"] > 200 and "sentence_accuracy" not in score
+assert score["loss"] < logged[0]["loss"] - (0.3 if sys.argv[2] == "24" else 1.5), (score, logged[0])
+END
+  quietly "${train[@]}" --checkpoint whole.$documents --steps 14 --seed 5 --shuffle-window 500
+  quietly "${train[@]}" --checkpoint parts.$documents --steps 6 --seed 5 --shuffle-window 500
+  quietly "$bin/heddle-run" train words.heddle "${text[@]}" --checkpoint parts.$documents --steps 14 --resume --shuffle-window 500
+  cmp whole.$documents/step-00000014/weights.safetensors parts.$documents/step-00000014/weights.safetensors ||
+    fail "a resumed training of $documents has other weights"
+done
+echo "$(head -n 1 valid.txt | sed 's/[a-z]*$/[MASK]/')" | "$bin/heddle-run" fill words.heddle --checkpoint words.lines > filled.txt 2> said.txt || fail "$(cat said.txt)"
+[ -s filled.txt ] || fail "fill says nothing"
+refuses 1 "--data is not for the artifact's model, an encoder alone: give --text instead." \
+  "$bin/heddle-run" train words.heddle --data train.txt --checkpoint other
+sed 's/"words"/"none"/' words.toml > none.toml
+quietly "$bin/heddle-compile" none.toml -o none.heddle
+refuses 1 "the artifact's model is an encoder alone, and train takes" "$bin/heddle-run" train none.heddle --text train.txt --checkpoint other
 echo "all as expected"

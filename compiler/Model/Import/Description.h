@@ -38,6 +38,8 @@ struct Description {
   std::optional<int64_t> classes;
   /// 1 if the vectors of pairs of texts are trained with grades.
   std::optional<int64_t> grades;
+  /// 1 if an encoder is trained to guess hidden words.
+  std::optional<int64_t> hiddenWords;
   /// The largest number of neighbours of a token, if tokens are the nodes of a graph.
   std::optional<int64_t> neighbours;
   /// The largest number of sentences in a text, if the model distinguishes them.

@@ -119,6 +119,7 @@ llvm::json::Object Description::toJSON() const {
   put("eos_id", endId);
   put("pad_id", paddingId);
   put("grades", grades);
+  put("hidden_words", hiddenWords);
   if (!otherEnds.empty())
     object["other_end_ids"] = llvm::json::Array(otherEnds);
   addShapes(object);

@@ -175,6 +175,8 @@ OwningOpRef<ModuleOp> mlir::heddle::importModel(MLIRContext *context, FailureOr<
   if (labels == Labelling::Partners &&
       cast<RankedTensorType>(cast<func::FuncOp>(module->lookupSymbol("logits")).getResultTypes()[0]).getRank() == 1)
     description->grades = 1;
+  if (text->getTask() == "encode" && module->lookupSymbol("loss"))
+    description->hiddenWords = 1;
   addTask(*module, *text, *description);
   if (failed(spareWeights(*module, *description)))
     return {};

@@ -21,10 +21,20 @@ protected:
                       DocumentKind kind = DocumentKind::BetweenBlankLines) {
     HEDDLE_ASSIGN(LineBlocks text,
                   LineBlocks::open(folder.write("text", lines), folder.path(), TextDocuments::blockBegin(kind)));
-    HiddenWords pairs(text, vocabulary, kind, maximumLength, {});
+    return readAll(HiddenWords(text, vocabulary, kind, maximumLength, {}), draw);
+  }
+  // The same of whole documents.
+  Result<Corpus> readMasked(std::string_view lines, int64_t maximumLength, Draw draw, DocumentKind kind) {
+    HEDDLE_ASSIGN(LineBlocks text,
+                  LineBlocks::open(folder.write("text", lines), folder.path(), TextDocuments::blockBegin(kind)));
+    return readAll(MaskedDocuments(text, vocabulary, kind, maximumLength, {}), draw);
+  }
+
+private:
+  static Result<Corpus> readAll(const ExampleBlocks &blocks, Draw draw) {
     Corpus corpus;
-    for (size_t block = 0; block < pairs.blocks(); ++block)
-      HEDDLE_CHECK(pairs.read(block, draw, corpus.examples, corpus.report));
+    for (size_t block = 0; block < blocks.blocks(); ++block)
+      HEDDLE_CHECK(blocks.read(block, draw, corpus.examples, corpus.report));
     return corpus;
   }
 };
@@ -119,6 +129,37 @@ TEST_F(HiddenWordsTest, DocumentsOfAnyKind) {
   ASSERT_TRUE(broken.ok());
   EXPECT_EQ(broken->examples.size(), 1u);
   EXPECT_NE(broken->report.describe(32).find("line 2"), std::string::npos) << broken->report.describe(32);
+}
+
+// Documents are cut into sequences with both marks. What is hidden depends on seed and epoch alone.
+TEST_F(HiddenWordsTest, MaskedDocuments) {
+  constexpr const char *kText = "a b c d\n\ne f\ng h i j\n";
+  auto lines = readMasked(kText, 8, {}, DocumentKind::Line);
+  ASSERT_TRUE(lines.ok()) << lines.message();
+  EXPECT_EQ(lines->report.describe(8), "3 documents in 3 sequences");
+  auto paragraphs = readMasked(kText, 6, {7, 1}, DocumentKind::BetweenBlankLines);
+  ASSERT_TRUE(paragraphs.ok()) << paragraphs.message();
+  EXPECT_EQ(paragraphs->report.describe(6), "2 documents in 3 sequences");
+  auto again = readMasked(kText, 6, {7, 1}, DocumentKind::BetweenBlankLines);
+  std::vector<int32_t> words, whole = vocabulary.encode("a b c d e f g h i j");
+  std::vector<size_t> lengths;
+  for (size_t i = 0; i < paragraphs->examples.size(); ++i) {
+    Example example = paragraphs->examples[i], other = again->examples[i];
+    EXPECT_TRUE(std::ranges::equal(example.source, other.source));
+    EXPECT_TRUE(std::ranges::equal(example.labelled, other.labelled));
+    EXPECT_TRUE(example.follows.empty());
+    EXPECT_EQ(example.source.front(), kBeginId);
+    EXPECT_EQ(example.source.back(), kEndId);
+    ASSERT_EQ(example.labels.size(), 1u) << "15% of four words, at least one";
+    std::vector<int32_t> known(example.source.begin() + 1, example.source.end() - 1);
+    known[size_t(example.labelled[0]) - 1] = example.labels[0];
+    words.insert(words.end(), known.begin(), known.end());
+    lengths.push_back(known.size());
+  }
+  EXPECT_EQ(words, whole);
+  EXPECT_EQ(lengths, (std::vector<size_t>{4, 4, 2}));
+  auto file = readMasked(kText, 32, {}, DocumentKind::File);
+  EXPECT_EQ(file->examples.size(), 1u);
 }
 
 } // namespace
