@@ -2,16 +2,13 @@
 
 #include "runtime/model/CallInputs.h"
 #include "runtime/model/Sampling.h"
+#include "runtime/model/TokenRules.h"
 
 #include <algorithm>
 #include <limits>
-#include <tuple>
 
 namespace heddle {
 namespace {
-
-// The score with which the device pads its list if it has too few candidates.
-constexpr float kNoCandidate = -std::numeric_limits<float>::max();
 
 class CachedSteps final : public DecodingSteps {
 public:
@@ -132,7 +129,7 @@ public:
       }
     }
     for (const DecodingStep::Group &group : step.groups)
-      outcome.best.push_back(choose(step, group, outcome.logits));
+      outcome.best.push_back(chooseCandidates(step, group, outcome.logits, candidates));
     for (size_t i = 0; i < step.hypotheses.size(); ++i)
       outcome.expected.push_back(
           float(logProbability(std::span(outcome.logits).subspan(i * pieces, pieces), step.hypotheses[i].expected)));
@@ -140,26 +137,6 @@ public:
   }
 
 private:
-  std::vector<Candidate> choose(const DecodingStep &step, const DecodingStep::Group &group,
-                                std::span<const float> logits) const {
-    auto pieces = size_t(model.vocabularySize);
-    std::vector<Candidate> all;
-    for (int32_t parent = group.first; parent < group.first + group.count; ++parent) {
-      std::span<const float> row = logits.subspan(size_t(parent) * pieces, pieces);
-      float before = step.hypotheses[size_t(parent)].logProbability + float(logProbability(row, 0)) - row[0];
-      for (size_t token = 0; token < pieces; ++token)
-        if (float score = row[token] + before; score > kNoCandidate)
-          all.push_back({score, parent, int32_t(token)});
-    }
-    size_t count = std::min(candidates, all.size());
-    std::partial_sort(
-        all.begin(), all.begin() + ptrdiff_t(count), all.end(), [](const Candidate &a, const Candidate &b) {
-          return std::tuple(-a.logProbability, a.parent, a.token) < std::tuple(-b.logProbability, b.parent, b.token);
-        });
-    all.resize(count);
-    return all;
-  }
-
   Engine &engine;
   const ModelDescription &model;
   size_t candidates;

@@ -6,11 +6,15 @@
 #include "runtime/model/Engine.h"
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
 
 namespace heddle {
+
+// The score with which the device pads its list if it has too few candidates.
+inline constexpr float kNoCandidate = -std::numeric_limits<float>::max();
 
 // The sentence that a hypothesis translates, or the image that it describes.
 struct DecodingSource {

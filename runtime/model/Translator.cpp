@@ -2,6 +2,7 @@
 
 #include "runtime/core/Span.h"
 
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -178,7 +179,7 @@ void Translator::takeCacheRows() {
 
 DecodingStep Translator::describeStep() {
   DecodingStep step;
-  step.wantsLogits = options.sampling.has_value();
+  step.wantsLogits = options.sampling || options.rules.any();
   for (Job &job : jobs) {
     size_t before = std::exchange(job.firstHypothesis, step.hypotheses.size());
     auto first = int32_t(job.firstHypothesis);
@@ -225,7 +226,7 @@ Result<std::vector<Translation>> Translator::decode() {
   for (auto job = jobs.begin(); job != jobs.end();) {
     std::vector<Candidate> ofBeam = job->search.beamSize() != 0 ? std::move(*group++) : std::vector<Candidate>();
     std::vector<Candidate> ofGreedy = job->search.greedy() ? std::move(*group++) : std::vector<Candidate>();
-    HEDDLE_CHECK(advance(*job, ofBeam, ofGreedy, outcome));
+    HEDDLE_CHECK(advance(*job, ofBeam, ofGreedy, step, outcome));
     if (!job->search.done()) {
       ++job;
       continue;
@@ -237,8 +238,30 @@ Result<std::vector<Translation>> Translator::decode() {
   return finished;
 }
 
+// The tokens that the rules forbid, and the padding, which no step chooses.
+std::vector<int32_t> Translator::bannedAfter(std::span<const int32_t> tokens) const {
+  std::vector<int32_t> banned = options.rules.banned(model.marks.begin, tokens, model.marks.end);
+  if (model.paddingId >= 0)
+    banned.push_back(model.paddingId);
+  return banned;
+}
+
+// Chooses a group's continuations anew if the device has chosen one that the rules forbid.
+void Translator::applyRules(const DecodingStep &step, DecodingStep::Group group, size_t count,
+                            std::span<const float> logits, std::vector<Candidate> &candidates) const {
+  std::vector<std::vector<int32_t>> banned;
+  for (int32_t i = 0; i < group.count; ++i)
+    banned.push_back(bannedAfter(step.hypotheses[size_t(group.first + i)].tokens));
+  auto isBanned = [&](const Candidate &candidate) {
+    const std::vector<int32_t> &list = banned[size_t(candidate.parent - group.first)];
+    return std::ranges::find(list, candidate.token) != list.end();
+  };
+  if (std::ranges::any_of(candidates, isBanned))
+    candidates = chooseCandidates(step, group, logits, count, banned);
+}
+
 Status Translator::advance(Job &job, std::vector<Candidate> &ofBeam, std::vector<Candidate> &ofGreedy,
-                           const DecodingStep::Outcome &outcome) {
+                           const DecodingStep &step, const DecodingStep::Outcome &outcome) {
   if (job.search.forced()) {
     job.search.force(outcome.expected[job.firstHypothesis]);
     return Success();
@@ -247,15 +270,29 @@ Status Translator::advance(Job &job, std::vector<Candidate> &ofBeam, std::vector
     return logitsAreNoNumbers();
   if (options.sampling) {
     auto pieces = size_t(model.vocabularySize);
-    std::span<const float> logits = std::span(outcome.logits).subspan(job.firstHypothesis * pieces, pieces);
+    auto first = outcome.logits.begin() + ptrdiff_t(job.firstHypothesis * pieces);
+    std::vector<float> logits(first, first + ptrdiff_t(pieces));
     const BeamSearch::Open &open = job.search.open().front();
+    if (options.rules.any())
+      for (int32_t token : bannedAfter(open.tokens))
+        logits[size_t(token)] = -std::numeric_limits<float>::infinity();
     int32_t token =
         sample(logits, *options.sampling, uniform(options.sampling->seed, job.request.number, open.tokens.size()));
     ofBeam = {{open.logProbability + float(logProbability(logits, token)), 0, token}};
   } else {
+    auto first = int32_t(job.firstHypothesis);
+    if (options.rules.any()) {
+      auto count = size_t(2 * beamOf(job.request));
+      applyRules(step, {first, int32_t(job.search.beamSize())}, count, outcome.logits, ofBeam);
+      if (job.search.greedy())
+        applyRules(step, {first + int32_t(*job.search.greedy()), 1}, 1, outcome.logits, ofGreedy);
+      if ((job.search.beamSize() != 0 && ofBeam.empty()) || (job.search.greedy() && ofGreedy.empty()))
+        return makeError(ErrorKind::InvalidArgument, "the rules leave no token to follow the translation of source ",
+                         job.request.number, "; lower --min-length or raise --no-repeat-ngram.");
+    }
     for (std::vector<Candidate> *candidates : {&ofBeam, &ofGreedy})
       for (Candidate &candidate : *candidates)
-        candidate.parent -= int32_t(job.firstHypothesis);
+        candidate.parent -= first;
   }
   job.search.advance(ofBeam, ofGreedy);
   return Success();

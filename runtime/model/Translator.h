@@ -8,6 +8,7 @@
 #include "runtime/model/Description.h"
 #include "runtime/model/Engine.h"
 #include "runtime/model/Sampling.h"
+#include "runtime/model/TokenRules.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -30,6 +31,7 @@ struct TranslationOptions {
   int64_t beam = 1; // 1: greedy
   double lengthPenalty = 0.6;
   BeamRule rule = BeamRule::Paper;
+  TokenRules rules;
   bool forcesEnd = false;                  // see SearchOptions
   std::optional<SamplingOptions> sampling; // only with a beam of 1
   // For LineTranslator: lines and translations are token ids; the languages' codes; lines begin with both codes.
@@ -106,8 +108,11 @@ private:
   void release(Job &job);
   Result<std::vector<Translation>> decode(); // step() without the clean-up after an error
   DecodingStep describeStep();
-  Status advance(Job &job, std::vector<Candidate> &ofBeam, std::vector<Candidate> &ofGreedy,
+  Status advance(Job &job, std::vector<Candidate> &ofBeam, std::vector<Candidate> &ofGreedy, const DecodingStep &step,
                  const DecodingStep::Outcome &outcome);
+  std::vector<int32_t> bannedAfter(std::span<const int32_t> tokens) const;
+  void applyRules(const DecodingStep &step, DecodingStep::Group group, size_t count, std::span<const float> logits,
+                  std::vector<Candidate> &candidates) const;
 
   const ModelDescription &model;
   TranslationOptions options;

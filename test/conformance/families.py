@@ -260,8 +260,11 @@ class Encoder(Case):
 
     def check_predictions(self, model):
         """Labels by the names of config.json: of texts, of pairs of texts, of words."""
-        lines, wrong = ["a b c", "x y\tq", "z", ""], 0
-        expected = [self.logits_of(model, line.split("\t")) for line in lines[:3]]
+        lines, wrong = ["a b c", "x y\tq", "z"], 0
+        if not isinstance(self.labels[0], list):  # a mark within a text begins no second text
+            lines += ["a [SEP] b", "a [SEP] b\tq [SEP] x"]
+        expected = [self.logits_of(model, line.split("\t")) for line in lines]
+        lines.append("")
         for said, rows, line in zip(self.predict(model, self.family, lines), expected, lines):
             if isinstance(self.labels[0], list):
                 wrong += "\t" not in line and said.split() != [f"LABEL_{label}" for label in rows.argmax(1)[1:1 + len(line.split())]]
@@ -450,11 +453,15 @@ class Translator(Case):
         for name, flags, keys, same in (("default", [], {}, ["--length-penalty=1"]), ("folder", [], {"length_penalty": 0.6}, ["--length-penalty=0.6"]),
                                         ("flag", ["--length-penalty=0.6"], {"length_penalty": 2}, ["--length-penalty=0.6"])):
             self.report.check(f"scores that lack the penalty: {name}", int(translate(name, *flags, **keys) != self.translate(model, ids, "--ids", *same)), 0)
-        for key, value in (("forced_bos_token_id", 1 << 40), ("forced_bos_token_id", "a"), ("length_penalty", -1), ("length_penalty", [])):
+        for key, value in (("forced_bos_token_id", 1 << 40), ("forced_bos_token_id", "a"), ("length_penalty", -1), ("length_penalty", []), ("min_length", -1),
+                           ("no_repeat_ngram_size", 1.5)):
             done = translate(f"wrong-{key}-{value}", check=False, **{key: value})
             self.report.check(f"{key} {value} accepted", int(done.returncode not in (1, 2) or key not in done.stderr), 0)
-        warned = translate("others", check=False, no_repeat_ngram_size=3, min_length=0, suppress_tokens=[])
-        self.report.check("keys that are not named", int("sets no_repeat_ngram_size, which" not in warned.stderr), 0)
+        warned = translate("others", check=False, repetition_penalty=1.5, no_repeat_ngram_size=3, suppress_tokens=[])
+        self.report.check("keys that are not named", int("sets repetition_penalty, which" not in warned.stderr), 0)
+        for name, flags, keys, same in (("repeats", [], {"no_repeat_ngram_size": 2}, ["--no-repeat-ngram=2"]), ("length", [], {"min_length": 7}, ["--min-length=6"]),
+                                        ("new", [], {"min_new_tokens": 6}, ["--min-length=6"]), ("unlike", ["--min-length=0"], {"min_length": 7}, [])):
+            self.report.check(f"rules that are not the folder's: {name}", int(translate(name, *flags, **keys) != self.translate(model, ids, "--ids", *same)), 0)
 
     def check_caches(self, model):
         steps = 21

@@ -185,6 +185,14 @@ private:
             "folder's, or 1)")
         ->transform(CLI::CheckedTransformer(
             std::map<std::string, BeamRule>{{"paper", BeamRule::Paper}, {"hugging-face", BeamRule::HuggingFace}}));
+    command
+        ->add_option("--no-repeat-ngram", translate.decoding.noRepeat,
+                     "No sequence of this many tokens occurs twice in a translation; 0: any may")
+        ->check(kCountOrNone);
+    command
+        ->add_option("--min-length", translate.decoding.minimumLength,
+                     "The least tokens before a translation's end mark")
+        ->check(kCountOrNone);
     command->add_option("--n-best", translate.nBest, "Print this many translations of each line: number, score, text")
         ->check(kCount);
     CLI::Option *prefixes = command->add_option("--prefix", translate.prefixes,

@@ -104,6 +104,43 @@ TEST_P(TranslatorTest, SourcesWithoutAnEndMark) {
   EXPECT_NE(empty.message().find("source 3 has 0 tokens; the model translates 1 to 17"), std::string::npos);
 }
 
+// With rules, translations are longer than the model would have them, and repeat nothing.
+TEST(TokenRules, TranslationsKeepThem) {
+  FakeEngine engine(80, 9, 16);
+  ModelDescription model = std::move(ModelDescription::parse(engine.description())).value();
+  for (int64_t beam : {1, 3})
+    for (TokenRules rules : {TokenRules{.noRepeat = 1}, TokenRules{.noRepeat = 2}, TokenRules{.minimumLength = 6},
+                             TokenRules{.noRepeat = 2, .minimumLength = 5}}) {
+      // The fake engine gives logits only without a cache.
+      Translator translator(engine, model, {.maximumLength = 9, .cache = false, .beam = beam, .rules = rules});
+      auto translations = translator.translate(randomSentences(12, 6));
+      ASSERT_TRUE(translations.ok()) << translations.message();
+      for (const Translation &translation : *translations)
+        for (const Hypothesis &hypothesis : translation.best) {
+          EXPECT_GE(int64_t(hypothesis.tokens.size()), rules.minimumLength);
+          Ids all{model.marks.begin};
+          all.insert(all.end(), hypothesis.tokens.begin(), hypothesis.tokens.end());
+          std::map<Ids, int> seen;
+          for (size_t i = 0; rules.noRepeat > 0 && i + size_t(rules.noRepeat) <= all.size(); ++i)
+            EXPECT_EQ(++seen[Ids(all.begin() + ptrdiff_t(i), all.begin() + ptrdiff_t(i) + rules.noRepeat)], 1);
+        }
+    }
+}
+
+TEST(TokenRules, WhatMayNotFollow) {
+  const Ids none, some{5, 6, 5, 6, 5};
+  EXPECT_EQ(TokenRules{}.banned(1, some, 2), Ids());
+  EXPECT_EQ((TokenRules{.noRepeat = 2}.banned(1, some, 2)), (Ids{6, 6}));
+  EXPECT_EQ((TokenRules{.noRepeat = 3}.banned(1, some, 2)), (Ids{6}));
+  EXPECT_EQ((TokenRules{.noRepeat = 4}.banned(1, some, 2)), Ids{6});
+  EXPECT_EQ((TokenRules{.noRepeat = 7}.banned(1, some, 2)), Ids());
+  EXPECT_EQ((TokenRules{.noRepeat = 1}.banned(1, some, 2)), (Ids{1, 5, 6, 5, 6, 5}));
+  EXPECT_EQ((TokenRules{.noRepeat = 1}.banned(1, none, 2)), Ids{1});
+  EXPECT_EQ((TokenRules{.noRepeat = 2}.banned(1, none, 2)), Ids());
+  EXPECT_EQ((TokenRules{.minimumLength = 6}.banned(1, some, 2)), Ids{2});
+  EXPECT_EQ((TokenRules{.minimumLength = 5}.banned(1, some, 2)), Ids());
+}
+
 TEST_P(TranslatorTest, NoSentences) {
   FakeEngine engine(64, 5, 16);
   EXPECT_TRUE(translate(engine, {}).empty());

@@ -68,6 +68,7 @@ struct DecodingOptions {
   int64_t beam = 1;
   std::optional<double> lengthPenalty; // none: as the beam rule has it
   BeamRule rule = BeamRule::Paper;
+  std::optional<int64_t> noRepeat, minimumLength; // none: as the beam rule has them
   bool noCache = false;
 };
 

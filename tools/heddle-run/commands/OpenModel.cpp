@@ -100,6 +100,7 @@ TranslationOptions translationOptions(const DecodingOptions &options) {
   result.beam = options.beam;
   result.lengthPenalty = options.lengthPenalty.value_or(result.lengthPenalty);
   result.rule = options.rule;
+  result.rules = {options.noRepeat.value_or(0), options.minimumLength.value_or(0)};
   return result;
 }
 

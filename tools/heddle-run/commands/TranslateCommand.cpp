@@ -93,10 +93,7 @@ void print(const TranslatedLine &line, int64_t nBest) {
 void warnOfOtherRules(const nlohmann::json &json, const std::string &path) {
   std::string others;
   for (const auto &[key, harmless] :
-       std::initializer_list<std::pair<const char *, double>>{{"min_length", 0},
-                                                              {"min_new_tokens", 0},
-                                                              {"no_repeat_ngram_size", 0},
-                                                              {"encoder_no_repeat_ngram_size", 0},
+       std::initializer_list<std::pair<const char *, double>>{{"encoder_no_repeat_ngram_size", 0},
                                                               {"repetition_penalty", 1},
                                                               {"encoder_repetition_penalty", 1},
                                                               {"num_beam_groups", 1},
@@ -111,10 +108,12 @@ void warnOfOtherRules(const nlohmann::json &json, const std::string &path) {
     log(LogLevel::Warning, str(path, " sets ", others, ", which translate does not apply"));
 }
 
-// Reads three rules of generation from a published model's files: the length penalty, unless a flag gives it; the first
-// token of each translation; and whether the end mark closes a translation of the maximum length.
-Status readGenerationConfig(const std::filesystem::path &folder, std::optional<double> lengthPenalty,
+// Reads rules of generation from a published model's files, unless a flag gives them: the length penalty; the first token
+// of each translation; whether the end mark closes a translation of the maximum length; which sequences may not occur
+// twice; and the least length.
+Status readGenerationConfig(const std::filesystem::path &folder, const DecodingOptions &flags,
                             const ModelDescription &model, TranslationOptions &options) {
+  std::optional<double> lengthPenalty = flags.lengthPenalty;
   constexpr uint64_t limit = 16 << 20;
   options.lengthPenalty = lengthPenalty.value_or(1);
   std::error_code error;
@@ -141,6 +140,19 @@ Status readGenerationConfig(const std::filesystem::path &folder, std::optional<d
         return invalid("length_penalty", "a number of at least 0, or give --length-penalty");
       options.lengthPenalty = penalty.get<double>();
     }
+    int64_t least = 0, fresh = 0, noRepeat = 0;
+    for (auto [key, value] :
+         {std::pair("min_length", &least), {"min_new_tokens", &fresh}, {"no_repeat_ngram_size", &noRepeat}}) {
+      nlohmann::json &given = json[key];
+      if (given.is_null())
+        continue;
+      if (!given.is_number_integer() || given < 0 || given > int64_t(1) << 31)
+        return invalid(key, "a whole number of at least 0");
+      *value = given.get<int64_t>();
+    }
+    // min_length counts the begin mark.
+    options.rules = {flags.noRepeat.value_or(noRepeat),
+                     flags.minimumLength.value_or(std::max({least - 1, fresh, int64_t(0)}))};
     warnOfOtherRules(json, path);
     break;
   }
@@ -159,7 +171,7 @@ Status translate(const TranslateCommand &command, Profile *profile) {
                 openTrained(command.common, command.checkpoint, kEncoderAndDecoder, "translate", profile,
                             /*needsVocabulary=*/!command.ids));
   if (options.rule == BeamRule::HuggingFace) {
-    HEDDLE_CHECK(readGenerationConfig(command.checkpoint, command.decoding.lengthPenalty, model.description, options));
+    HEDDLE_CHECK(readGenerationConfig(command.checkpoint, command.decoding, model.description, options));
   }
   HEDDLE_CHECK(Translator::check(*model.engine, model.description, options));
 
