@@ -2,6 +2,7 @@
 #include "compiler/Graph/Derive/Passes.h"
 
 #include "compiler/Graph/Derive/EntryBuilder.h"
+#include "compiler/Graph/Derive/SelectRows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -70,6 +71,7 @@ private:
   LogicalResult checkPreference();
   void addState();
   void inlineLoss(EntryBuilder &entry);
+  void selectLabelled(Block &block);
   Value scaledLoss(EntryBuilder &entry);
   Value preferenceLoss(EntryBuilder &entry);
   Value lossOf(EntryBuilder &entry) {
@@ -163,10 +165,23 @@ void DeriveTrainingPass::inlineLoss(EntryBuilder &entry) {
   entry.inlineFunction(model->loss);
 }
 
+/// The loss of labelled tokens needs no logits of others. Evaluation gives the choices of all tokens, and keeps them.
+void DeriveTrainingPass::selectLabelled(Block &block) {
+  SmallVector<EmbeddingOp> selections;
+  for (auto selection : block.getOps<EmbeddingOp>()) {
+    auto indices = cast<RankedTensorType>(selection.getIndices().getType());
+    auto table = cast<RankedTensorType>(selection.getTable().getType());
+    if (indices.isDynamicDim(0) && getSizeName(indices, 0).ends_with("_labels") && table.isDynamicDim(0))
+      selections.push_back(selection);
+  }
+  llvm::for_each(selections, selectRowsEarly);
+}
+
 /// Returns the sum of the tokens' losses, each times its weight (if any) and the input `token_scale`: only the caller
 /// knows how many tokens the whole step has. `sentence_scale` scales the losses of sentence pairs.
 Value DeriveTrainingPass::scaledLoss(EntryBuilder &entry) {
   inlineLoss(entry);
+  selectLabelled(*entry.result("token_loss").getParentBlock());
   auto scalar = RankedTensorType::get({1}, entry.builder.getF32Type());
   Location where = lossPlace();
   auto sum = [&](StringRef losses, StringRef by) -> Value {
