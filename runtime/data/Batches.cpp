@@ -45,12 +45,8 @@ void SourceBatch::add(const Example &example) {
   append(pixels, example.pixels);
   if (!marks.hasTypes)
     return;
-  int32_t type = 0;
-  for (int32_t token : example.source) {
-    types.push_back(type);
-    if (token == marks.end && !marks.joinsPairs)
-      type = 1;
-  }
+  for (size_t i = 0; i < example.source.size(); ++i)
+    types.push_back(example.secondBegin > 0 && int32_t(i) >= example.secondBegin ? 1 : 0);
 }
 
 void Batch::add(const Example &example) {

@@ -45,7 +45,7 @@ struct SourceBatch {
   Marks marks;
   PackedSequences layout;
   std::vector<int32_t> tokens;
-  std::vector<int32_t> types; // if the model wants them: 0 up to a text's first end mark, 1 after it
+  std::vector<int32_t> types; // if the model wants them: 1 from the second of two texts on, else 0
   NeighbourLists lists;       // if the model wants them
   PackedSequences sentences;  // if the model distinguishes them: the sentences of each text
   PackedSequences words;      // and the tokens of each sentence

@@ -27,6 +27,8 @@ void Examples::add(const Example &example) {
   edges.set(count, example.edges);
   sentences.set(count, example.sentences);
   pixels.set(count, example.pixels);
+  if (example.secondBegin > 0)
+    second.set(count, {&example.secondBegin, 1});
   partner.set(count, example.partner);
   other.set(count, example.other);
   otherLearnt.set(count, example.otherLearnt);
@@ -34,9 +36,21 @@ void Examples::add(const Example &example) {
 }
 
 Example Examples::operator[](size_t index) const {
-  return {source[index],   right[index],   target[index],  learnt[index],     labels[index],
-          labelled[index], grade[index],   follows[index], edges[index],      sentences[index],
-          pixels[index],   partner[index], other[index],   otherLearnt[index]};
+  return {.source = source[index],
+          .right = right[index],
+          .target = target[index],
+          .learnt = learnt[index],
+          .labels = labels[index],
+          .labelled = labelled[index],
+          .grade = grade[index],
+          .follows = follows[index],
+          .edges = edges[index],
+          .sentences = sentences[index],
+          .pixels = pixels[index],
+          .secondBegin = second[index].empty() ? 0 : second[index].front(),
+          .partner = partner[index],
+          .other = other[index],
+          .otherLearnt = otherLearnt[index]};
 }
 
 void CorpusReport::noteInvalid(uint64_t line, const std::string &file) {

@@ -45,6 +45,8 @@ struct Example {
   std::span<const Edge> edges = {};
   std::span<const int32_t> sentences = {};
   std::span<const float> pixels = {}; // of an image in place of the source; all images of a model have one shape
+  int32_t secondBegin =
+      0; // of two texts in one source, the index of the second one's first token; 0: there is one text
   // The right text of a pair if both texts are sequences of the source.
   std::span<const int32_t> partner = {};
   // A second target, to which the model prefers the first, and the tokens of it that count.
@@ -107,7 +109,7 @@ public:
 
 private:
   size_t count = 0;
-  Lists<int32_t> source, right, target, labels, labelled, follows, sentences, partner, other;
+  Lists<int32_t> source, right, target, labels, labelled, follows, sentences, second, partner, other;
   Lists<TokenRange> learnt, otherLearnt;
   Lists<Edge> edges;
   Lists<float> grade, pixels;

@@ -82,10 +82,10 @@ void HiddenWords::addPair(std::vector<int32_t> first, std::vector<int32_t> secon
   tokens.push_back(marks.end);
   tokens.insert(tokens.end(), second.begin(), second.end());
   tokens.push_back(marks.end);
-  addHidden(tokens, {&follows, 1}, random, examples);
+  addHidden(tokens, {.follows = {&follows, 1}, .secondBegin = int32_t(first.size()) + 2}, random, examples);
 }
 
-bool HiddenText::addHidden(std::span<const int32_t> tokens, std::span<const int32_t> follows, OrderRandom &random,
+bool HiddenText::addHidden(std::span<const int32_t> tokens, Example example, OrderRandom &random,
                            Examples &examples) const {
   HiddenTokens hidden = hideTokens(tokens, vocabulary, marks, random);
   std::vector<int32_t> labels, labelled;
@@ -96,7 +96,10 @@ bool HiddenText::addHidden(std::span<const int32_t> tokens, std::span<const int3
     }
   if (labels.empty())
     return false;
-  examples.add({.source = hidden.tokens, .labels = labels, .labelled = labelled, .follows = follows});
+  example.source = hidden.tokens;
+  example.labels = labels;
+  example.labelled = labelled;
+  examples.add(example);
   return true;
 }
 

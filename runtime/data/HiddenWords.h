@@ -32,10 +32,9 @@ protected:
   using Document = std::vector<std::vector<int32_t>>; // its sentences
   // Adds the examples of a block's documents. Returns how many there are.
   virtual uint64_t addDocuments(std::span<const Document> documents, OrderRandom &random, Examples &examples) const = 0;
-  // Adds the tokens of an example, marks included, with some of them hidden. Returns false, and adds nothing, if none can
-  // be guessed.
-  bool addHidden(std::span<const int32_t> tokens, std::span<const int32_t> follows, OrderRandom &random,
-                 Examples &examples) const;
+  // Adds an example of these tokens, marks included, with some of them hidden; `example` has what else belongs to it.
+  // Returns false, and adds nothing, if none can be guessed.
+  bool addHidden(std::span<const int32_t> tokens, Example example, OrderRandom &random, Examples &examples) const;
 
 private:
   std::vector<Document> readDocuments(size_t block, std::span<const std::string> lines, CorpusReport &report) const;

@@ -58,7 +58,13 @@ struct EncodedRecord {
   std::vector<int32_t> right; // the right text of a pair
 
   Example example() const {
-    return {.source = tokens, .right = right, .edges = edges, .sentences = sentences, .pixels = pixels};
+    size_t second = texts && texts->secondEnd > 0 ? texts->secondEnd - texts->secondLength : 0;
+    return {.source = tokens,
+            .right = right,
+            .edges = edges,
+            .sentences = sentences,
+            .pixels = pixels,
+            .secondBegin = int32_t(second)};
   }
 
   // Truncates texts that are longer to `length` tokens. The last of them is the end mark.

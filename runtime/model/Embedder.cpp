@@ -7,7 +7,7 @@ namespace heddle {
 
 Embedder::Embedder(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary, EmbeddingRule rule)
     : EncoderWork(engine, model, vocabulary,
-                  {"embed lines", "encode", model.architecture == kEmbedder ? "pooled" : "hidden", /*isOneText=*/true}),
+                  {"embed lines", "encode", model.architecture == kEmbedder ? "pooled" : "hidden"}),
       rule(std::move(rule)), marks(model.inputMarks(vocabulary)),
       longest(std::min(EncoderWork::longestText(), size_t(this->rule.longest))) {}
 

@@ -28,8 +28,6 @@ public:
     }
     if (jobs.empty())
       return Success();
-    if (call.isOneText)
-      std::ranges::fill(batch.source.types, 0);
     Span span(call.name);
     span.with("lines", int64_t(jobs.size()));
     CallInputs inputs;
@@ -46,7 +44,6 @@ public:
 protected:
   struct Call {
     const char *name, *entry, *output;
-    bool isOneText; // an end mark within a line does not begin a second text
   };
   // The vocabulary must outlive this object.
   EncoderWork(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary, Call call)

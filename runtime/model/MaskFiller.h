@@ -36,8 +36,8 @@ class MaskFiller final : public EncoderWork<LineToFill, FilledLine> {
 public:
   // Returns `choices` (at least 1) for each mask. The vocabulary must have a mask token.
   MaskFiller(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary, int64_t choices)
-      : EncoderWork(engine, model, vocabulary, {"fill masks", "logits", "logits", /*isOneText=*/true}),
-        choices(choices), marks(model.inputMarks(vocabulary)), mask(vocabulary.piece(*vocabulary.maskId())),
+      : EncoderWork(engine, model, vocabulary, {"fill masks", "logits", "logits"}), choices(choices),
+        marks(model.inputMarks(vocabulary)), mask(vocabulary.piece(*vocabulary.maskId())),
         hasWords(dynamic_cast<const WordPieces *>(&vocabulary) != nullptr) {}
 
   // Adds the next line. A line that is too long for the model is cut, and masks after the cut stay. Warns of that, and

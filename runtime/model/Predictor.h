@@ -40,7 +40,7 @@ class Predictor final : public EncoderWork<LineToPredict, PredictedLine> {
 public:
   // The vocabulary knows the labels.
   Predictor(Engine &engine, const ModelDescription &model, const TextCodec &vocabulary)
-      : EncoderWork(engine, model, vocabulary, {"predict labels", "logits", "logits", /*isOneText=*/false}) {}
+      : EncoderWork(engine, model, vocabulary, {"predict labels", "logits", "logits"}) {}
 
   // Adds the next line. Words after a cut get the label "?".
   void add(PredictableLine line);

@@ -56,6 +56,10 @@ TEST(Batches, JoinedPairs) {
   batch.add({.source = right, .partner = left});
   EXPECT_EQ(batch.source.tokens, (Ids{1, 5, 2, 2, 1, 6, 7, 2, 1, 6, 7, 2, 1, 5, 2, 2}));
   EXPECT_EQ(batch.source.types, Ids(16, 0)) << "a mark within a text begins no second text";
+  Batch two(Marks{.hasTypes = true});
+  two.add({.source = left});
+  two.add({.source = left, .secondBegin = 2});
+  EXPECT_EQ(two.source.types, (Ids{0, 0, 0, 0, 0, 0, 1, 1}));
   EXPECT_EQ(batch.source.layout.lengths, (Ids{4, 4, 4, 4}));
   EXPECT_EQ(batch.pairLeft, (Ids{0, 2}));
   EXPECT_EQ(batch.pairRight, (Ids{1, 3}));
