@@ -123,7 +123,7 @@ TEST(AdapterTest, WholeTensors) {
   Description description = model();
   description.tensors["norm.gain"] = {{"model.norm.weight"}, {2}};
   for (int64_t part : {0, 1})
-    description.tensors[str("up.", part)] = {{"model.up_proj.weight"}, {2, 1}, /*transpose=*/true, false, 0, 1,
+    description.tensors[str("up.", part)] = {{"model.up_proj.weight"}, {2, 1}, /*transpose=*/true, false, 0, 1, false,
                                              ChosenRows{1, 2, part}};
   std::vector<VariableInfo> variables = weights();
   for (const auto &[name, origin] : description.tensors)
