@@ -138,6 +138,11 @@ Status writeFolder(const fs::path &base, const fs::path &folder, const Descripti
         ErrorKind::Unsupported, "'", base.string(),
         "' has its weights in pytorch_model.bin, and Heddle writes a changed copy only of safetensors; save "
         "the model as safetensors once.");
+  for (const auto &[weight, origin] : model.tensors)
+    for (const std::string &name : origin.names)
+      if (Mxfp4Tensor::find(files.readers(), name))
+        return makeError(ErrorKind::Unsupported, "'", base.string(), "' has '", name,
+                         "' in MXFP4, which Heddle does not write; give a folder that has the model in 32 or 16 bits.");
   auto isRead = [&](const std::string &name) {
     return std::ranges::any_of(model.tensors, [&](const auto &weight) {
       return std::ranges::find(weight.second.names, name) != weight.second.names.end();
