@@ -10,7 +10,7 @@ using namespace mlir::heddle;
 static bool isOfRows(Operation *op) {
   auto product = dyn_cast<MatmulOp>(op);
   return OpTrait::hasElementwiseMappableTraits(op) || isa<FillOp, BroadcastOp, LayerNormOp>(op) ||
-         (product && !product.getTransposeLhs());
+         (product && !product.getTransposeLhs() && product.getRhs().getType().hasStaticShape());
 }
 
 /// Returns the rows of `table` at `indices`.
