@@ -1,5 +1,6 @@
 #include "runtime/train/Adapter.h"
 #include "runtime/core/Safetensors.h"
+#include "runtime/train/PublishedCopy.h"
 #include "test/runtime/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
@@ -113,6 +114,23 @@ TEST(AdapterTest, InitialisationsThatChangeTheBase) {
     EXPECT_TRUE(read(str(R"("init_lora_weights": )", value).c_str()).ok()) << value;
   EXPECT_FALSE(read(R"("layer_replication": [[0, 2], [1, 3]])").ok());
   EXPECT_TRUE(read(R"("layer_replication": null)").ok());
+}
+
+// A merge would lose the blocks of experts in MXFP4.
+TEST(AdapterTest, aBaseInMxfp4IsNotCopied) {
+  TemporaryFolder folder, other;
+  const std::string header = R"({"w_blocks":{"dtype":"U8","shape":[2,1,16],"data_offsets":[0,32]},)"
+                             R"("w_scales":{"dtype":"U8","shape":[2,1],"data_offsets":[32,34]}})";
+  std::string file(8, '\0');
+  file[0] = char(header.size());
+  folder.write("config.json", R"({"model_type": "gpt_oss"})");
+  folder.write("model.safetensors", file + header + std::string(34, '\1'));
+  Description description;
+  description.tensors["weight"] = {{"w"}, {32, 2}};
+  Status copied = copyPublished(folder.path(), other.path() / "copy", description, {});
+  ASSERT_FALSE(copied.ok());
+  EXPECT_NE(copied.error().message.find("has 'w' in MXFP4"), std::string::npos) << copied.error().message;
+  EXPECT_FALSE(std::filesystem::exists(other.path() / "copy"));
 }
 
 // A tensor replaces the base's: two weights that are parts of one, in reverse order.
