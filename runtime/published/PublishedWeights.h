@@ -34,7 +34,7 @@ public:
   Result<HostTensor> read(const std::string &weight, const WeightOrigin &origin) const;
   // The packed format of the tensor in a GGUF file, or of a folder's in MXFP4; null if it is not packed.
   const PackedFormat *packedFormat(const WeightOrigin &origin) const;
-  // Reads a tensor with a packed format. `origin` becomes that of the parts.
+  // Reads a packed tensor as its parts. Changes `origin` to the weight's origin in the parts.
   Result<PackedTensor> readPacked(WeightOrigin &origin) const;
 
   // Returns the origin of the weight in these files.

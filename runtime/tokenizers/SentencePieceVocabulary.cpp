@@ -30,7 +30,7 @@ public:
   Reader(const SentencePieceFile &file, std::filesystem::path folder, std::string path)
       : file(file), folder(std::move(folder)), path(std::move(path)) {}
 
-  // What the model's file alone says.
+  // Returns the parts that the model's file has: pieces and normalisation, without the added tokens of other files.
   Result<Parts> readModel() {
     Parts parts;
     if (file.model != SentencePieceFile::BytePairs && file.model != SentencePieceFile::Unigram)

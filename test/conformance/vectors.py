@@ -122,7 +122,7 @@ def compare(arguments, report):
                     model.call("apply_step")
                 else:
                     (made,) = model.call("train_step", inputs, ["loss"])
-                # A pair alone has no negatives: its loss of ranking is 0.
+                # A batch of one pair has no negatives: its ranking loss is 0.
                 report.check(f"loss of step {step + 1}", abs(float(made[0]) - loss.item()) / max(abs(loss.item()), 0.1), 1e-5)
                 if step == 0:
                     first = inputs, gradients

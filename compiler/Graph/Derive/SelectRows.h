@@ -6,8 +6,9 @@
 
 namespace mlir::heddle {
 
-/// Replaces the selection of some rows of a value by the ops that compute the value, on the selected rows alone. A loss of
-/// hidden words reads the logits of these words only, and so the matmul with the vocabulary computes no others.
+/// Replaces a selection of rows of a computed value: selects the rows of the operands first, and computes only these
+/// rows of the value. The loss of hidden words reads only their logits, so the matmul with the vocabulary computes no
+/// others.
 void selectRowsEarly(EmbeddingOp selection);
 
 } // namespace mlir::heddle

@@ -431,7 +431,8 @@ static void warnOfWholeStates(ModuleOp module) {
   });
   if (whole > 0)
     module.emitWarning() << "each rank keeps all states of " << whole << " of the " << all
-                         << " matrices: the optimizer's text computes an element of theirs from several rows";
+                         << " matrices: ranks share out a matrix only if the optimizer's text computes each of its "
+                            "elements separately, and if its rows can be divided";
 }
 
 void DistributePass::runOnOperation() {

@@ -249,7 +249,7 @@ std::optional<SmallVector<Value>> Elaborator::combinePairs(BuiltinCall &call, in
   return parameters;
 }
 
-/// Scores with `filler` in place of those that belong to no pair of a query and a key; null after an error.
+/// Replaces each score without a pair of a query and a key by `filler`. Returns null after an error.
 MaskOp Elaborator::maskScores(const TensorItem &scores, float filler, LocationAttr where) {
   Location at = place(where);
   Value value = import(scores.value);

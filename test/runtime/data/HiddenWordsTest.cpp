@@ -131,7 +131,7 @@ TEST_F(HiddenWordsTest, DocumentsOfAnyKind) {
   EXPECT_NE(broken->report.describe(32).find("line 2"), std::string::npos) << broken->report.describe(32);
 }
 
-// Documents are cut into sequences with both marks. What is hidden depends on seed and epoch alone.
+// Documents are cut into sequences with both marks. Only seed and epoch decide which words are hidden.
 TEST_F(HiddenWordsTest, MaskedDocuments) {
   constexpr const char *kText = "a b c d\n\ne f\ng h i j\n";
   auto lines = readMasked(kText, 8, {}, DocumentKind::Line);
