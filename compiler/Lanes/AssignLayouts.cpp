@@ -39,11 +39,11 @@ public:
     mapping = func.getMapping();
     lanes = func.getWorkgroup();
     vector = func.getVector();
-    if (mapping == LaneMapping::Tensor && profile->matrix.rows == 0) {
+    if (mapping == LaneMapping::Tensor && profile->tensor.matrix.rows == 0) {
       func.emitError() << "target " << profile->name << " has no tensor cores";
       return signalPassFailure();
     }
-    isCooperative = mapping == LaneMapping::Tensor && profile->cooperative;
+    isCooperative = mapping == LaneMapping::Tensor && profile->tensor.cooperative;
     chooseRowLanes();
     if (auto along = static_cast<int64_t>(func.getRowLanes().value_or(1)); lanes % along != 0) {
       func.emitError() << "lanes along rows are " << along << ", which do not divide the workgroup of " << lanes;
@@ -147,7 +147,7 @@ private:
     if (func.getRowLanes())
       return;
     if (mapping == LaneMapping::Blocks)
-      func.setRowLanes(profile->blockRowLanes);
+      func.setRowLanes(profile->blocks.rowLanes);
     else if (isCooperative || lanes > profile->lanes)
       func.setRowLanes(profile->lanes);
   }
@@ -216,7 +216,7 @@ private:
       return {distributed, isByNumber ? SimtAttr::get(&getContext(), 1, 1, 1, 1, 1) : whole, whole};
     }
     auto pieces = [&](MatrixUse use) {
-      return CooperativeAttr::get(&getContext(), use, profile->matrix.rows, lanes / profile->lanes);
+      return CooperativeAttr::get(&getContext(), use, profile->tensor.matrix.rows, lanes / profile->lanes);
     };
     switch (mapping) {
     case LaneMapping::Rows:

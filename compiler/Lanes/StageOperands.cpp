@@ -393,5 +393,5 @@ Value heddle::cloneForCounter(OpBuilder &b, scf::ForOp loop, Value value, IRMapp
 }
 
 std::unique_ptr<Pass> heddle::createStageOperandsPass(const TargetProfile &profile) {
-  return createStageOperandsPass({profile.tensorStages, profile.sharedBytesOfLane, profile.warpgroup});
+  return createStageOperandsPass({profile.tensor.stages, profile.tensor.sharedBytesOfLane, profile.tensor.warpgroup});
 }

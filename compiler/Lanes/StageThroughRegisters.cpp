@@ -131,7 +131,7 @@ public:
 
   void runOnOperation() override {
     LaneMapping mapping = getOperation().getMapping();
-    bool isCooperative = mapping == LaneMapping::Tensor && profile->cooperative;
+    bool isCooperative = mapping == LaneMapping::Tensor && profile->tensor.cooperative;
     if (!isCooperative && mapping != LaneMapping::Blocks)
       return;
     SmallVector<scf::ForOp> loops;

@@ -212,5 +212,5 @@ private:
 } // namespace
 
 std::unique_ptr<Pass> heddle::createUseWarpgroupsPass(const TargetProfile &profile) {
-  return createUseWarpgroupsPass({profile.warpgroup});
+  return createUseWarpgroupsPass({profile.tensor.warpgroup});
 }

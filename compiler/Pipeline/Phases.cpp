@@ -103,13 +103,13 @@ static void buildTile(OpPassManager &passes, const PipelineOptions &options) {
 }
 
 static void buildLayout(OpPassManager &passes, const PipelineOptions &options) {
-  if (options.profile->tensorStages > 1 || options.profile->blockLanes) {
+  if (options.profile->tensor.stages > 1 || options.profile->blocks.lanes) {
     passes.addNestedPass<tile::FuncOp>(createCSEPass()); // equal indices become one value
-    if (options.profile->copiesAhead)
+    if (options.profile->tensor.copiesAhead)
       passes.addNestedPass<tile::FuncOp>(createStageOperandsPass(*options.profile)); // fragments
-    if (options.profile->warpgroup > 0) {
+    if (options.profile->tensor.warpgroup > 0) {
       passes.addNestedPass<tile::FuncOp>(createUseWarpgroupsPass(*options.profile));
-      passes.addNestedPass<tile::FuncOp>(createAlternateWarpgroupsPass({options.profile->warpgroup}));
+      passes.addNestedPass<tile::FuncOp>(createAlternateWarpgroupsPass({options.profile->tensor.warpgroup}));
     }
     // For blocks and cooperative matrices.
     passes.addNestedPass<tile::FuncOp>(createStageThroughRegistersPass(*options.profile));
@@ -122,7 +122,7 @@ static void buildLower(OpPassManager &passes, const PipelineOptions &options) {
 }
 
 static void buildPlan(OpPassManager &passes, const PipelineOptions &options) {
-  passes.addPass(createPlanPass({.maxAllocation = options.profile->maxAllocation}));
+  passes.addPass(createPlanPass({.maxAllocation = options.profile->limits.allocation}));
 }
 
 static constexpr PhaseInfo kPhases[] = {

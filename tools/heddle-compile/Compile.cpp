@@ -19,9 +19,10 @@ static constexpr Phase kLastSharedPhase = Phase::Fuse;
 /// Returns the head widths that all targets support for rounded operands. Phase `prepare` rounds operands, and is shared
 /// by all targets.
 static HeadWidths headsOf(ArrayRef<const TargetProfile *> targets) {
-  HeadWidths heads = targets.front()->heads;
+  HeadWidths heads = targets.front()->attention.heads;
   for (const TargetProfile *profile : targets)
-    heads = {std::lcm(heads.step, profile->heads.step), std::min(heads.widest, profile->heads.widest)};
+    heads = {std::lcm(heads.step, profile->attention.heads.step),
+             std::min(heads.widest, profile->attention.heads.widest)};
   return heads;
 }
 

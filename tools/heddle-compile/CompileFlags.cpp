@@ -325,9 +325,9 @@ std::optional<CommandLine> check(Flags &flags) {
                      "least 4");
       changed.push_back(*profile);
       changed.back().lanes = flags.lanes;
-      int64_t fewer = std::max<int64_t>(1, profile->blockRowLanes / flags.lanes);
-      changed.back().blockRowLanes /= fewer;
-      changed.back().blockLanes /= fewer; // keeps the number of rows per block
+      int64_t fewer = std::max<int64_t>(1, profile->blocks.rowLanes / flags.lanes);
+      changed.back().blocks.rowLanes /= fewer;
+      changed.back().blocks.lanes /= fewer; // keeps the number of rows per block
       profile = &changed.back();
     }
     if (flags.maxAllocation.getNumOccurrences()) {
@@ -335,7 +335,7 @@ std::optional<CommandLine> check(Flags &flags) {
       if (!bytes || *bytes < 1024)
         return wrong("--max-allocation expects a size such as 2GiB or 64MiB, got '" + flags.maxAllocation + "'");
       changed.push_back(*profile);
-      changed.back().maxAllocation = *bytes;
+      changed.back().limits.allocation = *bytes;
       profile = &changed.back();
     }
     if (llvm::none_of(line.targets, [&](const TargetProfile *other) { return other->name == profile->name; }))

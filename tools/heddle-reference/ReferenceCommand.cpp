@@ -112,7 +112,7 @@ std::optional<ReferenceCommand> check(Flags &flags) {
   command.pipeline.profile = lookupTargetProfile(flags.target, problem);
   if (!command.pipeline.profile)
     return wrong("--target: " + problem);
-  command.pipeline.heads = command.pipeline.profile->heads;
+  command.pipeline.heads = command.pipeline.profile->attention.heads;
   if (!(flags.tolerance >= 0) || !(flags.floor >= 0))
     return wrong("--tolerance and --floor expect numbers of at least 0");
   if (flags.repeat < 1)

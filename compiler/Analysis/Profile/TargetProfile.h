@@ -43,20 +43,8 @@ struct TargetProfile {
   /// True if f32 and i32 are read through texel buffers instead of from their address.
   bool texelLoads;
 
-  /// Inputs of the cost model that chooses matmul tiles (Kernel/Tiling/Frames/MatrixTile.h). A lane has room for
-  /// `accumulators` f32 accumulators. `loadCost` is the time to load a vector, and `shareCost` the time to broadcast one
-  /// to all lanes; the unit is one f32 multiply-add in each lane. The device runs about `parallelGroups` workgroups at
-  /// once.
-  int64_t accumulators;
-  double loadCost;
-  double shareCost;
-  int64_t parallelGroups;
-  /// Vectors per row in one step of the K loop if the right operand is transposed. Both operands are then read along K,
-  /// so each row of a step touches a cache line of its own.
-  int64_t transposedVectors = 1;
-
   /// Vector registers of a lane on a CPU, where a workgroup is one lane: a thread. Matmul tiles are then as large as
-  /// the registers allow (MatrixTile.h). 0 on targets with many lanes, where `accumulators` is the limit.
+  /// the registers allow (MatrixTile.h). 0 on targets with many lanes, where `simt.accumulators` is the limit.
   int64_t registers = 0;
   /// True if the first elements of an f32 or i32 vector can be loaded and stored without touching the others. Matmuls
   /// then use whole vectors for all matrix widths.
@@ -64,90 +52,94 @@ struct TargetProfile {
   /// Columns of a panel of packed weights (heddle.dequantize): a panel is contiguous, so that processors prefetch it.
   /// 0: rows are contiguous. An artifact has panels if all of its targets do.
   int64_t weightPanel = 0;
-
-  /// SIMT matmuls whose operands go through shared memory: the lanes of a workgroup (0: the target has no such matmuls,
-  /// and each lane loads its own operands), the lanes along each row of a tile (they exchange values), the maximum rows
-  /// and columns of a lane's part of the tile, and the K extent of a step.
-  int64_t blockLanes = 0;
-  int64_t blockRowLanes = 8;
-  int64_t blockRows = 0;
-  int64_t blockColumns = 0;
-  int64_t blockDepth = 0;
-
   /// Multiprocessors (or cores) of the device, each of which runs workgroups of its own; 0: not known.
   int64_t processors = 0;
 
-  /// Tensor-core matmuls (MatrixTile.h), for 16-bit operands: the shape of an instruction; the maximum subgroups
-  /// of a workgroup (0: the target has no tensor cores); the maximum rows and columns of a subgroup's part of the tile;
-  /// the K extent of a step; the maximum number of pipeline stages. A stage holds the operands of one step in shared
-  /// memory. Kernels use fewer stages if they need more than `sharedBytesOfLane` for each lane of the workgroup.
-  MatrixShape matrix;
-  int64_t tensorSubgroups = 0;
-  int64_t tensorRows = 0;
-  int64_t tensorColumns = 0;
-  int64_t tensorDepth = 0;
-  int64_t tensorStages = 0;
-  int64_t sharedBytesOfLane = 0;
-  /// Subgroups of a warpgroup. A warpgroup reads its operands from shared memory, 64 rows of the left operand at a time
-  /// (wgmma). 0: the target has no warpgroups, and each subgroup reads its operands from registers.
-  int64_t warpgroup = 0;
-  /// The maximum shared memory of a workgroup in attention on cooperative matrices, in bytes.
-  int64_t sharedBytes = 0;
-  /// True if tensor cores take cooperative matrices (VK_KHR_cooperative_matrix): cubes, with f16 operands and f32
-  /// accumulators. Otherwise they take fragments, which lanes hold as #tile.simt says.
-  bool cooperative = false;
-  /// True if copies to shared memory run asynchronously, without registers (tile.copy).
-  bool copiesAhead = false;
-  /// Rates per clock for the cost model: multiply-adds of a processor's tensor cores (with `warpgroupRate` for wgmma);
-  /// bytes that a processor reads from shared memory; bytes that one processor, and all processors together, read from
-  /// the cache that they share.
-  double tensorRate = 0;
-  double warpgroupRate = 0;
-  double sharedRate = 0;
-  double cacheRate = 0;
-  double cacheRateOfAll = 0;
+  /// Matmuls whose lanes load their own operands: inputs of the cost model that chooses their tiles (MatrixTile.h).
+  struct Simt {
+    /// f32 accumulators for which a lane has room.
+    int64_t accumulators;
+    /// The time to load a vector, and to broadcast one to all lanes. The unit is one f32 multiply-add in each lane.
+    double loadCost;
+    double shareCost;
+    /// Workgroups that the device runs at once, roughly.
+    int64_t parallelGroups;
+    /// Vectors per row in one step of the K loop if the right operand is transposed. Both operands are then read along
+    /// K, so each row of a step touches a cache line of its own.
+    int64_t transposedVectors = 1;
+  } simt;
 
-  /// Attention on SIMT lanes: the maximum query rows that a lane owns and the maximum keys of a step (the gradient of
-  /// the keys swaps the two). Both shrink until a step has at most `attentionWork` multiplications per lane, because
-  /// steps are unrolled.
-  int64_t attentionRows;
-  int64_t attentionKeys;
-  int64_t attentionWork;
-  HeadWidths heads;
-  /// Attention on tensor cores: the maximum subgroups of a workgroup, rows and columns of a subgroup's tile of scores,
-  /// and a lane's registers for scores, results and the operands that it keeps.
-  int64_t tensorAttentionSubgroups = 0;
-  int64_t tensorAttentionRows = 0;
-  int64_t tensorAttentionKeys = 0;
-  int64_t tensorAttentionRegisters = 0;
+  /// SIMT matmuls whose operands go through shared memory: the lanes of a workgroup (0: the target has no such
+  /// matmuls), the lanes along each row of a tile (they exchange values), the maximum rows and columns of a lane's part
+  /// of the tile, and the K extent of a step.
+  struct Blocks {
+    int64_t lanes = 0, rowLanes = 8, rows = 0, columns = 0, depth = 0;
+  } blocks = {};
 
-  /// True if the lanes of a subgroup reduce a row together when its columns divide among them. Otherwise each lane
-  /// reduces rows of its own.
-  bool sharesRows = false;
+  /// Tensor-core matmuls (MatrixTile.h), for 16-bit operands.
+  struct Tensor {
+    /// The shape of an instruction.
+    MatrixShape matrix = {};
+    /// The maximum subgroups of a workgroup (0: the target has no tensor cores), rows and columns of a subgroup's part
+    /// of the tile; the K extent of a step; the maximum number of pipeline stages. A stage holds the operands of one
+    /// step in shared memory. Kernels use fewer stages if they need more than `sharedBytesOfLane` for each lane of the
+    /// workgroup.
+    int64_t subgroups = 0, rows = 0, columns = 0, depth = 0, stages = 0, sharedBytesOfLane = 0;
+    /// Subgroups of a warpgroup. A warpgroup reads its operands from shared memory, 64 rows of the left operand at a
+    /// time (wgmma). 0: the target has no warpgroups, and each subgroup reads its operands from registers.
+    int64_t warpgroup = 0;
+    /// True if tensor cores take cooperative matrices (VK_KHR_cooperative_matrix): cubes, with f16 operands and f32
+    /// accumulators. Otherwise they take fragments, which lanes hold as #tile.simt says.
+    bool cooperative = false;
+    /// True if copies to shared memory run asynchronously, without registers (tile.copy).
+    bool copiesAhead = false;
+    /// Rates per clock for the cost model: multiply-adds of a processor's tensor cores (with `warpgroupRate` for
+    /// wgmma); bytes that a processor reads from shared memory; bytes that one processor, and all processors together,
+    /// read from the cache that they share.
+    double rate = 0, warpgroupRate = 0, sharedRate = 0, cacheRate = 0, cacheRateOfAll = 0;
+  } tensor = {};
 
-  /// The maximum subgroups of a workgroup in elementwise and row kernels. Each subgroup has rows of its own. Kernels
-  /// use fewer subgroups if processors would be left without workgroups.
-  int64_t rowSubgroups = 1;
+  struct Attention {
+    /// On SIMT lanes: the maximum query rows that a lane owns and the maximum keys of a step (the gradient of the keys
+    /// swaps the two). Both shrink until a step has at most `work` multiplications per lane, because steps are unrolled.
+    int64_t rows, keys, work;
+    HeadWidths heads = {};
+    /// On tensor cores: the maximum subgroups of a workgroup, rows and columns of a subgroup's tile of scores, and a
+    /// lane's registers for scores, results and the operands that it keeps. `sharedBytes` is the maximum shared memory
+    /// of a workgroup on cooperative matrices.
+    struct Tensor {
+      int64_t subgroups = 0, rows = 0, keys = 0, registers = 0, sharedBytes = 0;
+    } tensor = {};
+  } attention;
 
-  /// The maximum subgroups that share a row in kernels that walk over a row many times.
-  int64_t subgroupsOfRow = 1;
+  struct Rows {
+    /// True if the lanes of a subgroup reduce a row together when its columns divide among them. Otherwise each lane
+    /// reduces rows of its own.
+    bool shared = false;
+    /// The maximum subgroups of a workgroup in elementwise and row kernels. Each subgroup has rows of its own. Kernels
+    /// use fewer subgroups if processors would be left without workgroups.
+    int64_t subgroups = 1;
+    /// The maximum subgroups that share a row in kernels that walk over a row many times.
+    int64_t subgroupsOfRow = 1;
+  } rows = {};
 
   /// Elementwise kernels: rows, and vectors per row, that a lane owns.
-  int64_t elementwiseRows;
-  int64_t elementwiseRuns;
+  struct Elementwise {
+    int64_t rows, runs;
+  } elementwise;
 
   /// Row counts, ascending. In an entry with caches, a matmul has one more kernel for each of these counts. The kernel
   /// serves calls with at most that many rows.
   ArrayRef<int64_t> fewRows = {};
 
-  /// The maximum bytes of one allocation of device memory: a variable, or a block of an entry's arena. 0: no limit.
-  int64_t maxAllocation = 0;
-
-  /// Limits of the device. `maxLoopTrips` bounds the iterations of one invocation, summed over all its loops; 0: no
-  /// limit.
-  int64_t maxBindings;
-  int64_t maxWorkgroups; // along one axis of a launch
-  int64_t maxLoopTrips;
+  struct Limits {
+    /// The maximum bytes of one allocation of device memory: a variable, or a block of an entry's arena. 0: no limit.
+    int64_t allocation = 0;
+    int64_t bindings;
+    int64_t workgroups; // along one axis of a launch
+    /// The maximum iterations of one invocation, summed over all its loops. 0: no limit.
+    int64_t loopTrips = 0;
+  } limits;
 };
 
 /// Adds a profile to those that passes find by name; it must live as long as the program. Programs call registerTarget

@@ -85,7 +85,7 @@ private:
     int64_t strips = llvm::divideCeil(matrix->columns, profile->lanes * profile->vector);
     // With as many groups as each group has rows, neither kernel takes longer than the other.
     auto balanced = static_cast<int64_t>(std::sqrt(static_cast<double>(rows)));
-    int64_t groups = llvm::bit_floor<uint64_t>(std::min(balanced, profile->parallelGroups / strips));
+    int64_t groups = llvm::bit_floor<uint64_t>(std::min(balanced, profile->simt.parallelGroups / strips));
     return groups < fewest ? 1 : groups;
   }
 
@@ -128,7 +128,7 @@ private:
         return {};
       products.push_back(matmul);
     }
-    if (profile->tensorSubgroups == 0 || products.empty() || products.size() > 2)
+    if (profile->tensor.subgroups == 0 || products.empty() || products.size() > 2)
       return {};
     auto depthOf = [](MatmulOp product) { return typeOf(product.getLhs()).getDimSize(1); };
     MatmulOp product = *llvm::max_element(products, [&](MatmulOp a, MatmulOp b) { return depthOf(a) < depthOf(b); });

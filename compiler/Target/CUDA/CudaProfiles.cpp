@@ -21,58 +21,47 @@ constexpr TargetProfile makeCuda(StringLiteral name, StringLiteral summary, Stri
       .fixedLanes = true,
       .vector = 4,
       .texelLoads = false,
-      .accumulators = 64,
-      .loadCost = 8,
-      .shareCost = 4,
-      .parallelGroups = 2048,
-      .blockLanes = 128,
-      .blockRows = 8,
-      .blockColumns = 8,
-      .blockDepth = 16,
       .processors = processors,
-      .matrix = {.rows = 16, .columns = 8, .depth = 16}, // mma.sync
-      .tensorSubgroups = 8,
-      .tensorRows = 32,
-      .tensorColumns = 128,
-      .tensorDepth = 64,
-      .tensorStages = 4,
-      // Tensor-core kernels use so many registers that a processor holds 256 lanes. The system reserves 1 KiB of shared
-      // memory per workgroup, so 4 KiB are kept back.
-      .sharedBytesOfLane = (shared - 4096) / 256,
-      .copiesAhead = true, // cp.async
-      // From datasheets and publications; no A100 was measured.
-      .tensorRate = 1200,
-      .sharedRate = 128,
-      .cacheRate = 48,
-      .cacheRateOfAll = 3200,
-      .attentionRows = 1,
-      .attentionKeys = 8,
-      .attentionWork = 4096,
-      .tensorAttentionSubgroups = 4,
-      .tensorAttentionRows = 32,
-      .tensorAttentionKeys = 64,
-      .tensorAttentionRegisters = 192,
-      .sharesRows = true,
+      .simt = {.accumulators = 64, .loadCost = 8, .shareCost = 4, .parallelGroups = 2048},
+      .blocks = {.lanes = 128, .rows = 8, .columns = 8, .depth = 16},
+      .tensor =
+          {
+              .matrix = {.rows = 16, .columns = 8, .depth = 16}, // mma.sync
+              .subgroups = 8,
+              .rows = 32,
+              .columns = 128,
+              .depth = 64,
+              .stages = 4,
+              // Tensor-core kernels use so many registers that a processor holds 256 lanes. The system reserves 1 KiB
+              // of shared memory per workgroup, so 4 KiB are kept back.
+              .sharedBytesOfLane = (shared - 4096) / 256,
+              .copiesAhead = true, // cp.async
+              // From datasheets and publications; no A100 was measured.
+              .rate = 1200,
+              .sharedRate = 128,
+              .cacheRate = 48,
+              .cacheRateOfAll = 3200,
+          },
+      .attention = {.rows = 1,
+                    .keys = 8,
+                    .work = 4096,
+                    .tensor = {.subgroups = 4, .rows = 32, .keys = 64, .registers = 192}},
       // A processor runs at most 32 workgroups but has room for 64 warps, so workgroups of one warp would half fill it.
-      .rowSubgroups = 4,
-      .subgroupsOfRow = 16,
-      .elementwiseRows = 4,
-      .elementwiseRuns = 1,
+      .rows = {.shared = true, .subgroups = 4, .subgroupsOfRow = 16},
+      .elementwise = {.rows = 4, .runs = 1},
       .fewRows = kFewRows,
-      .maxBindings = 16,
-      .maxWorkgroups = 65535, // along y and z
-      .maxLoopTrips = 0,
+      .limits = {.bindings = 16, .workgroups = 65535}, // workgroups along y and z
   };
 }
 
 constexpr TargetProfile makeHopper(StringLiteral name, StringLiteral summary, StringLiteral chip, int64_t processors,
                                    int64_t shared) {
   TargetProfile profile = makeCuda(name, summary, chip, processors, shared);
-  profile.warpgroup = 4; // wgmma
-  profile.warpgroupRate = 2000;
+  profile.tensor.warpgroup = 4; // wgmma
+  profile.tensor.warpgroupRate = 2000;
   // Measured on an H200: an 8192^3 matmul copied 12.9 GB to shared memory in 1.45 ms, 5,000 bytes per clock.
-  profile.cacheRate = 64;
-  profile.cacheRateOfAll = 5000;
+  profile.tensor.cacheRate = 64;
+  profile.tensor.cacheRateOfAll = 5000;
   return profile;
 }
 
@@ -81,7 +70,7 @@ constexpr TargetProfile makeHopper(StringLiteral name, StringLiteral summary, St
 constexpr TargetProfile makeBlackwell(StringLiteral name, StringLiteral summary, StringLiteral chip, int64_t processors,
                                       int64_t shared) {
   TargetProfile profile = makeCuda(name, summary, chip, processors, shared);
-  profile.tensorAttentionRegisters = 128;
+  profile.attention.tensor.registers = 128;
   return profile;
 }
 

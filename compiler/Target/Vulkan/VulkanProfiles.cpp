@@ -24,41 +24,39 @@ constexpr TargetProfile kSoftware = {
     // 3 times as fast as loads by address, because lavapipe's texel fetches are branch-free vector code.
     .texelLoads = true,
     // Measured in a 768^3 matmul: fetching a vector takes as long as 22 multiply-adds, and shuffling one as long as 8.
-    .accumulators = 192,
-    .loadCost = 22,
-    .shareCost = 8,
-    .parallelGroups = 4,
-    .transposedVectors = 2, // 9% faster than 1, for input gradients of four shapes
-    .attentionRows = 4,
-    .attentionKeys = 8,
-    .attentionWork = 4096,
-    .elementwiseRows = 4,
-    .elementwiseRuns = 1,
-    .maxAllocation = int64_t(2) << 30, // lavapipe's maxMemoryAllocationSize
-    .maxBindings = kVulkanBindings,
-    .maxWorkgroups = kVulkanWorkgroups,
-    // Mesa 22.3 silently ends the loops of an invocation after this many iterations.
-    .maxLoopTrips = 65535,
+    // Transposed, 2 vectors are 9% faster than 1, for input gradients of four shapes.
+    .simt = {.accumulators = 192, .loadCost = 22, .shareCost = 8, .parallelGroups = 4, .transposedVectors = 2},
+    .attention = {.rows = 4, .keys = 8, .work = 4096},
+    .elementwise = {.rows = 4, .runs = 1},
+    .limits = {.allocation = int64_t(2) << 30, // lavapipe's maxMemoryAllocationSize
+               .bindings = kVulkanBindings,
+               .workgroups = kVulkanWorkgroups,
+               // Mesa 22.3 silently ends the loops of an invocation after this many iterations.
+               .loopTrips = 65535},
 };
 
 constexpr TargetProfile makeSoftwareMatrices() {
   TargetProfile profile = kSoftware;
   profile.name = "vulkan:software-matrices";
   profile.summary = "Mesa's lavapipe from 26 on: the same lanes, and cooperative matrices of 8 x 8";
-  profile.matrix = {.rows = 8, .columns = 8, .depth = 8};
-  profile.cooperative = true;
-  profile.processors = profile.tensorSubgroups = 4;
-  profile.tensorRows = 16;
-  profile.tensorColumns = 32; // 32 KiB of shared memory
-  profile.tensorDepth = 16;
-  profile.tensorStages = 2;
-  profile.tensorAttentionSubgroups = 4;
-  profile.tensorAttentionRows = 8;
-  profile.tensorAttentionKeys = 16;
-  profile.tensorAttentionRegisters = 128;
-  profile.sharedBytes = 32768; // lavapipe's maxComputeSharedMemorySize
+  profile.processors = 4;
   // This target exists for tests. A processor is a thread, and only the number of tiles matters.
-  profile.tensorRate = profile.sharedRate = profile.cacheRate = profile.cacheRateOfAll = 64;
+  profile.tensor = {.matrix = {.rows = 8, .columns = 8, .depth = 8},
+                    .subgroups = 4,
+                    .rows = 16,
+                    .columns = 32, // 32 KiB of shared memory
+                    .depth = 16,
+                    .stages = 2,
+                    .cooperative = true,
+                    .rate = 64,
+                    .sharedRate = 64,
+                    .cacheRate = 64,
+                    .cacheRateOfAll = 64};
+  profile.attention.tensor = {.subgroups = 4,
+                              .rows = 8,
+                              .keys = 16,
+                              .registers = 128,
+                              .sharedBytes = 32768}; // lavapipe's maxComputeSharedMemorySize
   return profile;
 }
 
@@ -69,55 +67,45 @@ constexpr TargetProfile kPortable = {
     .lanes = 32,
     .vector = 4,
     .texelLoads = false,
-    .accumulators = 32,
-    .loadCost = 8,
-    .shareCost = 4,
-    .parallelGroups = 512,
-    .blockLanes = 128,
-    .blockRows = 4,
-    .blockColumns = 8,
-    .blockDepth = 16,
-    .attentionRows = 1,
-    .attentionKeys = 8,
-    .attentionWork = 2048,
-    .sharesRows = true,
-    .subgroupsOfRow = 4, // 128 lanes, which every device has
-    .elementwiseRows = 1,
-    .elementwiseRuns = 1,
+    .simt = {.accumulators = 32, .loadCost = 8, .shareCost = 4, .parallelGroups = 512},
+    .blocks = {.lanes = 128, .rows = 4, .columns = 8, .depth = 16},
+    .attention = {.rows = 1, .keys = 8, .work = 2048},
+    .rows = {.shared = true, .subgroupsOfRow = 4}, // 128 lanes, which every device has
+    .elementwise = {.rows = 1, .runs = 1},
     .fewRows = kFewRows,
-    .maxAllocation = kVulkanAllocation,
-    .maxBindings = kVulkanBindings,
-    .maxWorkgroups = kVulkanWorkgroups,
-    .maxLoopTrips = 65535,
+    .limits = {.allocation = kVulkanAllocation,
+               .bindings = kVulkanBindings,
+               .workgroups = kVulkanWorkgroups,
+               .loopTrips = 65535},
 };
 
 constexpr TargetProfile makeNvidia() {
   TargetProfile profile = kPortable;
   profile.name = "vulkan:nvidia";
   profile.summary = "NVIDIA GPUs through Vulkan 1.3: a subgroup of 32 lanes, cooperative matrices of 16 x 16";
-  profile.accumulators = 64;
-  profile.parallelGroups = 2048;
-  profile.matrix = {.rows = 16, .columns = 16, .depth = 16};
-  profile.cooperative = true;
+  profile.simt.accumulators = 64;
+  profile.simt.parallelGroups = 2048;
   profile.processors = 132;
-  profile.tensorSubgroups = 4;
-  profile.tensorRows = 32;
-  profile.tensorColumns = 64; // with two stages, 48 KiB of shared memory
-  profile.tensorDepth = 32;
-  profile.tensorStages = 2;
-  profile.tensorRate = 1200; // like CUDA's, from datasheets
-  profile.sharedRate = 128;
-  profile.cacheRate = 48;
-  profile.cacheRateOfAll = 3200;
-  profile.attentionKeys = 16;
-  profile.attentionWork = 4096;
-  profile.tensorAttentionSubgroups = 4;
-  profile.tensorAttentionRows = 16;
-  profile.tensorAttentionKeys = 32;
-  profile.tensorAttentionRegisters = 64;
-  profile.subgroupsOfRow = 16;
-  profile.sharedBytes = 49152; // NVIDIA's maxComputeSharedMemorySize
-  profile.maxLoopTrips = 0;
+  profile.tensor = {.matrix = {.rows = 16, .columns = 16, .depth = 16},
+                    .subgroups = 4,
+                    .rows = 32,
+                    .columns = 64, // with two stages, 48 KiB of shared memory
+                    .depth = 32,
+                    .stages = 2,
+                    .cooperative = true,
+                    .rate = 1200, // like CUDA's, from datasheets
+                    .sharedRate = 128,
+                    .cacheRate = 48,
+                    .cacheRateOfAll = 3200};
+  profile.attention.keys = 16;
+  profile.attention.work = 4096;
+  profile.attention.tensor = {.subgroups = 4,
+                              .rows = 16,
+                              .keys = 32,
+                              .registers = 64,
+                              .sharedBytes = 49152}; // NVIDIA's maxComputeSharedMemorySize
+  profile.rows.subgroupsOfRow = 16;
+  profile.limits.loopTrips = 0;
   return profile;
 }
 
@@ -128,9 +116,9 @@ constexpr TargetProfile makeAmd() {
   // exchanges.
   profile.summary = "AMD GPUs through Vulkan 1.3: a subgroup of 64 lanes, on Radeon RX of 32 where that will do";
   profile.lanes = 64;
-  profile.subgroupsOfRow = 8;
-  profile.parallelGroups = 1024;
-  profile.maxLoopTrips = 0;
+  profile.rows.subgroupsOfRow = 8;
+  profile.simt.parallelGroups = 1024;
+  profile.limits.loopTrips = 0;
   return profile;
 }
 
@@ -139,10 +127,10 @@ constexpr TargetProfile makeIntel() {
   profile.name = "vulkan:intel";
   profile.summary = "Intel GPUs through Vulkan 1.3: a subgroup of 16 lanes";
   profile.lanes = 16;
-  profile.subgroupsOfRow = 8;
+  profile.rows.subgroupsOfRow = 8;
   // A thread of 16 lanes has 128 registers of 32 bytes: 64 numbers per lane.
-  profile.blockColumns = 4;
-  profile.maxLoopTrips = 0;
+  profile.blocks.columns = 4;
+  profile.limits.loopTrips = 0;
   return profile;
 }
 

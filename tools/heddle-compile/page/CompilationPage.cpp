@@ -142,9 +142,9 @@ Json TargetData::build(const ::heddle::Artifact *artifact) {
             {"workspace", memory.workspace}}},
           {"limits",
            {{"lanes of a subgroup", profile.lanes},
-            {"bindings of a kernel", profile.maxBindings},
-            {"workgroups along an axis", profile.maxWorkgroups},
-            {"loop iterations of an invocation", profile.maxLoopTrips}}},
+            {"bindings of a kernel", profile.limits.bindings},
+            {"workgroups along an axis", profile.limits.workgroups},
+            {"loop iterations of an invocation", profile.limits.loopTrips}}},
           {"entries", std::move(entries)},
           {"kernels", std::move(all)}};
 }

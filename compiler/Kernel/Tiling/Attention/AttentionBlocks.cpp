@@ -13,13 +13,13 @@ public:
   explicit BlockSharing(const Work &work) : SharedMemorySharing(work), isWide(width > kWidestOwned) {
     const TargetProfile &profile = emitter.getProfile();
     emitter.setBlocks();
-    emitter.setVector({width / profile.blockRowLanes});
+    emitter.setVector({width / profile.blocks.rowLanes});
     // All heads of a group read the same keys, so twice the rows justify a workgroup of twice the lanes.
-    int64_t lanes = 2 * profile.blockLanes;
-    if (lanes <= profile.subgroupsOfRow * profile.lanes && chooseShape(work, lanes) && work.isWorthTwice(rows))
+    int64_t lanes = 2 * profile.blocks.lanes;
+    if (lanes <= profile.rows.subgroupsOfRow * profile.lanes && chooseShape(work, lanes) && work.isWorthTwice(rows))
       emitter.setSubgroups(lanes / profile.lanes);
     else
-      chooseShape(work, profile.blockLanes);
+      chooseShape(work, profile.blocks.lanes);
   }
 
   Scales scales() const override { return isWide ? Scales::Products : Scales::Owned; }
@@ -53,7 +53,7 @@ private:
   bool chooseShape(const Work &work, int64_t lanes) {
     // Bytes of shared memory that most devices have. The widest heads exceed them even with the shortest step.
     constexpr int64_t longestStep = 16, room = 32768;
-    int64_t rowLanes = emitter.getProfile().blockRowLanes, down = lanes / rowLanes;
+    int64_t rowLanes = emitter.getProfile().blocks.rowLanes, down = lanes / rowLanes;
     // Narrow heads leave room for more rows. With more rows a lane uses each operand that it reads more often.
     rows = (work.isGradient() || isWide ? 1 : 2) * (width <= 32 ? 2 : 1) * down;
     while (rows > down && rows / 2 >= work.bounds.maximumOwned())
@@ -68,7 +68,8 @@ private:
     int64_t inRows = width & -width; // lanes side by side: a power of two
     // A shorter step must still have elements for all lanes to copy.
     auto isTooLong = [&] {
-      return step / 2 >= work.bounds.maximumVisited(rows, step) && step / 2 * inRows >= emitter.getProfile().blockLanes;
+      return step / 2 >= work.bounds.maximumVisited(rows, step) &&
+             step / 2 * inRows >= emitter.getProfile().blocks.lanes;
     };
     while (step > rowLanes && (isTooLong() || bytes() > room))
       step /= 2;
@@ -105,7 +106,7 @@ private:
 bool heddle::canShareByBlocks(const TargetProfile &profile, int64_t width) {
   // The lanes along a row each have a part of its columns. Shared memory must have room.
   constexpr int64_t widest = 256;
-  return profile.blockLanes > 0 && width % profile.blockRowLanes == 0 && width <= widest;
+  return profile.blocks.lanes > 0 && width % profile.blocks.rowLanes == 0 && width <= widest;
 }
 
 std::unique_ptr<AttentionSharing> heddle::shareByBlocks(const AttentionSharing::Work &work) {

@@ -11,11 +11,11 @@ class FragmentSharing final : public AttentionSharing {
 public:
   explicit FragmentSharing(const Work &work) : AttentionSharing(work) {
     const TargetProfile &profile = emitter.getProfile();
-    subgroups = profile.tensorAttentionSubgroups;
+    subgroups = profile.attention.tensor.subgroups;
     bool warpgroups = areOfWarpgroups(work);
     // At most two warpgroups share the visited rows. More rows per warpgroup would need the registers of longer steps,
     // with which tensor cores read the owned rows less often.
-    int64_t rowsOfSubgroup = warpgroups ? profile.matrix.rows : profile.tensorAttentionRows;
+    int64_t rowsOfSubgroup = warpgroups ? profile.tensor.matrix.rows : profile.attention.tensor.rows;
     if (warpgroups && work.bounds.maximumOwned() >= 8 * subgroups * rowsOfSubgroup)
       subgroups *= 2;
     // A lane holds its part of the results and of one tile of scores, or of two tiles in a gradient.
@@ -25,7 +25,7 @@ public:
     bool staysInRegisters = !isTensorOperand(query) || !canCopyOperands(query.getDimSize(1), width);
     int64_t kept = staysInRegisters ? tiles * width * query.getElementTypeBitWidth() / 32 : 0;
     // Visited operands then also come from device memory, and their addresses need registers.
-    int64_t most = staysInRegisters ? profile.tensorAttentionRegisters * 3 / 4 : profile.tensorAttentionRegisters;
+    int64_t most = staysInRegisters ? profile.attention.tensor.registers * 3 / 4 : profile.attention.tensor.registers;
     // Dropout's factors are another tile of the scores' shape. So are the scaled scores, if their gradient reads them.
     int64_t more = (attention.dropout == 0 ? 0 : 1) + (attention.scoreGradient ? 1 : 0);
     // Further register use according to ptxas (docs/cuda-kernels.md): drawing random numbers and the arithmetic of
@@ -39,19 +39,19 @@ public:
     };
     // With twice the rows the visited side is read half as often, if sequences fill them. That is worth shorter steps.
     auto shortestStep = [&] {
-      bool isWorthRows = !staysInRegisters && rowsOfSubgroup > profile.matrix.rows;
-      return isWorthRows ? 2 * profile.matrix.depth : profile.matrix.depth;
+      bool isWorthRows = !staysInRegisters && rowsOfSubgroup > profile.tensor.matrix.rows;
+      return isWorthRows ? 2 * profile.tensor.matrix.depth : profile.tensor.matrix.depth;
     };
-    while (rowsOfSubgroup > profile.matrix.rows && work.bounds.maximumOwned() < 4 * subgroups * rowsOfSubgroup)
+    while (rowsOfSubgroup > profile.tensor.matrix.rows && work.bounds.maximumOwned() < 4 * subgroups * rowsOfSubgroup)
       rowsOfSubgroup /= 2;
     auto longestStep = [&] {
       if (warpgroups)
-        return tiles == 1 && width > tile::kOperandColumns ? 2 * profile.tensorAttentionKeys
-                                                           : profile.tensorAttentionKeys;
-      return profile.tensorAttentionKeys / (tiles > 1 ? rowsOfSubgroup / profile.matrix.rows : 1);
+        return tiles == 1 && width > tile::kOperandColumns ? 2 * profile.attention.tensor.keys
+                                                           : profile.attention.tensor.keys;
+      return profile.attention.tensor.keys / (tiles > 1 ? rowsOfSubgroup / profile.tensor.matrix.rows : 1);
     };
     step = longestStep();
-    while (registers() > most && (step > shortestStep() || rowsOfSubgroup > profile.matrix.rows)) {
+    while (registers() > most && (step > shortestStep() || rowsOfSubgroup > profile.tensor.matrix.rows)) {
       if (step > shortestStep()) {
         step /= 2;
       } else {
@@ -66,13 +66,13 @@ public:
     if (warpgroups || (!staysInRegisters && more > 0))
       registersLeft = 0;
     // A processor has registers for no more of these subgroups. Together they load a group's keys only once.
-    bool areTwo = subgroups > profile.tensorAttentionSubgroups;
+    bool areTwo = subgroups > profile.attention.tensor.subgroups;
     if (!areTwo && work.isWorthTwice(2 * subgroups * rowsOfSubgroup) &&
         (staysInRegisters || haveRoom(2 * subgroups, rowsOfSubgroup, tiles)))
       subgroups *= 2;
     emitter.setTensorTiles(subgroups);
     rows = subgroups * rowsOfSubgroup;
-    while (step / 2 >= work.bounds.maximumVisited(rows, step) && step > profile.matrix.depth)
+    while (step / 2 >= work.bounds.maximumVisited(rows, step) && step > profile.tensor.matrix.depth)
       step /= 2;
   }
 
@@ -115,8 +115,8 @@ private:
   /// Returns true if heddle-use-warpgroups will take the matmuls: visited rows are whole panels in shared memory.
   bool areOfWarpgroups(const Work &work) const {
     int64_t columns = cast<RankedTensorType>(attention.key.getType()).getDimSize(1);
-    return emitter.getProfile().warpgroup > 0 && isTensorOperand(attention.query.getType()) && !attention.keyRows &&
-           width % tile::kOperandColumns == 0 && canCopyOperands(columns, width);
+    return emitter.getProfile().tensor.warpgroup > 0 && isTensorOperand(attention.query.getType()) &&
+           !attention.keyRows && width % tile::kOperandColumns == 0 && canCopyOperands(columns, width);
   }
 
   /// Returns true if shared memory has room for the 16-bit operands of two steps, one of them still in flight, and for
@@ -126,7 +126,7 @@ private:
     int64_t inRegisters = registersLeft / std::max<int64_t>(1, rowsOfSubgroup * width / (2 * emitter.getLanes()));
     int64_t owned = std::max<int64_t>(0, ownedOperands - std::max<int64_t>(0, inRegisters));
     int64_t rows = owned * subgroups * rowsOfSubgroup + stages * visitedOperands * step;
-    return rows * width * bytes <= emitter.getProfile().sharedBytesOfLane * subgroups * emitter.getLanes();
+    return rows * width * bytes <= emitter.getProfile().tensor.sharedBytesOfLane * subgroups * emitter.getLanes();
   }
 
   /// Converts a tile to the type of the kernel's operands.
@@ -147,9 +147,9 @@ private:
 bool heddle::canShareByFragments(const AttentionSharing::Work &work) {
   constexpr int64_t mostOfResults = 64; // registers per lane
   const TargetProfile &profile = work.emitter.getProfile();
-  if (!work.attention.hasTensorOperands || profile.cooperative || profile.tensorAttentionSubgroups == 0)
+  if (!work.attention.hasTensorOperands || profile.tensor.cooperative || profile.attention.tensor.subgroups == 0)
     return false;
-  int64_t results = work.results() * work.attention.width() * profile.matrix.rows / profile.lanes;
+  int64_t results = work.results() * work.attention.width() * profile.tensor.matrix.rows / profile.lanes;
   return isTensorOperand(work.attention.query.getType()) || results <= mostOfResults ||
          !canShareByBlocks(profile, work.attention.width());
 }

@@ -19,7 +19,7 @@ struct Shape {
 /// Bytes of shared memory for owned and visited operands, scores, their f16 copies as operands, and numbers per row.
 int64_t bytesOf(const AttentionSharing::Work &work, const Shape &shape) {
   constexpr int64_t halfPadding = 8, floatPadding = 4; // of rows (KernelEmitter::sharedTile)
-  int64_t width = work.attention.width(), side = work.emitter.getProfile().matrix.rows;
+  int64_t width = work.attention.width(), side = work.emitter.getProfile().tensor.matrix.rows;
   int64_t sides = work.isGradient() ? 2 : 1;
   int64_t halves = (sides * shape.allRows() + 2 * shape.step) * (width + halfPadding) +
                    work.results() * shape.allRows() * (shape.step + halfPadding);
@@ -32,20 +32,20 @@ int64_t bytesOf(const AttentionSharing::Work &work, const Shape &shape) {
 /// Returns nothing if matrices are of no use to the attention, or do not fit.
 std::optional<Shape> chooseShape(const AttentionSharing::Work &work) {
   const TargetProfile &profile = work.emitter.getProfile();
-  int64_t side = profile.matrix.rows;
+  int64_t side = profile.tensor.matrix.rows;
   // With one query only one row of a matrix would count.
-  if (!profile.cooperative || profile.tensorAttentionSubgroups == 0 ||
+  if (!profile.tensor.cooperative || profile.attention.tensor.subgroups == 0 ||
       !isTensorOperand(work.attention.query.getType()) || work.attention.pairKeys != 0 ||
       work.attention.width() % side != 0 || work.bounds.maximumOwned() == 1)
     return std::nullopt;
-  Shape shape{profile.tensorAttentionSubgroups, profile.tensorAttentionRows, profile.tensorAttentionKeys};
+  Shape shape{profile.attention.tensor.subgroups, profile.attention.tensor.rows, profile.attention.tensor.keys};
   while (shape.rows > side && shape.allRows() / 2 >= work.bounds.maximumOwned())
     shape.rows /= 2;
   while (shape.subgroups > 1 && shape.allRows() / 2 >= work.bounds.maximumOwned())
     shape.subgroups /= 2;
   while (shape.step > side && shape.step / 2 >= work.bounds.maximumVisited(shape.allRows(), shape.step))
     shape.step /= 2;
-  while (bytesOf(work, shape) > profile.sharedBytes) {
+  while (bytesOf(work, shape) > profile.attention.tensor.sharedBytes) {
     if (shape.step > side)
       shape.step /= 2;
     else if (shape.rows > side)
@@ -64,13 +64,13 @@ std::optional<Shape> chooseShape(const AttentionSharing::Work &work) {
 class MatrixSharing final : public SharedMemorySharing {
 public:
   MatrixSharing(const Work &work, const Shape &shape)
-      : SharedMemorySharing(work), side(emitter.getProfile().matrix.rows), rowsOfSubgroup(shape.rows) {
+      : SharedMemorySharing(work), side(emitter.getProfile().tensor.matrix.rows), rowsOfSubgroup(shape.rows) {
     emitter.setTensorTiles(shape.subgroups);
     emitter.setVector({width});
     rows = shape.allRows();
     step = shape.step;
     emitter.setPartColumns(step); // results leave through the memory of scores
-    registersLeft = emitter.getProfile().tensorAttentionRegisters - work.results() * registersOf(32);
+    registersLeft = emitter.getProfile().attention.tensor.registers - work.results() * registersOf(32);
   }
 
   // Scaling would round 16-bit operands once more.

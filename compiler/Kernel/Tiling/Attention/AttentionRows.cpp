@@ -18,12 +18,12 @@ public:
     const TargetProfile &profile = emitter.getProfile();
     // If sequences are short, a lane owns fewer rows than it could.
     int64_t rowsOfLane =
-        std::min<int64_t>(profile.attentionRows, llvm::divideCeil(work.bounds.maximumOwned(), emitter.getLanes()));
-    step = profile.attentionKeys;
+        std::min<int64_t>(profile.attention.rows, llvm::divideCeil(work.bounds.maximumOwned(), emitter.getLanes()));
+    step = profile.attention.keys;
     auto amount = [&] { return rowsOfLane * step * width * work.products; };
-    while (amount() > profile.attentionWork && step % (2 * emitter.getVector()) == 0)
+    while (amount() > profile.attention.work && step % (2 * emitter.getVector()) == 0)
       step /= 2;
-    while (amount() > profile.attentionWork && rowsOfLane > 1)
+    while (amount() > profile.attention.work && rowsOfLane > 1)
       rowsOfLane = (rowsOfLane + 1) / 2;
     rows = rowsOfLane * emitter.getLanes();
     while (step / 2 >= work.bounds.maximumVisited(rows, step) && step % (2 * emitter.getVector()) == 0)
@@ -57,13 +57,13 @@ public:
     for (int64_t count = mostHeads; count > 1 && heads == 1; --count)
       for (int64_t wanted : {lanes, int64_t(8)})
         if (heads == 1 && attention.group() % count == 0 && (wanted == lanes || isDividedByEight) &&
-            width / wanted * count <= profile.accumulators / 2)
+            width / wanted * count <= profile.simt.accumulators / 2)
           heads = count, lanes = wanted;
     emitter.setQuads(lanes);
     emitter.setVector({width / lanes});
     // A lane has a sum for each element of its part of the step's keys, and also needs room for keys and values.
     constexpr int64_t most = 64, fewest = 4;
-    int64_t rowsOfLane = profile.accumulators / 2 * lanes / (width * heads);
+    int64_t rowsOfLane = profile.simt.accumulators / 2 * lanes / (width * heads);
     rowsOfLane = llvm::bit_floor<uint64_t>(std::clamp<int64_t>(rowsOfLane, 1, most));
     int64_t rowLanes = emitter.getLanes() / lanes;
     rows = rowsOfLane * rowLanes, step = 1;

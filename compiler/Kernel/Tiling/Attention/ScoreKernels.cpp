@@ -156,7 +156,7 @@ struct TransposedContextKernel : KernelOpInterface::ExternalModel<TransposedCont
     Attention attention = Attention::ofPairs(context, context.getWeights(), context.getInput(), context.getResult(),
                                              /*keyRows=*/{}, context.getUsers());
     // A lane with whole rows of keys and queries would run out of registers on a GPU.
-    if (isOneByOne(attention) || emitter.getProfile().blockLanes)
+    if (isOneByOne(attention) || emitter.getProfile().blocks.lanes)
       return emitSumsOneByOne(op, attention, /*ownsQueries=*/false, context.getWeights(), {}, nullptr, emitter);
     AttentionFrame frame(emitter, attention, Owns::Keys, /*products=*/1);
     frame.emit([&] {

@@ -158,16 +158,16 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
   func.setVector(vector);
   if (rowLanes)
     func.setRowLanes(*rowLanes);
-  if (static_cast<int64_t>(func.getNumArguments()) > profile.maxBindings) {
+  if (static_cast<int64_t>(func.getNumArguments()) > profile.limits.bindings) {
     int64_t count = func.getNumArguments();
     func.erase();
     return fail() << "the kernel needs " << count << " arguments, but " << profile.name << " passes at most "
-                  << profile.maxBindings;
+                  << profile.limits.bindings;
   }
-  if (profile.maxLoopTrips && trips > profile.maxLoopTrips) {
+  if (profile.limits.loopTrips && trips > profile.limits.loopTrips) {
     func.erase();
     return fail() << "the kernel may run " << trips << " loop iterations in one invocation, but " << profile.name
-                  << " ends loops silently after " << profile.maxLoopTrips
+                  << " ends loops silently after " << profile.limits.loopTrips
                   << "; lower the maximum that bounds the loop";
   }
   return func;
@@ -195,7 +195,7 @@ void KernelEmitter::setTensorTiles(int64_t count) {
 }
 
 int64_t KernelEmitter::joinSubgroups(int64_t groups) {
-  int64_t count = profile.rowSubgroups;
+  int64_t count = profile.rows.subgroups;
   while (count > 1 && groups / count < profile.processors)
     count /= 2;
   setSubgroups(count);
@@ -203,7 +203,7 @@ int64_t KernelEmitter::joinSubgroups(int64_t groups) {
 }
 
 void KernelEmitter::setBlocks() {
-  workgroup = profile.blockLanes;
+  workgroup = profile.blocks.lanes;
   mapping = tile::LaneMapping::Blocks;
 }
 
@@ -215,7 +215,7 @@ void KernelEmitter::setQuads(int64_t lanes) {
 }
 
 bool KernelEmitter::usesTensorCores(Operation *product, Value operand) const {
-  return profile.tensorSubgroups > 0 && hasTensorOperands(product, operand);
+  return profile.tensor.subgroups > 0 && hasTensorOperands(product, operand);
 }
 
 bool KernelEmitter::isElementwiseAround(Operation *anchor) {
@@ -266,18 +266,19 @@ Value KernelEmitter::setGrid(int axis, int64_t extent, StringRef size, int64_t t
   bool hasLast = grid[lastAxis] == countAlong(1);
   if (axis == lastAxis && !hasLast)
     fail() << "its workgroups need more than three axes on " << profile.name;
-  if (int64_t parts = llvm::divideCeil(groups, profile.maxWorkgroups); parts > 1 && size.empty() && axis != lastAxis) {
-    while (parts <= profile.maxWorkgroups && groups % parts != 0)
+  if (int64_t parts = llvm::divideCeil(groups, profile.limits.workgroups);
+      parts > 1 && size.empty() && axis != lastAxis) {
+    while (parts <= profile.limits.workgroups && groups % parts != 0)
       ++parts;
-    if (parts <= profile.maxWorkgroups && hasLast) {
+    if (parts <= profile.limits.workgroups && hasLast) {
       grid[axis] = countAlong(groups / parts), grid[lastAxis] = countAlong(parts);
       Value part = gpu::BlockIdOp::create(b, dimensions[lastAxis]), own = gpu::BlockIdOp::create(b, dimensions[axis]);
       return add(mul(part, groups / parts), own);
     }
   }
-  if (groups > profile.maxWorkgroups)
+  if (groups > profile.limits.workgroups)
     fail() << "up to " << groups << " workgroups along axis " << axis << ", but " << profile.name << " starts at most "
-           << profile.maxWorkgroups << (size.empty() ? "" : "; lower the maximum of size ") << size;
+           << profile.limits.workgroups << (size.empty() ? "" : "; lower the maximum of size ") << size;
   grid[axis] = size.empty() ? countAlong(groups) : tile::GridAttr::get(b.getContext(), size, tile, repeat);
   return gpu::BlockIdOp::create(b, dimensions[axis]);
 }
@@ -349,7 +350,7 @@ LogicalResult KernelEmitter::finish(const Matrix &matrix, const Place &place) {
                       : 1;
   int64_t columns = parts > 1 ? place.columns / parts : place.columns;
   if (mapping == tile::LaneMapping::Blocks) // each lane along a row has at least a register
-    columns = std::max(columns, profile.blockRowLanes * vector);
+    columns = std::max(columns, profile.blocks.rowLanes * vector);
   if (partColumns)
     columns = std::gcd(place.columns, *partColumns);
   for (int64_t from = 0; from < place.columns; from += columns) {
@@ -372,7 +373,8 @@ LogicalResult KernelEmitter::finish(RankedTensorType type, const Place &place) {
 }
 
 void KernelEmitter::definePart(const Place &whole, const Place &part, int64_t from) {
-  bool sumsAlone = mapping == tile::LaneMapping::Tensor && profile.cooperative; // loaded tiles have another layout
+  bool sumsAlone =
+      mapping == tile::LaneMapping::Tensor && profile.tensor.cooperative; // loaded tiles have another layout
   SmallVector<std::tuple<Value, Place, Block *, Value>> parts;
   for (auto [value, at, block, tile] : tiles)
     if (at == whole && block == b.getInsertionBlock() && !(sumsAlone && isInMemory(value))) {
@@ -450,9 +452,9 @@ LogicalResult KernelEmitter::emitElementwise() {
     // A long kernel keeps many values of each element alive, so a lane's registers suffice for fewer elements.
     constexpr int64_t mostOps = 24;
     int64_t ops = std::max(mostOps, static_cast<int64_t>(kernel.getBody().front().getOperations().size()));
-    rows = std::max<int64_t>(1, profile.elementwiseRows * mostOps / ops);
+    rows = std::max<int64_t>(1, profile.elementwise.rows * mostOps / ops);
     rows = matrix.isDynamic() ? rows : std::min(rows, matrix.rows);
-    columns = run * std::min<int64_t>(profile.elementwiseRuns, llvm::divideCeil(matrix.partColumns(), run));
+    columns = run * std::min<int64_t>(profile.elementwise.runs, llvm::divideCeil(matrix.partColumns(), run));
     int64_t subgroups = joinSubgroups(llvm::divideCeil(maximumRows(matrix), rows) *
                                       llvm::divideCeil(matrix.partColumns(), columns) * matrix.parts);
     (matrix.rows == 1 ? columns : rows) *= subgroups;

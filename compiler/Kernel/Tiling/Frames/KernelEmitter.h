@@ -126,7 +126,7 @@ public:
   /// artifact holds 16 arguments per launch, however many the target takes.
   bool hasRoomForNumber() {
     constexpr int64_t mostOfArtifact = 16;
-    return static_cast<int64_t>(func.getNumArguments()) + 3 <= std::min(profile.maxBindings, mostOfArtifact);
+    return static_cast<int64_t>(func.getNumArguments()) + 3 <= std::min(profile.limits.bindings, mostOfArtifact);
   }
   /// The stream of random numbers for one head of attention. Other sites have small stream numbers. The heads of a site
   /// take numbers far above them.

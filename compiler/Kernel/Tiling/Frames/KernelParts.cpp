@@ -62,7 +62,7 @@ int64_t KernelEmitter::maximumRows(const Matrix &matrix) const {
 }
 
 int64_t KernelEmitter::fewestRows(const Matrix &matrix, int64_t subgroups) const {
-  return llvm::alignTo(llvm::divideCeil(maximumRows(matrix), profile.maxWorkgroups), subgroups);
+  return llvm::alignTo(llvm::divideCeil(maximumRows(matrix), profile.limits.workgroups), subgroups);
 }
 
 RankedTensorType KernelEmitter::tileType(int64_t rows, int64_t columns, Type element) {
@@ -212,11 +212,12 @@ Value KernelEmitter::loadScalar(Value value, Value position) {
 //===-- Loops ---------------------------------------------------------------------------------------------------===//
 
 int64_t KernelEmitter::stepFor(int64_t maximum, int64_t step, int64_t loops) const {
-  if (!profile.maxLoopTrips)
+  if (!profile.limits.loopTrips)
     return step;
   // Beyond a few dozen times the step a larger body costs more than it is worth. `emit` then refuses the kernel.
   int64_t result = step;
-  while (static_cast<int64_t>(llvm::divideCeil(maximum, result)) * loops > profile.maxLoopTrips && result < 32 * step)
+  while (static_cast<int64_t>(llvm::divideCeil(maximum, result)) * loops > profile.limits.loopTrips &&
+         result < 32 * step)
     result += step;
   return result;
 }

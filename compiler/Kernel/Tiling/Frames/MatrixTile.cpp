@@ -53,7 +53,7 @@ bool isTile(const TargetProfile &profile, const Product &product, MatrixTile til
   }
   return tile.distributed % unitOf(product) == 0 &&
          (tile.whole <= product.vector || tile.whole % product.vector == 0) &&
-         (tile.whole == 1 || tile.whole * tile.distributed <= profile.accumulators);
+         (tile.whole == 1 || tile.whole * tile.distributed <= profile.simt.accumulators);
 }
 
 } // namespace
@@ -85,11 +85,11 @@ double heddle::costOfTile(const TargetProfile &profile, const Product &product, 
   auto loads = static_cast<double>(tile.distributed + int64_t(llvm::divideCeil(tile.whole, profile.lanes)));
   auto elements = static_cast<double>(tile.whole * tile.distributed), vector = static_cast<double>(product.vector);
   // Writing a vector takes about as long as loading one.
-  double time = steps * (loads * profile.loadCost + shared * profile.shareCost + elements * vector) +
-                elements / vector * profile.loadCost;
+  double time = steps * (loads * profile.simt.loadCost + shared * profile.simt.shareCost + elements * vector) +
+                elements / vector * profile.simt.loadCost;
   auto tiles = static_cast<double>(llvm::divideCeil(extents.whole, tile.whole) *
                                    llvm::divideCeil(extents.distributed, profile.lanes * tile.distributed));
-  return time * std::max(1.0, tiles / static_cast<double>(profile.parallelGroups));
+  return time * std::max(1.0, tiles / static_cast<double>(profile.simt.parallelGroups));
 }
 
 std::vector<MatrixTile> heddle::candidateTiles(const TargetProfile &profile, const Product &product, size_t count) {
@@ -98,9 +98,9 @@ std::vector<MatrixTile> heddle::candidateTiles(const TargetProfile &profile, con
   int64_t enough = llvm::alignTo(llvm::divideCeil(extents.distributed, profile.lanes), unit);
   int64_t most = profile.registers > 0 ? std::max(extents.whole, product.vector) : extents.whole;
   std::vector<std::pair<double, MatrixTile>> tiles;
-  for (int64_t distributed = unit; distributed <= std::max(unit, std::min(enough, profile.accumulators));
+  for (int64_t distributed = unit; distributed <= std::max(unit, std::min(enough, profile.simt.accumulators));
        distributed += unit)
-    for (int64_t whole = 1; whole == 1 || (whole <= most && whole * distributed <= profile.accumulators); ++whole)
+    for (int64_t whole = 1; whole == 1 || (whole <= most && whole * distributed <= profile.simt.accumulators); ++whole)
       if (isTile(profile, product, {whole, distributed}))
         tiles.push_back({costOfTile(profile, product, {whole, distributed}), {whole, distributed}});
   llvm::stable_sort(tiles, [](const auto &a, const auto &b) { return a.first < b.first; });
@@ -112,28 +112,31 @@ std::vector<MatrixTile> heddle::candidateTiles(const TargetProfile &profile, con
 }
 
 double heddle::costOfBlock(const TargetProfile &profile, const Product &product, BlockTile tile) {
-  int64_t rows = profile.blockLanes / profile.blockRowLanes * tile.rows, columns = profile.blockRowLanes * tile.columns;
+  int64_t rows = profile.blocks.lanes / profile.blocks.rowLanes * tile.rows,
+          columns = profile.blocks.rowLanes * tile.columns;
   auto vectors = [&](int64_t elements) { return static_cast<double>(elements) / static_cast<double>(product.vector); };
-  double time = static_cast<double>(tile.rows * tile.columns) + vectors(tile.rows + tile.columns) * profile.shareCost +
-                vectors(rows + columns) / static_cast<double>(profile.blockLanes) * profile.loadCost;
+  double time = static_cast<double>(tile.rows * tile.columns) +
+                vectors(tile.rows + tile.columns) * profile.simt.shareCost +
+                vectors(rows + columns) / static_cast<double>(profile.blocks.lanes) * profile.simt.loadCost;
   auto groups = static_cast<double>(llvm::divideCeil(product.m, rows) * llvm::divideCeil(product.n, columns));
-  auto atOnce = static_cast<double>(profile.parallelGroups * profile.lanes) / static_cast<double>(profile.blockLanes);
+  auto atOnce =
+      static_cast<double>(profile.simt.parallelGroups * profile.lanes) / static_cast<double>(profile.blocks.lanes);
   return time * static_cast<double>(product.k) * std::max(1.0, groups / atOnce);
 }
 
 std::optional<BlockTile> heddle::chooseBlock(const TargetProfile &profile, const Product &product) {
   constexpr int64_t fewest = 32; // rows and columns
-  if (!profile.blockLanes || product.m < fewest || product.n < fewest)
+  if (!profile.blocks.lanes || product.m < fewest || product.n < fewest)
     return std::nullopt;
   BlockTile best{};
   double least = 0;
   // Each lane copies at least a register of each operand to shared memory. With fewer than four rows of the result it
   // would do little else.
   constexpr int64_t fewestRows = 4;
-  int64_t fewestColumns =
-      std::max(product.vector, profile.blockLanes * product.vector / (profile.blockRowLanes * profile.blockDepth));
-  int64_t mostColumns = std::max(fewestColumns, product.widens ? profile.blockColumns / 2 : profile.blockColumns);
-  for (int64_t rows = fewestRows; rows <= profile.blockRows; rows *= 2)
+  int64_t fewestColumns = std::max(product.vector, profile.blocks.lanes * product.vector /
+                                                       (profile.blocks.rowLanes * profile.blocks.depth));
+  int64_t mostColumns = std::max(fewestColumns, product.widens ? profile.blocks.columns / 2 : profile.blocks.columns);
+  for (int64_t rows = fewestRows; rows <= profile.blocks.rows; rows *= 2)
     for (int64_t columns = fewestColumns; columns <= mostColumns; columns *= 2)
       if (double cost = costOfBlock(profile, product, {rows, columns}); !best.rows || cost < least)
         best = {rows, columns}, least = cost;
@@ -141,7 +144,7 @@ std::optional<BlockTile> heddle::chooseBlock(const TargetProfile &profile, const
 }
 
 bool heddle::usesWarpgroups(const TargetProfile &profile, const TensorProduct &product) {
-  return profile.warpgroup > 0 && product.bits == 16 && product.k >= tile::kOperandColumns;
+  return profile.tensor.warpgroup > 0 && product.bits == 16 && product.k >= tile::kOperandColumns;
 }
 
 double heddle::costOfTensorTile(const TargetProfile &profile, const TensorProduct &product, TensorTile tile) {
@@ -153,28 +156,29 @@ double heddle::costOfTensorTile(const TargetProfile &profile, const TensorProduc
   double multiply = static_cast<double>(tile.allRows() * tile.columns) * static_cast<double>(product.bits) / 16;
   double operands = bytes(tile.allRows() + tile.columns);
   int64_t readers = warpgroups ? llvm::divideCeil(tile.allRows(), tile::kWarpgroupRows) : tile.subgroups;
-  double clocks =
-      std::max({waves * multiply / (warpgroups ? profile.warpgroupRate : profile.tensorRate),
-                waves * bytes(tile.allRows() + readers * tile.columns) / profile.sharedRate,
-                waves * operands / profile.cacheRate, static_cast<double>(tiles) * operands / profile.cacheRateOfAll});
+  double clocks = std::max({waves * multiply / (warpgroups ? profile.tensor.warpgroupRate : profile.tensor.rate),
+                            waves * bytes(tile.allRows() + readers * tile.columns) / profile.tensor.sharedRate,
+                            waves * operands / profile.tensor.cacheRate,
+                            static_cast<double>(tiles) * operands / profile.tensor.cacheRateOfAll});
   return clocks / static_cast<double>(product.parts);
 }
 
 TensorTile heddle::chooseTensorTile(const TargetProfile &profile, const TensorProduct &product) {
   constexpr int64_t fewestSubgroups = 4, fewestRows = 16, fewestColumns = 32;
   // Wider operands leave room for fewer sums in a lane. Operands that stay in shared memory leave room for more.
-  int64_t sums = profile.tensorRows * profile.tensorColumns * 16 / product.bits, columns = sums / profile.tensorRows;
+  int64_t sums = profile.tensor.rows * profile.tensor.columns * 16 / product.bits, columns = sums / profile.tensor.rows;
   bool warpgroups = usesWarpgroups(profile, product);
   if (warpgroups)
     columns *= 2;
   auto fits = [&](TensorTile tile) {
-    int64_t step = (tile.allRows() + tile.columns) * profile.tensorDepth * product.bits / 8;
-    return !warpgroups || kFewestWarpgroupStages * step <= profile.sharedBytesOfLane * profile.lanes * tile.subgroups;
+    int64_t step = (tile.allRows() + tile.columns) * profile.tensor.depth * product.bits / 8;
+    return !warpgroups ||
+           kFewestWarpgroupStages * step <= profile.tensor.sharedBytesOfLane * profile.lanes * tile.subgroups;
   };
   std::optional<TensorTile> best;
   double least = 0;
-  for (int64_t subgroups = fewestSubgroups; subgroups <= profile.tensorSubgroups; subgroups *= 2)
-    for (int64_t rows = std::max(fewestRows, profile.matrix.rows); rows <= profile.tensorRows; rows *= 2)
+  for (int64_t subgroups = fewestSubgroups; subgroups <= profile.tensor.subgroups; subgroups *= 2)
+    for (int64_t rows = std::max(fewestRows, profile.tensor.matrix.rows); rows <= profile.tensor.rows; rows *= 2)
       for (int64_t wide = fewestColumns; wide <= columns && rows * wide <= sums; wide *= 2) {
         TensorTile tile{subgroups, rows, wide};
         double cost = costOfTensorTile(profile, product, tile);
@@ -191,7 +195,7 @@ int64_t heddle::choosePartsOfDepth(const TargetProfile &profile, TensorProduct p
   int64_t best = 1;
   double whole = 0, least = 0;
   for (product.parts = 1; product.parts <= most; product.parts *= 2) {
-    if (product.parts > 1 && product.k / product.parts < fewestSteps * profile.tensorDepth)
+    if (product.parts > 1 && product.k / product.parts < fewestSteps * profile.tensor.depth)
       break;
     TensorTile tile = chooseTensorTile(profile, product);
     double cost = costOfTensorTile(profile, product, tile) * static_cast<double>(product.k);
@@ -200,7 +204,7 @@ int64_t heddle::choosePartsOfDepth(const TargetProfile &profile, TensorProduct p
       continue;
     }
     // Partial sums are written once and read once.
-    cost += launch + static_cast<double>(2 * 4 * product.parts * product.m * product.n) / profile.cacheRateOfAll;
+    cost += launch + static_cast<double>(2 * 4 * product.parts * product.m * product.n) / profile.tensor.cacheRateOfAll;
     if (cost < least)
       best = product.parts, least = cost;
   }

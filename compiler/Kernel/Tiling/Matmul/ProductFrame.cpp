@@ -186,7 +186,7 @@ static constexpr int64_t kGroup = 8;
 std::pair<Value, Value> ProductFrame::placeInGroups(const Matrix &result, int64_t rows, int64_t columns) {
   int64_t across = llvm::divideCeil(result.columns, columns),
           down = llvm::divideCeil(emitter.maximumRows(result), rows);
-  if (down == 1 || across == 1 || down * across > emitter.getProfile().maxWorkgroups)
+  if (down == 1 || across == 1 || down * across > emitter.getProfile().limits.workgroups)
     return placeInStrips(result, rows, columns);
   auto &b = emitter.builder();
   auto divide = [&](Value x, Value y) { return b.createOrFold<arith::DivUIOp>(x, y); };
@@ -232,7 +232,7 @@ std::pair<int64_t, int64_t> ProductFrame::chooseRegisters(const Matrix &contract
     columns = lanes * part.distributed;
   }
   int64_t plain = group ? kPackedStep : kStep;
-  step = emitter.stepFor(depth, transposeRhs ? kStep * emitter.getProfile().transposedVectors : plain, loops);
+  step = emitter.stepFor(depth, transposeRhs ? kStep * emitter.getProfile().simt.transposedVectors : plain, loops);
   if (!contracted.isDynamic()) // a near step that divides the depth needs no checks
     step = chunkOf(depth, vector, step);
   bool isPackedRow = group && emitter.maximumRows(result) == 1 && depth % kPackedStepOfRow == 0;
@@ -249,13 +249,14 @@ std::optional<std::pair<int64_t, int64_t>> ProductFrame::chooseBlocks(const Matr
   std::optional<BlockTile> block =
       chooseBlock(profile, {emitter.maximumRows(result), result.columns, depth, profile.vector, transposeLhs,
                             transposeRhs, emitter.readsHalves()});
-  if (!block || emitter.stepFor(depth, profile.blockDepth, loops) != profile.blockDepth)
+  if (!block || emitter.stepFor(depth, profile.blocks.depth, loops) != profile.blocks.depth)
     return std::nullopt;
   emitter.setBlocks();
   emitter.setVector({}); // operands come from shared memory, where rows are aligned whatever the matrices' rows are
   // Moved rows do not come through shared memory. All rows of a step are in registers.
-  step = moved ? profile.blockDepth / 2 : profile.blockDepth;
-  return std::pair(profile.blockLanes / profile.blockRowLanes * block->rows, profile.blockRowLanes * block->columns);
+  step = moved ? profile.blocks.depth / 2 : profile.blocks.depth;
+  return std::pair(profile.blocks.lanes / profile.blocks.rowLanes * block->rows,
+                   profile.blocks.rowLanes * block->columns);
 }
 
 std::pair<int64_t, int64_t> ProductFrame::chooseFragments(const Matrix &result, int64_t operandBits, int64_t parts) {
@@ -265,8 +266,8 @@ std::pair<int64_t, int64_t> ProductFrame::chooseFragments(const Matrix &result, 
       {.m = emitter.maximumRows(result), .n = result.columns, .k = depth, .bits = operandBits, .parts = parts});
   emitter.setTensorTiles(best.subgroups);
   constexpr int64_t shortest = 16; // less is not worth a barrier
-  int64_t shallowest = std::max(shortest, profile.matrix.depth);
-  int64_t deepest = std::max(shallowest, profile.tensorDepth * 16 / operandBits);
+  int64_t shallowest = std::max(shortest, profile.tensor.matrix.depth);
+  int64_t deepest = std::max(shallowest, profile.tensor.depth * 16 / operandBits);
   step = std::min<int64_t>(deepest, llvm::PowerOf2Ceil(std::max(depth, shallowest)));
   return {best.allRows(), best.columns};
 }

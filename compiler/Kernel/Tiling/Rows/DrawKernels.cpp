@@ -94,12 +94,12 @@ void Drawing::emitFrame() {
   emitter.setMaskedVector();
   emitter.narrowVector(columns);
   run = emitter.getLanes() * emitter.getVector();
-  int64_t subgroups = emitter.getProfile().subgroupsOfRow;
+  int64_t subgroups = emitter.getProfile().rows.subgroupsOfRow;
   while (subgroups > 1 && columns < 2 * subgroups * run)
     subgroups /= 2;
   emitter.setSubgroups(subgroups);
   run *= subgroups;
-  int64_t most = emitter.getProfile().sharesRows ? kRunsAtOnce * run : std::max(run, kColumnsAtOnce);
+  int64_t most = emitter.getProfile().rows.shared ? kRunsAtOnce * run : std::max(run, kColumnsAtOnce);
   chunk = std::min<int64_t>(most, llvm::alignTo(columns, run));
   chunk = emitter.stepFor(columns, chunk, /*loops=*/2 * kWalks + 4);
   RankedTensorType token = typeOf(draw.getToken());
@@ -279,7 +279,7 @@ struct PenaliseKernel : KernelOpInterface::ExternalModel<PenaliseKernel, Penalis
     emitter.setMapping(tile::LaneMapping::Columns);
     emitter.setVector({1});
     int64_t lanes = emitter.getLanes();
-    int64_t atOnce = llvm::divideCeil(emitter.maximumRows(places), emitter.getProfile().maxWorkgroups);
+    int64_t atOnce = llvm::divideCeil(emitter.maximumRows(places), emitter.getProfile().limits.workgroups);
     Value first = emitter.mul(emitter.setGrid(0, places.rows, places.size, atOnce), atOnce);
     Value end = arith::MinUIOp::create(b, emitter.add(first, emitter.index(atOnce)), emitter.rowsOf(places));
     emitter.loop(first, end, 1, atOnce, {}, [&](Value i, ValueRange) -> SmallVector<Value> {

@@ -223,8 +223,8 @@ struct RotaryKernel : KernelOpInterface::ExternalModel<RotaryKernel, RotaryOp> {
     emitter.setVector({unit, emitter.getVector()});
     emitter.narrowVector(unit, /*fewest=*/neighbours ? 2 : 1);
     int64_t run = emitter.getLanes() * emitter.getVector();
-    int64_t columns = run * std::min<int64_t>(emitter.getProfile().elementwiseRuns, llvm::divideCeil(half, run));
-    int64_t rows = matrix.isDynamic() ? emitter.getProfile().elementwiseRows : 1;
+    int64_t columns = run * std::min<int64_t>(emitter.getProfile().elementwise.runs, llvm::divideCeil(half, run));
+    int64_t rows = matrix.isDynamic() ? emitter.getProfile().elementwise.rows : 1;
     int64_t subgroups = emitter.joinSubgroups(llvm::divideCeil(emitter.maximumRows(matrix), rows) * heads);
     rows = std::max(matrix.rows == 1 ? 1 : rows * subgroups, emitter.fewestRows(matrix, subgroups));
     Value first = emitter.mul(emitter.setGrid(0, half, {}, columns), columns);

@@ -51,7 +51,7 @@ struct RowFrame {
     emitter.setVector({width, emitter.getVector()});
     // A thread masks a row's last vector.
     bool masks = matrix.parts == 1 && emitter.setMaskedVector() && width % emitter.getVector() != 0;
-    bool shares = masks || emitter.getProfile().sharesRows || emitter.maximumRows(matrix) <= kFewRows;
+    bool shares = masks || emitter.getProfile().rows.shared || emitter.maximumRows(matrix) <= kFewRows;
     if (shares)
       emitter.narrowVector(width);
     int64_t together = emitter.getLanes() * emitter.getVector();
@@ -149,12 +149,12 @@ LogicalResult emitSumsOfRows(const Matrix &input, Operation *anchor, int64_t gro
   auto &b = emitter.builder();
   SmallVector<SumLike> sums = llvm::to_vector(anchor->getBlock()->getOps<SumLike>());
   emitter.setMapping(tile::LaneMapping::Columns);
-  if (emitter.getProfile().sharesRows)
+  if (emitter.getProfile().rows.shared)
     emitter.narrowVector(input.partColumns());
   int64_t columns = input.columns == 1 ? 1 : emitter.getLanes() * emitter.getVector(), width = input.partColumns();
   int64_t maximum = emitter.maximumRows(input), step = PartialSumsOp::kBlockRows;
   // Subgroups share the rows of a strip, and add up their sums at the end.
-  int64_t subgroups = input.columns == 1 ? 1 : emitter.getProfile().rowSubgroups;
+  int64_t subgroups = input.columns == 1 ? 1 : emitter.getProfile().rows.subgroups;
   while (subgroups > 1 && maximum < subgroups * step * groups)
     subgroups /= 2;
   emitter.setSubgroups(subgroups);
@@ -501,7 +501,7 @@ struct AttentionDeltaKernel : KernelOpInterface::ExternalModel<AttentionDeltaKer
     Matrix tokens = *Matrix::of(typeOf(delta.getGradient())), result = *Matrix::of(typeOf(delta.getResult()));
     int64_t width = tokens.columns / result.columns, lanes = emitter.getLanes(), rows = lanes;
     // Lanes that share a head's columns read adjacent columns, of several rows at once.
-    if (emitter.getProfile().sharesRows && width % lanes == 0) {
+    if (emitter.getProfile().rows.shared && width % lanes == 0) {
       rows = width > 4 * lanes ? kRowsOfDelta / 2 : kRowsOfDelta; // as many as a lane has registers for
       emitter.setMapping(tile::LaneMapping::Columns);
       emitter.setVector({width / lanes});

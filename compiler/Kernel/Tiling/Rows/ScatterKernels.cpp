@@ -24,7 +24,7 @@ constexpr int64_t kIndicesAtOnce = 8;
 /// work.
 int64_t partsOf(const TargetProfile &profile, int64_t strips) {
   constexpr int64_t groupsWorthSharing = 2;
-  return llvm::bit_floor<uint64_t>(std::max<int64_t>(1, profile.parallelGroups / (groupsWorthSharing * strips)));
+  return llvm::bit_floor<uint64_t>(std::max<int64_t>(1, profile.simt.parallelGroups / (groupsWorthSharing * strips)));
 }
 
 /// Calls `body` with the index of each row and the row's strip of columns, in the order of rows. A workgroup owns a
