@@ -16,7 +16,7 @@ namespace {
 Description model() {
   Description description;
   description.adapter = {2, 4};
-  description.tensors["layer.query.weight"] = {{"model.q_proj.weight"}, {3, 2}, /*transpose=*/true};
+  description.tensors["layer.query.weight"] = {.names = {"model.q_proj.weight"}, .shape = {3, 2}, .transpose = true};
   return description;
 }
 
@@ -126,7 +126,7 @@ TEST(AdapterTest, aBaseInMxfp4IsNotCopied) {
   folder.write("config.json", R"({"model_type": "gpt_oss"})");
   folder.write("model.safetensors", file + header + std::string(34, '\1'));
   Description description;
-  description.tensors["weight"] = {{"w"}, {32, 2}};
+  description.tensors["weight"] = {.names = {"w"}, .shape = {32, 2}};
   Status copied = copyPublished(folder.path(), other.path() / "copy", description, {});
   ASSERT_FALSE(copied.ok());
   EXPECT_NE(copied.error().message.find("has 'w' in MXFP4"), std::string::npos) << copied.error().message;
@@ -139,10 +139,10 @@ TEST(AdapterTest, WholeTensors) {
   folder.write("adapter_config.json",
                R"({"peft_type": "LORA", "r": 1, "lora_alpha": 6, "modules_to_save": ["norm", "up_proj"]})");
   Description description = model();
-  description.tensors["norm.gain"] = {{"model.norm.weight"}, {2}};
+  description.tensors["norm.gain"] = {.names = {"model.norm.weight"}, .shape = {2}};
   for (int64_t part : {0, 1})
-    description.tensors[str("up.", part)] = {{"model.up_proj.weight"}, {2, 1}, /*transpose=*/true, false, 0, 1, false,
-                                             ChosenRows{1, 2, part}};
+    description.tensors[str("up.", part)] = {
+        .names = {"model.up_proj.weight"}, .shape = {2, 1}, .transpose = true, .rows = ChosenRows{1, 2, part}};
   std::vector<VariableInfo> variables = weights();
   for (const auto &[name, origin] : description.tensors)
     if (name != "layer.query.weight")
