@@ -1,6 +1,5 @@
 // Phase `layout`: which lane holds which element of each tile.
-#ifndef HEDDLE_COMPILER_LANES_ASSIGNLAYOUTS_H
-#define HEDDLE_COMPILER_LANES_ASSIGNLAYOUTS_H
+#pragma once
 
 #include "compiler/Analysis/Profile/TargetProfile.h"
 #include "mlir/Pass/Pass.h"
@@ -11,5 +10,3 @@ namespace mlir::heddle {
 std::unique_ptr<Pass> createAssignLayoutsPass(const TargetProfile &profile);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,7 +1,6 @@
 // Shared by the patterns of heddle-lower-to-lanes: the executing lane's coordinates, and the elements of a tile that it
 // holds.
-#ifndef HEDDLE_COMPILER_LANES_LANES_H
-#define HEDDLE_COMPILER_LANES_LANES_H
+#pragma once
 
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -199,5 +198,3 @@ void populateLaneRandomPatterns(const TypeConverter &converter, const DenseSet<O
                                 RewritePatternSet &patterns);
 
 } // namespace mlir::heddle
-
-#endif

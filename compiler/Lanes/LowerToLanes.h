@@ -1,6 +1,5 @@
 // The pass that turns a workgroup's program on tiles into one lane's program on registers.
-#ifndef HEDDLE_COMPILER_LANES_LOWERTOLANES_H
-#define HEDDLE_COMPILER_LANES_LOWERTOLANES_H
+#pragma once
 
 #include <memory>
 
@@ -16,5 +15,3 @@ void buildLaneProgram(OpPassManager &kernels);
 
 } // namespace heddle
 } // namespace mlir
-
-#endif

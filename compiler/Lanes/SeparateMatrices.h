@@ -1,6 +1,5 @@
 // Decides which tiles of a kernel are cooperative matrices.
-#ifndef HEDDLE_COMPILER_LANES_SEPARATEMATRICES_H
-#define HEDDLE_COMPILER_LANES_SEPARATEMATRICES_H
+#pragma once
 
 #include "dialects/Tile/Tile.h"
 
@@ -11,5 +10,3 @@ namespace mlir::heddle {
 void separateMatrices(tile::FuncOp kernel);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // The passes that copy the operands of matmuls to shared memory ahead of their use.
-#ifndef HEDDLE_COMPILER_LANES_STAGEOPERANDS_H
-#define HEDDLE_COMPILER_LANES_STAGEOPERANDS_H
+#pragma once
 
 #include "compiler/Analysis/Profile/TargetProfile.h"
 #include "dialects/Tile/Tile.h"
@@ -27,5 +26,3 @@ bool readSame(tile::LoadOp a, tile::LoadOp b);
 Value cloneForCounter(OpBuilder &b, scf::ForOp loop, Value value, IRMapping &mapping);
 
 } // namespace mlir::heddle
-
-#endif

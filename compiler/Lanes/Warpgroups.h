@@ -1,6 +1,5 @@
 // Helpers for operands that tensor cores read directly from shared memory, in one lane.
-#ifndef HEDDLE_COMPILER_LANES_WARPGROUPS_H
-#define HEDDLE_COMPILER_LANES_WARPGROUPS_H
+#pragma once
 
 #include "compiler/Lanes/Lanes.h"
 
@@ -25,5 +24,3 @@ Value placeInPanels(LaneBuilder &b, tile::CopyOp op, Value row, Value group);
 Value findWarpgroup(ImplicitLocOpBuilder &b, Value lane, int64_t workgroup);
 
 } // namespace mlir::heddle
-
-#endif

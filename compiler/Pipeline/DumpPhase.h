@@ -1,6 +1,5 @@
 // Writes the module after each phase to a file (--dump-phases).
-#ifndef HEDDLE_COMPILER_PIPELINE_DUMPPHASE_H
-#define HEDDLE_COMPILER_PIPELINE_DUMPPHASE_H
+#pragma once
 
 #include "compiler/Pipeline/Pipeline.h"
 
@@ -13,5 +12,3 @@ std::string getDumpPath(const PhaseInfo &phase, const PipelineOptions &options);
 std::unique_ptr<Pass> createDumpPhasePass(const PhaseInfo &phase, const PipelineOptions &options);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // The passes that verify modules, described in Passes.td.
-#ifndef HEDDLE_COMPILER_PIPELINE_PASSES_H
-#define HEDDLE_COMPILER_PIPELINE_PASSES_H
+#pragma once
 
 #include "mlir/Pass/Pass.h"
 
@@ -11,5 +10,3 @@ namespace mlir::heddle {
 #include "compiler/Pipeline/Passes.h.inc"
 
 } // namespace mlir::heddle
-
-#endif

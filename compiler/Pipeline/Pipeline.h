@@ -1,6 +1,5 @@
 // The compiler's table of contents: its phases, their order, and their passes.
-#ifndef HEDDLE_COMPILER_PIPELINE_PIPELINE_H
-#define HEDDLE_COMPILER_PIPELINE_PIPELINE_H
+#pragma once
 
 #include "compiler/Analysis/Profile/TargetProfile.h"
 #include "compiler/Graph/Derive/Adapters.h"
@@ -126,5 +125,3 @@ void registerAllPasses();
 
 } // namespace heddle
 } // namespace mlir
-
-#endif

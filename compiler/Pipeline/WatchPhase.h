@@ -1,5 +1,4 @@
-#ifndef HEDDLE_COMPILER_PIPELINE_WATCHPHASE_H
-#define HEDDLE_COMPILER_PIPELINE_WATCHPHASE_H
+#pragma once
 
 #include "compiler/Pipeline/Pipeline.h"
 
@@ -9,5 +8,3 @@ namespace mlir::heddle {
 std::unique_ptr<Pass> createWatchPhasePass(Phase phase, PhaseWatch watch);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_COMPILER_PIPELINE_WRITEWHOLE_H
-#define HEDDLE_COMPILER_PIPELINE_WRITEWHOLE_H
+#pragma once
 
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -13,5 +12,3 @@ namespace mlir::heddle {
 llvm::Error writeWhole(StringRef path, llvm::function_ref<void(raw_ostream &)> write);
 
 } // namespace mlir::heddle
-
-#endif // HEDDLE_COMPILER_PIPELINE_WRITEWHOLE_H

@@ -1,6 +1,5 @@
 // The interpreter's values.
-#ifndef HEDDLE_COMPILER_REFERENCE_ARRAY_H
-#define HEDDLE_COMPILER_REFERENCE_ARRAY_H
+#pragma once
 
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -49,5 +48,3 @@ struct Array {
 };
 
 } // namespace mlir::heddle::reference
-
-#endif

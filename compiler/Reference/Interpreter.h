@@ -1,7 +1,6 @@
 // The reference interpreter of the graph dialect: the meaning of each op, as plain loops in f64. See README.md beside
 // this file.
-#ifndef HEDDLE_COMPILER_REFERENCE_INTERPRETER_H
-#define HEDDLE_COMPILER_REFERENCE_INTERPRETER_H
+#pragma once
 
 #include "compiler/Reference/Array.h"
 #include "dialects/Heddle/Heddle.h"
@@ -84,5 +83,3 @@ private:
 FailureOr<Array> runElementwise(Region &region, Frame &frame, ArrayRef<Array> arguments);
 
 } // namespace mlir::heddle::reference
-
-#endif

@@ -1,6 +1,5 @@
 // Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011).
-#ifndef HEDDLE_COMPILER_REFERENCE_PHILOX_H
-#define HEDDLE_COMPILER_REFERENCE_PHILOX_H
+#pragma once
 
 #include "compiler/Reference/Array.h"
 
@@ -32,5 +31,3 @@ inline std::array<uint32_t, 2> keyOf(const Array &seed) {
 }
 
 } // namespace mlir::heddle::reference
-
-#endif

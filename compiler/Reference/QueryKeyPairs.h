@@ -1,6 +1,5 @@
 // The pairs of queries and keys of a batch.
-#ifndef HEDDLE_COMPILER_REFERENCE_QUERYKEYPAIRS_H
-#define HEDDLE_COMPILER_REFERENCE_QUERYKEYPAIRS_H
+#pragma once
 
 #include "compiler/Reference/Registry.h"
 
@@ -65,5 +64,3 @@ struct Heads {
 };
 
 } // namespace mlir::heddle::reference
-
-#endif

@@ -1,6 +1,5 @@
 // The function that defines the meaning of each op.
-#ifndef HEDDLE_COMPILER_REFERENCE_REGISTRY_H
-#define HEDDLE_COMPILER_REFERENCE_REGISTRY_H
+#pragma once
 
 #include "compiler/Reference/Interpreter.h"
 
@@ -54,5 +53,3 @@ void addScores(Registry &registry);
 void addState(Registry &registry);
 
 } // namespace mlir::heddle::reference
-
-#endif

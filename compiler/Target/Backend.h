@@ -1,7 +1,6 @@
 // A backend: the interface through which the compiler lowers and serialises kernels for a family of targets. Each
 // backend is a folder here (Vulkan/, CUDA/, CPU/). docs/targets.md says how to add one.
-#ifndef HEDDLE_COMPILER_TARGET_BACKEND_H
-#define HEDDLE_COMPILER_TARGET_BACKEND_H
+#pragma once
 
 #include "compiler/Analysis/Profile/TargetProfile.h"
 #include "compiler/Target/KernelCode.h"
@@ -69,5 +68,3 @@ const Backend &getBackend(const TargetProfile &profile);
 
 } // namespace heddle
 } // namespace mlir
-
-#endif

@@ -1,6 +1,5 @@
 // Conversion patterns without state, written as functions.
-#ifndef HEDDLE_COMPILER_TARGET_CONVERSIONFUNCTIONS_H
-#define HEDDLE_COMPILER_TARGET_CONVERSIONFUNCTIONS_H
+#pragma once
 
 #include "mlir/Transforms/DialectConversion.h"
 
@@ -28,5 +27,3 @@ void addConversions(RewritePatternSet &patterns, const TypeConverter &converter,
 }
 
 } // namespace mlir::heddle
-
-#endif

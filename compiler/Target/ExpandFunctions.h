@@ -1,6 +1,5 @@
 // Expands float functions that devices lack, or that they compute differently from C.
-#ifndef HEDDLE_COMPILER_TARGET_EXPANDFUNCTIONS_H
-#define HEDDLE_COMPILER_TARGET_EXPANDFUNCTIONS_H
+#pragma once
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"
@@ -16,5 +15,3 @@ void computeInF32(Operation *kernel, function_ref<bool(Operation *, FloatType)> 
 void expandFunctions(Operation *kernel);
 
 } // namespace mlir::heddle
-
-#endif

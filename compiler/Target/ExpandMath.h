@@ -1,6 +1,5 @@
 // Expands f32 functions into arithmetic that is accurate to a few units in the last place.
-#ifndef HEDDLE_COMPILER_TARGET_EXPANDMATH_H
-#define HEDDLE_COMPILER_TARGET_EXPANDMATH_H
+#pragma once
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -40,5 +39,3 @@ LogicalResult verifyNoTiles(Operation *kernel);
 void expandMath(Operation *kernel);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // An MLIR action for each step of a kernel's code generation. Tools watch it by MLIRContext::registerActionHandler.
-#ifndef HEDDLE_COMPILER_TARGET_KERNELACTION_H
-#define HEDDLE_COMPILER_TARGET_KERNELACTION_H
+#pragma once
 
 #include "mlir/IR/Action.h"
 #include "mlir/IR/MLIRContext.h"
@@ -28,5 +27,3 @@ inline LogicalResult runKernelAction(MLIRContext *context, StringLiteral step, S
 }
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // A serialised kernel. The fields are those of `Kernel` in runtime/schema/artifact.fbs.
-#ifndef HEDDLE_COMPILER_TARGET_KERNELCODE_H
-#define HEDDLE_COMPILER_TARGET_KERNELCODE_H
+#pragma once
 
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/SmallVector.h"
@@ -27,5 +26,3 @@ struct KernelCode {
 };
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Patterns that the backends with an LLVM lowering share: loads and stores of matrices by bare pointers.
-#ifndef HEDDLE_COMPILER_TARGET_LLVMPATTERNS_H
-#define HEDDLE_COMPILER_TARGET_LLVMPATTERNS_H
+#pragma once
 
 #include "mlir/Transforms/DialectConversion.h"
 
@@ -33,5 +32,3 @@ void populateMatrixPatterns(const LLVMTypeConverter &converter, RewritePatternSe
 
 } // namespace heddle
 } // namespace mlir
-
-#endif

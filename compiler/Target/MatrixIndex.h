@@ -1,6 +1,5 @@
 // Index arithmetic that the backends share. Kernels address row-major matrices of known width.
-#ifndef HEDDLE_COMPILER_TARGET_MATRIXINDEX_H
-#define HEDDLE_COMPILER_TARGET_MATRIXINDEX_H
+#pragma once
 
 #include "mlir/Transforms/DialectConversion.h"
 
@@ -19,5 +18,3 @@ struct SplitIndex {
 LogicalResult verifyMatrices(Operation *kernel, ArrayRef<Type> arguments);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // The heddle dialect: ops, attributes, interfaces. See README.md beside this file.
-#ifndef HEDDLE_DIALECTS_HEDDLE_HEDDLE_H
-#define HEDDLE_DIALECTS_HEDDLE_HEDDLE_H
+#pragma once
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -76,5 +75,3 @@ bool isElementwise(Operation *op);
 bool isCollective(Operation *op);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Lengths of sequences that an entry may not know.
-#ifndef HEDDLE_DIALECTS_HEDDLE_LENGTHS_H
-#define HEDDLE_DIALECTS_HEDDLE_LENGTHS_H
+#pragma once
 
 #include "llvm/ADT/StringRef.h"
 
@@ -11,5 +10,3 @@ namespace mlir::heddle {
 inline constexpr llvm::StringLiteral kOrLongestAttrName = "heddle.or_longest";
 
 } // namespace mlir::heddle
-
-#endif

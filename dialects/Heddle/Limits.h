@@ -1,6 +1,5 @@
 // Limits that all kernels put on the tensors and sizes of a graph.
-#ifndef HEDDLE_DIALECTS_HEDDLE_LIMITS_H
-#define HEDDLE_DIALECTS_HEDDLE_LIMITS_H
+#pragma once
 
 #include "mlir/IR/BuiltinTypes.h"
 
@@ -15,5 +14,3 @@ inline constexpr StringLiteral kTensorsOfKernels =
 inline constexpr int64_t kLargestSize = 1 << 24;
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Finds variables by role: the variables that belong to a weight, and the counters and scalars of training.
-#ifndef HEDDLE_DIALECTS_HEDDLE_VARIABLEROLES_H
-#define HEDDLE_DIALECTS_HEDDLE_VARIABLEROLES_H
+#pragma once
 
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -50,5 +49,3 @@ private:
 };
 
 } // namespace mlir::heddle
-
-#endif

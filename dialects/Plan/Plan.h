@@ -1,6 +1,5 @@
 // The plan dialect: entries as launches over a static arena. See README.md beside this file.
-#ifndef HEDDLE_DIALECTS_PLAN_PLAN_H
-#define HEDDLE_DIALECTS_PLAN_PLAN_H
+#pragma once
 
 #include "dialects/Tile/Tile.h"
 
@@ -12,5 +11,3 @@
 
 #define GET_OP_CLASSES
 #include "dialects/Plan/PlanOps.h.inc"
-
-#endif

@@ -1,6 +1,5 @@
 // The tile dialect: one workgroup's program. See README.md beside this file.
-#ifndef HEDDLE_DIALECTS_TILE_TILE_H
-#define HEDDLE_DIALECTS_TILE_TILE_H
+#pragma once
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -61,5 +60,3 @@ int64_t getRowStride(MemRefType memory);
 int64_t getSharedBytes(MemRefType memory);
 
 } // namespace mlir::tile
-
-#endif

@@ -1,6 +1,5 @@
 // Compiles a model to an artifact, or to the module after one of the phases.
-#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_COMPILE_H
-#define HEDDLE_TOOLS_HEDDLE_COMPILE_COMPILE_H
+#pragma once
 
 #include "compiler/Program/Emit/Emit.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -23,5 +22,3 @@ FailureOr<CompiledModel> compileModel(MLIRContext *context, const CommandLine &l
                                       const TargetPhaseWatch &watch = nullptr);
 
 } // namespace mlir::heddle
-
-#endif

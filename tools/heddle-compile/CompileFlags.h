@@ -1,6 +1,5 @@
 // The command line of heddle-compile.
-#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_COMPILEFLAGS_H
-#define HEDDLE_TOOLS_HEDDLE_COMPILE_COMPILEFLAGS_H
+#pragma once
 
 #include "tools/heddle-compile/ReadModel.h"
 
@@ -38,5 +37,3 @@ struct CommandLine : ModelOptions {
 std::optional<CommandLine> parseCommandLine(int argc, char **argv);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Compiler errors as a user reads them.
-#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_DIAGNOSTICS_H
-#define HEDDLE_TOOLS_HEDDLE_COMPILE_DIAGNOSTICS_H
+#pragma once
 
 #include "mlir/IR/Diagnostics.h"
 
@@ -20,5 +19,3 @@ private:
 };
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Fits a model into a device's memory: --fit.
-#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_FIT_H
-#define HEDDLE_TOOLS_HEDDLE_COMPILE_FIT_H
+#pragma once
 
 #include "mlir/IR/MLIRContext.h"
 #include "tools/heddle-compile/CompileFlags.h"
@@ -19,5 +18,3 @@ struct Fit {
 FailureOr<Fit> fitMemory(MLIRContext *context, const CommandLine &line);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Flags that the compiler's programs declare in a line.
-#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_LLVMFLAGS_H
-#define HEDDLE_TOOLS_HEDDLE_COMPILE_LLVMFLAGS_H
+#pragma once
 
 #include "compiler/Pipeline/Pipeline.h"
 #include "llvm/Support/CommandLine.h"
@@ -45,5 +44,3 @@ private:
 };
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // --target=native: the targets for this machine.
-#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_NATIVETARGETS_H
-#define HEDDLE_TOOLS_HEDDLE_COMPILE_NATIVETARGETS_H
+#pragma once
 
 #include "runtime/core/Status.h"
 
@@ -14,5 +13,3 @@ namespace mlir::heddle {
 ::heddle::Result<std::vector<std::string>> findNativeTargets();
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Writes heddle-compile's files, and checks their paths.
-#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_OUTPUT_H
-#define HEDDLE_TOOLS_HEDDLE_COMPILE_OUTPUT_H
+#pragma once
 
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -30,5 +29,3 @@ LogicalResult flushStandardOutput(MLIRContext *context);
 StringRef describeSpecialFile(StringRef path);
 
 } // namespace mlir::heddle
-
-#endif

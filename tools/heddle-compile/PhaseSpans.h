@@ -1,6 +1,5 @@
 // Records how long each phase and each pass takes, for --profile.
-#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_PHASESPANS_H
-#define HEDDLE_TOOLS_HEDDLE_COMPILE_PHASESPANS_H
+#pragma once
 
 #include "compiler/Pipeline/Pipeline.h"
 #include "mlir/Pass/PassInstrumentation.h"
@@ -15,5 +14,3 @@ std::unique_ptr<PassInstrumentation> createPhaseSpans(Phase first, const TargetP
 void watchKernels(MLIRContext *context);
 
 } // namespace mlir::heddle
-
-#endif

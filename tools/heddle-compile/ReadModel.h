@@ -1,6 +1,5 @@
 // Reads models, for all programs of the compiler.
-#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_READMODEL_H
-#define HEDDLE_TOOLS_HEDDLE_COMPILE_READMODEL_H
+#pragma once
 
 #include "compiler/Model/Import/Description.h"
 #include "compiler/Pipeline/Pipeline.h"
@@ -24,5 +23,3 @@ OwningOpRef<ModuleOp> readModel(MLIRContext *context, const ModelOptions &option
 OwningOpRef<ModuleOp> readModule(MLIRContext *context, StringRef path);
 
 } // namespace mlir::heddle
-
-#endif

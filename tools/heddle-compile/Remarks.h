@@ -1,7 +1,6 @@
 // Collects a compilation's remarks (what passes did, and what they did not and why) for --remarks-filter and the page
 // of --report.
-#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_REMARKS_H
-#define HEDDLE_TOOLS_HEDDLE_COMPILE_REMARKS_H
+#pragma once
 
 #include "mlir/IR/Location.h"
 #include "tools/heddle-compile/CompileFlags.h"
@@ -37,5 +36,3 @@ private:
 };
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Reports what an artifact costs: memory, launches, FLOPs and bytes.
-#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_REPORT_H
-#define HEDDLE_TOOLS_HEDDLE_COMPILE_REPORT_H
+#pragma once
 
 #include "compiler/Analysis/Cost/Cost.h"
 #include "dialects/Plan/Plan.h"
@@ -59,5 +58,3 @@ void printReport(raw_ostream &stream, const CommandLine &line, CompiledModel &co
 void writeReport(raw_ostream &stream, const CommandLine &line, CompiledModel &compiled);
 
 } // namespace mlir::heddle
-
-#endif

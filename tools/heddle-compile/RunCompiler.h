@@ -1,6 +1,5 @@
 // The program heddle-compile as a function, so that other programs can add targets and call it.
-#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_RUNCOMPILER_H
-#define HEDDLE_TOOLS_HEDDLE_COMPILE_RUNCOMPILER_H
+#pragma once
 
 namespace mlir::heddle {
 
@@ -9,5 +8,3 @@ namespace mlir::heddle {
 int runCompiler(int argc, char **argv);
 
 } // namespace mlir::heddle
-
-#endif

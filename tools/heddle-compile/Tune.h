@@ -1,6 +1,5 @@
 // Measures the tiles of matmuls on this machine's device: --tune=FILE.
-#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_TUNE_H
-#define HEDDLE_TOOLS_HEDDLE_COMPILE_TUNE_H
+#pragma once
 
 #include "compiler/Kernel/Tiling/Frames/MatrixTile.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -14,5 +13,3 @@ namespace mlir::heddle {
 LogicalResult tuneTiles(ModuleOp model, ArrayRef<const TargetProfile *> targets, StringRef path, TileChoices &choices);
 
 } // namespace mlir::heddle
-
-#endif

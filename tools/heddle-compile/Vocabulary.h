@@ -1,6 +1,5 @@
 // Reads the vocabulary that is stored in an artifact: --vocabulary=FILE.
-#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_VOCABULARY_H
-#define HEDDLE_TOOLS_HEDDLE_COMPILE_VOCABULARY_H
+#pragma once
 
 #include "compiler/Program/Emit/Emit.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -14,5 +13,3 @@ namespace mlir::heddle {
 FailureOr<std::vector<VocabularyFile>> readVocabulary(ModuleOp model, StringRef path);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Makes an editor's messages safe for recursive parsers.
-#ifndef HEDDLE_TOOLS_HEDDLE_LSP_SERVER_SHALLOWMESSAGES_H
-#define HEDDLE_TOOLS_HEDDLE_LSP_SERVER_SHALLOWMESSAGES_H
+#pragma once
 
 #include <string>
 
@@ -23,5 +22,3 @@ void registerTooDeepDialect(DialectRegistry &registry);
 bool filterStandardInput();
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Makes a module smaller while it still shows a problem.
-#ifndef HEDDLE_TOOLS_HEDDLE_REDUCE_REDUCE_H
-#define HEDDLE_TOOLS_HEDDLE_REDUCE_REDUCE_H
+#pragma once
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -18,5 +17,3 @@ using InterestingFn = llvm::function_ref<FailureOr<bool>(ModuleOp)>;
 LogicalResult reduceModule(OwningOpRef<ModuleOp> &module, InterestingFn isInteresting);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Compiles a module for a device and copies variables to and from it.
-#ifndef HEDDLE_TOOLS_HEDDLE_REFERENCE_DEVICESESSION_H
-#define HEDDLE_TOOLS_HEDDLE_REFERENCE_DEVICESESSION_H
+#pragma once
 
 #include "compiler/Pipeline/Pipeline.h"
 #include "compiler/Reference/Interpreter.h"
@@ -18,5 +17,3 @@ std::unique_ptr<::heddle::Session> compileForDevice(ModuleOp module, const Refer
 ::heddle::Status copyFromDevice(::heddle::Session &session, reference::Interpreter &interpreter);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Compares a compiled entry with the reference interpreter.
-#ifndef HEDDLE_TOOLS_HEDDLE_REFERENCE_DIFF_H
-#define HEDDLE_TOOLS_HEDDLE_REFERENCE_DIFF_H
+#pragma once
 
 #include "tools/heddle-reference/ReferenceCommand.h"
 
@@ -15,5 +14,3 @@ namespace mlir::heddle {
 LogicalResult diff(ModuleOp module, const ReferenceCommand &command);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Finds the op at which compiled results begin to differ from the reference.
-#ifndef HEDDLE_TOOLS_HEDDLE_REFERENCE_FIRSTDIFFERENCE_H
-#define HEDDLE_TOOLS_HEDDLE_REFERENCE_FIRSTDIFFERENCE_H
+#pragma once
 
 #include "compiler/Reference/Interpreter.h"
 #include "tools/heddle-reference/ReferenceCommand.h"
@@ -21,5 +20,3 @@ void reportFirstDifference(ModuleOp module, const ReferenceCommand &command, con
                            ArrayRef<::heddle::run::WholeComparison::Wrong> wrong);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // The command line of heddle-reference.
-#ifndef HEDDLE_TOOLS_HEDDLE_REFERENCE_REFERENCECOMMAND_H
-#define HEDDLE_TOOLS_HEDDLE_REFERENCE_REFERENCECOMMAND_H
+#pragma once
 
 #include "tools/heddle-compile/ReadModel.h"
 #include "tools/heddle-run/call/NamedFile.h"
@@ -30,5 +29,3 @@ struct ReferenceCommand : ModelOptions {
 std::optional<ReferenceCommand> parseReferenceCommand(int argc, char **argv);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Converts between the interpreter's arrays and tensors in files.
-#ifndef HEDDLE_TOOLS_HEDDLE_REFERENCE_TENSORS_H
-#define HEDDLE_TOOLS_HEDDLE_REFERENCE_TENSORS_H
+#pragma once
 
 #include "compiler/Reference/Interpreter.h"
 #include "runtime/core/Tensor.h"
@@ -21,5 +20,3 @@ reference::Array toArray(const ::heddle::TensorView &tensor);
 ::heddle::Status saveVariables(const reference::Interpreter &interpreter, ModuleOp module, const std::string &path);
 
 } // namespace mlir::heddle
-
-#endif

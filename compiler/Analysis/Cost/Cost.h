@@ -1,6 +1,5 @@
 // Arithmetic and memory traffic of kernels, counted from their ops.
-#ifndef HEDDLE_COMPILER_ANALYSIS_COST_COST_H
-#define HEDDLE_COMPILER_ANALYSIS_COST_COST_H
+#pragma once
 
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -106,5 +105,3 @@ void registerOpCosts(DialectRegistry &registry);
 } // namespace mlir::heddle
 
 #include "compiler/Analysis/Cost/CostInterface.h.inc"
-
-#endif

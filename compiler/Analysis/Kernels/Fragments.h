@@ -1,6 +1,5 @@
 // Matmuls on tensor cores: with 16-bit operands, or with f32 operands that are rounded to tf32.
-#ifndef HEDDLE_COMPILER_ANALYSIS_KERNELS_FRAGMENTS_H
-#define HEDDLE_COMPILER_ANALYSIS_KERNELS_FRAGMENTS_H
+#pragma once
 
 #include "dialects/Tile/Tile.h"
 #include "llvm/Support/MathExtras.h"
@@ -38,5 +37,3 @@ inline bool hasTensorOperands(Operation *product, Value operand) {
 }
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // The interfaces by which fusion, cost and tiling ask an op about its kernel.
-#ifndef HEDDLE_COMPILER_ANALYSIS_KERNELS_KERNELINTERFACES_H
-#define HEDDLE_COMPILER_ANALYSIS_KERNELS_KERNELINTERFACES_H
+#pragma once
 
 #include "dialects/Heddle/Heddle.h"
 
@@ -33,5 +32,3 @@ bool isSumOfProducts(Operation *op);
 } // namespace mlir::heddle
 
 #include "compiler/Analysis/Kernels/KernelInterfaces.h.inc"
-
-#endif

@@ -1,6 +1,5 @@
 // Linear bounds of an attention mask. They tell which tiles of the scores need to be visited.
-#ifndef HEDDLE_COMPILER_ANALYSIS_KERNELS_MASKBOUNDS_H
-#define HEDDLE_COMPILER_ANALYSIS_KERNELS_MASKBOUNDS_H
+#pragma once
 
 #include "mlir/IR/Region.h"
 
@@ -18,5 +17,3 @@ struct MaskBound {
 SmallVector<MaskBound> getMaskBounds(Region &mask, bool *exact = nullptr);
 
 } // namespace mlir::heddle
-
-#endif

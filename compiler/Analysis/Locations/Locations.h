@@ -4,8 +4,7 @@
 // The importer gives an op the line of the description that governs it, under the name of a part of the model:
 // "encoder.0.self.query"("model.toml":5:1). Passes that derive ops from such an op use these functions to keep its
 // location.
-#ifndef HEDDLE_COMPILER_ANALYSIS_LOCATIONS_LOCATIONS_H
-#define HEDDLE_COMPILER_ANALYSIS_LOCATIONS_LOCATIONS_H
+#pragma once
 
 #include "mlir/IR/Operation.h"
 
@@ -29,5 +28,3 @@ std::string describeLocation(Location place);
 SmallVector<StringRef> getPartsOfPlace(Location place);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // The formats to which matmul operands may be rounded.
-#ifndef HEDDLE_COMPILER_ANALYSIS_PROFILE_PRECISION_H
-#define HEDDLE_COMPILER_ANALYSIS_PROFILE_PRECISION_H
+#pragma once
 
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/StringRef.h"
@@ -22,5 +21,3 @@ StringRef toString(Precision precision);
 std::optional<Precision> parsePrecision(StringRef name);
 
 } // namespace mlir::heddle
-
-#endif

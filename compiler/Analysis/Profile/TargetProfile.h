@@ -1,6 +1,5 @@
 // The numbers that passes know about a target. Passes read these numbers and never ask which target it is.
-#ifndef HEDDLE_COMPILER_ANALYSIS_PROFILE_TARGETPROFILE_H
-#define HEDDLE_COMPILER_ANALYSIS_PROFILE_TARGETPROFILE_H
+#pragma once
 
 #include "compiler/Analysis/Profile/Precision.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -160,5 +159,3 @@ const TargetProfile *lookupTargetProfile(StringRef name, std::string &message);
 LogicalResult resolveTarget(const TargetProfile *&profile, StringRef target);
 
 } // namespace mlir::heddle
-
-#endif

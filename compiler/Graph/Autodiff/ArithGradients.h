@@ -1,6 +1,5 @@
 // The gradient rules of arith and math, as external models of DifferentiableOpInterface.
-#ifndef HEDDLE_COMPILER_GRAPH_AUTODIFF_ARITHGRADIENTS_H
-#define HEDDLE_COMPILER_GRAPH_AUTODIFF_ARITHGRADIENTS_H
+#pragma once
 
 #include "mlir/IR/DialectRegistry.h"
 
@@ -10,5 +9,3 @@ namespace mlir::heddle {
 void registerArithGradients(DialectRegistry &registry);
 
 } // namespace mlir::heddle
-
-#endif

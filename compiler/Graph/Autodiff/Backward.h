@@ -1,6 +1,5 @@
 // Reverse-mode differentiation of straight-line code.
-#ifndef HEDDLE_COMPILER_GRAPH_AUTODIFF_BACKWARD_H
-#define HEDDLE_COMPILER_GRAPH_AUTODIFF_BACKWARD_H
+#pragma once
 
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/IR/Builders.h"
@@ -24,5 +23,3 @@ FailureOr<SmallVector<WeightGradient>> buildBackward(Operation *root, Value loss
 Value addGradients(OpBuilder &builder, Location loc, Value a, Value b);
 
 } // namespace mlir::heddle
-
-#endif

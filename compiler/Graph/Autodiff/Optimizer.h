@@ -1,6 +1,5 @@
 // One step of the optimizer on a set of weights, as ops: of Adam (5.3 of "Attention Is All You Need"), or of a text.
-#ifndef HEDDLE_COMPILER_GRAPH_AUTODIFF_OPTIMIZER_H
-#define HEDDLE_COMPILER_GRAPH_AUTODIFF_OPTIMIZER_H
+#pragma once
 
 #include "compiler/Graph/Autodiff/Backward.h"
 #include "dialects/Heddle/VariableRoles.h"
@@ -36,5 +35,3 @@ FailureOr<Value> buildOptimizerStep(Operation *root, const OptimizerOptions &opt
                                     const VariableRoles &variables);
 
 } // namespace mlir::heddle
-
-#endif

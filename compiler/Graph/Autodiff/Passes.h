@@ -1,7 +1,6 @@
 // The passes of phase `differentiate`; Passes.td says what each does. A pass whose options cannot be given as text has
 // a header of its own.
-#ifndef HEDDLE_COMPILER_GRAPH_AUTODIFF_PASSES_H
-#define HEDDLE_COMPILER_GRAPH_AUTODIFF_PASSES_H
+#pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
@@ -13,5 +12,3 @@ namespace mlir::heddle {
 #include "compiler/Graph/Autodiff/Passes.h.inc"
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // The gradient of a scan.
-#ifndef HEDDLE_COMPILER_GRAPH_AUTODIFF_SCANGRADIENT_H
-#define HEDDLE_COMPILER_GRAPH_AUTODIFF_SCANGRADIENT_H
+#pragma once
 
 #include "mlir/IR/DialectRegistry.h"
 
@@ -12,5 +11,3 @@ namespace mlir::heddle {
 void registerScanGradient(DialectRegistry &registry);
 
 } // namespace mlir::heddle
-
-#endif

@@ -2,8 +2,7 @@
 // small matrices beside each chosen weight are trained: y = x W + alpha / rank (x A) B, with A of in x rank and B of
 // rank x out. In training, dropout acts on the x that A reads, as in PEFT. Whole weights, such as the embedding, may be
 // trained beside the adapters: PEFT calls their modules `modules_to_save`.
-#ifndef HEDDLE_COMPILER_GRAPH_DERIVE_ADAPTERS_H
-#define HEDDLE_COMPILER_GRAPH_DERIVE_ADAPTERS_H
+#pragma once
 
 #include "mlir/Pass/Pass.h"
 #include "llvm/Support/Error.h"
@@ -36,5 +35,3 @@ llvm::Expected<AdapterOptions> parseAdapterConfig(StringRef json);
 std::unique_ptr<Pass> createAddAdaptersPass(AdapterOptions options);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // An entry under construction: ports by name, and the model functions that are inlined into it.
-#ifndef HEDDLE_COMPILER_GRAPH_DERIVE_ENTRYBUILDER_H
-#define HEDDLE_COMPILER_GRAPH_DERIVE_ENTRYBUILDER_H
+#pragma once
 
 #include "dialects/Heddle/VariableRoles.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -103,5 +102,3 @@ void addStateOfWeights(ModuleOp module, WeightState state);
 StringRef getPath(Location where);
 
 } // namespace mlir::heddle
-
-#endif

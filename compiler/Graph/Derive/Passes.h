@@ -1,7 +1,6 @@
 // The passes of phase `derive`; Passes.td says what each does. A pass whose options cannot be given as text has a
 // header of its own.
-#ifndef HEDDLE_COMPILER_GRAPH_DERIVE_PASSES_H
-#define HEDDLE_COMPILER_GRAPH_DERIVE_PASSES_H
+#pragma once
 
 #include "mlir/Pass/Pass.h"
 
@@ -12,5 +11,3 @@ namespace mlir::heddle {
 #include "compiler/Graph/Derive/Passes.h.inc"
 
 } // namespace mlir::heddle
-
-#endif

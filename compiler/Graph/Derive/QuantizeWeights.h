@@ -1,8 +1,7 @@
 // Weights as 16-bit floats, or as packed integers with scales: 8-bit, 4-bit, or as a GGUF file has them. They are for
 // models that are no longer trained, or of which only adapters are trained (Dettmers et al. 2023). They take a quarter or
 // an eighth of the memory, and of the bytes that a decoding step reads.
-#ifndef HEDDLE_COMPILER_GRAPH_DERIVE_QUANTIZEWEIGHTS_H
-#define HEDDLE_COMPILER_GRAPH_DERIVE_QUANTIZEWEIGHTS_H
+#pragma once
 
 #include "mlir/Pass/Pass.h"
 #include "runtime/core/PackedFormat.h"
@@ -27,5 +26,3 @@ llvm::Expected<WeightFormat> parseWeightFormat(StringRef text);
 std::unique_ptr<Pass> createQuantizeWeightsPass(WeightFormat format, bool trains);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Moves the selection of rows before the ops that compute each row by itself.
-#ifndef HEDDLE_COMPILER_GRAPH_DERIVE_SELECTROWS_H
-#define HEDDLE_COMPILER_GRAPH_DERIVE_SELECTROWS_H
+#pragma once
 
 #include "dialects/Heddle/Heddle.h"
 
@@ -12,5 +11,3 @@ namespace mlir::heddle {
 void selectRowsEarly(EmbeddingOp selection);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,7 +1,6 @@
 // One step of decoding: the part of a model's `logits` that depends on the newest tokens, computed only for these
 // tokens.
-#ifndef HEDDLE_COMPILER_GRAPH_DERIVE_STEPBUILDER_H
-#define HEDDLE_COMPILER_GRAPH_DERIVE_STEPBUILDER_H
+#pragma once
 
 #include "compiler/Graph/Derive/EntryBuilder.h"
 #include "llvm/ADT/DenseSet.h"
@@ -118,5 +117,3 @@ SmallVector<size_t> getChangingStates(ScanOp scan);
 Value updateCache(EntryBuilder &entry, const DecodingPlan::Cache &cache, Value indices, Value rows);
 
 } // namespace mlir::heddle
-
-#endif

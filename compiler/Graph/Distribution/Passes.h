@@ -1,6 +1,5 @@
 // The pass of phase `prepare` that lets several ranks train together. Passes.td describes it.
-#ifndef HEDDLE_COMPILER_GRAPH_DISTRIBUTION_PASSES_H
-#define HEDDLE_COMPILER_GRAPH_DISTRIBUTION_PASSES_H
+#pragma once
 
 #include "mlir/Pass/Pass.h"
 
@@ -11,5 +10,3 @@ namespace mlir::heddle {
 #include "compiler/Graph/Distribution/Passes.h.inc"
 
 } // namespace mlir::heddle
-
-#endif

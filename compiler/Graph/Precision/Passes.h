@@ -1,7 +1,6 @@
 // The passes of phase `prepare` that round values to fewer bits. Passes.td describes them. A pass whose options cannot be
 // given as text has its own header.
-#ifndef HEDDLE_COMPILER_GRAPH_PRECISION_PASSES_H
-#define HEDDLE_COMPILER_GRAPH_PRECISION_PASSES_H
+#pragma once
 
 #include "mlir/Pass/Pass.h"
 
@@ -12,5 +11,3 @@ namespace mlir::heddle {
 #include "compiler/Graph/Precision/Passes.h.inc"
 
 } // namespace mlir::heddle
-
-#endif

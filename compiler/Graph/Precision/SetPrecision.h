@@ -1,6 +1,5 @@
 // The pass that rounds the operands of matmuls to fewer bits.
-#ifndef HEDDLE_COMPILER_GRAPH_PRECISION_SETPRECISION_H
-#define HEDDLE_COMPILER_GRAPH_PRECISION_SETPRECISION_H
+#pragma once
 
 #include "compiler/Analysis/Profile/TargetProfile.h"
 #include "mlir/Pass/Pass.h"
@@ -11,5 +10,3 @@ namespace mlir::heddle {
 std::unique_ptr<Pass> createSetPrecisionPass(Precision precision, HeadWidths heads = {});
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // The passes on recurrences, in phases `derive`, `prepare` and `fuse`, described in Passes.td.
-#ifndef HEDDLE_COMPILER_GRAPH_RECURRENCE_PASSES_H
-#define HEDDLE_COMPILER_GRAPH_RECURRENCE_PASSES_H
+#pragma once
 
 #include "mlir/Pass/Pass.h"
 
@@ -11,5 +10,3 @@ namespace mlir::heddle {
 #include "compiler/Graph/Recurrence/Passes.h.inc"
 
 } // namespace mlir::heddle
-
-#endif

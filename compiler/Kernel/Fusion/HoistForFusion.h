@@ -1,6 +1,5 @@
 // Moves ops to where kernels can take them in. `heddle-fuse-kernels` does this before it cuts a block into kernels.
-#ifndef HEDDLE_COMPILER_KERNEL_FUSION_HOISTFORFUSION_H
-#define HEDDLE_COMPILER_KERNEL_FUSION_HOISTFORFUSION_H
+#pragma once
 
 #include "mlir/IR/Block.h"
 
@@ -18,5 +17,3 @@ bool isCopied(Operation *op);
 void hoistForFusion(Block &block);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Stacks the rows of several variables in one larger variable.
-#ifndef HEDDLE_COMPILER_KERNEL_FUSION_PACKVARIABLES_H
-#define HEDDLE_COMPILER_KERNEL_FUSION_PACKVARIABLES_H
+#pragma once
 
 #include "dialects/Heddle/VariableRoles.h"
 
@@ -19,5 +18,3 @@ VariableOp packVariables(StringRef name, ArrayRef<VariableOp> parts, SymbolTable
 VariableOp packVariables(VariableRole role, VariableOp owner, ArrayRef<VariableOp> parts, SymbolTable &symbols);
 
 } // namespace mlir::heddle
-
-#endif

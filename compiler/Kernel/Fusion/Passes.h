@@ -1,7 +1,6 @@
 // The passes of phases `fuse-attention` and `fuse`; Passes.td says what each does. A pass whose options cannot be given
 // as text has a header of its own.
-#ifndef HEDDLE_COMPILER_KERNEL_FUSION_PASSES_H
-#define HEDDLE_COMPILER_KERNEL_FUSION_PASSES_H
+#pragma once
 
 #include "mlir/Pass/Pass.h"
 
@@ -12,5 +11,3 @@ namespace mlir::heddle {
 #include "compiler/Kernel/Fusion/Passes.h.inc"
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Trades time for memory: values that are cheap to compute again need not be kept for the backward pass.
-#ifndef HEDDLE_COMPILER_KERNEL_FUSION_RECOMPUTE_H
-#define HEDDLE_COMPILER_KERNEL_FUSION_RECOMPUTE_H
+#pragma once
 
 #include "mlir/Support/LLVM.h"
 
@@ -17,5 +16,3 @@ StringRef toString(Recomputation policy);
 std::optional<Recomputation> parseRecomputation(StringRef name);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,8 +1,7 @@
 // MLIR optimization remarks of the fusion passes: what they fused, and what they could not fuse and why. The category
 // of a remark is the pass's name without "heddle-": `heddle-opt --remarks-filter-missed=fuse-kernels`, and
 // heddle-compile likewise.
-#ifndef HEDDLE_COMPILER_KERNEL_FUSION_REMARKS_H
-#define HEDDLE_COMPILER_KERNEL_FUSION_REMARKS_H
+#pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Remarks.h"
@@ -34,5 +33,3 @@ inline void remarkMissed(StringRef pass, Operation *op, const Twine &what, const
 }
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,7 +1,6 @@
 // The passes of phase `tile`. Passes.td describes them. A pass whose options cannot be given as text has its own
 // header.
-#ifndef HEDDLE_COMPILER_KERNEL_TILING_PASSES_H
-#define HEDDLE_COMPILER_KERNEL_TILING_PASSES_H
+#pragma once
 
 #include "compiler/Analysis/Profile/TargetProfile.h"
 #include "mlir/Pass/Pass.h"
@@ -13,5 +12,3 @@ namespace mlir::heddle {
 #include "compiler/Kernel/Tiling/Passes.h.inc"
 
 } // namespace mlir::heddle
-
-#endif

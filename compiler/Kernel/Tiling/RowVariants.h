@@ -1,7 +1,6 @@
 // Several kernels for one launch, each for calls with another number of rows. A decoder is called for one sequence, for
 // several sequences, and for the tokens of a prompt. The best tiles of its matmuls differ between these calls.
-#ifndef HEDDLE_COMPILER_KERNEL_TILING_ROWVARIANTS_H
-#define HEDDLE_COMPILER_KERNEL_TILING_ROWVARIANTS_H
+#pragma once
 
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -24,5 +23,3 @@ SizeOp getSizeWithin(SizeOp size, int64_t from, int64_t most);
 ArrayAttr restrictGrid(ArrayAttr grid, SizeOp whole, SizeOp within);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Phase `tile`: each heddle.kernel becomes one workgroup's program.
-#ifndef HEDDLE_COMPILER_KERNEL_TILING_TILING_H
-#define HEDDLE_COMPILER_KERNEL_TILING_TILING_H
+#pragma once
 
 #include "compiler/Kernel/Tiling/Frames/MatrixTile.h"
 #include "mlir/IR/DialectRegistry.h"
@@ -19,5 +18,3 @@ std::unique_ptr<Pass> createSplitKernelsPass(const TargetProfile &profile);
 void registerTilingInterfaces(DialectRegistry &registry);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // The keys of a config.json. A key that is neither read nor ignored is unknown in the end.
-#ifndef HEDDLE_COMPILER_MODEL_HUGGINGFACE_CONFIG_H
-#define HEDDLE_COMPILER_MODEL_HUGGINGFACE_CONFIG_H
+#pragma once
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Location.h"
@@ -87,5 +86,3 @@ private:
 };
 
 } // namespace mlir::heddle
-
-#endif

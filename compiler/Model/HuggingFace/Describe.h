@@ -1,6 +1,5 @@
 // The description of a published model.
-#ifndef HEDDLE_COMPILER_MODEL_HUGGINGFACE_DESCRIBE_H
-#define HEDDLE_COMPILER_MODEL_HUGGINGFACE_DESCRIBE_H
+#pragma once
 
 #include "compiler/Model/HuggingFace/Config.h"
 #include "compiler/Model/Import/Description.h"
@@ -18,5 +17,3 @@ FailureOr<Description> describeModel(HuggingFaceConfig &config, const Descriptio
 void addPublishedMeaning(const HuggingFaceConfig &config, Description &description);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Published models whose family is a model text with a section `published`.
-#ifndef HEDDLE_COMPILER_MODEL_HUGGINGFACE_FAMILY_H
-#define HEDDLE_COMPILER_MODEL_HUGGINGFACE_FAMILY_H
+#pragma once
 
 #include "compiler/Model/HuggingFace/Config.h"
 #include "compiler/Model/Import/Description.h"
@@ -26,5 +25,3 @@ FailureOr<Description> describeFamily(language::ModelText text, StringRef archit
 ::heddle::Result<bool> isInFolder(StringRef configPath, StringRef tensor);
 
 } // namespace mlir::heddle
-
-#endif

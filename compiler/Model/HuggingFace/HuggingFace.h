@@ -1,7 +1,6 @@
 // Imports models from Hugging Face folders and GGUF files. Their config.json, or their keys, become a description.
 // Weights are not read here: the description says which tensors they are, and whoever runs the artifact loads them.
-#ifndef HEDDLE_COMPILER_MODEL_HUGGINGFACE_HUGGINGFACE_H
-#define HEDDLE_COMPILER_MODEL_HUGGINGFACE_HUGGINGFACE_H
+#pragma once
 
 #include "compiler/Model/Import/Import.h"
 
@@ -17,5 +16,3 @@ OwningOpRef<ModuleOp> importHuggingFace(MLIRContext *context, StringRef folder, 
 OwningOpRef<ModuleOp> importGguf(MLIRContext *context, StringRef path, const DescriptionChanges &changes);
 
 } // namespace mlir::heddle
-
-#endif

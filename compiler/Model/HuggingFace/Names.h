@@ -1,6 +1,5 @@
 // Maps the tensors of a Hugging Face folder to weights.
-#ifndef HEDDLE_COMPILER_MODEL_HUGGINGFACE_NAMES_H
-#define HEDDLE_COMPILER_MODEL_HUGGINGFACE_NAMES_H
+#pragma once
 
 #include "compiler/Model/Import/Description.h"
 
@@ -12,5 +11,3 @@ namespace mlir::heddle {
 llvm::json::Object nameMarianTensors(const Description &description);
 
 } // namespace mlir::heddle
-
-#endif

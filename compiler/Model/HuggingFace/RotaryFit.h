@@ -1,6 +1,5 @@
 // Recovers LLaMA 3's rule for rotary frequencies from the divisors that it gave.
-#ifndef HEDDLE_COMPILER_MODEL_HUGGINGFACE_ROTARYFIT_H
-#define HEDDLE_COMPILER_MODEL_HUGGINGFACE_ROTARYFIT_H
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -20,5 +19,3 @@ struct RotaryFit {
 std::optional<RotaryFit> fitRotaryDivisors(std::span<const float> divisors, double base, int64_t headWidth);
 
 } // namespace mlir::heddle
-
-#endif

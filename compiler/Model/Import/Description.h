@@ -1,6 +1,5 @@
 // A model description: the contents of a .toml file or a Hugging Face folder, checked, with every default filled in.
-#ifndef HEDDLE_COMPILER_MODEL_IMPORT_DESCRIPTION_H
-#define HEDDLE_COMPILER_MODEL_IMPORT_DESCRIPTION_H
+#pragma once
 
 #include "compiler/Model/Language/ModelText.h"
 #include "mlir/IR/Location.h"
@@ -157,5 +156,3 @@ FailureOr<Description> overrideDescription(MLIRContext *context, Description des
                                            const DescriptionChanges &changes);
 
 } // namespace mlir::heddle
-
-#endif

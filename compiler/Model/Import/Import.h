@@ -1,7 +1,6 @@
 // Import: turns a model description into a module of the heddle dialect. Every op is located in the file that describes
 // the model.
-#ifndef HEDDLE_COMPILER_MODEL_IMPORT_IMPORT_H
-#define HEDDLE_COMPILER_MODEL_IMPORT_IMPORT_H
+#pragma once
 
 #include "compiler/Model/Import/Description.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -22,5 +21,3 @@ OwningOpRef<ModuleOp> importModel(MLIRContext *context, FailureOr<Description> d
                                   function_ref<LogicalResult(const Description &)> check = {});
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,7 +1,6 @@
 // LLVM's JSON parser, toml++ and MLIR's parser recurse into nested values: a file of a few kilobytes could exhaust the
 // stack. The compiler's inputs hardly nest, so deeply nested text is rejected before it is parsed.
-#ifndef HEDDLE_COMPILER_MODEL_IMPORT_NESTING_H
-#define HEDDLE_COMPILER_MODEL_IMPORT_NESTING_H
+#pragma once
 
 #include "llvm/Support/JSON.h"
 
@@ -28,5 +27,3 @@ inline constexpr size_t kDeepestModule = 500;
 std::optional<std::pair<unsigned, unsigned>> findTooDeepMLIR(llvm::StringRef text);
 
 } // namespace mlir::heddle
-
-#endif // HEDDLE_COMPILER_MODEL_IMPORT_NESTING_H

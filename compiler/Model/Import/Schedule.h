@@ -1,6 +1,5 @@
 // The learning rate of each step, as the model's function `rate` of the step's number.
-#ifndef HEDDLE_COMPILER_MODEL_IMPORT_SCHEDULE_H
-#define HEDDLE_COMPILER_MODEL_IMPORT_SCHEDULE_H
+#pragma once
 
 #include "compiler/Model/Import/Description.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -12,5 +11,3 @@ namespace mlir::heddle {
 LogicalResult addSchedule(ModuleOp module, const Description &description);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // The built-in functions of the language. All others are written in the language (library/layers.weft).
-#ifndef HEDDLE_COMPILER_MODEL_LANGUAGE_BUILTINS_H
-#define HEDDLE_COMPILER_MODEL_LANGUAGE_BUILTINS_H
+#pragma once
 
 #include "compiler/Model/Language/Elaborator.h"
 
@@ -15,5 +14,3 @@ struct Elaborator::Builtin {
 };
 
 } // namespace mlir::heddle::language
-
-#endif

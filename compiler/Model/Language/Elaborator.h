@@ -1,7 +1,6 @@
 // The evaluator of model texts. Expressions become items, and expressions of tensors become ops of the model's
 // functions. The section headings in the class name the source file of each group of methods.
-#ifndef HEDDLE_COMPILER_MODEL_LANGUAGE_ELABORATOR_H
-#define HEDDLE_COMPILER_MODEL_LANGUAGE_ELABORATOR_H
+#pragma once
 
 #include "compiler/Model/Language/ModelText.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -326,5 +325,3 @@ private:
 };
 
 } // namespace mlir::heddle::language
-
-#endif

@@ -1,7 +1,6 @@
 // Items are the values of expressions while a model text is elaborated: constants, weights, tensors of the model,
 // blocks and lists.
-#ifndef HEDDLE_COMPILER_MODEL_LANGUAGE_ITEM_H
-#define HEDDLE_COMPILER_MODEL_LANGUAGE_ITEM_H
+#pragma once
 
 #include "compiler/Model/Language/Syntax.h"
 #include "dialects/Heddle/VariableRoles.h"
@@ -114,5 +113,3 @@ inline Item number(double value) { return NumberItem{value, false}; }
 inline Item wholeNumber(int64_t value) { return NumberItem{static_cast<double>(value), true}; }
 
 } // namespace mlir::heddle::language
-
-#endif

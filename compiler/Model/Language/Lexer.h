@@ -1,6 +1,5 @@
 // Splits a model text into tokens.
-#ifndef HEDDLE_COMPILER_MODEL_LANGUAGE_LEXER_H
-#define HEDDLE_COMPILER_MODEL_LANGUAGE_LEXER_H
+#pragma once
 
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/StringRef.h"
@@ -25,5 +24,3 @@ struct Token {
 FailureOr<std::vector<Token>> tokenize(MLIRContext *context, StringRef path, StringRef text);
 
 } // namespace mlir::heddle::language
-
-#endif

@@ -2,8 +2,7 @@
 //
 // To compile a text, read it, set its parameters, and elaborate it to model functions of the heddle dialect. The
 // location of each op is its line in the text, named by the path of the bindings around it.
-#ifndef HEDDLE_COMPILER_MODEL_LANGUAGE_MODELTEXT_H
-#define HEDDLE_COMPILER_MODEL_LANGUAGE_MODELTEXT_H
+#pragma once
 
 #include "compiler/Model/Language/Item.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -123,5 +122,3 @@ ArrayRef<StringRef> getOptimizers();
 ArrayRef<StringRef> getLibraryTexts();
 
 } // namespace mlir::heddle::language
-
-#endif

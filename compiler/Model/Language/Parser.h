@@ -1,6 +1,5 @@
 // Parses a model text into its syntax tree.
-#ifndef HEDDLE_COMPILER_MODEL_LANGUAGE_PARSER_H
-#define HEDDLE_COMPILER_MODEL_LANGUAGE_PARSER_H
+#pragma once
 
 #include "compiler/Model/Language/Syntax.h"
 
@@ -10,5 +9,3 @@ namespace mlir::heddle::language {
 FailureOr<Text> parse(MLIRContext *context, StringRef path, StringRef text);
 
 } // namespace mlir::heddle::language
-
-#endif

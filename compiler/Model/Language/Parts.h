@@ -1,6 +1,5 @@
 // The state of a model text's part while it becomes a function of the module.
-#ifndef HEDDLE_COMPILER_MODEL_LANGUAGE_PARTS_H
-#define HEDDLE_COMPILER_MODEL_LANGUAGE_PARTS_H
+#pragma once
 
 #include "compiler/Model/Language/Elaborator.h"
 
@@ -30,5 +29,3 @@ struct Elaborator::PartState {
 };
 
 } // namespace mlir::heddle::language
-
-#endif

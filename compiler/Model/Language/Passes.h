@@ -1,6 +1,5 @@
 // The pass of this room, which evaluates an optimizer's text; Passes.td describes it.
-#ifndef HEDDLE_COMPILER_MODEL_LANGUAGE_PASSES_H
-#define HEDDLE_COMPILER_MODEL_LANGUAGE_PASSES_H
+#pragma once
 
 #include "mlir/Pass/Pass.h"
 
@@ -11,5 +10,3 @@ namespace mlir::heddle {
 #include "compiler/Model/Language/Passes.h.inc"
 
 } // namespace mlir::heddle
-
-#endif

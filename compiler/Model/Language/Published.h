@@ -3,8 +3,7 @@
 //
 // A text's section extends the sections of the texts that it uses. A statement, or a tensor's line, replaces an earlier
 // one with the same left side.
-#ifndef HEDDLE_COMPILER_MODEL_LANGUAGE_PUBLISHED_H
-#define HEDDLE_COMPILER_MODEL_LANGUAGE_PUBLISHED_H
+#pragma once
 
 #include "compiler/Model/Language/Elaborator.h"
 #include "llvm/ADT/MapVector.h"
@@ -67,5 +66,3 @@ private:
 };
 
 } // namespace mlir::heddle::language
-
-#endif

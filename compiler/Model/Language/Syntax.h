@@ -1,6 +1,5 @@
 // The syntax tree of a model text (.weft). docs/language.md describes the language.
-#ifndef HEDDLE_COMPILER_MODEL_LANGUAGE_SYNTAX_H
-#define HEDDLE_COMPILER_MODEL_LANGUAGE_SYNTAX_H
+#pragma once
 
 #include "mlir/IR/Location.h"
 
@@ -139,5 +138,3 @@ struct Text {
 };
 
 } // namespace mlir::heddle::language
-
-#endif

@@ -1,6 +1,5 @@
 // The parts that a task defines.
-#ifndef HEDDLE_COMPILER_MODEL_LANGUAGE_TASKS_H
-#define HEDDLE_COMPILER_MODEL_LANGUAGE_TASKS_H
+#pragma once
 
 #include "mlir/Support/LLVM.h"
 #include "runtime/schema/Tasks.h"
@@ -35,5 +34,3 @@ struct TaskInfo {
 const TaskInfo *findTask(StringRef name);
 
 } // namespace mlir::heddle::language
-
-#endif

@@ -1,6 +1,5 @@
 // The state of the parser of model texts.
-#ifndef HEDDLE_COMPILER_MODEL_LANGUAGE_TEXTPARSER_H
-#define HEDDLE_COMPILER_MODEL_LANGUAGE_TEXTPARSER_H
+#pragma once
 
 #include "compiler/Model/Language/Lexer.h"
 #include "compiler/Model/Language/Parser.h"
@@ -109,5 +108,3 @@ private:
 };
 
 } // namespace mlir::heddle::language
-
-#endif

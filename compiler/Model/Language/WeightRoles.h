@@ -1,6 +1,5 @@
 // The roles of weights in a model, by which optimizers and weight decay choose their rules.
-#ifndef HEDDLE_COMPILER_MODEL_LANGUAGE_WEIGHTROLES_H
-#define HEDDLE_COMPILER_MODEL_LANGUAGE_WEIGHTROLES_H
+#pragma once
 
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -14,5 +13,3 @@ namespace mlir::heddle::language {
 llvm::StringMap<StringRef> findWeightRoles(ModuleOp module);
 
 } // namespace mlir::heddle::language
-
-#endif

@@ -1,6 +1,5 @@
 // Derives the conditions that a call's inputs must fulfil so that no kernel accesses memory out of bounds.
-#ifndef HEDDLE_COMPILER_PROGRAM_CONTRACT_DERIVECONTRACT_H
-#define HEDDLE_COMPILER_PROGRAM_CONTRACT_DERIVECONTRACT_H
+#pragma once
 
 #include "mlir/Pass/Pass.h"
 
@@ -10,5 +9,3 @@ namespace mlir::heddle {
 inline constexpr StringLiteral kSegmentsAttrName = "plan.segments";
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Compile-time analysis of i32 values: their form as sums of inputs and sizes, and their bounds.
-#ifndef HEDDLE_COMPILER_PROGRAM_CONTRACT_FORMS_H
-#define HEDDLE_COMPILER_PROGRAM_CONTRACT_FORMS_H
+#pragma once
 
 #include "compiler/Analysis/Cost/Cost.h"
 #include "dialects/Heddle/Heddle.h"
@@ -80,5 +79,3 @@ private:
 StringAttr inputName(Value value);
 
 } // namespace mlir::heddle
-
-#endif

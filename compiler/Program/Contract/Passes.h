@@ -1,6 +1,5 @@
 // The pass that derives contracts, in phase `prepare`, described in Passes.td.
-#ifndef HEDDLE_COMPILER_PROGRAM_CONTRACT_PASSES_H
-#define HEDDLE_COMPILER_PROGRAM_CONTRACT_PASSES_H
+#pragma once
 
 #include "mlir/Pass/Pass.h"
 
@@ -11,5 +10,3 @@ namespace mlir::heddle {
 #include "compiler/Program/Contract/Passes.h.inc"
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // The state of an artifact while it is written.
-#ifndef HEDDLE_COMPILER_PROGRAM_EMIT_ARTIFACTWRITER_H
-#define HEDDLE_COMPILER_PROGRAM_EMIT_ARTIFACTWRITER_H
+#pragma once
 
 #include "compiler/Program/Emit/Emit.h"
 #include "compiler/Program/Emit/KernelTable.h"
@@ -79,5 +78,3 @@ private:
 };
 
 } // namespace mlir::heddle
-
-#endif

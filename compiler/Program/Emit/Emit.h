@@ -1,6 +1,5 @@
 // Phase `emit`: serialises planned modules as an artifact (runtime/schema/artifact.fbs).
-#ifndef HEDDLE_COMPILER_PROGRAM_EMIT_EMIT_H
-#define HEDDLE_COMPILER_PROGRAM_EMIT_EMIT_H
+#pragma once
 
 #include "compiler/Analysis/Profile/TargetProfile.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -37,5 +36,3 @@ FailureOr<Artifact> emitArtifact(MutableArrayRef<PlannedTarget> targets, StringR
                                  ArrayRef<VocabularyFile> vocabulary = {});
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // The kernels of a plan that one or several targets share. Identical kernels occur once.
-#ifndef HEDDLE_COMPILER_PROGRAM_EMIT_KERNELTABLE_H
-#define HEDDLE_COMPILER_PROGRAM_EMIT_KERNELTABLE_H
+#pragma once
 
 #include "compiler/Program/Emit/Emit.h"
 #include "compiler/Target/KernelCode.h"
@@ -27,5 +26,3 @@ private:
 };
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Compresses the code of a target's kernels for an artifact.
-#ifndef HEDDLE_COMPILER_PROGRAM_EMIT_PACKCODE_H
-#define HEDDLE_COMPILER_PROGRAM_EMIT_PACKCODE_H
+#pragma once
 
 #include "compiler/Program/Emit/KernelTable.h"
 
@@ -15,5 +14,3 @@ struct PackedCode {
 FailureOr<PackedCode> packCode(ArrayRef<KernelCode> kernels, Location loc);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Allocates buffers of known lifetimes in one arena.
-#ifndef HEDDLE_COMPILER_PROGRAM_PLANNING_ARENAALLOCATOR_H
-#define HEDDLE_COMPILER_PROGRAM_PLANNING_ARENAALLOCATOR_H
+#pragma once
 
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -30,5 +29,3 @@ SmallVector<int64_t> allocateArena(MutableArrayRef<ArenaBuffer> buffers,
                                    int64_t mostBytes = std::numeric_limits<int64_t>::max());
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Assigns memory to each value of an entry: in a variable, or at an offset in the arena.
-#ifndef HEDDLE_COMPILER_PROGRAM_PLANNING_ASSIGNSTORAGE_H
-#define HEDDLE_COMPILER_PROGRAM_PLANNING_ASSIGNSTORAGE_H
+#pragma once
 
 #include "compiler/Program/Planning/EntryGraph.h"
 
@@ -26,5 +25,3 @@ struct StoragePlan {
 FailureOr<StoragePlan> assignStorage(EntryGraph &graph, int64_t mostBytes);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // The planner's view of an entry: its launches, the values between them, and the variables that it reads and writes.
-#ifndef HEDDLE_COMPILER_PROGRAM_PLANNING_ENTRYGRAPH_H
-#define HEDDLE_COMPILER_PROGRAM_PLANNING_ENTRYGRAPH_H
+#pragma once
 
 #include "compiler/Analysis/Cost/Cost.h"
 #include "dialects/Heddle/Heddle.h"
@@ -144,5 +143,3 @@ private:
 };
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Schedules the launches of an entry.
-#ifndef HEDDLE_COMPILER_PROGRAM_PLANNING_LAUNCHSCHEDULE_H
-#define HEDDLE_COMPILER_PROGRAM_PLANNING_LAUNCHSCHEDULE_H
+#pragma once
 
 #include "compiler/Program/Planning/EntryGraph.h"
 
@@ -14,5 +13,3 @@ namespace mlir::heddle {
 LogicalResult scheduleLaunches(EntryGraph &graph);
 
 } // namespace mlir::heddle
-
-#endif

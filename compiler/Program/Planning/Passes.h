@@ -1,6 +1,5 @@
 // The passes of phase `plan`, described in Passes.td.
-#ifndef HEDDLE_COMPILER_PROGRAM_PLANNING_PASSES_H
-#define HEDDLE_COMPILER_PROGRAM_PLANNING_PASSES_H
+#pragma once
 
 #include "mlir/Pass/Pass.h"
 
@@ -11,5 +10,3 @@ namespace mlir::heddle {
 #include "compiler/Program/Planning/Passes.h.inc"
 
 } // namespace mlir::heddle
-
-#endif

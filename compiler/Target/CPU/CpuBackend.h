@@ -1,6 +1,5 @@
 // The CPU backend: kernels become machine code, and a thread runs one workgroup after the other.
-#ifndef HEDDLE_COMPILER_TARGET_CPU_CPUBACKEND_H
-#define HEDDLE_COMPILER_TARGET_CPU_CPUBACKEND_H
+#pragma once
 
 #include "compiler/Target/Backend.h"
 
@@ -12,5 +11,3 @@ const Backend &getCPUBackend();
 ArrayRef<TargetProfile> getCpuProfiles();
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // The pass pipeline from kernels with layouts to LLVM functions.
-#ifndef HEDDLE_COMPILER_TARGET_CPU_CPULOWERING_H
-#define HEDDLE_COMPILER_TARGET_CPU_CPULOWERING_H
+#pragma once
 
 #include "mlir/Pass/PassManager.h"
 
@@ -12,5 +11,3 @@ void buildCpuLowering(OpPassManager &passes);
 void registerCpuLowering();
 
 } // namespace mlir::heddle
-
-#endif

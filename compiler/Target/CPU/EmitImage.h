@@ -1,6 +1,5 @@
 // Emits the machine code of one kernel, in the format of runtime/hal/cpu/Image.h.
-#ifndef HEDDLE_COMPILER_TARGET_CPU_EMITIMAGE_H
-#define HEDDLE_COMPILER_TARGET_CPU_EMITIMAGE_H
+#pragma once
 
 #include "compiler/Target/Backend.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -19,5 +18,3 @@ void registerImageTranslations(DialectRegistry &registry);
 
 } // namespace heddle
 } // namespace mlir
-
-#endif

@@ -1,6 +1,5 @@
 // Links an object file into one position-independent image.
-#ifndef HEDDLE_COMPILER_TARGET_CPU_LINKIMAGE_H
-#define HEDDLE_COMPILER_TARGET_CPU_LINKIMAGE_H
+#pragma once
 
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/StringRef.h"
@@ -22,5 +21,3 @@ inline constexpr uint64_t kImageAlignment = 64;
 llvm::Expected<CodeImage> linkImage(StringRef object, StringRef entry);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Lowers kernels to LLVM functions. README.md describes the calling convention.
-#ifndef HEDDLE_COMPILER_TARGET_CPU_LOWERTOLLVM_H
-#define HEDDLE_COMPILER_TARGET_CPU_LOWERTOLLVM_H
+#pragma once
 
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/StringRef.h"
@@ -12,5 +11,3 @@ namespace mlir::heddle {
 inline constexpr StringLiteral kScratchBytesName = "heddle.scratch_bytes";
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Runs ptxas, the assembler of the CUDA toolkit, if it is installed.
-#ifndef HEDDLE_COMPILER_TARGET_CUDA_ASSEMBLE_H
-#define HEDDLE_COMPILER_TARGET_CUDA_ASSEMBLE_H
+#pragma once
 
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/StringRef.h"
@@ -26,5 +25,3 @@ std::string findPtxas();
 std::optional<Cubin> assemblePtx(StringRef ptxas, StringRef ptx, StringRef chip, std::string &message);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // The CUDA backend: kernels become PTX, and machine code if ptxas is installed.
-#ifndef HEDDLE_COMPILER_TARGET_CUDA_CUDABACKEND_H
-#define HEDDLE_COMPILER_TARGET_CUDA_CUDABACKEND_H
+#pragma once
 
 #include "compiler/Target/Backend.h"
 
@@ -12,5 +11,3 @@ const Backend &getCUDABackend();
 ArrayRef<TargetProfile> getCudaProfiles();
 
 } // namespace mlir::heddle
-
-#endif

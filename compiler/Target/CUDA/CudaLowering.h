@@ -1,6 +1,5 @@
 // The pass pipeline from kernels with layouts to NVVM code.
-#ifndef HEDDLE_COMPILER_TARGET_CUDA_CUDALOWERING_H
-#define HEDDLE_COMPILER_TARGET_CUDA_CUDALOWERING_H
+#pragma once
 
 #include "mlir/Pass/PassManager.h"
 
@@ -12,5 +11,3 @@ void buildCudaLowering(OpPassManager &passes, StringRef chip);
 void registerCudaLowering();
 
 } // namespace mlir::heddle
-
-#endif

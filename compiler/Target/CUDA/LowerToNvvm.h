@@ -1,6 +1,5 @@
 // Lowers one lane's program to NVVM, and NVVM to PTX.
-#ifndef HEDDLE_COMPILER_TARGET_CUDA_LOWERTONVVM_H
-#define HEDDLE_COMPILER_TARGET_CUDA_LOWERTONVVM_H
+#pragma once
 
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/StringRef.h"
@@ -38,5 +37,3 @@ void registerPtxTranslations(DialectRegistry &registry);
 
 } // namespace heddle
 } // namespace mlir
-
-#endif

@@ -1,7 +1,6 @@
 // Conversion patterns that MLIR lacks: memory accesses by 64-bit addresses, shared memory, shuffles, and the ids of
 // workgroups and lanes.
-#ifndef HEDDLE_COMPILER_TARGET_CUDA_NVVMPATTERNS_H
-#define HEDDLE_COMPILER_TARGET_CUDA_NVVMPATTERNS_H
+#pragma once
 
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -23,5 +22,3 @@ void addMatrixConversion(LLVMTypeConverter &converter);
 void populateKernelPatterns(const LLVMTypeConverter &converter, RewritePatternSet &patterns);
 
 } // namespace mlir::heddle
-
-#endif

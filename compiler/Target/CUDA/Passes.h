@@ -1,6 +1,5 @@
 // The passes of phase `lower` for CUDA, described in Passes.td.
-#ifndef HEDDLE_COMPILER_TARGET_CUDA_PASSES_H
-#define HEDDLE_COMPILER_TARGET_CUDA_PASSES_H
+#pragma once
 
 #include "mlir/Pass/Pass.h"
 
@@ -11,5 +10,3 @@ namespace mlir::heddle {
 #include "compiler/Target/CUDA/Passes.h.inc"
 
 } // namespace mlir::heddle
-
-#endif

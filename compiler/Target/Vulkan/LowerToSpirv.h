@@ -1,6 +1,5 @@
 // Lowers one lane's program to a SPIR-V module, and serialises the module.
-#ifndef HEDDLE_COMPILER_TARGET_VULKAN_LOWERTOSPIRV_H
-#define HEDDLE_COMPILER_TARGET_VULKAN_LOWERTOSPIRV_H
+#pragma once
 
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/SmallVector.h"
@@ -36,5 +35,3 @@ LogicalResult serializeKernel(spirv::ModuleOp kernel, SmallVectorImpl<uint32_t> 
 
 } // namespace heddle
 } // namespace mlir
-
-#endif

@@ -1,6 +1,5 @@
 // The passes of phase `lower` for Vulkan, described in Passes.td.
-#ifndef HEDDLE_COMPILER_TARGET_VULKAN_PASSES_H
-#define HEDDLE_COMPILER_TARGET_VULKAN_PASSES_H
+#pragma once
 
 #include "mlir/Pass/Pass.h"
 
@@ -11,5 +10,3 @@ namespace mlir::heddle {
 #include "compiler/Target/Vulkan/Passes.h.inc"
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Lowers shared memory, and cooperative matrices that are loaded from and stored to it.
-#ifndef HEDDLE_COMPILER_TARGET_VULKAN_SHAREDMEMORY_H
-#define HEDDLE_COMPILER_TARGET_VULKAN_SHAREDMEMORY_H
+#pragma once
 
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
@@ -20,5 +19,3 @@ void declareShared(spirv::FuncOp main);
 void populateSharedPatterns(SPIRVTypeConverter &converter, RewritePatternSet &patterns);
 
 } // namespace mlir::heddle
-
-#endif

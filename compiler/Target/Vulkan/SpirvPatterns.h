@@ -1,7 +1,6 @@
 // Conversion patterns that MLIR lacks: memory accesses by pointers, bf16, shuffles, loops, and the ids of workgroups
 // and lanes.
-#ifndef HEDDLE_COMPILER_TARGET_VULKAN_SPIRVPATTERNS_H
-#define HEDDLE_COMPILER_TARGET_VULKAN_SPIRVPATTERNS_H
+#pragma once
 
 #include "compiler/Target/MatrixIndex.h"
 #include "dialects/Tile/Tile.h"
@@ -41,5 +40,3 @@ void populateKernelPatterns(const SPIRVTypeConverter &converter, LaneNumber numb
                             RewritePatternSet &patterns);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // The arguments that kernels may read through texel buffers.
-#ifndef HEDDLE_COMPILER_TARGET_VULKAN_TEXELARGUMENTS_H
-#define HEDDLE_COMPILER_TARGET_VULKAN_TEXELARGUMENTS_H
+#pragma once
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/BitVector.h"
@@ -13,5 +12,3 @@ namespace mlir::heddle {
 DenseMap<StringAttr, llvm::BitVector> getPartialArguments(ModuleOp module);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // The Vulkan backend: kernels become SPIR-V modules.
-#ifndef HEDDLE_COMPILER_TARGET_VULKAN_VULKANBACKEND_H
-#define HEDDLE_COMPILER_TARGET_VULKAN_VULKANBACKEND_H
+#pragma once
 
 #include "compiler/Target/Backend.h"
 
@@ -12,5 +11,3 @@ const Backend &getVulkanBackend();
 ArrayRef<TargetProfile> getVulkanProfiles();
 
 } // namespace mlir::heddle
-
-#endif

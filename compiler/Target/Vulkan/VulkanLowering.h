@@ -1,6 +1,5 @@
 // The pass pipeline from kernels with layouts to SPIR-V.
-#ifndef HEDDLE_COMPILER_TARGET_VULKAN_VULKANLOWERING_H
-#define HEDDLE_COMPILER_TARGET_VULKAN_VULKANLOWERING_H
+#pragma once
 
 #include "mlir/Pass/PassManager.h"
 
@@ -12,5 +11,3 @@ void buildVulkanLowering(OpPassManager &passes, bool texelLoads = false);
 void registerVulkanLowering();
 
 } // namespace mlir::heddle
-
-#endif

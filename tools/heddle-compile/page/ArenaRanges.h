@@ -1,6 +1,5 @@
 // Live ranges of an entry's arena: from which launch to which launch each part is in use.
-#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_PAGE_ARENARANGES_H
-#define HEDDLE_TOOLS_HEDDLE_COMPILE_PAGE_ARENARANGES_H
+#pragma once
 
 #include "dialects/Plan/Plan.h"
 
@@ -51,5 +50,3 @@ private:
 };
 
 } // namespace mlir::heddle
-
-#endif

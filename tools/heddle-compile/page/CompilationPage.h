@@ -1,7 +1,6 @@
 // The page of `heddle-compile --report=FILE.html`: what each phase made of a model. It is for readers who ask why
 // something was not fused, write a pass, or need less memory. Its style and scripts are the files beside this one.
-#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_PAGE_COMPILATIONPAGE_H
-#define HEDDLE_TOOLS_HEDDLE_COMPILE_PAGE_COMPILATIONPAGE_H
+#pragma once
 
 #include "tools/heddle-compile/Remarks.h"
 #include "tools/heddle-compile/page/PhaseTexts.h"
@@ -15,5 +14,3 @@ std::string writeCompilationPage(const CommandLine &line, CompiledModel &compile
                                  ArrayRef<PassRemark> remarks);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Long texts that repeat in a page, such as the same entry after each phase. The page holds each once, compressed.
-#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_PAGE_PACKEDTEXTS_H
-#define HEDDLE_TOOLS_HEDDLE_COMPILE_PAGE_PACKEDTEXTS_H
+#pragma once
 
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/StringMap.h"
@@ -25,5 +24,3 @@ private:
 };
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // The module as text after each phase: entries, and kernels from the phase that outlines them on.
-#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_PAGE_PHASETEXTS_H
-#define HEDDLE_TOOLS_HEDDLE_COMPILE_PAGE_PHASETEXTS_H
+#pragma once
 
 #include "compiler/Pipeline/Pipeline.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -44,5 +43,3 @@ private:
 };
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Numbers the places in a model that ops come from (compiler/Analysis/Locations), for use in a page.
-#ifndef HEDDLE_TOOLS_HEDDLE_COMPILE_PAGE_PLACETABLE_H
-#define HEDDLE_TOOLS_HEDDLE_COMPILE_PAGE_PLACETABLE_H
+#pragma once
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
@@ -34,5 +33,3 @@ private:
 };
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // The parameters that all attention kernels share, whatever op they compute.
-#ifndef HEDDLE_COMPILER_KERNEL_TILING_ATTENTION_ATTENTION_H
-#define HEDDLE_COMPILER_KERNEL_TILING_ATTENTION_ATTENTION_H
+#pragma once
 
 #include "compiler/Analysis/Kernels/Fragments.h"
 #include "compiler/Kernel/Tiling/Frames/KernelEmitter.h"
@@ -95,5 +94,3 @@ struct Attention {
 };
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Bounds on the pairs of queries and keys that can count, known before any pair is looked at.
-#ifndef HEDDLE_COMPILER_KERNEL_TILING_ATTENTION_ATTENTIONBOUNDS_H
-#define HEDDLE_COMPILER_KERNEL_TILING_ATTENTION_ATTENTIONBOUNDS_H
+#pragma once
 
 #include "compiler/Kernel/Tiling/Attention/Attention.h"
 
@@ -55,5 +54,3 @@ private:
 };
 
 } // namespace mlir::heddle
-
-#endif

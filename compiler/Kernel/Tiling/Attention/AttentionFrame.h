@@ -1,7 +1,6 @@
 // The parts that attention's three kernels share: which rows a workgroup owns, the loop over the other side's rows, and
 // the scores between them.
-#ifndef HEDDLE_COMPILER_KERNEL_TILING_ATTENTION_ATTENTIONFRAME_H
-#define HEDDLE_COMPILER_KERNEL_TILING_ATTENTION_ATTENTIONFRAME_H
+#pragma once
 
 #include "compiler/Kernel/Tiling/Attention/AttentionSharing.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -149,5 +148,3 @@ private:
 };
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // The kernels of attention: fused, and with its scores in memory.
-#ifndef HEDDLE_COMPILER_KERNEL_TILING_ATTENTION_ATTENTIONKERNELS_H
-#define HEDDLE_COMPILER_KERNEL_TILING_ATTENTION_ATTENTIONKERNELS_H
+#pragma once
 
 #include "mlir/IR/DialectRegistry.h"
 
@@ -11,5 +10,3 @@ void registerAttentionKernels(DialectRegistry &registry);
 void registerScoreKernels(DialectRegistry &registry);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,7 +1,6 @@
 // The ways in which the lanes of a workgroup share attention's work. Each way is a class. It chooses the shape of a
 // workgroup's tile of scores, keeps the operands of matmuls where its lanes reach them, and multiplies.
-#ifndef HEDDLE_COMPILER_KERNEL_TILING_ATTENTION_ATTENTIONSHARING_H
-#define HEDDLE_COMPILER_KERNEL_TILING_ATTENTION_ATTENTIONSHARING_H
+#pragma once
 
 #include "compiler/Kernel/Tiling/Attention/AttentionBounds.h"
 
@@ -173,5 +172,3 @@ bool canShareByFragments(const AttentionSharing::Work &work);
 std::unique_ptr<AttentionSharing> shareByFragments(const AttentionSharing::Work &work);
 
 } // namespace mlir::heddle
-
-#endif

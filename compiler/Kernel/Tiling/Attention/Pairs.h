@@ -1,8 +1,7 @@
 // Attention that takes pairs of a query and a key one by one. This is needed if a region combines their elements, if
 // each sequence has only one query (a tile of queries would have one useful row), or if heads are too wide for a tile's
 // registers. Each lane has adjacent keys or adjacent columns.
-#ifndef HEDDLE_COMPILER_KERNEL_TILING_ATTENTION_PAIRS_H
-#define HEDDLE_COMPILER_KERNEL_TILING_ATTENTION_PAIRS_H
+#pragma once
 
 #include "compiler/Kernel/Tiling/Attention/Attention.h"
 
@@ -77,5 +76,3 @@ LogicalResult emitSumsOneByOne(Operation *anchor, const Attention &attention, bo
                                ValueRange parameters, Region *region, KernelEmitter &emitter);
 
 } // namespace mlir::heddle
-
-#endif

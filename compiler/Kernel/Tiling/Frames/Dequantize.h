@@ -1,6 +1,5 @@
 // Tiles of heddle.dequantize: packed numbers with their scales and offsets, which may be packed as well.
-#ifndef HEDDLE_COMPILER_KERNEL_TILING_FRAMES_DEQUANTIZE_H
-#define HEDDLE_COMPILER_KERNEL_TILING_FRAMES_DEQUANTIZE_H
+#pragma once
 
 #include "compiler/Kernel/Tiling/Frames/KernelEmitter.h"
 
@@ -42,5 +41,3 @@ PackedPlace placeOfGroups(KernelEmitter &emitter, DequantizeOp unpacked, const P
 Value packedValues(KernelEmitter &emitter, Value matrix, const PackedPlace &place);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // Turns one heddle.kernel into one tile.func. Holds the services that the emission of every kernel uses.
-#ifndef HEDDLE_COMPILER_KERNEL_TILING_FRAMES_KERNELEMITTER_H
-#define HEDDLE_COMPILER_KERNEL_TILING_FRAMES_KERNELEMITTER_H
+#pragma once
 
 #include "compiler/Analysis/Kernels/KernelInterfaces.h"
 #include "compiler/Kernel/Tiling/Frames/MatrixTile.h"
@@ -255,5 +254,3 @@ private:
 int64_t chunkOf(int64_t extent, int64_t vector, int64_t limit);
 
 } // namespace mlir::heddle
-
-#endif

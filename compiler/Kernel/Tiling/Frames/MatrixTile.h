@@ -1,6 +1,5 @@
 // The sizes of a matmul's tiles: chosen by a cost model, or measured.
-#ifndef HEDDLE_COMPILER_KERNEL_TILING_FRAMES_MATRIXTILE_H
-#define HEDDLE_COMPILER_KERNEL_TILING_FRAMES_MATRIXTILE_H
+#pragma once
 
 #include "compiler/Analysis/Profile/TargetProfile.h"
 
@@ -98,5 +97,3 @@ struct TileChoices {
 MatrixTile chooseTile(const TargetProfile &profile, const Product &product, TileChoices *choices);
 
 } // namespace mlir::heddle
-
-#endif

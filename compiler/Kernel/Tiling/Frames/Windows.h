@@ -1,6 +1,5 @@
 // How kernels read the rows of a sequence at a row offset.
-#ifndef HEDDLE_COMPILER_KERNEL_TILING_FRAMES_WINDOWS_H
-#define HEDDLE_COMPILER_KERNEL_TILING_FRAMES_WINDOWS_H
+#pragma once
 
 #include "compiler/Kernel/Tiling/Frames/KernelEmitter.h"
 
@@ -35,5 +34,3 @@ MovedRows movedRowsOf(UnfoldOp unfold, KernelEmitter &emitter, const Place &plac
 void registerWindowTiles(DialectRegistry &registry);
 
 } // namespace mlir::heddle
-
-#endif

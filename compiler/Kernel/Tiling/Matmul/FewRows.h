@@ -1,7 +1,6 @@
 // Matmuls of a few rows by a transposed matrix. An example is the output projection when a decoder computes its next
 // tokens. Lanes are laid out along the K dimension.
-#ifndef HEDDLE_COMPILER_KERNEL_TILING_MATMUL_FEWROWS_H
-#define HEDDLE_COMPILER_KERNEL_TILING_MATMUL_FEWROWS_H
+#pragma once
 
 #include "compiler/Kernel/Tiling/Frames/KernelEmitter.h"
 
@@ -14,5 +13,3 @@ bool hasFewRows(MatmulOp product, KernelEmitter &emitter);
 LogicalResult emitFewRows(MatmulOp product, KernelEmitter &emitter);
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // The kernels of matmuls.
-#ifndef HEDDLE_COMPILER_KERNEL_TILING_MATMUL_MATRIXKERNELS_H
-#define HEDDLE_COMPILER_KERNEL_TILING_MATMUL_MATRIXKERNELS_H
+#pragma once
 
 #include "mlir/IR/DialectRegistry.h"
 
@@ -10,5 +9,3 @@ namespace mlir::heddle {
 void registerMatrixKernels(DialectRegistry &registry);
 
 } // namespace mlir::heddle
-
-#endif

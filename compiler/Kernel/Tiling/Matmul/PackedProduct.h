@@ -1,8 +1,7 @@
 // A thread's matmul that packs its operands first. They are then contiguous in the caches, whatever the matrices'
 // widths, and are read in whole vectors. Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication"
 // (2008), section 4.
-#ifndef HEDDLE_COMPILER_KERNEL_TILING_MATMUL_PACKEDPRODUCT_H
-#define HEDDLE_COMPILER_KERNEL_TILING_MATMUL_PACKEDPRODUCT_H
+#pragma once
 
 #include "compiler/Kernel/Tiling/Frames/KernelEmitter.h"
 
@@ -79,5 +78,3 @@ private:
 };
 
 } // namespace mlir::heddle
-
-#endif

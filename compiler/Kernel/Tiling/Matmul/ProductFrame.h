@@ -1,7 +1,6 @@
 // The parts that kernels around a matmul share: the result tile that a workgroup computes, and the loop that computes
 // it.
-#ifndef HEDDLE_COMPILER_KERNEL_TILING_MATMUL_PRODUCTFRAME_H
-#define HEDDLE_COMPILER_KERNEL_TILING_MATMUL_PRODUCTFRAME_H
+#pragma once
 
 #include "compiler/Kernel/Tiling/Matmul/PackedProduct.h"
 #include "compiler/Kernel/Tiling/Matmul/StreamedProduct.h"
@@ -89,5 +88,3 @@ private:
 };
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // A thread's matmul with few rows, in the order in which the right side lies in memory.
-#ifndef HEDDLE_COMPILER_KERNEL_TILING_MATMUL_STREAMEDPRODUCT_H
-#define HEDDLE_COMPILER_KERNEL_TILING_MATMUL_STREAMEDPRODUCT_H
+#pragma once
 
 #include "compiler/Kernel/Tiling/Frames/KernelEmitter.h"
 
@@ -57,5 +56,3 @@ private:
 };
 
 } // namespace mlir::heddle
-
-#endif

@@ -1,6 +1,5 @@
 // The kernels of all ops but matmuls and attention.
-#ifndef HEDDLE_COMPILER_KERNEL_TILING_ROWS_ROWKERNELS_H
-#define HEDDLE_COMPILER_KERNEL_TILING_ROWS_ROWKERNELS_H
+#pragma once
 
 #include "mlir/IR/DialectRegistry.h"
 
@@ -17,5 +16,3 @@ void registerScatterKernels(DialectRegistry &registry);
 void registerSelectionKernels(DialectRegistry &registry);
 
 } // namespace mlir::heddle
-
-#endif
