@@ -95,12 +95,6 @@ struct CodeReport {
   std::string assembly; // machine code as text; empty if the driver does not show it
 };
 
-// A recorded sequence of launches.
-class Program {
-public:
-  virtual ~Program() = default;
-};
-
 // A kernel as an artifact stores it. `Kernel` in schema/artifact.fbs defines each backend's code.
 struct KernelSource {
   std::string_view name;           // for messages
@@ -192,6 +186,17 @@ struct LaunchTime {
   uint64_t begin = 0, end = 0; // nanoseconds of the device's clock
 };
 
+// A recorded sequence of launches.
+class Program {
+public:
+  virtual ~Program() = default;
+  // Queues the uploads, then the program, and returns. Errors of the work itself are reported by the device's wait().
+  virtual Status submit(std::span<const Upload> uploads, std::span<const WorkgroupCount> counts) = 0;
+  // Waits, and returns the times of the last submission, in the order of the launches. Fails with Unsupported if the
+  // program was not recorded with times.
+  virtual Result<std::vector<LaunchTime>> launchTimes() = 0;
+};
+
 class Device {
 public:
   virtual ~Device() = default;
@@ -209,13 +214,8 @@ public:
   // has no reports.
   virtual Result<CodeReport> report(const Executable &kernel) const;
 
-  // Records launches. Each submission passes `counts` workgroup counts. With `timed`, the device times every launch,
-  // and after a wait() launchTimes() returns the times of the last submission, in the order of the launches.
+  // Records launches. Each submission passes `counts` workgroup counts. With `timed`, the device times every launch.
   virtual Result<std::unique_ptr<Program>> record(std::span<const Launch> launches, uint32_t counts, bool timed) = 0;
-
-  // Queues the uploads, then the program, and returns. Errors of the work itself are reported by a later wait().
-  virtual Status submit(Program &program, std::span<const Upload> uploads, std::span<const WorkgroupCount> counts) = 0;
-  virtual Result<std::vector<LaunchTime>> launchTimes(Program &program) = 0;
 
   // Each of these waits for all earlier submissions. Offsets are in bytes.
   virtual Status wait() = 0;

@@ -103,7 +103,7 @@ Status EntryRunner::launchOverNothing(uint32_t launch) {
   while (runs[run].launch != launch)
     ++run;
   HEDDLE_ASSIGN(std::unique_ptr<hal::Program> alone, record(run, 1, /*timed=*/false));
-  HEDDLE_CHECK(state.device.submit(*alone, {}, std::vector<hal::WorkgroupCount>(countRun.size())));
+  HEDDLE_CHECK(alone->submit({}, std::vector<hal::WorkgroupCount>(countRun.size())));
   return state.device.wait();
 }
 
@@ -218,7 +218,7 @@ Status EntryRunner::submit(const Programs &recordings, std::span<const Input> in
     const EntryCollectives::Part &part = collectives.parts()[i];
     for (; finished < part.finish; ++finished)
       HEDDLE_CHECK(collectives.finish(finished, uploads));
-    HEDDLE_CHECK(state.device.submit(*recordings[i], uploads, counts));
+    HEDDLE_CHECK(recordings[i]->submit(uploads, counts));
     uploads.clear();
     for (; started < part.start; ++started)
       HEDDLE_CHECK(collectives.start(started));
@@ -247,7 +247,7 @@ Status EntryRunner::runChecked(std::span<const Input> inputs) {
       continue; // the call uses another variant of the launch, or has no rows
     HEDDLE_CHECK(check.before(runs[i]));
     HEDDLE_ASSIGN(std::unique_ptr<hal::Program> one, record(i, 1, /*timed=*/false));
-    HEDDLE_CHECK(state.device.submit(*one, {}, counts));
+    HEDDLE_CHECK(one->submit({}, counts));
     HEDDLE_CHECK(state.device.wait());
     HEDDLE_CHECK(check.after(runs[i]));
   }
@@ -293,7 +293,7 @@ Result<std::vector<LaunchProfile>> EntryRunner::profile(std::span<const Input> i
   for (size_t i = 0; i < timedPrograms.size(); ++i) {
     if (collectives.parts()[i].first == collectives.parts()[i].end)
       continue; // there is nothing to time
-    HEDDLE_ASSIGN(std::vector<hal::LaunchTime> ofPart, state.device.launchTimes(*timedPrograms[i]));
+    HEDDLE_ASSIGN(std::vector<hal::LaunchTime> ofPart, timedPrograms[i]->launchTimes());
     times.insert(times.end(), ofPart.begin(), ofPart.end());
   }
   uint64_t shift = 0; // from the device's clock to the host's, modulo 2^64: either may be ahead

@@ -63,7 +63,7 @@ TEST_F(CpuTest, kernelsFlushDenormalsAndTheCallerKeepsItsState) {
   std::fesetround(FE_UPWARD);
   std::feraiseexcept(FE_INEXACT);
   uint64_t before = FloatMode::read();
-  ASSERT_TRUE(device->submit(**program, {}, std::array{hal::WorkgroupCount{1, 1, 1}}).ok());
+  ASSERT_TRUE((*program)->submit({}, std::array{hal::WorkgroupCount{1, 1, 1}}).ok());
   EXPECT_EQ(FloatMode::read(), before);
   std::fesetround(FE_TONEAREST);
   std::feclearexcept(FE_ALL_EXCEPT);
@@ -85,12 +85,12 @@ TEST_F(CpuTest, gridsBeyond32BitsAreRefused) {
   auto program = device->record({&launch, 1}, 1, false);
   ASSERT_TRUE(program.ok()) << program.message();
   for (auto count : {hal::WorkgroupCount{65536, 65536, 1}, hal::WorkgroupCount{1u << 31, 1u << 31, 4}}) {
-    Status status = device->submit(**program, {}, std::array{count});
+    Status status = (*program)->submit({}, std::array{count});
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.error().kind, ErrorKind::Unsupported);
     EXPECT_NE(status.message().find("runs 4294967295 at most"), std::string::npos) << status.message();
   }
-  EXPECT_TRUE(device->submit(**program, {}, std::array{hal::WorkgroupCount{65536, 65536, 0}}).ok());
+  EXPECT_TRUE((*program)->submit({}, std::array{hal::WorkgroupCount{65536, 65536, 0}}).ok());
 }
 
 TEST_F(CpuTest, largeBuffersLieAtHugePages) {
@@ -169,7 +169,7 @@ TEST_F(CpuTest, executablesOutliveEachOther) {
   hal::Launch launch{loaded->front().get(), arguments};
   auto program = device->record({&launch, 1}, 1, false);
   ASSERT_TRUE(program.ok()) << program.message();
-  EXPECT_TRUE(device->submit(**program, {}, std::array{hal::WorkgroupCount{1, 1, 1}}).ok());
+  EXPECT_TRUE((*program)->submit({}, std::array{hal::WorkgroupCount{1, 1, 1}}).ok());
 }
 
 TEST_F(CpuTest, perfFindsTheKernelsOfAnAddress) {

@@ -141,7 +141,7 @@ TEST_F(CudaTest, launchesHaveTheSharedMemoryThatTheyAskFor) {
   std::vector<int32_t> values(64), back(64);
   std::iota(values.begin(), values.end(), 5);
   const hal::Upload upload{memory->get(), 0, std::as_bytes(std::span(values))};
-  ASSERT_TRUE(device->submit(**program, {&upload, 1}, std::array{hal::WorkgroupCount{1, 1, 1}}).ok());
+  ASSERT_TRUE((*program)->submit({&upload, 1}, std::array{hal::WorkgroupCount{1, 1, 1}}).ok());
   ASSERT_TRUE(device->read(**memory, 256, std::as_writable_bytes(std::span(back))).ok());
   std::ranges::reverse(values);
   EXPECT_EQ(back, values);
@@ -241,7 +241,7 @@ void faultAndExit(const char *blocking) {
   auto program = (*device)->record(launches, 1, false);
   if (!program)
     std::_Exit(4);
-  Status status = (*device)->submit(**program, {}, std::array{hal::WorkgroupCount{1, 1, 1}});
+  Status status = (*program)->submit({}, std::array{hal::WorkgroupCount{1, 1, 1}});
   if (status.ok())
     status = (*device)->wait();
   std::fprintf(stderr, "first: %s\n", status.ok() ? "nothing" : status.message().c_str());

@@ -106,7 +106,7 @@ TEST_P(ProgramTest, launchesWaitForThoseTheyName) {
   ASSERT_TRUE(program);
   for (int round = 1; round <= 30; ++round) {
     set(0, static_cast<float>(round));
-    ASSERT_TRUE(device->submit(*program, {}, std::array{kAll}).ok());
+    ASSERT_TRUE(program->submit({}, std::array{kAll}).ok());
     float x = static_cast<float>(round); // 1, 3: 2x; 2, 5: 4x; 4: 6x
     EXPECT_EQ(get(4), 6 * x);
     EXPECT_EQ(get(5), 4 * x);
@@ -129,7 +129,7 @@ TEST_P(ProgramTest, barriersJoinAndPart) {
   ASSERT_TRUE(program);
   for (int round = 1; round <= 30; ++round) {
     set(0, static_cast<float>(round));
-    ASSERT_TRUE(device->submit(*program, {}, std::array{kAll}).ok());
+    ASSERT_TRUE(program->submit({}, std::array{kAll}).ok());
     float x = static_cast<float>(round); // 1: 2x; 2, 3, 4: 3x 4x 3x; 5, 6: 7x 7x; 7, 2, 3: 14x
     ASSERT_EQ(get(5), 7 * x);
     ASSERT_EQ(get(6), 7 * x);
@@ -142,21 +142,21 @@ TEST_P(ProgramTest, launchesWithoutWorkgroupsDoNothing) {
   auto program = record({{0, 0, 1, 0}, {0, 0, 2, 1, true}, {1, 1, 3, 0, true}, {2, 1, 4, 1, true}}, 2);
   ASSERT_TRUE(program);
   set(0, 1);
-  ASSERT_TRUE(device->submit(*program, {}, std::array{kAll, kNone}).ok()); // the first submission
+  ASSERT_TRUE(program->submit({}, std::array{kAll, kNone}).ok()); // the first submission
   EXPECT_EQ(get(1), 2);
   EXPECT_EQ(get(2), 0);
   EXPECT_EQ(get(3), 4);
   EXPECT_EQ(get(4), 0);
-  ASSERT_TRUE(device->submit(*program, {}, std::array{kAll, kAll}).ok());
+  ASSERT_TRUE(program->submit({}, std::array{kAll, kAll}).ok());
   EXPECT_EQ(get(2), 2);
   EXPECT_EQ(get(4), 4);
   set(0, 3);
-  ASSERT_TRUE(device->submit(*program, {}, std::array{kNone, kAll}).ok());
+  ASSERT_TRUE(program->submit({}, std::array{kNone, kAll}).ok());
   EXPECT_EQ(get(1), 2) << "as it was";
   EXPECT_EQ(get(2), 6);
   EXPECT_EQ(get(4), 8);
-  ASSERT_TRUE(device->submit(*program, {}, std::array{kNone, kNone}).ok());
-  ASSERT_TRUE(device->submit(*program, {}, std::array{kAll, hal::WorkgroupCount{1, 1, 0}}).ok());
+  ASSERT_TRUE(program->submit({}, std::array{kNone, kNone}).ok());
+  ASSERT_TRUE(program->submit({}, std::array{kAll, hal::WorkgroupCount{1, 1, 0}}).ok());
   EXPECT_EQ(get(1), 6);
   EXPECT_EQ(get(2), 6) << "as it was";
 }
@@ -168,7 +168,7 @@ TEST_P(ProgramTest, launchesStayOffWhileOthersChange) {
   constexpr hal::WorkgroupCount more = {126, 1, 1};
   auto expect = [&](float source, std::array<hal::WorkgroupCount, 3> counts, std::array<float, 3> results) {
     set(0, source);
-    ASSERT_TRUE(device->submit(*program, {}, counts).ok());
+    ASSERT_TRUE(program->submit({}, counts).ok());
     EXPECT_EQ((std::array{get(1), get(2), get(3)}), results) << "of " << source;
   };
   expect(1, {kAll, kNone, kAll}, {2, 0, 2});
@@ -184,7 +184,7 @@ TEST_P(ProgramTest, countsChangeBetweenSubmissionsInFlight) {
   ASSERT_TRUE(program);
   set(0, 1);
   for (int round = 0; round < 40; ++round) // every other round adds only to the first workgroup's elements
-    ASSERT_TRUE(device->submit(*program, {}, std::array{round % 2 ? hal::WorkgroupCount{1, 1, 1} : kAll}).ok());
+    ASSERT_TRUE(program->submit({}, std::array{round % 2 ? hal::WorkgroupCount{1, 1, 1} : kAll}).ok());
   std::vector<float> values(kElements);
   ASSERT_TRUE(device->read(*vectors, vectorBytes, std::as_writable_bytes(std::span(values))).ok());
   EXPECT_EQ(values.front(), 40);
@@ -200,7 +200,7 @@ TEST_P(ProgramTest, uploadsOfManySizesArriveBeforeTheLaunches) {
       values[i] = static_cast<float>(n + i), expected[i] = 2 * values[i];
     hal::Upload uploads[] = {{vectors.get(), 0, std::as_bytes(std::span(values).first(n / 2))},
                              {vectors.get(), n / 2 * 4, std::as_bytes(std::span(values).subspan(n / 2, n - n / 2))}};
-    ASSERT_TRUE(device->submit(*program, uploads, std::array{kAll}).ok());
+    ASSERT_TRUE(program->submit(uploads, std::array{kAll}).ok());
     std::ranges::fill(values, -1.0f); // submit() has copied the values
     ASSERT_TRUE(device->read(*vectors, vectorBytes, std::as_writable_bytes(std::span(sums))).ok());
     ASSERT_EQ(sums, expected) << n;
@@ -211,15 +211,15 @@ TEST_P(ProgramTest, timedLaunchesRunInOrderAndGiveTimes) {
   auto program = record({{0, 0, 1}, {1, 1, 2, 1}, {2, 2, 3, 0, true}}, 2, /*timed=*/true);
   ASSERT_TRUE(program);
   set(0, 1);
-  ASSERT_TRUE(device->submit(*program, {}, std::array{kAll, kAll}).ok());
+  ASSERT_TRUE(program->submit({}, std::array{kAll, kAll}).ok());
   EXPECT_EQ(get(3), 8);
-  auto times = device->launchTimes(*program);
+  auto times = program->launchTimes();
   ASSERT_TRUE(times.ok()) << times.message();
   ASSERT_EQ(times->size(), 3u);
   for (size_t i = 1; i < 3; ++i)
     EXPECT_LE(times->at(i - 1).end, times->at(i).begin);
-  ASSERT_TRUE(device->submit(*program, {}, std::array{kAll, kNone}).ok());
-  ASSERT_TRUE(device->launchTimes(*program).ok());
+  ASSERT_TRUE(program->submit({}, std::array{kAll, kNone}).ok());
+  ASSERT_TRUE(program->launchTimes().ok());
 }
 
 TEST_P(ProgramTest, programsOfNothingRun) {
@@ -227,11 +227,11 @@ TEST_P(ProgramTest, programsOfNothingRun) {
   ASSERT_TRUE(program && timed);
   const float three = 3;
   hal::Upload upload{vectors.get(), 0, std::as_bytes(std::span(&three, 1))};
-  ASSERT_TRUE(device->submit(*program, {&upload, 1}, {}).ok());
+  ASSERT_TRUE(program->submit({&upload, 1}, {}).ok());
   float back = 0;
   ASSERT_TRUE(device->read(*vectors, 0, std::as_writable_bytes(std::span(&back, 1))).ok());
   EXPECT_EQ(back, 3);
-  ASSERT_TRUE(device->submit(*timed, {}, {}).ok());
+  ASSERT_TRUE(timed->submit({}, {}).ok());
 }
 
 TEST_P(ProgramTest, memoryIsCounted) {

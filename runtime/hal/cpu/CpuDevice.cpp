@@ -33,14 +33,6 @@ Result<std::unique_ptr<Program>> CpuDevice::record(std::span<const Launch> launc
   return std::unique_ptr<Program>(std::move(program));
 }
 
-Status CpuDevice::submit(Program &program, std::span<const Upload> uploads, std::span<const WorkgroupCount> counts) {
-  return static_cast<CpuProgram &>(program).submit(uploads, counts);
-}
-
-Result<std::vector<LaunchTime>> CpuDevice::launchTimes(Program &program) {
-  return static_cast<CpuProgram &>(program).times();
-}
-
 Status CpuDevice::write(Buffer &to, uint64_t offset, std::span<const std::byte> data) {
   if (!data.empty())
     std::memcpy(part(to, offset, data.size()).data(), data.data(), data.size());

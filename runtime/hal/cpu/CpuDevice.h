@@ -82,8 +82,8 @@ public:
   CpuProgram(const DeviceInfo &device, Scratch &scratch) : device(device), scratch(scratch) {}
 
   Status record(std::span<const Launch> launches, uint32_t counts, bool timed);
-  Status submit(std::span<const Upload> uploads, std::span<const WorkgroupCount> counts);
-  Result<std::vector<LaunchTime>> times() const;
+  Status submit(std::span<const Upload> uploads, std::span<const WorkgroupCount> counts) override;
+  Result<std::vector<LaunchTime>> launchTimes() override;
 
 private:
   void recordOrder(std::span<const Launch> launches);
@@ -107,8 +107,6 @@ public:
   const DeviceInfo &info() const override { return description; }
   Result<std::vector<std::unique_ptr<Executable>>> load(std::span<const KernelSource> kernels) override;
   Result<std::unique_ptr<Program>> record(std::span<const Launch> launches, uint32_t counts, bool timed) override;
-  Status submit(Program &program, std::span<const Upload> uploads, std::span<const WorkgroupCount> counts) override;
-  Result<std::vector<LaunchTime>> launchTimes(Program &program) override;
   Status wait() override { return Success(); }
   Status write(Buffer &to, uint64_t offset, std::span<const std::byte> data) override;
   Status read(const Buffer &from, uint64_t offset, std::span<std::byte> into) override;

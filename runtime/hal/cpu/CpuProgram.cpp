@@ -88,7 +88,7 @@ Status CpuProgram::submit(std::span<const Upload> uploads, std::span<const Workg
   return Success();
 }
 
-Result<std::vector<LaunchTime>> CpuProgram::times() const {
+Result<std::vector<LaunchTime>> CpuProgram::launchTimes() {
   if (!timed)
     return makeError(ErrorKind::Unsupported, "this program was not recorded with times.");
   std::vector<LaunchTime> times;

@@ -67,17 +67,6 @@ Result<std::unique_ptr<Program>> CudaDevice::record(std::span<const Launch> laun
   return std::unique_ptr<Program>(std::move(program));
 }
 
-Status CudaDevice::submit(Program &program, std::span<const Upload> uploads, std::span<const WorkgroupCount> counts) {
-  Current current(context);
-  return static_cast<CudaProgram &>(program).submit(uploads, counts);
-}
-
-Result<std::vector<LaunchTime>> CudaDevice::launchTimes(Program &program) {
-  Current current(context);
-  HEDDLE_CHECK(stream->wait());
-  return static_cast<CudaProgram &>(program).times();
-}
-
 Status CudaDevice::wait() {
   Current current(context);
   return stream->wait();

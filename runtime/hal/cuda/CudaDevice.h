@@ -47,8 +47,8 @@ public:
   ~CudaProgram() override;
 
   Status record(std::span<const Launch> launches, uint32_t counts, bool timed);
-  Status submit(std::span<const Upload> uploads, std::span<const WorkgroupCount> counts);
-  Result<std::vector<LaunchTime>> times();
+  Status submit(std::span<const Upload> uploads, std::span<const WorkgroupCount> counts) override;
+  Result<std::vector<LaunchTime>> launchTimes() override;
 
 private:
   struct Node {
@@ -106,8 +106,6 @@ public:
   const DeviceInfo &info() const override { return context.info; }
   Result<std::vector<std::unique_ptr<Executable>>> load(std::span<const KernelSource> kernels) override;
   Result<std::unique_ptr<Program>> record(std::span<const Launch> launches, uint32_t counts, bool timed) override;
-  Status submit(Program &program, std::span<const Upload> uploads, std::span<const WorkgroupCount> counts) override;
-  Result<std::vector<LaunchTime>> launchTimes(Program &program) override;
   Status wait() override;
   Status write(Buffer &to, uint64_t offset, std::span<const std::byte> data) override;
   Status read(const Buffer &from, uint64_t offset, std::span<std::byte> into) override;

@@ -177,6 +177,7 @@ Status CudaProgram::start(std::span<const WorkgroupCount> counts) {
 
 Status CudaProgram::submit(std::span<const Upload> uploads, std::span<const WorkgroupCount> counts) {
   assert(counts.size() == current.size());
+  Current thread(context);
   uint64_t bytes = 0;
   for (const Upload &upload : uploads) {
     assert(upload.offset <= upload.to->bytes() && upload.data.size() <= upload.to->bytes() - upload.offset);
@@ -195,7 +196,9 @@ Status CudaProgram::submit(std::span<const Upload> uploads, std::span<const Work
   return status.ok() ? std::move(finished) : std::move(status);
 }
 
-Result<std::vector<LaunchTime>> CudaProgram::times() {
+Result<std::vector<LaunchTime>> CudaProgram::launchTimes() {
+  Current thread(context);
+  HEDDLE_CHECK(stream.wait());
   if (events.empty())
     return makeError(ErrorKind::Unsupported, "this program was not recorded with times.");
   std::vector<LaunchTime> times(nodes.size());

@@ -140,15 +140,6 @@ Result<std::unique_ptr<Program>> VulkanDevice::record(std::span<const Launch> la
   return std::unique_ptr<Program>(std::move(program));
 }
 
-Status VulkanDevice::submit(Program &program, std::span<const Upload> uploads, std::span<const WorkgroupCount> counts) {
-  return static_cast<VulkanProgram &>(program).submit(uploads, counts);
-}
-
-Result<std::vector<LaunchTime>> VulkanDevice::launchTimes(Program &program) {
-  HEDDLE_CHECK(stream->wait());
-  return static_cast<VulkanProgram &>(program).times();
-}
-
 Status VulkanDevice::wait() { return stream ? stream->wait() : Success(); }
 
 Status VulkanDevice::write(Buffer &to, uint64_t offset, std::span<const std::byte> data) {

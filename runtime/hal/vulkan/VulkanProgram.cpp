@@ -175,7 +175,8 @@ Status VulkanProgram::submit(std::span<const Upload> uploads, std::span<const Wo
   return stream.submit(copies, commands);
 }
 
-Result<std::vector<LaunchTime>> VulkanProgram::times() {
+Result<std::vector<LaunchTime>> VulkanProgram::launchTimes() {
+  HEDDLE_CHECK(stream.wait());
   if (!queries)
     return makeError(ErrorKind::Unsupported, "'", context.info.name,
                      "' cannot time launches, or this program was not "

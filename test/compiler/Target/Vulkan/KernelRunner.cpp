@@ -81,7 +81,7 @@ void run(const std::string &text, std::vector<Argument> arguments, hal::Workgrou
   hal::Launch launch{kernels->front().get(), places, 0, false};
   auto program = (*device)->record(std::span(&launch, 1), 1, false);
   ASSERT_TRUE(program.ok()) << program.message();
-  auto submitted = (*device)->submit(**program, {}, std::span(&grid, 1));
+  auto submitted = (*program)->submit({}, std::span(&grid, 1));
   ASSERT_TRUE(submitted.ok()) << submitted.message();
   for (size_t i = 0; i < arguments.size(); ++i) {
     auto read = (*device)->read(*buffers[i], 0, arguments[i].bytes);
