@@ -22,29 +22,16 @@ std::string versionString(uint32_t version) {
 } // namespace
 
 DeviceFeatures::DeviceFeatures(VkPhysicalDevice device) {
-  core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
-  v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
-  v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
-  v13.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES;
-  core.pNext = &v11;
-  v11.pNext = &v12;
-  v12.pNext = &v13;
-  if (hasExtension(device, VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME)) {
-    atomicFloat.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT;
-    v13.pNext = &atomicFloat;
-    extensions.push_back(VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME);
-  }
-  if (hasExtension(device, kCooperativeMatrixExtension)) {
-    cooperative.pNext = v13.pNext;
-    v13.pNext = &cooperative;
-    extensions.push_back(kCooperativeMatrixExtension);
-  }
-  if (hasExtension(device, VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME)) {
-    executables.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR;
-    executables.pNext = v13.pNext;
-    v13.pNext = &executables;
-    extensions.push_back(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
-  }
+  auto chain = [&](auto &features, const char *extension) {
+    if (!hasExtension(device, extension))
+      return;
+    features.pNext = v13.pNext;
+    v13.pNext = &features;
+    extensions.push_back(extension);
+  };
+  chain(atomicFloat, VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME);
+  chain(cooperative, kCooperativeMatrixExtension);
+  chain(executables, VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
   vkGetPhysicalDeviceFeatures2(device, &core);
 }
 
@@ -91,16 +78,7 @@ std::string DeviceFeatures::missing() const {
   return names;
 }
 
-DeviceProperties::DeviceProperties(VkPhysicalDevice device) {
-  core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
-  v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
-  v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES;
-  v13.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_PROPERTIES;
-  core.pNext = &v11;
-  v11.pNext = &v12;
-  v12.pNext = &v13;
-  vkGetPhysicalDeviceProperties2(device, &core);
-}
+DeviceProperties::DeviceProperties(VkPhysicalDevice device) { vkGetPhysicalDeviceProperties2(device, &core); }
 
 uint64_t DeviceProperties::maxBufferBytes() const { return v13.maxBufferSize ? v13.maxBufferSize : UINT64_MAX; }
 

@@ -21,13 +21,15 @@ struct DeviceFeatures {
   bool int16() const { return core.features.shaderInt16 && v11.storageBuffer16BitAccess; }
   std::string missing() const; // the names of missing required features, comma-separated
 
-  VkPhysicalDeviceFeatures2 core{};
-  VkPhysicalDeviceVulkan11Features v11{};
-  VkPhysicalDeviceVulkan12Features v12{};
-  VkPhysicalDeviceVulkan13Features v13{};
-  VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomicFloat{};
+  VkPhysicalDeviceVulkan13Features v13{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES};
+  VkPhysicalDeviceVulkan12Features v12{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, &v13};
+  VkPhysicalDeviceVulkan11Features v11{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, &v12};
+  VkPhysicalDeviceFeatures2 core{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &v11};
+  VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomicFloat{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT};
   CooperativeMatrixFeatures cooperative;
-  VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables{};
+  VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR};
   std::vector<const char *> extensions; // to enable
 };
 
@@ -38,10 +40,10 @@ struct DeviceProperties {
 
   uint64_t maxBufferBytes() const;
 
-  VkPhysicalDeviceProperties2 core{};
-  VkPhysicalDeviceVulkan11Properties v11{};
-  VkPhysicalDeviceVulkan12Properties v12{};
-  VkPhysicalDeviceVulkan13Properties v13{};
+  VkPhysicalDeviceVulkan13Properties v13{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_PROPERTIES};
+  VkPhysicalDeviceVulkan12Properties v12{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES, &v13};
+  VkPhysicalDeviceVulkan11Properties v11{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES, &v12};
+  VkPhysicalDeviceProperties2 core{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &v11};
 };
 
 // Returns a queue family for compute. Prefers one without graphics, whose queue is not shared with the display.
