@@ -77,12 +77,13 @@ std::optional<GgufPlace> readGgufPlace(const Json &json) {
     } else if (key == "rows" || key == "pick") {
       if (!(place.rows = readRows(key, value)))
         return std::nullopt;
-    } else if (std::optional<int64_t> heads = key == "paired" ? readExtent(value, 1) : std::nullopt) {
-      place.pairedHeads = *heads;
     } else if (key == "transpose" && value.is_boolean()) {
       place.transpose = value.get<bool>();
-    } else if (std::optional<int64_t> count = key == "matrices" ? readExtent(value, 1) : std::nullopt) {
-      place.matrices = *count;
+    } else if (int64_t *count = key == "paired" ? &place.pairedHeads : key == "matrices" ? &place.matrices : nullptr) {
+      std::optional<int64_t> read = readExtent(value, 1);
+      if (!read)
+        return std::nullopt;
+      *count = *read;
     } else if (key == "plus" && value.is_number()) {
       place.added = value.get<double>();
     } else {
@@ -188,9 +189,9 @@ Status readOtherEnds(const Json &json, Description &description) {
     return fail();
   for (const Json &value : json) {
     std::optional<int64_t> id = readExtent(value, 0);
-    if (!id || (description.vocabularySize && *id >= *description.vocabularySize))
+    if (!id || (description.vocabularySize && *id >= description.vocabularySize))
       return fail();
-    description.otherEnds.push_back(*id);
+    description.otherEnds.push_back(int32_t(*id));
   }
   return Success();
 }
@@ -222,41 +223,39 @@ std::optional<int64_t> leastMaximum(const schema::Module &module, std::initializ
 Status checkSizes(const Description &description, const schema::Module &module) {
   struct Bound {
     const char *key;
-    std::optional<int64_t> value;
+    int64_t value;
     std::initializer_list<std::string_view> sizes;
   };
   // A model of images has a pixel for each source position, so the maximum must be the number of pixels.
   std::optional<int64_t> pixels = leastMaximum(module, {"source_length"});
-  if (description.image && pixels && *pixels != description.image->pixels())
-    return wrong("has images of ", description.image->pixels(), " pixels, and the size 'source_length' is ", *pixels,
-                 " at most.");
-  const Bound bounds[] = {
-      {"max_tokens", description.maximumTokens, {"source_tokens", "target_tokens"}},
-      {"max_sequences", description.maximumSequences, {"sequences"}},
-      {"max_length",
-       description.maximumLength,
-       {"target_length", description.image ? "cache_length" : "source_length", "cache_length"}},
-      {"beam", description.json.contains("beam") ? std::optional(description.widestBeam) : std::nullopt, {"beam"}}};
+  int64_t own = description.image.pixels();
+  if (own && pixels && *pixels != own)
+    return wrong("has images of ", own, " pixels, and the size 'source_length' is ", *pixels, " at most.");
+  const Bound bounds[] = {{"max_tokens", description.maximumTokens, {"source_tokens", "target_tokens"}},
+                          {"max_sequences", description.maximumSequences, {"sequences"}},
+                          {"max_length",
+                           description.maximumLength,
+                           {"target_length", own ? "cache_length" : "source_length", "cache_length"}},
+                          {"beam", description.json.contains("beam") ? description.widestBeam : 0, {"beam"}}};
   for (const Bound &bound : bounds) {
     std::optional<int64_t> maximum = leastMaximum(module, bound.sizes);
-    if (bound.value && maximum && *bound.value > *maximum)
-      return wrong("has ", bound.key, " = ", *bound.value, ", and the size '", *bound.sizes.begin(), "' is ", *maximum,
+    if (maximum && bound.value > *maximum)
+      return wrong("has ", bound.key, " = ", bound.value, ", and the size '", *bound.sizes.begin(), "' is ", *maximum,
                    " at most.");
   }
-  int64_t rows = description.cacheRows.value_or(0);
   for (const schema::Entry *entry : *module.entries())
     for (const schema::Port *port : *entry->inputs())
       if (std::string_view name = view(port->name()); name == "cache_rows" || name == "cache_row")
-        if (port->value_limit() < rows)
-          return wrong("has cache_rows = ", rows, ", and the caches of entry '", view(entry->name()), "' have ",
-                       port->value_limit(), " rows.");
+        if (port->value_limit() < description.cacheRows)
+          return wrong("has cache_rows = ", description.cacheRows, ", and the caches of entry '", view(entry->name()),
+                       "' have ", port->value_limit(), " rows.");
   return Success();
 }
 
 // A row of logits has a number for each token of the vocabulary or for each label.
 Status checkLogits(const Description &description, const schema::Module &module) {
-  const std::optional<int64_t> &columns = description.classes ? description.classes : description.vocabularySize;
-  if (!columns)
+  int64_t columns = description.classes ? description.classes : description.vocabularySize;
+  if (columns == 0)
     return Success();
   for (const schema::Entry *entry : *module.entries())
     for (const schema::Port *port : *entry->outputs()) {
@@ -267,8 +266,8 @@ Status checkLogits(const Description &description, const schema::Module &module)
                        !description.classes && shape.size() == 1;
       if (areGrades) // for each pair
         continue;
-      if (shape.empty() || shape.back() != *columns)
-        return wrong("has ", description.classes ? "classes = " : "vocab_size = ", *columns,
+      if (shape.empty() || shape.back() != columns)
+        return wrong("has ", description.classes ? "classes = " : "vocab_size = ", columns,
                      ", and the logits of entry '", view(entry->name()), "' are ",
                      describe(elementType(*port->type()), shape), ".");
     }
@@ -279,9 +278,9 @@ Status checkStacks(const Description &description, const schema::Module &module)
   // The parameters of a .weft text may have these names with another meaning.
   if (description.json.contains("parameters"))
     return Success();
-  if (description.width && description.heads && *description.width % *description.heads != 0)
-    return wrong("has heads = ", *description.heads, ", which does not divide d_model = ", *description.width, ".");
-  int64_t layers = description.encoderLayers.value_or(0) + description.decoderLayers.value_or(0);
+  if (description.width && description.heads && description.width % description.heads != 0)
+    return wrong("has heads = ", description.heads, ", which does not divide d_model = ", description.width, ".");
+  int64_t layers = description.encoderLayers + description.decoderLayers;
   auto variables = int64_t(module.variables()->size());
   if (layers > variables)
     return wrong("has ", layers, " layers, and the artifact has ", variables, " variables.");
@@ -350,41 +349,43 @@ Result<Description> Description::parse(std::string_view text) {
     if (auto found = json.find(key.name); found != json.end())
       HEDDLE_CHECK(checkKey(key, *found));
 
-  const std::pair<const char *, std::optional<int64_t> *> numbers[] = {{"vocab_size", &result.vocabularySize},
-                                                                       {"max_tokens", &result.maximumTokens},
-                                                                       {"max_sequences", &result.maximumSequences},
-                                                                       {"max_length", &result.maximumLength},
-                                                                       {"classes", &result.classes},
-                                                                       {"neighbours", &result.neighbours},
-                                                                       {"sentences", &result.sentences},
-                                                                       {"d_model", &result.width},
-                                                                       {"heads", &result.heads},
-                                                                       {"encoder_layers", &result.encoderLayers},
-                                                                       {"decoder_layers", &result.decoderLayers},
-                                                                       {"bos_id", &result.beginId},
-                                                                       {"eos_id", &result.endId},
-                                                                       {"pad_id", &result.paddingId}};
-  for (auto [key, value] : numbers)
+  auto read = [&](const char *key, auto &value) {
+    if (auto found = json.find(key); found != json.end())
+      value = found->get<std::remove_reference_t<decltype(value)>>();
+  };
+  read("vocab_size", result.vocabularySize);
+  read("max_tokens", result.maximumTokens);
+  read("max_sequences", result.maximumSequences);
+  read("max_length", result.maximumLength);
+  read("cache_rows", result.cacheRows);
+  read("classes", result.classes);
+  read("neighbours", result.neighbours);
+  read("sentences", result.sentences);
+  read("d_model", result.width);
+  read("heads", result.heads);
+  read("encoder_layers", result.encoderLayers);
+  read("decoder_layers", result.decoderLayers);
+  read("architecture", result.architecture);
+  read("beam", result.widestBeam);
+  read("source_end", result.endsSources);
+  read("token_types", result.tokenTypes);
+  read("loss_scale", result.lossScale);
+  for (auto [key, value] :
+       {std::pair("bos_id", &result.beginId), {"eos_id", &result.endId}, {"pad_id", &result.paddingId}})
     if (auto found = json.find(key); found != json.end())
       *value = found->get<int64_t>();
   if (json.contains("image_height") || json.contains("image_width")) {
-    auto extent = [&](const char *key) { return json.value(key, int64_t(0)); };
-    result.image = ImageShape{extent("image_height"), extent("image_width"), json.value("channels", int64_t(1))};
+    read("image_height", result.image.height);
+    read("image_width", result.image.width);
+    read("channels", result.image.channels);
     auto most = int64_t(schema::kExtent.high);
-    if (result.image->height == 0 || result.image->width == 0 || result.image->height > most / result.image->width)
-      return wrong("has images of ", result.image->height, " x ", result.image->width, " pixels.");
+    if (result.image.height == 0 || result.image.width == 0 || result.image.height > most / result.image.width)
+      return wrong("has images of ", result.image.height, " x ", result.image.width, " pixels.");
   }
-  if (int64_t rows = json.value("cache_rows", int64_t(0)); rows != 0)
-    result.cacheRows = rows;
-  result.architecture = json.value("architecture", result.architecture);
-  result.widestBeam = json.value("beam", result.widestBeam);
-  result.endsSources = json.value("source_end", result.endsSources);
-  result.tokenTypes = json.value("token_types", result.tokenTypes);
-  result.lossScale = json.value("loss_scale", result.lossScale);
   for (const char *key : {"bos_id", "eos_id", "pad_id", "unk_id"})
     if (auto found = json.find(key);
-        found != json.end() && result.vocabularySize && found->get<int64_t>() >= *result.vocabularySize)
-      return wrong("has ", key, " = ", found->dump(), ", and the vocabulary has ", *result.vocabularySize, " tokens.");
+        found != json.end() && result.vocabularySize && found->get<int64_t>() >= result.vocabularySize)
+      return wrong("has ", key, " = ", found->dump(), ", and the vocabulary has ", result.vocabularySize, " tokens.");
   if (auto ends = json.find("other_end_ids"); ends != json.end())
     HEDDLE_CHECK(readOtherEnds(*ends, result));
   if (auto ignored = json.find("ignored_tensors"); ignored != json.end()) {

@@ -86,18 +86,20 @@ struct Description {
   // "transformer", "encoder", "decoder", "classifier", "tagger", or any other text from a .mlir file.
   std::string architecture = "transformer";
 
-  // A Transformer has all of these, other models have none.
-  std::optional<int64_t> vocabularySize;
-  std::optional<int64_t> maximumTokens, maximumSequences, maximumLength;
-  std::optional<int64_t> cacheRows;                                  // as many as maximumTokens if not given
-  std::optional<int64_t> width, heads, encoderLayers, decoderLayers; // width: d_model
-
-  std::optional<int64_t> neighbours; // the most neighbours of a token, if tokens are the nodes of a graph
-  std::optional<int64_t> sentences;  // the most sentences of a text, if the model tells them apart
-  std::optional<ImageShape> image;   // the model takes images instead of texts
-  std::optional<int64_t> classes;    // the number of labels, if the logits are those of labels
-  std::optional<int64_t> beginId, endId, paddingId;
-  std::vector<int64_t> otherEnds; // tokens besides `endId` that end a text
+  // A number is 0 if the description does not have it. A Transformer has the first four.
+  int64_t vocabularySize = 0;
+  int64_t maximumTokens = 0;    // per side and call
+  int64_t maximumSequences = 0; // per call
+  int64_t maximumLength = 0;    // of one sequence, including its mark
+  int64_t cacheRows = 0;        // of the self-attention caches: tokens of all sequences together
+  int64_t width = 0, heads = 0, encoderLayers = 0, decoderLayers = 0; // width: d_model
+  int64_t neighbours = 0; // the most neighbours of a token, if tokens are the nodes of a graph
+  int64_t sentences = 0;  // the most sentences of a text, if the model tells them apart
+  ImageShape image;       // without pixels: the model takes texts
+  int64_t classes = 0;    // the number of labels, if the logits are those of labels
+  std::optional<int64_t> beginId, endId, paddingId; // padding is never chosen as output
+  std::vector<int32_t> otherEnds;                   // tokens besides `endId` that end a text
+  // The widest beam that `beam_step` was compiled for.
   int64_t widestBeam = 1;
   int64_t tokenTypes = 0;
   bool endsSources = true; // the source of a translation ends with the end token

@@ -124,8 +124,8 @@ public:
         std::span<const float> row =
             values.subspan(size_t(batch.target.starts[i] + batch.target.lengths[i] - 1) * pieces, pieces);
         outcome.logits.insert(outcome.logits.end(), row.begin(), row.end());
-        if (model.paddingId >= 0) // as the cached entry does
-          *(outcome.logits.end() - ptrdiff_t(pieces) + model.paddingId) = -std::numeric_limits<float>::infinity();
+        if (model.paddingId) // as the cached entry does
+          *(outcome.logits.end() - ptrdiff_t(pieces) + *model.paddingId) = -std::numeric_limits<float>::infinity();
       }
     }
     for (const DecodingStep::Group &group : step.groups)

@@ -25,43 +25,32 @@ Result<ModelDescription> ModelDescription::parse(std::string_view text) {
   if (!read.ok())
     return std::move(read).error().within("the artifact is malformed");
   ModelDescription description;
-  const std::tuple<const char *, std::optional<int64_t>, int64_t *> numbers[] = {
-      {"vocab_size", read->vocabularySize, &description.vocabularySize},
-      {"max_tokens", read->maximumTokens, &description.maximumTokens},
-      {"max_sequences", read->maximumSequences, &description.maximumSequences},
-      {"max_length", read->maximumLength, &description.maximumLength}};
-  for (const auto &[key, given, value] : numbers) {
-    if (!given)
+  static_cast<Description &>(description) = *std::move(read);
+  const Description &d = description;
+  for (auto [key, value] : {std::pair("vocab_size", d.vocabularySize),
+                            {"max_tokens", d.maximumTokens},
+                            {"max_sequences", d.maximumSequences},
+                            {"max_length", d.maximumLength}})
+    if (value == 0)
       return lacking(key);
-    *value = *given;
-  }
-  description.cacheRows = read->cacheRows.value_or(description.maximumTokens);
-  description.architecture = read->architecture;
-  description.marks.begin = int32_t(read->beginId.value_or(description.marks.begin));
-  description.marks.end = int32_t(read->endId.value_or(description.marks.end));
-  description.otherEnds.assign(read->otherEnds.begin(), read->otherEnds.end());
-  description.isPublished = !read->tensors.empty();
-  description.knownTokens = description.vocabularySize;
-  description.paddingId = int32_t(read->paddingId.value_or(description.paddingId));
-  description.widestBeam = read->widestBeam;
-  description.classes = read->classes.value_or(0);
-  description.width = read->width.value_or(0);
-  description.heads = read->heads.value_or(0);
-  description.encoderLayers = read->encoderLayers.value_or(0);
-  description.decoderLayers = read->decoderLayers.value_or(0);
-  description.marks.endsSources = read->endsSources;
-  description.marks.hasTypes = read->tokenTypes > 0;
-  description.marks.neighbours = read->neighbours.value_or(0);
-  description.marks.sentences = read->sentences.value_or(0);
-  description.marks.image = read->image.value_or(ImageShape());
-  description.scalesLoss = read->lossScale > 0;
-  description.prefers = read->json.value("objective", "likelihood") != "likelihood";
-  description.hidesWords =
-      description.architecture == kEncoderAlone && read->json.value("hidden_words", int64_t(0)) != 0;
-  description.grades = read->json.value("grades", int64_t(0)) != 0;
-  description.marks.joinsPairs = description.architecture == kEmbedder;
-  description.weighsTokens = read->json.value("token_weights", false);
-  description.json = std::move(read->json);
+  if (d.cacheRows == 0)
+    description.cacheRows = d.maximumTokens;
+  Marks &marks = description.marks;
+  marks.begin = int32_t(d.beginId.value_or(marks.begin));
+  marks.end = int32_t(d.endId.value_or(marks.end));
+  marks.endsSources = d.endsSources;
+  marks.hasTypes = d.tokenTypes > 0;
+  marks.neighbours = d.neighbours;
+  marks.sentences = d.sentences;
+  marks.image = d.image;
+  marks.joinsPairs = d.architecture == kEmbedder;
+  description.isPublished = !d.tensors.empty();
+  description.knownTokens = d.vocabularySize;
+  description.scalesLoss = d.lossScale > 0;
+  description.prefers = d.json.value("objective", "likelihood") != "likelihood";
+  description.hidesWords = d.architecture == kEncoderAlone && d.json.value("hidden_words", int64_t(0)) != 0;
+  description.grades = d.json.value("grades", int64_t(0)) != 0;
+  description.weighsTokens = d.json.value("token_weights", false);
   return description;
 }
 

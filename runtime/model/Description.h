@@ -6,8 +6,6 @@
 #include "runtime/schema/Tasks.h"
 #include "runtime/tokenizers/TextCodec.h"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -17,29 +15,15 @@
 
 namespace heddle {
 
-struct ModelDescription {
-  std::string architecture;
-  int64_t vocabularySize = 0;
-  int64_t maximumTokens = 0;    // per side and call
-  int64_t cacheRows = 0;        // of the self-attention caches: tokens of all sequences together
-  int64_t maximumSequences = 0; // per call
-  int64_t maximumLength = 0;    // of one sequence, including its mark
+struct ModelDescription : Description {
   Marks marks;
-  // Tokens that end a text, in addition to marks.end.
-  std::vector<int32_t> otherEnds;
   // Token ids from here on have no piece in the vocabulary.
   int64_t knownTokens = std::numeric_limits<int64_t>::max();
-  int32_t paddingId = -1; // never chosen as output; below 0: there is none
-  // The widest beam that `beam_step` was compiled for.
-  int64_t widestBeam = 1;
-  int64_t width = 0, heads = 0, encoderLayers = 0, decoderLayers = 0; // 0 if the description does not say
-  int64_t classes = 0;                                                // number of labels; 0: the model predicts none
   bool scalesLoss = false, weighsTokens = false;
   bool hidesWords = false;  // an encoder that is trained to guess hidden words
   bool grades = false;      // the vectors of pairs of texts are trained with grades
   bool prefers = false;     // trained on pairs of answers
   bool isPublished = false; // compiled from a published model, whose tokenizer has its own rule for marks
-  nlohmann::json json;      // all keys, for comparisons and checkpoints
 
   // Fails if Description::parse() refuses the text, or it does not describe a Transformer.
   static Result<ModelDescription> parse(std::string_view text);

@@ -241,8 +241,8 @@ Result<std::vector<Translation>> Translator::decode() {
 // The tokens that the rules forbid, and the padding, which no step chooses.
 std::vector<int32_t> Translator::bannedAfter(std::span<const int32_t> tokens) const {
   std::vector<int32_t> banned = options.rules.banned(model.marks.begin, tokens, model.marks.end);
-  if (model.paddingId >= 0)
-    banned.push_back(model.paddingId);
+  if (model.paddingId)
+    banned.push_back(int32_t(*model.paddingId));
   return banned;
 }
 

@@ -361,7 +361,7 @@ TEST(Description, Keys) {
   EXPECT_FALSE(ModelDescription::parse("junk").ok());
   EXPECT_EQ(model->marks.begin, kBeginId);
   EXPECT_EQ(model->marks.end, kEndId);
-  EXPECT_LT(model->paddingId, 0);
+  EXPECT_FALSE(model->paddingId);
   auto marked = [](const char *marks) {
     return ModelDescription::parse(
         str(R"({"vocab_size": 9, "max_tokens": 8, "max_sequences": 7, "max_length": 6, )", marks, "}"));
