@@ -10,24 +10,59 @@ namespace {
 
 size_t characters(const std::string &text) { return codePoints(text).size(); }
 
-class CompletionReply final : public TextReply {
-public:
-  CompletionReply(std::shared_ptr<Exchange> exchange, TextRequest request, std::string model,
-                  const TextCodec &vocabulary, std::vector<Prompt> prompts)
-      : TextReply(std::move(exchange), std::move(request), std::move(model), vocabulary, std::move(prompts)),
-        id(newId("cmpl-")), offsets(choices.size()), streamed(choices.size()) {}
+// What both kinds of answers share: `object` names an answer, and `event` a part of one.
+class Reply : public TextReply {
+protected:
+  template <typename... Base>
+  Reply(const char *idPrefix, const char *object, const char *event, Base &&...base)
+      : TextReply(std::forward<Base>(base)...), streamed(choices.size()), id(newId(idPrefix)), object(object),
+        event(event) {}
 
-private:
-  Json head() const { return {{"id", id}, {"object", "text_completion"}, {"created", created}, {"model", model}}; }
+  // A choice of the whole answer.
+  virtual Json choiceOf(size_t index) = 0;
 
   void send(Json choice) {
-    Json json = head();
+    Json json = head(event);
     json["choices"] = Json::array({std::move(choice)});
     if (request.includesUsage)
       json["usage"] = nullptr;
     exchange->event(dumped(json));
   }
 
+  std::vector<std::vector<int32_t>> streamed; // the tokens sent so far, by choice
+
+private:
+  Json head(const char *kind) const { return {{"id", id}, {"object", kind}, {"created", created}, {"model", model}}; }
+
+  void endStream() override {
+    if (request.includesUsage) {
+      Json json = head(event);
+      json["choices"] = Json::array();
+      json["usage"] = usage();
+      exchange->event(dumped(json));
+    }
+    exchange->event("[DONE]");
+  }
+  Json whole() override {
+    Json json = head(object);
+    json["choices"] = Json::array();
+    for (size_t i = 0; i < choices.size(); ++i)
+      json["choices"].push_back(choiceOf(i));
+    json["usage"] = usage();
+    return json;
+  }
+
+  std::string id;
+  const char *object, *event;
+};
+
+class CompletionReply final : public Reply {
+public:
+  template <typename... Base>
+  explicit CompletionReply(Base &&...base)
+      : Reply("cmpl-", "text_completion", "text_completion", std::forward<Base>(base)...), offsets(choices.size()) {}
+
+private:
   void streamPiece(size_t index, const TextPiece &piece) override {
     Json scores = piece.scores.empty() ? Json() : scoresOf(index, piece.tokens, piece.scores, offsets[index]);
     offsets[index] += characters(piece.text);
@@ -41,29 +76,12 @@ private:
           {"logprobs", nullptr},
           {"finish_reason", reasonOf(choice.continuation.ending)}});
   }
-  void endStream() override {
-    if (request.includesUsage) {
-      Json json = head();
-      json["choices"] = Json::array();
-      json["usage"] = usage();
-      exchange->event(dumped(json));
-    }
-    exchange->event("[DONE]");
-  }
-
-  Json whole() override {
-    Json json = head();
-    json["choices"] = Json::array();
-    for (size_t i = 0; i < choices.size(); ++i) {
-      const Choice &choice = choices[i];
-      const Prompt &prompt = promptOf(i);
-      json["choices"].push_back({{"index", i},
-                                 {"text", request.echo ? prompt.text + choice.text : choice.text},
-                                 {"logprobs", choice.isScored ? wholeScores(i) : Json()},
-                                 {"finish_reason", reasonOf(choice.continuation.ending)}});
-    }
-    json["usage"] = usage();
-    return json;
+  Json choiceOf(size_t index) override {
+    const Choice &choice = choices[index];
+    return {{"index", index},
+            {"text", request.echo ? promptOf(index).text + choice.text : choice.text},
+            {"logprobs", choice.isScored ? wholeScores(index) : Json()},
+            {"finish_reason", reasonOf(choice.continuation.ending)}};
   }
 
   // Scores as the older API's lists. `offsets` are the characters at which the tokens' texts start.
@@ -130,17 +148,14 @@ private:
     return toJson(std::move(lists));
   }
 
-  std::string id;
-  std::vector<size_t> offsets;
-  std::vector<std::vector<int32_t>> streamed;
+  std::vector<size_t> offsets; // in characters, of the text sent so far
 };
 
-class ChatReply final : public TextReply {
+class ChatReply final : public Reply {
 public:
-  ChatReply(std::shared_ptr<Exchange> exchange, TextRequest request, std::string model, const TextCodec &vocabulary,
-            std::vector<Prompt> prompts, bool thinks)
-      : TextReply(std::move(exchange), std::move(request), std::move(model), vocabulary, std::move(prompts)),
-        id(newId("chatcmpl-")), thinks(thinks), streamed(choices.size()) {
+  template <typename... Base>
+  explicit ChatReply(bool thinks, Base &&...base)
+      : Reply("chatcmpl-", "chat.completion", "chat.completion.chunk", std::forward<Base>(base)...), thinks(thinks) {
     for (size_t i = 0; i < choices.size(); ++i)
       thinking.push_back(thinkingOf(i));
   }
@@ -152,19 +167,11 @@ private:
     return Thinking(prompt.ends_with("<think>"));
   }
 
-  Json head(const char *object) const {
-    return {{"id", id}, {"object", object}, {"created", created}, {"model", model}};
-  }
-
   void send(size_t index, Json delta, Json scores, Json reason) {
-    Json json = head("chat.completion.chunk");
-    json["choices"] = Json::array({{{"index", index},
-                                    {"delta", std::move(delta)},
-                                    {"logprobs", std::move(scores)},
-                                    {"finish_reason", std::move(reason)}}});
-    if (request.includesUsage)
-      json["usage"] = nullptr;
-    exchange->event(dumped(json));
+    Reply::send({{"index", index},
+                 {"delta", std::move(delta)},
+                 {"logprobs", std::move(scores)},
+                 {"finish_reason", std::move(reason)}});
   }
 
   static Json deltaOf(const Thinking::Parts &parts) {
@@ -194,34 +201,17 @@ private:
       send(index, std::move(delta), {}, {});
     send(index, Json::object(), {}, reasonOf(choice.continuation.ending));
   }
-  void endStream() override {
-    if (request.includesUsage) {
-      Json json = head("chat.completion.chunk");
-      json["choices"] = Json::array();
-      json["usage"] = usage();
-      exchange->event(dumped(json));
-    }
-    exchange->event("[DONE]");
-  }
-
-  Json whole() override {
-    Json json = head("chat.completion");
-    json["choices"] = Json::array();
-    for (size_t i = 0; i < choices.size(); ++i) {
-      const Choice &choice = choices[i];
-      Thinking::Parts parts = thinks ? thinking[i].finish(choice.text) : Thinking::Parts{{}, choice.text};
-      Json message = {{"role", "assistant"}, {"content", parts.answer}, {"refusal", nullptr}};
-      if (!parts.thought.empty())
-        message["reasoning_content"] = parts.thought;
-      const Continuation &continuation = choice.continuation;
-      json["choices"].push_back(
-          {{"index", i},
-           {"message", std::move(message)},
-           {"logprobs", choice.isScored ? scoresOf(i, {}, continuation.tokens, continuation.scores) : Json()},
-           {"finish_reason", reasonOf(continuation.ending)}});
-    }
-    json["usage"] = usage();
-    return json;
+  Json choiceOf(size_t index) override {
+    const Choice &choice = choices[index];
+    Thinking::Parts parts = thinks ? thinking[index].finish(choice.text) : Thinking::Parts{{}, choice.text};
+    Json message = {{"role", "assistant"}, {"content", parts.answer}, {"refusal", nullptr}};
+    if (!parts.thought.empty())
+      message["reasoning_content"] = parts.thought;
+    const Continuation &continuation = choice.continuation;
+    return {{"index", index},
+            {"message", std::move(message)},
+            {"logprobs", choice.isScored ? scoresOf(index, {}, continuation.tokens, continuation.scores) : Json()},
+            {"finish_reason", reasonOf(continuation.ending)}};
   }
 
   Json scoreOf(std::span<const int32_t> before, int32_t token, float score) const {
@@ -248,10 +238,8 @@ private:
     return {{"content", std::move(content)}};
   }
 
-  std::string id;
   bool thinks;
   std::vector<Thinking> thinking;
-  std::vector<std::vector<int32_t>> streamed; // the tokens sent so far
 };
 
 } // namespace
@@ -266,8 +254,8 @@ std::unique_ptr<TextReply> makeCompletionReply(std::shared_ptr<Exchange> exchang
 std::unique_ptr<TextReply> makeChatReply(std::shared_ptr<Exchange> exchange, TextRequest request, std::string model,
                                          const TextCodec &vocabulary, std::vector<TextReply::Prompt> prompts,
                                          bool thinks) {
-  return std::make_unique<ChatReply>(std::move(exchange), std::move(request), std::move(model), vocabulary,
-                                     std::move(prompts), thinks);
+  return std::make_unique<ChatReply>(thinks, std::move(exchange), std::move(request), std::move(model), vocabulary,
+                                     std::move(prompts));
 }
 
 } // namespace heddle::serve
