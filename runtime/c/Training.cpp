@@ -58,19 +58,26 @@ Result<TextFiles> filesOf(const heddle_text &source, const heddle_text &target, 
   return files;
 }
 
+// Calls `function` with each number of C's structure and the option that it is.
+void forEachNumber(auto &given, auto &options, auto function) {
+  function(given.steps, options.steps);
+  function(given.accumulate, options.microBatches);
+  function(given.shuffle_window, options.windowLines);
+  function(given.validate_every, options.validateEvery);
+  function(given.patience, options.patience);
+  function(given.save_every, options.saveEvery);
+  function(given.keep_last, options.keepLast);
+  function(given.batch_sequences, options.batchSequences);
+  function(given.batch_tokens, options.batchTokens);
+}
+
 heddle_training defaults() {
   static const TrainingOptions options;
   heddle_training result{};
   result.documents = options.text.documents.c_str();
   result.vocab_type = options.vocabularyType.c_str();
-  result.steps = options.steps;
   result.seed = -1;
-  result.accumulate = options.microBatches;
-  result.shuffle_window = options.windowLines;
-  result.validate_every = options.validateEvery;
-  result.patience = options.patience;
-  result.save_every = options.saveEvery;
-  result.keep_last = options.keepLast;
+  forEachNumber(result, options, [](auto &number, const auto &option) { number = option; });
   return result;
 }
 
@@ -88,17 +95,9 @@ Result<TrainingOptions> optionsOf(const heddle_training &given, TextsInMemory &m
                               {given.chat_template, &options.chatTemplate}})
     if (name)
       *option = name;
-  options.steps = given.steps;
   if (given.seed >= 0)
     options.seed = uint64_t(given.seed);
-  options.microBatches = given.accumulate;
-  options.windowLines = given.shuffle_window;
-  options.validateEvery = given.validate_every;
-  options.patience = given.patience;
-  options.saveEvery = given.save_every;
-  options.keepLast = given.keep_last;
-  options.batchSequences = given.batch_sequences;
-  options.batchTokens = given.batch_tokens;
+  forEachNumber(given, options, [](const auto &number, auto &option) { option = number; });
   options.resume = given.resume != 0;
   options.validateBleu = given.validate_bleu != 0;
   options.others = given.force != 0 ? OtherMeaning::Warn : OtherMeaning::Refuse;

@@ -76,13 +76,6 @@ Result<PreferenceRecord> PreferenceRecord::parse(std::string_view line, const st
   return record;
 }
 
-Status checkPreferenceRecords(const LineBlocks &file, const ConversationReader &chat) {
-  return forEachRecord(file, [&](std::string_view line, const std::string &origin) -> Status {
-    HEDDLE_CHECK(PreferenceRecord::parse(line, origin, chat));
-    return Success();
-  });
-}
-
 std::string textOfPreferenceRecord(std::string_view line) {
   auto none = [](std::string_view, const std::string &) { return Result(std::vector<RecordPart>()); };
   Result<PreferenceRecord> record = PreferenceRecord::parse(line, "", none); // mistakes were reported earlier

@@ -16,9 +16,6 @@ struct PreferenceRecord {
                                         const ConversationReader &chat);
 };
 
-// Fails at the first line that is no record.
-Status checkPreferenceRecords(const LineBlocks &file, const ConversationReader &chat);
-
 // The text of a line from which a vocabulary is learnt: the prompt and both answers. Empty for a conversation.
 std::string textOfPreferenceRecord(std::string_view line);
 

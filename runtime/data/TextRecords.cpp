@@ -35,13 +35,6 @@ Result<TextRecord> TextRecord::parse(std::string_view line, const std::string &o
   return bad("has neither a \"prompt\" with a \"completion\", both strings, nor a \"text\" or \"messages\" alone");
 }
 
-Status checkTextRecords(const LineBlocks &file, const ConversationReader &chat) {
-  return forEachRecord(file, [&](std::string_view line, const std::string &origin) -> Status {
-    HEDDLE_CHECK(TextRecord::parse(line, origin, chat));
-    return Success();
-  });
-}
-
 std::string textOfTextRecord(std::string_view line) {
   auto none = [](std::string_view, const std::string &) { return Result(std::vector<RecordPart>()); };
   Result<TextRecord> record = TextRecord::parse(line, "", none); // lines that are no records were reported earlier

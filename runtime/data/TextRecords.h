@@ -55,8 +55,13 @@ struct MarkedRecord {
   int64_t predictedTokens() const { return int64_t(tokens.size()) - 1; }
 };
 
-// Fails at the first line that is no record.
-Status checkTextRecords(const LineBlocks &file, const ConversationReader &chat);
+// Fails at the first line that is no such record.
+template <typename Record> Status checkRecords(const LineBlocks &file, const ConversationReader &chat) {
+  return forEachRecord(file, [&](std::string_view line, const std::string &origin) -> Status {
+    HEDDLE_CHECK(Record::parse(line, origin, chat));
+    return Success();
+  });
+}
 
 // The text of a line from which a vocabulary is learnt: all parts of the record. Empty for a conversation.
 std::string textOfTextRecord(std::string_view line);

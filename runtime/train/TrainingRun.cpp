@@ -84,7 +84,8 @@ Result<std::vector<std::string>> readLabels(const LineBlocks &records, const Mod
                                             const ConversationReader &chat) {
   Labelling kind = model.labelling();
   if (kind == Labelling::None) {
-    HEDDLE_CHECK(model.prefers ? checkPreferenceRecords(records, chat) : checkTextRecords(records, chat));
+    HEDDLE_CHECK(model.prefers ? checkRecords<PreferenceRecord>(records, chat)
+                               : checkRecords<TextRecord>(records, chat));
     return std::vector<std::string>();
   }
   HEDDLE_ASSIGN(std::vector<std::string> labels, collectLabels(records, kind));

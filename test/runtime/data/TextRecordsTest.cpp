@@ -132,7 +132,7 @@ TEST_F(TextRecordsTest, Conversations) {
 {"text": "ab"}
 )"),
                                folder.path(), BlockBegin::AnyLine);
-  ASSERT_TRUE(checkTextRecords(*text, chat).ok());
+  ASSERT_TRUE(checkRecords<TextRecord>(*text, chat).ok());
   Corpus corpus = std::move(readCorpus(TextRecords(*text, llama, 100, {1, 0}, chat))).value();
   ASSERT_EQ(corpus.examples.size(), 2u) << "one has nothing to learn";
   EXPECT_EQ(pieces(llama, corpus.examples[0].target), "ab ▁a , ▁b ▁ c ▁a");
@@ -159,7 +159,7 @@ TEST_F(TextRecordsTest, Preferences) {
 {"prompt": "", "chosen": "", "rejected": ""}
 )"),
                                folder.path(), BlockBegin::AnyLine);
-  ASSERT_TRUE(checkPreferenceRecords(*text, chat).ok());
+  ASSERT_TRUE(checkRecords<PreferenceRecord>(*text, chat).ok());
   Marks marks{1, 0};
   PreferenceRecords records(*text, llama, 100, marks, chat);
   Corpus corpus = std::move(readCorpus(records)).value();
