@@ -109,8 +109,7 @@ Result<Values> Interpreter::evaluateAll(const std::vector<ExpressionPtr> &expres
   Values values;
   values.reserve(expressions.size());
   for (const ExpressionPtr &expression : expressions) {
-    HEDDLE_ASSIGN(Value value, evaluate(*expression, scope));
-    values.push_back(std::move(value));
+    HEDDLE_ASSIGN(values.emplace_back(), evaluate(*expression, scope));
   }
   return values;
 }

@@ -171,8 +171,7 @@ Result<Value> valueOf(const nlohmann::ordered_json &json, unsigned level) {
     Values items;
     items.reserve(json.size());
     for (const auto &item : json) {
-      HEDDLE_ASSIGN(Value value, valueOf(item, level + 1));
-      items.push_back(std::move(value));
+      HEDDLE_ASSIGN(items.emplace_back(), valueOf(item, level + 1));
     }
     return makeList(std::move(items));
   }

@@ -72,9 +72,8 @@ Result<std::vector<KeyPath>> pathsOf(const Value &attributes) {
   std::string_view rest = attributes.text() ? std::string_view(attributes.text()->bytes) : "";
   while (true) {
     size_t end = std::min(rest.find(','), rest.size());
-    HEDDLE_ASSIGN(KeyPath path,
+    HEDDLE_ASSIGN(paths.emplace_back(),
                   KeyPath::parse(attributes.text() ? makeText(std::string(rest.substr(0, end))) : attributes));
-    paths.push_back(std::move(path));
     if (end == rest.size())
       return paths;
     rest.remove_prefix(end + 1);
@@ -100,8 +99,7 @@ Result<Value> sort(Environment &environment, const Value &value, Arguments &argu
   for (const Value &item : items) {
     Values keys;
     for (const KeyPath &path : paths) {
-      HEDDLE_ASSIGN(Value key, keyOf(item, path, withCase, environment));
-      keys.push_back(std::move(key));
+      HEDDLE_ASSIGN(keys.emplace_back(), keyOf(item, path, withCase, environment));
     }
     all.push_back({!paths.empty() ? makeList(std::move(keys)) : withCase ? item : withoutCase(item), item});
   }

@@ -103,8 +103,7 @@ Result<ExpressionPtr> Parser::parseTuple(bool withConditions, std::string_view e
            (!end.empty() && atName(end));
   };
   while (!atEnd()) {
-    HEDDLE_ASSIGN(ExpressionPtr item, withConditions ? parseExpression() : parseOr());
-    items.push_back(std::move(item));
+    HEDDLE_ASSIGN(items.emplace_back(), withConditions ? parseExpression() : parseOr());
     if (!skipSign(","))
       break;
     isTuple = true;
@@ -150,8 +149,7 @@ Result<ExpressionPtr> Parser::parseComparison() {
   int line = current().line;
   std::vector<ExpressionPtr> operands;
   std::vector<Operator> operators;
-  HEDDLE_ASSIGN(ExpressionPtr first, parseSum());
-  operands.push_back(std::move(first));
+  HEDDLE_ASSIGN(operands.emplace_back(), parseSum());
   while (true) {
     if (const SignedOperator *found = operatorAt(kComparisons, current())) {
       operators.push_back(found->op);
@@ -164,8 +162,7 @@ Result<ExpressionPtr> Parser::parseComparison() {
     } else {
       break;
     }
-    HEDDLE_ASSIGN(ExpressionPtr operand, parseSum());
-    operands.push_back(std::move(operand));
+    HEDDLE_ASSIGN(operands.emplace_back(), parseSum());
   }
   if (operators.empty())
     return std::move(operands.front());
@@ -180,8 +177,7 @@ Result<ExpressionPtr> Parser::parseConcatenation() {
   int line = current().line;
   std::vector<ExpressionPtr> parts;
   do {
-    HEDDLE_ASSIGN(ExpressionPtr part, parseProduct());
-    parts.push_back(std::move(part));
+    HEDDLE_ASSIGN(parts.emplace_back(), parseProduct());
   } while (skipSign("~"));
   if (parts.size() == 1)
     return std::move(parts.front());
@@ -349,8 +345,7 @@ Result<ExpressionPtr> Parser::parseSubscript(ExpressionPtr value) {
   if (atSign(",")) { // obj[1, 2]
     std::vector<ExpressionPtr> parts = listOf(std::move(index));
     while (skipSign(",")) {
-      HEDDLE_ASSIGN(ExpressionPtr part, parseExpression());
-      parts.push_back(std::move(part));
+      HEDDLE_ASSIGN(parts.emplace_back(), parseExpression());
     }
     HEDDLE_ASSIGN(index, node(Kind::Tuple, line, std::move(parts)));
   }

@@ -311,8 +311,7 @@ Result<Target> Parser::parseTarget(std::string_view end) {
   tuple.line = current().line;
   bool isTuple = false;
   while (!(isTuple && (at(Token::Kind::TagEnd) || atSign(")") || atSign("=") || (!end.empty() && atName(end))))) {
-    HEDDLE_ASSIGN(Target part, parseSimpleTarget());
-    tuple.parts.push_back(std::move(part));
+    HEDDLE_ASSIGN(tuple.parts.emplace_back(), parseSimpleTarget());
     if (!skipSign(","))
       break;
     isTuple = true;

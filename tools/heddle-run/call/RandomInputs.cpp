@@ -277,8 +277,7 @@ Result<std::vector<NamedTensor>> randomInputs(const EntryInfo &entry, const Rand
   InputMaker maker(entry, options);
   std::vector<NamedTensor> inputs;
   for (const PortInfo &port : entry.inputs) {
-    HEDDLE_ASSIGN(NamedTensor input, maker.make(port));
-    inputs.push_back(std::move(input));
+    HEDDLE_ASSIGN(inputs.emplace_back(), maker.make(port));
   }
   return inputs;
 }

@@ -21,8 +21,7 @@ constexpr size_t kShownValues = 8;
 Result<std::vector<NamedFile>> parseAll(std::string_view flag, const std::vector<std::string> &texts) {
   std::vector<NamedFile> files;
   for (const std::string &text : texts) {
-    HEDDLE_ASSIGN(NamedFile file, NamedFile::parse(flag, text));
-    files.push_back(std::move(file));
+    HEDDLE_ASSIGN(files.emplace_back(), NamedFile::parse(flag, text));
   }
   return files;
 }

@@ -130,8 +130,7 @@ Result<OpenModel> openModel(const ArtifactOptions &options, Profile *profile) {
   }
   for (const std::string &device : devices) {
     each.device = device;
-    HEDDLE_ASSIGN(std::unique_ptr<SessionEngine> other, openEngine(each, profile));
-    model.others.push_back(std::move(other));
+    HEDDLE_ASSIGN(model.others.emplace_back(), openEngine(each, profile));
   }
   return model;
 }

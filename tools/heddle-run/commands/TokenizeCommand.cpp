@@ -48,8 +48,7 @@ Status runTokenize(const TokenizeCommand &command) {
   auto add = [&](const std::string &line) -> Status {
     ++number;
     if (command.decode) {
-      HEDDLE_ASSIGN(std::string text, decode(*codec, line, number));
-      worker.answers.push_back(std::move(text));
+      HEDDLE_ASSIGN(worker.answers.emplace_back(), decode(*codec, line, number));
     } else {
       worker.answers.push_back(describeTokens(*codec, unescaped(line)));
     }
