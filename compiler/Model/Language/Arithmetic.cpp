@@ -248,8 +248,7 @@ Item Elaborator::computeTensors(StringRef symbol, const Item &a, const Item &b, 
       return refuse("; of a tensor, '^ 2' alone is there");
     right = left;
   }
-  const auto *tensorOfA = a.as<TensorItem>(), *tensorOfB = b.as<TensorItem>();
-  const Side *keys = tensorOfA && tensorOfA->keys ? tensorOfA->keys : tensorOfB ? tensorOfB->keys : nullptr;
+  const Side *keys = a.keys() ? a.keys() : b.keys();
   if (!left || leftType != type)
     left = widen(a, type, where, /*areScores=*/keys);
   if (!right || rightType != type)
@@ -263,7 +262,7 @@ Item Elaborator::computeTensors(StringRef symbol, const Item &a, const Item &b, 
                       ? "; attention brings what one text says to the tokens of the other"
                       : "");
   }
-  if (tensorOfA && tensorOfB && tensorOfA->keys && tensorOfB->keys && tensorOfA->keys != tensorOfB->keys)
+  if (a.keys() && b.keys() && a.keys() != b.keys())
     return refuse("");
 
   Location at = place(where);

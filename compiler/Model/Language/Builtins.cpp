@@ -133,20 +133,30 @@ Item Elaborator::countOf(BuiltinCall &call) {
 
 //===-- Constants and elements ----------------------------------------------------------------------------------===//
 
+template <typename Op> static Value createMath(OpBuilder &builder, Location at, Value x) {
+  return Op::create(builder, at, x);
+}
+
+/// The functions of a number. `create` is null for those of constants only.
+static constexpr struct {
+  StringLiteral name;
+  double (*of)(double);
+  Value (*create)(OpBuilder &, Location, Value);
+} kMathFunctions[] = {{"cos", std::cos, createMath<math::CosOp>},
+                      {"exp", std::exp, createMath<math::ExpOp>},
+                      {"log", std::log, createMath<math::LogOp>},
+                      {"sqrt", std::sqrt, createMath<math::SqrtOp>},
+                      {"rsqrt", [](double a) { return 1 / std::sqrt(a); }, createMath<math::RsqrtOp>},
+                      {"tanh", std::tanh, createMath<math::TanhOp>},
+                      {"erf", std::erf, createMath<math::ErfOp>},
+                      {"floor", std::floor, nullptr}};
+
 Item Elaborator::mathOf(BuiltinCall &call) {
   StringRef name = call.expression.text;
+  const auto &function = *llvm::find_if(kMathFunctions, [&](const auto &known) { return known.name == name; });
   const Given &x = call.given[0];
   if (const auto *constant = x.item.as<NumberItem>()) {
-    double a = constant->value;
-    double value = llvm::StringSwitch<double>(name)
-                       .Case("cos", std::cos(a))
-                       .Case("exp", std::exp(a))
-                       .Case("log", a > 0 ? std::log(a) : NAN)
-                       .Case("sqrt", a >= 0 ? std::sqrt(a) : NAN)
-                       .Case("rsqrt", a > 0 ? 1 / std::sqrt(a) : NAN)
-                       .Case("tanh", std::tanh(a))
-                       .Case("erf", std::erf(a))
-                       .Default(std::floor(a));
+    double value = function.of(constant->value);
     if (std::isfinite(value))
       return NumberItem{value, name == "floor"};
     return fail(call.where()) << name << " of " << describe(x.item) << " is no number";
@@ -154,24 +164,9 @@ Item Elaborator::mathOf(BuiltinCall &call) {
   Value value = tensor(x.item, x.where, "what '" + name + "' is of");
   if (!value)
     return mistake();
-  const auto *from = x.item.as<TensorItem>();
-  const Side *keys = from ? from->keys : nullptr;
-  Location at = place(call.where());
-  if (!typeOf(value).getElementType().isF32() || name == "floor")
+  if (!typeOf(value).getElementType().isF32() || !function.create)
     return fail(x.where) << "there is no '" << name << "' of " << describe(x.item);
-  if (name == "cos")
-    return make(math::CosOp::create(builder, at, value), keys);
-  if (name == "exp")
-    return make(math::ExpOp::create(builder, at, value), keys);
-  if (name == "log")
-    return make(math::LogOp::create(builder, at, value), keys);
-  if (name == "sqrt")
-    return make(math::SqrtOp::create(builder, at, value), keys);
-  if (name == "rsqrt")
-    return make(math::RsqrtOp::create(builder, at, value), keys);
-  if (name == "tanh")
-    return make(math::TanhOp::create(builder, at, value), keys);
-  return make(math::ErfOp::create(builder, at, value), keys);
+  return make(function.create(builder, place(call.where()), value), x.item.keys());
 }
 
 Item Elaborator::largerOrSmaller(BuiltinCall &call) {
@@ -185,8 +180,7 @@ Item Elaborator::largerOrSmaller(BuiltinCall &call) {
   Value left = tensor(a, call.where(), "what '" + call.expression.text + "' compares");
   if (!left)
     return mistake();
-  const auto *from = a.as<TensorItem>();
-  const Side *keys = from ? from->keys : nullptr;
+  const Side *keys = a.keys();
   Value right = widen(b, typeOf(left), call.where(), /*areScores=*/keys);
   if (!right || !typeOf(left).getElementType().isF32())
     return fail(call.where()) << "'" << call.expression.text << "' has no meaning for " << describe(a) << " and "
@@ -429,8 +423,7 @@ Item Elaborator::sumOf(BuiltinCall &call) {
   Value x = tensor(call.given[0].item, call.given[0].where, "what is summed");
   if (!x)
     return mistake();
-  const auto *from = call.given[0].item.as<TensorItem>();
-  bool hasHeads = typeOf(x).getRank() == 3 && from && !from->keys;
+  bool hasHeads = typeOf(x).getRank() == 3 && call.given[0].item.as<TensorItem>() && !call.given[0].item.keys();
   if ((typeOf(x).getRank() != 2 && !hasHeads) || !typeOf(x).getElementType().isF32())
     return fail(call.where()) << "sum() adds up the numbers of each row, and " << describe(call.given[0].item)
                               << " has no rows";
@@ -493,8 +486,7 @@ Item Elaborator::dropout(BuiltinCall &call) {
   if (*rate < 0 || *rate >= 1)
     return fail(call.given[1].where) << "the rate of dropout is from 0 to below 1, not "
                                      << describe(call.given[1].item);
-  const auto *from = call.given[0].item.as<TensorItem>();
-  const Side *keys = from ? from->keys : nullptr;
+  const Side *keys = call.given[0].item.keys();
   if (*rate == 0)
     return make(x, keys);
   if (isInScan(x.getParentBlock()))

@@ -33,8 +33,7 @@ Item Elaborator::flat(BuiltinCall &call) {
   if (!x)
     return mistake();
   RankedTensorType type = typeOf(x);
-  const auto *from = item.as<TensorItem>();
-  if (type.getRank() != 3 || (from && from->keys))
+  if (type.getRank() != 3 || item.keys())
     return fail(call.where()) << "flat() puts the heads of split(x, heads) side by side, but here is "
                               << describe(item);
   auto result = RankedTensorType::get({type.getDimSize(0), type.getDimSize(1) * type.getDimSize(2)},

@@ -96,6 +96,8 @@ struct Item : std::variant<std::monostate, NumberItem, bool, std::string, Weight
   Item(InFlightDiagnostic &&) {} // a mistake: `return fail(where) << ...`
   bool isMistake() const { return std::holds_alternative<std::monostate>(*this); }
   template <typename T> const T *as() const { return std::get_if<T>(this); }
+  /// The side of the keys, for a tensor of pairs of queries and keys; null for other items.
+  const Side *keys() const { return as<TensorItem>() ? as<TensorItem>()->keys : nullptr; }
 };
 
 /// Returns true if the item is a tensor, or becomes one when a part uses it.

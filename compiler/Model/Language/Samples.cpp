@@ -67,8 +67,7 @@ Item Elaborator::stopGradient(BuiltinCall &call) {
     return mistake();
   if (!isa<RankedTensorType>(x.getType()) || !typeOf(x).getElementType().isF32())
     return fail(call.where()) << "stop_gradient() takes numbers of the model, not " << describe(call.given[0].item);
-  const auto *from = call.given[0].item.as<TensorItem>();
-  return make(StopGradientOp::create(builder, place(call.where()), x), from ? from->keys : nullptr);
+  return make(StopGradientOp::create(builder, place(call.where()), x), call.given[0].item.keys());
 }
 
 /// moving_average(x, keep): a moving average over the steps, broadcast to the shape of x. Returns the average before

@@ -201,7 +201,6 @@ Item Elaborator::signOf(BuiltinCall &call) {
     return mistake();
   if (!typeOf(value).getElementType().isF32())
     return fail(x.where) << "there is no 'sign' of " << describe(x.item);
-  const auto *from = x.item.as<TensorItem>();
   Location at = place(call.where());
   Value zero = fill(typeOf(value), 0, call.where());
   auto where = [&](arith::CmpFPredicate predicate, double then, Value otherwise) -> Value {
@@ -209,5 +208,5 @@ Item Elaborator::signOf(BuiltinCall &call) {
     return arith::SelectOp::create(builder, at, holds, fill(typeOf(value), then, call.where()), otherwise);
   };
   Value negative = where(arith::CmpFPredicate::OLT, -1, zero);
-  return make(where(arith::CmpFPredicate::OGT, 1, negative), from ? from->keys : nullptr);
+  return make(where(arith::CmpFPredicate::OGT, 1, negative), x.item.keys());
 }
