@@ -311,35 +311,30 @@ std::optional<CommandLine> check(Flags &flags) {
     if (!profile)
       return wrong(message);
     static std::list<TargetProfile> changed; // a list, as passes keep pointers to profiles
+    TargetProfile &own = changed.emplace_back(*profile);
     if (flags.processors.getNumOccurrences()) {
       constexpr int64_t most = 1024;
-      if (profile->processors == 0 || flags.processors < 1 || flags.processors > most)
+      if (own.processors == 0 || flags.processors < 1 || flags.processors > most)
         return wrong("--processors: expects a target with tensor cores and a number from 1 to " + std::to_string(most));
-      changed.push_back(*profile);
-      changed.back().processors = flags.processors;
-      profile = &changed.back();
+      own.processors = flags.processors;
     }
     if (flags.lanes.getNumOccurrences()) {
-      if (profile->fixedLanes || flags.precision != "f32" || flags.lanes < 4 || !llvm::isPowerOf2_64(flags.lanes))
+      if (own.fixedLanes || flags.precision != "f32" || flags.lanes < 4 || !llvm::isPowerOf2_64(flags.lanes))
         return wrong("--lanes: expects a target whose devices may have other subgroups, f32, and a power of two of at "
                      "least 4");
-      changed.push_back(*profile);
-      changed.back().lanes = flags.lanes;
-      int64_t fewer = std::max<int64_t>(1, profile->blocks.rowLanes / flags.lanes);
-      changed.back().blocks.rowLanes /= fewer;
-      changed.back().blocks.lanes /= fewer; // keeps the number of rows per block
-      profile = &changed.back();
+      own.lanes = flags.lanes;
+      int64_t fewer = std::max<int64_t>(1, own.blocks.rowLanes / flags.lanes);
+      own.blocks.rowLanes /= fewer;
+      own.blocks.lanes /= fewer; // keeps the number of rows per block
     }
     if (flags.maxAllocation.getNumOccurrences()) {
       std::optional<int64_t> bytes = parseBytes(flags.maxAllocation);
       if (!bytes || *bytes < 1024)
         return wrong("--max-allocation expects a size such as 2GiB or 64MiB, got '" + flags.maxAllocation + "'");
-      changed.push_back(*profile);
-      changed.back().limits.allocation = *bytes;
-      profile = &changed.back();
+      own.limits.allocation = *bytes;
     }
-    if (llvm::none_of(line.targets, [&](const TargetProfile *other) { return other->name == profile->name; }))
-      line.targets.push_back(profile);
+    if (llvm::none_of(line.targets, [&](const TargetProfile *other) { return other->name == own.name; }))
+      line.targets.push_back(&own);
   }
   if (line.targets.size() > 1 && (line.compileTo != Phase::Emit || line.compileFrom))
     return wrong("--compile-from reads and --compile-to writes the module of a single target; name only that --target");
