@@ -1,4 +1,4 @@
-// The driver API except for graphs. Work runs when it is submitted; later calls report a kernel's fault.
+// The driver API except for modules and graphs. Work runs when it is submitted; later calls report a kernel's fault.
 #include "test/cuda/emulator/DriverState.h"
 #include "test/cuda/emulator/Memory.h"
 #include "test/cuda/emulator/Registers.h"
@@ -16,49 +16,6 @@ using namespace heddle::emulator;
 namespace {
 
 constexpr int kLeastPriority = 0, kGreatestPriority = -5;
-
-struct ErrorText {
-  int code;
-  const char *name, *text;
-};
-
-const ErrorText kErrors[] = {
-    {kSuccess, "CUDA_SUCCESS", "no error"},
-    {kErrorInvalidValue, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
-    {kErrorOutOfMemory, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
-    {kErrorNotInitialized, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
-    {kErrorDeinitialized, "CUDA_ERROR_DEINITIALIZED", "driver shutting down"},
-    {kErrorNoDevice, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
-    {kErrorInvalidDevice, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
-    {kErrorInvalidImage, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
-    {kErrorInvalidContext, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
-    {kErrorNoBinaryForGpu, "CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image is available for execution on the device"},
-    {kErrorInvalidPtx, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed"},
-    {kErrorInvalidHandle, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
-    {kErrorIllegalState, "CUDA_ERROR_ILLEGAL_STATE", "the operation cannot be performed in the present state"},
-    {kErrorNotFound, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
-    {kErrorNotReady, "CUDA_ERROR_NOT_READY", "device not ready"},
-    {kErrorIllegalAddress, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
-    {kErrorLaunchOutOfResources, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "too many resources requested for launch"},
-    {kErrorLaunchTimeout, "CUDA_ERROR_LAUNCH_TIMEOUT", "the launch timed out and was terminated"},
-    {kErrorContextIsDestroyed, "CUDA_ERROR_CONTEXT_IS_DESTROYED", "context is destroyed"},
-    {kErrorMisalignedAddress, "CUDA_ERROR_MISALIGNED_ADDRESS", "misaligned address"},
-    {kErrorLaunchFailed, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
-    {kErrorNotSupported, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
-    {kErrorStreamCaptureUnsupported, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
-     "operation not permitted when stream is capturing"},
-    {kErrorStreamCaptureInvalidated, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
-     "operation failed due to a previous error during capture"},
-    {kErrorStreamCaptureUnmatched, "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED",
-     "capture was not ended in the same stream as it began"},
-    {kErrorStreamCaptureUnjoined, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED", "capturing stream has unjoined work"},
-    {kErrorUnknown, "CUDA_ERROR_UNKNOWN", "unknown error"},
-};
-
-const ErrorText *findError(int code) {
-  auto found = std::find_if(std::begin(kErrors), std::end(kErrors), [&](const auto &one) { return one.code == code; });
-  return found == std::end(kErrors) ? nullptr : found;
-}
 
 // The check of calls that need no context.
 int initialised(Device device) {
@@ -129,24 +86,6 @@ int fill(uint64_t to, uint32_t value, uint32_t valueBytes, size_t count, void *h
 
 uint64_t bits(const void *pointer) { return reinterpret_cast<uint64_t>(pointer); }
 
-struct LogBuffer {
-  char *text = nullptr;
-  size_t size = 0;
-  void **sizeValue = nullptr;
-
-  void write(const std::string &message) const {
-    size_t used = 0;
-    if (text && size) {
-      used = std::min(size - 1, message.size());
-      std::memcpy(text, message.data(), used);
-      text[used] = '\0';
-    }
-    // The number of bytes written replaces the given size.
-    if (sizeValue)
-      *sizeValue = reinterpret_cast<void *>(used);
-  }
-};
-
 } // namespace
 
 HEDDLE_CUDA_API cuInit(unsigned flags) {
@@ -172,22 +111,6 @@ HEDDLE_CUDA_API cuDriverGetVersion(int *version) {
     return kErrorInvalidValue;
   *version = 13000;
   return kSuccess;
-}
-
-HEDDLE_CUDA_API cuGetErrorName(int error, const char **name) {
-  if (!name)
-    return kErrorInvalidValue;
-  const ErrorText *found = findError(error);
-  *name = found ? found->name : nullptr;
-  return found ? kSuccess : kErrorInvalidValue;
-}
-
-HEDDLE_CUDA_API cuGetErrorString(int error, const char **text) {
-  if (!text)
-    return kErrorInvalidValue;
-  const ErrorText *found = findError(error);
-  *text = found ? found->text : nullptr;
-  return found ? kSuccess : kErrorInvalidValue;
 }
 
 HEDDLE_CUDA_API cuGetProcAddress_v2(const char *symbol, void **function, int version, unsigned long long flags,
@@ -641,170 +564,4 @@ HEDDLE_CUDA_API cuLaunchHostFunc(void *handle, void (*function)(void *), void *d
   operation.function = function;
   operation.data = data;
   return submit(call.context(), *stream, operation);
-}
-
-// Modules and kernels.
-
-HEDDLE_CUDA_API cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options, void **values) {
-  Call call;
-  if (call.error())
-    return call.error();
-  if (!module || !image || (count && (!options || !values)))
-    return kErrorInvalidValue;
-  LogBuffer errors, info;
-  for (unsigned i = 0; i < count; ++i) {
-    auto size = static_cast<size_t>(static_cast<uint32_t>(bits(values[i])));
-    if (options[i] == kJitErrorLogBuffer)
-      errors.text = static_cast<char *>(values[i]);
-    else if (options[i] == kJitErrorLogBufferBytes)
-      errors.size = size, errors.sizeValue = &values[i];
-    else if (options[i] == kJitInfoLogBuffer)
-      info.text = static_cast<char *>(values[i]);
-    else if (options[i] == kJitInfoLogBufferBytes)
-      info.size = size, info.sizeValue = &values[i];
-  }
-  // A cubin, a fat binary, or other data that is not text.
-  const auto *bytes = static_cast<const unsigned char *>(image);
-  uint32_t magic = 0;
-  for (unsigned i = 0; i < 4 && (i == 0 || bytes[i - 1]); ++i)
-    magic |= uint32_t(bytes[i]) << (8 * i);
-  if (magic == 0x464c457f || magic == 0xba55ed50 || magic == 0x466243b1) {
-    errors.write("the emulator runs PTX only");
-    const char *error = std::getenv("HEDDLE_EMULATOR_CUBIN_ERROR");
-    return error && *error ? std::atoi(error) : kErrorNoBinaryForGpu;
-  }
-  if (!std::isspace(bytes[0]) && bytes[0] != '/' && bytes[0] != '.')
-    return kErrorInvalidImage;
-  try {
-    auto loaded = std::make_unique<LoadedModule>(static_cast<const char *>(image), Driver::get().target);
-    errors.write("");
-    info.write("");
-    call.context().modules.insert(loaded.get());
-    *module = loaded.release();
-    return kSuccess;
-  } catch (const TargetError &error) {
-    errors.write(error.what());
-    return kErrorNoBinaryForGpu;
-  } catch (const PtxError &error) {
-    errors.write(error.what());
-    return kErrorInvalidPtx;
-  } catch (const std::exception &error) {
-    errors.write(error.what());
-    return kErrorUnknown;
-  }
-}
-
-HEDDLE_CUDA_API cuModuleLoadData(void **module, const void *image) {
-  return cuModuleLoadDataEx(module, image, 0, nullptr, nullptr);
-}
-
-HEDDLE_CUDA_API cuModuleUnload(void *handle) {
-  Call call;
-  if (call.error())
-    return call.error();
-  auto *module = static_cast<LoadedModule *>(handle);
-  if (!call.context().modules.erase(module))
-    return kErrorInvalidHandle;
-  std::erase_if(call.context().kernels, [&](Kernel *kernel) { return kernel->module == module; });
-  delete module;
-  return kSuccess;
-}
-
-HEDDLE_CUDA_API cuModuleGetFunction(void **function, void *handle, const char *name) {
-  Call call;
-  if (call.error())
-    return call.error();
-  auto *module = static_cast<LoadedModule *>(handle);
-  if (!function || !name || !*name)
-    return kErrorInvalidValue;
-  if (!call.context().modules.count(module))
-    return kErrorInvalidHandle;
-  Kernel *kernel = module->find(name);
-  if (!kernel)
-    return kErrorNotFound;
-  if (call.context().kernels.insert(kernel).second)
-    kernel->maxDynamicBytes = kStaticSharedLimit - std::min(kStaticSharedLimit, kernel->layout.sharedBytes);
-  *function = kernel;
-  return kSuccess;
-}
-
-HEDDLE_CUDA_API cuModuleGetGlobal_v2(DevicePointer *pointer, size_t *bytes, void *handle, const char *name) {
-  Call call;
-  if (call.error())
-    return call.error();
-  auto *module = static_cast<LoadedModule *>(handle);
-  if (!name)
-    return kErrorInvalidValue;
-  if (!call.context().modules.count(module))
-    return kErrorInvalidHandle;
-  uint64_t address = 0, size = 0;
-  if (!module->findGlobal(name, address, size))
-    return kErrorNotFound;
-  if (pointer)
-    *pointer = address;
-  if (bytes)
-    *bytes = size;
-  return kSuccess;
-}
-
-HEDDLE_CUDA_API cuFuncSetAttribute(void *function, int attribute, int value) {
-  Call call;
-  if (call.error())
-    return call.error();
-  auto *kernel = static_cast<Kernel *>(function);
-  if (!call.context().kernels.count(kernel))
-    return kErrorInvalidHandle;
-  if (attribute == kFunctionPreferredSharedCarveout)
-    return value >= -1 && value <= 100 ? kSuccess : kErrorInvalidValue;
-  if (attribute != kFunctionMaxDynamicSharedBytes || value < 0 ||
-      static_cast<uint64_t>(value) + kernel->layout.sharedBytes > Driver::get().sharedOptin())
-    return kErrorInvalidValue;
-  kernel->maxDynamicBytes = static_cast<uint32_t>(value);
-  return kSuccess;
-}
-
-HEDDLE_CUDA_API cuFuncGetAttribute(int *value, int attribute, void *function) {
-  Call call;
-  if (call.error())
-    return call.error();
-  auto *kernel = static_cast<Kernel *>(function);
-  if (!call.context().kernels.count(kernel))
-    return kErrorInvalidHandle;
-  if (!value)
-    return kErrorInvalidValue;
-  auto target = static_cast<int>(Driver::get().target);
-  const std::map<int, int> attributes = {
-      {kFunctionMaxThreadsPerBlock,
-       attribute == kFunctionMaxThreadsPerBlock ? static_cast<int>(kernel->mostThreads()) : 0},
-      {kFunctionSharedBytes, static_cast<int>(kernel->layout.sharedBytes)},
-      {kFunctionConstBytes, static_cast<int>(kernel->layout.paramBytes)},
-      {kFunctionLocalBytes, static_cast<int>(kernel->layout.localBytes)},
-      {kFunctionRegisters, attribute == kFunctionRegisters ? static_cast<int>(kernel->registers()) : 0},
-      {kFunctionPtxVersion, target},
-      {kFunctionBinaryVersion, target},
-      {kFunctionCacheModeCa, 0},
-      {kFunctionMaxDynamicSharedBytes, static_cast<int>(kernel->maxDynamicBytes)},
-      {kFunctionPreferredSharedCarveout, -1},
-  };
-  auto found = attributes.find(attribute);
-  if (found == attributes.end())
-    return kErrorInvalidValue;
-  *value = found->second;
-  return kSuccess;
-}
-
-HEDDLE_CUDA_API cuLaunchKernel(void *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,
-                               unsigned blockY, unsigned blockZ, unsigned sharedBytes, void *handle, void **parameters,
-                               void **extra) {
-  Call call;
-  if (call.error())
-    return call.error();
-  Stream *stream = findStream(call.context(), handle);
-  if (!stream)
-    return kErrorInvalidHandle;
-  const uint32_t grid[] = {gridX, gridY, gridZ}, block[] = {blockX, blockY, blockZ};
-  Operation operation;
-  if (int error = makeLaunch(call.context(), function, grid, block, sharedBytes, parameters, extra, operation))
-    return error;
-  return submit(call.context(), *stream, std::move(operation));
 }
