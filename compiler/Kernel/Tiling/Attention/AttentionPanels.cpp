@@ -17,6 +17,9 @@ using namespace mlir::heddle;
 static constexpr int64_t kTiles = 16;
 /// Maximum bytes of a workgroup's panels. Longer sequences are visited without packing.
 static constexpr int64_t kMostPanelBytes = int64_t(32) << 20;
+/// Columns of a head in one pass of the scores' loop: with more, a kernel's loops exceed the cache of decoded
+/// instructions.
+static constexpr int64_t kColumnsAtOnce = 8;
 
 namespace {
 
@@ -47,6 +50,7 @@ public:
     tiles = std::min<int64_t>(kTiles, llvm::divideCeil(bounds.maximumOwned(), rows));
     chunk = width % (2 * profile.vector) == 0 ? 2 * profile.vector : profile.vector;
     depth = chunkOf(width, profile.vector, std::max<int64_t>(8, profile.vector));
+    columnsAtOnce = chunkOf(width, 1, kColumnsAtOnce);
   }
 
   std::optional<int64_t> tilesOfWorkgroup() const override { return tiles; }
@@ -88,11 +92,11 @@ public:
 
   Value products(Value ownedRows, Value panel, Value sums) override {
     Value zero = emitter.index(0), first = packsSteps() ? zero : turnedRow(firstOfStep(*now));
-    return emitter.loop(zero, emitter.index(width), depth, width, sums ? sums : zeros(),
+    return emitter.loop(zero, emitter.index(width), columnsAtOnce, width, sums ? sums : zeros(),
                         [&](Value k, ValueRange state) -> SmallVector<Value> {
-                          Value left = emitter.load(ownedRows, {zero, k, rows, depth, {}, {}}, Padding::Any);
-                          Value right =
-                              emitter.load(panel, {emitter.add(first, k), zero, depth, step, {}, {}}, Padding::Any);
+                          Value left = emitter.load(ownedRows, {zero, k, rows, columnsAtOnce, {}, {}}, Padding::Any);
+                          Value right = emitter.load(panel, {emitter.add(first, k), zero, columnsAtOnce, step, {}, {}},
+                                                     Padding::Any);
                           return {tile::DotOp::create(b, state[0].getType(), left, right, state[0], false, false)};
                         })[0];
   }
@@ -219,7 +223,7 @@ private:
   }
 
   const AttentionBounds &bounds;
-  int64_t heads, tiles, chunk, depth;
+  int64_t heads, tiles, chunk, depth, columnsAtOnce;
   Visited visited{};
   Operation *tileLoop = nullptr;
   const AttentionStep *now = nullptr;

@@ -1,6 +1,12 @@
 // Attention in a thread: what 16 tiles of six rows visit is packed ahead of the loop over the tiles, keys turned, values as they are.
 // Scores are a register tile; the scaled queries, the weights and the sums are in scratch memory.
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v3})' | FileCheck %s
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(func.func(heddle-fuse-kernels),heddle-tile{target=cpu:x86-64-v4})' | FileCheck %s --check-prefix=WIDE
+// WIDE-LABEL: tile.func @attention_Tx128(
+// With vectors of 16 floats keys are packed in squares, and scores are still computed 8 columns of a head at a time.
+// WIDE: tile.load %arg1{{.*}}transposed} : {{.*}} -> tensor<16x32xf32>
+// WIDE: scf.for %{{.*}} = %c0 to %c64 step %c8 iter_args(
+// WIDE: tile.dot {{.*}} : tensor<14x8xf32>, tensor<8x32xf32>
 
 !x = tensor<?x128xf32, #heddle.dims<"tokens">>
 !one = tensor<?x64xf32, #heddle.dims<"tokens">>
