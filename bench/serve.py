@@ -65,7 +65,7 @@ class Load:
 
 
 def ask(connection, line, tokens, **more):
-    connection.request("POST", "/v1/completions", json.dumps({"prompt": line, "max_tokens": tokens, "temperature": 0, **more}))
+    connection.request("POST", "/v1/completions", json.dumps({"prompt": line, "max_tokens": tokens, "temperature": 0, "ignore_eos": True, **more}))
     return connection.getresponse()
 
 

@@ -324,7 +324,7 @@ void Generator::finish(Job &job, Ending ending, std::optional<Error> error) {
 }
 
 void Generator::advance(Job &job, int32_t token) {
-  if (model.endsText(token)) {
+  if (!job.options.ignoresEnd && model.endsText(token)) {
     if (job.scores.size() > job.tokens.size() - job.prompt)
       job.scores.pop_back();
     return finish(job, Ending::Mark);

@@ -32,6 +32,7 @@ struct GenerationOptions {
   // The host then chooses tokens, and draws other tokens than the device does.
   std::optional<int64_t> alternatives = {};
   bool scoresPrompt = false; // also scores the prompt's tokens, except the first
+  bool ignoresEnd = false;   // an end mark is a token like others, so the result has the most new tokens
 };
 
 // Why a continuation ended. Mark: the end mark. Length: as many tokens as requested. Room: the model has no room for

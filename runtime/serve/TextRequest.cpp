@@ -75,6 +75,12 @@ void readStops(Fields &fields, TextRequest &request) {
     request.stops.push_back(each.get<std::string>());
 }
 
+// Options of other servers (vLLM, llama.cpp) that change an answer.
+constexpr std::string_view kForeignOptions[] = {
+    "min_tokens",         "stop_token_ids",  "bad_words",    "allowed_token_ids", "grammar",
+    "json_schema",        "guided_json",     "guided_regex", "guided_choice",     "guided_grammar",
+    "structured_outputs", "use_beam_search", "mirostat"};
+
 // Reads the fields that all kinds of requests share. `tokens` names the fields for the maximum length of an answer.
 void readCommon(Fields &fields, TextRequest &request, std::initializer_list<std::string_view> tokens) {
   request.model = fields.text("model");
@@ -101,6 +107,7 @@ void readCommon(Fields &fields, TextRequest &request, std::initializer_list<std:
   readStops(fields, request);
   request.choices = fields.integer("n", 1, kMostChoices).value_or(1);
   request.stream = fields.flag("stream");
+  request.options.ignoresEnd = fields.flag("ignore_eos");
   if (const Json *options = fields.find("stream_options")) {
     if (!options->is_object())
       fields.fail("stream_options", "'stream_options' must be an object.");
@@ -119,6 +126,9 @@ void readCommon(Fields &fields, TextRequest &request, std::initializer_list<std:
   for (std::string_view name : {"tools", "functions"})
     if (isAsked(name))
       fields.refuse(name, "are not supported: this server answers with text only.");
+  for (std::string_view name : kForeignOptions)
+    if (const Json *field = fields.find(name); isAsked(name) && *field != false && *field != 0 && *field != "")
+      fields.refuse(name, "is not supported; leave it out.");
   for (std::string_view name : {"tool_choice", "function_call"})
     if (const Json *choice = fields.find(name); choice && *choice != Json("none") && *choice != Json("auto"))
       fields.refuse(name, "is not supported: this server answers with text only.");

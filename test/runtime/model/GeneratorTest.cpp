@@ -100,6 +100,13 @@ TEST_F(GeneratorTest, ThePenaltyLooksAtTheLastTokens) {
   }
 }
 
+TEST_F(GeneratorTest, AnEndMarkMayBeATokenLikeOthers) {
+  model.otherEnds = {3}; // the most probable token
+  FixedLogits engine({"decode_step"}, logits);
+  EXPECT_TRUE(generate(engine, {.tokens = 4}).empty());
+  EXPECT_EQ(generate(engine, {.tokens = 4, .ignoresEnd = true}), (std::vector<int32_t>{3, 3, 3, 3}));
+}
+
 // A model with a `prefill` entry reads prompts there, in calls as large as the model allows; the last token of each
 // prompt is read in a step.
 TEST_F(GeneratorTest, PromptsAreReadAhead) {

@@ -57,6 +57,13 @@ TEST(TextRequest, OptionsAreChecked) {
   EXPECT_EQ(request.stops, (std::vector<std::string>{"a"}));
   EXPECT_EQ(request.options.sampling->topP, 0.5);
   EXPECT_TRUE(request.stream && request.includesUsage);
+  EXPECT_FALSE(request.options.ignoresEnd);
+  EXPECT_TRUE(read(parseCompletion, R"({"ignore_eos": true})").options.ignoresEnd);
+  // Options of other servers are refused if they would change the answer.
+  read(parseCompletion,
+       R"({"min_tokens": 0, "use_beam_search": false, "stop_token_ids": [], "grammar": "", "bad_words": null})");
+  for (const char *wrong : {R"({"min_tokens": 4})", R"({"stop_token_ids": [2]})", R"({"grammar": "root ::= a"})"})
+    EXPECT_NE(refused(parseCompletion, wrong).find("is not supported"), std::string::npos) << wrong;
   EXPECT_EQ(read(parseCompletion, R"({"stop": ["a", "b"]})").stops.size(), 2u);
   EXPECT_FALSE(read(parseCompletion, R"({"top_p": 0})").options.sampling);
   for (const auto &[body, field] : std::initializer_list<std::pair<const char *, const char *>>{
