@@ -59,15 +59,18 @@ static std::unique_ptr<llvm::TargetMachine> createMachine(StringRef chip, std::s
       triple, isArm ? "generic" : chip, "", options, llvm::Reloc::PIC_, model, llvm::CodeGenOptLevel::Default));
 }
 
-/// Sets the attributes of code that runs without a library and uses the widest vectors of the processor.
-static void describe(llvm::Function &function, StringRef chip) {
+/// Sets the attributes of code that runs without a library and uses the widest vectors of the processor. The stack is
+/// aligned to them: otherwise each spilled vector lies in two cache lines.
+static void describe(llvm::Function &function, const TargetProfile &profile) {
   function.setName(kEntryName);
   function.addFnAttr("no-builtins");
   function.addFnAttr(llvm::Attribute::NoUnwind);
   function.addFnAttr("prefer-vector-width", "512");
   function.addFnAttr("min-legal-vector-width", "512");
-  if (chip != "aarch64")
-    function.addFnAttr("target-cpu", chip);
+  llvm::Align vector(sizeof(float) * static_cast<uint64_t>(profile.vector));
+  function.addFnAttr(llvm::Attribute::getWithStackAlignment(function.getContext(), vector));
+  if (profile.chip != "aarch64")
+    function.addFnAttr("target-cpu", profile.chip);
 }
 
 /// Runs a few cheap passes. Kernels are loops over vectors already, so little is left but address folding. Unrolling
@@ -113,7 +116,7 @@ LogicalResult heddle::emitImage(LLVM::LLVMFuncOp kernel, const TargetProfile &pr
   module->setDataLayout(machine->createDataLayout());
   for (llvm::Function &function : *module)
     if (!function.isDeclaration())
-      describe(function, profile.chip);
+      describe(function, profile);
   optimize(*module, *machine);
 
   SmallVector<char, 0> object;

@@ -181,7 +181,8 @@ Value KernelEmitter::isSequence(Value starts, Value sequence, Value condition) {
 }
 
 void KernelEmitter::prefetch(Value memory, Value row, Value column, int64_t columns) {
-  constexpr int64_t line = 16, mostLocal = 3;
+  constexpr int64_t mostLocal = 3;
+  int64_t line = 512 / cast<MemRefType>(memory.getType()).getElementTypeBitWidth();
   for (int64_t first = 0; first < columns; first += line)
     memref::PrefetchOp::create(b, memory, ValueRange{row, add(column, index(first))}, /*isWrite=*/false, mostLocal,
                                /*isDataCache=*/true);

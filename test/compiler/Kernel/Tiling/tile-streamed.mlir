@@ -98,10 +98,14 @@ func.func @few(%x: !few, %w: tensor<576x576xf32>) -> !few {
 // CHECK: %[[SCALED:.*]] = arith.mulf %[[ALL]]
 // CHECK: arith.addf %[[BEFORE]], %[[SCALED]]
 
-// Half of the registers hold the sums of eight rows.
+// Half of the registers hold the sums of eight rows. The rows of two steps ahead are prefetched.
 // CHECK: tile.func @matmul_Tx576_2(
 // CHECK: tile.shared : memref<8x288xf32
+// CHECK: scf.for %[[K:.*]] = %c0 to %c576 step %c8 {
 // CHECK: tile.load %arg0[%{{.*}}] rows(%{{.*}}) {{.*}} -> tensor<8x8xf32>
+// CHECK: scf.for %[[COLUMN:.*]] = %{{.*}} step %c8 {
+// CHECK: %[[AHEAD:.*]] = arith.addi %[[K]], %c16
+// CHECK-COUNT-8: memref.prefetch %arg1[%{{.*}}, %[[COLUMN]]]
 // CHECK: tile.dot {{.*}} -> tensor<8x8xf32>
 
 // A workgroup takes a panel of 64 columns. Row k of panel p is row 512 p + k of the memory. Processors prefetch a panel.
