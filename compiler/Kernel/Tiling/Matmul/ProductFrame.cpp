@@ -35,10 +35,8 @@ static constexpr int64_t kPackedStepOfRows = 32;
 /// A thread's registers of accumulators for a single row, if the right operand is packed. A multiply-add waits for the
 /// previous one in the same register, so a single register would leave the processor idle.
 static constexpr int64_t kPackedVectorsOfThread = 4;
-/// Words are prefetched this many steps before they are unpacked. A step reads one or two runs of words, and the
-/// processor would wait at the beginning of each run. In f32 a step reads eight runs side by side. A single row of the
-/// left side needs no prefetch then. For several rows a step has so much arithmetic that the processor does not reach the
-/// next step's loads in time.
+/// The right side is prefetched this many steps before it is used: the processor would wait at the beginning of each run,
+/// and for several rows a step has so much arithmetic that the next step's loads would begin late.
 static constexpr int64_t kStepsAhead = 2;
 
 ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
@@ -364,7 +362,7 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
         Value ahead = emitter.add(shifted(k), emitter.index(kStepsAhead * step));
         if (unpacked)
           prefetchWords(emitter, unpacked, {ahead, tile.column, step, tile.columns, {}, {}});
-        else if (tile.rows > 1 && emitter.isInMemory(rhs))
+        else if (emitter.isInMemory(rhs))
           for (int64_t row = 0; row < step; ++row)
             emitter.prefetch(emitter.memoryOf(rhs), emitter.add(ahead, emitter.index(row)), tile.column, tile.columns);
         return multiply(left, rhsPlaceAt(k), streamed->sums())[0];

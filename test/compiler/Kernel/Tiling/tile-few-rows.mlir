@@ -11,7 +11,11 @@ heddle.size @tokens max 6
 // CHECK: scf.for %[[ROW:.*]] = %c0 to %[[ROWS:.*]] step %c4 {
 // CHECK: %[[ROW1:.*]] = arith.addi %[[ROW]], %c1
 // Two vectors an iteration, then the last whole vector, and then a part of one.
-// CHECK: scf.for %{{.*}} = %c0 to %c576 step %c32
+// The next block's rows are prefetched.
+// CHECK: scf.for %[[K:.*]] = %c0 to %c576 step %c32
+// CHECK: %[[NEXT:.*]] = arith.addi %{{.*}}, %c4
+// CHECK: memref.prefetch %arg1[%[[NEXT]], %[[K]]]
+// CHECK-COUNT-7: memref.prefetch %arg1
 // CHECK: %[[X:.*]] = tile.load %arg0[%[[ROW]], %{{.*}}] rows(%[[ROWS]]) {any_padding} : {{.*}} -> tensor<1x16xf32>
 // CHECK: tile.load %arg0[%[[ROW1]], %{{.*}}] rows(%[[ROWS]])
 // CHECK: %[[W:.*]] = tile.load %arg1[{{.*}}] rows(%c580) : memref<580x600xf32{{.*}}> -> tensor<4x16xf32>

@@ -44,6 +44,9 @@ func.func @few(%x: !few, %w: tensor<576x576xf32>) -> !few {
 // CHECK: scf.for %[[K:.*]] = %c0 to %c516 step %c6 {
 // CHECK: %[[LEFT:.*]] = tile.load %arg0[%{{.*}}, %[[K]]]
 // CHECK: scf.for %[[COLUMN:.*]] = %{{.*}} to %[[END]] step %c16 {
+// CHECK: %[[AHEAD:.*]] = arith.addi %[[K]], %c12
+// CHECK: memref.prefetch %arg1[%[[AHEAD]], %[[COLUMN]]], read, locality<3>, data
+// CHECK-COUNT-5: memref.prefetch %arg1[%{{.*}}, %[[COLUMN]]]
 // CHECK: %[[BEFORE:.*]] = tile.load %[[SUMS]]
 // CHECK: %[[RIGHT:.*]] = tile.load %arg1[%[[K]], %[[COLUMN]]] columns(%c580) {any_padding} : memref<516x580xf32> -> tensor<6x16xf32>
 // CHECK: %[[AFTER:.*]] = tile.dot %[[LEFT]], %[[RIGHT]], %[[BEFORE]]
