@@ -69,6 +69,8 @@ def main():
     arguments = parser.parse_args()
     if arguments.target == "cpu:x86-64-v3":
         os.environ.update(OPENBLAS_CORETYPE="Haswell", MKL_ENABLE_INSTRUCTIONS="AVX2", ONEDNN_MAX_CPU_ISA="AVX2")
+    elif "avx512f" in Path("/proc/cpuinfo").read_text(): # OpenBLAS uses AVX2 on processors that it does not know
+        os.environ.setdefault("OPENBLAS_CORETYPE", "SkylakeX")
     os.environ["OPENBLAS_NUM_THREADS"] = str(arguments.threads)
     import numpy
     import torch
