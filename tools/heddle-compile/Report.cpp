@@ -176,8 +176,8 @@ static int64_t bytesOf(plan::CollectiveOp collective) {
   return bytes;
 }
 
-/// Writes the launches and collectives of a multi-rank entry, in order: the FLOPs and bytes of each launch (for
-/// launches shared out among ranks, the total of all ranks), and the bytes of each collective.
+/// Writes an entry's launches and collectives in order: the kernel, FLOPs and bytes of each launch (for launches shared
+/// out among ranks, the total of all ranks), and the bytes of each collective.
 static void writeOrder(llvm::json::OStream &json, plan::EntryOp entry, const SizeMaxima &maxima) {
   json.attributeArray("order", [&] {
     entry.walk<WalkOrder::PreOrder>([&](Operation *op) {
@@ -189,6 +189,7 @@ static void writeOrder(llvm::json::OStream &json, plan::EntryOp entry, const Siz
       auto cost = launch->getAttrOfType<CostAttr>(kCostAttrName);
       for (int64_t step = 0, steps = countSteps(launch); step < steps; ++step)
         json.object([&] {
+          json.attribute("kernel", launch.getKernel());
           json.attribute("flops", cost ? evaluateAtMaximum(cost.getFlops(), maxima) : 0);
           json.attribute("bytes", cost ? evaluateAtMaximum(cost.getBytes(), maxima) : 0);
           if (launch.getShardAttr())
@@ -220,8 +221,7 @@ void mlir::heddle::writeReport(raw_ostream &stream, const CommandLine &line, Com
             json.value(bytes);
         });
         json.attribute("memory_bytes", totals.memory);
-        if (!entry.getOps<plan::CollectiveOp>().empty())
-          writeOrder(json, entry, maxima);
+        writeOrder(json, entry, maxima);
       });
     }
   }

@@ -13,6 +13,14 @@
 // JSON-NEXT: "model_flops": 16384,
 // JSON-NEXT: "bytes": 8736,
 // JSON-NEXT: "arena_bytes": {{[0-9]+}}
+// JSON:      "order": [
+// JSON-NEXT: {
+// JSON-NEXT: "kernel": "matmul_Tx8",
+// JSON-NEXT: "flops": 16384,
+// JSON-NEXT: "bytes": 6656
+// JSON-NEXT: },
+// JSON-NEXT: {
+// JSON-NEXT: "kernel": "sum_8",
 // INSPECT: "flops": "256*n",
 // INSPECT-NEXT: "model_flops": "256*n",
 // INSPECT-NEXT: "bytes": "96*n + 512"
