@@ -91,7 +91,7 @@ static void buildPrepare(OpPassManager &passes, const PipelineOptions &options) 
 
 static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
   if (options.recompute != Recomputation::None)
-    passes.addPass(createRecomputePass({.name = toString(options.recompute).str()}));
+    passes.addPass(createRecomputePass({.name = toString(options.recompute).str(), .memory = options.memory}));
   passes.addNestedPass<func::FuncOp>(createFuseKernelsPass({.fuse = options.fusion.has(kFuseKernels)}));
   passes.addNestedPass<func::FuncOp>(createSeparateStatesPass());
   passes.addPass(createCountCostsPass());

@@ -26,6 +26,12 @@ static HeadWidths headsOf(ArrayRef<const TargetProfile *> targets) {
   return heads;
 }
 
+/// Returns the bytes of the smallest target's device memory; 0: it is not known of each target.
+static int64_t memoryOf(ArrayRef<const TargetProfile *> targets) {
+  auto smallest = [](const TargetProfile *a, const TargetProfile *b) { return a->limits.memory < b->limits.memory; };
+  return (*llvm::min_element(targets, smallest))->limits.memory;
+}
+
 /// Returns the columns of panels that all targets want for packed weights; 0: they do not agree.
 static int64_t panelOf(ArrayRef<const TargetProfile *> targets) {
   int64_t panel = targets.front()->weightPanel;
@@ -70,6 +76,7 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
   }
   PipelineOptions options = line.pipeline;
   options.heads = headsOf(line.targets);
+  options.memory = memoryOf(line.targets);
   options.weights.panel = panelOf(line.targets);
   if (watch)
     options.watch = [&](Phase phase, ModuleOp module) { watch(phase, options.profile, module); };

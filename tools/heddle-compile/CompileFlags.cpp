@@ -89,9 +89,11 @@ struct Flags {
                    "f32"};
   TextFlag recompute{
       category, "recompute", "policy",
-      "Rematerialisation in the backward pass, to need less memory: none; cheap, such as norms (default); "
-      "products, also values that take a matrix product",
-      "cheap"};
+      "Rematerialisation in the backward pass, to need less memory: none; cheap, such as norms; products, also "
+      "values that take a matrix product; auto (default): none if the entry's tensors and all variables then take "
+      "at most half of the memory of the GPU that the target is named for, else cheap (always for Vulkan and "
+      "processors, whose memory is not known)",
+      "auto"};
   TextFlag lora{
       category, "lora", "rank=R,alpha=A,dropout=P,targets=name,...,modules_to_save=name,...|folder",
       "Train adapters of low rank (LoRA) beside the weights of these linear transformations, and leave all other "
@@ -367,7 +369,7 @@ std::optional<CommandLine> check(Flags &flags) {
   std::optional<Recomputation> recompute = parseRecomputation(flags.recompute);
   if (!recompute)
     return wrong("--recompute: there is no policy '" + flags.recompute +
-                 "'; the policies are none, cheap and products");
+                 "'; the policies are none, cheap, products and auto");
   line.pipeline.recompute = *recompute;
 
   if (flags.lora.getNumOccurrences()) {

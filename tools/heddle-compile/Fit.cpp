@@ -54,6 +54,8 @@ public:
       return emitError(UnknownLoc::get(context))
              << "--fit: the model has no " << kTokens << " and " << kLength << ", of which a batch is chosen";
     SmallVector<Recomputation> policies{line.pipeline.recompute};
+    if (line.pipeline.recompute == Recomputation::Auto) // --fit names the memory
+      policies = {Recomputation::None, Recomputation::Cheap};
     if (line.pipeline.recompute != Recomputation::Products)
       policies.push_back(Recomputation::Products);
     for (int64_t count = *tokens, last = 0;; last = count, count = std::max(count / 2, *length)) {

@@ -12,9 +12,9 @@ struct Fit {
 };
 
 /// Finds a batch with which the device memory of every target is at most `line.fit`, by compiling up to phase `plan`.
-/// Tries the requested batch and its halves, down to the longest sequence, each with the requested recomputation and
-/// then with --recompute=products; then a few batches between the first that fits and the last that does not. If
-/// nothing fits, fails with an error that states the least memory needed.
+/// Tries the requested batch and its halves, down to the longest sequence, each with the requested recomputation (with
+/// `none` and then `cheap`, if it is `auto`) and then with --recompute=products; then a few batches between the first
+/// that fits and the last that does not. If nothing fits, fails with an error that states the least memory needed.
 FailureOr<Fit> fitMemory(MLIRContext *context, const CommandLine &line);
 
 } // namespace mlir::heddle

@@ -68,9 +68,13 @@ def RecomputePass : Pass<"heddle-recompute", "::mlir::ModuleOp"> {
   let description = [{
     Looks at the values that are kept while an entry needs the most memory. If the policy allows it and a value can be computed
     from others that are kept anyway, it is computed again before its next use. Results do not change in any bit.
+
+    With the policy `auto`, an entry keeps all values if its tensors and all variables take at most half of `memory`. Otherwise
+    its cheap values are recomputed.
   }];
   let dependentDialects = ["::mlir::heddle::HeddleDialect"];
   let options = [
-    Option<"name", "policy", "std::string", /*default=*/"\"cheap\"", "none, cheap or products">
+    Option<"name", "policy", "std::string", /*default=*/"\"cheap\"", "none, cheap, products or auto">,
+    Option<"memory", "memory", "int64_t", /*default=*/"0", "Bytes of the device's memory, for the policy auto; 0: not known">
   ];
 }

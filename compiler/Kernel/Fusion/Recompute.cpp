@@ -19,8 +19,10 @@ namespace mlir::heddle {
 using namespace mlir;
 using namespace mlir::heddle;
 
-static constexpr std::pair<StringLiteral, Recomputation> kNames[] = {
-    {"none", Recomputation::None}, {"cheap", Recomputation::Cheap}, {"products", Recomputation::Products}};
+static constexpr std::pair<StringLiteral, Recomputation> kNames[] = {{"none", Recomputation::None},
+                                                                     {"cheap", Recomputation::Cheap},
+                                                                     {"products", Recomputation::Products},
+                                                                     {"auto", Recomputation::Auto}};
 
 StringRef heddle::toString(Recomputation policy) { return kNames[static_cast<size_t>(policy)].first; }
 
@@ -57,10 +59,13 @@ public:
     }
   }
 
-  void run() {
+  /// Recomputes values unless the function's tensors take at most `enough` bytes together at the peak.
+  void run(int64_t enough) {
     findPeak();
-    choose();
-    rewrite();
+    if (peakBytes > enough) {
+      choose();
+      rewrite();
+    }
     joinReshapes();
   }
 
@@ -321,19 +326,28 @@ struct RecomputePass : mlir::heddle::impl::RecomputePassBase<RecomputePass> {
     std::optional<Recomputation> policy = parseRecomputation(name);
     if (!policy) {
       getOperation().emitError() << "there is no policy of recomputation '" << name
-                                 << "'; the policies are none, cheap and products";
+                                 << "'; the policies are none, cheap, products and auto";
       return signalPassFailure();
     }
     CostCounter counter(getOperation());
     if (*policy == Recomputation::None)
       return;
+    int64_t enough = *policy == Recomputation::Auto ? memory / 2 - bytesOfVariables() : 0;
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal() || !llvm::hasSingleElement(function.getBody()))
         continue;
       if (failed(verifyTensors(function)))
         return signalPassFailure();
-      Recomputer(function, counter, *policy).run();
+      Recomputer(function, counter, *policy).run(enough);
     }
+  }
+
+  int64_t bytesOfVariables() {
+    int64_t bytes = 0;
+    for (auto variable : getOperation().getOps<VariableOp>())
+      if (!variable.getStorageAttr()) // counted with its storage
+        bytes += variable.getTensorType().getNumElements() * variable.getTensorType().getElementTypeBitWidth() / 8;
+    return bytes;
   }
 };
 

@@ -5,13 +5,15 @@ using namespace mlir::heddle;
 
 namespace {
 
+constexpr int64_t kKiB = 1024, kGiB = kKiB * kKiB * kKiB;
 constexpr int64_t kFewRows[] = {1, 16}; // mma.sync multiplies 16 rows
 constexpr Precision kPrecisions[] = {Precision::F32, Precision::BF16X3, Precision::TF32, Precision::BF16,
                                      Precision::F16};
 
-/// `shared`: bytes of shared memory of one processor (SM), for all of its workgroups together.
+/// `shared`: bytes of shared memory of one processor (SM), for all of its workgroups together. `memory`: bytes of device
+/// memory.
 constexpr TargetProfile makeCuda(StringLiteral name, StringLiteral summary, StringLiteral chip, int64_t processors,
-                                 int64_t shared) {
+                                 int64_t shared, int64_t memory) {
   return {
       .name = name,
       .summary = summary,
@@ -50,13 +52,13 @@ constexpr TargetProfile makeCuda(StringLiteral name, StringLiteral summary, Stri
       .rows = {.shared = true, .subgroups = 4, .subgroupsOfRow = 16},
       .elementwise = {.rows = 4, .runs = 1},
       .fewRows = kFewRows,
-      .limits = {.bindings = 16, .workgroups = 65535}, // workgroups along y and z
+      .limits = {.memory = memory, .bindings = 16, .workgroups = 65535}, // workgroups along y and z
   };
 }
 
 constexpr TargetProfile makeHopper(StringLiteral name, StringLiteral summary, StringLiteral chip, int64_t processors,
-                                   int64_t shared) {
-  TargetProfile profile = makeCuda(name, summary, chip, processors, shared);
+                                   int64_t shared, int64_t memory) {
+  TargetProfile profile = makeCuda(name, summary, chip, processors, shared, memory);
   profile.tensor.warpgroup = 4; // wgmma
   profile.tensor.warpgroupRate = 2000;
   // Measured on an H200: an 8192^3 matmul copied 12.9 GB to shared memory in 1.45 ms, 5,000 bytes per clock.
@@ -68,20 +70,22 @@ constexpr TargetProfile makeHopper(StringLiteral name, StringLiteral summary, St
 /// Attention keeps fewer values in registers, because ptxas (CUDA 13.0) needs more registers for the same PTX than on
 /// Ampere.
 constexpr TargetProfile makeBlackwell(StringLiteral name, StringLiteral summary, StringLiteral chip, int64_t processors,
-                                      int64_t shared) {
-  TargetProfile profile = makeCuda(name, summary, chip, processors, shared);
+                                      int64_t shared, int64_t memory) {
+  TargetProfile profile = makeCuda(name, summary, chip, processors, shared, memory);
   profile.attention.tensor.registers = 128;
   return profile;
 }
 
+/// Numbers of A100, GeForce RTX 3090, RTX 4090, H100, B200 and RTX 5090; of A100's two memories the smaller one.
 constexpr TargetProfile kProfiles[] = {
-    makeCuda("cuda:sm_80", "NVIDIA GPUs from A100 on, by CUDA", "sm_80", 108, 164 * 1024),
+    makeCuda("cuda:sm_80", "NVIDIA GPUs from A100 on, by CUDA", "sm_80", 108, 164 * kKiB, 40 * kGiB),
     makeCuda("cuda:sm_86", "NVIDIA GPUs with less shared memory, such as GeForce RTX from 30 on", "sm_86", 84,
-             100 * 1024),
-    makeCuda("cuda:sm_89", "NVIDIA Ada GPUs, such as GeForce RTX 40, L4 and L40", "sm_89", 128, 100 * 1024),
-    makeHopper("cuda:sm_90a", "NVIDIA Hopper GPUs, by CUDA", "sm_90a", 132, 228 * 1024),
-    makeBlackwell("cuda:sm_100", "NVIDIA Blackwell GPUs of data centers, such as B200", "sm_100", 148, 228 * 1024),
-    makeBlackwell("cuda:sm_120", "NVIDIA Blackwell GPUs such as GeForce RTX 50", "sm_120", 170, 100 * 1024),
+             100 * kKiB, 24 * kGiB),
+    makeCuda("cuda:sm_89", "NVIDIA Ada GPUs, such as GeForce RTX 40, L4 and L40", "sm_89", 128, 100 * kKiB, 24 * kGiB),
+    makeHopper("cuda:sm_90a", "NVIDIA Hopper GPUs, by CUDA", "sm_90a", 132, 228 * kKiB, 80 * kGiB),
+    makeBlackwell("cuda:sm_100", "NVIDIA Blackwell GPUs of data centers, such as B200", "sm_100", 148, 228 * kKiB,
+                  180 * kGiB),
+    makeBlackwell("cuda:sm_120", "NVIDIA Blackwell GPUs such as GeForce RTX 50", "sm_120", 170, 100 * kKiB, 32 * kGiB),
 };
 
 } // namespace

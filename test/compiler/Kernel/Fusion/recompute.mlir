@@ -2,7 +2,12 @@
 // RUN: heddle-opt %s --heddle-recompute='policy=products' | FileCheck %s --check-prefixes=CHECK,PRODUCTS
 // RUN: heddle-opt %s --heddle-recompute='policy=none' | FileCheck %s --check-prefix=NONE
 // RUN: not heddle-opt %s --heddle-recompute='policy=cheep' 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// UNKNOWN: there is no policy of recomputation 'cheep'; the policies are none, cheap and products
+// UNKNOWN: there is no policy of recomputation 'cheep'; the policies are none, cheap, products and auto
+// With `auto`, nothing is recomputed if tensors and variables (68 KiB here) take at most half of the memory. If it is
+// not known, or too small, the policy is `cheap`.
+// RUN: heddle-opt %s --heddle-recompute='policy=auto memory=1000000000' | FileCheck %s --check-prefix=NONE
+// RUN: heddle-opt %s --heddle-recompute='policy=auto memory=100000' | FileCheck %s --check-prefixes=CHECK,CHEAP
+// RUN: heddle-opt %s --heddle-recompute='policy=auto' | FileCheck %s --check-prefixes=CHECK,CHEAP
 // NONE-NOT: heddle.recomputed
 
 heddle.size @n max 64
