@@ -78,8 +78,8 @@ def PartialSumsOp : Heddle_Op<"partial_sums", [Pure]> {
   let summary = "Partial sums of the rows, side by side; their sum is the sum of all rows";
   let description = [{
     Row g of the result's G rows sums the row blocks g, g + G, g + 2 G, ... of the input. The input is a matrix or a
-    column, which counts as a matrix with one column. A block has 8 rows for each subgroup of a workgroup. The op
-    replaces a `sum rows` that would keep too little of a device busy.
+    column, which counts as a matrix with one column. A block has 8 rows for each subgroup of a workgroup, or one in the
+    kernel of a `layer_norm_grad`. The op replaces a `sum rows` that would keep too little of a device busy.
 
     ```mlir
     %0 = heddle.partial_sums %x : tensor<?x512xf32, #tokens> -> tensor<64x512xf32>

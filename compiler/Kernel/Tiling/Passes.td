@@ -3,6 +3,20 @@
 
 include "mlir/Pass/PassBase.td"
 
+def JoinSumsPass : Pass<"heddle-join-sums", "::mlir::ModuleOp"> {
+  let summary = "Make sums over rows in the kernel of a layer norm's gradient that has the rows at hand";
+  let description = [{
+    Moves sums over the rows of a layer norm's gradient, of its operands and of what its epilogue computes to its kernel, which makes
+    partial sums. Another kernel adds these up. Needs a target whose number of processors is known and whose subgroups hold
+    whole rows. Runs after `fuse-kernels` and before `split-kernels`. If a kernel had a cost, the costs of both new kernels are
+    counted.
+  }];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"kDefaultTarget.str()", "Profile that says how much runs at once">
+  ];
+  let dependentDialects = ["::mlir::heddle::HeddleDialect"];
+}
+
 def SplitKernelsPass : Pass<"heddle-split-kernels", "::mlir::ModuleOp"> {
   let summary = "Split the rows of a sum and the K dimension of a matmul among workgroups";
   let description = [{

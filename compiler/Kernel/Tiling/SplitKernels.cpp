@@ -82,6 +82,9 @@ private:
     if (!matrix)
       return 1;
     int64_t rows = matrix->isDynamic() ? maxima.lookup(matrix->size) : matrix->rows;
+    constexpr int64_t fewRows = 512; // as many as heddle-join-sums leaves: a launch takes longer
+    if (!matrix->isDynamic() && rows <= fewRows)
+      return 1;
     int64_t strips = llvm::divideCeil(matrix->columns, profile->lanes * profile->vector);
     // With as many groups as each group has rows, neither kernel takes longer than the other.
     auto balanced = static_cast<int64_t>(std::sqrt(static_cast<double>(rows)));

@@ -41,6 +41,7 @@ struct RowFrame {
   int64_t width, rows, chunk, tail = 0;
   Value row, rowLimit, part;
   Value partNumber; // if a workgroup owns a single part
+  Value group;      // the workgroup's number, if it takes blocks of rows in turn
 
   /// `loops` loops over the row share the target's limit on iterations. With `ownsParts` a workgroup owns all parts of
   /// its rows, and walks over the part at column `part`.
@@ -83,6 +84,17 @@ struct RowFrame {
     part = emitter.index(0);
     if (matrix.parts > 1 && !ownsParts)
       part = emitter.mul(partNumber = emitter.setGrid(1, matrix.parts, {}, 1), width);
+  }
+
+  /// Emits a loop over blocks of rows, which `groups` workgroups take in turn. `body` gets the sums of the workgroup's
+  /// blocks so far, and returns them with its own rows.
+  SmallVector<Value> forBlocks(int64_t groups, ValueRange sums, function_ref<SmallVector<Value>(ValueRange)> body) {
+    group = emitter.setGrid(0, groups, {}, 1);
+    return emitter.loop(emitter.mul(group, rows), emitter.rowsOf(matrix), rows * groups, emitter.maximumRows(matrix),
+                        sums, [&](Value first, ValueRange state) {
+                          row = first;
+                          return body(state);
+                        });
   }
 
   Place column() const { return {row, emitter.index(0), rows, 1, rowLimit, {}}; }
@@ -142,6 +154,18 @@ SmallVector<Value> sumsOfSubgroups(KernelEmitter &emitter, ArrayRef<Value> tiles
   return sums;
 }
 
+/// Replaces the elements of `tile` past the row limit by zero: a prologue may map zero to another value.
+Value insideRows(KernelEmitter &emitter, Value tile, const Place &place) {
+  if (!place.rowLimit)
+    return tile;
+  auto &b = emitter.builder();
+  Value limit = tile::SplatOp::create(b, emitter.tileType(place.rows, 1, b.getI32Type()),
+                                      arith::IndexCastOp::create(b, b.getI32Type(), place.rowLimit));
+  Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, emitter.indices(place, 0), limit);
+  return arith::SelectOp::create(b, emitter.broadcast(inside, place.rows, place.columns), tile,
+                                 emitter.constant(place.rows, place.columns, 0));
+}
+
 /// Emits sums over the rows, for all such ops of the kernel at once. `groups` workgroups share the rows of a strip of
 /// columns. They take blocks of rows in turn, and each has a row of the result.
 template <typename SumLike>
@@ -182,14 +206,7 @@ LogicalResult emitSumsOfRows(const Matrix &input, Operation *anchor, int64_t gro
           Value row = emitter.add(first, emitter.index(done));
           Place place{row, column, rowsOfPiece, columns, rowLimit, columnLimit, part};
           for (auto [sum, total] : llvm::zip(sums, next)) {
-            Value tile = emitter.evaluate(sum.getInput(), place);
-            if (rowLimit) { // a prologue may map zero to another value
-              Value limit = tile::SplatOp::create(b, emitter.tileType(rowsOfPiece, 1, b.getI32Type()),
-                                                  arith::IndexCastOp::create(b, b.getI32Type(), rowLimit));
-              Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, emitter.indices(place, 0), limit);
-              tile = arith::SelectOp::create(b, emitter.broadcast(inside, rowsOfPiece, columns), tile,
-                                             emitter.constant(rowsOfPiece, columns, 0));
-            }
+            Value tile = insideRows(emitter, emitter.evaluate(sum.getInput(), place), place);
             if (subgroups == 1)
               tile = emitter.reduce(tile::Combine::Sum, tile, 0);
             total = arith::AddFOp::create(b, total, tile);
@@ -263,13 +280,6 @@ struct SumKernel : KernelOpInterface::ExternalModel<SumKernel, SumOp> {
   }
 };
 
-struct PartialSumsKernel : KernelOpInterface::ExternalModel<PartialSumsKernel, PartialSumsOp> {
-  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
-    auto sums = cast<PartialSumsOp>(op);
-    return emitSumsOfRows<PartialSumsOp>(*Matrix::of(typeOf(sums.getInput())), op, typeOf(sums).getDimSize(0), emitter);
-  }
-};
-
 struct LayerNormKernel : KernelOpInterface::ExternalModel<LayerNormKernel, LayerNormOp> {
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto norm = cast<LayerNormOp>(op);
@@ -313,11 +323,41 @@ struct LayerNormGradKernel : KernelOpInterface::ExternalModel<LayerNormGradKerne
   bool takesEpilogue(Operation *) const { return true; }
   bool mayOverwrite(Operation *, unsigned operand) const { return operand <= 1; }
 
-  // With g = gradient * gamma and x the normalised input: dx = rstd (g - mean(g) - x mean(g x)).
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
-    auto grad = cast<LayerNormGradOp>(op);
-    auto &b = emitter.builder();
+    return emit(cast<LayerNormGradOp>(op), emitter);
+  }
+
+  /// Emits the kernel, with the partial sums that it makes on the way (heddle-join-sums).
+  static LogicalResult emit(LayerNormGradOp grad, KernelEmitter &emitter) {
+    auto sums = llvm::to_vector(grad->getBlock()->getOps<PartialSumsOp>());
     RowFrame frame(emitter, *Matrix::of(typeOf(grad.getInput())), 2);
+    if (sums.empty())
+      return emitRows(grad, frame, [](const Place &) {});
+    if (frame.chunk != frame.width)
+      return emitter.fail() << "sums over rows of " << frame.width << " columns do not fit a subgroup's registers";
+    LogicalResult finished = success();
+    SmallVector<Value> zeros(sums.size(), emitter.constant(frame.rows, frame.width, 0));
+    SmallVector<Value> totals =
+        frame.forBlocks(typeOf(sums.front()).getDimSize(0), zeros, [&](ValueRange state) -> SmallVector<Value> {
+          SmallVector<Value> next(state);
+          finished = emitRows(grad, frame, [&](const Place &place) {
+            for (auto [sum, total] : llvm::zip(sums, next))
+              total = arith::AddFOp::create(emitter.builder(), total,
+                                            insideRows(emitter, emitter.evaluate(sum.getInput(), place), place));
+          });
+          return next;
+        });
+    for (auto [sum, total] : llvm::zip(sums, sumsOfSubgroups(emitter, totals)))
+      emitter.store(sum.getResult(), total, {frame.group, emitter.index(0), 1, frame.width, {}, {}});
+    return finished;
+  }
+
+private:
+  /// Computes the frame's rows: dx = rstd (g - mean(g) - x mean(g x)), with g = gradient * gamma and x the normalised
+  /// input. `sum` adds up what is computed at a place.
+  static LogicalResult emitRows(LayerNormGradOp grad, RowFrame &frame, function_ref<void(const Place &)> sum) {
+    KernelEmitter &emitter = frame.emitter;
+    auto &b = emitter.builder();
     Value mean = emitter.evaluate(grad.getMean(), frame.column());
     Value rstd = emitter.evaluate(grad.getRstd(), frame.column());
     auto mul = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, x, y); };
@@ -341,10 +381,29 @@ struct LayerNormGradKernel : KernelOpInterface::ExternalModel<LayerNormGradKerne
       Value centred = arith::SubFOp::create(b, gradient, frame.wide(meanGradient, place));
       Value rest = arith::SubFOp::create(b, centred, mul(normal, frame.wide(meanProduct, place)));
       emitter.define(grad.getResult(), place, mul(rest, frame.wide(rstd, place)));
+      sum(place); // before a result is stored over an operand
       finished = emitter.finish(frame.matrix, place);
       return {};
     });
     return finished;
+  }
+};
+
+struct PartialSumsKernel : KernelOpInterface::ExternalModel<PartialSumsKernel, PartialSumsOp> {
+  LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    auto sums = cast<PartialSumsOp>(op);
+    if (LayerNormGradOp norm = normOf(op))
+      return LayerNormGradKernel::emit(norm, emitter);
+    return emitSumsOfRows<PartialSumsOp>(*Matrix::of(typeOf(sums.getInput())), op, typeOf(sums).getDimSize(0), emitter);
+  }
+  /// In the kernel of a norm's gradient, a subgroup has read a row before it writes the row's results.
+  bool mayOverwrite(Operation *op, unsigned) const { return normOf(op) != nullptr; }
+
+private:
+  /// Returns the norm's gradient whose kernel makes the sums on the way, or null.
+  static LayerNormGradOp normOf(Operation *op) {
+    auto norms = op->getBlock()->getOps<LayerNormGradOp>();
+    return norms.empty() ? LayerNormGradOp() : *norms.begin();
   }
 };
 
@@ -522,6 +581,11 @@ struct AttentionDeltaKernel : KernelOpInterface::ExternalModel<AttentionDeltaKer
 };
 
 } // namespace
+
+bool heddle::ownsWholeRows(const TargetProfile &profile, int64_t width) {
+  int64_t together = profile.lanes * profile.vector;
+  return profile.rows.shared && width % together == 0 && width <= kSharedRuns * together;
+}
 
 void heddle::registerRowKernels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, HeddleDialect *) {

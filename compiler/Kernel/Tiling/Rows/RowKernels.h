@@ -3,7 +3,14 @@
 
 #include "mlir/IR/DialectRegistry.h"
 
+#include <cstdint>
+
 namespace mlir::heddle {
+
+struct TargetProfile;
+
+/// Returns true if the lanes of a subgroup share a row of `width` columns and hold all of it at once.
+bool ownsWholeRows(const TargetProfile &profile, int64_t width);
 
 /// Attach the models of Analysis/Kernels/KernelInterfaces.td to the dialects' ops.
 void registerDrawKernels(DialectRegistry &registry);
