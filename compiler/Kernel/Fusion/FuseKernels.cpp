@@ -34,6 +34,8 @@ public:
 
   LogicalResult cut() {
     eraseDeadOps(); // or they would take companions
+    if (fuse)
+      addProductsFirst(*block);
     hoistForFusion(*block);
     if (fuse)
       absorbChains();

@@ -1,6 +1,8 @@
 #include "compiler/Kernel/Fusion/HoistForFusion.h"
 
 #include "compiler/Analysis/Cost/Cost.h"
+#include "compiler/Analysis/Kernels/Fragments.h"
+#include "compiler/Analysis/Kernels/KernelInterfaces.h"
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -127,4 +129,43 @@ static void hoistColumns(Block &block) {
 void heddle::hoistForFusion(Block &block) {
   hoistNumbers(block);
   hoistColumns(block);
+}
+
+/// Returns the number of matmuls that the op adds up, if a kernel on tensor cores can compute them together and nothing
+/// else needs the op; 0 otherwise.
+static int64_t countAddedProducts(Operation *op) {
+  if (!op || !op->hasOneUse() || !isSumOfProducts(op))
+    return 0;
+  if (auto product = dyn_cast<MatmulOp>(op))
+    return !product.getTransposeLhs() && hasTensorOperands(product, product.getLhs()) ? 1 : 0;
+  int64_t left = countAddedProducts(op->getOperand(0).getDefiningOp()),
+          right = countAddedProducts(op->getOperand(1).getDefiningOp());
+  return left && right ? left + right : 0;
+}
+
+void heddle::addProductsFirst(Block &block) {
+  constexpr int64_t most = 5; // their operands, x and the result have addresses
+  for (auto outer : llvm::make_early_inc_range(block.getOps<arith::AddFOp>())) {
+    if (outer->getBlock() != &block || !isa<RankedTensorType>(outer.getType()))
+      continue;
+    for (auto [sum, last] : {std::pair(outer.getLhs(), outer.getRhs()), {outer.getRhs(), outer.getLhs()}}) {
+      auto inner = sum.getDefiningOp<arith::AddFOp>();
+      int64_t count = countAddedProducts(last.getDefiningOp());
+      if (!inner || !inner->hasOneUse() || inner->getBlock() != &block || !count || isSumOfProducts(inner))
+        continue;
+      Value first = inner.getRhs(), rest = inner.getLhs();
+      if (!countAddedProducts(first.getDefiningOp()))
+        std::swap(first, rest);
+      int64_t more = countAddedProducts(first.getDefiningOp());
+      if (!more || count + more > most)
+        continue;
+      OpBuilder builder(outer);
+      auto products = arith::AddFOp::create(builder, outer.getLoc(), first, last);
+      products->setDiscardableAttrs(outer->getDiscardableAttrDictionary()); // it may be recomputed
+      outer.getLhsMutable().assign(rest);
+      outer.getRhsMutable().assign(products);
+      inner->erase();
+      break;
+    }
+  }
 }

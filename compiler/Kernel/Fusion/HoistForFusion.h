@@ -16,4 +16,9 @@ bool isCopied(Operation *op);
 /// row, or per part of a row, moves right behind its operands: a kernel that owns the rows can then do it.
 void hoistForFusion(Block &block);
 
+/// Reorders sums of matmuls for tensor cores: (x + a b) + c d becomes x + (a b + c d). One kernel then computes all of
+/// these matmuls in one accumulator and adds x once. The gradient of an attention's input is such a sum: it has a
+/// matmul for each of queries, keys and values, and x comes from the residual connection.
+void addProductsFirst(Block &block);
+
 } // namespace mlir::heddle

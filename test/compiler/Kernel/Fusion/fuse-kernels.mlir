@@ -463,6 +463,46 @@ func.func @sum_of_half_products(%a: tensor<?x8xbf16, #heddle.dims<"tokens">>, %b
   return %s : !x
 }
 
+// The gradient of an attention's input: x comes from the residual connection. Matmuls for tensor cores are added up first.
+// CHECK-LABEL: func.func @products_first
+// CHECK-NEXT: %[[Y:.*]] = heddle.kernel "matmul_matmul_matmul_addf"(
+// CHECK: %[[P:.*]] = heddle.matmul
+// CHECK: %[[Q:.*]] = heddle.matmul
+// CHECK: %[[S:.*]] = arith.addf %[[P]], %[[Q]]
+// CHECK: %[[R:.*]] = heddle.matmul
+// CHECK: %[[T:.*]] = arith.addf %[[S]], %[[R]]
+// CHECK: %[[SUM:.*]] = arith.addf %{{.*}}, %[[T]]
+// CHECK: heddle.yield %[[SUM]]
+// CHECK: return %[[Y]]
+func.func @products_first(%a: tensor<?x8xbf16, #heddle.dims<"tokens">>, %b: tensor<8x8xbf16>, %x: !x) -> !x {
+  %p = heddle.matmul %a, %b {transpose_rhs} : tensor<?x8xbf16, #heddle.dims<"tokens">>, tensor<8x8xbf16> -> !x
+  %s = arith.addf %x, %p : !x
+  %q = heddle.matmul %a, %b {transpose_rhs} : tensor<?x8xbf16, #heddle.dims<"tokens">>, tensor<8x8xbf16> -> !x
+  %t = arith.addf %s, %q : !x
+  %r = heddle.matmul %a, %b {transpose_rhs} : tensor<?x8xbf16, #heddle.dims<"tokens">>, tensor<8x8xbf16> -> !x
+  %y = arith.addf %r, %t : !x
+  return %y : !x
+}
+
+// Not where a sum has another use, or where lanes multiply.
+// CHECK-LABEL: func.func @products_not_first
+// CHECK: heddle.kernel "matmul_addf"(
+// CHECK: heddle.kernel "matmul_addf"(
+// CHECK: heddle.kernel "matmul_addf"(
+// CHECK: heddle.kernel "matmul_addf"(
+func.func @products_not_first(%a: tensor<?x8xbf16, #heddle.dims<"tokens">>, %b: tensor<8x8xbf16>, %x: !x, %w: tensor<8x8xf32>)
+    -> (!x, !x, !x) {
+  %p = heddle.matmul %a, %b : tensor<?x8xbf16, #heddle.dims<"tokens">>, tensor<8x8xbf16> -> !x
+  %s = arith.addf %x, %p : !x
+  %q = heddle.matmul %a, %b : tensor<?x8xbf16, #heddle.dims<"tokens">>, tensor<8x8xbf16> -> !x
+  %t = arith.addf %s, %q : !x
+  %r = heddle.matmul %x, %w : !x, tensor<8x8xf32> -> !x
+  %u = arith.addf %x, %r : !x
+  %v = heddle.matmul %x, %w : !x, tensor<8x8xf32> -> !x
+  %y = arith.addf %u, %v : !x
+  return %s, %t, %y : !x, !x, !x
+}
+
 // Not where others need a product, where one lies otherwise, where tokens are contracted, or where tensor cores make one
 // and lanes the other.
 // CHECK-LABEL: func.func @no_sum_of_products
