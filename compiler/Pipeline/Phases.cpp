@@ -69,11 +69,16 @@ static void buildDifferentiate(OpPassManager &passes, const PipelineOptions &) {
   passes.addPass(createCSEPass());
 }
 
+/// `heddle-set-precision` rounds logits, too, which takes place after the head is cut into chunks.
+static int64_t bytesOfLogits(Precision precision) {
+  return precision == Precision::BF16 || precision == Precision::F16 ? 2 : 4;
+}
+
 static void buildPrepare(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createDeriveContractPass()); // before ops that index disappear into kernels
   passes.addPass(createLowerScansPass());
   if (options.fusion.has(kFuseCrossEntropy))
-    passes.addPass(createFuseCrossEntropyPass());
+    passes.addPass(createFuseCrossEntropyPass({.logitBytes = bytesOfLogits(options.precision)}));
   if (options.fusion.has(kFuseUpdates))
     passes.addPass(createFuseUpdatesPass());
   passes.addPass(createDistributePass({.shards = options.sharding == Sharding::Optimizer}));

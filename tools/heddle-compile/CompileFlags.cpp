@@ -75,8 +75,9 @@ struct Flags {
                    "Write a Chrome trace of phases, passes and kernels, for ui.perfetto.dev"};
   TextFlag precision{category, "precision", "name",
                      "The format that operands of matrix products are rounded to: f32 (default), or tf32, bf16 or f16 "
-                     "where the target has them; with f16 the loss is scaled (loss_scale). bf16x3: matmuls of almost "
-                     "f32's accuracy on tensor cores, as three of bf16; attention stays f32",
+                     "where the target has them; bf16 and f16 also round the logits of a loss; with f16 the loss is "
+                     "scaled (loss_scale). bf16x3: matmuls of almost f32's accuracy on tensor cores, as three of "
+                     "bf16; attention stays f32",
                      "f32"};
   TextFlag caches{
       category, "caches", "format",

@@ -29,6 +29,9 @@ def SetPrecisionPass : Pass<"heddle-set-precision", "::mlir::func::FuncOp"> {
     `heddle.matmul` becomes the sum of high = bf16(x) and low = bf16(x - high), and the matmul becomes the sum of three
     matmuls: high by high, high by low, low by high. Fusion makes one kernel of these. Other ops with matmuls stay in f32.
     Attention stays in f32 if the targets' tensor cores do not support its head width.
+
+    With bf16 and f16, logits that a matmul makes are rounded, too, for the cross entropy and its gradient, if they have more
+    columns than the matmul's left operand.
   }];
   let options = [
     Option<"name", "precision", "std::string", /*default=*/"\"bf16\"", "f32, bf16, f16, tf32 or bf16x3">

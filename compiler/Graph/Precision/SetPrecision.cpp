@@ -59,9 +59,26 @@ struct SetPrecisionPass : mlir::heddle::impl::SetPrecisionPassBase<SetPrecisionP
         operand->set(result);
       }
     });
+    getOperation().walk([&](CrossEntropyOp entropy) { roundLogits(entropy, element); });
   }
 
 private:
+  /// The logits of a large vocabulary are most of a head's traffic: they are written once and read twice. The cross
+  /// entropy and its gradient read them in 16 bits.
+  static void roundLogits(CrossEntropyOp entropy, Type element) {
+    Value logits = entropy.getLogits();
+    auto linear = logits.getDefiningOp<MatmulOp>();
+    if (!linear || linear.getType().getDimSize(1) <= cast<RankedTensorType>(linear.getLhs().getType()).getDimSize(1))
+      return;
+    OpBuilder builder(entropy->getContext());
+    builder.setInsertionPointAfterValue(logits);
+    Location loc = logits.getLoc();
+    Value rounded = arith::TruncFOp::create(builder, loc, linear.getType().clone(element), logits);
+    Value wide = arith::ExtFOp::create(builder, loc, logits.getType(), rounded);
+    logits.replaceUsesWithIf(wide,
+                             [](OpOperand &use) { return isa<CrossEntropyOp, CrossEntropyGradOp>(use.getOwner()); });
+  }
+
   /// Replaces each matmul by three of bf16 operands.
   void splitOperands() {
     DenseMap<Value, std::pair<Value, Value>> known;

@@ -10,8 +10,9 @@
 //
 // Nothing is computed twice. Each chunk costs another read of W, another read and write of dW, and its launches, so
 // small logits stay whole. A chunk has about twice as many rows as x has columns: its logits then take twice the memory
-// of W, and are most of the traffic. There are at least two chunks, and at most kMostChunks, so that an entry's length
-// does not depend on the batch.
+// of W, and are most of the traffic. If logits are in 16 bits (heddle-set-precision), a chunk has twice as many rows in
+// the same memory. There are at least two chunks, and at most kMostChunks, so that an entry's length does not depend on
+// the batch.
 #include "compiler/Kernel/Fusion/Passes.h"
 
 #include "compiler/Kernel/Fusion/Remarks.h"
@@ -78,7 +79,9 @@ public:
   int64_t getInputWidth() const { return inputWidth; }
   /// Returns true if the logits take no more memory than the input.
   bool isNarrow() const { return wide.getDimSize(1) <= inputWidth; }
-  int64_t getRowBytes() const { return wide.getDimSize(1) * 4; }
+  int64_t getColumns() const { return wide.getDimSize(1); }
+  /// Returns true if the logits are the linear transformation's result itself. They are then rounded to 16 bits.
+  bool mayBeRounded() const { return CrossEntropyOp(entropy).getLogits().getDefiningOp<MatmulOp>() != nullptr; }
   StringRef getSize() const { return size; }
   /// Replaces the ops by copies for one chunk after the other.
   void split(ArrayRef<StringAttr> chunkSizes, int64_t rows);
@@ -260,12 +263,14 @@ public:
 
 private:
   /// Returns the rows of a chunk, or `maximum` if the logits are small.
-  static int64_t chooseRows(const Head &head, int64_t maximum) {
-    int64_t smallest = llvm::divideCeil(kChunkBytes, head.getRowBytes());
+  int64_t chooseRows(const Head &head, int64_t maximum) const {
+    constexpr int64_t bytesOfF32 = 4;
+    int64_t bytes = head.mayBeRounded() ? int64_t(logitBytes) : bytesOfF32;
+    int64_t smallest = llvm::divideCeil(kChunkBytes, head.getColumns() * bytes);
     if (maximum < 2 * smallest || head.isNarrow())
       return maximum;
     auto bound = static_cast<int64_t>(llvm::divideCeil(maximum, kMostChunks));
-    int64_t rows = std::max({2 * head.getInputWidth(), smallest, bound});
+    int64_t rows = std::max({2 * head.getInputWidth() * bytesOfF32 / bytes, smallest, bound});
     // Multiples of 32 keep chunks aligned to cache lines and tiles whole.
     return llvm::alignTo(std::min<int64_t>(rows, llvm::divideCeil(maximum, 2)), 32);
   }

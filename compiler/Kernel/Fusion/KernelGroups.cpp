@@ -48,6 +48,13 @@ bool isMovedOperand(OpOperand &operand) {
          isa_and_nonnull<UnfoldOp>(operand.get().getDefiningOp()) && !hasTensorOperands(product, operand.get());
 }
 
+/// Returns true if the operand is logits in 16 bits, which the cross entropy widens as it reads them.
+bool isRoundedLogits(OpOperand &operand) {
+  auto entropy = dyn_cast<CrossEntropyOp>(operand.getOwner());
+  return entropy && operand.get() == entropy.getLogits() &&
+         isa_and_nonnull<arith::ExtFOp>(operand.get().getDefiningOp());
+}
+
 } // namespace
 
 LogicalResult heddle::verifyTensors(func::FuncOp entry) {
@@ -77,7 +84,7 @@ void KernelGroups::materialize() {
     for (OpOperand &operand : op.getOpOperands())
       if (isCopied(operand.get().getDefiningOp()) && (!computesOperands || isReadElsewhere(operand)) &&
           !isNumberOfSequence(operand) && !(group && isOwnQuery(operand)) && !isUnpacked(operand) &&
-          !isMovedOperand(operand)) {
+          !isMovedOperand(operand) && !isRoundedLogits(operand)) {
         OpBuilder builder(&op);
         Operation *copy = builder.clone(*operand.get().getDefiningOp());
         operand.set(copy->getResult(0));

@@ -17,7 +17,8 @@ def FuseCrossEntropyPass : Pass<"heddle-fuse-cross-entropy", "::mlir::ModuleOp">
     gradients of both. The logits of all tokens are never in memory together.
   }];
   let options = [
-    Option<"chunkRows", "rows", "int64_t", /*default=*/"0", "Tokens of a chunk, of which there are at most 4096; 0: as many as make chunks large and few, and no chunks of small logits">
+    Option<"chunkRows", "rows", "int64_t", /*default=*/"0", "Tokens of a chunk, of which there are at most 4096; 0: as many as make chunks large and few, and no chunks of small logits">,
+    Option<"logitBytes", "logit-bytes", "int64_t", /*default=*/"4", "Bytes of a logit in memory: 2 if the precision is 16-bit">
   ];
   let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::arith::ArithDialect"];
 }

@@ -115,3 +115,37 @@ func.func @stored(%x: tensor<?x8xf32, #heddle.dims<"n">>) -> tensor<?x8xf32, #he
   %y = heddle.matmul %x, %w : tensor<?x8xf32, #heddle.dims<"n">>, tensor<8x8xf32> -> tensor<?x8xf32, #heddle.dims<"n">>
   return %y : tensor<?x8xf32, #heddle.dims<"n">>
 }
+
+// Logits that a matmul makes are rounded for the cross entropy and its gradient, and for nothing else.
+// CHECK-LABEL: func.func @logits(
+// CHECK: %[[LOGITS:.*]] = heddle.matmul
+// CHECK: %[[HALF:.*]] = arith.truncf %[[LOGITS]] : tensor<?x24xf32, {{.*}}> to tensor<?x24xbf16
+// CHECK: %[[WIDE:.*]] = arith.extf %[[HALF]]
+// CHECK: heddle.cross_entropy %[[WIDE]],
+// CHECK: heddle.cross_entropy_grad %[[WIDE]],
+// CHECK: heddle.argmax %[[LOGITS]]
+// TF32-LABEL: func.func @logits(
+// THREE-LABEL: func.func @logits(
+// THREE: heddle.cross_entropy %[[SUM:.*]], %{{.*}}
+func.func @logits(%x: tensor<?x8xf32, #heddle.dims<"n">>, %w: tensor<24x8xf32>, %t: tensor<?xi32, #heddle.dims<"n">>)
+    -> (tensor<?x24xf32, #heddle.dims<"n">>, tensor<?xi32, #heddle.dims<"n">>) {
+  %logits = heddle.matmul %x, %w {transpose_rhs} : tensor<?x8xf32, #heddle.dims<"n">>, tensor<24x8xf32> -> tensor<?x24xf32, #heddle.dims<"n">>
+  %loss, %lse = heddle.cross_entropy %logits, %t {smoothing = 0.1 : f32}
+    : tensor<?x24xf32, #heddle.dims<"n">>, tensor<?xi32, #heddle.dims<"n">> -> tensor<?xf32, #heddle.dims<"n">>
+  %grad = heddle.cross_entropy_grad %logits, %t, %lse, %loss {smoothing = 0.1 : f32}
+    : tensor<?x24xf32, #heddle.dims<"n">>, tensor<?xi32, #heddle.dims<"n">>, tensor<?xf32, #heddle.dims<"n">>
+  %best = heddle.argmax %logits : tensor<?x24xf32, #heddle.dims<"n">> -> tensor<?xi32, #heddle.dims<"n">>
+  return %grad, %best : tensor<?x24xf32, #heddle.dims<"n">>, tensor<?xi32, #heddle.dims<"n">>
+}
+
+// So few classes that the logits are no traffic stay as they are.
+// CHECK-LABEL: func.func @few_classes(
+// CHECK: %[[LOGITS:.*]] = heddle.matmul
+// CHECK-NEXT: heddle.cross_entropy %[[LOGITS]],
+func.func @few_classes(%x: tensor<?x8xf32, #heddle.dims<"n">>, %w: tensor<4x8xf32>, %t: tensor<?xi32, #heddle.dims<"n">>)
+    -> tensor<?xf32, #heddle.dims<"n">> {
+  %logits = heddle.matmul %x, %w {transpose_rhs} : tensor<?x8xf32, #heddle.dims<"n">>, tensor<4x8xf32> -> tensor<?x4xf32, #heddle.dims<"n">>
+  %loss, %lse = heddle.cross_entropy %logits, %t {smoothing = 0.1 : f32}
+    : tensor<?x4xf32, #heddle.dims<"n">>, tensor<?xi32, #heddle.dims<"n">> -> tensor<?xf32, #heddle.dims<"n">>
+  return %loss : tensor<?xf32, #heddle.dims<"n">>
+}

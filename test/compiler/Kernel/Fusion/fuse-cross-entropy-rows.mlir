@@ -1,4 +1,5 @@
 // RUN: heddle-opt %s --heddle-fuse-cross-entropy --split-input-file | FileCheck %s
+// RUN: heddle-opt %s --heddle-fuse-cross-entropy=logit-bytes=2 --split-input-file | FileCheck %s --check-prefix=HALF
 // RUN: not heddle-opt %s --heddle-fuse-cross-entropy=rows=4 --split-input-file 2>&1 | FileCheck %s --check-prefix=MOST
 // MOST: error: fuse-cross-entropy: rows = 4 cuts the 16777216 tokens of 'n' into 4194304 chunks, and there are at most 4096; give more rows
 
@@ -57,4 +58,32 @@ func.func @largest(%x: !x, %w: tensor<1000x4xf32>, %t: tensor<?xi32, #heddle.dim
   %logits = heddle.matmul %x, %w {transpose_rhs} : !x, tensor<1000x4xf32> -> !logits
   %loss, %lse = heddle.cross_entropy %logits, %t {smoothing = 0.1 : f32} : !logits, tensor<?xi32, #heddle.dims<"n">> -> tensor<?xf32, #heddle.dims<"n">>
   return %loss : tensor<?xf32, #heddle.dims<"n">>
+}
+
+// -----
+
+// If logits are in 16 bits, a chunk has twice as many rows in the same memory; but not if another op makes the logits
+// of the matmul, which stay in 32 bits.
+!x = tensor<?x512xf32, #heddle.dims<"n">>
+!logits = tensor<?x37000xf32, #heddle.dims<"n">>
+!loss = tensor<?xf32, #heddle.dims<"n">>
+// CHECK: heddle.size @n_1024_at_7168 max 1024 of @n from 7168
+// CHECK-NOT: heddle.size @n_2048_at
+// HALF: heddle.size @n_2048_at_6144 max 2048 of @n from 6144
+// HALF: heddle.size @m_1024_at_7168 max 1024 of @m from 7168
+heddle.size @n max 8192
+heddle.size @m max 8192
+func.func @half(%x: !x, %w: tensor<37000x512xf32>, %t: tensor<?xi32, #heddle.dims<"n">>) -> !loss {
+  %logits = heddle.matmul %x, %w {transpose_rhs} : !x, tensor<37000x512xf32> -> !logits
+  %loss, %lse = heddle.cross_entropy %logits, %t {smoothing = 0.1 : f32} : !logits, tensor<?xi32, #heddle.dims<"n">> -> !loss
+  return %loss : !loss
+}
+func.func @capped(%x: tensor<?x512xf32, #heddle.dims<"m">>, %w: tensor<37000x512xf32>, %t: tensor<?xi32, #heddle.dims<"m">>)
+    -> tensor<?xf32, #heddle.dims<"m">> {
+  %product = heddle.matmul %x, %w {transpose_rhs}
+    : tensor<?x512xf32, #heddle.dims<"m">>, tensor<37000x512xf32> -> tensor<?x37000xf32, #heddle.dims<"m">>
+  %logits = math.tanh %product : tensor<?x37000xf32, #heddle.dims<"m">>
+  %loss, %lse = heddle.cross_entropy %logits, %t {smoothing = 0.1 : f32}
+    : tensor<?x37000xf32, #heddle.dims<"m">>, tensor<?xi32, #heddle.dims<"m">> -> tensor<?xf32, #heddle.dims<"m">>
+  return %loss : tensor<?xf32, #heddle.dims<"m">>
 }
