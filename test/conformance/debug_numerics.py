@@ -88,11 +88,11 @@ def main():
                                   ("decoder.0.cross.output.bias", (0,), "decoder.0.cross.output")):
             text = "\\[" + ",".join(map(str, index)) + "\\]"
             done = checker.call(model.artifact, "train_step", batch, poisoned(name, index, np.nan))
+            variable = name
             if arguments.precision != "f32" and name.endswith(".weight"):
-                # A kernel of its own rounds a weight before the matmul that uses it.
-                part = r"[\w.]+"
+                variable = f"cache.{name}.{arguments.precision}"  # the weight's copy, which matmuls read
             checker.stops(f"nan in {name}", done, "entry 'train_step', launch \\d+ of \\d+, kernel '\\w+'",
-                          rf"\([^()]*{part}[^()]*: [^()]*{place}", f"It read -?nan at {text} of variable '{name}'",
+                          rf"\([^()]*{part}[^()]*: [^()]*{place}", f"It read -?nan at {text} of variable '{variable}'",
                           "was there before the call")
         done = checker.call(model.artifact, "eval", {k: v for k, v in batch.items() if k != "token_scale"},
                             poisoned("decoder.0.feed_forward.outer.bias", (3,), np.inf))

@@ -19,10 +19,9 @@
 //   train_step:   write @w, %new                   train_step:   write @w, %new
 //                                                                write @cache.w.bf16, (truncf %new)
 //
-// Otherwise each decoding step would read all weights in 32 bits, write them and read them in 16, with one launch per
-// weight. An entry that updates a weight still rounds it itself: with the copy, its update would have to wait for the
-// last matmul that reads the copy, and could not run beside it. The copy is a cache, which no checkpoint holds. After
-// weights are written from outside, the session runs `round_weights`.
+// Otherwise each decoding step, and each training step, would read all weights in 32 bits, write them and read them in
+// 16, with one launch per weight. The update of a copy waits for the last matmul that reads the copy. The copy is a
+// cache, which no checkpoint holds. After weights are written from outside, the session runs `round_weights`.
 #include "compiler/Graph/Precision/Passes.h"
 
 #include "dialects/Heddle/Heddle.h"
@@ -94,7 +93,7 @@ private:
         }
   }
 
-  /// Finds the roundings of weights that are stored by themselves, in entries that do not write them.
+  /// Finds the roundings of weights that are stored by themselves, before an entry writes them.
   llvm::MapVector<VariableOp, SmallVector<arith::TruncFOp>> findRoundings(SymbolTable &symbols) {
     DenseSet<StringAttr> storages;
     for (auto variable : getOperation().getOps<VariableOp>())
@@ -105,7 +104,7 @@ private:
       auto read = rounding.getIn().getDefiningOp<ReadOp>();
       auto variable = read ? symbols.lookup<VariableOp>(read.getVariable()) : VariableOp();
       if (!variable || !variable.isWeight() || variable.getStorageAttr() ||
-          storages.contains(variable.getSymNameAttr()) || isWritten(rounding->getBlock(), read.getVariable()))
+          storages.contains(variable.getSymNameAttr()) || isWrittenBefore(read))
         return;
       SmallVector<arith::TruncFOp> &others = roundings[variable];
       // Two 16-bit values share one word of the variable.
@@ -117,8 +116,10 @@ private:
     return roundings;
   }
 
-  static bool isWritten(Block *block, StringRef variable) {
-    return llvm::any_of(block->getOps<WriteOp>(), [&](WriteOp write) { return write.getVariable() == variable; });
+  static bool isWrittenBefore(ReadOp read) {
+    return llvm::any_of(read->getBlock()->getOps<WriteOp>(), [&](WriteOp write) {
+      return write.getVariable() == read.getVariable() && write->isBeforeInBlock(read);
+    });
   }
 
   static VariableOp addCopy(VariableOp variable, Type element, SymbolTable &symbols) {

@@ -28,10 +28,11 @@ func.func @forward(%x: !x) -> !x {
   return %y : !x
 }
 
-// A new value is rounded where it is made; the old one in the entry itself.
+// An entry that updates the weight reads the copy, too. The new value is rounded where it is made.
 // CHECK-LABEL: func.func @update(
 // CHECK: %[[OLD:.*]] = heddle.read @w : tensor<8x8xf32>
-// CHECK: %[[R:.*]] = arith.truncf %[[OLD]]
+// CHECK-NOT: arith.truncf %[[OLD]]
+// CHECK: %[[R:.*]] = heddle.read @cache.w.bf16 : tensor<8x8xbf16>
 // CHECK: heddle.matmul %{{.*}}, %[[R]]
 // CHECK: %[[G:.*]] = heddle.matmul {{.*}} {transpose_lhs}
 // CHECK: %[[NEW:.*]] = arith.subf %[[OLD]], %[[G]]
@@ -44,6 +45,19 @@ func.func @update(%x: !x) -> !x {
   %g = heddle.matmul %x, %y {transpose_lhs} : !x, !x -> tensor<8x8xf32>
   %new = arith.subf %w, %g : tensor<8x8xf32>
   heddle.write @w, %new : tensor<8x8xf32>
+  return %y : !x
+}
+
+// A value that is read after the update is rounded again: the pass does not follow the order of writes.
+// CHECK-LABEL: func.func @after_update(
+// CHECK: heddle.write @w
+// CHECK: %[[NEW:.*]] = heddle.read @w
+// CHECK: %[[R:.*]] = arith.truncf %[[NEW]]
+// CHECK: heddle.matmul %{{.*}}, %[[R]]
+func.func @after_update(%x: !x, %v: tensor<8x8xf32>) -> !x {
+  heddle.write @w, %v : tensor<8x8xf32>
+  %w = heddle.read @w : tensor<8x8xf32>
+  %y = heddle.matmul %x, %w : !x, tensor<8x8xf32> -> !x
   return %y : !x
 }
 
