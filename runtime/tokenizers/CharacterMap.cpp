@@ -52,51 +52,36 @@ std::optional<CharacterMap> CharacterMap::parse(std::string_view bytes) {
   return map;
 }
 
-bool isSafeCharacterMap(std::string_view bytes) {
-  constexpr size_t kBlock = 256; // a block holds all children of a node
-  size_t size = bytes.size() < 4 ? 0 : littleEndian(bytes, 0), replacements = bytes.size() - 4 - size;
-  if (size == 0 || size % 4 != 0 || size >= bytes.size() - 4)
-    return false;
-  auto node = [&](size_t place) { return Node{littleEndian(bytes, 4 + 4 * place)}; };
-  size_t nodes = size / 4;
-  std::vector<bool> seen(nodes);
-  std::vector<size_t> places = {node(0).offset()}; // of the children of visited nodes
-  while (!places.empty()) {
-    size_t place = places.back();
-    places.pop_back();
-    if ((place | (kBlock - 1)) >= nodes)
-      return false;
-    if (seen[place])
-      continue;
-    seen[place] = true;
-    for (size_t byte = 0; byte < kBlock; ++byte) {
-      Node child = node(place ^ byte);
-      if (!child.isReachedBy(uint8_t(byte)))
-        continue;
-      size_t behind = place ^ byte ^ child.offset();
-      if (child.hasLeaf() && (behind >= nodes || node(behind).value() >= replacements))
-        return false;
-      places.push_back(behind);
-    }
-  }
-  return true;
-}
-
-std::optional<std::string_view> CharacterMap::find(std::string_view text) const {
+CharacterMap::Found CharacterMap::find(std::string_view text, bool longest) const {
+  Found found;
+  if (trie.empty())
+    return found;
   size_t place = Node{trie[0]}.offset();
-  for (char byte : text) {
-    place ^= uint8_t(byte);
-    if (byte == 0 || place >= trie.size() || !Node{trie[place]}.isReachedBy(uint8_t(byte)))
-      return std::nullopt;
+  for (size_t i = 0; i < text.size() && (longest || found.bytes == 0); ++i) {
+    auto byte = uint8_t(text[i]);
+    place ^= byte;
+    if (byte == 0 || place >= trie.size() || !Node{trie[place]}.isReachedBy(byte))
+      return found;
     Node node{trie[place]};
     place ^= node.offset();
     if (!node.hasLeaf())
       continue;
     size_t begin = place < trie.size() ? Node{trie[place]}.value() : replacements.size();
-    std::string_view found = std::string_view(replacements).substr(std::min(begin, replacements.size()));
-    return found.substr(0, found.find('\0'));
+    std::string_view by = std::string_view(replacements).substr(std::min(begin, replacements.size()));
+    found = {i + 1, by.substr(0, by.find('\0'))};
   }
-  return std::nullopt;
+  return found;
+}
+
+std::string_view CharacterMap::takeLongest(std::string_view &text) const {
+  Found found = find(text, /*longest=*/true);
+  if (found.bytes == 0) {
+    Character first = firstCharacter(text);
+    bool isValid = first.bytes > 1 || first.point < 0x80;
+    found = {first.bytes, isValid ? text.substr(0, first.bytes) : "\ufffd"};
+  }
+  text.remove_prefix(found.bytes);
+  return found.by;
 }
 
 std::string CharacterMap::apply(std::string_view text) const {
@@ -105,14 +90,15 @@ std::string CharacterMap::apply(std::string_view text) const {
     std::string_view cluster = text.substr(0, firstClusterBytes(text));
     text.remove_prefix(cluster.size());
     if (cluster.size() <= kLongestCluster)
-      if (std::optional<std::string_view> found = find(cluster)) {
-        result += *found;
+      if (Found found = find(cluster, /*longest=*/false); found.bytes != 0) {
+        result += found.by;
         continue;
       }
     for (size_t length; !cluster.empty(); cluster.remove_prefix(length)) {
       length = firstCharacter(cluster).bytes;
       std::string_view character = cluster.substr(0, length);
-      result += find(character).value_or(character);
+      Found found = find(character, /*longest=*/false);
+      result += found.bytes != 0 ? found.by : character;
     }
   }
   return result;

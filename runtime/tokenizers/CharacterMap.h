@@ -20,19 +20,25 @@ public:
   // Face's tokenizers (SentencePiece itself keeps the rest of the cluster).
   std::string apply(std::string_view text) const;
 
+  // Removes the longest prefix of `text` that is in the table and returns its replacement, as SentencePiece does. If no
+  // prefix is in the table, this is the first character itself, or U+FFFD for an invalid byte.
+  std::string_view takeLongest(std::string_view &text) const;
+
   // The length of the longest replacement in bytes.
   size_t longest() const { return longestReplacement; }
 
 private:
-  // The replacement of the shortest prefix of `text` that is in the table.
-  std::optional<std::string_view> find(std::string_view text) const;
+  // A prefix of a text that is in the table: its length, and its replacement.
+  struct Found {
+    size_t bytes = 0;
+    std::string_view by;
+  };
+  // The shortest such prefix of `text`, or the longest; without bytes if there is none.
+  Found find(std::string_view text, bool longest) const;
 
   std::vector<uint32_t> trie;
   std::string replacements;
   size_t longestReplacement = 0;
 };
-
-// Returns true if look-ups stay inside the trie for every text: libsentencepiece does not check this.
-bool isSafeCharacterMap(std::string_view bytes);
 
 } // namespace heddle

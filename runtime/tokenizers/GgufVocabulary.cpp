@@ -1,7 +1,8 @@
 #include "runtime/tokenizers/GgufVocabulary.h"
 
+#include "runtime/tokenizers/ByteFallback.h"
 #include "runtime/tokenizers/BytePairs.h"
-#include "runtime/tokenizers/ScoredPieces.h"
+#include "runtime/tokenizers/SentencePieceVocabulary.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,10 +13,10 @@ namespace {
 
 using Parts = PublishedVocabulary::Parts;
 
-constexpr std::string_view kPrefix = "tokenizer.", kOfModels = "tokenizer.ggml.", kMark = "\u2581";
+constexpr std::string_view kPrefix = "tokenizer.", kOfModels = "tokenizer.ggml.";
 
-// Token kinds and their numbers in a GGUF file.
-enum TokenKind : uint64_t { Normal = 1, Unknown = 2, Control = 3, UserDefined = 4, Unused = 5, Byte = 6 };
+// Token kinds have the same numbers in GGUF files.
+using enum SentencePieceFile::Kind;
 
 // How texts are cut if pieces are bytes, by the names that the files use.
 struct Cutting {
@@ -119,9 +120,8 @@ private:
       bool isMark = *kind == Control || (*kind == Unknown && isPieces);
       if (!isMark && *kind != UserDefined)
         continue;
-      // SentencePiece looks for user-defined pieces after it has prepended the space.
-      bool isNormalized = *kind == UserDefined && isPieces;
-      (isNormalized ? parts.normalizedWholes : parts.wholes).add(tokens[id], int32_t(id));
+      if (isMark || !isPieces) // partsOfModel() takes SentencePiece's user-defined pieces
+        parts.wholes.add(tokens[id], int32_t(id));
       added.push_back(int32_t(id));
       if (isMark)
         parts.marks.push_back(int32_t(id));
@@ -178,28 +178,22 @@ private:
     HEDDLE_ASSIGN(const GgufValue::Array *scores, array("scores"));
     if (!scores)
       return malformed("its tokens have no scores ('", kOfModels, "scores')");
-    std::vector<ScoredPieces::Piece> pieces;
+    SentencePieceFile model{.model = SentencePieceFile::BytePairs, .usesBytes = true, .dropsSpaces = false};
     for (size_t id = 0; id < tokens.size(); ++id) {
       std::optional<double> score = (*scores)[id].number();
       if (!score || std::isnan(*score))
         return malformed("the score of token ", id, " is no number");
-      bool isMade = kinds[id] != Unknown && kinds[id] != Control && kinds[id] != Byte;
-      pieces.push_back({tokens[id], *score, isMade, kinds[id] == Unused});
+      model.pieces.push_back({tokens[id], float(*score), kinds[id]});
     }
     HEDDLE_ASSIGN(std::optional<int32_t> unknown, mark("unknown_token_id", 0));
+    if (unknown)
+      model.pieces[size_t(*unknown)].kind = Unknown;
+    HEDDLE_ASSIGN(model.spaceFirst, flag("add_space_prefix", true));
+    HEDDLE_ASSIGN(Parts read, partsOfModel(model, file.path().string()));
+    read.wholes = std::move(parts.wholes);
+    read.marks = std::move(parts.marks);
+    parts = std::move(read);
     parts.unknown = unknown;
-    parts.model = std::make_unique<ScoredPieces>(parts.table, std::move(pieces), unknown);
-
-    HEDDLE_ASSIGN(bool spaceFirst, flag("add_space_prefix", true));
-    if (spaceFirst)
-      parts.normalizer.add(TextNormalizer::Prepend{" "});
-    parts.normalizer.add(TextNormalizer::Replace{" ", std::string(kMark)});
-    PieceRule rule{.replaced = {{std::string(kMark), " "}}, .hasBytes = true};
-    if (spaceFirst) {
-      rule.stripped = " ";
-      rule.strips = 1;
-    }
-    parts.texts = PieceTexts(parts.table, std::move(rule), added);
     return Success();
   }
 

@@ -31,24 +31,6 @@ constexpr std::string_view kLanguages[][2] = {
      "ps pt ro ru sd si sk sl so sq sr ss su sv sw ta th tl tn tr uk ur uz vi wo xh yi yo zh zu"},
     {"wmt21", "en ha is ja cs ru zh de"}};
 
-// Gives the tokens of another model other numbers.
-class Renumbered final : public SubwordModel {
-public:
-  Renumbered(std::unique_ptr<SubwordModel> model, std::vector<int32_t> numbers)
-      : model(std::move(model)), numbers(std::move(numbers)) {}
-
-  void append(std::string_view word, std::vector<int32_t> &ids) const override {
-    size_t before = ids.size();
-    model->append(word, ids);
-    for (size_t i = before; i < ids.size(); ++i)
-      ids[i] = numbers[size_t(ids[i])];
-  }
-
-private:
-  std::unique_ptr<SubwordModel> model;
-  std::vector<int32_t> numbers;
-};
-
 } // namespace
 
 Result<Parts> readNumberedPieces(const std::filesystem::path &folder) {
@@ -60,41 +42,23 @@ Result<Parts> readNumberedPieces(const std::filesystem::path &folder) {
   std::string modelPath = (folder / PublishedVocabulary::kNumberedModel).string(), path = (folder / kPieces).string();
   HEDDLE_ASSIGN(SentencePieceFile file,
                 SentencePieceFile::parse(bytesOf(PublishedVocabulary::kNumberedModel), modelPath));
-  HEDDLE_ASSIGN(Parts parts, partsOfModel(file, modelPath));
-  HEDDLE_ASSIGN(parts.table, PieceTable::fromJson(bytesOf(kPieces), path));
+  HEDDLE_ASSIGN(PieceTable numbers, PieceTable::fromJson(bytesOf(kPieces), path));
+  std::optional<int32_t> unknown = numbers.find("<unk>"), end = numbers.find("</s>");
+  if (!unknown || !end)
+    return makeError(ErrorKind::Malformed, "'", path, "' is not a vocabulary of M2M-100: it lacks ",
+                     unknown ? "</s>" : "<unk>", "; take the vocabulary that was published with the model.");
+  HEDDLE_ASSIGN(Parts parts, partsOfModel(file, modelPath, std::move(numbers)));
   json config;
   if (!bytesOf(kConfig).empty()) {
     HEDDLE_ASSIGN(config, parseJson(bytesOf(kConfig), str("'", (folder / kConfig).string(), "'")));
   }
 
-  // The model's own marks have other numbers.
-  parts.wholes = {};
-  parts.normalizedWholes = {};
-  parts.marks.clear();
-  std::vector<int32_t> added;
-  auto addMark = [&](int32_t id) {
-    parts.marks.push_back(id);
-    added.push_back(id);
-  };
-  std::optional<int32_t> unknown = parts.table.find("<unk>"), end = parts.table.find("</s>");
-  if (!unknown || !end)
-    return makeError(ErrorKind::Malformed, "'", path, "' is not a vocabulary of M2M-100: it lacks ",
-                     unknown ? "</s>" : "<unk>", "; take the vocabulary that was published with the model.");
-  parts.unknown = *unknown;
-  parts.end = *end;
+  parts.end = end;
   for (const char *mark : {"<s>", "<pad>", "</s>", "<unk>"})
-    if (std::optional<int32_t> id = parts.table.find(mark))
-      parts.wholes.add(mark, *id, {}), addMark(*id);
-  std::vector<int32_t> numbers;
-  for (const SentencePieceFile::Piece &piece : file.pieces) {
-    numbers.push_back(parts.table.find(piece.text).value_or(*unknown));
-    if (piece.kind == SentencePieceFile::UserDefined) {
-      parts.normalizedWholes.add(piece.text, numbers.back());
-      added.push_back(numbers.back());
+    if (std::optional<int32_t> id = parts.table.find(mark)) {
+      parts.wholes.add(mark, *id);
+      parts.marks.push_back(*id);
     }
-  }
-  parts.model = std::make_unique<Renumbered>(std::move(parts.model), std::move(numbers));
-
   std::string list = textAt(config, "language_codes"), source = textAt(config, "src_lang");
   const auto *languages = std::ranges::find(kLanguages, list.empty() ? "m2m100" : std::string_view(list),
                                             [](const auto &known) { return known[0]; });
@@ -106,14 +70,14 @@ Result<Parts> readNumberedPieces(const std::filesystem::path &folder) {
     int32_t id = parts.table.size();
     std::string text = "__" + code + "__";
     HEDDLE_CHECK(parts.table.add(id, text, path));
-    addMark(id); // within a text it is text, as in Hugging Face's tokenizer
+    parts.marks.push_back(id); // within a text it is text, as in Hugging Face's tokenizer
     if (code == (source.empty() ? "en" : source))
       parts.inputs = InputMarks{.before = {id}, .after = {*end}, .between = std::nullopt};
   }
   if (!parts.inputs)
     return makeError(ErrorKind::Malformed, "'", (folder / kConfig).string(), "' has the src_lang '", source,
                      "', which is none of the model's languages.");
-  parts.texts = PieceTexts(parts.table, ruleOfModel(file), added);
+  parts.texts = PieceTexts(parts.table, ruleOfModel(file), {});
   parts.files = std::move(files);
   return parts;
 }

@@ -18,6 +18,9 @@
 
 namespace heddle {
 
+// Stands for a space in the pieces of SentencePiece.
+inline constexpr std::string_view kSpaceMark = "\u2581";
+
 class PieceTable {
 public:
   // Parses a JSON object whose keys are pieces and whose values are their numbers. `name` is the file's name for

@@ -29,15 +29,19 @@ std::string PieceTexts::textOf(std::string piece) const {
 std::string PieceTexts::join(const PieceTable &pieces, std::span<const int32_t> ids, bool begins) const {
   std::string text;
   bool isFirst = begins;
+  size_t strips = begins && !rule.stripped.empty() ? rule.strips : 0;
   for (int32_t id : ids) {
     if (!pieces.contains(id))
       continue;
-    text += isFirst && !rule.hidden.empty() ? textOf(replaceAll(pieces[id], rule.hidden, "")) : texts[size_t(id)];
+    std::string shown;
+    std::string_view piece = texts[size_t(id)];
+    if (isFirst && !rule.hidden.empty())
+      piece = shown = textOf(replaceAll(pieces[id], rule.hidden, ""));
+    for (; strips > 0 && text.empty() && piece.starts_with(rule.stripped) && !whole.contains(id); --strips)
+      piece.remove_prefix(rule.stripped.size());
+    text += piece;
     isFirst = false;
   }
-  if (begins && !rule.stripped.empty())
-    for (size_t i = 0; i < rule.strips && text.starts_with(rule.stripped); ++i)
-      text.erase(0, rule.stripped.size());
   return text;
 }
 

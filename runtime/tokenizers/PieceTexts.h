@@ -3,6 +3,7 @@
 
 #include "runtime/tokenizers/PieceTable.h"
 
+#include <unordered_set>
 #include <utility>
 
 namespace heddle {
@@ -23,6 +24,12 @@ public:
   // If pieces are bytes, the tokens in `wholes` stand for their own text.
   PieceTexts(const PieceTable &pieces, PieceRule rule, std::span<const int32_t> wholes);
 
+  // Changes the text of a token. It stays whole at the beginning of a text.
+  void set(int32_t id, std::string text) {
+    texts[size_t(id)] = std::move(text);
+    whole.insert(id);
+  }
+
   // The joined text: any bytes, as a character may be cut off at either end. Ids without a piece are skipped. `begins`
   // means that the tokens are the first of a text.
   std::string join(const PieceTable &pieces, std::span<const int32_t> ids, bool begins) const;
@@ -32,6 +39,7 @@ private:
 
   PieceRule rule;
   std::vector<std::string> texts; // by number
+  std::unordered_set<int32_t> whole;
 };
 
 } // namespace heddle

@@ -80,23 +80,29 @@ Result<PublishedVocabulary> PublishedVocabulary::loadGpt2(const std::filesystem:
   return PublishedVocabulary(std::move(parts));
 }
 
-std::vector<int32_t> PublishedVocabulary::encode(std::string_view line, TextCutter::Place place) const {
-  std::vector<int32_t> ids;
-  auto onWord = [&](std::string_view word) { parts.model->append(word, ids); };
+void PublishedVocabulary::cut(std::string_view line, TextCutter::Place place,
+                              const std::function<void(int32_t)> &onToken, const TextCutter::OnWord &onWord) const {
   for (const TextPart &part : parts.wholes.cut(line)) {
     if (part.whole) {
-      ids.push_back(*part.whole);
+      onToken(*part.whole);
       continue;
     }
     bool isFirst = part.text.data() == line.data();
     std::string normal = parts.normalizer.apply(part.text, isFirst && place == TextCutter::Place::Continuation);
     for (const TextPart &inner : parts.normalizedWholes.cut(normal))
       if (inner.whole)
-        ids.push_back(*inner.whole);
+        onToken(*inner.whole);
       else
         parts.cutter.cut(inner.text, isFirst && inner.text.data() == normal.data() ? place : TextCutter::Place::Middle,
                          onWord);
   }
+}
+
+std::vector<int32_t> PublishedVocabulary::encode(std::string_view line, TextCutter::Place place) const {
+  std::vector<int32_t> ids;
+  cut(
+      line, place, [&](int32_t id) { ids.push_back(id); },
+      [&](std::string_view word) { parts.model->append(word, ids); });
   if (rows < parts.table.size()) {
     if (parts.unknown)
       std::ranges::replace_if(ids, [&](int32_t id) { return id >= rows; }, *parts.unknown);
@@ -104,6 +110,20 @@ std::vector<int32_t> PublishedVocabulary::encode(std::string_view line, TextCutt
       std::erase_if(ids, [&](int32_t id) { return id >= rows; });
   }
   return ids;
+}
+
+std::vector<std::string> PublishedVocabulary::unknownParts(std::string_view line) const {
+  std::vector<std::string> unknown;
+  auto onWord = [&](std::string_view word) {
+    for (std::string_view part : parts.model->unknownParts(word)) {
+      if (part.starts_with(kSpaceMark))
+        part.remove_prefix(kSpaceMark.size());
+      if (!part.empty() && std::ranges::find(unknown, part) == unknown.end())
+        unknown.emplace_back(part);
+    }
+  };
+  cut(line, TextCutter::Place::Begin, [](int32_t) {}, onWord);
+  return unknown;
 }
 
 void PublishedVocabulary::limitTo(int32_t limit) {

@@ -40,6 +40,7 @@ public:
   }
   // Skips marks among `ids`, such as a begin mark: they stand for no text.
   std::string continuation(std::span<const int32_t> before, std::span<const int32_t> ids) const override;
+  std::vector<std::string> unknownParts(std::string_view line) const override;
   const InputMarks *inputMarks() const override { return parts.inputs ? &*parts.inputs : nullptr; }
   std::string piece(int32_t id) const override { return parts.table.shown(id); }
   int32_t pieces() const override { return std::min(parts.table.size(), rows); }
@@ -48,6 +49,8 @@ public:
     std::optional<int32_t> token = parts.wholes.find(text);
     return token ? token : parts.normalizedWholes.find(text);
   }
+  // The number of a piece; that of the unknown token, or -1, if there is none.
+  int32_t idOf(std::string_view piece) const { return parts.table.find(piece).value_or(parts.unknown.value_or(-1)); }
   void limitTo(int32_t limit) override;
   std::optional<int32_t> beginId() const override { return parts.begin; }
   std::optional<int32_t> endId() const override { return parts.end; }
@@ -81,7 +84,10 @@ public:
 
 private:
   static Result<PublishedVocabulary> loadGpt2(const std::filesystem::path &folder);
-  // `place` is the position of the line's first character.
+  // Calls `onToken` for each token that is recognised as a whole, and `onWord` for each word between them. `place` is the
+  // position of the line's first character.
+  void cut(std::string_view line, TextCutter::Place place, const std::function<void(int32_t)> &onToken,
+           const TextCutter::OnWord &onWord) const;
   std::vector<int32_t> encode(std::string_view line, TextCutter::Place place) const;
 
   Parts parts;

@@ -6,12 +6,11 @@
 
 namespace heddle {
 
-ScoredPieces::ScoredPieces(const PieceTable &all, std::vector<Piece> given, std::optional<int32_t> unknown)
-    : pieces(std::move(given)), unknown(unknown), bytes(all) {
-  // If a text is listed twice, its last number counts, as everywhere.
-  for (size_t id = 0; id < pieces.size(); ++id)
-    if (pieces[id].isMade && !pieces[id].text.empty())
-      (void)made.add(int32_t(id), pieces[id].text, "");
+ScoredPieces::ScoredPieces(PieceTable numbers, std::optional<int32_t> unknown, bool usesBytes, std::vector<Piece> given)
+    : PieceModel(std::move(numbers), unknown, usesBytes), pieces(std::move(given)) {
+  for (const Piece &piece : pieces)
+    if (piece.isMade && !piece.text.empty())
+      made[piece.text] = &piece;
 }
 
 // Merges one word. It is a list of adjacent parts, at first its characters.
@@ -34,7 +33,7 @@ public:
       if (left.bytes == 0 || left.behind >= parts.size() || left.bytes + parts[left.behind].bytes != pair.bytes)
         continue;
       Part &right = parts[left.behind];
-      if (model.pieces[size_t(pair.id)].isUnused)
+      if (pair.isUnused)
         firstHalf[text(left.begin, pair.bytes)] = left.bytes;
       left.bytes = pair.bytes;
       left.behind = right.behind;
@@ -47,11 +46,12 @@ public:
     }
   }
 
-  void append(std::vector<int32_t> &ids) const {
-    bool behindUnknown = false;
+  std::vector<ScoredPieces::Part> result() const {
+    std::vector<ScoredPieces::Part> pieces;
     for (const Part &part : parts)
       if (part.bytes != 0)
-        append(text(part.begin, part.bytes), ids, behindUnknown);
+        append(text(part.begin, part.bytes), pieces);
+    return pieces;
   }
 
 private:
@@ -62,7 +62,7 @@ private:
   struct Pair {
     double score;
     size_t left, bytes;
-    int32_t id;
+    bool isUnused;
     bool operator<(const Pair &other) const { return score != other.score ? score < other.score : left > other.left; }
   };
 
@@ -73,23 +73,18 @@ private:
     if (right >= parts.size())
       return;
     size_t bytes = parts[left].bytes + parts[right].bytes;
-    if (std::optional<int32_t> id = model.find(text(parts[left].begin, bytes)))
-      pairs.push({model.pieces[size_t(*id)].score, left, bytes, *id});
+    if (const Piece *piece = model.find(text(parts[left].begin, bytes)))
+      pairs.push({piece->score, left, bytes, piece->isUnused});
   }
 
-  void append(std::string_view part, std::vector<int32_t> &ids, bool &behindUnknown) const {
-    std::optional<int32_t> id = model.find(part);
-    bool isUnknown = !id && !model.bytes.append(part, ids);
-    if (auto half = firstHalf.find(part); id && model.pieces[size_t(*id)].isUnused && half != firstHalf.end()) {
-      append(part.substr(0, half->second), ids, behindUnknown);
-      append(part.substr(half->second), ids, behindUnknown);
-      return;
+  void append(std::string_view part, std::vector<ScoredPieces::Part> &pieces) const {
+    const Piece *piece = model.find(part);
+    if (auto half = firstHalf.find(part); piece && piece->isUnused && half != firstHalf.end()) {
+      append(part.substr(0, half->second), pieces);
+      append(part.substr(half->second), pieces);
+    } else {
+      pieces.push_back({part, piece != nullptr});
     }
-    if (id)
-      ids.push_back(*id);
-    else if (isUnknown && model.unknown && !behindUnknown)
-      ids.push_back(*model.unknown);
-    behindUnknown = isUnknown;
   }
 
   const ScoredPieces &model;
@@ -99,10 +94,10 @@ private:
   std::unordered_map<std::string_view, size_t> firstHalf; // for split pieces, the length of their first half in bytes
 };
 
-void ScoredPieces::append(std::string_view word, std::vector<int32_t> &ids) const {
+std::vector<PieceModel::Part> ScoredPieces::cut(std::string_view word) const {
   Merging merging(*this, word);
   merging.run();
-  merging.append(ids);
+  return merging.result();
 }
 
 } // namespace heddle

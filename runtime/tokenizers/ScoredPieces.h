@@ -3,12 +3,14 @@
 // merged first.
 #pragma once
 
-#include "runtime/tokenizers/ByteFallback.h"
-#include "runtime/tokenizers/SubwordModel.h"
+#include "runtime/tokenizers/PieceModel.h"
+
+#include <unordered_map>
 
 namespace heddle {
 
-class ScoredPieces final : public SubwordModel {
+// Of several pairs with the highest score, the leftmost is merged.
+class ScoredPieces final : public PieceModel {
 public:
   struct Piece {
     std::string text;
@@ -16,22 +18,21 @@ public:
     bool isMade = true;    // may result from merging neighbours; false for marks and byte pieces
     bool isUnused = false; // may result from merging, but is then split again
   };
-  // `pieces` are in the order of their numbers; `all` has the same texts. Without `unknown`, a character that has
-  // neither a piece nor byte pieces is dropped.
-  ScoredPieces(const PieceTable &all, std::vector<Piece> pieces, std::optional<int32_t> unknown);
-
-  // Of several pairs with the highest score, the leftmost is merged.
-  void append(std::string_view word, std::vector<int32_t> &ids) const override;
+  // If a text is listed twice, the last one counts.
+  ScoredPieces(PieceTable numbers, std::optional<int32_t> unknown, bool usesBytes, std::vector<Piece> pieces);
 
 private:
   class Merging;
 
-  std::optional<int32_t> find(std::string_view text) const { return made.find(text); }
+  std::vector<Part> cut(std::string_view word) const override;
+  // The piece that may result from merging neighbours; null if there is none.
+  const Piece *find(std::string_view text) const {
+    auto found = made.find(text);
+    return found == made.end() ? nullptr : found->second;
+  }
 
-  PieceTable made; // the pieces that may result from merging neighbours
   std::vector<Piece> pieces;
-  std::optional<int32_t> unknown;
-  ByteFallback bytes;
+  std::unordered_map<std::string_view, const Piece *> made;
 };
 
 } // namespace heddle

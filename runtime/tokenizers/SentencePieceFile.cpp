@@ -1,7 +1,5 @@
 #include "runtime/tokenizers/SentencePieceFile.h"
 
-#include "runtime/tokenizers/CharacterMap.h"
-
 #include <bit>
 #include <cstring>
 
@@ -105,8 +103,12 @@ bool readTrainer(std::string_view message, SentencePieceFile &file) {
       file.spaceBehind = field.flag();
     else if (field.number == 35)
       file.usesBytes = field.flag();
+    else if (field.number == 44)
+      file.unknown = field.bytes;
     else if (field.number == 46)
       file.begin = field.bytes;
+    else if (field.number == 47)
+      file.end = field.bytes;
     return true;
   });
 }
@@ -125,11 +127,6 @@ bool readNormalizer(std::string_view message, SentencePieceFile &file) {
   });
 }
 
-Error damaged(const std::string &name) {
-  return makeError(ErrorKind::Malformed, "'", name,
-                   "' is not a SentencePiece model: it is damaged or a file of another kind; download it again.");
-}
-
 } // namespace
 
 Result<SentencePieceFile> SentencePieceFile::parse(std::string_view bytes, const std::string &name) {
@@ -139,30 +136,17 @@ Result<SentencePieceFile> SentencePieceFile::parse(std::string_view bytes, const
       return readPiece(field.bytes, file.pieces.emplace_back());
     if (field.number == kTrainer)
       return readTrainer(field.bytes, file);
+    if (field.number == kDenormalizer)
+      return forEachField(field.bytes, [&](const Field &inner) {
+        file.changesDecoded |= inner.number == 2 && !inner.bytes.empty();
+        return true;
+      });
     return field.number != kNormalizer || readNormalizer(field.bytes, file);
   });
   if (!isWhole || file.pieces.empty())
-    return damaged(name);
+    return makeError(ErrorKind::Malformed, "'", name,
+                     "' is not a SentencePiece model: it is damaged or a file of another kind; download it again.");
   return file;
-}
-
-Status checkSentencePieceMaps(std::string_view bytes, const std::string &name) {
-  bool isSafe = true;
-  bool isWhole = forEachField(bytes, [&](const Field &field) {
-    if (field.number != kNormalizer && field.number != kDenormalizer)
-      return true;
-    return forEachField(field.bytes, [&](const Field &inner) {
-      if (inner.number == 2 && !inner.bytes.empty())
-        isSafe = isSafe && isSafeCharacterMap(inner.bytes);
-      return true;
-    });
-  });
-  if (!isWhole)
-    return damaged(name);
-  if (!isSafe)
-    return makeError(ErrorKind::Malformed, "'", name, "' is not a SentencePiece model: its table of characters ",
-                     "('precompiled_charsmap') is damaged; download it again.");
-  return Success();
 }
 
 } // namespace heddle

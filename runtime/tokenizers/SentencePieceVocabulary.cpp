@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
+#include <unordered_set>
 
 namespace heddle {
 namespace {
@@ -16,7 +18,7 @@ using nlohmann::json;
 using Parts = PublishedVocabulary::Parts;
 using Kind = SentencePieceFile::Kind;
 
-constexpr std::string_view kMark = "\u2581", kConfig = "tokenizer_config.json", kAdded = "added_tokens.json";
+constexpr std::string_view kConfig = "tokenizer_config.json", kAdded = "added_tokens.json";
 // The last three are not part of the vocabulary but are needed for answers and chats, so checkpoints keep them too.
 constexpr std::string_view kFiles[] = {PublishedVocabulary::kTokenizerModel,
                                        kConfig,
@@ -25,90 +27,33 @@ constexpr std::string_view kFiles[] = {PublishedVocabulary::kTokenizerModel,
                                        "chat_template.jinja",
                                        "generation_config.json"};
 
+bool isMark(const SentencePieceFile::Piece &piece) {
+  return piece.kind == Kind::Unknown || piece.kind == Kind::Control;
+}
+
+// Reads the files beside a model.
 class Reader {
 public:
   Reader(const SentencePieceFile &file, std::filesystem::path folder, std::string path)
       : file(file), folder(std::move(folder)), path(std::move(path)) {}
 
-  // Returns the parts that the model's file has: pieces and normalisation, without the added tokens of other files.
-  Result<Parts> readModel() {
-    Parts parts;
-    if (file.model != SentencePieceFile::BytePairs && file.model != SentencePieceFile::Unigram)
-      return unreadable("a model of whole words or of single characters");
-    if (file.spaceBehind || !file.escapesSpaces)
-      return unreadable("spaces that are not at the beginning of pieces");
-    HEDDLE_CHECK(readPieces(parts));
-    HEDDLE_CHECK(readNormalizer(parts));
-    return parts;
-  }
-
   Result<Parts> read(std::vector<TokenizerFile> files) {
-    HEDDLE_ASSIGN(Parts parts, readModel());
+    HEDDLE_ASSIGN(Parts parts, partsOfModel(file, path));
+    for (size_t id = 0; id < file.pieces.size(); ++id)
+      if (isMark(file.pieces[id]))
+        addWhole(parts, file.pieces[id].text, int32_t(id), /*isMark=*/true, {});
+      else if (file.pieces[id].kind == Kind::UserDefined)
+        added.insert(int32_t(id));
     HEDDLE_CHECK(readAdded(files, parts));
-    parts.texts = PieceTexts(parts.table, ruleOfModel(file), added);
+    parts.texts = PieceTexts(parts.table, ruleOfModel(file), {});
     parts.files = std::move(files);
     return parts;
   }
 
 private:
-  Error unreadable(std::string_view what) const {
-    return makeError(ErrorKind::Unsupported, "'", path, "' has ", what,
-                     "; of SentencePiece's models Heddle reads byte pairs and unigram models whose pieces begin with "
-                     "the mark of a space.");
-  }
-
-  Status readPieces(Parts &parts) {
-    std::vector<ScoredPieces::Piece> pieces;
-    std::vector<double> scores;
-    std::optional<int32_t> unknown;
-    for (const SentencePieceFile::Piece &piece : file.pieces) {
-      auto id = int32_t(scores.size());
-      HEDDLE_CHECK(parts.table.add(id, piece.text, path));
-      if (!std::isfinite(piece.score))
-        return makeError(ErrorKind::Malformed, "'", path, "': the score of piece ", id,
-                         " is no number; download the file again.");
-      bool isMark = piece.kind == Kind::Unknown || piece.kind == Kind::Control;
-      pieces.push_back({piece.text, piece.score, !isMark && piece.kind != Kind::Byte, piece.kind == Kind::Unused});
-      scores.push_back(piece.score);
-      if (piece.kind == Kind::Unknown)
-        unknown = id;
-      if (isMark)
-        addWhole(parts, piece.text, id, /*isMark=*/true, {});
-      else if (piece.kind == Kind::UserDefined) {
-        parts.normalizedWholes.add(piece.text, id);
-        added.push_back(id);
-      }
-    }
-    if (file.model == SentencePieceFile::BytePairs)
-      parts.model = std::make_unique<ScoredPieces>(parts.table, std::move(pieces), unknown);
-    else if (!unknown)
-      return unreadable("no piece for what is unknown");
-    else
-      parts.model = std::make_unique<Unigram>(parts.table, std::move(scores), *unknown, file.usesBytes);
-    return Success();
-  }
-
-  Status readNormalizer(Parts &parts) const {
-    if (!file.characterMap.empty()) {
-      std::optional<CharacterMap> map = CharacterMap::parse(file.characterMap);
-      if (!map)
-        return makeError(ErrorKind::Malformed, "'", path,
-                         "': 'precompiled_charsmap' is no table of characters; download the file again.");
-      parts.normalizer.add(std::move(*map));
-    }
-    if (file.dropsSpaces) {
-      parts.normalizer.add(TextNormalizer::Strip{true, true});
-      parts.normalizer.add(TextNormalizer::ReplaceSpaces{" "});
-    }
-    if (file.spaceFirst)
-      parts.normalizer.add(TextNormalizer::Prepend{" "});
-    parts.normalizer.add(TextNormalizer::Replace{" ", std::string(kMark)});
-    return Success();
-  }
-
   void addWhole(Parts &parts, const std::string &text, int32_t id, bool isMark, WholeTokens::Blanks blanks) {
     parts.wholes.add(text, id, blanks);
-    added.push_back(id);
+    added.insert(id);
     if (isMark)
       parts.marks.push_back(id);
   }
@@ -128,7 +73,7 @@ private:
       bool isNew = parts.table.find(text) != id;
       if (isNew)
         HEDDLE_CHECK(parts.table.add(id >= 0 && id < (1 << 24) ? int32_t(id) : -1, text, (folder / kAdded).string()));
-      if (isNew || std::ranges::find(added, int32_t(id)) == added.end())
+      if (isNew || !added.contains(int32_t(id)))
         addWhole(parts, text, int32_t(id), isTrue(token, "special"),
                  {isTrue(token, "lstrip"), isTrue(token, "rstrip"), isTrue(token, "single_word")});
       return Success();
@@ -165,22 +110,82 @@ private:
   const SentencePieceFile &file;
   std::filesystem::path folder;
   std::string path;
-  std::vector<int32_t> added; // tokens recognised in a text as a whole
+  std::unordered_set<int32_t> added; // tokens that are recognised in a text as a whole
 };
 
 } // namespace
 
 PieceRule ruleOfModel(const SentencePieceFile &file) {
-  PieceRule rule{.replaced = {{std::string(kMark), " "}}, .hasBytes = true};
-  if (file.spaceFirst) {
+  PieceRule rule{.replaced = {{std::string(kSpaceMark), " "}}, .hasBytes = file.usesBytes};
+  if (file.spaceFirst || file.dropsSpaces) {
     rule.stripped = " ";
-    rule.strips = 1;
+    rule.strips = file.dropsSpaces ? std::numeric_limits<size_t>::max() : 1;
   }
   return rule;
 }
 
-Result<Parts> partsOfModel(const SentencePieceFile &file, const std::string &path) {
-  return Reader(file, {}, path).readModel();
+Result<Parts> partsOfModel(const SentencePieceFile &file, const std::string &path, std::optional<PieceTable> numbers) {
+  auto unreadable = [&](const char *what) {
+    return makeError(ErrorKind::Unsupported, "'", path, "' has ", what, ", which Heddle does not read.");
+  };
+  Parts parts;
+  bool areWords = file.model == SentencePieceFile::Word;
+  SentencePieceText text{
+      .addsSpace = file.spaceFirst, .spaceBehind = file.spaceBehind, .dropsSpaces = file.dropsSpaces};
+  std::vector<ScoredPieces::Piece> scored;
+  std::vector<Unigram::Piece> pieces;
+  PieceTable listed;
+  std::optional<int32_t> unknown;
+  for (const SentencePieceFile::Piece &piece : file.pieces) {
+    auto id = int32_t(scored.size());
+    HEDDLE_CHECK(parts.table.add(id, piece.text, path));
+    if (std::isnan(piece.score))
+      return makeError(ErrorKind::Malformed, "'", path, "': the score of piece ", id,
+                       " is no number; download the file again.");
+    if (piece.kind == Kind::Unknown)
+      unknown = id;
+    bool isUnused = piece.kind == Kind::Unused, isMade = !isMark(piece) && piece.kind != Kind::Byte;
+    scored.push_back({piece.text, piece.score, isMade, isUnused});
+    if (!isMade || isUnused)
+      continue;
+    HEDDLE_CHECK(listed.add(id, piece.text, path));
+    if (piece.kind != Kind::UserDefined) {
+      pieces.push_back({piece.text, piece.score});
+      continue;
+    }
+    text.kept.add(piece.text, id);
+    if (!areWords) // a model of words never cuts them
+      parts.normalizedWholes.add(piece.text,
+                                 numbers ? numbers->find(piece.text).value_or(*numbers->find("<unk>")) : id);
+  }
+  if (numbers) {
+    parts.table = std::move(*numbers);
+    unknown = parts.table.find("<unk>");
+  }
+  parts.unknown = unknown;
+  if (file.changesDecoded || !file.escapesSpaces || (areWords && file.spaceBehind))
+    return unreadable(file.changesDecoded ? "a character table for decoded texts ('denormalizer_spec')"
+                      : areWords          ? "words without the mark of a space before them"
+                                          : "spaces without a mark");
+  if (file.model == SentencePieceFile::BytePairs)
+    parts.model = std::make_unique<ScoredPieces>(parts.table, unknown, file.usesBytes, std::move(scored));
+  else if (file.model == SentencePieceFile::Unigram && unknown)
+    parts.model =
+        std::make_unique<Unigram>(parts.table, *unknown, file.usesBytes, std::move(pieces), /*isSingle=*/true);
+  else if (areWords || file.model == SentencePieceFile::Character)
+    parts.model = std::make_unique<ListedPieces>(parts.table, unknown, file.usesBytes, std::move(listed), areWords);
+  else
+    return unreadable("no piece for what is unknown, or is of a later kind");
+  if (!file.characterMap.empty()) {
+    std::optional<CharacterMap> map = CharacterMap::parse(file.characterMap);
+    if (!map)
+      return makeError(ErrorKind::Malformed, "'", path, "' is not a SentencePiece model: its table of characters ",
+                       "('precompiled_charsmap') is damaged; download it again.");
+    text.map = std::move(*map);
+  }
+  parts.normalizer.add(std::move(text));
+  parts.texts = PieceTexts(parts.table, ruleOfModel(file), {});
+  return parts;
 }
 
 Result<Parts> readTokenizerModel(const std::filesystem::path &folder) {

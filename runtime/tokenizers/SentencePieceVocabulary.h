@@ -7,12 +7,13 @@
 namespace heddle {
 
 // Reads tokenizer.model and, if present, added_tokens.json and tokenizer_config.json, which give the added tokens and
-// the begin and end marks. Fails if the model is neither byte pair encoding nor a unigram model.
+// the begin and end marks.
 Result<PublishedVocabulary::Parts> readTokenizerModel(const std::filesystem::path &folder);
 
-// The parts of a model's file alone: pieces and the model's own marks, with the model's numbers, and how a text is normalised.
-// `path` names the file in messages.
-Result<PublishedVocabulary::Parts> partsOfModel(const SentencePieceFile &file, const std::string &path);
+// The parts of a model's file alone: its pieces, and how a text is normalised. Texts have no marks. Pieces have the model's
+// numbers, or those of `numbers`, which has an "<unk>" for all others. `path` names the file in messages.
+Result<PublishedVocabulary::Parts> partsOfModel(const SentencePieceFile &file, const std::string &path,
+                                                std::optional<PieceTable> numbers = {});
 
 // How the model's pieces become a text.
 PieceRule ruleOfModel(const SentencePieceFile &file);

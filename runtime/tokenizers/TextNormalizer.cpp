@@ -44,6 +44,7 @@ struct Apply {
   }
   std::string operator()(NormalForm form) const { return normalized(text, form); }
   std::string operator()(const CharacterMap &map) const { return map.apply(text); }
+  std::string operator()(const SentencePieceText &step) const { return step.apply(text, continues); }
 };
 
 } // namespace

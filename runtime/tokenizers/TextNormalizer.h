@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/text/Unicode.h"
-#include "runtime/tokenizers/CharacterMap.h"
+#include "runtime/tokenizers/SentencePieceText.h"
 
 #include <algorithm>
 #include <string>
@@ -27,7 +27,8 @@ public:
     bool begin, end;
   };
   struct LowerCase {};
-  using Step = std::variant<Replace, ReplaceSpaces, Prepend, Strip, LowerCase, NormalForm, CharacterMap>;
+  using Step =
+      std::variant<Replace, ReplaceSpaces, Prepend, Strip, LowerCase, NormalForm, CharacterMap, SentencePieceText>;
 
   // Steps are applied in the order in which they were added.
   void add(Step step) { steps.push_back(std::move(step)); }

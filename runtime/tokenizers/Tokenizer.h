@@ -1,21 +1,8 @@
-// A small interface to SentencePiece: one model for source and target pieces, or, as in Marian's models, one model per
-// side and a vocabulary that numbers the pieces of both.
+// The vocabularies of models that are trained here, and of Marian's: a SentencePiece model for source and target pieces, or one
+// model per side and a vocabulary that numbers the pieces of both.
 #pragma once
 
-#include "runtime/core/Status.h"
-#include "runtime/tokenizers/TextCodec.h"
-
-#include <cstdint>
-#include <filesystem>
-#include <memory>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
-namespace sentencepiece {
-class SentencePieceProcessor;
-}
+#include "runtime/tokenizers/PublishedVocabulary.h"
 
 namespace heddle {
 
@@ -50,56 +37,38 @@ public:
   static Result<Tokenizer> train(const std::vector<std::filesystem::path> &files, int32_t pieces,
                                  const VocabularyTraining &how = {});
 
-  Tokenizer(Tokenizer &&) noexcept;
-  Tokenizer &operator=(Tokenizer &&) noexcept;
-  ~Tokenizer() override;
-
   std::vector<int32_t> encode(std::string_view line) const override; // a source sentence
-  std::vector<int32_t> encodeTarget(std::string_view line) const override;
-  std::vector<int32_t> encodeContinuation(std::string_view text) const override;
-
+  std::vector<int32_t> encodeTarget(std::string_view line) const override { return ofTarget().encode(line); }
+  std::vector<int32_t> encodeContinuation(std::string_view text) const override {
+    return source.encodeContinuation(text);
+  }
   // Expects a source sentence.
   std::vector<std::string> unknownParts(std::string_view line) const override;
 
-  // Decodes a target sentence. Skips marks and ids without a piece.
-  std::string decode(std::span<const int32_t> ids) const override;
-  std::string continuation(std::span<const int32_t> before, std::span<const int32_t> ids) const override;
+  // Decode a target sentence. Marks and ids without a piece are skipped.
+  std::string decode(std::span<const int32_t> ids) const override { return ofTarget().decode(ids); }
+  std::string continuation(std::span<const int32_t> before, std::span<const int32_t> ids) const override {
+    return ofTarget().continuation(before, ids);
+  }
 
   // Includes the mark of a space (U+2581).
-  std::string piece(int32_t id) const override;
-
-  int32_t pieces() const override;
-  std::optional<int32_t> endId() const override;
-  std::optional<int32_t> maskId() const override;
+  std::string piece(int32_t id) const override { return source.piece(id); }
+  int32_t pieces() const override { return source.pieces(); }
+  std::optional<int32_t> endId() const override { return source.endId(); }
+  std::optional<int32_t> maskId() const override { return source.maskId(); }
 
   // All files that a tokenizer may have.
   static constexpr std::string_view kFileNames[] = {"spm.model", "source.spm", "target.spm", "vocab.json"};
   const std::vector<TokenizerFile> &files() const override { return stored; }
 
 private:
-  using Processor = sentencepiece::SentencePieceProcessor;
-  // Numbers the pieces of two models. Null if there is a single model, which numbers its own pieces.
-  struct Vocabulary;
-  // The same model without the space that it prepends to a text.
-  struct Continuing;
-  // A part of a line, and the model that encodes it.
-  struct Cut {
-    const Processor *processor;
-    std::string_view text;
-  };
-
-  Tokenizer(std::unique_ptr<Processor> source, std::unique_ptr<Processor> target,
-            std::unique_ptr<Vocabulary> vocabulary, std::vector<TokenizerFile> stored);
-  static Result<std::unique_ptr<Processor>> parse(std::string_view model, const std::string &name);
+  Tokenizer(PublishedVocabulary source, std::optional<PublishedVocabulary> target, std::vector<TokenizerFile> stored);
+  const PublishedVocabulary &ofTarget() const { return target ? *target : source; }
   std::string_view takeLanguage(std::string_view &line) const;
-  std::vector<int32_t> number(const Processor &processor, std::string_view line) const;
-  std::vector<int32_t> numberPart(const Processor &processor, std::string_view text) const;
-  std::vector<Cut> cutLong(const Processor &processor, std::string_view line) const;
 
-  std::unique_ptr<Processor> source, target; // `target` is null if one model serves both sides
-  std::unique_ptr<Vocabulary> vocabulary;
+  PublishedVocabulary source;
+  std::optional<PublishedVocabulary> target; // absent if one model serves both sides
   std::vector<TokenizerFile> stored;
-  std::unique_ptr<Continuing> continuing, targetContinuing;
 };
 
 } // namespace heddle

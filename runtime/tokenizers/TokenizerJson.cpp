@@ -103,20 +103,21 @@ private:
   }
 
   Status readUnigram(Parts &parts) const {
-    std::vector<double> scores;
+    std::vector<Unigram::Piece> pieces;
     for (const json &entry : at(model(), "vocab")) {
       if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || !entry[1].is_number())
-        return steps.malformed("piece ", scores.size(), " is ", entry.dump().substr(0, 100),
+        return steps.malformed("piece ", pieces.size(), " is ", entry.dump().substr(0, 100),
                                ", and not a text with a score");
-      HEDDLE_CHECK(parts.table.add(int32_t(scores.size()), entry[0].get<std::string>(), path));
-      scores.push_back(entry[1].get<double>());
+      HEDDLE_CHECK(parts.table.add(int32_t(pieces.size()), entry[0].get<std::string>(), path));
+      pieces.push_back({entry[0].get<std::string>(), entry[1].get<double>()});
     }
     const json &unknown = at(model(), "unk_id");
-    if (!unknown.is_number_unsigned() || unknown.get<size_t>() >= scores.size())
-      return steps.unreadable("a unigram model with ", scores.size(), " pieces and 'unk_id' ",
+    if (!unknown.is_number_unsigned() || unknown.get<size_t>() >= pieces.size())
+      return steps.unreadable("a unigram model with ", pieces.size(), " pieces and 'unk_id' ",
                               unknown.dump().substr(0, 100));
     bool usesBytes = isTrue(model(), "byte_fallback");
-    parts.model = std::make_unique<Unigram>(parts.table, std::move(scores), unknown.get<int32_t>(), usesBytes);
+    parts.model = std::make_unique<Unigram>(parts.table, unknown.get<int32_t>(), usesBytes, std::move(pieces),
+                                            /*isSingle=*/false);
     return Success();
   }
 

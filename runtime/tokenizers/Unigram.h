@@ -2,29 +2,29 @@
 // probabilities have the greatest product.
 #pragma once
 
-#include "runtime/tokenizers/ByteFallback.h"
-#include "runtime/tokenizers/SubwordModel.h"
+#include "runtime/tokenizers/PieceModel.h"
 
 namespace heddle {
 
-class Unigram final : public SubwordModel {
+// If several splits have the greatest score, takes the one with the longest last piece.
+class Unigram final : public PieceModel {
 public:
-  // `scores` has the logarithm of each piece's probability, in the order of their numbers.
-  Unigram(PieceTable pieces, std::vector<double> scores, int32_t unknown, bool usesBytes);
-
-  // If several splits have the greatest score, takes the one with the longest last piece.
-  void append(std::string_view word, std::vector<int32_t> &ids) const override;
+  struct Piece {
+    std::string text;
+    double score; // the logarithm of its probability
+  };
+  // `pieces` may be parts of a text, and one is not empty; `numbers` has more than these, such as marks. If a text is listed twice,
+  // the last one counts. SentencePiece adds scores in single precision, other programs in double precision.
+  Unigram(PieceTable numbers, int32_t unknown, bool usesBytes, std::vector<Piece> pieces, bool isSingle);
 
 private:
+  std::vector<Part> cut(std::string_view word) const override;
   // Calls `found` for each piece that is a prefix of `text`, shortest first.
   template <typename Found> void forEachPrefix(std::string_view text, Found found) const;
 
-  PieceTable pieces;
-  std::vector<double> scores;
-  std::vector<int32_t> sorted; // piece numbers, sorted by the pieces' bytes
+  std::vector<Piece> pieces; // sorted by their bytes
   double unknownScore;
-  int32_t unknown;
-  ByteFallback bytes;
+  bool isSingle;
 };
 
 } // namespace heddle

@@ -37,6 +37,12 @@ public:
     return found == tokens.end() ? std::nullopt : std::optional(found->second.id);
   }
 
+  // The length of the longest token at the beginning of `text`, which is not empty; 0 if there is none.
+  size_t prefixBytes(std::string_view text) const {
+    auto token = begins[uint8_t(text.front())] ? longest(text) : tokens.end();
+    return token == tokens.end() ? 0 : token->first.size();
+  }
+
   // Cuts a text at these tokens. Of several tokens that begin at the same position, the longest counts.
   std::vector<TextPart> cut(std::string_view text) const;
 

@@ -227,7 +227,7 @@ TEST(SentencePiece, Unigram) {
     json strip = ofType("Strip", {{"strip_left", true}, {"strip_right", true}});
     json normalizer = ofSteps("normalizers", {ofType("Precompiled", {{"precompiled_charsmap", table}}), strip,
                                               replaceBy({{"Regex", " {2,}"}}, " ")});
-    expectSameTokens(model, "tokenizer.model", proto, /*keepsTexts=*/false, /*mostTies=*/3);
+    expectSameTokens(model, "tokenizer.model", proto, /*keepsTexts=*/false, /*mostTies=*/0);
     bool usesBytes = std::string_view(bytes) == "true";
     json whole = {{"normalizer", normalizer},
                   {"pre_tokenizer", metaspace},
@@ -273,10 +273,86 @@ TEST(SentencePiece, FolderWithoutTokenizerJson) {
     ASSERT_FALSE(refused.ok());
     EXPECT_NE(refused.message().find("is not a SentencePiece model"), std::string::npos) << refused.message();
   }
-  for (const char *type : {"word", "char"}) {
-    folder.write("tokenizer.model", train({{"model_type", type}, {"vocab_size", "40"}}));
-    EXPECT_NE(load().message().find("whole words or of single characters"), std::string::npos);
+  folder.write("tokenizer.model", train({{"model_type", "word"}, {"treat_whitespace_as_suffix", "true"}}));
+  EXPECT_NE(load().message().find("words without the mark of a space before them"), std::string::npos);
+}
+
+// Every kind of model that Heddle or SentencePiece's programs learn: ids, decoded texts and unknown parts are the library's.
+TEST(SentencePiece, LearntVocabularies) {
+  using Options = std::unordered_map<std::string, std::string>;
+  const Options variants[] = {{},
+                              {{"user_defined_symbols", "\n,[MASK]"}},
+                              {{"byte_fallback", "true"}, {"character_coverage", "0.98"}},
+                              {{"remove_extra_whitespaces", "false"}, {"normalization_rule_name", "identity"}},
+                              {{"add_dummy_prefix", "false"}, {"normalization_rule_name", "nfkc_cf"}},
+                              {{"treat_whitespace_as_suffix", "true"}, {"normalization_rule_name", "nmt_nfkc_cf"}},
+                              {{"unk_surface", "?"}, {"character_coverage", "0.98"}}};
+  std::vector<std::string> texts = corpus();
+  texts.resize(200);
+  for (const char *text : {"",
+                           " ",
+                           "   ",
+                           "a",
+                           "  two  spaces ",
+                           "a \n b",
+                           "\na\n\nb \n",
+                           " \n ",
+                           "one [MASK] two[MASK]",
+                           "caf\u00e9 cafe\u0301 caf\ue000e",
+                           "\u00bd \ufb01 \uff11\uff12 \u2460 \u3000x",
+                           "\u6771\u4eac at 12:30",
+                           "\U0001f642\U0001f642 ha \u6771",
+                           "ab\tcd\r\nef\u200b\u00ad",
+                           "\xff\xfe broken \xe2\x81",
+                           "<s> </s> <unk> <0x41>",
+                           "\u2581\u2581 marks \u2581",
+                           "ÄÖÜ ßß xqxq",
+                           "a\u00a0b \u2003 c",
+                           "\u2581"})
+    texts.push_back(text);
+  std::mt19937 random(5);
+  for (int i = 0; i < 200; ++i) {
+    std::string text;
+    for (size_t length = random() % 60; text.size() < length;)
+      text += random() % 9 == 0 ? std::string("\u00e9") : std::string(1, "etaoin shrdlu-'TW12 z\n\t"[random() % 23]);
+    texts.push_back(text);
   }
+  for (const char *type : {"bpe", "unigram", "word", "char"})
+    for (Options options : variants) {
+      if (std::string_view(type) == "word" && options.contains("treat_whitespace_as_suffix"))
+        continue;
+      std::string name = type;
+      for (const auto &[key, value] : options)
+        name += " " + key + "=" + value;
+      options["model_type"] = type;
+      std::string bytes = train(options);
+      SentencePieceProcessor model;
+      ASSERT_TRUE(model.LoadFromSerializedProto(bytes).ok()) << name;
+      auto ours = Tokenizer::fromBytes(bytes, "learnt.model");
+      ASSERT_TRUE(ours.ok()) << ours.message();
+      for (const std::string &text : texts) {
+        Ids ids;
+        std::vector<std::string> pieces;
+        std::string decoded;
+        if (auto encoded = model.Encode(text, &ids); !encoded.ok() || !model.Encode(text, &pieces).ok()) {
+          EXPECT_TRUE(text.starts_with("<s>"))
+              << encoded.ToString(); // the library fails at a first word that is a mark
+          continue;
+        }
+        EXPECT_EQ(ours->encode(text), ids) << name << ": '" << text << "'";
+        ASSERT_TRUE(model.Decode(ids, &decoded).ok());
+        EXPECT_EQ(ours->decode(ids), decoded) << name << ": '" << text << "'";
+        std::vector<std::string> unknown;
+        for (size_t i = 0; i < ids.size(); ++i) {
+          if (ids[i] != model.unk_id())
+            continue;
+          std::string part = pieces[i].substr(pieces[i].starts_with("\u2581") ? 3 : 0);
+          if (!part.empty() && std::ranges::find(unknown, part) == unknown.end())
+            unknown.push_back(part);
+        }
+        EXPECT_EQ(ours->unknownParts(text), unknown) << name << ": '" << text << "'";
+      }
+    }
 }
 
 // A long line of unknown text gets the same kind of tokens as a short one, in linear time.
@@ -310,37 +386,35 @@ TEST(SentencePiece, LongRunsOfTheUnknown) {
   EXPECT_LT(double(std::clock() - begin) / CLOCKS_PER_SEC, 4);
 }
 
-// libsentencepiece itself does not check the offsets of a damaged character table.
-TEST(SentencePiece, DamagedTablesOfCharactersAreRefused) {
+// A damaged character table is refused, or changes characters; it never makes a look-up leave the table.
+TEST(SentencePiece, DamagedTablesOfCharacters) {
   const std::string model = train({{"model_type", "unigram"}});
   std::string_view table = field(field(model, 3), 2);
   ASSERT_GT(table.size(), 10000u);
   size_t trie = size_t(table.data() - model.data()) + 4;
   auto load = [](const std::string &bytes) { return Tokenizer::fromBytes(bytes, "damaged.model"); };
   ASSERT_TRUE(load(model).ok());
-  for (std::string_view root : {"\xff\xff\xff\x7f", "\x01\xfe\xff\xff"}) {
-    std::string damaged = model;
-    damaged.replace(trie, 4, root);
-    auto refused = load(damaged);
-    ASSERT_FALSE(refused.ok());
+  auto changed = [&](size_t place, std::string_view bytes) {
+    return std::string(model).replace(place, bytes.size(), bytes);
+  };
+  for (std::string_view size : {"\xf0\xff\xff\x7f", "\x01\x02\x03\x01"}) {
+    auto refused = load(changed(trie - 4, size));
+    ASSERT_FALSE(refused.ok()) << "more trie than there are bytes, or a part of a node";
     EXPECT_NE(refused.message().find("its table of characters ('precompiled_charsmap') is damaged"), std::string::npos)
         << refused.message();
   }
-  std::string longer = model;
-  longer.replace(trie - 4, 4, "\xf0\xff\xff\x7f");
-  EXPECT_FALSE(load(longer).ok()) << "more trie than there are bytes";
+  auto use = [&](const std::string &bytes) {
+    load(bytes)->encode("\ufb01ve \u00bd \u00c5 \u2460 \uff41 \u0301 of all");
+  };
+  for (std::string_view root : {"\xff\xff\xff\x7f", "\x01\xfe\xff\xff"})
+    use(changed(trie, root));
   std::mt19937 random(3);
-  int refused = 0;
   for (int i = 0; i < 60; ++i) {
     std::string damaged = model;
     for (int change = 0; change < 4; ++change)
       damaged[trie + random() % (table.size() / 2)] = char(random());
-    auto read = load(damaged);
-    refused += !read.ok();
-    if (read.ok())
-      read->encode("ﬁve ½ Å ① ａ \u0301 of all");
+    use(damaged);
   }
-  EXPECT_GT(refused, 5);
 }
 
 // M2M-100's folders: the pieces have the numbers of vocab.json, and the languages' tokens come behind them.
@@ -348,7 +422,7 @@ TEST(SentencePiece, PiecesWithOtherNumbers) {
   std::string model = train({{"model_type", "bpe"}, {"normalization_rule_name", "nmt_nfkc"}});
   SentencePieceProcessor processor;
   ASSERT_TRUE(processor.LoadFromSerializedProto(model).ok());
-  json vocab = {{"<s>", 0}, {"<pad>", 1}, {"</s>", 2}, {"<unk>", 3}};
+  json vocab = {{"<s>", 0}, {"<pad>", 1}, {"</s>", 2}, {"<unk>", 3}, {"\u6771", 4}}; // the last is unknown to the model
   std::string missing; // a piece of the model that vocab.json lacks
   for (int id = processor.GetPieceSize(); --id > 2;)
     if (const std::string &piece = processor.IdToPiece(id); missing.empty() && piece.size() > 5)
@@ -371,7 +445,7 @@ TEST(SentencePiece, PiecesWithOtherNumbers) {
   };
   for (const std::string &line : corpus())
     ASSERT_EQ(vocabulary.encode(line), wanted(line)) << line;
-  for (const char *text : {"", "  two  spaces ", "\xf0\x9f\x99\x82 \xe4\xbd\xa0", "__en__ is text here"})
+  for (const char *text : {"", "  two  spaces ", "\xf0\x9f\x99\x82 \xe4\xbd\xa0", "__en__ is text here", "at \u6771"})
     EXPECT_EQ(vocabulary.encode(text), wanted(text)) << text;
   EXPECT_EQ(std::ranges::count(vocabulary.encode(missing.substr(3)), 3), 1);
   EXPECT_EQ(vocabulary.encode("</s>"), Ids{2}) << "a mark is itself";
