@@ -6,7 +6,6 @@
 #include "runtime/tokenizers/FolderVocabulary.h"
 #include "runtime/tokenizers/JsonFields.h"
 #include "runtime/tokenizers/LabelledVocabulary.h"
-#include "runtime/tokenizers/PublishedVocabulary.h"
 #include "runtime/tokenizers/Tokenizer.h"
 #include "runtime/train/Checkpoint.h"
 
@@ -44,27 +43,14 @@ Result<std::vector<std::string>> publishedLabels(const std::filesystem::path &fo
   return labels;
 }
 
-// Loads a published model's vocabulary. A decoder has one of GPT-2's or LLaMA's kind, and an encoder with a decoder but
-// without a tokenizer.json has Marian's. Other models have the one that is in the folder.
+// Loads a published model's vocabulary, with the names of its labels if it predicts any.
 Result<std::unique_ptr<TextCodec>> publishedVocabulary(const std::filesystem::path &folder,
                                                        const ModelDescription &description) {
-  if (description.architecture == kDecoderAlone) {
-    HEDDLE_ASSIGN(PublishedVocabulary published, PublishedVocabulary::load(folder));
-    return std::make_unique<PublishedVocabulary>(std::move(published));
-  }
-  if (description.architecture != kEncoderAndDecoder) {
-    HEDDLE_ASSIGN(std::unique_ptr<TextCodec> tokens, loadFolderVocabulary(folder));
-    if (!description.givesLabels() || !description.isPublished)
-      return tokens;
-    HEDDLE_ASSIGN(std::vector<std::string> labels, publishedLabels(folder, description.classes));
-    return std::make_unique<LabelledVocabulary>(std::move(tokens), std::move(labels));
-  }
-  std::error_code error;
-  if (std::filesystem::exists(folder / PublishedVocabulary::kTokenizerJson, error) &&
-      !std::filesystem::exists(folder / "source.spm", error))
-    return loadFolderVocabulary(folder);
-  HEDDLE_ASSIGN(Tokenizer tokenizer, Tokenizer::loadFolder(folder));
-  return std::make_unique<Tokenizer>(std::move(tokenizer));
+  HEDDLE_ASSIGN(std::unique_ptr<TextCodec> tokens, loadFolderVocabulary(folder));
+  if (!description.givesLabels() || !description.isPublished)
+    return tokens;
+  HEDDLE_ASSIGN(std::vector<std::string> labels, publishedLabels(folder, description.classes));
+  return std::make_unique<LabelledVocabulary>(std::move(tokens), std::move(labels));
 }
 
 } // namespace
