@@ -13,6 +13,7 @@ from drawing import write_files
 from number_pairs import number_files
 from number_words import MAXIMUM, english_writings, german
 from parses import parse_files
+from prose import prose_files
 from stories import is_right, story_files
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2] / "CMakeLists.txt"
@@ -119,6 +120,8 @@ def parse_command_line():
               "{stories} stories to learn, {told} told in the past, {prompts} beginnings that none of them has",
               stories=(0, COUNT, "Stories in the present"), valid=(0, COUNT, "Stories to validate on"),
               told=(0, COUNT, "Beginnings with stories in the past"), prompts=(0, COUNT, "Beginnings to go on with"))
+    add_files("prose", "Write the project's documentation as plain text, a paragraph behind an empty line", prose_files,
+              "prose.txt and valid.txt", "the paragraphs of the documentation, of which one in twenty is held out")
     command = add("score-stories", "How many stories are of the grammar and agree with themselves", score_stories)
     command.add_argument("file", help="A story on each line")
     command.add_argument("--style", choices=("present", "past"), default="present",

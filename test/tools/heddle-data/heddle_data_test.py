@@ -13,6 +13,7 @@ from drawing import SplitMix64
 from number_pairs import draw_numbers, largest_held_out, number_files
 from number_words import english_writings, german
 from parses import draw_sentence, parse_files
+from prose import prose_files
 from stories import draw_story, is_right
 
 
@@ -203,6 +204,17 @@ class Parses(unittest.TestCase):
         self.assertEqual(parse_files(300, 50, 70), files, "the same options, the same files")
         with unittest.mock.patch("parses.MOST_REPETITIONS", 100), self.assertRaisesRegex(ValueError, "too few sentences"):
             parse_files(1_000_000, 50, 70, longest=3)
+
+
+class Prose(unittest.TestCase):
+    def test_paragraphs_are_held_out(self):
+        texts = {name: "\n".join(lines).split("\n\n") for name, lines in prose_files().items()}
+        paragraphs = {name: [text.strip() for text in text_of if text.strip()] for name, text_of in texts.items()}
+        self.assertGreater(len(paragraphs["prose.txt"]), 1000)
+        self.assertAlmostEqual(len(paragraphs["prose.txt"]) / len(paragraphs["valid.txt"]), 19, delta=0.3)
+        self.assertIn("Writes the data of the demos and the tests. The same options write the same files on any machine.",
+                      paragraphs["prose.txt"] + paragraphs["valid.txt"])
+        self.assertTrue(all(len(text) >= 20 for text in paragraphs["valid.txt"]))
 
 
 class Stories(unittest.TestCase):
