@@ -1,7 +1,7 @@
 """Checks how AMD's compiler (Mesa's ACO) compiles each kernel of a model, for GPUs that need not be present: no kernel
 may take long, spill or use scratch memory, and matmul loops must consist mostly of multiply-adds.
 
-    pipelines.py --bin build/bin --model FILE|packed|gpt2|bert|qwen3|gemma2 --target vulkan:NAME [--precision NAME] [--set key=value]
+    pipelines.py --bin build/bin --model FILE|packed|gpt2|bert|qwen3|gemma2|gpt-oss --target vulkan:NAME [--precision NAME] [--set key=value]
                  [--without PART]
 
 The names other than FILE and packed are folders of published sizes; the compiler reads only a configuration. `packed`
@@ -44,6 +44,14 @@ PUBLISHED = {
     "gemma2": {"architectures": ["Gemma2ForCausalLM"], "model_type": "gemma2", "hidden_size": 2304, "num_hidden_layers": 2,
                "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "intermediate_size": 9216,
                "vocab_size": 8000, "max_position_embeddings": 8192, "rms_norm_eps": 1e-6},
+    # Attention sinks, and experts.
+    "gpt-oss": {"architectures": ["GptOssForCausalLM"], "model_type": "gpt_oss", "hidden_size": 2880, "num_hidden_layers": 2,
+                "num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 64, "intermediate_size": 2880, "num_local_experts": 4,
+                "num_experts_per_tok": 2, "vocab_size": 8000, "max_position_embeddings": 131072, "initial_context_length": 4096,
+                "rms_norm_eps": 1e-5, "sliding_window": 128, "layer_types": ["sliding_attention", "full_attention"], "attention_bias": True,
+                "swiglu_limit": 7.0, "rope_theta": 150000, "hidden_act": "silu", "tie_word_embeddings": False,
+                "rope_scaling": {"rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False,
+                                 "original_max_position_embeddings": 4096}},
 }
 
 
