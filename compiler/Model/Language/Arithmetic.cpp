@@ -147,6 +147,10 @@ Item Elaborator::binary(const Expression &expression, const Item &a, Scope &scop
   const auto *x = a.as<NumberItem>(), *y = b.as<NumberItem>();
   if (x && y && symbol != "@")
     return computeNumbers(symbol, *x, *y, expression.where);
+  // A string and a string or a number, as in "layers." + layer.
+  const auto *before = a.as<std::string>(), *behind = b.as<std::string>();
+  if (symbol == "+" && (before || behind) && (before || x) && (behind || y))
+    return (before ? *before : show(x->value)) + (behind ? *behind : show(y->value));
   return fail(expression.where) << "'" << symbol << "' has no meaning for " << describe(a) << " and " << describe(b);
 }
 
