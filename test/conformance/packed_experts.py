@@ -17,7 +17,7 @@ from tensor_files import pack_targets, save_safetensors, without_labels
 
 BOUND = 1e-5
 EXPERTS, VOCABULARY = 6, 50
-WIDTHS = [(64, 128), (48, 80), (32, 192)]  # of a row, and within an expert: with whole panels of columns and without
+WIDTHS = [(64, 128), (48, 80), (32, 192), (96, 256)]  # of a row, and within an expert: with panels of columns, wide panels, and without
 GROUPS = {"int8": None, "int4": 32, "int4:16": 16}
 TEXT = """task language
 param vocab_size = 50, k = 2
@@ -52,7 +52,7 @@ def quantised(matrix, inputs, form):
 
 
 def logits_of(arguments, artifact, folder, weights, texts, ids):
-    """Returns the logits of all texts, and those of one that is decoded."""
+    """Returns the logits of all texts, those of one that is decoded, and those of the first tokens of four."""
     save_safetensors(f"{folder}/weights.safetensors", weights)
     load = ["--variables", f"{folder}/weights.safetensors"]
     i32, decoded = lambda *values: np.asarray(values, np.int32), []
@@ -63,7 +63,11 @@ def logits_of(arguments, artifact, folder, weights, texts, ids):
                 "token": i32(token), "position": i32(step), "query_starts": i32(0), "query_lengths": i32(1), "cache_rows": i32(step),
                 "cache_starts": i32(0), "cache_lengths": i32(step + 1)}, ["logits"])
             decoded.append(row.reshape(-1))
-    return whole, np.stack(decoded)
+        rows = np.arange(4, dtype=np.int32)
+        (several,) = session.call("decode_step", {
+            "token": i32(*ids[:4]), "position": 0 * rows, "query_starts": rows, "query_lengths": 0 * rows + 1, "cache_rows": rows,
+            "cache_starts": rows, "cache_lengths": 0 * rows + 1}, ["logits"])
+    return whole, np.stack(decoded), several
 
 
 def check(arguments, report, form, width, inner):
@@ -84,7 +88,7 @@ def check(arguments, report, form, width, inner):
                             f"--weights={name}", "--entries=inference", "--set", "max_tokens=64", "--set", "max_length=48", "--set", "max_sequences=8",
                             "--set", "logits_entry=true"], check=True, capture_output=True)
             made.append(logits_of(arguments, artifact, folder, values, texts, sequences[1][:12]))
-    for what, found, expected in zip(("texts", "tokens decoded"), *made):
+    for what, found, expected in zip(("texts", "tokens decoded", "tokens of several texts"), *made):
         report.check(f"{form}, {width} x {inner}: {what}", relative(found, expected), BOUND)
     report.check(f"{form}, {width} x {inner}: tokens decoded and texts", relative(made[0][1], made[0][0][1:13]), BOUND)
 

@@ -209,21 +209,33 @@ private:
     return RankedTensorType::get(shape, IntegerType::get(numbers.getContext(), 32));
   }
 
+  /// Returns the columns of a panel. A panel has the rows of all experts, of which a token uses few. So panels of experts
+  /// are as wide as possible up to `most` columns: then each expert has a long run of memory in a panel.
+  int64_t panelOf(RankedTensorType numbers) const {
+    constexpr int64_t most = 768;
+    int64_t panels = panel > 0 && matrices > 1 ? numbers.getDimSize(1) / panel : 0;
+    for (int64_t count = 2; count < panels; ++count)
+      if (panels % count == 0 && panels / count * panel <= most)
+        return panels / count * panel;
+    return panel;
+  }
+
   /// Returns true if the packed weight is stored in panels: only matmuls read it, and its rows and groups are whole
   /// steps of these matmuls. Weights beside trained adapters have no panels, because gradients read their rows.
   bool hasPanels(RankedTensorType numbers, int64_t contracted, const PackedFormat &packed,
                  ArrayRef<ReadOp> reads) const {
     constexpr int64_t rows = 32, ofGroup = 16;
-    return panel > 0 && contracted == 0 && !(hasFrozen && trains) && numbers.getDimSize(0) % rows == 0 &&
+    return panel > 0 && contracted == 0 && !(hasFrozen && trains) && extentOf(numbers, 0) % rows == 0 &&
            numbers.getDimSize(1) % panel == 0 && packed.group % ofGroup == 0 && llvm::all_of(reads, [](ReadOp read) {
-             return llvm::all_of(read->getUsers(), [](Operation *user) { return isa<MatmulOp>(user); });
+             return llvm::all_of(read->getUsers(),
+                                 [](Operation *user) { return isa<MatmulOp, GroupedMatmulOp>(user); });
            });
   }
 
   /// Returns the type of a matrix's part in memory. A single row is the same with panels and without.
   RankedTensorType inPanels(RankedTensorType part) const {
     int64_t rows = part.getDimSize(0), columns = part.getDimSize(1);
-    return splits && rows > 1 ? part.clone({rows * (columns / panel), panel}) : part;
+    return splits && rows > 1 ? part.clone({rows * (columns / ofPanel), ofPanel}) : part;
   }
 
   RankedTensorType groupsOf(RankedTensorType numbers, int64_t contracted, int64_t group) const {
@@ -274,7 +286,7 @@ private:
                 SymbolTable &table) {
     symbols = &table, last = variable;
     RankedTensorType type = variable.getTensorType();
-    splits = hasPanels(type, contracted, packed, reads);
+    splits = hasPanels(type, contracted, packed, reads), ofPanel = panelOf(type);
     RankedTensorType words = inPanels(wordsOf(type, packed.bits));
     variable.setType(words);
     OpBuilder b(variable);
@@ -309,9 +321,9 @@ private:
   Operation *last = nullptr; // the variable after which the next one is declared
   WeightFormat format;
   bool hasFrozen = false;
-  // The current weight: whether it has panels, and the number of its matrices, which are stacked.
+  // The current weight: whether it has panels, their columns, and the number of its matrices, which are stacked.
   bool splits = false;
-  int64_t matrices = 1;
+  int64_t ofPanel = 0, matrices = 1;
 };
 
 } // namespace

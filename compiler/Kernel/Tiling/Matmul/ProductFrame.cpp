@@ -38,6 +38,10 @@ static constexpr int64_t kPackedVectorsOfThread = 4;
 /// The right side is prefetched this many steps before it is used: the processor would wait at the beginning of each run,
 /// and for several rows a step has so much arithmetic that the next step's loads would begin late.
 static constexpr int64_t kStepsAhead = 2;
+/// The same in a panel, for a single row.
+static constexpr int64_t kStepsAheadOfRow = 4;
+/// The same in a wide panel, in rows of words. All words are read in the order in which they lie in memory.
+static constexpr int64_t kWordsAhead = 4;
 
 ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool transposeRhs, const Matrix &contracted,
                            const Matrix &result, int64_t loops, int64_t tensorBits, int64_t parts, const RightSide &rhs,
@@ -495,26 +499,55 @@ void ProductFrame::addStreamed(Value left, DequantizeOp unpacked, const Place &s
     return dot(left, inPlace ? inPlace->numbers(emitter, unpacked, place) : packedNumbers(emitter, unpacked, {place}),
                start);
   };
+  auto loadKept = [&](Value row) {
+    return emitter.load(kept, {emitter.index(0), row, rows, part, {}, {}}, Padding::Any);
+  };
+  Value none = emitter.constant(rows, 1, 0);
+  auto startOf = [&](Value bias) {
+    return bias == none ? emitter.constant(rows, tile.columns, 0) : emitter.broadcast(bias, rows, tile.columns);
+  };
+  auto addSums = [&](Value all, Value total) {
+    return scalesAll ? arith::AddFOp::create(b, streamed->sums(), all).getResult()
+                     : addGroup(streamed->sums(), all, total, unpacked, placeAt(step.row, length));
+  };
+  if (!bias)
+    bias = none;
+  if (kept && streamed->isWide()) {
+    // The sum of all parts has the bias and the offset only once, so they go to the first part.
+    SmallVector<Value> first{bias};
+    if (total)
+      first.push_back(total);
+    emitter.loop(emitter.index(0), emitter.index(length), part, length, first,
+                 [&](Value row, ValueRange state) -> SmallVector<Value> {
+                   Value left = loadKept(row), start = state[0], totalOfPart = total ? state[1] : Value();
+                   streamed->forTiles([&](const Place &place) -> Value {
+                     tile = place;
+                     Place words = placeAt(emitter.add(step.row, row), part);
+                     prefetchWords(emitter, unpacked, ahead(words, kWordsAhead * part));
+                     return addSums(add(startOf(start), left, words), totalOfPart);
+                   });
+                   return SmallVector<Value>(first.size(), none);
+                 });
+    return;
+  }
   streamed->forTiles([&](const Place &place) -> Value {
     tile = place;
     if (!streamed->isPanel())
       prefetchWords(emitter, unpacked, ahead(placeAt(step.row, length), (kept ? 1 : kStepsAhead) * length));
-    Value all = bias ? emitter.broadcast(bias, rows, tile.columns) : emitter.constant(rows, tile.columns, 0);
+    Value all = startOf(bias);
     if (!kept)
       all = add(all, left, placeAt(step.row, length));
     else
       all = emitter.loop(emitter.index(0), emitter.index(length), part, length, all,
                          [&](Value row, ValueRange state) -> SmallVector<Value> {
-                           Place ofPart{emitter.index(0), row, rows, part, {}, {}};
-                           Value left = emitter.load(kept, ofPart, Padding::Any);
+                           Value left = loadKept(row);
                            Place words = placeAt(emitter.add(step.row, row), part);
-                           if (streamed->isPanel() && rows > 1)
-                             prefetchWords(emitter, unpacked, ahead(words, kStepsAhead * length));
+                           if (streamed->isPanel())
+                             prefetchWords(emitter, unpacked,
+                                           ahead(words, (rows > 1 ? kStepsAhead : kStepsAheadOfRow) * length));
                            return {add(state[0], left, words)};
                          })[0];
-    Value sums = streamed->sums();
-    return scalesAll ? arith::AddFOp::create(b, sums, all).getResult()
-                     : addGroup(sums, all, total, unpacked, placeAt(step.row, length));
+    return addSums(all, total);
   });
 }
 

@@ -27,6 +27,8 @@ public:
   int64_t blockColumns() const { return block; }
   /// Returns true if the block is a panel of the right side. It is contiguous, and processors prefetch it.
   bool isPanel() const { return block == panel; }
+  /// Returns true if the block is a panel that is wider than usual. A step then reads one row of words after another.
+  bool isWide() const { return isPanel() && panel > emitter.getProfile().weightPanel; }
   /// Sets where the block begins, and the row at which it ends; null: the end of the result.
   void place(Value row, Value column, Value rowLimit = {});
 

@@ -112,3 +112,24 @@ func.func @packed(%x: tensor<?x64xf32, #heddle.dims<"one">>, %words: tensor<64x1
   %y = heddle.grouped_matmul %x, %w groups(%s) : tensor<?x64xf32, #heddle.dims<"one">>, tensor<512x128xf32>, tensor<9xi32> -> tensor<?x128xf32, #heddle.dims<"one">>
   return %y : tensor<?x128xf32, #heddle.dims<"one">>
 }
+
+// Two wide panels of 128 columns. A step of 32 rows reads one row of words after another, each for all columns of the panel, and
+// prefetches the words four rows of words further.
+// CPU-LABEL: tile.func @grouped_matmul_Tx256(
+// CPU-SAME: %{{[a-z0-9]+}}: memref<?x64xf32>, %[[WORDS:[a-z0-9]+]]: memref<128x128xi32>, %[[SCALES:[a-z0-9]+]]: memref<32x128xf32>
+// CPU: scf.for %[[K:[a-z0-9]+]] = %c0 to %c64 step %c32 {
+// CPU: %[[STEP:.*]] = arith.addi %[[K]],
+// CPU: scf.for %[[PART:[a-z0-9]+]] = %c0 to %c32 step %c8 iter_args
+// CPU: scf.for %{{.*}} step %c32 {
+// CPU: %[[ROW:.*]] = arith.addi %[[STEP]], %[[PART]]
+// CPU: arith.addi %[[ROW]], %c32
+// CPU: memref.prefetch %[[WORDS]]
+// CPU: tile.load %[[WORDS]]{{.*}} {in_place, packed = 4 : i64}
+// CPU: tile.load %[[SCALES]]
+// CPU: tile.return
+func.func @panels(%x: tensor<?x64xf32, #heddle.dims<"one">>, %words: tensor<128x128xi32>, %scales: tensor<32x128xf32>, %s: tensor<9xi32>)
+    -> tensor<?x256xf32, #heddle.dims<"one">> {
+  %w = heddle.dequantize %words scales(%scales) {bits = 4} : (tensor<128x128xi32>, tensor<32x128xf32>) -> tensor<512x256xf32>
+  %y = heddle.grouped_matmul %x, %w groups(%s) : tensor<?x64xf32, #heddle.dims<"one">>, tensor<512x256xf32>, tensor<9xi32> -> tensor<?x256xf32, #heddle.dims<"one">>
+  return %y : tensor<?x256xf32, #heddle.dims<"one">>
+}

@@ -111,7 +111,8 @@ func.func @few(%x: !few, %w: tensor<576x576xf32>) -> !few {
 // CHECK-COUNT-8: memref.prefetch %arg1[%{{.*}}, %[[COLUMN]]]
 // CHECK: tile.dot {{.*}} -> tensor<8x8xf32>
 
-// A workgroup takes a panel of 64 columns. Row k of panel p is row 512 p + k of the memory. Processors prefetch a panel.
+// A workgroup takes a panel of 64 columns. Row k of panel p is row 512 p + k of the memory. The words of four steps
+// ahead are prefetched.
 !panels = tensor<576x64xi32>
 func.func @panels(%x: tensor<1x512xf32>, %w: !panels, %s: tensor<144x64xf32>) -> tensor<1x576xf32> {
   %d = heddle.dequantize %w scales(%s) {bits = 4 : i64} : (!panels, tensor<144x64xf32>) -> tensor<512x576xf32>
@@ -124,14 +125,15 @@ func.func @panels(%x: tensor<1x512xf32>, %w: !panels, %s: tensor<144x64xf32>) ->
 // CHECK: scf.for %[[K:.*]] = %c0 to %c512 step %c32 {
 // CHECK: tile.store %{{.*}}, %[[LEFT]]
 // CHECK: scf.for %[[COLUMN:.*]] = %{{.*}} step %c32 {
-// CHECK-NOT: memref.prefetch
 // CHECK: scf.for %[[IN_STEP:.*]] = %c0 to %c32 step %c8 iter_args
 // CHECK: %[[PART:.*]] = tile.load %[[LEFT]][%c0, %[[IN_STEP]]]
 // CHECK: %[[ROW:.*]] = arith.addi %[[K]], %[[IN_STEP]]
+// CHECK: arith.addi %[[ROW]], %c128
 // CHECK: %[[PANEL:.*]] = arith.divui %[[COLUMN]], %c64
 // CHECK: %[[FIRST:.*]] = arith.muli %[[PANEL]], %c512
-// CHECK: %[[IN_MEMORY:.*]] = arith.addi %[[FIRST]], %[[ROW]]
 // CHECK: %[[IN_PANEL:.*]] = arith.remui %[[COLUMN]], %c64
+// CHECK: memref.prefetch %arg1
+// CHECK: %[[IN_MEMORY:.*]] = arith.addi %[[FIRST]], %[[ROW]]
 // CHECK: %[[WORDS:.*]] = tile.load %arg1[%[[IN_MEMORY]], %[[IN_PANEL]]] {in_place, packed = 4 : i64} : memref<576x64xi32>
 // CHECK: tile.dot %[[PART]], %{{.*}}
 // CHECK: tile.load %arg2[%{{.*}}] {any_padding} : memref<144x64xf32> -> tensor<1x32xf32>
