@@ -16,7 +16,9 @@ import numpy as np
 import compiled
 import tensor_files
 
-SHAPES = {"wide": (24, 40), "tall": (37, 12), "square": (16, 16), "bias": (33,), "gain": (1,)}
+SHAPES = {"wide": (24, 40), "tall": (37, 12), "square": (16, 16), "bias": (33,), "gain": (1,), "wide_experts": (3 * 10, 24),
+          "tall_experts": (3 * 20, 8)}
+EXPERTS = 3  # of the last two weights, whose matrices stand one below the other
 LIBRARY = Path(__file__).parents[2] / "compiler/Model/Language/library/optimizers"
 STEPS, BETA1, BETA2, EPSILON, DECAY, CLIP, EMA = 20, 0.9, 0.98, 1e-8, 0.1, 3.0, 0.9
 RATE = {"adamw": 0.01, "sgd": 0.01, "nesterov": 0.01, "lion": 0.003, "adafactor": 0.05, "muon": 0.02, "muon-original": 0.02}
@@ -74,6 +76,15 @@ def module(name, arguments):
     else:
         lines += [f"func.func @train({inputs}) -> ({output}) {{", *body, f"  %used = heddle.minimize {total} {{{attributes}}} rate {{",
                   *rate, "  return %used : tensor<1xf32>", "}"]
+    # What tells that a weight has a matrix for each expert.
+    lines.append('heddle.size @rows max 8')
+    for key, shape in SHAPES.items():
+        if key.endswith("experts"):
+            x, y = (f'tensor<?x{width}xf32, #heddle.dims<"rows">>' for width in (shape[0] // EXPERTS, shape[1]))
+            starts = f"tensor<{EXPERTS + 1}xi32>"
+            lines += [f'func.func @use_{key}(%x: {x} {{heddle.name = "x"}}, %starts: {starts} {{heddle.name = "starts", heddle.limit = 9 : i64}})'
+                      f' -> ({y} {{heddle.name = "y"}}) {{', f"  %w = heddle.read @{key} : {types[key]}",
+                      f"  %y = heddle.grouped_matmul %x, %w groups(%starts) : {x}, {types[key]}, {starts} -> {y}", f"  return %y : {y}", "}"]
     return "\n".join(lines) + "\n"
 
 
@@ -143,6 +154,24 @@ class Formula:
         self.w = self.w * (1 - rate * self.decay) - F(scale) * rate * x
 
 
+class ExpertsFormula:
+    """The formula of each expert's matrix, for optimizers that treat a matrix as a whole."""
+
+    def __init__(self, name, weight):
+        self.parts = [Formula(name, part) for part in np.split(weight, EXPERTS)]
+
+    def update(self, g):
+        for formula, part in zip(self.parts, np.split(g, EXPERTS)):
+            formula.update(part)
+
+    w = property(lambda self: np.concatenate([formula.w for formula in self.parts]))
+    average = property(lambda self: np.concatenate([formula.average for formula in self.parts]))
+
+
+def formula_of(name, key, weight):
+    return (ExpertsFormula if name.startswith("muon") and key.endswith("experts") else Formula)(name, weight)
+
+
 def torch_steps(name, start, gradients):
     """Returns the weights after the steps of torch.optim."""
     import torch
@@ -179,7 +208,7 @@ def main():
             model.call("init", save="start.safetensors", extra=["--seed", "1"])
             start = {key: value for key, value in tensor_files.load_safetensors(f"{folder}/start.safetensors").items()
                      if key in SHAPES}
-            formulas = {key: Formula(arguments.optimizer, value) for key, value in start.items()}
+            formulas = {key: formula_of(arguments.optimizer, key, value) for key, value in start.items()}
             for i, step in enumerate(gradients):
                 inputs = {f"g.{key}": value for key, value in step.items()}
                 save = "end.safetensors" if i + 1 == STEPS else None

@@ -188,6 +188,8 @@ Value Elaborator::widen(const Item &item, RankedTensorType like, LocationAttr wh
       type.getRank() == 2 && hasHeads && type == getTypeOfDims({{like, 0}, {like, 1}}, type.getElementType());
   bool isColumn = type.getRank() == 1 && !type.hasStaticShape() && like.getRank() > 1 &&
                   type == getDimType(like, 0, type.getElementType());
+  if (isNumberOfMatrices(type) && like.getRank() == 2 && like.getDimSize(0) % updated->matrices == 0)
+    return widenOverMatrices(value, like, where);
   if ((!isNumber && !isRow && !isColumn && !isOfHeads) || type.getElementType() != like.getElementType())
     return {};
   return BroadcastOp::create(builder, place(where), like, value);
@@ -243,7 +245,7 @@ Item Elaborator::computeTensors(StringRef symbol, const Item &a, const Item &b, 
   RankedTensorType leftType = left ? typeOf(left) : RankedTensorType(), rightType = right ? typeOf(right) : leftType;
   if (!leftType)
     leftType = rightType;
-  bool leftIsNumber = updated && leftType.getShape() == ArrayRef<int64_t>{1};
+  bool leftIsNumber = isNumberOfUpdate(leftType) && !(isNumberOfMatrices(leftType) && isNumberOfUpdate(rightType));
   bool leftIsLarger = leftType.getRank() >= rightType.getRank() && !leftIsNumber;
   RankedTensorType type = leftIsLarger ? leftType : rightType;
   if (symbol == "^") {
@@ -341,6 +343,10 @@ Item Elaborator::product(const Item &a, const Item &b, LocationAttr where) {
     return isTransposed ? refuse("") : contextOf(*leftItem, b, where);
   if (leftType.getRank() != 2 || rightType.getRank() != 2 || !rightType.hasStaticShape())
     return refuse("");
+  if (updated && updated->matrices > 1) {
+    Value products = productOfMatrices(left, leftIsTransposed, right, isTransposed, where);
+    return products ? make(products) : refuse("; each expert's matrices are multiplied by themselves");
+  }
   int64_t inner = rightType.getDimSize(isTransposed ? 1 : 0), columns = leftType.getDimSize(leftIsTransposed ? 0 : 1);
   if (columns != inner)
     return refuse("; " + std::to_string(columns) + " columns do not meet " + std::to_string(inner) + " rows");

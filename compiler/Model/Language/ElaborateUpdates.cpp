@@ -55,6 +55,15 @@ llvm::StringMap<StringRef> language::findWeightRoles(ModuleOp module) {
   return roles;
 }
 
+llvm::StringMap<int64_t> language::findMatricesOfExperts(ModuleOp module) {
+  llvm::StringMap<int64_t> matrices;
+  module.walk([&](GroupedMatmulOp op) {
+    if (auto read = op.getRhs().getDefiningOp<ReadOp>())
+      matrices[read.getVariable()] = op.getGroups();
+  });
+  return matrices;
+}
+
 namespace {
 
 class ElaborateUpdatesPass : public mlir::heddle::impl::ElaborateUpdatesPassBase<ElaborateUpdatesPass> {
@@ -99,16 +108,20 @@ private:
           [&](auto step) { decay = step.getWeightDecay() ? step.getWeightDecay()->convertToDouble() : 0; });
     });
     llvm::StringMap<StringRef> roles = language::findWeightRoles(getOperation());
+    llvm::StringMap<int64_t> matrices = language::findMatricesOfExperts(getOperation());
     for (auto variable : llvm::make_early_inc_range(getOperation().getOps<VariableOp>())) {
       if (variable.getKind() != VariableKind::Weight || variable.getRole())
         continue;
       RankedTensorType type = variable.getTensorType();
       language::UpdatedWeight weight{variable.getSymName().str(), llvm::to_vector(type.getShape()),
                                      roles.lookup(variable.getSymName()), decay};
+      if (auto found = matrices.find(variable.getSymName()); found != matrices.end())
+        weight.matrices = found->second;
       if (type.getRank() != 2 || variable->hasAttr(kNoDecayAttrName)) // as the fused Adam does
         weight.weightDecay = 0;
       // Weights of one shape and role share a function.
-      func::FuncOp &function = functions[{type.getAsOpaquePointer(), weight.role.str(), weight.weightDecay}];
+      func::FuncOp &function =
+          functions[{type.getAsOpaquePointer(), weight.role.str(), weight.weightDecay, weight.matrices}];
       if (!function) {
         std::string name = "update." + std::to_string(functions.size() - 1);
         if (failed(text->elaborateUpdate(getOperation(), name, weight, *values)))
@@ -158,7 +171,8 @@ private:
     }
   }
 
-  std::map<std::tuple<const void *, std::string, double>, func::FuncOp> functions; // by type, role and decay
+  // By type, role, decay and matrices.
+  std::map<std::tuple<const void *, std::string, double, int64_t>, func::FuncOp> functions;
 };
 
 } // namespace

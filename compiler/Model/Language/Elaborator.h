@@ -230,6 +230,12 @@ private:
   Item outerProduct(BuiltinCall &call);
   Item zerosOfState(BuiltinCall &call);
   Item sumOfWeight(BuiltinCall &call);
+  Item sumOfMatrix(Value x, LocationAttr where);
+  Value widenOverMatrices(Value numbers, RankedTensorType like, LocationAttr where);
+  Value productOfMatrices(Value left, bool transposeLeft, Value right, bool transposeRight, LocationAttr where);
+  /// In an update: a number, or a number for each expert's matrix, which fits every shape.
+  bool isNumberOfUpdate(RankedTensorType type) const;
+  bool isNumberOfMatrices(RankedTensorType type) const;
   bool addStates(const Part &syntax, std::vector<Name> &names);
   void addNewStates(const Part &syntax, ArrayRef<Name> names, const Item &item);
 

@@ -32,6 +32,7 @@ struct UpdatedWeight {
   SmallVector<int64_t> shape;
   StringRef role;           // "embedding", "head", "matrix" or "vector"
   double weightDecay = 0.0; // 0 for weights that weight decay spares
+  int64_t matrices = 1;     // that stand one below the other: one for each expert
 };
 
 class ModelText {

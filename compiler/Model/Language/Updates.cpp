@@ -16,7 +16,7 @@ LogicalResult ModelText::elaborateUpdate(ModuleOp module, StringRef name, const 
 
 /// Returns true for ops that kernels of an update are made of.
 static bool isOfUpdate(Operation &op) {
-  return isa<FillOp, BroadcastOp, SumOp, MatmulOp, ReshapeOp, NumbersOp>(op) ||
+  return isa<FillOp, BroadcastOp, SumOp, MatmulOp, GroupedMatmulOp, ReshapeOp, NumbersOp>(op) ||
          OpTrait::hasElementwiseMappableTraits(&op);
 }
 
@@ -52,6 +52,7 @@ LogicalResult Elaborator::runUpdate(StringRef function, const UpdatedWeight &wei
   items["role"] = weight.role.str();
   items["rank"] = wholeNumber(type.getRank());
   items["rows"] = wholeNumber(type.getRank() == 1 ? 1 : type.getDimSize(0));
+  items["matrices"] = wholeNumber(weight.matrices);
   items["columns"] = wholeNumber(type.getShape().back());
   items["weight_decay"] = number(weight.weightDecay);
   std::vector<Name> states;
@@ -141,7 +142,68 @@ Item Elaborator::zerosOfState(BuiltinCall &call) {
   return make(fill(RankedTensorType::get({*count}, builder.getF32Type()), 0, call.where()));
 }
 
+bool Elaborator::isNumberOfUpdate(RankedTensorType type) const {
+  return updated && (type.getShape() == ArrayRef<int64_t>{1} || isNumberOfMatrices(type));
+}
+
+bool Elaborator::isNumberOfMatrices(RankedTensorType type) const {
+  return updated && updated->matrices > 1 && type.getShape() == ArrayRef<int64_t>{1, updated->matrices};
+}
+
+/// The sum of all numbers of a matrix. If there is a matrix for each expert, a row with the sum of each matrix.
+Item Elaborator::sumOfMatrix(Value x, LocationAttr where) {
+  Location at = place(where);
+  int64_t matrices = updated->matrices, rows = typeOf(x).getDimSize(0) / matrices;
+  auto shape = [&](int64_t m, int64_t n) { return RankedTensorType::get({m, n}, builder.getF32Type()); };
+  auto sums = [&](Value x) -> Value { // of rows, as a row
+    Value ones = fill(shape(1, typeOf(x).getDimSize(1)), 1, where);
+    return MatmulOp::create(builder, at, shape(1, typeOf(x).getDimSize(0)), ones, x, /*transpose_lhs=*/false,
+                            /*transpose_rhs=*/true);
+  };
+  Value ofRows = sums(x);
+  if (matrices > 1)
+    return make(sums(ReshapeOp::create(builder, at, shape(matrices, rows), ofRows)));
+  Value row = ReshapeOp::create(builder, at, RankedTensorType::get({rows}, builder.getF32Type()), ofRows);
+  return make(SumOp::create(builder, at, RankedTensorType::get({1}, builder.getF32Type()), row, /*columns=*/true));
+}
+
+/// Repeats the number of each expert's matrix in the expert's part of `like`.
+Value Elaborator::widenOverMatrices(Value numbers, RankedTensorType like, LocationAttr where) {
+  Location at = place(where);
+  int64_t matrices = updated->matrices, ofMatrix = like.getNumElements() / matrices;
+  auto shape = [&](int64_t m, int64_t n) { return RankedTensorType::get({m, n}, builder.getF32Type()); };
+  Value column = ReshapeOp::create(builder, at, shape(matrices, 1), numbers);
+  Value wide = MatmulOp::create(builder, at, shape(matrices, ofMatrix), column, fill(shape(1, ofMatrix), 1, where),
+                                /*transpose_lhs=*/false, /*transpose_rhs=*/false);
+  return ReshapeOp::create(builder, at, like, wide);
+}
+
+/// The matmul of each expert's matrices. Returns null if the shapes do not fit.
+Value Elaborator::productOfMatrices(Value left, bool transposeLeft, Value right, bool transposeRight,
+                                    LocationAttr where) {
+  RankedTensorType leftType = typeOf(left), rightType = typeOf(right);
+  int64_t matrices = updated->matrices, rowsOfLeft = leftType.getDimSize(0) / matrices,
+          rowsOfRight = rightType.getDimSize(0) / matrices;
+  bool areWhole = leftType.getDimSize(0) % matrices == 0 && rightType.getDimSize(0) % matrices == 0;
+  int64_t inner = transposeLeft ? rowsOfLeft : leftType.getDimSize(1);
+  if (!areWhole || (transposeLeft && transposeRight) ||
+      inner != (transposeRight ? rightType.getDimSize(1) : rowsOfRight))
+    return {};
+  Location at = place(where);
+  SmallVector<float> starts;
+  for (int64_t i = 0; i <= matrices; ++i)
+    starts.push_back(static_cast<float>(i * rowsOfLeft));
+  auto count = static_cast<int64_t>(starts.size());
+  Value numbers = NumbersOp::create(builder, at, RankedTensorType::get({count}, builder.getF32Type()), starts);
+  Value begins = arith::FPToSIOp::create(builder, at, RankedTensorType::get({count}, builder.getI32Type()), numbers);
+  auto type = RankedTensorType::get({(transposeLeft ? leftType.getDimSize(1) : rowsOfLeft) * matrices,
+                                     transposeRight ? rowsOfRight : rightType.getDimSize(1)},
+                                    builder.getF32Type());
+  return GroupedMatmulOp::create(builder, at, type, left, right, begins, transposeLeft, transposeRight);
+}
+
 /// sum(x): the sum of each row of a matrix, or of all numbers of a row. sum(x, over = "rows"): of each column.
+/// sum(x, over = "all"): of the matrix.
 Item Elaborator::sumOfWeight(BuiltinCall &call) {
   Value x = tensor(call.given[0].item, call.given[0].where, "what is summed");
   if (!x)
@@ -155,10 +217,13 @@ Item Elaborator::sumOfWeight(BuiltinCall &call) {
     x = ReshapeOp::create(builder, at, rows, x);
     type = rows;
   }
-  if (type.getRank() > 2 || (call.has(1) && (!over || *over != "rows" || type.getRank() != 2)))
-    return fail(call.where()) << "in an update sum(x) is of the numbers of a row or of each row of a matrix, and "
-                              << "sum(x, over = \"rows\") of each column of a matrix, not of "
-                              << describe(call.given[0].item);
+  bool isKnown = over && (*over == "rows" || *over == "all") && type.getRank() == 2;
+  if (type.getRank() > 2 || (call.has(1) && !isKnown))
+    return fail(call.where()) << "in an update sum(x) is of the numbers of a row or of each row of a matrix, "
+                              << "sum(x, over = \"rows\") of each column of a matrix, and sum(x, over = \"all\") of "
+                              << "all numbers of a matrix, not of " << describe(call.given[0].item);
+  if (over && *over == "all")
+    return sumOfMatrix(x, call.where());
   auto row = [&](int64_t count) { return RankedTensorType::get({count}, builder.getF32Type()); };
   if (type.getRank() == 1)
     return make(SumOp::create(builder, at, row(1), x, /*columns=*/true));

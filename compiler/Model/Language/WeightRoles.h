@@ -12,4 +12,7 @@ namespace mlir::heddle::language {
 /// also the head is an embedding.
 llvm::StringMap<StringRef> findWeightRoles(ModuleOp module);
 
+/// The number of matrices of each weight that has a matrix for each expert, by name.
+llvm::StringMap<int64_t> findMatricesOfExperts(ModuleOp module);
+
 } // namespace mlir::heddle::language
