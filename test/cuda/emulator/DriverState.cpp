@@ -169,7 +169,7 @@ static void launch(Context &context, const Operation &operation) {
   launch.sharedBytes = kernel.layout.sharedBytes + operation.dynamicBytes;
   launch.dynamicBytes = operation.dynamicBytes;
   launch.races = kernel.module->races();
-  launch.wgmma = kernel.module->hasWgmma();
+  launch.async = kernel.module->usesAsyncProxy();
   launch.initialised = kernel.module->checksInitialised();
   DeclaredMemory declared(operation.access);
   launch.declared = declared.any();

@@ -53,7 +53,7 @@ public:
   // Finds the device address and size of a variable. Returns false if there is none of that name.
   bool findGlobal(const std::string &name, uint64_t &address, uint64_t &size) const;
   bool races() const { return layout.races; }
-  bool hasWgmma() const { return layout.wgmma; }
+  bool usesAsyncProxy() const { return layout.async; }
   bool checksInitialised() const { return layout.initialised; }
 
 private:

@@ -27,17 +27,17 @@ uint8_t *map(uint64_t size, int protection) {
   return static_cast<uint8_t *>(at);
 }
 
-std::string hexadecimal(uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
-
 std::string triple(const uint32_t *values) {
   return "(" + std::to_string(values[0]) + "," + std::to_string(values[1]) + "," + std::to_string(values[2]) + ")";
 }
 
 } // namespace
+
+std::string hexadecimal(uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
 
 Block::Block() {
   shared = map(kSharedLimit + 64, PROT_READ | PROT_WRITE);
@@ -101,6 +101,7 @@ bool Block::run(uint32_t x, uint32_t y, uint32_t z) {
     thread.copies.clear();
     thread.groups.clear();
     thread.proxyFences = thread.publishedFences = 0;
+    thread.polls = 0;
   }
   for (uint32_t i = 0; i < warps.size(); ++i) {
     uint32_t lanes = std::min(32u, threadCount - i * 32);
@@ -108,10 +109,11 @@ bool Block::run(uint32_t x, uint32_t y, uint32_t z) {
   }
   for (Barrier &barrier : barriers)
     barrier = {};
+  mbarriers.clear();
   std::memset(sharedShadow, kLive, launch->sharedBytes);
   if (launch->races)
     races.begin(threadCount, launch->sharedBytes);
-  if (launch->wgmma)
+  if (launch->async)
     beginWarpgroups();
   ready.clear();
   started = ended = 0;
@@ -167,7 +169,7 @@ void Block::endThread(Thread *thread) {
   ++ended;
   Warp &warp = *thread->warp;
   warp.alive &= ~(1u << thread->lane);
-  if (launch->wgmma && !warp.alive)
+  if (launch->async && !warp.alive)
     endWarp(thread);
   // Threads that waited for this lane in vain may go on.
   for (uint32_t rest = warp.alive; rest; rest &= rest - 1) {
@@ -226,8 +228,11 @@ void Block::deadlock(Fiber &from) {
     finished += threads[i].finished;
     if (threads[i].wait == Wait::None)
       continue;
-    if (!first)
+    // A thread that waits for an mbarrier says most.
+    if (!first || (threads[i].wait == Wait::Mbarrier && first->wait != Wait::Mbarrier)) {
       first = &threads[i];
+      waiting = 0;
+    }
     waiting += threads[i].wait == first->wait && threads[i].site == first->site;
   }
   assert(first);
@@ -237,6 +242,9 @@ void Block::deadlock(Fiber &from) {
                   ": deadlock: " + std::to_string(waiting) + " threads wait here, " +
                   std::to_string(threadCount - waiting - finished) + " elsewhere, " + std::to_string(finished) +
                   " of " + std::to_string(threadCount) + " have ended";
+  if (first->wait == Wait::Mbarrier)
+    fault.message += "; " + nameOf(*first->mbarrier) + " lacks " + lackOf(*first->mbarrier) + "; it keeps " +
+                     lanesLike(*first) + " waiting";
   leave(from);
 }
 
@@ -265,8 +273,10 @@ void Block::failAccess(Thread *thread, const Site *site, Access access, const ch
   bool live = shadow != nullptr;
   for (uint64_t i = 0; live && i < size; ++i)
     live = shadow[i] & kLive;
-  if (!live)
-    fail(thread, site, kErrorIllegalAddress, what + ", which is out of bounds");
+  if (!live) {
+    std::string why = shadow && std::strcmp(space, "shared") == 0 ? occupant(address, size) : "";
+    fail(thread, site, kErrorIllegalAddress, what + ", which " + (why.empty() ? "is out of bounds" : why));
+  }
   // Only global accesses are declared: shared memory belongs to its block.
   for (uint64_t i = 0; launch->declared && std::strcmp(space, "global") == 0 && i < size; ++i)
     if (uint8_t wanted = access == Access::Read    ? kMayRead
@@ -435,7 +445,7 @@ uint8_t *Block::sharedAccess(Thread *thread, const Site *site, uint64_t offset, 
     std::memset(sharedShadow + offset, kReadable, size);
   if (launch->races)
     raceCheck(thread, site, static_cast<uint32_t>(offset), size, access);
-  if (launch->wgmma && access != Access::Read)
+  if (launch->async && access != Access::Read)
     noteWrite(thread, site, static_cast<uint32_t>(offset), size);
   return shared + offset;
 }
@@ -499,7 +509,7 @@ void Block::startCopy(Thread *thread, const Site *site, uint64_t to, uint64_t fr
   // The bytes may arrive at any time until the wait: the write must be ordered correctly both now and then.
   if (launch->races)
     raceCheck(thread, site, static_cast<uint32_t>(to), bytes, Access::Write);
-  if (launch->wgmma)
+  if (launch->async)
     checkNotRead(thread, site, static_cast<uint32_t>(to), bytes);
   thread->copies.push_back({static_cast<uint32_t>(to), from, bytes, sourceBytes, site});
 }
@@ -526,7 +536,7 @@ void Block::finishCopies(Thread *thread, size_t groupsLeft) {
     std::memset(sharedShadow + copy.to, kReadable, copy.bytes);
     if (launch->races)
       raceCheck(thread, copy.site, copy.to, copy.bytes, Access::Write);
-    if (launch->wgmma)
+    if (launch->async)
       noteWrite(thread, copy.site, copy.to, copy.bytes);
   }
   thread->copies.erase(thread->copies.begin(), thread->copies.begin() + static_cast<ptrdiff_t>(done));

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@ namespace heddle::emulator {
 
 class Block;
 struct Warp;
+struct Mbarrier;
 
 // Operations that the lanes of a warp do together.
 enum class Collective : uint8_t {
@@ -45,6 +47,9 @@ enum class Collective : uint8_t {
   WarpgroupMultiply,
 };
 
+// Operations on an mbarrier.
+enum class MbarrierOp : uint8_t { Init, Invalidate, Arrive, Expect, Complete, Test };
+
 enum class MmaType : uint8_t { F16, BF16, TF32 };
 
 // An instruction: its name for messages, and the parameters of its collective. It lives as long as its module.
@@ -67,11 +72,19 @@ struct Site {
   bool registersOfA = false; // otherwise a descriptor
   bool transposedA = false, transposedB = false;
   bool negated = false; // the products are negated
+  // For mbarriers only.
+  MbarrierOp mbarrier = MbarrierOp::Init;
+  bool relaxed = false;    // orders nothing
+  bool expects = false;    // arrive: also expects bytes, and counts one arrival
+  bool drops = false;      // arrive: the thread takes no part in later phases
+  bool noComplete = false; // arrive: the phase must not complete
+  bool parity = false;     // test: the phase is given by its parity, not by a state
+  bool suspends = false;   // test: the thread may wait
 };
 
 enum class Access : uint32_t { Read, Write, Atomic };
 
-enum class Wait : uint8_t { None, Warp, Barrier, ActiveMask };
+enum class Wait : uint8_t { None, Warp, Barrier, ActiveMask, Mbarrier };
 
 // For wgmma, the slots hold A's registers or descriptor, B's descriptor, scale-d, and the sums.
 constexpr unsigned kSlotOfA = 0, kSlotOfB = 4, kSlotOfScale = 6, kSlotOfSums = 8, kSlots = kSlotOfSums + 128;
@@ -101,6 +114,8 @@ struct Thread {
   const Site *site; // where it waits
   Fiber *fiber;
   uint32_t barrierResult;
+  const Mbarrier *mbarrier; // the one that it waits for
+  uint32_t polls;           // tests of an mbarrier that failed, since the last that succeeded
 
   struct Copy {
     uint32_t to;
@@ -129,6 +144,18 @@ struct Warp {
   bool fenced = false;       // has passed a wgmma.fence
 };
 
+// An mbarrier in shared memory. Its phase ends when no arrival is pending and its count of bytes is zero.
+struct Mbarrier {
+  static constexpr uint32_t kMost = (1 << 20) - 1; // arrivals or bytes
+
+  uint32_t offset = 0;
+  uint32_t expected = 0, pending = 0; // arrivals of a phase, and those that the current phase lacks
+  int64_t bytes = 0;                  // the transaction count: expected bytes that have not come
+  uint64_t phase = 0;
+  std::vector<Thread *> waiting;
+  std::vector<uint32_t> joined, completed; // clocks: of the arrivals of this phase, and of all phases before
+};
+
 struct Launch {
   const char *name;
   void (*kernel)(Thread *);
@@ -137,7 +164,7 @@ struct Launch {
   uint32_t grid[3], block[3];
   uint32_t sharedBytes, dynamicBytes;
   bool races;       // check for unordered accesses to shared memory
-  bool wgmma;       // the module uses it: writers of shared memory are recorded
+  bool async;       // the module uses wgmma or bulk copies: writers of shared memory are recorded
   bool initialised; // reading memory that nothing has written is a fault
   bool declared;    // an access that the program did not declare is a fault
 };
@@ -204,6 +231,8 @@ public:
   uint8_t *genericAccess(Thread *thread, const Site *site, uint64_t address, uint32_t size, Access access);
   void raceCheck(Thread *thread, const Site *site, uint32_t offset, uint32_t size, Access access);
   void startCopy(Thread *thread, const Site *site, uint64_t to, uint64_t from, uint32_t bytes, uint32_t sourceBytes);
+  // In Mbarrier.cpp. Returns the state before an arrival, or whether a phase has ended.
+  uint64_t mbarrier(Thread *thread, const Site *site, uint64_t address, uint64_t argument);
   // Finishes copies until at most `groupsLeft` committed groups are pending.
   void finishCopies(Thread *thread, size_t groupsLeft);
   // In Warpgroup.cpp: the computation and the checks of wgmma.
@@ -211,6 +240,9 @@ public:
   void noteWrite(Thread *thread, const Site *site, uint32_t offset, uint32_t size);
   // Lets the block's other threads go first.
   void yield(Thread *thread);
+
+  // Returns what keeps ordinary instructions from accessing shared memory that is not live; empty if it does not exist.
+  std::string occupant(uint64_t offset, uint64_t size) const;
 
   // The generic address of shared memory, equal in all blocks.
   static uint64_t sharedWindow();
@@ -254,6 +286,19 @@ private:
   // Called when the last lane of a warp has ended.
   void endWarp(Thread *thread);
 
+  void initMbarrier(Thread *thread, const Site *site, uint64_t address, uint64_t count);
+  void invalidateMbarrier(Thread *thread, const Site *site, Mbarrier &mbarrier);
+  uint64_t arriveAt(Thread *thread, const Site *site, Mbarrier &mbarrier, uint64_t count);
+  void changeBytes(Thread *thread, const Site *site, Mbarrier &mbarrier, int64_t change);
+  bool testMbarrier(Thread *thread, const Site *site, Mbarrier &mbarrier, uint64_t argument);
+  // Ends the phase if nothing is missing.
+  void tryComplete(Mbarrier &mbarrier);
+  std::string nameOf(const Mbarrier &mbarrier) const;
+  // What the mbarrier's current phase lacks.
+  std::string lackOf(const Mbarrier &mbarrier) const;
+  // The lanes of every warp that wait as this thread does, for messages.
+  std::string lanesLike(const Thread &first) const;
+
   static void fiberMain(void *self);
   void fiberLoop();
   Fiber *freeFiber();
@@ -281,10 +326,13 @@ private:
   uint8_t *sharedShadow = nullptr;
   uint8_t *local = nullptr;
   Races races;
+  std::map<uint32_t, Mbarrier> mbarriers; // by their offset
   std::vector<Warpgroup> warpgroups;
   std::vector<Writer> writers;  // for each byte of shared memory
   std::vector<Readers> readers; // for each 16 bytes
 };
+
+std::string hexadecimal(uint64_t value);
 
 // Computes a collective for the lanes that take part; the others are null. In Warp.cpp.
 void computeCollective(Block &block, const Site &site, Thread *const lanes[32], uint32_t mask);

@@ -26,14 +26,16 @@ int64_t Races::touch(uint32_t thread, uint32_t at, uint32_t size, Access access)
         if (!ordered(read, thread))
           return read.thread;
     // An event that is ordered before this one is also ordered before everything after this one, so it can be dropped.
+    // But later atomics may be ordered after neither, and only this one is no race with them.
     auto supersede = [&](std::vector<Event> &events) {
-      std::erase_if(events, [&](const Event &old) { return ordered(old, thread); });
+      std::erase_if(events, [&](const Event &old) { return ordered(old, thread) && old.atomic >= event.atomic; });
     };
     if (access == Access::Read) {
       supersede(byte.reads);
       byte.reads.push_back(event);
     } else {
-      byte.reads.clear();
+      if (!event.atomic)
+        byte.reads.clear();
       supersede(byte.writes);
       byte.writes.push_back(event);
     }

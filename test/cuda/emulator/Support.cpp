@@ -88,6 +88,10 @@ uint32_t barrier(Thread *thread, const Site *site, uint32_t id, uint32_t count, 
   return thread->block->barrier(thread, site, id, count, static_cast<Block::BarrierKind>(kind), value != 0);
 }
 
+uint64_t mbarrier(Thread *thread, const Site *site, uint64_t address, uint64_t argument) {
+  return thread->block->mbarrier(thread, site, address, argument);
+}
+
 uint64_t clock() {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
 }
@@ -251,6 +255,7 @@ const std::map<std::string, void *> &supportFunctions() {
       {"heddle_collective", pointer(collective)},
       {"heddle_active_mask", pointer(activeMask)},
       {"heddle_barrier", pointer(barrier)},
+      {"heddle_mbarrier", pointer(mbarrier)},
       {"heddle_clock", pointer(clock)},
       {"heddle_rsqrt", pointer(rsqrtPrecise)},
       {"heddle_ex2", pointer(exp2Approximate)},

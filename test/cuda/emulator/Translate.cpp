@@ -94,6 +94,7 @@ const std::map<std::string, Translator::Entry> &Translator::handlers() {
     addConversions(all);
     addMemory(all);
     addCollectives(all);
+    addMbarriers(all);
     addWarpgroups(all);
     return all;
   }();

@@ -25,7 +25,7 @@ struct ModuleLayout {
   std::map<std::string, uint32_t> shared;
   uint32_t sharedBytes = 0; // total size of these
   bool races = false;       // emit calls of the race check
-  bool wgmma = false;       // the module uses it: writes of shared memory are recorded
+  bool async = false;       // the module uses wgmma or bulk copies: writes of shared memory are recorded
   bool initialised = true;  // reading memory that nothing has written is a fault
   std::deque<Site> sites;
 
@@ -67,6 +67,7 @@ private:
   static void addConversions(std::map<std::string, Entry> &table);
   static void addMemory(std::map<std::string, Entry> &table);
   static void addCollectives(std::map<std::string, Entry> &table);
+  static void addMbarriers(std::map<std::string, Entry> &table);
   static void addWarpgroups(std::map<std::string, Entry> &table);
 
   // Translate.cpp: names, operands, control.
@@ -180,6 +181,11 @@ private:
   void storeMatrix();
   void moveMatrix();
   void mma();
+
+  // TranslateMbarrier.cpp
+  void requireTarget(unsigned target);
+  Value *sharedAddress(size_t i, bool shared, bool cluster);
+  void mbarrier();
 
   // TranslateWarpgroup.cpp
   void wgmma();

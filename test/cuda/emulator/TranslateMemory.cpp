@@ -30,7 +30,9 @@ void Translator::addMemory(std::map<std::string, Entry> &table) {
         "L2::256B"}},
       {"membar", {&Translator::fence, "cta gl gpu sys proxy"}},
       {"fence",
-       {&Translator::fence, "sc acq_rel acquire release cta cluster gpu sys proxy async alias global shared::cta"}},
+       {&Translator::fence,
+        "sc acq_rel acquire release cta cluster gpu sys proxy async alias global shared::cta shared::cluster "
+        "mbarrier_init"}},
       {"nanosleep", {&Translator::yieldThread, ""}},
       {"prefetch", {&Translator::nothing, "global local L1 L2 L2::evict_last L2::evict_normal"}},
       {"prefetchu", {&Translator::nothing, "L1"}},
@@ -132,7 +134,7 @@ Translator::Value *Translator::access(Space space, Value *address, unsigned byte
   if (layout.races)
     call("heddle_race", builder.getVoidTy(),
          {thread, site, builder.CreateTrunc(address, builder.getInt32Ty()), size, access});
-  if (layout.wgmma && kind != Access::Read)
+  if (layout.async && kind != Access::Read)
     call("heddle_note_write", builder.getVoidTy(),
          {thread, site, builder.CreateTrunc(address, builder.getInt32Ty()), size});
   return builder.CreateGEP(i8, threadField(offsetof(Thread, shared), pointer), address);
@@ -298,7 +300,7 @@ void Translator::copyAsync() {
 void Translator::fence() {
   builder.CreateFence(AtomicOrdering::SequentiallyConsistent);
   // Without a state space, the fence covers all spaces.
-  if (layout.wgmma && at->has("proxy") && at->has("async") && !at->has("global"))
+  if (layout.async && at->has("proxy") && at->has("async") && !at->has("global"))
     call("heddle_fence_proxy", builder.getVoidTy(), {thread});
 }
 

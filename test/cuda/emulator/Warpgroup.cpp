@@ -4,7 +4,6 @@
 #include "test/cuda/emulator/Numbers.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 
 namespace heddle::emulator {
@@ -12,12 +11,6 @@ namespace {
 
 constexpr unsigned kDepth = 16; // 16-bit elements: 32 bytes
 constexpr uint32_t kPiece = 16; // bytes that are contiguous in every layout: eight elements
-
-std::string hexadecimal(uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
 
 // A matrix in shared memory, described by its descriptor. Eight rows of `row` bytes form an atom, in which the pieces
 // of a row are swizzled by the row's number. Rows run along k if the matrix is K-major, otherwise along m or n.
