@@ -100,7 +100,8 @@ TEST_F(WgmmaFaultTest, CopiesNeedAProxyFenceAfterTheirWait) {
 
 TEST_F(WgmmaFaultTest, OverwrittenBeforeTheWait) {
   before(kWait, "st.shared.u32 [%r1+64], %r0;");
-  expectFault("write of 4 bytes at shared address 0x40, which the wgmma at PTX line ", emulator::kErrorIllegalAddress);
+  expectFault("write of 4 bytes at shared address 0x40, which the instruction at PTX line ",
+              emulator::kErrorIllegalAddress);
 }
 TEST_F(WgmmaFaultTest, OverwrittenWithTheSame) {
   before(kCommit, "ld.shared.u32 %r5, [%r1];\nst.shared.u32 [%r1], %r5;");

@@ -162,7 +162,12 @@ static void launch(Context &context, const Operation &operation) {
   Launch launch{};
   launch.name = kernel.name.c_str();
   launch.kernel = kernel.compiled();
-  launch.params = operation.params.data();
+  // Tensor maps among the parameters are aligned to 64 bytes.
+  constexpr size_t alignment = 64;
+  std::vector<uint8_t> room(operation.params.size() + alignment);
+  uint8_t *params = room.data() + (alignment - reinterpret_cast<uint64_t>(room.data()) % alignment);
+  std::copy(operation.params.begin(), operation.params.end(), params);
+  launch.params = params;
   launch.paramBytes = operation.params.size();
   std::copy_n(operation.grid, 3, launch.grid);
   std::copy_n(operation.block, 3, launch.block);

@@ -101,7 +101,9 @@ bool Block::run(uint32_t x, uint32_t y, uint32_t z) {
     thread.copies.clear();
     thread.groups.clear();
     thread.proxyFences = thread.publishedFences = 0;
-    thread.polls = 0;
+    thread.polls = thread.asyncFences = 0;
+    thread.openStores.clear();
+    thread.stores.clear();
   }
   for (uint32_t i = 0; i < warps.size(); ++i) {
     uint32_t lanes = std::min(32u, threadCount - i * 32);
@@ -165,8 +167,10 @@ void Block::fiberLoop() {
 
 void Block::endThread(Thread *thread) {
   finishCopies(thread, 0);
+  endStores(thread);
   thread->finished = true;
-  ++ended;
+  if (++ended == threadCount)
+    endLoads(thread);
   Warp &warp = *thread->warp;
   warp.alive &= ~(1u << thread->lane);
   if (launch->async && !warp.alive)
@@ -201,7 +205,7 @@ void Block::park(Thread *thread) {
 
 // Continues with any thread that can run.
 void Block::switchFrom(Fiber &from) {
-  if (ready.empty() && started == threadCount && !releaseActiveMasks())
+  if (ready.empty() && started == threadCount && !finishAwaitedLoads() && !releaseActiveMasks())
     deadlock(from);
   Fiber *next;
   if (!ready.empty() && !(startFirst && started < threadCount)) {
@@ -476,12 +480,19 @@ uint8_t *Block::genericAccess(Thread *thread, const Site *site, uint64_t address
   return pointer;
 }
 
-void Block::raceCheck(Thread *thread, const Site *site, uint32_t offset, uint32_t size, Access access) {
-  int64_t other = races.touch(thread->index, offset, size, access);
-  if (other >= 0)
-    fail(thread, site, kErrorIllegalAddress,
-         "race at shared address " + hexadecimal(offset) + " (" + std::to_string(size) + " bytes) with thread " +
-             triple(threads[static_cast<size_t>(other)].tid) + ": no barrier lies between the two accesses");
+void Block::raceCheck(Thread *thread, const Site *site, uint32_t offset, uint32_t size, Access access,
+                      const Mbarrier *by) {
+  Races::Event copy{};
+  if (by)
+    copy = {by->actor, static_cast<uint32_t>(by->phase) + 1};
+  int64_t other = races.touch(thread->index, offset, size, access, by ? &copy : nullptr);
+  if (other < 0)
+    return;
+  std::string whom = other < threadCount ? "thread " + triple(threads[static_cast<size_t>(other)].tid)
+                                         : "a bulk copy whose mbarrier this thread has not waited for";
+  fail(thread, site, kErrorIllegalAddress,
+       "race at shared address " + hexadecimal(offset) + " (" + std::to_string(size) + " bytes) with " + whom +
+           ": no barrier lies between the two accesses");
 }
 
 // Both addresses are checked when the copy is issued, so that the message names the copy.

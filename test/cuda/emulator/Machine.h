@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,6 +15,7 @@
 namespace heddle::emulator {
 
 class Block;
+struct TensorMap;
 struct Warp;
 struct Mbarrier;
 
@@ -50,6 +52,9 @@ enum class Collective : uint8_t {
 // Operations on an mbarrier.
 enum class MbarrierOp : uint8_t { Init, Invalidate, Arrive, Expect, Complete, Test };
 
+// Bulk copies: to shared memory, or to global memory.
+enum class BulkKind : uint8_t { Load, Store };
+
 enum class MmaType : uint8_t { F16, BF16, TF32 };
 
 // An instruction: its name for messages, and the parameters of its collective. It lives as long as its module.
@@ -80,6 +85,9 @@ struct Site {
   bool noComplete = false; // arrive: the phase must not complete
   bool parity = false;     // test: the phase is given by its parity, not by a state
   bool suspends = false;   // test: the thread may wait
+  // For bulk copies only.
+  BulkKind bulk = BulkKind::Load;
+  uint8_t rank = 0; // dimensions of the tensor; 0: no tensor
 };
 
 enum class Access : uint32_t { Read, Write, Atomic };
@@ -126,8 +134,23 @@ struct Thread {
   std::vector<Copy> copies;  // cp.async copies in order, not done yet
   std::deque<size_t> groups; // for each committed group, how many of the oldest copies it has
 
+  // A bulk copy to global memory. Its data is empty until it has been read.
+  struct Store {
+    struct Run {
+      uint32_t from;
+      uint64_t to;
+      uint32_t bytes;
+    };
+    const Site *site;
+    std::vector<Run> runs;
+    std::vector<uint8_t> data;
+  };
+  std::vector<Store> openStores;         // not committed yet
+  std::deque<std::vector<Store>> stores; // committed groups that are not complete yet
+
   // The number of fence.proxy.async it has passed, and how many of them before its last barrier.
   uint32_t proxyFences, publishedFences;
+  uint32_t asyncFences; // these and fence.mbarrier_init
 };
 
 struct Warp {
@@ -152,8 +175,24 @@ struct Mbarrier {
   uint32_t expected = 0, pending = 0; // arrivals of a phase, and those that the current phase lacks
   int64_t bytes = 0;                  // the transaction count: expected bytes that have not come
   uint64_t phase = 0;
+  uint32_t initialiser = 0; // the index of the thread that initialised it,
+  uint32_t fences = 0;      // and its asyncFences then
+  uint32_t actor = 0;       // what stands for its copies in the race check
   std::vector<Thread *> waiting;
   std::vector<uint32_t> joined, completed; // clocks: of the arrivals of this phase, and of all phases before
+
+  // A bulk copy that completes on it, and whose bytes have not moved yet.
+  struct Run {
+    uint32_t to;
+    uint64_t from; // 0: zeros
+    uint32_t bytes;
+  };
+  struct Copy {
+    const Site *site;
+    Thread *thread;
+    std::vector<Run> runs;
+  };
+  std::deque<Copy> copies;
 };
 
 struct Launch {
@@ -181,24 +220,27 @@ Fault runGrid(const Launch &launch);
 // Records who accessed each byte of a block's shared memory, with vector clocks over the block's threads.
 class Races {
 public:
+  struct Event {
+    uint32_t thread, clock;
+    bool atomic = false;
+  };
   void begin(uint32_t threads, uint32_t bytes);
-  // Returns the index of a thread whose access is not ordered with this one, or -1.
-  int64_t touch(uint32_t thread, uint32_t at, uint32_t bytes, Access access);
+  // Returns the index of something that is no thread, but has events of its own: asynchronous copies.
+  uint32_t addActor() { return threads + actors++; }
+  // Returns the index of a thread or actor whose access is not ordered with this one, or -1. If the thread only starts
+  // an access, `by` is the event of whoever does it.
+  int64_t touch(uint32_t thread, uint32_t at, uint32_t bytes, Access access, const Event *by = nullptr);
   // A barrier: everything the arriving threads did is ordered before everything the leaving threads will do.
   void arrive(uint32_t thread, std::vector<uint32_t> &joined);
   void leave(uint32_t thread, const std::vector<uint32_t> &joined);
 
 private:
-  struct Event {
-    uint32_t thread, clock;
-    bool atomic;
-  };
   struct Byte {
     std::vector<Event> reads, writes; // the latest accesses that no later access is ordered after
   };
   bool ordered(const Event &event, uint32_t thread) const;
-  uint32_t threads = 0;
-  std::vector<std::vector<uint32_t>> clocks;
+  uint32_t threads = 0, actors = 0;
+  std::vector<std::vector<uint32_t>> clocks; // of each thread; clocks that its vector lacks are zero
   std::vector<Byte> bytes;
 };
 
@@ -229,10 +271,18 @@ public:
   uint32_t barrier(Thread *thread, const Site *site, uint32_t id, uint32_t count, BarrierKind kind, bool value);
   uint8_t *sharedAccess(Thread *thread, const Site *site, uint64_t offset, uint32_t size, Access access);
   uint8_t *genericAccess(Thread *thread, const Site *site, uint64_t address, uint32_t size, Access access);
-  void raceCheck(Thread *thread, const Site *site, uint32_t offset, uint32_t size, Access access);
+  // If `by` is given, a copy that completes on it does the access.
+  void raceCheck(Thread *thread, const Site *site, uint32_t offset, uint32_t size, Access access,
+                 const Mbarrier *by = nullptr);
   void startCopy(Thread *thread, const Site *site, uint64_t to, uint64_t from, uint32_t bytes, uint32_t sourceBytes);
   // In Mbarrier.cpp. Returns the state before an arrival, or whether a phase has ended.
   uint64_t mbarrier(Thread *thread, const Site *site, uint64_t address, uint64_t argument);
+  // In Bulk.cpp: bulk copies. Shared addresses are those of this block.
+  void startLoad(Thread *thread, const Site *site, uint64_t to, uint64_t from, uint32_t bytes, uint64_t mbarrierAt);
+  void startStore(Thread *thread, const Site *site, uint64_t to, uint64_t from, uint32_t bytes);
+  void commitStores(Thread *thread);
+  // Until at most `groupsLeft` groups are pending, finishes copies to global memory, or only their reads.
+  void waitForStores(Thread *thread, size_t groupsLeft, bool readOnly);
   // Finishes copies until at most `groupsLeft` committed groups are pending.
   void finishCopies(Thread *thread, size_t groupsLeft);
   // In Warpgroup.cpp: the computation and the checks of wgmma.
@@ -272,7 +322,7 @@ private:
   struct Writer {
     uint32_t thread, fences;
   };
-  // Pending wgmma reads of 16 bytes: their number, and the last of them.
+  // Pending reads of 16 bytes by wgmma or bulk copies: their number, and the last of them.
   struct Readers {
     uint32_t count;
     const Site *site;
@@ -287,16 +337,31 @@ private:
   void endWarp(Thread *thread);
 
   void initMbarrier(Thread *thread, const Site *site, uint64_t address, uint64_t count);
+  Mbarrier &findMbarrier(Thread *thread, const Site *site, uint64_t address);
   void invalidateMbarrier(Thread *thread, const Site *site, Mbarrier &mbarrier);
   uint64_t arriveAt(Thread *thread, const Site *site, Mbarrier &mbarrier, uint64_t count);
   void changeBytes(Thread *thread, const Site *site, Mbarrier &mbarrier, int64_t change);
   bool testMbarrier(Thread *thread, const Site *site, Mbarrier &mbarrier, uint64_t argument);
+  const TensorMap &tensorMapAt(Thread *thread, const Site *site, uint64_t address);
+  void bulkRuns(Thread *thread, const Site *site, uint64_t sharedAt, uint64_t globalAt, uint32_t bytes,
+                const std::function<void(uint32_t, uint64_t, uint32_t)> &run);
+  void checkGlobal(Thread *thread, const Site *site, uint64_t address, uint32_t bytes, Access access);
+  void checkShared(Thread *thread, const Site *site, uint32_t offset, uint32_t bytes, Access access);
+  void finishLoads(Mbarrier &mbarrier);
+  // Finishes the copies that threads wait for. Returns true if a thread can go on.
+  bool finishAwaitedLoads();
+  void endLoads(Thread *thread);
+  void readStore(Thread *thread, Thread::Store &store);
+  void writeStore(Thread *thread, Thread::Store &store);
+  void endStores(Thread *thread);
+  // Counts pending reads of the async proxy.
+  void noteReader(const Site *site, uint32_t offset, uint32_t size, int change);
   // Ends the phase if nothing is missing.
   void tryComplete(Mbarrier &mbarrier);
   std::string nameOf(const Mbarrier &mbarrier) const;
-  // What the mbarrier's current phase lacks.
+  // Returns what the mbarrier's current phase lacks.
   std::string lackOf(const Mbarrier &mbarrier) const;
-  // The lanes of every warp that wait as this thread does, for messages.
+  // Returns the lanes of every warp that wait for the same mbarrier as this thread, for messages.
   std::string lanesLike(const Thread &first) const;
 
   static void fiberMain(void *self);

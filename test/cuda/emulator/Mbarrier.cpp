@@ -49,7 +49,25 @@ std::string Block::occupant(uint64_t offset, uint64_t size) const {
   auto after = mbarriers.lower_bound(static_cast<uint32_t>(offset + size));
   if (after != mbarriers.begin() && std::prev(after)->first + kSize > offset)
     return "holds an mbarrier";
+  for (const auto &[at, mbarrier] : mbarriers)
+    for (const Mbarrier::Copy &copy : mbarrier.copies)
+      for (const Mbarrier::Run &run : copy.runs)
+        if (run.to < offset + size && offset < run.to + run.bytes)
+          return "the copy at PTX line " + std::to_string(copy.site->line) + " may still be writing: no thread has " +
+                 "waited for " + nameOf(mbarrier);
   return "";
+}
+
+Mbarrier &Block::findMbarrier(Thread *thread, const Site *site, uint64_t address) {
+  auto found = mbarriers.find(static_cast<uint32_t>(std::min<uint64_t>(address, kSharedLimit)));
+  if (found == mbarriers.end())
+    fail(thread, site, kErrorIllegalAddress,
+         "no mbarrier is at shared address " + hexadecimal(address) + ": none was initialised, or it was invalidated");
+  // Initialising and invalidating are ordinary writes; what lies between is atomic.
+  if (launch->races)
+    raceCheck(thread, site, found->first, kSize,
+              site->mbarrier == MbarrierOp::Invalidate ? Access::Write : Access::Atomic);
+  return found->second;
 }
 
 uint64_t Block::mbarrier(Thread *thread, const Site *site, uint64_t address, uint64_t argument) {
@@ -57,15 +75,7 @@ uint64_t Block::mbarrier(Thread *thread, const Site *site, uint64_t address, uin
     initMbarrier(thread, site, address, argument);
     return 0;
   }
-  auto found = mbarriers.find(static_cast<uint32_t>(std::min<uint64_t>(address, kSharedLimit)));
-  if (found == mbarriers.end())
-    fail(thread, site, kErrorIllegalAddress,
-         "no mbarrier is at shared address " + hexadecimal(address) + ": none was initialised, or it was invalidated");
-  Mbarrier &mbarrier = found->second;
-  // Initialising and invalidating are ordinary writes; what lies between is atomic.
-  if (launch->races)
-    raceCheck(thread, site, mbarrier.offset, kSize,
-              site->mbarrier == MbarrierOp::Invalidate ? Access::Write : Access::Atomic);
+  Mbarrier &mbarrier = findMbarrier(thread, site, address);
   switch (site->mbarrier) {
   case MbarrierOp::Invalidate:
     invalidateMbarrier(thread, site, mbarrier);
@@ -101,11 +111,15 @@ void Block::initMbarrier(Thread *thread, const Site *site, uint64_t address, uin
   mbarrier = {};
   mbarrier.offset = offset;
   mbarrier.expected = mbarrier.pending = static_cast<uint32_t>(count);
+  mbarrier.initialiser = thread->index;
+  mbarrier.fences = thread->asyncFences;
+  mbarrier.actor = launch->races ? races.addActor() : 0;
 }
 
 void Block::invalidateMbarrier(Thread *thread, const Site *site, Mbarrier &mbarrier) {
-  if (!mbarrier.waiting.empty())
-    fail(thread, site, kErrorLaunchFailed, nameOf(mbarrier) + " keeps threads waiting");
+  if (!mbarrier.waiting.empty() || !mbarrier.copies.empty())
+    fail(thread, site, kErrorLaunchFailed,
+         nameOf(mbarrier) + (mbarrier.copies.empty() ? " keeps threads waiting" : " counts a copy that is not done"));
   uint32_t offset = mbarrier.offset;
   mbarriers.erase(offset);
   std::memset(sharedShadow + offset, kLive, kSize);
@@ -148,6 +162,10 @@ void Block::tryComplete(Mbarrier &mbarrier) {
   for (size_t i = 0; i < mbarrier.joined.size(); ++i)
     before[i] = std::max(before[i], mbarrier.joined[i]);
   mbarrier.joined.clear();
+  if (launch->races) { // its copies of the phase have come
+    before.resize(std::max<size_t>(before.size(), mbarrier.actor + 1));
+    before[mbarrier.actor] = static_cast<uint32_t>(mbarrier.phase);
+  }
   for (Thread *thread : mbarrier.waiting) {
     thread->wait = Wait::None;
     ready.push_back(thread);
@@ -164,6 +182,9 @@ bool Block::testMbarrier(Thread *thread, const Site *site, Mbarrier &mbarrier, u
     fail(thread, site, kErrorLaunchFailed,
          "the state belongs to phase " + std::to_string(asked) + " of " + nameOf(mbarrier) + ", which is in phase " +
              std::to_string(mbarrier.phase));
+  // The first test finds nothing of a copy. Threads that suspend themselves wait until all others do.
+  if (thread->polls)
+    finishLoads(mbarrier);
   bool done = site->parity ? mbarrier.phase % 2 != asked : mbarrier.phase != asked;
   if (!done && !site->suspends) {
     if (++thread->polls == kMostPolls)

@@ -590,6 +590,8 @@ private:
         else if (peek() == '-')
           result.value = integer();
       }
+      if (accept(','))
+        result.items = operand().items;
       expect(']');
     } else if (atNumber()) {
       result = number();

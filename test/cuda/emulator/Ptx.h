@@ -45,7 +45,7 @@ struct Operand {
   bool negated = false;       // `!p`
   uint64_t value = 0;         // an integer; an offset; the bits of a real number
   unsigned realBits = 0;      // 32 or 64: the format that `value` holds
-  std::vector<Operand> items; // elements of a vector
+  std::vector<Operand> items; // elements of a vector; coordinates after an address
 };
 
 struct Instruction {

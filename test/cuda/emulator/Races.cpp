@@ -6,16 +6,20 @@ namespace heddle::emulator {
 
 void Races::begin(uint32_t newThreads, uint32_t newBytes) {
   threads = newThreads;
+  actors = 0;
   clocks.assign(threads, std::vector<uint32_t>(threads, 0));
   for (uint32_t i = 0; i < threads; ++i)
     clocks[i][i] = 1;
   bytes.assign(newBytes, {});
 }
 
-bool Races::ordered(const Event &event, uint32_t thread) const { return event.clock <= clocks[thread][event.thread]; }
+bool Races::ordered(const Event &event, uint32_t thread) const {
+  const std::vector<uint32_t> &clock = clocks[thread];
+  return event.thread < clock.size() && event.clock <= clock[event.thread];
+}
 
-int64_t Races::touch(uint32_t thread, uint32_t at, uint32_t size, Access access) {
-  Event event{thread, clocks[thread][thread], access == Access::Atomic};
+int64_t Races::touch(uint32_t thread, uint32_t at, uint32_t size, Access access, const Event *by) {
+  Event event = by ? *by : Event{thread, clocks[thread][thread], access == Access::Atomic};
   for (uint32_t i = at; i < at + size; ++i) {
     Byte &byte = bytes[i];
     for (const Event &write : byte.writes)
@@ -43,17 +47,21 @@ int64_t Races::touch(uint32_t thread, uint32_t at, uint32_t size, Access access)
   return -1;
 }
 
+// Sets each clock to the later of two.
+static void join(std::vector<uint32_t> &to, const std::vector<uint32_t> &from) {
+  to.resize(std::max(to.size(), from.size()));
+  for (size_t i = 0; i < from.size(); ++i)
+    to[i] = std::max(to[i], from[i]);
+}
+
 void Races::arrive(uint32_t thread, std::vector<uint32_t> &joined) {
-  joined.resize(threads);
-  for (uint32_t i = 0; i < threads; ++i)
-    joined[i] = std::max(joined[i], clocks[thread][i]);
+  join(joined, clocks[thread]);
   ++clocks[thread][thread];
 }
 
 void Races::leave(uint32_t thread, const std::vector<uint32_t> &joined) {
   uint32_t own = clocks[thread][thread];
-  for (uint32_t i = 0; i < threads; ++i)
-    clocks[thread][i] = std::max(clocks[thread][i], joined[i]);
+  join(clocks[thread], joined);
   clocks[thread][thread] = own;
 }
 

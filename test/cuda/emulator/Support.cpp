@@ -57,7 +57,11 @@ void noteWrite(Thread *thread, const Site *site, uint32_t offset, uint32_t size)
   thread->block->noteWrite(thread, site, offset, size);
 }
 
-void fenceProxy(Thread *thread) { ++thread->proxyFences; }
+void fenceProxy(Thread *thread) {
+  ++thread->proxyFences;
+  ++thread->asyncFences;
+}
+void fenceMbarriers(Thread *thread) { ++thread->asyncFences; }
 
 void localOverflow(Thread *thread, const Site *site) {
   thread->block->fail(thread, site, kErrorLaunchOutOfResources, "the thread's local memory is used up");
@@ -75,6 +79,17 @@ void copyCommit(Thread *thread) {
 }
 
 void copyWait(Thread *thread, uint32_t groupsLeft) { thread->block->finishCopies(thread, groupsLeft); }
+
+void bulkLoad(Thread *thread, const Site *site, uint64_t to, uint64_t from, uint32_t bytes, uint64_t mbarrier) {
+  thread->block->startLoad(thread, site, to, from, bytes, mbarrier);
+}
+void bulkStore(Thread *thread, const Site *site, uint64_t to, uint64_t from, uint32_t bytes) {
+  thread->block->startStore(thread, site, to, from, bytes);
+}
+void bulkCommit(Thread *thread) { thread->block->commitStores(thread); }
+void bulkWait(Thread *thread, uint32_t groupsLeft, uint32_t readOnly) {
+  thread->block->waitForStores(thread, groupsLeft, readOnly != 0);
+}
 
 // Threads.
 
@@ -245,6 +260,11 @@ const std::map<std::string, void *> &supportFunctions() {
       {"heddle_race", pointer(race)},
       {"heddle_note_write", pointer(noteWrite)},
       {"heddle_fence_proxy", pointer(fenceProxy)},
+      {"heddle_fence_mbarriers", pointer(fenceMbarriers)},
+      {"heddle_bulk_load", pointer(bulkLoad)},
+      {"heddle_bulk_store", pointer(bulkStore)},
+      {"heddle_bulk_commit", pointer(bulkCommit)},
+      {"heddle_bulk_wait", pointer(bulkWait)},
       {"heddle_local_overflow", pointer(localOverflow)},
       {"heddle_copy", pointer(copy)},
       {"heddle_copy_commit", pointer(copyCommit)},

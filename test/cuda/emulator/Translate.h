@@ -187,6 +187,9 @@ private:
   Value *sharedAddress(size_t i, bool shared, bool cluster);
   void mbarrier();
 
+  // TranslateBulk.cpp
+  void copyBulk();
+
   // TranslateWarpgroup.cpp
   void wgmma();
   void multiplyWarpgroup();

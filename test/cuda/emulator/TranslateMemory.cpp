@@ -27,14 +27,15 @@ void Translator::addMemory(std::map<std::string, Entry> &table) {
       {"cp",
        {&Translator::copyAsync,
         "async ca cg shared shared::cta global commit_group wait_group wait_all L2::64B L2::128B "
-        "L2::256B"}},
+        "L2::256B bulk tensor tile 1d 2d 3d 4d 5d shared::cluster mbarrier::complete_tx::bytes L2::cache_hint "
+        "bulk_group read prefetch L2"}},
       {"membar", {&Translator::fence, "cta gl gpu sys proxy"}},
       {"fence",
        {&Translator::fence,
         "sc acq_rel acquire release cta cluster gpu sys proxy async alias global shared::cta shared::cluster "
         "mbarrier_init"}},
       {"nanosleep", {&Translator::yieldThread, ""}},
-      {"prefetch", {&Translator::nothing, "global local L1 L2 L2::evict_last L2::evict_normal"}},
+      {"prefetch", {&Translator::nothing, "global local param const tensormap L1 L2 L2::evict_last L2::evict_normal"}},
       {"prefetchu", {&Translator::nothing, "L1"}},
       {"discard", {&Translator::nothing, "global L2"}},
       {"applypriority", {&Translator::nothing, "global L2::evict_normal"}},
@@ -265,6 +266,8 @@ void Translator::atomic() {
 
 // cp.async: addresses are checked now, but the bytes move at the wait, so that a missing wait shows.
 void Translator::copyAsync() {
+  if (at->has("bulk"))
+    return copyBulk();
   if (at->has("commit_group")) {
     call("heddle_copy_commit", builder.getVoidTy(), {thread});
   } else if (at->has("wait_group")) {
@@ -302,6 +305,8 @@ void Translator::fence() {
   // Without a state space, the fence covers all spaces.
   if (layout.async && at->has("proxy") && at->has("async") && !at->has("global"))
     call("heddle_fence_proxy", builder.getVoidTy(), {thread});
+  if (layout.async && at->has("mbarrier_init"))
+    call("heddle_fence_mbarriers", builder.getVoidTy(), {thread});
 }
 
 void Translator::yieldThread() { call("heddle_yield", builder.getVoidTy(), {thread}); }

@@ -159,8 +159,7 @@ void Block::multiplyWarpgroup(const Site &site, Thread *const lanes[32]) {
     std::memcpy(elements, sharedAccess(lane, &site, address, kPiece, Access::Read), kPiece);
     checkFenced(lane, &site, address, kPiece);
     addresses.push_back(address);
-    readers[address / kPiece].count += 1;
-    readers[address / kPiece].site = &site;
+    noteReader(&site, address, kPiece, 1);
   };
   // Loads `count` rows of A or columns of B, beginning with `from`.
   auto load = [&](const Matrix &matrix, uint32_t from, uint32_t count, double (*to)[kDepth]) {
@@ -217,7 +216,9 @@ void Block::checkFenced(Thread *thread, const Site *site, uint32_t offset, uint3
     if (!writer.thread)
       continue;
     const Thread &other = threads[writer.thread - 1];
-    if (writer.fences < other.publishedFences)
+    // A thread needs no barrier with itself, but wgmma is executed by many.
+    bool own = &other == thread && site->op != Collective::WarpgroupMultiply;
+    if (writer.fences < (own ? other.proxyFences : other.publishedFences))
       continue;
     bool fenced = writer.fences < other.proxyFences;
     fail(thread, site, kErrorIllegalAddress,
@@ -227,12 +228,17 @@ void Block::checkFenced(Thread *thread, const Site *site, uint32_t offset, uint3
   }
 }
 
+void Block::noteReader(const Site *site, uint32_t offset, uint32_t size, int change) {
+  for (uint32_t i = offset / kPiece; i <= (offset + size - 1) / kPiece; ++i)
+    readers[i] = {static_cast<uint32_t>(static_cast<int>(readers[i].count) + change), site};
+}
+
 void Block::checkNotRead(Thread *thread, const Site *site, uint32_t offset, uint32_t size) {
   for (uint32_t i = offset / kPiece; i <= (offset + size - 1) / kPiece; ++i)
     if (readers[i].count)
       fail(thread, site, kErrorIllegalAddress,
            "write of " + std::to_string(size) + " bytes at shared address " + hexadecimal(offset) +
-               ", which the wgmma at PTX line " + std::to_string(readers[i].site->line) +
+               ", which the instruction at PTX line " + std::to_string(readers[i].site->line) +
                " may still read: its warp has not waited for it");
 }
 
@@ -251,7 +257,7 @@ void Block::retireReads(Warp &warp, size_t groupsLeft) {
   for (size_t i = 0; i < done; ++i) {
     const Warp::Reads &read = warp.reads[i];
     for (size_t k = 0; k < read.addresses.size(); ++k) {
-      --readers[read.addresses[k] / kPiece].count;
+      noteReader(read.site, read.addresses[k], kPiece, -1);
       if (launch->races)
         raceCheck(warp.lanes[k % 32], read.site, read.addresses[k], kPiece, Access::Read);
     }
