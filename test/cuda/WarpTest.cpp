@@ -72,6 +72,10 @@ TEST_F(WarpTest, VotesAndReductions) {
   auto matched = evaluate("shr.u32 %r4, %r2, 3; match.any.sync.b32 %r0, %r4, -1;", "%r0", lanes());
   for (unsigned i = 0; i < 32; ++i)
     EXPECT_EQ(matched[i], 0xffu << (i / 8 * 8));
+  auto leaders =
+      evaluate("setp.lt.u32 %p1, %tid, 8; @%p1 bra end; elect.sync %r0|%p0, 0xffffff00; end:", "%r0", lanes());
+  for (unsigned i = 8; i < 32; ++i)
+    EXPECT_EQ(leaders[i], 8u);
   auto elected = evaluate("elect.sync %r0|%p0, -1;", "%p0", lanes());
   for (unsigned i = 0; i < 32; ++i)
     EXPECT_EQ(elected[i], i == 0);

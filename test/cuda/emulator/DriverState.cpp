@@ -1,6 +1,7 @@
 #include "test/cuda/emulator/DriverState.h"
 
 #include "test/cuda/emulator/Memory.h"
+#include "test/cuda/emulator/Registers.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -173,6 +174,7 @@ static void launch(Context &context, const Operation &operation) {
   std::copy_n(operation.block, 3, launch.block);
   launch.sharedBytes = kernel.layout.sharedBytes + operation.dynamicBytes;
   launch.dynamicBytes = operation.dynamicBytes;
+  launch.registers = registerLimit(*kernel.function) / 8 * 8;
   launch.races = kernel.module->races();
   launch.async = kernel.module->usesAsyncProxy();
   launch.initialised = kernel.module->checksInitialised();

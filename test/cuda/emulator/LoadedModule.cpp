@@ -75,7 +75,8 @@ LoadedModule::LoadedModule(const std::string &text, unsigned deviceTarget) : tex
   layout.placeShared();
   for (const Function &function : ptx.functions)
     for (const Instruction &instruction : function.body)
-      layout.async |= instruction.opcode[0] == "wgmma" || instruction.has("bulk");
+      layout.async |=
+          instruction.opcode[0] == "wgmma" || instruction.opcode[0] == "setmaxnreg" || instruction.has("bulk");
   placeGlobals();
   try {
     static const bool once = [] {

@@ -108,10 +108,13 @@ bool Block::run(uint32_t x, uint32_t y, uint32_t z) {
   for (uint32_t i = 0; i < warps.size(); ++i) {
     uint32_t lanes = std::min(32u, threadCount - i * 32);
     warps[i].alive = lanes == 32 ? ~0u : (1u << lanes) - 1;
+    warps[i].registers = launch->registers;
   }
   for (Barrier &barrier : barriers)
     barrier = {};
   mbarriers.clear();
+  freeRegisters = 0;
+  registerWaiters.clear();
   std::memset(sharedShadow, kLive, launch->sharedBytes);
   if (launch->races)
     races.begin(threadCount, launch->sharedBytes);
@@ -249,6 +252,8 @@ void Block::deadlock(Fiber &from) {
   if (first->wait == Wait::Mbarrier)
     fault.message += "; " + nameOf(*first->mbarrier) + " lacks " + lackOf(*first->mbarrier) + "; it keeps " +
                      lanesLike(*first) + " waiting";
+  if (first->wait == Wait::Registers)
+    fault.message += "; " + std::to_string(freeRegisters) + " registers are free";
   leave(from);
 }
 

@@ -47,6 +47,7 @@ enum class Collective : uint8_t {
   WarpgroupCommit,
   WarpgroupWait,
   WarpgroupMultiply,
+  WarpgroupRegisters,
 };
 
 // Operations on an mbarrier.
@@ -88,11 +89,14 @@ struct Site {
   // For bulk copies only.
   BulkKind bulk = BulkKind::Load;
   uint8_t rank = 0; // dimensions of the tensor; 0: no tensor
+  // For setmaxnreg only.
+  uint32_t registers = 0;
+  bool increases = false;
 };
 
 enum class Access : uint32_t { Read, Write, Atomic };
 
-enum class Wait : uint8_t { None, Warp, Barrier, ActiveMask, Mbarrier };
+enum class Wait : uint8_t { None, Warp, Barrier, ActiveMask, Mbarrier, Registers };
 
 // For wgmma, the slots hold A's registers or descriptor, B's descriptor, scale-d, and the sums.
 constexpr unsigned kSlotOfA = 0, kSlotOfB = 4, kSlotOfScale = 6, kSlotOfSums = 8, kSlots = kSlotOfSums + 128;
@@ -165,6 +169,7 @@ struct Warp {
   std::vector<Reads> reads;  // in order, not waited for yet
   std::deque<size_t> groups; // for each committed group, how many of the oldest reads it has
   bool fenced = false;       // has passed a wgmma.fence
+  uint32_t registers = 0;    // of each lane
 };
 
 // An mbarrier in shared memory. Its phase ends when no arrival is pending and its count of bytes is zero.
@@ -202,10 +207,11 @@ struct Launch {
   uint64_t paramBytes;
   uint32_t grid[3], block[3];
   uint32_t sharedBytes, dynamicBytes;
-  bool races;       // check for unordered accesses to shared memory
-  bool async;       // the module uses wgmma or bulk copies: writers of shared memory are recorded
-  bool initialised; // reading memory that nothing has written is a fault
-  bool declared;    // an access that the program did not declare is a fault
+  uint32_t registers; // of a thread, at most, as the kernel begins
+  bool races;         // check for unordered accesses to shared memory
+  bool async;         // the module uses wgmma or bulk copies: writers of shared memory are recorded
+  bool initialised;   // reading memory that nothing has written is a fault
+  bool declared;      // an access that the program did not declare is a fault
 };
 
 // Why a launch ended early: the driver's error code, and a message that names the instruction.
@@ -283,6 +289,8 @@ public:
   void commitStores(Thread *thread);
   // Until at most `groupsLeft` groups are pending, finishes copies to global memory, or only their reads.
   void waitForStores(Thread *thread, size_t groupsLeft, bool readOnly);
+  // In RegisterPool.cpp: setmaxnreg, after all lanes of the warp have come to it.
+  void setRegisters(Thread *thread, const Site *site);
   // Finishes copies until at most `groupsLeft` committed groups are pending.
   void finishCopies(Thread *thread, size_t groupsLeft);
   // In Warpgroup.cpp: the computation and the checks of wgmma.
@@ -392,6 +400,8 @@ private:
   uint8_t *local = nullptr;
   Races races;
   std::map<uint32_t, Mbarrier> mbarriers; // by their offset
+  uint32_t freeRegisters = 0;             // that setmaxnreg.dec has released
+  std::vector<Thread *> registerWaiters;
   std::vector<Warpgroup> warpgroups;
   std::vector<Writer> writers;  // for each byte of shared memory
   std::vector<Readers> readers; // for each 16 bytes

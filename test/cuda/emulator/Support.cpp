@@ -107,6 +107,8 @@ uint64_t mbarrier(Thread *thread, const Site *site, uint64_t address, uint64_t a
   return thread->block->mbarrier(thread, site, address, argument);
 }
 
+void setRegisters(Thread *thread, const Site *site) { thread->block->setRegisters(thread, site); }
+
 uint64_t clock() {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
 }
@@ -275,6 +277,7 @@ const std::map<std::string, void *> &supportFunctions() {
       {"heddle_collective", pointer(collective)},
       {"heddle_active_mask", pointer(activeMask)},
       {"heddle_barrier", pointer(barrier)},
+      {"heddle_set_registers", pointer(setRegisters)},
       {"heddle_mbarrier", pointer(mbarrier)},
       {"heddle_clock", pointer(clock)},
       {"heddle_rsqrt", pointer(rsqrtPrecise)},

@@ -88,7 +88,6 @@ const std::map<std::string, Translator::Entry> &Translator::handlers() {
         {"brkpt", {&Translator::trap, ""}},
         {"call", {&Translator::callFunction, "uni"}},
         {"griddepcontrol", {&Translator::nothing, "launch_dependents wait"}},
-        {"setmaxnreg", {&Translator::nothing, "inc dec sync aligned"}},
     };
     addArithmetic(all);
     addConversions(all);

@@ -192,6 +192,7 @@ private:
 
   // TranslateWarpgroup.cpp
   void wgmma();
+  void setRegisters();
   void multiplyWarpgroup();
   void requireFence();
   void requireWritesInLoop();

@@ -12,7 +12,8 @@ void Translator::addWarpgroups(std::map<std::string, Entry> &table) {
       all += " m64n" + std::to_string(n) + "k16";
     return all;
   }();
-  table.insert({{"wgmma", {&Translator::wgmma, modifiers.c_str()}}});
+  table.insert({{"wgmma", {&Translator::wgmma, modifiers.c_str()}},
+                {"setmaxnreg", {&Translator::setRegisters, "inc dec sync aligned"}}});
 }
 
 void Translator::wgmma() {
@@ -37,6 +38,20 @@ void Translator::wgmma() {
     fail("this form of wgmma is not known");
   }
   callCollective(site, builder.getInt32(~0u));
+}
+
+void Translator::setRegisters() {
+  if (layout.ptx->targetName != "sm_90a")
+    fail("setmaxnreg needs .target sm_90a, not " + layout.ptx->targetName + ",");
+  if (operand(0).kind != Operand::Integer || operand(0).value < 24 || operand(0).value > 256 || operand(0).value % 8)
+    fail("the number of registers must be a multiple of 8 from 24 to 256");
+  if (!function.maxRegisters && !function.minBlocks)
+    fail("ptxas ignores setmaxnreg in a kernel with neither .maxnreg nor .minnctapersm,");
+  Site *site = collectiveSite(Collective::WarpgroupRegisters);
+  site->registers = static_cast<uint32_t>(operand(0).value);
+  site->increases = at->has("inc");
+  callCollective(site, builder.getInt32(~0u));
+  call("heddle_set_registers", builder.getVoidTy(), {thread, constantPointer(site)});
 }
 
 // Returns true if an instruction other than wgmma writes the register as its first operand.

@@ -290,6 +290,7 @@ void computeCollective(Block &block, const Site &site, Thread *const lanes[32], 
   case Collective::WarpgroupCommit:
   case Collective::WarpgroupWait:
   case Collective::WarpgroupMultiply:
+  case Collective::WarpgroupRegisters:
     return block.warpgroup(site, lanes);
   }
 }

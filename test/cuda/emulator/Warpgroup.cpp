@@ -91,6 +91,8 @@ void Block::warpgroup(const Site &site, Thread *const lanes[32]) {
     warp.groups.push_back(warp.reads.size() - grouped);
     return;
   }
+  case Collective::WarpgroupRegisters:
+    return;
   case Collective::WarpgroupWait:
     return retireReads(warp, site.groupsLeft);
   default:
