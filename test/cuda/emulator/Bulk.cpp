@@ -1,4 +1,5 @@
 // Bulk copies between global and shared memory, with and without tensor maps. Their bytes move as late as possible.
+#include "test/cuda/emulator/Cluster.h"
 #include "test/cuda/emulator/Cuda.h"
 #include "test/cuda/emulator/Machine.h"
 #include "test/cuda/emulator/Memory.h"
@@ -80,8 +81,24 @@ void Block::checkShared(Thread *thread, const Site *site, uint32_t offset, uint3
 }
 
 // The bytes of a copy into shared memory are not live until they have come, so no instruction can use them.
-void Block::startLoad(Thread *thread, const Site *site, uint64_t to, uint64_t from, uint32_t bytes,
-                      uint64_t mbarrierAt) {
+void Block::startLoad(Thread *thread, const Site *site, uint64_t to, uint64_t from, uint32_t bytes, uint64_t mbarrierAt,
+                      uint32_t ranks) {
+  Block &owner = ownerOf(thread, site, to);
+  if (&ownerOf(thread, site, mbarrierAt) != &owner)
+    fail(thread, site, kErrorIllegalAddress, "the mbarrier does not belong to the block that the bytes go to");
+  if (!site->multicast)
+    return owner.startLoadHere(thread, site, to, from, bytes, mbarrierAt);
+  if (ranks == 0 || ranks >> cluster.size())
+    fail(thread, site, kErrorIllegalAddress,
+         "the mask " + hexadecimal(ranks) + " does not select blocks of a cluster of " +
+             std::to_string(cluster.size()));
+  for (uint32_t other = 0; other < cluster.size(); ++other)
+    if (ranks >> other & 1)
+      blockOfRank(thread, site, other).startLoadHere(thread, site, to, from, bytes, mbarrierAt);
+}
+
+void Block::startLoadHere(Thread *thread, const Site *site, uint64_t to, uint64_t from, uint32_t bytes,
+                          uint64_t mbarrierAt) {
   Mbarrier &mbarrier = findMbarrier(thread, site, mbarrierAt);
   const Thread &initialiser = threads[mbarrier.initialiser];
   if (initialiser.asyncFences == mbarrier.fences)
@@ -127,7 +144,7 @@ bool Block::finishAwaitedLoads() {
   for (auto &[offset, mbarrier] : mbarriers)
     if (!mbarrier.waiting.empty() && !mbarrier.copies.empty())
       finishLoads(mbarrier);
-  return !ready.empty();
+  return !cluster.ready.empty();
 }
 
 // Called when the block's last thread has ended.

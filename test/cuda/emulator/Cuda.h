@@ -34,6 +34,7 @@ enum Result : int {
   kErrorStreamCaptureUnmatched = 903,
   kErrorStreamCaptureUnjoined = 904,
   kErrorGraphExecUpdateFailure = 910,
+  kErrorInvalidClusterSize = 912,
   kErrorUnknown = 999,
 };
 
@@ -78,6 +79,7 @@ enum DeviceAttribute : int {
   kMaxBlocksPerMultiprocessor = 106,
   kReservedSharedPerBlock = 111,
   kMemoryPoolsSupported = 115,
+  kClusterLaunch = 120,
 };
 
 enum FunctionAttribute : int {
@@ -105,6 +107,27 @@ using Device = int;
 
 struct Uuid {
   char bytes[16];
+};
+
+enum LaunchAttributeKind : int {
+  kAttributeIgnore = 0,
+  kAttributeClusterDimension = 4,
+};
+
+struct LaunchAttribute { // CUlaunchAttribute
+  int kind;
+  char padding[4];
+  union {
+    char bytes[64];
+    uint32_t cluster[3];
+  };
+};
+
+struct LaunchConfig { // CUlaunchConfig
+  unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes;
+  void *stream;
+  LaunchAttribute *attributes;
+  unsigned attributeCount;
 };
 
 struct KernelNodeParams { // CUDA_KERNEL_NODE_PARAMS_v2

@@ -229,6 +229,7 @@ HEDDLE_CUDA_API cuDeviceGetAttribute(int *value, int attribute, Device device) {
       {kMaxBlocksPerMultiprocessor, 32},
       {kReservedSharedPerBlock, 1024},
       {kMemoryPoolsSupported, 0},
+      {kClusterLaunch, driver.target >= 90},
   };
   auto found = attributes.find(attribute);
   if (found == attributes.end())

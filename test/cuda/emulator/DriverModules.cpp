@@ -194,3 +194,29 @@ HEDDLE_CUDA_API cuLaunchKernel(void *function, unsigned gridX, unsigned gridY, u
     return error;
   return submit(call.context(), *stream, std::move(operation));
 }
+
+HEDDLE_CUDA_API cuLaunchKernelEx(const LaunchConfig *config, void *function, void **parameters, void **extra) {
+  Call call;
+  if (call.error())
+    return call.error();
+  if (!config || (config->attributeCount && !config->attributes))
+    return kErrorInvalidValue;
+  Stream *stream = findStream(call.context(), config->stream);
+  if (!stream)
+    return kErrorInvalidHandle;
+  const uint32_t grid[] = {config->gridX, config->gridY, config->gridZ};
+  const uint32_t block[] = {config->blockX, config->blockY, config->blockZ};
+  Operation operation;
+  if (int error = makeLaunch(call.context(), function, grid, block, config->sharedBytes, parameters, extra, operation))
+    return error;
+  for (unsigned i = 0; i < config->attributeCount; ++i) {
+    const LaunchAttribute &attribute = config->attributes[i];
+    if (attribute.kind == kAttributeIgnore)
+      continue;
+    if (attribute.kind != kAttributeClusterDimension)
+      return kErrorNotSupported;
+    if (int error = setCluster(operation, attribute.cluster))
+      return error;
+  }
+  return submit(call.context(), *stream, std::move(operation));
+}

@@ -1,5 +1,6 @@
 #include "test/cuda/emulator/DriverState.h"
 
+#include "test/cuda/emulator/Cluster.h"
 #include "test/cuda/emulator/Memory.h"
 #include "test/cuda/emulator/Registers.h"
 
@@ -93,6 +94,9 @@ int makeLaunch(Context &context, void *function, const uint32_t grid[3], const u
   std::copy_n(grid, 3, operation.grid);
   std::copy_n(block, 3, operation.block);
   operation.dynamicBytes = dynamicBytes;
+  if (const uint32_t *cluster = kernel->function->requiredCluster; cluster[0])
+    if (int error = setCluster(operation, cluster))
+      return error;
   operation.params.assign(kernel->layout.paramBytes, 0);
   if (extra) {
     // 1: the buffer; 2: a pointer to its size; 0: the end.
@@ -116,6 +120,25 @@ int makeLaunch(Context &context, void *function, const uint32_t grid[3], const u
       return kErrorInvalidValue;
     std::memcpy(operation.params.data() + kernel->layout.paramOffsets[i], parameters[i], kernel->layout.paramSizes[i]);
   }
+  return kSuccess;
+}
+
+int setCluster(Operation &operation, const uint32_t cluster[3]) {
+  if (Driver::get().target < 90)
+    return kErrorNotSupported;
+  const uint32_t *required = operation.kernel->function->requiredCluster;
+  if (required[0] && !std::equal(cluster, cluster + 3, required))
+    return kErrorInvalidClusterSize;
+  uint64_t blocks = 1;
+  for (unsigned i = 0; i < 3; ++i) {
+    if (cluster[i] == 0 || operation.grid[i] % cluster[i])
+      return kErrorInvalidValue;
+    blocks *= cluster[i];
+  }
+  // Larger clusters are not portable.
+  if (blocks > Cluster::kMostBlocks)
+    return kErrorInvalidClusterSize;
+  std::copy_n(cluster, 3, operation.cluster);
   return kSuccess;
 }
 
@@ -172,6 +195,7 @@ static void launch(Context &context, const Operation &operation) {
   launch.paramBytes = operation.params.size();
   std::copy_n(operation.grid, 3, launch.grid);
   std::copy_n(operation.block, 3, launch.block);
+  std::copy_n(operation.cluster, 3, launch.cluster);
   launch.sharedBytes = kernel.layout.sharedBytes + operation.dynamicBytes;
   launch.dynamicBytes = operation.dynamicBytes;
   launch.registers = registerLimit(*kernel.function) / 8 * 8;

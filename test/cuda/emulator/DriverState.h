@@ -22,7 +22,7 @@ struct Operation {
   enum Kind { Empty, Kernel, HostToDevice, DeviceToHost, DeviceToDevice, Fill, HostFunction } kind = Empty;
   // Kernel
   emulator::Kernel *kernel = nullptr;
-  uint32_t grid[3] = {}, block[3] = {};
+  uint32_t grid[3] = {}, block[3] = {}, cluster[3] = {1, 1, 1};
   uint32_t dynamicBytes = 0;
   std::vector<uint8_t> params;
   std::vector<DeclaredAccess> access; // all memory that the kernel may access; empty if not declared
@@ -120,9 +120,11 @@ private:
 
 Stream *findStream(Context &context, void *handle);
 
-// Checks a launch's arguments and copies its parameters.
+// Checks a launch's arguments and copies its parameters. The kernel may require clusters of blocks.
 int makeLaunch(Context &context, void *function, const uint32_t grid[3], const uint32_t block[3], uint32_t dynamicBytes,
                void **parameters, void **extra, Operation &operation);
+// Takes clusters of this size, in blocks, for a launch. A size that the kernel requires must be the same.
+int setCluster(Operation &operation, const uint32_t cluster[3]);
 // Checks the device addresses of a copy or a fill.
 int checkOperation(const Operation &operation);
 // Runs the operation now. A kernel's fault becomes the context's error, which later calls return.

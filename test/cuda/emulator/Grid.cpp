@@ -1,6 +1,6 @@
-// Distributes the blocks of a grid over the host's threads.
+// Distributes the clusters of a grid over the host's threads.
 #include "runtime/core/Threads.h"
-#include "test/cuda/emulator/Machine.h"
+#include "test/cuda/emulator/Cluster.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -20,15 +20,17 @@ public:
 
   Fault run(const Launch &newLaunch) {
     std::lock_guard one(launching);
-    uint64_t blocks = uint64_t(newLaunch.grid[0]) * newLaunch.grid[1] * newLaunch.grid[2];
+    uint64_t clusters = 1;
+    for (unsigned i = 0; i < 3; ++i)
+      clusters *= newLaunch.grid[i] / newLaunch.cluster[i];
     {
       std::lock_guard lock(mutex);
       launch = &newLaunch;
-      total = blocks;
+      total = clusters;
       next = 0;
       fault = {};
       stop = false;
-      helpers = blocks > 1 ? count - 1 : 0;
+      helpers = clusters > 1 ? count - 1 : 0;
       working = helpers;
       ++generation;
     }
@@ -50,7 +52,7 @@ private:
   }
 
   void helper(unsigned index) {
-    Block block;
+    Cluster cluster;
     uint64_t seen = 0;
     for (;;) {
       {
@@ -58,26 +60,24 @@ private:
         wake.wait(lock, [&] { return generation != seen && index <= helpers; });
         seen = generation;
       }
-      work(block);
+      work(cluster);
       std::lock_guard lock(mutex);
       if (--working == 0)
         done.notify_all();
     }
   }
 
-  void work(Block &block) {
+  void work(Cluster &cluster) {
     bool begun = false;
     for (uint64_t i; !stop && (i = next++) < total;) {
       if (!begun)
-        block.begin(*launch);
+        cluster.begin(*launch);
       begun = true;
-      uint64_t x = i % launch->grid[0], rest = i / launch->grid[0];
-      if (block.run(static_cast<uint32_t>(x), static_cast<uint32_t>(rest % launch->grid[1]),
-                    static_cast<uint32_t>(rest / launch->grid[1])))
+      if (cluster.run(i))
         continue;
       std::lock_guard lock(mutex);
       if (!stop)
-        fault = block.fault;
+        fault = cluster.fault;
       stop = true;
     }
   }
@@ -92,7 +92,7 @@ private:
   std::atomic<uint64_t> next = 0;
   std::atomic<bool> stop = false;
   Fault fault;
-  Block own;
+  Cluster own;
 };
 
 } // namespace

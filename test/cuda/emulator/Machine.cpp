@@ -1,10 +1,10 @@
 #include "test/cuda/emulator/Machine.h"
 
+#include "test/cuda/emulator/Cluster.h"
 #include "test/cuda/emulator/Cuda.h"
 #include "test/cuda/emulator/Memory.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,7 +13,6 @@
 namespace heddle::emulator {
 namespace {
 
-constexpr size_t kStackBytes = 192 << 10;
 // The hardware's limit per thread.
 constexpr uint64_t kLocalBytes = 512 << 10;
 constexpr uint32_t kMaxThreads = 1024;
@@ -39,7 +38,7 @@ std::string hexadecimal(uint64_t value) {
   return text;
 }
 
-Block::Block() {
+Block::Block(Cluster &cluster) : cluster(cluster) {
   shared = map(kSharedLimit + 64, PROT_READ | PROT_WRITE);
   sharedShadow = map(kSharedLimit + 64, PROT_READ | PROT_WRITE);
   local = map(kLocalBytes * kMaxThreads, PROT_READ | PROT_WRITE);
@@ -52,12 +51,13 @@ Block::~Block() {
 }
 
 uint64_t Block::sharedWindow() {
-  static const uint64_t window = reinterpret_cast<uint64_t>(map(16 << 20, PROT_NONE));
+  static const uint64_t window = reinterpret_cast<uint64_t>(map(kWindowBytes, PROT_NONE));
   return window;
 }
 
-void Block::begin(const Launch &newLaunch) {
+void Block::begin(const Launch &newLaunch, uint32_t newRank) {
   launch = &newLaunch;
+  rank = newRank;
   threadCount = launch->block[0] * launch->block[1] * launch->block[2];
   uint32_t warpCount = (threadCount + 31) / 32;
   threads.resize(std::max<size_t>(threads.size(), threadCount));
@@ -69,6 +69,11 @@ void Block::begin(const Launch &newLaunch) {
     thread.tid[2] = i / launch->block[0] / launch->block[1];
     std::copy_n(launch->block, 3, thread.ntid);
     std::copy_n(launch->grid, 3, thread.nctaid);
+    std::copy_n(launch->cluster, 3, thread.clusterNctaid);
+    for (unsigned k = 0; k < 3; ++k)
+      thread.nclusterid[k] = launch->grid[k] / launch->cluster[k];
+    thread.clusterRank = rank;
+    thread.clusterSize = cluster.size();
     thread.lane = i % 32;
     thread.warpIndex = i / 32;
     thread.warpCount = warpCount;
@@ -84,16 +89,22 @@ void Block::begin(const Launch &newLaunch) {
     thread.block = this;
     thread.warp = &warps[i / 32];
     thread.index = i;
+    thread.number = rank * threadCount + i;
     warps[i / 32].lanes[i % 32] = &thread;
   }
   std::memset(sharedShadow + launch->sharedBytes, 0, kSharedLimit - launch->sharedBytes);
 }
 
-bool Block::run(uint32_t x, uint32_t y, uint32_t z) {
+void Block::reset(uint32_t x, uint32_t y, uint32_t z) {
   uint32_t id[3] = {x, y, z};
   for (uint32_t i = 0; i < threadCount; ++i) {
     Thread &thread = threads[i];
     std::copy_n(id, 3, thread.ctaid);
+    for (unsigned k = 0; k < 3; ++k) {
+      thread.clusterid[k] = id[k] / launch->cluster[k];
+      thread.clusterCtaid[k] = id[k] % launch->cluster[k];
+    }
+    thread.clusterArrived = false;
     thread.localTop = thread.localBase;
     thread.finished = false;
     thread.wait = Wait::None;
@@ -116,56 +127,9 @@ bool Block::run(uint32_t x, uint32_t y, uint32_t z) {
   freeRegisters = 0;
   registerWaiters.clear();
   std::memset(sharedShadow, kLive, launch->sharedBytes);
-  if (launch->races)
-    races.begin(threadCount, launch->sharedBytes);
   if (launch->async)
     beginWarpgroups();
-  ready.clear();
   started = ended = 0;
-  startFirst = false;
-  fault = {};
-  current = freeFiber();
-  Fiber::switchTo(host, *current);
-  if (!fault.code)
-    return true;
-  // The stacks still hold abandoned frames.
-  idle.clear();
-  for (auto &fiber : fibers) {
-    fiber->reset();
-    idle.push_back(fiber.get());
-  }
-  return false;
-}
-
-Fiber *Block::freeFiber() {
-  if (idle.empty()) {
-    fibers.push_back(std::make_unique<Fiber>(kStackBytes, &Block::fiberMain, this));
-    return fibers.back().get();
-  }
-  Fiber *fiber = idle.back();
-  idle.pop_back();
-  return fiber;
-}
-
-void Block::fiberMain(void *self) { static_cast<Block *>(self)->fiberLoop(); }
-
-// Starts threads one after the other as long as they run to their end: a kernel that never waits is a plain loop.
-void Block::fiberLoop() {
-  for (;;) {
-    while ((ready.empty() || startFirst) && started < threadCount) {
-      startFirst = false;
-      Thread *thread = &threads[started++];
-      thread->fiber = current;
-      launch->kernel(thread);
-      endThread(thread);
-    }
-    Fiber &self = *current;
-    idle.push_back(&self);
-    if (ended == threadCount)
-      Fiber::switchTo(self, host);
-    else
-      switchFrom(self);
-  }
 }
 
 void Block::endThread(Thread *thread) {
@@ -174,6 +138,7 @@ void Block::endThread(Thread *thread) {
   thread->finished = true;
   if (++ended == threadCount)
     endLoads(thread);
+  cluster.endThread(thread);
   Warp &warp = *thread->warp;
   warp.alive &= ~(1u << thread->lane);
   if (launch->async && !warp.alive)
@@ -189,79 +154,24 @@ void Block::endThread(Thread *thread) {
 
 void Block::exitThread(Thread *thread) {
   endThread(thread);
-  Fiber &self = *current;
-  // The frames below are abandoned: the stack starts anew.
-  self.reset();
-  idle.push_back(&self);
-  static thread_local Fiber abandoned;
-  if (ended == threadCount)
-    Fiber::switchTo(abandoned, host);
-  else
-    switchFrom(abandoned);
-  std::abort();
+  cluster.abandon();
 }
 
-void Block::park(Thread *thread) {
-  thread->fiber = current;
-  switchFrom(*current);
-}
-
-// Continues with any thread that can run.
-void Block::switchFrom(Fiber &from) {
-  if (ready.empty() && started == threadCount && !finishAwaitedLoads() && !releaseActiveMasks())
-    deadlock(from);
-  Fiber *next;
-  if (!ready.empty() && !(startFirst && started < threadCount)) {
-    next = ready.front()->fiber;
-    ready.pop_front();
-  } else {
-    next = freeFiber();
-  }
-  if (next == &from)
-    return;
-  current = next;
-  Fiber::switchTo(from, *next);
-}
-
-void Block::leave(Fiber &from) {
-  Fiber::switchTo(from, host);
-  std::abort();
-}
-
-void Block::deadlock(Fiber &from) {
-  Thread *first = nullptr;
-  uint32_t waiting = 0, finished = 0;
-  for (uint32_t i = 0; i < threadCount; ++i) {
-    finished += threads[i].finished;
-    if (threads[i].wait == Wait::None)
-      continue;
-    // A thread that waits for an mbarrier says most.
-    if (!first || (threads[i].wait == Wait::Mbarrier && first->wait != Wait::Mbarrier)) {
-      first = &threads[i];
-      waiting = 0;
-    }
-    waiting += threads[i].wait == first->wait && threads[i].site == first->site;
-  }
-  assert(first);
-  fault.code = kErrorLaunchFailed;
-  fault.message = "kernel " + std::string(launch->name) + ", PTX line " + std::to_string(first->site->line) + " '" +
-                  first->site->text + "', thread " + triple(first->tid) + " of block " + triple(first->ctaid) +
-                  ": deadlock: " + std::to_string(waiting) + " threads wait here, " +
-                  std::to_string(threadCount - waiting - finished) + " elsewhere, " + std::to_string(finished) +
-                  " of " + std::to_string(threadCount) + " have ended";
-  if (first->wait == Wait::Mbarrier)
-    fault.message += "; " + nameOf(*first->mbarrier) + " lacks " + lackOf(*first->mbarrier) + "; it keeps " +
-                     lanesLike(*first) + " waiting";
-  if (first->wait == Wait::Registers)
-    fault.message += "; " + std::to_string(freeRegisters) + " registers are free";
-  leave(from);
+std::string Block::waitOf(const Thread &thread) const {
+  if (thread.wait == Wait::Mbarrier)
+    return "; " + nameOf(*thread.mbarrier) + " lacks " + lackOf(*thread.mbarrier) + "; it keeps " + lanesLike(thread) +
+           " waiting";
+  if (thread.wait == Wait::Registers)
+    return "; " + std::to_string(freeRegisters) + " registers are free";
+  return "";
 }
 
 void Block::fail(Thread *thread, const Site *site, int code, const std::string &what) {
-  fault.code = code;
-  fault.message = "kernel " + std::string(launch->name) + ", PTX line " + std::to_string(site->line) + " '" +
-                  site->text + "', thread " + triple(thread->tid) + " of block " + triple(thread->ctaid) + ": " + what;
-  leave(*current);
+  cluster.fault.code = code;
+  cluster.fault.message = "kernel " + std::string(launch->name) + ", PTX line " + std::to_string(site->line) + " '" +
+                          site->text + "', thread " + triple(thread->tid) + " of block " + triple(thread->ctaid) +
+                          ": " + what;
+  cluster.leave();
 }
 
 uint8_t Block::wantedOf(const Thread *thread, Access access) const {
@@ -306,7 +216,7 @@ void Block::collective(Thread *thread, const Site *site) {
   thread->site = site;
   if (tryCollective(warp, thread->mask, site, thread))
     return;
-  park(thread);
+  cluster.park(thread);
 }
 
 bool Block::tryCollective(Warp &warp, uint32_t mask, const Site *site, Thread *last) {
@@ -334,10 +244,10 @@ bool Block::tryCollective(Warp &warp, uint32_t mask, const Site *site, Thread *l
     std::vector<uint32_t> joined;
     for (Thread *lane : lanes)
       if (lane)
-        races.arrive(lane->index, joined);
+        cluster.races.arrive(lane->number, joined);
     for (Thread *lane : lanes)
       if (lane)
-        races.leave(lane->index, joined);
+        cluster.races.leave(lane->number, joined);
   }
   if (site->op == Collective::Sync)
     for (Thread *lane : lanes)
@@ -349,7 +259,7 @@ bool Block::tryCollective(Warp &warp, uint32_t mask, const Site *site, Thread *l
       continue;
     lane->wait = Wait::None;
     if (lane != last)
-      ready.push_back(lane);
+      cluster.ready.push_back(lane);
   }
   return true;
 }
@@ -357,7 +267,7 @@ bool Block::tryCollective(Warp &warp, uint32_t mask, const Site *site, Thread *l
 uint32_t Block::activeMask(Thread *thread, const Site *site) {
   thread->wait = Wait::ActiveMask;
   thread->site = site;
-  park(thread);
+  cluster.park(thread);
   return thread->mask;
 }
 
@@ -379,7 +289,7 @@ bool Block::releaseActiveMasks() {
       Thread *thread = warp.lanes[__builtin_ctz(rest)];
       thread->mask = mask;
       thread->wait = Wait::None;
-      ready.push_back(thread);
+      cluster.ready.push_back(thread);
       any = true;
     }
   }
@@ -408,7 +318,7 @@ uint32_t Block::barrier(Thread *thread, const Site *site, uint32_t id, uint32_t 
   barrier.popcount += value;
   thread->publishedFences = thread->proxyFences;
   if (launch->races)
-    races.arrive(thread->index, barrier.joined);
+    cluster.races.arrive(thread->number, barrier.joined);
   if (kind != BarrierKind::Arrive)
     barrier.waiting.push_back(thread);
   if (barrier.arrived < count) {
@@ -416,15 +326,15 @@ uint32_t Block::barrier(Thread *thread, const Site *site, uint32_t id, uint32_t 
       return 0;
     thread->wait = Wait::Barrier;
     thread->site = site;
-    park(thread);
+    cluster.park(thread);
   } else {
     for (Thread *other : barrier.waiting) {
       other->wait = Wait::None;
       other->barrierResult = barrier.popcount;
       if (launch->races)
-        races.leave(other->index, barrier.joined);
+        cluster.races.leave(other->number, barrier.joined);
       if (other != thread)
-        ready.push_back(other);
+        cluster.ready.push_back(other);
     }
     barrier = {};
   }
@@ -460,8 +370,8 @@ uint8_t *Block::sharedAccess(Thread *thread, const Site *site, uint64_t offset, 
 }
 
 uint8_t *Block::genericAccess(Thread *thread, const Site *site, uint64_t address, uint32_t size, Access access) {
-  if (address - sharedWindow() < kSharedLimit)
-    return sharedAccess(thread, site, address - sharedWindow(), size, access);
+  if (address - sharedWindow() < kWindowBytes)
+    return clusterAccess(thread, site, address - sharedWindow(), size, access);
   auto *pointer = reinterpret_cast<uint8_t *>(address);
   auto params = reinterpret_cast<uint64_t>(launch->params);
   bool own = (address >= thread->localBase && address + size <= thread->localTop) ||
@@ -490,11 +400,16 @@ void Block::raceCheck(Thread *thread, const Site *site, uint32_t offset, uint32_
   Races::Event copy{};
   if (by)
     copy = {by->actor, static_cast<uint32_t>(by->phase) + 1};
-  int64_t other = races.touch(thread->index, offset, size, access, by ? &copy : nullptr);
+  int64_t other =
+      cluster.races.touch(thread->number, rank * launch->sharedBytes + offset, size, access, by ? &copy : nullptr);
   if (other < 0)
     return;
-  std::string whom = other < threadCount ? "thread " + triple(threads[static_cast<size_t>(other)].tid)
-                                         : "a bulk copy whose mbarrier this thread has not waited for";
+  auto number = static_cast<uint32_t>(other);
+  std::string whom = "a bulk copy whose mbarrier this thread has not waited for";
+  if (number < threadCount * cluster.size())
+    whom = "thread " + triple(cluster.threadOf(number).tid);
+  if (number < threadCount * cluster.size() && cluster.size() > 1)
+    whom += " of block " + triple(cluster.threadOf(number).ctaid);
   fail(thread, site, kErrorIllegalAddress,
        "race at shared address " + hexadecimal(offset) + " (" + std::to_string(size) + " bytes) with " + whom +
            ": no barrier lies between the two accesses");
@@ -530,13 +445,7 @@ void Block::startCopy(Thread *thread, const Site *site, uint64_t to, uint64_t fr
   thread->copies.push_back({static_cast<uint32_t>(to), from, bytes, sourceBytes, site});
 }
 
-void Block::yield(Thread *thread) {
-  if (ready.empty() && started == threadCount)
-    return;
-  ready.push_back(thread);
-  startFirst = true;
-  park(thread);
-}
+void Block::yield(Thread *thread) { cluster.yield(thread); }
 
 void Block::finishCopies(Thread *thread, size_t groupsLeft) {
   size_t done = 0;

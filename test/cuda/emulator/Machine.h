@@ -15,6 +15,7 @@
 namespace heddle::emulator {
 
 class Block;
+class Cluster;
 struct TensorMap;
 struct Warp;
 struct Mbarrier;
@@ -92,11 +93,12 @@ struct Site {
   // For setmaxnreg only.
   uint32_t registers = 0;
   bool increases = false;
+  bool multicast = false; // for bulk copies: to several blocks of the cluster
 };
 
 enum class Access : uint32_t { Read, Write, Atomic };
 
-enum class Wait : uint8_t { None, Warp, Barrier, ActiveMask, Mbarrier, Registers };
+enum class Wait : uint8_t { None, Warp, Barrier, ActiveMask, Mbarrier, Registers, Cluster };
 
 // For wgmma, the slots hold A's registers or descriptor, B's descriptor, scale-d, and the sums.
 constexpr unsigned kSlotOfA = 0, kSlotOfB = 4, kSlotOfScale = 6, kSlotOfSums = 8, kSlots = kSlotOfSums + 128;
@@ -104,6 +106,7 @@ constexpr unsigned kSlotOfA = 0, kSlotOfB = 4, kSlotOfScale = 6, kSlotOfSums = 8
 // A PTX thread. Generated code reads the first fields by their offsets.
 struct Thread {
   uint32_t tid[3], ntid[3], ctaid[3], nctaid[3];
+  uint32_t clusterid[3], nclusterid[3], clusterCtaid[3], clusterNctaid[3], clusterRank, clusterSize;
   uint32_t lane, warpIndex, warpCount;
   uint32_t sharedBytes, dynamicBytes;
   uint8_t *shared;       // Block::kSharedLimit bytes and their shadow
@@ -120,12 +123,15 @@ struct Thread {
 
   Block *block;
   Warp *warp;
-  uint32_t index; // in the block
+  uint32_t index;  // in the block
+  uint32_t number; // in the cluster
   bool finished;
   Wait wait;
   const Site *site; // where it waits
   Fiber *fiber;
   uint32_t barrierResult;
+  bool clusterArrived;      // at the cluster's barrier, and has not waited since
+  uint64_t clusterPhase;    // of that barrier when it arrived
   const Mbarrier *mbarrier; // the one that it waits for
   uint32_t polls;           // tests of an mbarrier that failed, since the last that succeeded
 
@@ -205,7 +211,7 @@ struct Launch {
   void (*kernel)(Thread *);
   const uint8_t *params;
   uint64_t paramBytes;
-  uint32_t grid[3], block[3];
+  uint32_t grid[3], block[3], cluster[3]; // a cluster's size is in blocks
   uint32_t sharedBytes, dynamicBytes;
   uint32_t registers; // of a thread, at most, as the kernel begins
   bool races;         // check for unordered accesses to shared memory
@@ -239,6 +245,8 @@ public:
   // A barrier: everything the arriving threads did is ordered before everything the leaving threads will do.
   void arrive(uint32_t thread, std::vector<uint32_t> &joined);
   void leave(uint32_t thread, const std::vector<uint32_t> &joined);
+  // Sets each clock to the later of two.
+  static void join(std::vector<uint32_t> &to, const std::vector<uint32_t> &from);
 
 private:
   struct Byte {
@@ -250,19 +258,28 @@ private:
   std::vector<Byte> bytes;
 };
 
-// Runs one block at a time, on one host thread.
+// A block of the cluster that a host thread runs.
 class Block {
 public:
   static constexpr uint32_t kSharedLimit = 256 << 10;
   static constexpr uint32_t kBarriers = 16;
+  static constexpr uint64_t kWindowBytes = uint64_t(9) << 24; // for a cluster's blocks, and for the thread's own
 
-  Block();
+  explicit Block(Cluster &cluster);
   ~Block();
 
-  void begin(const Launch &launch);
-  // Returns false if the block faulted; the message is then in `fault`.
-  bool run(uint32_t x, uint32_t y, uint32_t z);
-  Fault fault;
+  void begin(const Launch &launch, uint32_t rank);
+  // Prepares to run the block at this position of the grid.
+  void reset(uint32_t x, uint32_t y, uint32_t z);
+  bool allStarted() const { return started == threadCount; }
+  Thread *startThread() { return &threads[started++]; }
+  void endThread(Thread *thread);
+  Thread &thread(uint32_t index) { return threads[index]; }
+  // Returns what a thread waits for, for messages.
+  std::string waitOf(const Thread &thread) const;
+  bool releaseActiveMasks();
+  // Finishes the copies that threads wait for. Returns true if a thread can go on.
+  bool finishAwaitedLoads();
 
   // Functions that generated code calls on the stack of `thread`.
   [[noreturn]] void fail(Thread *thread, const Site *site, int code, const std::string &what);
@@ -277,6 +294,9 @@ public:
   uint32_t barrier(Thread *thread, const Site *site, uint32_t id, uint32_t count, BarrierKind kind, bool value);
   uint8_t *sharedAccess(Thread *thread, const Site *site, uint64_t offset, uint32_t size, Access access);
   uint8_t *genericAccess(Thread *thread, const Site *site, uint64_t address, uint32_t size, Access access);
+  // In Cluster.cpp: an address of the cluster's shared memory, and its barrier.
+  uint8_t *clusterAccess(Thread *thread, const Site *site, uint64_t address, uint32_t size, Access access);
+  void clusterBarrier(Thread *thread, const Site *site, bool waits);
   // If `by` is given, a copy that completes on it does the access.
   void raceCheck(Thread *thread, const Site *site, uint32_t offset, uint32_t size, Access access,
                  const Mbarrier *by = nullptr);
@@ -284,7 +304,8 @@ public:
   // In Mbarrier.cpp. Returns the state before an arrival, or whether a phase has ended.
   uint64_t mbarrier(Thread *thread, const Site *site, uint64_t address, uint64_t argument);
   // In Bulk.cpp: bulk copies. Shared addresses are those of this block.
-  void startLoad(Thread *thread, const Site *site, uint64_t to, uint64_t from, uint32_t bytes, uint64_t mbarrierAt);
+  void startLoad(Thread *thread, const Site *site, uint64_t to, uint64_t from, uint32_t bytes, uint64_t mbarrierAt,
+                 uint32_t ranks);
   void startStore(Thread *thread, const Site *site, uint64_t to, uint64_t from, uint32_t bytes);
   void commitStores(Thread *thread);
   // Until at most `groupsLeft` groups are pending, finishes copies to global memory, or only their reads.
@@ -344,6 +365,7 @@ private:
   // Called when the last lane of a warp has ended.
   void endWarp(Thread *thread);
 
+  uint64_t mbarrierHere(Thread *thread, const Site *site, uint64_t address, uint64_t argument);
   void initMbarrier(Thread *thread, const Site *site, uint64_t address, uint64_t count);
   Mbarrier &findMbarrier(Thread *thread, const Site *site, uint64_t address);
   void invalidateMbarrier(Thread *thread, const Site *site, Mbarrier &mbarrier);
@@ -353,11 +375,10 @@ private:
   const TensorMap &tensorMapAt(Thread *thread, const Site *site, uint64_t address);
   void bulkRuns(Thread *thread, const Site *site, uint64_t sharedAt, uint64_t globalAt, uint32_t bytes,
                 const std::function<void(uint32_t, uint64_t, uint32_t)> &run);
+  void startLoadHere(Thread *thread, const Site *site, uint64_t to, uint64_t from, uint32_t bytes, uint64_t mbarrierAt);
   void checkGlobal(Thread *thread, const Site *site, uint64_t address, uint32_t bytes, Access access);
   void checkShared(Thread *thread, const Site *site, uint32_t offset, uint32_t bytes, Access access);
   void finishLoads(Mbarrier &mbarrier);
-  // Finishes the copies that threads wait for. Returns true if a thread can go on.
-  bool finishAwaitedLoads();
   void endLoads(Thread *thread);
   void readStore(Thread *thread, Thread::Store &store);
   void writeStore(Thread *thread, Thread::Store &store);
@@ -372,33 +393,22 @@ private:
   // Returns the lanes of every warp that wait for the same mbarrier as this thread, for messages.
   std::string lanesLike(const Thread &first) const;
 
-  static void fiberMain(void *self);
-  void fiberLoop();
-  Fiber *freeFiber();
-  void park(Thread *thread);
-  void switchFrom(Fiber &from);
-  bool releaseActiveMasks();
-  [[noreturn]] void deadlock(Fiber &from);
-  [[noreturn]] void leave(Fiber &from);
-  void endThread(Thread *thread);
+  // Returns the block whose shared memory has an address of the cluster, and makes it an address of that block.
+  Block &ownerOf(Thread *thread, const Site *site, uint64_t &address);
+  Block &blockOfRank(Thread *thread, const Site *site, uint32_t which);
   bool tryCollective(Warp &warp, uint32_t mask, const Site *site, Thread *last);
 
+  Cluster &cluster;
   const Launch *launch = nullptr;
+  uint32_t rank = 0; // in the cluster
   uint32_t threadCount = 0;
   std::vector<Thread> threads;
   std::vector<Warp> warps;
   Barrier barriers[kBarriers];
-  std::deque<Thread *> ready;
   uint32_t started = 0, ended = 0;
-  bool startFirst = false; // a thread that has not started goes before one that polls
-  Fiber host;
-  std::vector<std::unique_ptr<Fiber>> fibers;
-  std::vector<Fiber *> idle;
-  Fiber *current = nullptr;
   uint8_t *shared = nullptr;
   uint8_t *sharedShadow = nullptr;
   uint8_t *local = nullptr;
-  Races races;
   std::map<uint32_t, Mbarrier> mbarriers; // by their offset
   uint32_t freeRegisters = 0;             // that setmaxnreg.dec has released
   std::vector<Thread *> registerWaiters;

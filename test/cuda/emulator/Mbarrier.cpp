@@ -1,4 +1,5 @@
 // mbarriers: counts of arrivals and of bytes in shared memory, which end phases.
+#include "test/cuda/emulator/Cluster.h"
 #include "test/cuda/emulator/Cuda.h"
 #include "test/cuda/emulator/Machine.h"
 #include "test/cuda/emulator/Memory.h"
@@ -18,7 +19,8 @@ constexpr uint32_t kMostPolls = 1 << 16;
 } // namespace
 
 std::string Block::nameOf(const Mbarrier &mbarrier) const {
-  return "the mbarrier at shared address " + hexadecimal(mbarrier.offset);
+  std::string name = "the mbarrier at shared address " + hexadecimal(mbarrier.offset);
+  return cluster.size() > 1 ? name + " of the block of rank " + std::to_string(rank) : name;
 }
 
 std::string Block::lackOf(const Mbarrier &mbarrier) const {
@@ -71,6 +73,15 @@ Mbarrier &Block::findMbarrier(Thread *thread, const Site *site, uint64_t address
 }
 
 uint64_t Block::mbarrier(Thread *thread, const Site *site, uint64_t address, uint64_t argument) {
+  Block &owner = ownerOf(thread, site, address);
+  bool mayBeRemote = site->mbarrier == MbarrierOp::Arrive || site->mbarrier == MbarrierOp::Expect ||
+                     site->mbarrier == MbarrierOp::Complete;
+  if (&owner != this && !mayBeRemote)
+    fail(thread, site, kErrorIllegalAddress, "the mbarrier belongs to another block");
+  return owner.mbarrierHere(thread, site, address, argument);
+}
+
+uint64_t Block::mbarrierHere(Thread *thread, const Site *site, uint64_t address, uint64_t argument) {
   if (site->mbarrier == MbarrierOp::Init) {
     initMbarrier(thread, site, address, argument);
     return 0;
@@ -113,7 +124,7 @@ void Block::initMbarrier(Thread *thread, const Site *site, uint64_t address, uin
   mbarrier.expected = mbarrier.pending = static_cast<uint32_t>(count);
   mbarrier.initialiser = thread->index;
   mbarrier.fences = thread->asyncFences;
-  mbarrier.actor = launch->races ? races.addActor() : 0;
+  mbarrier.actor = launch->races ? cluster.races.addActor() : 0;
 }
 
 void Block::invalidateMbarrier(Thread *thread, const Site *site, Mbarrier &mbarrier) {
@@ -135,7 +146,7 @@ uint64_t Block::arriveAt(Thread *thread, const Site *site, Mbarrier &mbarrier, u
   if (!site->relaxed) {
     thread->publishedFences = thread->proxyFences;
     if (launch->races)
-      races.arrive(thread->index, mbarrier.joined);
+      cluster.races.arrive(thread->number, mbarrier.joined);
   }
   mbarrier.pending -= static_cast<uint32_t>(count);
   if (site->drops)
@@ -158,9 +169,7 @@ void Block::tryComplete(Mbarrier &mbarrier) {
   ++mbarrier.phase;
   mbarrier.pending = mbarrier.expected;
   std::vector<uint32_t> &before = mbarrier.completed;
-  before.resize(std::max(before.size(), mbarrier.joined.size()));
-  for (size_t i = 0; i < mbarrier.joined.size(); ++i)
-    before[i] = std::max(before[i], mbarrier.joined[i]);
+  Races::join(before, mbarrier.joined);
   mbarrier.joined.clear();
   if (launch->races) { // its copies of the phase have come
     before.resize(std::max<size_t>(before.size(), mbarrier.actor + 1));
@@ -168,7 +177,7 @@ void Block::tryComplete(Mbarrier &mbarrier) {
   }
   for (Thread *thread : mbarrier.waiting) {
     thread->wait = Wait::None;
-    ready.push_back(thread);
+    cluster.ready.push_back(thread);
   }
   mbarrier.waiting.clear();
 }
@@ -199,11 +208,11 @@ bool Block::testMbarrier(Thread *thread, const Site *site, Mbarrier &mbarrier, u
     thread->wait = Wait::Mbarrier;
     thread->site = site;
     thread->mbarrier = &mbarrier;
-    park(thread);
+    cluster.park(thread);
   }
   thread->polls = 0;
   if (launch->races && !site->relaxed)
-    races.leave(thread->index, mbarrier.completed);
+    cluster.races.leave(thread->number, mbarrier.completed);
   return true;
 }
 

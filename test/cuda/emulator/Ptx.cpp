@@ -389,8 +389,10 @@ private:
     if (skipSpace(), peek() == '(')
       parameterList(parsed.parameters);
     for (std::string word = directive(); !word.empty(); word = directive()) {
-      if (word == "maxntid" || word == "reqntid") {
-        uint32_t *sizes = word == "maxntid" ? parsed.maxThreads : parsed.requiredThreads;
+      if (word == "maxntid" || word == "reqntid" || word == "reqnctapercluster") {
+        uint32_t *sizes = word == "maxntid"   ? parsed.maxThreads
+                          : word == "reqntid" ? parsed.requiredThreads
+                                              : parsed.requiredCluster;
         sizes[1] = sizes[2] = 1;
         unsigned i = 0;
         do

@@ -22,7 +22,7 @@ struct TargetError : PtxError {
   using PtxError::PtxError;
 };
 
-enum class Space { Generic, Global, Const, Shared, Local, Param };
+enum class Space { Generic, Global, Const, Shared, Cluster, Local, Param };
 
 // A scalar or packed type, as in an instruction's suffix.
 struct Type {
@@ -98,6 +98,7 @@ struct Function {
   std::vector<Variable> parameters;
   uint32_t maxThreads[3] = {0, 0, 0};      // .maxntid; zeros if not given
   uint32_t requiredThreads[3] = {0, 0, 0}; // .reqntid; zeros if not given
+  uint32_t requiredCluster[3] = {0, 0, 0}; // .reqnctapercluster; zeros if not given
   uint32_t maxRegisters = 0;               // .maxnreg
   uint32_t minBlocks = 0;                  // .minnctapersm
   std::vector<Scope> scopes;

@@ -47,8 +47,7 @@ int64_t Races::touch(uint32_t thread, uint32_t at, uint32_t size, Access access,
   return -1;
 }
 
-// Sets each clock to the later of two.
-static void join(std::vector<uint32_t> &to, const std::vector<uint32_t> &from) {
+void Races::join(std::vector<uint32_t> &to, const std::vector<uint32_t> &from) {
   to.resize(std::max(to.size(), from.size()));
   for (size_t i = 0; i < from.size(); ++i)
     to[i] = std::max(to[i], from[i]);

@@ -1,4 +1,5 @@
 // setmaxnreg: the warps of a block give registers to each other.
+#include "test/cuda/emulator/Cluster.h"
 #include "test/cuda/emulator/Cuda.h"
 #include "test/cuda/emulator/Machine.h"
 
@@ -17,7 +18,7 @@ void Block::setRegisters(Thread *thread, const Site *site) {
       warp.registers = site->registers;
       for (Thread *waiting : registerWaiters) {
         waiting->wait = Wait::None;
-        ready.push_back(waiting);
+        cluster.ready.push_back(waiting);
       }
       registerWaiters.clear();
       return;
@@ -31,7 +32,7 @@ void Block::setRegisters(Thread *thread, const Site *site) {
     registerWaiters.push_back(thread);
     thread->wait = Wait::Registers;
     thread->site = site;
-    park(thread);
+    cluster.park(thread);
   }
 }
 

@@ -34,12 +34,23 @@ uint8_t *generic(Thread *thread, const Site *site, uint64_t address, uint32_t si
   return thread->block->genericAccess(thread, site, address, size, static_cast<Access>(access));
 }
 
+uint8_t *clusterAccess(Thread *thread, const Site *site, uint64_t address, uint32_t size, uint32_t access) {
+  return thread->block->clusterAccess(thread, site, address, size, static_cast<Access>(access));
+}
+
+void clusterBarrier(Thread *thread, const Site *site, uint32_t waits) {
+  thread->block->clusterBarrier(thread, site, waits != 0);
+}
+
 uint32_t isSpace(Thread *thread, uint64_t address, uint32_t space) {
   bool shared = address - Block::sharedWindow() < Block::kSharedLimit;
+  bool cluster = address - Block::sharedWindow() < Block::kWindowBytes;
   bool local = address >= thread->localBase && address < thread->localEnd;
   switch (static_cast<Space>(space)) {
   case Space::Shared:
     return shared;
+  case Space::Cluster:
+    return cluster;
   case Space::Local:
     return local;
   case Space::Global:
@@ -80,8 +91,9 @@ void copyCommit(Thread *thread) {
 
 void copyWait(Thread *thread, uint32_t groupsLeft) { thread->block->finishCopies(thread, groupsLeft); }
 
-void bulkLoad(Thread *thread, const Site *site, uint64_t to, uint64_t from, uint32_t bytes, uint64_t mbarrier) {
-  thread->block->startLoad(thread, site, to, from, bytes, mbarrier);
+void bulkLoad(Thread *thread, const Site *site, uint64_t to, uint64_t from, uint32_t bytes, uint64_t mbarrier,
+              uint32_t ranks) {
+  thread->block->startLoad(thread, site, to, from, bytes, mbarrier, ranks);
 }
 void bulkStore(Thread *thread, const Site *site, uint64_t to, uint64_t from, uint32_t bytes) {
   thread->block->startStore(thread, site, to, from, bytes);
@@ -258,6 +270,8 @@ const std::map<std::string, void *> &supportFunctions() {
       {"heddle_bad_shared", pointer(badShared)},
       {"heddle_bad_local", pointer(badLocal)},
       {"heddle_generic", pointer(generic)},
+      {"heddle_cluster_access", pointer(clusterAccess)},
+      {"heddle_cluster_barrier", pointer(clusterBarrier)},
       {"heddle_is_space", pointer(isSpace)},
       {"heddle_race", pointer(race)},
       {"heddle_note_write", pointer(noteWrite)},

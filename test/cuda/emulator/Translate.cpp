@@ -93,6 +93,7 @@ const std::map<std::string, Translator::Entry> &Translator::handlers() {
     addConversions(all);
     addMemory(all);
     addCollectives(all);
+    addClusters(all);
     addMbarriers(all);
     addWarpgroups(all);
     return all;
@@ -372,6 +373,7 @@ Translator::Value *Translator::symbolAddress(const std::string &name) {
     return builder.CreateAdd(localBase, builder.getInt64(offsets.at({scope, name})));
   case Space::Param:
     return builder.CreatePtrToInt(paramSlots.at({scope, name}), builder.getInt64Ty());
+  case Space::Cluster:
   case Space::Generic:
     break;
   }
@@ -386,12 +388,18 @@ Translator::Value *Translator::threadField(size_t offset, llvm::Type *type, bool
 }
 
 Translator::Value *Translator::special(const std::string &name) {
-  static const std::map<std::string, size_t> triples = {
-      {"%tid", offsetof(Thread, tid)},         {"%ntid", offsetof(Thread, ntid)},
-      {"%ctaid", offsetof(Thread, ctaid)},     {"%nctaid", offsetof(Thread, nctaid)},
-      {"%clusterid", offsetof(Thread, ctaid)}, {"%nclusterid", offsetof(Thread, nctaid)}};
+  static const std::map<std::string, size_t> triples = {{"%tid", offsetof(Thread, tid)},
+                                                        {"%ntid", offsetof(Thread, ntid)},
+                                                        {"%ctaid", offsetof(Thread, ctaid)},
+                                                        {"%nctaid", offsetof(Thread, nctaid)},
+                                                        {"%clusterid", offsetof(Thread, clusterid)},
+                                                        {"%nclusterid", offsetof(Thread, nclusterid)},
+                                                        {"%cluster_ctaid", offsetof(Thread, clusterCtaid)},
+                                                        {"%cluster_nctaid", offsetof(Thread, clusterNctaid)}};
   static const std::map<std::string, size_t> scalars = {{"%laneid", offsetof(Thread, lane)},
                                                         {"%warpid", offsetof(Thread, warpIndex)},
+                                                        {"%cluster_ctarank", offsetof(Thread, clusterRank)},
+                                                        {"%cluster_nctarank", offsetof(Thread, clusterSize)},
                                                         {"%nwarpid", offsetof(Thread, warpCount)},
                                                         {"%total_smem_size", offsetof(Thread, sharedBytes)},
                                                         {"%dynamic_smem_size", offsetof(Thread, dynamicBytes)}};
@@ -401,17 +409,14 @@ Translator::Value *Translator::special(const std::string &name) {
     size_t component = static_cast<size_t>(name[dot + 1] - 'x');
     if (auto found = triples.find(base); found != triples.end())
       return threadField(found->second + 4 * component, builder.getInt32Ty());
-    // A cluster is a single block.
-    if (base == "%cluster_ctaid" || base == "%cluster_nctaid")
-      return builder.getInt32(base == "%cluster_nctaid");
   }
   if (auto found = scalars.find(name); found != scalars.end())
     return threadField(found->second, builder.getInt32Ty());
   if (name == "WARP_SZ")
     return builder.getInt32(32);
-  if (name == "%smid" || name == "%gridid" || name == "%cluster_ctarank" || name == "%envreg0")
+  if (name == "%smid" || name == "%gridid" || name == "%envreg0")
     return builder.getInt32(0);
-  if (name == "%nsmid" || name == "%cluster_nctarank")
+  if (name == "%nsmid")
     return builder.getInt32(1);
   if (name == "%clock64" || name == "%clock" || name == "%globaltimer" || name == "%clock_hi" ||
       name == "%globaltimer_lo")

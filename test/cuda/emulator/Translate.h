@@ -67,6 +67,7 @@ private:
   static void addConversions(std::map<std::string, Entry> &table);
   static void addMemory(std::map<std::string, Entry> &table);
   static void addCollectives(std::map<std::string, Entry> &table);
+  static void addClusters(std::map<std::string, Entry> &table);
   static void addMbarriers(std::map<std::string, Entry> &table);
   static void addWarpgroups(std::map<std::string, Entry> &table);
 
@@ -186,6 +187,11 @@ private:
   void requireTarget(unsigned target);
   Value *sharedAddress(size_t i, bool shared, bool cluster);
   void mbarrier();
+
+  // TranslateCluster.cpp
+  void clusterBarrier();
+  void mapToBlock();
+  void rankOfAddress();
 
   // TranslateBulk.cpp
   void copyBulk();

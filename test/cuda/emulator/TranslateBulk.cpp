@@ -49,7 +49,10 @@ void Translator::copyBulk() {
   if (!loads)
     return void(call("heddle_bulk_store", none, {thread, constantPointer(site), globalAt, sharedAt, bytes}));
   Value *mbarrier = address(operand(next++), shared);
-  call("heddle_bulk_load", none, {thread, constantPointer(site), sharedAt, globalAt, bytes, mbarrier});
+  site->multicast = at->has("multicast::cluster");
+  Value *ranks =
+      site->multicast ? builder.CreateZExt(read(operand(next), 16), builder.getInt32Ty()) : builder.getInt32(0);
+  call("heddle_bulk_load", none, {thread, constantPointer(site), sharedAt, globalAt, bytes, mbarrier, ranks});
 }
 
 } // namespace heddle::emulator

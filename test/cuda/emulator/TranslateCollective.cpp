@@ -7,7 +7,8 @@ namespace heddle::emulator {
 void Translator::addCollectives(std::map<std::string, Entry> &table) {
   table.insert({
       {"bar", {&Translator::barrier, "sync warp cta arrive red popc and or all aligned"}},
-      {"barrier", {&Translator::barrier, "sync cta arrive red popc and or all aligned"}},
+      {"barrier",
+       {&Translator::barrier, "sync cta arrive red popc and or all aligned cluster wait acquire release relaxed"}},
       {"shfl", {&Translator::shuffle, "sync up down bfly idx"}},
       {"vote", {&Translator::vote, "sync all any uni ballot"}},
       {"match", {&Translator::match, "sync any all"}},
@@ -43,6 +44,8 @@ void Translator::callCollective(Site *site, Value *mask) {
 }
 
 void Translator::barrier() {
+  if (at->has("cluster"))
+    return clusterBarrier();
   if (at->has("warp"))
     return callCollective(collectiveSite(Collective::Sync), read(operand(0), 32));
   Site *site = newSite();

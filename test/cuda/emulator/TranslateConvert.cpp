@@ -11,8 +11,9 @@ void Translator::addConversions(std::map<std::string, Entry> &table) {
   table.insert({
       {"mov", {&Translator::move, ""}},
       {"cvt", {&Translator::convert, "rn rz rm rp rni rzi rmi rpi rna ftz sat relu"}},
-      {"cvta", {&Translator::convertAddress, "to global shared shared::cta local const param param::entry"}},
-      {"isspacep", {&Translator::isSpace, "global shared shared::cta local const param"}},
+      {"cvta",
+       {&Translator::convertAddress, "to global shared shared::cta shared::cluster local const param param::entry"}},
+      {"isspacep", {&Translator::isSpace, "global shared shared::cta shared::cluster local const param"}},
   });
 }
 
@@ -164,7 +165,7 @@ void Translator::convert() {
 void Translator::convertAddress() {
   Type type = lastType();
   Value *value = read(operand(1), type.bits);
-  if (at->has("shared") || at->has("shared::cta")) {
+  if (at->has("shared") || at->has("shared::cta") || at->has("shared::cluster")) {
     Value *window = builder.getInt64(Block::sharedWindow());
     value = builder.CreateZExtOrTrunc(value, builder.getInt64Ty());
     value = at->has("to") ? builder.CreateSub(value, window) : builder.CreateAdd(value, window);
@@ -173,9 +174,11 @@ void Translator::convertAddress() {
 }
 
 void Translator::isSpace() {
-  static const std::map<std::string, Space> spaces = {{"global", Space::Global},      {"shared", Space::Shared},
-                                                      {"shared::cta", Space::Shared}, {"local", Space::Local},
-                                                      {"const", Space::Const},        {"param", Space::Param}};
+  static const std::map<std::string, Space> spaces = {
+      {"global", Space::Global},      {"shared", Space::Shared},
+      {"shared::cta", Space::Shared}, {"shared::cluster", Space::Cluster},
+      {"local", Space::Local},        {"const", Space::Const},
+      {"param", Space::Param}};
   Value *result =
       call("heddle_is_space", builder.getInt32Ty(),
            {thread, read(operand(1), 64), builder.getInt32(static_cast<uint32_t>(spaces.at(at->opcode[1])))});

@@ -11,10 +11,9 @@ using llvm::AtomicOrdering;
 using llvm::AtomicRMWInst;
 
 static const char *const kLevels =
-    "weak relaxed acquire release acq_rel volatile mmio cta cluster gpu sys global shared shared::cta local const "
-    "param "
-    "param::entry param::func v2 v4 v8 nc ca cg cs lu cv wb wt L1::evict_normal L1::evict_unchanged L1::evict_first "
-    "L1::evict_last L1::no_allocate L2::64B L2::128B L2::256B L2::cache_hint unified";
+    "weak relaxed acquire release acq_rel volatile mmio cta cluster gpu sys global shared shared::cta shared::cluster "
+    "local const param param::entry param::func v2 v4 v8 nc ca cg cs lu cv wb wt L1::evict_normal L1::evict_unchanged "
+    "L1::evict_first L1::evict_last L1::no_allocate L2::64B L2::128B L2::256B L2::cache_hint unified";
 
 void Translator::addMemory(std::map<std::string, Entry> &table) {
   static const std::string atomics = std::string(kLevels) + " add min max inc dec and or xor exch cas noftz rn";
@@ -26,9 +25,9 @@ void Translator::addMemory(std::map<std::string, Entry> &table) {
       {"red", {&Translator::atomic, atomics.c_str()}},
       {"cp",
        {&Translator::copyAsync,
-        "async ca cg shared shared::cta global commit_group wait_group wait_all L2::64B L2::128B "
-        "L2::256B bulk tensor tile 1d 2d 3d 4d 5d shared::cluster mbarrier::complete_tx::bytes L2::cache_hint "
-        "bulk_group read prefetch L2"}},
+        "async ca cg shared shared::cta global commit_group wait_group wait_all L2::64B L2::128B L2::256B bulk tensor "
+        "tile 1d 2d 3d 4d 5d shared::cluster mbarrier::complete_tx::bytes L2::cache_hint multicast::cluster bulk_group "
+        "read prefetch L2"}},
       {"membar", {&Translator::fence, "cta gl gpu sys proxy"}},
       {"fence",
        {&Translator::fence,
@@ -43,10 +42,15 @@ void Translator::addMemory(std::map<std::string, Entry> &table) {
 }
 
 Space Translator::space() const {
-  static const std::map<std::string, Space> spaces = {{"global", Space::Global},      {"const", Space::Const},
-                                                      {"shared", Space::Shared},      {"shared::cta", Space::Shared},
-                                                      {"local", Space::Local},        {"param", Space::Param},
-                                                      {"param::entry", Space::Param}, {"param::func", Space::Param}};
+  static const std::map<std::string, Space> spaces = {{"global", Space::Global},
+                                                      {"const", Space::Const},
+                                                      {"shared", Space::Shared},
+                                                      {"shared::cta", Space::Shared},
+                                                      {"shared::cluster", Space::Cluster},
+                                                      {"local", Space::Local},
+                                                      {"param", Space::Param},
+                                                      {"param::entry", Space::Param},
+                                                      {"param::func", Space::Param}};
   for (size_t i = 1; i < at->opcode.size(); ++i)
     if (auto found = spaces.find(at->opcode[i]); found != spaces.end())
       return found->second;
@@ -85,6 +89,8 @@ Translator::Value *Translator::access(Space space, Value *address, unsigned byte
   llvm::Type *pointer = builder.getPtrTy(), *i8 = builder.getInt8Ty();
   if (space == Space::Generic || space == Space::Param)
     return call("heddle_generic", pointer, {thread, site, address, size, access});
+  if (space == Space::Cluster)
+    return call("heddle_cluster_access", pointer, {thread, site, address, size, access});
   Value *aligned = builder.CreateIsNull(builder.CreateAnd(address, bytes - 1));
   if (space == Space::Local) {
     Value *base = threadField(offsetof(Thread, localBase), builder.getInt64Ty());

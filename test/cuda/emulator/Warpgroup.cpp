@@ -1,4 +1,5 @@
 // wgmma: the part that each of a warpgroup's four warps computes, and the rules while it runs asynchronously.
+#include "test/cuda/emulator/Cluster.h"
 #include "test/cuda/emulator/Cuda.h"
 #include "test/cuda/emulator/Machine.h"
 #include "test/cuda/emulator/Numbers.h"
@@ -217,7 +218,7 @@ void Block::checkFenced(Thread *thread, const Site *site, uint32_t offset, uint3
     Writer writer = writers[i];
     if (!writer.thread)
       continue;
-    const Thread &other = threads[writer.thread - 1];
+    const Thread &other = cluster.threadOf(writer.thread - 1);
     // A thread needs no barrier with itself, but wgmma is executed by many.
     bool own = &other == thread && site->op != Collective::WarpgroupMultiply;
     if (writer.fences < (own ? other.proxyFences : other.publishedFences))
@@ -246,7 +247,7 @@ void Block::checkNotRead(Thread *thread, const Site *site, uint32_t offset, uint
 
 void Block::noteWrite(Thread *thread, const Site *site, uint32_t offset, uint32_t size) {
   checkNotRead(thread, site, offset, size);
-  std::fill_n(writers.begin() + offset, size, Writer{thread->index + 1, thread->proxyFences});
+  std::fill_n(writers.begin() + offset, size, Writer{thread->number + 1, thread->proxyFences});
 }
 
 // The bytes may be read at any time until the wait: the race check also counts a read now.
