@@ -112,6 +112,7 @@ struct Uuid {
 enum LaunchAttributeKind : int {
   kAttributeIgnore = 0,
   kAttributeClusterDimension = 4,
+  kAttributeProgrammaticSerialization = 6,
 };
 
 struct LaunchAttribute { // CUlaunchAttribute
@@ -120,6 +121,7 @@ struct LaunchAttribute { // CUlaunchAttribute
   union {
     char bytes[64];
     uint32_t cluster[3];
+    int programmatic;
   };
 };
 

@@ -213,6 +213,11 @@ HEDDLE_CUDA_API cuLaunchKernelEx(const LaunchConfig *config, void *function, voi
     const LaunchAttribute &attribute = config->attributes[i];
     if (attribute.kind == kAttributeIgnore)
       continue;
+    if (attribute.kind == kAttributeProgrammaticSerialization) {
+      // A graph would need edges of another kind. Plain edges are stricter.
+      operation.dependent = attribute.programmatic && !stream->capture;
+      continue;
+    }
     if (attribute.kind != kAttributeClusterDimension)
       return kErrorNotSupported;
     if (int error = setCluster(operation, attribute.cluster))

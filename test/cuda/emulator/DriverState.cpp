@@ -164,10 +164,14 @@ namespace {
 // Marks the memory that a kernel may access while it runs.
 class DeclaredMemory {
 public:
-  explicit DeclaredMemory(const std::vector<DeclaredAccess> &ranges) : ranges(ranges) {
+  explicit DeclaredMemory(const Operation &operation) : ranges(operation.access) {
     for (const DeclaredAccess &range : ranges)
       Memory::get().allow(range.address, range.bytes,
-                          static_cast<uint8_t>((range.access & 1 ? kMayRead : 0) | (range.access & 2 ? kMayWrite : 0)));
+                          static_cast<uint8_t>((range.access & 1 ? kMayRead | kMayReadEarly : 0) |
+                                               (range.access & 2 ? kMayWrite | kMayWriteEarly : 0)));
+    for (const DeclaredAccess &range : operation.before)
+      Memory::get().remove(range.address, range.bytes,
+                           range.access & 2 ? kMayReadEarly | kMayWriteEarly : kMayWriteEarly);
   }
   ~DeclaredMemory() {
     for (const DeclaredAccess &range : ranges)
@@ -202,7 +206,8 @@ static void launch(Context &context, const Operation &operation) {
   launch.races = kernel.module->races();
   launch.async = kernel.module->usesAsyncProxy();
   launch.initialised = kernel.module->checksInitialised();
-  DeclaredMemory declared(operation.access);
+  DeclaredMemory declared(operation);
+  launch.dependent = operation.dependent;
   launch.declared = declared.any();
   Fault fault = runGrid(launch);
   if (!fault.code)
@@ -273,8 +278,11 @@ void execute(Context &context, const Operation &operation) {
   }
 }
 
-void runIn(Context &context, Stream &stream, const Operation &operation) {
+void runIn(Context &context, Stream &stream, Operation operation) {
   stream.lastWork = ++context.work;
+  if (operation.dependent)
+    operation.before = stream.lastAccess;
+  stream.lastAccess = operation.access;
   if (operation.kind == Operation::HostFunction || !stream.queued.empty())
     stream.queued.push_back(operation);
   else

@@ -25,6 +25,8 @@ struct Operation {
   uint32_t grid[3] = {}, block[3] = {}, cluster[3] = {1, 1, 1};
   uint32_t dynamicBytes = 0;
   std::vector<uint8_t> params;
+  bool dependent = false;             // may begin before the kernel before it has ended
+  std::vector<DeclaredAccess> before; // if so: what that kernel may access
   std::vector<DeclaredAccess> access; // all memory that the kernel may access; empty if not declared
   // Copies and fills
   uint64_t to = 0, from = 0, bytes = 0;
@@ -55,6 +57,7 @@ struct Stream {
   std::vector<Node *> captureAfter;
   bool captureOrigin = false;
   bool captureBroken = false;
+  std::vector<DeclaredAccess> lastAccess; // of its last operation, if that was a kernel
   // A host function, and the work behind it, run when somebody waits for them.
   std::deque<Operation> queued;
   uint64_t begun = 0;                  // number of queued operations that have begun
@@ -132,7 +135,7 @@ void execute(Context &context, const Operation &operation);
 // Runs the operation now, or adds it to the graph that the stream captures.
 int submit(Context &context, Stream &stream, Operation operation);
 // Runs the operation now, or queues it if the stream has queued work.
-void runIn(Context &context, Stream &stream, const Operation &operation);
+void runIn(Context &context, Stream &stream, Operation operation);
 // Runs the queued work that a stream, an event or everything waits for.
 void drain(Context &context, Stream &stream);
 void drain(Context &context, const Event &event);

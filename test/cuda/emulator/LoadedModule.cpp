@@ -74,9 +74,11 @@ LoadedModule::LoadedModule(const std::string &text, unsigned deviceTarget) : tex
   layout.initialised = setting("HEDDLE_EMULATOR_INITCHECK", true);
   layout.placeShared();
   for (const Function &function : ptx.functions)
-    for (const Instruction &instruction : function.body)
+    for (const Instruction &instruction : function.body) {
+      layout.dependent |= instruction.opcode[0] == "griddepcontrol";
       layout.async |=
           instruction.opcode[0] == "wgmma" || instruction.opcode[0] == "setmaxnreg" || instruction.has("bulk");
+    }
   placeGlobals();
   try {
     static const bool once = [] {
@@ -139,7 +141,8 @@ void LoadedModule::placeGlobals() {
     uint64_t address = memory.allocate(variable.size, true);
     if (!address)
       throw PtxError(variable.line, "no memory for " + variable.name);
-    memory.allow(address, variable.size, kMayRead | kMayWrite); // any kernel of the module may access it
+    // Any kernel of the module may access it.
+    memory.allow(address, variable.size, kMayRead | kMayWrite | kMayReadEarly | kMayWriteEarly);
     std::memset(reinterpret_cast<void *>(address), 0, variable.size);
     std::memcpy(reinterpret_cast<void *>(address), variable.data.data(), variable.data.size());
     layout.globals[variable.name] = address;

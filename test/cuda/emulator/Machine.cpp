@@ -81,8 +81,6 @@ void Block::begin(const Launch &newLaunch, uint32_t newRank) {
     thread.dynamicBytes = launch->dynamicBytes;
     thread.shared = shared;
     thread.sharedShadow = sharedShadow;
-    thread.declaredRead = launch->declared ? kMayRead : 0;
-    thread.declaredWrite = launch->declared ? kMayWrite : 0;
     thread.params = launch->params;
     thread.localBase = reinterpret_cast<uint64_t>(local + kLocalBytes * i);
     thread.localEnd = thread.localBase + kLocalBytes;
@@ -105,6 +103,11 @@ void Block::reset(uint32_t x, uint32_t y, uint32_t z) {
       thread.clusterCtaid[k] = id[k] % launch->cluster[k];
     }
     thread.clusterArrived = false;
+    waitForGrid(&thread);
+    if (launch->declared && launch->dependent) {
+      thread.declaredRead |= kMayReadEarly;
+      thread.declaredWrite |= kMayWriteEarly;
+    }
     thread.localTop = thread.localBase;
     thread.finished = false;
     thread.wait = Wait::None;
@@ -130,6 +133,11 @@ void Block::reset(uint32_t x, uint32_t y, uint32_t z) {
   if (launch->async)
     beginWarpgroups();
   started = ended = 0;
+}
+
+void Block::waitForGrid(Thread *thread) const {
+  thread->declaredRead = launch->declared ? kMayRead : 0;
+  thread->declaredWrite = launch->declared ? kMayWrite : 0;
 }
 
 void Block::endThread(Thread *thread) {
@@ -203,6 +211,12 @@ void Block::failAccess(Thread *thread, const Site *site, Access access, const ch
                                                    : kMayRead | kMayWrite;
         (shadow[i] & wanted) != wanted)
       fail(thread, site, kErrorIllegalAddress, what + ", which the launch does not say that it does");
+  uint8_t early = (access != Access::Write ? thread->declaredRead & kMayReadEarly : 0) |
+                  (access != Access::Read ? thread->declaredWrite & kMayWriteEarly : 0);
+  for (uint64_t i = 0; early && std::strcmp(space, "global") == 0 && i < size; ++i)
+    if ((shadow[i] & early) != early)
+      fail(thread, site, kErrorIllegalAddress,
+           what + ", which the kernel before may still use: the thread has not passed griddepcontrol.wait");
   fail(thread, site, kErrorIllegalAddress, what + ", which nothing has written (uninitialised)");
 }
 

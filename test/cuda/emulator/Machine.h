@@ -217,6 +217,7 @@ struct Launch {
   bool races;         // check for unordered accesses to shared memory
   bool async;         // the module uses wgmma or bulk copies: writers of shared memory are recorded
   bool initialised;   // reading memory that nothing has written is a fault
+  bool dependent;     // may begin before the kernel before it has ended
   bool declared;      // an access that the program did not declare is a fault
 };
 
@@ -317,6 +318,8 @@ public:
   // In Warpgroup.cpp: the computation and the checks of wgmma.
   void warpgroup(const Site &site, Thread *const lanes[32]);
   void noteWrite(Thread *thread, const Site *site, uint32_t offset, uint32_t size);
+  // The kernel before has ended.
+  void waitForGrid(Thread *thread) const;
   // Lets the block's other threads go first.
   void yield(Thread *thread);
 

@@ -110,10 +110,12 @@ void Memory::allow(uint64_t address, uint64_t size, uint8_t bits) {
     *at |= *at & kLive ? bits : 0;
 }
 
-void Memory::forbid(uint64_t address, uint64_t size) {
+void Memory::remove(uint64_t address, uint64_t size, uint8_t bits) {
   for (uint8_t *at = shadowOf(address), *end = at + size; at < end; ++at)
-    *at &= kReadable;
+    *at &= static_cast<uint8_t>(~bits);
 }
+
+void Memory::forbid(uint64_t address, uint64_t size) { remove(address, size, static_cast<uint8_t>(~kReadable)); }
 
 void Memory::copyShadow(uint64_t to, uint64_t from, uint64_t size) { std::memmove(shadowOf(to), shadowOf(from), size); }
 

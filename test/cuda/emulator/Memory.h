@@ -15,6 +15,9 @@ constexpr uint8_t kInitialised = 2; // and has been written
 constexpr uint8_t kReadable = kLive | kInitialised;
 constexpr uint8_t kMayRead = 4; // the running kernel declared that it reads it
 constexpr uint8_t kMayWrite = 8;
+// For kernels that begin before the kernel before them has ended: what they may do before they wait for it.
+constexpr uint8_t kMayReadEarly = 16;
+constexpr uint8_t kMayWriteEarly = 32;
 
 // The allocations of the only device. A device address is the host address of the same byte. Thread-safe. Kernels
 // access the shadow without a lock, as they do the bytes themselves.
@@ -35,8 +38,9 @@ public:
   // Copies the shadow along with copied bytes.
   void copyShadow(uint64_t to, uint64_t from, uint64_t size);
 
-  // Add kMayRead and kMayWrite to live bytes, and remove them.
+  // Add bits from kMayRead on to live bytes, remove some of them, and remove all.
   void allow(uint64_t address, uint64_t size, uint8_t bits);
+  void remove(uint64_t address, uint64_t size, uint8_t bits);
   void forbid(uint64_t address, uint64_t size);
 
   uint64_t freeBytes();

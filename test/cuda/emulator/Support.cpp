@@ -119,6 +119,7 @@ uint64_t mbarrier(Thread *thread, const Site *site, uint64_t address, uint64_t a
   return thread->block->mbarrier(thread, site, address, argument);
 }
 
+void waitForGrid(Thread *thread) { thread->block->waitForGrid(thread); }
 void setRegisters(Thread *thread, const Site *site) { thread->block->setRegisters(thread, site); }
 
 uint64_t clock() {
@@ -291,6 +292,7 @@ const std::map<std::string, void *> &supportFunctions() {
       {"heddle_collective", pointer(collective)},
       {"heddle_active_mask", pointer(activeMask)},
       {"heddle_barrier", pointer(barrier)},
+      {"heddle_wait_for_grid", pointer(waitForGrid)},
       {"heddle_set_registers", pointer(setRegisters)},
       {"heddle_mbarrier", pointer(mbarrier)},
       {"heddle_clock", pointer(clock)},

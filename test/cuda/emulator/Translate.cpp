@@ -87,7 +87,6 @@ const std::map<std::string, Translator::Entry> &Translator::handlers() {
         {"trap", {&Translator::trap, ""}},
         {"brkpt", {&Translator::trap, ""}},
         {"call", {&Translator::callFunction, "uni"}},
-        {"griddepcontrol", {&Translator::nothing, "launch_dependents wait"}},
     };
     addArithmetic(all);
     addConversions(all);

@@ -26,6 +26,7 @@ struct ModuleLayout {
   uint32_t sharedBytes = 0; // total size of these
   bool races = false;       // emit calls of the race check
   bool async = false;       // the module uses wgmma or bulk copies: writes of shared memory are recorded
+  bool dependent = false;   // the module uses griddepcontrol: what threads may access changes
   bool initialised = true;  // reading memory that nothing has written is a fault
   std::deque<Site> sites;
 
@@ -190,6 +191,7 @@ private:
 
   // TranslateCluster.cpp
   void clusterBarrier();
+  void gridDependency();
   void mapToBlock();
   void rankOfAddress();
 

@@ -1,4 +1,4 @@
-// Clusters: their barrier, and addresses of other blocks' shared memory.
+// Clusters: their barrier, and addresses of other blocks' shared memory. Grids that depend on each other.
 #include "test/cuda/emulator/Cluster.h"
 #include "test/cuda/emulator/Translate.h"
 
@@ -6,6 +6,7 @@ namespace heddle::emulator {
 
 void Translator::addClusters(std::map<std::string, Entry> &table) {
   table.insert({
+      {"griddepcontrol", {&Translator::gridDependency, "launch_dependents wait"}},
       {"mapa", {&Translator::mapToBlock, "shared::cluster"}},
       {"getctarank", {&Translator::rankOfAddress, "shared::cluster"}},
   });
@@ -21,6 +22,13 @@ void Translator::clusterBarrier() {
   Site *site = newSite();
   site->relaxed = at->has("relaxed");
   call("heddle_cluster_barrier", builder.getVoidTy(), {thread, constantPointer(site), builder.getInt32(waits)});
+}
+
+// Kernels run one after the other, so launch_dependents has no effect. The wait ends the checks of early accesses.
+void Translator::gridDependency() {
+  requireTarget(90);
+  if (at->has("wait"))
+    call("heddle_wait_for_grid", builder.getVoidTy(), {thread});
 }
 
 // mapa{.shared::cluster}.type d, a, rank: the address of `a` in another block. Without a state space, both are generic.

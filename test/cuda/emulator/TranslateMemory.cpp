@@ -120,7 +120,7 @@ Translator::Value *Translator::access(Space space, Value *address, unsigned byte
   Value *wanted = repeated(kind == Access::Write || !layout.initialised ? kLive : kReadable);
   Value *written = repeated(kReadable);
   auto declared = [&](size_t field) { // the bits in each byte
-    return builder.CreateMul(builder.CreateZExt(threadField(field, i8), integer), repeated(1));
+    return builder.CreateMul(builder.CreateZExt(threadField(field, i8, !layout.dependent), integer), repeated(1));
   };
   if (!shared && kind != Access::Write)
     wanted = builder.CreateOr(wanted, declared(offsetof(Thread, declaredRead)));
