@@ -57,7 +57,7 @@ HEDDLE_CUDA_API cuModuleLoadDataEx(void **module, const void *image, unsigned co
   if (magic == 0x464c457f || magic == 0xba55ed50 || magic == 0x466243b1) {
     errors.write("the emulator runs PTX only");
     const char *error = std::getenv("HEDDLE_EMULATOR_CUBIN_ERROR");
-    return error && *error ? std::atoi(error) : kErrorNoBinaryForGpu;
+    return error && *error ? static_cast<int>(std::strtol(error, nullptr, 10)) : kErrorNoBinaryForGpu;
   }
   if (!std::isspace(bytes[0]) && bytes[0] != '/' && bytes[0] != '.')
     return kErrorInvalidImage;
