@@ -8,7 +8,6 @@
 # Heddle with the first sanitizer.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-command -v clang++-22 >/dev/null || { echo "sanitize: clang++-22 is not there; it is Debian's package clang-22, and the sanitizers are in libclang-rt-22-dev" >&2; exit 1; }
 [ $# -gt 0 ] || set -- address,undefined thread
 
 for sanitizers in "$@"; do
@@ -16,6 +15,10 @@ for sanitizers in "$@"; do
     address,undefined | thread) ;;
     *) echo "sanitize: '$sanitizers' is none of 'address,undefined' and 'thread'" >&2; exit 2 ;;
   esac
+  if ! clang++-22 "-fsanitize=$sanitizers" -x c++ -o /dev/null - 2>/dev/null <<<'int main() {}'; then
+    echo "sanitize: clang++-22 cannot link with -fsanitize=$sanitizers; install the packages clang-22 and libclang-rt-22-dev" >&2
+    exit 1
+  fi
   build=build-${sanitizers%%,*}
   cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=clang++-22 -DHEDDLE_SANITIZE="$sanitizers" -DHEDDLE_BUILD_COMPILER=OFF >/dev/null
   cmake --build "$build" --target all test/all
