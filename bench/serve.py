@@ -8,7 +8,8 @@ clients beside one, and beside llama.cpp's server; and the time to a first token
 Each round times, in turns: `generate` on all lines, as many clients as the model's batch holds on the same lines, one
 client on its share of an N-th of them, N clients, and with --llama one client and N clients of llama.cpp's server (run this with a Python that has the
 package xllamacpp). `generate` is timed by the difference between a run with all lines and one with a single token, so that
-loading does not count; clients from their first request. The clients run in a second process of this script.
+loading does not count; clients from their first request. Answers of one client and of N clients have --tokens tokens each, whatever the model
+says; those beside `generate` end where its do. The clients run in a second process of this script.
 
 A first token is timed with N - 1 clients at work and without; the difference is given in steps of N sequences."""
 
@@ -38,10 +39,11 @@ while True:
 
 
 class Load:
-    """Clients that share the lines, each with a connection."""
+    """Clients that share the lines, each with a connection. End marks end an answer only if `ends` is true."""
 
-    def __init__(self, port, lines, tokens, count):
+    def __init__(self, port, lines, tokens, count, ends=False):
         self.port, self.tokens, self.left, self.answered, self.lock = port, tokens, list(lines), 0, threading.Lock()
+        self.more = {} if ends else {"ignore_eos": True}
         self.threads = [threading.Thread(target=self.work) for _ in range(count)]
         self.begin = time.monotonic()
         for thread in self.threads:
@@ -54,7 +56,7 @@ class Load:
                 if not self.left:
                     return
                 line = self.left.pop()
-            answer = ask(connection, line, self.tokens)
+            answer = ask(connection, line, self.tokens, **self.more)
             with self.lock:
                 self.answered += json.loads(answer.read())["usage"]["completion_tokens"]
 
@@ -65,7 +67,7 @@ class Load:
 
 
 def ask(connection, line, tokens, **more):
-    connection.request("POST", "/v1/completions", json.dumps({"prompt": line, "max_tokens": tokens, "temperature": 0, "ignore_eos": True, **more}))
+    connection.request("POST", "/v1/completions", json.dumps({"prompt": line, "max_tokens": tokens, "temperature": 0, **more}))
     return connection.getresponse()
 
 
@@ -83,9 +85,14 @@ def first_token(port, probes):
     return statistics.median(times)
 
 
-def as_clients(port, lines, tokens, count):
+def as_clients(port, lines, tokens, count, ends=False):
     """Prints tokens per second."""
-    print(json.dumps({"rate": Load(port, lines, tokens, count).rate()}))
+    print(json.dumps({"rate": Load(port, lines, tokens, count, ends).rate()}))
+
+
+def as_readers(port, lines, tokens, count):
+    """Prints tokens per second of answers that end where those of `generate` do."""
+    as_clients(port, lines, tokens, count, ends=True)
 
 
 def as_probe(port, lines, tokens, count):
@@ -113,8 +120,8 @@ class Server:
         said = subprocess.run([sys.executable, __file__, *sys.argv[1:], f"--as={what},{self.port},{count}"], capture_output=True, text=True, check=True)
         return json.loads(said.stdout)
 
-    def rate(self, count):
-        return self.measure("clients", count)["rate"]
+    def rate(self, count, role="clients"):
+        return self.measure(role, count)["rate"]
 
     def end(self):
         self.process.terminate()
@@ -140,7 +147,7 @@ def main():
     if arguments.role:
         role, port, count = arguments.role.split(",")
         lines = lines[:-(-len(lines) // arguments.clients)] if count == "1" else lines
-        return (as_clients if role == "clients" else as_probe)(int(port), lines, arguments.tokens, int(count))
+        return {"clients": as_clients, "readers": as_readers, "probe": as_probe}[role](int(port), lines, arguments.tokens, int(count))
     folder = tempfile.mkdtemp()
     artifact = f"{folder}/model.heddle"
     subprocess.run([f"{arguments.bin}/heddle-compile", arguments.file, f"--target={arguments.target}", "--entries=inference", "--set", "max_tokens=4096", "--set",
@@ -161,7 +168,7 @@ def main():
     servers = [Server([f"{arguments.bin}/heddle-run", "serve", *flags, "--port=0"], f"{folder}/log")]
     try:
         heddle, several = servers[0], f"{arguments.clients} clients"
-        measures = {"generate": by_generate, "http": lambda: heddle.rate(arguments.sequences), "1 client": lambda: heddle.rate(1),
+        measures = {"generate": by_generate, "http": lambda: heddle.rate(arguments.sequences, "readers"), "1 client": lambda: heddle.rate(1),
                     several: lambda: heddle.rate(arguments.clients)}
         if arguments.llama:
             servers.append(Server([sys.executable, "-c", LLAMA, arguments.file, str(arguments.clients), str(arguments.threads)], f"{folder}/llama"))
