@@ -41,6 +41,8 @@ void *operator new(size_t bytes, std::align_val_t alignment) {
 void *operator new[](size_t bytes, std::align_val_t alignment) {
   return allocate(bytes, size_t(alignment), __builtin_return_address(0));
 }
+void *operator new(size_t bytes, const std::nothrow_t &) noexcept { return std::malloc(bytes + (bytes == 0)); }
+void *operator new[](size_t bytes, const std::nothrow_t &) noexcept { return std::malloc(bytes + (bytes == 0)); }
 void operator delete(void *data) noexcept { std::free(data); }
 void operator delete[](void *data) noexcept { std::free(data); }
 void operator delete(void *data, size_t) noexcept { std::free(data); }
