@@ -112,12 +112,9 @@ Result<TensorView> viewOf(const heddle_tensor &tensor) {
   std::string_view name = tensor.name ? tensor.name : "";
   if (name.empty())
     return makeError(ErrorKind::InvalidArgument, "a tensor has no name.");
-  int type; // a caller in C may give any number; in C++ reading it as the enumeration is undefined
-  static_assert(sizeof type == sizeof tensor.type);
-  std::memcpy(&type, &tensor.type, sizeof type);
-  if (type != HEDDLE_F32 && type != HEDDLE_I32)
-    return makeError(ErrorKind::InvalidArgument, "the tensor '", name, "' has the type ", type, ", which is neither ",
-                     "HEDDLE_F32 nor HEDDLE_I32.");
+  if (tensor.type != HEDDLE_F32 && tensor.type != HEDDLE_I32)
+    return makeError(ErrorKind::InvalidArgument, "the tensor '", name, "' has the type ", int(tensor.type),
+                     ", which is neither ", "HEDDLE_F32 nor HEDDLE_I32.");
   if (tensor.rank && !tensor.shape)
     return makeError(ErrorKind::InvalidArgument, "the tensor '", name, "' has ", tensor.rank,
                      " dimensions, and its shape is NULL.");

@@ -45,7 +45,10 @@
 #endif
 
 #ifdef __cplusplus
+#define HEDDLE_NUMBER : int /* an enumeration has any number, as in C, not only its own */
 extern "C" {
+#else
+#define HEDDLE_NUMBER
 #endif
 
 #define HEDDLE_API_VERSION 2
@@ -55,7 +58,7 @@ HEDDLE_API uint32_t heddle_api_version(void);
 /* The version of Heddle, such as "0.1.0". */
 HEDDLE_API const char *heddle_version(void);
 
-typedef enum heddle_status {
+typedef enum heddle_status HEDDLE_NUMBER {
   HEDDLE_OK = 0,
   HEDDLE_INVALID_ARGUMENT = 1, /* a wrong name, shape, type or value */
   HEDDLE_NOT_FOUND = 2,        /* a file, entry, variable or device does not exist */
@@ -70,7 +73,7 @@ typedef enum heddle_status {
  * The text is valid until the thread's next failure. */
 HEDDLE_API const char *heddle_error_message(void);
 
-typedef enum heddle_element_type { HEDDLE_F32 = 0, HEDDLE_I32 = 1 } heddle_element_type;
+typedef enum heddle_element_type HEDDLE_NUMBER { HEDDLE_F32 = 0, HEDDLE_I32 = 1 } heddle_element_type;
 
 /* A tensor in host memory: an input, owned by the caller, or an output, owned by its heddle_outputs. */
 typedef struct heddle_tensor {
@@ -139,7 +142,7 @@ typedef struct heddle_port {
   int64_t value_limit; /* i32 inputs: values lie in [0, value_limit); 0: any value is allowed */
 } heddle_port;
 
-typedef enum heddle_direction { HEDDLE_INPUT = 0, HEDDLE_OUTPUT = 1 } heddle_direction;
+typedef enum heddle_direction HEDDLE_NUMBER { HEDDLE_INPUT = 0, HEDDLE_OUTPUT = 1 } heddle_direction;
 
 HEDDLE_API size_t heddle_entry_count(const heddle_session *session);
 /* NULL past the last entry. */
@@ -150,7 +153,7 @@ HEDDLE_API heddle_status heddle_port_at(const heddle_session *session, const cha
                                         size_t index, heddle_port *port);
 
 /* Kinds of variables, as bits. */
-typedef enum heddle_kind {
+typedef enum heddle_kind HEDDLE_NUMBER {
   HEDDLE_WEIGHT = 1,
   HEDDLE_OPTIMIZER_STATE = 2,
   HEDDLE_GRADIENT = 4,
@@ -262,7 +265,7 @@ typedef struct heddle_training {
   void *user; /* first argument of `report` */
 } heddle_training;
 
-typedef enum heddle_training_end {
+typedef enum heddle_training_end HEDDLE_NUMBER {
   HEDDLE_FINISHED = 0, /* all steps were taken */
   HEDDLE_STOPPED = 1,  /* `report` asked for it; `resume` goes on */
   HEDDLE_PATIENCE = 2  /* `patience` validations in a row were no better; checkpoint/best is the best one */
