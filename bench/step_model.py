@@ -32,7 +32,7 @@ ROWS = [
     ("sums over rows: first part", r"^partial_sum"),
     ("sums over rows: second part", r"^sum"),
     ("scatters of embeddings' gradients", r"^(scatter|find_first|sum_equal|densify)"),
-    ("roundings alone", r"^truncf_(T|\d)"),
+    ("kernels that only round", r"^truncf_(T|\d)"),
     ("embeddings, updates of tables and vectors, numbers", r""),
 ]
 MATMULS = r"^(partial_)?(matmul|project)"

@@ -49,7 +49,7 @@ public:
     std::optional<int32_t> token = parts.wholes.find(text);
     return token ? token : parts.normalizedWholes.find(text);
   }
-  // The number of a piece; that of the unknown token, or -1, if there is none.
+  // The number of a piece. For a text that is no piece, the number of the unknown token; -1 without such a token.
   int32_t idOf(std::string_view piece) const { return parts.table.find(piece).value_or(parts.unknown.value_or(-1)); }
   void limitTo(int32_t limit) override;
   std::optional<int32_t> beginId() const override { return parts.begin; }

@@ -36,7 +36,7 @@ TEST_F(BulkTest, LoadsCompleteOnTheirMbarrier) {
     EXPECT_EQ(have[i], 1000 + i);
 }
 
-// The threads that wait come before the thread that copies, and a test alone does not wait.
+// The waiting threads come first in the code, before the thread that copies. A single `test_wait` would not wait for it.
 TEST_F(BulkTest, LoadsAfterTheWaitHasBegun) {
   std::string body = init("1") +
                      "setp.ge.u32 %p1, %r0, 32;\n@%p1 bra consume;\nnanosleep.u32 10;\n"

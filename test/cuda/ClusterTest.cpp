@@ -27,7 +27,7 @@ protected:
            "st.global.u32 [%rd29], " +
            r + ";\n";
   }
-  // %r8 is the rank, %r9 that of the other block, and %r10 the address of `sh` there.
+  // %r8 is the block's rank, %r9 the other block's rank, and %r10 the address of `sh` in the other block.
   const std::string kOther = "mov.u32 %r8, %cluster_ctarank;\nxor.b32 %r9, %r8, 1;\nmov.u32 %r7, sh;\n"
                              "mapa.shared::cluster.u32 %r10, %r7, %r9;\n";
   // Every thread writes 100 * rank + tid to its own block.

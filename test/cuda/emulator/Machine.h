@@ -183,7 +183,7 @@ struct Mbarrier {
   static constexpr uint32_t kMost = (1 << 20) - 1; // arrivals or bytes
 
   uint32_t offset = 0;
-  uint32_t expected = 0, pending = 0; // arrivals of a phase, and those that the current phase lacks
+  uint32_t expected = 0, pending = 0; // arrivals of a phase; arrivals that the current phase still waits for
   int64_t bytes = 0;                  // the transaction count: expected bytes that have not come
   uint64_t phase = 0;
   uint32_t initialiser = 0; // the index of the thread that initialised it,
