@@ -91,7 +91,7 @@ public:
 
   void runOnOperation() override {
     tile::FuncOp kernel = getOperation();
-    if (static_cast<int64_t>(kernel.getWorkgroup()) != 2 * warpgroup * SimtAttr::kFragmentLanes)
+    if (static_cast<int64_t>(kernel.getWorkgroup()) != 2 * warpgroup * FragmentAttr::kLanes)
       return;
     SmallVector<scf::ForOp> loops;
     kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
@@ -192,8 +192,8 @@ private:
   /// just finished.
   void alternate(scf::ForOp loop) const {
     ImplicitLocOpBuilder b(loop.getLoc(), loop);
-    Value own = heddle::findWarpgroup(b, gpu::ThreadIdOp::create(b, gpu::Dimension::x),
-                                      2 * warpgroup * SimtAttr::kFragmentLanes);
+    Value own =
+        heddle::findWarpgroup(b, gpu::ThreadIdOp::create(b, gpu::Dimension::x), 2 * warpgroup * FragmentAttr::kLanes);
     Value zero = arith::ConstantIndexOp::create(b, 0);
     auto onlyIf = [&](arith::CmpIPredicate relation, function_ref<void()> make) {
       Value condition = arith::CmpIOp::create(b, relation, own, zero);

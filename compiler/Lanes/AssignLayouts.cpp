@@ -153,7 +153,7 @@ private:
   }
 
   /// The default layout, for tiles whose layout nothing else decides.
-  SimtAttr distributeTiles() {
+  Attribute distributeTiles() {
     auto withAlong = [&](int64_t along) {
       return SimtAttr::get(&getContext(), lanes / along, along, along == lanes ? 1 : along, 1, vector);
     };
@@ -167,12 +167,16 @@ private:
       // Only warpgroups need rows in pairs of pieces. The addresses of such rows cost registers, and attention with
       // mma.sync has none to spare.
       if (!isCooperative)
-        return SimtAttr::getFragment(&getContext(), lanes, hasWarpgroups(getOperation()));
+        return fragment(lanes, hasWarpgroups(getOperation()) ? 2 : 1);
       [[fallthrough]];
     case LaneMapping::Columns:
       return withAlong(hasRows(getOperation()) ? std::min(lanes, profile->lanes) : lanes);
     }
     llvm_unreachable("unknown mapping");
+  }
+
+  FragmentAttr fragment(int64_t lanes, int64_t pieces = 1) {
+    return FragmentAttr::get(&getContext(), lanes / FragmentAttr::kLanes, pieces * FragmentAttr::kPiece);
   }
 
   static bool hasWarpgroups(tile::FuncOp func) {
@@ -228,7 +232,7 @@ private:
       return blocksOf(dot);
     case LaneMapping::Tensor:
       if (!isCooperative)
-        return {distributed, distributed, SimtAttr::getFragment(&getContext(), SimtAttr::kFragmentLanes)};
+        return {distributed, distributed, fragment(FragmentAttr::kLanes)};
       return {pieces(MatrixUse::Sum), pieces(MatrixUse::Left), pieces(MatrixUse::Right)};
     }
     llvm_unreachable("unknown mapping");
@@ -263,7 +267,7 @@ private:
 
   /// Makes runs as wide as possible, then puts as many lanes along a row as it has runs for, and the others along
   /// further rows. Tiles with one number per row get the layout `distributed`.
-  SimtAttr distributeRows(Shape shape) {
+  Attribute distributeRows(Shape shape) {
     if (shape.columns == 0)
       return distributed;
     for (int64_t run = vector; run >= 1; run /= 2)
@@ -355,7 +359,7 @@ private:
   LaneMapping mapping;
   int64_t lanes, vector;
   bool isCooperative;
-  SimtAttr distributed;
+  Attribute distributed;
 };
 
 } // namespace

@@ -245,7 +245,7 @@ Value acrossSubgroups(LaneBuilder &b, const Lanes &lanes, tile::ReduceOp op, Val
 /// A butterfly over the lanes that share the reduced dimension. Each lane ends with the whole result, or with its
 /// subgroup's part, which `acrossSubgroups` then combines.
 Value acrossLanes(LaneBuilder &b, const Lanes &lanes, tile::ReduceOp op, Value value,
-                  const DimDistribution &distribution) {
+                  const tile::Distribution &distribution) {
   auto width = static_cast<uint32_t>(lanes.subgroup());
   int64_t exchanging = std::min(distribution.lanes, lanes.subgroup() / distribution.stride);
   for (int64_t distance = 1; distance < exchanging; distance *= 2) {
@@ -263,7 +263,7 @@ Value acrossLanes(LaneBuilder &b, const Lanes &lanes, tile::ReduceOp op, Value v
 Lowered lowerReduce(LaneBuilder &b, const Lanes &lanes, tile::ReduceOp op, RegistersOf<tile::ReduceOp> adaptor) {
   auto input = cast<RankedTensorType>(op.getInput().getType());
   Registers from(input, adaptor.getInput());
-  DimDistribution distribution = DimDistribution::of(input, op.getDim());
+  tile::Distribution distribution = tile::getDistribution(input, op.getDim());
   SmallVector<Value> results;
   if (op.getDim() == 0) {
     for (int64_t run = 0; run < from.shape.runs; ++run) {

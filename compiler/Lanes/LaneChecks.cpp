@@ -15,16 +15,15 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 
 /// Returns true if both dimensions are distributed alike: a lane's k-th element has the same index along both.
 bool agree(RankedTensorType a, int dimA, RankedTensorType b, int dimB) {
-  return a.getDimSize(dimA) == b.getDimSize(dimB) && DimDistribution::of(a, dimA) == DimDistribution::of(b, dimB);
+  return a.getDimSize(dimA) == b.getDimSize(dimB) && tile::getDistribution(a, dimA) == tile::getDistribution(b, dimB);
 }
 
-bool isFragment(RankedTensorType tile) { return tile::getLayout(tile).isFragment(); }
-
-constexpr int64_t kPiece = tile::SimtAttr::kFragmentPiece;
+constexpr int64_t kPiece = tile::FragmentAttr::kPiece;
 
 LogicalResult checkFragments(tile::DotOp op, RankedTensorType lhs, RankedTensorType rhs, RankedTensorType result) {
-  if (op.getTransposeLhs() || !op.getTransposeRhs() || !isFragment(lhs) || !isFragment(rhs) ||
-      tile::getLayout(lhs) != tile::getLayout(result) || tile::getLayout(rhs).getRowLanes() != kPiece)
+  auto left = dyn_cast<tile::FragmentAttr>(lhs.getEncoding()), right = dyn_cast<tile::FragmentAttr>(rhs.getEncoding());
+  if (op.getTransposeLhs() || !op.getTransposeRhs() || !left || !right || left != result.getEncoding() ||
+      right.getSubgroups() != 1)
     return op.emitOpError()
            << "multiplies operands that are distributed as fragments, the right operand transposed and whole "
            << "in each subgroup, got " << lhs << " and " << rhs;
@@ -37,9 +36,9 @@ LogicalResult checkFragments(tile::DotOp op, RankedTensorType lhs, RankedTensorT
 LogicalResult checkDot(tile::DotOp op) {
   RankedTensorType lhs = typeOf(op.getLhs()), rhs = typeOf(op.getRhs()), result = op.getType();
   int lhsRow = op.getTransposeLhs() ? 1 : 0, rhsColumn = op.getTransposeRhs() ? 0 : 1;
-  if (isTensorOperand(lhs) || isFragment(lhs))
+  if (isTensorOperand(lhs) || hasLayout<tile::FragmentAttr>(op))
     return checkFragments(op, lhs, rhs, result);
-  if (DimDistribution::of(lhs, 1 - lhsRow).lanes != 1 || DimDistribution::of(rhs, 1 - rhsColumn).lanes != 1)
+  if (tile::getDistribution(lhs, 1 - lhsRow).lanes != 1 || tile::getDistribution(rhs, 1 - rhsColumn).lanes != 1)
     return op.emitOpError() << "needs all of the contracted dimension in each lane, got " << lhs << " and " << rhs;
   if (!agree(lhs, lhsRow, result, 0))
     return op.emitOpError() << "cannot distribute the rows of " << result << " as " << lhs << " has them";
@@ -55,7 +54,7 @@ LogicalResult checkReduce(tile::ReduceOp op, int64_t subgroup) {
   if (!agree(input, kept, result, kept) ||
       (kept == 1 && tile::getLaneShape(input).vector != tile::getLaneShape(result).vector))
     return op.emitOpError() << "keeps a dimension, which " << input << " and " << result << " distribute differently";
-  DimDistribution reduced = DimDistribution::of(input, static_cast<int>(op.getDim()));
+  tile::Distribution reduced = tile::getDistribution(input, static_cast<int>(op.getDim()));
   if (!llvm::isPowerOf2_64(reduced.lanes) || !llvm::isPowerOf2_64(reduced.stride) ||
       (reduced.lanes * reduced.stride > subgroup && !isOfWorkgroup(op, reduced)))
     return op.emitOpError() << "combines across lanes, whose number and stride must be powers of two within the "
@@ -137,7 +136,7 @@ LogicalResult checkLookup(tile::LookupOp op) {
 
 LogicalResult checkConstant(arith::ConstantOp op) {
   auto tile = dyn_cast<RankedTensorType>(op.getType());
-  auto isWhole = [&](int dim) { return DimDistribution::of(tile, dim).lanes == 1; };
+  auto isWhole = [&](int dim) { return tile::getDistribution(tile, dim).lanes == 1; };
   if (!tile || isa<SplatElementsAttr>(op.getValue()) || (tile::getLayout(tile) && isWhole(0) && isWhole(1)))
     return success();
   return op.emitOpError() << "is a tile whose elements differ; a lane knows only constants that all lanes share";
@@ -191,12 +190,11 @@ LogicalResult heddle::checkLayouts(tile::FuncOp kernel) {
   int64_t subgroup = exchangingLanes(kernel);
   WalkResult result = kernel.getBody().walk([&](Operation *op) -> WalkResult {
     for (Type type : op->getResultTypes())
-      if (isa<RankedTensorType>(type) && !tile::getLayout(type) && !tile::getCooperativeLayout(type))
+      if (!tile::haveLayouts(type))
         return op->emitOpError() << "has no layout for " << type << "; run heddle-assign-layouts first";
     if (auto conversion = dyn_cast<tile::ConvertLayoutOp>(op))
       return checkConversion(conversion);
-    if (llvm::any_of(op->getOperandTypes(), tile::getCooperativeLayout) ||
-        llvm::any_of(op->getResultTypes(), tile::getCooperativeLayout))
+    if (hasLayout<tile::CooperativeAttr>(op))
       return checkCooperative(op);
     return llvm::TypeSwitch<Operation *, LogicalResult>(op)
         .Case([](tile::DotOp op) { return checkDot(op); })

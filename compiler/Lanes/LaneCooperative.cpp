@@ -39,8 +39,6 @@ struct Pieces {
 IntegerAttr leadDimension(LaneBuilder &b, MemRefType memory) { return b.getIndexAttr(tile::getRowStride(memory)); }
 
 Lowered lowerPieceConstant(LaneBuilder &b, const Lanes &, arith::ConstantOp op, RegistersOf<arith::ConstantOp>) {
-  if (!tile::getCooperativeLayout(op.getType()))
-    return failure();
   auto tile = cast<RankedTensorType>(op.getType());
   auto value = cast<DenseElementsAttr>(op.getValue()).getSplatValue<TypedAttr>();
   Value piece = gpu::SubgroupMmaConstantMatrixOp::create(b, getRegisterType(tile), arith::ConstantOp::create(b, value));
@@ -48,8 +46,6 @@ Lowered lowerPieceConstant(LaneBuilder &b, const Lanes &, arith::ConstantOp op, 
 }
 
 Lowered lowerPieceLoad(LaneBuilder &b, const Lanes &, tile::LoadOp op, RegistersOf<tile::LoadOp>) {
-  if (!tile::getCooperativeLayout(op.getType()))
-    return failure();
   Pieces pieces(b, op.getType(), op.getRow(), op.getColumn());
   // The right operand's tile has the matrix's columns as its rows.
   bool isRight = pieces.layout.getUse() == tile::MatrixUse::Right;
@@ -64,8 +60,6 @@ Lowered lowerPieceLoad(LaneBuilder &b, const Lanes &, tile::LoadOp op, Registers
 }
 
 Lowered lowerPieceStore(LaneBuilder &b, const Lanes &, tile::StoreOp op, RegistersOf<tile::StoreOp> adaptor) {
-  if (!tile::getCooperativeLayout(op.getValue().getType()))
-    return failure();
   Registers registers(typeOf(op.getValue()), adaptor.getValue());
   Pieces pieces(b, typeOf(op.getValue()), op.getRow(), op.getColumn());
   for (int64_t i = 0; i < pieces.shape.rows; ++i)
@@ -77,8 +71,6 @@ Lowered lowerPieceStore(LaneBuilder &b, const Lanes &, tile::StoreOp op, Registe
 }
 
 Lowered lowerPieceDot(LaneBuilder &b, const Lanes &, tile::DotOp op, RegistersOf<tile::DotOp> adaptor) {
-  if (!tile::getCooperativeLayout(op.getType()))
-    return failure();
   Registers lhs(typeOf(op.getLhs()), adaptor.getLhs()), rhs(typeOf(op.getRhs()), adaptor.getRhs());
   tile::LaneShape shape = tile::getLaneShape(op.getType());
   SmallVector<Value> sums(adaptor.getAccumulator());
@@ -93,8 +85,6 @@ Lowered lowerPieceDot(LaneBuilder &b, const Lanes &, tile::DotOp op, RegistersOf
 }
 
 Lowered lowerPieceTimes(LaneBuilder &b, const Lanes &, arith::MulFOp op, RegistersOf<arith::MulFOp> adaptor) {
-  if (!tile::getCooperativeLayout(op.getType()))
-    return failure();
   SmallVector<Value> products;
   for (auto [x, y] : llvm::zip(adaptor.getLhs(), adaptor.getRhs()))
     products.push_back(
@@ -105,8 +95,6 @@ Lowered lowerPieceTimes(LaneBuilder &b, const Lanes &, arith::MulFOp op, Registe
 /// Repeats whole pieces.
 Lowered lowerPieceBroadcast(LaneBuilder &b, const Lanes &, tile::BroadcastOp op,
                             RegistersOf<tile::BroadcastOp> adaptor) {
-  if (!tile::getCooperativeLayout(op.getType()))
-    return failure();
   Registers from(typeOf(op.getInput()), adaptor.getInput());
   tile::LaneShape shape = tile::getLaneShape(op.getType());
   SmallVector<Value> registers;
@@ -116,19 +104,10 @@ Lowered lowerPieceBroadcast(LaneBuilder &b, const Lanes &, tile::BroadcastOp op,
   return registers;
 }
 
-/// Without asynchronous copies, a wait only has to wait for the other lanes.
-Lowered lowerBarrier(LaneBuilder &b, const Lanes &lanes, tile::WaitOp op, RegistersOf<tile::WaitOp>) {
-  if (lanes.hasCopies())
-    return failure();
-  gpu::BarrierOp::create(b);
-  return SmallVector<Value>();
-}
-
 } // namespace
 
 void heddle::populateLaneCooperativePatterns(const TypeConverter &converter, const Lanes &lanes,
                                              RewritePatternSet &patterns) {
-  // Lowers ops that have a tile of cooperative matrices among their operands or results.
-  addLowerings(patterns, converter, lanes, /*benefit=*/3, lowerPieceConstant, lowerPieceLoad, lowerPieceStore,
-               lowerPieceDot, lowerPieceTimes, lowerPieceBroadcast, lowerBarrier);
+  addLowerings<tile::CooperativeAttr>(patterns, converter, lanes, /*benefit=*/3, lowerPieceConstant, lowerPieceLoad,
+                                      lowerPieceStore, lowerPieceDot, lowerPieceTimes, lowerPieceBroadcast);
 }

@@ -1,7 +1,5 @@
-// Lowers matmuls on tensor cores (mma.sync), and the shared memory that their operands come through, to one lane. An
-// instruction works on pieces of 8 x 8 elements. Lane l has two neighbouring elements of row l / 4 of a piece, which is
-// exactly a register of #tile.simt. The instruction's 16 rows are two of a lane's rows, and its depth of 16 is two of a
-// lane's runs.
+// Lowers matmuls on tensor cores (mma.sync), and the shared memory that their operands come through, to one lane. The
+// 16 rows of an instruction are two of a lane's rows in #tile.fragment, and its depth of 16 is two of a lane's runs.
 //
 // For tf32 the depth is 8, and the instruction wants elements l % 4 and l % 4 + 4 of a piece's row in lane l. It gets
 // the lane's two neighbouring elements of both operands instead, because the order of the summands does not matter.
@@ -20,7 +18,7 @@ using namespace mlir::heddle;
 
 namespace {
 
-constexpr int64_t kPiece = tile::SimtAttr::kFragmentPiece;
+constexpr int64_t kPiece = tile::FragmentAttr::kPiece;
 constexpr int64_t kBankElements = 64; // 16-bit elements that one access reads from all banks of shared memory
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
@@ -41,9 +39,6 @@ Value join(LaneBuilder &b, ArrayRef<Value> registers) {
 }
 
 Lowered lowerFragmentDot(LaneBuilder &b, const Lanes &, tile::DotOp op, RegistersOf<tile::DotOp> adaptor) {
-  tile::SimtAttr layout = tile::getLayout(op.getLhs().getType());
-  if (!layout || !layout.isFragment())
-    return failure();
   Registers lhs(typeOf(op.getLhs()), adaptor.getLhs()), rhs(typeOf(op.getRhs()), adaptor.getRhs());
   tile::LaneShape shape = tile::getLaneShape(op.getType());
   SmallVector<Value> sums(adaptor.getAccumulator());
@@ -107,29 +102,28 @@ struct Swizzle {
 Lowered lowerSharedLoad(LaneBuilder &b, const Lanes &lanes, tile::LoadOp op, RegistersOf<tile::LoadOp>) {
   // Memory with a strided layout is not swizzled, and no copy has filled it.
   bool isSwizzled = isShared(op.getMemory()) && op.getMemory().getType().getLayout().isIdentity();
-  if (!isSwizzled || !isTensorOperand(op.getType()) || !tile::getLayout(op.getType()).isFragment())
+  if (!isSwizzled || !isTensorOperand(op.getType()))
     return failure();
   RankedTensorType tile = op.getType();
   tile::LaneShape shape = tile::getLaneShape(tile);
   Swizzle swizzle(op.getMemory().getType());
-  int64_t rowLanes = tile::getLayout(tile).getRowLanes();
+  auto layout = cast<tile::FragmentAttr>(tile.getEncoding());
+  tile::Distribution rows = layout.distribute(0);
   Value lane = lanes.number(), piece = arith::DivUIOp::create(b, b.remainder(lane, lanes.subgroup()), b.index(kPiece));
   Value inPiece = b.remainder(lane, kPiece);
   // The four pieces are two of the lane's rows by two of its runs. An instruction takes registers side by side: both
   // rows of a run for the left operand, both runs of a row for the right one.
   int64_t rowPieces = shape.rows % 2 == 0 ? 2 : 1;
-  bool isRight = rowLanes == kPiece; // each subgroup has the whole tile
+  bool isRight = layout.getSubgroups() == 1; // each subgroup has the whole tile
   int64_t rowStep = isRight ? 2 : 1, runStep = isRight ? 1 : rowPieces;
   auto bitOf = [&](int64_t step, int64_t count) {
     return b.remainder(b.createOrFold<arith::DivUIOp>(piece, b.index(step)), count);
   };
   Value ofRow = bitOf(rowStep, rowPieces), ofRun = bitOf(runStep, 2);
   // Further subgroups have further rows.
-  Value subgroup =
-      rowLanes == kPiece ? b.index(0) : arith::DivUIOp::create(b, lane, b.index(lanes.subgroup())).getResult();
-  bool paired = tile::getLayout(tile).getPaired();
-  Value firstRow = b.scaled(ofRow, paired ? kPiece : rowLanes);
-  firstRow = arith::AddIOp::create(b, firstRow, b.scaled(subgroup, paired ? 2 * kPiece : kPiece));
+  Value subgroup = isRight ? b.index(0) : arith::DivUIOp::create(b, lane, b.index(lanes.subgroup())).getResult();
+  Value firstRow = b.scaled(ofRow, rows.step(1));
+  firstRow = arith::AddIOp::create(b, firstRow, b.scaled(subgroup, layout.getRows()));
 
   // Terms that differ between registers are added last, so that the addresses share the rest.
   Value base = arith::AddIOp::create(b, op.getTransposed() ? b.scaled(ofRun, kPiece) : firstRow, inPiece);
@@ -143,9 +137,9 @@ Lowered lowerSharedLoad(LaneBuilder &b, const Lanes &lanes, tile::LoadOp op, Reg
   auto type = VectorType::get({2 * rowPieces, 2}, tile.getElementType());
   for (int64_t run = 0; run < shape.runs; run += 2)
     for (int64_t i = 0; i < shape.rows; i += rowPieces) {
-      // The piece for the lane's row i starts at row rowLanes * i of the tile, the piece for run r at column 8 * r.
-      Value row = b.add(base, op.getTransposed() ? run * kPiece : i * rowLanes);
-      Value column = swizzle.further(b, place, op.getTransposed() ? i * rowLanes / kPiece : run);
+      // The piece for run r starts at column 8 * r.
+      Value row = b.add(base, op.getTransposed() ? run * kPiece : rows.step(i));
+      Value column = swizzle.further(b, place, op.getTransposed() ? rows.step(i) / kPiece : run);
       Value pieces =
           nvgpu::LdMatrixOp::create(b, type, op.getMemory(), ValueRange{row, column},
                                     static_cast<bool>(op.getTransposed()), static_cast<uint32_t>(2 * rowPieces));
@@ -209,9 +203,11 @@ Lowered lowerCommit(LaneBuilder &b, const Lanes &, tile::CommitOp op, RegistersO
 }
 
 Lowered lowerWait(LaneBuilder &b, const Lanes &lanes, tile::WaitOp op, RegistersOf<tile::WaitOp>) {
-  NVVM::CpAsyncWaitGroupOp::create(b, static_cast<uint32_t>(op.getPending()));
-  if (lanes.hasWarpgroups())
-    fenceOperands(b, op.getLoc());
+  if (lanes.hasCopies()) {
+    NVVM::CpAsyncWaitGroupOp::create(b, static_cast<uint32_t>(op.getPending()));
+    if (lanes.hasWarpgroups())
+      fenceOperands(b, op.getLoc());
+  }
   gpu::BarrierOp::create(b);
   return SmallVector<Value>();
 }
@@ -220,6 +216,6 @@ Lowered lowerWait(LaneBuilder &b, const Lanes &lanes, tile::WaitOp op, Registers
 
 void heddle::populateLaneFragmentPatterns(const TypeConverter &converter, const Lanes &lanes,
                                           RewritePatternSet &patterns) {
-  addLowerings(patterns, converter, lanes, /*benefit=*/2, lowerFragmentDot, lowerSharedLoad);
+  addLowerings<tile::FragmentAttr>(patterns, converter, lanes, /*benefit=*/2, lowerFragmentDot, lowerSharedLoad);
   addLowerings(patterns, converter, lanes, /*benefit=*/1, lowerCopy, lowerCommit, lowerWait);
 }

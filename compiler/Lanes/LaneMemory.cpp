@@ -214,7 +214,7 @@ SmallVector<Value> readPlain(LaneBuilder &b, const Lanes &lanes, tile::LoadOp op
       rows.back().index = b.createOrFold<arith::MaxSIOp>(rows.back().index, b.index(0));
   }
   Source source = Source::of(op);
-  if (DimDistribution::of(tile, 0).lanes == 1)
+  if (tile::getDistribution(tile, 0).lanes == 1)
     source.together = std::gcd(source.ofWord(), tile.getDimSize(0));
   source.inPlace = op.getInPlace();
   return readRows(b, lanes, tile, source, rows, place, op.getColumnLimit(), op.getAnyPadding());
@@ -320,7 +320,7 @@ SmallVector<Value> readShared(LaneBuilder &b, const Lanes &lanes, tile::LoadOp o
 
 Lowered lowerLoad(LaneBuilder &b, const Lanes &lanes, tile::LoadOp op, RegistersOf<tile::LoadOp>) {
   RankedTensorType tile = op.getType();
-  bool whole = DimDistribution::of(tile, 0).lanes == 1 && DimDistribution::of(tile, 1).lanes == 1;
+  bool whole = tile::getDistribution(tile, 0).lanes == 1 && tile::getDistribution(tile, 1).lanes == 1;
   bool exchange = lanes.count() > 1 && lanes.count() <= lanes.subgroup(); // lanes of several subgroups cannot
   if (whole && exchange && tile::getLaneShape(tile).count() > 1)
     return readShared(b, lanes, op);
@@ -375,11 +375,11 @@ void guard(LaneBuilder &b, Value condition, function_ref<void(LaneBuilder &)> bo
 /// If several lanes hold the same elements, only one writes them: the lane whose number is the sum of its coordinates
 /// times their strides. Returns the condition for it, or null if every lane writes.
 Value isOwner(LaneBuilder &b, const Lanes &lanes, RankedTensorType tile) {
-  DimDistribution rows = DimDistribution::of(tile, 0), columns = DimDistribution::of(tile, 1);
+  tile::Distribution rows = tile::getDistribution(tile, 0), columns = tile::getDistribution(tile, 1);
   if (rows.lanes * columns.lanes == lanes.count())
     return {};
   Value owner = b.index(0);
-  for (const DimDistribution &distribution : {rows, columns})
+  for (const tile::Distribution &distribution : {rows, columns})
     if (Value coordinate = lanes.coordinate(distribution))
       owner =
           b.createOrFold<arith::AddIOp>(owner, b.createOrFold<arith::MulIOp>(coordinate, b.index(distribution.stride)));

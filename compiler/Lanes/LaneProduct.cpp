@@ -55,7 +55,7 @@ Lowered lowerDot(LaneBuilder &b, const Lanes &lanes, tile::DotOp op, RegistersOf
       return sums;
     }
   }
-  if (DimDistribution::of(op.getType(), 0).lanes > 1 && DimDistribution::of(op.getType(), 1).lanes > 1) {
+  if (tile::getDistribution(op.getType(), 0).lanes > 1 && tile::getDistribution(op.getType(), 1).lanes > 1) {
     // Both operands are distributed, so a lane holds only the elements that it needs at each k. The loop over k is the
     // outermost, so that the operands' registers are soon free.
     for (int64_t k = 0; k < depth; ++k)

@@ -7,8 +7,8 @@
 // descriptors with a 128-byte swizzle. Wider tiles have panels of 64 columns: each panel lies behind all rows of the
 // one before.
 //
-// Each of the four subgroups has 16 neighbouring rows of an instruction's result, and of a left operand in registers. A
-// `paired` #tile.simt gives it these rows.
+// Each of the four subgroups has 16 neighbouring rows of an instruction's result, and of a left operand in registers:
+// #tile.fragment with `rows = 16`.
 #include "compiler/Lanes/Warpgroups.h"
 
 #include "compiler/Analysis/Kernels/Fragments.h"
@@ -25,7 +25,7 @@ using namespace mlir::heddle;
 
 namespace {
 
-constexpr int64_t kPiece = tile::SimtAttr::kFragmentPiece, kSubgroup = tile::SimtAttr::kFragmentLanes;
+constexpr int64_t kPiece = tile::FragmentAttr::kPiece, kSubgroup = tile::FragmentAttr::kLanes;
 constexpr int64_t kRows = tile::kWarpgroupRows, kDepth = 16; // of an instruction
 constexpr int64_t kRowBytes = 2 * tile::kOperandColumns;     // in shared memory
 

@@ -8,22 +8,13 @@
 using namespace mlir;
 using namespace mlir::heddle;
 
-DimDistribution DimDistribution::of(RankedTensorType tile, int dim) {
-  tile::SimtAttr layout = tile::getLayout(tile);
-  if (tile.getDimSize(dim) == 1)
-    return {};
-  if (dim == 0)
-    return {layout.getRowLanes(), layout.getRowStride(), 1, layout.getPaired()};
-  return {layout.getColumnLanes(), layout.getColumnStride(), layout.getVector()};
-}
-
 bool heddle::keepsElements(RankedTensorType a, RankedTensorType b) {
   return a.getEncoding() == b.getEncoding() ||
-         (tile::getLayout(a) && tile::getLayout(b) && DimDistribution::of(a, 0) == DimDistribution::of(b, 0) &&
-          DimDistribution::of(a, 1) == DimDistribution::of(b, 1));
+         (tile::getLayout(a) && tile::getLayout(b) && tile::getDistribution(a, 0) == tile::getDistribution(b, 0) &&
+          tile::getDistribution(a, 1) == tile::getDistribution(b, 1));
 }
 
-bool heddle::isOfWorkgroup(tile::ReduceOp op, const DimDistribution &reduced) {
+bool heddle::isOfWorkgroup(tile::ReduceOp op, const tile::Distribution &reduced) {
   auto workgroup = static_cast<int64_t>(op->getParentOfType<tile::FuncOp>().getWorkgroup());
   return op.getDim() == 1 && reduced.stride == 1 && reduced.lanes == workgroup;
 }
@@ -31,8 +22,7 @@ bool heddle::isOfWorkgroup(tile::ReduceOp op, const DimDistribution &reduced) {
 int64_t heddle::columnsOfRun(RankedTensorType tile) {
   if (tile::CooperativeAttr layout = tile::getCooperativeLayout(tile))
     return layout.getSide();
-  DimDistribution distribution = DimDistribution::of(tile, 1);
-  return distribution.lanes * distribution.unit;
+  return tile::getDistribution(tile, 1).width();
 }
 
 int64_t heddle::exchangingLanes(tile::FuncOp kernel) {
@@ -45,18 +35,18 @@ int64_t heddle::exchangingLanes(tile::FuncOp kernel) {
   case tile::LaneMapping::Blocks:
     return kernel.getRowLanes().value_or(workgroup);
   case tile::LaneMapping::Tensor:
-    return kernel.getRowLanes().value_or(std::min(workgroup, tile::SimtAttr::kFragmentLanes));
+    return kernel.getRowLanes().value_or(std::min(workgroup, tile::FragmentAttr::kLanes));
   }
   llvm_unreachable("unknown mapping");
 }
 
 Value heddle::findWarpgroup(ImplicitLocOpBuilder &b, Value lane, int64_t workgroup) {
-  constexpr int64_t lanes = 4 * tile::SimtAttr::kFragmentLanes;
+  constexpr int64_t lanes = 4 * tile::FragmentAttr::kLanes;
   if (workgroup == lanes)
     return arith::ConstantIndexOp::create(b, 0);
   Value own = arith::DivUIOp::create(b, lane, arith::ConstantIndexOp::create(b, lanes));
   Value word = arith::IndexCastUIOp::create(b, b.getI32Type(), own);
-  Value first = gpu::ShuffleOp::create(b, word, /*offset=*/0, static_cast<int32_t>(tile::SimtAttr::kFragmentLanes),
+  Value first = gpu::ShuffleOp::create(b, word, /*offset=*/0, static_cast<int32_t>(tile::FragmentAttr::kLanes),
                                        gpu::ShuffleMode::IDX)
                     .getShuffleResult();
   return arith::IndexCastUIOp::create(b, b.getIndexType(), first);
@@ -73,7 +63,7 @@ Lanes::Lanes(tile::FuncOp kernel)
     if (!tile::getLayout(type))
       return;
     for (int dim : {0, 1}) {
-      DimDistribution distribution = DimDistribution::of(cast<RankedTensorType>(type), dim);
+      tile::Distribution distribution = tile::getDistribution(cast<RankedTensorType>(type), dim);
       if (distribution.lanes == 1)
         continue;
       Value &coordinate = coordinates[{distribution.lanes, distribution.stride}];
@@ -89,7 +79,7 @@ Lanes::Lanes(tile::FuncOp kernel)
   kernel.getBody().walk([&](Operation *op) { llvm::for_each(op->getResultTypes(), addCoordinates); });
 }
 
-Value Lanes::coordinate(const DimDistribution &distribution) const {
+Value Lanes::coordinate(const tile::Distribution &distribution) const {
   return distribution.lanes == 1 ? Value() : coordinates.lookup({distribution.lanes, distribution.stride});
 }
 
@@ -150,22 +140,24 @@ Type heddle::getRegisterType(RankedTensorType tile) {
   return vector == 1 ? tile.getElementType() : VectorType::get({vector}, tile.getElementType());
 }
 
-LanePlace::LanePlace(LaneBuilder &b, const Lanes &lanes, RankedTensorType tile, Value row, Value column) {
-  DimDistribution rows = DimDistribution::of(tile, 0), columns = DimDistribution::of(tile, 1);
-  rowStep = rows.lanes;
-  runStep = columns.lanes * tile::getLaneShape(tile).vector;
-  paired = rows.paired;
-  Value laneRow = lanes.coordinate(rows), laneColumn = lanes.coordinate(columns);
-  if (paired) {
-    constexpr int64_t piece = tile::SimtAttr::kFragmentPiece;
-    Value pieces = arith::DivUIOp::create(b, laneRow, b.index(piece));
-    laneRow = arith::AddIOp::create(b, laneRow, b.scaled(pieces, piece));
+/// Returns the first index that the lane holds, given the tile's first index.
+static Value firstOf(LaneBuilder &b, const Lanes &lanes, const tile::Distribution &distribution, Value first) {
+  Value own = lanes.coordinate(distribution);
+  if (!own)
+    return first;
+  if (distribution.pieces > 1) {
+    constexpr int64_t piece = tile::Distribution::kPiece;
+    Value before = arith::DivUIOp::create(b, own, b.index(piece));
+    own = arith::AddIOp::create(b, own, b.scaled(before, (distribution.pieces - 1) * piece));
   }
-  firstRow = laneRow ? b.createOrFold<arith::AddIOp>(row, laneRow) : row;
-  if (laneColumn && columns.unit != 1)
-    laneColumn = arith::MulIOp::create(b, laneColumn, b.index(columns.unit));
-  firstColumn = laneColumn ? b.createOrFold<arith::AddIOp>(column, laneColumn) : column;
+  if (distribution.unit != 1)
+    own = arith::MulIOp::create(b, own, b.index(distribution.unit));
+  return b.createOrFold<arith::AddIOp>(first, own);
 }
+
+LanePlace::LanePlace(LaneBuilder &b, const Lanes &lanes, RankedTensorType tile, Value row, Value column)
+    : rows(tile::getDistribution(tile, 0)), columns(tile::getDistribution(tile, 1)),
+      firstRow(firstOf(b, lanes, rows, row)), firstColumn(firstOf(b, lanes, columns, column)) {}
 
 static Value shuffle(LaneBuilder &b, Value x, Value y, ArrayRef<int64_t> mask) {
   return vector::ShuffleOp::create(b, x, y, mask);

@@ -9,26 +9,12 @@
 
 namespace mlir::heddle {
 
-/// How a dimension of a tile is distributed over lanes: in turn, `unit` neighbours at a time, or, with `paired`, rows
-/// in pairs of pieces (#tile.simt). If each lane has the whole dimension, `lanes` is 1 and the other members do not
-/// matter.
-struct DimDistribution {
-  int64_t lanes = 1, stride = 1, unit = 1;
-  bool paired = false;
-
-  static DimDistribution of(RankedTensorType tile, int dim);
-  bool operator==(const DimDistribution &other) const {
-    return lanes == other.lanes &&
-           (lanes == 1 || (stride == other.stride && unit == other.unit && paired == other.paired));
-  }
-};
-
 /// Returns true if each lane holds the same elements of both tiles, which must have layouts.
 bool keepsElements(RankedTensorType a, RankedTensorType b);
 
 /// Returns true if all subgroups of a workgroup share the reduced row, so that their parts are combined in shared
 /// memory.
-bool isOfWorkgroup(tile::ReduceOp op, const DimDistribution &reduced);
+bool isOfWorkgroup(tile::ReduceOp op, const tile::Distribution &reduced);
 
 /// The number of columns of a tile that all lanes together hold in one register each.
 int64_t columnsOfRun(RankedTensorType tile);
@@ -57,7 +43,7 @@ public:
   /// The lane's warpgroup, null unless `hasWarpgroups()`. ptxas knows that it is the same in all lanes of a subgroup.
   Value warpgroup() const { return ownWarpgroup; }
   /// The lane's coordinate along a dimension with this distribution; null if each lane has the whole dimension.
-  Value coordinate(const DimDistribution &distribution) const;
+  Value coordinate(const tile::Distribution &distribution) const;
 
 private:
   int64_t workgroup, exchanging;
@@ -116,18 +102,14 @@ class LanePlace {
 public:
   LanePlace(LaneBuilder &b, const Lanes &lanes, RankedTensorType tile, Value row, Value column);
 
-  Value row(LaneBuilder &b, int64_t i) const {
-    constexpr int64_t piece = tile::SimtAttr::kFragmentPiece;
-    return b.add(firstRow, paired ? i / 2 * 2 * rowStep + i % 2 * piece : i * rowStep);
-  }
+  Value row(LaneBuilder &b, int64_t i) const { return b.add(firstRow, rows.step(i)); }
   Value column(LaneBuilder &b, int64_t run, int64_t element = 0) const {
-    return b.add(firstColumn, run * runStep + element);
+    return b.add(firstColumn, columns.step(run) + element);
   }
 
 private:
+  tile::Distribution rows, columns;
   Value firstRow, firstColumn;
-  int64_t rowStep, runStep;
-  bool paired;
 };
 
 /// The place of a tile's row in a matrix whose rows hold several tile rows each: the matrix's row, and the offset of
@@ -152,8 +134,17 @@ using Lowered = FailureOr<SmallVector<Value>>;
 /// An op's operands as the registers that hold them.
 template <typename Op> using RegistersOf = typename OpConversionPattern<Op>::OneToNOpAdaptor;
 
-/// Lowers one kind of op to one lane by a function.
-template <typename Op> struct LanePattern : OpConversionPattern<Op> {
+/// Returns true if a tile among the op's operands and results has a layout of this kind.
+template <typename Layout> bool hasLayout(Operation *op) {
+  auto has = [](Type type) {
+    auto tile = dyn_cast<RankedTensorType>(type);
+    return tile && isa_and_present<Layout>(tile.getEncoding());
+  };
+  return llvm::any_of(op->getOperandTypes(), has) || llvm::any_of(op->getResultTypes(), has);
+}
+
+/// Lowers one kind of op to one lane by a function: an op on tiles with a layout of this kind, or, without one, any op.
+template <typename Op, typename Layout> struct LanePattern : OpConversionPattern<Op> {
   using Lower = Lowered (*)(LaneBuilder &, const Lanes &, Op, RegistersOf<Op>);
 
   LanePattern(const TypeConverter &converter, MLIRContext *context, const Lanes &lanes, Lower lower,
@@ -161,6 +152,9 @@ template <typename Op> struct LanePattern : OpConversionPattern<Op> {
       : OpConversionPattern<Op>(converter, context, benefit), lanes(lanes), lower(lower) {}
 
   LogicalResult matchAndRewrite(Op op, RegistersOf<Op> operands, ConversionPatternRewriter &rewriter) const override {
+    if constexpr (!std::is_void_v<Layout>)
+      if (!hasLayout<Layout>(op))
+        return failure();
     LaneBuilder b(op.getLoc(), rewriter);
     Lowered registers = lower(b, lanes, op, operands);
     if (failed(registers))
@@ -176,12 +170,12 @@ template <typename Op> struct LanePattern : OpConversionPattern<Op> {
   Lower lower;
 };
 
-/// Adds a pattern for each of the functions. If two are for the same op, the one with the larger benefit is asked
-/// first.
-template <typename... Ops>
+/// Adds a pattern for each of the functions, for all ops or for those on tiles with a layout of one kind. If two are for
+/// the same op, the one with the larger benefit is asked first.
+template <typename Layout = void, typename... Ops>
 void addLowerings(RewritePatternSet &patterns, const TypeConverter &converter, const Lanes &lanes,
                   PatternBenefit benefit, Lowered (*...lower)(LaneBuilder &, const Lanes &, Ops, RegistersOf<Ops>)) {
-  (patterns.add<LanePattern<Ops>>(converter, patterns.getContext(), lanes, lower, benefit), ...);
+  (patterns.add<LanePattern<Ops, Layout>>(converter, patterns.getContext(), lanes, lower, benefit), ...);
 }
 
 void populateLaneMemoryPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);

@@ -36,7 +36,7 @@ struct LowerToLanesPass : mlir::heddle::impl::LowerToLanesPassBase<LowerToLanesP
     converter.addConversion([](Type type) { return type; });
     converter.addConversion(
         [](RankedTensorType tile, SmallVectorImpl<Type> &registers) -> std::optional<LogicalResult> {
-          if (!tile::getLayout(tile) && !tile::getCooperativeLayout(tile))
+          if (!tile::haveLayouts(tile))
             return failure();
           registers.append(tile::getLaneShape(tile).count(), getRegisterType(tile));
           return success();

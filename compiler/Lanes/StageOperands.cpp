@@ -235,7 +235,7 @@ private:
     auto lanes = static_cast<int64_t>(kernel.getWorkgroup());
     int64_t taken = 0;
     kernel.walk([&](SharedOp shared) { taken += getSharedBytes(shared.getResult().getType()); });
-    return warpgroup > 0 && lanes == 2 * warpgroup * SimtAttr::kFragmentLanes && 2 * taken > bytesOfLane * lanes &&
+    return warpgroup > 0 && lanes == 2 * warpgroup * FragmentAttr::kLanes && 2 * taken > bytesOfLane * lanes &&
            llvm::hasNItems(loop.getBody()->getOps<DotOp>(), 2) && llvm::all_of(staged, [](const Stage &stage) {
              return isProductOperand(stage.load) && stage.columns % kOperandColumns == 0;
            });
@@ -257,7 +257,7 @@ private:
   DotOp findWarpgroupProduct(scf::ForOp loop, ArrayRef<Stage> staged) const {
     auto dots = loop.getBody()->getOps<DotOp>();
     auto kernel = loop->getParentOfType<tile::FuncOp>();
-    int64_t subgroups = static_cast<int64_t>(kernel.getWorkgroup()) / SimtAttr::kFragmentLanes;
+    int64_t subgroups = static_cast<int64_t>(kernel.getWorkgroup()) / FragmentAttr::kLanes;
     if (warpgroup == 0 || subgroups % warpgroup != 0 || !llvm::hasSingleElement(dots) || staged.size() != 2 ||
         loop.getNumRegionIterArgs() != 1)
       return {};

@@ -53,7 +53,7 @@ public:
 
   void runOnOperation() override {
     tile::FuncOp kernel = getOperation();
-    int64_t subgroups = static_cast<int64_t>(kernel.getWorkgroup()) / SimtAttr::kFragmentLanes;
+    int64_t subgroups = static_cast<int64_t>(kernel.getWorkgroup()) / FragmentAttr::kLanes;
     if (kernel.getMapping() != LaneMapping::Tensor || warpgroup < 1 || subgroups % warpgroup != 0)
       return;
     SmallVector<DotOp> dots;
@@ -95,7 +95,7 @@ private:
     ArrayRef<int64_t> result = typeOf(dot.getResult()).getShape();
     return heddle::isTensorOperand(dot.getLhs().getType()) && dot.getTransposeRhs() && !dot.getTransposeLhs() &&
            sharedOf(dot.getRhs()) && result[0] % rows == 0 && result[1] <= kWidestProduct &&
-           result[1] % SimtAttr::kFragmentPiece == 0 && typeOf(dot.getLhs()).getDimSize(1) % kDepth == 0;
+           result[1] % FragmentAttr::kPiece == 0 && typeOf(dot.getLhs()).getDimSize(1) % kDepth == 0;
   }
 
   /// Returns true if the use of a loaded tile is an operand that the product can read from shared memory instead.

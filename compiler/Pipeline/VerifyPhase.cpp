@@ -68,10 +68,7 @@ bool isTiled(Operation *op) {
 }
 
 bool isLaidOut(Operation *op) {
-  auto hasLayout = [](Type type) {
-    return !isa<RankedTensorType>(type) || tile::getLayout(type) || tile::getCooperativeLayout(type);
-  };
-  return isTiled(op) && (!op->getParentOfType<tile::FuncOp>() || llvm::all_of(op->getResultTypes(), hasLayout));
+  return isTiled(op) && (!op->getParentOfType<tile::FuncOp>() || tile::haveLayouts(op->getResultTypes()));
 }
 
 bool isKernelCode(Operation *op) {

@@ -14,8 +14,32 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+namespace mlir::tile {
+
+/// How one dimension of a tile is distributed over lanes. Coordinate c of lane l is (l / stride) mod lanes. The lane's
+/// register k holds `unit` neighbouring indices, which begin at unit * (c + k * lanes). With `pieces`, each eight
+/// neighbouring lanes hold that many neighbouring pieces of eight indices before it is the turn of the next eight.
+struct Distribution {
+  static constexpr int64_t kPiece = 8;
+
+  int64_t lanes = 1, stride = 1, unit = 1, pieces = 1;
+
+  /// The number of indices that all lanes together hold in a register each.
+  int64_t width() const { return lanes * unit; }
+  /// The distance from the lane's first index to the first index of its register `k`.
+  int64_t step(int64_t k) const { return k / pieces * pieces * width() + k % pieces * kPiece; }
+  /// Returns true if each lane holds the same indices, perhaps in registers of another width.
+  bool operator==(const Distribution &other) const {
+    return lanes == other.lanes &&
+           (lanes == 1 || (stride == other.stride && unit == other.unit && pieces == other.pieces));
+  }
+};
+
+} // namespace mlir::tile
+
 #include "dialects/Tile/TileDialect.h.inc"
 #include "dialects/Tile/TileEnums.h.inc"
+#include "dialects/Tile/TileInterfaces.h.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Tile/TileAttrs.h.inc"
@@ -38,10 +62,14 @@ LaneShape getLaneShape(RankedTensorType tile);
 
 /// Returns the layout of a tile that is distributed over lanes. Returns null before phase `layout`, and for cooperative
 /// matrices.
-SimtAttr getLayout(Type tile);
+DistributedLayout getLayout(Type tile);
 /// Returns the layout of a tile of cooperative matrices, or null. `getLaneShape` counts a cooperative matrix as one
 /// register.
 CooperativeAttr getCooperativeLayout(Type tile);
+/// Returns true if each tile among the types has a layout.
+bool haveLayouts(TypeRange types);
+/// Returns how a dimension of a tile with a distributed layout is distributed.
+Distribution getDistribution(RankedTensorType tile, int64_t dim);
 
 /// Columns of a 16-bit operand in shared memory that tensor cores read as one row: 128 bytes, all banks once.
 inline constexpr int64_t kOperandColumns = 64;

@@ -3,6 +3,7 @@
 #define TILE_ATTRIBUTES_TD
 
 include "dialects/Tile/TileDialect.td"
+include "dialects/Tile/TileInterfaces.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/TensorEncoding.td"
@@ -22,7 +23,12 @@ def Tile_LaneMappingAttr : EnumAttr<Tile_Dialect, Tile_LaneMapping, "mapping"> {
 def Tile_MatrixUse : Tile_Enum<"MatrixUse", "what a matrix is in a product", [
     I32EnumAttrCase<"Left", 0, "left">, I32EnumAttrCase<"Right", 1, "right">, I32EnumAttrCase<"Sum", 2, "sum">]>;
 
-def Tile_SimtAttr : AttrDef<Tile_Dialect, "Simt", [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+class Tile_Distributed<string name> : AttrDef<Tile_Dialect, name, [DeclareAttrInterfaceMethods<Tile_DistributedLayout>,
+                                                                   DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let genVerifyDecl = 1;
+}
+
+def Tile_SimtAttr : Tile_Distributed<"Simt"> {
   let mnemonic = "simt";
   let summary = "Elements distributed over lanes in turn along each dimension";
   let description = [{
@@ -31,31 +37,26 @@ def Tile_SimtAttr : AttrDef<Tile_Dialect, "Simt", [DeclareAttrInterfaceMethods<V
     (a, b) holds rows a, a + lanes[0], ... and runs b, b + lanes[1], ... If lanes[d] is 1, or the tile has one element
     along d, every lane holds all of it. This covers the operands of matmuls (all of the contracted dimension in each
     lane), a row vector that is repeated, and the result of a reduction.
-
-    With `paired`, rows are distributed in pieces of eight, and each group of eight lanes has two neighbouring pieces:
-    lane (a, b) holds row 16 (a / 8) + a mod 8 and the row 8 further on, and the same again after every 2 lanes[0] rows.
   }];
   let parameters = (ins "int64_t":$rowLanes, "int64_t":$columnLanes, "int64_t":$rowStride, "int64_t":$columnStride,
-                        "int64_t":$vector, OptionalParameter<"bool">:$paired);
-  let assemblyFormat = "`<` `lanes` `=` `[` $rowLanes `,` $columnLanes `]` `,` `strides` `=` `[` $rowStride `,` $columnStride `]` `,` `vector` `=` $vector (`,` `paired` `=` $paired^)? `>`";
-  let builders = [AttrBuilder<(ins "int64_t":$rowLanes, "int64_t":$columnLanes, "int64_t":$rowStride, "int64_t":$columnStride,
-                                   "int64_t":$vector), [{
-    return $_get($_ctxt, rowLanes, columnLanes, rowStride, columnStride, vector, /*paired=*/false);
-  }]>];
-  let genVerifyDecl = 1;
+                        "int64_t":$vector);
+  let assemblyFormat = "`<` `lanes` `=` `[` $rowLanes `,` $columnLanes `]` `,` `strides` `=` `[` $rowStride `,` $columnStride `]` `,` `vector` `=` $vector `>`";
+}
+
+def Tile_FragmentAttr : Tile_Distributed<"Fragment"> {
+  let mnemonic = "fragment";
+  let summary = "Elements distributed as a tensor-core instruction (mma or wgmma) takes them";
+  let description = [{
+    The instruction works on pieces of 8 x 8 elements. Lane l of a subgroup of 32 lanes holds two neighbouring elements
+    of row l / 4 of each piece. The `subgroups` share the rows of a left operand or a sum: each takes `rows` neighbouring
+    rows in turn, 8 or, as wgmma requires, 16. A right operand is given transposed (a row of the tile for each column of
+    the result) and is whole in each subgroup, as if there were only one.
+  }];
+  let parameters = (ins "int64_t":$subgroups, "int64_t":$rows);
+  let assemblyFormat = "`<` struct(params) `>`";
   let extraClassDeclaration = [{
-    /// The lanes of a tensor core instruction, and the rows and columns of a piece of its operands.
-    static constexpr int64_t kFragmentLanes = 32, kFragmentPiece = 8;
-    /// Returns the layout of an operand or a sum of tensor cores: four lanes along a row, two neighbouring columns
-    /// each. Further subgroups of 32 lanes take further rows. If `paired`, each has 16 neighbouring rows, as warpgroups
-    /// require.
-    static SimtAttr getFragment(MLIRContext *context, int64_t lanes, bool paired = false) {
-      return get(context, lanes / 4, 4, 4, 1, 2, paired);
-    }
-    bool isFragment() const {
-      return getRowLanes() % kFragmentPiece == 0 && getColumnLanes() == 4 && getRowStride() == 4 && getColumnStride() == 1 &&
-             getVector() == 2;
-    }
+    /// The lanes of a subgroup, and the rows and columns of a piece.
+    static constexpr int64_t kLanes = 32, kPiece = Distribution::kPiece;
   }];
 }
 

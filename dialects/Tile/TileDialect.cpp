@@ -10,6 +10,7 @@ using namespace mlir::tile;
 
 #include "dialects/Tile/TileDialect.cpp.inc"
 #include "dialects/Tile/TileEnums.cpp.inc"
+#include "dialects/Tile/TileInterfaces.cpp.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Tile/TileAttrs.cpp.inc"
@@ -33,10 +34,23 @@ static bool isVectorWidth(int64_t elements) { return elements >= 1 && elements <
 
 //===-- Layouts -------------------------------------------------------------------------------------------------===//
 
+/// Checks that lanes can share all rows and columns of a tile.
+static LogicalResult verifyShape(DistributedLayout layout, ArrayRef<int64_t> shape,
+                                 function_ref<InFlightDiagnostic()> emitError) {
+  if (shape.size() != 2 || ShapedType::isDynamicShape(shape))
+    return emitError() << "a tile has two static dimensions";
+  for (int64_t dim : {0, 1}) {
+    Distribution distribution = layout.distribute(dim);
+    int64_t each = distribution.unit * distribution.pieces;
+    if (shape[dim] != 1 && shape[dim] % (each * distribution.lanes) != 0)
+      return emitError() << shape[dim] << (dim == 0 ? " rows" : " columns") << " cannot be distributed over "
+                         << distribution.lanes << " lanes, " << each << " at a time";
+  }
+  return success();
+}
+
 LogicalResult SimtAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rowLanes, int64_t columnLanes,
-                               int64_t rowStride, int64_t columnStride, int64_t vector, bool paired) {
-  if (paired && rowLanes % kFragmentPiece != 0)
-    return emitError() << "pairs pieces of " << kFragmentPiece << " rows, got " << rowLanes << " lanes along rows";
+                               int64_t rowStride, int64_t columnStride, int64_t vector) {
   if (rowLanes < 1 || columnLanes < 1 || rowStride < 1 || columnStride < 1)
     return emitError() << "expects lanes and strides of at least 1";
   if (!isVectorWidth(vector))
@@ -44,17 +58,31 @@ LogicalResult SimtAttr::verify(function_ref<InFlightDiagnostic()> emitError, int
   return success();
 }
 
-LogicalResult SimtAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
+LogicalResult SimtAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
                                        function_ref<InFlightDiagnostic()> emitError) const {
-  if (shape.size() != 2 || ShapedType::isDynamicShape(shape))
-    return emitError() << "a tile has two static dimensions";
-  if (shape[0] != 1 && shape[0] % ((getPaired() ? 2 : 1) * getRowLanes()) != 0)
-    return emitError() << shape[0] << " rows cannot be distributed over " << getRowLanes() << " lanes"
-                       << (getPaired() ? " in pairs" : "");
-  if (shape[1] != 1 && shape[1] % (getColumnLanes() * getVector()) != 0)
-    return emitError() << shape[1] << " columns cannot be distributed over " << getColumnLanes() << " lanes in runs of "
-                       << getVector();
+  return verifyShape(*this, shape, emitError);
+}
+
+Distribution SimtAttr::distribute(int64_t dim) const {
+  return dim == 0 ? Distribution{getRowLanes(), getRowStride()}
+                  : Distribution{getColumnLanes(), getColumnStride(), getVector()};
+}
+
+LogicalResult FragmentAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t subgroups, int64_t rows) {
+  if (subgroups < 1 || (rows != kPiece && rows != 2 * kPiece))
+    return emitError() << "expects at least 1 subgroup and 8 or 16 rows, got " << subgroups << " and " << rows;
   return success();
+}
+
+LogicalResult FragmentAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
+                                           function_ref<InFlightDiagnostic()> emitError) const {
+  return verifyShape(*this, shape, emitError);
+}
+
+Distribution FragmentAttr::distribute(int64_t dim) const {
+  constexpr int64_t along = 4, unit = 2; // lanes along a piece's row, elements each
+  return dim == 0 ? Distribution{kPiece * getSubgroups(), /*stride=*/along, /*unit=*/1, getRows() / kPiece}
+                  : Distribution{along, /*stride=*/1, unit};
 }
 
 LogicalResult CooperativeAttr::verify(function_ref<InFlightDiagnostic()> emitError, MatrixUse, int64_t side,
@@ -79,21 +107,25 @@ CooperativeAttr tile::getCooperativeLayout(Type tile) {
   return type ? dyn_cast_or_null<CooperativeAttr>(type.getEncoding()) : CooperativeAttr();
 }
 
-SimtAttr tile::getLayout(Type tile) {
+DistributedLayout tile::getLayout(Type tile) {
   auto type = dyn_cast<RankedTensorType>(tile);
-  return type ? dyn_cast_or_null<SimtAttr>(type.getEncoding()) : SimtAttr();
+  return type ? dyn_cast_or_null<DistributedLayout>(type.getEncoding()) : DistributedLayout();
+}
+
+bool tile::haveLayouts(TypeRange types) {
+  return llvm::all_of(
+      types, [](Type type) { return !isa<RankedTensorType>(type) || getLayout(type) || getCooperativeLayout(type); });
+}
+
+Distribution tile::getDistribution(RankedTensorType tile, int64_t dim) {
+  return tile.getDimSize(dim) == 1 ? Distribution() : getLayout(tile).distribute(dim);
 }
 
 LaneShape tile::getLaneShape(RankedTensorType tile) {
   if (CooperativeAttr layout = getCooperativeLayout(tile))
     return {tile.getDimSize(0) / (layout.getSide() * layout.getRowShares()), tile.getDimSize(1) / layout.getSide(), 1};
-  SimtAttr layout = getLayout(tile);
-  assert(layout && "a tile without a layout has no lanes");
-  int64_t rows = tile.getDimSize(0), columns = tile.getDimSize(1);
-  if (columns == 1)
-    return {rows == 1 ? 1 : rows / layout.getRowLanes(), 1, 1};
-  return {rows == 1 ? 1 : rows / layout.getRowLanes(), columns / (layout.getColumnLanes() * layout.getVector()),
-          layout.getVector()};
+  Distribution rows = getDistribution(tile, 0), columns = getDistribution(tile, 1);
+  return {tile.getDimSize(0) / rows.lanes, tile.getDimSize(1) / columns.width(), columns.unit};
 }
 
 MemRefType tile::getSharedType(RankedTensorType tile, int64_t padding, int64_t tiles) {

@@ -88,7 +88,7 @@ struct TargetProfile {
     /// time (wgmma). 0: the target has no warpgroups, and each subgroup reads its operands from registers.
     int64_t warpgroup = 0;
     /// True if tensor cores take cooperative matrices (VK_KHR_cooperative_matrix): cubes, with f16 operands and f32
-    /// accumulators. Otherwise they take fragments, which lanes hold as #tile.simt says.
+    /// accumulators. Otherwise they take fragments (#tile.fragment).
     bool cooperative = false;
     /// True if copies to shared memory run asynchronously, without registers (tile.copy).
     bool copiesAhead = false;

@@ -201,7 +201,7 @@ LogicalResult lowerShuffle(gpu::ShuffleOp op, gpu::ShuffleOp::Adaptor adaptor, C
   Type i32 = rewriter.getI32Type();
   // All lanes of a warp take part, because control flow is uniform.
   Value everyLane = llvmNumber(rewriter, loc, i32, -1),
-        last = llvmNumber(rewriter, loc, i32, tile::SimtAttr::kFragmentLanes - 1);
+        last = llvmNumber(rewriter, loc, i32, tile::FragmentAttr::kLanes - 1);
   auto exchange = [&](Value word) -> Value {
     return NVVM::ShflOp::create(rewriter, loc, word.getType(), everyLane, word, adaptor.getOffset(), last, kind,
                                 UnitAttr());

@@ -38,7 +38,7 @@ tile.func @odd_rows(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, mapp
 
 tile.func @odd_columns(%x: memref<64x64xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
-  // expected-error @+1 {{16 columns cannot be distributed over 8 lanes in runs of 4}}
+  // expected-error @+1 {{16 columns cannot be distributed over 8 lanes, 4 at a time}}
   %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<4x16xf32>
   tile.store %a, %x[%c0, %c0] : tensor<4x16xf32>, memref<64x64xf32>
   tile.return

@@ -6,10 +6,10 @@
 // sums is distributed like them.
 // FRAGMENTS-LABEL: tile.func @product
 // FRAGMENTS-SAME: row_lanes = 32
-// FRAGMENTS: tile.load {{.*}} -> tensor<64x16xf16, #tile.simt<lanes = [32, 4], strides = [4, 1], vector = 2>>
-// FRAGMENTS: tile.load {{.*}} -> tensor<64x16xf16, #tile.simt<lanes = [8, 4], strides = [4, 1], vector = 2>>
+// FRAGMENTS: tile.load {{.*}} -> tensor<64x16xf16, #tile.fragment<subgroups = 4, rows = 8>>
+// FRAGMENTS: tile.load {{.*}} -> tensor<64x16xf16, #tile.fragment<subgroups = 1, rows = 8>>
 // FRAGMENTS-NOT: tile.convert_layout
-// FRAGMENTS: math.exp %{{.*}} : tensor<64x64xf32, #tile.simt<lanes = [32, 4], strides = [4, 1], vector = 2>>
+// FRAGMENTS: math.exp %{{.*}} : tensor<64x64xf32, #tile.fragment<subgroups = 4, rows = 8>>
 
 // Matrices come from shared memory: operands that do not are converted, and so are sums for all that lanes compute.
 // MATRICES-LABEL: tile.func @product

@@ -1,8 +1,8 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-lower-to-lanes,canonicalize,cse))' | FileCheck %s
 
-#sums = #tile.simt<lanes = [16, 4], strides = [4, 1], vector = 2>
-#right = #tile.simt<lanes = [8, 4], strides = [4, 1], vector = 2>
-#paired = #tile.simt<lanes = [16, 4], strides = [4, 1], vector = 2, paired = true>
+#sums = #tile.fragment<subgroups = 2, rows = 8>
+#right = #tile.fragment<subgroups = 1, rows = 8>
+#wide = #tile.fragment<subgroups = 2, rows = 16>
 
 // Two subgroups: a lane has two of 32 rows, which make the instruction's 16 rows with those of the other lanes, and eight
 // columns in four runs. Four instructions' worth of depth from two ldmatrix of four pieces each.
@@ -37,7 +37,7 @@ tile.func @product(%c: memref<32x16xf32>) attributes {workgroup = 64 : i64, mapp
   tile.return
 }
 
-// Rows in pairs of pieces: lane l of subgroup w has rows 16 w + l / 4 and the eighth after it.
+// Each subgroup has 16 neighbouring rows: lane l of subgroup w has rows 16 w + l / 4 and the eighth after it.
 // CHECK-LABEL: tile.func @pairs
 tile.func @pairs(%c: memref<32x8xf32>) attributes {workgroup = 64 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64, row_lanes = 32 : i64} {
   %c0 = arith.constant 0 : index
@@ -49,9 +49,9 @@ tile.func @pairs(%c: memref<32x8xf32>) attributes {workgroup = 64 : i64, mapping
   // CHECK: %[[SECOND:.*]] = arith.addi %[[FIRST]], %c8
   // CHECK: vector.load %{{.*}}[%[[FIRST]], %{{.*}}] : memref<32x8xf32>
   // CHECK: vector.load %{{.*}}[%[[SECOND]], %{{.*}}] : memref<32x8xf32>
-  %x = tile.load %c[%c0, %c0] : memref<32x8xf32> -> tensor<32x8xf32, #paired>
-  %y = math.exp %x : tensor<32x8xf32, #paired>
-  tile.store %y, %c[%c0, %c0] : tensor<32x8xf32, #paired>, memref<32x8xf32>
+  %x = tile.load %c[%c0, %c0] : memref<32x8xf32> -> tensor<32x8xf32, #wide>
+  %y = math.exp %x : tensor<32x8xf32, #wide>
+  tile.store %y, %c[%c0, %c0] : tensor<32x8xf32, #wide>, memref<32x8xf32>
   tile.return
 }
 

@@ -204,7 +204,7 @@ tile.func @place(%words: memref<8x32xi32>) attributes {workgroup = 8 : i64, mapp
 
 // -----
 
-#distributed = #tile.simt<lanes = [8, 4], strides = [4, 1], vector = 2>
+#distributed = #tile.fragment<subgroups = 1, rows = 8>
 tile.func @depth(%x: memref<64x64xbf16>) attributes {workgroup = 32 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0, %c0] : memref<64x64xbf16> -> tensor<16x8xbf16, #distributed>
@@ -216,7 +216,7 @@ tile.func @depth(%x: memref<64x64xbf16>) attributes {workgroup = 32 : i64, mappi
 
 // -----
 
-#distributed = #tile.simt<lanes = [8, 4], strides = [4, 1], vector = 2>
+#distributed = #tile.fragment<subgroups = 1, rows = 8>
 #rows = #tile.simt<lanes = [32, 1], strides = [1, 1], vector = 2>
 tile.func @layout_of_operands(%x: memref<64x64xbf16>) attributes {workgroup = 32 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
@@ -230,7 +230,7 @@ tile.func @layout_of_operands(%x: memref<64x64xbf16>) attributes {workgroup = 32
 
 // -----
 
-#distributed = #tile.simt<lanes = [16, 4], strides = [4, 1], vector = 2>
+#distributed = #tile.fragment<subgroups = 2, rows = 8>
 tile.func @across_subgroups(%x: memref<64x64xf32>) attributes {workgroup = 64 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<16x8xf32, #distributed>

@@ -1,6 +1,6 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-lower-to-lanes,canonicalize,cse))' | FileCheck %s
 
-#sums = #tile.simt<lanes = [64, 4], strides = [4, 1], vector = 2, paired = true>
+#sums = #tile.fragment<subgroups = 8, rows = 16>
 
 // Two warpgroups of 64 rows. The left operand's rows are 128 bytes and follow each other; the right one's are columns of the result,
 // whose second 64 lie behind the first. Sums that begin with zeros are not read. A descriptor has an address in units of 16 bytes, and a constant with the swizzle.

@@ -17,7 +17,7 @@ func.func private @rows(tensor<4x64xf32, #l>)
 // -----
 
 #l = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
-// expected-error @+1 {{48 columns cannot be distributed over 8 lanes in runs of 4}}
+// expected-error @+1 {{48 columns cannot be distributed over 8 lanes, 4 at a time}}
 func.func private @columns(tensor<4x48xf32, #l>)
 
 // -----
@@ -460,13 +460,33 @@ tile.func @kernel(%a: memref<?x64xf32>, %c: index) attributes {workgroup = 8 : i
 
 // -----
 
-// expected-error @+1 {{pairs pieces of 8 rows, got 4 lanes along rows}}
-#layout = #tile.simt<lanes = [4, 2], strides = [2, 1], vector = 1, paired = true>
+// expected-error @+1 {{expects at least 1 subgroup and 8 or 16 rows, got 0 and 8}}
+#layout = #tile.fragment<subgroups = 0, rows = 8>
 
 // -----
 
-// expected-error @+1 {{32 rows cannot be distributed over 32 lanes in pairs}}
-func.func private @tile(tensor<32x8xf32, #tile.simt<lanes = [32, 4], strides = [4, 1], vector = 2, paired = true>>)
+// expected-error @+1 {{expects at least 1 subgroup and 8 or 16 rows, got 4 and 12}}
+#layout = #tile.fragment<subgroups = 4, rows = 12>
+
+// -----
+
+// expected-error @+1 {{16 rows cannot be distributed over 32 lanes, 1 at a time}}
+func.func private @tile(tensor<16x8xf32, #tile.fragment<subgroups = 4, rows = 8>>)
+
+// -----
+
+// expected-error @+1 {{12 columns cannot be distributed over 4 lanes, 2 at a time}}
+func.func private @tile(tensor<32x12xf32, #tile.fragment<subgroups = 4, rows = 8>>)
+
+// -----
+
+// expected-error @+1 {{a tile has two static dimensions}}
+func.func private @tile(tensor<?x8xf32, #tile.fragment<subgroups = 4, rows = 8>>)
+
+// -----
+
+// expected-error @+1 {{32 rows cannot be distributed over 32 lanes, 2 at a time}}
+func.func private @tile(tensor<32x8xf32, #tile.fragment<subgroups = 4, rows = 16>>)
 
 // -----
 

@@ -118,8 +118,10 @@ tile.func @warpgroups(%row: index)
   // CHECK: %[[B:.*]] = tile.shared panels : memref<256x64xbf16, #gpu.address_space<workgroup>>
   %b = tile.shared panels : memref<256x64xbf16, #gpu.address_space<workgroup>>
   %zero = arith.constant dense<0.0> : tensor<64x128xf32>
-  // CHECK: arith.constant dense<0.000000e+00> : tensor<64x128xf32, #tile.simt<lanes = [32, 4], strides = [4, 1], vector = 2, paired = true>>
-  %pairs = arith.constant dense<0.0> : tensor<64x128xf32, #tile.simt<lanes = [32, 4], strides = [4, 1], vector = 2, paired = true>>
+  // CHECK: arith.constant dense<0.000000e+00> : tensor<64x128xf32, #tile.fragment<subgroups = 4, rows = 16>>
+  %sixteen = arith.constant dense<0.0> : tensor<64x128xf32, #tile.fragment<subgroups = 4, rows = 16>>
+  // CHECK: arith.constant dense<0.000000e+00> : tensor<64x128xf32, #tile.fragment<subgroups = 4, rows = 8>>
+  %eight = arith.constant dense<0.0> : tensor<64x128xf32, #tile.fragment<subgroups = 4, rows = 8>>
   // CHECK: %[[P:.*]] = tile.warpgroup_dot %{{.*}}, %[[A]][%{{.*}}], %[[B]][%{{.*}}] depth 64 {transpose_rhs} : memref<128x64xbf16, {{.*}}>, memref<256x64xbf16, {{.*}}> -> tensor<64x128xf32>
   %p = tile.warpgroup_dot %zero, %a[%row], %b[%row] depth 64 {transpose_rhs}
       : memref<128x64xbf16, #gpu.address_space<workgroup>>, memref<256x64xbf16, #gpu.address_space<workgroup>> -> tensor<64x128xf32>
