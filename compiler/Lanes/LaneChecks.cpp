@@ -112,6 +112,8 @@ LogicalResult checkRows(Operation *op, Value tile, Value rows) {
 }
 
 LogicalResult checkLoad(tile::LoadOp op) {
+  if (tile::getSwizzle(op.getMemory().getType()) && !isa<tile::FragmentAttr>(op.getType().getEncoding()))
+    return op.emitOpError() << "reads swizzled memory, as only fragments can, got " << op.getType();
   if (!op.getInPlace() || op->getParentOfType<tile::FuncOp>().getWorkgroup() == 1)
     return success();
   return op.emitOpError("keeps packed integers in their place only in workgroups of one lane");

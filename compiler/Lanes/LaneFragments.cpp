@@ -13,18 +13,16 @@
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <array>
+
 using namespace mlir;
 using namespace mlir::heddle;
 
 namespace {
 
 constexpr int64_t kPiece = tile::FragmentAttr::kPiece;
-constexpr int64_t kBankElements = 64; // 16-bit elements that one access reads from all banks of shared memory
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-bool isShared(Value memory) {
-  return gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(cast<MemRefType>(memory.getType()));
-}
 
 /// Joins registers side by side, as an instruction takes them. A number counts as a register of one element.
 Value join(LaneBuilder &b, ArrayRef<Value> registers) {
@@ -68,41 +66,55 @@ Lowered lowerFragmentDot(LaneBuilder &b, const Lanes &, tile::DotOp op, Register
 
 //===-- Shared memory -------------------------------------------------------------------------------------------===//
 
-/// The order of a row's elements in shared memory. Groups of eight neighbours stay together. The groups are
-/// XOR-swizzled from row to row, so that neighbouring rows of one column lie in different banks. Tiles start at
-/// multiples of eight rows. A matrix of one column is not swizzled.
-struct Swizzle {
-  explicit Swizzle(MemRefType memory) : groups(std::max<int64_t>(1, memory.getDimSize(1) / kCopyElements)) {}
+/// The places of groups of eight neighbours in shared memory, as #tile.swizzled describes them. If rows are in order,
+/// each group stays where it is.
+class Swizzle {
+public:
+  explicit Swizzle(MemRefType memory) {
+    tile::SwizzledAttr layout = tile::getSwizzle(memory);
+    panelRows = layout ? layout.getPanelRows() : 0;
+    groups = std::max<int64_t>(1, (panelRows ? kPanelColumns : memory.getDimSize(1)) / kCopyElements);
+    exchanged = layout ? std::min<int64_t>(groups, kPiece) : 1;
+  }
 
-  /// The offset of group `group` in a row. `row` may be counted from any multiple of eight.
-  Value place(LaneBuilder &b, Value group, Value row) const {
-    int64_t rowsOfBanks = std::max<int64_t>(1, kBankElements / (groups * kCopyElements));
+  /// The offset of group `group` in a row (of a panel). `row` may be counted from any multiple of eight.
+  Value inRow(LaneBuilder &b, Value group, Value row) const {
+    int64_t rowsOfBanks = std::max<int64_t>(1, kPanelColumns / (groups * kCopyElements));
     Value key =
-        b.createOrFold<arith::RemUIOp>(b.createOrFold<arith::DivUIOp>(row, b.index(rowsOfBanks)), b.index(exchanged()));
+        b.createOrFold<arith::RemUIOp>(b.createOrFold<arith::DivUIOp>(row, b.index(rowsOfBanks)), b.index(exchanged));
     return arith::MulIOp::create(b, arith::XOrIOp::create(b, group, key), b.index(kCopyElements));
   }
 
   /// The offset of group `group` + `more`, given the offset `place` of `group`. The two numbers must have no bit in
   /// common. All addresses are then one address XOR a number, or plus a constant that the load takes.
   Value further(LaneBuilder &b, Value place, int64_t more) const {
-    int64_t low = more % exchanged();
+    int64_t low = more % exchanged;
     if (low != 0)
       place = arith::XOrIOp::create(b, place, b.index(low * kCopyElements));
     return b.add(place, (more - low) * kCopyElements);
   }
 
-  /// The number of groups that are exchanged with one another.
-  int64_t exchanged() const { return std::min<int64_t>(groups, kPiece); }
+  /// The memory's row and column of group `group` of row `first` + `done` of the tile that begins at row `tile`.
+  std::array<Value, 2> inMemory(LaneBuilder &b, Value tile, Value first, int64_t done, Value group) const {
+    Value row = b.add(first, done);
+    if (panelRows == 0)
+      return {b.add(arith::AddIOp::create(b, tile, first), done), inRow(b, group, row)};
+    Value panel = b.createOrFold<arith::DivUIOp>(group, b.index(groups)), inPanel = b.remainder(group, groups);
+    Value line = arith::AddIOp::create(b, b.scaled(panel, panelRows), row);
+    Value swizzled = inRow(b, inPanel, row);
+    return {tile, arith::AddIOp::create(b, b.scaled(line, kPanelColumns), swizzled)};
+  }
 
-  int64_t groups;
+private:
+  static constexpr int64_t kPanelColumns = tile::SwizzledAttr::kPanelColumns;
+
+  int64_t panelRows, groups, exchanged; // the groups of a row of a panel, and of those that are exchanged
 };
 
 /// Lowers to ldmatrix: each lane gives the address of a row of eight elements of one of four pieces, and gets its part
 /// of all four.
 Lowered lowerSharedLoad(LaneBuilder &b, const Lanes &lanes, tile::LoadOp op, RegistersOf<tile::LoadOp>) {
-  // Memory with a strided layout is not swizzled, and no copy has filled it.
-  bool isSwizzled = isShared(op.getMemory()) && op.getMemory().getType().getLayout().isIdentity();
-  if (!isSwizzled || !isTensorOperand(op.getType()))
+  if (!tile::getSwizzle(op.getMemory().getType()))
     return failure();
   RankedTensorType tile = op.getType();
   tile::LaneShape shape = tile::getLaneShape(tile);
@@ -131,7 +143,7 @@ Lowered lowerSharedLoad(LaneBuilder &b, const Lanes &lanes, tile::LoadOp op, Reg
 
   // The lane's part of a group's number, and the offset of that group.
   Value group = op.getTransposed() ? arith::DivUIOp::create(b, firstRow, b.index(kPiece)).getResult() : ofRun;
-  Value place = swizzle.place(b, group, inPiece);
+  Value place = swizzle.inRow(b, group, inPiece);
 
   SmallVector<Value> registers(shape.count());
   auto type = VectorType::get({2 * rowPieces, 2}, tile.getElementType());
@@ -151,7 +163,7 @@ Lowered lowerSharedLoad(LaneBuilder &b, const Lanes &lanes, tile::LoadOp op, Reg
 }
 
 /// Copies group `group` of row `first` + `done` of the tile.
-void copy(LaneBuilder &b, tile::CopyOp op, const Swizzle &swizzle, Value first, int64_t done, Value group) {
+void copy(LaneBuilder &b, tile::CopyOp op, Value first, int64_t done, Value group) {
   int64_t elements = std::min(kCopyElements, op.getShared().getType().getDimSize(1));
   Value fromRow = b.add(arith::AddIOp::create(b, op.getRow(), first), done);
   Value fromColumn = arith::AddIOp::create(b, op.getColumn(), b.scaled(group, kCopyElements));
@@ -164,15 +176,9 @@ void copy(LaneBuilder &b, tile::CopyOp op, const Swizzle &swizzle, Value first, 
   }
   if (Value limit = op.getRowLimit())
     count = arith::SelectOp::create(b, b.less(fromRow, limit), count ? count : b.index(elements), b.index(0));
-  Value row = b.add(first, done), toRow = op.getTo(), toColumn;
-  if (isWarpgroupOperand(op.getShared())) {
-    toColumn = placeInPanels(b, op, row, group);
-  } else {
-    toRow = b.add(arith::AddIOp::create(b, toRow, first), done);
-    toColumn = swizzle.place(b, group, row);
-  }
+  std::array<Value, 2> to = Swizzle(op.getShared().getType()).inMemory(b, op.getTo(), first, done, group);
   MemberPlace member = MemberPlace::of(b, op, fromRow);
-  nvgpu::DeviceAsyncCopyOp::create(b, op.getShared(), ValueRange{toRow, toColumn}, op.getMemory(),
+  nvgpu::DeviceAsyncCopyOp::create(b, op.getShared(), to, op.getMemory(),
                                    ValueRange{member.row, member.column(b, fromColumn)}, b.getIndexAttr(elements),
                                    count, elements == kCopyElements ? b.getUnitAttr() : UnitAttr());
 }
@@ -180,19 +186,19 @@ void copy(LaneBuilder &b, tile::CopyOp op, const Swizzle &swizzle, Value first, 
 /// Each lane copies every n-th group of eight elements, or every n-th element of a single column, where n is the number
 /// of lanes.
 Lowered lowerCopy(LaneBuilder &b, const Lanes &lanes, tile::CopyOp op, RegistersOf<tile::CopyOp>) {
-  Swizzle swizzle(op.getShared().getType());
-  int64_t rows = op.getRows(), count = lanes.count(), rowsAtOnce = std::max<int64_t>(1, count / swizzle.groups);
-  Value group = b.remainder(lanes.number(), swizzle.groups);
-  Value firstRow = arith::DivUIOp::create(b, lanes.number(), b.index(swizzle.groups));
+  int64_t groups = std::max<int64_t>(1, op.getShared().getType().getDimSize(1) / kCopyElements);
+  int64_t rows = op.getRows(), count = lanes.count(), rowsAtOnce = std::max<int64_t>(1, count / groups);
+  Value group = b.remainder(lanes.number(), groups);
+  Value firstRow = arith::DivUIOp::create(b, lanes.number(), b.index(groups));
   for (int64_t done = 0; done < rows; done += rowsAtOnce) {
     if (done + rowsAtOnce <= rows) {
-      copy(b, op, swizzle, firstRow, done, group);
+      copy(b, op, firstRow, done, group);
       continue;
     }
     auto branch = scf::IfOp::create(b, b.less(b.add(firstRow, done), b.index(rows)), /*withElseRegion=*/false);
     LaneBuilder inner(op.getLoc(), b);
     inner.setInsertionPointToStart(branch.thenBlock());
-    copy(inner, op, swizzle, firstRow, done, group);
+    copy(inner, op, firstRow, done, group);
   }
   return SmallVector<Value>();
 }

@@ -1,11 +1,6 @@
 // Lowers matmuls of warpgroups to one lane. A wgmma instruction multiplies 64 rows by up to 256 columns, 16 deep. It
-// reads the right operand from shared memory, and the left one from there or from registers. A descriptor says where
-// and in which order an operand lies in shared memory.
-//
-// In shared memory a row of 64 elements (128 bytes) is as long as all banks, and rows follow each other. Group g of
-// eight elements of row r is at place g xor (r mod 8). `heddle-stage-operands` uses this order for such rows, and so do
-// descriptors with a 128-byte swizzle. Wider tiles have panels of 64 columns: each panel lies behind all rows of the
-// one before.
+// reads the right operand from shared memory, and the left one from there or from registers. A descriptor says where an
+// operand lies in shared memory, in the panels of #tile.swizzled.
 //
 // Each of the four subgroups has 16 neighbouring rows of an instruction's result, and of a left operand in registers:
 // #tile.fragment with `rows = 16`.
@@ -26,8 +21,8 @@ using namespace mlir::heddle;
 namespace {
 
 constexpr int64_t kPiece = tile::FragmentAttr::kPiece, kSubgroup = tile::FragmentAttr::kLanes;
-constexpr int64_t kRows = tile::kWarpgroupRows, kDepth = 16; // of an instruction
-constexpr int64_t kRowBytes = 2 * tile::kOperandColumns;     // in shared memory
+constexpr int64_t kRows = tile::kWarpgroupRows, kDepth = 16;                              // of an instruction
+constexpr int64_t kColumns = tile::SwizzledAttr::kPanelColumns, kRowBytes = 2 * kColumns; // of a panel
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
@@ -67,8 +62,8 @@ void changeByAssembly(LaneBuilder &b, MutableArrayRef<Value> sums, bool overwrit
 /// An operand's tile in shared memory.
 class Operand {
 public:
-  Operand(LaneBuilder &b, TypedValue<MemRefType> memory, Value row, bool isTurned, int64_t extent, int64_t depth)
-      : isTurned(isTurned), rows(isTurned ? depth : extent) {
+  Operand(LaneBuilder &b, TypedValue<MemRefType> memory, Value row, bool isTurned)
+      : isTurned(isTurned), rows(tile::getSwizzle(memory.getType()).getPanelRows()) {
     // A descriptor has 14 bits for the address. In a cluster the upper bits of an address say whose shared memory it
     // is.
     Value start =
@@ -86,8 +81,7 @@ public:
   /// dimension on. Block 0 of a right operand is the whole operand.
   Value describe(LaneBuilder &b, Value block, int64_t k) const {
     int64_t blockBytes = isTurned ? rows * kRowBytes : kRows * kRowBytes;
-    int64_t offset =
-        isTurned ? k * kRowBytes : k / tile::kOperandColumns * rows * kRowBytes + k % tile::kOperandColumns * 2;
+    int64_t offset = isTurned ? k * kRowBytes : k / kColumns * rows * kRowBytes + k % kColumns * 2;
     Value address = b.add(arith::AddIOp::create(b, first, b.scaled(block, blockBytes)), offset);
     Value units = arith::DivUIOp::create(b, address, b.index(16));
     Value wide = arith::IndexCastUIOp::create(b, b.getI64Type(), units);
@@ -96,7 +90,7 @@ public:
 
 private:
   bool isTurned;
-  int64_t rows; // of the tile in memory
+  int64_t rows; // of a panel
   Value first;
   int64_t shape;
 };
@@ -175,12 +169,12 @@ Lowered lowerWarpgroupDot(LaneBuilder &b, const Lanes &lanes, tile::WarpgroupDot
                           RegistersOf<tile::WarpgroupDotOp> adaptor) {
   auto type = cast<RankedTensorType>(op.getType());
   tile::LaneShape shape = tile::getLaneShape(type);
-  int64_t rows = type.getDimSize(0), columns = type.getDimSize(1), depth = op.getDepth();
+  int64_t columns = type.getDimSize(1), depth = op.getDepth();
   SmallVector<Value> sums(adaptor.getAccumulator());
   std::optional<Operand> left;
   if (auto memory = dyn_cast<TypedValue<MemRefType>>(op.getLhs()))
-    left.emplace(b, memory, op.getLhsRow(), op.getTransposeLhs(), rows, depth);
-  Operand right(b, op.getRhs(), op.getRhsRow(), !op.getTransposeRhs(), columns, depth);
+    left.emplace(b, memory, op.getLhsRow(), op.getTransposeLhs());
+  Operand right(b, op.getRhs(), op.getRhsRow(), !op.getTransposeRhs());
   constexpr int64_t lanesOfOne = 4 * kSubgroup;
   int64_t warpgroups = lanes.count() / lanesOfOne;
   SmallVector<SmallVector<Operands>> blocks(shape.rows / 2);
@@ -217,14 +211,6 @@ Lowered lowerWarpgroupWait(LaneBuilder &b, const Lanes &, tile::WarpgroupWaitOp 
 }
 
 } // namespace
-
-Value heddle::placeInPanels(LaneBuilder &b, tile::CopyOp op, Value row, Value group) {
-  constexpr int64_t groups = tile::kOperandColumns / kCopyElements; // of a row of a panel
-  Value panel = b.createOrFold<arith::DivUIOp>(group, b.index(groups)), inPanel = b.remainder(group, groups);
-  Value line = arith::AddIOp::create(b, b.scaled(panel, op.getRows()), row);
-  Value swizzled = b.scaled(arith::XOrIOp::create(b, inPanel, b.remainder(row, kPiece)), kCopyElements);
-  return arith::AddIOp::create(b, b.scaled(line, tile::kOperandColumns), swizzled);
-}
 
 void heddle::fenceOperands(OpBuilder &builder, Location loc) {
   assembly(builder, loc, {}, {}, "fence.proxy.async.shared::cta;", "~{memory}");

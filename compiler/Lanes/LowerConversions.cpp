@@ -128,10 +128,9 @@ private:
     return SharedOp::create(b, op.getLoc(), getSharedType(tile, padding));
   }
 
-  /// Returns true if the tile fits the memory. Memory with an identity layout is excluded: `copy` fills it, with
-  /// swizzled rows.
+  /// Returns true if the tile fits the memory, which `store` must be able to write.
   static bool hasRoom(MemRefType memory, RankedTensorType tile) {
-    return !memory.getLayout().isIdentity() && memory.getElementType() == tile.getElementType() &&
+    return !getSwizzle(memory) && memory.getElementType() == tile.getElementType() &&
            memory.getDimSize(0) >= tile.getDimSize(0) && memory.getDimSize(1) >= tile.getDimSize(1);
   }
 };

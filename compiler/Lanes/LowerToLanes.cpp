@@ -24,6 +24,22 @@ using namespace mlir::heddle;
 
 namespace {
 
+/// Gives swizzled memory the plain layout: lanes compute the places of elements by themselves. Descriptors count the rows
+/// of a swizzle from addresses, so panels begin where a swizzle does.
+void resolveSwizzles(tile::FuncOp kernel) {
+  constexpr int64_t swizzledBytes = 8 * 2 * tile::SwizzledAttr::kPanelColumns;
+  kernel.walk([&](tile::SharedOp shared) {
+    MemRefType type = shared.getResult().getType();
+    tile::SwizzledAttr layout = tile::getSwizzle(type);
+    if (!layout)
+      return;
+    if (layout.getPanelRows())
+      shared.setAlignment(swizzledBytes);
+    shared.getResult().setType(
+        MemRefType::get(type.getShape(), type.getElementType(), MemRefLayoutAttrInterface(), type.getMemorySpace()));
+  });
+}
+
 struct LowerToLanesPass : mlir::heddle::impl::LowerToLanesPassBase<LowerToLanesPass> {
   void runOnOperation() override {
     tile::FuncOp kernel = getOperation();
@@ -62,7 +78,8 @@ struct LowerToLanesPass : mlir::heddle::impl::LowerToLanesPassBase<LowerToLanesP
     ConversionConfig config;
     config.allowPatternRollback = false;
     if (failed(applyPartialConversion(kernel, target, std::move(patterns), config)))
-      signalPassFailure();
+      return signalPassFailure();
+    resolveSwizzles(kernel);
   }
 };
 

@@ -36,7 +36,16 @@ struct Stage {
   int64_t rows, columns; // of the tile as it lies in memory
   bool copies;           // false where another load's copies fill the ring
   bool isFixed;          // the same tile in all iterations: a ring of one
-  bool panels = false;   // the ring has the order in which warpgroups read
+  bool panels = false;   // warpgroups read the ring
+
+  /// The type of a ring of `tiles` tiles. A column needs no swizzle.
+  MemRefType ringType(int64_t tiles) const {
+    Type element = LoadOp(load).getType().getElementType();
+    MLIRContext *context = element.getContext();
+    auto layout = columns == 1 ? SwizzledAttr() : SwizzledAttr::get(context, panels ? rows : 0);
+    return MemRefType::get({tiles * rows, columns}, element, layout,
+                           gpu::AddressSpaceAttr::get(context, gpu::AddressSpace::Workgroup));
+  }
 };
 
 int64_t rowsOf(LoadOp load) { return load.getType().getDimSize(load.getTransposed() ? 1 : 0); }
@@ -58,7 +67,7 @@ bool isColumn(LoadOp load) {
 
 /// Returns true if tensor cores can read the operand of a loop's only product directly from shared memory.
 bool canReadShared(LoadOp load, int64_t depth) {
-  return load && isProductOperand(load) && load->hasOneUse() && columnsOf(load) % kOperandColumns == 0 &&
+  return load && isProductOperand(load) && load->hasOneUse() && columnsOf(load) % SwizzledAttr::kPanelColumns == 0 &&
          load.getType().getDimSize(1) == depth;
 }
 
@@ -237,7 +246,7 @@ private:
     kernel.walk([&](SharedOp shared) { taken += getSharedBytes(shared.getResult().getType()); });
     return warpgroup > 0 && lanes == 2 * warpgroup * FragmentAttr::kLanes && 2 * taken > bytesOfLane * lanes &&
            llvm::hasNItems(loop.getBody()->getOps<DotOp>(), 2) && llvm::all_of(staged, [](const Stage &stage) {
-             return isProductOperand(stage.load) && stage.columns % kOperandColumns == 0;
+             return isProductOperand(stage.load) && stage.columns % SwizzledAttr::kPanelColumns == 0;
            });
   }
 
@@ -282,14 +291,7 @@ private:
     SmallVector<Value> left = last.rings;
     SmallVector<Value> taken;
     for (const Stage &stage : staged) {
-      auto fits = [&](Value ring) {
-        auto type = cast<MemRefType>(ring.getType());
-        auto shared = ring.getDefiningOp<SharedOp>();
-        return shared.getPanels() == stage.panels &&
-               type.getShape() == ArrayRef{last.stages * stage.rows, stage.columns} &&
-               type.getElementType() == LoadOp(stage.load).getType().getElementType();
-      };
-      auto ring = llvm::find_if(left, fits);
+      auto ring = llvm::find_if(left, [&](Value ring) { return ring.getType() == stage.ringType(last.stages); });
       if (!stage.copies || stage.isFixed || ring == left.end())
         return false;
       taken.push_back(*ring);
@@ -322,12 +324,9 @@ private:
   /// Makes the rings. Returns how many tiles each has.
   int64_t makeRings(ImplicitLocOpBuilder &b, MutableArrayRef<Stage> staged, scf::ForOp loop) {
     int64_t count = countStages(staged, loop);
-    auto space = gpu::AddressSpaceAttr::get(&getContext(), gpu::AddressSpace::Workgroup);
     for (Stage &stage : staged) {
       if (stage.copies) {
-        auto type = MemRefType::get({(stage.isFixed ? 1 : count) * stage.rows, stage.columns},
-                                    LoadOp(stage.load).getType().getElementType(), AffineMap(), space);
-        stage.ring = SharedOp::create(b, type, stage.panels);
+        stage.ring = SharedOp::create(b, stage.ringType(stage.isFixed ? 1 : count));
         continue;
       }
       stage.ring = llvm::find_if(staged, [&](const Stage &other) {

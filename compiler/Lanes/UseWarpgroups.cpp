@@ -37,8 +37,8 @@ SharedOp sharedOf(Value operand) {
     return {};
   MemRefType memory = shared.getResult().getType();
   int64_t columns = typeOf(operand).getDimSize(load.getTransposed() ? 0 : 1);
-  bool isWhole = memory.getLayout().isIdentity() && memory.getDimSize(1) == columns;
-  return isWhole && columns % kOperandColumns == 0 ? shared : SharedOp();
+  bool isWhole = getSwizzle(memory) && memory.getDimSize(1) == columns;
+  return isWhole && columns % SwizzledAttr::kPanelColumns == 0 ? shared : SharedOp();
 }
 
 /// The same for a product's left operand, whose load must not transpose it.
@@ -57,24 +57,34 @@ public:
     if (kernel.getMapping() != LaneMapping::Tensor || warpgroup < 1 || subgroups % warpgroup != 0)
       return;
     SmallVector<DotOp> dots;
-    bool hasPanels = false;
+    bool hasPanels = false; // of a loop whose only product is one of warpgroups already
     kernel.walk([&](DotOp dot) { dots.push_back(dot); });
-    kernel.walk([&](SharedOp shared) { hasPanels |= shared.getPanels(); });
+    kernel.walk([&](SharedOp shared) {
+      SwizzledAttr layout = getSwizzle(shared.getResult().getType());
+      hasPanels |= layout && layout.getPanelRows();
+    });
     int64_t rows = subgroups / warpgroup * kWarpgroupRows;
     if (hasPanels || dots.empty() || !llvm::all_of(dots, [&](DotOp dot) { return canMultiply(dot, rows); }))
       return;
-    // Only products can read memory with panels.
-    SetVector<SharedOp> panels;
+    // Only products can read memory with panels, in tiles of equally many rows.
+    llvm::MapVector<SharedOp, int64_t> panels;
     for (DotOp dot : dots)
       for (SharedOp shared : {sharedLeft(dot), sharedOf(dot.getRhs())})
         if (shared)
-          panels.insert(shared);
-    for (SharedOp shared : panels)
+          panels[shared] = 0;
+    for (auto &[shared, panelRows] : panels)
       for (Operation *reader : shared.getResult().getUsers())
-        if (auto load = dyn_cast<LoadOp>(reader); load && !llvm::all_of(load->getUses(), isRead))
-          return;
-    for (SharedOp shared : panels)
-      shared.setPanels(true);
+        if (auto load = dyn_cast<LoadOp>(reader)) {
+          int64_t rows = load.getType().getDimSize(load.getTransposed() ? 1 : 0);
+          if (!llvm::all_of(load->getUses(), isRead) || (panelRows != 0 && panelRows != rows))
+            return;
+          panelRows = rows;
+        }
+    for (auto &[shared, panelRows] : panels) {
+      MemRefType type = shared.getResult().getType();
+      shared.getResult().setType(MemRefType::get(type.getShape(), type.getElementType(),
+                                                 SwizzledAttr::get(&getContext(), panelRows), type.getMemorySpace()));
+    }
 
     llvm::MapVector<Block *, SmallVector<DotOp>> blocks;
     for (DotOp dot : dots)

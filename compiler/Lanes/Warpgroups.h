@@ -5,18 +5,8 @@
 
 namespace mlir::heddle {
 
-/// Returns true if shared memory has the order in which warpgroups read operands.
-inline bool isWarpgroupOperand(Value memory) {
-  auto shared = memory.getDefiningOp<tile::SharedOp>();
-  return shared && shared.getPanels();
-}
-
 /// Makes the lane's writes to shared memory visible to tensor cores that read them after the next barrier.
 void fenceOperands(OpBuilder &builder, Location loc);
-
-/// The place, in memory with panels, of group `group` of eight elements of row `row` of a copied tile: its offset in
-/// elements from the start of the tile.
-Value placeInPanels(LaneBuilder &b, tile::CopyOp op, Value row, Value group);
 
 /// The number of the warpgroup that `lane` belongs to, in a workgroup of `workgroup` lanes. A shuffle takes it from the
 /// first lane of the subgroup, so that ptxas knows that it is the same in all lanes. Otherwise ptxas computes each

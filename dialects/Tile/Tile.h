@@ -71,11 +71,11 @@ bool haveLayouts(TypeRange types);
 /// Returns how a dimension of a tile with a distributed layout is distributed.
 Distribution getDistribution(RankedTensorType tile, int64_t dim);
 
-/// Columns of a 16-bit operand in shared memory that tensor cores read as one row: 128 bytes, all banks once.
-inline constexpr int64_t kOperandColumns = 64;
-
 /// Rows of the left operand that a warpgroup multiplies at once.
 inline constexpr int64_t kWarpgroupRows = 64;
+
+/// Returns the swizzled layout of shared memory, or null if the elements of its rows are in order.
+SwizzledAttr getSwizzle(Type memory);
 
 /// Returns the type of shared memory for `tiles` tiles, one below the other. The elements of a row are in order, with
 /// `padding` elements between rows.

@@ -5,6 +5,7 @@
 include "dialects/Tile/TileDialect.td"
 include "dialects/Tile/TileInterfaces.td"
 include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/TensorEncoding.td"
 
@@ -76,6 +77,29 @@ def Tile_CooperativeAttr : AttrDef<Tile_Dialect, "Cooperative", [DeclareAttrInte
   let extraClassDeclaration = [{
     /// The number of subgroups that share the rows.
     int64_t getRowShares() const { return getUse() == MatrixUse::Right ? 1 : getSubgroups(); }
+  }];
+}
+
+def Tile_SwizzledAttr : AttrDef<Tile_Dialect, "Swizzled", [
+    DeclareAttrInterfaceMethods<MemRefLayoutAttrInterface, ["isIdentity", "verifyLayout"]>]> {
+  let mnemonic = "swizzled";
+  let summary = "The layout of shared memory in which neighbouring rows of a column lie in different banks";
+  let description = [{
+    Eight neighbouring elements of a row stay together. In a row of 64 elements (128 bytes, all banks once) these groups
+    are XOR-swizzled: group g of row r is at place g xor (r mod 8). Shorter rows that fill the banks together are
+    swizzled alike. In a longer row each 64 elements are swizzled by themselves.
+
+    With `panel_rows` rows are cut into panels of 64 columns, as wgmma reads them: in a tile of that many rows, each
+    further 64 columns follow after all rows of the 64 before, and tiles follow each other.
+
+    Only `tile.copy`, `tile.load` and `tile.warpgroup_dot` know this order, which no affine map describes. In a lane's
+    program memory is in plain order, and the lane computes the places itself.
+  }];
+  let parameters = (ins DefaultValuedParameter<"int64_t", "0">:$panelRows);
+  let assemblyFormat = "(`<` `panel_rows` `=` $panelRows^ `>`)?";
+  let extraClassDeclaration = [{
+    /// Columns of a 16-bit operand that tensor cores read as one row: 128 bytes, all banks once.
+    static constexpr int64_t kPanelColumns = 64;
   }];
 }
 

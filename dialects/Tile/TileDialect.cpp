@@ -102,6 +102,24 @@ LogicalResult CooperativeAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elem
   return success();
 }
 
+AffineMap SwizzledAttr::getAffineMap() const { return AffineMap::getMultiDimIdentityMap(2, getContext()); }
+
+bool SwizzledAttr::isIdentity() const { return false; }
+
+LogicalResult SwizzledAttr::verifyLayout(ArrayRef<int64_t> shape, function_ref<InFlightDiagnostic()> emitError) const {
+  constexpr int64_t group = 8;
+  int64_t columns = shape.back();
+  if (shape.size() != 2 || columns < group || !llvm::isPowerOf2_64(columns))
+    return emitError() << "swizzles rows of 8, 16, 32, ... elements, got " << columns;
+  int64_t rows = getPanelRows();
+  if (rows != 0 && (columns % kPanelColumns != 0 || rows < 0 || rows % group != 0 || shape[0] % rows != 0))
+    return emitError() << "cuts " << shape[0] << " x " << columns << " elements into panels of " << rows << " x "
+                       << kPanelColumns;
+  return success();
+}
+
+SwizzledAttr tile::getSwizzle(Type memory) { return dyn_cast<SwizzledAttr>(cast<MemRefType>(memory).getLayout()); }
+
 CooperativeAttr tile::getCooperativeLayout(Type tile) {
   auto type = dyn_cast<RankedTensorType>(tile);
   return type ? dyn_cast_or_null<CooperativeAttr>(type.getEncoding()) : CooperativeAttr();
@@ -248,6 +266,8 @@ LogicalResult LoadOp::verify() {
   if (failed(verifyElement(*this, getMemory(), getResult())) || failed(verifyColumns(*this)) ||
       failed(verifyMembers(*this, getTransposed() || getPacked() != 0 || getRepeats() != 1 || getClamped())))
     return failure();
+  if (SwizzledAttr layout = getSwizzle(getMemory().getType()); layout && layout.getPanelRows())
+    return emitOpError() << "reads panels, as only warpgroup_dot can: " << getMemory().getType();
   if (getClamped() && (getTransposed() || getPacked() != 0))
     return emitOpError("begins before the first row neither transposed nor of packed elements");
   auto bits = static_cast<int64_t>(getPacked());
@@ -267,6 +287,8 @@ static LogicalResult verifyRows(Operation *op, Value rows, Value tile) {
 LogicalResult StoreOp::verify() {
   if (failed(verifyElement(*this, getMemory(), getValue())) || failed(verifyMembers(*this, getTo() != nullptr)))
     return failure();
+  if (getSwizzle(getMemory().getType()))
+    return emitOpError() << "writes to swizzled memory, as only copy can: " << getMemory().getType();
   return getTo() ? verifyRows(*this, getTo(), getValue()) : success();
 }
 
@@ -295,12 +317,9 @@ LogicalResult SharedOp::verify() {
   MemRefType type = getResult().getType();
   if (!type.hasStaticShape() || !gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(type))
     return emitOpError() << "expects a matrix of known size in a workgroup's memory, got " << type;
-  bool fits =
-      type.getLayout().isIdentity() && type.getElementTypeBitWidth() == 16 && type.getDimSize(1) % kOperandColumns == 0;
-  if (!getPanels() || fits)
-    return success();
-  return emitOpError() << "has panels of elements of 16 bits in rows of a multiple of " << kOperandColumns << ", got "
-                       << type;
+  if (getSwizzle(type) && type.getElementTypeBitWidth() != 16)
+    return emitOpError() << "swizzles 16-bit elements, got " << type;
+  return success();
 }
 
 LogicalResult CopyOp::verify() {
@@ -309,6 +328,9 @@ LogicalResult CopyOp::verify() {
     return emitOpError() << "copies " << from.getElementType() << " elements to " << to;
   if (static_cast<int64_t>(getRows()) > to.getDimSize(0))
     return emitOpError() << "copies " << getRows() << " rows to " << to;
+  SwizzledAttr layout = getSwizzle(to);
+  if (int64_t panelRows = layout ? layout.getPanelRows() : 0; panelRows && panelRows != static_cast<int64_t>(getRows()))
+    return emitOpError() << "copies " << getRows() << " rows to panels of " << panelRows << " rows";
   return verifyMembers(*this, /*hasOtherRows=*/false);
 }
 
@@ -353,9 +375,9 @@ LogicalResult WarpgroupDotOp::verify() {
     int64_t down = isTurned ? depth : extent, across = isTurned ? extent : depth;
     if (type.getDimSize(1) != across || type.getDimSize(0) % down != 0)
       return emitOpError() << "expects " << side << " operands of " << down << "x" << across << ", got " << type;
-    if (auto shared = memory.getDefiningOp<SharedOp>(); shared && shared.getPanels())
+    if (SwizzledAttr layout = getSwizzle(type); layout && layout.getPanelRows() == down)
       return success();
-    return emitOpError() << "expects its " << side << " operand in shared memory with panels";
+    return emitOpError() << "expects its " << side << " operand in panels of " << down << " rows, got " << type;
   };
   if (getElementTypeOrSelf(getLhs()) != getRhs().getType().getElementType())
     return emitOpError() << "multiplies elements of a single type, got " << getLhs().getType() << " and "

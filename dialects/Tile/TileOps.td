@@ -159,17 +159,13 @@ def LookupOp : Tile_Op<"lookup", [MemoryEffects<[MemRead]>]> {
 def SharedOp : Tile_Op<"shared", [MemoryEffects<[MemAlloc]>]> {
   let summary = "Memory that the lanes of a workgroup share for as long as the kernel runs";
   let description = [{
-    The default layout is swizzled: without it, lanes that read neighbouring rows at once would hit the same bank. Only
-    `copy` and `load` know the swizzle. With a strided layout the elements of a row are in order, and `store` can write
-    them too.
-
-    With `panels` the layout is the one that `warpgroup_dot` reads, in rows of 64 elements: in a wider tile, each
-    further 64 columns follow after all rows of the 64 before. Only `copy` writes such memory, in whole tiles.
+    In a strided layout (usually with a padding of a few elements between rows) the elements of a row are in order. Memory
+    of 16-bit operands that `copy` fills is `#tile.swizzled`. `alignment`, in bytes, is for descriptors of warpgroups.
   }];
-  let arguments = (ins UnitAttr:$panels);
+  let arguments = (ins OptionalAttr<I64Attr>:$alignment);
   let results = (outs Tile_Shared:$result);
-  let assemblyFormat = "(`panels` $panels^)? attr-dict `:` type($result)";
-  let builders = [OpBuilder<(ins "MemRefType":$type), [{ build($_builder, $_state, type, /*panels=*/false); }]>];
+  let assemblyFormat = "attr-dict `:` type($result)";
+  let builders = [OpBuilder<(ins "MemRefType":$type), [{ build($_builder, $_state, type, /*alignment=*/IntegerAttr()); }]>];
   let hasVerifier = 1;
 }
 

@@ -27,9 +27,8 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// Alignment of buffers in shared memory: rows of 128 bytes then start at multiples of 128. A buffer that wgmma reads
-/// is swizzled in groups of eight such rows, which must start at multiples of 1024.
-constexpr uint64_t kSharedAlignment = 128, kOperandAlignment = 1024;
+/// The least alignment of buffers in shared memory: rows of 128 bytes then start at multiples of 128.
+constexpr uint64_t kSharedAlignment = 128;
 
 /// Converts one kernel. Touches only the kernel and its module, so that kernels can be converted in parallel.
 class KernelLowering {
@@ -83,10 +82,7 @@ private:
     OpBuilder builder(main);
     int64_t bytes = 0;
     uint64_t alignment = kSharedAlignment;
-    main.walk([&](tile::SharedOp op) {
-      if (op.getPanels())
-        alignment = kOperandAlignment;
-    });
+    main.walk([&](tile::SharedOp op) { alignment = std::max(alignment, op.getAlignment().value_or(0)); });
     main.walk([&](tile::SharedOp op) {
       op->setAttr(kSharedOffsetName, builder.getI32IntegerAttr(static_cast<int32_t>(bytes)));
       bytes += llvm::alignTo(tile::getSharedBytes(op.getResult().getType()), alignment);

@@ -5,9 +5,9 @@
 // last step's sum and the next scores are multiplied together; the second warpgroup waits where the first one begins, and after that all meet between
 // products and softmax. The last sum comes behind the loop, when the first warpgroup has met the second for the last time.
 // CHECK-LABEL: tile.func @forward
-// CHECK: %[[OWN:.*]] = tile.shared panels : memref<128x64xbf16
-// CHECK: %[[KEYS:.*]] = tile.shared panels : memref<192x64xbf16
-// CHECK: %[[VALUES:.*]] = tile.shared panels : memref<192x64xbf16
+// CHECK: %[[OWN:.*]] = tile.shared : memref<128x64xbf16, #tile.swizzled<panel_rows = 128>
+// CHECK: %[[KEYS:.*]] = tile.shared : memref<192x64xbf16, #tile.swizzled<panel_rows = 64>
+// CHECK: %[[VALUES:.*]] = tile.shared : memref<192x64xbf16, #tile.swizzled<panel_rows = 64>
 // CHECK: scf.if %{{.*}} -> (tensor<128x64xf32>, index)
 // CHECK:   tile.wait 0
 // CHECK:   tile.commit
@@ -50,23 +50,23 @@ tile.func @forward(%k: memref<?x64xbf16>, %v: memref<?x64xbf16>, %r: memref<128x
   %c3 = arith.constant 3 : index
   %c64 = arith.constant 64 : index
   %zero = arith.constant dense<0.0> : tensor<128x64xf32>
-  %own = tile.shared panels : memref<128x64xbf16, #gpu.address_space<workgroup>>
-  %kring = tile.shared panels : memref<192x64xbf16, #gpu.address_space<workgroup>>
-  %vring = tile.shared panels : memref<192x64xbf16, #gpu.address_space<workgroup>>
+  %own = tile.shared : memref<128x64xbf16, #tile.swizzled<panel_rows = 128>, #gpu.address_space<workgroup>>
+  %kring = tile.shared : memref<192x64xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>
+  %vring = tile.shared : memref<192x64xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>
   %sums, %last = scf.for %j = %c0 to %keys step %c64 iter_args(%sum = %zero, %current = %c0) -> (tensor<128x64xf32>, index) {
     tile.wait 0
     %row = arith.muli %current, %c64 : index
-    tile.copy %k[%j, %c0] to %kring[%row] count 64 : memref<?x64xbf16> to memref<192x64xbf16, #gpu.address_space<workgroup>>
-    tile.copy %v[%j, %c0] to %vring[%row] count 64 : memref<?x64xbf16> to memref<192x64xbf16, #gpu.address_space<workgroup>>
+    tile.copy %k[%j, %c0] to %kring[%row] count 64 : memref<?x64xbf16> to memref<192x64xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>
+    tile.copy %v[%j, %c0] to %vring[%row] count 64 : memref<?x64xbf16> to memref<192x64xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>
     tile.commit
     %s = tile.warpgroup_dot %zero, %own[%c0], %kring[%row] depth 64 {transpose_rhs}
-        : memref<128x64xbf16, #gpu.address_space<workgroup>>, memref<192x64xbf16, #gpu.address_space<workgroup>> -> tensor<128x64xf32>
+        : memref<128x64xbf16, #tile.swizzled<panel_rows = 128>, #gpu.address_space<workgroup>>, memref<192x64xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>> -> tensor<128x64xf32>
     %scores = tile.warpgroup_wait 0, %s : tensor<128x64xf32> -> tensor<128x64xf32>
     %p = math.exp2 %scores : tensor<128x64xf32>
     %rescaled = arith.mulf %sum, %p : tensor<128x64xf32>
     %rounded = arith.truncf %p : tensor<128x64xf32> to tensor<128x64xbf16>
     %m = tile.warpgroup_dot %rescaled, %rounded, %vring[%row] depth 64
-        : tensor<128x64xbf16>, memref<192x64xbf16, #gpu.address_space<workgroup>> -> tensor<128x64xf32>
+        : tensor<128x64xbf16>, memref<192x64xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>> -> tensor<128x64xf32>
     %after = arith.addi %current, %c1 : index
     %isLast = arith.cmpi eq, %after, %c3 : index
     %next = arith.select %isLast, %c0, %after : index
@@ -85,16 +85,16 @@ tile.func @no_room(%k: memref<?x64xbf16>, %r: memref<128x64xf32>, %keys: index) 
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   %zero = arith.constant dense<0.0> : tensor<128x64xf32>
-  %own = tile.shared panels : memref<128x64xbf16, #gpu.address_space<workgroup>>
-  %ring = tile.shared panels : memref<128x64xbf16, #gpu.address_space<workgroup>>
+  %own = tile.shared : memref<128x64xbf16, #tile.swizzled<panel_rows = 128>, #gpu.address_space<workgroup>>
+  %ring = tile.shared : memref<128x64xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>
   %sums = scf.for %j = %c0 to %keys step %c64 iter_args(%sum = %zero) -> (tensor<128x64xf32>) {
     tile.wait 0
     %s = tile.warpgroup_dot %zero, %own[%c0], %ring[%c0] depth 64 {transpose_rhs}
-        : memref<128x64xbf16, #gpu.address_space<workgroup>>, memref<128x64xbf16, #gpu.address_space<workgroup>> -> tensor<128x64xf32>
+        : memref<128x64xbf16, #tile.swizzled<panel_rows = 128>, #gpu.address_space<workgroup>>, memref<128x64xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>> -> tensor<128x64xf32>
     %scores = tile.warpgroup_wait 0, %s : tensor<128x64xf32> -> tensor<128x64xf32>
     %rounded = arith.truncf %scores : tensor<128x64xf32> to tensor<128x64xbf16>
     %m = tile.warpgroup_dot %sum, %rounded, %ring[%c0] depth 64
-        : tensor<128x64xbf16>, memref<128x64xbf16, #gpu.address_space<workgroup>> -> tensor<128x64xf32>
+        : tensor<128x64xbf16>, memref<128x64xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>> -> tensor<128x64xf32>
     %more = tile.warpgroup_wait 0, %m : tensor<128x64xf32> -> tensor<128x64xf32>
     scf.yield %more : tensor<128x64xf32>
   }

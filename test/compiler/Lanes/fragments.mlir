@@ -10,14 +10,14 @@
 tile.func @product(%c: memref<32x16xf32>) attributes {workgroup = 64 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant dense<0.0> : tensor<32x16xf32, #sums>
-  // CHECK: %[[A:.*]] = tile.shared : memref<32x16xbf16
-  // CHECK: %[[B:.*]] = tile.shared : memref<16x16xbf16
-  %a = tile.shared : memref<32x16xbf16, #gpu.address_space<workgroup>>
-  %b = tile.shared : memref<16x16xbf16, #gpu.address_space<workgroup>>
+  // CHECK: %[[A:.*]] = tile.shared : memref<32x16xbf16, #gpu
+  // CHECK: %[[B:.*]] = tile.shared : memref<16x16xbf16, #gpu
+  %a = tile.shared : memref<32x16xbf16, #tile.swizzled, #gpu.address_space<workgroup>>
+  %b = tile.shared : memref<16x16xbf16, #tile.swizzled, #gpu.address_space<workgroup>>
   // CHECK: %[[LEFT:.*]] = nvgpu.ldmatrix %[[A]]{{.*}} {numTiles = 4 : i32, transpose = false} : {{.*}} -> vector<4x2xbf16>
-  %x = tile.load %a[%c0, %c0] : memref<32x16xbf16, #gpu.address_space<workgroup>> -> tensor<32x16xbf16, #sums>
+  %x = tile.load %a[%c0, %c0] : memref<32x16xbf16, #tile.swizzled, #gpu.address_space<workgroup>> -> tensor<32x16xbf16, #sums>
   // CHECK: %[[RIGHT:.*]] = nvgpu.ldmatrix %[[B]]{{.*}} {numTiles = 4 : i32, transpose = true} : {{.*}} -> vector<4x2xbf16>
-  %y = tile.load %b[%c0, %c0] {transposed} : memref<16x16xbf16, #gpu.address_space<workgroup>> -> tensor<16x16xbf16, #right>
+  %y = tile.load %b[%c0, %c0] {transposed} : memref<16x16xbf16, #tile.swizzled, #gpu.address_space<workgroup>> -> tensor<16x16xbf16, #right>
   // Registers that an instruction takes together are loaded side by side: no move stands between the two.
   // CHECK: %[[FIRST:.*]] = vector.extract %[[RIGHT]][0]
   // CHECK: %[[SECOND:.*]] = vector.extract %[[RIGHT]][1]
@@ -93,13 +93,13 @@ tile.func @tensor_float(%a: memref<16x16xf32>, %b: memref<8x16xf32>, %c: memref<
 tile.func @copy(%a: memref<?x16xbf16>, %n: index) attributes {workgroup = 64 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   %c16 = arith.constant 16 : index
-  %ring = tile.shared : memref<64x16xbf16, #gpu.address_space<workgroup>>
+  %ring = tile.shared : memref<64x16xbf16, #tile.swizzled, #gpu.address_space<workgroup>>
   // CHECK: %[[INSIDE:.*]] = arith.cmpi slt, %[[ROW:.*]], %{{.*}} : index
   // CHECK: %[[COUNT:.*]] = arith.select %[[INSIDE]], %c8, %c0
   // CHECK: arith.xori
   // CHECK: nvgpu.device_async_copy %{{.*}}[%[[ROW]], %{{.*}}], %{{.*}}[%{{.*}}, %{{.*}}], 8, %[[COUNT]] {bypassL1}
   // CHECK-NOT: nvgpu.device_async_copy
-  tile.copy %a[%c16, %c0] rows(%n) to %ring[%c0] count 32 : memref<?x16xbf16> to memref<64x16xbf16, #gpu.address_space<workgroup>>
+  tile.copy %a[%c16, %c0] rows(%n) to %ring[%c0] count 32 : memref<?x16xbf16> to memref<64x16xbf16, #tile.swizzled, #gpu.address_space<workgroup>>
   // CHECK: nvvm.cp.async.commit.group
   tile.commit
   // CHECK: nvvm.cp.async.wait.group 0
@@ -133,7 +133,7 @@ tile.func @copy_column(%a: memref<?x4xf32>, %n: index, %y: memref<1x16xf32>)
 tile.func @groups(%c: memref<16x8xf32>) attributes {workgroup = 32 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant dense<0.0> : tensor<16x16xf32, #right>
-  %x = tile.shared : memref<16x128xbf16, #gpu.address_space<workgroup>>
+  %x = tile.shared : memref<16x128xbf16, #tile.swizzled, #gpu.address_space<workgroup>>
   // CHECK: %[[GROUP:.*]] = arith.xori
   // CHECK-NEXT: %[[FIRST:.*]] = arith.muli %[[GROUP]], %c8
   // CHECK: nvgpu.ldmatrix %{{.*}}[%{{.*}}, %[[FIRST]]]
@@ -143,7 +143,7 @@ tile.func @groups(%c: memref<16x8xf32>) attributes {workgroup = 32 : i64, mappin
   // CHECK: arith.xori %[[FIRST]], %c48
   // CHECK: %[[HALF:.*]] = arith.addi %[[FIRST]], %c64
   // CHECK: nvgpu.ldmatrix %{{.*}}[%{{.*}}, %[[HALF]]]
-  %a = tile.load %x[%c0, %c0] : memref<16x128xbf16, #gpu.address_space<workgroup>> -> tensor<16x128xbf16, #right>
+  %a = tile.load %x[%c0, %c0] : memref<16x128xbf16, #tile.swizzled, #gpu.address_space<workgroup>> -> tensor<16x128xbf16, #right>
   %p = tile.dot %a, %a, %zero {transpose_rhs} : tensor<16x128xbf16, #right>, tensor<16x128xbf16, #right> -> tensor<16x16xf32, #right>
   %q = tile.columns %p from 0 : tensor<16x16xf32, #right> -> tensor<16x8xf32, #right>
   tile.store %q, %c[%c0, %c0] : tensor<16x8xf32, #right>, memref<16x8xf32>

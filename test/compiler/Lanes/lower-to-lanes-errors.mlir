@@ -291,3 +291,14 @@ tile.func @conversion() attributes {workgroup = 8 : i64, mapping = #tile.mapping
   %0 = tile.convert_layout %t : tensor<8x32xf32, #distributed> -> tensor<8x32xf32, #rows>
   tile.return
 }
+
+// -----
+
+#rows = #tile.simt<lanes = [32, 1], strides = [1, 1], vector = 2>
+tile.func @swizzled() attributes {workgroup = 32 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  %x = tile.shared : memref<32x16xbf16, #tile.swizzled, #gpu.address_space<workgroup>>
+  // expected-error @+1 {{reads swizzled memory, as only fragments can, got 'tensor<32x16xbf16, #tile.simt}}
+  %a = tile.load %x[%c0, %c0] : memref<32x16xbf16, #tile.swizzled, #gpu.address_space<workgroup>> -> tensor<32x16xbf16, #rows>
+  tile.return
+}

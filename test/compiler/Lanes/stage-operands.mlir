@@ -6,8 +6,8 @@
 // CHECK-LABEL: tile.func @product
 tile.func @product(%a: memref<64x256xbf16>, %b: memref<256x64xbf16>, %c: memref<64x64xf32>, %n: index)
     attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
-  // CHECK-DAG: %[[LEFT:.*]] = tile.shared : memref<192x32xbf16, #gpu.address_space<workgroup>>
-  // CHECK-DAG: %[[RIGHT:.*]] = tile.shared : memref<96x64xbf16, #gpu.address_space<workgroup>>
+  // CHECK-DAG: %[[LEFT:.*]] = tile.shared : memref<192x32xbf16, #tile.swizzled, #gpu.address_space<workgroup>>
+  // CHECK-DAG: %[[RIGHT:.*]] = tile.shared : memref<96x64xbf16, #tile.swizzled, #gpu.address_space<workgroup>>
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
   %c0 = arith.constant 0 : index
   %c32 = arith.constant 32 : index
@@ -66,8 +66,8 @@ tile.func @odd(%a: memref<64x250xbf16>, %c: memref<64x64xf32>)
 // What is the same in all iterations is copied once. A column that goes with a tile's rows comes through a ring as well, and
 // rings have two tiles where three do not fit: then the copy is the first thing to do.
 // CHECK-LABEL: tile.func @attention
-// CHECK-DAG: %[[Q:.*]] = tile.shared : memref<128x128xbf16, #gpu.address_space<workgroup>>
-// CHECK-DAG: %[[K:.*]] = tile.shared : memref<256x128xbf16, #gpu.address_space<workgroup>>
+// CHECK-DAG: %[[Q:.*]] = tile.shared : memref<128x128xbf16, #tile.swizzled, #gpu.address_space<workgroup>>
+// CHECK-DAG: %[[K:.*]] = tile.shared : memref<256x128xbf16, #tile.swizzled, #gpu.address_space<workgroup>>
 // CHECK-DAG: %[[N:.*]] = tile.shared : memref<256x1xf32, #gpu.address_space<workgroup>>
 // CHECK: tile.copy %{{.*}}[%{{.*}}, %{{.*}}] to %[[Q]][%{{.*}}] count 128
 // CHECK: tile.copy %{{.*}} to %[[K]][%{{.*}}] count 128
@@ -127,8 +127,8 @@ tile.func @members(%a: memref<?x96xbf16>, %b: memref<256x32xbf16>, %c: memref<64
 // A warpgroup's product runs beside that of the next turn: copies begin two turns ahead, over the tile of the turn before the last. The
 // loop runs once at least, so that its sums come from no other instruction; past the end operands are zero.
 // WARPGROUP-LABEL: tile.func @warpgroup
-// WARPGROUP: %[[LEFT:.*]] = tile.shared panels : memref<256x64xbf16
-// WARPGROUP: %[[RIGHT:.*]] = tile.shared panels : memref<256x128xbf16
+// WARPGROUP: %[[LEFT:.*]] = tile.shared : memref<256x64xbf16, #tile.swizzled<panel_rows = 64>
+// WARPGROUP: %[[RIGHT:.*]] = tile.shared : memref<256x128xbf16, #tile.swizzled<panel_rows = 64>
 // WARPGROUP: %[[END:.*]] = arith.maxsi %[[N:.*]], %{{.*}}
 // WARPGROUP: %[[TURNS:.*]] = arith.divui
 // WARPGROUP: %[[MORE:.*]] = arith.maxsi %[[TURNS]], %c1

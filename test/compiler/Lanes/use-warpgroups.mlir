@@ -7,10 +7,10 @@
 // The gradient of attention's keys: both products of scores start at once, and each is waited for where it is used. The values' gradient
 // needs the probabilities alone, and starts before the scores' gradient is made. The accumulator of the second product is set before the first.
 // CHECK-LABEL: tile.func @gradient(
-// CHECK-DAG: %[[K:.*]] = tile.shared panels : memref<64x64xbf16
-// CHECK-DAG: %[[Q:.*]] = tile.shared panels : memref<64x64xbf16
-// CHECK-DAG: %[[G:.*]] = tile.shared panels : memref<64x64xbf16
-// CHECK-DAG: %[[W:.*]] = tile.shared panels : memref<64x64xbf16
+// CHECK-DAG: %[[K:.*]] = tile.shared : memref<64x64xbf16, #tile.swizzled<panel_rows = 64>
+// CHECK-DAG: %[[Q:.*]] = tile.shared : memref<64x64xbf16, #tile.swizzled<panel_rows = 64>
+// CHECK-DAG: %[[G:.*]] = tile.shared : memref<64x64xbf16, #tile.swizzled<panel_rows = 64>
+// CHECK-DAG: %[[W:.*]] = tile.shared : memref<64x64xbf16, #tile.swizzled<panel_rows = 64>
 // CHECK: scf.for
 // CHECK: tile.wait 0
 // CHECK-NOT: workgroup
@@ -33,27 +33,27 @@ tile.func @gradient(%deltas: memref<64x64xf32>, %c: memref<64x64xf32>)
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-  %k = tile.shared : memref<64x64xbf16, #shared>
-  %q = tile.shared : memref<64x64xbf16, #shared>
-  %g = tile.shared : memref<64x64xbf16, #shared>
-  %w = tile.shared : memref<64x64xbf16, #shared>
+  %k = tile.shared : memref<64x64xbf16, #tile.swizzled, #shared>
+  %q = tile.shared : memref<64x64xbf16, #tile.swizzled, #shared>
+  %g = tile.shared : memref<64x64xbf16, #tile.swizzled, #shared>
+  %w = tile.shared : memref<64x64xbf16, #tile.swizzled, #shared>
   %sums:2 = scf.for %i = %c0 to %c4 step %c1 iter_args(%a = %zero, %b = %zero) -> (tensor<64x64xf32>, tensor<64x64xf32>) {
     tile.wait 0
-    %keys = tile.load %k[%c0, %c0] : memref<64x64xbf16, #shared> -> tensor<64x64xbf16>
-    %queries = tile.load %q[%c0, %c0] : memref<64x64xbf16, #shared> -> tensor<64x64xbf16>
+    %keys = tile.load %k[%c0, %c0] : memref<64x64xbf16, #tile.swizzled, #shared> -> tensor<64x64xbf16>
+    %queries = tile.load %q[%c0, %c0] : memref<64x64xbf16, #tile.swizzled, #shared> -> tensor<64x64xbf16>
     %s = tile.dot %keys, %queries, %zero {transpose_rhs} : tensor<64x64xbf16>, tensor<64x64xbf16> -> tensor<64x64xf32>
     %p = math.exp2 %s : tensor<64x64xf32>
     %delta = tile.load %deltas[%c0, %c0] : memref<64x64xf32> -> tensor<64x64xf32>
     %first = arith.mulf %delta, %delta : tensor<64x64xf32>
-    %gradient = tile.load %g[%c0, %c0] : memref<64x64xbf16, #shared> -> tensor<64x64xbf16>
-    %v = tile.load %w[%c0, %c0] : memref<64x64xbf16, #shared> -> tensor<64x64xbf16>
+    %gradient = tile.load %g[%c0, %c0] : memref<64x64xbf16, #tile.swizzled, #shared> -> tensor<64x64xbf16>
+    %v = tile.load %w[%c0, %c0] : memref<64x64xbf16, #tile.swizzled, #shared> -> tensor<64x64xbf16>
     %d = tile.dot %v, %gradient, %first {transpose_rhs} : tensor<64x64xbf16>, tensor<64x64xbf16> -> tensor<64x64xf32>
     %ds = arith.mulf %p, %d : tensor<64x64xf32>
     %narrow = arith.truncf %ds : tensor<64x64xf32> to tensor<64x64xbf16>
-    %turned = tile.load %q[%c0, %c0] {transposed} : memref<64x64xbf16, #shared> -> tensor<64x64xbf16>
+    %turned = tile.load %q[%c0, %c0] {transposed} : memref<64x64xbf16, #tile.swizzled, #shared> -> tensor<64x64xbf16>
     %x = tile.dot %narrow, %turned, %a {transpose_rhs} : tensor<64x64xbf16>, tensor<64x64xbf16> -> tensor<64x64xf32>
     %weights = arith.truncf %p : tensor<64x64xf32> to tensor<64x64xbf16>
-    %gradients = tile.load %g[%c0, %c0] {transposed} : memref<64x64xbf16, #shared> -> tensor<64x64xbf16>
+    %gradients = tile.load %g[%c0, %c0] {transposed} : memref<64x64xbf16, #tile.swizzled, #shared> -> tensor<64x64xbf16>
     %y = tile.dot %weights, %gradients, %b {transpose_rhs} : tensor<64x64xbf16>, tensor<64x64xbf16> -> tensor<64x64xf32>
     scf.yield %x, %y : tensor<64x64xf32>, tensor<64x64xf32>
   }
@@ -74,8 +74,8 @@ tile.func @gradient(%deltas: memref<64x64xf32>, %c: memref<64x64xf32>)
 tile.func @narrow(%c: memref<64x64xf32>) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-  %k = tile.shared : memref<64x32xbf16, #shared>
-  %x = tile.load %k[%c0, %c0] : memref<64x32xbf16, #shared> -> tensor<64x32xbf16>
+  %k = tile.shared : memref<64x32xbf16, #tile.swizzled, #shared>
+  %x = tile.load %k[%c0, %c0] : memref<64x32xbf16, #tile.swizzled, #shared> -> tensor<64x32xbf16>
   %s = tile.dot %x, %x, %zero {transpose_rhs} : tensor<64x32xbf16>, tensor<64x32xbf16> -> tensor<64x64xf32>
   tile.store %s, %c[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32>
   tile.return
@@ -84,9 +84,9 @@ tile.func @narrow(%c: memref<64x64xf32>) attributes {workgroup = 128 : i64, mapp
 tile.func @few(%c: memref<32x64xf32>) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant dense<0.0> : tensor<32x64xf32>
-  %k = tile.shared : memref<64x64xbf16, #shared>
-  %x = tile.load %k[%c0, %c0] : memref<64x64xbf16, #shared> -> tensor<32x64xbf16>
-  %y = tile.load %k[%c0, %c0] : memref<64x64xbf16, #shared> -> tensor<64x64xbf16>
+  %k = tile.shared : memref<64x64xbf16, #tile.swizzled, #shared>
+  %x = tile.load %k[%c0, %c0] : memref<64x64xbf16, #tile.swizzled, #shared> -> tensor<32x64xbf16>
+  %y = tile.load %k[%c0, %c0] : memref<64x64xbf16, #tile.swizzled, #shared> -> tensor<64x64xbf16>
   %s = tile.dot %x, %y, %zero {transpose_rhs} : tensor<32x64xbf16>, tensor<64x64xbf16> -> tensor<32x64xf32>
   tile.store %s, %c[%c0, %c0] : tensor<32x64xf32>, memref<32x64xf32>
   tile.return
@@ -98,14 +98,14 @@ tile.func @few(%c: memref<32x64xf32>) attributes {workgroup = 128 : i64, mapping
 
 // Both operands are the same tile.
 // CHECK-LABEL: tile.func @square(
-// CHECK: %[[K:.*]] = tile.shared panels
+// CHECK: %[[K:.*]] = tile.shared : memref<64x64xbf16, #tile.swizzled<panel_rows = 64>
 // CHECK-NOT: tile.load
 // CHECK: tile.warpgroup_dot %{{.*}}, %[[K]][%{{.*}}], %[[K]][%{{.*}}] depth 64 {transpose_rhs}
 tile.func @square(%c: memref<64x64xf32>) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-  %k = tile.shared : memref<64x64xbf16, #shared>
-  %x = tile.load %k[%c0, %c0] : memref<64x64xbf16, #shared> -> tensor<64x64xbf16>
+  %k = tile.shared : memref<64x64xbf16, #tile.swizzled, #shared>
+  %x = tile.load %k[%c0, %c0] : memref<64x64xbf16, #tile.swizzled, #shared> -> tensor<64x64xbf16>
   %s = tile.dot %x, %x, %zero {transpose_rhs} : tensor<64x64xbf16>, tensor<64x64xbf16> -> tensor<64x64xf32>
   tile.store %s, %c[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32>
   tile.return
@@ -124,10 +124,10 @@ tile.func @kept(%queries: memref<64x64xbf16>, %c: memref<64x64xf32>) attributes 
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-  %k = tile.shared : memref<64x64xbf16, #shared>
+  %k = tile.shared : memref<64x64xbf16, #tile.swizzled, #shared>
   %q = tile.load %queries[%c0, %c0] : memref<64x64xbf16> -> tensor<64x64xbf16>
   %sum = scf.for %i = %c0 to %c4 step %c1 iter_args(%a = %zero) -> (tensor<64x64xf32>) {
-    %keys = tile.load %k[%c0, %c0] : memref<64x64xbf16, #shared> -> tensor<64x64xbf16>
+    %keys = tile.load %k[%c0, %c0] : memref<64x64xbf16, #tile.swizzled, #shared> -> tensor<64x64xbf16>
     %s = tile.dot %q, %keys, %a {transpose_rhs} : tensor<64x64xbf16>, tensor<64x64xbf16> -> tensor<64x64xf32>
     scf.yield %s : tensor<64x64xf32>
   }

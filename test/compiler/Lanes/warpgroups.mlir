@@ -12,10 +12,10 @@ tile.func @product(%c: memref<128x128xf32>, %row: index) attributes {workgroup =
   // CHECK-DAG: %[[TURNED:.*]] = arith.constant 4611686293338849280 : i64
   // CHECK: %[[NUMBER:.*]] = arith.index_castui %{{.*}} : index to i32
   // CHECK: gpu.shuffle  idx %[[NUMBER]], %c0_i32, %c32_i32
-  // CHECK: %[[A:.*]] = tile.shared panels : memref<256x64xbf16
-  // CHECK: %[[B:.*]] = tile.shared panels : memref<64x128xbf16
-  %a = tile.shared panels : memref<256x64xbf16, #gpu.address_space<workgroup>>
-  %d = tile.shared panels : memref<64x128xbf16, #gpu.address_space<workgroup>>
+  // CHECK: %[[A:.*]] = tile.shared {alignment = 1024 : i64} : memref<256x64xbf16, #gpu
+  // CHECK: %[[B:.*]] = tile.shared {alignment = 1024 : i64} : memref<64x128xbf16, #gpu
+  %a = tile.shared : memref<256x64xbf16, #tile.swizzled<panel_rows = 128>, #gpu.address_space<workgroup>>
+  %d = tile.shared : memref<64x128xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>
   // CHECK: %[[LEFT:.*]] = memref.extract_aligned_pointer_as_index %[[A]]
   // CHECK: arith.andi %[[LEFT]], %c262143
   // CHECK: %[[RIGHT:.*]] = memref.extract_aligned_pointer_as_index %[[B]]
@@ -28,7 +28,7 @@ tile.func @product(%c: memref<128x128xf32>, %row: index) attributes {workgroup =
   // CHECK: llvm.inline_asm has_side_effects "{{.*}}wgmma.fence.sync.aligned;{{.*}}wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {$0, $1, {{.*}}$63}, $64, $65, adds, 1, 1, 0, 1;{{.*}}$66, $67, adds
   // CHECK: nvvm.wgmma.commit.group.sync.aligned
   %p = tile.warpgroup_dot %zero, %a[%row], %d[%c0] depth 64
-      : memref<256x64xbf16, #gpu.address_space<workgroup>>, memref<64x128xbf16, #gpu.address_space<workgroup>> -> tensor<128x128xf32, #sums>
+      : memref<256x64xbf16, #tile.swizzled<panel_rows = 128>, #gpu.address_space<workgroup>>, memref<64x128xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>> -> tensor<128x128xf32, #sums>
   // CHECK: nvvm.wgmma.wait.group.sync.aligned 1
   tile.warpgroup_wait 1
   // Sums go through the instruction that waits for them.
@@ -46,7 +46,7 @@ tile.func @product(%c: memref<128x128xf32>, %row: index) attributes {workgroup =
 tile.func @copy(%x: memref<64x128xbf16>, %c: memref<128x128xf32>) attributes {workgroup = 256 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64, row_lanes = 32 : i64} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant dense<0.0> : tensor<128x128xf32, #sums>
-  %a = tile.shared panels : memref<64x128xbf16, #gpu.address_space<workgroup>>
+  %a = tile.shared : memref<64x128xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>
   // CHECK: %[[GROUP:.*]] = arith.remui %{{.*}}, %c16
   // CHECK: %[[ROW:.*]] = arith.divui %{{.*}}, %c16
   // CHECK: %[[PANEL:.*]] = arith.divui %[[GROUP]], %c8
@@ -55,7 +55,7 @@ tile.func @copy(%x: memref<64x128xbf16>, %c: memref<128x128xf32>) attributes {wo
   // CHECK: %[[LINE:.*]] = arith.addi %[[BEFORE]], %[[ROW]]
   // CHECK: %[[SWIZZLED:.*]] = arith.xori %[[PLACE]]
   // CHECK: nvgpu.device_async_copy
-  tile.copy %x[%c0, %c0] to %a[%c0] count 64 : memref<64x128xbf16> to memref<64x128xbf16, #gpu.address_space<workgroup>>
+  tile.copy %x[%c0, %c0] to %a[%c0] count 64 : memref<64x128xbf16> to memref<64x128xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>
   tile.commit
   // CHECK: nvvm.cp.async.wait.group 0
   // CHECK-NEXT: llvm.inline_asm has_side_effects "fence.proxy.async.shared::cta;"
@@ -66,7 +66,7 @@ tile.func @copy(%x: memref<64x128xbf16>, %c: memref<128x128xf32>) attributes {wo
   %fenced = tile.warpgroup_fence %sums : tensor<128x128xf32, #sums>
   // CHECK: adds, 1, 1, 1, 1;
   %p = tile.warpgroup_dot %fenced, %a[%c0], %a[%c0] depth 64 {transpose_lhs}
-      : memref<64x128xbf16, #gpu.address_space<workgroup>>, memref<64x128xbf16, #gpu.address_space<workgroup>> -> tensor<128x128xf32, #sums>
+      : memref<64x128xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>, memref<64x128xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>> -> tensor<128x128xf32, #sums>
   %q = tile.warpgroup_wait 0, %p : tensor<128x128xf32, #sums> -> tensor<128x128xf32, #sums>
   tile.store %q, %c[%c0, %c0] : tensor<128x128xf32, #sums>, memref<128x128xf32>
   tile.return
@@ -76,12 +76,12 @@ tile.func @copy(%x: memref<64x128xbf16>, %c: memref<128x128xf32>) attributes {wo
 // CHECK-LABEL: tile.func @few_rows
 tile.func @few_rows(%x: memref<16x64xbf16>) attributes {workgroup = 256 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64, row_lanes = 32 : i64} {
   %c0 = arith.constant 0 : index
-  %a = tile.shared panels : memref<16x64xbf16, #gpu.address_space<workgroup>>
+  %a = tile.shared : memref<16x64xbf16, #tile.swizzled<panel_rows = 16>, #gpu.address_space<workgroup>>
   // CHECK: %[[ROW:.*]] = arith.divui %{{.*}}, %c8
   // CHECK: %[[INSIDE:.*]] = arith.cmpi slt, %[[ROW]], %c16
   // CHECK: scf.if %[[INSIDE]]
   // CHECK: nvgpu.device_async_copy
   // CHECK-NOT: nvgpu.device_async_copy
-  tile.copy %x[%c0, %c0] to %a[%c0] count 16 : memref<16x64xbf16> to memref<16x64xbf16, #gpu.address_space<workgroup>>
+  tile.copy %x[%c0, %c0] to %a[%c0] count 16 : memref<16x64xbf16> to memref<16x64xbf16, #tile.swizzled<panel_rows = 16>, #gpu.address_space<workgroup>>
   tile.return
 }

@@ -490,27 +490,68 @@ func.func private @tile(tensor<32x8xf32, #tile.fragment<subgroups = 4, rows = 16
 
 // -----
 
-tile.func @kernel(%c: index) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
-  // expected-error @+1 {{has panels of elements of 16 bits in rows of a multiple of 64, got}}
-  %a = tile.shared panels : memref<64x32xbf16, #gpu.address_space<workgroup>>
-  tile.return
+// expected-error @+1 {{swizzles rows of 8, 16, 32, ... elements, got 24}}
+func.func private @odd(memref<64x24xbf16, #tile.swizzled, #gpu.address_space<workgroup>>)
+
+// -----
+
+// expected-error @+1 {{swizzles rows of 8, 16, 32, ... elements, got 4}}
+func.func private @narrow(memref<64x4xbf16, #tile.swizzled, #gpu.address_space<workgroup>>)
+
+// -----
+
+// expected-error @+1 {{cuts 64 x 32 elements into panels of 64 x 64}}
+func.func private @narrow(memref<64x32xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>)
+
+// -----
+
+// expected-error @+1 {{cuts 72 x 64 elements into panels of 36 x 64}}
+func.func private @eights(memref<72x64xbf16, #tile.swizzled<panel_rows = 36>, #gpu.address_space<workgroup>>)
+
+// -----
+
+// expected-error @+1 {{cuts 96 x 64 elements into panels of 64 x 64}}
+func.func private @cut(memref<96x64xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>)
+
+// -----
+
+func.func @elements() {
+  // expected-error @+1 {{swizzles 16-bit elements, got 'memref<64x64xf32}}
+  %a = tile.shared : memref<64x64xf32, #tile.swizzled, #gpu.address_space<workgroup>>
+  return
 }
 
 // -----
 
-tile.func @kernel(%c: index) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
-  // expected-error @+1 {{has panels of elements of 16 bits in rows of a multiple of 64, got}}
-  %a = tile.shared panels : memref<64x64xf32, #gpu.address_space<workgroup>>
-  tile.return
+func.func @panel(%a: memref<64x64xbf16>, %s: memref<64x64xbf16, #tile.swizzled<panel_rows = 32>, #gpu.address_space<workgroup>>, %i: index) {
+  // expected-error @+1 {{copies 64 rows to panels of 32 rows}}
+  tile.copy %a[%i, %i] to %s[%i] count 64 : memref<64x64xbf16> to memref<64x64xbf16, #tile.swizzled<panel_rows = 32>, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
+func.func @loaded_panel(%s: memref<64x64xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>, %i: index) {
+  // expected-error @+1 {{reads panels, as only warpgroup_dot can}}
+  %0 = tile.load %s[%i, %i] : memref<64x64xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>> -> tensor<64x64xbf16>
+  return
+}
+
+// -----
+
+func.func @stored(%t: tensor<64x64xbf16>, %s: memref<64x64xbf16, #tile.swizzled, #gpu.address_space<workgroup>>, %i: index) {
+  // expected-error @+1 {{writes to swizzled memory, as only copy can}}
+  tile.store %t, %s[%i, %i] : tensor<64x64xbf16>, memref<64x64xbf16, #tile.swizzled, #gpu.address_space<workgroup>>
+  return
 }
 
 // -----
 
 tile.func @kernel(%c: index) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-  %a = tile.shared panels : memref<96x64xbf16, #gpu.address_space<workgroup>>
+  %a = tile.shared : memref<96x64xbf16, #tile.swizzled<panel_rows = 96>, #gpu.address_space<workgroup>>
   // expected-error @+1 {{expects left operands of 64x64, got}}
-  %0 = tile.warpgroup_dot %zero, %a[%c], %a[%c] depth 64 {transpose_rhs} : memref<96x64xbf16, #gpu.address_space<workgroup>>, memref<96x64xbf16, #gpu.address_space<workgroup>> -> tensor<64x64xf32>
+  %0 = tile.warpgroup_dot %zero, %a[%c], %a[%c] depth 64 {transpose_rhs} : memref<96x64xbf16, #tile.swizzled<panel_rows = 96>, #gpu.address_space<workgroup>>, memref<96x64xbf16, #tile.swizzled<panel_rows = 96>, #gpu.address_space<workgroup>> -> tensor<64x64xf32>
   tile.return
 }
 
@@ -518,10 +559,10 @@ tile.func @kernel(%c: index) attributes {workgroup = 128 : i64, mapping = #tile.
 
 tile.func @kernel(%c: index) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-  %a = tile.shared panels : memref<64x64xbf16, #gpu.address_space<workgroup>>
-  %b = tile.shared panels : memref<64x128xbf16, #gpu.address_space<workgroup>>
+  %a = tile.shared : memref<64x64xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>
+  %b = tile.shared : memref<64x128xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>
   // expected-error @+1 {{expects right operands of 64x64, got}}
-  %0 = tile.warpgroup_dot %zero, %a[%c], %b[%c] depth 64 : memref<64x64xbf16, #gpu.address_space<workgroup>>, memref<64x128xbf16, #gpu.address_space<workgroup>> -> tensor<64x64xf32>
+  %0 = tile.warpgroup_dot %zero, %a[%c], %b[%c] depth 64 : memref<64x64xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>, memref<64x128xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>> -> tensor<64x64xf32>
   tile.return
 }
 
@@ -529,10 +570,10 @@ tile.func @kernel(%c: index) attributes {workgroup = 128 : i64, mapping = #tile.
 
 tile.func @kernel(%c: index) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-  %a = tile.shared panels : memref<64x64xbf16, #gpu.address_space<workgroup>>
-  %b = tile.shared : memref<64x64xbf16, #gpu.address_space<workgroup>>
-  // expected-error @+1 {{expects its right operand in shared memory with panels}}
-  %0 = tile.warpgroup_dot %zero, %a[%c], %b[%c] depth 64 : memref<64x64xbf16, #gpu.address_space<workgroup>>, memref<64x64xbf16, #gpu.address_space<workgroup>> -> tensor<64x64xf32>
+  %a = tile.shared : memref<64x64xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>
+  %b = tile.shared : memref<64x64xbf16, #tile.swizzled, #gpu.address_space<workgroup>>
+  // expected-error @+1 {{expects its right operand in panels of 64 rows, got}}
+  %0 = tile.warpgroup_dot %zero, %a[%c], %b[%c] depth 64 : memref<64x64xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>, memref<64x64xbf16, #tile.swizzled, #gpu.address_space<workgroup>> -> tensor<64x64xf32>
   tile.return
 }
 
@@ -540,10 +581,10 @@ tile.func @kernel(%c: index) attributes {workgroup = 128 : i64, mapping = #tile.
 
 tile.func @kernel(%c: index) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-  %a = tile.shared panels : memref<64x64xbf16, #gpu.address_space<workgroup>>
-  %b = tile.shared panels : memref<64x64xf16, #gpu.address_space<workgroup>>
+  %a = tile.shared : memref<64x64xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>
+  %b = tile.shared : memref<64x64xf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>
   // expected-error @+1 {{multiplies elements of a single type}}
-  %0 = tile.warpgroup_dot %zero, %a[%c], %b[%c] depth 64 : memref<64x64xbf16, #gpu.address_space<workgroup>>, memref<64x64xf16, #gpu.address_space<workgroup>> -> tensor<64x64xf32>
+  %0 = tile.warpgroup_dot %zero, %a[%c], %b[%c] depth 64 : memref<64x64xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>, memref<64x64xf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>> -> tensor<64x64xf32>
   tile.return
 }
 
@@ -568,9 +609,9 @@ tile.func @vector() attributes {workgroup = 8 : i64, mapping = #tile.mapping<col
 tile.func @kernel(%c: index) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
   %a = arith.constant dense<0.0> : tensor<64x32xbf16>
-  %b = tile.shared panels : memref<64x64xbf16, #gpu.address_space<workgroup>>
+  %b = tile.shared : memref<64x64xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>
   // expected-error @+1 {{expects a left operand of 64x64, got}}
-  %0 = tile.warpgroup_dot %zero, %a, %b[%c] depth 64 : tensor<64x32xbf16>, memref<64x64xbf16, #gpu.address_space<workgroup>> -> tensor<64x64xf32>
+  %0 = tile.warpgroup_dot %zero, %a, %b[%c] depth 64 : tensor<64x32xbf16>, memref<64x64xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>> -> tensor<64x64xf32>
   tile.return
 }
 
@@ -579,9 +620,9 @@ tile.func @kernel(%c: index) attributes {workgroup = 128 : i64, mapping = #tile.
 tile.func @kernel(%c: index) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
   %a = arith.constant dense<0.0> : tensor<64x64xbf16>
-  %b = tile.shared panels : memref<64x64xbf16, #gpu.address_space<workgroup>>
+  %b = tile.shared : memref<64x64xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>
   // expected-error @+1 {{expects a row of its left operand, and may transpose it, in shared memory alone}}
-  %0 = tile.warpgroup_dot %zero, %a, %b[%c] depth 64 {transpose_lhs} : tensor<64x64xbf16>, memref<64x64xbf16, #gpu.address_space<workgroup>> -> tensor<64x64xf32>
+  %0 = tile.warpgroup_dot %zero, %a, %b[%c] depth 64 {transpose_lhs} : tensor<64x64xbf16>, memref<64x64xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>> -> tensor<64x64xf32>
   tile.return
 }
 

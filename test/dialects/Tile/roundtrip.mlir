@@ -94,16 +94,16 @@ tile.func @twice(%x: memref<?x64xf32>, %i: memref<?x1xi32>, %y: memref<?x64xf32>
 // CHECK-SAME: mapping = #tile.mapping<tensor>
 tile.func @staged(%a: memref<?x64xbf16>, %n: index) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
-  // CHECK: %[[RING:.*]] = tile.shared : memref<32x64xbf16, #gpu.address_space<workgroup>>
-  %ring = tile.shared : memref<32x64xbf16, #gpu.address_space<workgroup>>
+  // CHECK: %[[RING:.*]] = tile.shared : memref<32x64xbf16, #tile.swizzled, #gpu.address_space<workgroup>>
+  %ring = tile.shared : memref<32x64xbf16, #tile.swizzled, #gpu.address_space<workgroup>>
   // CHECK: tile.copy %{{.*}}[%{{.*}}, %{{.*}}] rows(%{{.*}}) to %[[RING]][%{{.*}}] count 16 : memref<?x64xbf16> to memref<32x64xbf16
-  tile.copy %a[%c0, %c0] rows(%n) to %ring[%c0] count 16 : memref<?x64xbf16> to memref<32x64xbf16, #gpu.address_space<workgroup>>
+  tile.copy %a[%c0, %c0] rows(%n) to %ring[%c0] count 16 : memref<?x64xbf16> to memref<32x64xbf16, #tile.swizzled, #gpu.address_space<workgroup>>
   // CHECK: tile.commit
   tile.commit
   // CHECK: tile.wait 0
   tile.wait 0
-  // CHECK: tile.load %[[RING]]{{.*}} : memref<32x64xbf16, #gpu.address_space<workgroup>> -> tensor<16x64xbf16>
-  %x = tile.load %ring[%c0, %c0] : memref<32x64xbf16, #gpu.address_space<workgroup>> -> tensor<16x64xbf16>
+  // CHECK: tile.load %[[RING]]{{.*}} : memref<32x64xbf16, #tile.swizzled, #gpu.address_space<workgroup>> -> tensor<16x64xbf16>
+  %x = tile.load %ring[%c0, %c0] : memref<32x64xbf16, #tile.swizzled, #gpu.address_space<workgroup>> -> tensor<16x64xbf16>
   %zero = arith.constant dense<0.0> : tensor<16x16xf32>
   // CHECK: tile.dot {{.*}} : tensor<16x64xbf16>, tensor<16x64xbf16> -> tensor<16x16xf32>
   %y = tile.dot %x, %x, %zero {transpose_rhs} : tensor<16x64xbf16>, tensor<16x64xbf16> -> tensor<16x16xf32>
@@ -113,10 +113,12 @@ tile.func @staged(%a: memref<?x64xbf16>, %n: index) attributes {workgroup = 128 
 // CHECK-LABEL: tile.func @warpgroups
 tile.func @warpgroups(%row: index)
     attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
-  // CHECK: %[[A:.*]] = tile.shared panels : memref<128x64xbf16, #gpu.address_space<workgroup>>
-  %a = tile.shared panels : memref<128x64xbf16, #gpu.address_space<workgroup>>
-  // CHECK: %[[B:.*]] = tile.shared panels : memref<256x64xbf16, #gpu.address_space<workgroup>>
-  %b = tile.shared panels : memref<256x64xbf16, #gpu.address_space<workgroup>>
+  // CHECK: %[[A:.*]] = tile.shared : memref<128x64xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>
+  %a = tile.shared : memref<128x64xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>
+  // CHECK: %[[B:.*]] = tile.shared : memref<256x64xbf16, #tile.swizzled<panel_rows = 128>, #gpu.address_space<workgroup>>
+  %b = tile.shared : memref<256x64xbf16, #tile.swizzled<panel_rows = 128>, #gpu.address_space<workgroup>>
+  // CHECK: tile.shared {alignment = 1024 : i64} : memref<64x64xbf16, #gpu.address_space<workgroup>>
+  %plain = tile.shared {alignment = 1024} : memref<64x64xbf16, #gpu.address_space<workgroup>>
   %zero = arith.constant dense<0.0> : tensor<64x128xf32>
   // CHECK: arith.constant dense<0.000000e+00> : tensor<64x128xf32, #tile.fragment<subgroups = 4, rows = 16>>
   %sixteen = arith.constant dense<0.0> : tensor<64x128xf32, #tile.fragment<subgroups = 4, rows = 16>>
@@ -124,11 +126,11 @@ tile.func @warpgroups(%row: index)
   %eight = arith.constant dense<0.0> : tensor<64x128xf32, #tile.fragment<subgroups = 4, rows = 8>>
   // CHECK: %[[P:.*]] = tile.warpgroup_dot %{{.*}}, %[[A]][%{{.*}}], %[[B]][%{{.*}}] depth 64 {transpose_rhs} : memref<128x64xbf16, {{.*}}>, memref<256x64xbf16, {{.*}}> -> tensor<64x128xf32>
   %p = tile.warpgroup_dot %zero, %a[%row], %b[%row] depth 64 {transpose_rhs}
-      : memref<128x64xbf16, #gpu.address_space<workgroup>>, memref<256x64xbf16, #gpu.address_space<workgroup>> -> tensor<64x128xf32>
+      : memref<128x64xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>, memref<256x64xbf16, #tile.swizzled<panel_rows = 128>, #gpu.address_space<workgroup>> -> tensor<64x128xf32>
   // CHECK: tile.warpgroup_dot %{{.*}}, %{{.*}}, %[[B]][%{{.*}}] depth 64 {transpose_rhs} : tensor<64x64xbf16>, memref<256x64xbf16, {{.*}}> -> tensor<64x128xf32>
   %left = arith.constant dense<0.0> : tensor<64x64xbf16>
   %r = tile.warpgroup_dot %zero, %left, %b[%row] depth 64 {transpose_rhs}
-      : tensor<64x64xbf16>, memref<256x64xbf16, #gpu.address_space<workgroup>> -> tensor<64x128xf32>
+      : tensor<64x64xbf16>, memref<256x64xbf16, #tile.swizzled<panel_rows = 128>, #gpu.address_space<workgroup>> -> tensor<64x128xf32>
   // CHECK: tile.warpgroup_fence %{{.*}} : tensor<64x128xf32>
   %fenced = tile.warpgroup_fence %zero : tensor<64x128xf32>
   // CHECK: tile.warpgroup_wait 1

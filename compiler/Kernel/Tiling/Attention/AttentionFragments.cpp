@@ -46,8 +46,8 @@ public:
       rowsOfSubgroup /= 2;
     auto longestStep = [&] {
       if (warpgroups)
-        return tiles == 1 && width > tile::kOperandColumns ? 2 * profile.attention.tensor.keys
-                                                           : profile.attention.tensor.keys;
+        return tiles == 1 && width > tile::SwizzledAttr::kPanelColumns ? 2 * profile.attention.tensor.keys
+                                                                       : profile.attention.tensor.keys;
       return profile.attention.tensor.keys / (tiles > 1 ? rowsOfSubgroup / profile.tensor.matrix.rows : 1);
     };
     step = longestStep();
@@ -116,7 +116,7 @@ private:
   bool areOfWarpgroups(const Work &work) const {
     int64_t columns = cast<RankedTensorType>(attention.key.getType()).getDimSize(1);
     return emitter.getProfile().tensor.warpgroup > 0 && isTensorOperand(attention.query.getType()) &&
-           !attention.keyRows && width % tile::kOperandColumns == 0 && canCopyOperands(columns, width);
+           !attention.keyRows && width % tile::SwizzledAttr::kPanelColumns == 0 && canCopyOperands(columns, width);
   }
 
   /// Returns true if shared memory has room for the 16-bit operands of two steps, one of them still in flight, and for

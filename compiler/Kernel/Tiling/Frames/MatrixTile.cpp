@@ -144,7 +144,7 @@ std::optional<BlockTile> heddle::chooseBlock(const TargetProfile &profile, const
 }
 
 bool heddle::usesWarpgroups(const TargetProfile &profile, const TensorProduct &product) {
-  return profile.tensor.warpgroup > 0 && product.bits == 16 && product.k >= tile::kOperandColumns;
+  return profile.tensor.warpgroup > 0 && product.bits == 16 && product.k >= tile::SwizzledAttr::kPanelColumns;
 }
 
 double heddle::costOfTensorTile(const TargetProfile &profile, const TensorProduct &product, TensorTile tile) {

@@ -103,6 +103,20 @@ tile.func @shared(%a: memref<64x64xbf16>) attributes {workgroup = 128 : i64, map
   tile.return
 }
 
+// If one part needs a larger alignment, all parts have it.
+// CHECK-LABEL: gpu.module @aligned
+// CHECK-SAME: heddle.shared_bytes = 3072 : i32
+// CHECK: llvm.mlir.global external @shared_memory() {addr_space = 3 : i32, alignment = 1024 : i64}
+tile.func @aligned(%a: memref<1x4xf32>) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  %s = tile.shared : memref<1x4xf32, #gpu.address_space<workgroup>>
+  // CHECK: llvm.getelementptr %{{.*}}[1024] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i8
+  %t = tile.shared {alignment = 1024} : memref<16x64xbf16, #gpu.address_space<workgroup>>
+  %x = memref.load %s[%c0, %c0] : memref<1x4xf32, #gpu.address_space<workgroup>>
+  memref.store %x, %a[%c0, %c0] : memref<1x4xf32>
+  tile.return
+}
+
 // Rows that lie apart, so that neighbours begin in different banks, lie apart in memory too, and count in its size; what
 // follows begins at a row of the banks.
 // CHECK-LABEL: gpu.module @apart
