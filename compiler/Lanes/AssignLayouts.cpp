@@ -1,17 +1,16 @@
 // Assigns layouts by connecting tiles that must be distributed over lanes alike: an elementwise op's operands and
 // results, a loop's state, a branch's results, a reduction and its result. A product connects only its accumulator and
-// result. Each lane has the whole contracted dimension of its operands: an operand has the kernel's own layout, or
-// every lane has the whole tile. Tensor cores want fragments or cooperative matrices instead (dialects/Tile/README.md).
-// If a product needs a tile in another layout than the connected tiles have, a tile.convert_layout is inserted.
+// result. KernelLayouts says which layouts products want, and which layout tiles have that no product is connected to. If
+// a product needs a tile in another layout than the connected tiles have, a tile.convert_layout is inserted.
 #include "compiler/Lanes/AssignLayouts.h"
 #include "compiler/Lanes/Passes.h"
 
+#include "compiler/Lanes/KernelLayouts.h"
 #include "compiler/Lanes/SeparateMatrices.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 
-#include <array>
 #include <numeric>
 
 namespace mlir::heddle {
@@ -36,31 +35,24 @@ public:
 
   void runOnOperation() override {
     tile::FuncOp func = getOperation();
-    mapping = func.getMapping();
-    lanes = func.getWorkgroup();
-    vector = func.getVector();
-    if (mapping == LaneMapping::Tensor && profile->tensor.matrix.rows == 0) {
+    chosen = heddle::KernelLayouts::of(func, *profile);
+    if (!chosen) {
       func.emitError() << "target " << profile->name << " has no tensor cores";
       return signalPassFailure();
     }
-    isCooperative = mapping == LaneMapping::Tensor && profile->tensor.cooperative;
-    chooseRowLanes();
-    if (auto along = static_cast<int64_t>(func.getRowLanes().value_or(1)); lanes % along != 0) {
-      func.emitError() << "lanes along rows are " << along << ", which do not divide the workgroup of " << lanes;
-      return signalPassFailure();
-    }
+    if (chosen->subgroup)
+      func.setSubgroup(*chosen->subgroup);
     separateSources(func);
-    if (isCooperative)
+    if (chosen->hasMatrices)
       heddle::separateMatrices(func);
     classes = {};
     func.walk([&](Operation *op) { connect(op); });
 
-    distributed = distributeTiles();
     DenseMap<const void *, Attribute> layouts;
     WalkResult walked = func.walk([&](DotOp dot) {
-      if (failed(checkSides(dot)))
+      if (failed(chosen->checkSides(dot)))
         return WalkResult::interrupt();
-      Attribute layout = layoutsOf(dot)[0], &known = layouts[classOf(dot.getResult())];
+      Attribute layout = chosen->ofProduct(dot).sum, &known = layouts[classOf(dot.getResult())];
       if (known && known != layout) { // a conversion would have to stand before each product that adds to the sums
         dot.emitError() << "sums are needed in two layouts, " << known << " and " << layout;
         return WalkResult::interrupt();
@@ -71,13 +63,14 @@ public:
     if (walked.wasInterrupted())
       return signalPassFailure();
     func.walk([&](DotOp dot) { // only after all accumulators have layouts
-      want(dot.getLhsMutable(), layoutsOf(dot)[1], layouts);
-      want(dot.getRhsMutable(), layoutsOf(dot)[2], layouts);
+      heddle::ProductLayouts product = chosen->ofProduct(dot);
+      want(dot.getLhsMutable(), product.left, layouts);
+      want(dot.getRhsMutable(), product.right, layouts);
     });
 
-    // In blocks each lane has all rows of a transposed left operand. A column that is broadcast to it must then have
-    // all rows in each lane, too.
-    if (mapping == LaneMapping::Blocks)
+    // Each lane may have all rows of a transposed left operand. A column that is broadcast to it must then have all rows
+    // in each lane, too.
+    if (chosen->hasFreeColumns)
       func.walk([&](BroadcastOp op) {
         auto layout = dyn_cast_or_null<SimtAttr>(layouts.lookup(classOf(op.getResult())));
         bool hasAllRows = layout && layout.getRowLanes() == 1;
@@ -85,15 +78,12 @@ public:
           layouts[classOf(op.getInput())] = layout;
       });
 
-    // In kernels in blocks or on cooperative matrices, all other tiles are loaded from memory or stored there. So
-    // neighbouring lanes get neighbouring columns.
     DenseMap<const void *, Shape> shapes;
     auto note = [&](Value value) {
       if (auto type = dyn_cast<RankedTensorType>(value.getType()))
         shapes[classOf(value)].add(type);
     };
-    bool throughMemory = isCooperative || mapping == LaneMapping::Blocks;
-    if (throughMemory)
+    if (chosen->throughMemory)
       func.walk([&](Operation *op) { llvm::for_each(op->getResults(), note); });
 
     auto assign = [&](Value value) -> LogicalResult {
@@ -102,7 +92,7 @@ public:
         return success();
       Attribute layout = layouts.lookup(classOf(value));
       if (!layout)
-        layout = throughMemory ? distributeRows(shapes.lookup(classOf(value))) : distributed;
+        layout = chosen->throughMemory ? distributeRows(shapes.lookup(classOf(value))) : chosen->others;
       if (failed(cast<VerifiableTensorEncoding>(layout).verifyEncoding(type.getShape(), type.getElementType(), [&] {
             return emitError(value.getLoc()) << "the tile " << type << " does not fit the layout " << layout << ": ";
           })))
@@ -141,119 +131,6 @@ private:
     known = layout;
   }
 
-  /// Sets the number of lanes along a row, which exchange values, unless the kernel has set it.
-  void chooseRowLanes() {
-    tile::FuncOp func = getOperation();
-    if (func.getRowLanes())
-      return;
-    if (mapping == LaneMapping::Blocks)
-      func.setRowLanes(profile->blocks.rowLanes);
-    else if (isCooperative || lanes > profile->lanes)
-      func.setRowLanes(profile->lanes);
-  }
-
-  /// The default layout, for tiles whose layout nothing else decides.
-  Attribute distributeTiles() {
-    auto withAlong = [&](int64_t along) {
-      return SimtAttr::get(&getContext(), lanes / along, along, along == lanes ? 1 : along, 1, vector);
-    };
-    switch (mapping) {
-    case LaneMapping::Rows:
-      return withAlong(1);
-    case LaneMapping::Quads:
-    case LaneMapping::Blocks:
-      return withAlong(*getOperation().getRowLanes());
-    case LaneMapping::Tensor:
-      // Only warpgroups need rows in pairs of pieces. The addresses of such rows cost registers, and attention with
-      // mma.sync has none to spare.
-      if (!isCooperative)
-        return fragment(lanes, hasWarpgroups(getOperation()) ? 2 : 1);
-      [[fallthrough]];
-    case LaneMapping::Columns:
-      return withAlong(hasRows(getOperation()) ? std::min(lanes, profile->lanes) : lanes);
-    }
-    llvm_unreachable("unknown mapping");
-  }
-
-  FragmentAttr fragment(int64_t lanes, int64_t pieces = 1) {
-    return FragmentAttr::get(&getContext(), lanes / FragmentAttr::kLanes, pieces * FragmentAttr::kPiece);
-  }
-
-  static bool hasWarpgroups(tile::FuncOp func) {
-    return func.walk([](WarpgroupDotOp) { return WalkResult::interrupt(); }).wasInterrupted();
-  }
-
-  /// Fails, after emitting an error, if the mapping cannot multiply a product whose sides are transposed like this.
-  LogicalResult checkSides(DotOp dot) {
-    auto shared = [&](bool isTransposed, StringRef side) -> LogicalResult {
-      if (!isTransposed)
-        return success();
-      return dot.emitError() << "the side that the lanes share out cannot be transposed: with lanes along "
-                             << stringifyLaneMapping(mapping) << " the lanes share out the " << side << " side";
-    };
-    if (profile->registers > 0) // a single lane has all of both sides
-      return success();
-    switch (mapping) {
-    case LaneMapping::Rows:
-      return shared(dot.getTransposeLhs(), "left");
-    case LaneMapping::Columns:
-    case LaneMapping::Quads:
-      return shared(dot.getTransposeRhs(), "right");
-    case LaneMapping::Blocks:
-      return success();
-    case LaneMapping::Tensor:
-      if (!dot.getTransposeLhs() && dot.getTransposeRhs())
-        return success();
-      return dot.emitError("on tensor cores the right side is transposed, and the left side is not");
-    }
-    llvm_unreachable("unknown mapping");
-  }
-
-  /// Returns the layouts of a product's result, left and right side. If the lanes stand along a dimension that one side
-  /// does not have, every lane has the whole of that side. A CPU thread repeats elements of the left side as it loads
-  /// them.
-  std::array<Attribute, 3> layoutsOf(DotOp dot) {
-    auto whole = SimtAttr::get(&getContext(), 1, 1, 1, 1, vector);
-    if (profile->registers > 0) {
-      int64_t columns = cast<RankedTensorType>(dot.getLhs().getType()).getDimSize(1);
-      bool isByNumber = dot.getLhs().getDefiningOp<LoadOp>() || columns % vector != 0;
-      return {distributed, isByNumber ? SimtAttr::get(&getContext(), 1, 1, 1, 1, 1) : whole, whole};
-    }
-    auto pieces = [&](MatrixUse use) {
-      return CooperativeAttr::get(&getContext(), use, profile->tensor.matrix.rows, lanes / profile->lanes);
-    };
-    switch (mapping) {
-    case LaneMapping::Rows:
-      return {distributed, distributed, whole};
-    case LaneMapping::Columns:
-    case LaneMapping::Quads:
-      return {distributed, whole, distributed};
-    case LaneMapping::Blocks:
-      return blocksOf(dot);
-    case LaneMapping::Tensor:
-      if (!isCooperative)
-        return {distributed, distributed, fragment(FragmentAttr::kLanes)};
-      return {pieces(MatrixUse::Sum), pieces(MatrixUse::Left), pieces(MatrixUse::Right)};
-    }
-    llvm_unreachable("unknown mapping");
-  }
-
-  /// Returns the layouts of the result, left and right side of a product in blocks. A lane has the same rows of the
-  /// result and the left side, and the same columns of the result and the right side. Rows of a transposed right side
-  /// are distributed one by one.
-  std::array<Attribute, 3> blocksOf(DotOp dot) {
-    int64_t along = *getOperation().getRowLanes(), down = lanes / along;
-    auto layout = [&](int64_t rows, int64_t columns, int64_t rowStride, int64_t columnStride, int64_t run) {
-      return SimtAttr::get(&getContext(), rows, columns, rowStride, columnStride, run);
-    };
-    // Along the contracted dimension registers are as wide as possible, whatever their width is in the result.
-    auto lhs = cast<RankedTensorType>(dot.getLhs().getType());
-    int64_t run = std::gcd(profile->vector, lhs.getDimSize(dot.getTransposeLhs() ? 0 : 1));
-    return {layout(down, along, along, 1, dot.getTransposeRhs() ? 1 : vector),
-            dot.getTransposeLhs() ? layout(1, down, 1, along, 1) : layout(down, 1, along, 1, run),
-            dot.getTransposeRhs() ? layout(along, 1, 1, 1, run) : layout(1, along, 1, 1, vector)};
-  }
-
   /// The greatest common divisors of the rows and of the columns of a class's tiles. Extents of 1 do not count.
   struct Shape {
     int64_t rows = 0, columns = 0;
@@ -266,28 +143,16 @@ private:
   };
 
   /// Makes runs as wide as possible, then puts as many lanes along a row as it has runs for, and the others along
-  /// further rows. Tiles with one number per row get the layout `distributed`.
+  /// further rows.
   Attribute distributeRows(Shape shape) {
+    int64_t lanes = getOperation().getWorkgroup(), vector = getOperation().getVector();
     if (shape.columns == 0)
-      return distributed;
+      return chosen->others;
     for (int64_t run = vector; run >= 1; run /= 2)
       for (int64_t along = lanes; along >= 1; along /= 2)
         if (shape.columns % (run * along) == 0 && (shape.rows == 0 || shape.rows % (lanes / along) == 0))
           return SimtAttr::get(&getContext(), lanes / along, along, along, 1, run);
-    return distributed; // does not fit either, which `assign` reports
-  }
-
-  /// Returns true if any tile has several rows: subgroups then have rows of their own.
-  static bool hasRows(tile::FuncOp func) {
-    auto isTall = [](Value value) {
-      auto type = dyn_cast<RankedTensorType>(value.getType());
-      return type && type.getDimSize(0) > 1;
-    };
-    return func
-        .walk([&](Operation *op) {
-          return llvm::any_of(op->getResults(), isTall) ? WalkResult::interrupt() : WalkResult::advance();
-        })
-        .wasInterrupted();
+    return chosen->others; // does not fit either, which `assign` reports
   }
 
   static bool isColumn(Value value) { return cast<RankedTensorType>(value.getType()).getDimSize(1) == 1; }
@@ -338,8 +203,7 @@ private:
     }
     if (isa<scf::YieldOp, ConvertLayoutOp>(op))
       return;
-    // In blocks, all lanes along a row hold the row's one number, whatever the layout of the row is.
-    if (mapping == LaneMapping::Blocks)
+    if (chosen->hasFreeColumns)
       if (isa<ReduceOp, BroadcastOp>(op) && llvm::any_of(ValueRange{op->getOperand(0), op->getResult(0)}, isColumn))
         return;
     Value first;
@@ -356,10 +220,7 @@ private:
 
   const heddle::TargetProfile *profile = nullptr;
   llvm::EquivalenceClasses<const void *> classes;
-  LaneMapping mapping;
-  int64_t lanes, vector;
-  bool isCooperative;
-  Attribute distributed;
+  std::optional<heddle::KernelLayouts> chosen;
 };
 
 } // namespace

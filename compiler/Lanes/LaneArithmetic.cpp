@@ -222,8 +222,8 @@ Value acrossSubgroups(LaneBuilder &b, const Lanes &lanes, tile::ReduceOp op, Val
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&op->getParentOfType<tile::FuncOp>().getBody().front());
-    memory = tile::SharedOp::create(
-        b, tile::getSharedType(RankedTensorType::get({1, subgroups}, value.getType()), /*padding=*/0));
+    memory = tile::SharedOp::create(b, tile::getSharedType(RankedTensorType::get({1, subgroups}, value.getType()),
+                                                           /*tiles=*/1, /*isPadded=*/false));
   }
   Value isFirst =
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, arith::RemUIOp::create(b, lanes.number(), lanesOfOne), zero);

@@ -1,5 +1,6 @@
 // Reports what heddle-lower-to-lanes cannot lower, before it starts.
 #include "compiler/Lanes/Lanes.h"
+#include "compiler/Lanes/SeparateMatrices.h"
 
 #include "compiler/Analysis/Kernels/Fragments.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -11,8 +12,6 @@ using namespace mlir::heddle;
 
 namespace {
 
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 /// Returns true if both dimensions are distributed alike: a lane's k-th element has the same index along both.
 bool agree(RankedTensorType a, int dimA, RankedTensorType b, int dimB) {
   return a.getDimSize(dimA) == b.getDimSize(dimB) && tile::getDistribution(a, dimA) == tile::getDistribution(b, dimB);
@@ -20,8 +19,28 @@ bool agree(RankedTensorType a, int dimA, RankedTensorType b, int dimB) {
 
 constexpr int64_t kPiece = tile::FragmentAttr::kPiece;
 
+bool haveSameVectors(RankedTensorType a, RankedTensorType b) {
+  return tile::getLaneShape(a).vector == tile::getLaneShape(b).vector;
+}
+
+/// Checks that a lane that holds a row or column of `whole` also holds that of `part`, and in registers as wide if the
+/// lowering takes one register for the other.
+LogicalResult checkDistribution(Operation *op, RankedTensorType whole, int dim, Value part, int dimOfPart,
+                                bool inVectors = false) {
+  if (agree(typeOf(part), dimOfPart, whole, dim) && (!inVectors || haveSameVectors(typeOf(part), whole)))
+    return success();
+  return op->emitOpError() << "cannot distribute the " << (dim == 0 ? "rows" : "columns") << " of " << whole << " as "
+                           << part.getType() << " has them";
+}
+
+LogicalResult checkSameLayout(Operation *op, Type type, Value other, StringRef what) {
+  if (tile::getLayout(type) == tile::getLayout(other.getType()))
+    return success();
+  return op->emitOpError() << "cannot distribute " << type << " otherwise than its " << what << ", " << other.getType();
+}
+
 LogicalResult checkFragments(tile::DotOp op, RankedTensorType lhs, RankedTensorType rhs, RankedTensorType result) {
-  auto left = dyn_cast<tile::FragmentAttr>(lhs.getEncoding()), right = dyn_cast<tile::FragmentAttr>(rhs.getEncoding());
+  auto left = tile::getLayout<tile::FragmentAttr>(lhs), right = tile::getLayout<tile::FragmentAttr>(rhs);
   if (op.getTransposeLhs() || !op.getTransposeRhs() || !left || !right || left != result.getEncoding() ||
       right.getSubgroups() != 1)
     return op.emitOpError()
@@ -40,19 +59,14 @@ LogicalResult checkDot(tile::DotOp op) {
     return checkFragments(op, lhs, rhs, result);
   if (tile::getDistribution(lhs, 1 - lhsRow).lanes != 1 || tile::getDistribution(rhs, 1 - rhsColumn).lanes != 1)
     return op.emitOpError() << "needs all of the contracted dimension in each lane, got " << lhs << " and " << rhs;
-  if (!agree(lhs, lhsRow, result, 0))
-    return op.emitOpError() << "cannot distribute the rows of " << result << " as " << lhs << " has them";
-  if (!agree(rhs, rhsColumn, result, 1) ||
-      (!op.getTransposeRhs() && tile::getLaneShape(rhs).vector != tile::getLaneShape(result).vector))
-    return op.emitOpError() << "cannot distribute the columns of " << result << " as " << rhs << " has them";
-  return success();
+  return success(succeeded(checkDistribution(op, result, 0, op.getLhs(), lhsRow)) &&
+                 succeeded(checkDistribution(op, result, 1, op.getRhs(), rhsColumn, !op.getTransposeRhs())));
 }
 
 LogicalResult checkReduce(tile::ReduceOp op, int64_t subgroup) {
   RankedTensorType input = typeOf(op.getInput()), result = op.getType();
   int kept = 1 - static_cast<int>(op.getDim());
-  if (!agree(input, kept, result, kept) ||
-      (kept == 1 && tile::getLaneShape(input).vector != tile::getLaneShape(result).vector))
+  if (!agree(input, kept, result, kept) || (kept == 1 && !haveSameVectors(input, result)))
     return op.emitOpError() << "keeps a dimension, which " << input << " and " << result << " distribute differently";
   tile::Distribution reduced = tile::getDistribution(input, static_cast<int>(op.getDim()));
   if (!llvm::isPowerOf2_64(reduced.lanes) || !llvm::isPowerOf2_64(reduced.stride) ||
@@ -68,7 +82,7 @@ LogicalResult checkBroadcast(tile::BroadcastOp op) {
     if (input.getDimSize(dim) != 1 && !agree(input, dim, result, dim))
       return op.emitOpError() << "keeps dimension " << dim << ", which " << input << " and " << result
                               << " distribute differently";
-  if (input.getDimSize(1) != 1 && tile::getLaneShape(input).vector != tile::getLaneShape(result).vector)
+  if (input.getDimSize(1) != 1 && !haveSameVectors(input, result))
     return op.emitOpError() << "cannot change the registers of " << input << " into those of " << result;
   return success();
 }
@@ -95,24 +109,8 @@ LogicalResult checkConversion(tile::ConvertLayoutOp op) {
   return op.emitOpError() << "gives lanes other elements than they have; run heddle-lower-conversions first";
 }
 
-/// Checks that a lane that holds a column of the tile also holds the row number for that column.
-LogicalResult checkColumnRows(tile::GatherOp op) {
-  RankedTensorType rows = typeOf(op.getRows());
-  if (agree(rows, 1, op.getType(), 1) && tile::getLaneShape(rows).vector == tile::getLaneShape(op.getType()).vector)
-    return success();
-  return op.emitOpError() << "cannot distribute the columns of " << op.getType() << " as " << rows << " has them";
-}
-
-/// Checks that a lane that holds a row of the tile also holds that row's number.
-LogicalResult checkRows(Operation *op, Value tile, Value rows) {
-  if (agree(typeOf(rows), 0, typeOf(tile), 0))
-    return success();
-  return op->emitOpError() << "cannot distribute the rows of " << tile.getType() << " as " << rows.getType()
-                           << " has them";
-}
-
 LogicalResult checkLoad(tile::LoadOp op) {
-  if (tile::getSwizzle(op.getMemory().getType()) && !isa<tile::FragmentAttr>(op.getType().getEncoding()))
+  if (tile::getSwizzle(op.getMemory().getType()) && !hasLayout<tile::FragmentAttr>(op))
     return op.emitOpError() << "reads swizzled memory, as only fragments can, got " << op.getType();
   if (!op.getInPlace() || op->getParentOfType<tile::FuncOp>().getWorkgroup() == 1)
     return success();
@@ -123,17 +121,7 @@ LogicalResult checkRandom(tile::RandomOp op) {
   if (op.getStreams() && op.getStreams().getType() != op.getRows().getType())
     return op.emitOpError() << "has streams of type " << op.getStreams().getType() << ", and rows of type "
                             << op.getRows().getType();
-  if (tile::getLayout(op.getType()) == tile::getLayout(op.getRows().getType()))
-    return success();
-  return op.emitOpError() << "cannot distribute " << op.getType() << " otherwise than its places, "
-                          << op.getRows().getType();
-}
-
-LogicalResult checkLookup(tile::LookupOp op) {
-  if (tile::getLayout(op.getType()) == tile::getLayout(op.getNumbers().getType()))
-    return success();
-  return op.emitOpError() << "cannot distribute " << op.getType() << " otherwise than its numbers, "
-                          << op.getNumbers().getType();
+  return checkSameLayout(op, op.getType(), op.getRows(), "places");
 }
 
 LogicalResult checkConstant(arith::ConstantOp op) {
@@ -146,9 +134,9 @@ LogicalResult checkConstant(arith::ConstantOp op) {
 
 LogicalResult checkCooperativeDot(tile::DotOp op) {
   using tile::CooperativeAttr;
-  CooperativeAttr sum = tile::getCooperativeLayout(op.getType());
+  auto sum = tile::getLayout<CooperativeAttr>(op.getType());
   auto has = [&](Value value, tile::MatrixUse use) {
-    return sum && tile::getCooperativeLayout(value.getType()) ==
+    return sum && tile::getLayout<CooperativeAttr>(value.getType()) ==
                       CooperativeAttr::get(op.getContext(), use, sum.getSide(), sum.getSubgroups());
   };
   if (!op.getTransposeLhs() && op.getTransposeRhs() && has(op.getResult(), tile::MatrixUse::Sum) &&
@@ -168,17 +156,14 @@ LogicalResult checkCooperativeBroadcast(tile::BroadcastOp op) {
 /// The place of an element in a cooperative matrix is unknown. Only ops that do not depend on it are allowed, such as
 /// matmuls, the elementwise product of two accumulators, and loads and stores of whole tiles in shared memory.
 LogicalResult checkCooperative(Operation *op) {
-  auto isShared = [](Value memory) {
-    return gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(cast<MemRefType>(memory.getType()));
-  };
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([](tile::DotOp op) { return checkCooperativeDot(op); })
       .Case([](tile::BroadcastOp op) { return checkCooperativeBroadcast(op); })
       .Case([](tile::ColumnsOp op) { return checkColumns(op); })
       .Case([](arith::ConstantOp op) { return checkConstant(op); })
       .Case<arith::MulFOp, scf::ForOp, scf::YieldOp>([](Operation *) { return success(); })
-      .Case<tile::LoadOp, tile::StoreOp>([&](auto op) -> LogicalResult {
-        if (isShared(op.getMemory()) && !op.getRowLimit() && !op.getColumnLimit())
+      .Case<tile::LoadOp, tile::StoreOp>([](auto op) -> LogicalResult {
+        if (movesMatrices(op))
           return success();
         return op.emitOpError(
             "moves cooperative matrices, which is possible from and to shared memory, without limits");
@@ -205,13 +190,16 @@ LogicalResult heddle::checkLayouts(tile::FuncOp kernel) {
         .Case([](tile::ColumnsOp op) { return checkColumns(op); })
         .Case([](tile::SwapOp op) { return checkSwap(op); })
         .Case([](tile::GatherOp op) {
-          return op.getTransposed() ? checkColumnRows(op) : checkRows(op, op.getResult(), op.getRows());
+          int dim = op.getTransposed() ? 1 : 0;
+          return checkDistribution(op, op.getType(), dim, op.getRows(), dim, /*inVectors=*/op.getTransposed());
         })
         .Case([](tile::LoadOp op) { return checkLoad(op); })
-        .Case([](tile::StoreOp op) { return op.getTo() ? checkRows(op, op.getValue(), op.getTo()) : success(); })
+        .Case([](tile::StoreOp op) {
+          return op.getTo() ? checkDistribution(op, typeOf(op.getValue()), 0, op.getTo(), 0) : success();
+        })
         .Case([](arith::ConstantOp op) { return checkConstant(op); })
         .Case([](tile::RandomOp op) { return checkRandom(op); })
-        .Case([](tile::LookupOp op) { return checkLookup(op); })
+        .Case([](tile::LookupOp op) { return checkSameLayout(op, op.getType(), op.getNumbers(), "numbers"); })
         .Default([](Operation *) { return success(); });
   });
   return failure(result.wasInterrupted());

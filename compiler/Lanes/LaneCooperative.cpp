@@ -7,13 +7,12 @@ using namespace mlir::heddle;
 
 namespace {
 
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 /// The places of a tile's pieces in shared memory. Each subgroup has a block of consecutive rows of left operands and
 /// of sums.
 struct Pieces {
   Pieces(LaneBuilder &b, RankedTensorType tile, Value row, Value column)
-      : layout(tile::getCooperativeLayout(tile)), shape(tile::getLaneShape(tile)), firstRow(row), firstColumn(column) {
+      : layout(tile::getLayout<tile::CooperativeAttr>(tile)), shape(tile::getLaneShape(tile)), firstRow(row),
+        firstColumn(column) {
     if (layout.getRowShares() > 1) {
       Value subgroup = gpu::SubgroupIdOp::create(b, b.getIndexType(), /*upper_bound=*/IntegerAttr());
       ownRow = b.scaled(subgroup, shape.rows * layout.getSide());

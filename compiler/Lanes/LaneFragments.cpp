@@ -22,8 +22,6 @@ namespace {
 
 constexpr int64_t kPiece = tile::FragmentAttr::kPiece;
 
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 /// Joins registers side by side, as an instruction takes them. A number counts as a register of one element.
 Value join(LaneBuilder &b, ArrayRef<Value> registers) {
   auto part = dyn_cast<VectorType>(registers.front().getType());

@@ -14,8 +14,6 @@ using namespace mlir::heddle;
 
 namespace {
 
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 /// An index clamped to a limit, and the condition that the index asked for is below that limit; null: it always is. A
 /// run of columns that a limit cuts has a condition per element. `shift` is the offset of the row's columns
 /// (MemberPlace).

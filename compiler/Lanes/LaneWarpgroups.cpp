@@ -24,8 +24,6 @@ constexpr int64_t kPiece = tile::FragmentAttr::kPiece, kSubgroup = tile::Fragmen
 constexpr int64_t kRows = tile::kWarpgroupRows, kDepth = 16;                              // of an instruction
 constexpr int64_t kColumns = tile::SwizzledAttr::kPanelColumns, kRowBytes = 2 * kColumns; // of a panel
 
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 LLVM::InlineAsmOp assembly(OpBuilder &builder, Location loc, TypeRange results, ValueRange operands, StringRef code,
                            StringRef constraints) {
   return LLVM::InlineAsmOp::create(builder, loc, results, operands, code, constraints, /*has_side_effects=*/true,

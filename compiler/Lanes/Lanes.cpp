@@ -20,24 +20,13 @@ bool heddle::isOfWorkgroup(tile::ReduceOp op, const tile::Distribution &reduced)
 }
 
 int64_t heddle::columnsOfRun(RankedTensorType tile) {
-  if (tile::CooperativeAttr layout = tile::getCooperativeLayout(tile))
+  if (auto layout = tile::getLayout<tile::CooperativeAttr>(tile))
     return layout.getSide();
   return tile::getDistribution(tile, 1).width();
 }
 
 int64_t heddle::exchangingLanes(tile::FuncOp kernel) {
-  auto workgroup = static_cast<int64_t>(kernel.getWorkgroup());
-  switch (kernel.getMapping()) {
-  case tile::LaneMapping::Quads: // a workgroup is a subgroup
-    return workgroup;
-  case tile::LaneMapping::Rows:
-  case tile::LaneMapping::Columns:
-  case tile::LaneMapping::Blocks:
-    return kernel.getRowLanes().value_or(workgroup);
-  case tile::LaneMapping::Tensor:
-    return kernel.getRowLanes().value_or(std::min(workgroup, tile::FragmentAttr::kLanes));
-  }
-  llvm_unreachable("unknown mapping");
+  return static_cast<int64_t>(kernel.getSubgroup().value_or(kernel.getWorkgroup()));
 }
 
 Value heddle::findWarpgroup(ImplicitLocOpBuilder &b, Value lane, int64_t workgroup) {
@@ -54,10 +43,10 @@ Value heddle::findWarpgroup(ImplicitLocOpBuilder &b, Value lane, int64_t workgro
 
 Lanes::Lanes(tile::FuncOp kernel)
     : workgroup(kernel.getWorkgroup()), exchanging(exchangingLanes(kernel)),
-      copies(kernel.walk([](tile::CopyOp) { return WalkResult::interrupt(); }).wasInterrupted()) {
+      copies(tile::contains<tile::CopyOp>(kernel)) {
   LaneBuilder b(kernel.getLoc(), OpBuilder::atBlockBegin(&kernel.getBody().front()));
   lane = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
-  if (kernel.walk([](tile::WarpgroupDotOp) { return WalkResult::interrupt(); }).wasInterrupted())
+  if (tile::contains<tile::WarpgroupDotOp>(kernel))
     ownWarpgroup = findWarpgroup(b, lane, workgroup);
   auto addCoordinates = [&](Type type) {
     if (!tile::getLayout(type))
@@ -122,19 +111,10 @@ Value LaneBuilder::assemble(Type type, ArrayRef<Value> elements) {
 }
 
 Type heddle::getRegisterType(RankedTensorType tile) {
-  if (tile::CooperativeAttr layout = tile::getCooperativeLayout(tile)) {
-    auto operand = [&] {
-      switch (layout.getUse()) {
-      case tile::MatrixUse::Left:
-        return "AOp";
-      case tile::MatrixUse::Right:
-        return "BOp";
-      case tile::MatrixUse::Sum:
-        return "COp";
-      }
-      llvm_unreachable("unknown use of a matrix");
-    };
-    return gpu::MMAMatrixType::get({layout.getSide(), layout.getSide()}, tile.getElementType(), operand());
+  if (auto layout = tile::getLayout<tile::CooperativeAttr>(tile)) {
+    constexpr StringLiteral operands[] = {"AOp", "BOp", "COp"}; // of MatrixUse
+    return gpu::MMAMatrixType::get({layout.getSide(), layout.getSide()}, tile.getElementType(),
+                                   operands[static_cast<size_t>(layout.getUse())]);
   }
   int64_t vector = tile::getLaneShape(tile).vector;
   return vector == 1 ? tile.getElementType() : VectorType::get({vector}, tile.getElementType());

@@ -9,6 +9,8 @@
 
 namespace mlir::heddle {
 
+inline RankedTensorType typeOf(Value tile) { return cast<RankedTensorType>(tile.getType()); }
+
 /// Returns true if each lane holds the same elements of both tiles, which must have layouts.
 bool keepsElements(RankedTensorType a, RankedTensorType b);
 
@@ -23,7 +25,7 @@ int64_t columnsOfRun(RankedTensorType tile);
 /// below rely on this check.
 LogicalResult checkLayouts(tile::FuncOp kernel);
 
-/// The number of neighbouring lanes that can exchange registers: the lanes along a row in blocks, otherwise a subgroup.
+/// The number of neighbouring lanes that can exchange registers.
 int64_t exchangingLanes(tile::FuncOp kernel);
 
 /// The executing lane. Its coordinates are computed once, at the kernel's entry.
@@ -136,11 +138,8 @@ template <typename Op> using RegistersOf = typename OpConversionPattern<Op>::One
 
 /// Returns true if a tile among the op's operands and results has a layout of this kind.
 template <typename Layout> bool hasLayout(Operation *op) {
-  auto has = [](Type type) {
-    auto tile = dyn_cast<RankedTensorType>(type);
-    return tile && isa_and_present<Layout>(tile.getEncoding());
-  };
-  return llvm::any_of(op->getOperandTypes(), has) || llvm::any_of(op->getResultTypes(), has);
+  return llvm::any_of(op->getOperandTypes(), tile::getLayout<Layout>) ||
+         llvm::any_of(op->getResultTypes(), tile::getLayout<Layout>);
 }
 
 /// Lowers one kind of op to one lane by a function: an op on tiles with a layout of this kind, or, without one, any op.

@@ -18,8 +18,6 @@ using namespace mlir::heddle;
 
 namespace {
 
-constexpr int64_t kPaddingBytes = 16; // between rows, so that neighbouring rows begin in different banks
-
 //===-- Uses of shared memory -----------------------------------------------------------------------------------===//
 
 bool isUsedWithin(Value memory, Operation *op) {
@@ -87,7 +85,7 @@ public:
 private:
   LogicalResult convert(ConvertLayoutOp op, SmallVectorImpl<StoreOp> &stores) {
     auto from = cast<RankedTensorType>(op.getInput().getType());
-    CooperativeAttr matrices = getCooperativeLayout(from);
+    auto matrices = getLayout<CooperativeAttr>(from);
     if (matrices && matrices.getUse() != MatrixUse::Sum)
       return op.emitOpError() << "takes an operand out of cooperative matrices, of which only sums can be stored: "
                               << from;
@@ -124,8 +122,7 @@ private:
       if (hasRoom(shared.getResult().getType(), tile) && isFree(shared.getResult()))
         return shared.getResult();
     OpBuilder b = OpBuilder::atBlockBegin(&getOperation().getBody().front());
-    int64_t padding = kPaddingBytes * 8 / tile.getElementTypeBitWidth();
-    return SharedOp::create(b, op.getLoc(), getSharedType(tile, padding));
+    return SharedOp::create(b, op.getLoc(), getSharedType(tile));
   }
 
   /// Returns true if the tile fits the memory, which `store` must be able to write.

@@ -24,22 +24,6 @@ using namespace mlir::heddle;
 
 namespace {
 
-/// Gives swizzled memory the plain layout: lanes compute the places of elements by themselves. Descriptors count the rows
-/// of a swizzle from addresses, so panels begin where a swizzle does.
-void resolveSwizzles(tile::FuncOp kernel) {
-  constexpr int64_t swizzledBytes = 8 * 2 * tile::SwizzledAttr::kPanelColumns;
-  kernel.walk([&](tile::SharedOp shared) {
-    MemRefType type = shared.getResult().getType();
-    tile::SwizzledAttr layout = tile::getSwizzle(type);
-    if (!layout)
-      return;
-    if (layout.getPanelRows())
-      shared.setAlignment(swizzledBytes);
-    shared.getResult().setType(
-        MemRefType::get(type.getShape(), type.getElementType(), MemRefLayoutAttrInterface(), type.getMemorySpace()));
-  });
-}
-
 struct LowerToLanesPass : mlir::heddle::impl::LowerToLanesPassBase<LowerToLanesPass> {
   void runOnOperation() override {
     tile::FuncOp kernel = getOperation();
@@ -79,7 +63,17 @@ struct LowerToLanesPass : mlir::heddle::impl::LowerToLanesPassBase<LowerToLanesP
     config.allowPatternRollback = false;
     if (failed(applyPartialConversion(kernel, target, std::move(patterns), config)))
       return signalPassFailure();
-    resolveSwizzles(kernel);
+
+    // Lanes compute places in swizzled memory by themselves, so it is in plain order now. Descriptors count rows of a
+    // swizzle from addresses, so panels begin where a swizzle does.
+    kernel.walk([](tile::SharedOp shared) {
+      MemRefType type = shared.getResult().getType();
+      tile::SwizzledAttr layout = tile::getSwizzle(type);
+      if (layout && layout.getPanelRows())
+        shared.setAlignment(tile::SwizzledAttr::kBytes);
+      if (layout)
+        shared.getResult().setType(MemRefType(MemRefType::Builder(type).setLayout({})));
+    });
   }
 };
 

@@ -5,7 +5,7 @@ include "mlir/Pass/PassBase.td"
 def AssignLayoutsPass : Pass<"heddle-assign-layouts", "::mlir::tile::FuncOp"> {
   let summary = "Give every tile a layout: which lane holds which element";
   let description = [{
-    Gives every tile of a tile.func a layout, #tile.simt or #tile.cooperative.
+    Gives every tile of a tile.func a layout: #tile.simt, #tile.fragment or #tile.cooperative.
   }];
   let options = [
     Option<"target", "target", "std::string", /*default=*/"kDefaultTarget.str()", "The target whose lanes hold the tiles">

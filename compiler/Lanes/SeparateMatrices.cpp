@@ -8,17 +8,9 @@
 
 using namespace mlir;
 using namespace mlir::tile;
+using heddle::movesMatrices;
 
 namespace {
-
-bool isShared(Value memory) {
-  return gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(cast<MemRefType>(memory.getType()));
-}
-
-/// Returns true if a load or store moves matrices: whole tiles, from or to shared memory.
-template <typename Op> bool movesMatrices(Op op) {
-  return isShared(op.getMemory()) && !op.getRowLimit() && !op.getColumnLimit();
-}
 
 class MatrixTiles {
 public:

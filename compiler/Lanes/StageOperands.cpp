@@ -10,7 +10,6 @@
 
 #include "compiler/Analysis/Kernels/Fragments.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -22,6 +21,7 @@ namespace mlir::heddle {
 using namespace mlir;
 using namespace mlir::tile;
 using heddle::cloneForCounter;
+using heddle::constant;
 using heddle::readSame;
 
 namespace {
@@ -53,7 +53,7 @@ int64_t columnsOf(LoadOp load) { return load.getType().getDimSize(load.getTransp
 
 bool isProductOperand(LoadOp load) {
   MemRefType memory = load.getMemory().getType();
-  return load.getType().getElementTypeBitWidth() == 16 && !gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(memory) &&
+  return load.getType().getElementTypeBitWidth() == 16 && !isShared(memory) &&
          heddle::canCopyOperands(memory.getDimSize(1), columnsOf(load)) && rowsOf(load) % kSwizzledRows == 0 &&
          llvm::all_of(load->getUsers(), llvm::IsaPred<DotOp>);
 }
@@ -336,8 +336,6 @@ private:
     }
     return count;
   }
-
-  static Value constant(ImplicitLocOpBuilder &b, int64_t value) { return arith::ConstantIndexOp::create(b, value); }
 
   /// The rings of the previous loop.
   struct {

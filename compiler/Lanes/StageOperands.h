@@ -5,6 +5,7 @@
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Pass/Pass.h"
 
 namespace mlir::heddle {
@@ -17,6 +18,8 @@ std::unique_ptr<Pass> createStageThroughRegistersPass(const TargetProfile &profi
 
 /// `heddle-use-warpgroups` with the warpgroup size of a profile that has warpgroups.
 std::unique_ptr<Pass> createUseWarpgroupsPass(const TargetProfile &profile);
+
+inline Value constant(ImplicitLocOpBuilder &b, int64_t value) { return arith::ConstantIndexOp::create(b, value); }
 
 /// Returns true if both read the same part of a matrix, even if one of them transposes it.
 bool readSame(tile::LoadOp a, tile::LoadOp b);

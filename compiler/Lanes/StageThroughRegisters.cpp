@@ -9,10 +9,9 @@
 //
 // Replaces heddle-stage-operands on devices without asynchronous copies. Here parts of a tile may also be unreadable in
 // device memory, for example past a matrix's end.
+#include "compiler/Lanes/KernelLayouts.h"
 #include "compiler/Lanes/Passes.h"
 #include "compiler/Lanes/StageOperands.h"
-
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace mlir::heddle {
 #define GEN_PASS_DEF_STAGETHROUGHREGISTERSPASS
@@ -25,8 +24,7 @@ using namespace mlir::heddle;
 
 namespace {
 
-constexpr int64_t kPaddingBytes = 16; // between rows, so that neighbouring rows begin in different banks
-constexpr int64_t kTiles = 2;         // of a ring
+constexpr int64_t kTiles = 2; // of a ring
 
 /// Returns true if the loaded tile, widened or not, is used only by products and by additions, which sum up operands
 /// beside the products.
@@ -46,8 +44,6 @@ struct Stage {
   bool isSource; // false where another load's tiles fill the ring
 };
 
-Value constant(ImplicitLocOpBuilder &b, int64_t value) { return arith::ConstantIndexOp::create(b, value); }
-
 /// Reads tiles from their rings. Operands of a product in blocks are read a part of the contracted dimension at a time,
 /// so that a lane never holds more than that part of them. Other tiles are read whole.
 class SliceReader {
@@ -64,15 +60,14 @@ public:
 
   Value read(const Stage &stage) { return read(stage, 0, LoadOp(stage.load).getType(), /*offset=*/0); }
 
-  /// Returns true if `dot` is a product in blocks that can read both operands part by part: both come from rings, and
-  /// their loads do not transpose.
+  /// Returns true if lanes can read both operands of `dot` part by part: both come from rings, and their loads do not
+  /// transpose.
   bool hasSlices(DotOp dot) const {
     auto isStaged = [&](Value operand) {
       const Stage *stage = find(source(operand));
       return stage && !stage->turned;
     };
-    return dot->getParentOfType<tile::FuncOp>().getMapping() == LaneMapping::Blocks && isStaged(dot.getLhs()) &&
-           isStaged(dot.getRhs());
+    return isStaged(dot.getLhs()) && isStaged(dot.getRhs());
   }
 
   /// Emits the product part by part.
@@ -130,15 +125,15 @@ public:
   LogicalResult initialize(MLIRContext *) override { return resolveTarget(profile, target); }
 
   void runOnOperation() override {
-    LaneMapping mapping = getOperation().getMapping();
-    bool isCooperative = mapping == LaneMapping::Tensor && profile->tensor.cooperative;
-    if (!isCooperative && mapping != LaneMapping::Blocks)
+    std::optional<KernelLayouts> layouts = KernelLayouts::of(getOperation(), *profile);
+    if (!layouts || !layouts->throughMemory)
       return;
+    hasMatrices = layouts->hasMatrices;
     SmallVector<scf::ForOp> loops;
     getOperation().walk([&](scf::ForOp loop) { loops.push_back(loop); });
     rings.clear();
     getOperation().walk([&](SharedOp shared) {
-      if (mapping == LaneMapping::Blocks) // can be a ring: its users after a loop wait for all lanes
+      if (!hasMatrices) // can be a ring: its users after a loop wait for all lanes
         rings.push_back(shared);
     });
     loopsBefore = 0;
@@ -181,7 +176,7 @@ private:
       mapping.map(from, to);
     SliceReader reader(b, staged, current);
     for (Operation &op : loop.getBody()->without_terminator()) {
-      if (auto dot = dyn_cast<DotOp>(op); dot && reader.hasSlices(dot))
+      if (auto dot = dyn_cast<DotOp>(op); dot && !hasMatrices && reader.hasSlices(dot))
         reader.multiply(dot, mapping);
       else if (const Stage *stage = reader.find(op.getNumResults() ? op.getResult(0) : Value()))
         mapping.map(op.getResult(0), reader.read(*stage));
@@ -203,20 +198,19 @@ private:
     ImplicitLocOpBuilder b(loop.getLoc(), OpBuilder::atBlockBegin(&getOperation().getBody().front()));
     SmallVector<Stage> staged;
     for (auto load : loop.getBody()->getOps<LoadOp>()) {
-      if (!isProductOperand(load) || gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(load.getMemory().getType()))
+      if (!isProductOperand(load) || isShared(load.getMemory().getType()))
         continue;
       RankedTensorType type = load.getType();
       SmallVector<int64_t> shape(type.getShape());
-      bool turned = load.getTransposed() && getOperation().getMapping() == LaneMapping::Tensor;
+      bool turned = load.getTransposed() && hasMatrices;
       if (turned)
         std::swap(shape[0], shape[1]);
       Stage stage{load, type.clone(shape), turned, {}, {}, /*isSource=*/true};
       for (const Stage &other : staged)
         if (readSame(other.load, load) && other.tile == stage.tile && other.turned == stage.turned)
           stage.ring = other.ring, stage.isSource = false;
-      int64_t padding = kPaddingBytes * 8 / stage.tile.getElementTypeBitWidth();
       if (stage.isSource)
-        stage.ring = ringFor(b, getSharedType(stage.tile, padding, kTiles), staged);
+        stage.ring = ringFor(b, getSharedType(stage.tile, kTiles), staged);
       staged.push_back(stage);
     }
     return staged;
@@ -261,6 +255,7 @@ private:
   const TargetProfile *profile = nullptr;
   SmallVector<Value> rings;
   int64_t loopsBefore = 0;
+  bool hasMatrices = false;
 };
 
 } // namespace

@@ -57,14 +57,10 @@ public:
     if (kernel.getMapping() != LaneMapping::Tensor || warpgroup < 1 || subgroups % warpgroup != 0)
       return;
     SmallVector<DotOp> dots;
-    bool hasPanels = false; // of a loop whose only product is one of warpgroups already
     kernel.walk([&](DotOp dot) { dots.push_back(dot); });
-    kernel.walk([&](SharedOp shared) {
-      SwizzledAttr layout = getSwizzle(shared.getResult().getType());
-      hasPanels |= layout && layout.getPanelRows();
-    });
     int64_t rows = subgroups / warpgroup * kWarpgroupRows;
-    if (hasPanels || dots.empty() || !llvm::all_of(dots, [&](DotOp dot) { return canMultiply(dot, rows); }))
+    if (contains<WarpgroupDotOp>(kernel) || dots.empty() ||
+        !llvm::all_of(dots, [&](DotOp dot) { return canMultiply(dot, rows); }))
       return;
     // Only products can read memory with panels, in tiles of equally many rows.
     llvm::MapVector<SharedOp, int64_t> panels;
@@ -80,11 +76,9 @@ public:
             return;
           panelRows = rows;
         }
-    for (auto &[shared, panelRows] : panels) {
-      MemRefType type = shared.getResult().getType();
-      shared.getResult().setType(MemRefType::get(type.getShape(), type.getElementType(),
-                                                 SwizzledAttr::get(&getContext(), panelRows), type.getMemorySpace()));
-    }
+    for (auto &[shared, panelRows] : panels)
+      shared.getResult().setType(MemRefType(
+          MemRefType::Builder(shared.getResult().getType()).setLayout(SwizzledAttr::get(&getContext(), panelRows))));
 
     llvm::MapVector<Block *, SmallVector<DotOp>> blocks;
     for (DotOp dot : dots)

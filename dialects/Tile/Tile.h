@@ -58,14 +58,15 @@ struct LaneShape {
   int64_t rows, runs, vector;
   int64_t count() const { return rows * runs; }
 };
+
+/// Returns the registers of a lane for a tile. A cooperative matrix counts as one register.
 LaneShape getLaneShape(RankedTensorType tile);
 
-/// Returns the layout of a tile that is distributed over lanes. Returns null before phase `layout`, and for cooperative
-/// matrices.
-DistributedLayout getLayout(Type tile);
-/// Returns the layout of a tile of cooperative matrices, or null. `getLaneShape` counts a cooperative matrix as one
-/// register.
-CooperativeAttr getCooperativeLayout(Type tile);
+/// Returns the layout of a tile, or null if it has none of this kind: by default, none that says which lane has what.
+template <typename Layout = DistributedLayout> Layout getLayout(Type tile) {
+  auto type = dyn_cast<RankedTensorType>(tile);
+  return type ? dyn_cast_or_null<Layout>(type.getEncoding()) : Layout();
+}
 /// Returns true if each tile among the types has a layout.
 bool haveLayouts(TypeRange types);
 /// Returns how a dimension of a tile with a distributed layout is distributed.
@@ -77,14 +78,22 @@ inline constexpr int64_t kWarpgroupRows = 64;
 /// Returns the swizzled layout of shared memory, or null if the elements of its rows are in order.
 SwizzledAttr getSwizzle(Type memory);
 
-/// Returns the type of shared memory for `tiles` tiles, one below the other. The elements of a row are in order, with
-/// `padding` elements between rows.
-MemRefType getSharedType(RankedTensorType tile, int64_t padding, int64_t tiles = 1);
+/// Returns true if a memref is shared memory.
+bool isShared(Type memory);
+
+/// Returns the type of shared memory for `tiles` tiles, one below the other. The elements of a row are in order. If rows
+/// are padded, neighbouring rows begin in different banks.
+MemRefType getSharedType(RankedTensorType tile, int64_t tiles = 1, bool isPadded = true);
 
 /// Returns the stride between rows, in elements.
 int64_t getRowStride(MemRefType memory);
 
 /// Returns the bytes of shared memory, including the padding between rows.
 int64_t getSharedBytes(MemRefType memory);
+
+/// Returns true if the kernel has an op of this kind.
+template <typename Op> bool contains(FuncOp kernel) {
+  return kernel.walk([](Op) { return WalkResult::interrupt(); }).wasInterrupted();
+}
 
 } // namespace mlir::tile

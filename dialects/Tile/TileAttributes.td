@@ -27,6 +27,12 @@ def Tile_MatrixUse : Tile_Enum<"MatrixUse", "what a matrix is in a product", [
 class Tile_Distributed<string name> : AttrDef<Tile_Dialect, name, [DeclareAttrInterfaceMethods<Tile_DistributedLayout>,
                                                                    DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
   let genVerifyDecl = 1;
+  let extraClassDefinition = [{
+    ::llvm::LogicalResult $cppClass::verifyEncoding(ArrayRef<int64_t> shape, Type,
+                                                    function_ref<InFlightDiagnostic()> emitError) const {
+      return verifyShape(*this, shape, emitError);
+    }
+  }];
 }
 
 def Tile_SimtAttr : Tile_Distributed<"Simt"> {
@@ -100,6 +106,8 @@ def Tile_SwizzledAttr : AttrDef<Tile_Dialect, "Swizzled", [
   let extraClassDeclaration = [{
     /// Columns of a 16-bit operand that tensor cores read as one row: 128 bytes, all banks once.
     static constexpr int64_t kPanelColumns = 64;
+    /// The bytes of eight such rows, after which the swizzle repeats.
+    static constexpr int64_t kBytes = 8 * 2 * kPanelColumns;
   }];
 }
 

@@ -12,6 +12,21 @@ using namespace mlir::tile;
 #include "dialects/Tile/TileEnums.cpp.inc"
 #include "dialects/Tile/TileInterfaces.cpp.inc"
 
+/// Checks that lanes can share all rows and columns of a tile.
+static LogicalResult verifyShape(DistributedLayout layout, ArrayRef<int64_t> shape,
+                                 function_ref<InFlightDiagnostic()> emitError) {
+  if (shape.size() != 2 || ShapedType::isDynamicShape(shape))
+    return emitError() << "a tile has two static dimensions";
+  for (int64_t dim : {0, 1}) {
+    Distribution distribution = layout.distribute(dim);
+    int64_t each = distribution.unit * distribution.pieces;
+    if (shape[dim] != 1 && shape[dim] % (each * distribution.lanes) != 0)
+      return emitError() << shape[dim] << (dim == 0 ? " rows" : " columns") << " cannot be distributed over "
+                         << distribution.lanes << " lanes, " << each << " at a time";
+  }
+  return success();
+}
+
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Tile/TileAttrs.cpp.inc"
 
@@ -34,21 +49,6 @@ static bool isVectorWidth(int64_t elements) { return elements >= 1 && elements <
 
 //===-- Layouts -------------------------------------------------------------------------------------------------===//
 
-/// Checks that lanes can share all rows and columns of a tile.
-static LogicalResult verifyShape(DistributedLayout layout, ArrayRef<int64_t> shape,
-                                 function_ref<InFlightDiagnostic()> emitError) {
-  if (shape.size() != 2 || ShapedType::isDynamicShape(shape))
-    return emitError() << "a tile has two static dimensions";
-  for (int64_t dim : {0, 1}) {
-    Distribution distribution = layout.distribute(dim);
-    int64_t each = distribution.unit * distribution.pieces;
-    if (shape[dim] != 1 && shape[dim] % (each * distribution.lanes) != 0)
-      return emitError() << shape[dim] << (dim == 0 ? " rows" : " columns") << " cannot be distributed over "
-                         << distribution.lanes << " lanes, " << each << " at a time";
-  }
-  return success();
-}
-
 LogicalResult SimtAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rowLanes, int64_t columnLanes,
                                int64_t rowStride, int64_t columnStride, int64_t vector) {
   if (rowLanes < 1 || columnLanes < 1 || rowStride < 1 || columnStride < 1)
@@ -56,11 +56,6 @@ LogicalResult SimtAttr::verify(function_ref<InFlightDiagnostic()> emitError, int
   if (!isVectorWidth(vector))
     return emitError() << "expects a vector of 1, 2, 4, 8 or 16 elements, got " << vector;
   return success();
-}
-
-LogicalResult SimtAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
-                                       function_ref<InFlightDiagnostic()> emitError) const {
-  return verifyShape(*this, shape, emitError);
 }
 
 Distribution SimtAttr::distribute(int64_t dim) const {
@@ -72,11 +67,6 @@ LogicalResult FragmentAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (subgroups < 1 || (rows != kPiece && rows != 2 * kPiece))
     return emitError() << "expects at least 1 subgroup and 8 or 16 rows, got " << subgroups << " and " << rows;
   return success();
-}
-
-LogicalResult FragmentAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
-                                           function_ref<InFlightDiagnostic()> emitError) const {
-  return verifyShape(*this, shape, emitError);
 }
 
 Distribution FragmentAttr::distribute(int64_t dim) const {
@@ -120,19 +110,10 @@ LogicalResult SwizzledAttr::verifyLayout(ArrayRef<int64_t> shape, function_ref<I
 
 SwizzledAttr tile::getSwizzle(Type memory) { return dyn_cast<SwizzledAttr>(cast<MemRefType>(memory).getLayout()); }
 
-CooperativeAttr tile::getCooperativeLayout(Type tile) {
-  auto type = dyn_cast<RankedTensorType>(tile);
-  return type ? dyn_cast_or_null<CooperativeAttr>(type.getEncoding()) : CooperativeAttr();
-}
-
-DistributedLayout tile::getLayout(Type tile) {
-  auto type = dyn_cast<RankedTensorType>(tile);
-  return type ? dyn_cast_or_null<DistributedLayout>(type.getEncoding()) : DistributedLayout();
-}
-
 bool tile::haveLayouts(TypeRange types) {
-  return llvm::all_of(
-      types, [](Type type) { return !isa<RankedTensorType>(type) || getLayout(type) || getCooperativeLayout(type); });
+  return llvm::all_of(types, [](Type type) {
+    return !isa<RankedTensorType>(type) || getLayout(type) || getLayout<CooperativeAttr>(type);
+  });
 }
 
 Distribution tile::getDistribution(RankedTensorType tile, int64_t dim) {
@@ -140,18 +121,21 @@ Distribution tile::getDistribution(RankedTensorType tile, int64_t dim) {
 }
 
 LaneShape tile::getLaneShape(RankedTensorType tile) {
-  if (CooperativeAttr layout = getCooperativeLayout(tile))
+  if (auto layout = getLayout<CooperativeAttr>(tile))
     return {tile.getDimSize(0) / (layout.getSide() * layout.getRowShares()), tile.getDimSize(1) / layout.getSide(), 1};
   Distribution rows = getDistribution(tile, 0), columns = getDistribution(tile, 1);
   return {tile.getDimSize(0) / rows.lanes, tile.getDimSize(1) / columns.width(), columns.unit};
 }
 
-MemRefType tile::getSharedType(RankedTensorType tile, int64_t padding, int64_t tiles) {
-  MLIRContext *context = tile.getContext();
+bool tile::isShared(Type memory) { return gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(cast<MemRefType>(memory)); }
+
+MemRefType tile::getSharedType(RankedTensorType tile, int64_t tiles, bool isPadded) {
+  constexpr int64_t bitsOfPadding = 128;
   int64_t rows = tile.getDimSize(0), columns = tile.getDimSize(1);
+  int64_t stride = columns + (isPadded ? bitsOfPadding / tile.getElementTypeBitWidth() : 0);
   return MemRefType::get({tiles * rows, columns}, tile.getElementType(),
-                         StridedLayoutAttr::get(context, 0, {columns + padding, 1}),
-                         gpu::AddressSpaceAttr::get(context, gpu::AddressSpace::Workgroup));
+                         StridedLayoutAttr::get(tile.getContext(), 0, {stride, 1}),
+                         gpu::AddressSpaceAttr::get(tile.getContext(), gpu::AddressSpace::Workgroup));
 }
 
 int64_t tile::getRowStride(MemRefType memory) { return memory.getStridesAndOffset().first[0]; }
@@ -183,12 +167,12 @@ LogicalResult FuncOp::verify() {
     return emitOpError() << "expects a workgroup of at least 1 lane";
   if (auto vector = static_cast<int64_t>(getVector()); !isVectorWidth(vector))
     return emitOpError() << "expects a vector of 1, 2, 4, 8 or 16 elements, got " << vector;
-  if (getRowLanes() || getMapping() == LaneMapping::Quads) {
-    auto along = static_cast<int64_t>(getRowLanes().value_or(0));
-    if (along < 1 || static_cast<int64_t>(getWorkgroup()) % along != 0)
-      return emitOpError() << "expects 'row_lanes' of " << stringifyLaneMapping(getMapping())
-                           << " to divide the workgroup of " << getWorkgroup() << ", got " << along;
-  }
+  if (getRowLanes().has_value() != (getMapping() == LaneMapping::Quads))
+    return emitOpError("has 'row_lanes' if its mapping is quads, and only then");
+  for (auto [name, lanes] : {std::pair("row_lanes", getRowLanes()), std::pair("subgroup", getSubgroup())})
+    if (lanes && (*lanes == 0 || getWorkgroup() % *lanes != 0))
+      return emitOpError() << "expects '" << name << "' to divide the workgroup of " << getWorkgroup() << ", got "
+                           << *lanes;
   if (getFunctionType().getNumResults() != 0)
     return emitOpError("returns nothing: a kernel writes its results to memory");
   for (Type type : getFunctionType().getInputs())
@@ -315,7 +299,7 @@ LogicalResult GatherOp::verify() {
 
 LogicalResult SharedOp::verify() {
   MemRefType type = getResult().getType();
-  if (!type.hasStaticShape() || !gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(type))
+  if (!type.hasStaticShape() || !isShared(type))
     return emitOpError() << "expects a matrix of known size in a workgroup's memory, got " << type;
   if (getSwizzle(type) && type.getElementTypeBitWidth() != 16)
     return emitOpError() << "swizzles 16-bit elements, got " << type;

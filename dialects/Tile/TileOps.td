@@ -28,12 +28,12 @@ def FuncOp : Tile_Op<"func", [AutomaticAllocationScope, FunctionOpInterface, Iso
     has its own rows, unless all tiles have one row. `vector` is the number of neighbouring columns that a register may
     hold.
 
-    `row_lanes` is the number of lanes that exchange values: the lanes that share a row of quads or blocks, otherwise
-    the lanes of a subgroup. The default is all lanes of the workgroup.
+    `row_lanes` is the number of lanes along each row of quads. Phase `layout` sets `subgroup`, the number of neighbouring
+    lanes that exchange values, unless all lanes of the workgroup do.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, I64Attr:$workgroup,
                        Tile_LaneMappingAttr:$mapping, I64Attr:$vector, OptionalAttr<I64Attr>:$row_lanes,
-                       OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
+                       OptionalAttr<I64Attr>:$subgroup, OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
   let regions = (region AnyRegion:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;

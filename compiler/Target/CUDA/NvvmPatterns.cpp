@@ -36,7 +36,7 @@ LogicalResult lowerShared(tile::SharedOp op, tile::SharedOp::Adaptor, Conversion
 LogicalResult lowerSharedAddress(memref::ExtractAlignedPointerAsIndexOp op,
                                  memref::ExtractAlignedPointerAsIndexOp::Adaptor adaptor,
                                  ConversionPatternRewriter &rewriter) {
-  if (!gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(cast<MemRefType>(op.getSource().getType())))
+  if (!tile::isShared(op.getSource().getType()))
     return rewriter.notifyMatchFailure(op, "addresses of device memory have 64 bits");
   rewriter.replaceOpWithNewOp<LLVM::PtrToIntOp>(op, rewriter.getI32Type(), adaptor.getSource());
   return success();
@@ -243,7 +243,7 @@ LLVM::LLVMPointerType heddle::getGlobalPointer(MLIRContext *context) {
 
 void heddle::addMatrixConversion(LLVMTypeConverter &converter) {
   converter.addConversion([](MemRefType type) -> Type {
-    if (gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(type))
+    if (tile::isShared(type))
       return LLVM::LLVMPointerType::get(type.getContext(), kSharedMemory);
     return getGlobalPointer(type.getContext());
   });

@@ -56,21 +56,6 @@ struct Uses {
   bool exchange, texels, float16, int16, cooperative;
 };
 
-/// Returns true if a workgroup may have several subgroups whose lanes exchange values.
-bool hasSubgroups(tile::FuncOp kernel) {
-  switch (kernel.getMapping()) {
-  case tile::LaneMapping::Rows:
-  case tile::LaneMapping::Columns:
-    return kernel.getRowLanes().has_value();
-  case tile::LaneMapping::Quads:
-    return false;
-  case tile::LaneMapping::Blocks:
-  case tile::LaneMapping::Tensor:
-    return true;
-  }
-  llvm_unreachable("unknown mapping");
-}
-
 spirv::VerCapExtAttr getTriple(MLIRContext *context, const Uses &uses) {
   SmallVector<spirv::Capability> capabilities = llvm::to_vector(ArrayRef(kBaseCapabilities));
   if (uses.exchange)
@@ -123,8 +108,7 @@ public:
     if (uses.texels)
       module->setAttr(kTexelFloatsName, builder.getI64IntegerAttr(texelFloats));
     if (uses.exchange)
-      module->setAttr(kExchangeName,
-                      builder.getI64IntegerAttr(hasSubgroups(kernel) ? *kernel.getRowLanes() : kernel.getWorkgroup()));
+      module->setAttr(kExchangeName, builder.getI64IntegerAttr(kernel.getSubgroup().value_or(kernel.getWorkgroup())));
     bindArguments(main);
     declareShared(main);
     if (failed(convert(main, uses)))
@@ -290,7 +274,7 @@ private:
     populateVectorToSPIRVPatterns(converter, patterns);
     ub::populateUBToSPIRVConversionPatterns(converter, patterns);
     LaneNumber number = !uses.exchange         ? LaneNumber::OfWorkgroup
-                        : hasSubgroups(kernel) ? LaneNumber::OfAllSubgroups
+                        : kernel.getSubgroup() ? LaneNumber::OfAllSubgroups
                                                : LaneNumber::OfSubgroup;
     populateKernelPatterns(converter, number, texelFloats, patterns);
     populateSharedPatterns(converter, patterns);

@@ -70,7 +70,7 @@ template <typename Op> struct LowerSharedLoad : OpConversionPattern<Op> {
   using OpConversionPattern<Op>::OpConversionPattern;
   LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (!isShared(op.getMemRefType()))
+    if (!tile::isShared(op.getMemRefType()))
       return failure();
     Place place(rewriter, op.getLoc(), op.getMemRefType(), adaptor.getOperands().front(), op.getIndices());
     Type type = this->getTypeConverter()->convertType(op.getResult().getType());
@@ -94,7 +94,7 @@ template <typename Op> struct LowerSharedLoad : OpConversionPattern<Op> {
 
 template <typename Op>
 LogicalResult lowerSharedStore(Op op, typename Op::Adaptor adaptor, ConversionPatternRewriter &rewriter) {
-  if (!isShared(op.getMemRefType()))
+  if (!tile::isShared(op.getMemRefType()))
     return failure();
   Value value = adaptor.getOperands()[0];
   Type type = value.getType();
@@ -163,8 +163,6 @@ LogicalResult lowerSubgroupId(gpu::SubgroupIdOp op, gpu::SubgroupIdOp::Adaptor, 
 }
 
 } // namespace
-
-bool heddle::isShared(MemRefType matrix) { return gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(matrix); }
 
 spirv::PointerType heddle::getSharedPointer(MemRefType matrix) {
   Type number = matrix.getElementType(); // bf16 is held as f32, as in registers

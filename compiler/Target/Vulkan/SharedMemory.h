@@ -7,8 +7,6 @@
 
 namespace mlir::heddle {
 
-bool isShared(MemRefType matrix);
-
 /// The type of a shared-memory buffer: an array of vectors of four elements. Rows start at multiples of four.
 spirv::PointerType getSharedPointer(MemRefType matrix);
 

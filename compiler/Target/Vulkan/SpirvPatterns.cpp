@@ -419,7 +419,7 @@ Type heddle::inMemory(Type type) {
 
 void heddle::addMatrixConversion(SPIRVTypeConverter &converter) {
   converter.addConversion([](MemRefType type) -> Type {
-    return isShared(type) ? getSharedPointer(type) : getArrayPointer(inMemory(type.getElementType()));
+    return tile::isShared(type) ? getSharedPointer(type) : getArrayPointer(inMemory(type.getElementType()));
   });
   converter.addConversion([](BFloat16Type type) -> Type { return Float32Type::get(type.getContext()); });
   converter.addConversion([](VectorType type) -> std::optional<Type> {

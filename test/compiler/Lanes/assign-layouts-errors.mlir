@@ -5,7 +5,7 @@ tile.func @transposed_left(%x: memref<64x64xf32>) attributes {workgroup = 8 : i6
   %lhs = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<4x8xf32>
   %rhs = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<4x12xf32>
   %zero = arith.constant dense<0.0> : tensor<8x12xf32>
-  // expected-error @+1 {{the side that the lanes share out cannot be transposed: with lanes along rows the lanes share out the left side}}
+  // expected-error @+1 {{the lanes of this kernel multiply a left side that is not transposed}}
   %p = tile.dot %lhs, %rhs, %zero {transpose_lhs} : tensor<4x8xf32>, tensor<4x12xf32> -> tensor<8x12xf32>
   tile.store %p, %x[%c0, %c0] : tensor<8x12xf32>, memref<64x64xf32>
   tile.return
@@ -18,7 +18,7 @@ tile.func @transposed_right(%x: memref<64x64xf32>) attributes {workgroup = 8 : i
   %lhs = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<8x4xf32>
   %rhs = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<32x4xf32>
   %zero = arith.constant dense<0.0> : tensor<8x32xf32>
-  // expected-error @+1 {{the side that the lanes share out cannot be transposed: with lanes along columns the lanes share out the right side}}
+  // expected-error @+1 {{the lanes of this kernel multiply a right side that is not transposed}}
   %p = tile.dot %lhs, %rhs, %zero {transpose_rhs} : tensor<8x4xf32>, tensor<32x4xf32> -> tensor<8x32xf32>
   tile.store %p, %x[%c0, %c0] : tensor<8x32xf32>, memref<64x64xf32>
   tile.return
@@ -54,7 +54,7 @@ tile.func @tensor() attributes {workgroup = 128 : i64, mapping = #tile.mapping<t
 // -----
 
 // Of a transposed right side lanes have columns one by one, of another one four at a time.
-tile.func @sums(%x: memref<64x64xf32>) attributes {workgroup = 128 : i64, row_lanes = 8 : i64, mapping = #tile.mapping<blocks>, vector = 4 : i64} {
+tile.func @sums(%x: memref<64x64xf32>) attributes {workgroup = 128 : i64, mapping = #tile.mapping<blocks>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<64x4xf32>
   %b = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<4x32xf32>

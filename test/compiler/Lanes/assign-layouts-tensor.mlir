@@ -5,7 +5,7 @@
 // The left side and the sums are distributed alike to all subgroups, and the right side whole to each. What is computed of the
 // sums is distributed like them.
 // FRAGMENTS-LABEL: tile.func @product
-// FRAGMENTS-SAME: row_lanes = 32
+// FRAGMENTS-SAME: subgroup = 32
 // FRAGMENTS: tile.load {{.*}} -> tensor<64x16xf16, #tile.fragment<subgroups = 4, rows = 8>>
 // FRAGMENTS: tile.load {{.*}} -> tensor<64x16xf16, #tile.fragment<subgroups = 1, rows = 8>>
 // FRAGMENTS-NOT: tile.convert_layout
@@ -13,7 +13,7 @@
 
 // Matrices come from shared memory: operands that do not are converted, and so are sums for all that lanes compute.
 // MATRICES-LABEL: tile.func @product
-// MATRICES-SAME: row_lanes = 32
+// MATRICES-SAME: subgroup = 32
 // MATRICES: %[[X:.*]] = tile.load {{.*}} -> tensor<64x16xf16, #tile.simt<
 // MATRICES: %[[LEFT:.*]] = tile.convert_layout %[[X]] : {{.*}} -> tensor<64x16xf16, #tile.cooperative<left, side = 16, subgroups = 4>>
 // MATRICES: %[[Y:.*]] = tile.load {{.*}} -> tensor<64x16xf16, #tile.simt<

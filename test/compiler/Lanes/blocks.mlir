@@ -26,7 +26,7 @@
 // CHECK: tile.store %[[NEXT_A]], %[[A]]
 // CHECK: tile.store %[[NEXT_B]], %[[B]]
 tile.func @product(%a: memref<64x256xf32>, %b: memref<256x64xf32>, %c: memref<64x64xf32>, %s: memref<16x64xf32>)
-    attributes {workgroup = 128 : i64, mapping = #tile.mapping<blocks>, row_lanes = 8 : i64, vector = 4 : i64} {
+    attributes {workgroup = 128 : i64, mapping = #tile.mapping<blocks>, vector = 4 : i64} {
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
   %none = arith.constant dense<0.0> : tensor<16x64xf32>
   %c0 = arith.constant 0 : index
@@ -65,7 +65,7 @@ tile.func @product(%a: memref<64x256xf32>, %b: memref<256x64xf32>, %c: memref<64
 // CHECK: tile.store %{{.*}}, %[[A]]
 // CHECK: scf.for
 tile.func @turned(%a: memref<256x64xf16>, %b: memref<64x256xf16>, %c: memref<64x64xf32>)
-    attributes {workgroup = 128 : i64, mapping = #tile.mapping<blocks>, row_lanes = 8 : i64, vector = 4 : i64} {
+    attributes {workgroup = 128 : i64, mapping = #tile.mapping<blocks>, vector = 4 : i64} {
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
   %c0 = arith.constant 0 : index
   %c16 = arith.constant 16 : index

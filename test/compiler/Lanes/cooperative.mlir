@@ -65,7 +65,7 @@ tile.func @product(%bias: memref<1x64xf32>, %c: memref<128x64xf32>)
 // A row's largest number is that of the four neighbours that have a part of it, in subgroups of 32. A lane has two rows.
 // CHECK-LABEL: tile.func @rescaled
 tile.func @rescaled()
-    attributes {workgroup = 128 : i64, row_lanes = 32 : i64, mapping = #tile.mapping<tensor>, vector = 4 : i64} {
+    attributes {workgroup = 128 : i64, subgroup = 32 : i64, mapping = #tile.mapping<tensor>, vector = 4 : i64} {
   // CHECK: gpu.barrier
   // CHECK: gpu.shuffle xor %{{.*}}, %c1{{.*}}, %c32
   // CHECK: gpu.shuffle xor %{{.*}}, %c2{{.*}}, %c32

@@ -7,7 +7,7 @@
 // Two subgroups: a lane has two of 32 rows, which make the instruction's 16 rows with those of the other lanes, and eight
 // columns in four runs. Four instructions' worth of depth from two ldmatrix of four pieces each.
 // CHECK-LABEL: tile.func @product
-tile.func @product(%c: memref<32x16xf32>) attributes {workgroup = 64 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+tile.func @product(%c: memref<32x16xf32>) attributes {workgroup = 64 : i64, subgroup = 32 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant dense<0.0> : tensor<32x16xf32, #sums>
   // CHECK: %[[A:.*]] = tile.shared : memref<32x16xbf16, #gpu
@@ -39,7 +39,7 @@ tile.func @product(%c: memref<32x16xf32>) attributes {workgroup = 64 : i64, mapp
 
 // Each subgroup has 16 neighbouring rows: lane l of subgroup w has rows 16 w + l / 4 and the eighth after it.
 // CHECK-LABEL: tile.func @pairs
-tile.func @pairs(%c: memref<32x8xf32>) attributes {workgroup = 64 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64, row_lanes = 32 : i64} {
+tile.func @pairs(%c: memref<32x8xf32>) attributes {workgroup = 64 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64, subgroup = 32 : i64} {
   %c0 = arith.constant 0 : index
   // CHECK: %[[LANE:.*]] = gpu.thread_id x
   // CHECK: %[[ROW:.*]] = arith.divui %[[LANE]], %c4
@@ -57,7 +57,7 @@ tile.func @pairs(%c: memref<32x8xf32>) attributes {workgroup = 64 : i64, mapping
 
 // The second half of the columns: a lane's registers of these.
 // CHECK-LABEL: tile.func @columns
-tile.func @columns(%x: memref<32x32xf32>, %y: memref<32x16xf32>) attributes {workgroup = 64 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+tile.func @columns(%x: memref<32x32xf32>, %y: memref<32x16xf32>) attributes {workgroup = 64 : i64, subgroup = 32 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   // CHECK-COUNT-2: vector.load
   // CHECK-DAG: %[[A:.*]] = vector.load
@@ -90,7 +90,7 @@ tile.func @tensor_float(%a: memref<16x16xf32>, %b: memref<8x16xf32>, %c: memref<
 // 64 lanes copy 32 rows of two groups of eight: one group each, and zeros where there is no row. A copy of nothing reads
 // nothing, so that its address may be any.
 // CHECK-LABEL: tile.func @copy
-tile.func @copy(%a: memref<?x16xbf16>, %n: index) attributes {workgroup = 64 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+tile.func @copy(%a: memref<?x16xbf16>, %n: index) attributes {workgroup = 64 : i64, subgroup = 32 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   %c16 = arith.constant 16 : index
   %ring = tile.shared : memref<64x16xbf16, #tile.swizzled, #gpu.address_space<workgroup>>
@@ -111,7 +111,7 @@ tile.func @copy(%a: memref<?x16xbf16>, %n: index) attributes {workgroup = 64 : i
 // A column of numbers: one a lane, past no cache, and read as a row.
 // CHECK-LABEL: tile.func @copy_column
 tile.func @copy_column(%a: memref<?x4xf32>, %n: index, %y: memref<1x16xf32>)
-    attributes {workgroup = 64 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+    attributes {workgroup = 64 : i64, subgroup = 32 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   %c3 = arith.constant 3 : index
   %ring = tile.shared : memref<16x1xf32, #gpu.address_space<workgroup>>

@@ -231,7 +231,7 @@ tile.func @layout_of_operands(%x: memref<64x64xbf16>) attributes {workgroup = 32
 // -----
 
 #distributed = #tile.fragment<subgroups = 2, rows = 8>
-tile.func @across_subgroups(%x: memref<64x64xf32>) attributes {workgroup = 64 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+tile.func @across_subgroups(%x: memref<64x64xf32>) attributes {workgroup = 64 : i64, subgroup = 32 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0, %c0] : memref<64x64xf32> -> tensor<16x8xf32, #distributed>
   // expected-error @+1 {{combines across lanes, whose number and stride must be powers of two within the subgroup of 32}}

@@ -258,7 +258,7 @@ tile.func @members(%a: memref<?x96xf32>, %y: memref<?x96xf32>, %row: index, %c: 
 // CHECK-NOT: gpu.shuffle
 // CHECK: tile.return
 tile.func @several_subgroups(%a: memref<4x1xf32>, %b: memref<4x64xf32>)
-    attributes {workgroup = 128 : i64, row_lanes = 8 : i64, mapping = #tile.mapping<blocks>, vector = 4 : i64} {
+    attributes {workgroup = 128 : i64, subgroup = 8 : i64, mapping = #tile.mapping<blocks>, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %x = tile.load %a[%c0, %c0] : memref<4x1xf32> -> tensor<4x1xf32, #tile.simt<lanes = [1, 16], strides = [1, 8], vector = 1>>
   %y = tile.broadcast %x : tensor<4x1xf32, #tile.simt<lanes = [1, 16], strides = [1, 8], vector = 1>> -> tensor<4x64xf32, #tile.simt<lanes = [1, 16], strides = [1, 8], vector = 1>>

@@ -5,7 +5,7 @@
 // Two warpgroups of 64 rows. The left operand's rows are 128 bytes and follow each other; the right one's are columns of the result,
 // whose second 64 lie behind the first. Sums that begin with zeros are not read. A descriptor has an address in units of 16 bytes, and a constant with the swizzle.
 // CHECK-LABEL: tile.func @product
-tile.func @product(%c: memref<128x128xf32>, %row: index) attributes {workgroup = 256 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64, row_lanes = 32 : i64} {
+tile.func @product(%c: memref<128x128xf32>, %row: index) attributes {workgroup = 256 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64, subgroup = 32 : i64} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant dense<0.0> : tensor<128x128xf32, #sums>
   // CHECK-DAG: %[[PLAIN:.*]] = arith.constant 4611686293305360384 : i64
@@ -43,7 +43,7 @@ tile.func @product(%c: memref<128x128xf32>, %row: index) attributes {workgroup =
 // Copies put row r's group g of eight at place g xor (r mod 8) of its 64 columns. Before other lanes' tensor cores may read them, a lane
 // makes visible what it has written.
 // CHECK-LABEL: tile.func @copy
-tile.func @copy(%x: memref<64x128xbf16>, %c: memref<128x128xf32>) attributes {workgroup = 256 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64, row_lanes = 32 : i64} {
+tile.func @copy(%x: memref<64x128xbf16>, %c: memref<128x128xf32>) attributes {workgroup = 256 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64, subgroup = 32 : i64} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant dense<0.0> : tensor<128x128xf32, #sums>
   %a = tile.shared : memref<64x128xbf16, #tile.swizzled<panel_rows = 64>, #gpu.address_space<workgroup>>
@@ -74,7 +74,7 @@ tile.func @copy(%x: memref<64x128xbf16>, %c: memref<128x128xf32>) attributes {wo
 
 // 256 lanes copy 32 rows of 64 elements at once: of 16 rows, those that have one.
 // CHECK-LABEL: tile.func @few_rows
-tile.func @few_rows(%x: memref<16x64xbf16>) attributes {workgroup = 256 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64, row_lanes = 32 : i64} {
+tile.func @few_rows(%x: memref<16x64xbf16>) attributes {workgroup = 256 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64, subgroup = 32 : i64} {
   %c0 = arith.constant 0 : index
   %a = tile.shared : memref<16x64xbf16, #tile.swizzled<panel_rows = 16>, #gpu.address_space<workgroup>>
   // CHECK: %[[ROW:.*]] = arith.divui %{{.*}}, %c8

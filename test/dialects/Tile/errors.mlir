@@ -66,14 +66,28 @@ tile.func @workgroup() attributes {workgroup = 0 : i64, mapping = #tile.mapping<
 
 // -----
 
-// expected-error @+1 {{expects 'row_lanes' of blocks to divide the workgroup of 128, got 48}}
-tile.func @kernel() attributes {workgroup = 128 : i64, row_lanes = 48 : i64, mapping = #tile.mapping<blocks>, vector = 4 : i64} {
+// expected-error @+1 {{expects 'subgroup' to divide the workgroup of 128, got 48}}
+tile.func @kernel() attributes {workgroup = 128 : i64, subgroup = 48 : i64, mapping = #tile.mapping<blocks>, vector = 4 : i64} {
   tile.return
 }
 
 // -----
 
-// expected-error @+1 {{expects 'row_lanes' of quads to divide the workgroup of 32, got 0}}
+// expected-error @+1 {{expects 'row_lanes' to divide the workgroup of 32, got 0}}
+tile.func @kernel() attributes {workgroup = 32 : i64, row_lanes = 0 : i64, mapping = #tile.mapping<quads>, vector = 4 : i64} {
+  tile.return
+}
+
+// -----
+
+// expected-error @+1 {{has 'row_lanes' if its mapping is quads, and only then}}
+tile.func @kernel() attributes {workgroup = 32 : i64, row_lanes = 4 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
+  tile.return
+}
+
+// -----
+
+// expected-error @+1 {{has 'row_lanes' if its mapping is quads, and only then}}
 tile.func @kernel() attributes {workgroup = 32 : i64, mapping = #tile.mapping<quads>, vector = 4 : i64} {
   tile.return
 }

@@ -131,7 +131,8 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
   }
 
   func = tile::FuncOp::create(b, kernel.getName(), b.getFunctionType(arguments, {}), profile.lanes, mapping, 1,
-                              /*row_lanes=*/IntegerAttr(), /*arg_attrs=*/ArrayAttr(), /*res_attrs=*/ArrayAttr());
+                              /*row_lanes=*/IntegerAttr(), /*subgroup=*/IntegerAttr(), /*arg_attrs=*/ArrayAttr(),
+                              /*res_attrs=*/ArrayAttr());
   Block *entry = b.createBlock(&func.getBody(), {}, arguments, SmallVector<Location>(arguments.size(), b.getLoc()));
   for (auto [value, argument] : llvm::zip(body.getArguments(), entry->getArguments()))
     memory[value] = argument;
@@ -191,7 +192,8 @@ InFlightDiagnostic KernelEmitter::fail() {
 
 void KernelEmitter::setTensorTiles(int64_t count) {
   setSubgroups(count);
-  mapping = tile::LaneMapping::Tensor;
+  setMapping(tile::LaneMapping::Tensor);
+  parts = {.elements = 32, .areSums = profile.tensor.cooperative};
 }
 
 int64_t KernelEmitter::joinSubgroups(int64_t groups) {
@@ -204,13 +206,14 @@ int64_t KernelEmitter::joinSubgroups(int64_t groups) {
 
 void KernelEmitter::setBlocks() {
   workgroup = profile.blocks.lanes;
-  mapping = tile::LaneMapping::Blocks;
+  setMapping(tile::LaneMapping::Blocks);
+  parts = {.elements = 16, .alongRow = profile.blocks.rowLanes};
 }
 
 void KernelEmitter::setSubgroups(int64_t count) { workgroup = count * profile.lanes; }
 
 void KernelEmitter::setQuads(int64_t lanes) {
-  mapping = tile::LaneMapping::Quads;
+  setMapping(tile::LaneMapping::Quads);
   rowLanes = lanes;
 }
 
@@ -342,15 +345,12 @@ bool KernelEmitter::hasResultOn(RankedTensorType type) {
 LogicalResult KernelEmitter::finish(const Matrix &matrix, const Place &place) {
   // A lane that holds many sums has too few registers for as many elements of each operand of the epilogue.
   constexpr size_t longEpilogue = 8, manyResults = 2; // ops (their values live at once); results of an update
+  constexpr int64_t fewElements = 16;
   Block &body = kernel.getBody().front();
   bool isLong = body.getOperations().size() > longEpilogue || body.getTerminator()->getNumOperands() > manyResults;
-  int64_t mostElements = mapping == tile::LaneMapping::Blocks || isLong ? 16 : 32;
-  int64_t parts = mapping == tile::LaneMapping::Tensor || mapping == tile::LaneMapping::Blocks
-                      ? place.rows * place.columns / (workgroup * mostElements)
-                      : 1;
-  int64_t columns = parts > 1 ? place.columns / parts : place.columns;
-  if (mapping == tile::LaneMapping::Blocks) // each lane along a row has at least a register
-    columns = std::max(columns, profile.blocks.rowLanes * vector);
+  int64_t elements = isLong ? std::min(parts.elements, fewElements) : parts.elements;
+  int64_t count = elements ? place.rows * place.columns / (workgroup * elements) : 1;
+  int64_t columns = std::max(count > 1 ? place.columns / count : place.columns, parts.alongRow * vector);
   if (partColumns)
     columns = std::gcd(place.columns, *partColumns);
   for (int64_t from = 0; from < place.columns; from += columns) {
@@ -373,16 +373,14 @@ LogicalResult KernelEmitter::finish(RankedTensorType type, const Place &place) {
 }
 
 void KernelEmitter::definePart(const Place &whole, const Place &part, int64_t from) {
-  bool sumsAlone =
-      mapping == tile::LaneMapping::Tensor && profile.tensor.cooperative; // loaded tiles have another layout
-  SmallVector<std::tuple<Value, Place, Block *, Value>> parts;
+  SmallVector<std::tuple<Value, Place, Block *, Value>> cut;
   for (auto [value, at, block, tile] : tiles)
-    if (at == whole && block == b.getInsertionBlock() && !(sumsAlone && isInMemory(value))) {
+    if (at == whole && block == b.getInsertionBlock() && !(parts.areSums && isInMemory(value))) {
       RankedTensorType type =
           tileType(part.rows, part.columns, cast<RankedTensorType>(tile.getType()).getElementType());
-      parts.emplace_back(value, part, block, tile::ColumnsOp::create(b, type, tile, from));
+      cut.emplace_back(value, part, block, tile::ColumnsOp::create(b, type, tile, from));
     }
-  llvm::append_range(tiles, parts);
+  llvm::append_range(tiles, cut);
 }
 
 LogicalResult KernelEmitter::finishPart(const Matrix &matrix, const Place &place) {

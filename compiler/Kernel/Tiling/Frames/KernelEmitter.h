@@ -62,7 +62,7 @@ public:
 
   //===-- Decisions of an anchor ------------------------------------------------------------------------------===//
 
-  void setMapping(tile::LaneMapping mapping) { this->mapping = mapping; }
+  void setMapping(tile::LaneMapping mapping) { this->mapping = mapping, parts = {}; }
   /// Distributes tiles of matmuls as tensor cores need them. Several subgroups share a tile.
   void setTensorTiles(int64_t subgroups);
   /// Distributes tiles of matmuls as blocks: the lanes of several subgroups share their rows and columns. Operands come
@@ -237,6 +237,12 @@ private:
   SmallVector<int64_t> cuts;       // widths at which columns are cut and joined
   std::optional<int64_t> rowLanes; // lanes that share a row, in quads
   int64_t workgroup;               // lanes of a workgroup
+  /// How `finish` cuts a tile: into parts of `elements` elements a lane (0: it stays whole), with one register at least
+  /// for each of `alongRow` lanes. If `areSums`, only the sums are cut: other tiles, which are loaded, have other layouts.
+  struct {
+    int64_t elements = 0, alongRow = 0;
+    bool areSums = false;
+  } parts;
   std::optional<int64_t> partColumns;
   RankedTensorType finished; // the shape that `finish` is limited to; null: any with the same matrix
   int64_t trips = 0;         // maximum iterations of all loops of an invocation

@@ -156,11 +156,10 @@ Value KernelEmitter::load(Value matrix, const Place &place, Padding padding, boo
 }
 
 Value KernelEmitter::sharedTile(RankedTensorType type, int64_t tiles) {
-  // In elements. A thread reads whole rows, one after the other, and needs no padding.
-  const int64_t paddingOfRows = profile.registers > 0 ? 0 : 128 / type.getElementTypeBitWidth();
+  bool isPadded = profile.registers == 0; // a thread reads whole rows, one after the other
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&func.getBody().front());
-  return tile::SharedOp::create(b, tile::getSharedType(type, paddingOfRows, tiles));
+  return tile::SharedOp::create(b, tile::getSharedType(type, tiles, isPadded));
 }
 
 Value KernelEmitter::evaluateTransposed(Value value, const Place &place, Padding padding) {

@@ -117,7 +117,7 @@ tile.func @nested(%a: memref<8x1xf32>) attributes {workgroup = 8 : i64, mapping 
 // CHECK: %[[WIDTH:.*]] = spirv.Load "Input" %{{.*}}
 // CHECK: %[[BEFORE:.*]] = spirv.IMul %[[ID]], %[[WIDTH]] : i32
 // CHECK: spirv.IAdd %[[BEFORE]], %{{.*}} : i32
-tile.func @blocks(%a: memref<128x1xf32>) attributes {workgroup = 128 : i64, mapping = #tile.mapping<blocks>, row_lanes = 8 : i64, vector = 4 : i64} {
+tile.func @blocks(%a: memref<128x1xf32>) attributes {workgroup = 128 : i64, mapping = #tile.mapping<blocks>, subgroup = 8 : i64, vector = 4 : i64} {
   %c0 = arith.constant 0 : index
   %four = arith.constant 4 : i32
   %width = arith.constant 8 : i32
