@@ -11,20 +11,32 @@ namespace heddle::hal::cpu {
 namespace {
 
 TEST(ProcessorTest, targetsNeedTheirInstructionSets) {
-  Processor v4{.name = "a processor", .architecture = "x86-64"};
+  Processor vnni{.name = "a processor", .architecture = "x86-64"};
+  EXPECT_EQ(vnni.bestTarget(), "cpu:x86-64-v4-vnni");
+  EXPECT_GT(vnni.suitability("cpu:x86-64-v4-vnni"), vnni.suitability("cpu:x86-64-v4"));
+
+  Processor v4{.name = "a processor", .architecture = "x86-64", .missingForVnni = "AVX512VNNI"};
   EXPECT_EQ(v4.bestTarget(), "cpu:x86-64-v4");
+  EXPECT_EQ(v4.obstacle("cpu:x86-64-v4-vnni"), "the processor lacks AVX512VNNI");
   EXPECT_GT(v4.suitability("cpu:x86-64-v4"), v4.suitability("cpu:x86-64-v3"));
   EXPECT_GT(v4.suitability("cpu:x86-64-v3"), 0u);
   EXPECT_EQ(v4.suitability("cpu:aarch64"), 0u);
   EXPECT_EQ(v4.suitability("cpu:x86-64-v5"), 0u);
 
-  Processor v3{.name = "a processor", .architecture = "x86-64", .missingForV4 = "AVX512F, AVX512BW"};
+  Processor v3{.name = "a processor",
+               .architecture = "x86-64",
+               .missingForV4 = "AVX512F, AVX512BW",
+               .missingForVnni = "AVX512F, AVX512BW"};
   EXPECT_EQ(v3.bestTarget(), "cpu:x86-64-v3");
   EXPECT_EQ(v3.suitability("cpu:x86-64-v4"), 0u);
   EXPECT_EQ(v3.obstacle("cpu:x86-64-v4"), "the processor lacks AVX512F, AVX512BW");
   EXPECT_EQ(v3.obstacle("cpu:x86-64-v3"), "");
 
-  Processor old{.name = "a processor", .architecture = "x86-64", .missingForV3 = "AVX2", .missingForV4 = "AVX2"};
+  Processor old{.name = "a processor",
+                .architecture = "x86-64",
+                .missingForV3 = "AVX2",
+                .missingForV4 = "AVX2",
+                .missingForVnni = "AVX2"};
   EXPECT_EQ(old.bestTarget(), "");
 
   Processor arm{.name = "a processor", .architecture = "aarch64"};

@@ -207,16 +207,44 @@ TEST_P(ThreadPoolTest, severalThreadsMayCall) {
 
 TEST_P(ThreadPoolTest, scratchIsOfTheThread) {
   std::vector<uint32_t> results(5000);
-  std::vector<std::byte> scratch(64 * pool().threads() + 64);
+  constexpr uint64_t stride = kLaunchBytes + 64;
+  std::vector<std::byte> scratch(stride * pool().threads());
   uint64_t binding = reinterpret_cast<uint64_t>(results.data());
   LaunchTask task;
   task.entry = useScratch;
   task.bindings = &binding;
   task.reset(5000, 1, 1);
-  LaunchRun run{std::span(&task, 1), pool().threads(), scratch.data(), 64};
+  LaunchRun run{std::span(&task, 1), pool().threads(), scratch.data(), stride};
   pool().run(run);
   for (uint32_t i = 0; i < results.size(); ++i)
     ASSERT_EQ(results[i], i + 3);
+}
+
+// Counts a thread's calls before its scratch memory. Binding 0: for each workgroup, the calls before its own.
+void countCalls(const uint64_t *bindings, const uint32_t *, uint32_t first, uint32_t count, void *scratch) {
+  auto *calls = static_cast<uint64_t *>(scratch) - kLaunchBytes / sizeof(uint64_t);
+  auto *results = reinterpret_cast<uint64_t *>(bindings[0]);
+  ++*calls;
+  std::fill_n(results + first, count, *calls);
+}
+
+TEST_P(ThreadPoolTest, launchesKeepTheirBytes) {
+  constexpr uint32_t count = 5000;
+  std::vector<uint64_t> results[2] = {std::vector<uint64_t>(count), std::vector<uint64_t>(count)};
+  uint64_t bindings[2] = {reinterpret_cast<uint64_t>(results[0].data()), reinterpret_cast<uint64_t>(results[1].data())};
+  std::vector<std::byte> scratch(kLaunchBytes * pool().threads());
+  LaunchTask tasks[2];
+  for (int i = 0; i < 2; ++i) {
+    tasks[i].entry = countCalls;
+    tasks[i].bindings = &bindings[i];
+    tasks[i].reset(count, 1, 1);
+  }
+  LaunchRun run{std::span(tasks), pool().threads(), scratch.data(), kLaunchBytes};
+  pool().run(run);
+  for (const std::vector<uint64_t> &ofLaunch : results) {
+    EXPECT_EQ(ofLaunch.front(), 0u) << "all ones at first";
+    EXPECT_LT(std::ranges::max(ofLaunch), count);
+  }
 }
 
 TEST_P(ThreadPoolTest, timesFollowEachOther) {

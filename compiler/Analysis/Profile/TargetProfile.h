@@ -29,6 +29,8 @@ struct TargetProfile {
   StringLiteral summary;
   /// The backend's name for the architecture; empty if the code runs on every architecture.
   StringLiteral chip = "";
+  /// Instruction sets that the chip has besides, as LLVM spells them: "+avx512vnni".
+  StringLiteral features = "";
   /// The formats to which matmul operands can be rounded.
   ArrayRef<Precision> precisions;
 
@@ -51,6 +53,9 @@ struct TargetProfile {
   /// Columns of a panel of packed weights (heddle.dequantize): a panel is contiguous, so that processors prefetch it.
   /// 0: rows are contiguous. An artifact has panels if all of its targets do.
   int64_t weightPanel = 0;
+  /// True if an instruction multiplies four signed bytes by four unsigned ones and adds the products to an i32, in each
+  /// element of a vector. Matmuls with few rows then multiply packed integers without converting them to f32.
+  bool dotsBytes = false;
   /// Multiprocessors (or cores) of the device, each of which runs workgroups of its own; 0: not known.
   int64_t processors = 0;
 

@@ -14,11 +14,12 @@ constexpr Precision kPrecisions[] = {Precision::F32, Precision::BF16, Precision:
 
 /// A lane is a thread. It has the processor's registers: `registers` vectors of `vector` f32.
 constexpr TargetProfile makeProcessor(StringLiteral name, StringLiteral summary, StringLiteral chip, int64_t vector,
-                                      int64_t registers, bool masksTails) {
+                                      int64_t registers, bool masksTails, bool dotsBytes = false) {
   return {
       .name = name,
       .summary = summary,
       .chip = chip,
+      .features = dotsBytes ? StringLiteral("+avx512vnni") : StringLiteral(""),
       .precisions = kPrecisions,
       .lanes = 1,
       .fixedLanes = true,
@@ -27,6 +28,7 @@ constexpr TargetProfile makeProcessor(StringLiteral name, StringLiteral summary,
       .registers = registers,
       .masksTails = masksTails,
       .weightPanel = kWeightPanel,
+      .dotsBytes = dotsBytes,
       .simt = {.accumulators = vector * registers, .loadCost = 8, .shareCost = 4, .parallelGroups = 4},
       .attention = {.rows = 4, .keys = std::max<int64_t>(8, vector), .work = 4096},
       .elementwise = {.rows = 8, .runs = 4},
@@ -40,6 +42,8 @@ constexpr TargetProfile kProfiles[] = {
                   /*masksTails=*/true),
     makeProcessor("cpu:x86-64-v4", "x86-64 with AVX-512 (F, BW, CD, DQ, VL): vectors of 16 floats", "x86-64-v4", 16, 32,
                   /*masksTails=*/true),
+    makeProcessor("cpu:x86-64-v4-vnni", "x86-64 with AVX-512 and VNNI (2019 on): vectors of 16 floats, dots of bytes",
+                  "x86-64-v4", 16, 32, /*masksTails=*/true, /*dotsBytes=*/true),
     makeProcessor("cpu:aarch64", "64-bit ARM with NEON: vectors of 4 floats", "aarch64", 4, 32, /*masksTails=*/false),
 };
 

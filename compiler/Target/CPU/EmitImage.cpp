@@ -43,9 +43,9 @@ static void initializeTargets() {
   });
 }
 
-static std::unique_ptr<llvm::TargetMachine> createMachine(StringRef chip, std::string &problem) {
+static std::unique_ptr<llvm::TargetMachine> createMachine(const TargetProfile &profile, std::string &problem) {
   initializeTargets();
-  bool isArm = chip == "aarch64";
+  bool isArm = profile.chip == "aarch64";
   llvm::Triple triple(isArm ? "aarch64-unknown-linux-gnu" : "x86_64-unknown-linux-gnu");
   const llvm::Target *backend = llvm::TargetRegistry::lookupTarget(triple, problem);
   if (!backend)
@@ -55,8 +55,9 @@ static std::unique_ptr<llvm::TargetMachine> createMachine(StringRef chip, std::s
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
   // The tiny code model addresses constants relative to the code, without page relocations (ADRP).
   auto model = isArm ? llvm::CodeModel::Tiny : llvm::CodeModel::Small;
-  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(
-      triple, isArm ? "generic" : chip, "", options, llvm::Reloc::PIC_, model, llvm::CodeGenOptLevel::Default));
+  return std::unique_ptr<llvm::TargetMachine>(
+      backend->createTargetMachine(triple, isArm ? StringRef("generic") : StringRef(profile.chip), profile.features,
+                                   options, llvm::Reloc::PIC_, model, llvm::CodeGenOptLevel::Default));
 }
 
 /// Sets the attributes of code that runs without a library and uses the widest vectors of the processor. The stack is
@@ -71,6 +72,8 @@ static void describe(llvm::Function &function, const TargetProfile &profile) {
   function.addFnAttr(llvm::Attribute::getWithStackAlignment(function.getContext(), vector));
   if (profile.chip != "aarch64")
     function.addFnAttr("target-cpu", profile.chip);
+  if (!profile.features.empty())
+    function.addFnAttr("target-features", profile.features);
 }
 
 /// Runs a few cheap passes. Kernels are loops over vectors already, so little is left but address folding. Unrolling
@@ -103,7 +106,7 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
 LogicalResult heddle::emitImage(LLVM::LLVMFuncOp kernel, const TargetProfile &profile,
                                 SmallVectorImpl<uint32_t> &words) {
   std::string problem;
-  std::unique_ptr<llvm::TargetMachine> machine = createMachine(profile.chip, problem);
+  std::unique_ptr<llvm::TargetMachine> machine = createMachine(profile, problem);
   if (!machine)
     return kernel.emitError() << "LLVM has no backend for " << profile.chip << ": " << problem;
   OwningOpRef<ModuleOp> alone(ModuleOp::create(kernel.getLoc()));

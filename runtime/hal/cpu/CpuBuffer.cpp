@@ -137,7 +137,7 @@ CpuBuffer::~CpuBuffer() {
 }
 
 Status Scratch::reserve(unsigned wantedThreads, uint64_t bytes) {
-  bytes = roundUp(bytes, pageBytes());
+  bytes = roundUp(kLaunchBytes + bytes, pageBytes());
   if (wantedThreads <= threads && bytes <= stride)
     return Success();
   wantedThreads = std::max(wantedThreads, threads);

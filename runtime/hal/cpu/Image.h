@@ -30,9 +30,13 @@ inline constexpr uint64_t kImageAlignment = 64;
 // The most scratch memory per thread that a kernel may request, in bytes.
 inline constexpr uint32_t kMaxScratchBytes = 64 << 20;
 
+// The bytes before a thread's scratch memory. They are all ones when the thread begins with a launch. Later calls for the
+// same launch find them, and scratch memory, as the call before left them.
+inline constexpr uint64_t kLaunchBytes = 64;
+
 // The entry point of an image. It runs the workgroups whose numbers x + grid[0] * (y + grid[1] * z) are `first` to
 // `first + count - 1`, in any order. `bindings` are the addresses of the arguments, `grid` the workgroup counts in x, y
-// and z. `scratch` is the thread's scratch memory, with undefined contents.
+// and z. `scratch` is the thread's scratch memory. Its contents are undefined in a thread's first call for a launch.
 using ImageEntry = void (*)(const uint64_t *bindings, const uint32_t *grid, uint32_t first, uint32_t count,
                             void *scratch);
 

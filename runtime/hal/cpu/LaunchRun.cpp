@@ -50,11 +50,14 @@ void LaunchRun::workOn(LaunchTask &task, unsigned thread, bool crowded) {
     return;
   for (uint32_t earlier : task.after)
     waitUntil([&] { return tasks[earlier].isDone(); }, crowded);
+  std::byte *own = scratch ? scratch + thread * scratchStride : nullptr;
+  if (own)
+    std::fill_n(own, kLaunchBytes, std::byte(0xff));
   uint32_t first = 0;
   while (uint32_t count = take(task, threads, first)) {
     if (!task.isEmpty) {
       uint64_t begin = ticks();
-      task.entry(task.bindings, task.grid, first, count, scratch + thread * scratchStride);
+      task.entry(task.bindings, task.grid, first, count, own + (own ? kLaunchBytes : 0));
       task.spent.fetch_add(ticks() - begin, std::memory_order_relaxed);
     }
     task.done.fetch_add(count, std::memory_order_acq_rel);

@@ -41,7 +41,7 @@ struct TaskTime {
 struct LaunchRun {
   std::span<LaunchTask> tasks;
   unsigned threads = 1;            // the most threads that take part; thread 0 is the caller
-  std::byte *scratch = nullptr;    // of all threads
+  std::byte *scratch = nullptr;    // of all threads: for each, kLaunchBytes and then what kernels get
   uint64_t scratchStride = 0;      // bytes per thread
   std::atomic<uint32_t> front = 0; // all workgroups of tasks before this one are taken
 

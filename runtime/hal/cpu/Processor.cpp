@@ -2,9 +2,11 @@
 
 #include "runtime/core/Status.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <fstream>
+#include <ranges>
 #include <utility>
 
 #if defined(__x86_64__)
@@ -74,6 +76,8 @@ Processor detect() {
     list(processor.missingForV4, has, name);
   if (extended.ebx & bit_AVX512F)
     list(processor.missingForV4, (saved & zmm) == zmm, "an operating system that saves AVX-512's registers");
+  processor.missingForVnni = processor.missingForV4;
+  list(processor.missingForVnni, extended.ecx & bit_AVX512VNNI, "AVX512VNNI");
   return processor;
 }
 
@@ -99,7 +103,16 @@ Processor detect() {
 
 #endif
 
-constexpr std::string_view kV3 = "cpu:x86-64-v3", kV4 = "cpu:x86-64-v4", kAarch64 = "cpu:aarch64";
+struct Target {
+  std::string_view name, architecture;
+  std::string Processor::*missing;
+};
+
+// From the target that suits least to the best.
+constexpr Target kTargets[] = {{"cpu:aarch64", "aarch64", nullptr},
+                               {"cpu:x86-64-v3", "x86-64", &Processor::missingForV3},
+                               {"cpu:x86-64-v4", "x86-64", &Processor::missingForV4},
+                               {"cpu:x86-64-v4-vnni", "x86-64", &Processor::missingForVnni}};
 
 } // namespace
 
@@ -111,25 +124,24 @@ const Processor &Processor::get() {
 uint32_t Processor::suitability(std::string_view target) const {
   if (!obstacle(target).empty())
     return 0;
-  return target == kV4 ? 2 : 1;
+  return 1 + static_cast<uint32_t>(std::ranges::find(kTargets, target, &Target::name) - kTargets);
 }
 
 std::string Processor::obstacle(std::string_view target) const {
-  std::string_view wanted = target == kV3 || target == kV4 ? "x86-64" : target == kAarch64 ? "aarch64" : "";
-  if (wanted.empty())
+  const Target *known = std::ranges::find(kTargets, target, &Target::name);
+  if (known == std::end(kTargets))
     return "this build does not know the target";
-  if (wanted != architecture)
-    return str("it is for ", wanted, " processors");
-  if (wanted == "aarch64")
+  if (known->architecture != architecture)
+    return str("it is for ", known->architecture, " processors");
+  if (!known->missing || (this->*known->missing).empty())
     return "";
-  const std::string &missing = target == kV4 ? missingForV4 : missingForV3;
-  return missing.empty() ? "" : "the processor lacks " + missing;
+  return "the processor lacks " + this->*known->missing;
 }
 
 std::string Processor::bestTarget() const {
-  for (std::string_view target : {kV4, kV3, kAarch64})
-    if (suitability(target))
-      return std::string(target);
+  for (const Target &target : std::views::reverse(kTargets))
+    if (suitability(target.name))
+      return std::string(target.name);
   return "";
 }
 

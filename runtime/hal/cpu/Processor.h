@@ -9,9 +9,10 @@ namespace heddle::hal::cpu {
 
 // The instruction sets of the targets that both the processor and the operating system support.
 struct Processor {
-  std::string name;                                 // "AMD EPYC 7763 64-Core Processor"
-  std::string_view architecture;                    // "x86-64", "aarch64"; empty: Heddle has no target for it
-  std::string missingForV3 = {}, missingForV4 = {}; // "AVX2, FMA": the missing sets of x86-64-v3 and x86-64-v4
+  std::string name;              // "AMD EPYC 7763 64-Core Processor"
+  std::string_view architecture; // "x86-64", "aarch64"; empty: Heddle has no target for it
+  // "AVX2, FMA": the missing sets of x86-64-v3, x86-64-v4 and x86-64-v4-vnni
+  std::string missingForV3 = {}, missingForV4 = {}, missingForVnni = {};
 
   // Returns this machine's processor.
   static const Processor &get();
