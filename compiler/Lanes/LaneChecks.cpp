@@ -57,6 +57,10 @@ LogicalResult checkDot(tile::DotOp op) {
   int lhsRow = op.getTransposeLhs() ? 1 : 0, rhsColumn = op.getTransposeRhs() ? 0 : 1;
   if (isTensorOperand(lhs) || hasLayout<tile::FragmentAttr>(op))
     return checkFragments(op, lhs, rhs, result);
+  bool isOfThread = op->getParentOfType<tile::FuncOp>().getWorkgroup() == 1;
+  if (lhs.getElementType().isInteger() && (!isOfThread || op.getTransposeRhs() || tile::getLaneShape(rhs).vector == 1))
+    return op.emitOpError(
+        "multiplies bytes only in vectors of a workgroup of one lane, the right operand not transposed");
   if (tile::getDistribution(lhs, 1 - lhsRow).lanes != 1 || tile::getDistribution(rhs, 1 - rhsColumn).lanes != 1)
     return op.emitOpError() << "needs all of the contracted dimension in each lane, got " << lhs << " and " << rhs;
   return success(succeeded(checkDistribution(op, result, 0, op.getLhs(), lhsRow)) &&
@@ -115,6 +119,22 @@ LogicalResult checkLoad(tile::LoadOp op) {
   if (!op.getInPlace() || op->getParentOfType<tile::FuncOp>().getWorkgroup() == 1)
     return success();
   return op.emitOpError("keeps packed integers in their place only in workgroups of one lane");
+}
+
+LogicalResult checkDigits(tile::StoreDigitsOp op) {
+  int64_t vector = tile::getLaneShape(typeOf(op.getNumbers())).vector;
+  if (op->getParentOfType<tile::FuncOp>().getWorkgroup() == 1 &&
+      vector % (32 / static_cast<int64_t>(op.getPacked())) == 0)
+    return success();
+  return op.emitOpError("splits integers only in workgroups of one lane, a register to whole words");
+}
+
+LogicalResult checkTurn(tile::TurnBytesOp op) {
+  constexpr int64_t columns = 16;
+  if (op->getParentOfType<tile::FuncOp>().getWorkgroup() == 1 && tile::getLaneShape(op.getType()).vector == columns &&
+      tile::getLaneShape(typeOf(op.getWords())).vector == columns)
+    return success();
+  return op.emitOpError() << "turns registers of " << columns << " elements, only in workgroups of one lane";
 }
 
 LogicalResult checkRandom(tile::RandomOp op) {
@@ -197,6 +217,8 @@ LogicalResult heddle::checkLayouts(tile::FuncOp kernel) {
         .Case([](tile::StoreOp op) {
           return op.getTo() ? checkDistribution(op, typeOf(op.getValue()), 0, op.getTo(), 0) : success();
         })
+        .Case([](tile::TurnBytesOp op) { return checkTurn(op); })
+        .Case([](tile::StoreDigitsOp op) { return checkDigits(op); })
         .Case([](arith::ConstantOp op) { return checkConstant(op); })
         .Case([](tile::RandomOp op) { return checkRandom(op); })
         .Case([](tile::LookupOp op) { return checkSameLayout(op, op.getType(), op.getNumbers(), "numbers"); })

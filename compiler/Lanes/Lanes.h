@@ -182,6 +182,7 @@ void populateLaneArithmeticPatterns(const TypeConverter &converter, const Lanes 
 void populateLaneFragmentPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneWarpgroupPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneCooperativePatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
+void populateLaneBytePatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneProductPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 
 /// Finds the tile.random ops whose registers hold neighbouring words of a counter. This must run before the conversion,

@@ -276,6 +276,28 @@ LogicalResult StoreOp::verify() {
   return getTo() ? verifyRows(*this, getTo(), getValue()) : success();
 }
 
+LogicalResult StoreDigitsOp::verify() {
+  int64_t bits = getPacked(), columns = typeOf(getNumbers()).getDimSize(1);
+  if (bits != 2 && bits != 4 && bits != 8)
+    return emitOpError() << "expects packed integers of 2, 4 or 8 bits, got " << bits;
+  if (!getMemory().getType().getElementType().isInteger(32) || columns % (32 / bits) != 0 ||
+      getMemory().getType().getDimSize(1) * 4 != columns)
+    return emitOpError() << "writes whole words of " << 32 / bits << " columns, four columns to an i32, got "
+                         << getNumbers().getType() << " and " << getMemory().getType();
+  return success();
+}
+
+LogicalResult TurnBytesOp::verify() {
+  auto bits = static_cast<int64_t>(getPacked());
+  if (bits != 4 && bits != 8)
+    return emitOpError() << "expects packed integers of 4 or 8 bits, got " << bits;
+  ArrayRef<int64_t> words = typeOf(getWords()).getShape(), result = getType().getShape();
+  if (words[1] != 4 * result[0] || words[0] * (32 / bits) != result[1])
+    return emitOpError() << "turns rows of " << 32 / bits << " integers a word into columns of 4, got "
+                         << getWords().getType() << " and " << getType();
+  return success();
+}
+
 LogicalResult LookupOp::verify() {
   if (failed(verifyElement(*this, getMemory(), getResult())))
     return failure();
@@ -344,6 +366,10 @@ LogicalResult DotOp::verify() {
   if (typeOf(getLhs()).getElementType() != typeOf(getRhs()).getElementType())
     return emitOpError() << "multiplies elements of a single type, got " << getLhs().getType() << " and "
                          << getRhs().getType();
+  bool isOfBytes = getElementTypeOrSelf(getLhs()).isInteger(32);
+  if (isOfBytes != getElementTypeOrSelf(getResult()).isInteger(32))
+    return emitOpError() << "adds products of " << getLhs().getType() << " to " << (isOfBytes ? "i32" : "f32")
+                         << ", got " << getResult().getType();
   if (lhs[lhsRow] == result[0] && rhs[rhsColumn] == result[1] && lhs[1 - lhsRow] == rhs[1 - rhsColumn])
     return success();
   return emitOpError() << "cannot multiply " << getLhs().getType() << " and " << getRhs().getType() << " into "

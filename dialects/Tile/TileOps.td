@@ -13,7 +13,8 @@ include "mlir/IR/SymbolInterfaces.td"
 class TileOf<list<Type> elements> : 2DTensorOf<elements>;
 def Tile_F32 : TileOf<[F32]>;
 def Tile_I32 : TileOf<[I32]>;
-def Tile_ProductOperand : TileOf<[F32, BF16, F16]>;
+def Tile_ProductOperand : TileOf<[F32, BF16, F16, I32]>;
+def Tile_Sums : TileOf<[F32, I32]>;
 def Tile_Any : TileOf<[F32, BF16, F16, I32, I1]>;
 def Tile_Memory : MemRefRankOf<[F32, BF16, F16, I32], [2]>;
 def Tile_Shared : MemRefRankOf<[F32, BF16, F16, I32], [2]>;
@@ -153,6 +154,41 @@ def LookupOp : Tile_Op<"lookup", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 
+def StoreDigitsOp : Tile_Op<"store_digits", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Splits integers of 22 bits into three bytes each, and writes the bytes for a `dot` with packed integers";
+  let description = [{
+    An integer is 2^14 a + 2^7 b + c, with -128 <= a < 128 and 0 <= b, c < 128. The digits a, b and c of row i go to the
+    rows `row` + i, `row` + rows + i and `row` + 2 rows + i of the memory, four columns to a word. Word n of packed
+    integers of `packed` bits, shifted right by s * `packed` and masked to the lowest bits of each byte, holds integers
+    s, s + m, s + 2m and s + 3m of the word, where m is 8 / `packed`. Words m n + s of the memory have the digits of
+    these columns.
+
+    ```mlir
+    // Word 0 has the columns 0, 2, 4 and 6 of `numbers`, word 1 has 1, 3, 5 and 7.
+    tile.store_digits %numbers, %memory[%row] packed 4 : tensor<8x32xi32>, memref<24x8xi32>
+    ```
+  }];
+  let arguments = (ins Tile_I32:$numbers, Tile_Memory:$memory, Index:$row, I64Attr:$packed);
+  let assemblyFormat = "$numbers `,` $memory `[` $row `]` `packed` $packed attr-dict `:` type($numbers) `,` type($memory)";
+  let hasVerifier = 1;
+}
+
+def TurnBytesOp : Tile_Op<"turn_bytes", [Pure]> {
+  let summary = "Turns words of packed integers from neighbouring rows into words of bytes from neighbouring columns";
+  let description = [{
+    The integers are unsigned and have `packed` bits. Element (i, j) of `words` holds rows 32 / `packed` i and following
+    of column j. Element (i, j) of the result holds, in four bytes, columns 4i to 4i + 3 of row j.
+
+    ```mlir
+    %bytes = tile.turn_bytes %words packed 8 : tensor<4x32xi32> -> tensor<8x16xi32>
+    ```
+  }];
+  let arguments = (ins Tile_I32:$words, I64Attr:$packed);
+  let results = (outs Tile_I32:$result);
+  let assemblyFormat = "$words `packed` $packed attr-dict `:` type($words) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 //===-- Shared memory -------------------------------------------------------------------------------------------===//
 // A kernel with matmuls of large tiles prefetches the next tiles: copies run during the arithmetic.
 
@@ -211,10 +247,14 @@ def ConvertLayoutOp : Tile_Op<"convert_layout", [Pure]> {
 
 def DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["accumulator", "result"]>]> {
   let summary = "accumulator + lhs * rhs, with either operand transposed on request";
-  let description = [{ The operands may be 16-bit. Products and sums are 32-bit. }];
-  let arguments = (ins Tile_ProductOperand:$lhs, Tile_ProductOperand:$rhs, Tile_F32:$accumulator, UnitAttr:$transpose_lhs,
+  let description = [{
+    The operands may be 16-bit. Products and sums are 32-bit. An i32 operand holds four bytes in each element, signed
+    ones on the left and unsigned ones on the right: element (i, j) of the result is the sum of the products of all
+    bytes in row i and column j, modulo 2^32.
+  }];
+  let arguments = (ins Tile_ProductOperand:$lhs, Tile_ProductOperand:$rhs, Tile_Sums:$accumulator, UnitAttr:$transpose_lhs,
                        UnitAttr:$transpose_rhs);
-  let results = (outs Tile_F32:$result);
+  let results = (outs Tile_Sums:$result);
   let assemblyFormat = "$lhs `,` $rhs `,` $accumulator attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
   let hasVerifier = 1;
 }
@@ -337,6 +377,30 @@ def RandomOp : Tile_Op<"random", [Pure, AllTypesMatch<["rows", "columns"]>]> {
                                  "Value":$rows, "Value":$columns), [{
     build($_builder, $_state, result, seed_low, seed_high, step, stream, rows, columns, Value());
   }]>];
+}
+
+//===-- A thread ------------------------------------------------------------------------------------------------===//
+// On a processor, where a workgroup is one lane.
+
+def ChangedOp : Tile_Op<"changed"> {
+  let summary = "True unless the value is the same as in the workgroup that the thread ran before";
+  let description = [{
+    A thread runs several workgroups, one after the other, and shared memory keeps its contents. What it holds need not
+    be computed again for a workgroup with the same value. True in the first workgroup. The op is in the kernel's
+    outermost block.
+  }];
+  let arguments = (ins Index:$value);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$value attr-dict";
+}
+
+def ByteDotOp : Tile_Op<"byte_dot", [Pure, SameOperandsAndResultType]> {
+  let summary = "accumulator + the dot of the four signed bytes of `lhs` and the four unsigned bytes of `rhs`";
+  let description = [{ For each element of a register. A `dot` of bytes is lowered to these. }];
+  let arguments = (ins VectorOfRankAndType<[1], [I32]>:$accumulator, VectorOfRankAndType<[1], [I32]>:$lhs,
+                       VectorOfRankAndType<[1], [I32]>:$rhs);
+  let results = (outs VectorOfRankAndType<[1], [I32]>:$result);
+  let assemblyFormat = "$accumulator `,` $lhs `,` $rhs attr-dict `:` type($result)";
 }
 
 #endif

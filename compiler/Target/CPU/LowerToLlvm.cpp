@@ -33,6 +33,8 @@ namespace {
 constexpr uint64_t kScratchAlignment = 64;
 /// The maximum scratch memory of a thread; kMaxScratchBytes in runtime/hal/cpu/Image.h.
 constexpr int64_t kMostScratchBytes = int64_t(64) << 20;
+/// How many numbers a launch keeps for its thread; kLaunchBytes in runtime/hal/cpu/Image.h.
+constexpr int32_t kMostChanges = 8;
 constexpr StringLiteral kScratchOffsetName = "heddle.scratch_offset";
 
 /// The parameters of a kernel's function, in order.
@@ -51,6 +53,8 @@ public:
       return failure();
     if (failed(placeScratch()))
       return failure();
+    if (!llvm::hasNItemsOrLess(kernel.getBody().front().getOps<tile::ChangedOp>(), kMostChanges))
+      return kernel.emitOpError() << "has more than " << kMostChanges << " tile.changed, as many as a launch keeps";
     ImplicitLocOpBuilder b(kernel.getLoc(), context);
     Block *entry = function.addEntryBlock(b);
     b.setInsertionPointToStart(entry);
@@ -104,8 +108,19 @@ private:
                                         ArrayRef<LLVM::GEPArg>{axis});
       extents[axis] = asIndex(LLVM::LoadOp::create(b, b.getI32Type(), place));
     }
-    auto loop =
-        scf::ForOp::create(b, first, arith::AddIOp::create(b, first, count), arith::ConstantIndexOp::create(b, 1));
+    auto changes = llvm::to_vector(kernel.getBody().front().getOps<tile::ChangedOp>());
+    SmallVector<Value> before;
+    auto placeOf = [&](size_t change) -> Value { // before the scratch memory
+      int32_t place = static_cast<int32_t>(change) - kMostChanges;
+      return LLVM::GEPOp::create(b, body.getArgument(kScratch).getType(), b.getI64Type(), body.getArgument(kScratch),
+                                 ArrayRef<LLVM::GEPArg>{place});
+    };
+    for (size_t i = 0; i < changes.size(); ++i)
+      before.push_back(asIndex(LLVM::LoadOp::create(b, b.getI64Type(), placeOf(i))));
+    auto loop = scf::ForOp::create(b, first, arith::AddIOp::create(b, first, count),
+                                   arith::ConstantIndexOp::create(b, 1), before);
+    for (auto [i, last] : llvm::enumerate(loop.getResults()))
+      LLVM::StoreOp::create(b, arith::IndexCastUIOp::create(b, b.getI64Type(), last), placeOf(i));
     LLVM::ReturnOp::create(b, ValueRange());
     b.setInsertionPointToStart(loop.getBody());
     Value number = loop.getInductionVar();
@@ -126,7 +141,20 @@ private:
     });
     Block &work = kernel.getBody().front();
     work.getTerminator()->erase();
-    loop.getBody()->getOperations().splice(loop.getBody()->getTerminator()->getIterator(), work.getOperations());
+    if (changes.empty()) { // the loop has a terminator
+      loop.getBody()->getOperations().splice(loop.getBody()->getTerminator()->getIterator(), work.getOperations());
+      return;
+    }
+    loop.getBody()->getOperations().splice(loop.getBody()->end(), work.getOperations());
+    SmallVector<Value> values;
+    for (auto [op, previous] : llvm::zip_equal(changes, loop.getRegionIterArgs())) {
+      b.setInsertionPoint(op);
+      values.push_back(op.getValue());
+      op.replaceAllUsesWith(arith::CmpIOp::create(b, arith::CmpIPredicate::ne, op.getValue(), previous).getResult());
+      op.erase();
+    }
+    b.setInsertionPointToEnd(loop.getBody());
+    scf::YieldOp::create(b, values);
   }
 
   LogicalResult convert() {
@@ -151,6 +179,7 @@ private:
     ub::populateUBToLLVMConversionPatterns(converter, patterns);
     populateMatrixPatterns(converter, patterns, VectorAlignment::OfElement);
     patterns.add<LowerShared>(converter, context, function.getArgument(kScratch));
+    patterns.add<LowerByteDot>(converter, context);
     ConversionTarget target(*context);
     target.addLegalDialect<LLVM::LLVMDialect>();
     // The memory patterns look at the ops that compute the indices, so one conversion must hold all patterns: it erases
@@ -168,6 +197,23 @@ private:
       return success();
     }
     Value scratch;
+  };
+
+  /// AVX-512's VNNI: unsigned bytes times signed ones.
+  struct LowerByteDot : OpConversionPattern<tile::ByteDotOp> {
+    using OpConversionPattern::OpConversionPattern;
+    LogicalResult matchAndRewrite(tile::ByteDotOp op, OpAdaptor adaptor,
+                                  ConversionPatternRewriter &rewriter) const override {
+      constexpr int64_t elements = 16;
+      if (op.getType().getNumElements() != elements)
+        return op.emitOpError() << "takes vectors of " << elements << " elements, got " << op.getType();
+      auto bytes = VectorType::get({4 * elements}, rewriter.getI8Type());
+      auto asBytes = [&](Value value) { return LLVM::BitcastOp::create(rewriter, op.getLoc(), bytes, value); };
+      rewriter.replaceOpWithNewOp<LLVM::CallIntrinsicOp>(
+          op, op.getType(), rewriter.getStringAttr("llvm.x86.avx512.vpdpbusd.512"),
+          ValueRange{adaptor.getAccumulator(), asBytes(adaptor.getRhs()), asBytes(adaptor.getLhs())});
+      return success();
+    }
   };
 
   tile::FuncOp kernel;

@@ -302,3 +302,36 @@ tile.func @swizzled() attributes {workgroup = 32 : i64, mapping = #tile.mapping<
   %a = tile.load %x[%c0, %c0] : memref<32x16xbf16, #tile.swizzled, #gpu.address_space<workgroup>> -> tensor<32x16xbf16, #rows>
   tile.return
 }
+
+// -----
+
+#distributed = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
+tile.func @dot_of_bytes() attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
+  %l = arith.constant dense<1> : tensor<4x1xi32, #distributed>
+  %r = arith.constant dense<1> : tensor<1x64xi32, #distributed>
+  %a = arith.constant dense<0> : tensor<4x64xi32, #distributed>
+  // expected-error @+1 {{multiplies bytes only in vectors of a workgroup of one lane, the right operand not transposed}}
+  %0 = tile.dot %l, %r, %a : tensor<4x1xi32, #distributed>, tensor<1x64xi32, #distributed> -> tensor<4x64xi32, #distributed>
+  tile.return
+}
+
+// -----
+
+#vectors = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
+tile.func @digits(%m: memref<?x8xi32>) attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
+  %c0 = arith.constant 0 : index
+  %n = arith.constant dense<1> : tensor<1x32xi32, #vectors>
+  // expected-error @+1 {{splits integers only in workgroups of one lane, a register to whole words}}
+  tile.store_digits %n, %m[%c0] packed 4 : tensor<1x32xi32, #vectors>, memref<?x8xi32>
+  tile.return
+}
+
+// -----
+
+#vectors = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 8>
+tile.func @turn() attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
+  %w = arith.constant dense<1> : tensor<4x32xi32, #vectors>
+  // expected-error @+1 {{turns registers of 16 elements, only in workgroups of one lane}}
+  %0 = tile.turn_bytes %w packed 8 : tensor<4x32xi32, #vectors> -> tensor<8x16xi32, #vectors>
+  tile.return
+}

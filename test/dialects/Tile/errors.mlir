@@ -644,3 +644,51 @@ tile.func @kernel(%c: index) attributes {workgroup = 128 : i64, mapping = #tile.
 
 // expected-error @+1 {{expects a body: no kernel comes from elsewhere}}
 tile.func private @kernel(memref<4x4xf32>) attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64}
+
+// -----
+
+func.func @digits(%n: tensor<4x30xi32>, %m: memref<?x8xi32>, %i: index) {
+  // expected-error @+1 {{writes whole words of 4 columns, four columns to an i32, got 'tensor<4x30xi32>' and 'memref<?x8xi32>'}}
+  tile.store_digits %n, %m[%i] packed 8 : tensor<4x30xi32>, memref<?x8xi32>
+  return
+}
+
+// -----
+
+func.func @digitsOfBits(%n: tensor<4x32xi32>, %m: memref<?x8xi32>, %i: index) {
+  // expected-error @+1 {{expects packed integers of 2, 4 or 8 bits, got 5}}
+  tile.store_digits %n, %m[%i] packed 5 : tensor<4x32xi32>, memref<?x8xi32>
+  return
+}
+
+// -----
+
+func.func @turn(%w: tensor<4x32xi32>) {
+  // expected-error @+1 {{turns rows of 8 integers a word into columns of 4, got 'tensor<4x32xi32>' and 'tensor<8x16xi32>'}}
+  %0 = tile.turn_bytes %w packed 4 : tensor<4x32xi32> -> tensor<8x16xi32>
+  return
+}
+
+// -----
+
+func.func @turnBits(%w: tensor<4x32xi32>) {
+  // expected-error @+1 {{expects packed integers of 4 or 8 bits, got 2}}
+  %0 = tile.turn_bytes %w packed 2 : tensor<4x32xi32> -> tensor<8x64xi32>
+  return
+}
+
+// -----
+
+func.func @dotOfBytes(%l: tensor<4x8xi32>, %r: tensor<8x16xi32>, %s: tensor<4x16xf32>) {
+  // expected-error @+1 {{adds products of 'tensor<4x8xi32>' to i32, got 'tensor<4x16xf32>'}}
+  %0 = tile.dot %l, %r, %s : tensor<4x8xi32>, tensor<8x16xi32> -> tensor<4x16xf32>
+  return
+}
+
+// -----
+
+func.func @byteDot(%s: vector<16xi32>, %l: vector<8xi32>) {
+  // expected-error @+1 {{requires the same type for all operands and results}}
+  %0 = "tile.byte_dot"(%s, %l, %s) : (vector<16xi32>, vector<8xi32>, vector<16xi32>) -> vector<16xi32>
+  return
+}

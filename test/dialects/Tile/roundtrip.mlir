@@ -139,3 +139,18 @@ tile.func @warpgroups(%row: index)
   %q = tile.warpgroup_wait 0, %p : tensor<64x128xf32> -> tensor<64x128xf32>
   tile.return
 }
+
+// CHECK-LABEL: func.func @bytes
+func.func @bytes(%n: tensor<4x32xi32>, %m: memref<?x8xi32>, %i: index, %l: tensor<4x8xi32>, %w: tensor<2x32xi32>, %s: tensor<4x16xi32>, %v: vector<16xi32>) {
+  // CHECK: tile.store_digits %{{.*}}, %{{.*}}[%{{.*}}] packed 4 : tensor<4x32xi32>, memref<?x8xi32>
+  tile.store_digits %n, %m[%i] packed 4 : tensor<4x32xi32>, memref<?x8xi32>
+  // CHECK: %[[R:.*]] = tile.turn_bytes %{{.*}} packed 4 : tensor<2x32xi32> -> tensor<8x16xi32>
+  %r = tile.turn_bytes %w packed 4 : tensor<2x32xi32> -> tensor<8x16xi32>
+  // CHECK: tile.dot %{{.*}}, %[[R]], %{{.*}} : tensor<4x8xi32>, tensor<8x16xi32> -> tensor<4x16xi32>
+  %d = tile.dot %l, %r, %s : tensor<4x8xi32>, tensor<8x16xi32> -> tensor<4x16xi32>
+  // CHECK: tile.changed %{{.*}}
+  %c = tile.changed %i
+  // CHECK: tile.byte_dot %{{.*}}, %{{.*}}, %{{.*}} : vector<16xi32>
+  %e = tile.byte_dot %v, %v, %v : vector<16xi32>
+  return
+}

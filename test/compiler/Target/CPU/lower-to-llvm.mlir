@@ -112,3 +112,35 @@ tile.func @ahead(%a: memref<?x50xi32>) attributes {workgroup = 1 : i64, mapping 
   memref.prefetch %a[%row, %column], read, locality<3>, data : memref<?x50xi32>
   tile.return
 }
+
+// A launch keeps numbers of its thread before the scratch memory. The kernel compares each workgroup's number with the one before.
+// CHECK-LABEL: llvm.func @changed(
+// CHECK-SAME: %[[SCRATCH:[^ ]*]]: !llvm.ptr) attributes
+// CHECK: %[[KEPT:.*]] = llvm.getelementptr %[[SCRATCH]][-8] : (!llvm.ptr) -> !llvm.ptr, i64
+// CHECK: %[[FIRST:.*]] = llvm.load %[[KEPT]] : !llvm.ptr -> i64
+// CHECK: llvm.br ^[[HEAD:.*]](%{{.*}}, %[[FIRST]] : i64, i64)
+// CHECK: ^[[HEAD]](%{{.*}}: i64, %[[BEFORE:.*]]: i64):
+// CHECK: %[[CHANGED:.*]] = llvm.icmp "ne" %[[ROW:.*]], %[[BEFORE]] : i64
+// CHECK: llvm.cond_br %[[CHANGED]]
+// Unsigned bytes come first.
+// CHECK: %[[RIGHT:.*]] = llvm.bitcast %{{.*}} : vector<16xi32> to vector<64xi8>
+// CHECK: %[[LEFT:.*]] = llvm.bitcast %{{.*}} : vector<16xi32> to vector<64xi8>
+// CHECK: llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"(%{{.*}}, %[[RIGHT]], %[[LEFT]])
+// CHECK: llvm.br ^[[HEAD]](%{{.*}}, %[[ROW]] : i64, i64)
+// CHECK: llvm.store %[[BEFORE]], %{{.*}} : i64, !llvm.ptr
+tile.func @changed(%a: memref<?x16xi32>, %b: memref<?x16xi32>)
+    attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 16 : i64} {
+  %c0 = arith.constant 0 : index
+  %shared = tile.shared : memref<1x16xi32, strided<[16, 1]>, #gpu.address_space<workgroup>>
+  %row = gpu.block_id y
+  %changed = tile.changed %row
+  scf.if %changed {
+    %x = vector.load %a[%row, %c0] : memref<?x16xi32>, vector<16xi32>
+    vector.store %x, %shared[%c0, %c0] : memref<1x16xi32, strided<[16, 1]>, #gpu.address_space<workgroup>>, vector<16xi32>
+  }
+  %l = vector.load %shared[%c0, %c0] : memref<1x16xi32, strided<[16, 1]>, #gpu.address_space<workgroup>>, vector<16xi32>
+  %r = vector.load %b[%row, %c0] : memref<?x16xi32>, vector<16xi32>
+  %d = tile.byte_dot %r, %l, %r : vector<16xi32>
+  vector.store %d, %b[%row, %c0] : memref<?x16xi32>, vector<16xi32>
+  tile.return
+}
