@@ -32,10 +32,13 @@ static int64_t memoryOf(ArrayRef<const TargetProfile *> targets) {
   return (*llvm::min_element(targets, smallest))->limits.memory;
 }
 
-/// Returns the columns of panels that all targets want for packed weights; 0: they do not agree.
-static int64_t panelOf(ArrayRef<const TargetProfile *> targets) {
-  int64_t panel = targets.front()->weightPanel;
-  return llvm::all_of(targets, [&](const TargetProfile *profile) { return profile->weightPanel == panel; }) ? panel : 0;
+/// Sets the columns of panels that all targets want for packed weights. If they do not agree, there are no panels.
+static void choosePanels(ArrayRef<const TargetProfile *> targets, WeightFormat &weights) {
+  int64_t panel = targets.front()->weightPanel, vector = targets.front()->vector;
+  if (llvm::all_of(targets, [&](const TargetProfile *profile) { return profile->weightPanel == panel; }))
+    weights.panel = panel;
+  if (llvm::all_of(targets, [](const TargetProfile *profile) { return profile->dotsBytes; }))
+    weights.bytePanel = vector;
 }
 
 static LogicalResult runPhases(ModuleOp module, Phase first, Phase last, const CommandLine &line,
@@ -77,7 +80,7 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
   PipelineOptions options = line.pipeline;
   options.heads = headsOf(line.targets);
   options.memory = memoryOf(line.targets);
-  options.weights.panel = panelOf(line.targets);
+  choosePanels(line.targets, options.weights);
   if (watch)
     options.watch = [&](Phase phase, ModuleOp module) { watch(phase, options.profile, module); };
   auto after = [](Phase phase) { return static_cast<Phase>(static_cast<int>(phase) + 1); };

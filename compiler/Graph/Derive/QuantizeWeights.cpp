@@ -66,7 +66,7 @@ public:
   using Base::Base;
   QuantizeWeightsPass() = default;
   QuantizeWeightsPass(WeightFormat format, bool trains) : format(format) {
-    this->trains = trains, this->panel = format.panel;
+    this->trains = trains, this->panel = format.panel, this->bytePanel = format.bytePanel;
   }
 
   LogicalResult initialize(MLIRContext *context) override {
@@ -211,8 +211,11 @@ private:
 
   /// Returns the columns of a panel. A panel has the rows of all experts, of which a token uses few. So panels of experts
   /// are as wide as possible up to `most` columns: then each expert has a long run of memory in a panel.
-  int64_t panelOf(RankedTensorType numbers) const {
-    constexpr int64_t most = 768;
+  int64_t panelOf(RankedTensorType numbers, const PackedFormat &packed) const {
+    constexpr int64_t most = 768, stepOfBytes = 32;
+    bool areBytes = packed.bits >= 4 && packed.highBits == 0 && !packed.table && packed.group % stepOfBytes == 0;
+    if (bytePanel > 0 && matrices == 1 && areBytes)
+      return bytePanel;
     int64_t panels = panel > 0 && matrices > 1 ? numbers.getDimSize(1) / panel : 0;
     for (int64_t count = 2; count < panels; ++count)
       if (panels % count == 0 && panels / count * panel <= most)
@@ -225,8 +228,8 @@ private:
   bool hasPanels(RankedTensorType numbers, int64_t contracted, const PackedFormat &packed,
                  ArrayRef<ReadOp> reads) const {
     constexpr int64_t rows = 32, ofGroup = 16;
-    return panel > 0 && contracted == 0 && !(hasFrozen && trains) && extentOf(numbers, 0) % rows == 0 &&
-           numbers.getDimSize(1) % panel == 0 && packed.group % ofGroup == 0 && llvm::all_of(reads, [](ReadOp read) {
+    return contracted == 0 && !(hasFrozen && trains) && extentOf(numbers, 0) % rows == 0 &&
+           numbers.getDimSize(1) % ofPanel == 0 && packed.group % ofGroup == 0 && llvm::all_of(reads, [](ReadOp read) {
              return llvm::all_of(read->getUsers(),
                                  [](Operation *user) { return isa<MatmulOp, GroupedMatmulOp>(user); });
            });
@@ -286,7 +289,8 @@ private:
                 SymbolTable &table) {
     symbols = &table, last = variable;
     RankedTensorType type = variable.getTensorType();
-    splits = hasPanels(type, contracted, packed, reads), ofPanel = panelOf(type);
+    ofPanel = panelOf(type, packed);
+    splits = ofPanel > 0 && hasPanels(type, contracted, packed, reads);
     RankedTensorType words = inPanels(wordsOf(type, packed.bits));
     variable.setType(words);
     OpBuilder b(variable);

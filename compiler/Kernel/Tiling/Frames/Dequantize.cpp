@@ -18,7 +18,9 @@ static PackedPlace inPanel(KernelEmitter &emitter, RankedTensorType memory, Pack
   Place &place = at.place;
   Value width = emitter.index(columns), panel = b.createOrFold<arith::DivUIOp>(place.column, width);
   Value first = emitter.mul(panel, memory.getDimSize(0) / (at.columns / columns) * ofWord);
-  assert(columns % place.columns == 0 && at.repeats == 1 && !at.rows && "a tile crosses panels");
+  if (columns % place.columns != 0 || at.repeats != 1 || at.rows)
+    emitter.fail() << "has packed weights in panels of " << columns
+                   << " columns, which its tiles cross; compile the model for this target from the beginning";
   place.row = emitter.add(first, place.row);
   if (place.rowLimit)
     place.rowLimit = emitter.add(first, place.rowLimit);
@@ -62,6 +64,14 @@ Value heddle::packedNumbers(KernelEmitter &emitter, DequantizeOp unpacked, const
     return tile::LookupOp::create(b, emitter.tileType(place.rows, place.columns), emitter.memoryOf(unpacked.getTable()),
                                   numbers);
   return arith::SIToFPOp::create(b, emitter.tileType(place.rows, place.columns), numbers);
+}
+
+Value heddle::packedWords(KernelEmitter &emitter, DequantizeOp unpacked, const Place &ofResult) {
+  int64_t ofWord = 32 / static_cast<int64_t>(unpacked.getBits());
+  Place place = inPanel(emitter, typeOf(unpacked.getWords()), placeIn(unpacked, {ofResult}), ofWord).place;
+  place.row = emitter.builder().createOrFold<arith::DivUIOp>(place.row, emitter.index(ofWord));
+  place.rows /= ofWord;
+  return emitter.load(emitter.memoryOf(unpacked.getWords()), place);
 }
 
 std::optional<NumbersInPlace> NumbersInPlace::of(KernelEmitter &emitter, DequantizeOp unpacked, int64_t rows) {

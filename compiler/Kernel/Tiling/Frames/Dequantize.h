@@ -16,6 +16,9 @@ struct PackedPlace {
 /// Returns the numbers in f32, without scales and offsets.
 Value packedNumbers(KernelEmitter &emitter, DequantizeOp unpacked, const PackedPlace &place);
 
+/// Returns the words of the numbers at a place, which has the rows of whole words.
+Value packedWords(KernelEmitter &emitter, DequantizeOp unpacked, const Place &place);
+
 /// Packed numbers that are masked but not shifted within their words, for a thread's matmul with up to 8 rows. Number i
 /// of a word then reads as `factor` times (number + `bias`), where the factor is a power of two. The kernel divides the
 /// left operand's elements by the factors, and subtracts the sum of the elements times the biases. An infinite element

@@ -20,13 +20,15 @@ Matrix columnsOf(const Matrix &matrix) { return {matrix.columns, 1, {}}; }
 
 bool hasMovedRows(MatmulOp product) { return isa_and_nonnull<UnfoldOp>(product.getLhs().getDefiningOp()); }
 
-RightSide rightSideOf(Value rhs) {
+RightSide rightSideOf(const KernelEmitter &emitter, Value rhs) {
   RankedTensorType type = typeOf(rhs);
   auto unpacked = rhs.getDefiningOp<DequantizeOp>();
   if (!unpacked)
     return {.bytes = type.getElementTypeBitWidth() / 8};
   int64_t panel = unpacked.getPanel();
-  return {.group = unpacked.getGroup().first, .panel = panel < type.getDimSize(1) ? panel : 0};
+  return {.group = unpacked.getGroup().first,
+          .panel = panel < type.getDimSize(1) ? panel : 0,
+          .isOfBytes = ByteProduct::isPossible(emitter.getProfile(), unpacked, /*isTransposed=*/false)};
 }
 
 struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
@@ -51,7 +53,7 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     // The K dimension: the rows of a transposed left side, which may be tokens, or else the columns.
     ProductFrame frame(emitter, transposeLhs, transposeRhs, transposeLhs ? lhs : columnsOf(lhs), result, /*loops=*/1,
                        fragments ? typeOf(matmul.getLhs()).getElementTypeBitWidth() : 0, /*parts=*/1,
-                       rightSideOf(matmul.getRhs()), hasMovedRows(matmul));
+                       rightSideOf(emitter, matmul.getRhs()), hasMovedRows(matmul));
     SmallVector<Value> totals =
         frame.finish(frame.accumulate(matmul.getLhs(), matmul.getRhs(), frame.zeros(bool(sum))));
     if (sum)
@@ -67,12 +69,12 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     bool fragments =
         llvm::all_of(products, [&](MatmulOp product) { return emitter.usesTensorCores(product, product.getLhs()); });
     // Scales of columns multiply separate sums, which cost registers unless their matmul comes first.
-    llvm::stable_sort(products, [](MatmulOp a, MatmulOp b) {
-      return rightSideOf(a.getRhs()).group && !rightSideOf(b.getRhs()).group;
+    llvm::stable_sort(products, [&](MatmulOp a, MatmulOp b) {
+      return rightSideOf(emitter, a.getRhs()).group && !rightSideOf(emitter, b.getRhs()).group;
     });
-    RightSide rhs = rightSideOf(products.front().getRhs());
+    RightSide rhs = rightSideOf(emitter, products.front().getRhs());
     for (MatmulOp product : products) {
-      RightSide own = rightSideOf(product.getRhs());
+      RightSide own = rightSideOf(emitter, product.getRhs());
       rhs.panel = std::max(rhs.panel, own.panel);
       if (own.group)
         rhs.group = std::gcd(rhs.group.value_or(0), *own.group);
@@ -123,7 +125,8 @@ struct GroupedMatmulKernel : KernelOpInterface::ExternalModel<GroupedMatmulKerne
       result.rows = rowsOfGroup;
     int64_t bits = emitter.usesTensorCores(op, matmul.getLhs()) ? typeOf(matmul.getLhs()).getElementTypeBitWidth() : 0;
     ProductFrame frame(emitter, transposeLhs, transposeRhs, transposeLhs ? lhs : columnsOf(lhs), result, /*loops=*/1,
-                       bits, /*parts=*/1, rightSideOf(matmul.getRhs()), /*moved=*/false, {matmul.getStarts(), groups});
+                       bits, /*parts=*/1, rightSideOf(emitter, matmul.getRhs()), /*moved=*/false,
+                       {matmul.getStarts(), groups});
     Value shift = emitter.mul(frame.group(), rowsOfGroup);
     Value total = frame.finish(
         frame.accumulate(matmul.getLhs(), matmul.getRhs(), frame.zeros(false), transposeLhs ? Value() : shift))[0];

@@ -42,9 +42,9 @@ PackedProduct::PackedProduct(KernelEmitter &emitter, const Matrix &result, bool 
                                         .k = depth,
                                         .vector = vector,
                                         .transposeLhs = transposeLhs,
-                                        .transposeRhs = false,
-                                        .panel = panel});
+                                        .transposeRhs = false});
   rows = part.whole, columns = part.distributed;
+  packColumns = std::gcd(columns, panel);
   int64_t down = llvm::divideCeil(maximumRows, rows), across = llvm::divideCeil(result.columns, columns);
   auto blocksOf = [](int64_t extent, int64_t block) { return static_cast<int64_t>(llvm::divideCeil(extent, block)); };
   bool hasMany = !result.isDynamic() ||
@@ -211,8 +211,8 @@ void PackedProduct::packRhs() {
   scratch(rhsPanels, kDepth, block.columns);
   bool turns = operands.transposeRhs;
   auto read = [&](Value k, const Place &tile) {
-    Place place = turns ? Place{shifted(tile.column), k, columns, packStep, shifted(tile.columnLimit), depthLimit}
-                        : Place{shifted(k), tile.column, packStep, columns, shifted(depthLimit), tile.columnLimit};
+    Place place = turns ? Place{shifted(tile.column), k, packColumns, packStep, shifted(tile.columnLimit), depthLimit}
+                        : Place{shifted(k), tile.column, packStep, packColumns, shifted(depthLimit), tile.columnLimit};
     return emitter.widen(turns ? emitter.evaluateTransposed(operands.rhs, place, padding)
                                : emitter.evaluate(operands.rhs, place, padding));
   };
@@ -222,15 +222,15 @@ void PackedProduct::packRhs() {
     tile::StoreOp::create(b, part, rhsPanels, inBlock, target);
     if (!rowSums)
       return;
-    Value before = emitter.load(rowSums, {zero, target, 1, columns, {}, {}}, Padding::Any);
+    Value before = emitter.load(rowSums, {zero, target, 1, packColumns, {}, {}}, Padding::Any);
     Value sum = arith::AddFOp::create(b, before, emitter.reduce(tile::Combine::Sum, part, 0));
     tile::StoreOp::create(b, sum, rowSums, zero, target);
   };
   // The loops read along the matrix's rows.
   if (turns)
-    forColumns(columns, [&](Value column) { forDepth(length, [&](Value inBlock) { pack(inBlock, column); }); });
+    forColumns(packColumns, [&](Value column) { forDepth(length, [&](Value inBlock) { pack(inBlock, column); }); });
   else
-    forDepth(length, [&](Value inBlock) { forColumns(columns, [&](Value column) { pack(inBlock, column); }); });
+    forDepth(length, [&](Value inBlock) { forColumns(packColumns, [&](Value column) { pack(inBlock, column); }); });
 }
 
 void PackedProduct::packLhs() {

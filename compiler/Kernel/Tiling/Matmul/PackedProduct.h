@@ -70,6 +70,7 @@ private:
   Matrix result;
   int64_t rows, columns; // of a register tile
   int64_t packStep;      // depth that is packed at a time
+  int64_t packColumns;   // columns of the right operand that are packed at a time: they lie in one of its panels
   Place block = {}, tile = {};
   Value rowEnd, columnEnd; // ends of the block
   Value tileSums, rowSums, rhsPanels, lhsPanels;

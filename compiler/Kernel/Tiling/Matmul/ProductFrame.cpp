@@ -40,6 +40,8 @@ static constexpr int64_t kPackedVectorsOfThread = 4;
 static constexpr int64_t kStepsAhead = 2;
 /// The same in a panel, for a single row.
 static constexpr int64_t kStepsAheadOfRow = 4;
+/// The same in a panel of a single vector, for several rows and for one.
+static constexpr int64_t kByteStepsAhead = 8, kByteStepsAheadOfRow = 16;
 /// The same in a wide panel, in rows of words. All words are read in the order in which they lie in memory.
 static constexpr int64_t kWordsAhead = 4;
 
@@ -56,7 +58,9 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
     rowsOfGroup = llvm::divideCeil(rowsOfGroup, ofRows.count);
     loops *= std::min(ofRows.count, emitter.maximumRows(result)); // of the K dimension, one after the other
   }
-  if (PackedProduct::isWorthIt(emitter.getProfile(), rowsOfGroup)) {
+  bool streams = isOfThread() && !transposeLhs && !moved &&
+                 StreamedProduct::isWorthIt(emitter, rowsOfGroup, result.columns, rhs.isOfBytes);
+  if (!streams && PackedProduct::isWorthIt(emitter.getProfile(), rowsOfGroup)) {
     emitter.setMapping(tile::LaneMapping::Columns);
     packed.emplace(emitter, result, transposeLhs, depth, rhs.panel);
     auto [first, column] = placeInStrips(result, packed->blockRows(), packed->blockColumns());
@@ -67,8 +71,6 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
       contractGroup(groups);
     return;
   }
-  bool streams =
-      isOfThread() && !transposeLhs && !moved && StreamedProduct::isWorthIt(emitter, rowsOfGroup, result.columns);
   if (streams)
     emitter.setWholeVector();
   std::optional<std::pair<int64_t, int64_t>> block;
@@ -81,7 +83,8 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
 
   if (streams) {
     streamed.emplace(emitter, result, rowsOfGroup, rhs);
-    auto [first, column] = placeInStrips(result, streamed->rowsOfTile(), streamed->blockColumns());
+    auto [first, column] =
+        placeInStrips(result, streamed->rowsOfTile(), streamed->blockColumns(), /*sharesLeft=*/rhs.isOfBytes);
     auto [row, rowLimit] = enterGroup(ofRows, result, first, streamed->rowsOfTile());
     streamed->place(row, column, rowLimit);
     contract(contracted);
@@ -174,8 +177,10 @@ void ProductFrame::contractGroup(const RowGroups &groups) {
 }
 
 // Consecutive workgroups differ along the tile's shorter side, and so share the larger part of the operands.
-std::pair<Value, Value> ProductFrame::placeInStrips(const Matrix &result, int64_t rows, int64_t columns) {
-  int rowAxis = rows < columns || (rows == columns && emitter.maximumRows(result) <= result.columns) ? 0 : 1;
+std::pair<Value, Value> ProductFrame::placeInStrips(const Matrix &result, int64_t rows, int64_t columns,
+                                                    bool sharesLeft) {
+  bool sharesRight = rows < columns || (rows == columns && emitter.maximumRows(result) <= result.columns);
+  int rowAxis = sharesRight && !sharesLeft ? 0 : 1;
   Value column = emitter.mul(emitter.setGrid(1 - rowAxis, result.columns, {}, columns), columns);
   Value row = emitter.mul(emitter.setGrid(rowAxis, result.rows, result.size, rows), rows);
   return {row, column};
@@ -376,7 +381,9 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
   };
   bool hasLongGroups = unpacked && isAligned && getConstantIntValue(end) && depth % kPackedStepOfRows == 0 &&
                        (scalesAll || isWithinGroup(unpacked, kPackedStepOfRows));
-  if (streamed && (streamed->rowsOfTile() > 1 || streamed->isPanel()) && hasLongGroups) {
+  if (streamed && hasLongGroups && !shift && ByteProduct::isPossible(emitter.getProfile(), unpacked, transposeRhs))
+    addBytes(lhs, unpacked, scalesAll);
+  else if (streamed && (streamed->rowsOfTile() > 1 || streamed->isPanel()) && hasLongGroups) {
     steps(begin, end, kPackedStepOfRows, {});
   } else if (isOfThread() && depthLimit && !unpacked && !moved) {
     // Whole steps without limits, and then the rest of the depth one by one.
@@ -462,6 +469,30 @@ Value ProductFrame::addGroup(Value sum, Value product, Value total, DequantizeOp
     return sum;
   Value offsets = packedValues(emitter, unpacked.getOffsets(), group);
   return arith::AddFOp::create(b, sum, arith::MulFOp::create(b, wide(total), wide(offsets)));
+}
+
+/// Multiplies the left side by packed numbers as bytes, and adds the result to the sums of all tiles.
+void ProductFrame::addBytes(Value lhs, DequantizeOp unpacked, bool scalesAll) {
+  tile = streamed->anyTile();
+  ByteProduct bytes(emitter, unpacked, tile.rows, depth, /*isTransposed=*/false);
+  bytes.split(tile.row, [&](Value k) {
+    Place place{tile.row, k, tile.rows, ByteProduct::kStep, tile.rowLimit, {}};
+    return emitter.widen(emitter.evaluate(lhs, place, Padding::Zero));
+  });
+  streamed->forTiles([&](const Place &place) -> Value {
+    tile = place;
+    auto add = [&](Value k, ValueRange state) -> SmallVector<Value> {
+      Place numbers{k, tile.column, ByteProduct::kStep, tile.columns, {}, {}};
+      int64_t ahead = tile.rows > 1 ? kByteStepsAhead : kByteStepsAheadOfRow;
+      prefetchWords(emitter, unpacked,
+                    {emitter.add(k, emitter.index(ahead * numbers.rows)), tile.column, numbers.rows, tile.columns});
+      Value product = bytes.multiply(k, numbers);
+      if (scalesAll)
+        return {arith::AddFOp::create(emitter.builder(), state[0], product)};
+      return {addGroup(state[0], product, bytes.total(k), unpacked, numbers)};
+    };
+    return emitter.loop(begin, end, ByteProduct::kStep, depth, streamed->sums(), add)[0];
+  });
 }
 
 /// Multiplies a step's left side by the packed numbers in the step's rows, and adds the result to the sums of all

@@ -2,6 +2,7 @@
 // it.
 #pragma once
 
+#include "compiler/Kernel/Tiling/Matmul/ByteProduct.h"
 #include "compiler/Kernel/Tiling/Matmul/PackedProduct.h"
 #include "compiler/Kernel/Tiling/Matmul/StreamedProduct.h"
 
@@ -53,7 +54,8 @@ private:
   std::pair<int64_t, int64_t> chooseRegisters(const Matrix &contracted, const Matrix &result, int64_t loops,
                                               const RightSide &rhs);
   /// These set the grid, and return the first row and column of a workgroup's tile.
-  std::pair<Value, Value> placeInStrips(const Matrix &result, int64_t rows, int64_t columns);
+  /// With `sharesLeft`, consecutive workgroups have the same rows, which bytes are split for once.
+  std::pair<Value, Value> placeInStrips(const Matrix &result, int64_t rows, int64_t columns, bool sharesLeft = false);
   std::pair<Value, Value> placeInGroups(const Matrix &result, int64_t rows, int64_t columns);
   std::pair<int64_t, int64_t> chooseFragments(const Matrix &result, int64_t operandBits, int64_t parts);
   /// Limits the loop over the K dimension to the workgroup's part.
@@ -71,6 +73,7 @@ private:
   Value dot(Value left, Value right, Value start) const;
   Value totalOf(Value left, DequantizeOp unpacked) const;
   Value addGroup(Value sum, Value product, Value total, DequantizeOp unpacked, const Place &place) const;
+  void addBytes(Value lhs, DequantizeOp unpacked, bool scalesAll);
   void addStreamed(Value left, DequantizeOp unpacked, const Place &step, bool scalesAll);
   Value multiplyFragments(Value lhs, const Place &lhsPlace, Value rhs, const Place &rhsPlace, Value accumulator,
                           Padding padding) const;
