@@ -78,7 +78,8 @@ static void buildPrepare(OpPassManager &passes, const PipelineOptions &options) 
   passes.addPass(createDeriveContractPass()); // before ops that index disappear into kernels
   passes.addPass(createLowerScansPass());
   if (options.fusion.has(kFuseCrossEntropy))
-    passes.addPass(createFuseCrossEntropyPass({.logitBytes = bytesOfLogits(options.precision)}));
+    passes.addPass(
+        createFuseCrossEntropyPass({.logitBytes = bytesOfLogits(options.precision), .memory = options.memory}));
   if (options.fusion.has(kFuseUpdates))
     passes.addPass(createFuseUpdatesPass());
   passes.addPass(createDistributePass({.shards = options.sharding == Sharding::Optimizer}));

@@ -73,7 +73,8 @@ struct PipelineOptions {
   /// Precision of Adam's moments of matrices between steps: f32 or bf16, from phase `prepare` on.
   Precision moments = Precision::F32;
   Recomputation recompute = Recomputation::None;
-  /// Bytes of the smallest target's device memory, for phase `fuse`, which all targets share; 0: not known.
+  /// Bytes of the smallest target's device memory, or of what `--fit` allows, for phases `prepare` and `fuse`, which all
+  /// targets share; 0: not known.
   int64_t memory = 0;
   /// The adapters to train if the model's weights are frozen, for phase `derive`.
   std::optional<AdapterOptions> adapters;

@@ -79,7 +79,7 @@ FailureOr<CompiledModel> mlir::heddle::compileModel(MLIRContext *context, const 
   }
   PipelineOptions options = line.pipeline;
   options.heads = headsOf(line.targets);
-  options.memory = memoryOf(line.targets);
+  options.memory = options.memory ? std::min(options.memory, memoryOf(line.targets)) : memoryOf(line.targets);
   choosePanels(line.targets, options.weights);
   if (watch)
     options.watch = [&](Phase phase, ModuleOp module) { watch(phase, options.profile, module); };

@@ -83,6 +83,7 @@ private:
     CommandLine changed = line;
     changed.changes.overrides.push_back((kTokens + "=" + Twine(tokens)).str());
     changed.pipeline.recompute = policy;
+    changed.pipeline.memory = *line.fit;
     return changed;
   }
 

@@ -138,7 +138,7 @@ struct TargetProfile {
 
   struct Limits {
     /// Bytes of device memory of the GPU that the target is named for; 0: not known. Recomputation (`--recompute=auto`)
-    /// reads this number.
+    /// and chunks of logits (heddle-fuse-cross-entropy) read this number.
     int64_t memory = 0;
     /// The maximum bytes of one allocation of device memory: a variable, or a block of an entry's arena. 0: no limit.
     int64_t allocation = 0;

@@ -11,8 +11,9 @@
 // Nothing is computed twice. Each chunk costs another read of W, another read and write of dW, and its launches, so
 // small logits stay whole. A chunk has about twice as many rows as x has columns: its logits then take twice the memory
 // of W, and are most of the traffic. If logits are in 16 bits (heddle-set-precision), a chunk has twice as many rows in
-// the same memory. There are at least two chunks, and at most kMostChunks, so that an entry's length does not depend on
-// the batch.
+// the same memory. If the device's memory is known, a chunk has as many rows as fill a small part of it, which may be
+// all rows. Otherwise there are at least two chunks. There are at most kMostChunks, so that an entry's length does not
+// depend on the batch.
 #include "compiler/Kernel/Fusion/Passes.h"
 
 #include "compiler/Kernel/Fusion/Remarks.h"
@@ -38,6 +39,8 @@ constexpr StringLiteral kPass = "fuse-cross-entropy";
 /// No chunk of logits is smaller than this, and logits smaller than two such chunks stay whole.
 constexpr int64_t kChunkBytes = 8 << 20;
 constexpr int64_t kMostChunks = 64;
+/// The part of the device's memory that a chunk's logits may take: 2.5 of 80 GiB.
+constexpr int64_t kPartOfMemory = 32;
 /// The limit if the option `rows` is given. An entry repeats the head's ops for each chunk.
 constexpr int64_t kMostGivenChunks = 4096;
 
@@ -245,7 +248,7 @@ public:
       int64_t rows = chunkRows > 0 ? int64_t(chunkRows) : chooseRows(head, maximum);
       if (rows >= maximum) {
         miss(head.isNarrow() ? "logits are no wider than what they are made of: chunks save no memory"
-                             : "all logits are small: they would be a chunk or two");
+                             : "all logits are small: they would be a chunk or two, or take little memory");
         continue;
       }
       if (auto count = static_cast<int64_t>(llvm::divideCeil(maximum, rows)); count > kMostGivenChunks) {
@@ -266,11 +269,12 @@ private:
   int64_t chooseRows(const Head &head, int64_t maximum) const {
     constexpr int64_t bytesOfF32 = 4;
     int64_t bytes = head.mayBeRounded() ? int64_t(logitBytes) : bytesOfF32;
-    int64_t smallest = llvm::divideCeil(kChunkBytes, head.getColumns() * bytes);
-    if (maximum < 2 * smallest || head.isNarrow())
+    int64_t bytesOfRow = head.getColumns() * bytes;
+    int64_t smallest = llvm::divideCeil(kChunkBytes, bytesOfRow), cheap = memory / kPartOfMemory / bytesOfRow;
+    if (maximum < 2 * smallest || maximum <= cheap || head.isNarrow())
       return maximum;
     auto bound = static_cast<int64_t>(llvm::divideCeil(maximum, kMostChunks));
-    int64_t rows = std::max({2 * head.getInputWidth() * bytesOfF32 / bytes, smallest, bound});
+    int64_t rows = std::max({2 * head.getInputWidth() * bytesOfF32 / bytes, smallest, bound, cheap});
     // Multiples of 32 keep chunks aligned to cache lines and tiles whole.
     return llvm::alignTo(std::min<int64_t>(rows, llvm::divideCeil(maximum, 2)), 32);
   }

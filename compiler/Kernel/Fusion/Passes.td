@@ -14,11 +14,12 @@ def FuseCrossEntropyPass : Pass<"heddle-fuse-cross-entropy", "::mlir::ModuleOp">
   let summary = "Compute logits, their cross entropy and the gradients of both one chunk of tokens at a time";
   let description = [{
     Splits the head of a model into chunks of tokens: the linear layer to the vocabulary, the cross entropy of its result, and the
-    gradients of both. The logits of all tokens are never in memory together.
+    gradients of both. The logits of all tokens are in memory together only if they are small, also relative to `memory`.
   }];
   let options = [
     Option<"chunkRows", "rows", "int64_t", /*default=*/"0", "Tokens of a chunk, of which there are at most 4096; 0: as many as make chunks large and few, and no chunks of small logits">,
-    Option<"logitBytes", "logit-bytes", "int64_t", /*default=*/"4", "Bytes of a logit in memory: 2 if the precision is 16-bit">
+    Option<"logitBytes", "logit-bytes", "int64_t", /*default=*/"4", "Bytes of a logit in memory: 2 if the precision is 16-bit">,
+    Option<"memory", "memory", "int64_t", /*default=*/"0", "Bytes of the device's memory; 0: not known">
   ];
   let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::arith::ArithDialect"];
 }

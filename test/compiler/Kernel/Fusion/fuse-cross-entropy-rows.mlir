@@ -1,5 +1,6 @@
 // RUN: heddle-opt %s --heddle-fuse-cross-entropy --split-input-file | FileCheck %s
 // RUN: heddle-opt %s --heddle-fuse-cross-entropy=logit-bytes=2 --split-input-file | FileCheck %s --check-prefix=HALF
+// RUN: heddle-opt %s --heddle-fuse-cross-entropy=memory=5368709120 --split-input-file | FileCheck %s --check-prefix=MEMORY
 // RUN: not heddle-opt %s --heddle-fuse-cross-entropy=rows=4 --split-input-file 2>&1 | FileCheck %s --check-prefix=MOST
 // MOST: error: fuse-cross-entropy: rows = 4 cuts the 16777216 tokens of 'n' into 4194304 chunks, and there are at most 4096; give more rows
 
@@ -33,11 +34,13 @@ func.func @small(%x: !x, %w: tensor<1000x64xf32>, %t: tensor<?xi32, #heddle.dims
 
 // -----
 
-// A large vocabulary: 303 MB in two chunks of twice as many rows as the transformation has inputs.
+// A large vocabulary: 303 MB in two chunks of twice as many rows as the transformation has inputs. A device with 5 GiB
+// may have 160 MiB of logits at once.
 !x = tensor<?x512xf32, #heddle.dims<"n">>
 !logits = tensor<?x37000xf32, #heddle.dims<"n">>
 // CHECK: heddle.size @n_1024_at_0 max 1024 of @n from 0
 // CHECK: heddle.size @n_1024_at_1024 max 1024 of @n from 1024
+// MEMORY: heddle.size @n_1024_at_1024 max 1024 of @n from 1024
 heddle.size @n max 2048
 func.func @base(%x: !x, %w: tensor<37000x512xf32>, %t: tensor<?xi32, #heddle.dims<"n">>) -> tensor<?xf32, #heddle.dims<"n">> {
   %logits = heddle.matmul %x, %w {transpose_rhs} : !x, tensor<37000x512xf32> -> !logits
@@ -71,6 +74,7 @@ func.func @largest(%x: !x, %w: tensor<1000x4xf32>, %t: tensor<?xi32, #heddle.dim
 // CHECK-NOT: heddle.size @n_2048_at
 // HALF: heddle.size @n_2048_at_6144 max 2048 of @n from 6144
 // HALF: heddle.size @m_1024_at_7168 max 1024 of @m from 7168
+// MEMORY: heddle.size @n_1152_at_6912 max 1152 of @n from 6912
 heddle.size @n max 8192
 heddle.size @m max 8192
 func.func @half(%x: !x, %w: tensor<37000x512xf32>, %t: tensor<?xi32, #heddle.dims<"n">>) -> !loss {
@@ -86,4 +90,21 @@ func.func @capped(%x: tensor<?x512xf32, #heddle.dims<"m">>, %w: tensor<37000x512
   %loss, %lse = heddle.cross_entropy %logits, %t {smoothing = 0.1 : f32}
     : tensor<?x37000xf32, #heddle.dims<"m">>, tensor<?xi32, #heddle.dims<"m">> -> tensor<?xf32, #heddle.dims<"m">>
   return %loss : tensor<?xf32, #heddle.dims<"m">>
+}
+
+// -----
+
+// Logits of 100 MB take little of 5 GiB, and stay whole.
+!x = tensor<?x64xf32, #heddle.dims<"n">>
+!logits = tensor<?x10000xf32, #heddle.dims<"n">>
+heddle.size @n max 2500
+// CHECK-LABEL: func.func @much_memory
+// CHECK:         heddle.slice
+// MEMORY-LABEL: func.func @much_memory
+// MEMORY-NOT:     heddle.slice
+// MEMORY:         return
+func.func @much_memory(%x: !x, %w: tensor<10000x64xf32>, %t: tensor<?xi32, #heddle.dims<"n">>) -> tensor<?xf32, #heddle.dims<"n">> {
+  %logits = heddle.matmul %x, %w {transpose_rhs} : !x, tensor<10000x64xf32> -> !logits
+  %loss, %lse = heddle.cross_entropy %logits, %t {smoothing = 0.1 : f32} : !logits, tensor<?xi32, #heddle.dims<"n">> -> tensor<?xf32, #heddle.dims<"n">>
+  return %loss : tensor<?xf32, #heddle.dims<"n">>
 }

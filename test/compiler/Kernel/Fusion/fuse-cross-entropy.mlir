@@ -7,7 +7,7 @@
 // REMARK: [Passed] fused | Category:fuse-cross-entropy | Function=tied | Into="3 chunks of at most 8 tokens", What="logits and cross_entropy"
 // REMARK: [Missed] not fused | Category:fuse-cross-entropy | Function=returned | Reason="'func.return' needs the logits, or what is as large, of all tokens at once or by their numbers"
 // REMARK: Function=depends | Reason="an operand is not there yet where the logits are made"
-// REMARK: Function=small | Reason="all logits are small: they would be a chunk or two"
+// REMARK: Function=small | Reason="all logits are small: they would be a chunk or two, or take little memory"
 
 // The head of a model and its gradients, a chunk of tokens at a time; 20 tokens are chunks of 8, 8 and 4.
 !x = tensor<?x4xf32, #heddle.dims<"n">>
