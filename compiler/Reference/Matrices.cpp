@@ -100,6 +100,15 @@ static void layerNorm(LayerNormOp op, Frame &frame) {
   }
 }
 
+static void layerNormApply(LayerNormApplyOp op, Frame &frame) {
+  const Array &input = frame.get(op.getInput()), &gamma = frame.get(op.getGamma()), &beta = frame.get(op.getBeta());
+  const Array &mean = frame.get(op.getMean()), &rstd = frame.get(op.getRstd());
+  Array &result = frame.make(op.getResult());
+  for (int64_t row = 0; row < input.shape[0]; ++row)
+    for (int64_t column = 0; column < input.shape[1]; ++column)
+      result(row, column) = (input(row, column) - mean(row)) * rstd(row) * gamma(column) + beta(column);
+}
+
 /// With g = gradient * gamma and x the normalised input: rstd (g - mean(g) - x mean(g x)).
 static void layerNormGrad(LayerNormGradOp op, Frame &frame) {
   const Array &gradient = frame.get(op.getGradient()), &input = frame.get(op.getInput()),
@@ -221,6 +230,6 @@ static LogicalResult sumEqual(SumEqualOp op, Frame &frame) {
 void reference::addMatrices(Registry &registry) {
   registry.add<product<MatmulOp>>();
   registry.add<product<PartialProductsOp>>();
-  registry.add<project, projectGradInput, projectGradWeights, sum, partialSums, layerNorm, layerNormGrad, crossEntropy,
-               crossEntropyGrad, argmax, scatterAdd, scatterRows, findFirst, sumEqual>();
+  registry.add<project, projectGradInput, projectGradWeights, sum, partialSums, layerNorm, layerNormApply,
+               layerNormGrad, crossEntropy, crossEntropyGrad, argmax, scatterAdd, scatterRows, findFirst, sumEqual>();
 }

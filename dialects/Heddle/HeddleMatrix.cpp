@@ -193,13 +193,18 @@ Gradients LayerNormOp::buildGradient(OpBuilder &builder, ValueRange resultGradie
   return SmallVector<Value>{input, gamma, beta};
 }
 
-LogicalResult LayerNormGradOp::verify() {
-  RankedTensorType input = typeOf(getInput());
-  if (failed(expectStaticColumns(*this, input)) ||
-      failed(expectSameDim(*this, "width", {input, 1}, {{typeOf(getGamma()), 0}})))
+/// Checks an op that takes a norm's input, and its mean and standard deviation besides.
+template <typename Op> static LogicalResult verifyNormalised(Op op) {
+  RankedTensorType input = typeOf(op.getInput());
+  if (failed(expectStaticColumns(op, input)) ||
+      failed(expectSameDim(op, "width", {input, 1}, {{typeOf(op.getGamma()), 0}})))
     return failure();
-  return expectSameDim(*this, "number of rows", {input, 0}, {{typeOf(getMean()), 0}});
+  return expectSameDim(op, "number of rows", {input, 0}, {{typeOf(op.getMean()), 0}});
 }
+
+LogicalResult LayerNormApplyOp::verify() { return verifyNormalised(*this); }
+
+LogicalResult LayerNormGradOp::verify() { return verifyNormalised(*this); }
 
 LogicalResult CrossEntropyOp::verify() {
   RankedTensorType logits = typeOf(getLogits());

@@ -103,6 +103,27 @@ def LayerNormOp : Heddle_Op<"layer_norm", [Pure, RowwiseOpInterface, AllTypesMat
   let hasVerifier = 1;
 }
 
+def LayerNormApplyOp : Heddle_Op<"layer_norm_apply", [Pure, Heddle_Elementwise, AllTypesMatch<["input", "result"]>,
+                                                      AllTypesMatch<["gamma", "beta"]>, AllTypesMatch<["mean", "rstd"]>]> {
+  let summary = "Computes a layer norm's result again, from the input, the mean and 1 / standard deviation";
+  let description = [{
+    Kernels compute it where they need it, so that a result that only elementwise ops need is not in memory. It differs from the
+    result of the `layer_norm` by roundings: a norm's kernel may subtract the mean before it is rounded.
+
+    ```mlir
+    %y, %mean, %rstd = heddle.layer_norm %x, %gamma, %beta {epsilon = 1.0e-5 : f32} : !x, !row, !row -> !column
+    %again = heddle.layer_norm_apply %x, %gamma, %beta, %mean, %rstd : !x, !row, !column
+    ```
+  }];
+  let arguments = (ins Heddle_F32Matrix:$input, Heddle_F32Vector:$gamma, Heddle_F32Vector:$beta, Heddle_F32Vector:$mean,
+                       Heddle_F32Vector:$rstd);
+  let results = (outs Heddle_F32Matrix:$result);
+  let assemblyFormat = [{
+    $input `,` $gamma `,` $beta `,` $mean `,` $rstd attr-dict `:` type($input) `,` type($gamma) `,` type($mean)
+  }];
+  let hasVerifier = 1;
+}
+
 def LayerNormGradOp : Heddle_Op<"layer_norm_grad", [Pure, AllTypesMatch<["gradient", "input", "result"]>,
                                                     AllTypesMatch<["mean", "rstd"]>]> {
   let summary = "The gradient of layer normalisation's input";

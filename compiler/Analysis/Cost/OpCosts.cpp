@@ -217,6 +217,8 @@ void heddle::registerOpCosts(DialectRegistry &registry) {
     SegmentOp::attachInterface<PerElement<SegmentOp, 1>>(*context);
     // Mean; difference, square and sum; scaled; times gamma plus beta.
     LayerNormOp::attachInterface<PerElement<LayerNormOp, 7>>(*context);
+    // Difference, scaled; times gamma plus beta.
+    LayerNormApplyOp::attachInterface<PerElement<LayerNormApplyOp, 4>>(*context);
     // Normalised input (2), g = gradient * gamma, sums of g and g x (3), g - mean - x mean (3), scaled.
     LayerNormGradOp::attachInterface<PerElement<LayerNormGradOp, 10>>(*context);
     // The largest logit, difference, exponential and their sum, the logits' sum.

@@ -34,8 +34,10 @@ public:
 
   LogicalResult cut() {
     eraseDeadOps(); // or they would take companions
-    if (fuse)
+    if (fuse) {
       addProductsFirst(*block);
+      repeatNorms(*block);
+    }
     hoistForFusion(*block);
     if (fuse)
       absorbChains();

@@ -3,6 +3,7 @@
 #include "compiler/Analysis/Cost/Cost.h"
 #include "compiler/Analysis/Kernels/Fragments.h"
 #include "compiler/Analysis/Kernels/KernelInterfaces.h"
+#include "compiler/Kernel/Fusion/KernelGroups.h"
 #include "dialects/Heddle/Heddle.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -25,8 +26,9 @@ static bool isMoved(Operation *op) {
 }
 
 bool heddle::isCopied(Operation *op) {
-  return isa_and_nonnull<FillOp, BroadcastOp, IotaOp, arith::ExtFOp, DequantizeOp>(op) || isRowsOfStep(op) ||
-         isMoved(op) || (op && op->getNumResults() == 1 && getElementTypeOrSelf(op->getResult(0)).isInteger(1));
+  return isa_and_nonnull<FillOp, BroadcastOp, IotaOp, arith::ExtFOp, DequantizeOp, LayerNormApplyOp>(op) ||
+         isRowsOfStep(op) || isMoved(op) ||
+         (op && op->getNumResults() == 1 && getElementTypeOrSelf(op->getResult(0)).isInteger(1));
 }
 
 static void hoistNumbers(Block &block) {
@@ -166,6 +168,49 @@ void heddle::addProductsFirst(Block &block) {
       outer.getRhsMutable().assign(products);
       inner->erase();
       break;
+    }
+  }
+}
+
+/// Returns true if `add` is in the epilogue of a matmul that comes after the norm, and if the matmul's kernel has
+/// addresses for the norm's operands and results instead of its first result.
+static bool mayRepeatNorm(LayerNormOp norm, arith::AddFOp add) {
+  SmallVector<Value> worklist{add.getResult()};
+  SetVector<Value> addresses;
+  int64_t products = 0;
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    bool isOwn = op == add || (op && op->hasOneUse() && op->getBlock() == norm->getBlock() &&
+                               norm->isBeforeInBlock(op) && (isElementwise(op) || isa<MatmulOp>(op)));
+    if (!isOwn && !isCopied(op)) {
+      addresses.insert(value);
+      continue;
+    }
+    products += isa<MatmulOp>(op);
+    llvm::append_range(worklist, op->getOperands());
+  }
+  addresses.insert_range(norm.getOperands());
+  addresses.insert_range(norm.getResults());
+  return products == 1 && addresses.size() < kMaxOperands;
+}
+
+void heddle::repeatNorms(Block &block) {
+  for (auto norm : block.getOps<LayerNormOp>()) {
+    SmallVector<arith::AddFOp> sums;
+    bool isFree = llvm::all_of(norm.getResult().getUsers(), [&](Operation *user) {
+      auto add = dyn_cast<arith::AddFOp>(user);
+      if (add && user->getBlock() == &block && mayRepeatNorm(norm, add))
+        sums.push_back(add);
+      return isa<arith::TruncFOp>(user) || (!sums.empty() && sums.back() == user);
+    });
+    if (!isFree)
+      continue;
+    for (arith::AddFOp add : sums) {
+      OpBuilder builder(add);
+      auto again = LayerNormApplyOp::create(builder, norm.getLoc(), norm.getResult().getType(), norm.getInput(),
+                                            norm.getGamma(), norm.getBeta(), norm.getMean(), norm.getRstd());
+      add->replaceUsesOfWith(norm.getResult(), again);
     }
   }
 }

@@ -7,8 +7,8 @@ namespace mlir::heddle {
 
 /// Returns true if every kernel that uses the op gets a copy of it, because the op costs only a register. Comparisons
 /// are copied too: their operand is in memory anyway, and booleans cannot be stored there. So are conversions to wider
-/// types, whose operand is smaller than the result, and the rows of a recurrence's step, which are read wherever they
-/// are needed.
+/// types, whose operand is smaller than the result, the rows of a recurrence's step, which are read wherever they are
+/// needed, and norms that `repeatNorms` repeats.
 bool isCopied(Operation *op);
 
 /// Moves reads of variables, and arithmetic on single numbers that depends only on them, to the front of the block. An
@@ -20,5 +20,15 @@ void hoistForFusion(Block &block);
 /// these matmuls in one accumulator and adds x once. The gradient of an attention's input is such a sum: it has a
 /// matmul for each of queries, keys and values, and x comes from the residual connection.
 void addProductsFirst(Block &block);
+
+/// Residual connections compute a layer norm's result again instead of reading it:
+///
+///   y = layer_norm x                         y, mean, rstd = layer_norm x
+///   h = truncf y                      =>     h = truncf y
+///   z = y + f(h)                             z = layer_norm_apply x, mean, rstd + f(h)
+///
+/// If only such sums and the norm's own kernel need y, it is never in memory. The sum reads x instead, which the
+/// backward pass needs anyway. The sum is the epilogue of a matmul.
+void repeatNorms(Block &block);
 
 } // namespace mlir::heddle

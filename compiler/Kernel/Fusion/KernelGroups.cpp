@@ -242,7 +242,10 @@ bool KernelGroups::readsWhatIsOverwritten(Operation *next, KernelGroup &group) {
 
 size_t KernelGroups::countResults(const KernelGroup &group, Operation *next) {
   if (!isa<RepeatOp>(block->getParentOp()))
-    return group.ops.size();
+    return llvm::count_if(group.ops, [&](Operation *op) {
+      return llvm::any_of(op->getUsers(),
+                          [&](Operation *user) { return user != next && groupOf.lookup(user) != &group; });
+    });
   auto isHandedOn = [&](Operation *op) {
     return llvm::any_of(op->getUsers(), [&](Operation *user) {
       KernelGroup *other = groupOf.lookup(user);

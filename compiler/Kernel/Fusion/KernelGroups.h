@@ -107,9 +107,9 @@ private:
   /// Returns true if the kernel would read rows that it replaces: another workgroup may have replaced them already.
   bool readsWhatIsOverwritten(Operation *next, KernelGroup &group);
 
-  /// The number of results that the kernel has at most after `next` has joined. Outside of a repetition this is the
-  /// number of the group's ops. In a repetition, where a step is a few kernels of much arithmetic, elementwise users on
-  /// the same matrix will join the kernel, so only values that other ops need are counted.
+  /// The number of results, besides that of `next`, that the kernel has at most after `next` has joined. In a
+  /// repetition, where a step is a few kernels of much arithmetic, elementwise users on the same matrix will join the
+  /// kernel, too, so values that only they need do not count.
   size_t countResults(const KernelGroup &group, Operation *next);
 
   /// Returns true if an element of `op` needs only elements of `operand` that the kernel, which computes `operand`, has

@@ -145,6 +145,22 @@ func.func @layer_norm(%x: tensor<4x8xf32>, %m: tensor<4xf32>) {
 
 // -----
 
+func.func @layer_norm(%x: tensor<4x8xf32>, %g: tensor<8xf32>, %m: tensor<5xf32>) {
+  // expected-error @+1 {{expects the same number of rows}}
+  %0 = heddle.layer_norm_apply %x, %g, %g, %m, %m : tensor<4x8xf32>, tensor<8xf32>, tensor<5xf32>
+  return
+}
+
+// -----
+
+func.func @layer_norm(%x: tensor<4x8xf32>, %m: tensor<4xf32>) {
+  // expected-error @+1 {{expects the same width}}
+  %0 = heddle.layer_norm_apply %x, %m, %m, %m, %m : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
 func.func @cross_entropy(%x: tensor<4x8xf32>, %t: tensor<4xi32>) {
   // expected-error @+1 {{expects 'smoothing' in [0, 1), got 1}}
   %0:2 = heddle.cross_entropy %x, %t {smoothing = 1.0 : f32} : tensor<4x8xf32>, tensor<4xi32> -> tensor<4xf32>

@@ -60,6 +60,8 @@ func.func @layer_norm(%x: !matrix, %g: tensor<8xf32>) -> !matrix {
   %y, %mean, %rstd = heddle.layer_norm %x, %g, %g {epsilon = 1.0e-6 : f32} : !matrix, tensor<8xf32>, tensor<8xf32> -> !column
   // CHECK: heddle.layer_norm_grad %[[Y]], %[[X]], %[[G]], %[[MEAN]], %[[RSTD]] : tensor<?x8xf32, #heddle.dims<"tokens">>, tensor<8xf32>, tensor<?xf32, #heddle.dims<"tokens">>
   %d = heddle.layer_norm_grad %y, %x, %g, %mean, %rstd : !matrix, tensor<8xf32>, !column
+  // CHECK: heddle.layer_norm_apply %[[X]], %[[G]], %[[G]], %[[MEAN]], %[[RSTD]] : tensor<?x8xf32, #heddle.dims<"tokens">>, tensor<8xf32>, tensor<?xf32, #heddle.dims<"tokens">>
+  %again = heddle.layer_norm_apply %x, %g, %g, %mean, %rstd : !matrix, tensor<8xf32>, !column
   return %d : !matrix
 }
 

@@ -347,7 +347,9 @@ LogicalResult KernelEmitter::finish(const Matrix &matrix, const Place &place) {
   constexpr size_t longEpilogue = 8, manyResults = 2; // ops (their values live at once); results of an update
   constexpr int64_t fewElements = 16;
   Block &body = kernel.getBody().front();
-  bool isLong = body.getOperations().size() > longEpilogue || body.getTerminator()->getNumOperands() > manyResults;
+  constexpr size_t opsOfNorm = 4; // whose numbers of rows and columns live besides
+  size_t ops = body.getOperations().size() + (opsOfNorm - 1) * llvm::range_size(body.getOps<LayerNormApplyOp>());
+  bool isLong = ops > longEpilogue || body.getTerminator()->getNumOperands() > manyResults;
   int64_t elements = isLong ? std::min(parts.elements, fewElements) : parts.elements;
   int64_t count = elements ? place.rows * place.columns / (workgroup * elements) : 1;
   int64_t columns = std::max(count > 1 ? place.columns / count : place.columns, parts.alongRow * vector);

@@ -444,6 +444,19 @@ private:
   }
 };
 
+/// The arithmetic of a norm's kernel (RowKernels.cpp).
+struct LayerNormApplyTile : TileOpInterface::ExternalModel<LayerNormApplyTile, LayerNormApplyOp> {
+  SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
+    auto &b = emitter.builder();
+    auto norm = cast<LayerNormApplyOp>(op);
+    Value centred =
+        arith::SubFOp::create(b, emitter.evaluate(norm.getInput(), place), repeated(emitter, norm.getMean(), place));
+    Value normal = arith::MulFOp::create(b, centred, repeated(emitter, norm.getRstd(), place));
+    return {math::FmaOp::create(b, normal, repeated(emitter, norm.getGamma(), place),
+                                repeated(emitter, norm.getBeta(), place))};
+  }
+};
+
 struct CrossEntropyGradTile : TileOpInterface::ExternalModel<CrossEntropyGradTile, CrossEntropyGradOp> {
   SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
     auto &b = emitter.builder();
@@ -482,6 +495,7 @@ void heddle::registerElementwiseTiles(DialectRegistry &registry) {
     MaskOp::attachInterface<MaskTile>(*context);
     heddle::RandomOp::attachInterface<RandomTile>(*context);
     AdamOp::attachInterface<AdamTile>(*context);
+    LayerNormApplyOp::attachInterface<LayerNormApplyTile>(*context);
     CrossEntropyGradOp::attachInterface<CrossEntropyGradTile>(*context);
   });
 }
