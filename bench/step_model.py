@@ -33,7 +33,7 @@ ROWS = [
     ("sums over rows: second part", r"^sum"),
     ("scatters of embeddings' gradients", r"^(scatter|find_first|sum_equal|densify)"),
     ("kernels that only round", r"^truncf_(T|\d)"),
-    ("embeddings, updates of tables and vectors, numbers", r""),
+    ("embeddings, updates that are apart, numbers", r""),
 ]
 MATMULS = r"^(partial_)?(matmul|project)"
 

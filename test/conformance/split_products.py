@@ -1,5 +1,5 @@
-"""Compares matmuls on tensor cores with numpy, for matmuls whose K dimension is shared out among workgroups. Operands
-are small multiples of 1/8, so that every product and every sum is exact in any precision.
+"""Compares matmuls on tensor cores with numpy, for matmuls whose K dimension is shared out among workgroups, and for
+gradients of several matrices, or projections, in one launch. Operands are small multiples of 1/8, so that every product and every sum is exact in any precision.
 
     split_products.py --bin build/bin [--target=NAME] [--precision=NAME]"""
 
@@ -14,6 +14,7 @@ import numpy as np
 import calls
 
 LONG = 4096
+GRADIENTS = 10
 WIDE = [8192, 8256]  # K that divides evenly into parts of whole steps, and K that does not
 MODEL = f"""
 heddle.size @tokens max {LONG}
@@ -42,6 +43,34 @@ func.func @adapted(%x: !long {{heddle.name = "x"}}, %w: tensor<72x{LONG}xf32> {{
   return %y : !y
 }}
 """
+MODEL += f'''
+heddle.size @inputs max 300
+!inputs = tensor<?x96xf32, #heddle.dims<"inputs">>
+!outputs = tensor<?x256xf32, #heddle.dims<"inputs">>
+func.func @projections(%x: !inputs {{heddle.name = "x"}}, {", ".join(f'%w{i}: tensor<96x256xf32> {{heddle.name = "w{i}"}}, %b{i}: tensor<256xf32> {{heddle.name = "b{i}"}}' for i in range(3))})
+    -> ({", ".join(f'!outputs {{heddle.name = "y{i}"}}' for i in range(3))}) {{
+'''
+for i in range(3):
+    MODEL += f'''  %product{i} = heddle.matmul %x, %w{i} : !inputs, tensor<96x256xf32> -> !outputs
+  %bias{i} = heddle.broadcast %b{i} : tensor<256xf32> to !outputs
+  %y{i} = arith.addf %product{i}, %bias{i} : !outputs
+'''
+MODEL += "  return %y0, %y1, %y2 : !outputs, !outputs, !outputs\n}\n"
+# As many gradients as two launches compute. Two have the same left side, and the first is an output itself.
+RESULTS = [f"z{i}" for i in range(GRADIENTS)]
+MODEL += f'''
+heddle.size @many max {LONG}
+!rows = tensor<?x256xf32, #heddle.dims<"many">>
+!matrix = tensor<256x256xf32>
+func.func @gradients({", ".join(f'%x{i}: !rows {{heddle.name = "x{i}"}}, %g{i}: !rows {{heddle.name = "g{i}"}}' for i in range(GRADIENTS))},
+    %before: !matrix {{heddle.name = "before"}}) -> ({", ".join(f'!matrix {{heddle.name = "{name}"}}' for name in RESULTS)}) {{
+'''
+for i in range(GRADIENTS):
+    left, made = f"%x{1 if i == 2 else i}", f"%{'z' if i == 0 else 'y'}{i}"
+    MODEL += f"  {made} = heddle.matmul {left}, %g{i} {{transpose_lhs}} : !rows, !rows -> !matrix\n"
+    if i > 0:
+        MODEL += f"  %z{i} = arith.addf {made}, %before : !matrix\n"
+MODEL += f"  return {', '.join('%' + name for name in RESULTS)} : {', '.join(['!matrix'] * GRADIENTS)}\n}}\n"
 for columns in WIDE:  # in tiles that warpgroups can multiply
     MODEL += f"""
 func.func @wide{columns}(%x: tensor<256x{columns}xf32> {{heddle.name = "x"}}, %w: tensor<{columns}x128xf32> {{heddle.name = "w"}})
@@ -76,6 +105,9 @@ def main():
         if len(split) != 2 + len(WIDE) or "sum_parts_matmul_addf_Tx72" not in names:
             failed += 1
             print(f"FAIL not all products are split: {', '.join(names)}")
+        if "matmuls_256x256" not in names or "matmuls_addf_Tx256" not in names:
+            failed += 1
+            print(f"FAIL gradients or projections do not share a launch: {', '.join(names)}")
         session = calls.Session(tools, f"{folder}/split.heddle", folder)
 
         def check(what, entry, inputs, expected):
@@ -90,6 +122,20 @@ def main():
             x, g, before = draw(tokens, 96), draw(tokens, 72), draw(96, 72)
             check(f"gradient of {tokens} rows", "gradient", {"x": x, "g": g, "before": before},
                   double(x).T @ double(g) + before)
+        for tokens in (LONG, 130, 1):
+            inputs = {f"{name}{i}": draw(tokens, 256) for i in range(GRADIENTS) for name in "xg"} | {"before": draw(256, 256)}
+            results = session.call("gradients", inputs, RESULTS)
+            for i, actual in enumerate(results):
+                expected = double(inputs[f"x{1 if i == 2 else i}"]).T @ double(inputs[f"g{i}"]) + (inputs["before"] if i > 0 else 0)
+                bad = not np.array_equal(actual, expected.astype(np.float32))
+                failed += bad
+                print(f"{'FAIL' if bad else 'ok  '} gradient {i} of {GRADIENTS}, of {tokens} rows")
+        for rows in (300, 17):
+            inputs = {"x": draw(rows, 96)} | {f"w{i}": draw(96, 256) for i in range(3)} | {f"b{i}": draw(256) for i in range(3)}
+            for i, actual in enumerate(session.call("projections", inputs, ["y0", "y1", "y2"])):
+                bad = not np.array_equal(actual, (double(inputs["x"]) @ double(inputs[f"w{i}"]) + inputs[f"b{i}"]).astype(np.float32))
+                failed += bad
+                print(f"{'FAIL' if bad else 'ok  '} projection {i} of {rows} rows")
         for rows in (40, 1):
             x, w = draw(rows, LONG), draw(72, LONG)
             check(f"{rows} rows of {LONG} columns", "product", {"x": x, "w": w}, double(x) @ double(w).T)

@@ -3,6 +3,21 @@
 
 include "mlir/Pass/PassBase.td"
 
+def JoinProductsPass : Pass<"heddle-join-products", "::mlir::ModuleOp"> {
+  let summary = "Compute the gradients of several matrices in a launch if one has too few tiles"
+                " for the target's processors";
+  let description = [{
+    Moves matmuls on tensor cores that contract tokens to one kernel if their operands have the same types, and if the cost model expects a
+    launch of several to take less time than several launches, whether these are split or not. The rest of each kernel stays
+    a kernel. Runs after `fuse-kernels` and before `split-kernels`. If a kernel had a cost, the costs of all new kernels are
+    counted.
+  }];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"kDefaultTarget.str()", "Profile that says how much runs at once">
+  ];
+  let dependentDialects = ["::mlir::heddle::HeddleDialect"];
+}
+
 def JoinSumsPass : Pass<"heddle-join-sums", "::mlir::ModuleOp"> {
   let summary = "Make sums over rows in the kernel of a layer norm's gradient that has the rows at hand";
   let description = [{

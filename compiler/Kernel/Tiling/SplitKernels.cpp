@@ -17,8 +17,8 @@
 #include "compiler/Kernel/Tiling/Tiling.h"
 
 #include "compiler/Analysis/Cost/Cost.h"
-#include "compiler/Analysis/Kernels/Fragments.h"
 #include "compiler/Kernel/Tiling/Frames/KernelEmitter.h"
+#include "compiler/Kernel/Tiling/SeparateProduct.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -52,7 +52,7 @@ public:
       std::pair<KernelOp, KernelOp> halves;
       if (int64_t groups = groupsOf(kernel); groups > 1)
         halves = splitSums(kernel, groups);
-      else if (MatmulOp product = productOf(kernel); product && partsOf(product) > 1)
+      else if (MatmulOp product = findTensorProduct(kernel, *profile); product && partsOf(product) > 1)
         halves = splitProduct(kernel, product, partsOf(product));
       else
         continue;
@@ -119,37 +119,8 @@ private:
     return {first, second};
   }
 
-  /// Finds a tensor-core matmul of two inputs of the kernel: the kernel's only anchor, or the deeper of two matmuls
-  /// that it adds up. The other matmul then stays.
-  MatmulOp productOf(KernelOp kernel) const {
-    SmallVector<MatmulOp> products;
-    for (Operation &op : kernel.getBody().front()) {
-      if (!isa<KernelOpInterface>(op))
-        continue;
-      auto matmul = dyn_cast<MatmulOp>(op);
-      if (!matmul || !hasTensorOperands(matmul, matmul.getLhs()))
-        return {};
-      products.push_back(matmul);
-    }
-    if (profile->tensor.subgroups == 0 || products.empty() || products.size() > 2)
-      return {};
-    auto depthOf = [](MatmulOp product) { return typeOf(product.getLhs()).getDimSize(1); };
-    MatmulOp product = *llvm::max_element(products, [&](MatmulOp a, MatmulOp b) { return depthOf(a) < depthOf(b); });
-    bool reads = isa<BlockArgument>(product.getLhs()) && isa<BlockArgument>(product.getRhs());
-    return reads ? product : MatmulOp();
-  }
-
   /// Returns the number of parts of the matmul's K dimension that the cost model (MatrixTile.h) chooses.
-  int64_t partsOf(MatmulOp product) const {
-    auto extent = [&](RankedTensorType type, int dim) {
-      return type.isDynamicDim(dim) ? maxima.lookup(getSizeName(type, dim)) : type.getDimSize(dim);
-    };
-    RankedTensorType lhs = typeOf(product.getLhs()), result = product.getType();
-    return choosePartsOfDepth(*profile, {.m = extent(result, 0),
-                                         .n = extent(result, 1),
-                                         .k = extent(lhs, product.getTransposeLhs() ? 0 : 1),
-                                         .bits = lhs.getElementTypeBitWidth()});
-  }
+  int64_t partsOf(MatmulOp product) const { return choosePartsOfDepth(*profile, describeProduct(product, maxima)); }
 
   static std::pair<KernelOp, KernelOp> splitProduct(KernelOp kernel, MatmulOp product, int64_t parts) {
     OpBuilder builder(kernel);
@@ -168,27 +139,11 @@ private:
     products->setDiscardableAttrs(product->getDiscardableAttrDictionary());
     YieldOp::create(builder, product.getLoc(), products.getResult());
 
-    // The rest of the kernel stays. The partial products replace the operands that nothing else reads.
-    Block &body = kernel.getBody().front();
-    BlockArgument argument = body.addArgument(partial, product.getLoc());
-    builder.setInsertionPoint(product);
-    auto sum = SumPartsOp::create(builder, product.getLoc(), type, argument);
-    product.replaceAllUsesWith(sum.getResult());
-    product.erase();
-    SmallVector<Value> inputs(kernel.getInputs());
-    inputs.push_back(first.getResult(0));
-    for (unsigned i = body.getNumArguments(); i-- > 0;)
-      if (body.getArgument(i).use_empty()) {
-        body.eraseArgument(i);
-        inputs.erase(inputs.begin() + i);
-      }
-    StringRef name = kernel.getName();
-    name.consume_front("matmul");
     builder.setInsertionPoint(kernel);
-    auto second =
-        KernelOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), ("sum_parts" + name).str(), inputs);
-    second.getBody().takeBody(kernel.getBody());
-    return {first, second};
+    auto sumParts = [&](OpBuilder &inside, Value argument) -> Value {
+      return SumPartsOp::create(inside, products.getLoc(), type, argument);
+    };
+    return {first, separateProduct(builder, kernel, product, first.getResult(0), "sum_parts", sumParts)};
   }
 
   LogicalResult count(KernelOp kernel) {

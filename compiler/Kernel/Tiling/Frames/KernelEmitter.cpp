@@ -349,7 +349,12 @@ LogicalResult KernelEmitter::finish(const Matrix &matrix, const Place &place) {
   Block &body = kernel.getBody().front();
   constexpr size_t opsOfNorm = 4; // whose numbers of rows and columns live besides
   size_t ops = body.getOperations().size() + (opsOfNorm - 1) * llvm::range_size(body.getOps<LayerNormApplyOp>());
-  bool isLong = ops > longEpilogue || body.getTerminator()->getNumOperands() > manyResults;
+  size_t results = body.getTerminator()->getNumOperands();
+  if (!memoryOfChosen.empty()) { // the others have ops of their own
+    ops = ops * memoryOfChosen.size() / results;
+    results = memoryOfChosen.size();
+  }
+  bool isLong = ops > longEpilogue || results > manyResults;
   int64_t elements = isLong ? std::min(parts.elements, fewElements) : parts.elements;
   int64_t count = elements ? place.rows * place.columns / (workgroup * elements) : 1;
   int64_t columns = std::max(count > 1 ? place.columns / count : place.columns, parts.alongRow * vector);
@@ -388,7 +393,7 @@ void KernelEmitter::definePart(const Place &whole, const Place &part, int64_t fr
 LogicalResult KernelEmitter::finishPart(const Matrix &matrix, const Place &place) {
   SmallVector<Destination> destinations;
   for (Value value : kernel.getBody().front().getTerminator()->getOperands())
-    if (*Matrix::of(computedTypeOf(value)) == matrix &&
+    if ((memoryOfChosen.empty() || memoryOfChosen.contains(value)) && *Matrix::of(computedTypeOf(value)) == matrix &&
         (!finished || computedTypeOf(value).getShape() == finished.getShape()))
       findDestinations({value, memoryOfResult(value), {}}, destinations);
   // All tiles are computed before the first is stored, because a result may take over an operand's memory.

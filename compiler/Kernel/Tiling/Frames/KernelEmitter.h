@@ -162,6 +162,9 @@ public:
   /// `memoryOfResult` returns the memory of a result, or null if `value` is not a result.
   Value memoryOf(Value value);
   Value memoryOfResult(Value value);
+  /// Sets the memory of an operand or of a result. If it is set for a result, `finish` writes no other results than those
+  /// for which it is set.
+  void setMemory(Value value, Value chosen);
   Value load(Value memory, const Place &place, Padding padding = Padding::Zero, bool transposed = false);
   /// Allocates shared memory for `tiles` tiles of a type. Rows are padded so that adjacent rows begin in different
   /// banks.
@@ -251,8 +254,9 @@ private:
   SmallVector<Attribute> grid;
   std::optional<RowGrid> rowGrid;
   llvm::MapVector<StringRef, Value> sizes;
-  llvm::StringMap<int64_t> numbers; // by the name of the size that carries the number
-  DenseMap<Value, Value> memory;
+  llvm::StringMap<int64_t> numbers;      // by the name of the size that carries the number
+  DenseMap<Value, Value> memory;         // of operands
+  DenseMap<Value, Value> memoryOfChosen; // of results, if it is set
   SmallVector<std::tuple<Value, Place, Block *, Value>> tiles;
 };
 

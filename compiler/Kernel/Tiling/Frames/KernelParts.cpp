@@ -140,11 +140,17 @@ Value KernelEmitter::memoryOf(Value value) {
 }
 
 Value KernelEmitter::memoryOfResult(Value value) {
+  if (Value chosen = memoryOfChosen.lookup(value))
+    return chosen;
   Block &body = kernel.getBody().front();
   for (auto [i, yielded] : llvm::enumerate(body.getTerminator()->getOperands()))
     if (yielded == value)
       return func.getArgument(body.getNumArguments() + i);
   return {};
+}
+
+void KernelEmitter::setMemory(Value value, Value chosen) {
+  (isa<BlockArgument>(value) ? memory : memoryOfChosen)[value] = chosen;
 }
 
 Value KernelEmitter::load(Value matrix, const Place &place, Padding padding, bool transposed) {

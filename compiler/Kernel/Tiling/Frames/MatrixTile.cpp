@@ -188,27 +188,72 @@ TensorTile heddle::chooseTensorTile(const TargetProfile &profile, const TensorPr
   return *best;
 }
 
-int64_t heddle::choosePartsOfDepth(const TargetProfile &profile, TensorProduct product) {
-  // A part of only a few steps does little but fill its shared memory. Another launch takes about 3 us.
+/// The clocks that a further launch takes: about 3 us.
+static constexpr double kClocksOfLaunch = 5000;
+
+/// The time to write `count` results in f32 and to read them again.
+static double costOfResults(const TargetProfile &profile, const TensorProduct &product, int64_t count) {
+  return static_cast<double>(2 * 4 * count * product.m * product.n) / profile.tensor.cacheRateOfAll;
+}
+
+static double costOfTile(const TargetProfile &profile, const TensorProduct &product, TensorTile tile) {
+  return costOfTensorTile(profile, product, tile) * static_cast<double>(product.k);
+}
+
+/// Returns the best number of parts of the K dimension, and the time for the matmul.
+static std::pair<int64_t, double> chooseSplit(const TargetProfile &profile, TensorProduct product) {
+  // A part of only a few steps does little but fill its shared memory.
   constexpr int64_t fewestSteps = 8, most = 8;
-  constexpr double launch = 5000, worthIt = 0.8;
+  constexpr double worthIt = 0.8;
   int64_t best = 1;
   double whole = 0, least = 0;
   for (product.parts = 1; product.parts <= most; product.parts *= 2) {
     if (product.parts > 1 && product.k / product.parts < fewestSteps * profile.tensor.depth)
       break;
-    TensorTile tile = chooseTensorTile(profile, product);
-    double cost = costOfTensorTile(profile, product, tile) * static_cast<double>(product.k);
+    double cost = costOfTile(profile, product, chooseTensorTile(profile, product));
     if (product.parts == 1) {
       whole = least = cost;
       continue;
     }
-    // Partial sums are written once and read once.
-    cost += launch + static_cast<double>(2 * 4 * product.parts * product.m * product.n) / profile.tensor.cacheRateOfAll;
+    cost += kClocksOfLaunch + costOfResults(profile, product, product.parts);
     if (cost < least)
       best = product.parts, least = cost;
   }
-  return least <= worthIt * whole ? best : 1;
+  return least <= worthIt * whole ? std::pair(best, least) : std::pair(int64_t(1), whole);
+}
+
+int64_t heddle::choosePartsOfDepth(const TargetProfile &profile, const TensorProduct &product) {
+  return chooseSplit(profile, product).first;
+}
+
+/// Returns the time for each of `count` matmuls that share a launch; nothing if a tile would have columns of two.
+static std::optional<double> costOfShare(const TargetProfile &profile, const TensorProduct &product, int64_t count) {
+  TensorProduct all = product;
+  all.n *= count;
+  TensorTile tile = chooseTensorTile(profile, all);
+  if (product.n % tile.columns != 0)
+    return std::nullopt;
+  return costOfTile(profile, all, tile) / static_cast<double>(count);
+}
+
+bool heddle::mayShareLaunch(const TargetProfile &profile, const TensorProduct &product, int64_t count) {
+  constexpr double rounding = 1.001;
+  auto [parts, cost] = chooseSplit(profile, product);
+  std::optional<double> share = costOfShare(profile, product, count);
+  return parts == 1 && share && *share <= cost * rounding;
+}
+
+int64_t heddle::chooseProductsOfLaunch(const TargetProfile &profile, const TensorProduct &product, int64_t most) {
+  constexpr double worthIt = 0.95;
+  int64_t best = 1;
+  double least = worthIt * chooseSplit(profile, product).second;
+  for (int64_t count = 2; count <= most; ++count)
+    if (std::optional<double> share = costOfShare(profile, product, count)) {
+      double cost = *share + kClocksOfLaunch / static_cast<double>(count) + costOfResults(profile, product, 1);
+      if (cost < least)
+        best = count, least = cost;
+    }
+  return best;
 }
 
 MatrixTile heddle::chooseTile(const TargetProfile &profile, const Product &product, TileChoices *choices) {

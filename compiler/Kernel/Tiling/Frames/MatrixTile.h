@@ -85,7 +85,16 @@ TensorTile chooseTensorTile(const TargetProfile &profile, const TensorProduct &p
 
 /// Returns the number of parts into which to split the K dimension. Each part has workgroups of its own, and another
 /// launch adds up their results. Returns 1 unless the cost model expects to save at least a fifth of the time.
-int64_t choosePartsOfDepth(const TargetProfile &profile, TensorProduct product);
+int64_t choosePartsOfDepth(const TargetProfile &profile, const TensorProduct &product);
+
+/// Returns true if a launch can compute `count` matmuls like `product`, and takes no longer than launches for each. The
+/// results lie side by side, as if they were one, and each tile belongs to one of them.
+bool mayShareLaunch(const TargetProfile &profile, const TensorProduct &product, int64_t count);
+
+/// Returns how many matmuls like `product`, at most `most`, a launch should compute if their epilogues become launches of
+/// their own. Returns 1 unless the cost model expects to save at least a twentieth of the time, even if the K dimension
+/// of each could be split.
+int64_t chooseProductsOfLaunch(const TargetProfile &profile, const TensorProduct &product, int64_t most);
 
 /// Measured tiles, and the matmuls that a compilation asked for.
 struct TileChoices {

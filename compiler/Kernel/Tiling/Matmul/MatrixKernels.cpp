@@ -45,7 +45,7 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
       return emitFewRows(matmul, emitter);
     Matrix lhs = *Matrix::of(typeOf(matmul.getLhs())), result = *Matrix::of(typeOf(matmul.getResult()));
     if (products.size() > 1)
-      return emitSum(products, result, emitter);
+      return llvm::all_of(products, isSummand) ? emitSum(products, result, emitter) : emitBeside(products, emitter);
     SumOp sum;
     for (SumOp companion : op->getBlock()->getOps<SumOp>())
       sum = companion;
@@ -60,6 +60,70 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
       frame.storeSums(sum.getResult(), totals[1]);
     emitter.define(matmul.getResult(), frame.place(), totals[0]);
     return emitter.finish(result, frame.place());
+  }
+
+  static bool isSummand(MatmulOp product) {
+    return product->hasOneUse() && isa<arith::AddFOp>(*product->user_begin()) &&
+           isSumOfProducts(*product->user_begin());
+  }
+
+  /// Each workgroup computes a tile of one of the kernel's results, each of which is computed from a matmul of its own by
+  /// the same ops. The results lie side by side, and a workgroup chooses the memory of its matmul's operands.
+  static LogicalResult emitBeside(ArrayRef<MatmulOp> products, KernelEmitter &emitter) {
+    MatmulOp first = products.front();
+    auto &b = emitter.builder();
+    ValueRange results = first->getBlock()->getTerminator()->getOperands();
+    SmallVector<DenseMap<Value, Value>> operands(products.size()); // of each result, by those of the first
+    bool isAlike = results.size() == products.size() && emitter.usesTensorCores(first, first.getLhs());
+    for (auto [result, own] : llvm::zip(results, operands))
+      isAlike = isAlike && correspond(results.front(), result, own);
+    if (!isAlike)
+      return emitter.fail() << "matmuls that are not added up are not alike, or are not for tensor cores";
+
+    bool transposeLhs = first.getTransposeLhs();
+    Matrix lhs = *Matrix::of(typeOf(first.getLhs())), result = *Matrix::of(first.getType()), all = result;
+    all.columns *= static_cast<int64_t>(products.size());
+    ProductFrame frame(emitter, transposeLhs, first.getTransposeRhs(), transposeLhs ? lhs : columnsOf(lhs), all,
+                       /*loops=*/1, typeOf(first.getLhs()).getElementTypeBitWidth());
+    FailureOr<Value> number = frame.enterProduct(result.columns);
+    if (failed(number))
+      return emitter.fail() << "a tile may have columns of two matmuls, which have " << result.columns
+                            << " columns each";
+    auto choose = [&](function_ref<Value(size_t)> memoryOf) {
+      Value chosen = memoryOf(0);
+      for (size_t i = 1; i < products.size(); ++i)
+        if (Value memory = memoryOf(i); memory != memoryOf(0)) {
+          Value isOwn =
+              b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, *number, emitter.index(static_cast<int64_t>(i)));
+          chosen = arith::SelectOp::create(b, isOwn, memory, chosen);
+        }
+      return chosen;
+    };
+    SmallVector<std::pair<Value, Value>> memory;
+    for (Value operand : first->getBlock()->getArguments())
+      if (operands.front().contains(operand))
+        memory.emplace_back(operand, choose([&](size_t i) { return emitter.memoryOf(operands[i].lookup(operand)); }));
+    memory.emplace_back(results.front(), choose([&](size_t i) { return emitter.memoryOfResult(results[i]); }));
+    for (auto [value, chosen] : memory)
+      emitter.setMemory(value, chosen);
+    Value total = frame.finish(frame.accumulate(first.getLhs(), first.getRhs(), frame.zeros(false)))[0];
+    emitter.define(first.getResult(), frame.place(), total);
+    return emitter.finish(result, frame.place());
+  }
+
+  /// Returns true if the same ops compute both values. Adds the operands of the kernel that `b` is computed from to
+  /// `operands`, by those of `a`.
+  static bool correspond(Value a, Value b, DenseMap<Value, Value> &operands) {
+    if (a.getType() != b.getType())
+      return false;
+    Operation *one = a.getDefiningOp(), *other = b.getDefiningOp();
+    if (!one || !other)
+      return !one && !other && operands.try_emplace(a, b).first->second == b;
+    return one->getName() == other->getName() && one->getAttrDictionary() == other->getAttrDictionary() &&
+           one->getNumRegions() == 0 && one->getNumOperands() == other->getNumOperands() &&
+           cast<OpResult>(a).getResultNumber() == cast<OpResult>(b).getResultNumber() &&
+           llvm::all_of(llvm::zip(one->getOperands(), other->getOperands()),
+                        [&](auto pair) { return correspond(std::get<0>(pair), std::get<1>(pair), operands); });
   }
 
   /// One loop after another adds to the same sums. The deepest matmul decides the tile.

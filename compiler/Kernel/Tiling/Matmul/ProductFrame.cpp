@@ -133,6 +133,15 @@ void ProductFrame::takePart(int64_t parts) {
   end = b.createOrFold<arith::MinSIOp>(end, emitter.add(begin, length));
 }
 
+FailureOr<Value> ProductFrame::enterProduct(int64_t columns) {
+  if (columns % tile.columns != 0)
+    return failure();
+  auto &b = emitter.builder();
+  Value number = b.createOrFold<arith::DivUIOp>(tile.column, emitter.index(columns));
+  tile.column = b.createOrFold<arith::RemUIOp>(tile.column, emitter.index(columns));
+  return number;
+}
+
 std::pair<Value, Value> ProductFrame::enterGroup(const RowGroups &groups, const Matrix &result, Value row,
                                                  int64_t rows) {
   if (!groups.starts)

@@ -94,3 +94,18 @@ func.func @nothing(%x: tensor<0x4xf32>) -> tensor<0x4xf32> {
   }
   return %r : tensor<0x4xf32>
 }
+
+// -----
+
+// Matmuls that are not added up share a kernel on tensor cores, in tiles of one matmul each.
+!half = tensor<64x64xbf16>
+func.func @lanes(%x: !half) -> (tensor<64x64xf32>, tensor<64x64xf32>) {
+  // expected-error @+1 {{in kernel 'matmuls': matmuls that are not added up are not alike, or are not for tensor cores}}
+  %r:2 = heddle.kernel "matmuls"(%x : !half) -> tensor<64x64xf32>, tensor<64x64xf32> {
+  ^bb0(%a: !half):
+    %y = heddle.matmul %a, %a : !half, !half -> tensor<64x64xf32>
+    %z = heddle.matmul %a, %a : !half, !half -> tensor<64x64xf32>
+    heddle.yield %y, %z : tensor<64x64xf32>, tensor<64x64xf32>
+  }
+  return %r#0, %r#1 : tensor<64x64xf32>, tensor<64x64xf32>
+}
