@@ -105,6 +105,7 @@ static void buildFuse(OpPassManager &passes, const PipelineOptions &options) {
 
 static void buildTile(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createJoinSumsPass(*options.profile));
+  passes.addPass(createJoinDeltasPass(*options.profile));
   passes.addPass(createJoinProductsPass(*options.profile));
   passes.addPass(createSplitKernelsPass(*options.profile));
   passes.addPass(createTilePass(*options.profile, options.choices));

@@ -56,6 +56,16 @@ for i in range(3):
   %y{i} = arith.addf %product{i}, %bias{i} : !outputs
 '''
 MODEL += "  return %y0, %y1, %y2 : !outputs, !outputs, !outputs\n}\n"
+# A matmul that makes the gradient of an attention's result, which has heads of 16 columns.
+MODEL += '''
+!heads = tensor<?x16xf32, #heddle.dims<"inputs">>
+func.func @deltas(%x: !inputs {heddle.name = "x"}, %w: tensor<96x256xf32> {heddle.name = "w"}, %forward: !outputs {heddle.name = "forward"})
+    -> (!outputs {heddle.name = "gradient"}, !heads {heddle.name = "delta"}) {
+  %gradient = heddle.matmul %x, %w : !inputs, tensor<96x256xf32> -> !outputs
+  %delta = heddle.attention_delta %forward, %gradient : !outputs -> !heads
+  return %gradient, %delta : !outputs, !heads
+}
+'''
 # As many gradients as two launches compute. Two have the same left side, and the first is an output itself.
 RESULTS = [f"z{i}" for i in range(GRADIENTS)]
 MODEL += f'''
@@ -105,9 +115,9 @@ def main():
         if len(split) != 2 + len(WIDE) or "sum_parts_matmul_addf_Tx72" not in names:
             failed += 1
             print(f"FAIL not all products are split: {', '.join(names)}")
-        if "matmuls_256x256" not in names or "matmuls_addf_Tx256" not in names:
+        if {"matmuls_256x256", "matmuls_addf_Tx256", "matmul_delta_Tx256"} - set(names):
             failed += 1
-            print(f"FAIL gradients or projections do not share a launch: {', '.join(names)}")
+            print(f"FAIL gradients, projections or deltas do not share a launch: {', '.join(names)}")
         session = calls.Session(tools, f"{folder}/split.heddle", folder)
 
         def check(what, entry, inputs, expected):
@@ -136,6 +146,13 @@ def main():
                 bad = not np.array_equal(actual, (double(inputs["x"]) @ double(inputs[f"w{i}"]) + inputs[f"b{i}"]).astype(np.float32))
                 failed += bad
                 print(f"{'FAIL' if bad else 'ok  '} projection {i} of {rows} rows")
+            inputs = {"x": draw(rows, 96), "w": draw(96, 256), "forward": draw(rows, 256)}
+            gradient, delta = session.call("deltas", inputs, ["gradient", "delta"])
+            expected = double(inputs["x"]) @ double(inputs["w"])
+            sums = (double(inputs["forward"]) * expected).reshape(rows, 16, 16).sum(2)
+            bad = not np.array_equal(gradient, expected.astype(np.float32)) or not np.array_equal(delta, sums.astype(np.float32))
+            failed += bad
+            print(f"{'FAIL' if bad else 'ok  '} deltas of {rows} rows")
         for rows in (40, 1):
             x, w = draw(rows, LONG), draw(72, LONG)
             check(f"{rows} rows of {LONG} columns", "product", {"x": x, "w": w}, double(x) @ double(w).T)

@@ -3,6 +3,19 @@
 
 include "mlir/Pass/PassBase.td"
 
+def JoinDeltasPass : Pass<"heddle-join-deltas", "::mlir::ModuleOp"> {
+  let summary = "Compute an attention's delta in the kernel of the matmul that makes the gradient of its result";
+  let description = [{
+    Moves each `attention_delta` of a gradient that a matmul on tensor cores makes to the matmul's kernel, if the tiles of its result have
+    whole heads. Runs after `fuse-kernels` and before `split-kernels`. If a kernel had a cost, the cost of the new kernel is
+    counted.
+  }];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"kDefaultTarget.str()", "Profile that decides the tiles' shapes">
+  ];
+  let dependentDialects = ["::mlir::heddle::HeddleDialect"];
+}
+
 def JoinProductsPass : Pass<"heddle-join-products", "::mlir::ModuleOp"> {
   let summary = "Compute the gradients of several matrices in a launch if one has too few tiles"
                 " for the target's processors";

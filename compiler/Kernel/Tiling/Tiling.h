@@ -11,6 +11,9 @@ namespace mlir::heddle {
 /// the matmuls that it meets. Both must outlive the pass.
 std::unique_ptr<Pass> createTilePass(const TargetProfile &profile, TileChoices *choices = nullptr);
 
+/// Creates `heddle-join-deltas` for a profile, which must outlive the pass.
+std::unique_ptr<Pass> createJoinDeltasPass(const TargetProfile &profile);
+
 /// Creates `heddle-join-products` for a profile, which must outlive the pass.
 std::unique_ptr<Pass> createJoinProductsPass(const TargetProfile &profile);
 

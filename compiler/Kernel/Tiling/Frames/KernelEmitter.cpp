@@ -62,6 +62,9 @@ static bool isReadByPart(Value value) {
   for (auto sum : block->getOps<SumOp>())
     if (sum.getColumns() && hasParts(sum.getInput()) && sum.getType() == value.getType())
       return true;
+  for (auto delta : block->getOps<AttentionDeltaOp>())
+    if (delta.getResult() == value)
+      return true;
   return llvm::any_of(value.getUsers(),
                       [&](Operation *user) { return isa<BroadcastOp>(user) && hasParts(user->getResult(0)); });
 }

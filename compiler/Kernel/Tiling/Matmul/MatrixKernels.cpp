@@ -59,7 +59,32 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     if (sum)
       frame.storeSums(sum.getResult(), totals[1]);
     emitter.define(matmul.getResult(), frame.place(), totals[0]);
+    for (AttentionDeltaOp delta : op->getBlock()->getOps<AttentionDeltaOp>())
+      if (failed(emitDelta(delta, matmul.getResult(), frame.place(), totals[0], emitter)))
+        return failure();
     return emitter.finish(result, frame.place());
+  }
+
+  /// Sums up the columns of each head in the tile (heddle-join-deltas), given the tile of the matmul's result.
+  static LogicalResult emitDelta(AttentionDeltaOp delta, Value product, const Place &place, Value tile,
+                                 KernelEmitter &emitter) {
+    auto &b = emitter.builder();
+    int64_t width = typeOf(delta.getGradient()).getDimSize(1) / typeOf(delta.getResult()).getDimSize(1);
+    if (!emitter.usesTensorCores(product.getDefiningOp(), cast<MatmulOp>(product.getDefiningOp()).getLhs()) ||
+        place.columns % width != 0 || place.columnLimit)
+      return emitter.fail() << "the matmul's tiles do not have whole heads of " << width << " columns";
+    for (int64_t from = 0; from < place.columns; from += width) {
+      Place head = place;
+      head.column = from > 0 ? emitter.add(place.column, emitter.index(from)) : place.column, head.columns = width;
+      if (width < place.columns)
+        emitter.define(product, head, tile::ColumnsOp::create(b, emitter.tileType(place.rows, width), tile, from));
+      Value terms = arith::MulFOp::create(b, emitter.evaluate(delta.getForward(), head),
+                                          emitter.evaluate(delta.getGradient(), head));
+      Value number = b.createOrFold<arith::DivUIOp>(head.column, emitter.index(width));
+      emitter.store(delta.getResult(), emitter.reduce(tile::Combine::Sum, terms, 1),
+                    {place.row, number, place.rows, 1, place.rowLimit, {}});
+    }
+    return success();
   }
 
   static bool isSummand(MatmulOp product) {

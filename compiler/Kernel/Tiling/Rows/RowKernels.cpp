@@ -556,6 +556,8 @@ struct AttentionDeltaKernel : KernelOpInterface::ExternalModel<AttentionDeltaKer
 
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
     auto delta = cast<AttentionDeltaOp>(op);
+    if (auto products = op->getBlock()->getOps<MatmulOp>(); !products.empty()) // its epilogue sums up
+      return cast<KernelOpInterface>((*products.begin()).getOperation()).emitKernel(emitter);
     auto &b = emitter.builder();
     Matrix tokens = *Matrix::of(typeOf(delta.getGradient())), result = *Matrix::of(typeOf(delta.getResult()));
     int64_t width = tokens.columns / result.columns, lanes = emitter.getLanes(), rows = lanes;

@@ -109,3 +109,20 @@ func.func @lanes(%x: !half) -> (tensor<64x64xf32>, tensor<64x64xf32>) {
   }
   return %r#0, %r#1 : tensor<64x64xf32>, tensor<64x64xf32>
 }
+
+// -----
+
+// Lanes do not have whole heads of a matmul's result at hand.
+!x = tensor<?x64xf32, #heddle.dims<"n">>
+!heads = tensor<?x4xf32, #heddle.dims<"n">>
+heddle.size @n max 64
+func.func @delta(%x: !x, %w: tensor<64x64xf32>) -> (!x, !heads) {
+  // expected-error @+1 {{in kernel 'matmul_delta': the matmul's tiles do not have whole heads of 16 columns}}
+  %r:2 = heddle.kernel "matmul_delta"(%x, %w : !x, tensor<64x64xf32>) -> !x, !heads {
+  ^bb0(%a: !x, %b: tensor<64x64xf32>):
+    %y = heddle.matmul %a, %b : !x, tensor<64x64xf32> -> !x
+    %d = heddle.attention_delta %a, %y : !x -> !heads
+    heddle.yield %y, %d : !x, !heads
+  }
+  return %r#0, %r#1 : !x, !heads
+}
