@@ -51,6 +51,12 @@ public:
   void storeSums(Value result, Value sums, Value shift = {}) const;
 
 private:
+  /// The rows that a word of packed numbers may hold.
+  static constexpr int64_t kPackedStep = 8;
+  /// The right side is prefetched this many steps before it is used: the processor would wait at the beginning of each
+  /// run, and for several rows a step has so much arithmetic that the next step's loads would begin late.
+  static constexpr int64_t kStepsAhead = 2;
+
   /// These set the mapping and `step`, and return the rows and columns of the workgroup's tile. `chooseBlocks` returns
   /// nothing if the matmul is not computed in blocks.
   std::optional<std::pair<int64_t, int64_t>> chooseBlocks(const Matrix &result, int64_t loops, bool moved);
@@ -70,6 +76,10 @@ private:
   void contractGroup(const RowGroups &groups);
   bool isOfThread() const { return emitter.getProfile().registers > 0 && !transposeRhs; }
   Value sumOfRows(Value rows) const;
+  Value multiplyFragments(Value lhs, const Place &lhsPlace, Value rhs, const Place &rhsPlace, Value accumulator,
+                          Padding padding) const;
+
+  // PackedNumbers.cpp
   bool hasScalesOfColumns(DequantizeOp unpacked) const;
   Value scaleColumns(Value total, DequantizeOp unpacked) const;
   bool isWithinGroup(DequantizeOp unpacked, int64_t length) const;
@@ -78,8 +88,6 @@ private:
   Value addGroup(Value sum, Value product, Value total, DequantizeOp unpacked, const Place &place) const;
   void addBytes(Value lhs, DequantizeOp unpacked, bool scalesAll);
   void addStreamed(Value left, DequantizeOp unpacked, const Place &step, bool scalesAll);
-  Value multiplyFragments(Value lhs, const Place &lhsPlace, Value rhs, const Place &rhsPlace, Value accumulator,
-                          Padding padding) const;
 
   KernelEmitter &emitter;
   bool transposeLhs, transposeRhs, fragments, blocks = false;
