@@ -69,8 +69,11 @@ Value heddle::packedNumbers(KernelEmitter &emitter, DequantizeOp unpacked, const
 Value heddle::packedWords(KernelEmitter &emitter, DequantizeOp unpacked, const Place &ofResult) {
   int64_t ofWord = 32 / static_cast<int64_t>(unpacked.getBits());
   Place place = inPanel(emitter, typeOf(unpacked.getWords()), placeIn(unpacked, {ofResult}), ofWord).place;
-  place.row = emitter.builder().createOrFold<arith::DivUIOp>(place.row, emitter.index(ofWord));
+  auto words = [&](Value rows) { return emitter.builder().createOrFold<arith::DivUIOp>(rows, emitter.index(ofWord)); };
+  place.row = words(place.row);
   place.rows /= ofWord;
+  if (place.rowLimit)
+    place.rowLimit = words(emitter.add(place.rowLimit, emitter.index(ofWord - 1)));
   return emitter.load(emitter.memoryOf(unpacked.getWords()), place);
 }
 

@@ -70,7 +70,8 @@ func.func @nibbles(%x: tensor<?x32xf32, #heddle.dims<"many">>, %words: tensor<32
 // CHECK: scf.for %[[ROW:.*]] = %c0 to %c128 step %c16 {
 // CHECK: tile.load %arg2{{.*}} {transposed} : memref<576x2xf32> -> tensor<16x16xf32>
 // CHECK: scf.for %{{.*}} = %c0 to %c64 step %c32 iter_args
-// CHECK: %[[WORDS:.*]] = tile.load %arg1{{.*}} : memref<72x64xi32> -> tensor<2x32xi32>
+// The limit of rows is one of words.
+// CHECK: %[[WORDS:.*]] = tile.load %arg1{{.*}} rows(%c72) : memref<72x64xi32> -> tensor<2x32xi32>
 // CHECK: %[[UNSIGNED:.*]] = arith.xori %[[WORDS]]
 // CHECK: %[[BYTES:.*]] = tile.turn_bytes %[[UNSIGNED]] packed 4 : tensor<2x32xi32> -> tensor<8x16xi32>
 // CHECK: tile.dot %{{.*}}, %[[BYTES]], %{{.*}} : tensor<6x8xi32>, tensor<8x16xi32> -> tensor<6x16xi32>
