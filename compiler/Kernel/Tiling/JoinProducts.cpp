@@ -44,10 +44,8 @@ struct Member {
   MatmulOp product;
   int64_t place; // the number of kernels before it
 
-  Value inputOf(Value argument) const {
-    return KernelOp(kernel).getInputs()[cast<BlockArgument>(argument).getArgNumber()];
-  }
-  Block &body() const { return KernelOp(kernel).getBody().front(); }
+  Value inputOf(Value argument) { return kernel.getInputs()[cast<BlockArgument>(argument).getArgNumber()]; }
+  Block &body() { return kernel.getBody().front(); }
 };
 
 class JoinProductsPass : public mlir::heddle::impl::JoinProductsPassBase<JoinProductsPass> {
@@ -89,8 +87,8 @@ private:
   }
 
   /// Returns true if something before `place` needs the member's results.
-  static bool isNeededBefore(const Member &member, Operation *place) {
-    return llvm::any_of(KernelOp(member.kernel)->getUsers(), [&](Operation *user) {
+  static bool isNeededBefore(Member member, Operation *place) {
+    return llvm::any_of(member.kernel->getUsers(), [&](Operation *user) {
       Operation *here = place->getBlock()->findAncestorOpInBlock(*user);
       return !here || here->isBeforeInBlock(place);
     });
@@ -102,8 +100,9 @@ private:
     while (members.size() > 1) {
       SmallVector<Member> alike{members.front()}, rest;
       bool isRun = true; // what is needed before a kernel is needed before those that follow it
-      for (const Member &member : ArrayRef(members).drop_front()) {
-        isRun &= member.place - alike.front().place <= kNearby && !isNeededBefore(alike.front(), member.kernel);
+      for (Member member : ArrayRef(members).drop_front()) {
+        auto isNeeded = [&](Member each) { return isNeededBefore(each, member.kernel); };
+        isRun &= member.place - alike.front().place <= kNearby && llvm::none_of(alike, isNeeded);
         if (isRun && isSibling(alike.front(), member) && fits(alike, member))
           alike.push_back(member);
         else
@@ -117,33 +116,34 @@ private:
   }
 
   /// Returns true if both kernels do the same with the same left operand.
-  static bool isSibling(const Member &a, const Member &b) {
-    return a.inputOf(MatmulOp(a.product).getLhs()) == b.inputOf(MatmulOp(b.product).getLhs()) &&
-           KernelOp(a.kernel).getNumResults() == 1 && KernelOp(a.kernel).getName() == KernelOp(b.kernel).getName() &&
-           OperationEquivalence::isRegionEquivalentTo(&KernelOp(a.kernel).getBody(), &KernelOp(b.kernel).getBody(),
+  static bool isSibling(Member a, Member b) {
+    return a.inputOf(a.product.getLhs()) == b.inputOf(b.product.getLhs()) && a.kernel.getNumResults() == 1 &&
+           a.kernel.getName() == b.kernel.getName() &&
+           OperationEquivalence::isRegionEquivalentTo(&a.kernel.getBody(), &b.kernel.getBody(),
                                                       OperationEquivalence::IgnoreLocations);
   }
 
   /// Returns true if the kernel of all of them has addresses for their operands, their results and a size.
-  bool fits(ArrayRef<Member> members, const Member &another) const {
+  bool fits(ArrayRef<Member> members, Member another) const {
     constexpr size_t sizes = 1;
     SetVector<Value> inputs(another.kernel->operand_begin(), another.kernel->operand_end());
-    for (const Member &member : members)
+    for (Member member : members)
       inputs.insert_range(member.kernel->getOperands());
     return inputs.size() + members.size() + 1 + sizes <= static_cast<size_t>(profile->limits.bindings);
   }
 
   void joinWhole(ArrayRef<Member> members) {
-    auto all = [](const Member &member) {
+    auto all = [](Member member) {
       return llvm::map_to_vector(member.body().without_terminator(), [](Operation &op) { return &op; });
     };
-    auto result = [](const Member &member) { return member.body().getTerminator()->getOperand(0); };
-    StringRef name = KernelOp(members.front().kernel).getName();
+    auto result = [](Member member) { return member.body().getTerminator()->getOperand(0); };
+    Member first = members.front();
+    StringRef name = first.kernel.getName();
     name.consume_front("matmul");
     KernelOp joined = join(members, ("matmuls" + name).str(), all, result);
     for (auto [member, made] : llvm::zip_equal(members, joined.getResults())) {
-      KernelOp(member.kernel)->replaceAllUsesWith(ValueRange(made));
-      KernelOp(member.kernel)->erase();
+      member.kernel->replaceAllUsesWith(ValueRange(made));
+      member.kernel->erase();
     }
   }
 
@@ -151,7 +151,7 @@ private:
 
   void joinGradients(ArrayRef<Member> members) {
     llvm::MapVector<std::tuple<Type, Type, Attribute>, SmallVector<Member>> waiting; // by kind
-    for (const Member &member : members) {
+    for (Member member : members) {
       MatmulOp product = member.product;
       if (!product.getTransposeLhs() || product.getTransposeRhs())
         continue;
@@ -160,7 +160,7 @@ private:
         continue;
       SmallVector<Member> &alike =
           waiting[{product.getLhs().getType(), product.getRhs().getType(), product->getDiscardableAttrDictionary()}];
-      llvm::erase_if(alike, [&](const Member &each) {
+      llvm::erase_if(alike, [&](Member each) {
         return member.place - each.place > kLongestWait || isNeededBefore(each, member.kernel);
       });
       alike.push_back(member);
@@ -178,12 +178,13 @@ private:
   }
 
   void joinAlone(ArrayRef<Member> members) {
-    auto alone = [](const Member &member) { return SmallVector<Operation *>{member.product}; };
-    auto result = [](const Member &member) -> Value { return MatmulOp(member.product).getResult(); };
+    auto alone = [](Member member) { return SmallVector<Operation *>{member.product}; };
+    auto result = [](Member member) -> Value { return member.product.getResult(); };
     KernelOp joined = join(members, "matmuls", alone, result);
     OpBuilder builder(joined->getContext());
     builder.setInsertionPointAfter(joined);
-    for (auto [member, made] : llvm::zip_equal(members, joined.getResults())) {
+    for (auto [each, made] : llvm::zip_equal(members, joined.getResults())) {
+      Member member = each;
       KernelOp kernel = member.kernel;
       bool isCounted = kernel->hasAttr(kCostAttrName);
       if (llvm::hasSingleElement(member.body().without_terminator())) {
@@ -201,13 +202,13 @@ private:
   //===-- Both ------------------------------------------------------------------------------------------------===//
 
   /// Creates a kernel of some ops of each member, at the place of the last member. It has a result of each.
-  KernelOp join(ArrayRef<Member> members, StringRef name, function_ref<SmallVector<Operation *>(const Member &)> opsOf,
-                function_ref<Value(const Member &)> resultOf) {
+  KernelOp join(ArrayRef<Member> members, StringRef name, function_ref<SmallVector<Operation *>(Member)> opsOf,
+                function_ref<Value(Member)> resultOf) {
     llvm::SetVector<Value> inputs;
     SmallVector<Type> types;
     SmallVector<Location> locations;
-    for (const Member &member : members) {
-      locations.push_back(MatmulOp(member.product).getLoc());
+    for (Member member : members) {
+      locations.push_back(member.product.getLoc());
       types.push_back(resultOf(member).getType());
       for (Operation *op : opsOf(member))
         for (Value operand : op->getOperands())
@@ -221,7 +222,7 @@ private:
     for (Value input : inputs)
       arguments[input] = block->addArgument(input.getType(), input.getLoc());
     SmallVector<Value> results;
-    for (const Member &member : members) {
+    for (Member member : members) {
       IRMapping mapping;
       for (BlockArgument argument : member.body().getArguments())
         if (Value known = arguments.lookup(member.inputOf(argument)))

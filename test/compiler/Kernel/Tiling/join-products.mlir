@@ -137,6 +137,26 @@ func.func @projections(%x: !x, %a: !half, %b: !half, %c: !half, %d: !row, %e: !r
   return %3, %7, %11, %13 : !x, !x, !x, !x
 }
 
+// The second is needed before the third, which stays alone.
+// CHECK-LABEL: func.func @needed(
+// CHECK: %[[P:.*]]:2 = heddle.kernel "matmuls_truncf"(%arg0, %arg1, %arg2 :
+// CHECK: heddle.kernel "addf"(%[[P]]#1,
+// CHECK: heddle.kernel "matmul_truncf"(%arg0,
+func.func @needed(%x: !x, %a: !half, %b: !half) -> (!x, !x) {
+  %0 = heddle.matmul %x, %a : !x, !half -> !rows
+  %1 = arith.truncf %0 : !rows to !x
+  %2 = heddle.matmul %x, %b : !x, !half -> !rows
+  %3 = arith.truncf %2 : !rows to !x
+  %4 = heddle.kernel "addf"(%3, %b : !x, !half) -> !half {
+  ^bb0(%y: !x, %w: !half):
+    %sum = arith.addf %w, %w : !half
+    heddle.yield %sum : !half
+  }
+  %5 = heddle.matmul %x, %4 : !x, !half -> !rows
+  %6 = arith.truncf %5 : !rows to !x
+  return %1, %6 : !x, !x
+}
+
 // The second needs the first, and a step of decoding has kernels for few rows, which a joined matmul has not.
 // CHECK-LABEL: func.func @chained(
 // CHECK-NOT: "matmuls"
