@@ -137,6 +137,13 @@ LogicalResult checkTurn(tile::TurnBytesOp op) {
   return op.emitOpError() << "turns registers of " << columns << " elements, only in workgroups of one lane";
 }
 
+/// Producers come to no barrier of their workgroup.
+LogicalResult checkWait(tile::WaitOp op) {
+  if (!op->getParentOfType<tile::FuncOp>().getProducers())
+    return success();
+  return op.emitOpError("waits for all lanes, in a kernel whose producers do not wait");
+}
+
 LogicalResult checkRandom(tile::RandomOp op) {
   if (op.getStreams() && op.getStreams().getType() != op.getRows().getType())
     return op.emitOpError() << "has streams of type " << op.getStreams().getType() << ", and rows of type "
@@ -219,6 +226,7 @@ LogicalResult heddle::checkLayouts(tile::FuncOp kernel) {
         })
         .Case([](tile::TurnBytesOp op) { return checkTurn(op); })
         .Case([](tile::StoreDigitsOp op) { return checkDigits(op); })
+        .Case([](tile::WaitOp op) { return checkWait(op); })
         .Case([](arith::ConstantOp op) { return checkConstant(op); })
         .Case([](tile::RandomOp op) { return checkRandom(op); })
         .Case([](tile::LookupOp op) { return checkSameLayout(op, op.getType(), op.getNumbers(), "numbers"); })

@@ -21,6 +21,7 @@ using namespace mlir::heddle;
 namespace {
 
 constexpr int64_t kPiece = tile::FragmentAttr::kPiece;
+constexpr int64_t kUnrolledCopies = 8; // of a subgroup, in a loop
 
 /// Joins registers side by side, as an instruction takes them. A number counts as a register of one element.
 Value join(LaneBuilder &b, ArrayRef<Value> registers) {
@@ -181,13 +182,25 @@ void copy(LaneBuilder &b, tile::CopyOp op, Value first, int64_t done, Value grou
                                    count, elements == kCopyElements ? b.getUnitAttr() : UnitAttr());
 }
 
-/// Each lane copies every n-th group of eight elements, or every n-th element of a single column, where n is the number
-/// of lanes.
+/// Each of the n lanes that share the copy copies every n-th group of eight elements, or every n-th element of a single
+/// column.
 Lowered lowerCopy(LaneBuilder &b, const Lanes &lanes, tile::CopyOp op, RegistersOf<tile::CopyOp>) {
   int64_t groups = std::max<int64_t>(1, op.getShared().getType().getDimSize(1) / kCopyElements);
-  int64_t rows = op.getRows(), count = lanes.count(), rowsAtOnce = std::max<int64_t>(1, count / groups);
-  Value group = b.remainder(lanes.number(), groups);
-  Value firstRow = arith::DivUIOp::create(b, lanes.number(), b.index(groups));
+  int64_t rows = op.getRows(), count = op.getOfSubgroup() ? lanes.subgroup() : lanes.count();
+  int64_t rowsAtOnce = std::max<int64_t>(1, count / groups);
+  Value lane = op.getOfSubgroup() ? b.remainder(lanes.number(), lanes.subgroup()) : lanes.number();
+  Value group = b.remainder(lane, groups);
+  Value firstRow = arith::DivUIOp::create(b, lane, b.index(groups));
+  // The lanes of a subgroup have many copies each, whose addresses would not fit into the few registers of a producer.
+  if (int64_t step = kUnrolledCopies * rowsAtOnce; op.getOfSubgroup() && rows > step && rows % step == 0) {
+    auto loop = scf::ForOp::create(b, b.index(0), b.index(rows), b.index(step));
+    LaneBuilder inner(op.getLoc(), b);
+    inner.setInsertionPointToStart(loop.getBody());
+    Value from = arith::AddIOp::create(inner, loop.getInductionVar(), firstRow);
+    for (int64_t done = 0; done < step; done += rowsAtOnce)
+      copy(inner, op, from, done, group);
+    return SmallVector<Value>();
+  }
   for (int64_t done = 0; done < rows; done += rowsAtOnce) {
     if (done + rowsAtOnce <= rows) {
       copy(b, op, firstRow, done, group);

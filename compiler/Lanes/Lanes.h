@@ -181,6 +181,7 @@ void populateLaneMemoryPatterns(const TypeConverter &converter, const Lanes &lan
 void populateLaneArithmeticPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneFragmentPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneWarpgroupPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
+void populateLaneMbarrierPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneCooperativePatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneBytePatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneProductPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);

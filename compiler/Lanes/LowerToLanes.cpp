@@ -48,6 +48,7 @@ struct LowerToLanesPass : mlir::heddle::impl::LowerToLanesPassBase<LowerToLanesP
     populateLaneArithmeticPatterns(converter, lanes, patterns);
     populateLaneFragmentPatterns(converter, lanes, patterns);
     populateLaneWarpgroupPatterns(converter, lanes, patterns);
+    populateLaneMbarrierPatterns(converter, lanes, patterns);
     populateLaneCooperativePatterns(converter, lanes, patterns);
     populateLaneBytePatterns(converter, lanes, patterns);
     populateLaneProductPatterns(converter, lanes, patterns);

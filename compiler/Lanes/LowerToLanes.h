@@ -1,6 +1,8 @@
 // The pass that turns a workgroup's program on tiles into one lane's program on registers.
 #pragma once
 
+#include "llvm/ADT/StringRef.h"
+
 #include <memory>
 
 namespace mlir {
@@ -8,6 +10,10 @@ class OpPassManager;
 class Pass;
 
 namespace heddle {
+
+/// Attribute of a kernel with producers, and of what it is lowered to: the steps along the K dimension that a tile of the
+/// result takes. Absent if only the kernel knows this number.
+inline constexpr llvm::StringLiteral kStepsName = "heddle.steps";
 
 /// Adds heddle-lower-conversions, heddle-lower-to-lanes and clean-up passes to a pipeline on tile.func. Every target's
 /// lowering starts with them.

@@ -340,6 +340,17 @@ LogicalResult CopyOp::verify() {
   return verifyMembers(*this, /*hasOtherRows=*/false);
 }
 
+/// An mbarrier is 64 bits: a row of two i32.
+static LogicalResult verifyBarriers(Operation *op, MemRefType type) {
+  if (type.getElementType().isInteger(32) && type.getDimSize(1) == 2 && type.getLayout().isIdentity())
+    return success();
+  return op->emitOpError() << "expects mbarriers, two i32 each, got " << type;
+}
+
+LogicalResult MbarrierInitOp::verify() { return verifyBarriers(*this, getBarriers().getType()); }
+LogicalResult MbarrierArriveOp::verify() { return verifyBarriers(*this, getBarriers().getType()); }
+LogicalResult MbarrierWaitOp::verify() { return verifyBarriers(*this, getBarriers().getType()); }
+
 LogicalResult ConvertLayoutOp::verify() {
   RankedTensorType from = typeOf(getInput()), to = typeOf(getResult());
   if (from.getShape() != to.getShape() || from.getElementType() != to.getElementType())

@@ -31,10 +31,14 @@ def FuncOp : Tile_Op<"func", [AutomaticAllocationScope, FunctionOpInterface, Iso
 
     `row_lanes` is the number of lanes along each row of quads. Phase `layout` sets `subgroup`, the number of neighbouring
     lanes that exchange values, unless all lanes of the workgroup do.
+
+    `producers` further lanes have no elements of tiles. They follow the lanes of the workgroup, and copy operands to
+    shared memory for them.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, I64Attr:$workgroup,
                        Tile_LaneMappingAttr:$mapping, I64Attr:$vector, OptionalAttr<I64Attr>:$row_lanes,
-                       OptionalAttr<I64Attr>:$subgroup, OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
+                       OptionalAttr<I64Attr>:$subgroup, OptionalAttr<I64Attr>:$producers,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
   let regions = (region AnyRegion:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -208,9 +212,11 @@ def SharedOp : Tile_Op<"shared", [MemoryEffects<[MemAlloc]>]> {
 def CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Starts a copy of rows of a matrix into shared memory, across its full width, from its row `to` on";
   let description = [{
-    The copy belongs to the group that the next `commit` closes. Elements at or past a limit become zero.
+    The copy belongs to the group that the next `commit` closes. Elements at or past a limit become zero. All lanes of
+    the workgroup share the work, or with `of_subgroup` the lanes of the subgroup that executes the op.
   }];
-  let arguments = !con((ins Tile_Shared:$shared, Index:$to, I64Attr:$rows), Tile_Place, Tile_Members);
+  let arguments = !con((ins Tile_Shared:$shared, Index:$to, I64Attr:$rows), Tile_Place, Tile_Members,
+                       (ins UnitAttr:$of_subgroup));
   let assemblyFormat = !strconcat(Tile_PlaceFormat,
       " `to` $shared `[` $to `]` `count` $rows attr-dict `:` type($memory) `to` type($shared)");
   let hasVerifier = 1;
@@ -226,6 +232,42 @@ def WaitOp : Tile_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let description = [{ It also waits for all lanes to get here: memory that they read before may then be overwritten. }];
   let arguments = (ins I64Attr:$pending);
   let assemblyFormat = "$pending attr-dict";
+}
+
+//===-- Producers and consumers ---------------------------------------------------------------------------------===//
+// In a kernel with producers, lanes wait for each other at mbarriers: 64 bits of shared memory, two i32 each. A phase of
+// an mbarrier ends when as many subgroups have arrived as it expects. Then the next phase begins.
+
+def MbarrierInitOp : Tile_Op<"mbarrier_init", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Sets up a row of mbarriers, each of which expects `arrivals` subgroups";
+  let description = [{ All lanes execute it, and meet at a barrier before anything else uses the mbarriers. }];
+  let arguments = (ins Tile_Shared:$barriers, I64Attr:$arrivals);
+  let assemblyFormat = "$barriers `arrivals` $arrivals attr-dict `:` type($barriers)";
+  let hasVerifier = 1;
+}
+
+def MbarrierArriveOp : Tile_Op<"mbarrier_arrive", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "The subgroup arrives at mbarrier `number`, if `condition` is true or absent";
+  let description = [{
+    With `copied` it first waits until its lanes' copies have come, and makes them visible to tensor cores.
+  }];
+  let arguments = (ins Tile_Shared:$barriers, Index:$number, Optional<I1>:$condition, UnitAttr:$copied);
+  let assemblyFormat = "$barriers `[` $number `]` (`if` $condition^)? attr-dict `:` type($barriers)";
+  let hasVerifier = 1;
+}
+
+def MbarrierWaitOp : Tile_Op<"mbarrier_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Waits until the phase with this parity, 0 or 1, of mbarrier `number` has ended";
+  let description = [{ The first phase has parity 0. The phase before it, with parity 1, has already ended. }];
+  let arguments = (ins Tile_Shared:$barriers, Index:$number, Index:$parity);
+  let assemblyFormat = "$barriers `[` $number `]` `parity` $parity attr-dict `:` type($barriers)";
+  let hasVerifier = 1;
+}
+
+def RegistersOp : Tile_Op<"registers", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Gives registers back, or with `more` takes some, until each lane of the warpgroup has `count`";
+  let arguments = (ins I64Attr:$count, UnitAttr:$more);
+  let assemblyFormat = "$count (`more` $more^)? attr-dict";
 }
 
 //===-- Layouts -------------------------------------------------------------------------------------------------===//

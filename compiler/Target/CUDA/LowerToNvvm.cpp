@@ -1,6 +1,7 @@
 #include "compiler/Target/CUDA/LowerToNvvm.h"
 #include "compiler/Target/CUDA/Passes.h"
 
+#include "compiler/Lanes/LowerToLanes.h"
 #include "compiler/Target/CUDA/NvvmPatterns.h"
 #include "compiler/Target/KernelAction.h"
 #include "compiler/Target/LlvmPatterns.h"
@@ -45,11 +46,14 @@ public:
     auto main = LLVM::LLVMFuncOp::create(builder, kernel.getLoc(), kEntryName, type);
     main->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
     main->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
-                  builder.getDenseI32ArrayAttr({static_cast<int32_t>(kernel.getWorkgroup())}));
-    // Without this ptxas aims for a higher occupancy and limits registers until the accumulators spill. Kernels that
-    // are bound by memory are better off with ptxas's choice.
-    if (kernel.getMapping() == tile::LaneMapping::Blocks || isBlackwell)
+                  builder.getDenseI32ArrayAttr(
+                      {static_cast<int32_t>(kernel.getWorkgroup() + kernel.getProducers().value_or(0))}));
+    // Without this ptxas aims for a higher occupancy and limits registers until the accumulators spill, and ignores
+    // that producers give registers to consumers. Kernels that are bound by memory are better off with ptxas's choice.
+    if (kernel.getMapping() == tile::LaneMapping::Blocks || kernel.getProducers() || isBlackwell)
       main->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(1));
+    if (Attribute steps = kernel->getDiscardableAttr(kStepsName))
+      module->setAttr(kStepsName, steps);
     main.getBody().takeBody(kernel.getBody());
     bindArguments(main);
     placeSharedMemory(main);

@@ -335,3 +335,11 @@ tile.func @turn() attributes {workgroup = 1 : i64, mapping = #tile.mapping<colum
   %0 = tile.turn_bytes %w packed 8 : tensor<4x32xi32, #vectors> -> tensor<8x16xi32, #vectors>
   tile.return
 }
+
+// -----
+
+tile.func @producers() attributes {workgroup = 256 : i64, producers = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64, subgroup = 32 : i64} {
+  // expected-error @+1 {{waits for all lanes, in a kernel whose producers do not wait}}
+  tile.wait 0
+  tile.return
+}

@@ -692,3 +692,12 @@ func.func @byteDot(%s: vector<16xi32>, %l: vector<8xi32>) {
   %0 = "tile.byte_dot"(%s, %l, %s) : (vector<16xi32>, vector<8xi32>, vector<16xi32>) -> vector<16xi32>
   return
 }
+
+// -----
+
+tile.func @kernel() attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+  %b = tile.shared : memref<4x4xi32, #gpu.address_space<workgroup>>
+  // expected-error @+1 {{expects mbarriers, two i32 each, got 'memref<4x4xi32, #gpu.address_space<workgroup>>'}}
+  tile.mbarrier_init %b arrivals 4 : memref<4x4xi32, #gpu.address_space<workgroup>>
+  tile.return
+}

@@ -154,3 +154,27 @@ func.func @bytes(%n: tensor<4x32xi32>, %m: memref<?x8xi32>, %i: index, %l: tenso
   %e = tile.byte_dot %v, %v, %v : vector<16xi32>
   return
 }
+
+// CHECK-LABEL: tile.func @producers({{.*}}) attributes {mapping = #tile.mapping<tensor>, producers = 128 : i64, vector = 2 : i64, workgroup = 256 : i64}
+tile.func @producers(%x: memref<?x64xbf16>, %i: index)
+    attributes {workgroup = 256 : i64, producers = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+  %ring = tile.shared : memref<1024x64xbf16, #tile.swizzled<panel_rows = 256>, #gpu.address_space<workgroup>>
+  // CHECK: %[[B:.*]] = tile.shared : memref<4x2xi32, #gpu.address_space<workgroup>>
+  %b = tile.shared : memref<4x2xi32, #gpu.address_space<workgroup>>
+  // CHECK: tile.mbarrier_init %[[B]] arrivals 4 : memref<4x2xi32, {{.*}}>
+  tile.mbarrier_init %b arrivals 4 : memref<4x2xi32, #gpu.address_space<workgroup>>
+  // CHECK: tile.registers 48
+  tile.registers 48
+  // CHECK: tile.registers 224 more
+  tile.registers 224 more
+  // CHECK: tile.mbarrier_wait %[[B]][%[[I:.*]]] parity %[[I]] : memref<4x2xi32, {{.*}}>
+  tile.mbarrier_wait %b[%i] parity %i : memref<4x2xi32, #gpu.address_space<workgroup>>
+  // CHECK: tile.copy %{{.*}} count 256 {of_subgroup}
+  tile.copy %x[%i, %i] to %ring[%i] count 256 {of_subgroup} : memref<?x64xbf16> to memref<1024x64xbf16, #tile.swizzled<panel_rows = 256>, #gpu.address_space<workgroup>>
+  // CHECK: tile.mbarrier_arrive %[[B]][%[[I]]] {copied} : memref<4x2xi32, {{.*}}>
+  tile.mbarrier_arrive %b[%i] {copied} : memref<4x2xi32, #gpu.address_space<workgroup>>
+  %yes = arith.constant true
+  // CHECK: tile.mbarrier_arrive %[[B]][%[[I]]] if %{{.*}} : memref<4x2xi32, {{.*}}>
+  tile.mbarrier_arrive %b[%i] if %yes : memref<4x2xi32, #gpu.address_space<workgroup>>
+  tile.return
+}

@@ -134,8 +134,8 @@ FailureOr<tile::FuncOp> KernelEmitter::emit() {
   }
 
   func = tile::FuncOp::create(b, kernel.getName(), b.getFunctionType(arguments, {}), profile.lanes, mapping, 1,
-                              /*row_lanes=*/IntegerAttr(), /*subgroup=*/IntegerAttr(), /*arg_attrs=*/ArrayAttr(),
-                              /*res_attrs=*/ArrayAttr());
+                              /*row_lanes=*/IntegerAttr(), /*subgroup=*/IntegerAttr(), /*producers=*/IntegerAttr(),
+                              /*arg_attrs=*/ArrayAttr(), /*res_attrs=*/ArrayAttr());
   Block *entry = b.createBlock(&func.getBody(), {}, arguments, SmallVector<Location>(arguments.size(), b.getLoc()));
   for (auto [value, argument] : llvm::zip(body.getArguments(), entry->getArguments()))
     memory[value] = argument;
