@@ -14,7 +14,7 @@
 #   whose --smooth replaces ReLU by GELU), each optionally with -f16 or -bf16 at the end.
 # --bench: some of matmul-N, attention-TOKENSxHEADSxWIDTH-full, the same with -causal, numbers, transformer-base and
 #   transformer-big, each optionally with -bf16 or -f16 at the end. A variant may follow: @sm_80 compiles only for
-#   cuda:sm_80, and @recompute-cheap compiles with --recompute=cheap.
+#   cuda:sm_80, and @recompute-cheap and @no-producers compile with --recompute=cheap and --no-producers.
 # --preset=lease: the benchmarks of bench/gpu-lease.sh in bf16 for cuda:sm_90a, and no cases. Later options override it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -44,7 +44,8 @@ for argument in "$@"; do
         for mask in full causal; do bench+=attention-4096x16x$width-$mask-bf16,attention-512x2x$width-$mask-bf16,; done
         bench+=attention-4096x16x$width-full-bf16@sm_80,
       done
-      bench+=matmul-4096-bf16,matmul-8192-bf16,transformer-big-bf16,transformer-big-bf16@recompute-cheap,transformer-base-bf16 ;;
+      bench+=matmul-4096-bf16,matmul-4096-bf16@no-producers,matmul-8192-bf16,transformer-big-bf16,transformer-big-bf16@recompute-cheap,
+      bench+=transformer-big-bf16@no-producers,transformer-base-bf16 ;;
     --preset=*) echo "bench/gpu-pack.sh: there is no preset '${argument#*=}'; there is lease" >&2; exit 2 ;;
     --bin=*) bin=${argument#*=} ;;
     --device=*) device=${argument#*=} ;;
@@ -184,7 +185,8 @@ compile_bench() { # NAME MODEL PRECISION
   case $1 in
     *@sm_80) wanted=cuda:sm_80 ;;
     *@recompute-cheap) flags=(--recompute=cheap) ;;
-    *@*) echo "bench/gpu-pack.sh: there is no variant '@${1#*@}'; there are @sm_80 and @recompute-cheap" >&2; exit 2 ;;
+    *@no-producers) flags=(--no-producers) ;;
+    *@*) echo "bench/gpu-pack.sh: there is no variant '@${1#*@}'; there are @sm_80, @recompute-cheap and @no-producers" >&2; exit 2 ;;
   esac
   taken=$wanted
   if ! "$bin/heddle-compile" "$2" "${flags[@]}" --precision="$3" --target="$taken" -o "$out/bench/$1.heddle" > "$work/log" 2>&1; then

@@ -139,7 +139,8 @@ private:
     // If the loop might not run, a warpgroup's accumulators would leave it through moves, and ptxas would wait for each
     // product. So the loop runs at least once, and counts its iterations to show that to LLVM.
     Value step = loop.getStep(), lower = loop.getLowerBound(), upper = loop.getUpperBound();
-    bool isCounted = ofWarpgroups && !getConstantIntValue(upper) && llvm::all_of(staged, hasDepthLimit);
+    bool isCounted = ofWarpgroups && !getConstantIntValue(upper) &&
+                     llvm::all_of(staged, [](const Stage &stage) { return heddle::hasDepthLimit(stage.load); });
     Value from = lower, to = upper, by = step;
     if (isCounted) {
       Value one = constant(b, 1);
@@ -255,27 +256,16 @@ private:
     return *llvm::find_if(staged, [&](const Stage &stage) { return LoadOp(stage.load).getResult() == operand; });
   }
 
-  /// Returns true if places past the end of the contracted dimension read as zero.
-  static bool hasDepthLimit(const Stage &stage) {
-    LoadOp load = stage.load;
-    return static_cast<bool>(load.getTransposed() ? load.getRowLimit() : load.getColumnLimit());
-  }
-
   /// Returns the product of a loop that only loads operands and multiplies, if warpgroups can compute it: no other
   /// instruction touches its accumulators. Otherwise returns null.
   DotOp findWarpgroupProduct(scf::ForOp loop, ArrayRef<Stage> staged) const {
     auto dots = loop.getBody()->getOps<DotOp>();
     auto kernel = loop->getParentOfType<tile::FuncOp>();
     int64_t subgroups = static_cast<int64_t>(kernel.getWorkgroup()) / FragmentAttr::kLanes;
-    if (warpgroup == 0 || subgroups % warpgroup != 0 || !llvm::hasSingleElement(dots) || staged.size() != 2 ||
-        loop.getNumRegionIterArgs() != 1)
+    if (warpgroup == 0 || subgroups % warpgroup != 0 || !llvm::hasSingleElement(dots) || staged.size() != 2)
       return {};
     DotOp dot = *dots.begin();
-    auto lhs = dot.getLhs().getDefiningOp<LoadOp>(), rhs = dot.getRhs().getDefiningOp<LoadOp>();
-    int64_t depth = depthOf(dot);
-    bool isWhole = dot.getAccumulator() == loop.getRegionIterArg(0) && loop.getYieldedValues()[0] == dot.getResult() &&
-                   dot->hasOneUse() && !dot.getTransposeLhs() && dot.getTransposeRhs();
-    bool canRead = isWhole && canReadShared(lhs, depth) && canReadShared(rhs, depth) &&
+    bool canRead = heddle::isWarpgroupProduct(loop, dot) &&
                    llvm::all_of(staged, [](const Stage &stage) { return stage.copies && !stage.isFixed; });
     return canRead ? dot : DotOp();
   }
@@ -372,6 +362,20 @@ private:
 };
 
 } // namespace
+
+bool heddle::isWarpgroupProduct(scf::ForOp loop, DotOp product) {
+  if (loop.getNumRegionIterArgs() != 1)
+    return false;
+  auto lhs = product.getLhs().getDefiningOp<LoadOp>(), rhs = product.getRhs().getDefiningOp<LoadOp>();
+  int64_t depth = cast<RankedTensorType>(product.getLhs().getType()).getDimSize(1);
+  return product.getAccumulator() == loop.getRegionIterArg(0) && loop.getYieldedValues()[0] == product.getResult() &&
+         product->hasOneUse() && !product.getTransposeLhs() && product.getTransposeRhs() && canReadShared(lhs, depth) &&
+         canReadShared(rhs, depth);
+}
+
+bool heddle::hasDepthLimit(LoadOp operand) {
+  return static_cast<bool>(operand.getTransposed() ? operand.getRowLimit() : operand.getColumnLimit());
+}
 
 bool heddle::readSame(LoadOp a, LoadOp b) {
   return a.getMemory() == b.getMemory() && a.getRow() == b.getRow() && a.getColumn() == b.getColumn() &&

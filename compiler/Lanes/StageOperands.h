@@ -13,6 +13,9 @@ namespace mlir::heddle {
 /// `heddle-stage-operands` with the stages and the shared memory of a profile.
 std::unique_ptr<Pass> createStageOperandsPass(const TargetProfile &profile);
 
+/// `heddle-specialize-warps` with the producers, the shared memory and the warpgroup size of a profile.
+std::unique_ptr<Pass> createSpecializeWarpsPass(const TargetProfile &profile);
+
 /// `heddle-stage-through-registers` for a profile, which must outlive the pass.
 std::unique_ptr<Pass> createStageThroughRegistersPass(const TargetProfile &profile);
 
@@ -20,6 +23,13 @@ std::unique_ptr<Pass> createStageThroughRegistersPass(const TargetProfile &profi
 std::unique_ptr<Pass> createUseWarpgroupsPass(const TargetProfile &profile);
 
 inline Value constant(ImplicitLocOpBuilder &b, int64_t value) { return arith::ConstantIndexOp::create(b, value); }
+
+/// Returns true if the loop does nothing with its only value but add a product to it, whose operands it loads, and
+/// warpgroups can read these operands from shared memory.
+bool isWarpgroupProduct(scf::ForOp loop, tile::DotOp product);
+
+/// Returns true if an operand's places past the end of the contracted dimension read as zero.
+bool hasDepthLimit(tile::LoadOp operand);
 
 /// Returns true if both read the same part of a matrix, even if one of them transposes it.
 bool readSame(tile::LoadOp a, tile::LoadOp b);

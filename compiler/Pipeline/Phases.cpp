@@ -114,6 +114,8 @@ static void buildTile(OpPassManager &passes, const PipelineOptions &options) {
 static void buildLayout(OpPassManager &passes, const PipelineOptions &options) {
   if (options.profile->tensor.stages > 1 || options.profile->blocks.lanes) {
     passes.addNestedPass<tile::FuncOp>(createCSEPass()); // equal indices become one value
+    if (options.profile->tensor.producers > 0)
+      passes.addNestedPass<tile::FuncOp>(createSpecializeWarpsPass(*options.profile));
     if (options.profile->tensor.copiesAhead)
       passes.addNestedPass<tile::FuncOp>(createStageOperandsPass(*options.profile)); // fragments
     if (options.profile->tensor.warpgroup > 0) {

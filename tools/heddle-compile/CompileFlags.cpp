@@ -160,6 +160,10 @@ struct Flags {
           "Multiprocessors of the GPU that products on tensor cores are cut into tiles for (default: as many as an "
           "A100 has, an A40 or an H100, by the target)"),
       cl::value_desc("N"), cl::init(0), cl::cat(category)};
+  cl::opt<bool> noProducers{
+      "no-producers",
+      cl::desc("Matmuls on Hopper have no lanes that only copy operands, to compare with those that have"),
+      cl::cat(category)};
   cl::opt<bool> helpDescription{"help-description", cl::desc("Print a page of all keys of a description, in Markdown"),
                                 cl::cat(category)};
   // For tests that run a GPU's kernels on a device with narrower subgroups.
@@ -321,6 +325,8 @@ std::optional<CommandLine> check(Flags &flags) {
         return wrong("--processors: expects a target with tensor cores and a number from 1 to " + std::to_string(most));
       own.processors = flags.processors;
     }
+    if (flags.noProducers)
+      own.tensor.producers = 0;
     if (flags.lanes.getNumOccurrences()) {
       if (own.fixedLanes || flags.precision != "f32" || flags.lanes < 4 || !llvm::isPowerOf2_64(flags.lanes))
         return wrong("--lanes: expects a target whose devices may have other subgroups, f32, and a power of two of at "

@@ -60,6 +60,7 @@ constexpr TargetProfile makeHopper(StringLiteral name, StringLiteral summary, St
                                    int64_t shared, int64_t memory) {
   TargetProfile profile = makeCuda(name, summary, chip, processors, shared, memory);
   profile.tensor.warpgroup = 4; // wgmma
+  profile.tensor.producers = 4;
   profile.tensor.warpgroupRate = 2000;
   // Measured on an H200: an 8192^3 matmul copied 12.9 GB to shared memory in 1.45 ms, 5,000 bytes per clock.
   profile.tensor.cacheRate = 64;

@@ -357,7 +357,8 @@ LogicalResult KernelEmitter::finish(const Matrix &matrix, const Place &place) {
     ops = ops * memoryOfChosen.size() / results;
     results = memoryOfChosen.size();
   }
-  bool isLong = ops > longEpilogue || results > manyResults;
+  bool isLong = ops > longEpilogue || results > manyResults ||
+                !body.getOps<DropoutOp>().empty(); // whose random numbers need registers, too
   int64_t elements = isLong ? std::min(parts.elements, fewElements) : parts.elements;
   int64_t count = elements ? place.rows * place.columns / (workgroup * elements) : 1;
   int64_t columns = std::max(count > 1 ? place.columns / count : place.columns, parts.alongRow * vector);

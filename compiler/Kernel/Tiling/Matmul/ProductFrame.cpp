@@ -80,6 +80,7 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
     contract(contracted);
     return;
   }
+  isPersistent &= !groups.starts;
   auto [first, column] =
       fragments || blocks ? placeInGroups(result, rows, columns) : placeInStrips(result, rows, columns);
   auto [row, rowLimit] = enterGroup(ofRows, result, first, rows);
@@ -199,9 +200,17 @@ std::pair<Value, Value> ProductFrame::placeInGroups(const Matrix &result, int64_
   auto &b = emitter.builder();
   auto divide = [&](Value x, Value y) { return b.createOrFold<arith::DivUIOp>(x, y); };
   auto remainder = [&](Value x, Value y) { return b.createOrFold<arith::RemUIOp>(x, y); };
-  Value number = emitter.setGrid(0, result.isDynamic() ? 1 : down * rows, result.size, rows, across);
+  Value all = divide(emitter.add(emitter.rowsOf(result), emitter.index(rows - 1)), emitter.index(rows)), number;
+  if (isPersistent) {
+    int64_t workgroups = emitter.getProfile().processors;
+    auto loop = scf::ForOp::create(b, emitter.setGrid(0, workgroups, {}, 1), emitter.mul(all, across),
+                                   emitter.index(workgroups));
+    b.setInsertionPointToStart(loop.getBody());
+    number = loop.getInductionVar();
+  } else {
+    number = emitter.setGrid(0, result.isDynamic() ? 1 : down * rows, result.size, rows, across);
+  }
   Value ofStrip = emitter.index(kGroup * across), first = emitter.mul(divide(number, ofStrip), kGroup);
-  Value all = divide(emitter.add(emitter.rowsOf(result), emitter.index(rows - 1)), emitter.index(rows));
   // The last strip may have fewer tiles.
   Value left = b.createOrFold<arith::SubIOp>(all, first);
   Value strip = down % kGroup == 0 && !result.isDynamic() ? emitter.index(kGroup)
@@ -269,10 +278,13 @@ std::optional<std::pair<int64_t, int64_t>> ProductFrame::chooseBlocks(const Matr
 
 std::pair<int64_t, int64_t> ProductFrame::chooseFragments(const Matrix &result, int64_t operandBits, int64_t parts) {
   const TargetProfile &profile = emitter.getProfile();
-  TensorTile best = chooseTensorTile(
-      profile,
-      {.m = emitter.maximumRows(result), .n = result.columns, .k = depth, .bits = operandBits, .parts = parts});
+  TensorProduct product{
+      .m = emitter.maximumRows(result), .n = result.columns, .k = depth, .bits = operandBits, .parts = parts};
+  TensorTile best = chooseTensorTile(profile, product);
   emitter.setTensorTiles(best.subgroups);
+  int64_t tiles = llvm::divideCeil(product.m, best.allRows()) * llvm::divideCeil(product.n, best.columns);
+  isPersistent = profile.tensor.producers > 0 && parts == 1 && usesWarpgroups(profile, product) &&
+                 best.subgroups == 2 * profile.tensor.warpgroup && tiles > profile.processors;
   constexpr int64_t shortest = 16; // less is not worth a barrier
   int64_t shallowest = std::max(shortest, profile.tensor.matrix.depth);
   int64_t deepest = std::max(shallowest, profile.tensor.depth * 16 / operandBits);

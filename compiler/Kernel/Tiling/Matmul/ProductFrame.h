@@ -58,12 +58,14 @@ private:
   static constexpr int64_t kStepsAhead = 2;
 
   /// These set the mapping and `step`, and return the rows and columns of the workgroup's tile. `chooseBlocks` returns
-  /// nothing if the matmul is not computed in blocks.
+  /// nothing if the matmul is not computed in blocks. `chooseFragments` sets `isPersistent` if workgroups can compute
+  /// several tiles.
   std::optional<std::pair<int64_t, int64_t>> chooseBlocks(const Matrix &result, int64_t loops, bool moved);
   std::pair<int64_t, int64_t> chooseRegisters(const Matrix &contracted, const Matrix &result, int64_t loops,
                                               const RightSide &rhs);
-  /// These set the grid, and return the first row and column of a workgroup's tile.
-  /// With `sharesLeft`, consecutive workgroups have the same rows, which bytes are split for once.
+  /// These set the grid, and return the first row and column of a workgroup's tile. With `sharesLeft`, consecutive
+  /// workgroups have the same rows, which bytes are split for once. Everything that is emitted after `placeInGroups` is
+  /// repeated for each tile of a persistent workgroup.
   std::pair<Value, Value> placeInStrips(const Matrix &result, int64_t rows, int64_t columns, bool sharesLeft = false);
   std::pair<Value, Value> placeInGroups(const Matrix &result, int64_t rows, int64_t columns);
   std::pair<int64_t, int64_t> chooseFragments(const Matrix &result, int64_t operandBits, int64_t parts);
@@ -98,6 +100,7 @@ private:
   std::optional<PackedProduct> packed;     // only for threads, as is the next
   std::optional<StreamedProduct> streamed; // for few rows
   bool hasAccumulated = false;
+  bool isPersistent = false; // a workgroup computes several tiles
   Place tile;
 };
 

@@ -7,8 +7,9 @@
 heddle.size @tokens max 16384
 heddle.size @short max 128
 
+// There are more tiles than processors, so each workgroup computes several.
 // CHECK-LABEL: func.func @many
-// CHECK: tile.launch @matmul{{.*}} grid [#tile.grid<"tokens", 128, 4>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>]
+// CHECK: tile.launch @matmul{{.*}} grid [#tile.grid<"", 1, 132>, #tile.grid<"", 1, 1>, #tile.grid<"", 1, 1>]
 func.func @many(%x: !x, %w: tensor<1024x1024xf32>, %r: !x) -> !x {
   %p = heddle.matmul %x, %w : !x, tensor<1024x1024xf32> -> !x
   %s = arith.addf %p, %r : !x
@@ -33,7 +34,8 @@ func.func @few(%x: !few, %w: tensor<1024x1024xf32>) -> !few {
 // CHECK: tile.func @matmul_addf_Tx1024(
 // CHECK-SAME: %[[R:[a-z0-9]*]]: memref<?x1024xf32>, %[[S:[a-z0-9]*]]: memref<?x1024xf32>, %{{.*}}: index) attributes {mapping = #tile.mapping<tensor>, vector = 4 : i64, workgroup = 256 : i64}
 // Workgroups that run at once make a compact part of the result: strips of eight tiles, the last of which may have fewer.
-// CHECK: %[[NUMBER:.*]] = gpu.block_id x
+// CHECK: %[[BEGIN:.*]] = gpu.block_id x
+// CHECK: scf.for %[[NUMBER:.*]] = %[[BEGIN]] to %{{.*}} step %c132
 // CHECK: %[[STRIP:.*]] = arith.divui %[[NUMBER]], %c32
 // CHECK: %[[FIRST:.*]] = arith.muli %[[STRIP]], %c8
 // CHECK: %[[LEFT:.*]] = arith.subi %{{.*}}, %[[FIRST]]

@@ -1,4 +1,4 @@
-// A large product on Hopper: copies ahead, and warpgroups that read both operands from shared memory.
+// A large product on Hopper: producers that copy ahead, and warpgroups that read both operands from shared memory.
 // RUN: heddle-compile %s -o %t.heddle --target=cuda:sm_90a --precision=bf16 --ptxas=none
 // RUN: heddle-inspect %t.heddle --kernel=matmul_Tx1024 | FileCheck %s
 // RUN: heddle-compile %s -o %t.80.heddle --target=cuda:sm_80 --precision=bf16 --ptxas=none
@@ -7,17 +7,26 @@
 // Operands begin at multiples of what a swizzle exchanges.
 // CHECK: .target sm_90a
 // CHECK: .extern .shared .align 1024
-// CHECK: .maxntid 256
-// CHECK: cp.async.cg.shared.global
-// CHECK: cp.async.wait_group 1;
-// CHECK: fence.proxy.async.shared::cta;
+// CHECK: .maxntid 384
+// CHECK: .minnctapersm 1
+// CHECK: mbarrier.init.shared::cta.b64
 // CHECK: bar.sync 0;
+// CHECK: setmaxnreg.dec.sync.aligned.u32 48;
+// CHECK: mbarrier.try_wait.parity.shared::cta.b64
+// CHECK: cp.async.cg.shared.global
+// CHECK: cp.async.wait_group 0;
+// CHECK: fence.proxy.async.shared::cta;
+// CHECK: mbarrier.arrive.shared::cta.b64
+// CHECK: setmaxnreg.inc.sync.aligned.u32 224;
+// CHECK-NOT: bar.sync
+// CHECK: mbarrier.try_wait.parity.shared::cta.b64
 // CHECK: wgmma.fence.sync.aligned;
 // CHECK-COUNT-4: wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16
 // CHECK: wgmma.commit_group.sync.aligned;
 // CHECK: wgmma.wait_group.sync.aligned 0;
 // CHECK: st.global
 // CHECK-NOT: mma.sync
+// CHECK-NOT: bar.sync
 
 // OLDER: mma.sync
 // OLDER-NOT: wgmma

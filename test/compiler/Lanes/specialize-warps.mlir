@@ -1,0 +1,128 @@
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-specialize-warps,canonicalize,cse))' --split-input-file | FileCheck %s
+// RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-specialize-warps{producers=0}))' --split-input-file | FileCheck %s --check-prefix=NONE
+// NONE-NOT: mbarrier
+
+// Four producers fill a ring of four tiles, one each. Each waits until both warpgroups have released its tile, whose mbarriers are four apart. The
+// warpgroups wait for a tile, and release the one before. The second begins once the first has released two tiles. Steps are counted over all tiles of the result.
+// CHECK-LABEL: tile.func @product
+// CHECK-SAME: producers = 128 : i64
+// CHECK-DAG: %[[LEFT:.*]] = tile.shared : memref<1024x64xbf16, #tile.swizzled<panel_rows = 256>
+// CHECK-DAG: %[[RIGHT:.*]] = tile.shared : memref<256x128xbf16, #tile.swizzled<panel_rows = 64>
+// CHECK-DAG: %[[FULL:.*]] = tile.shared : memref<4x2xi32
+// CHECK-DAG: %[[EMPTY:.*]] = tile.shared : memref<8x2xi32
+// CHECK-DAG: tile.mbarrier_init %[[FULL]] arrivals 1
+// CHECK-DAG: tile.mbarrier_init %[[EMPTY]] arrivals 4
+// CHECK: gpu.barrier
+// CHECK: %[[PRODUCES:.*]] = arith.cmpi eq, %{{.*}}, %c2
+// CHECK: scf.if %[[PRODUCES]] {
+// CHECK-NEXT: tile.registers 48
+// CHECK:   %[[SLOT:.*]] = arith.subi %{{.*}}, %c8
+// CHECK:   scf.for %[[TILE:.*]] = %{{.*}} to %c100 step %c132 iter_args(%[[DONE:.*]] = %c0) -> (index) {
+// CHECK:     %[[OTHER:.*]] = arith.addi
+// CHECK:     scf.for %[[I:.*]] = %{{.*}} to %c16 step %c4 {
+// CHECK:       tile.mbarrier_wait %[[EMPTY]][%[[SLOT]]] parity
+// CHECK-NEXT:  tile.mbarrier_wait %[[EMPTY]][%[[OTHER]]] parity
+// CHECK:       tile.copy %arg0[%{{.*}}] to %[[LEFT]][%{{.*}}] count 256 {of_subgroup}
+// CHECK:       tile.copy %arg1[%{{.*}}] to %[[RIGHT]][%{{.*}}] count 64 {of_subgroup}
+// CHECK-NEXT:  tile.commit
+// CHECK-NEXT:  tile.mbarrier_arrive %[[FULL]][%[[SLOT]]] {copied}
+// CHECK:     %[[NEXT:.*]] = arith.addi %[[DONE]], %c16
+// CHECK:     scf.yield %[[NEXT]]
+// CHECK: } else {
+// CHECK-NEXT: tile.registers 224 more
+// CHECK:   scf.for %{{.*}} iter_args(%[[DONE:.*]] = %c0) -> (index) {
+// CHECK:     scf.if
+// CHECK:       tile.mbarrier_wait %[[EMPTY]][
+// CHECK:     %[[SUM:.*]] = scf.for %[[I:.*]] = %c0 to %c16 step %c1 iter_args(%[[A:.*]] = %{{.*}})
+// CHECK:       tile.mbarrier_wait %[[FULL]][
+// CHECK:       %[[B:.*]] = tile.warpgroup_dot %[[A]], %[[LEFT]][%{{.*}}], %[[RIGHT]][%{{.*}}] depth 64
+// CHECK:       tile.warpgroup_wait 1
+// CHECK:       %[[LATER:.*]] = arith.cmpi ne, %[[I]], %c0
+// CHECK:       tile.mbarrier_arrive %[[EMPTY]][%{{.*}}] if %[[LATER]]
+// CHECK:       scf.yield %[[B]]
+// CHECK:     %[[WHOLE:.*]] = tile.warpgroup_wait 0, %[[SUM]]
+// CHECK:     tile.mbarrier_arrive %[[EMPTY]][%{{.*}}] :
+// CHECK:     tile.store %[[WHOLE]], %arg2
+tile.func @product(%x: memref<25600x1024xbf16>, %w: memref<1024x128xbf16>, %y: memref<25600x128xf32>)
+    attributes {workgroup = 256 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c100 = arith.constant 100 : index
+  %c132 = arith.constant 132 : index
+  %c256 = arith.constant 256 : index
+  %c1024 = arith.constant 1024 : index
+  %zero = arith.constant dense<0.0> : tensor<256x128xf32>
+  %first = gpu.block_id x
+  scf.for %tile = %first to %c100 step %c132 {
+    %row = arith.muli %tile, %c256 : index
+    %sum = scf.for %k = %c0 to %c1024 step %c64 iter_args(%a = %zero) -> (tensor<256x128xf32>) {
+      %l = tile.load %x[%row, %k] {any_padding} : memref<25600x1024xbf16> -> tensor<256x64xbf16>
+      %r = tile.load %w[%k, %c0] {any_padding, transposed} : memref<1024x128xbf16> -> tensor<128x64xbf16>
+      %b = tile.dot %l, %r, %a {transpose_rhs} : tensor<256x64xbf16>, tensor<128x64xbf16> -> tensor<256x128xf32>
+      scf.yield %b : tensor<256x128xf32>
+    }
+    tile.store %sum, %y[%row, %c0] : tensor<256x128xf32>, memref<25600x128xf32>
+  }
+  tile.return
+}
+
+// -----
+
+// If all lanes have to wait for each other in an epilogue, no lanes are producers.
+// CHECK-LABEL: tile.func @meets
+// CHECK-NOT: mbarrier
+tile.func @meets(%x: memref<25600x1024xbf16>, %w: memref<1024x128xbf16>, %y: memref<25600x128xf32>)
+    attributes {workgroup = 256 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c100 = arith.constant 100 : index
+  %c132 = arith.constant 132 : index
+  %c256 = arith.constant 256 : index
+  %c1024 = arith.constant 1024 : index
+  %zero = arith.constant dense<0.0> : tensor<256x128xf32>
+  %first = gpu.block_id x
+  scf.for %tile = %first to %c100 step %c132 {
+    %row = arith.muli %tile, %c256 : index
+    %sum = scf.for %k = %c0 to %c1024 step %c64 iter_args(%a = %zero) -> (tensor<256x128xf32>) {
+      %l = tile.load %x[%row, %k] {any_padding} : memref<25600x1024xbf16> -> tensor<256x64xbf16>
+      %r = tile.load %w[%k, %c0] {any_padding, transposed} : memref<1024x128xbf16> -> tensor<128x64xbf16>
+      %b = tile.dot %l, %r, %a {transpose_rhs} : tensor<256x64xbf16>, tensor<128x64xbf16> -> tensor<256x128xf32>
+      scf.yield %b : tensor<256x128xf32>
+    }
+    tile.wait 0
+    tile.store %sum, %y[%row, %c0] : tensor<256x128xf32>, memref<25600x128xf32>
+  }
+  tile.return
+}
+
+// -----
+
+// The number of steps is known at run time only. There is at least one, whose operands are zeros past the end.
+// CHECK-LABEL: tile.func @counted
+// CHECK-SAME: producers = 128 : i64
+// CHECK: arith.maxsi
+// CHECK: tile.copy %{{.*}} rows(%arg3) to
+// CHECK: tile.copy %{{.*}} rows(%arg3) to
+// CHECK: } else {
+// CHECK: arith.maxsi
+tile.func @counted(%x: memref<?x25600xbf16>, %w: memref<?x128xbf16>, %y: memref<25600x128xf32>, %depth: index)
+    attributes {workgroup = 256 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c100 = arith.constant 100 : index
+  %c132 = arith.constant 132 : index
+  %c256 = arith.constant 256 : index
+  %zero = arith.constant dense<0.0> : tensor<256x128xf32>
+  %first = gpu.block_id x
+  scf.for %tile = %first to %c100 step %c132 {
+    %row = arith.muli %tile, %c256 : index
+    %sum = scf.for %k = %c0 to %depth step %c64 iter_args(%a = %zero) -> (tensor<256x128xf32>) {
+      %l = tile.load %x[%k, %row] rows(%depth) {transposed} : memref<?x25600xbf16> -> tensor<256x64xbf16>
+      %r = tile.load %w[%k, %c0] rows(%depth) {transposed} : memref<?x128xbf16> -> tensor<128x64xbf16>
+      %b = tile.dot %l, %r, %a {transpose_rhs} : tensor<256x64xbf16>, tensor<128x64xbf16> -> tensor<256x128xf32>
+      scf.yield %b : tensor<256x128xf32>
+    }
+    tile.store %sum, %y[%row, %c0] : tensor<256x128xf32>, memref<25600x128xf32>
+  }
+  tile.return
+}
