@@ -5,9 +5,10 @@
     bench/step_model.py before.json after.json      # of heddle-compile --report=before.json
 
 A launch takes its FLOPs at --flops and its bytes at --memory. For a matmul both times are added up, because its traffic
-is not hidden behind its arithmetic (with --overlap=0.7, 0.7 of it is); other kernels take the longer of the two. The
-column "hidden" has the times if all traffic were hidden. Launches have no pauses between them. With two reports, the
-table shows what changes.
+is not hidden behind its arithmetic (with --overlap=0.7, 0.7 of it is); other kernels take the longer of the two. In a
+matmul with producers only the traffic of epilogues counts, because operands come all the time. It is hidden behind the
+steps that one warpgroup can multiply while the other is in its epilogue. The column "hidden" has the times if all
+traffic were hidden. Launches have no pauses between them. With two reports, the table shows what changes.
 
 Flags that the script does not know go to heddle-compile.
 """
@@ -36,6 +37,10 @@ ROWS = [
     ("embeddings, updates that are apart, numbers", r""),
 ]
 MATMULS = r"^(partial_)?(matmul|project)"
+# While the first warpgroup is in its epilogue, the second is still 2 steps behind; while the second is in its own, the first
+# multiplies the 4 tiles of the ring. A step of one warpgroup is half a step of both.
+STEPS_BESIDE_EPILOGUES = (2 + 4) / 2
+DEPTH = 64  # of a step
 
 
 @dataclass
@@ -55,14 +60,24 @@ def row_of(kernel):
     return next(name for name, expression in ROWS if re.search(expression, kernel))
 
 
+def epilogue_bytes(launch):
+    """Returns the bytes of a matmul with producers without those of its 16-bit operands."""
+    columns, depth = int(re.search(r"x(\d+)(_\d+)?$", launch["kernel"])[1]), DEPTH * launch["steps"]
+    rows = launch["flops"] / (2 * columns * depth)
+    return max(0, launch["bytes"] - 2 * depth * (rows + columns))
+
+
 def count(launches, arguments):
     """Returns the table's rows by name, and the row of all launches."""
     rows, whole = {name: Row() for name, _ in ROWS}, Row()
     for launch in launches:
         arithmetic, traffic = 1e3 * launch["flops"] / arguments.flops, 1e3 * launch["bytes"] / arguments.memory
         longer = max(arithmetic, traffic)
-        visible = 1 - arguments.overlap if re.search(MATMULS, launch["kernel"]) else 0
-        one = Row(1, launch["flops"], launch["bytes"], max(longer, arithmetic + visible * traffic), longer)
+        visible = (1 - arguments.overlap) * traffic if re.search(MATMULS, launch["kernel"]) else 0
+        if "steps" in launch:  # of a tile of the result
+            hidden = arithmetic * STEPS_BESIDE_EPILOGUES / launch["steps"]
+            visible = min(visible, max(0, 1e3 * epilogue_bytes(launch) / arguments.memory - hidden))
+        one = Row(1, launch["flops"], launch["bytes"], max(longer, arithmetic + visible), longer)
         rows[row_of(launch["kernel"])].add(one)
         whole.add(one)
     return rows, whole

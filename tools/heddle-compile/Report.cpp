@@ -1,5 +1,6 @@
 #include "tools/heddle-compile/Report.h"
 
+#include "compiler/Lanes/LowerToLanes.h"
 #include "compiler/Program/Planning/EntryGraph.h"
 #include "dialects/Heddle/Heddle.h"
 #include "llvm/ADT/StringSet.h"
@@ -177,8 +178,10 @@ static int64_t bytesOf(plan::CollectiveOp collective) {
 }
 
 /// Writes an entry's launches and collectives in order: the kernel, FLOPs and bytes of each launch (for launches shared
-/// out among ranks, the total of all ranks), and the bytes of each collective.
+/// out among ranks, the total of all ranks), and the bytes of each collective. For a matmul with producers, also the
+/// steps of a tile.
 static void writeOrder(llvm::json::OStream &json, plan::EntryOp entry, const SizeMaxima &maxima) {
+  SymbolTable symbols(entry->getParentOfType<ModuleOp>());
   json.attributeArray("order", [&] {
     entry.walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (auto collective = dyn_cast<plan::CollectiveOp>(op))
@@ -192,6 +195,9 @@ static void writeOrder(llvm::json::OStream &json, plan::EntryOp entry, const Siz
           json.attribute("kernel", launch.getKernel());
           json.attribute("flops", cost ? evaluateAtMaximum(cost.getFlops(), maxima) : 0);
           json.attribute("bytes", cost ? evaluateAtMaximum(cost.getBytes(), maxima) : 0);
+          Operation *kernel = symbols.lookup(launch.getKernel());
+          if (auto steps = kernel ? kernel->getAttrOfType<IntegerAttr>(kStepsName) : IntegerAttr())
+            json.attribute("steps", steps.getInt());
           if (launch.getShardAttr())
             json.attribute("shared_out", true);
         });
