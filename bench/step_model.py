@@ -37,9 +37,9 @@ ROWS = [
     ("embeddings, updates that are apart, numbers", r""),
 ]
 MATMULS = r"^(partial_)?(matmul|project)"
-# While the first warpgroup is in its epilogue, the second is still 2 steps behind; while the second is in its own, the first
-# multiplies the 4 tiles of the ring. A step of one warpgroup is half a step of both.
-STEPS_BESIDE_EPILOGUES = (2 + 4) / 2
+# The second warpgroup is a step behind the first. It multiplies that step while the first is in its epilogue, and the first
+# is a step ahead when it waits for the second's. A step of one warpgroup is half a step of both.
+STEPS_BESIDE_EPILOGUES = (1 + 1) / 2
 DEPTH = 64  # of a step
 
 

@@ -63,8 +63,8 @@ def SpecializeWarpsPass : Pass<"heddle-specialize-warps", "::mlir::tile::FuncOp"
     On tile.func before heddle-stage-operands. Applies to kernels of two warpgroups that loop over tiles of a matmul's
     result, from their own workgroup's number on. Further subgroups, the producers, fill a ring of shared memory with the
     operands. They wait at mbarriers until both warpgroups have read a tile of the ring, and they go on while the
-    warpgroups compute an epilogue. No barrier of the workgroup is left. The second warpgroup begins each tile a few
-    steps after the first, so that one multiplies while the other is in its epilogue.
+    warpgroups compute an epilogue. No barrier of the workgroup is left. The second warpgroup begins each tile a step
+    after the first, so that one multiplies while the other is in its epilogue.
   }];
   let options = [
     Option<"producers", "producers", "int64_t", /*default=*/"4", "Subgroups that copy, and tiles of a ring; 0: none">,

@@ -4,16 +4,17 @@
 //
 // for (tile) {                     if (producer)                          else
 //   for (k) {                        for (tile)                             for (tile) {
-//     a = load A[.., k]                for (k, every n-th)                    for (k) {
+//     a = load A[.., k]                for (k, every m-th)                    for (k) {
 //     b = load B[k, ..]       ->         wait until tile k - n is released      wait for tile k of the ring
-//     dot a, b                           copy A[.., k], B[k, ..]                dot ring[k mod n]
+//     dot a, b                           copy A[.., k] or B[k, ..]              dot ring[k mod n]
 //   }                                    arrive                                 wait; release tile k - 1
 //   epilogue                                                                  }
 // }                                                                           epilogue
 //                                                                           }
 //
-// Each of n producers fills one tile of the ring again and again. The second warpgroup begins a tile of the result some
-// steps after the first. So one of them multiplies while the other computes its epilogue.
+// Producers work in m pairs, one for the left operand and one for the right, and the ring has n = 2 m tiles. The second
+// warpgroup begins a tile of the result some steps after the first. So one of them multiplies while the other computes
+// its epilogue.
 #include "compiler/Lanes/LowerToLanes.h"
 #include "compiler/Lanes/Passes.h"
 #include "compiler/Lanes/StageOperands.h"
@@ -28,7 +29,7 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
-#include <array>
+#include <tuple>
 
 namespace mlir::heddle {
 #define GEN_PASS_DEF_SPECIALIZEWARPSPASS
@@ -42,8 +43,10 @@ using heddle::constant;
 namespace {
 
 /// How many tiles of the ring the first warpgroup releases before the second one begins. At most one less than the ring
-/// has: the producers wait for both warpgroups.
-constexpr int64_t kLag = 2;
+/// has: the producers wait for both warpgroups. With more, the first warpgroup would wait for operands: a producer needs
+/// about as long as one and a half steps.
+constexpr int64_t kLag = 1;
+constexpr int64_t kPair = 2; // producers that fill a tile of the ring together
 /// Registers of a lane. They are multiples of 8, and all lanes together have no more than ptxas gives them when the
 /// kernel begins: 168 for each of 384 lanes.
 constexpr uint64_t kRegistersOfProducer = 48, kRegistersOfConsumer = 224;
@@ -85,7 +88,7 @@ public:
 
   void runOnOperation() override {
     kernel = getOperation();
-    if (producers < kLag + 1 || kernel.getMapping() != LaneMapping::Tensor ||
+    if (producers <= kLag || producers % kPair != 0 || kernel.getMapping() != LaneMapping::Tensor ||
         static_cast<int64_t>(kernel.getWorkgroup()) != 2 * warpgroup * FragmentAttr::kLanes)
       return;
     if (scf::ForOp tiles = findTiles(); tiles && makeRings())
@@ -139,7 +142,7 @@ private:
     };
     full = makeBarriers(producers);
     empty = makeBarriers(2 * producers); // those of the first warpgroup, then those of the second
-    MbarrierInitOp::create(b, full, uint64_t(1));
+    MbarrierInitOp::create(b, full, static_cast<uint64_t>(kPair));
     MbarrierInitOp::create(b, empty, static_cast<uint64_t>(warpgroup.getValue()));
     gpu::BarrierOp::create(b);
     return true;
@@ -177,9 +180,12 @@ private:
   //===-- Producers ---------------------------------------------------------------------------------------------===//
 
   void produce(ImplicitLocOpBuilder &b, scf::ForOp tiles, Value lane) const {
-    Value subgroups = constant(b, 2 * warpgroup);
+    Value consumers = constant(b, 2 * warpgroup), pair = constant(b, kPair);
     Value subgroup = arith::DivUIOp::create(b, lane, constant(b, FragmentAttr::kLanes));
-    Value slot = arith::SubIOp::create(b, subgroup, subgroups);
+    Value number = arith::SubIOp::create(b, subgroup, consumers);
+    Value ownPair = arith::DivUIOp::create(b, number, pair);
+    Value copiesLeft =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, arith::RemUIOp::create(b, number, pair), constant(b, 0));
     // The loop's value counts the steps of all tiles before.
     auto loop = scf::ForOp::create(b, tiles.getLowerBound(), tiles.getUpperBound(), tiles.getStep(), constant(b, 0));
     OpBuilder::InsertionGuard guard(b);
@@ -188,14 +194,13 @@ private:
     mapping.map(tiles.getInductionVar(), loop.getInductionVar());
     Value done = loop.getRegionIterArg(0);
     for (const Contraction &each : contractions)
-      done = fill(b, tiles, each, mapping, slot, done);
+      done = fill(b, tiles, each, mapping, ownPair, copiesLeft, done);
     scf::YieldOp::create(b, done);
   }
 
-  /// Emits the copies of the steps whose operands belong into tile `slot` of the ring. Returns `done` plus the number of
-  /// the loop's steps.
-  Value fill(ImplicitLocOpBuilder &b, scf::ForOp tiles, const Contraction &each, IRMapping &mapping, Value slot,
-             Value done) const {
+  /// Emits the copies of every m-th step, by pair number `pair` of m. Returns `done` plus the number of the loop's steps.
+  Value fill(ImplicitLocOpBuilder &b, scf::ForOp tiles, const Contraction &each, IRMapping &mapping, Value pair,
+             Value copiesLeft, Value done) const {
     auto place = [&](Value value, IRMapping &mapping) {
       return value ? heddle::cloneForCounter(b, tiles, value, mapping) : Value();
     };
@@ -203,27 +208,31 @@ private:
           upper = place(scf::ForOp(each.loop).getUpperBound(), mapping),
           step = place(scf::ForOp(each.loop).getStep(), mapping);
     Value steps = countSteps(b, lower, upper, step);
-    Value ring = constant(b, producers);
-    // The first of these steps: (slot - done) mod n.
-    Value ahead = arith::AddIOp::create(b, slot, ring);
-    Value first =
-        arith::RemUIOp::create(b, arith::SubIOp::create(b, ahead, arith::RemUIOp::create(b, done, ring)), ring);
-    // Matmuls that share a launch choose the memory of their operands for each tile of the result.
-    Value sources[] = {place(LoadOp(each.lhs).getMemory(), mapping), place(LoadOp(each.rhs).getMemory(), mapping)};
-    auto loop = scf::ForOp::create(b, first, steps, ring);
+    Value ring = constant(b, producers), pairs = constant(b, producers / kPair);
+    // The first of these steps: (pair - done) mod m.
+    Value ahead =
+        arith::SubIOp::create(b, arith::AddIOp::create(b, pair, pairs), arith::RemUIOp::create(b, done, pairs));
+    auto loop = scf::ForOp::create(b, arith::RemUIOp::create(b, ahead, pairs), steps, pairs);
     {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(loop.getBody());
       Value number = arith::AddIOp::create(b, done, loop.getInductionVar());
+      Value slot = arith::RemUIOp::create(b, number, ring);
       Value before = parityOf(b, arith::AddIOp::create(b, number, ring));
       MbarrierWaitOp::create(b, empty, slot, before);
-      MbarrierWaitOp::create(b, empty, ahead, before);
-      IRMapping inner = mapping;
-      inner.map(scf::ForOp(each.loop).getInductionVar(),
-                arith::AddIOp::create(b, lower, arith::MulIOp::create(b, loop.getInductionVar(), step)).getResult());
-      for (auto [load, source, memory] : llvm::zip(std::array{each.lhs, each.rhs}, sources, std::array{left, right})) {
+      MbarrierWaitOp::create(b, empty, arith::AddIOp::create(b, slot, ring), before);
+      Value k = arith::AddIOp::create(b, lower, arith::MulIOp::create(b, loop.getInductionVar(), step));
+      auto branch = scf::IfOp::create(b, copiesLeft, /*withElseRegion=*/true);
+      for (auto [load, memory, block] :
+           {std::tuple(each.lhs, left, branch.thenBlock()), std::tuple(each.rhs, right, branch.elseBlock())}) {
+        OpBuilder::InsertionGuard inBranch(b);
+        b.setInsertionPointToStart(block);
+        IRMapping inner = mapping;
+        inner.map(scf::ForOp(each.loop).getInductionVar(), k);
         LoadOp from = load;
         int64_t rows = memory.getType().getDimSize(0) / producers;
+        // Matmuls that share a launch choose the memory of their operands for each tile of the result.
+        Value source = place(from.getMemory(), inner);
         CopyOp::create(b, memory, arith::MulIOp::create(b, slot, constant(b, rows)), rows, source,
                        place(from.getRow(), inner), place(from.getColumn(), inner), place(from.getRowLimit(), inner),
                        place(from.getColumnLimit(), inner), from.getMembers(), from.getApart(), /*of_subgroup=*/true);

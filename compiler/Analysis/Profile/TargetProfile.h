@@ -93,8 +93,8 @@ struct TargetProfile {
     /// time (wgmma). 0: the target has no warpgroups, and each subgroup reads its operands from registers.
     int64_t warpgroup = 0;
     /// Further subgroups of a workgroup that only copy operands to shared memory, in matmuls of two warpgroups that
-    /// compute several tiles one after the other (heddle-specialize-warps). Each fills one tile of a ring. 0: no
-    /// workgroup computes several tiles.
+    /// compute several tiles one after the other (heddle-specialize-warps). The ring of operands has as many tiles. 0:
+    /// no workgroup computes several tiles.
     int64_t producers = 0;
     /// True if tensor cores take cooperative matrices (VK_KHR_cooperative_matrix): cubes, with f16 operands and f32
     /// accumulators. Otherwise they take fragments (#tile.fragment).

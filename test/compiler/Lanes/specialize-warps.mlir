@@ -2,29 +2,34 @@
 // RUN: heddle-opt %s --pass-pipeline='builtin.module(tile.func(heddle-specialize-warps{producers=0}))' --split-input-file | FileCheck %s --check-prefix=NONE
 // NONE-NOT: mbarrier
 
-// Four producers fill a ring of four tiles, one each. Each waits until both warpgroups have released its tile, whose mbarriers are four apart. The
-// warpgroups wait for a tile, and release the one before. The second begins once the first has released two tiles. Steps are counted over all tiles of the result.
+// Two pairs of producers fill a ring of four tiles in turn, one of a pair with the left operand and one with the right. They wait until both warpgroups have
+// released a tile, whose mbarriers are four apart. The warpgroups wait for a tile, and release the one before. The second begins once the first has released a tile. Steps are counted over all tiles of the result.
 // CHECK-LABEL: tile.func @product
 // CHECK-SAME: producers = 128 : i64
 // CHECK-DAG: %[[LEFT:.*]] = tile.shared : memref<1024x64xbf16, #tile.swizzled<panel_rows = 256>
 // CHECK-DAG: %[[RIGHT:.*]] = tile.shared : memref<256x128xbf16, #tile.swizzled<panel_rows = 64>
 // CHECK-DAG: %[[FULL:.*]] = tile.shared : memref<4x2xi32
 // CHECK-DAG: %[[EMPTY:.*]] = tile.shared : memref<8x2xi32
-// CHECK-DAG: tile.mbarrier_init %[[FULL]] arrivals 1
+// CHECK-DAG: tile.mbarrier_init %[[FULL]] arrivals 2
 // CHECK-DAG: tile.mbarrier_init %[[EMPTY]] arrivals 4
 // CHECK: gpu.barrier
 // CHECK: %[[PRODUCES:.*]] = arith.cmpi eq, %{{.*}}, %c2
 // CHECK: scf.if %[[PRODUCES]] {
 // CHECK-NEXT: tile.registers 48
-// CHECK:   %[[SLOT:.*]] = arith.subi %{{.*}}, %c8
+// CHECK:   %[[NUMBER:.*]] = arith.subi %{{.*}}, %c8
+// CHECK:   %[[PAIR:.*]] = arith.divui %[[NUMBER]], %c2
 // CHECK:   scf.for %[[TILE:.*]] = %{{.*}} to %c100 step %c132 iter_args(%[[DONE:.*]] = %c0) -> (index) {
-// CHECK:     %[[OTHER:.*]] = arith.addi
-// CHECK:     scf.for %[[I:.*]] = %{{.*}} to %c16 step %c4 {
+// CHECK:     scf.for %[[I:.*]] = %{{.*}} to %c16 step %c2 {
+// CHECK:       %[[STEP:.*]] = arith.addi %[[DONE]], %[[I]]
+// CHECK:       %[[SLOT:.*]] = arith.remui %[[STEP]], %c4
 // CHECK:       tile.mbarrier_wait %[[EMPTY]][%[[SLOT]]] parity
-// CHECK-NEXT:  tile.mbarrier_wait %[[EMPTY]][%[[OTHER]]] parity
-// CHECK:       tile.copy %arg0[%{{.*}}] to %[[LEFT]][%{{.*}}] count 256 {of_subgroup}
-// CHECK:       tile.copy %arg1[%{{.*}}] to %[[RIGHT]][%{{.*}}] count 64 {of_subgroup}
-// CHECK-NEXT:  tile.commit
+// CHECK:       %[[OTHER:.*]] = arith.addi %[[SLOT]], %c4
+// CHECK:       tile.mbarrier_wait %[[EMPTY]][%[[OTHER]]] parity
+// CHECK:       scf.if
+// CHECK:         tile.copy %arg0[%{{.*}}] to %[[LEFT]][%{{.*}}] count 256 {of_subgroup}
+// CHECK:       } else {
+// CHECK:         tile.copy %arg1[%{{.*}}] to %[[RIGHT]][%{{.*}}] count 64 {of_subgroup}
+// CHECK:       tile.commit
 // CHECK-NEXT:  tile.mbarrier_arrive %[[FULL]][%[[SLOT]]] {copied}
 // CHECK:     %[[NEXT:.*]] = arith.addi %[[DONE]], %c16
 // CHECK:     scf.yield %[[NEXT]]

@@ -12,11 +12,11 @@
 // CHECK: mbarrier.init.shared::cta.b64
 // CHECK: bar.sync 0;
 // CHECK: setmaxnreg.dec.sync.aligned.u32 48;
-// CHECK: mbarrier.try_wait.parity.shared::cta.b64
-// CHECK: cp.async.cg.shared.global
 // CHECK: cp.async.wait_group 0;
 // CHECK: fence.proxy.async.shared::cta;
 // CHECK: mbarrier.arrive.shared::cta.b64
+// CHECK: mbarrier.try_wait.parity.shared::cta.b64
+// CHECK: cp.async.cg.shared.global
 // CHECK: setmaxnreg.inc.sync.aligned.u32 224;
 // CHECK-NOT: bar.sync
 // CHECK: mbarrier.try_wait.parity.shared::cta.b64
