@@ -63,6 +63,7 @@ def row_of(kernel):
 def epilogue_bytes(launch):
     """Returns the bytes of a matmul with producers without those of its 16-bit operands."""
     columns, depth = int(re.search(r"x(\d+)(_\d+)?$", launch["kernel"])[1]), DEPTH * launch["steps"]
+    columns *= launch.get("matmuls", 1)  # that read the same rows
     rows = launch["flops"] / (2 * columns * depth)
     return max(0, launch["bytes"] - 2 * depth * (rows + columns))
 

@@ -11,9 +11,10 @@ class Pass;
 
 namespace heddle {
 
-/// Attribute of a kernel with producers, and of what it is lowered to: the steps along the K dimension that a tile of the
-/// result takes. Absent if only the kernel knows this number.
-inline constexpr llvm::StringLiteral kStepsName = "heddle.steps";
+/// Attributes of a kernel with producers, and of the module that it is lowered to. The steps along the K dimension that a
+/// tile of the result takes; absent if only the kernel knows this number. The matmuls that share the launch; absent for
+/// one.
+inline constexpr llvm::StringLiteral kStepsName = "heddle.steps", kMatmulsName = "heddle.matmuls";
 
 /// Adds heddle-lower-conversions, heddle-lower-to-lanes and clean-up passes to a pipeline on tile.func. Every target's
 /// lowering starts with them.

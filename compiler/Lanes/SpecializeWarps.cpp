@@ -65,6 +65,12 @@ MemRefType tileInMemory(LoadOp load, Attribute space, int64_t tiles) {
                          SwizzledAttr::get(load.getContext(), rows), space);
 }
 
+/// The number of matrices that an operand may be in. Matmuls that share a launch select one of several.
+int64_t countMatrices(Value memory) {
+  auto select = memory.getDefiningOp<arith::SelectOp>();
+  return select ? countMatrices(select.getTrueValue()) + countMatrices(select.getFalseValue()) : 1;
+}
+
 std::optional<Contraction> findContraction(scf::ForOp loop) {
   auto dots = loop.getBody()->getOps<DotOp>();
   if (!llvm::hasSingleElement(dots) || !llvm::hasNItems(loop.getBody()->getOps<LoadOp>(), 2))
@@ -174,7 +180,10 @@ private:
         return;
       all += steps->getSExtValue();
     }
-    kernel->setAttr(heddle::kStepsName, OpBuilder(kernel).getI64IntegerAttr(all));
+    OpBuilder b(kernel);
+    kernel->setAttr(heddle::kStepsName, b.getI64IntegerAttr(all));
+    if (int64_t matmuls = countMatrices(LoadOp(contractions[0].rhs).getMemory()); matmuls > 1)
+      kernel->setAttr(heddle::kMatmulsName, b.getI64IntegerAttr(matmuls));
   }
 
   //===-- Producers ---------------------------------------------------------------------------------------------===//

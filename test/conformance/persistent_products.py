@@ -27,7 +27,10 @@ ENTRIES = {
     "epilogue": (200, " {transpose_rhs}", "epilogue"),
     # Two loops, one after the other.
     "sum": (136, "", "sum"),
+    # Two matmuls that share a launch.
+    "joined": (192, "", "joined"),
 }
+JOINED_COLUMNS = 1024  # no tile has columns of two matmuls
 
 
 def write_model():
@@ -47,6 +50,16 @@ def write_model():
             inputs += f', %u: {x2} {{heddle.name = "u"}}, %v: {w2} {{heddle.name = "v"}}'
             body += f"  %q = heddle.matmul %u, %v : {x2}, {w2} -> {y}\n  %s = arith.addf %p, %q : {y}\n"
             result = "%s"
+        if more == "joined":
+            wide, v = T(JOINED_COLUMNS, "rows"), f"tensor<{k}x{JOINED_COLUMNS}xf32>"
+            text.append(f"""func.func @joined(%x: {x} {{heddle.name = "x"}}, %w: {v} {{heddle.name = "w"}}, %v: {v} {{heddle.name = "v"}})
+    -> ({wide} {{heddle.name = "y"}}, {wide} {{heddle.name = "z"}}) {{
+  %p = heddle.matmul %x, %w : {x}, {v} -> {wide}
+  %q = heddle.matmul %x, %v : {x}, {v} -> {wide}
+  return %p, %q : {wide}, {wide}
+}}
+""")
+            continue
         text.append(f'func.func @{name}({inputs}) -> ({y} {{heddle.name = "y"}}) {{\n{body}  return {result} : {y}\n}}\n')
     # A weight's gradient contracts a number of rows that only the kernel knows.
     x, g, w = T(ROWS, "tokens"), T(COLUMNS, "tokens"), f"tensor<{ROWS}x{COLUMNS}xf32>"
@@ -81,16 +94,20 @@ def main():
         if len(kernels) != len(ENTRIES) + 1 or without:
             failed += 1
             print(f"FAIL of the kernels {', '.join(kernels)} these have no producers: {', '.join(without)}")
-        def check(session, what, entry, inputs, expected):
+        def check(session, what, entry, inputs, expected, names=("y",)):
             nonlocal failed
-            (actual,) = session.call(entry, inputs, ["y"])
+            actual = np.hstack(session.call(entry, inputs, list(names)))
             wrong = np.argwhere(actual != expected.astype(np.float32))
             failed += len(wrong) > 0
             print(f"{'FAIL' if len(wrong) else 'ok  '} {what}" + (f": {len(wrong)} elements, the first at {tuple(wrong[0])}" if len(wrong) else ""))
 
         def check_rows(session, name, rows):
             k, form, more = ENTRIES[name]
-            x, w = draw(rows, k), draw(k, COLUMNS)
+            x = draw(rows, k)
+            if more == "joined":
+                w, v = draw(k, JOINED_COLUMNS), draw(k, JOINED_COLUMNS)
+                return check(session, f"{name}, {rows} rows", name, {"x": x, "w": w, "v": v}, double(x) @ double(np.hstack([w, v])), ("y", "z"))
+            w = draw(k, COLUMNS)
             inputs, expected = {"x": x, "w": np.ascontiguousarray(w.T) if "rhs" in form else w}, double(x) @ double(w)
             if more == "epilogue":
                 inputs |= {"b": draw(COLUMNS), "r": draw(rows, COLUMNS)}
@@ -116,7 +133,7 @@ def main():
         # The check for races takes four times as long.
         os.environ["HEDDLE_EMULATOR_RACECHECK"] = "1"
         session = calls.Session(tools, f"{folder}/products.heddle", folder)
-        for name in ("epilogue", "sum") if arguments.short else ENTRIES:
+        for name in ("epilogue", "sum", "joined") if arguments.short else ENTRIES:
             check_rows(session, name, 300)
         if not arguments.short:
             check_gradient(session, 130)

@@ -178,8 +178,8 @@ static int64_t bytesOf(plan::CollectiveOp collective) {
 }
 
 /// Writes an entry's launches and collectives in order: the kernel, FLOPs and bytes of each launch (for launches shared
-/// out among ranks, the total of all ranks), and the bytes of each collective. For a matmul with producers, also the
-/// steps of a tile.
+/// out among ranks, the total of all ranks), and the bytes of each collective. For matmuls with producers, also the
+/// steps of a tile, and how many matmuls share a launch if several do.
 static void writeOrder(llvm::json::OStream &json, plan::EntryOp entry, const SizeMaxima &maxima) {
   SymbolTable symbols(entry->getParentOfType<ModuleOp>());
   json.attributeArray("order", [&] {
@@ -196,8 +196,9 @@ static void writeOrder(llvm::json::OStream &json, plan::EntryOp entry, const Siz
           json.attribute("flops", cost ? evaluateAtMaximum(cost.getFlops(), maxima) : 0);
           json.attribute("bytes", cost ? evaluateAtMaximum(cost.getBytes(), maxima) : 0);
           Operation *kernel = symbols.lookup(launch.getKernel());
-          if (auto steps = kernel ? kernel->getAttrOfType<IntegerAttr>(kStepsName) : IntegerAttr())
-            json.attribute("steps", steps.getInt());
+          for (auto [name, attribute] : {std::pair("steps", kStepsName), std::pair("matmuls", kMatmulsName)})
+            if (auto number = kernel ? kernel->getAttrOfType<IntegerAttr>(attribute) : IntegerAttr())
+              json.attribute(name, number.getInt());
           if (launch.getShardAttr())
             json.attribute("shared_out", true);
         });

@@ -52,8 +52,9 @@ public:
     // that producers give registers to consumers. Kernels that are bound by memory are better off with ptxas's choice.
     if (kernel.getMapping() == tile::LaneMapping::Blocks || kernel.getProducers() || isBlackwell)
       main->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(1));
-    if (Attribute steps = kernel->getDiscardableAttr(kStepsName))
-      module->setAttr(kStepsName, steps);
+    for (StringRef name : {kStepsName, kMatmulsName})
+      if (Attribute number = kernel->getDiscardableAttr(name))
+        module->setAttr(name, number);
     main.getBody().takeBody(kernel.getBody());
     bindArguments(main);
     placeSharedMemory(main);

@@ -131,3 +131,43 @@ tile.func @counted(%x: memref<?x25600xbf16>, %w: memref<?x128xbf16>, %y: memref<
   }
   tile.return
 }
+
+// -----
+
+// Matmuls that share a launch: producers, too, select the matrix of each tile.
+// CHECK-LABEL: tile.func @joined
+// CHECK-SAME: heddle.matmuls = 2 : i64
+// CHECK: tile.registers 48
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: tile.copy %arg0[
+// CHECK: %[[W:.*]] = arith.select %{{.*}}, %arg1, %arg2 : memref<1024x128xbf16>
+// CHECK: tile.copy %[[W]][
+// CHECK: tile.registers 224 more
+tile.func @joined(%x: memref<25600x1024xbf16>, %w: memref<1024x128xbf16>, %v: memref<1024x128xbf16>, %y: memref<51200x128xf32>)
+    attributes {workgroup = 256 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c100 = arith.constant 100 : index
+  %c200 = arith.constant 200 : index
+  %c132 = arith.constant 132 : index
+  %c256 = arith.constant 256 : index
+  %c1024 = arith.constant 1024 : index
+  %zero = arith.constant dense<0.0> : tensor<256x128xf32>
+  %first = gpu.block_id x
+  scf.for %tile = %first to %c200 step %c132 {
+    %isFirst = arith.cmpi ult, %tile, %c100 : index
+    %own = arith.select %isFirst, %w, %v : memref<1024x128xbf16>
+    %inMatmul = arith.remui %tile, %c100 : index
+    %row = arith.muli %inMatmul, %c256 : index
+    %to = arith.muli %tile, %c256 : index
+    %sum = scf.for %k = %c0 to %c1024 step %c64 iter_args(%a = %zero) -> (tensor<256x128xf32>) {
+      %l = tile.load %x[%row, %k] {any_padding} : memref<25600x1024xbf16> -> tensor<256x64xbf16>
+      %r = tile.load %own[%k, %c0] {any_padding, transposed} : memref<1024x128xbf16> -> tensor<128x64xbf16>
+      %b = tile.dot %l, %r, %a {transpose_rhs} : tensor<256x64xbf16>, tensor<128x64xbf16> -> tensor<256x128xf32>
+      scf.yield %b : tensor<256x128xf32>
+    }
+    tile.store %sum, %y[%to, %c0] : tensor<256x128xf32>, memref<51200x128xf32>
+  }
+  tile.return
+}

@@ -39,7 +39,7 @@ heddle.size @other max 16384
 
 // A workgroup's number says which matmul, and which tile of it.
 // TILE: tile.launch @matmuls_1024x1024({{.*}}) grid [#tile.grid<"", 1, 128>,
-// TILE: tile.launch @matmuls_addf_truncf_Tx1024({{.*}}) grid [#tile.grid<"tokens", 128, 12>,
+// TILE: tile.launch @matmuls_addf_truncf_Tx1024({{.*}}) grid [#tile.grid<"", 1, 132>,
 // TILE-LABEL: tile.func @matmuls_1024x1024(
 // TILE: %[[NUMBER:.*]] = arith.divui %[[COLUMN:.*]], %c1024
 // TILE: %[[OWN:.*]] = arith.remui %[[COLUMN]], %c1024
