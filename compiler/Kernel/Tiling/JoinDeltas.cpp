@@ -66,6 +66,9 @@ private:
     if (!product || product.getTransposeLhs() ||
         product.getType().getShape() != delta.getGradient().getType().getShape())
       return {};
+    // In f16, ptxas 13.0 moves a part of this epilogue in front of the last wgmma, and serialises all of them (C7514).
+    if (profile->tensor.warpgroup > 0 && getElementTypeOrSelf(product.getLhs()).isF16())
+      return {};
     TensorProduct described = describeProduct(product, maxima);
     int64_t columns = chooseTensorTile(*profile, described).columns,
             width = described.n / delta.getType().getDimSize(1);

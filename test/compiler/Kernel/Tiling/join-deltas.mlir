@@ -67,3 +67,12 @@ func.func @apart(%x: !half, %w: !w, %forward: !x, %given: !x) -> (!wide, !heads,
   %7 = heddle.attention_delta %forward, %given : !x -> !heads
   return %1, %6, %7 : !wide, !heads, !heads
 }
+
+// ptxas would serialise the matmul in f16.
+// CHECK-LABEL: func.func @f16(
+// CHECK: heddle.kernel "attention_delta"
+func.func @f16(%x: tensor<?x1024xf16, #tokens>, %w: tensor<1024x1024xf16>, %forward: !x) -> !heads {
+  %0 = heddle.matmul %x, %w {transpose_rhs} : tensor<?x1024xf16, #tokens>, tensor<1024x1024xf16> -> !x
+  %1 = heddle.attention_delta %forward, %0 : !x -> !heads
+  return %1 : !heads
+}
