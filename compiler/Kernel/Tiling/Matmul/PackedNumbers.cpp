@@ -11,7 +11,7 @@ using namespace mlir::heddle;
 /// The steps by which words of a panel are prefetched before they are used, for a single row.
 static constexpr int64_t kStepsAheadOfRow = 4;
 /// The same in a panel of a single vector, for several rows and for one.
-static constexpr int64_t kByteStepsAhead = 8, kByteStepsAheadOfRow = 16;
+static constexpr int64_t kByteStepsAhead = 8, kByteStepsAheadOfRow = 4;
 /// The same in a wide panel, in rows of words. All words are read in the order in which they lie in memory.
 static constexpr int64_t kWordsAhead = 4;
 
