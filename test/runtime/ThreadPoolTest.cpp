@@ -222,7 +222,7 @@ TEST_P(ThreadPoolTest, scratchIsOfTheThread) {
 
 // Counts a thread's calls before its scratch memory. Binding 0: for each workgroup, the calls before its own.
 void countCalls(const uint64_t *bindings, const uint32_t *, uint32_t first, uint32_t count, void *scratch) {
-  auto *calls = static_cast<uint64_t *>(scratch) - kLaunchBytes / sizeof(uint64_t);
+  auto *calls = reinterpret_cast<uint64_t *>(static_cast<std::byte *>(scratch) - kLaunchBytes);
   auto *results = reinterpret_cast<uint64_t *>(bindings[0]);
   ++*calls;
   std::fill_n(results + first, count, *calls);
