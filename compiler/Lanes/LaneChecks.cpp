@@ -23,8 +23,8 @@ bool haveSameVectors(RankedTensorType a, RankedTensorType b) {
   return tile::getLaneShape(a).vector == tile::getLaneShape(b).vector;
 }
 
-/// Checks that a lane that holds a row or column of `whole` also holds that of `part`, and in registers as wide if the
-/// lowering takes one register for the other.
+/// Checks that each lane with a row (or column) of `whole` has the same row of `part`. With `inVectors`, both must have
+/// registers of the same width.
 LogicalResult checkDistribution(Operation *op, RankedTensorType whole, int dim, Value part, int dimOfPart,
                                 bool inVectors = false) {
   if (agree(typeOf(part), dimOfPart, whole, dim) && (!inVectors || haveSameVectors(typeOf(part), whole)))

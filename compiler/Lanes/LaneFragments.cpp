@@ -107,7 +107,8 @@ public:
 private:
   static constexpr int64_t kPanelColumns = tile::SwizzledAttr::kPanelColumns;
 
-  int64_t panelRows, groups, exchanged; // the groups of a row of a panel, and of those that are exchanged
+  int64_t panelRows;
+  int64_t groups, exchanged; // the groups of a row of a panel, and how many of them the swizzle exchanges
 };
 
 /// Lowers to ldmatrix: each lane gives the address of a row of eight elements of one of four pieces, and gets its part

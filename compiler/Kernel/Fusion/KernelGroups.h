@@ -107,7 +107,7 @@ private:
   /// Returns true if the kernel would read rows that it replaces: another workgroup may have replaced them already.
   bool readsWhatIsOverwritten(Operation *next, KernelGroup &group);
 
-  /// The number of results, besides that of `next`, that the kernel has at most after `next` has joined. In a
+  /// Returns the maximum number of the kernel's results once `next` has joined, without the result of `next`. In a
   /// repetition, where a step is a few kernels of much arithmetic, elementwise users on the same matrix will join the
   /// kernel, too, so values that only they need do not count.
   size_t countResults(const KernelGroup &group, Operation *next);

@@ -99,7 +99,7 @@ private:
   void joinProjections(SmallVector<Member> members) {
     while (members.size() > 1) {
       SmallVector<Member> alike{members.front()}, rest;
-      bool isRun = true; // what is needed before a kernel is needed before those that follow it
+      bool isRun = true; // false from the first kernel on that needs one of `alike` or is too far away
       for (Member member : ArrayRef(members).drop_front()) {
         auto isNeeded = [&](Member each) { return isNeededBefore(each, member.kernel); };
         isRun &= member.place - alike.front().place <= kNearby && llvm::none_of(alike, isNeeded);

@@ -29,8 +29,9 @@ public:
 
   /// The workgroup's tile of the result. Valid after `finish`.
   const Place &place() const { return tile; }
-  /// The result is that of several matmuls, side by side, of `columns` columns each. Moves the workgroup's tile to the matmul
-  /// that it is of, and returns the matmul's number. Fails if a tile may have columns of two.
+  /// For a result that consists of the results of several matmuls, side by side, of `columns` columns each. Returns the
+  /// number of the matmul to which the workgroup's tile belongs. From then on the tile's column counts from the first
+  /// column of that matmul's result. Fails if a tile may have columns of two matmuls.
   FailureOr<Value> enterProduct(int64_t columns);
   /// The number of the workgroup's part of the K dimension. Null if there is only one.
   Value part() const { return ownPart; }
