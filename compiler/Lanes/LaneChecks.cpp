@@ -60,7 +60,7 @@ LogicalResult checkDot(tile::DotOp op) {
   bool isOfThread = op->getParentOfType<tile::FuncOp>().getWorkgroup() == 1;
   if (lhs.getElementType().isInteger() && (!isOfThread || op.getTransposeRhs() || tile::getLaneShape(rhs).vector == 1))
     return op.emitOpError(
-        "multiplies bytes only in vectors of a workgroup of one lane, the right operand not transposed");
+        "multiplies integers only in vectors of a workgroup of one lane, the right operand not transposed");
   if (tile::getDistribution(lhs, 1 - lhsRow).lanes != 1 || tile::getDistribution(rhs, 1 - rhsColumn).lanes != 1)
     return op.emitOpError() << "needs all of the contracted dimension in each lane, got " << lhs << " and " << rhs;
   return success(succeeded(checkDistribution(op, result, 0, op.getLhs(), lhsRow)) &&
@@ -129,12 +129,12 @@ LogicalResult checkDigits(tile::StoreDigitsOp op) {
   return op.emitOpError("splits integers only in workgroups of one lane, a register to whole words");
 }
 
-LogicalResult checkTurn(tile::TurnBytesOp op) {
-  constexpr int64_t columns = 16;
-  if (op->getParentOfType<tile::FuncOp>().getWorkgroup() == 1 && tile::getLaneShape(op.getType()).vector == columns &&
-      tile::getLaneShape(typeOf(op.getWords())).vector == columns)
+LogicalResult checkTurn(tile::TurnIntegersOp op) {
+  int64_t vector = tile::getLaneShape(op.getType()).vector;
+  if (op->getParentOfType<tile::FuncOp>().getWorkgroup() == 1 && (vector == 8 || vector == 16) &&
+      tile::getLaneShape(typeOf(op.getWords())).vector == vector)
     return success();
-  return op.emitOpError() << "turns registers of " << columns << " elements, only in workgroups of one lane";
+  return op.emitOpError("turns registers of 8 or 16 elements, only in workgroups of one lane");
 }
 
 /// Producers come to no barrier of their workgroup.
@@ -224,7 +224,7 @@ LogicalResult heddle::checkLayouts(tile::FuncOp kernel) {
         .Case([](tile::StoreOp op) {
           return op.getTo() ? checkDistribution(op, typeOf(op.getValue()), 0, op.getTo(), 0) : success();
         })
-        .Case([](tile::TurnBytesOp op) { return checkTurn(op); })
+        .Case([](tile::TurnIntegersOp op) { return checkTurn(op); })
         .Case([](tile::StoreDigitsOp op) { return checkDigits(op); })
         .Case([](tile::WaitOp op) { return checkWait(op); })
         .Case([](arith::ConstantOp op) { return checkConstant(op); })

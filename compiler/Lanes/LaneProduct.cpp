@@ -29,10 +29,10 @@ SmallVector<Value> transpose(LaneBuilder &b, const Registers &tile, int64_t vect
   return result;
 }
 
-/// sum + left * right, of f32 or of the bytes in i32.
-Value multiplyAdd(LaneBuilder &b, Value left, Value right, Value sum) {
-  if (getElementTypeOrSelf(sum.getType()).isInteger())
-    return tile::ByteDotOp::create(b, sum, left, right);
+/// sum + left * right, of f32 or of the integers in i32.
+Value multiplyAdd(LaneBuilder &b, tile::DotOp op, Value left, Value right, Value sum) {
+  if (auto bits = op.getIntegers())
+    return tile::IntegerDotOp::create(b, sum, left, right, bits);
   return math::FmaOp::create(b, left, right, sum);
 }
 
@@ -56,7 +56,7 @@ Lowered lowerDot(LaneBuilder &b, const Lanes &lanes, tile::DotOp op, RegistersOf
           Value left = b.splat(type, transposeLhs ? lhs.element(b, k, i) : lhs.element(b, i, k));
           for (int64_t run = 0; run < shape.runs; ++run) {
             Value &sum = sums[i * shape.runs + run];
-            sum = multiplyAdd(b, left, columns[k * shape.runs + run], sum);
+            sum = multiplyAdd(b, op, left, columns[k * shape.runs + run], sum);
           }
         }
       return sums;

@@ -183,7 +183,7 @@ void populateLaneFragmentPatterns(const TypeConverter &converter, const Lanes &l
 void populateLaneWarpgroupPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneMbarrierPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneCooperativePatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
-void populateLaneBytePatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
+void populateLaneIntegerPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 void populateLaneProductPatterns(const TypeConverter &converter, const Lanes &lanes, RewritePatternSet &patterns);
 
 /// Finds the tile.random ops whose registers hold neighbouring words of a counter. This must run before the conversion,

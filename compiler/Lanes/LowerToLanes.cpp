@@ -50,13 +50,13 @@ struct LowerToLanesPass : mlir::heddle::impl::LowerToLanesPassBase<LowerToLanesP
     populateLaneWarpgroupPatterns(converter, lanes, patterns);
     populateLaneMbarrierPatterns(converter, lanes, patterns);
     populateLaneCooperativePatterns(converter, lanes, patterns);
-    populateLaneBytePatterns(converter, lanes, patterns);
+    populateLaneIntegerPatterns(converter, lanes, patterns);
     populateLaneProductPatterns(converter, lanes, patterns);
     populateLaneRandomPatterns(converter, wholeCounters, patterns);
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns, target);
     target.markUnknownOpDynamicallyLegal([&](Operation *op) {
       if (isa<tile::TileDialect>(op->getDialect()))
-        return isa<tile::FuncOp, tile::ReturnOp, tile::SharedOp, tile::ChangedOp, tile::ByteDotOp>(op);
+        return isa<tile::FuncOp, tile::ReturnOp, tile::SharedOp, tile::ChangedOp, tile::IntegerDotOp>(op);
       return converter.isLegal(op);
     });
 

@@ -277,24 +277,28 @@ LogicalResult StoreOp::verify() {
 }
 
 LogicalResult StoreDigitsOp::verify() {
-  int64_t bits = getPacked(), columns = typeOf(getNumbers()).getDimSize(1);
-  if (bits != 2 && bits != 4 && bits != 8)
-    return emitOpError() << "expects packed integers of 2, 4 or 8 bits, got " << bits;
-  if (!getMemory().getType().getElementType().isInteger(32) || columns % (32 / bits) != 0 ||
-      getMemory().getType().getDimSize(1) * 4 != columns)
-    return emitOpError() << "writes whole words of " << 32 / bits << " columns, four columns to an i32, got "
-                         << getNumbers().getType() << " and " << getMemory().getType();
+  int64_t packed = getPacked(), bits = getBits(), columns = typeOf(getNumbers()).getDimSize(1);
+  if (packed != 2 && packed != 4 && packed != 8)
+    return emitOpError() << "expects packed integers of 2, 4 or 8 bits, got " << packed;
+  if (bits != 8 && bits != 16)
+    return emitOpError() << "splits integers into digits of 8 or 16 bits, got " << bits;
+  if (!getMemory().getType().getElementType().isInteger(32) || columns % (32 / packed) != 0 ||
+      getMemory().getType().getDimSize(1) * 32 / bits != columns)
+    return emitOpError() << "writes whole words of " << 32 / packed << " columns, " << 32 / bits
+                         << " columns to an i32, got " << getNumbers().getType() << " and " << getMemory().getType();
   return success();
 }
 
-LogicalResult TurnBytesOp::verify() {
-  auto bits = static_cast<int64_t>(getPacked());
-  if (bits != 4 && bits != 8)
-    return emitOpError() << "expects packed integers of 4 or 8 bits, got " << bits;
+LogicalResult TurnIntegersOp::verify() {
+  auto packed = static_cast<int64_t>(getPacked()), bits = static_cast<int64_t>(getBits());
+  if (packed != 4 && packed != 8)
+    return emitOpError() << "expects packed integers of 4 or 8 bits, got " << packed;
+  if (bits != 8 && bits != 16)
+    return emitOpError() << "turns them into integers of 8 or 16 bits, got " << bits;
   ArrayRef<int64_t> words = typeOf(getWords()).getShape(), result = getType().getShape();
-  if (words[1] != 4 * result[0] || words[0] * (32 / bits) != result[1])
-    return emitOpError() << "turns rows of " << 32 / bits << " integers a word into columns of 4, got "
-                         << getWords().getType() << " and " << getType();
+  if (words[1] * bits != 32 * result[0] || words[0] * (32 / packed) != result[1])
+    return emitOpError() << "turns rows of " << 32 / packed << " integers a word into columns of " << 32 / bits
+                         << ", got " << getWords().getType() << " and " << getType();
   return success();
 }
 
@@ -377,9 +381,13 @@ LogicalResult DotOp::verify() {
   if (typeOf(getLhs()).getElementType() != typeOf(getRhs()).getElementType())
     return emitOpError() << "multiplies elements of a single type, got " << getLhs().getType() << " and "
                          << getRhs().getType();
-  bool isOfBytes = getElementTypeOrSelf(getLhs()).isInteger(32);
-  if (isOfBytes != getElementTypeOrSelf(getResult()).isInteger(32))
-    return emitOpError() << "adds products of " << getLhs().getType() << " to " << (isOfBytes ? "i32" : "f32")
+  auto bits = static_cast<int64_t>(getIntegers());
+  bool isOfIntegers = getElementTypeOrSelf(getLhs()).isInteger(32);
+  if (isOfIntegers ? bits != 8 && bits != 16 : bits != 0)
+    return emitOpError() << "multiplies integers of 8 or 16 bits in i32, got " << bits << " bits in "
+                         << getLhs().getType();
+  if (isOfIntegers != getElementTypeOrSelf(getResult()).isInteger(32))
+    return emitOpError() << "adds products of " << getLhs().getType() << " to " << (isOfIntegers ? "i32" : "f32")
                          << ", got " << getResult().getType();
   if (lhs[lhsRow] == result[0] && rhs[rhsColumn] == result[1] && lhs[1 - lhsRow] == rhs[1 - rhsColumn])
     return success();

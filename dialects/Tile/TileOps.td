@@ -159,37 +159,42 @@ def LookupOp : Tile_Op<"lookup", [MemoryEffects<[MemRead]>]> {
 }
 
 def StoreDigitsOp : Tile_Op<"store_digits", [MemoryEffects<[MemWrite]>]> {
-  let summary = "Splits integers of 22 bits into three bytes each, and writes the bytes for a `dot` with packed integers";
+  let summary = "Splits integers of 16 bits into digits of `bits` bits, and writes these for a `dot` with packed integers";
   let description = [{
-    An integer is 2^14 a + 2^7 b + c, with -128 <= a < 128 and 0 <= b, c < 128. The digits a, b and c of row i go to the
-    rows `row` + i, `row` + rows + i and `row` + 2 rows + i of the memory, four columns to a word. Word n of packed
-    integers of `packed` bits, shifted right by s * `packed` and masked to the lowest bits of each byte, holds integers
-    s, s + m, s + 2m and s + 3m of the word, where m is 8 / `packed`. Words m n + s of the memory have the digits of
-    these columns.
+    With `bits` 8 an integer is 2^8 a + b, with -128 <= a, b < 128: it is at most 2^15 - 129. The digits a and b of row i
+    go to the rows `row` + i and `row` + rows + i of the memory. With `bits` 16 an integer is its own digit.
+    An i32 of the memory has the digits of n = 32 / `bits` columns. Word w of packed integers of `packed` bits, shifted
+    right by s * `packed` and masked to the lowest bits of each digit, holds the integers s, s + m, ... s + (n - 1) m of
+    the word, where m is `bits` / `packed`. Words m w + s of the memory have the digits of these columns.
 
     ```mlir
     // Word 0 has the columns 0, 2, 4 and 6 of `numbers`, word 1 has 1, 3, 5 and 7.
-    tile.store_digits %numbers, %memory[%row] packed 4 : tensor<8x32xi32>, memref<24x8xi32>
+    tile.store_digits %numbers, %memory[%row] bits 8 packed 4 : tensor<8x32xi32>, memref<16x8xi32>
+    // Word 0 has the columns 0 and 4, word 1 has 1 and 5.
+    tile.store_digits %numbers, %memory[%row] bits 16 packed 4 : tensor<8x32xi32>, memref<8x16xi32>
     ```
   }];
-  let arguments = (ins Tile_I32:$numbers, Tile_Memory:$memory, Index:$row, I64Attr:$packed);
-  let assemblyFormat = "$numbers `,` $memory `[` $row `]` `packed` $packed attr-dict `:` type($numbers) `,` type($memory)";
+  let arguments = (ins Tile_I32:$numbers, Tile_Memory:$memory, Index:$row, I64Attr:$bits, I64Attr:$packed);
+  let assemblyFormat = "$numbers `,` $memory `[` $row `]` `bits` $bits `packed` $packed attr-dict `:` type($numbers) `,` type($memory)";
   let hasVerifier = 1;
 }
 
-def TurnBytesOp : Tile_Op<"turn_bytes", [Pure]> {
-  let summary = "Turns words of packed integers from neighbouring rows into words of bytes from neighbouring columns";
+def TurnIntegersOp : Tile_Op<"turn_integers", [Pure]> {
+  let summary = "Turns words of packed integers from neighbouring rows into words of integers from neighbouring columns";
   let description = [{
-    The integers are unsigned and have `packed` bits. Element (i, j) of `words` holds rows 32 / `packed` i and following
-    of column j. Element (i, j) of the result holds, in four bytes, columns 4i to 4i + 3 of row j.
+    The packed integers are unsigned and have `packed` bits. Element (i, j) of `words` holds rows 32 / `packed` i and
+    following of column j. Those of the result have `bits` bits. With `bits` 8, element (i, j) holds columns 4i to
+    4i + 3 of row j. With `bits` 16, element (2i, j) holds columns 4i and 4i + 2, element (2i + 1, j) the next columns:
+    the order of `store_digits` beside packed bytes.
 
     ```mlir
-    %bytes = tile.turn_bytes %words packed 8 : tensor<4x32xi32> -> tensor<8x16xi32>
+    %bytes = tile.turn_integers %words packed 8 bits 8 : tensor<4x32xi32> -> tensor<8x16xi32>
+    %halves = tile.turn_integers %words packed 8 bits 16 : tensor<2x32xi32> -> tensor<16x8xi32>
     ```
   }];
-  let arguments = (ins Tile_I32:$words, I64Attr:$packed);
+  let arguments = (ins Tile_I32:$words, I64Attr:$packed, I64Attr:$bits);
   let results = (outs Tile_I32:$result);
-  let assemblyFormat = "$words `packed` $packed attr-dict `:` type($words) `->` type($result)";
+  let assemblyFormat = "$words `packed` $packed `bits` $bits attr-dict `:` type($words) `->` type($result)";
   let hasVerifier = 1;
 }
 
@@ -290,12 +295,12 @@ def ConvertLayoutOp : Tile_Op<"convert_layout", [Pure]> {
 def DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["accumulator", "result"]>]> {
   let summary = "accumulator + lhs * rhs, with either operand transposed on request";
   let description = [{
-    The operands may be 16-bit. Products and sums are 32-bit. An i32 operand holds four bytes in each element, signed
-    ones on the left and unsigned ones on the right: element (i, j) of the result is the sum of the products of all
-    bytes in row i and column j, modulo 2^32.
+    The operands may be 16-bit. Products and sums are 32-bit. With `integers`, 8 or 16, an element of an operand is an
+    i32 that holds as many integers of these bits as fit: element (i, j) of the result is the sum of the products of all
+    integers in row i and column j, modulo 2^32. The integers are signed, but bytes of the right operand are unsigned.
   }];
   let arguments = (ins Tile_ProductOperand:$lhs, Tile_ProductOperand:$rhs, Tile_Sums:$accumulator, UnitAttr:$transpose_lhs,
-                       UnitAttr:$transpose_rhs);
+                       UnitAttr:$transpose_rhs, DefaultValuedAttr<I64Attr, "0">:$integers);
   let results = (outs Tile_Sums:$result);
   let assemblyFormat = "$lhs `,` $rhs `,` $accumulator attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
   let hasVerifier = 1;
@@ -436,13 +441,16 @@ def ChangedOp : Tile_Op<"changed"> {
   let assemblyFormat = "$value attr-dict";
 }
 
-def ByteDotOp : Tile_Op<"byte_dot", [Pure, SameOperandsAndResultType]> {
-  let summary = "accumulator + the dot of the four signed bytes of `lhs` and the four unsigned bytes of `rhs`";
-  let description = [{ For each element of a register. A `dot` of bytes is lowered to these. }];
+def IntegerDotOp : Tile_Op<"integer_dot", [Pure, SameOperandsAndResultType]> {
+  let summary = "accumulator + the dot of the integers in `lhs` and those in `rhs`, for each element of a register";
+  let description = [{
+    An element holds four integers of 8 bits or two of 16. They are signed, but bytes of `rhs` are unsigned. A `dot` of
+    integers is lowered to these.
+  }];
   let arguments = (ins VectorOfRankAndType<[1], [I32]>:$accumulator, VectorOfRankAndType<[1], [I32]>:$lhs,
-                       VectorOfRankAndType<[1], [I32]>:$rhs);
+                       VectorOfRankAndType<[1], [I32]>:$rhs, I64Attr:$bits);
   let results = (outs VectorOfRankAndType<[1], [I32]>:$result);
-  let assemblyFormat = "$accumulator `,` $lhs `,` $rhs attr-dict `:` type($result)";
+  let assemblyFormat = "$accumulator `,` $lhs `,` $rhs `bits` $bits attr-dict `:` type($result)";
 }
 
 #endif

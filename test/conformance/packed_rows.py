@@ -22,7 +22,7 @@ CONFIG = {**published.LLAMA, "hidden_size": 288, "num_hidden_layers": 2, "num_at
 K_CONFIG = {**CONFIG, "hidden_size": 256, "intermediate_size": 768, "head_dim": 64, "num_attention_heads": 4, "num_key_value_heads": 2}
 SIZES = {"max_tokens": 64, "max_sequences": 64}
 ROWS = [1, 2, 5, 8, 9, 21, 40]
-BOUND = 1e-5
+BOUND = 1.5e-4 # some processors round what they multiply packed integers with to 16 bits
 ZERO, LARGE, INFINITE = 3, 4, 5  # tokens whose rows of the embedding are special
 
 

@@ -28,7 +28,7 @@ NAMES = list(BLOCKS)
 CONFIG = {**published.LLAMA, "hidden_size": 256, "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2,
           "intermediate_size": 512, "vocab_size": 103}
 SIZES = {"max_tokens": 16, "max_sequences": 4, "logits_entry": True}
-BOUND = 2e-5
+BOUND = 1e-4 # some processors round what they multiply packed integers with to 16 bits
 
 
 def draw_blocks(random, shape, kind):

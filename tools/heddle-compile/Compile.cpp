@@ -37,8 +37,8 @@ static void choosePanels(ArrayRef<const TargetProfile *> targets, WeightFormat &
   int64_t panel = targets.front()->weightPanel, vector = targets.front()->vector;
   if (llvm::all_of(targets, [&](const TargetProfile *profile) { return profile->weightPanel == panel; }))
     weights.panel = panel;
-  if (llvm::all_of(targets, [](const TargetProfile *profile) { return profile->dotsBytes; }))
-    weights.bytePanel = vector;
+  if (llvm::all_of(targets, [&](auto *profile) { return profile->dotBits > 0 && profile->vector == vector; }))
+    weights.integerPanel = vector;
 }
 
 static LogicalResult runPhases(ModuleOp module, Phase first, Phase last, const CommandLine &line,

@@ -53,9 +53,10 @@ struct TargetProfile {
   /// Columns of a panel of packed weights (heddle.dequantize): a panel is contiguous, so that processors prefetch it.
   /// 0: rows are contiguous. An artifact has panels if all of its targets do.
   int64_t weightPanel = 0;
-  /// True if an instruction multiplies four signed bytes by four unsigned ones and adds the products to an i32, in each
-  /// element of a vector. Matmuls with few rows then multiply packed integers without converting them to f32.
-  bool dotsBytes = false;
+  /// Bits of the integers of which an instruction multiplies as many as fit into an i32, and adds up the products, in
+  /// each element of a vector: 8 (unsigned times signed), 16 (signed), or 0: none. Matmuls with few rows then multiply
+  /// packed integers without converting them to f32.
+  int64_t dotBits = 0;
   /// Multiprocessors (or cores) of the device, each of which runs workgroups of its own; 0: not known.
   int64_t processors = 0;
 

@@ -87,7 +87,7 @@ def QuantizeWeightsPass : Pass<"heddle-quantize-weights", "::mlir::ModuleOp"> {
     Option<"text", "weights", "std::string", /*default=*/"std::string()", "file (default), f16, bf16, int8, int4, int8:GROUP or int4:GROUP">,
     Option<"trains", "trains", "bool", /*default=*/"false", "Entries that train the weights are to be derived">,
     Option<"panel", "panel", "int64_t", /*default=*/"0", "Columns of a panel of packed words, for matrices of several panels; 0: none">,
-    Option<"bytePanel", "byte-panel", "int64_t", /*default=*/"0", "The same for integers of 4 or 8 bits in groups of 32 or all; 0: as `panel`">
+    Option<"integerPanel", "integer-panel", "int64_t", /*default=*/"0", "The same for integers of 4 or 8 bits in groups of 32 or all; 0: as `panel`">
   ];
   let dependentDialects = ["::mlir::heddle::HeddleDialect", "::mlir::arith::ArithDialect"];
 }

@@ -66,7 +66,7 @@ public:
   using Base::Base;
   QuantizeWeightsPass() = default;
   QuantizeWeightsPass(WeightFormat format, bool trains) : format(format) {
-    this->trains = trains, this->panel = format.panel, this->bytePanel = format.bytePanel;
+    this->trains = trains, this->panel = format.panel, this->integerPanel = format.integerPanel;
   }
 
   LogicalResult initialize(MLIRContext *context) override {
@@ -212,10 +212,10 @@ private:
   /// Returns the columns of a panel. A panel has the rows of all experts, of which a token uses few. So panels of experts
   /// are as wide as possible up to `most` columns: then each expert has a long run of memory in a panel.
   int64_t panelOf(RankedTensorType numbers, const PackedFormat &packed) const {
-    constexpr int64_t most = 768, stepOfBytes = 32;
-    bool areBytes = packed.bits >= 4 && packed.highBits == 0 && !packed.table && packed.group % stepOfBytes == 0;
-    if (bytePanel > 0 && matrices == 1 && areBytes)
-      return bytePanel;
+    constexpr int64_t most = 768, step = 32;
+    bool multipliesIntegers = packed.bits >= 4 && packed.highBits == 0 && !packed.table && packed.group % step == 0;
+    if (integerPanel > 0 && matrices == 1 && multipliesIntegers)
+      return integerPanel;
     int64_t panels = panel > 0 && matrices > 1 ? numbers.getDimSize(1) / panel : 0;
     for (int64_t count = 2; count < panels; ++count)
       if (panels % count == 0 && panels / count * panel <= most)

@@ -16,7 +16,7 @@ struct WeightFormat {
   enum class Rule { Float, AsStored, F16, BF16, Packed } rule = Rule::AsStored;
   PackedFormat packed = {}; // of all weights, if the rule is Packed
   int64_t panel = 0;        // columns of a panel of packed weights; 0: rows are contiguous
-  int64_t bytePanel = 0;    // the same for integers that can be multiplied as bytes; 0: `panel`
+  int64_t integerPanel = 0; // the same for integers that are multiplied without unpacking; 0: `panel`
 };
 
 /// Parses "f32", "f16", "bf16", "file", "int8", "int4" (groups of 32), "int8:32" or "int4:128". The error says what is wrong.

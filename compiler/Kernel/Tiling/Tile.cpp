@@ -5,7 +5,6 @@
 #include "compiler/Kernel/Tiling/Attention/AttentionKernels.h"
 #include "compiler/Kernel/Tiling/Frames/KernelEmitter.h"
 #include "compiler/Kernel/Tiling/Frames/Windows.h"
-#include "compiler/Kernel/Tiling/Matmul/ByteProduct.h"
 #include "compiler/Kernel/Tiling/Matmul/MatrixKernels.h"
 #include "compiler/Kernel/Tiling/RowVariants.h"
 #include "compiler/Kernel/Tiling/Rows/RowKernels.h"
@@ -167,8 +166,6 @@ private:
     auto most = static_cast<int64_t>(rows.getMaximum());
     std::vector<std::pair<int64_t, Program>> programs; // with the maximum rows of each
     for (int64_t few : profile->fewRows) {
-      if (few == ByteProduct::kRows && ByteProduct::isUsed(*profile, kernel))
-        few = ByteProduct::kMostRows;
       if (few >= most)
         break;
       SizeMaxima maximaOfFew = maxima;

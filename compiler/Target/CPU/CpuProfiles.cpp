@@ -14,12 +14,13 @@ constexpr Precision kPrecisions[] = {Precision::F32, Precision::BF16, Precision:
 
 /// A lane is a thread. It has the processor's registers: `registers` vectors of `vector` f32.
 constexpr TargetProfile makeProcessor(StringLiteral name, StringLiteral summary, StringLiteral chip, int64_t vector,
-                                      int64_t registers, bool masksTails, bool dotsBytes = false) {
+                                      int64_t registers, bool masksTails, int64_t dotBits,
+                                      StringLiteral features = "") {
   return {
       .name = name,
       .summary = summary,
       .chip = chip,
-      .features = dotsBytes ? StringLiteral("+avx512vnni") : StringLiteral(""),
+      .features = features,
       .precisions = kPrecisions,
       .lanes = 1,
       .fixedLanes = true,
@@ -28,7 +29,7 @@ constexpr TargetProfile makeProcessor(StringLiteral name, StringLiteral summary,
       .registers = registers,
       .masksTails = masksTails,
       .weightPanel = kWeightPanel,
-      .dotsBytes = dotsBytes,
+      .dotBits = dotBits,
       .simt = {.accumulators = vector * registers, .loadCost = 8, .shareCost = 4, .parallelGroups = 4},
       .attention = {.rows = 4, .keys = std::max<int64_t>(8, vector), .work = 4096},
       .elementwise = {.rows = 8, .runs = 4},
@@ -38,13 +39,15 @@ constexpr TargetProfile makeProcessor(StringLiteral name, StringLiteral summary,
 }
 
 constexpr TargetProfile kProfiles[] = {
-    makeProcessor("cpu:x86-64-v3", "x86-64 with AVX2 and FMA (2013 on): vectors of 8 floats", "x86-64-v3", 8, 16,
-                  /*masksTails=*/true),
+    makeProcessor("cpu:x86-64-v3", "x86-64 with AVX2 and FMA (2013 on): vectors of 8 floats, dots of pairs",
+                  "x86-64-v3", 8, 16,
+                  /*masksTails=*/true, /*dotBits=*/16),
     makeProcessor("cpu:x86-64-v4", "x86-64 with AVX-512 (F, BW, CD, DQ, VL): vectors of 16 floats", "x86-64-v4", 16, 32,
-                  /*masksTails=*/true),
+                  /*masksTails=*/true, /*dotBits=*/0),
     makeProcessor("cpu:x86-64-v4-vnni", "x86-64 with AVX-512 and VNNI (2019 on): vectors of 16 floats, dots of bytes",
-                  "x86-64-v4", 16, 32, /*masksTails=*/true, /*dotsBytes=*/true),
-    makeProcessor("cpu:aarch64", "64-bit ARM with NEON: vectors of 4 floats", "aarch64", 4, 32, /*masksTails=*/false),
+                  "x86-64-v4", 16, 32, /*masksTails=*/true, /*dotBits=*/8, "+avx512vnni"),
+    makeProcessor("cpu:aarch64", "64-bit ARM with NEON: vectors of 4 floats", "aarch64", 4, 32, /*masksTails=*/false,
+                  /*dotBits=*/0),
 };
 
 } // namespace

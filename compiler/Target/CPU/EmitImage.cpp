@@ -10,6 +10,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
@@ -40,6 +41,10 @@ static void initializeTargets() {
     LLVMInitializeAArch64TargetInfo();
     LLVMInitializeAArch64TargetMC();
     LLVMInitializeAArch64AsmPrinter();
+    // A pass that reassociates sums of integers to shorten chains. Dots of integers then need more registers than there
+    // are. LLVM has only a command-line option for it.
+    if (llvm::cl::Option *combiner = llvm::cl::getRegisteredOptions().lookup("x86-machine-combiner"))
+      combiner->addOccurrence(/*pos=*/0, combiner->ArgStr, "false");
   });
 }
 

@@ -179,7 +179,7 @@ private:
     ub::populateUBToLLVMConversionPatterns(converter, patterns);
     populateMatrixPatterns(converter, patterns, VectorAlignment::OfElement);
     patterns.add<LowerShared>(converter, context, function.getArgument(kScratch));
-    patterns.add<LowerByteDot>(converter, context);
+    patterns.add<LowerIntegerDot>(converter, context);
     ConversionTarget target(*context);
     target.addLegalDialect<LLVM::LLVMDialect>();
     // The memory patterns look at the ops that compute the indices, so one conversion must hold all patterns: it erases
@@ -199,19 +199,27 @@ private:
     Value scratch;
   };
 
-  /// AVX-512's VNNI: unsigned bytes times signed ones.
-  struct LowerByteDot : OpConversionPattern<tile::ByteDotOp> {
+  /// Bytes: AVX-512's VNNI (unsigned ones times signed ones). 16 bits: AVX2's dot of pairs, and an addition.
+  struct LowerIntegerDot : OpConversionPattern<tile::IntegerDotOp> {
     using OpConversionPattern::OpConversionPattern;
-    LogicalResult matchAndRewrite(tile::ByteDotOp op, OpAdaptor adaptor,
+    LogicalResult matchAndRewrite(tile::IntegerDotOp op, OpAdaptor adaptor,
                                   ConversionPatternRewriter &rewriter) const override {
-      constexpr int64_t elements = 16;
+      auto bits = static_cast<unsigned>(op.getBits());
+      int64_t elements = bits == 8 ? 16 : 8;
       if (op.getType().getNumElements() != elements)
         return op.emitOpError() << "takes vectors of " << elements << " elements, got " << op.getType();
-      auto bytes = VectorType::get({4 * elements}, rewriter.getI8Type());
-      auto asBytes = [&](Value value) { return LLVM::BitcastOp::create(rewriter, op.getLoc(), bytes, value); };
-      rewriter.replaceOpWithNewOp<LLVM::CallIntrinsicOp>(
-          op, op.getType(), rewriter.getStringAttr("llvm.x86.avx512.vpdpbusd.512"),
-          ValueRange{adaptor.getAccumulator(), asBytes(adaptor.getRhs()), asBytes(adaptor.getLhs())});
+      auto integers = VectorType::get({elements * 32 / bits}, rewriter.getIntegerType(bits));
+      auto split = [&](Value value) { return LLVM::BitcastOp::create(rewriter, op.getLoc(), integers, value); };
+      Value lhs = split(adaptor.getLhs()), rhs = split(adaptor.getRhs());
+      if (bits == 8) {
+        rewriter.replaceOpWithNewOp<LLVM::CallIntrinsicOp>(op, op.getType(),
+                                                           rewriter.getStringAttr("llvm.x86.avx512.vpdpbusd.512"),
+                                                           ValueRange{adaptor.getAccumulator(), rhs, lhs});
+        return success();
+      }
+      auto product = LLVM::CallIntrinsicOp::create(
+          rewriter, op.getLoc(), op.getType(), rewriter.getStringAttr("llvm.x86.avx2.pmadd.wd"), ValueRange{lhs, rhs});
+      rewriter.replaceOpWithNewOp<LLVM::AddOp>(op, adaptor.getAccumulator(), product.getResult(0));
       return success();
     }
   };

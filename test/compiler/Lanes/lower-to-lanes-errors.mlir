@@ -306,12 +306,12 @@ tile.func @swizzled() attributes {workgroup = 32 : i64, mapping = #tile.mapping<
 // -----
 
 #distributed = #tile.simt<lanes = [1, 8], strides = [1, 1], vector = 4>
-tile.func @dot_of_bytes() attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
+tile.func @dot_of_integers() attributes {workgroup = 8 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %l = arith.constant dense<1> : tensor<4x1xi32, #distributed>
   %r = arith.constant dense<1> : tensor<1x64xi32, #distributed>
   %a = arith.constant dense<0> : tensor<4x64xi32, #distributed>
-  // expected-error @+1 {{multiplies bytes only in vectors of a workgroup of one lane, the right operand not transposed}}
-  %0 = tile.dot %l, %r, %a : tensor<4x1xi32, #distributed>, tensor<1x64xi32, #distributed> -> tensor<4x64xi32, #distributed>
+  // expected-error @+1 {{multiplies integers only in vectors of a workgroup of one lane, the right operand not transposed}}
+  %0 = tile.dot %l, %r, %a {integers = 8 : i64} : tensor<4x1xi32, #distributed>, tensor<1x64xi32, #distributed> -> tensor<4x64xi32, #distributed>
   tile.return
 }
 
@@ -322,17 +322,17 @@ tile.func @digits(%m: memref<?x8xi32>) attributes {workgroup = 1 : i64, mapping 
   %c0 = arith.constant 0 : index
   %n = arith.constant dense<1> : tensor<1x32xi32, #vectors>
   // expected-error @+1 {{splits integers only in workgroups of one lane, a register to whole words}}
-  tile.store_digits %n, %m[%c0] packed 4 : tensor<1x32xi32, #vectors>, memref<?x8xi32>
+  tile.store_digits %n, %m[%c0] bits 8 packed 4 : tensor<1x32xi32, #vectors>, memref<?x8xi32>
   tile.return
 }
 
 // -----
 
-#vectors = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 8>
-tile.func @turn() attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
+#vectors = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
+tile.func @turn() attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 4 : i64} {
   %w = arith.constant dense<1> : tensor<4x32xi32, #vectors>
-  // expected-error @+1 {{turns registers of 16 elements, only in workgroups of one lane}}
-  %0 = tile.turn_bytes %w packed 8 : tensor<4x32xi32, #vectors> -> tensor<8x16xi32, #vectors>
+  // expected-error @+1 {{turns registers of 8 or 16 elements, only in workgroups of one lane}}
+  %0 = tile.turn_integers %w packed 8 bits 8 : tensor<4x32xi32, #vectors> -> tensor<8x16xi32, #vectors>
   tile.return
 }
 

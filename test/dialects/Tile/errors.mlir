@@ -648,16 +648,24 @@ tile.func private @kernel(memref<4x4xf32>) attributes {workgroup = 8 : i64, mapp
 // -----
 
 func.func @digits(%n: tensor<4x30xi32>, %m: memref<?x8xi32>, %i: index) {
-  // expected-error @+1 {{writes whole words of 4 columns, four columns to an i32, got 'tensor<4x30xi32>' and 'memref<?x8xi32>'}}
-  tile.store_digits %n, %m[%i] packed 8 : tensor<4x30xi32>, memref<?x8xi32>
+  // expected-error @+1 {{writes whole words of 4 columns, 4 columns to an i32, got 'tensor<4x30xi32>' and 'memref<?x8xi32>'}}
+  tile.store_digits %n, %m[%i] bits 8 packed 8 : tensor<4x30xi32>, memref<?x8xi32>
+  return
+}
+
+// -----
+
+func.func @digitsOfPacked(%n: tensor<4x32xi32>, %m: memref<?x8xi32>, %i: index) {
+  // expected-error @+1 {{expects packed integers of 2, 4 or 8 bits, got 5}}
+  tile.store_digits %n, %m[%i] bits 8 packed 5 : tensor<4x32xi32>, memref<?x8xi32>
   return
 }
 
 // -----
 
 func.func @digitsOfBits(%n: tensor<4x32xi32>, %m: memref<?x8xi32>, %i: index) {
-  // expected-error @+1 {{expects packed integers of 2, 4 or 8 bits, got 5}}
-  tile.store_digits %n, %m[%i] packed 5 : tensor<4x32xi32>, memref<?x8xi32>
+  // expected-error @+1 {{splits integers into digits of 8 or 16 bits, got 4}}
+  tile.store_digits %n, %m[%i] bits 4 packed 4 : tensor<4x32xi32>, memref<?x8xi32>
   return
 }
 
@@ -665,7 +673,7 @@ func.func @digitsOfBits(%n: tensor<4x32xi32>, %m: memref<?x8xi32>, %i: index) {
 
 func.func @turn(%w: tensor<4x32xi32>) {
   // expected-error @+1 {{turns rows of 8 integers a word into columns of 4, got 'tensor<4x32xi32>' and 'tensor<8x16xi32>'}}
-  %0 = tile.turn_bytes %w packed 4 : tensor<4x32xi32> -> tensor<8x16xi32>
+  %0 = tile.turn_integers %w packed 4 bits 8 : tensor<4x32xi32> -> tensor<8x16xi32>
   return
 }
 
@@ -673,23 +681,47 @@ func.func @turn(%w: tensor<4x32xi32>) {
 
 func.func @turnBits(%w: tensor<4x32xi32>) {
   // expected-error @+1 {{expects packed integers of 4 or 8 bits, got 2}}
-  %0 = tile.turn_bytes %w packed 2 : tensor<4x32xi32> -> tensor<8x64xi32>
+  %0 = tile.turn_integers %w packed 2 bits 8 : tensor<4x32xi32> -> tensor<8x64xi32>
   return
 }
 
 // -----
 
-func.func @dotOfBytes(%l: tensor<4x8xi32>, %r: tensor<8x16xi32>, %s: tensor<4x16xf32>) {
+func.func @turnToBits(%w: tensor<4x32xi32>) {
+  // expected-error @+1 {{turns them into integers of 8 or 16 bits, got 4}}
+  %0 = tile.turn_integers %w packed 4 bits 4 : tensor<4x32xi32> -> tensor<8x32xi32>
+  return
+}
+
+// -----
+
+func.func @dotOfBits(%l: tensor<4x8xi32>, %r: tensor<8x16xi32>, %s: tensor<4x16xi32>) {
+  // expected-error @+1 {{multiplies integers of 8 or 16 bits in i32, got 0 bits in 'tensor<4x8xi32>'}}
+  %0 = tile.dot %l, %r, %s : tensor<4x8xi32>, tensor<8x16xi32> -> tensor<4x16xi32>
+  return
+}
+
+// -----
+
+func.func @dotOfFloats(%l: tensor<4x8xf32>, %r: tensor<8x16xf32>, %s: tensor<4x16xf32>) {
+  // expected-error @+1 {{multiplies integers of 8 or 16 bits in i32, got 8 bits in 'tensor<4x8xf32>'}}
+  %0 = tile.dot %l, %r, %s {integers = 8 : i64} : tensor<4x8xf32>, tensor<8x16xf32> -> tensor<4x16xf32>
+  return
+}
+
+// -----
+
+func.func @dotOfIntegers(%l: tensor<4x8xi32>, %r: tensor<8x16xi32>, %s: tensor<4x16xf32>) {
   // expected-error @+1 {{adds products of 'tensor<4x8xi32>' to i32, got 'tensor<4x16xf32>'}}
-  %0 = tile.dot %l, %r, %s : tensor<4x8xi32>, tensor<8x16xi32> -> tensor<4x16xf32>
+  %0 = tile.dot %l, %r, %s {integers = 8 : i64} : tensor<4x8xi32>, tensor<8x16xi32> -> tensor<4x16xf32>
   return
 }
 
 // -----
 
-func.func @byteDot(%s: vector<16xi32>, %l: vector<8xi32>) {
+func.func @integerDot(%s: vector<16xi32>, %l: vector<8xi32>) {
   // expected-error @+1 {{requires the same type for all operands and results}}
-  %0 = "tile.byte_dot"(%s, %l, %s) : (vector<16xi32>, vector<8xi32>, vector<16xi32>) -> vector<16xi32>
+  %0 = "tile.integer_dot"(%s, %l, %s) {bits = 8 : i64} : (vector<16xi32>, vector<8xi32>, vector<16xi32>) -> vector<16xi32>
   return
 }
 

@@ -140,18 +140,20 @@ tile.func @warpgroups(%row: index)
   tile.return
 }
 
-// CHECK-LABEL: func.func @bytes
-func.func @bytes(%n: tensor<4x32xi32>, %m: memref<?x8xi32>, %i: index, %l: tensor<4x8xi32>, %w: tensor<2x32xi32>, %s: tensor<4x16xi32>, %v: vector<16xi32>) {
-  // CHECK: tile.store_digits %{{.*}}, %{{.*}}[%{{.*}}] packed 4 : tensor<4x32xi32>, memref<?x8xi32>
-  tile.store_digits %n, %m[%i] packed 4 : tensor<4x32xi32>, memref<?x8xi32>
-  // CHECK: %[[R:.*]] = tile.turn_bytes %{{.*}} packed 4 : tensor<2x32xi32> -> tensor<8x16xi32>
-  %r = tile.turn_bytes %w packed 4 : tensor<2x32xi32> -> tensor<8x16xi32>
-  // CHECK: tile.dot %{{.*}}, %[[R]], %{{.*}} : tensor<4x8xi32>, tensor<8x16xi32> -> tensor<4x16xi32>
-  %d = tile.dot %l, %r, %s : tensor<4x8xi32>, tensor<8x16xi32> -> tensor<4x16xi32>
+// CHECK-LABEL: func.func @integers
+func.func @integers(%n: tensor<4x32xi32>, %m: memref<?x8xi32>, %h: memref<?x16xi32>, %i: index, %l: tensor<4x8xi32>, %w: tensor<2x32xi32>, %s: tensor<4x16xi32>, %v: vector<16xi32>) {
+  // CHECK: tile.store_digits %{{.*}}, %{{.*}}[%{{.*}}] bits 8 packed 4 : tensor<4x32xi32>, memref<?x8xi32>
+  tile.store_digits %n, %m[%i] bits 8 packed 4 : tensor<4x32xi32>, memref<?x8xi32>
+  // CHECK: tile.store_digits %{{.*}}, %{{.*}}[%{{.*}}] bits 16 packed 8 : tensor<4x32xi32>, memref<?x16xi32>
+  tile.store_digits %n, %h[%i] bits 16 packed 8 : tensor<4x32xi32>, memref<?x16xi32>
+  // CHECK: %[[R:.*]] = tile.turn_integers %{{.*}} packed 4 bits 8 : tensor<2x32xi32> -> tensor<8x16xi32>
+  %r = tile.turn_integers %w packed 4 bits 8 : tensor<2x32xi32> -> tensor<8x16xi32>
+  // CHECK: tile.dot %{{.*}}, %[[R]], %{{.*}} {integers = 8 : i64} : tensor<4x8xi32>, tensor<8x16xi32> -> tensor<4x16xi32>
+  %d = tile.dot %l, %r, %s {integers = 8 : i64} : tensor<4x8xi32>, tensor<8x16xi32> -> tensor<4x16xi32>
   // CHECK: tile.changed %{{.*}}
   %c = tile.changed %i
-  // CHECK: tile.byte_dot %{{.*}}, %{{.*}}, %{{.*}} : vector<16xi32>
-  %e = tile.byte_dot %v, %v, %v : vector<16xi32>
+  // CHECK: tile.integer_dot %{{.*}}, %{{.*}}, %{{.*}} bits 8 : vector<16xi32>
+  %e = tile.integer_dot %v, %v, %v bits 8 : vector<16xi32>
   return
 }
 

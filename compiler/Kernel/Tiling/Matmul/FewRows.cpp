@@ -12,7 +12,7 @@
 #include "compiler/Kernel/Tiling/Matmul/FewRows.h"
 
 #include "compiler/Kernel/Tiling/Frames/Dequantize.h"
-#include "compiler/Kernel/Tiling/Matmul/ByteProduct.h"
+#include "compiler/Kernel/Tiling/Matmul/IntegerProduct.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
@@ -45,21 +45,9 @@ bool heddle::hasFewRows(MatmulOp product, KernelEmitter &emitter) {
          (emitter.getProfile().registers > 0 || (emitter.getLanes() > 1 && together % kBlock == 0));
 }
 
-/// Returns true if the numbers of W are multiplied as bytes.
-static bool multipliesBytes(MatmulOp product, KernelEmitter &emitter) {
-  auto unpacked = product.getRhs().getDefiningOp<DequantizeOp>();
-  if (!unpacked || !ByteProduct::isPossible(emitter.getProfile(), unpacked, /*isTransposed=*/true))
-    return false;
-  // Memory bounds a single row of bytes already without.
-  if (unpacked.getBits() == 8 && emitter.maximumRows(*Matrix::of(product.getType())) == 1)
-    return false;
-  auto [rows, columns] = unpacked.getGroup();
-  return rows == 1 && columns % ByteProduct::kStep == 0 && unpacked.getScales();
-}
-
-/// The same with the bytes of W, a vector of its rows at a time, for all rows of x at once. Scales and offsets of these
+/// The same with the integers of W, a vector of its rows at a time, for all rows of x at once. Scales and offsets of these
 /// rows are transposed, so that each step has a vector of them.
-static LogicalResult emitFewRowsOfBytes(MatmulOp product, DequantizeOp unpacked, KernelEmitter &emitter) {
+static LogicalResult emitFewRowsOfIntegers(MatmulOp product, DequantizeOp unpacked, KernelEmitter &emitter) {
   auto &b = emitter.builder();
   emitter.setMapping(tile::LaneMapping::Columns);
   emitter.setWholeVector();
@@ -71,9 +59,9 @@ static LogicalResult emitFewRowsOfBytes(MatmulOp product, DequantizeOp unpacked,
   Value columnLimit = result.columns % kRowsOfThread ? emitter.index(result.columns) : Value();
   Value rowLimit = result.isDynamic() ? emitter.rowsOf(result) : Value();
   Value shared = emitter.sharedTile(emitter.tileType(rows, kRowsOfThread));
-  ByteProduct bytes(emitter, unpacked, rows, depth, /*isTransposed=*/true);
-  bytes.split(zero, [&](Value k) {
-    return emitter.widen(emitter.evaluate(product.getLhs(), {zero, k, rows, ByteProduct::kStep, rowLimit, {}}));
+  IntegerProduct integers(emitter, unpacked, rows, depth, /*isTransposed=*/true);
+  integers.split(zero, [&](Value k) {
+    return emitter.widen(emitter.evaluate(product.getLhs(), {zero, k, rows, IntegerProduct::kStep, rowLimit, {}}));
   });
   auto transpose = [&](Value values, Value memory, Value row) {
     Place place{row, zero, vector, groups, columnLimit, emitter.index(depth / ofGroup)};
@@ -81,34 +69,34 @@ static LogicalResult emitFewRowsOfBytes(MatmulOp product, DequantizeOp unpacked,
   };
   auto groupsTile = [&] { return emitter.sharedTile(emitter.tileType(groups, vector)); };
   Value scales = groupsTile(), offsets = unpacked.getOffsets() ? groupsTile() : Value();
-  emitter.loop(zero, emitter.index(kRowsOfThread), vector, kRowsOfThread, {},
-               [&](Value ofTile, ValueRange) -> SmallVector<Value> {
-                 Value row = emitter.add(column, ofTile);
-                 transpose(unpacked.getScales(), scales, row);
-                 if (offsets)
-                   transpose(unpacked.getOffsets(), offsets, row);
-                 auto add = [&](Value k, ValueRange state) -> SmallVector<Value> {
-                   prefetchWords(emitter, unpacked,
-                                 {emitter.add(row, emitter.index(vector)), k, vector, ByteProduct::kStep, {}, {}});
-                   Value group = b.createOrFold<arith::DivUIOp>(k, emitter.index(ofGroup));
-                   auto ofStep = [&](Value memory) {
-                     return emitter.broadcast(emitter.load(memory, {group, zero, 1, vector, {}, {}}, Padding::Any),
-                                              rows, vector);
-                   };
-                   Value scaled = arith::MulFOp::create(
-                       b, bytes.multiply(k, {row, k, vector, ByteProduct::kStep, columnLimit, {}}), ofStep(scales));
-                   Value sum = arith::AddFOp::create(b, state[0], scaled);
-                   if (offsets)
-                     sum = arith::AddFOp::create(
-                         b, sum,
-                         arith::MulFOp::create(b, emitter.broadcast(bytes.total(k), rows, vector), ofStep(offsets)));
-                   return {sum};
-                 };
-                 Value sums = emitter.loop(zero, emitter.index(depth), ByteProduct::kStep, depth,
-                                           emitter.constant(rows, vector, 0), add)[0];
-                 tile::StoreOp::create(b, sums, shared, zero, ofTile);
-                 return {};
-               });
+  emitter.loop(
+      zero, emitter.index(kRowsOfThread), vector, kRowsOfThread, {},
+      [&](Value ofTile, ValueRange) -> SmallVector<Value> {
+        Value row = emitter.add(column, ofTile);
+        transpose(unpacked.getScales(), scales, row);
+        if (offsets)
+          transpose(unpacked.getOffsets(), offsets, row);
+        auto add = [&](Value k, ValueRange state) -> SmallVector<Value> {
+          prefetchWords(emitter, unpacked,
+                        {emitter.add(row, emitter.index(vector)), k, vector, IntegerProduct::kStep, {}, {}});
+          Value group = b.createOrFold<arith::DivUIOp>(k, emitter.index(ofGroup));
+          auto ofStep = [&](Value memory) {
+            return emitter.broadcast(emitter.load(memory, {group, zero, 1, vector, {}, {}}, Padding::Any), rows,
+                                     vector);
+          };
+          Value scaled = arith::MulFOp::create(
+              b, integers.multiply(k, {row, k, vector, IntegerProduct::kStep, columnLimit, {}}), ofStep(scales));
+          Value sum = arith::AddFOp::create(b, state[0], scaled);
+          if (offsets)
+            sum = arith::AddFOp::create(
+                b, sum, arith::MulFOp::create(b, emitter.broadcast(integers.total(k), rows, vector), ofStep(offsets)));
+          return {sum};
+        };
+        Value sums = emitter.loop(zero, emitter.index(depth), IntegerProduct::kStep, depth,
+                                  emitter.constant(rows, vector, 0), add)[0];
+        tile::StoreOp::create(b, sums, shared, zero, ofTile);
+        return {};
+      });
   LogicalResult finished = success();
   emitter.loop(zero, emitter.rowsOf(result), 1, rows, {}, [&](Value row, ValueRange) -> SmallVector<Value> {
     Place ofRow{row, column, 1, kRowsOfThread, {}, columnLimit};
@@ -121,11 +109,13 @@ static LogicalResult emitFewRowsOfBytes(MatmulOp product, DequantizeOp unpacked,
 }
 
 LogicalResult heddle::emitFewRows(MatmulOp product, KernelEmitter &emitter) {
-  if (multipliesBytes(product, emitter))
-    return emitFewRowsOfBytes(product, product.getRhs().getDefiningOp<DequantizeOp>(), emitter);
+  auto unpacked = product.getRhs().getDefiningOp<DequantizeOp>();
+  // Memory bounds a single row of bytes already without.
+  bool isBound = unpacked && unpacked.getBits() == 8 && emitter.maximumRows(*Matrix::of(product.getType())) == 1;
+  if (unpacked && !isBound && IntegerProduct::isPossible(emitter.getProfile(), unpacked, /*isTransposed=*/true))
+    return emitFewRowsOfIntegers(product, unpacked, emitter);
   auto &b = emitter.builder();
   Matrix lhs = *Matrix::of(typeOf(product.getLhs())), result = *Matrix::of(product.getType());
-  auto unpacked = product.getRhs().getDefiningOp<DequantizeOp>();
   emitter.setMapping(tile::LaneMapping::Columns);
   bool isThread = emitter.getProfile().registers > 0;
   if (isThread)

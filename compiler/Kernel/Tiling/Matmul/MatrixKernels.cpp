@@ -28,7 +28,7 @@ RightSide rightSideOf(const KernelEmitter &emitter, Value rhs) {
   int64_t panel = unpacked.getPanel();
   return {.group = unpacked.getGroup().first,
           .panel = panel < type.getDimSize(1) ? panel : 0,
-          .isOfBytes = ByteProduct::isPossible(emitter.getProfile(), unpacked, /*isTransposed=*/false)};
+          .isOfIntegers = IntegerProduct::isPossible(emitter.getProfile(), unpacked, /*isTransposed=*/false)};
 }
 
 struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {

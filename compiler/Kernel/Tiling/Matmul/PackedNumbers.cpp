@@ -64,27 +64,27 @@ Value ProductFrame::addGroup(Value sum, Value product, Value total, DequantizeOp
   return arith::AddFOp::create(b, sum, arith::MulFOp::create(b, wide(total), wide(offsets)));
 }
 
-/// Multiplies the left side by packed numbers as bytes, and adds the result to the sums of all tiles.
-void ProductFrame::addBytes(Value lhs, DequantizeOp unpacked, bool scalesAll) {
+/// Multiplies the left side by packed integers without unpacking them, and adds the result to the sums of all tiles.
+void ProductFrame::addIntegers(Value lhs, DequantizeOp unpacked, bool scalesAll) {
   tile = streamed->anyTile();
-  ByteProduct bytes(emitter, unpacked, tile.rows, depth, /*isTransposed=*/false);
-  bytes.split(tile.row, [&](Value k) {
-    Place place{tile.row, k, tile.rows, ByteProduct::kStep, tile.rowLimit, {}};
+  IntegerProduct integers(emitter, unpacked, tile.rows, depth, /*isTransposed=*/false);
+  integers.split(tile.row, [&](Value k) {
+    Place place{tile.row, k, tile.rows, IntegerProduct::kStep, tile.rowLimit, {}};
     return emitter.widen(emitter.evaluate(lhs, place, Padding::Zero));
   });
   streamed->forTiles([&](const Place &place) -> Value {
     tile = place;
     auto add = [&](Value k, ValueRange state) -> SmallVector<Value> {
-      Place numbers{k, tile.column, ByteProduct::kStep, tile.columns, {}, {}};
+      Place numbers{k, tile.column, IntegerProduct::kStep, tile.columns, {}, {}};
       int64_t ahead = tile.rows > 1 ? kByteStepsAhead : kByteStepsAheadOfRow;
       prefetchWords(emitter, unpacked,
                     {emitter.add(k, emitter.index(ahead * numbers.rows)), tile.column, numbers.rows, tile.columns});
-      Value product = bytes.multiply(k, numbers);
+      Value product = integers.multiply(k, numbers);
       if (scalesAll)
         return {arith::AddFOp::create(emitter.builder(), state[0], product)};
-      return {addGroup(state[0], product, bytes.total(k), unpacked, numbers)};
+      return {addGroup(state[0], product, integers.total(k), unpacked, numbers)};
     };
-    return emitter.loop(begin, end, ByteProduct::kStep, depth, streamed->sums(), add)[0];
+    return emitter.loop(begin, end, IntegerProduct::kStep, depth, streamed->sums(), add)[0];
   });
 }
 

@@ -49,7 +49,7 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
     loops *= std::min(ofRows.count, emitter.maximumRows(result)); // of the K dimension, one after the other
   }
   bool streams = isOfThread() && !transposeLhs && !moved &&
-                 StreamedProduct::isWorthIt(emitter, rowsOfGroup, result.columns, rhs.isOfBytes);
+                 StreamedProduct::isWorthIt(emitter, rowsOfGroup, result.columns, rhs.isOfIntegers);
   if (!streams && PackedProduct::isWorthIt(emitter.getProfile(), rowsOfGroup)) {
     emitter.setMapping(tile::LaneMapping::Columns);
     packed.emplace(emitter, result, transposeLhs, depth, rhs.panel);
@@ -74,7 +74,7 @@ ProductFrame::ProductFrame(KernelEmitter &emitter, bool transposeLhs, bool trans
   if (streams) {
     streamed.emplace(emitter, result, rowsOfGroup, rhs);
     auto [first, column] =
-        placeInStrips(result, streamed->rowsOfTile(), streamed->blockColumns(), /*sharesLeft=*/rhs.isOfBytes);
+        placeInStrips(result, streamed->rowsOfTile(), streamed->blockColumns(), /*sharesLeft=*/rhs.isOfIntegers);
     auto [row, rowLimit] = enterGroup(ofRows, result, first, streamed->rowsOfTile());
     streamed->place(row, column, rowLimit);
     contract(contracted);
@@ -392,8 +392,9 @@ SmallVector<Value> ProductFrame::accumulate(Value lhs, Value rhs, ValueRange sta
   };
   bool hasLongGroups = unpacked && isAligned && getConstantIntValue(end) && depth % kPackedStepOfRows == 0 &&
                        (scalesAll || isWithinGroup(unpacked, kPackedStepOfRows));
-  if (streamed && hasLongGroups && !shift && ByteProduct::isPossible(emitter.getProfile(), unpacked, transposeRhs))
-    addBytes(lhs, unpacked, scalesAll);
+  if (streamed && hasLongGroups && !shift && !transposeRhs &&
+      IntegerProduct::isPossible(emitter.getProfile(), unpacked, /*isTransposed=*/false))
+    addIntegers(lhs, unpacked, scalesAll);
   else if (streamed && (streamed->rowsOfTile() > 1 || streamed->isPanel()) && hasLongGroups) {
     steps(begin, end, kPackedStepOfRows, {});
   } else if (isOfThread() && depthLimit && !unpacked && !moved) {

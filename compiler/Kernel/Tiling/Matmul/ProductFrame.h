@@ -2,7 +2,7 @@
 // it.
 #pragma once
 
-#include "compiler/Kernel/Tiling/Matmul/ByteProduct.h"
+#include "compiler/Kernel/Tiling/Matmul/IntegerProduct.h"
 #include "compiler/Kernel/Tiling/Matmul/PackedProduct.h"
 #include "compiler/Kernel/Tiling/Matmul/StreamedProduct.h"
 
@@ -65,7 +65,7 @@ private:
   std::pair<int64_t, int64_t> chooseRegisters(const Matrix &contracted, const Matrix &result, int64_t loops,
                                               const RightSide &rhs);
   /// These set the grid, and return the first row and column of a workgroup's tile. With `sharesLeft`, consecutive
-  /// workgroups have the same rows, which bytes are split for once. Everything that is emitted after `placeInGroups` is
+  /// workgroups have the same rows, whose digits are then computed once. Everything that is emitted after `placeInGroups` is
   /// repeated for each tile of a persistent workgroup.
   std::pair<Value, Value> placeInStrips(const Matrix &result, int64_t rows, int64_t columns, bool sharesLeft = false);
   std::pair<Value, Value> placeInGroups(const Matrix &result, int64_t rows, int64_t columns);
@@ -89,7 +89,7 @@ private:
   Value dot(Value left, Value right, Value start) const;
   Value totalOf(Value left, DequantizeOp unpacked) const;
   Value addGroup(Value sum, Value product, Value total, DequantizeOp unpacked, const Place &place) const;
-  void addBytes(Value lhs, DequantizeOp unpacked, bool scalesAll);
+  void addIntegers(Value lhs, DequantizeOp unpacked, bool scalesAll);
   void addStreamed(Value left, DequantizeOp unpacked, const Place &step, bool scalesAll);
 
   KernelEmitter &emitter;

@@ -1,6 +1,5 @@
 #include "compiler/Kernel/Tiling/Matmul/StreamedProduct.h"
 
-#include "compiler/Kernel/Tiling/Matmul/ByteProduct.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -15,10 +14,10 @@ static constexpr int64_t kVectors[] = {4, 2};
 /// Minimum bytes of a contiguous run of the right side, unless there would be fewer than kFewestBlocks blocks. The number
 /// of blocks is even, so that two threads have equal work.
 static constexpr int64_t kRunBytes = 1536, kFewestBlocks = 2;
-static constexpr int64_t kMostRows = ByteProduct::kRows;
+static constexpr int64_t kMostRows = 8;
 
-bool StreamedProduct::isWorthIt(const KernelEmitter &emitter, int64_t rows, int64_t columns, bool isOfBytes) {
-  return emitter.getProfile().registers > 0 && rows <= (isOfBytes ? ByteProduct::kMostRows : kMostRows) &&
+bool StreamedProduct::isWorthIt(const KernelEmitter &emitter, int64_t rows, int64_t columns, bool isOfIntegers) {
+  return emitter.getProfile().registers > 0 && (rows <= kMostRows || isOfIntegers) &&
          columns >= kFewestBlocks * kVectors[0] * emitter.getVector();
 }
 
@@ -27,9 +26,9 @@ StreamedProduct::StreamedProduct(KernelEmitter &emitter, const Matrix &result, i
   int64_t blocks = std::max(kFewestBlocks, result.columns * rhs.bytes / kRunBytes / 2 * 2);
   if (panel > 0)
     blocks = result.columns / panel;
-  // Half of the registers hold the sums of several rows, the others a step's right side. A step of bytes has eight
-  // vectors for each vector of the result.
-  int64_t most = rhs.isOfBytes ? 1 : std::max<int64_t>(1, emitter.getProfile().registers / (2 * rows));
+  // Half of the registers hold the sums of several rows, the others a step's right side. A step of integers
+  // has eight vectors or more for each vector of the result.
+  int64_t most = rhs.isOfIntegers ? 1 : std::max<int64_t>(1, emitter.getProfile().registers / (2 * rows));
   for (int64_t vectors : kVectors) {
     int64_t ofTile = std::gcd(std::min(vectors, most) * emitter.getVector(), panel); // within a panel
     int64_t ofBlock = llvm::alignTo(llvm::divideCeil(result.columns, blocks), std::max(ofTile, panel));

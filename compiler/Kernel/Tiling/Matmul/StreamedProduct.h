@@ -10,7 +10,7 @@ struct RightSide {
   int64_t bytes = 4;            // of an element, or of a word of packed numbers
   std::optional<int64_t> group; // the rows of packed numbers that share scales; nothing: the numbers are not packed
   int64_t panel = 0;            // the columns of a panel of packed numbers; 0: rows are contiguous
-  bool isOfBytes = false;       // packed numbers can be multiplied as bytes (ByteProduct.h)
+  bool isOfIntegers = false;    // packed numbers are multiplied as integers (IntegerProduct.h)
 };
 
 /// A matmul with few rows reads the right side once, so memory bounds it. The workgroup computes a block of the
@@ -20,7 +20,7 @@ struct RightSide {
 class StreamedProduct {
 public:
   /// Returns true if this is worthwhile for a result of at most `rows` rows and of `columns` columns.
-  static bool isWorthIt(const KernelEmitter &emitter, int64_t rows, int64_t columns, bool isOfBytes);
+  static bool isWorthIt(const KernelEmitter &emitter, int64_t rows, int64_t columns, bool isOfIntegers);
 
   /// The workgroup computes `rows` rows, but no more than 8.
   StreamedProduct(KernelEmitter &emitter, const Matrix &result, int64_t rows, const RightSide &rhs);

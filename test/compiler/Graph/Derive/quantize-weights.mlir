@@ -5,8 +5,8 @@
 // RUN: heddle-opt %s --heddle-quantize-weights='weights=int4:8 panel=8' | FileCheck %s --check-prefix=SHORT
 // RUN: heddle-opt %s --heddle-quantize-weights='weights=int4:16 panel=16' | FileCheck %s --check-prefix=INT4
 // Integers in groups of 32, or in one group, may have narrower panels.
-// RUN: heddle-opt %s --heddle-quantize-weights='weights=int8 panel=16 byte-panel=8' | FileCheck %s --check-prefix=BYTES
-// RUN: heddle-opt %s --heddle-quantize-weights='weights=int4:16 panel=16 byte-panel=8' | FileCheck %s --check-prefix=INT4
+// RUN: heddle-opt %s --heddle-quantize-weights='weights=int8 panel=16 integer-panel=8' | FileCheck %s --check-prefix=BYTES
+// RUN: heddle-opt %s --heddle-quantize-weights='weights=int4:16 panel=16 integer-panel=8' | FileCheck %s --check-prefix=INT4
 // BYTES: heddle.variable @down.weight weight : tensor<24x8xi32>
 // BYTES-NEXT: heddle.variable @down.weight.scales weight of @down.weight as scales : tensor<1x24xf32>
 // RUN: heddle-opt %s --heddle-quantize-weights=weights=int8 --heddle-derive-training | FileCheck %s --check-prefix=EVAL

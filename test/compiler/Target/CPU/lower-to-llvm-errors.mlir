@@ -45,12 +45,12 @@ tile.func @changed(%a: memref<4x32xf32>, %n: index) attributes {workgroup = 1 : 
 
 // -----
 
-tile.func @bytes(%a: memref<4x32xi32>) attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
+tile.func @integers(%a: memref<4x32xi32>) attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
   %c0 = arith.constant 0 : index
   %x = vector.load %a[%c0, %c0] : memref<4x32xi32>, vector<8xi32>
   // expected-error @+2 {{takes vectors of 16 elements, got 'vector<8xi32>'}}
-  // expected-error @+1 {{failed to legalize operation 'tile.byte_dot'}}
-  %y = tile.byte_dot %x, %x, %x : vector<8xi32>
+  // expected-error @+1 {{failed to legalize operation 'tile.integer_dot'}}
+  %y = tile.integer_dot %x, %x, %x bits 8 : vector<8xi32>
   vector.store %y, %a[%c0, %c0] : memref<4x32xi32>, vector<8xi32>
   tile.return
 }

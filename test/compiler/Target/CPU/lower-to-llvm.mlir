@@ -123,8 +123,8 @@ tile.func @ahead(%a: memref<?x50xi32>) attributes {workgroup = 1 : i64, mapping 
 // CHECK: %[[CHANGED:.*]] = llvm.icmp "ne" %[[ROW:.*]], %[[BEFORE]] : i64
 // CHECK: llvm.cond_br %[[CHANGED]]
 // Unsigned bytes come first.
-// CHECK: %[[RIGHT:.*]] = llvm.bitcast %{{.*}} : vector<16xi32> to vector<64xi8>
 // CHECK: %[[LEFT:.*]] = llvm.bitcast %{{.*}} : vector<16xi32> to vector<64xi8>
+// CHECK: %[[RIGHT:.*]] = llvm.bitcast %{{.*}} : vector<16xi32> to vector<64xi8>
 // CHECK: llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"(%{{.*}}, %[[RIGHT]], %[[LEFT]])
 // CHECK: llvm.br ^[[HEAD]](%{{.*}}, %[[ROW]] : i64, i64)
 // CHECK: llvm.store %[[BEFORE]], %{{.*}} : i64, !llvm.ptr
@@ -140,7 +140,23 @@ tile.func @changed(%a: memref<?x16xi32>, %b: memref<?x16xi32>)
   }
   %l = vector.load %shared[%c0, %c0] : memref<1x16xi32, strided<[16, 1]>, #gpu.address_space<workgroup>>, vector<16xi32>
   %r = vector.load %b[%row, %c0] : memref<?x16xi32>, vector<16xi32>
-  %d = tile.byte_dot %r, %l, %r : vector<16xi32>
+  %d = tile.integer_dot %r, %l, %r bits 8 : vector<16xi32>
   vector.store %d, %b[%row, %c0] : memref<?x16xi32>, vector<16xi32>
+  tile.return
+}
+
+// Integers of 16 bits: an instruction has no accumulator.
+// CHECK-LABEL: llvm.func @pairs
+// CHECK: %[[LEFT:.*]] = llvm.bitcast %[[L:.*]] : vector<8xi32> to vector<16xi16>
+// CHECK: %[[RIGHT:.*]] = llvm.bitcast %[[R:.*]] : vector<8xi32> to vector<16xi16>
+// CHECK: %[[PRODUCT:.*]] = llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"(%[[LEFT]], %[[RIGHT]])
+// CHECK: llvm.add %[[R]], %[[PRODUCT]] : vector<8xi32>
+tile.func @pairs(%a: memref<1x8xi32>, %b: memref<1x8xi32>)
+    attributes {workgroup = 1 : i64, mapping = #tile.mapping<columns>, vector = 8 : i64} {
+  %c0 = arith.constant 0 : index
+  %l = vector.load %a[%c0, %c0] : memref<1x8xi32>, vector<8xi32>
+  %r = vector.load %b[%c0, %c0] : memref<1x8xi32>, vector<8xi32>
+  %d = tile.integer_dot %r, %l, %r bits 16 : vector<8xi32>
+  vector.store %d, %b[%c0, %c0] : memref<1x8xi32>, vector<8xi32>
   tile.return
 }

@@ -5,29 +5,24 @@
 
 namespace mlir::heddle {
 
-/// Packed integers are multiplied as bytes, without a conversion to f32. Each 32 elements x of a row of the left operand
-/// become integers q with one scale s, so that x = s q, and each integer becomes three bytes (tile.store_digits). An
-/// instruction multiplies four of these bytes by four of the packed integers and adds the products to an i32. The sums
-/// of a step are exact. Only q is rounded, to 20 bits for packed integers of 8 bits, to 22 for 4 bits.
+/// Packed integers are multiplied without a conversion to f32. Each 32 elements x of a row of the left operand become
+/// integers q of 16 bits with one scale s, so that x = s q. An instruction multiplies two of them by two of the packed
+/// integers and adds the products to an i32, or does so with four bytes. An integer q is then two bytes
+/// (tile.store_digits). The sums of a step are exact, so only q is rounded, by at most 2^-16 of the largest |x|.
 ///
 /// A thread splits the left operand once, for all workgroups that it runs one after the other with the same rows.
-class ByteProduct {
+class IntegerProduct {
 public:
   /// The elements of the contracted dimension in a step. Published formats have a scale for as many numbers.
   static constexpr int64_t kStep = 32;
 
-  /// Returns true if the target multiplies bytes, and the integers are bytes or parts of them, in panels of a vector or
-  /// in a transposed right operand.
+  /// Returns true if the target multiplies integers, and the packed ones have 4 or 8 bits with a scale for a whole number
+  /// of steps, in panels of a vector or in a transposed right operand.
   static bool isPossible(const TargetProfile &profile, DequantizeOp unpacked, bool isTransposed);
-
-  /// The rows of the left operand that are multiplied together. A kernel for few rows does so for a few times as many.
-  static constexpr int64_t kRows = 8, kMostRows = 32;
-  /// Returns true if all matmuls of a kernel multiply bytes, and none is transposed.
-  static bool isUsed(const TargetProfile &profile, KernelOp kernel);
 
   /// The left operand has `rows` rows and `depth` columns, a multiple of kStep. With `isTransposed`, columns of the
   /// right operand share words, otherwise rows, which are contracted.
-  ByteProduct(KernelEmitter &emitter, DequantizeOp unpacked, int64_t rows, int64_t depth, bool isTransposed);
+  IntegerProduct(KernelEmitter &emitter, DequantizeOp unpacked, int64_t rows, int64_t depth, bool isTransposed);
 
   /// Splits the left operand. `left` returns a step of its columns, given the first one. The op has to be emitted in the
   /// kernel's outermost block. A workgroup splits it again if `key` is not the same as in the one before.
@@ -40,13 +35,16 @@ public:
 private:
   Place columnOf(Value k) const;
   Value unsignedWords(const Place &place) const;
-  SmallVector<Value> bytesAt(const Place &place) const;
+  SmallVector<Value> integersAt(const Place &place) const;
 
   KernelEmitter &emitter;
   DequantizeOp unpacked;
-  int64_t rows, depth, bits, bias;
+  int64_t rows, depth, bits;
+  int64_t unit;              // bits of the integers that an instruction multiplies
+  int64_t digitCount, words; // digits of an element of the left operand; words of a step's elements
+  int64_t bias;
   bool isTransposed;
-  Value digits;         // scratch memory: of each step, the bytes of all rows
+  Value digits;         // scratch memory: of each step, the digits of all rows
   Value scales, totals; // a column for each step, a row for each row of the left operand
   Value starts;         // minus the bias times the sum of q: what the sums of a step begin with
 };

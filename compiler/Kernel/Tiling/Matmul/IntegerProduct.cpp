@@ -1,0 +1,156 @@
+#include "compiler/Kernel/Tiling/Matmul/IntegerProduct.h"
+
+#include "compiler/Kernel/Tiling/Frames/Dequantize.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::heddle;
+
+/// The bits of an element of the left operand, and of a word.
+static constexpr int64_t kNumberBits = 16, kWordBits = 32;
+/// The largest such element whose two bytes have signs. Targets that multiply 16 bits have the same limit, so that all
+/// targets round in the same way. The sums of a step fit an i32, with bytes on the right that are unsigned.
+static constexpr int64_t kLargest = (int64_t(1) << (kNumberBits - 1)) - 129;
+static_assert(IntegerProduct::kStep * kLargest * 255 <= std::numeric_limits<int32_t>::max());
+
+bool IntegerProduct::isPossible(const TargetProfile &profile, DequantizeOp unpacked, bool isTransposed) {
+  uint64_t bits = unpacked.getBits();
+  auto [along, across] = unpacked.getGroup();
+  if (isTransposed)
+    std::swap(along, across);
+  return profile.dotBits > 0 && (bits == 8 || bits == 4) && !unpacked.getHigh() && !unpacked.getTable() &&
+         unpacked.getScales() && along % kStep == 0 && across == 1 &&
+         (isTransposed || unpacked.getPanel() == profile.vector);
+}
+
+IntegerProduct::IntegerProduct(KernelEmitter &emitter, DequantizeOp unpacked, int64_t rows, int64_t depth,
+                               bool isTransposed)
+    : emitter(emitter), unpacked(unpacked), rows(rows), depth(depth), bits(static_cast<int64_t>(unpacked.getBits())),
+      unit(emitter.getProfile().dotBits), digitCount(kNumberBits / unit), words(kStep * unit / kWordBits),
+      bias(unpacked.getIsUnsigned() ? 0 : int64_t(1) << (bits - 1)), isTransposed(isTransposed) {
+  auto &b = emitter.builder();
+  int64_t steps = depth / kStep;
+  digits = emitter.sharedTile(emitter.tileType(digitCount * rows, words, b.getI32Type()), steps);
+  scales = emitter.sharedTile(emitter.tileType(rows, steps));
+  if (bias > 0)
+    starts = emitter.sharedTile(emitter.tileType(rows, steps, b.getI32Type()));
+  if (unpacked.getOffsets())
+    totals = emitter.sharedTile(emitter.tileType(rows, steps));
+}
+
+Place IntegerProduct::columnOf(Value k) const {
+  Value step = emitter.builder().createOrFold<arith::DivUIOp>(k, emitter.index(kStep));
+  return {emitter.index(0), step, rows, 1, {}, {}};
+}
+
+void IntegerProduct::split(Value key, function_ref<Value(Value)> left) {
+  auto &b = emitter.builder();
+  OpBuilder::InsertionGuard guard(b);
+  if (isa<tile::FuncOp>(b.getInsertionBlock()->getParentOp())) {
+    auto branch = scf::IfOp::create(b, tile::ChangedOp::create(b, key), /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+  }
+  RankedTensorType integers = emitter.tileType(rows, kStep, b.getI32Type());
+  auto splitStep = [&](Value k, ValueRange) -> SmallVector<Value> {
+    Value x = left(k);
+    Place column = columnOf(k);
+    auto keep = [&](Value tile, Value memory) { tile::StoreOp::create(b, tile, memory, column.row, column.column); };
+    // The largest |x|. As an integer NaN is larger than infinity: neither is lost, and the results are NaN.
+    Value magnitude = arith::AndIOp::create(b, arith::BitcastOp::create(b, integers, x),
+                                            emitter.constantInt(rows, kStep, 0x7fffffff));
+    Value most =
+        arith::BitcastOp::create(b, emitter.tileType(rows, 1), emitter.reduce(tile::Combine::Max, magnitude, 1));
+    Value scale = arith::MulFOp::create(b, most, emitter.constant(rows, 1, 1.0 / kLargest));
+    keep(scale, scales);
+    Value factor = arith::DivFOp::create(b, emitter.constant(rows, 1, kLargest), most);
+    Value scaled = arith::MulFOp::create(b, x, emitter.broadcast(factor, rows, kStep));
+    Value numbers = arith::FPToSIOp::create(b, integers, math::RoundEvenOp::create(b, scaled));
+    tile::StoreDigitsOp::create(b, numbers, digits, emitter.mul(column.column, digitCount * rows), unit,
+                                isTransposed ? 8 : bits);
+    if (!starts && !totals)
+      return {};
+    Value sum = emitter.reduce(tile::Combine::Sum, numbers, 1);
+    if (starts)
+      keep(arith::MulIOp::create(b, sum, emitter.constantInt(rows, 1, -bias)), starts);
+    if (totals) // of the rounded elements, so that an offset takes away just what the numbers have too much
+      keep(arith::MulFOp::create(b, scale, arith::SIToFPOp::create(b, emitter.tileType(rows, 1), sum)), totals);
+    return {};
+  };
+  emitter.loop(emitter.index(0), emitter.index(depth), kStep, depth, {}, splitStep);
+}
+
+Value IntegerProduct::total(Value k) const {
+  return totals ? emitter.load(totals, columnOf(k), Padding::Any) : Value();
+}
+
+/// A tile of words whose parts of `bits` bits are all equal.
+static Value repeat(KernelEmitter &emitter, Value like, uint32_t part, int64_t bits) {
+  auto type = cast<RankedTensorType>(like.getType());
+  uint32_t word = 0;
+  for (int64_t first = 0; first < kWordBits; first += bits)
+    word |= part << first;
+  return emitter.constantInt(type.getDimSize(0), type.getDimSize(1), static_cast<int32_t>(word));
+}
+
+/// Returns the words of the numbers at a place, with the bias added to each number.
+Value IntegerProduct::unsignedWords(const Place &place) const {
+  Value packed = packedWords(emitter, unpacked, place);
+  if (bias == 0)
+    return packed;
+  return arith::XOrIOp::create(emitter.builder(), packed, repeat(emitter, packed, static_cast<uint32_t>(bias), bits));
+}
+
+/// Returns a step's numbers as integers of `unit` bits, in the order of the digits: tiles with all of its words.
+SmallVector<Value> IntegerProduct::integersAt(const Place &place) const {
+  auto &b = emitter.builder();
+  if (isTransposed) {
+    RankedTensorType type = emitter.tileType(words, place.rows, b.getI32Type());
+    return {tile::TurnIntegersOp::create(b, type, unsignedWords(place), bits, unit)};
+  }
+  if (bits == unit)
+    return {unsignedWords(place)};
+  SmallVector<Value> integers;
+  int64_t ofWord = kWordBits / bits;
+  for (int64_t row = 0; row < kStep; row += ofWord) {
+    Value packed = unsignedWords({emitter.add(place.row, emitter.index(row)), place.column, ofWord, place.columns});
+    for (int64_t shift = 0; shift < unit; shift += bits) {
+      Value shifted = packed;
+      if (shift > 0)
+        shifted = arith::ShRUIOp::create(b, packed, emitter.constantInt(1, place.columns, shift));
+      integers.push_back(arith::AndIOp::create(b, shifted, repeat(emitter, packed, (1u << bits) - 1, unit)));
+    }
+  }
+  return integers;
+}
+
+Value IntegerProduct::multiply(Value k, const Place &place) const {
+  auto &b = emitter.builder();
+  SmallVector<Value> integers = integersAt(place);
+  int64_t columns = isTransposed ? place.rows : place.columns, ofTile = words / static_cast<int64_t>(integers.size());
+  Value firstRow = emitter.mul(columnOf(k).column, digitCount * rows);
+  Value none = emitter.constantInt(rows, columns, 0), all = none;
+  for (int64_t digit = 0; digit < digitCount; ++digit) {
+    if (digit > 0)
+      all = arith::ShLIOp::create(b, all, emitter.constantInt(rows, columns, unit));
+    if (starts && digit + 1 == digitCount) {
+      Value start = emitter.load(starts, columnOf(k), Padding::Any);
+      all = arith::AddIOp::create(b, all, emitter.broadcast(start, rows, columns));
+    }
+    // A dot waits for the one before that adds to the same register. A single row has too few for one chain of dots.
+    bool isApart = rows == 1 && digit > 0;
+    Value sums = isApart ? none : all, row = emitter.add(firstRow, emitter.index(digit * rows));
+    for (auto [i, tile] : llvm::enumerate(integers)) {
+      Value word = emitter.index(static_cast<int64_t>(i) * ofTile);
+      Value left = emitter.load(digits, {row, word, rows, ofTile, {}, {}}, Padding::Any);
+      sums = tile::DotOp::create(b, sums.getType(), left, tile, sums, /*transpose_lhs=*/false, /*transpose_rhs=*/false,
+                                 unit);
+    }
+    all = isApart ? arith::AddIOp::create(b, all, sums).getResult() : sums;
+  }
+  Value scale = emitter.load(scales, columnOf(k), Padding::Any);
+  return arith::MulFOp::create(b, arith::SIToFPOp::create(b, emitter.tileType(rows, columns), all),
+                               emitter.broadcast(scale, rows, columns));
+}
