@@ -242,6 +242,8 @@ void reference::addArithmetic(Registry &registry) {
   addConversion<arith::TruncIOp>(registry, [](double x, Type, Type to) { return wrap(static_cast<int64_t>(x), to); });
 
   registry.add<multiplyAdd>();
+  addConversion<math::AbsIOp>(registry,
+                              [](double x, Type from, Type to) { return wrap(std::abs(signedOf(x, from)), to); });
   addFloat<math::AbsFOp>(registry, [](double x) { return std::fabs(x); });
   addFloat<math::CeilOp>(registry, [](double x) { return std::ceil(x); });
   addFloat<math::CosOp>(registry, [](double x) { return std::cos(x); });

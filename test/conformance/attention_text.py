@@ -26,7 +26,7 @@ heddle.size @key_length max {longest} longest "key_lengths"
 """
 
 
-def write_entry(name, mask, width, heads, key_heads, rows, longest):
+def write_entry(name, mask, width, heads, key_heads, rows, longest, dropout=0.0):
     """Returns an entry with the forward op and the three ops of its backward pass, as differentiation writes them."""
     sinks = name.startswith("sinks")
     sink = f"tensor<{heads}xf32>"
@@ -35,17 +35,19 @@ def write_entry(name, mask, width, heads, key_heads, rows, longest):
     port = lambda name, kind: f'%{name}: {kind} {{heddle.name = "{name}"}}'
     segment = lambda name, limit: f'%{name}: !segments {{heddle.name = "{name}", heddle.limit = {limit} : i64}}'
     result = lambda name, kind: f'{kind} {{heddle.name = "{name}"}}'
-    region = f"mask {{\n  ^bb0(%i: i32, %j: i32):\n    {mask}\n  }}" if mask else ""
+    drops = dropout > 0
+    region = f"{'dropout(%seed, %step) ' if drops else ''}" + (f"mask {{\n  ^bb0(%i: i32, %j: i32):\n    {mask}\n  }}" if mask else "")
     rest = f"""queries(%query_starts, %query_lengths) keys(%key_starts, %key_lengths) {region}
-    {{heads = {heads} : i64, scale = {width ** -0.5:.9e} : f32, query_size = "query_length", key_size = "key_length"}}"""
-    segments = ", ".join(["!segments"] * 4)
+    {{heads = {heads} : i64, scale = {width ** -0.5:.9e} : f32, query_size = "query_length", key_size = "key_length"{f', dropout = {dropout:e} : f32, stream = 3 : i32' if drops else ''}}}"""
+    segments = ", ".join(["!segments"] * 4 + ["tensor<2xi32>", "tensor<1xi32>"] * drops)
+    more = (", " + port("sinks", sink) if sinks else "") + (f", {port('seed', 'tensor<2xi32>')}, {port('step', 'tensor<1xi32>')}" if drops else "")
     operands = f"({q}, {k}, {k}, {sink + ', ' if sinks else ''}{segments})"
     forward = f"%query, %key, %value {'sink(%sinks) ' if sinks else ''}{rest} : {operands} -> ({q}, {per_head})"
     backward = f"%query, %key, %value gradient %gradient, %lse, %delta {rest}"
     operands = f"({q}, {k}, {k}, {q}, {per_head}, {per_head}, {segments})"
     return f"""func.func @{name}({port("query", q)}, {port("key", k)}, {port("value", k)}, {port("gradient", q)},
     {segment("query_starts", rows + 1)}, {segment("query_lengths", longest + 1)},
-    {segment("key_starts", rows + 1)}, {segment("key_lengths", longest + 1)}{", " + port("sinks", sink) if sinks else ""})
+    {segment("key_starts", rows + 1)}, {segment("key_lengths", longest + 1)}{more})
     -> ({result("result", q)}, {result("grad_query", q)}, {result("grad_key", k)}, {result("grad_value", k)}) {{
   %y, %lse = heddle.attention {forward}
   %delta = heddle.attention_delta %y, %gradient : {q} -> {per_head}
