@@ -6,6 +6,7 @@
 #include "compiler/Lanes/Passes.h"
 
 #include "compiler/Lanes/KernelLayouts.h"
+#include "compiler/Lanes/Lanes.h"
 #include "compiler/Lanes/SeparateMatrices.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -62,6 +63,10 @@ public:
     });
     if (walked.wasInterrupted())
       return signalPassFailure();
+    func.walk([&](ReduceOp op) {
+      if (heddle::isOfSubgroups(op) && chosen->ofSubgroups)
+        layouts[classOf(op.getResult())] = chosen->ofSubgroups;
+    });
     func.walk([&](DotOp dot) { // only after all accumulators have layouts
       heddle::ProductLayouts product = chosen->ofProduct(dot);
       want(dot.getLhsMutable(), product.left, layouts);
@@ -201,7 +206,8 @@ private:
             unite(yielded, result);
       return;
     }
-    if (isa<scf::YieldOp, ConvertLayoutOp>(op))
+    if (auto reduce = dyn_cast<ReduceOp>(op);
+        isa<scf::YieldOp, ConvertLayoutOp>(op) || (reduce && heddle::isOfSubgroups(reduce)))
       return;
     if (chosen->hasFreeColumns)
       if (isa<ReduceOp, BroadcastOp>(op) && llvm::any_of(ValueRange{op->getOperand(0), op->getResult(0)}, isColumn))

@@ -108,10 +108,12 @@ std::optional<KernelLayouts> KernelLayouts::of(tile::FuncOp kernel, const Target
   auto fragment = [&](int64_t subgroups, int64_t pieces) {
     return FragmentAttr::get(context, subgroups, pieces * FragmentAttr::kPiece);
   };
-  Attribute shared = fragment(lanes / FragmentAttr::kLanes, contains<WarpgroupDotOp>(kernel) ? 2 : 1);
+  constexpr int64_t lanesOfSubgroup = FragmentAttr::kLanes, lanesOfRow = lanesOfSubgroup / FragmentAttr::kPiece;
+  Attribute shared = fragment(lanes / lanesOfSubgroup, contains<WarpgroupDotOp>(kernel) ? 2 : 1);
   return KernelLayouts{.ofProduct = always(shared, shared, fragment(/*subgroups=*/1, /*pieces=*/1)),
                        .turnsLeft = false,
                        .turnsRight = true,
                        .others = shared,
+                       .ofSubgroups = simt(lanes / lanesOfSubgroup, lanesOfRow, lanesOfSubgroup, 1, /*run=*/2),
                        .subgroup = subgroup};
 }

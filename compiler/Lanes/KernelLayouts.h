@@ -27,6 +27,8 @@ struct KernelLayouts {
   std::optional<bool> turnsLeft = {}, turnsRight = {};
   /// The layout of tiles that no matmul decides.
   Attribute others = {};
+  /// The layout of the results of reductions to a row for each subgroup. Null if the mapping has no such reductions.
+  Attribute ofSubgroups = {};
   /// The number of neighbouring lanes that exchange values. None: all lanes of the workgroup do.
   std::optional<int64_t> subgroup = {};
   /// True if matmuls multiply cooperative matrices.

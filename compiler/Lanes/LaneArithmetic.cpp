@@ -243,7 +243,7 @@ Value acrossSubgroups(LaneBuilder &b, const Lanes &lanes, tile::ReduceOp op, Val
 }
 
 /// A butterfly over the lanes that share the reduced dimension. Each lane ends with the whole result, or with its
-/// subgroup's part, which `acrossSubgroups` then combines.
+/// subgroup's part, which `acrossSubgroups` then combines unless each subgroup has a result.
 Value acrossLanes(LaneBuilder &b, const Lanes &lanes, tile::ReduceOp op, Value value,
                   const tile::Distribution &distribution) {
   auto width = static_cast<uint32_t>(lanes.subgroup());
@@ -257,7 +257,7 @@ Value acrossLanes(LaneBuilder &b, const Lanes &lanes, tile::ReduceOp op, Value v
                              .getShuffleResult());
     value = combine(b, op, value, b.assemble(value.getType(), elements));
   }
-  return exchanging < distribution.lanes ? acrossSubgroups(b, lanes, op, value) : value;
+  return exchanging < distribution.lanes && !isOfSubgroups(op) ? acrossSubgroups(b, lanes, op, value) : value;
 }
 
 Lowered lowerReduce(LaneBuilder &b, const Lanes &lanes, tile::ReduceOp op, RegistersOf<tile::ReduceOp> adaptor) {

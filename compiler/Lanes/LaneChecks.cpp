@@ -73,6 +73,15 @@ LogicalResult checkReduce(tile::ReduceOp op, int64_t subgroup) {
   if (!agree(input, kept, result, kept) || (kept == 1 && !haveSameVectors(input, result)))
     return op.emitOpError() << "keeps a dimension, which " << input << " and " << result << " distribute differently";
   tile::Distribution reduced = tile::getDistribution(input, static_cast<int>(op.getDim()));
+  if (isOfSubgroups(op)) {
+    tile::Distribution left = tile::getDistribution(result, 0);
+    bool hasOwnRow = left.stride == subgroup && left.lanes == result.getDimSize(0) &&
+                     reduced.lanes * reduced.stride == left.lanes * left.stride;
+    if (hasOwnRow && tile::getLayout<tile::FragmentAttr>(input))
+      return success();
+    return op.emitOpError() << "leaves a row for each subgroup of " << subgroup << " lanes, which have fragments, got "
+                            << input << " and " << result;
+  }
   if (!llvm::isPowerOf2_64(reduced.lanes) || !llvm::isPowerOf2_64(reduced.stride) ||
       (reduced.lanes * reduced.stride > subgroup && !isOfWorkgroup(op, reduced)))
     return op.emitOpError() << "combines across lanes, whose number and stride must be powers of two within the "

@@ -18,6 +18,9 @@ bool keepsElements(RankedTensorType a, RankedTensorType b);
 /// memory.
 bool isOfWorkgroup(tile::ReduceOp op, const tile::Distribution &reduced);
 
+/// Returns true if the reduction leaves a row for each subgroup.
+inline bool isOfSubgroups(tile::ReduceOp op) { return op.getType().getDimSize(static_cast<unsigned>(op.getDim())) > 1; }
+
 /// The number of columns of a tile that all lanes together hold in one register each.
 int64_t columnsOfRun(RankedTensorType tile);
 

@@ -113,7 +113,7 @@ private:
           loop && !tiles && loop.getLowerBound().getDefiningOp<gpu::BlockIdOp>() && loop.getNumRegionIterArgs() == 0;
       if (isPersistent)
         tiles = loop;
-      else if (!isMemoryEffectFree(&op) && !isa<LoadOp>(op))
+      else if (!isMemoryEffectFree(&op) && !isa<LoadOp>(op) && !onlyStores(op))
         return {};
     }
     if (!tiles)
@@ -128,6 +128,16 @@ private:
                                                                                        : WalkResult::advance();
     });
     return contractions.empty() || others.wasInterrupted() ? scf::ForOp() : tiles;
+  }
+
+  /// Returns true if the op does nothing but write to device memory, which producers may do, too.
+  static bool onlyStores(Operation &op) {
+    return !op.walk([](Operation *inner) {
+                auto store = dyn_cast<StoreOp>(inner);
+                bool isKnown = store ? !isShared(store.getMemory().getType())
+                                     : isa<scf::ForOp, scf::YieldOp>(inner) || isMemoryEffectFree(inner);
+                return isKnown ? WalkResult::advance() : WalkResult::interrupt();
+              }).wasInterrupted();
   }
 
   /// Makes the rings for the operands, if those of all loops have the same shapes and there is room.

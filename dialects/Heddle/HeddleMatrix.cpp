@@ -153,8 +153,8 @@ LogicalResult PartialSumsOp::verify() {
   if (failed(expectTensorsOfKernels(*this)))
     return failure();
   RankedTensorType input = typeOf(getInput()), result = typeOf(getResult());
-  if (!result.hasStaticShape())
-    return emitOpError() << "expects a static number of sums, got " << result;
+  if (result.isDynamicDim(1))
+    return emitOpError() << "expects a static number of columns, got " << result;
   if (input.getRank() == 2)
     return expectSameDim(*this, "width", {input, 1}, {{result, 1}});
   if (input.getRank() == 3 && !input.isDynamicDim(1) && !input.isDynamicDim(2))

@@ -434,7 +434,8 @@ LogicalResult ReduceOp::verify() {
   if (dim != 0 && dim != 1)
     return emitOpError() << "expects dimension 0 or 1, got " << dim;
   ArrayRef<int64_t> input = typeOf(getInput()).getShape(), result = typeOf(getResult()).getShape();
-  if (result[dim] == 1 && result[1 - dim] == input[1 - dim])
+  bool leavesRows = dim == 0 && result[0] > 1 && input[0] % result[0] == 0; // one for each subgroup of lanes
+  if ((result[dim] == 1 || leavesRows) && result[1 - dim] == input[1 - dim])
     return success();
   return emitOpError() << "cannot reduce " << getInput().getType() << " along dimension " << dim << " to "
                        << getResult().getType();

@@ -32,11 +32,16 @@ def JoinProductsPass : Pass<"heddle-join-products", "::mlir::ModuleOp"> {
 }
 
 def JoinSumsPass : Pass<"heddle-join-sums", "::mlir::ModuleOp"> {
-  let summary = "Make sums over rows in the kernel of a layer norm's gradient that has the rows at hand";
+  let summary = "Make sums over rows in a kernel that has the rows at hand";
   let description = [{
-    Moves sums over the rows of a layer norm's gradient, of its operands and of what its epilogue computes to its kernel, which makes
-    partial sums. Another kernel adds these up. Needs a target whose number of processors is known and whose subgroups hold
-    whole rows. Runs after `fuse-kernels` and before `split-kernels`. If a kernel had a cost, the costs of both new kernels are
+    Moves sums over rows to a kernel that makes partial sums. Another kernel adds these up. The kernel is
+
+    * a layer norm's gradient, which sums its operands, its result and what its epilogue computes, if the target's subgroups hold
+      whole rows;
+    * attention's gradient on tensor cores, if there are few partial sums: one for 64 rows of the longest sequence, for each sequence;
+    * a matmul whose workgroups compute several tiles of the result each.
+
+    Needs a target whose number of processors is known. Runs after `fuse-kernels` and before `split-kernels`. If a kernel had a cost, the costs of both new kernels are
     counted.
   }];
   let options = [

@@ -83,13 +83,25 @@ private:
       return 1;
     int64_t rows = matrix->isDynamic() ? maxima.lookup(matrix->size) : matrix->rows;
     constexpr int64_t fewRows = 512; // as many as heddle-join-sums leaves: a launch takes longer
-    if (!matrix->isDynamic() && rows <= fewRows)
+    if (rows <= fewRows && (!matrix->isDynamic() || addsPartialSums(kernel)))
       return 1;
     int64_t strips = llvm::divideCeil(matrix->columns, profile->lanes * profile->vector);
     // With as many groups as each group has rows, neither kernel takes longer than the other.
     auto balanced = static_cast<int64_t>(std::sqrt(static_cast<double>(rows)));
     int64_t groups = llvm::bit_floor<uint64_t>(std::min(balanced, profile->simt.parallelGroups / strips));
     return groups < fewest ? 1 : groups;
+  }
+
+  /// Returns true if another kernel has made partial sums, which this one adds up (heddle-join-sums).
+  static bool addsPartialSums(KernelOp kernel) {
+    return llvm::all_of(kernel.getInputs(), [](Value input) {
+      auto maker = input.getDefiningOp<KernelOp>();
+      return maker && maker.getBody()
+                          .front()
+                          .getTerminator()
+                          ->getOperand(cast<OpResult>(input).getResultNumber())
+                          .getDefiningOp<PartialSumsOp>();
+    });
   }
 
   static std::pair<KernelOp, KernelOp> splitSums(KernelOp kernel, int64_t groups) {

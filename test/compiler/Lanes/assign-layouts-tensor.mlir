@@ -31,3 +31,14 @@ tile.func @product(%x: memref<?x64xf16>, %y: memref<?x64xf32>) attributes {workg
   tile.store %e, %y[%c0, %c0] : tensor<64x64xf32>, memref<?x64xf32>
   tile.return
 }
+
+// A row for each subgroup, whose sums its lanes have.
+// FRAGMENTS-LABEL: tile.func @sums
+// FRAGMENTS: tile.reduce sum %{{.*}} dim 0 : tensor<64x64xf32, #tile.fragment<subgroups = 4, rows = 8>> -> tensor<4x64xf32, #tile.simt<lanes = [4, 4], strides = [32, 1], vector = 2>>
+tile.func @sums(%x: memref<?x64xf32>, %y: memref<?x64xf32>) attributes {workgroup = 128 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  %t = tile.load %x[%c0, %c0] : memref<?x64xf32> -> tensor<64x64xf32>
+  %s = tile.reduce sum %t dim 0 : tensor<64x64xf32> -> tensor<4x64xf32>
+  tile.store %s, %y[%c0, %c0] : tensor<4x64xf32>, memref<?x64xf32>
+  tile.return
+}

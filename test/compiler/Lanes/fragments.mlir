@@ -3,6 +3,7 @@
 #sums = #tile.fragment<subgroups = 2, rows = 8>
 #right = #tile.fragment<subgroups = 1, rows = 8>
 #wide = #tile.fragment<subgroups = 2, rows = 16>
+#each = #tile.simt<lanes = [2, 4], strides = [32, 1], vector = 2>
 
 // Two subgroups: a lane has two of 32 rows, which make the instruction's 16 rows with those of the other lanes, and eight
 // columns in four runs. Four instructions' worth of depth from two ldmatrix of four pieces each.
@@ -52,6 +53,28 @@ tile.func @pairs(%c: memref<32x8xf32>) attributes {workgroup = 64 : i64, mapping
   %x = tile.load %c[%c0, %c0] : memref<32x8xf32> -> tensor<32x8xf32, #wide>
   %y = math.exp %x : tensor<32x8xf32, #wide>
   tile.store %y, %c[%c0, %c0] : tensor<32x8xf32, #wide>, memref<32x8xf32>
+  tile.return
+}
+
+// Each subgroup adds up its rows: a lane its two, and then those of eight lanes. The first four lanes of a subgroup write its row.
+// CHECK-LABEL: tile.func @subgroups
+tile.func @subgroups(%x: memref<32x8xf32>, %y: memref<64x8xf32>) attributes {workgroup = 64 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64, subgroup = 32 : i64} {
+  %c0 = arith.constant 0 : index
+  %c6 = arith.constant 6 : index
+  // CHECK: %[[LANE:.*]] = gpu.thread_id x
+  // CHECK: %[[SUBGROUP:.*]] = arith.divui %[[LANE]], %c32
+  // CHECK: %[[OWN:.*]] = arith.addf
+  // CHECK-DAG: gpu.shuffle xor %{{.*}}, %c4_i32, %c32_i32 : f32
+  // CHECK-DAG: gpu.shuffle xor %{{.*}}, %c8_i32, %c32_i32 : f32
+  // CHECK-DAG: gpu.shuffle xor %{{.*}}, %c16_i32, %c32_i32 : f32
+  // CHECK-NOT: gpu.barrier
+  // CHECK: %[[ROW:.*]] = arith.addi %[[SUBGROUP]], %c6
+  // CHECK: arith.cmpi eq, %[[LANE]],
+  // CHECK: scf.if
+  // CHECK: vector.store %{{.*}}, %arg1[%[[ROW]], %{{.*}}] : memref<64x8xf32>, vector<2xf32>
+  %t = tile.load %x[%c0, %c0] : memref<32x8xf32> -> tensor<32x8xf32, #wide>
+  %s = tile.reduce sum %t dim 0 : tensor<32x8xf32, #wide> -> tensor<2x8xf32, #each>
+  tile.store %s, %y[%c6, %c0] : tensor<2x8xf32, #each>, memref<64x8xf32>
   tile.return
 }
 

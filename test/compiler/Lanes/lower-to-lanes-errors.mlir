@@ -71,6 +71,27 @@ tile.func @exchange() attributes {workgroup = 8 : i64, mapping = #tile.mapping<r
 // -----
 
 #rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
+tile.func @subgroups() attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
+  %t = arith.constant dense<1.0> : tensor<64x64xf32, #rows>
+  // expected-error @+1 {{leaves a row for each subgroup of 8 lanes, which have fragments, got}}
+  %0 = tile.reduce sum %t dim 0 : tensor<64x64xf32, #rows> -> tensor<8x64xf32, #rows>
+  tile.return
+}
+
+// -----
+
+#sums = #tile.fragment<subgroups = 2, rows = 16>
+#four = #tile.simt<lanes = [4, 4], strides = [16, 1], vector = 2>
+tile.func @otherRows() attributes {workgroup = 64 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64, subgroup = 32 : i64} {
+  %t = arith.constant dense<1.0> : tensor<32x16xf32, #sums>
+  // expected-error @+1 {{leaves a row for each subgroup of 32 lanes, which have fragments, got}}
+  %0 = tile.reduce sum %t dim 0 : tensor<32x16xf32, #sums> -> tensor<4x16xf32, #four>
+  tile.return
+}
+
+// -----
+
+#rows = #tile.simt<lanes = [8, 1], strides = [1, 1], vector = 4>
 #whole = #tile.simt<lanes = [1, 1], strides = [1, 1], vector = 4>
 tile.func @broadcast() attributes {workgroup = 8 : i64, mapping = #tile.mapping<rows>, vector = 4 : i64} {
   %t = arith.constant dense<1.0> : tensor<8x1xf32, #whole>

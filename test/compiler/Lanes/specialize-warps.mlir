@@ -102,6 +102,73 @@ tile.func @meets(%x: memref<25600x1024xbf16>, %w: memref<1024x128xbf16>, %y: mem
 
 // -----
 
+// All lanes may write to device memory before their work is divided.
+// CHECK-LABEL: tile.func @writes
+// CHECK-SAME: producers = 128 : i64
+tile.func @writes(%x: memref<25600x1024xbf16>, %w: memref<1024x128xbf16>, %y: memref<25600x128xf32>)
+    attributes {workgroup = 256 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %c100 = arith.constant 100 : index
+  %c132 = arith.constant 132 : index
+  %c256 = arith.constant 256 : index
+  %c1024 = arith.constant 1024 : index
+  %zero = arith.constant dense<0.0> : tensor<256x128xf32>
+  %row = arith.constant dense<0.0> : tensor<1x128xf32>
+  %first = gpu.block_id x
+  scf.for %i = %c0 to %c64 step %c1 {
+    tile.store %row, %y[%i, %c0] : tensor<1x128xf32>, memref<25600x128xf32>
+  }
+  scf.for %tile = %first to %c100 step %c132 {
+    %from = arith.muli %tile, %c256 : index
+    %sum = scf.for %k = %c0 to %c1024 step %c64 iter_args(%a = %zero) -> (tensor<256x128xf32>) {
+      %l = tile.load %x[%from, %k] {any_padding} : memref<25600x1024xbf16> -> tensor<256x64xbf16>
+      %r = tile.load %w[%k, %c0] {any_padding, transposed} : memref<1024x128xbf16> -> tensor<128x64xbf16>
+      %b = tile.dot %l, %r, %a {transpose_rhs} : tensor<256x64xbf16>, tensor<128x64xbf16> -> tensor<256x128xf32>
+      scf.yield %b : tensor<256x128xf32>
+    }
+    tile.store %sum, %y[%from, %c0] : tensor<256x128xf32>, memref<25600x128xf32>
+  }
+  tile.return
+}
+
+// -----
+
+// Memory that a workgroup shares would need a wait.
+// CHECK-LABEL: tile.func @shares
+// CHECK-NOT: mbarrier
+tile.func @shares(%x: memref<25600x1024xbf16>, %w: memref<1024x128xbf16>, %y: memref<25600x128xf32>)
+    attributes {workgroup = 256 : i64, mapping = #tile.mapping<tensor>, vector = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %c100 = arith.constant 100 : index
+  %c132 = arith.constant 132 : index
+  %c256 = arith.constant 256 : index
+  %c1024 = arith.constant 1024 : index
+  %zero = arith.constant dense<0.0> : tensor<256x128xf32>
+  %row = arith.constant dense<0.0> : tensor<1x128xf32>
+  %s = tile.shared : memref<64x128xf32, #gpu.address_space<workgroup>>
+  %first = gpu.block_id x
+  scf.for %i = %c0 to %c64 step %c1 {
+    tile.store %row, %s[%i, %c0] : tensor<1x128xf32>, memref<64x128xf32, #gpu.address_space<workgroup>>
+  }
+  scf.for %tile = %first to %c100 step %c132 {
+    %from = arith.muli %tile, %c256 : index
+    %sum = scf.for %k = %c0 to %c1024 step %c64 iter_args(%a = %zero) -> (tensor<256x128xf32>) {
+      %l = tile.load %x[%from, %k] {any_padding} : memref<25600x1024xbf16> -> tensor<256x64xbf16>
+      %r = tile.load %w[%k, %c0] {any_padding, transposed} : memref<1024x128xbf16> -> tensor<128x64xbf16>
+      %b = tile.dot %l, %r, %a {transpose_rhs} : tensor<256x64xbf16>, tensor<128x64xbf16> -> tensor<256x128xf32>
+      scf.yield %b : tensor<256x128xf32>
+    }
+    tile.store %sum, %y[%from, %c0] : tensor<256x128xf32>, memref<25600x128xf32>
+  }
+  tile.return
+}
+
+// -----
+
 // The number of steps is known at run time only. There is at least one, whose operands are zeros past the end.
 // CHECK-LABEL: tile.func @counted
 // CHECK-SAME: producers = 128 : i64

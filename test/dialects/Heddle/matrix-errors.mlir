@@ -354,8 +354,8 @@ func.func @partial_sums(%x: tensor<4x8xf32>) {
 // -----
 
 func.func @partial_sums(%x: tensor<4x8xf32>) {
-  // expected-error @+1 {{expects a static number of sums, got 'tensor<?x8xf32, #heddle.dims<"n">>'}}
-  %0 = heddle.partial_sums %x : tensor<4x8xf32> -> tensor<?x8xf32, #heddle.dims<"n">>
+  // expected-error @+1 {{expects a static number of columns, got 'tensor<4x?xf32, #heddle.dims<"n">>'}}
+  %0 = heddle.partial_sums %x : tensor<4x8xf32> -> tensor<4x?xf32, #heddle.dims<"n">>
   return
 }
 

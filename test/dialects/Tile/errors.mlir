@@ -292,6 +292,14 @@ func.func @reduce(%t: tensor<4x64xf32>) {
 
 // -----
 
+func.func @reduceToRows(%t: tensor<4x64xf32>) {
+  // expected-error @+1 {{cannot reduce 'tensor<4x64xf32>' along dimension 0 to 'tensor<3x64xf32>'}}
+  %0 = tile.reduce sum %t dim 0 : tensor<4x64xf32> -> tensor<3x64xf32>
+  return
+}
+
+// -----
+
 func.func @swap(%t: tensor<4x63xf32>) {
   // expected-error @+1 {{expects pairs of columns, got 'tensor<4x63xf32>'}}
   %0 = tile.swap %t : tensor<4x63xf32>

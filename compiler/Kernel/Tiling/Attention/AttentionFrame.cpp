@@ -45,9 +45,12 @@ void AttentionFrame::emit(function_ref<void()> body) {
   bool inOrder = sharing->putsLongestFirst() && bounds.visitUnequally();
   int64_t ownedAtOnce = sharing->ownedAtOnce(), rows = getRows(), members = attention.members;
   int64_t ownedInAll = ownedAtOnce * sharing->tilesOfWorkgroup().value_or(1);
-  Value block = emitter.setGrid(inOrder ? 1 : 0, 1, ownsQueries ? attention.querySize : attention.keySize,
-                                std::max<int64_t>(ownedInAll / members, 1),
-                                /*repeat=*/llvm::divideCeil(members, std::min(ownedInAll, members)));
+  sums = emitter.partialSums();
+  Value block = !sums.empty()
+                    ? setGridOfSums(inOrder ? 1 : 0, ownedInAll)
+                    : emitter.setGrid(inOrder ? 1 : 0, 1, ownsQueries ? attention.querySize : attention.keySize,
+                                      std::max<int64_t>(ownedInAll / members, 1),
+                                      /*repeat=*/llvm::divideCeil(members, std::min(ownedInAll, members)));
   int64_t headsAtOnce = getHeads() * members;
   Value ownHeads =
       emitter.setGrid(inOrder ? 0 : 1, ownsQueries ? attention.heads : attention.keyHeads(), {}, headsAtOnce);
@@ -90,12 +93,40 @@ void AttentionFrame::emit(function_ref<void()> body) {
 
   Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, begin, ownedLength);
   inside = emitter.isSequence(attention.queryStarts, sequence, inside);
-  auto ifOp = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
+  if (!sums.empty())
+    rowOfSums = emitter.add(emitter.mul(sequence, rowsOfSequence()), block);
+  auto ifOp = scf::IfOp::create(b, inside, /*withElseRegion=*/!sums.empty());
   OpBuilder::InsertionGuard guard(b);
+  if (!sums.empty()) {
+    b.setInsertionPointToStart(ifOp.elseBlock());
+    storeSums({});
+  }
   b.setInsertionPointToStart(ifOp.thenBlock());
   if (sharing->tilesOfWorkgroup())
     walkOver(ownedStart, ownedInAll);
   body();
+}
+
+int64_t AttentionFrame::rowsOfSequence() const {
+  return emitter.maximumRows(*Matrix::of(typeOf(PartialSumsOp(sums.front()).getResult()))) /
+         emitter.maximumRows(*Matrix::of(typeOf(attention.queryStarts)));
+}
+
+Value AttentionFrame::setGridOfSums(int axis, int64_t ownedInAll) {
+  int64_t rows = rowsOfSequence();
+  if (rows * ownedInAll < bounds.maximumOwned() || attention.members > 1 || sharing->tilesOfWorkgroup())
+    emitter.fail() << "sums over attention's rows need a row for each workgroup of a sequence, of up to "
+                   << bounds.maximumOwned() << " rows, and have " << rows << " for " << ownedInAll << " rows each";
+  return emitter.setGrid(axis, rows, {}, 1);
+}
+
+void AttentionFrame::storeSums(ArrayRef<Value> shared) {
+  for (auto [i, each] : llvm::enumerate(sums)) {
+    int64_t width = getWidth();
+    Value row =
+        shared.empty() ? emitter.constant(1, width, 0) : emitter.addRows(shared[i], emitter.getSubgroups(), width);
+    emitter.store(each.getResult(), row, {rowOfSums, ownedPlace.column, 1, width, {}, {}});
+  }
 }
 
 void AttentionFrame::walkOver(Value ownedStart, int64_t rows) {
@@ -246,7 +277,16 @@ void AttentionFrame::definePerQuery(Value result, Value tile) { emitter.define(r
 void AttentionFrame::finish(ArrayRef<std::pair<Value, Value>> results) {
   for (auto [result, tile] : results)
     emitter.define(result, ownedPlace, tile);
+  SmallVector<Value> shared;
+  for (PartialSumsOp each : sums) {
+    shared.push_back(emitter.sharedTile(emitter.tileType(emitter.getSubgroups(), getWidth())));
+    emitter.sumRows(each, shared.back(), emitter.index(0), ownedPlace.column);
+  }
   (void)emitter.finish(*Matrix::of(typeOf(results.front().first)), ownedPlace); // the emitter records a failure
+  if (sums.empty())
+    return;
+  tile::WaitOp::create(b, 0);
+  storeSums(shared);
 }
 
 Place AttentionFrame::pairs(Value visited) const {

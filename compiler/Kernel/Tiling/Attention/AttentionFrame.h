@@ -117,6 +117,11 @@ public:
   Value broadcast(Value tile) { return emitter.broadcast(tile, getRows(), getStep()); }
 
 private:
+  /// Sets the grid along an axis to a workgroup for each row of a sequence's partial sums. Returns its number.
+  Value setGridOfSums(int axis, int64_t ownedInAll);
+  int64_t rowsOfSequence() const;
+  /// Writes the workgroup's row of each of the kernel's partial sums, given the rows' memory, or zeros without it.
+  void storeSums(ArrayRef<Value> shared);
   /// Begins the loop over a workgroup's tiles of owned rows. Everything emitted later is inside it.
   void walkOver(Value ownedStart, int64_t rows);
   /// The place of the numbers per query for the queries at `place`.
@@ -145,6 +150,8 @@ private:
   Value firstHead, head, visitedColumn;              // visitedColumn: the first column of the visited head
   Value sequence, queryStart, first, ownedLength, visitedStart, visitedLength;
   Place ownedPlace;
+  SmallVector<PartialSumsOp> sums; // over the rows of the results (heddle-join-sums)
+  Value rowOfSums;
 };
 
 } // namespace mlir::heddle

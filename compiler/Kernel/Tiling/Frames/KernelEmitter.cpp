@@ -352,7 +352,7 @@ LogicalResult KernelEmitter::finish(const Matrix &matrix, const Place &place) {
   Block &body = kernel.getBody().front();
   constexpr size_t opsOfNorm = 4; // whose numbers of rows and columns live besides
   size_t ops = body.getOperations().size() + (opsOfNorm - 1) * llvm::range_size(body.getOps<LayerNormApplyOp>());
-  size_t results = body.getTerminator()->getNumOperands();
+  size_t results = body.getTerminator()->getNumOperands() - rowSums.size();
   if (!memoryOfChosen.empty()) { // the others have ops of their own
     ops = ops * memoryOfChosen.size() / results;
     results = memoryOfChosen.size();
@@ -417,10 +417,19 @@ LogicalResult KernelEmitter::finishPart(const Matrix &matrix, const Place &place
     part.columnLimit = part.columnLimit ? add(part.columnLimit, index(to.firstColumn)) : Value();
     tiles.emplace_back(tile, part, rows);
   }
+  SmallVector<std::pair<Value, const RowSums *>> sums;
+  for (const RowSums &each : rowSums)
+    if (Value input = PartialSumsOp(each.op).getInput(); *Matrix::of(cast<RankedTensorType>(input.getType())) == matrix)
+      sums.emplace_back(insideRows(evaluate(input, place), place), &each);
   for (auto [to, stored] : llvm::zip_equal(destinations, tiles)) {
     auto &[tile, at, rows] = stored;
     tile::StoreOp::create(b, tile, to.memory, at.row, at.column, at.rowLimit, at.columnLimit, rows, at.members,
                           at.apart);
+  }
+  for (auto [tile, to] : sums) {
+    Value sum = tile::ReduceOp::create(b, tileType(getSubgroups(), place.columns), tile::Combine::Sum, tile, /*dim=*/0);
+    Value column = to->from ? b.createOrFold<arith::SubIOp>(place.column, to->from) : place.column;
+    tile::StoreOp::create(b, sum, to->memory, to->row, column);
   }
   return success(!failed);
 }

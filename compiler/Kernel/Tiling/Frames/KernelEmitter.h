@@ -76,6 +76,7 @@ public:
   int64_t joinSubgroups(int64_t groups);
   /// Sets the number of subgroups per workgroup.
   void setSubgroups(int64_t count);
+  int64_t getSubgroups() const { return workgroup / profile.lanes; }
   /// Sets the maximum number of result columns that are finished at a time.
   void setPartColumns(int64_t columns) { partColumns = columns; }
   /// Sets how many adjacent columns a register holds: at most the profile's width, and a divisor of each of `widths`.
@@ -148,6 +149,8 @@ public:
   /// Converts uniform numbers in [0, 1) to Gumbel noise, which is finite.
   Value gumbel(Value uniform);
   Value reduce(tile::Combine combine, Value tile, int64_t dim);
+  /// Replaces the elements of `tile` past the row limit by zero: a prologue may map zero to another value.
+  Value insideRows(Value tile, const Place &place);
   /// Element indices of `place` along `dim`, as i32: a column (dim 0) or a row (dim 1).
   Value indices(const Place &place, int64_t dim);
   /// Computes a region on scalars for whole tiles, given the tiles of its arguments. Returns the tile of the yielded
@@ -200,6 +203,16 @@ public:
   /// The same, but only for results that are computed on a tensor of this shape. Tensors of other shapes may have the
   /// same matrix.
   LogicalResult finish(RankedTensorType type, const Place &place);
+
+  //===-- Sums over rows on the way (heddle-join-sums) ---------------------------------------------------------===//
+
+  /// The kernel's partial sums, if another op is its anchor.
+  SmallVector<PartialSumsOp> partialSums();
+  /// From then on `finish` adds up the rows of the input of `sums`, and writes a row for each subgroup to `rows`, from
+  /// row `row` on. The memory's columns begin with column `from` of the result; null: with its first.
+  void sumRows(PartialSumsOp sums, Value rows, Value row, Value from = {});
+  /// Adds up the first `rows` rows of shared memory.
+  Value addRows(Value shared, int64_t rows, int64_t columns);
 
   //===-- Loops -----------------------------------------------------------------------------------------------===//
 
@@ -257,6 +270,11 @@ private:
   llvm::StringMap<int64_t> numbers;      // by the name of the size that carries the number
   DenseMap<Value, Value> memory;         // of operands
   DenseMap<Value, Value> memoryOfChosen; // of results, if it is set
+  struct RowSums {
+    PartialSumsOp op;
+    Value memory, row, from;
+  };
+  SmallVector<RowSums> rowSums;
   SmallVector<std::tuple<Value, Place, Block *, Value>> tiles;
 };
 

@@ -99,6 +99,16 @@ Value KernelEmitter::reduce(tile::Combine combine, Value tile, int64_t dim) {
   return tile::ReduceOp::create(b, RankedTensorType::get(shape, type.getElementType()), combine, tile, dim);
 }
 
+Value KernelEmitter::insideRows(Value tile, const Place &place) {
+  if (!place.rowLimit)
+    return tile;
+  Value limit = tile::SplatOp::create(b, tileType(place.rows, 1, b.getI32Type()),
+                                      arith::IndexCastOp::create(b, b.getI32Type(), place.rowLimit));
+  Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, indices(place, 0), limit);
+  return arith::SelectOp::create(b, broadcast(inside, place.rows, place.columns), tile,
+                                 constant(place.rows, place.columns, 0));
+}
+
 Value KernelEmitter::indices(const Place &place, int64_t dim) {
   RankedTensorType type =
       dim == 0 ? tileType(place.rows, 1, b.getI32Type()) : tileType(1, place.columns, b.getI32Type());
@@ -213,6 +223,25 @@ Value KernelEmitter::loadIndex(Value value, Value position) {
 
 Value KernelEmitter::loadScalar(Value value, Value position) {
   return memref::LoadOp::create(b, memoryOf(value), ValueRange{index(0), position});
+}
+
+//===-- Sums over rows on the way -------------------------------------------------------------------------------===//
+
+SmallVector<PartialSumsOp> KernelEmitter::partialSums() {
+  return llvm::to_vector(kernel.getBody().front().getOps<PartialSumsOp>());
+}
+
+void KernelEmitter::sumRows(PartialSumsOp sums, Value rows, Value row, Value from) {
+  rowSums.push_back({sums, rows, row, from});
+}
+
+Value KernelEmitter::addRows(Value shared, int64_t rows, int64_t columns) {
+  Value sum;
+  for (int64_t row = 0; row < rows; ++row) {
+    Value part = load(shared, {index(row), index(0), 1, columns, {}, {}}, Padding::Any);
+    sum = sum ? arith::AddFOp::create(b, sum, part).getResult() : part;
+  }
+  return sum;
 }
 
 //===-- Loops ---------------------------------------------------------------------------------------------------===//

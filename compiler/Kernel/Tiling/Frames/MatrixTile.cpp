@@ -182,10 +182,18 @@ TensorTile heddle::chooseTensorTile(const TargetProfile &profile, const TensorPr
       for (int64_t wide = fewestColumns; wide <= columns && rows * wide <= sums; wide *= 2) {
         TensorTile tile{subgroups, rows, wide};
         double cost = costOfTensorTile(profile, product, tile);
-        if (fits(tile) && (!best || cost < least))
+        bool isTaller = product.sumsRows && cost == least && best && tile.allRows() > best->allRows();
+        if (fits(tile) && (!best || cost < least || isTaller))
           best = tile, least = cost;
       }
   return *best;
+}
+
+bool heddle::isPersistent(const TargetProfile &profile, const TensorProduct &product, TensorTile tile) {
+  int64_t down = llvm::divideCeil(product.m, tile.allRows()), across = llvm::divideCeil(product.n, tile.columns);
+  return profile.tensor.producers > 0 && product.parts == 1 && usesWarpgroups(profile, product) &&
+         tile.subgroups == 2 * profile.tensor.warpgroup && down > 1 && across > 1 &&
+         down * across > profile.processors && down * across <= profile.limits.workgroups;
 }
 
 /// The clocks that a further launch takes: about 3 us.

@@ -68,6 +68,7 @@ struct TensorTile {
 /// dimension has workgroups of its own.
 struct TensorProduct {
   int64_t m, n, k, bits, parts = 1;
+  bool sumsRows = false; // its epilogue makes a sum for the rows of each subgroup (heddle-join-sums)
 };
 
 /// Returns true if warpgroups compute the matmul. Tensor cores then read its operands from shared memory.
@@ -80,8 +81,13 @@ bool usesWarpgroups(const TargetProfile &profile, const TensorProduct &product);
 ///     together, can get.
 double costOfTensorTile(const TargetProfile &profile, const TensorProduct &product, TensorTile tile);
 
-/// Returns the tile that the cost model rates best; the smallest among equals.
+/// Returns the tile that the cost model rates best. Among equals, the smallest, or the one with the most rows if rows are
+/// added up.
 TensorTile chooseTensorTile(const TargetProfile &profile, const TensorProduct &product);
+
+/// Returns true if a launch has a workgroup for each processor, which computes tile after tile of the result, so that
+/// some of its lanes can only copy operands (heddle-specialize-warps).
+bool isPersistent(const TargetProfile &profile, const TensorProduct &product, TensorTile tile);
 
 /// Returns the number of parts into which to split the K dimension. Each part has workgroups of its own, and another
 /// launch adds up their results. Returns 1 unless the cost model expects to save at least a fifth of the time.

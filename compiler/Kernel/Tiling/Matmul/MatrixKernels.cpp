@@ -59,6 +59,9 @@ struct MatmulKernel : KernelOpInterface::ExternalModel<MatmulKernel, MatmulOp> {
     if (sum)
       frame.storeSums(sum.getResult(), totals[1]);
     emitter.define(matmul.getResult(), frame.place(), totals[0]);
+    for (PartialSumsOp sums : emitter.partialSums())
+      if (failed(frame.sumRows(sums, result)))
+        return failure();
     for (AttentionDeltaOp delta : op->getBlock()->getOps<AttentionDeltaOp>())
       if (failed(emitDelta(delta, matmul.getResult(), frame.place(), totals[0], emitter)))
         return failure();

@@ -278,13 +278,15 @@ std::optional<std::pair<int64_t, int64_t>> ProductFrame::chooseBlocks(const Matr
 
 std::pair<int64_t, int64_t> ProductFrame::chooseFragments(const Matrix &result, int64_t operandBits, int64_t parts) {
   const TargetProfile &profile = emitter.getProfile();
-  TensorProduct product{
-      .m = emitter.maximumRows(result), .n = result.columns, .k = depth, .bits = operandBits, .parts = parts};
+  TensorProduct product{.m = emitter.maximumRows(result),
+                        .n = result.columns,
+                        .k = depth,
+                        .bits = operandBits,
+                        .parts = parts,
+                        .sumsRows = !emitter.partialSums().empty()};
   TensorTile best = chooseTensorTile(profile, product);
   emitter.setTensorTiles(best.subgroups);
-  int64_t tiles = llvm::divideCeil(product.m, best.allRows()) * llvm::divideCeil(product.n, best.columns);
-  isPersistent = profile.tensor.producers > 0 && parts == 1 && usesWarpgroups(profile, product) &&
-                 best.subgroups == 2 * profile.tensor.warpgroup && tiles > profile.processors;
+  isPersistent = heddle::isPersistent(profile, product, best);
   constexpr int64_t shortest = 16; // less is not worth a barrier
   int64_t shallowest = std::max(shortest, profile.tensor.matrix.depth);
   int64_t deepest = std::max(shallowest, profile.tensor.depth * 16 / operandBits);
@@ -437,6 +439,35 @@ Value ProductFrame::multiplyFragments(Value lhs, const Place &lhsPlace, Value rh
   Value right = emitter.load(emitter.memoryOf(rhs), rhsPlace, padding, !transposeRhs);
   return tile::DotOp::create(emitter.builder(), accumulator.getType(), left, right, accumulator,
                              /*transpose_lhs=*/false, /*transpose_rhs=*/true);
+}
+
+LogicalResult ProductFrame::sumRows(PartialSumsOp sums, const Matrix &result) {
+  auto type = cast<RankedTensorType>(sums.getType());
+  int64_t subgroups = emitter.getSubgroups(), rows = type.getDimSize(0),
+          tiles = llvm::divideCeil(emitter.maximumRows(result), tile.rows);
+  if (!isPersistent || tile.columnLimit || rows != tiles * subgroups || type.getDimSize(1) != result.columns)
+    return emitter.fail() << "a matmul whose workgroups compute several tiles makes " << tiles * subgroups << " x "
+                          << result.columns << " partial sums of its rows, not " << type;
+  auto &b = emitter.builder();
+  Value memory = emitter.memoryOfResult(sums.getResult()), number = tileOfRow(tile.row);
+  emitter.sumRows(sums, memory, emitter.mul(number, subgroups));
+  // A call with fewer rows has fewer tiles. All workgroups together write the sums of the others.
+  OpBuilder::InsertionGuard guard(b);
+  auto tilesOfWorkgroup = cast<scf::ForOp>(b.getInsertionBlock()->getParentOp());
+  b.setInsertionPoint(tilesOfWorkgroup);
+  Value used = emitter.mul(tileOfRow(emitter.add(emitter.rowsOf(result), emitter.index(tile.rows - 1))), subgroups);
+  auto unused = scf::ForOp::create(b, emitter.add(used, tilesOfWorkgroup.getLowerBound()), emitter.index(rows),
+                                   tilesOfWorkgroup.getStep());
+  b.setInsertionPointToStart(unused.getBody());
+  auto columns = scf::ForOp::create(b, emitter.index(0), emitter.index(result.columns), emitter.index(tile.columns));
+  b.setInsertionPointToStart(columns.getBody());
+  tile::StoreOp::create(b, emitter.constant(1, tile.columns, 0), memory, unused.getInductionVar(),
+                        columns.getInductionVar());
+  return success();
+}
+
+Value ProductFrame::tileOfRow(Value row) const {
+  return emitter.builder().createOrFold<arith::DivUIOp>(row, emitter.index(tile.rows));
 }
 
 /// Lanes that hold rows of the same column may be in different subgroups, so they exchange rows through shared memory.

@@ -50,6 +50,8 @@ public:
   /// Writes the sums of the right side's rows, from column `shift` of their matrix on. Only the workgroups of the first
   /// rows write them.
   void storeSums(Value result, Value sums, Value shift = {}) const;
+  /// Lets the epilogue add up its rows on the way: a row of the partial sums for each subgroup of each tile of rows.
+  LogicalResult sumRows(PartialSumsOp sums, const Matrix &result);
 
 private:
   /// The rows that a word of packed numbers may hold.
@@ -79,6 +81,8 @@ private:
   void contractGroup(const RowGroups &groups);
   bool isOfThread() const { return emitter.getProfile().registers > 0 && !transposeRhs; }
   Value sumOfRows(Value rows) const;
+  /// The number of the tile of rows that `row` belongs to.
+  Value tileOfRow(Value row) const;
   Value multiplyFragments(Value lhs, const Place &lhsPlace, Value rhs, const Place &rhsPlace, Value accumulator,
                           Padding padding) const;
 

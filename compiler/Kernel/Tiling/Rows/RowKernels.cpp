@@ -142,28 +142,9 @@ SmallVector<Value> sumsOfSubgroups(KernelEmitter &emitter, ArrayRef<Value> tiles
     tile::StoreOp::create(b, tile, shared.back(), zero, zero);
   }
   tile::WaitOp::create(b, 0);
-  for (auto [tile, memory] : llvm::zip(tiles, shared)) {
-    Value sum;
-    for (int64_t row = 0; row < typeOf(tile).getDimSize(0); ++row) {
-      Place place{emitter.index(row), zero, 1, typeOf(tile).getDimSize(1), {}, {}};
-      Value part = emitter.load(memory, place, Padding::Any);
-      sum = sum ? arith::AddFOp::create(b, sum, part).getResult() : part;
-    }
-    sums.push_back(sum);
-  }
+  for (auto [tile, memory] : llvm::zip(tiles, shared))
+    sums.push_back(emitter.addRows(memory, typeOf(tile).getDimSize(0), typeOf(tile).getDimSize(1)));
   return sums;
-}
-
-/// Replaces the elements of `tile` past the row limit by zero: a prologue may map zero to another value.
-Value insideRows(KernelEmitter &emitter, Value tile, const Place &place) {
-  if (!place.rowLimit)
-    return tile;
-  auto &b = emitter.builder();
-  Value limit = tile::SplatOp::create(b, emitter.tileType(place.rows, 1, b.getI32Type()),
-                                      arith::IndexCastOp::create(b, b.getI32Type(), place.rowLimit));
-  Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, emitter.indices(place, 0), limit);
-  return arith::SelectOp::create(b, emitter.broadcast(inside, place.rows, place.columns), tile,
-                                 emitter.constant(place.rows, place.columns, 0));
 }
 
 /// Emits sums over the rows, for all such ops of the kernel at once. `groups` workgroups share the rows of a strip of
@@ -206,7 +187,7 @@ LogicalResult emitSumsOfRows(const Matrix &input, Operation *anchor, int64_t gro
           Value row = emitter.add(first, emitter.index(done));
           Place place{row, column, rowsOfPiece, columns, rowLimit, columnLimit, part};
           for (auto [sum, total] : llvm::zip(sums, next)) {
-            Value tile = insideRows(emitter, emitter.evaluate(sum.getInput(), place), place);
+            Value tile = emitter.insideRows(emitter.evaluate(sum.getInput(), place), place);
             if (subgroups == 1)
               tile = emitter.reduce(tile::Combine::Sum, tile, 0);
             total = arith::AddFOp::create(b, total, tile);
@@ -343,7 +324,7 @@ struct LayerNormGradKernel : KernelOpInterface::ExternalModel<LayerNormGradKerne
           finished = emitRows(grad, frame, [&](const Place &place) {
             for (auto [sum, total] : llvm::zip(sums, next))
               total = arith::AddFOp::create(emitter.builder(), total,
-                                            insideRows(emitter, emitter.evaluate(sum.getInput(), place), place));
+                                            emitter.insideRows(emitter.evaluate(sum.getInput(), place), place));
           });
           return next;
         });
@@ -391,20 +372,15 @@ private:
 
 struct PartialSumsKernel : KernelOpInterface::ExternalModel<PartialSumsKernel, PartialSumsOp> {
   LogicalResult emitKernel(Operation *op, KernelEmitter &emitter) const {
+    // Another anchor makes the sums on the way (heddle-join-sums).
+    for (Operation &other : *op->getBlock())
+      if (auto maker = dyn_cast<KernelOpInterface>(other); maker && !isa<PartialSumsOp>(other))
+        return maker.emitKernel(emitter);
     auto sums = cast<PartialSumsOp>(op);
-    if (LayerNormGradOp norm = normOf(op))
-      return LayerNormGradKernel::emit(norm, emitter);
     return emitSumsOfRows<PartialSumsOp>(*Matrix::of(typeOf(sums.getInput())), op, typeOf(sums).getDimSize(0), emitter);
   }
   /// In the kernel of a norm's gradient, a subgroup has read a row before it writes the row's results.
-  bool mayOverwrite(Operation *op, unsigned) const { return normOf(op) != nullptr; }
-
-private:
-  /// Returns the norm's gradient whose kernel makes the sums on the way, or null.
-  static LayerNormGradOp normOf(Operation *op) {
-    auto norms = op->getBlock()->getOps<LayerNormGradOp>();
-    return norms.empty() ? LayerNormGradOp() : *norms.begin();
-  }
+  bool mayOverwrite(Operation *op, unsigned) const { return !op->getBlock()->getOps<LayerNormGradOp>().empty(); }
 };
 
 struct CrossEntropyKernel : KernelOpInterface::ExternalModel<CrossEntropyKernel, CrossEntropyOp> {
