@@ -79,7 +79,9 @@ def PartialSumsOp : Heddle_Op<"partial_sums", [Pure]> {
   let description = [{
     Row g of the result's G rows sums the row blocks g, g + G, g + 2 G, ... of the input. The input is a matrix or a
     column, which counts as a matrix with one column. A block has 8 rows for each subgroup of a workgroup, or one in the
-    kernel of a `layer_norm_grad`. The op replaces a `sum rows` that would keep too little of a device busy.
+    kernel of a `layer_norm_grad`. The op replaces a `sum rows` that would keep too little of a device busy, or that
+    would read again what another kernel has at hand. In the kernel of attention's gradient or of a matmul, each row of
+    the result sums the rows of a workgroup or of a subgroup, and the number of rows may be a run-time size.
 
     ```mlir
     %0 = heddle.partial_sums %x : tensor<?x512xf32, #tokens> -> tensor<64x512xf32>

@@ -350,6 +350,14 @@ def Tile_CombineAttr : EnumAttr<Tile_Dialect, Tile_Combine, "combine">;
 
 def ReduceOp : Tile_Op<"reduce", [Pure]> {
   let summary = "Combines the elements along a dimension, whose extent becomes 1";
+  let description = [{
+    Along dimension 0 a row may be left for each subgroup of lanes. It combines the rows that the subgroup has, so that no
+    value crosses subgroups. Only fragments are reduced in this way.
+
+    ```mlir
+    %sums = tile.reduce sum %x dim 0 : tensor<256x32xf32> -> tensor<8x32xf32>
+    ```
+  }];
   let arguments = (ins Tile_CombineAttr:$combine, TileOf<[F32, I32]>:$input, I64Attr:$dim);
   let results = (outs TileOf<[F32, I32]>:$result);
   let assemblyFormat = "$combine $input `dim` $dim attr-dict `:` type($input) `->` type($result)";
