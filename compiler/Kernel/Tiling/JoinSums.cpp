@@ -13,7 +13,7 @@
 #include "compiler/Analysis/Kernels/Fragments.h"
 #include "compiler/Analysis/Kernels/KernelInterfaces.h"
 #include "compiler/Kernel/Tiling/Frames/KernelEmitter.h"
-#include "compiler/Kernel/Tiling/Rows/RowKernels.h"
+#include "compiler/Kernel/Tiling/Rows/RowFrame.h"
 #include "compiler/Kernel/Tiling/SeparateProduct.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"

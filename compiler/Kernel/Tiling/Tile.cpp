@@ -396,7 +396,8 @@ void heddle::registerTilingInterfaces(DialectRegistry &registry) {
   registerElementwiseTiles(registry);
   registerPoolingKernels(registry);
   registerRecurrenceKernels(registry);
-  registerRowKernels(registry);
+  registerSoftmaxKernels(registry);
+  registerSumKernels(registry);
   registerRoutingKernels(registry);
   registerScatterKernels(registry);
   registerSelectionKernels(registry);

@@ -444,7 +444,7 @@ private:
   }
 };
 
-/// The arithmetic of a norm's kernel (RowKernels.cpp).
+/// The arithmetic of a norm's kernel (SumKernels.cpp).
 struct LayerNormApplyTile : TileOpInterface::ExternalModel<LayerNormApplyTile, LayerNormApplyOp> {
   SmallVector<Value> emitTile(Operation *op, KernelEmitter &emitter, const Place &place) const {
     auto &b = emitter.builder();
